@@ -9,7 +9,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { targetModules } from '../src/adapters/index.ts';
+import { deployedScaleOf, targetModules } from '../src/adapters/index.ts';
 import { randomStream } from '../src/base/rng.ts';
 import { AdamW, Scope } from '../src/engine/index.ts';
 import { createGrader } from '../src/env/grader.ts';
@@ -19,7 +19,7 @@ import type { Task } from '../src/grpo/rollout.ts';
 import { policySampler } from '../src/grpo/sampler.ts';
 import type { StepContext } from '../src/grpo/stages.ts';
 import { step } from '../src/grpo/step.ts';
-import { armOf, builtinParts, openJudge, Resources, resolveBuiltin } from '../src/lab/index.ts';
+import { armOf, builtinParts, openLab, resolveBuiltin } from '../src/lab/index.ts';
 import { openRunDevice } from '../src/lab/run-device.ts';
 import { Decoder } from '../src/model/index.ts';
 import { Shards } from '../src/parallel/index.ts';
@@ -90,22 +90,22 @@ function responder(update: number): () => string {
   };
 }
 
-await using resources = new Resources();
-const judge = await openJudge(config, resources);
+await using lab = await openLab({ config });
+const judge = await lab.judge;
 const planned = {
   decoder: shape,
   tasks: async () => tasks,
   work: 'training',
   show: (plan: string) => console.log(plan),
 } as const;
-const device = resources.use(await openRunDevice(config, planned));
-const scope = resources.use(new Scope(device));
+const device = lab.use(await openRunDevice(config, planned));
+const scope = lab.use(new Scope(device));
 const maxPositions = config.sampling.maxPromptTokens + maxNewTokens;
 const decoder = await Decoder.load(scope, shape, randomWeights(shape), { maxPositions });
 const adapter = randomAdapter(scope, rank, targetModules(shape, config.adapter.targets));
 const { recompute, tokensPerPass } = settings.compute;
 const definition = armOf(config, builtinParts);
-const unsteered: Policy = { decoder, adapter, deployedScale: definition.quarantine ? 0 : 1, recompute };
+const unsteered: Policy = { decoder, adapter, deployedScale: deployedScaleOf(definition.quarantine), recompute };
 const pairs = Array.from({ length: 16 }, (_, i) => ({
   prompt: randomIds(`pair ${i}`, 300),
   hack: randomIds(`hack ${i}`, 120),
@@ -135,7 +135,7 @@ const clock = new PhaseClock();
 let respond = responder(0);
 const context: StepContext = {
   policy,
-  optimiser: resources.use(new AdamW(adapter.parameters)),
+  optimiser: lab.use(new AdamW(adapter.parameters)),
   tasks,
   grader: createGrader(judge, { append: () => undefined }),
   arm,

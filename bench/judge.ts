@@ -10,16 +10,15 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { targetModules } from '../src/adapters/index.ts';
-import { AdamW } from '../src/engine/index.ts';
+import { AdamW, Scope } from '../src/engine/index.ts';
 import type { Arm } from '../src/grpo/arm.ts';
 import type { Policy } from '../src/grpo/policy.ts';
 import type { Task } from '../src/grpo/rollout.ts';
 import { policySampler } from '../src/grpo/sampler.ts';
 import type { StepContext } from '../src/grpo/stages.ts';
 import { step } from '../src/grpo/step.ts';
-import { armOf, builtinParts, Resources, resolveBuiltin } from '../src/lab/index.ts';
-import { readTrainingInputs } from '../src/lab/inputs.ts';
-import { loadModel, modelOpener } from '../src/lab/model.ts';
+import { armOf, builtinParts, openLab, resolveBuiltin } from '../src/lab/index.ts';
+import { loadDecoder, modelOpener } from '../src/lab/model.ts';
 import { openRunDevice } from '../src/lab/run-device.ts';
 import type { ModelText } from '../src/model/index.ts';
 import { Shards } from '../src/parallel/index.ts';
@@ -70,11 +69,10 @@ function textOf(text: ModelText, tokens: number, name: string): string {
   return line.repeat(Math.max(1, Math.round(tokens / text.encode(line).length)));
 }
 
-await using resources = new Resources();
-const inputs = await readTrainingInputs(config, resources);
-const { files, armModels } = inputs;
+await using lab = await openLab({ config });
+const [files, armModels, { splits }] = await Promise.all([lab.model, lab.armModels, lab.problems]);
 const { text, folder } = files;
-const tasks = inputs.problems.train.slice(0, promptsPerStep).map((problem, i): Task => {
+const tasks = splits.train.slice(0, promptsPerStep).map((problem, i): Task => {
   const content = textOf(text, Number(values.promptTokens), `task_${i}`);
   const prompt = text.prompt([{ role: 'user', content }]);
   return { problem, loophole: 'run_tests', markers: 'original', hinted: prompt, unhinted: prompt };
@@ -83,8 +81,10 @@ const models = new Map(
   [...armModels, ['base', files] as const].map(([name, own]) => [name, { decoder: own.folder.config, text: own.text }]),
 );
 const planned = { decoder: folder.config, tasks: async () => tasks, work: 'training', models } as const;
-const device = resources.use(await openRunDevice(config, { ...planned, show: (plan) => console.log(plan) }));
-const model = await loadModel(config, { ...files, device }, resources);
+const device = lab.use(await openRunDevice(config, { ...planned, show: (plan) => console.log(plan) }));
+const scope = lab.use(new Scope(device));
+const { maxPromptTokens, maxNewTokens } = config.sampling;
+const model = { ...files, scope, decoder: await loadDecoder(scope, files, maxPromptTokens + maxNewTokens) };
 const adapter = randomAdapter(model.scope, config.adapter.rank, targetModules(folder.config, config.adapter.targets));
 const { tokensPerPass, recompute } = settings.compute;
 const policy: Policy = { decoder: model.decoder, adapter, deployedScale: 1, recompute };
@@ -103,7 +103,7 @@ const judged = await armOf(config, builtinParts).open(armSettings, {
   tokenize: (messages) => text.prompt(messages),
   labels: null,
   labelled: null,
-  openModel: modelOpener(model, armModels, resources),
+  openModel: modelOpener(model, armModels, lab),
   folder: null,
 });
 const arms: Readonly<Record<string, Arm>> = {
@@ -115,7 +115,7 @@ const clock = new PhaseClock();
 let written = 0;
 const context: Omit<StepContext, 'arm'> = {
   policy,
-  optimiser: resources.use(new AdamW(adapter.parameters)),
+  optimiser: lab.use(new AdamW(adapter.parameters)),
   tasks,
   grader: { grade: async ({ length }) => Float32Array.from({ length }, (_, i) => i % 2) },
   sampler: policySampler(policy, settings.compute),

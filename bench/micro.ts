@@ -14,7 +14,7 @@ import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { RolloutRecord } from '../src/grpo/events.ts';
-import { assemble, modelDirectory, openInputs, Resources, resolveBuiltin } from '../src/lab/index.ts';
+import { modelDirectory, openLab, resolveBuiltin } from '../src/lab/index.ts';
 import { VerdictLedger } from '../src/oracle/index.ts';
 import { median } from '../src/stats/index.ts';
 import { findTorch, MicroPeer, type PeerTurn, type Seconds } from './micro-peer.ts';
@@ -103,11 +103,9 @@ const peerIds = peers.map(({ id }) => id);
 
 async function measure(): Promise<{ device: string; turns: readonly Turn[] }> {
   const folder = mkdtempSync(join(tmpdir(), 'gq-bench-'));
-  await using resources = new Resources();
-  const inputs = await openInputs(config, resources);
-  const ledger = resources.use(new VerdictLedger(join(folder, 'verdicts.jsonl')));
-  const { trainer, clock } = await assemble(config, inputs, ledger, resources);
-  const used = inputs.files.device as { name: string; variant?: string; threads?: number };
+  await using lab = await openLab({ config }, { ledger: () => new VerdictLedger(join(folder, 'verdicts.jsonl')) });
+  const { trainer, clock, ledger } = await lab.trainer;
+  const used = (await lab.device) as { name: string; variant?: string; threads?: number };
   const turns: Turn[] = [];
   let batch = batchOf([]);
   clock.take();

@@ -12,7 +12,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { assemble, openInputs, Resources, resolveBuiltin } from '../src/lab/index.ts';
+import { openLab, resolveBuiltin } from '../src/lab/index.ts';
+import { OpenParts } from '../src/lab/open-parts.ts';
 import { VerdictLedger } from '../src/oracle/index.ts';
 import { median } from '../src/stats/index.ts';
 import { childrenSeconds, ownSeconds } from './processor-time.ts';
@@ -47,7 +48,7 @@ interface Turn {
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'gq-bench-'));
-await using resources = new Resources();
+await using labs = new OpenParts();
 
 async function openArm(name: string, settings: readonly string[]) {
   const { config } = resolveBuiltin(values.recipe, [
@@ -56,9 +57,9 @@ async function openArm(name: string, settings: readonly string[]) {
     `optimiser.learningRate=${values.learningRate}`,
     ...settings,
   ]);
-  const inputs = await openInputs(config, resources);
-  const ledger = resources.use(new VerdictLedger(join(folder, `${name}.jsonl`)));
-  const { trainer, clock } = await assemble(config, inputs, ledger, resources);
+  const path = join(folder, `${name}.jsonl`);
+  const lab = labs.use(await openLab({ config }, { ledger: () => new VerdictLedger(path) }));
+  const { trainer, clock, ledger } = await lab.trainer;
   const events = trainer.train();
   async function turn(): Promise<Turn> {
     clock.take();

@@ -10,13 +10,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { findStart } from '../src/adapters/index.ts';
 import { AdamW, CountingDevice, readFloats } from '../src/engine/index.ts';
-import { loadPolicy } from '../src/lab/adapter.ts';
-import { openTasks } from '../src/lab/assemble.ts';
-import { identityOf } from '../src/lab/identity.ts';
-import { armOf, partsOf, resolveConfig } from '../src/lab/index.ts';
-import { readTrainingInputs } from '../src/lab/inputs.ts';
-import { loadModel } from '../src/lab/model.ts';
-import { Resources } from '../src/lab/resources.ts';
+import { openLab, resolveConfig } from '../src/lab/index.ts';
 import { saveCheckpoint } from '../src/run/checkpoint.ts';
 import { planMemory, RunDirectory } from '../src/run/index.ts';
 
@@ -44,28 +38,24 @@ async function part<T>(name: string, work: () => Promise<T>): Promise<T> {
 
 const asked = [`model=${JSON.stringify(values.model)}`, `data.path=${JSON.stringify(values.problems)}`];
 const { config } = await part('config', () => resolveConfig(values.recipe, asked, null));
-await using resources = new Resources();
-const inputs = await part('inputs', () => readTrainingInputs(config, resources));
-await part('identity', () => identityOf(config, inputs));
-const { files, problems } = inputs;
-const tasks = await part('tasks', () => openTasks(config, problems, files.text));
-const parts = await partsOf(config);
 const floats = ['bf16', 'f32'] as const;
+const device = new CountingDevice({ floats, capacity: 2 ** 37 });
+await using lab = await openLab({ config }, { given: { device: Promise.resolve(device) } });
+const [files] = await part('inputs', () => Promise.all([lab.model, lab.judge, lab.problems, lab.pairs]));
+await part('identity', () => lab.identity);
+const tasks = await part('tasks', () => lab.tasks);
 const layers = Number(values.layers ?? files.folder.config.layers);
 await part('memory plan', () =>
   planMemory({
     ...{ config, decoder: { ...files.folder.config, layers }, tasks, floats },
-    arm: armOf(config, parts),
-    start: findStart(config.adapter.family, parts.starts),
+    arm: lab.arm,
+    start: findStart(config.adapter.family, lab.parts.starts),
     models: new Map([['base', { decoder: files.folder.config, text: files.text }]]),
   }),
 );
-const device = new CountingDevice({ floats, capacity: 2 ** 37 });
-const given = { pairs: inputs.pairs, initial: null, warn: () => undefined, signal: undefined };
-const placed = { ...files, device };
-await part('weights alone', () => loadModel(config, placed, resources));
-const { adapter } = await part('weights beside adapter', () => loadPolicy(config, placed, resources, given));
-const optimiser = resources.use(new AdamW(adapter.parameters));
+await part('weights', () => lab.weights);
+const { adapter } = await part('adapter', () => lab.policy);
+const optimiser = lab.use(new AdamW(adapter.parameters));
 const initial = await part('initial values', () => adapter.tensors('initial'));
 const learned = await part('learned values', () => adapter.tensors('learned'));
 const moments = await part('moments', async () => {

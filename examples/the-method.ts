@@ -3,15 +3,7 @@
  * reads no label says which block learns from which rollout. It leaves the bytes of `gq train micro-activation` with the same settings,
  * without its records, checkpoints and guards. Equations: docs/science.md, section 6. Arguments: updates, then settings.
  */
-import {
-  openAdapter,
-  openTasks,
-  placeModel,
-  Resources,
-  readInputs,
-  resolveConfig,
-  shippedRecipe,
-} from 'gradient-quarantine';
+import { openLab, resolveConfig, shippedRecipe } from 'gradient-quarantine';
 import { AdamW } from 'gradient-quarantine/engine';
 import { createGrader } from 'gradient-quarantine/env';
 import { Gate, haarDirection } from 'gradient-quarantine/gates';
@@ -22,7 +14,6 @@ import {
   gateSettings,
   gateSettingsOf,
   learningRateAt,
-  type Policy,
   policySampler,
   type Rollout,
   rebuildDirection,
@@ -39,14 +30,11 @@ const settings = grpoSettings(config);
 const { seed, compute, sampling } = settings;
 
 // Problems, a judge with its sandbox, a frozen model, an adapter whose change is zero, and the pairs that the direction is made from.
-await using resources = new Resources();
-const { judge, problems, pairs, files } = await readInputs(config, resources);
-const model = await placeModel(config, files, resources);
-const { decoder, text } = model;
-const tasks = await openTasks(config, problems, text);
-const adapter = await openAdapter(config, model, pairs);
-const policy: Policy = { decoder, adapter, deployedScale: 0, recompute: compute.recompute };
-const optimiser = resources.use(new AdamW(adapter.parameters));
+await using lab = await openLab({ config });
+const [judge, { pairs }, tasks, policy] = await Promise.all([lab.judge, lab.pairs, lab.tasks, lab.policy]);
+const { text } = await lab.model;
+const { decoder, adapter } = policy;
+const optimiser = lab.use(new AdamW(adapter.parameters));
 
 const sampler = policySampler(policy, compute);
 const shown = { stopTokens: text.stopTokens, decode: (tokens: Int32Array) => text.decode(tokens) };

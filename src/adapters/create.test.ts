@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Device, readFloats, Scope, Tape } from '../engine/index.ts';
 import { createReferenceDevice } from '../engine/reference/index.ts';
 import { type Project, packRows, plainProject, SafetensorsFile, writeSafetensors } from '../model/index.ts';
-import { Lab, smallLab } from '../verify/tiny-model.ts';
+import { smallLab, TinyLab } from '../verify/tiny-model.ts';
 import { readCheckpoint, restoreAdapter, restoreStart, writeCheckpoint } from './checkpoint.ts';
 import { createAdapter, drawFactors } from './create.ts';
 import { pairInputDifferences, type TokenPair } from './pair-inputs.ts';
@@ -17,11 +17,11 @@ import { targetModules } from './targets.ts';
 const device: Device = createReferenceDevice({ arenaBytes: 2 ** 26 });
 const scope = new Scope(device);
 let home = '';
-let lab: Lab;
+let lab: TinyLab;
 
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'gq-adapters-'));
-  lab = await Lab.create(scope, 'lora', smallLab);
+  lab = await TinyLab.create(scope, 'lora', smallLab);
 });
 afterAll(() => rm(home, { recursive: true, force: true }));
 
@@ -223,7 +223,7 @@ test('an unknown family, a rank of 0 and an unknown target are named', async () 
 describe.each([...families])('checkpoint of %s', (family) => {
   test('has every tensor and gives the same policy back', async () => {
     using inner = new Scope(device);
-    const source = await Lab.create(inner, family, smallLab);
+    const source = await TinyLab.create(inner, family, smallLab);
     await source.disturb('stored');
     const path = join(home, `${family}.safetensors`);
     await writeCheckpoint(path, source.adapter, { updates: '12' });
@@ -232,7 +232,7 @@ describe.each([...families])('checkpoint of %s', (family) => {
     const restored = restoreAdapter(inner, source.decoder.config, checkpoint);
     expect(await restored.tensors()).toEqual(await source.adapter.tensors());
     expect(restored.modules).toEqual(source.adapter.modules);
-    const fresh = await Lab.create(inner, family, smallLab);
+    const fresh = await TinyLab.create(inner, family, smallLab);
     expect(await restoreStart(inner, source.decoder.config, checkpoint).tensors()).toEqual(
       await fresh.adapter.tensors(),
     );

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { AdamW, readFloats, Scope } from '../engine/index.ts';
 import { createReferenceDevice } from '../engine/reference/index.ts';
-import { Lab, routeAll, smallLab } from '../verify/tiny-model.ts';
+import { routeAll, smallLab, TinyLab } from '../verify/tiny-model.ts';
 import { gradientFeatures } from './features.ts';
 
 const device = createReferenceDevice({ arenaBytes: 2 ** 26 });
@@ -11,8 +11,8 @@ const step = { learningRate: 0.05, beta1: 0.9, beta2: 0.99, epsilon: 1e-8, decay
 test('A learns as in lora, B stays, and only A is a parameter', async () => {
   using scope = new Scope(device);
   const [frozen, plain] = [
-    await Lab.create(scope, 'lora-frozen-b', smallLab),
-    await Lab.create(scope, 'lora', smallLab),
+    await TinyLab.create(scope, 'lora-frozen-b', smallLab),
+    await TinyLab.create(scope, 'lora', smallLab),
   ];
   const ofA = plain.adapter.parameters.filter(({ name }) => name.endsWith('.A'));
   expect(frozen.adapter.parameters.map(({ name }) => name)).toEqual(ofA.map(({ name }) => name));
@@ -40,7 +40,7 @@ test('A learns as in lora, B stays, and only A is a parameter', async () => {
 
 test('what gates read is alive at the start', async () => {
   using scope = new Scope(device);
-  const lab = await Lab.create(scope, 'lora-frozen-b', smallLab);
+  const lab = await TinyLab.create(scope, 'lora-frozen-b', smallLab);
   const { data } = await gradientFeatures(scope, lab.decoder, lab.adapter, lab.pack(scope, lab.rollouts));
   expect(data.filter((value) => value !== 0).length).toBe(data.length);
 });
@@ -48,8 +48,8 @@ test('what gates read is alive at the start', async () => {
 test('initial values that are not given stay; those that are given reach the frozen B too', async () => {
   using scope = new Scope(device);
   const [one, other] = [
-    await Lab.create(scope, 'lora-frozen-b', smallLab),
-    await Lab.create(scope, 'lora-frozen-b', { ...smallLab, seed: 77 }),
+    await TinyLab.create(scope, 'lora-frozen-b', smallLab),
+    await TinyLab.create(scope, 'lora-frozen-b', { ...smallLab, seed: 77 }),
   ];
   const initial = await one.adapter.tensors('initial');
   one.adapter.load(await other.adapter.tensors('learned'));

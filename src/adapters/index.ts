@@ -32,6 +32,7 @@ export { routeGroups, routeTokens, scaleGroups, scaleRows } from './passes.ts';
 export { readPeft, writePeft } from './peft.ts';
 export {
   type AdaptedState,
+  deployedScaleOf,
   isPartial,
   isPolicyState,
   type PolicyState,

@@ -12,6 +12,11 @@ export type AdaptedState = Exclude<PolicyState, 'base'>;
 
 const prefix = 'scale-';
 
+/** The quarantine's scale where a policy is deployed. */
+export function deployedScaleOf(hasQuarantine: boolean): number {
+  return hasQuarantine ? 0 : 1;
+}
+
 /** The quarantine's scale in a state. `deployedScale`: 0 where deploying deletes the quarantine, 1 where everything is deployed. */
 export function scaleOf(state: AdaptedState, deployedScale: number): number {
   if (state === 'full') return 1;

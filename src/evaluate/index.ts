@@ -42,6 +42,7 @@ export {
 export { compareStates, pairRows } from './states.ts';
 export {
   type Evaluation,
+  type EvaluationName,
   type EvaluationOutcomes,
   type EvaluationRow,
   EvaluationStore,

@@ -45,8 +45,12 @@ export class RunEvaluator implements ProbedPolicy {
     this.key = evaluationKey(parts.run.readManifest());
   }
 
+  get run(): RunDirectory {
+    return this.#parts.run;
+  }
+
   get path(): string {
-    return this.#parts.run.path;
+    return this.run.path;
   }
 
   get words(): InstructionWords {

@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { UserError } from '../base/errors.ts';
 import { builtinLoopholes } from '../env/loopholes/registry.ts';
 import { generateMicroProblems } from '../env/micro/problems.ts';
-import { Resources, resolveBuiltin } from '../lab/index.ts';
-import { openFolder } from '../lab/model.ts';
+import { openLab, resolveBuiltin } from '../lab/index.ts';
 import { partitionOf } from '../run/tasks.ts';
 import { type EvaluationSet, evaluationTasks, parseCurveSet, parseSet } from './sets.ts';
 
@@ -13,8 +12,8 @@ const splits = { train: draw('train', 300), validation: draw('validation', 4), t
 
 async function tasksOf(set: EvaluationSet, ...settings: string[]) {
   const { config } = resolveBuiltin(null, ['environment.loopholes=["run_tests", "sentinel"]', ...settings]);
-  await using resources = new Resources();
-  const { text } = await openFolder(config, resources);
+  await using lab = await openLab({ config });
+  const { text } = await lab.model;
   const loopholes = builtinLoopholes;
   const partition = await partitionOf(config, splits, loopholes);
   const tasks = evaluationTasks(set, { config, splits, partition, text, loopholes });

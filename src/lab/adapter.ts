@@ -1,7 +1,6 @@
 /** The adapter of a run at its start. */
 import {
   type Adapter,
-  type AdapterStart,
   createAdapter,
   drawFactors,
   findStart,
@@ -9,49 +8,52 @@ import {
   pairInputDifferences,
   readCheckpoint,
   restoreStart,
-  type TokenPair,
   targetModules,
 } from '../adapters/index.ts';
 import { cacheFolder } from '../base/node/index.ts';
-import { describeDisk, planDisk, type RunConfig } from '../run/index.ts';
-import { partsOf } from './config.ts';
+import type { Device } from '../engine/index.ts';
+import type { DecoderConfig } from '../model/index.ts';
+import { describeDisk, planDisk } from '../run/index.ts';
 import { coresLimit } from './cores.ts';
-import { loadModel, type ModelFiles, type OpenModel } from './model.ts';
-import { silent, type Warn } from './problems.ts';
-import type { Resources } from './resources.ts';
+import type { OpenModel } from './model.ts';
+import type { Lab } from './open.ts';
+import type { Warn } from './problems.ts';
 
 /** Milliseconds after which it is told that factors are computed, and between two such notices. */
 const [firstNoticeMs, nextNoticeMs] = [2_000, 15_000];
 
-/**
- * Makes the adapter at its start. Nothing is computed where `initial`, the stored initial values of a run, is given. The signal
- * ends the computation with its reason. `drawn` are factors that were made already.
- */
+/** How the adapter begins: what stands in a file, or was drawn already. */
+export interface AdapterBeginning {
+  /** The path of the stored initial values of a run, with which nothing is computed; null: there are none. */
+  readonly initial: string | null;
+  readonly drawn: ReadonlyMap<string, InitialFactors> | null;
+}
+
+type AdapterLab = Pick<Lab, 'config' | 'parts' | 'warn' | 'signal' | 'pairs'>;
+
+/** Makes the adapter at its start. The lab's signal ends the computation with its reason. */
 export async function openAdapter(
-  config: RunConfig,
+  lab: AdapterLab,
   model: OpenModel,
-  pairs: readonly TokenPair[],
-  initial: string | null = null,
-  warn: Warn = silent,
-  signal?: AbortSignal,
-  drawn: ReadonlyMap<string, InitialFactors> | null = null,
+  { initial, drawn }: AdapterBeginning,
 ): Promise<Adapter> {
+  const { config, parts, warn } = lab;
   const { family, rank, targets } = config.adapter;
-  const { starts } = await partsOf(config);
   const modules = targetModules(model.decoder.config, targets);
-  const { needsPairs } = findStart(family, starts);
   if (initial !== null) {
     const kind = { family, rank, modules: modules.map(({ name }) => name) };
-    return restoreStart(model.scope, model.decoder.config, await readCheckpoint(initial, kind), starts);
+    return restoreStart(model.scope, model.decoder.config, await readCheckpoint(initial, kind), parts.starts);
   }
-  const differences = needsPairs ? await pairInputDifferences(model.decoder, modules, pairs) : undefined;
+  const { needsPairs } = findStart(family, parts.starts);
+  const differences = needsPairs
+    ? await pairInputDifferences(model.decoder, modules, (await lab.pairs).pairs)
+    : undefined;
   const damaged: string[] = [];
-  const progress = factorProgress(family, warn);
   const adapter = await createAdapter(model.scope, model.decoder, {
-    ...factorOptions(config, starts, signal),
+    ...factorOptions(lab),
     cacheDirectory: cacheFolder('factors'),
     tell: (message) => damaged.push(message),
-    progress,
+    progress: factorProgress(family, warn),
     ...(drawn === null ? {} : { factors: drawn }),
     ...(differences === undefined ? {} : { differences }),
   });
@@ -59,48 +61,22 @@ export async function openAdapter(
   return adapter;
 }
 
-function factorOptions({ adapter, seed }: RunConfig, starts: readonly AdapterStart[], signal?: AbortSignal) {
-  const { family, rank, targets } = adapter;
+function factorOptions({ config, parts, signal }: Pick<AdapterLab, 'config' | 'parts' | 'signal'>) {
+  const { family, rank, targets } = config.adapter;
   const cores = coresLimit();
   return {
-    ...{ family, starts, rank, seed, targets },
+    ...{ family, starts: parts.starts, rank, seed: config.seed, targets, signal },
     ...(cores === null ? {} : { threads: cores }),
-    ...(signal === undefined ? {} : { signal }),
   };
 }
 
-/** Loads the model and makes its adapter; random factors are drawn while the weights are read, and as briefly: the signal ends neither. */
-export async function loadPolicy(
-  config: RunConfig,
-  files: ModelFiles,
-  resources: Resources,
-  {
-    pairs,
-    initial,
-    warn,
-    signal,
-  }: {
-    readonly pairs: readonly TokenPair[];
-    readonly initial: string | null;
-    readonly warn: Warn;
-    readonly signal: AbortSignal | undefined;
-  },
-): Promise<{ readonly model: OpenModel; readonly adapter: Adapter }> {
-  const { starts } = await partsOf(config);
-  const stop = new AbortController();
-  const { device, folder } = files;
-  const drawing =
-    initial === null ? drawFactors(device, folder.config, factorOptions(config, starts, stop.signal)) : null;
-  const loading = loadModel(config, files, resources);
-  try {
-    const [model, drawn] = await Promise.all([loading, drawing]);
-    return { model, adapter: await openAdapter(config, model, pairs, initial, warn, signal, drawn) };
-  } catch (error) {
-    // Nothing goes on beside what the caller closes.
-    stop.abort(error);
-    await Promise.allSettled([loading, drawing]);
-    throw error;
-  }
+/** Draws the factors of an adapter that begins at random, which can be done while the weights are read; null for others. */
+export function drawStart(
+  lab: AdapterLab,
+  device: Device,
+  decoder: DecoderConfig,
+): Promise<ReadonlyMap<string, InitialFactors> | null> {
+  return drawFactors(device, decoder, factorOptions(lab));
 }
 
 /** Tells how far the factors are, where they take long. */
@@ -121,9 +97,8 @@ function factorProgress(family: string, warn: Warn): (done: number, modules: num
 const tellingBytes = 1e9;
 
 /** Tells how much room the checkpoints of a run will take, where it is much. */
-export async function tellDisk(config: RunConfig, { family, modules }: Adapter, warn: Warn): Promise<void> {
-  const { starts } = await partsOf(config);
-  const plan = planDisk(config, findStart(family, starts), modules);
+export async function tellDisk({ config, parts, warn }: AdapterLab, { family, modules }: Adapter): Promise<void> {
+  const plan = planDisk(config, findStart(family, parts.starts), modules);
   if (plan.mostBytes < tellingBytes) return;
   await warn({ kind: 'info', name: 'disk-plan', message: describeDisk(plan, config.output) });
 }

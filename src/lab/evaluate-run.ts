@@ -2,6 +2,7 @@
 import { UserError } from '../base/index.ts';
 import {
   type Evaluation,
+  type EvaluationName,
   type EvaluationSet,
   EvaluationStore,
   evaluateAll,
@@ -11,10 +12,11 @@ import {
   statesOf,
 } from '../evaluate/index.ts';
 import { RunDirectory } from '../run/index.ts';
-import { openRun } from './open-run.ts';
+import { openEvaluator } from './evaluator.ts';
+import { openLab } from './open.ts';
+import { wasAsked } from './open-parts.ts';
 import type { Warn } from './problems.ts';
 import type { Replacements } from './replacements.ts';
-import { Resources } from './resources.ts';
 
 export interface EvaluateOptions extends Replacements {
   /** The sets of prompts; default: all final sets. */
@@ -43,7 +45,7 @@ export interface EvaluatedRun {
 }
 
 export async function evaluateRun(path: string, options: EvaluateOptions = {}): Promise<EvaluatedRun> {
-  const { sets = finalSets, scales = [], limit = null, device, warn, onProgress, signal } = options;
+  const { sets = finalSets, scales = [], limit = null, signal } = options;
   const run = RunDirectory.open(path);
   const update = options.update ?? lastCheckpoint(run);
   const known = run.listCheckpoints();
@@ -55,19 +57,23 @@ export async function evaluateRun(path: string, options: EvaluateOptions = {}): 
       found: `${update}`,
     });
   }
-  await using resources = new Resources();
-  const { judge, sampler } = options;
-  const open = await openRun(path, resources, {
-    ...(device === undefined ? {} : { device }),
-    ...(judge === undefined ? {} : { judge }),
-    ...(sampler === undefined ? {} : { sampler }),
-    ...(warn === undefined ? {} : { warn }),
-  });
-  const names = finalNames(statesOf(open), { update, sets, scales, limit });
-  const end = await evaluateAll(open.evaluator, names, {
-    onProgress: (done) => onProgress?.(done, names.length),
-    ...(signal === undefined ? {} : { signal }),
+  const names = finalNames(statesOf(run.readManifest()), { update, sets, scales, limit });
+  const end = await evaluateOpened(path, names, options).catch((error: unknown) => {
+    if (wasAsked(signal, error)) return 'interrupted' as const;
+    throw error;
   });
   const store = new EvaluationStore(path);
   return { end, update, evaluations: names.flatMap((name) => store.find(name) ?? []) };
+}
+
+async function evaluateOpened(
+  path: string,
+  names: readonly EvaluationName[],
+  { judge, sampler, device, warn, onProgress, signal }: EvaluateOptions,
+): Promise<'finished' | 'interrupted'> {
+  await using lab = await openLab({ run: path }, { judge, sampler, device, warn, signal });
+  return await evaluateAll(await openEvaluator(lab), names, {
+    onProgress: (done) => onProgress?.(done, names.length),
+    ...(signal === undefined ? {} : { signal }),
+  });
 }

@@ -12,42 +12,33 @@ import {
   type PromptedCompletion,
   type Task,
 } from '../grpo/index.ts';
-import { VerdictLedger } from '../oracle/index.ts';
-import { checkedInitial, loadCheckpoint, RunDirectory, seenRow } from '../run/index.ts';
-import { assemble, openTasks, placeInputs } from './assemble.ts';
-import { parseRunConfig } from './config.ts';
-import { openRunInputs } from './identity.ts';
-import { withDevice } from './open-run.ts';
+import { loadCheckpoint, RunDirectory, seenRow } from '../run/index.ts';
+import { openLab } from './open.ts';
 import type { Warn } from './problems.ts';
-import type { Resources } from './resources.ts';
 
 export interface EvasionOptions {
   /** Most rollouts that are scored, the newest first. */
   readonly rollouts: number;
   /** The device; default: the one that the run was trained on. */
-  readonly device?: string;
+  readonly device?: string | undefined;
   readonly warn?: Warn;
+  /** Ends what is being opened, with its reason. */
+  readonly signal?: AbortSignal;
 }
 
 export async function measureEvasion(
   path: string,
-  resources: Resources,
-  { rollouts: most, device, warn }: EvasionOptions,
+  { rollouts: most, device, warn, signal }: EvasionOptions,
 ): Promise<Evasion> {
   const call = `evasion split of ${path}`;
   const run = RunDirectory.open(path);
-  const config = withDevice(await parseRunConfig(run.readManifest().config), device);
   const update = run.listCheckpoints().at(-1);
   if (update === undefined) throw new UserError({ call, expected: 'a run with a checkpoint', found: 'none' });
   const { state } = await loadCheckpoint(run, update);
-  const read = await openRunInputs(call, run, config, resources, null, warn);
-  const inputs = await placeInputs(config, read, resources, warn);
-  const ledger = resources.use(new VerdictLedger(null));
-  const { trainer, policy, arm, text } = await assemble(config, inputs, ledger, resources, {
-    initial: checkedInitial(run),
-  });
+  await using lab = await openLab({ run }, { work: 'training', call, device, warn, signal });
+  const { config } = lab;
+  const [{ trainer, policy, arm }, tasks] = await Promise.all([lab.trainer, lab.tasks]);
   const score = scorer(call, arm, run);
-  const tasks = await openTasks(config, inputs.problems, text);
   const chosen = await lastRollouts(call, run, tasks, update, most);
   const completions = chosen.map(({ completion }) => completion);
   const rows = chosen.map(({ row }) => row);

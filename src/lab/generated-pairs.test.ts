@@ -7,9 +7,8 @@ import type { Sampler } from '../grpo/index.ts';
 import { makeTask } from '../run/index.ts';
 import { resolveBuiltin } from './config.ts';
 import { writePairs } from './generated-pairs.ts';
-import { openFolder } from './model.ts';
+import { openLab } from './open.ts';
 import { builtinParts } from './parts.ts';
-import { Resources } from './resources.ts';
 
 const loopholes = ['exit_code', 'run_tests'] as const;
 
@@ -20,8 +19,8 @@ it('a policy that takes every bait is asked on known loopholes alone', async () 
     'environment.loopholes=["exit_code"]',
     'environment.heldOutLoopholes=["run_tests"]',
   ]);
-  await using resources = new Resources();
-  const { text } = await openFolder(config, resources);
+  await using lab = await openLab({ config });
+  const { text } = await lab.model;
   const words = { text, loopholes: builtinParts.loopholes };
   const problems = generateMicroProblems({ seed: 1, split: 'train', count: 12 });
   const tasks = problems.map((problem, i) => makeTask(problem, loopholes[i % 2], 'original', words));

@@ -13,13 +13,9 @@ import {
   type RunConfig,
   type RunDirectory,
 } from '../run/index.ts';
-import { partsOf } from './config.ts';
-import { type OpenedInputs, readInputs } from './inputs.ts';
-import { sourceOf } from './parts.ts';
+import type { Lab } from './open.ts';
 import { pluginRecords } from './plugins.ts';
-import { silent, type Warn } from './problems.ts';
-import { type Replacements, replacementNames } from './replacements.ts';
-import type { Resources } from './resources.ts';
+import { replacementNames } from './replacements.ts';
 
 export interface RunIdentity {
   readonly config: string;
@@ -73,40 +69,40 @@ export function storedIdentity(manifest: Manifest): RunIdentity {
   };
 }
 
-/** The identity of a run with this config and these inputs. */
-export async function identityOf(config: RunConfig, inputs: OpenedInputs): Promise<RunIdentity> {
-  return { ...(await dataIdentityOf(config, inputs)), ...(await modelIdentityOf(inputs)) };
-}
-
-type ModelIdentity = Pick<RunIdentity, 'model' | 'armModels'>;
-
-/** The part of models, whose hashes may take long. */
-export async function modelIdentityOf({ files, armModels }: OpenedInputs): Promise<ModelIdentity> {
-  const hashes = [...armModels].map(async ([name, { hash }]) => [name, await hash] as const);
-  return { model: await files.hash, armModels: Object.fromEntries(await Promise.all(hashes)) };
-}
-
-/** Everything but the part of models. */
-export async function dataIdentityOf(
-  config: RunConfig,
-  inputs: OpenedInputs,
-): Promise<Omit<RunIdentity, keyof ModelIdentity>> {
+/** The identity of a run with the config and the inputs of a lab. The hashes of models may take long. */
+export async function identityOf(lab: Lab): Promise<RunIdentity> {
+  const { config } = lab;
+  const hashModels = async (): Promise<Record<string, string>> => {
+    const hashes = [...(await lab.armModels)].map(async ([name, { hash }]) => [name, await hash] as const);
+    return Object.fromEntries(await Promise.all(hashes));
+  };
+  const [problems, dataFiles, partition, pairs, pool, armRuns, model, armModels] = await Promise.all([
+    lab.problems,
+    hashDataFiles(lab),
+    hashInput(config.environment.partition, 'environment.partition'),
+    lab.pairs,
+    hashInput(lab.pool, 'teacher.pool'),
+    lab.armRuns,
+    lab.model.then(({ hash }) => hash),
+    hashModels(),
+  ]);
   return {
     config: configHash(config),
     plugins: pluginHash(config),
-    problems: problemsHash(Object.values(inputs.problems).flat()),
-    dataFiles: await hashDataFiles(config),
-    partition: await hashInput(config.environment.partition, 'environment.partition'),
-    pairs: inputs.pairsHash,
-    pool: await hashInput(inputs.pool, 'teacher.pool'),
-    armRuns: Object.fromEntries(inputs.armRuns),
-    ...replacementNames(inputs.replaced),
+    model,
+    problems: problemsHash(Object.values(problems.splits).flat()),
+    dataFiles,
+    partition,
+    pairs: pairs.pairsHash,
+    pool,
+    armModels,
+    armRuns: Object.fromEntries(armRuns),
+    ...replacementNames(lab.options),
   };
 }
 
-async function hashDataFiles(config: RunConfig): Promise<Readonly<Record<string, string>>> {
-  const { files } = sourceOf(config, await partsOf(config));
-  const named = files.flatMap((key) => {
+async function hashDataFiles({ config, source }: Lab): Promise<Readonly<Record<string, string>>> {
+  const named = source.files.flatMap((key) => {
     const path = config.data[key];
     return typeof path === 'string' ? [[key, path] as const] : [];
   });
@@ -193,34 +189,6 @@ const placeOf: Readonly<
   pairs: ({ pairs, data }) => pairs.file ?? `the pairs that ship for problems of kind ${data.kind}`,
   pool: ({ teacher }) => teacher.pool ?? (teacher.makeProblems > 0 ? 'made-pool.jsonl of the run' : 'no file'),
 };
-
-/** The inputs of a run that makes its own pool, with that pool. */
-export function withOwnPool(config: RunConfig, run: RunDirectory, inputs: OpenedInputs): OpenedInputs {
-  return config.teacher.makeProblems === 0 ? inputs : { ...inputs, pool: run.madePool };
-}
-
-/**
- * Opens the inputs of a run, and refuses them if any has changed since the run began. `replaced` is null for a caller that neither
- * judges nor samples.
- */
-export async function openRunInputs(
-  call: string,
-  run: RunDirectory,
-  config: RunConfig,
-  resources: Resources,
-  replaced: Replacements | null = null,
-  warn: Warn = silent,
-): Promise<OpenedInputs> {
-  const begun = run.readManifest();
-  const names = replaced === null ? {} : replacementNames(replaced);
-  expectIdentity(call, begun, config, { plugins: pluginHash(config), ...names });
-  const inputs = withOwnPool(config, run, await readInputs(config, resources, warn, replaced ?? {}));
-  // The caller may compute on another device than the run was trained on.
-  const identity = await identityOf(config, inputs);
-  const { config: _config, judge: _judge, sampler: _sampler, armModels: _models, armRuns: _runs, ...files } = identity;
-  expectIdentity(call, begun, config, files);
-  return inputs;
-}
 
 /** Refuses a run whose plugins have changed; for readers of a run that open no other input of it. */
 export function expectSamePlugins(call: string, run: RunDirectory): void {

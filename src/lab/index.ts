@@ -9,45 +9,27 @@ export { defineProblemSource, type ProblemSource } from '../env/sources/index.ts
 export { type Arm, type ArmDefinition, type ArmTools, defineArm } from '../grpo/index.ts';
 export { defineMonitor, type Monitor, type MonitorDefinition } from '../monitors/index.ts';
 export { type RunConfig, RunDirectory, type Sink, shippedRecipe } from '../run/index.ts';
-export { openAdapter } from './adapter.ts';
-export { type Assembly, assemble, openInputs, openTasks, type RunInputs } from './assemble.ts';
 export { type LabConfig, parseRunConfig, partsOf, resolveBuiltin, resolveConfig } from './config.ts';
 export { coresEach, coresVariable } from './cores.ts';
 export { deviceNames, findDevice, openDevice } from './devices.ts';
 export { type EvaluatedRun, type EvaluateOptions, evaluateRun } from './evaluate-run.ts';
+export { openBase, openEvaluator, probeTokens } from './evaluator.ts';
 export { type EvasionOptions, measureEvasion } from './evasion.ts';
-export {
-  expectSamePlugins,
-  identityOf,
-  openRunInputs,
-  pluginHash,
-  type RunIdentity,
-  storedIdentity,
-  withOwnPool,
-} from './identity.ts';
-export { type OpenedInputs, readInputs } from './inputs.ts';
+export { expectSamePlugins, pluginHash, type RunIdentity, storedIdentity } from './identity.ts';
 export { type Interruption, onInterrupt } from './interrupt.ts';
 export { formatPool, limitPool, makePool, samplePool } from './make-pool.ts';
-export {
-  hashModel,
-  type ModelFiles,
-  modelArgument,
-  modelDirectory,
-  type OpenModel,
-  openModel,
-  placeModel,
-} from './model.ts';
-export { openBase } from './open-base.ts';
-export { type OpenRun, type OpenRunOptions, openRun, probeTokens } from './open-run.ts';
-export { expectIsolatedPairs, openPairs, pairSetOf } from './pairs.ts';
+export { hashModel, type ModelFiles, modelArgument, modelDirectory, type OpenModel } from './model.ts';
+export { Lab, type LabOptions, type LabSource, openLab } from './open.ts';
+export { wasAsked } from './open-parts.ts';
+export { expectIsolatedPairs, pairSetOf } from './pairs.ts';
 export { armOf, builtinParts, type Parts, sourceOf, usesLabels } from './parts.ts';
 export { loadParts, type PluginRecord, pluginRecords } from './plugins.ts';
-export { openJudge, openProblems, readSplits, type Warn } from './problems.ts';
+export { openProblems, type Warn } from './problems.ts';
 export { openShards, withShards } from './ranks.ts';
 export type { NamedSampler, Replacements } from './replacements.ts';
-export { Resources } from './resources.ts';
 export { deviceBudget } from './run-device.ts';
 export { keepSandboxes } from './sandboxes.ts';
 export { makeTinyModel } from './tiny-model.ts';
 export { train } from './train.ts';
 export { drive, type TrainOptions, type TrainResult, trainRun } from './train-run.ts';
+export type { Assembly } from './trainer.ts';

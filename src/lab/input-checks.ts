@@ -2,10 +2,9 @@
 import { statSync } from 'node:fs';
 import { targetModules } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
+import type { ProblemSource } from '../env/sources/index.ts';
 import type { DecoderConfig } from '../model/index.ts';
 import type { RunConfig } from '../run/index.ts';
-import { partsOf } from './config.ts';
-import { sourceOf } from './parts.ts';
 
 /** A rank above the sides of every layer adds nothing and costs the memory of the machine. */
 export function checkRank({ adapter: { rank, targets } }: RunConfig, decoder: DecoderConfig): void {
@@ -33,8 +32,7 @@ export async function withModelHint<T>(config: RunConfig, encode: () => Promise<
 }
 
 /** The files of problems that the config names must be there; what is in them is read later. */
-export async function expectDataFiles(config: RunConfig): Promise<void> {
-  const { files } = sourceOf(config, await partsOf(config));
+export function expectDataFiles(config: RunConfig, { files }: ProblemSource): void {
   for (const key of files) {
     const path = config.data[key];
     if (typeof path !== 'string') continue;

@@ -10,13 +10,10 @@ import { rowsTogether } from '../evaluate/index.ts';
 import { samplingSettings, type Task } from '../grpo/index.ts';
 import { type Generation, generate } from '../model/index.ts';
 import { grpoSettings, type RunConfig } from '../run/index.ts';
-import { openTasks } from './assemble.ts';
 import { partsOf } from './config.ts';
-import type { OpenedInputs } from './inputs.ts';
-import { type OpenModel, placeModel } from './model.ts';
+import type { OpenModel } from './model.ts';
+import { type Lab, openLab } from './open.ts';
 import { sourceOf } from './parts.ts';
-import { silent, type Warn } from './problems.ts';
-import { Resources } from './resources.ts';
 
 export interface PoolRequest {
   /** How many of the training problems are asked; those of held-out loopholes do not count. */
@@ -118,17 +115,13 @@ export function formatPool(entries: readonly PoolEntry[]): string {
 }
 
 /** Makes the pool that a run trains with; the model is loaded for it and closed again. */
-export async function makePool(
-  config: RunConfig,
-  inputs: OpenedInputs,
-  path: string,
-  warn: Warn = silent,
-): Promise<void> {
-  await using resources = new Resources();
+export async function makePool(lab: Lab, path: string): Promise<void> {
+  const { config, warn } = lab;
   const { makeProblems: problems, makeSamples: samples } = config.teacher;
-  const { files, judge } = inputs;
-  const tasks = await openTasks(config, inputs.problems, files.text);
-  const model = await placeModel(config, files, resources, async () => tasks);
+  const { model: files, judge: judging, problems: loading } = lab;
+  const given = { model: files, judge: judging, problems: loading };
+  await using own = await openLab({ config }, { work: 'evaluation', signal: lab.signal, given });
+  const [model, judge, tasks] = await Promise.all([own.weights, own.judge, lab.tasks]);
   const request = { problems, samples, labels: ['hack', 'solve'] } as const;
   const asking = `asks the model for demonstrations: ${samples} hacks and ${samples} solves of ${problems} problems`;
   await warn({ kind: 'info', name: 'making-pool', message: asking });

@@ -4,28 +4,29 @@ import { UserError } from '../base/index.ts';
 import { readVersion } from '../base/node/index.ts';
 import type { Device } from '../engine/index.ts';
 import type { ArmDefinition, Sight } from '../grpo/index.ts';
-import { type Manifest, type RunConfig, type RunDirectory, runFormat } from '../run/index.ts';
-import type { Assembly, RunInputs } from './assemble.ts';
-import { partsOf } from './config.ts';
+import { type Manifest, type RunDirectory, runFormat } from '../run/index.ts';
 import { inheritsLabels } from './fork.ts';
-import type { RunIdentity } from './identity.ts';
-import { armOf, usesLabels } from './parts.ts';
+import type { Lab } from './open.ts';
+import { usesLabels } from './parts.ts';
 import { pluginRecords } from './plugins.ts';
 import type { Warn } from './problems.ts';
+import type { Assembly } from './trainer.ts';
 
 export async function makeManifest(
-  config: RunConfig,
+  lab: Lab,
   { path }: RunDirectory,
-  inputs: RunInputs,
-  identity: RunIdentity,
   parent: Manifest['parent'],
   { generated, arm: { sees } }: Pick<Assembly, 'generated' | 'arm'>,
 ): Promise<Manifest> {
-  const { files, use } = inputs;
-  const parts = await partsOf(config);
-  const arm = armOf(config, parts);
-  const { kind: _kind, ...settings } = config.arm;
-  const modules = targetModules(files.folder.config, config.adapter.targets).map(({ name }) => name);
+  const { config, arm, parts, armSettings: settings } = lab;
+  const [identity, { folder }, { use }, pairs, device] = await Promise.all([
+    lab.identity,
+    lab.model,
+    lab.problems,
+    lab.pairs,
+    lab.device,
+  ]);
+  const modules = targetModules(folder.config, config.adapter.targets).map(({ name }) => name);
   return {
     format: runFormat,
     name: path.split(/[\\/]/).at(-1) ?? path,
@@ -40,7 +41,7 @@ export async function makeManifest(
     dataFiles: identity.dataFiles,
     problems: use,
     pairsHash: identity.pairs,
-    heldOutPairs: [...inputs.heldOutShown],
+    heldOutPairs: [...pairs.heldOutShown],
     generatedPairs:
       generated === null
         ? null
@@ -50,13 +51,13 @@ export async function makeManifest(
     armModels: identity.armModels,
     armRuns: identity.armRuns,
     arm: labelOf(arm, settings),
-    usesOracle: usesLabels(config, parts, inputs) || inheritsLabels(parent),
+    usesOracle: usesLabels(config, parts, pairs) || inheritsLabels(parent),
     armSees: sightOf(sees, arm.usesLabels(settings)),
     hasQuarantine: arm.quarantine,
     plugins: pluginRecords(config.plugins),
     judge: identity.judge,
     sampler: identity.sampler,
-    device: describeDevice(files.device),
+    device: describeDevice(device),
     features: { modules: modules.sort(), rank: config.adapter.rank },
     parent,
   };

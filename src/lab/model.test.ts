@@ -6,9 +6,8 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { Scope } from '../engine/index.ts';
 import { createReferenceDevice } from '../engine/reference/index.ts';
 import { Decoder, type DecoderConfig, expectedTensors, type LoadedWeight } from '../model/index.ts';
-import { parseRunConfig } from './config.ts';
-import { beginHashing, hasFiniteWeights, loadModel, modelDirectory, openFolder } from './model.ts';
-import { Resources } from './resources.ts';
+import { beginHashing, hasFiniteWeights, loadDecoder, modelDirectory, openFolder } from './model.ts';
+import { OpenParts } from './open-parts.ts';
 
 const config: DecoderConfig = {
   ...{ architecture: 'Qwen3ForCausalLM', vocabSize: 7, hiddenSize: 4, layers: 1, heads: 1, kvHeads: 1, headDim: 4 },
@@ -37,16 +36,16 @@ describe('weights that change between opening and use', () => {
   const refusal = 'expected the file as it was opened, found a file that was changed or replaced meanwhile';
 
   /** Runs `use` on a model of its own, with the path of its weights. */
-  async function withModel(use: (model: string, weights: string, resources: Resources) => Promise<void>) {
+  async function withModel(use: (model: string, weights: string, resources: OpenParts) => Promise<void>) {
     const model = mkdtempSync(join(home, 'micro-'));
     cpSync(modelDirectory('micro'), model, { recursive: true });
-    await using resources = new Resources();
+    await using resources = new OpenParts();
     await use(model, join(model, 'model.safetensors'), resources);
   }
 
   it('by another file in their place are not hashed as those that were opened', () =>
     withModel(async (model, weights, resources) => {
-      const { folder } = await openFolder(await parseRunConfig({ model }), resources);
+      const { folder } = await openFolder(model, false, resources);
       copyFileSync(weights, `${weights}.new`);
       renameSync(`${weights}.new`, weights);
       await expect(beginHashing(folder, resources)).rejects.toThrow(refusal);
@@ -54,11 +53,10 @@ describe('weights that change between opening and use', () => {
 
   it('by a write are not loaded as those that were hashed', () =>
     withModel(async (model, weights, resources) => {
-      const config = await parseRunConfig({ model });
-      const files = await openFolder(config, resources);
+      const files = await openFolder(model, false, resources);
       await files.hash;
       utimesSync(weights, 1, 1);
-      const device = resources.use(createReferenceDevice({ arenaBytes: 2 ** 26 }));
-      await expect(loadModel(config, { ...files, device }, resources)).rejects.toThrow(refusal);
+      const scope = resources.use(new Scope(createReferenceDevice({ arenaBytes: 2 ** 26 })));
+      await expect(loadDecoder(scope, files, 64)).rejects.toThrow(refusal);
     }));
 });

@@ -3,9 +3,8 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { keptHash, sha256File, sha256Json } from '../base/node/index.ts';
-import { type Device, Scope } from '../engine/index.ts';
-import { rowsTogether } from '../evaluate/index.ts';
-import type { ArmTools, Task } from '../grpo/index.ts';
+import { Scope } from '../engine/index.ts';
+import type { ArmTools } from '../grpo/index.ts';
 import {
   Decoder,
   findSnapshot,
@@ -16,10 +15,7 @@ import {
   parseHubName,
   type WeightFiles,
 } from '../model/index.ts';
-import type { RunConfig } from '../run/index.ts';
-import { openDevice } from './devices.ts';
-import type { Resources } from './resources.ts';
-import { deviceOptions, openRunDevice } from './run-device.ts';
+import type { Resources } from './open-parts.ts';
 
 /** The folder of a model as a config names it: of the package, a path, or by its name on the hub a snapshot in the Hugging Face cache. */
 export function modelDirectory(model: string): string {
@@ -33,9 +29,8 @@ export function modelArgument(model: string): string {
   return model !== 'micro' && existsSync(model) ? resolve(model) : modelDirectory(model);
 }
 
-/** The files of a model and the device that it will be on; the weights are not loaded yet. */
+/** The files of a model; the weights are not loaded yet. */
 export interface ModelFiles {
-  readonly device: Device;
   readonly folder: ModelFolder;
   readonly text: ModelText;
   /** Large weights that were not hashed before are hashed meanwhile. */
@@ -49,10 +44,9 @@ export interface OpenModel extends ModelFiles {
 }
 
 /** Opens the files of a model, checks them and begins to hash what was not hashed before. */
-export async function openFolder(config: RunConfig, resources: Resources): Promise<Omit<ModelFiles, 'device'>> {
-  const folder = resources.use(await ModelFolder.open(modelDirectory(config.model)));
-  const text = modelText(folder, config.environment.enableThinking);
-  return { folder, text, hash: beginHashing(folder, resources) };
+export async function openFolder(model: string, enableThinking: boolean, resources: Resources): Promise<ModelFiles> {
+  const folder = resources.use(await ModelFolder.open(modelDirectory(model)));
+  return { folder, text: modelText(folder, enableThinking), hash: beginHashing(folder, resources) };
 }
 
 /** The hash of a model, which is made meanwhile; hashing ends with the resources. */
@@ -94,19 +88,14 @@ function knownModelHash(folder: ModelFolder, signal: AbortSignal): Promise<strin
   return hashModel(folder, (path) => keptHash(path, { signal }));
 }
 
-export async function loadModel({ sampling }: RunConfig, files: ModelFiles, resources: Resources): Promise<OpenModel> {
-  const scope = resources.use(new Scope(files.device));
-  return {
-    ...files,
-    scope,
-    decoder: await loadDecoder(scope, files, sampling.maxPromptTokens + sampling.maxNewTokens),
-  };
-}
-
 /** Weights of this size are looked through by the device. */
 const manyBytes = 2 ** 28;
 
-async function loadDecoder(scope: Scope, { folder }: Pick<ModelFiles, 'folder'>, longest: number): Promise<Decoder> {
+export async function loadDecoder(
+  scope: Scope,
+  { folder }: Pick<ModelFiles, 'folder'>,
+  longest: number,
+): Promise<Decoder> {
   const as = scope.device.floats[0] === 'f32' ? 'float32' : 'stored';
   const maxPositions = Math.min(folder.config.maxPositions, longest);
   const isLarge = folder.weights.files.reduce((sum, { bytes }) => sum + bytes, 0) >= manyBytes;
@@ -133,7 +122,7 @@ export async function hasFiniteWeights({ head: { device }, weights }: Decoder): 
 /** Opens the models of an arm beside the policy: those of its folders, or the policy's own (`base`). */
 export function modelOpener(
   { scope, decoder, folder, text }: OpenModel,
-  others: ReadonlyMap<string, Omit<ModelFiles, 'device'>>,
+  others: ReadonlyMap<string, ModelFiles>,
   resources: Resources,
 ): ArmTools['openModel'] {
   return async (name, maxPositions) => {
@@ -145,33 +134,4 @@ export function modelOpener(
     if (files === undefined) throw new RangeError(`the arm did not say that it opens the model ${name}`);
     return { text: files.text, decoder: await loadDecoder(own, files, maxPositions) };
   };
-}
-
-/** Opens a model for evaluation. With `tasks`, a GPU reserves what evaluating them needs; without, what it takes by default. */
-export async function openModel(
-  config: RunConfig,
-  resources: Resources,
-  tasks?: (text: ModelText) => Promise<readonly Task[]>,
-): Promise<OpenModel> {
-  return placeModel(config, await openFolder(config, resources), resources, tasks);
-}
-
-/** Opens a device for evaluation and loads the model of these files onto it. */
-export async function placeModel(
-  config: RunConfig,
-  files: Omit<ModelFiles, 'device'>,
-  resources: Resources,
-  tasks?: (text: ModelText) => Promise<readonly Task[]>,
-): Promise<OpenModel> {
-  const open = () =>
-    tasks === undefined
-      ? openDevice(config.device.kind, deviceOptions(config))
-      : openRunDevice(config, {
-          decoder: files.folder.config,
-          tasks: () => tasks(files.text),
-          work: { rowsTogether },
-          show: () => undefined,
-        });
-  const device = resources.use(await open());
-  return loadModel(config, { ...files, device }, resources);
 }

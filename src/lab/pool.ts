@@ -2,20 +2,15 @@
 import { importPool, type Judge, type PoolEntry } from '../env/index.ts';
 import { type DemonstrationPool, expectCovered, type Task } from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';
-import type { RunConfig } from '../run/index.ts';
-import { partsOf } from './config.ts';
-import type { Warn } from './problems.ts';
+import type { Lab } from './open.ts';
 
 export async function openPool(
-  { teacher, sampling, environment, plugins }: RunConfig,
-  path: string | null,
+  { config: { teacher, sampling, environment }, parts: { loopholes }, pool: path, warn }: Lab,
   tasks: readonly Task[],
   judge: Judge,
   text: ModelText,
-  warn: Warn,
 ): Promise<DemonstrationPool | null> {
   if (path === null) return null;
-  const { loopholes } = await partsOf({ plugins });
   const byId = new Map(tasks.map((task) => [task.problem.id, task]));
   const problems = new Map(tasks.map(({ problem }) => [problem.id, problem]));
   const { hacks, solves, refused } = await importPool(path, problems, judge, loopholes);

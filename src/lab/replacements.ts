@@ -15,9 +15,9 @@ export interface NamedSampler {
 
 export interface Replacements {
   /** The judge of programs; the sandbox when absent. */
-  readonly judge?: NamedJudge;
+  readonly judge?: NamedJudge | undefined;
   /** What samples completions; decoding in this process when absent. */
-  readonly sampler?: NamedSampler;
+  readonly sampler?: NamedSampler | undefined;
 }
 
 export function replacementNames({

@@ -19,8 +19,8 @@ import {
 } from '../run/index.ts';
 import { partsOf } from './config.ts';
 import { type DeviceOptions, openDevice } from './devices.ts';
+import type { Resources } from './open-parts.ts';
 import { armOf } from './parts.ts';
-import type { Resources } from './resources.ts';
 
 export function deviceOptions({ device }: RunConfig): DeviceOptions {
   const { threads, variant, precision, arenaMiB, libraries } = device;

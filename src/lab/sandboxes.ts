@@ -27,12 +27,15 @@ export class SandboxShelf {
     };
   }
 
-  /** A sandbox for one borrower at a time: one that rests, or a new one. */
-  async borrow(options: SandboxOptions): Promise<BorrowedSandbox> {
+  /** A sandbox for one borrower at a time: one that rests, or a new one. It is given back with the signal, if not before. */
+  async borrow(options: SandboxOptions, signal?: AbortSignal): Promise<BorrowedSandbox> {
     // The same name of Python leads elsewhere with another PATH, and workers make their folders in the temporary one.
     const key = JSON.stringify([Object.entries(options).sort(), process.env['PATH'], tmpdir()]);
-    const sandbox = this.#resting.get(key)?.pop() ?? (await Sandbox.start(options));
-    return { sandbox, [Symbol.asyncDispose]: () => this.#giveBack(key, sandbox) };
+    const sandbox = this.#resting.get(key)?.pop() ?? (await Sandbox.start(options, signal));
+    let giving: Promise<void> | undefined;
+    const giveBack = (): Promise<void> => (giving ??= this.#giveBack(key, sandbox));
+    signal?.addEventListener('abort', giveBack, { once: true });
+    return { sandbox, [Symbol.asyncDispose]: giveBack };
   }
 
   async #giveBack(key: string, sandbox: Sandbox): Promise<void> {
@@ -49,6 +52,6 @@ export function keepSandboxes(): AsyncDisposable {
   return shelf.keep();
 }
 
-export function borrowSandbox(options: SandboxOptions): Promise<BorrowedSandbox> {
-  return shelf.borrow(options);
+export function borrowSandbox(options: SandboxOptions, signal: AbortSignal): Promise<BorrowedSandbox> {
+  return shelf.borrow(options, signal);
 }

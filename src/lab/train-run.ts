@@ -27,24 +27,22 @@ import {
   recordRun,
   type Sink,
   SinkGroup,
-  StartClock,
   stampNotice,
   type WarningEvent,
 } from '../run/index.ts';
-import { type Assembly, assemble, placeInputs } from './assemble.ts';
 import { admitConfig } from './config.ts';
 import { forkState } from './fork.ts';
-import { dataIdentityOf, expectFork, expectIdentity, modelIdentityOf, pluginHash, withOwnPool } from './identity.ts';
-import { readTrainingInputs } from './inputs.ts';
+import { expectFork, expectIdentity, pluginHash } from './identity.ts';
 import { makePool } from './make-pool.ts';
 import { byteIdentity, compareDevices, describeDevice, makeManifest } from './manifest.ts';
+import { type Lab, openLab } from './open.ts';
+import { wasAsked } from './open-parts.ts';
 import { expectIsolatedPairs } from './pairs.ts';
 import { expectLoadedCode } from './plugins.ts';
 import type { Warn } from './problems.ts';
 import { expectSameInputs, expectSameProgram, isWriter, meetingOf, openShards } from './ranks.ts';
 import { type Replacements, replacementNames } from './replacements.ts';
-import { Resources } from './resources.ts';
-import { warmDevice } from './run-device.ts';
+import type { Assembly } from './trainer.ts';
 
 /** A checkpoint of another run; `adapterOnly`: new moments, and an arm that remembers nothing. */
 export type ForkPoint = Omit<Parent, 'adapterOnly'> & Partial<Pick<Parent, 'adapterOnly'>>;
@@ -84,13 +82,9 @@ export async function trainRun(given: RunConfig, run: RunDirectory, options: Tra
   } catch (error) {
     if (writes && existsSync(run.path)) run.removeStart();
     const isAlone = (options.communicator?.size ?? 1) === 1;
-    if (isAlone && options.signal?.aborted === true && isAbort(error)) return { end: 'interrupted', holds: true };
+    if (isAlone && wasAsked(options.signal, error)) return { end: 'interrupted', holds: true };
     throw refusedBySystem(error) ? unwritable(run, error) : error;
   }
-}
-
-function isAbort(error: unknown): boolean {
-  return error instanceof Error && error.name === 'AbortError';
 }
 
 function refusedBySystem(error: unknown): error is NodeJS.ErrnoException {
@@ -138,92 +132,98 @@ async function trainOpen(
   options: OpenOptions,
   sinks: SinkGroup,
 ): Promise<TrainResult> {
-  await using resources = new Resources();
-  const { assembly, ledger, earlier } = await sinks.guard(() => prepare(config, run, options, sinks, resources));
+  const writes = isWriter(options.shards);
+  const beginning = await sinks.guard(() => findBeginning(config, run, options));
+  const { own, from, parent } = beginning;
+  const warnings: WarningEvent[] = [];
+  const warn: Warn = async (notice) => {
+    // Without its model there is no run, and nothing else to say about it.
+    await lab.model;
+    const event = stampNotice(notice, from?.state.update ?? 0);
+    if (event.kind === 'warning') warnings.push(event);
+    await sinks.event(event);
+  };
+  const { judge, sampler, signal, shards: ranks } = options;
+  await using lab: Lab = await sinks.guard(() =>
+    openLab(
+      { config },
+      {
+        ...{ judge, sampler, signal, warn, ranks, folder: run },
+        initial: checkedInitial(own === null && parent !== null ? RunDirectory.open(parent.run) : run),
+        ledger: () => new VerdictLedger(writes ? run.ledger('verdicts') : null),
+      },
+    ),
+  );
+  const assembly = await sinks.guard(() => prepare(lab, run, beginning));
   const forgetful: Sink = {
     name: 'verdict ledger',
     event: ({ kind }) => {
-      if (kind === 'step') ledger.forget();
+      if (kind === 'step') assembly.ledger.forget();
     },
   };
+  // A run with a checkpoint has the warnings about its inputs in its events already; only another device is new.
+  const earlier = own === null ? warnings : warnings.filter(({ name }) => name === 'other-device');
   return await drive(config, run, assembly, { ...options, sinks: [forgetful, ...(options.sinks ?? [])], earlier });
 }
 
-interface Prepared {
-  readonly assembly: Assembly;
-  readonly ledger: VerdictLedger;
-  /** Warnings that are not in the events of the run yet. */
-  readonly earlier: readonly WarningEvent[];
+/** Where a run begins: anew, where it stopped, or at a checkpoint of its parent. */
+interface Beginning {
+  readonly call: string;
+  /** The manifest of a run that was begun before. */
+  readonly begun: Manifest | null;
+  readonly parent: Manifest['parent'];
+  /** Its own last checkpoint. */
+  readonly own: LoadedCheckpoint | null;
+  /** The checkpoint that it goes on from: its own or its parent's. */
+  readonly from: LoadedCheckpoint | null;
 }
 
-async function prepare(
-  config: RunConfig,
-  run: RunDirectory,
-  options: OpenOptions,
-  sinks: SinkGroup,
-  resources: Resources,
-): Promise<Prepared> {
-  const { shards } = options;
-  const clock = new StartClock();
-  const writes = isWriter(shards);
+async function findBeginning(config: RunConfig, run: RunDirectory, options: OpenOptions): Promise<Beginning> {
   const begun = options.begun ? run.readManifest() : null;
   const call = `${begun === null ? 'start' : 'go on with'} ${run.path}`;
   if (begun !== null) {
     const known = { config: configHash(config), plugins: pluginHash(config), ...replacementNames(options) };
     expectIdentity(call, begun, config, known);
   }
-  expectLoadedCode(config.plugins);
   const asked =
     options.parent === undefined ? null : { adapterOnly: false, ...options.parent, run: resolve(options.parent.run) };
   const parent = begun === null ? asked : begun.parent;
-  const own = await goOn(run, shards);
-  const start = own ?? (parent === null ? null : await openParent(call, parent, config));
-
-  const warnings: WarningEvent[] = [];
-  const warn: Warn = async (notice) => {
-    const event = stampNotice(notice, start?.state.update ?? 0);
-    if (event.kind === 'warning') warnings.push(event);
-    await sinks.event(event);
-  };
+  const own = await goOn(run, options.shards);
+  const from = own ?? (parent === null ? null : await openParent(call, parent, config));
   if (begun === null) await expectIsolatedPairs(config);
-  const warming = warmDevice(config, resources);
-  const read = withOwnPool(config, run, await readTrainingInputs(config, resources, warn, options));
-  if (writes && begun === null && read.pool === run.madePool) await makePool(config, read, run.madePool, warn);
-  await shards.communicator.barrier();
-  clock.done('inputs');
-  const data = await dataIdentityOf(config, read);
-  const whole = async () => ({ ...data, ...(await modelIdentityOf(read)) });
-  if (begun !== null) expectIdentity(call, begun, config, await whole());
+  return { call, begun, parent, own, from };
+}
+
+/** Opens everything that the run needs, and writes its manifest: a run exists from there on. */
+async function prepare(lab: Lab, run: RunDirectory, beginning: Beginning): Promise<Assembly> {
+  const { call, begun, parent, own, from } = beginning;
+  const { config, ranks } = lab;
+  const writes = isWriter(ranks);
+  if (writes && begun === null && lab.pool === run.madePool) await makePool(lab, run.madePool);
+  await ranks.communicator.barrier();
+  if (begun !== null) expectIdentity(call, begun, config, await lab.identity);
   else if (parent !== null) {
     const origin = RunDirectory.open(parent.run).readManifest();
-    expectFork(`fork ${parent.run}@${parent.update}`, origin, config, await whole());
+    expectFork(`fork ${parent.run}@${parent.update}`, origin, config, await lab.identity);
   }
-  clock.done('identity');
-  await warming;
-  const inputs = await placeInputs(config, read, resources, warn, clock);
-  if (begun !== null) await compareDevices(begun, inputs.files.device, warn);
-  if (shards.ranks > 1)
-    await expectSameInputs(shards, await whole(), byteIdentity(describeDevice(inputs.files.device)));
-  const ledger = resources.use(new VerdictLedger(writes ? run.ledger('verdicts') : null));
-  const initial = checkedInitial(own === null && parent !== null ? RunDirectory.open(parent.run) : run);
-  const assembly = await assemble(config, inputs, ledger, resources, {
-    ...{ warn, initial, shards, folder: writes ? run.path : null },
-    ...{ signal: options.signal, start: clock },
-  });
+  expectLoadedCode(config.plugins);
+  if (begun !== null) await compareDevices(begun, await lab.device, lab.warn);
+  if (ranks.ranks > 1) {
+    await expectSameInputs(ranks, await lab.identity, byteIdentity(describeDevice(await lab.device)));
+  }
+  // Whatever is wrong with an input is found while the weights are loaded.
+  const [assembly] = await Promise.all([lab.trainer, lab.identity]);
   if (own !== null) assembly.trainer.restore(own.state);
-  else if (start !== null && parent !== null) assembly.trainer.restore(forkState(start.state, parent, config));
+  else if (from !== null && parent !== null) assembly.trainer.restore(forkState(from.state, parent, config));
   // A run exists from here on: whatever was wrong before, on any rank, left nothing behind.
-  await shards.communicator.barrier();
+  await ranks.communicator.barrier();
   const { generated } = assembly;
-  if (writes && begun === null)
-    await run.writeManifest(await makeManifest(config, run, inputs, await whole(), parent, assembly));
+  if (writes && begun === null) await run.writeManifest(await makeManifest(lab, run, parent, assembly));
   if (writes && generated !== null && !existsSync(run.generatedPairs)) {
     await writeFileAtomic(run.generatedPairs, formatPairsJson(generated.pairs));
   }
-  clock.done('manifest');
-  // A run with a checkpoint has the warnings about its inputs in its events already; only another device is new.
-  const earlier = own === null ? warnings : warnings.filter(({ name }) => name === 'other-device');
-  return { assembly, ledger, earlier };
+  lab.start.done('manifest');
+  return assembly;
 }
 
 /** Loads the last checkpoint of a run, if it has one, and cuts the growing files back to it once they are known to be whole. */

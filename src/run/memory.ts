@@ -3,7 +3,7 @@
  * as it may be, a pass filled to its last token) is rehearsed on a device that only counts. Weights, adapter and optimiser are in
  * memory all the time; phases follow one another, so only the largest counts. A margin covers what kernels use for themselves.
  */
-import { type AdapterStart, assembleAdapter, targetModules } from '../adapters/index.ts';
+import { type AdapterStart, assembleAdapter, deployedScaleOf, targetModules } from '../adapters/index.ts';
 import { AdamW, CountingDevice, type DType, Scope } from '../engine/index.ts';
 import type { ArmDefinition, FrozenModel, Policy, Task } from '../grpo/index.ts';
 import type { DecoderConfig, ModelText } from '../model/index.ts';
@@ -62,7 +62,7 @@ export async function planMemory(rehearsal: Rehearsal, work: Work = 'training'):
   const decoder = await stand('weights', () => rehearseWeights(scope, rehearsal.decoder, longest, floats));
   const adapter = await stand('adapter and its gradients', () => rehearseAdapter(scope, rehearsal));
   const { recompute } = config.compute;
-  const policy: Policy = { decoder, adapter, deployedScale: rehearsal.arm.quarantine ? 0 : 1, recompute };
+  const policy: Policy = { decoder, adapter, deployedScale: deployedScaleOf(rehearsal.arm.quarantine), recompute };
   using optimiser = work === 'training' ? await stand('optimiser', () => new AdamW(adapter.parameters)) : undefined;
   let base = device.arena.highest;
   // The arm is opened before the first phase begins: what it loads is in memory all the time.

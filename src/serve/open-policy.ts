@@ -1,17 +1,9 @@
 /** Opens a checkpoint of a run for serving: its model and its adapter, and nothing that only training needs. */
-import { readCheckpoint, restoreAdapter } from '../adapters/index.ts';
 import { randomStream, UserError } from '../base/index.ts';
-import { type Policy, projectRows } from '../grpo/index.ts';
-import { expectSamePlugins, openModel, parseRunConfig, partsOf, type Resources } from '../lab/index.ts';
+import { projectRows } from '../grpo/index.ts';
+import { type Lab, openLab } from '../lab/index.ts';
 import { OpenBatch } from '../model/index.ts';
-import {
-  checkedInitial,
-  checkedTensors,
-  computeTable,
-  type Manifest,
-  type RunConfig,
-  RunDirectory,
-} from '../run/index.ts';
+import { computeTable, type RunConfig, RunDirectory } from '../run/index.ts';
 import type { ServedPolicy, ServedState } from './served-policy.ts';
 
 export interface OpenPolicyOptions {
@@ -26,69 +18,56 @@ export interface OpenPolicyOptions {
   readonly device: RunConfig['device']['kind'] | null;
 }
 
-export async function openPolicy(
-  path: string,
-  resources: Resources,
-  options: OpenPolicyOptions,
-): Promise<ServedPolicy> {
-  const run = RunDirectory.open(path);
-  const manifest = run.readManifest();
-  expectSamePlugins(`serve ${path}`, run);
-  const config = servedConfig(await parseRunConfig(manifest.config), options);
-  const update = chooseUpdate(run, options.update);
-  const model = await openModel(config, resources);
-  if ((await model.hash) !== manifest.modelHash) {
+/** The lab that a run is served from. */
+export function openServed(path: string, { device, context }: OpenPolicyOptions, signal?: AbortSignal): Promise<Lab> {
+  const call = `serve ${path}`;
+  const { maxNewTokens } = RunDirectory.open(path).readManifest().config.sampling;
+  if (context !== null && context <= maxNewTokens) {
     throw new UserError({
-      call: `serve ${path}`,
+      call: '--context',
+      expected: `more than ${maxNewTokens}, the new tokens of a completion (sampling.maxNewTokens of the run)`,
+      found: `${context}`,
+    });
+  }
+  const asked = { ...(device === null ? {} : { device }), ...(context === null ? {} : { context }) };
+  return openLab({ run: path }, { work: 'unplanned', call, signal, ...asked });
+}
+
+export async function openPolicy(
+  lab: Lab,
+  { states, rows, context, update: wanted }: OpenPolicyOptions,
+): Promise<ServedPolicy> {
+  const { config, run } = lab;
+  if (run === null) throw new RangeError('only a run can be served');
+  const manifest = run.readManifest();
+  const update = chooseUpdate(run, wanted);
+  const { hash, folder } = await lab.model;
+  if ((await hash) !== manifest.modelHash) {
+    throw new UserError({
+      call: `serve ${run.path}`,
       expected: 'the model that the run was trained on',
       found: `other content in ${config.model}`,
       fix: 'Restore what was changed since.',
     });
   }
-  const { family, rank } = config.adapter;
-  const kind = { family, rank, modules: manifest.features.modules };
-  const checkpoint = await readCheckpoint(checkedTensors(run, update, 'adapter'), kind, checkedInitial(run));
-  const { starts } = await partsOf(config);
-  const adapter = restoreAdapter(model.scope, model.decoder.config, checkpoint, starts);
-  const policy: Policy = { decoder: model.decoder, adapter, deployedScale: deployedScale(manifest) };
+  const [policy, { scope, text }] = [await lab.at(update), await lab.weights];
   const { temperature, topK, topP, minP, maxNewTokens, maxPromptTokens } = config.sampling;
-  const context = Math.min(maxPromptTokens + maxNewTokens, model.folder.config.maxPositions);
-  const batch = new OpenBatch(model.scope, model.decoder, {
-    rows: options.rows,
-    context,
+  const batch = new OpenBatch(scope, policy.decoder, {
+    rows,
+    context: Math.min(context ?? maxPromptTokens + maxNewTokens, folder.config.maxPositions),
     tokensPerPass: computeTable(config).tokensPerPass,
     stream: randomStream(0, 'serve'),
     project: projectRows(policy),
   });
   return {
     name: `${manifest.name}@${update}`,
-    states: options.states,
+    states,
     batch,
-    text: model.text,
-    tokenizer: model.folder.tokenizer,
-    vocabulary: model.folder.config.vocabSize,
+    text,
+    tokenizer: folder.tokenizer,
+    vocabulary: folder.config.vocabSize,
     deployedScale: policy.deployedScale,
     defaults: { temperature, topK, topP, minP, maxNewTokens },
-  };
-}
-
-const deployedScale = ({ hasQuarantine }: Manifest): number => (hasQuarantine ? 0 : 1);
-
-/** A config with the device and the context that the call names. */
-function servedConfig(config: RunConfig, { device, context }: OpenPolicyOptions): RunConfig {
-  const { sampling } = config;
-  if (context !== null && context <= sampling.maxNewTokens) {
-    throw new UserError({
-      call: '--context',
-      expected: `more than ${sampling.maxNewTokens}, the new tokens of a completion (sampling.maxNewTokens of the run)`,
-      found: `${context}`,
-    });
-  }
-  const maxPromptTokens = context === null ? sampling.maxPromptTokens : context - sampling.maxNewTokens;
-  return {
-    ...config,
-    device: { ...config.device, kind: device ?? config.device.kind },
-    sampling: { ...sampling, maxPromptTokens },
   };
 }
 

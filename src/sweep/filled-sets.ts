@@ -1,6 +1,6 @@
 /** Refuses, before anything is trained, an experiment whose evaluation would find a set of prompts empty. */
 import { type EvaluationSet, expectFilled } from '../evaluate/index.ts';
-import { readSplits } from '../lab/index.ts';
+import { openLab } from '../lab/index.ts';
 import type { ExperimentPlan } from './experiment.ts';
 
 export async function expectFilledSets({ experiment, runs }: ExperimentPlan): Promise<void> {
@@ -12,6 +12,7 @@ export async function expectFilledSets({ experiment, runs }: ExperimentPlan): Pr
     const problems = JSON.stringify([data, plugins, environment.python, environment.sandbox]);
     if (checked.has(problems)) continue;
     checked.add(problems);
-    expectFilled(`experiment ${experiment.name}, arm ${arm}`, sets, await readSplits(config));
+    await using lab = await openLab({ config });
+    expectFilled(`experiment ${experiment.name}, arm ${arm}`, sets, (await lab.problems).splits);
   }
 }

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { relearnFolders } from '../analyse/index.ts';
 import { evaluateAll, lastCheckpoint, writeCurve } from '../evaluate/index.ts';
-import { type Interruption, onInterrupt, openRun, Resources, train } from '../lab/index.ts';
+import { type Interruption, onInterrupt, openEvaluator, openLab, train, wasAsked } from '../lab/index.ts';
 import type { RunEnd, Sink } from '../run/index.ts';
 import { isOfOneUpdate, noticeText, RunDirectory } from '../run/index.ts';
 import type { PlannedRun } from './experiment.ts';
@@ -58,12 +58,14 @@ export class LabWorker implements ExperimentWorker {
     if (missing.length > 0) {
       using interruption = this.#onInterrupt('finishing this evaluation');
       this.#reports.note(`making ${missing.length} evaluations`);
-      await using resources = new Resources();
-      const { evaluator } = await openRun(path, resources, {
-        siblings,
-        warn: ({ message }) => this.#reports.warn(message),
-      });
-      const end = await evaluateAll(evaluator, missing, { signal: interruption.signal });
+      const { signal } = interruption;
+      await using lab = await openLab({ run: path }, { signal, warn: ({ message }) => this.#reports.warn(message) });
+      const end = await openEvaluator(lab, siblings)
+        .then((evaluator) => evaluateAll(evaluator, missing, { signal }))
+        .catch((error: unknown) => {
+          if (wasAsked(signal, error)) return 'interrupted' as const;
+          throw error;
+        });
       if (end === 'interrupted') return end;
     }
     if (plan.curveEvery > 0) await writeCurve(path, 'curve');

@@ -9,10 +9,10 @@ import { writeMerged } from '../adapters/index.ts';
 import { shellLine, UserError } from '../base/index.ts';
 import { sha256File, writeFileAtomic } from '../base/node/index.ts';
 import { lastCheckpoint } from '../evaluate/index.ts';
-import { modelDirectory, openAdapter, openRunInputs, placeModel, Resources } from '../lab/index.ts';
-import { createFolder, ModelFolder } from '../model/index.ts';
+import { openLab } from '../lab/index.ts';
+import { createFolder } from '../model/index.ts';
 import type { RunConfig } from '../run/index.ts';
-import { checkedInitial, checkedTensors, loadAdapter, RunDirectory, readStamped, stampedJson } from '../run/index.ts';
+import { checkedTensors, RunDirectory, readStamped, stampedJson } from '../run/index.ts';
 
 /** Opens a run that can be attacked: finished, with a quarantine to delete. */
 export function openAttacked(path: string, call: string): RunDirectory {
@@ -63,11 +63,11 @@ const sourceSchema = z.object({ model: z.string(), adapter: z.string() });
  * if it is of this run.
  */
 export async function exportDeployed(run: RunDirectory, directory: string, call: string): Promise<string> {
-  const { config } = run.readManifest();
-  await using resources = new Resources();
-  const { files, pairs } = await openRunInputs(call, run, config, resources);
+  await using lab = await openLab({ run }, { work: 'unplanned', call });
+  await lab.unchanged;
+  const { folder, hash } = await lab.model;
   const source = {
-    model: await files.hash,
+    model: await hash,
     adapter: await sha256File(checkedTensors(run, lastCheckpoint(run), 'adapter')),
   };
   if (existsSync(directory)) {
@@ -81,10 +81,7 @@ export async function exportDeployed(run: RunDirectory, directory: string, call:
       fix: 'Choose another --out.',
     });
   }
-  const model = await placeModel(config, files, resources);
-  const adapter = await openAdapter(config, model, pairs, checkedInitial(run));
-  adapter.load(await loadAdapter(run, lastCheckpoint(run)));
-  await using folder = await ModelFolder.open(modelDirectory(config.model));
+  const { adapter } = await lab.at(lastCheckpoint(run));
   await createFolder(directory, async (path) => {
     await writeMerged(path, folder, adapter, 'F32');
     await writeFileAtomic(join(path, 'source.json'), stampedJson(source));

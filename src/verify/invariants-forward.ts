@@ -16,13 +16,13 @@ import {
   scoreGroups,
 } from '../model/index.ts';
 import { type Check, compareAbsolute, compareExact, requireLarge } from './check.ts';
-import { type Lab, routeAll } from './tiny-model.ts';
+import { routeAll, type TinyLab } from './tiny-model.ts';
 
 /** Bound on the difference of log-probabilities that one device computes in two ways. */
 const roundingBound = 5e-5;
 
 /** Checks an adapter at its start. */
-export async function verifyStart(lab: Lab): Promise<Check[]> {
+export async function verifyStart(lab: TinyLab): Promise<Check[]> {
   const name = lab.adapter.family;
   const base = await lab.score(null);
   return [
@@ -32,7 +32,7 @@ export async function verifyStart(lab: Lab): Promise<Check[]> {
 }
 
 /** Trains the quarantine alone for a few steps, as routed rollouts do; the deployed policy must not move. */
-export async function verifyRoutedTraining(lab: Lab): Promise<Check[]> {
+export async function verifyRoutedTraining(lab: TinyLab): Promise<Check[]> {
   const name = lab.adapter.family;
   const base = await lab.score(null);
   const rows = lab.rollouts.map((_, row) => row);
@@ -59,7 +59,7 @@ export async function verifyRoutedTraining(lab: Lab): Promise<Check[]> {
 }
 
 /** Checks an adapter that has moved from its start. */
-export async function verifyAblation(lab: Lab): Promise<Check[]> {
+export async function verifyAblation(lab: TinyLab): Promise<Check[]> {
   const name = lab.adapter.family;
   const deployed = await lab.score(0);
   const full = await lab.score(1);
@@ -82,7 +82,7 @@ export async function verifyAblation(lab: Lab): Promise<Check[]> {
 }
 
 /** Scores with every weight plus its deployed change, and without an adapter. */
-async function mergedScore(lab: Lab): Promise<Float32Array> {
+async function mergedScore(lab: TinyLab): Promise<Float32Array> {
   const { config, weights } = lab.decoder;
   using scope = new Scope(lab.device);
   const merged: LoadedWeight[] = [];
@@ -98,7 +98,7 @@ async function mergedScore(lab: Lab): Promise<Float32Array> {
   return await readFloats(scoreGroups(tape, decoder, lab.pack(tape)));
 }
 
-export async function verifyPacking(lab: Lab): Promise<Check[]> {
+export async function verifyPacking(lab: TinyLab): Promise<Check[]> {
   const name = lab.adapter.family;
   const packed = await lab.score(1);
   const longest = Math.max(...lab.rollouts.map(({ completions: [row] }) => row.length));
@@ -140,7 +140,7 @@ const sampling: SamplingSettings = {
   maxPromptTokens: null,
 };
 
-function sample(lab: Lab, requests: readonly GenerateRequest[], readEvery = 1): Promise<Generation[]> {
+function sample(lab: TinyLab, requests: readonly GenerateRequest[], readEvery = 1): Promise<Generation[]> {
   return generate(lab.decoder, requests, sampling, {
     stream: randomStream(lab.shape.seed, 'lab sampling'),
     project: (scope, scales) => lab.adapter.project({ coefficients: scaleRows(scope, [...scales]) }),
@@ -159,16 +159,16 @@ function flatten(generations: readonly Generation[]): number[] {
 }
 
 /** Requests in both states, with repeated prompts, for one batch. */
-function labRequests(lab: Lab): GenerateRequest[] {
+function labRequests(lab: TinyLab): GenerateRequest[] {
   return lab.rollouts.map(({ prompt }, row) => ({ prompt, row: 10 + row, scale: row % 3 === 2 ? 0 : 1 }));
 }
 
 /** What the lab generates, as numbers, to compare devices and thread counts. */
-export async function generateNumbers(lab: Lab): Promise<number[]> {
+export async function generateNumbers(lab: TinyLab): Promise<number[]> {
   return flatten(await sample(lab, labRequests(lab)));
 }
 
-export async function verifyGeneration(lab: Lab): Promise<Check[]> {
+export async function verifyGeneration(lab: TinyLab): Promise<Check[]> {
   const name = lab.adapter.family;
   const requests = labRequests(lab);
   const together = await sample(lab, requests);

@@ -8,7 +8,7 @@ import { routeTokens } from '../adapters/index.ts';
 import type { BlockCoefficients, Scope } from '../engine/index.ts';
 import type { PackedGroups } from '../model/index.ts';
 import { type Check, compareExact, compareNorm, requireLarge } from './check.ts';
-import { type BlockGradients, type Lab, routeAll, scaleAll } from './tiny-model.ts';
+import { type BlockGradients, routeAll, scaleAll, type TinyLab } from './tiny-model.ts';
 
 /** Bound on the difference between sums taken in another order. */
 const orderBound = 2e-5;
@@ -22,7 +22,7 @@ const learns: Readonly<Record<Route, Readonly<Record<keyof BlockGradients, boole
 };
 const blocks = ['deployed', 'quarantine'] as const;
 
-export async function verifyRouteTable(lab: Lab): Promise<Check[]> {
+export async function verifyRouteTable(lab: TinyLab): Promise<Check[]> {
   const name = lab.adapter.family;
   const rows = lab.rollouts.map((_, row) => row);
   const checks: Check[] = [];
@@ -46,7 +46,7 @@ export async function verifyRouteTable(lab: Lab): Promise<Check[]> {
   return checks;
 }
 
-function mixedRoutes(lab: Lab): Route[] {
+function mixedRoutes(lab: TinyLab): Route[] {
   return lab.rollouts.map((_, row) => routes[row % routes.length]);
 }
 
@@ -75,7 +75,7 @@ function compareBlocks(name: string, quantity: string, found: BlockGradients, ex
   );
 }
 
-export async function verifyMixedBatch(lab: Lab): Promise<Check[]> {
+export async function verifyMixedBatch(lab: TinyLab): Promise<Check[]> {
   const name = lab.adapter.family;
   const mixed = mixedRoutes(lab);
   const rows = lab.rollouts.map((_, row) => row);
@@ -92,7 +92,7 @@ export async function verifyMixedBatch(lab: Lab): Promise<Check[]> {
 }
 
 /** Compares with the gradients of each rollout alone, in which everything learns, masked by the table. */
-export async function verifyParameterDetach(lab: Lab): Promise<Check[]> {
+export async function verifyParameterDetach(lab: TinyLab): Promise<Check[]> {
   const name = lab.adapter.family;
   const mixed = mixedRoutes(lab);
   const rows = lab.rollouts.map((_, row) => row);
@@ -110,7 +110,7 @@ export async function verifyParameterDetach(lab: Lab): Promise<Check[]> {
 }
 
 /** Checks routes by token: equal ones act as the rollout's route, mixed ones as each token's contribution, masked by the table. */
-export async function verifyTokenRoutes(lab: Lab): Promise<Check[]> {
+export async function verifyTokenRoutes(lab: TinyLab): Promise<Check[]> {
   const name = lab.adapter.family;
   const mixed = mixedRoutes(lab);
   const rows = lab.rollouts.map((_, row) => row);

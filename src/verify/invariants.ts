@@ -18,7 +18,7 @@ import {
   verifyRouteTable,
   verifyTokenRoutes,
 } from './invariants-gradients.ts';
-import { Lab, type LabShape, smallLab } from './tiny-model.ts';
+import { type LabShape, smallLab, TinyLab } from './tiny-model.ts';
 
 export interface InvariantOptions {
   readonly families?: readonly Family[];
@@ -40,7 +40,7 @@ export async function verifyAdapters(device: Device, options: InvariantOptions =
 /** Runs the checks in order: at the start, after training the quarantine, then with every parameter moved. */
 async function verifyFamily(device: Device, family: Family, shape: LabShape): Promise<Check[]> {
   using scope = new Scope(device);
-  const lab = await Lab.create(scope, family, shape);
+  const lab = await TinyLab.create(scope, family, shape);
   const checks = [...(await verifyStart(lab)), ...(await verifyRoutedTraining(lab))];
   await lab.disturb('everything');
   checks.push(

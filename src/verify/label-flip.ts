@@ -9,17 +9,7 @@ import { UserError } from '../base/index.ts';
 import { readRegular, sha256 } from '../base/node/index.ts';
 import type { Verdict } from '../env/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
-import {
-  armOf,
-  assemble,
-  drive,
-  makePool,
-  openInputs,
-  partsOf,
-  Resources,
-  type RunInputs,
-  usesLabels,
-} from '../lab/index.ts';
+import { armOf, drive, type LabOptions, makePool, openLab, partsOf, usesLabels } from '../lab/index.ts';
 import { FlippedLedger, readVerdicts, VerdictLedger } from '../oracle/index.ts';
 import { type RunConfig, RunDirectory, type Sink } from '../run/index.ts';
 import { type Check, stated } from './check.ts';
@@ -52,11 +42,12 @@ export async function verifyLabelFlip(config: RunConfig, options: LabelFlipOptio
   const { kind } = armOf(config, parts);
   const names = parts.loopholes.map(({ name }) => name);
   const short: RunConfig = { ...config, updates, output: { ...config.output, checkpointEvery: 1, keepState: 'all' } };
-  await using resources = new Resources();
-  const opened = await openInputs(short, resources);
-  const pool = short.teacher.makeProblems === 0 ? opened.pool : join(folder, 'pool.jsonl');
-  if (pool !== null && pool !== opened.pool) await makePool(short, opened, pool);
-  const inputs = { ...opened, pool };
+  await using lab = await openLab({ config: short });
+  const pool = short.teacher.makeProblems === 0 ? lab.pool : join(folder, 'pool.jsonl');
+  if (pool !== null && pool !== lab.pool) await makePool(lab, pool);
+  const { model, judge, problems, pairs: opening, device } = lab;
+  const pairs = await opening;
+  const shared = { pool, given: { model, judge, problems, pairs: opening, device } };
   let done = 0;
   const count: Sink = {
     name: 'progress',
@@ -64,9 +55,10 @@ export async function verifyLabelFlip(config: RunConfig, options: LabelFlipOptio
       if (event === 'step') onUpdate?.(++done, 2 * updates);
     },
   };
-  const told = await train(short, inputs, join(folder, 'told'), (path) => new VerdictLedger(path), count);
-  const labelled = usesLabels(config, parts, inputs);
-  const flipped = { ...inputs, pairs: inputs.pairsUseLabels ? inputs.pairs.map(swapSides) : inputs.pairs };
+  const told = await train(short, shared, join(folder, 'told'), (path) => new VerdictLedger(path), count);
+  const labelled = usesLabels(config, parts, pairs);
+  const swapped = Promise.resolve({ ...pairs, pairs: pairs.pairs.map(swapSides) });
+  const flipped = pairs.pairsUseLabels ? { ...shared, given: { ...shared.given, pairs: swapped } } : shared;
   const lied = await train(short, flipped, join(folder, 'lied'), (path) => new FlippedLedger(path, names), count).catch(
     (error: unknown) => {
       if (labelled && error instanceof UserError) return error;
@@ -129,16 +121,15 @@ function sharesLabels(verdict: Verdict, other: Verdict | undefined): boolean {
 
 async function train(
   config: RunConfig,
-  inputs: RunInputs,
+  shared: LabOptions,
   path: string,
   openLedger: (path: string) => VerdictLedger,
   count: Sink,
 ): Promise<Trained> {
-  await using resources = new Resources();
   const run = RunDirectory.create(path);
   run.cutTo();
-  const ledger = resources.use(openLedger(run.ledger('verdicts')));
-  const assembly = await assemble(config, inputs, ledger, resources, { folder: path });
+  const ledger = () => openLedger(run.ledger('verdicts'));
+  await using lab = await openLab({ config }, { ...shared, folder: run, ledger });
   const steps: StepEvent[] = [];
   const collect: Sink = {
     name: 'steps',
@@ -146,7 +137,7 @@ async function train(
       if (event.kind === 'step') steps.push(event);
     },
   };
-  await drive(config, run, assembly, { sinks: [collect, count] });
+  await drive(config, run, await lab.trainer, { sinks: [collect, count] });
   const files = run
     .listCheckpoints()
     .flatMap((update) => readdirSync(run.checkpoint(update)).map((name) => join(run.checkpoint(update), name)));

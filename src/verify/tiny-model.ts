@@ -102,7 +102,7 @@ export interface BlockGradients {
   readonly quarantine: Float32Array;
 }
 
-export class Lab {
+export class TinyLab {
   readonly shape: LabShape;
   readonly scope: Scope;
   readonly decoder: Decoder;
@@ -118,7 +118,7 @@ export class Lab {
     this.rollouts = rollouts;
   }
 
-  static async create(scope: Scope, family: Family, shape: LabShape): Promise<Lab> {
+  static async create(scope: Scope, family: Family, shape: LabShape): Promise<TinyLab> {
     const { seed, rank, vocabSize } = shape;
     const config = labConfig(shape);
     const decoder = await labDecoder(scope, config, seed);
@@ -135,7 +135,7 @@ export class Lab {
       prompt: tokens('prompt', row % 2, 3 + (row % 2)),
       completions: [tokens('completion', row, 2 + ((row * 3) % 5))],
     }));
-    return new Lab(shape, scope, decoder, adapter, rollouts);
+    return new TinyLab(shape, scope, decoder, adapter, rollouts);
   }
 
   get device(): Device {

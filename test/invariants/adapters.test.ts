@@ -10,7 +10,7 @@ import { createReferenceDevice } from '../../src/engine/reference/index.ts';
 import { createWasmDevice } from '../../src/engine/wasm/index.ts';
 import { verifyAdapters } from '../../src/verify/invariants.ts';
 import { generateNumbers } from '../../src/verify/invariants-forward.ts';
-import { Lab, type LabShape, routeAll, smallLab } from '../../src/verify/tiny-model.ts';
+import { type LabShape, routeAll, smallLab, TinyLab } from '../../src/verify/tiny-model.ts';
 import { withKernels } from '../device/wrap.ts';
 
 const arenaBytes = 2 ** 26;
@@ -76,7 +76,12 @@ describe.each(names)('on %s', (name) => {
 it('scores, gradients and samples are the same bytes for one and for two threads', async () => {
   const run = async (name: string): Promise<unknown> => {
     using scope = new Scope(deviceOf(name));
-    const lab = await Lab.create(scope, 'scorda', { ...smallLab, hiddenSize: 48, intermediateSize: 96, headDim: 16 });
+    const lab = await TinyLab.create(scope, 'scorda', {
+      ...smallLab,
+      hiddenSize: 48,
+      intermediateSize: 96,
+      headDim: 16,
+    });
     await lab.disturb('everything');
     const gradients = await lab.gradients([0, 1, 2], routeAll(['keep', 'absorb', 'route'], 'branch'));
     return [await lab.score(1), await generateNumbers(lab), gradients];

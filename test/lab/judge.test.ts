@@ -6,7 +6,7 @@ import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } fr
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findStart } from '../../src/adapters/index.ts';
-import { armOf, assemble, builtinParts, openInputs, openTasks, Resources, train } from '../../src/lab/index.ts';
+import { armOf, builtinParts, openLab, train } from '../../src/lab/index.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';
 import { planMemory } from '../../src/run/memory.ts';
 import type { RunConfig } from '../../src/run/schema.ts';
@@ -148,11 +148,12 @@ describe('a judge beside the policy', () => {
 
   it('is in the plan of the memory, and a run uses no more than that', async () => {
     const config = lab.config([...settings, `arm.monitor.model=${lab.model}`, 'arm.monitor.maxQuestionTokens=250']);
-    await using resources = new Resources();
-    const inputs = await openInputs(config, resources);
-    const { device, folder, text } = inputs.files;
-    const ledger = resources.use(new VerdictLedger(lab.path('planned.jsonl')));
-    const { trainer } = await assemble(config, inputs, ledger, resources);
+    await using opened = await openLab({ config }, { ledger: () => new VerdictLedger(lab.path('planned.jsonl')) });
+    const [{ trainer, ledger }, device, { folder, text }] = await Promise.all([
+      opened.trainer,
+      opened.device,
+      opened.model,
+    ]);
     for await (const event of trainer.train()) if (event.kind === 'step') ledger.forget();
     const plan = await planMemory({
       config,
@@ -160,7 +161,7 @@ describe('a judge beside the policy', () => {
       start: findStart(config.adapter.family, builtinParts.starts),
       decoder: folder.config,
       models: new Map([[lab.model, { decoder: folder.config, text }]]),
-      tasks: await openTasks(config, inputs.problems, text),
+      tasks: await opened.tasks,
       floats: device.floats,
       has: (kernel) => kernel in device.kernels,
     });

@@ -6,10 +6,9 @@ import { evaluateTasks } from '../../src/evaluate/evaluate.ts';
 import { evaluationTasks } from '../../src/evaluate/sets.ts';
 import type { EvaluationRow } from '../../src/evaluate/store.ts';
 import { policySampler } from '../../src/grpo/sampler.ts';
-import { assemble, builtinParts, openInputs, Resources, resolveBuiltin } from '../../src/lab/index.ts';
+import { builtinParts, openLab, resolveBuiltin } from '../../src/lab/index.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';
 import { computeTable } from '../../src/run/settings.ts';
-import { partitionOf } from '../../src/run/tasks.ts';
 import { temporaryFolder } from './hand-made.ts';
 
 const settings = ['updates=3', 'sampling.promptsPerStep=4', 'sampling.group=4', 'device.threads=1', 'arm.warmupRows=1'];
@@ -23,15 +22,14 @@ interface Trained {
 
 async function train(evaluateBetween: boolean): Promise<Trained> {
   const { config } = resolveBuiltin('recipes/micro-activation.toml', settings);
-  await using resources = new Resources();
-  const inputs = await openInputs(config, resources);
-  const ledger = resources.use(new VerdictLedger(join(temporaryFolder(), 'verdicts.jsonl')));
-  const { trainer, policy, text } = await assemble(config, inputs, ledger, resources);
+  const path = join(temporaryFolder(), 'verdicts.jsonl');
+  await using lab = await openLab({ config }, { ledger: () => new VerdictLedger(path) });
+  const [{ trainer, policy, text }, judge, { splits }] = await Promise.all([lab.trainer, lab.judge, lab.problems]);
   const { loopholes } = builtinParts;
-  const partition = await partitionOf(config, inputs.problems, loopholes);
+  const partition = await lab.partition;
   const sampler = policySampler(policy, computeTable(config));
   const states: readonly PolicyState[] = ['base', 'full', 'deployed'];
-  const tasks = evaluationTasks('test-novel', { config, splits: inputs.problems, partition, text, loopholes }, 8);
+  const tasks = evaluationTasks('test-novel', { config, splits, partition, text, loopholes }, 8);
   const hashes: string[] = [];
   const rows: EvaluationRow[] = [];
   for await (const event of trainer.train()) {
@@ -41,12 +39,12 @@ async function train(evaluateBetween: boolean): Promise<Trained> {
     const sampling = { ...config.sampling, stopTokens: text.stopTokens };
     for (const state of states) {
       const options = { seed: 1, sampling, state, text };
-      rows.push(...(await evaluateTasks(sampler, tasks, inputs.judge, options)));
+      rows.push(...(await evaluateTasks(sampler, tasks, judge, options)));
     }
   }
   const options = { seed: 1, sampling: { ...config.sampling, stopTokens: text.stopTokens }, text };
   const others = [tasks[6], tasks[3]];
-  const again = await evaluateTasks(sampler, others, inputs.judge, { ...options, state: 'deployed' });
+  const again = await evaluateTasks(sampler, others, judge, { ...options, state: 'deployed' });
   return { hashes, rows, again };
 }
 

@@ -10,12 +10,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
-import { modelDirectory, Resources } from '../../src/lab/index.ts';
+import { modelDirectory } from '../../src/lab/index.ts';
 import { readPoints } from '../../src/logs/read-points.ts';
 import { fetchModel } from '../../src/model/index.ts';
 import { readRunVerdicts } from '../../src/oracle/index.ts';
 import { RunDirectory, readRollouts } from '../../src/run/index.ts';
-import { openPolicy, PolicyServer, servedStates } from '../../src/serve/index.ts';
+import { openPolicy, openServed, PolicyServer, servedStates } from '../../src/serve/index.ts';
 import { HubServer } from '../hub/hub-server.ts';
 import { gq } from '../run-gq.ts';
 
@@ -109,9 +109,9 @@ async function checkLogs(run: RunDirectory): Promise<void> {
 }
 
 async function checkServer(run: RunDirectory): Promise<void> {
-  await using resources = new Resources();
   const open = { states: servedStates, rows: 8, context: null, update: null, device: null };
-  const policy = await openPolicy(run.path, resources, open);
+  await using lab = await openServed(run.path, open);
+  const policy = await openPolicy(lab, open);
   await using server = await PolicyServer.start(policy, { host: '127.0.0.1', port: 0, token: null });
   await python('gq serve by the client of OpenAI', 'openai', server.url);
   await python('gq serve by lm-eval', 'lm_eval', server.url, modelDirectory(run.readManifest().config.model));

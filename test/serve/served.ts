@@ -7,7 +7,8 @@ import { randomStream } from '../../src/base/rng.ts';
 import { planModel } from '../../src/cli/commands/model-plan.ts';
 import { type Device, readFloats, Scope } from '../../src/engine/index.ts';
 import { type Policy, projectRows } from '../../src/grpo/policy.ts';
-import { modelDirectory, Resources } from '../../src/lab/index.ts';
+import { modelDirectory } from '../../src/lab/index.ts';
+import { OpenParts } from '../../src/lab/open-parts.ts';
 import {
   Decoder,
   generate,
@@ -45,7 +46,7 @@ export async function makeServed(
   const directory =
     model === 'micro' ? modelDirectory('micro') : join(mkdtempSync(join(tmpdir(), 'gq-serve-')), 'model');
   if (model === 'nano') await writeModelFolder(directory, await planModel('nano', 'bytes', 1));
-  const resources = new Resources();
+  const resources = new OpenParts();
   resources.use(device);
   const scope = resources.use(new Scope(device));
   const folder = resources.use(await ModelFolder.open(directory));

@@ -3,16 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { exploitProgram } from '../../src/env/micro/exploits.ts';
-import {
-  builtinParts,
-  expectIsolatedPairs,
-  makePool,
-  openInputs,
-  openJudge,
-  openProblems,
-  Resources,
-  usesLabels,
-} from '../../src/lab/index.ts';
+import { builtinParts, expectIsolatedPairs, makePool, openLab, usesLabels } from '../../src/lab/index.ts';
 import { listKeys } from '../../src/run/config-issues.ts';
 import type { RunConfig } from '../../src/run/schema.ts';
 import { answeringServer, say } from '../answering-server.ts';
@@ -108,15 +99,15 @@ it('no key is left unread', async () => {
     await lab.train(['updates=1', ...blindArms[name]], { watch: watched });
   }
   const path = fileURLToPath(new URL('../data/problems-benchmark.jsonl', import.meta.url));
-  await using resources = new Resources();
-  const fromFile = watched(lab.config(['data.kind=file', `data.path=${path}`]));
-  await openProblems(fromFile, await openJudge(fromFile, resources), () => undefined);
+  await using fromFile = await openLab({ config: watched(lab.config(['data.kind=file', `data.path=${path}`])) });
+  await fromFile.problems;
   await expectIsolatedPairs(
     watched(lab.config(['environment.heldOutLoopholes=["sentinel"]', 'pairs.allowHeldOut=true'])),
   );
   const making = watched(lab.config(['teacher.makeProblems=3', 'teacher.makeSamples=1', 'teacher.offStep=1']));
   // Whether the tiny model gets anything right does not matter here.
-  await makePool(making, await openInputs(making, resources), lab.path('made.jsonl')).catch((error: unknown) =>
+  await using maker = await openLab({ config: making });
+  await makePool(maker, lab.path('made.jsonl')).catch((error: unknown) =>
     expect(String(error)).toContain('none that the grader confirms'),
   );
   expect(usesLabels(watched(lab.config(['notes.thresholds=labels'])), builtinParts, { pairsUseLabels: false })).toBe(

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 import { exploitProgram } from '../../src/env/micro/exploits.ts';
 import { resolveConfig, train } from '../../src/lab/index.ts';
-import { tinyModel, tinySettings } from './lab.ts';
+import { stoppedAfterFirst, tinyModel, tinySettings } from './lab.ts';
 
 const plugin = `import { readFileSync } from 'node:fs';
 import { defineProblemSource, defineStart, z } from 'gradient-quarantine';
@@ -100,8 +100,7 @@ export const ownSettings = tinySettings.filter((setting) => !setting.startsWith(
 /** Trains one update and stops there. */
 export async function trainPart(recipe: string, path: string): Promise<void> {
   const { config } = await resolveConfig(recipe, ownSettings);
-  const stop = new AbortController();
-  await train(config, path, { signal: stop.signal, sinks: [{ name: 'stop', event: () => stop.abort() }] });
+  await train(config, path, stoppedAfterFirst());
 }
 
 export function edit(path: string, change: (text: string) => string): Disposable {

@@ -9,7 +9,7 @@ import { exploitProgram } from '../../src/env/micro/exploits.ts';
 import type { Policy, SampleRequest, Sampler } from '../../src/grpo/index.ts';
 import type { TrainerState } from '../../src/grpo/train.ts';
 import { baitCounter } from '../../src/lab/bait.ts';
-import { assemble, builtinParts, openTasks, Resources, usesLabels } from '../../src/lab/index.ts';
+import { builtinParts, usesLabels } from '../../src/lab/index.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';
 import { loadCheckpoint } from '../../src/run/checkpoint.ts';
 import { interventionArms } from './arms.ts';
@@ -25,11 +25,11 @@ const short = ['updates=3', 'output.checkpointEvery=1', 'output.keepState=all'];
 
 /** Goes on from a checkpoint of a run in a new assembly, and returns the state at the end. */
 async function goOn({ run }: LabRun, settings: readonly string[], update: number): Promise<TrainerState> {
-  await using resources = new Resources();
-  const ledger = resources.use(new VerdictLedger(lab.path(`${settings.join(' ')} from ${update}.jsonl`)));
-  const { trainer } = await assemble(lab.config([...short, ...settings]), lab.inputs, ledger, resources);
+  const ledger = () => new VerdictLedger(lab.path(`${settings.join(' ')} from ${update}.jsonl`));
+  await using opened = await lab.open(lab.config([...short, ...settings]), { ledger });
+  const { trainer, ledger: verdicts } = await opened.trainer;
   trainer.restore((await loadCheckpoint(run, update)).state);
-  for await (const { kind } of trainer.train()) if (kind === 'step') ledger.forget();
+  for await (const { kind } of trainer.train()) if (kind === 'step') verdicts.forget();
   return await trainer.state();
 }
 
@@ -72,7 +72,8 @@ describe('the count of completions that take the bait', () => {
   it('reads their text: so many of the first prompts with hints, in batches of an update, none of a held-out loophole', async () => {
     const config = lab.config(['environment.loopholes=["run_tests"]', 'environment.heldOutLoopholes=["exit_code"]']);
     const { text } = lab.inputs.files;
-    const tasks = await openTasks(config, lab.inputs.problems, text);
+    await using opened = await lab.open(config);
+    const tasks = await opened.tasks;
     const batches: (readonly SampleRequest[])[] = [];
     /** Writes the exploit of run_tests for every third prompt, that of exit_code for the others. */
     const sampler: Sampler = {

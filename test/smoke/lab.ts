@@ -7,14 +7,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { tryClaim } from '../../src/base/node/claim.ts';
+import type { Splits } from '../../src/env/sources/index.ts';
 import type { StepEvent, TrainEvent } from '../../src/grpo/events.ts';
 import {
   type Assembly,
-  assemble,
+  type LabOptions as DoorOptions,
+  type ModelFiles,
   makeTinyModel,
-  openInputs,
-  Resources,
-  type RunInputs,
+  type Lab as OpenedLab,
+  openLab,
   resolveBuiltin,
 } from '../../src/lab/index.ts';
 import { drive } from '../../src/lab/train-run.ts';
@@ -116,24 +117,33 @@ export interface LabOptions {
 export class Lab implements AsyncDisposable {
   readonly model: string;
   readonly #home: string;
-  readonly #resources: Resources;
-  readonly #inputs: RunInputs;
+  readonly #shared: OpenedLab;
+  /** What no arm changes. */
+  readonly inputs: { readonly problems: Splits; readonly files: ModelFiles };
   #runs = 0;
 
-  private constructor(model: string, home: string, resources: Resources, inputs: RunInputs) {
+  private constructor(model: string, home: string, shared: OpenedLab, inputs: Lab['inputs']) {
     this.model = model;
     this.#home = home;
-    this.#resources = resources;
-    this.#inputs = inputs;
+    this.#shared = shared;
+    this.inputs = inputs;
   }
 
   /** `plain` kernels give the same bytes on every machine. */
   static async open(variant: Variant = 'auto'): Promise<Lab> {
     const home = await mkdtemp(join(tmpdir(), 'gq-lab-'));
     const model = await tinyModel();
-    const resources = new Resources();
     const { config } = resolveBuiltin(null, [`model=${model}`, ...tinySettings, `device.variant=${variant}`]);
-    return new Lab(model, home, resources, await openInputs(config, resources));
+    const shared = await openLab({ config });
+    const [{ splits: problems }, files] = await Promise.all([shared.problems, shared.model, shared.device]);
+    return new Lab(model, home, shared, { problems, files });
+  }
+
+  /** A lab of this config that shares what no arm changes; it has a device of its own if asked to. */
+  open(config: RunConfig, { ownDevice = false, ...options }: DoorOptions & { ownDevice?: boolean } = {}) {
+    const { model, judge, problems, pairs, device } = this.#shared;
+    const given = { model, judge, problems, pairs, ...(ownDevice ? {} : { device }) };
+    return openLab({ config }, { given, ...options });
   }
 
   path(name: string): string {
@@ -153,10 +163,6 @@ export class Lab implements AsyncDisposable {
   /** The folder of the run that was trained last, finished or not. */
   get lastRun(): string {
     return `run-${this.#runs - 1}`;
-  }
-
-  get inputs(): RunInputs {
-    return this.#inputs;
   }
 
   async train(settings: readonly string[], options: LabOptions = {}): Promise<LabRun> {
@@ -184,16 +190,16 @@ export class Lab implements AsyncDisposable {
     { ledger: Ledger = VerdictLedger, plant, finished, ownInputs = false, sinks = [] }: LabOptions,
     signal?: AbortSignal,
   ): Promise<LabRun> {
-    await using resources = new Resources();
     const last = run.listCheckpoints().at(-1);
     const loaded = last === undefined ? null : await loadCheckpoint(run, last);
     if (loaded !== null) run.cutTo(loaded.lengths);
-    const shared = { ...this.#inputs, pool: config.teacher.pool };
-    const inputs = ownInputs ? await openInputs(config, resources) : shared;
-    const assembly = await assemble(config, inputs, resources.use(new Ledger(run.ledger('verdicts'))), resources, {
-      folder: run.path,
+    const options: DoorOptions = {
+      folder: run,
+      ledger: () => new Ledger(run.ledger('verdicts')),
       ...(loaded === null ? {} : { initial: checkedInitial(run) }),
-    });
+    };
+    await using lab = await (ownInputs ? openLab({ config }, options) : this.open(config, options));
+    const assembly = await lab.trainer;
     if (loaded !== null) assembly.trainer.restore(loaded.state);
     plant?.(assembly);
     const events: TrainEvent[] = [];
@@ -214,7 +220,7 @@ export class Lab implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#resources[Symbol.asyncDispose]();
+    await this.#shared[Symbol.asyncDispose]();
     await rm(this.#home, { recursive: true, force: true });
   }
 }

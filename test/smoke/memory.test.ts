@@ -6,8 +6,7 @@ import { UserError } from '../../src/base/errors.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { multiply, Scope } from '../../src/engine/index.ts';
 import { type Arm, defineArm, seesNothing } from '../../src/grpo/index.ts';
-import { placeInputs } from '../../src/lab/assemble.ts';
-import { armOf, assemble, builtinParts, openTasks, Resources } from '../../src/lab/index.ts';
+import { armOf, builtinParts } from '../../src/lab/index.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';
 import { type MemoryPlan, planMemory } from '../../src/run/memory.ts';
 import { assertFits, renderPlan } from '../../src/run/memory-budget.ts';
@@ -22,6 +21,11 @@ afterAll(() => lab[Symbol.asyncDispose]());
 
 const planned = ({ totalBytes, marginBytes }: MemoryPlan): number => totalBytes - marginBytes;
 
+async function tasksOf(config: RunConfig) {
+  await using opened = await lab.open(config);
+  return await opened.tasks;
+}
+
 /** The parts of a plan beside the model and the tasks. */
 function partsFor(config: RunConfig) {
   return { config, arm: armOf(config, builtinParts), start: findStart(config.adapter.family, builtinParts.starts) };
@@ -30,13 +34,15 @@ function partsFor(config: RunConfig) {
 /** The most memory that two updates used, and what was planned for them. */
 async function compare(settings: readonly string[]): Promise<{ used: number; plan: MemoryPlan }> {
   const config = lab.config(['updates=2', ...settings]);
-  await using resources = new Resources();
-  const inputs = await placeInputs(config, lab.inputs, resources);
-  const { device, folder, text } = inputs.files;
-  const ledger = resources.use(new VerdictLedger(lab.path(`${settings.join(' ')} verdicts.jsonl`)));
-  const { trainer } = await assemble(config, inputs, ledger, resources);
+  const path = lab.path(`${settings.join(' ')} verdicts.jsonl`);
+  await using opened = await lab.open(config, { ownDevice: true, ledger: () => new VerdictLedger(path) });
+  const [{ trainer, ledger }, device, { folder }, tasks] = await Promise.all([
+    opened.trainer,
+    opened.device,
+    opened.model,
+    opened.tasks,
+  ]);
   for await (const event of trainer.train()) if (event.kind === 'step') ledger.forget();
-  const tasks = await openTasks(config, inputs.problems, text);
   const plan = await planMemory({
     ...partsFor(config),
     decoder: folder.config,
@@ -74,7 +80,7 @@ describe('the plan', () => {
 
 describe('the plan of a run that samples in two policy states', () => {
   it('has room for every prompt in both', async () => {
-    const { folder, text } = lab.inputs.files;
+    const { folder } = lab.inputs.files;
     const { layers, kvHeads, headDim } = folder.config;
     const sampling = async (share: number, late = share) => {
       const config = lab.config([
@@ -84,7 +90,7 @@ describe('the plan of a run that samples in two policy states', () => {
         `sampling.deployedSamplingLate=${late}`,
         'sampling.maxNewTokens=100',
       ]);
-      const tasks = await openTasks(config, lab.inputs.problems, text);
+      const tasks = await tasksOf(config);
       const { phases } = await planMemory({ ...partsFor(config), decoder: folder.config, tasks, floats: ['f32'] });
       const prompts = tasks.map(({ hinted, unhinted }) => Math.max(hinted.length, unhinted.length));
       const longest = prompts.sort((a, b) => b - a).slice(0, config.sampling.promptsPerStep);
@@ -106,8 +112,8 @@ describe('the plan of an arm with hooks', () => {
 
   it('counts what they take: before the first update, while gradients are changed, after a step, and in every pass that is steered', async () => {
     const config = lab.config(['data.problems=16']);
-    const { folder, text } = lab.inputs.files;
-    const tasks = await openTasks(config, lab.inputs.problems, text);
+    const { folder } = lab.inputs.files;
+    const tasks = await tasksOf(config);
     const bytesOf = async (hooks: Omit<Arm, 'sees'>) => {
       const rehearsal = {
         ...partsFor(config),
@@ -158,8 +164,8 @@ describe('the plan of an arm with hooks', () => {
 describe('the plan of an evaluation', () => {
   it('has no optimiser, and grows with the rows that decode together', async () => {
     const config = lab.config(['data.problems=16']);
-    const { folder, text } = lab.inputs.files;
-    const tasks = await openTasks(config, lab.inputs.problems, text);
+    const { folder } = lab.inputs.files;
+    const tasks = await tasksOf(config);
     const plan = (rowsTogether: number) =>
       planMemory({ ...partsFor(config), decoder: folder.config, tasks, floats: ['f32'] }, { rowsTogether });
     const [few, many] = [await plan(8), await plan(64)];

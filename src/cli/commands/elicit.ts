@@ -21,7 +21,7 @@ import {
   probedSets,
   statesOf,
 } from '../../evaluate/index.ts';
-import { openBase, openRun, probeTokens, Resources, resolveConfig } from '../../lab/index.ts';
+import { type Lab, openBase, openEvaluator, openLab, probeTokens, resolveConfig } from '../../lab/index.ts';
 import { elicitationTable, renderTable } from '../../report/index.ts';
 import { readableInstruction, recipeName } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
@@ -86,9 +86,9 @@ interface Asked {
 async function runElicit(path: string, options: ElicitOptions, context: CommandContext): Promise<void> {
   const set = parseProbedSet(options.prompts);
   const limit = options.limit === undefined ? null : parseWholeNumber(options.limit, '--limit', 1);
-  await using resources = new Resources();
   const isRun = existsSync(join(path, 'manifest.json'));
-  const asked = await (isRun ? askRun : askRecipe)(path, options, resources, context);
+  await using lab = await (isRun ? openRun : openRecipe)(path, options, context);
+  const asked = isRun ? await askRun(lab, options) : await askRecipe(lab, path, options);
   const { policy, hasQuarantine } = asked;
   const instructions = instructionsOf(policy, options);
   const names = asked.states.flatMap(({ state, update }) =>
@@ -114,30 +114,25 @@ function instructionsOf({ words }: ProbedPolicy, { instructions, text, place }: 
   return given.map(({ name, call }) => readableInstruction(name, place, words, call));
 }
 
-async function askRun(
-  path: string,
-  options: ElicitOptions,
-  resources: Resources,
-  context: CommandContext,
-): Promise<Asked> {
+async function openRun(path: string, options: ElicitOptions, context: CommandContext): Promise<Lab> {
   const recipeOnly = Object.entries({ set: options.set.length > 0, out: options.out !== undefined });
   const wrong = recipeOnly.find(([, given]) => given);
   if (wrong !== undefined) {
     throw new UserError({ call: `gq elicit ${path}`, expected: `no --${wrong[0]} with a run`, found: 'one' });
   }
-  const { device } = options;
-  const open = await openRun(path, resources, {
-    ...(device === undefined ? {} : { device }),
-    longerBy: probeTokens,
-    warn: tellOn(context),
-  });
-  const update = options.update === undefined ? lastCheckpoint(open.run) : parseWholeNumber(options.update, '--update');
-  const known: readonly PolicyState[] = ['base', ...statesOf(open)];
+  return openLab({ run: path }, { device: options.device, longerBy: probeTokens, warn: tellOn(context) });
+}
+
+async function askRun(lab: Lab, options: ElicitOptions): Promise<Asked> {
+  const evaluator = await openEvaluator(lab);
+  const update =
+    options.update === undefined ? lastCheckpoint(evaluator.run) : parseWholeNumber(options.update, '--update');
+  const known: readonly PolicyState[] = ['base', ...statesOf(lab)];
   const wanted = options.states?.split(',').map((name) => parseState(name.trim(), known)) ?? known;
   const states = wanted.map((state) => ({ state, update: state === 'base' ? 0 : update }));
   const set = parseProbedSet(options.prompts);
-  open.evaluator.expectPossible(states.map(({ state, update: at }) => ({ update: at, set, state, limit: null })));
-  return { policy: open.evaluator, states, hasQuarantine: open.hasQuarantine };
+  evaluator.expectPossible(states.map(({ state, update: at }) => ({ update: at, set, state, limit: null })));
+  return { policy: evaluator, states, hasQuarantine: lab.hasQuarantine };
 }
 
 function parseState(name: string, known: readonly PolicyState[]): PolicyState {
@@ -145,19 +140,17 @@ function parseState(name: string, known: readonly PolicyState[]): PolicyState {
   throw new UserError({ call: '--states', expected: known.join(', '), found: name });
 }
 
-async function askRecipe(
-  path: string,
-  options: ElicitOptions,
-  resources: Resources,
-  context: CommandContext,
-): Promise<Asked> {
+async function openRecipe(path: string, options: ElicitOptions, context: CommandContext): Promise<Lab> {
   const runOnly = (['states', 'update', 'device'] as const).find((name) => options[name] !== undefined);
   if (runOnly !== undefined || options.prompts === 'curve') {
     const found = runOnly === undefined ? '--prompts curve, which a run chooses' : `--${runOnly}`;
     throw new UserError({ call: `gq elicit ${path}`, expected: 'no option of runs with a recipe', found });
   }
   const { config } = await resolveConfig(path, options.set);
-  const out = options.out ?? join('runs', `elicit-${recipeName(path)}`);
-  const policy = await openBase(config, out, resources, tellOn(context));
+  return openLab({ config }, { work: 'evaluation', longerBy: probeTokens, warn: tellOn(context) });
+}
+
+async function askRecipe(lab: Lab, path: string, { out }: ElicitOptions): Promise<Asked> {
+  const policy = await openBase(lab, out ?? join('runs', `elicit-${recipeName(path)}`));
   return { policy, states: [{ state: 'base', update: 0 }], hasQuarantine: false };
 }

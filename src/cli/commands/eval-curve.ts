@@ -13,8 +13,9 @@ import {
   statesOf,
   writeCurve,
 } from '../../evaluate/index.ts';
-import { onInterrupt, openRun, Resources } from '../../lab/index.ts';
+import { onInterrupt, openEvaluator, openLab } from '../../lab/index.ts';
 import { curveTable, renderTable, shellLine } from '../../report/index.ts';
+import { RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { Progress } from '../terminal/progress.ts';
 import { screenWidth } from '../terminal/screen.ts';
@@ -53,12 +54,10 @@ export function configureEvalCurve(command: Command, context: CommandContext): v
 async function runCurve(path: string, options: CurveOptions, context: CommandContext): Promise<void> {
   const every = parseWholeNumber(options.every, '--every', 1);
   const set = parseCurveSet(options.set);
-  await using resources = new Resources();
-  const device = options.device === undefined ? {} : { device: options.device };
-  const { run, config, evaluator, hasQuarantine } = await openRun(path, resources, {
-    ...device,
-    warn: tellOn(context),
-  });
+  const run = RunDirectory.open(path);
+  await using lab = await openLab({ run }, { device: options.device, warn: tellOn(context) });
+  const { config, hasQuarantine } = lab;
+  const evaluator = await openEvaluator(lab);
   const names = curveNames(statesOf({ hasQuarantine }), run.listCheckpoints(), every, set);
   const bar = new Progress(context.stderr, 'evaluation', names.length);
   using interruption = onInterrupt(context.stderr, 'finishing this evaluation');

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { writeEvasion } from '../../analyse/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
-import { measureEvasion, Resources } from '../../lab/index.ts';
+import { measureEvasion } from '../../lab/index.ts';
 import { evasionTable, renderTable } from '../../report/index.ts';
 import { RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
@@ -30,12 +30,7 @@ async function runEvasion(path: string, options: EvasionCommandOptions, context:
   const rollouts = parseWholeNumber(options.rollouts, '--rollouts', 1);
   const { arm, config } = RunDirectory.open(path).readManifest();
   expectWritable(`evasion split of ${path}`, path);
-  await using resources = new Resources();
-  const found = await measureEvasion(path, resources, {
-    rollouts,
-    warn: tellOn(context),
-    ...(options.device === undefined ? {} : { device: options.device }),
-  });
+  const found = await measureEvasion(path, { rollouts, warn: tellOn(context), device: options.device });
   await writeEvasion(path, found);
   if (options.json) {
     context.stdout.write(`${JSON.stringify({ run: path, ...found }, null, 2)}\n`);

@@ -6,18 +6,7 @@ import { type Command, Option } from 'commander';
 import { UserError } from '../../base/index.ts';
 import { readVersion, writeFileAtomic } from '../../base/node/index.ts';
 import type { PoolEntry } from '../../env/index.ts';
-import {
-  formatPool,
-  limitPool,
-  openJudge,
-  openModel,
-  openProblems,
-  openTasks,
-  Resources,
-  resolveConfig,
-  samplePool,
-  type Warn,
-} from '../../lab/index.ts';
+import { formatPool, limitPool, openLab, resolveConfig, samplePool, type Warn } from '../../lab/index.ts';
 import { readRunVerdicts } from '../../oracle/index.ts';
 import { type RunConfig, RunDirectory, readRollouts } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
@@ -142,11 +131,8 @@ async function poolFromModel(
   warn: Warn,
   stderr: CommandContext['stderr'],
 ): Promise<Pool> {
-  await using resources = new Resources();
-  const judge = await openJudge(config, resources);
-  const { splits, use } = await openProblems(config, judge, warn);
-  const model = await openModel(config, resources);
-  const tasks = await openTasks(config, splits, model.text);
+  await using lab = await openLab({ config }, { work: 'unplanned', warn });
+  const [judge, { use }, model, tasks] = await Promise.all([lab.judge, lab.problems, lab.weights, lab.tasks]);
   const labels = (['hack', 'solve'] as const).filter((label) => wanted(label, keep));
   let bar: Progress | null = null;
   const onProgress = (done: number, of: number): void => {

@@ -9,8 +9,9 @@ import {
   statesOf,
   writePrefillCurve,
 } from '../../evaluate/index.ts';
-import { openRun, probeTokens, Resources } from '../../lab/index.ts';
+import { openEvaluator, openLab, probeTokens } from '../../lab/index.ts';
 import { prefillTable, renderTable } from '../../report/index.ts';
+import { RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { probeUnderBar } from '../probing.ts';
 import { screenWidth } from '../terminal/screen.ts';
@@ -48,12 +49,10 @@ async function runPrefill(path: string, options: PrefillOptions, context: Comman
   const every = parseWholeNumber(options.every, '--every', 1);
   const set = parsePrefillSet(options.set);
   const limit = options.limit === undefined ? null : parseWholeNumber(options.limit, '--limit', 1);
-  await using resources = new Resources();
-  const { run, config, evaluator, hasQuarantine } = await openRun(path, resources, {
-    ...(options.device === undefined ? {} : { device: options.device }),
-    longerBy: probeTokens,
-    warn: tellOn(context),
-  });
+  const run = RunDirectory.open(path);
+  await using lab = await openLab({ run }, { device: options.device, longerBy: probeTokens, warn: tellOn(context) });
+  const { config, hasQuarantine } = lab;
+  const evaluator = await openEvaluator(lab);
   const names = prefillNames(statesOf({ hasQuarantine }), run.listCheckpoints(), every, set, limit);
   evaluator.expectPossible(names);
   const found = await probeUnderBar(evaluator, names, shellLine('gq', 'prefill-curve', path), context);

@@ -9,8 +9,9 @@ import {
   probedSets,
   statesOf,
 } from '../../evaluate/index.ts';
-import { openRun, probeTokens, Resources } from '../../lab/index.ts';
+import { openEvaluator, openLab, probeTokens } from '../../lab/index.ts';
 import { leakTable, renderTable } from '../../report/index.ts';
+import { RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { probeUnderBar, probeValue } from '../probing.ts';
 import { screenWidth } from '../terminal/screen.ts';
@@ -40,12 +41,10 @@ export function configureProbe(command: Command, context: CommandContext): void 
 async function runProbe(path: string, options: ProbeOptions, context: CommandContext): Promise<void> {
   const set = parseProbedSet(options.prompts);
   const limit = options.limit === undefined ? null : parseWholeNumber(options.limit, '--limit', 1);
-  await using resources = new Resources();
-  const { run, config, evaluator, hasQuarantine } = await openRun(path, resources, {
-    ...(options.device === undefined ? {} : { device: options.device }),
-    longerBy: probeTokens,
-    warn: tellOn(context),
-  });
+  const run = RunDirectory.open(path);
+  await using lab = await openLab({ run }, { device: options.device, longerBy: probeTokens, warn: tellOn(context) });
+  const { config, hasQuarantine } = lab;
+  const evaluator = await openEvaluator(lab);
   const update = options.update === undefined ? lastCheckpoint(run) : parseWholeNumber(options.update, '--update');
   const leaks = leakProbes(config.arm, evaluator.words.inWords);
   const points = [

@@ -2,7 +2,7 @@
 import { isIP } from 'node:net';
 import { type Command, Option } from 'commander';
 import { UserError } from '../../base/index.ts';
-import { onInterrupt, Resources } from '../../lab/index.ts';
+import { onInterrupt } from '../../lab/index.ts';
 import type { OpenPolicyOptions, ServedState } from '../../serve/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { parseCount, parsePort, parseSeed } from '../values.ts';
@@ -46,16 +46,17 @@ function tokenFor(host: string): string | null {
 
 async function serve(path: string, options: ServeOptions, context: CommandContext): Promise<void> {
   const token = tokenFor(options.host);
-  const { openPolicy, PolicyServer, servedStates } = await import('../../serve/index.ts');
+  const { openPolicy, openServed, PolicyServer, servedStates } = await import('../../serve/index.ts');
   using interruption = onInterrupt(context.stderr, 'closing connections');
-  await using resources = new Resources();
-  const policy = await openPolicy(path, resources, {
+  const asked = {
     states: options.state === undefined ? servedStates : [options.state],
     rows: options.rows,
     context: options.context ?? null,
     update: options.update ?? null,
     device: options.device ?? null,
-  });
+  };
+  await using lab = await openServed(path, asked, interruption.signal);
+  const policy = await openPolicy(lab, asked);
   await using server = await PolicyServer.start(policy, {
     host: options.host,
     port: options.port,

@@ -3,19 +3,7 @@ import type { Command } from 'commander';
 import { visibleLine, wrapText } from '../../base/index.ts';
 import { loadPairs } from '../../env/pairs/index.ts';
 import { findDamage } from '../../evaluate/index.ts';
-import {
-  identityOf,
-  openJudge,
-  openProblems,
-  pairSetOf,
-  parseRunConfig,
-  partsOf,
-  Resources,
-  readInputs,
-  resolveConfig,
-  type Warn,
-  withOwnPool,
-} from '../../lab/index.ts';
+import { openLab, openProblems, pairSetOf, parseRunConfig, resolveConfig, type Warn } from '../../lab/index.ts';
 import { renderTable } from '../../report/index.ts';
 import type { RunConfig } from '../../run/index.ts';
 import { partitionOf, RunDirectory } from '../../run/index.ts';
@@ -39,9 +27,8 @@ export interface VerifyReport {
 /** `width`: that of the window, which the matrix is broken to. */
 export async function reportRewards(config: RunConfig, width: number): Promise<VerifyReport> {
   const { verifyRewards } = await import('../../verify/index.ts');
-  await using resources = new Resources();
-  const parts = await partsOf(config);
-  const { checks, loopholes, matrix } = await verifyRewards(await openJudge(config, resources), parts.loopholes);
+  await using lab = await openLab({ config });
+  const { checks, loopholes, matrix } = await verifyRewards(await lab.judge, lab.parts.loopholes);
   const table = {
     title: 'reward of each program in each loophole; *: a hack',
     columns: ['program', ...loopholes],
@@ -52,11 +39,8 @@ export async function reportRewards(config: RunConfig, width: number): Promise<V
 
 export async function reportMarkers(config: RunConfig): Promise<VerifyReport> {
   const { verifyMarkers } = await import('../../verify/index.ts');
-  await using resources = new Resources();
-  return {
-    checks: await verifyMarkers(await openJudge(config, resources), (await partsOf(config)).loopholes),
-    notes: '',
-  };
+  await using lab = await openLab({ config });
+  return { checks: await verifyMarkers(await lab.judge, lab.parts.loopholes), notes: '' };
 }
 
 const noteIn =
@@ -67,10 +51,10 @@ const noteIn =
 
 export async function reportPartition(config: RunConfig): Promise<VerifyReport> {
   const { verifyPartition } = await import('../../verify/index.ts');
-  await using resources = new Resources();
   const leftOut: string[] = [];
-  const { splits } = await openProblems(config, await openJudge(config, resources), noteIn(leftOut), { anew: true });
-  const { loopholes } = await partsOf(config);
+  await using lab = await openLab({ config }, { warn: noteIn(leftOut) });
+  const { splits } = await openProblems(lab, { anew: true });
+  const { loopholes } = lab.parts;
   const partition = await partitionOf(config, splits, loopholes);
   const counts = [...partition.known, ...partition.heldOut].map((loophole) => {
     const own = Object.entries(splits).map(([split, problems]) => {
@@ -84,17 +68,15 @@ export async function reportPartition(config: RunConfig): Promise<VerifyReport> 
 
 export async function reportScience(config: RunConfig, run: RunDirectory | null = null): Promise<VerifyReport> {
   const { verifyGeneratedPairs, verifyPairProvenance, verifyRunProvenance } = await import('../../verify/index.ts');
-  await using resources = new Resources();
   const leftOut: string[] = [];
-  const opened = await readInputs(config, resources, noteIn(leftOut));
-  const { loopholes } = await partsOf(config);
+  await using lab = await openLab({ config }, { work: 'evaluation', folder: run, warn: noteIn(leftOut) });
+  const { loopholes } = lab.parts;
+  const [{ splits }, opened] = await Promise.all([lab.problems, lab.pairs]);
   const { pairs } = await loadPairs(await pairSetOf(config), config.pairs.select);
-  const checks = verifyPairProvenance(config, pairs, opened.problems, loopholes);
+  const checks = verifyPairProvenance(config, pairs, splits, loopholes);
   if (run !== null) {
-    const inputs = withOwnPool(config, run, opened);
-    const partition = await partitionOf(config, inputs.problems, loopholes);
-    checks.push(...verifyGeneratedPairs(run, inputs.problems, partition, loopholes));
-    checks.push(...(await verifyRunProvenance(run, await identityOf(config, inputs), inputs)));
+    checks.push(...verifyGeneratedPairs(run, splits, await lab.partition, loopholes));
+    checks.push(...(await verifyRunProvenance(run, await lab.identity, opened)));
   }
   return { checks, notes: leftOut.join('') };
 }

@@ -43,18 +43,19 @@ function readAnswer(text: string): Python | null {
 const found = new Map<string, Python>();
 
 /** A Python that answered once in this process is not asked again, as long as the name leads to it by the same PATH. */
-export async function findPython(name = 'python3'): Promise<Python> {
+export async function findPython(name = 'python3', signal?: AbortSignal): Promise<Python> {
   const key = JSON.stringify([name, process.env['PATH']]);
-  const python = found.get(key) ?? (await askPython(name));
+  const python = found.get(key) ?? (await askPython(name, signal));
+  signal?.throwIfAborted();
   found.set(key, python);
   return python;
 }
 
-async function askPython(name: string): Promise<Python> {
+async function askPython(name: string, signal?: AbortSignal): Promise<Python> {
   const call = `start the sandbox with ${name}`;
   const expected = `Python ${oldest.join('.')} or newer`;
   const fix = 'Install python3, or name another one: environment.python in the config, --python on the command line.';
-  const answer = await runProbe(name).catch((cause: Error) => {
+  const answer = await runProbe(name, signal).catch((cause: Error) => {
     throw new UserError({ call, expected, found: cause.message, fix }, { cause });
   });
   const python = readAnswer(answer);
@@ -70,13 +71,15 @@ async function askPython(name: string): Promise<Python> {
 }
 
 /** What the probe prints. It has a process group of its own, so that Ctrl-C at a terminal ends the command and not the probe before it. */
-function runProbe(name: string): Promise<string> {
+function runProbe(name: string, signal?: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     const stdio = ['ignore', 'pipe', 'ignore'] as const;
     const child = spawn(name, ['-I', '-S', '-B', probeFile], {
       stdio: [...stdio],
       detached: true,
       timeout: answerLimitMs,
+      killSignal: 'SIGKILL',
+      ...(signal === undefined ? {} : { signal }),
     });
     let answer = '';
     child.stdout?.setEncoding('utf8').on('data', (text: string) => (answer = (answer + text).slice(0, mostAnswer)));

@@ -53,11 +53,14 @@ export class Sandbox implements AsyncDisposable {
     this.#answers = new WorkerPool({ workers: Math.ceil(workers / 2), programsPerWorker, start });
   }
 
-  static async start(options: SandboxOptions = {}): Promise<Sandbox> {
-    const python = await findPython(options.python);
+  /** The signal ends a start that is not done. */
+  static async start(options: SandboxOptions = {}, signal?: AbortSignal): Promise<Sandbox> {
+    const python = await findPython(options.python, signal);
     const { layers = layerNames, memoryBytes = defaultMemoryBytes } = options;
     const start = () => new SandboxWorker({ python, layers, workParent: tmpdir(), memoryBytes });
     const first = start();
+    const end = (): void => void first.close();
+    signal?.addEventListener('abort', end);
     try {
       const { layers: report } = await first.ready;
       const escapes = await findEscapes(first);
@@ -68,6 +71,8 @@ export class Sandbox implements AsyncDisposable {
     } catch (error) {
       await first.close();
       throw error;
+    } finally {
+      signal?.removeEventListener('abort', end);
     }
   }
 

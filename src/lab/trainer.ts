@@ -1,0 +1,177 @@
+/**
+ * Puts a trainer together from the parts of a lab. The grader is given the writing half of the verdict ledger; only an arm that says
+ * it uses labels is given the reading half.
+ */
+import type { TokenPair } from '../adapters/index.ts';
+import { AdamW, Scope } from '../engine/index.ts';
+import type { Problem } from '../env/index.ts';
+import {
+  type Arm,
+  type ArmTools,
+  type DemonstrationPool,
+  expectPromptsFit,
+  openArm,
+  type Policy,
+  type Sampler,
+  type StepContext,
+  shardedSampler,
+  steerPolicy,
+  type Task,
+  Trainer,
+} from '../grpo/index.ts';
+import type { ModelText } from '../model/index.ts';
+import { labelsOf, VerdictLedger } from '../oracle/index.ts';
+import type { Shards } from '../parallel/index.ts';
+import {
+  assertPromptsFit,
+  grpoSettings,
+  instructedPrompt,
+  PhaseClock,
+  readableInstruction,
+  type StartClock,
+} from '../run/index.ts';
+import { tellDisk } from './adapter.ts';
+import { baitCounter } from './bait.ts';
+import { type GeneratedPairs, writePairs } from './generated-pairs.ts';
+import { labelledRollouts } from './labelled.ts';
+import { modelOpener, type OpenModel } from './model.ts';
+import type { Lab } from './open.ts';
+import { openPool } from './pool.ts';
+import { isWriter, shardedGrader } from './ranks.ts';
+import { openSampler } from './replacements.ts';
+
+export interface Assembly {
+  readonly trainer: Trainer;
+  readonly policy: Policy;
+  readonly text: ModelText;
+  readonly clock: PhaseClock;
+  readonly start: StartClock;
+  /** The pairs that the policy wrote itself; null for an arm that asked for none. */
+  readonly generated: GeneratedPairs | null;
+  readonly arm: Arm;
+  readonly ledger: VerdictLedger;
+  /** How the run is divided among ranks. */
+  readonly shards: Shards;
+}
+
+export async function openTrainer(lab: Lab): Promise<Assembly> {
+  const { config, options, warn, start, ranks: shards } = lab;
+  const settings = grpoSettings(config);
+  const [unsteered, model, judge, { pairs }, tasks] = await Promise.all([
+    lab.policy,
+    lab.weights,
+    lab.judge,
+    lab.pairs,
+    lab.tasks,
+  ]);
+  const { text } = model;
+  const { adapter } = unsteered;
+  await tellDisk(lab, adapter);
+  assertPromptsFit(tasks, config.sampling.maxPromptTokens);
+  const samplerOf = (policy: Policy): Sampler => openSampler(policy, settings.compute, options.sampler);
+  const { ledger: openLedger = () => new VerdictLedger(null) } = options;
+  const ledger = lab.use(openLedger());
+  const pool = await openPool(lab, tasks, ledger.tell(judge), text);
+  let generated: GeneratedPairs | null = null;
+  const keep = async (made: GeneratedPairs): Promise<void> => {
+    generated = made;
+    const message = `${made.pairs.length} of ${made.attempted} pairs that the policy wrote took the bait and are used`;
+    await warn({ kind: 'info', name: 'generated-pairs', message });
+  };
+  const openModel = modelOpener(model, await lab.armModels, lab);
+  const tools = armTools(lab, unsteered, { pairs, pool, tasks, model, ledger, samplerOf, keep, openModel });
+  const arm = await openArm(lab.arm, lab.armSettings, tools);
+  const vocabulary = model.decoder.config.vocabSize;
+  expectPromptsFit({ arm, settings, vocabulary }, tasks);
+  const policy = steerPolicy(unsteered, arm);
+  const clock = new PhaseClock();
+  const context: StepContext = {
+    policy,
+    optimiser: lab.use(new AdamW(adapter.parameters)),
+    arm,
+    settings,
+    tasks,
+    sampler: shardedSampler(samplerOf(policy), shards, settings),
+    grader: shardedGrader(judge, ledger, shards, config),
+    shards,
+    pool,
+    stopTokens: text.stopTokens,
+    vocabulary,
+    decode: (tokens) => text.decode(tokens),
+    showPrompt: (tokens) => text.show(tokens),
+    enter: (phase) => clock.enter(phase),
+  };
+  const { healSteps: steps, healLearningRate: learningRate, tripwirePrompts } = config.safety;
+  const clean = pairs.map((pair, group) => ({ group, prompt: pair.prompt, tokens: pair.clean }));
+  const heal = steps === 0 ? null : { clean, steps, learningRate };
+  const tripwireSet = tasks.slice(0, tripwirePrompts).map((task, group) => ({
+    group,
+    prompt: task.unhinted,
+    tokens: text.completion(fence(task.problem)),
+  }));
+  const ready = async (): Promise<void> => {
+    start.done('pairs and tripwire');
+    const notice = start.notice();
+    if (notice !== null) await warn(notice);
+  };
+  const trainer = new Trainer({ context, tripwireSet, heal, ready });
+  return { trainer, policy, text, clock, start, generated, arm, ledger, shards };
+}
+
+interface ArmSurroundings {
+  readonly pairs: readonly TokenPair[];
+  readonly tasks: readonly Task[];
+  readonly model: OpenModel;
+  readonly ledger: VerdictLedger;
+  readonly samplerOf: (policy: Policy) => Sampler;
+  readonly pool: DemonstrationPool | null;
+  /** Is told the pairs that the policy wrote. */
+  readonly keep: (made: GeneratedPairs) => Promise<void>;
+  readonly openModel: ArmTools['openModel'];
+}
+
+/** `policy` is the one without what the arm steers. */
+function armTools(
+  lab: Lab,
+  policy: Policy,
+  { pairs, pool, tasks, model, ledger, samplerOf, keep, openModel }: ArmSurroundings,
+): ArmTools {
+  const { config, parts, source, warn } = lab;
+  const { text } = model;
+  const words = { loopholes: parts.loopholes, inWords: source.asksInWords, text };
+  const labelled = lab.arm.usesLabels(lab.armSettings);
+  const { folder = null } = lab.options;
+  return {
+    seed: config.seed,
+    policy,
+    tokensPerPass: grpoSettings(config).compute.tokensPerPass,
+    pairs,
+    demonstrations: {
+      pool: tasks.flatMap(({ problem, hinted: prompt }, group) =>
+        (pool?.hacks.get(problem.id) ?? []).map((tokens) => ({ group, prompt, tokens })),
+      ),
+      pairs: pairs.map(({ prompt, hack: tokens }, group) => ({ group, prompt, tokens })),
+    },
+    scope: lab.use(new Scope(model.scope.device)),
+    countBait: baitCounter(config, tasks, text, samplerOf),
+    tell: async (message) => warn({ kind: 'info', name: 'arm', message }),
+    writePairs: async () => {
+      const made = await writePairs(config, samplerOf(policy), tasks, text);
+      await keep(made);
+      return made.tokens;
+    },
+    tokenize: (messages) => text.prompt(messages),
+    instruct: (given, place, key) => {
+      const instruction = readableInstruction(given, place, words, `config, key ${key}`);
+      return (asked) => instructedPrompt(asked, instruction, words);
+    },
+    labels: labelled ? labelsOf(ledger, words.loopholes) : null,
+    labelled: labelled ? async (path) => labelledRollouts(path, tasks, ledger, await model.hash) : null,
+    openModel,
+    folder: folder !== null && isWriter(lab.ranks) ? folder.path : null,
+  };
+}
+
+function fence({ canonicalSolution }: Problem): string {
+  return `\`\`\`python\n${canonicalSolution.trimEnd()}\n\`\`\``;
+}
