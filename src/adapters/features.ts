@@ -141,8 +141,9 @@ async function gather(
   read: (module: string) => Promise<Float32Array>,
 ): Promise<Features> {
   const data = new Float32Array(rows * modules.length * rank);
-  for (const [m, { name }] of modules.entries()) {
-    const values = await read(name);
+  // All are asked for before the first is waited for: a read has the contents as of its call.
+  const all = await Promise.all(modules.map(({ name }) => read(name)));
+  for (const [m, values] of all.entries()) {
     for (let row = 0; row < rows; row++) {
       data.set(values.subarray(row * rank, (row + 1) * rank), (row * modules.length + m) * rank);
     }

@@ -18,6 +18,8 @@ export interface Device extends Disposable {
    * query of a segment of 2 to this many queries, divided by the query heads of a key head.
    */
   readonly independentRows?: number;
+  /** Whether work of several policies is computed as one batch: a row's bytes do not depend on the others, and it pays. */
+  readonly lanes?: boolean;
   /** Data is copied before the call returns. */
   write(target: Tensor, data: HostArray): void;
   /** The contents as of this call, whatever is queued or freed before they arrive. */

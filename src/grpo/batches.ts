@@ -5,7 +5,7 @@
 
 import type { Scope } from '../engine/index.ts';
 import type { DecoderConfig } from '../model/index.ts';
-import { type PackedGroups, type PackOptions, packGroups, type Span } from '../model/index.ts';
+import { type Group, type PackedGroups, type PackOptions, packGroups, type Span } from '../model/index.ts';
 import type { PromptedCompletion } from './rollout.ts';
 
 export interface PassGroup<Key> {
@@ -79,12 +79,19 @@ export function packPass<Key>(
   pass: readonly PassGroup<Key>[],
   options: PackOptions = {},
 ): PackedPass {
-  const groups = pass.map(({ prompt, members }) => ({
+  return { packed: packGroups(scope, config, groupsOf(rollouts, pass), options), members: membersOf(pass) };
+}
+
+export function groupsOf<Key>(rollouts: readonly PromptedCompletion[], pass: readonly PassGroup<Key>[]): Group[] {
+  return pass.map(({ prompt, members }) => ({
     prompt,
     completions: members.map((index) => rollouts[index].tokens),
   }));
-  const packed = packGroups(scope, config, groups, options);
-  return { packed, members: pass.flatMap(({ members }) => members) };
+}
+
+/** Index of the rollout that each completion of a packed pass belongs to. */
+export function membersOf(pass: readonly PassGroup<unknown>[]): number[] {
+  return pass.flatMap(({ members }) => members);
 }
 
 /** One number per rollout, repeated over its scored tokens. */

@@ -54,6 +54,7 @@ export type {
 export { generatePairs } from './generated-pairs.ts';
 export { klEstimate } from './loss.ts';
 export { openArm } from './open-arm.ts';
+export { type Lane, Pack } from './pack.ts';
 export { completionFeatures, leaveOneOut, pairFeatures, rebuildDirection } from './pair-features.ts';
 export {
   adapterHash,
@@ -82,3 +83,4 @@ export {
   type UpdateInputs,
   updatePolicy,
 } from './update.ts';
+export { type BegunPass, type GenerateWork, type PassWork, type PolicyWork, workAlone } from './work.ts';

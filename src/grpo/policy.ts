@@ -15,12 +15,12 @@ import {
   wholeRollouts,
 } from '../adapters/index.ts';
 import { sha256 } from '../base/node/index.ts';
-import { readFloats, Scope, Tape, type Tensor } from '../engine/index.ts';
-import type { Decoder, PackedGroups, Span } from '../model/index.ts';
-import { forwardGroups, scoreGroups } from '../model/index.ts';
+import { readFloats, Scope, type Tensor } from '../engine/index.ts';
+import type { Decoder, PackedGroups, PackOptions, Span } from '../model/index.ts';
 import type { Arm, Granularity } from './arm.ts';
-import { cutPasses, type PackedPass, type PassGroup, packPass, queueAhead } from './batches.ts';
+import { cutPasses, groupsOf, membersOf, type PackedPass, type PassGroup, packPass, queueAhead } from './batches.ts';
 import type { PromptedCompletion } from './rollout.ts';
+import { type BegunPass, type PassWork, type PolicyWork, workAlone } from './work.ts';
 
 export interface Policy {
   readonly decoder: Decoder;
@@ -28,6 +28,8 @@ export interface Policy {
   readonly deployedScale: number;
   /** Whether passes that learn discard activations that are cheap to compute again. */
   readonly recompute?: boolean;
+  /** Who computes for it; default: this policy alone. */
+  readonly work?: PolicyWork;
 }
 
 /** The policy as an arm steers it; without a steering hook, the policy itself. */
@@ -72,13 +74,14 @@ function equalRollouts(
  * Equal rollouts are read once, and on a device with independent rows so is what rollouts of a prompt have in common.
  */
 export async function scoreRollouts(
-  { decoder, adapter }: Policy,
+  policy: Policy,
   rollouts: readonly PromptedCompletion[],
   scales: (index: number) => number | 'base',
   { tokensPerPass, pool = null, keep = keepAll }: { tokensPerPass: number; pool?: Granularity | null; keep?: Keep },
 ): Promise<Scored> {
   const logps: Float32Array[] = new Array(rollouts.length);
   const features: Float32Array[] = [];
+  const { adapter, work = workAlone } = policy;
   using _held = adapter.hold();
   const sets = equalRollouts(rollouts, scales);
   const read = sets.map(([first]) => rollouts[first]);
@@ -89,69 +92,96 @@ export async function scoreRollouts(
     });
   const passes = cutPasses(read, (i) => scales(sets[i][0]), tokensPerPass);
   if (pool === null) {
-    await queueAhead(passes, (pass) => {
-      using scope = new Scope(decoder.head.device);
-      const laid = packPass(scope, decoder.config, read, pass, { merge: true, trim: true });
-      return readFloats(scorePass(scope, { decoder, adapter }, laid.packed, pass)).then((values) => take(values, laid));
-    });
+    const score = (pass: ScaledPass) =>
+      work.pass({
+        ...readingOf(policy, read, pass, { merge: true, trim: true }),
+        begin: (scope, packed) => ({
+          ...projectsOf(scope, adapter, packed, pass),
+          queue: (_tape, logp) => ({
+            read: async () => take(await readFloats(logp), { packed, members: membersOf(pass) }),
+          }),
+        }),
+      });
+    await queueAhead(passes, score);
     return { logps, features };
   }
   for (const pass of passes) {
-    using scope = new Scope(decoder.head.device);
-    const laid = packPass(scope, decoder.config, read, pass, { merge: true });
-    const pooling = new ActivationPooling(scope, adapter, featureSpans(laid.packed, pool), laid.packed.laid);
-    const probe = (module: string) => pooling.probe(module);
-    take(await readFloats(scorePass(scope, { decoder, adapter }, laid.packed, pass, probe)), laid);
-    for (const { index: member, rows } of splitRows(await pooling.read(), laid.packed, laid.members, pool)) {
+    const laid = await work.pass({
+      ...readingOf(policy, read, pass, { merge: true }),
+      begin: (scope, packed) => {
+        const pooling = new ActivationPooling(scope, adapter, featureSpans(packed, pool), packed.laid);
+        return {
+          ...projectsOf(scope, adapter, packed, pass, (module) => pooling.probe(module)),
+          queue: (_tape, logp) => ({
+            read: async () => {
+              const [values, pooled] = await Promise.all([readFloats(logp), pooling.read()]);
+              take(values, { packed, members: membersOf(pass) });
+              return { packed, pooled };
+            },
+          }),
+        };
+      },
+    });
+    for (const { index: member, rows } of splitRows(laid.pooled, laid.packed, membersOf(pass), pool)) {
       for (const index of sets[member]) features[index] = keep(rows, index);
     }
   }
   return { logps, features };
 }
 
-/** log π of a pass's scored tokens, in `scope`: each group under its scale, or all without the adapter. */
-function scorePass(
+type ScaledPass = readonly PassGroup<number | 'base'>[];
+
+/** A pass that learns nothing. */
+function readingOf<Key>(
+  { decoder }: Policy,
+  rollouts: readonly PromptedCompletion[],
+  pass: readonly PassGroup<Key>[],
+  packing: PackOptions,
+): Omit<PassWork<never>, 'begin'> {
+  return { decoder, groups: groupsOf(rollouts, pass), packing, scores: true, recompute: false };
+}
+
+/** How a pass applies linear layers: each group under its scale, or all without the adapter. */
+function projectsOf(
   scope: Scope,
-  { decoder, adapter }: Pick<Policy, 'decoder' | 'adapter'>,
+  adapter: Adapter,
   packed: PackedGroups,
-  pass: readonly PassGroup<number | 'base'>[],
+  pass: ScaledPass,
   probe?: NonNullable<AdapterPass['probe']>,
-): Tensor {
-  const tape = new Tape(scope.device);
-  scope.defer(() => tape[Symbol.dispose]());
+): Pick<BegunPass<never>, 'project' | 'endProject'> {
   const scales = pass.map(({ key }) => key).filter((key) => key !== 'base');
-  if (scales.length < pass.length) return scoreGroups(tape, decoder, packed);
+  if (scales.length < pass.length) return {};
   const coefficients = scaleGroups(scope, packed, scales);
   const project = adapter.project({ coefficients, ...(probe === undefined ? {} : { probe }) });
-  if (packed.ends === null) return scoreGroups(tape, decoder, packed, { project });
-  const endProject = adapter.project({ coefficients: scaleGroups(scope, packed.ends, scales) });
-  return scoreGroups(tape, decoder, packed, { project, endProject });
+  if (packed.ends === null) return { project };
+  return { project, endProject: adapter.project({ coefficients: scaleGroups(scope, packed.ends, scales) }) };
 }
 
 /** Activation features (docs/science.md, section 4) in deployed state. No feature needs the head, so it is not computed. */
 export async function poolActivations(
-  { decoder, adapter, deployedScale }: Policy,
+  policy: Policy,
   rollouts: readonly PromptedCompletion[],
   granularity: Granularity,
   tokensPerPass: number,
   keep: Keep = keepAll,
 ): Promise<Float32Array[]> {
   const features: Float32Array[] = [];
+  const { adapter, deployedScale, work = workAlone } = policy;
   using _held = adapter.hold();
   const scale = scaleOf('deployed', deployedScale);
   for (const pass of cutPasses(rollouts, () => scale, tokensPerPass)) {
-    using scope = new Scope(decoder.head.device);
-    using tape = new Tape(scope.device);
-    const { packed, members } = packPass(scope, decoder.config, rollouts, pass, { merge: true });
-    const pooling = new ActivationPooling(scope, adapter, featureSpans(packed, granularity), packed.laid);
-    const coefficients = scaleGroups(
-      scope,
-      packed,
-      pass.map(() => scale),
-    );
-    const project = adapter.project({ coefficients, probe: (module) => pooling.probe(module) });
-    forwardGroups(tape, decoder, packed, { project });
-    for (const { index, rows } of splitRows(await pooling.read(), packed, members, granularity)) {
+    const { packed, pooled } = await work.pass({
+      ...readingOf(policy, rollouts, pass, { merge: true }),
+      scores: false,
+      begin: (scope, packed) => {
+        const pooling = new ActivationPooling(scope, adapter, featureSpans(packed, granularity), packed.laid);
+        return {
+          ...projectsOf(scope, adapter, packed, pass, (module) => pooling.probe(module)),
+          queue: () => ({ read: async () => ({ packed, pooled: await pooling.read() }) }),
+        };
+      },
+    });
+    for (const { index, rows } of splitRows(pooled, packed, membersOf(pass), granularity)) {
       features[index] = keep(rows, index);
     }
   }

@@ -1,8 +1,9 @@
 /** Where completions come from. The one implementation decodes with the policy in this process. */
 import { type PolicyState, scaleOf } from '../adapters/index.ts';
 import type { RandomStream } from '../base/index.ts';
-import { type Generation, generate, type Pace, type SamplingSettings } from '../model/index.ts';
+import type { Generation, Pace, SamplingSettings } from '../model/index.ts';
 import { type Policy, projectRows } from './policy.ts';
+import { workAlone } from './work.ts';
 
 export interface SampleRequest {
   readonly prompt: Int32Array;
@@ -22,19 +23,21 @@ export interface Sampler {
 
 export function policySampler(policy: Policy, { readEvery, rowStep, tokensPerPass }: Required<Pace>): Sampler {
   const pace = { readEvery, rowStep, tokensPerPass };
+  const { decoder, work = workAlone } = policy;
   const project = projectRows(policy);
   return {
     async sample(requests, settings, stream) {
       const scaled = requests.flatMap(({ prompt, row, state }) =>
         state === 'base' ? [] : [{ prompt, row, scale: scaleOf(state, policy.deployedScale) }],
       );
+      const common = { decoder, settings, stream, pace };
       if (scaled.length === requests.length) {
         using _held = policy.adapter.hold();
-        return await generate(policy.decoder, scaled, settings, { stream, project, ...pace });
+        return await work.generate({ ...common, requests: scaled, project });
       }
       if (scaled.length > 0) throw new RangeError('requests for the base cannot be mixed with other states');
       const plain = requests.map(({ prompt, row }) => ({ prompt, row, scale: 0 }));
-      return generate(policy.decoder, plain, settings, { stream, ...pace });
+      return work.generate({ ...common, requests: plain });
     },
   };
 }

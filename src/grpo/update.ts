@@ -20,13 +20,14 @@ import { Shards } from '../parallel/index.ts';
 import { average } from '../stats/index.ts';
 import { checkTerm } from './answers.ts';
 import type { Arm } from './arm.ts';
-import { lay, type PackedPass, packPass, queueAhead, spread } from './batches.ts';
+import { groupsOf, lay, membersOf, type PackedPass, packPass, queueAhead, spread } from './batches.ts';
 import { klEstimate, tokenLoss } from './loss.ts';
 import type { Policy } from './policy.ts';
 import type { PromptedCompletion } from './rollout.ts';
 import { coefficientsOf, cutByRoute, hasOwnKl, type Pass } from './route-passes.ts';
 import type { GrpoSettings, OptimiserTable } from './settings.ts';
 import { sumOverShards } from './sharded.ts';
+import { type PassWork, workAlone } from './work.ts';
 
 export interface UpdateInputs {
   readonly rollouts: readonly PromptedCompletion[];
@@ -149,17 +150,16 @@ export async function accumulateGradients(
   return { loss, rollouts, leaks, logpOld: reports.map(({ logpOld }) => logpOld) };
 }
 
-/** A pass whose loss is queued: what its backward pass and its report need. */
+/** A pass whose loss is queued: what its report needs. */
 interface QueuedPass extends PackedPass {
   readonly energy: GradientEnergy;
-  readonly term: ActivationTerm | null;
   readonly loss: Tensor;
   readonly ratio: Tensor;
   readonly k3: Tensor;
   readonly old: Tensor;
 }
 
-/** Queues the pass and gives its memory back; the promise is of its loss, when the rollouts' reports are in place. */
+/** Queues the pass; the promise is of its loss, when the rollouts' reports are in place. */
 function backwardPass(
   policy: Policy,
   optimiser: AdamW,
@@ -168,11 +168,30 @@ function backwardPass(
   settings: GrpoSettings,
   reports: LearnedRollout[],
 ): Promise<number> {
-  using scope = new Scope(policy.decoder.head.device);
-  using tape = new Tape(scope.device, { learn: optimiser.learn, recompute: policy.recompute ?? false });
-  const queued = queueLoss(scope, tape, policy, pass, inputs, settings, false);
-  tape.backward(queued.loss);
-  return readPass(queued, settings, reports);
+  const { work = workAlone } = policy;
+  return work.pass({
+    ...learningOf(policy, pass, inputs),
+    begin: (scope, packed) => {
+      const begun = beginLoss(scope, policy, { packed, members: membersOf(pass) }, pass, inputs, settings, false);
+      return {
+        project: begun.project,
+        learn: optimiser.learn,
+        queue: (tape, logp) => {
+          const queued = begun.queue(tape, logp);
+          return { loss: queued.loss, read: () => readPass(queued, settings, reports) };
+        },
+      };
+    },
+  });
+}
+
+/** A pass that learns: every token of it is computed, and none twice. */
+function learningOf(
+  { decoder, recompute = false }: Policy,
+  pass: Pass,
+  { rollouts }: UpdateInputs,
+): Omit<PassWork<never>, 'begin'> {
+  return { decoder, groups: groupsOf(rollouts, pass), packing: {}, scores: true, recompute };
 }
 
 /** The same for an arm with a term, which sees the activations of the pass before it runs backward. */
@@ -187,44 +206,45 @@ async function backwardWithTerm(
 ): Promise<number> {
   using scope = new Scope(policy.decoder.head.device);
   using tape = new Tape(scope.device, { learn: optimiser.learn, recompute: policy.recompute ?? false });
-  const queued = queueLoss(scope, tape, policy, pass, inputs, settings, true);
-  const added = queued.term === null ? 0 : await settleTerm(queued.term, arm, settings);
+  const laid = packPass(scope, policy.decoder.config, inputs.rollouts, pass);
+  const begun = beginLoss(scope, policy, laid, pass, inputs, settings, true);
+  const queued = begun.queue(tape, scoreGroups(tape, policy.decoder, laid.packed, { project: begun.project }));
+  const added = begun.term === null ? 0 : await settleTerm(begun.term, arm, settings);
   tape.backward(queued.loss);
   return (await readPass(queued, settings, reports)) + added;
 }
 
-function queueLoss(
+/** The projection of a pass that learns, and its loss, which is queued once there are log-probabilities. */
+function beginLoss(
   scope: Scope,
-  tape: Tape,
-  { decoder, adapter }: Policy,
+  { adapter }: Policy,
+  { packed, members }: PackedPass,
   pass: Pass,
   inputs: UpdateInputs,
   settings: GrpoSettings,
   withTerm: boolean,
-): QueuedPass {
-  const { packed, members } = packPass(scope, decoder.config, inputs.rollouts, pass);
+) {
   const coefficients = coefficientsOf(scope, pass, { packed, members }, inputs, settings.loss);
   const energy = new GradientEnergy(scope, adapter.rank, packed.completions);
   const { completions, tokens, scored } = packed;
   const term = withTerm ? new ActivationTerm(scope, adapter, completions, tokens) : null;
   const probe = (module: string) => term?.probe(module, energy.probe) ?? energy.probe;
-  const logp = scoreGroups(tape, decoder, packed, { project: adapter.project({ coefficients, probe }) });
+  const project = adapter.project({ coefficients, probe });
   const of = <Value>(values: ArrayLike<Value>): Value[] => members.map((index) => values[index]);
   const tensor = (data: Float32Array, label: string) => scope.from(data, [data.length], label);
-  const old = layOld(scope, logp, scored, of(inputs.logpOld));
   const weights = members.map((index) => tokenWeight(inputs.rollouts[index], settings));
-  const parts = tokenLoss(
-    tape,
-    {
-      logp,
-      logpOld: old,
-      logpBase: tensor(lay(scored, of(inputs.logpBase)), 'log π_ref'),
-      advantage: tensor(spread(scored, of(inputs.advantages)), 'advantages'),
-      weight: tensor(spread(scored, weights), 'token weights'),
-    },
-    { clip: settings.loss.clip, klWeight: hasOwnKl(pass, inputs, settings.loss) ? 0 : settings.loss.klWeight },
-  );
-  return { packed, members, energy, term, old, ...parts };
+  const given = {
+    logpBase: tensor(lay(scored, of(inputs.logpBase)), 'log π_ref'),
+    advantage: tensor(spread(scored, of(inputs.advantages)), 'advantages'),
+    weight: tensor(spread(scored, weights), 'token weights'),
+  };
+  const { clip, klWeight } = settings.loss;
+  const shares = { clip, klWeight: hasOwnKl(pass, inputs, settings.loss) ? 0 : klWeight };
+  const queue = (tape: Tape, logp: Tensor): QueuedPass => {
+    const old = layOld(scope, logp, scored, of(inputs.logpOld));
+    return { packed, members, energy, old, ...tokenLoss(tape, { logp, logpOld: old, ...given }, shares) };
+  };
+  return { project, term, queue };
 }
 
 /** Asks for the results of a pass that is queued, and puts the reports of its rollouts in place; the promise is of its loss. */
@@ -271,30 +291,38 @@ async function settleTerm(term: ActivationTerm, arm: Pick<Arm, 'term'>, { sampli
 
 /** The backward pass of β k3 alone, in which routed rollouts are absorbed: both blocks learn. */
 function backwardKl(
-  { decoder, adapter, recompute = false }: Policy,
+  policy: Policy,
   optimiser: AdamW,
   pass: Pass,
   inputs: UpdateInputs,
   settings: GrpoSettings,
 ): Promise<number> {
-  using scope = new Scope(decoder.head.device);
-  using tape = new Tape(scope.device, { learn: optimiser.learn, recompute });
-  const { packed, members } = packPass(scope, decoder.config, inputs.rollouts, pass);
+  const { adapter, work = workAlone } = policy;
+  const members = membersOf(pass);
   const both = (route: Route): Route => (route === 'route' ? 'absorb' : route);
-  const coefficients = coefficientsOf(scope, pass, { packed, members }, inputs, settings.loss, both);
-  const logp = scoreGroups(tape, decoder, packed, { project: adapter.project({ coefficients }) });
-  const reference = lay(
-    packed.scored,
-    members.map((index) => inputs.logpBase[index]),
-  );
-  const weights = spread(
-    packed.scored,
-    members.map((index) => settings.loss.klWeight * tokenWeight(inputs.rollouts[index], settings)),
-  );
-  const k3 = klEstimate(tape, logp, scope.from(reference, [reference.length], 'log π_ref'));
-  const loss = sum(tape, multiply(tape, k3, scope.from(weights, [weights.length], 'KL weights')));
-  tape.backward(loss);
-  return readFloats(loss).then(([total]) => total);
+  return work.pass({
+    ...learningOf(policy, pass, inputs),
+    begin: (scope, packed) => {
+      const coefficients = coefficientsOf(scope, pass, { packed, members }, inputs, settings.loss, both);
+      const reference = lay(
+        packed.scored,
+        members.map((index) => inputs.logpBase[index]),
+      );
+      const weights = spread(
+        packed.scored,
+        members.map((index) => settings.loss.klWeight * tokenWeight(inputs.rollouts[index], settings)),
+      );
+      return {
+        project: adapter.project({ coefficients }),
+        learn: optimiser.learn,
+        queue: (tape, logp) => {
+          const k3 = klEstimate(tape, logp, scope.from(reference, [reference.length], 'log π_ref'));
+          const loss = sum(tape, multiply(tape, k3, scope.from(weights, [weights.length], 'KL weights')));
+          return { loss, read: async () => (await readFloats(loss))[0] };
+        },
+      };
+    },
+  });
 }
 
 /** The weight of a token. Dr.GRPO: 1 / (group · maxNewTokens · promptsPerStep). Classic: 1 / (group · length · promptsPerStep). */

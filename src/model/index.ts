@@ -15,10 +15,12 @@ export {
   type TokenBatch,
 } from './decoder/decoder.ts';
 export {
+  type GenerateLane,
   type GenerateOptions,
   type GenerateRequest,
   type Generation,
   generate,
+  generateLanes,
   greedy,
   type Pace,
   type SamplingSettings,
@@ -32,7 +34,7 @@ export {
   type OpenRow,
 } from './decoder/open-batch.ts';
 export { type Group, type PackedGroups, type PackOptions, packGroups, packRows, type Span } from './decoder/pack.ts';
-export { forwardGroups, scoreGroups } from './decoder/score.ts';
+export { forwardGroups, forwardLanes, scoreGroups } from './decoder/score.ts';
 export {
   type Architecture,
   type DecoderConfig,

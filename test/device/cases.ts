@@ -83,6 +83,24 @@ function binary(): OpCase[] {
   );
 }
 
+function dividedRows(): OpCase[] {
+  return [
+    [5, 3],
+    [6, 2, 4],
+    [9, 257],
+  ].map((shape) => ({
+    name: `rows divided and joined [${shape}]`,
+    inputs: { x: learn('x', shape) },
+    differences: true,
+    run(tape, { x }) {
+      const [first, second, none, last] = engine.divideRows(tape, x, [2, 1, 0, shape[0] - 3]);
+      // One part twice, one as it is, one that nothing is made of; x itself beside its parts.
+      const joined = engine.stackRows(tape, [engine.exp(tape, first), none, last, engine.tanh(tape, first), second]);
+      return engine.stackRows(tape, [joined, x]);
+    },
+  }));
+}
+
 function sharedInput(): OpCase {
   return {
     name: 'one tensor used four times',
@@ -323,6 +341,7 @@ export function opCases(): OpCase[] {
     ...elementwise(),
     ...binary(),
     sharedInput(),
+    ...dividedRows(),
     ...products(),
     ...inverses(),
     ...layers(),

@@ -6,6 +6,7 @@ import { createReferenceDevice } from '../../src/engine/reference/index.ts';
 import type { Policy } from '../../src/grpo/policy.ts';
 import { type Rollout, rolloutId, type Task } from '../../src/grpo/rollout.ts';
 import type { GrpoSettings } from '../../src/grpo/settings.ts';
+import type { Decoder } from '../../src/model/index.ts';
 import { loadRandom, qwen3Like } from '../training/model.ts';
 
 export const tinyVocabulary = 32;
@@ -75,10 +76,15 @@ export function tinyWith({ seed, updates, ...tables }: SettingsChanges): GrpoSet
 export async function makePolicy(device: Device = createReferenceDevice()): Promise<{ scope: Scope; policy: Policy }> {
   const scope = new Scope(device);
   const decoder = await loadRandom(scope, tinyConfig, { trainable: false });
-  const adapter = await createAdapter(scope, decoder, { family: 'lora', rank: 2, seed: 1 });
+  return { scope, policy: await makePolicyOn(scope, decoder) };
+}
+
+/** A policy with an adapter of its own on a decoder that others may share. */
+export async function makePolicyOn(scope: Scope, decoder: Decoder, seed = 1): Promise<Policy> {
+  const adapter = await createAdapter(scope, decoder, { family: 'lora', rank: 2, seed });
   const policy: Policy = { decoder, adapter, deployedScale: 0 };
-  await nudge(policy, 7);
-  return { scope, policy };
+  await nudge(policy, 6 + seed);
+  return policy;
 }
 
 /** Moves every parameter a little, so that no two states agree. */

@@ -6,6 +6,7 @@
 import { DeviceError } from '../../base/index.ts';
 import { readInts, type SampleOptions, Scope, Segments, segmentColumns, type Tensor } from '../../engine/index.ts';
 import type { TokenBatch } from './decoder.ts';
+import { laneSpans } from './lanes.ts';
 import type { Span } from './pack.ts';
 
 export interface RowState {
@@ -14,12 +15,14 @@ export interface RowState {
   /** Number of the row's random stream. */
   readonly row: number;
   readonly scale: number;
+  /** Which of the batch's policies the row is of. */
+  readonly lane: number;
   /** Cache slots of the row's prompt, and of its own tokens. */
   readonly prompt: Span;
   readonly room: Span;
 }
 
-/** Rows with the same prompt, scale and tokens so far. */
+/** Rows of one lane with the same prompt, scale and tokens so far. */
 export type EqualRows = readonly [RowState, ...RowState[]];
 
 type StateName = 'ids' | 'positions' | 'slots' | 'counts' | 'streams' | 'histories' | 'sources';
@@ -108,8 +111,8 @@ export class DecodeBatch {
     return { ids, positions, segments: this.#segments };
   }
 
-  /** Draws a token for every row from the logits of the computed ones. */
-  draw(logits: Tensor, options: SampleOptions): void {
+  /** Draws a token for every row from the logits of the computed ones, by the options of its lane. */
+  draw(logits: Tensor, optionsOf: (lane: number) => SampleOptions): void {
     const { kernels } = this.#device;
     using scope = new Scope(this.#device);
     let own = logits;
@@ -117,8 +120,12 @@ export class DecodeBatch {
       own = scope.empty([this.rows.length, logits.shape[1]], 'logits of rows');
       kernels.gatherRows(own, logits, this.#view('sources'));
     }
-    const [histories, streams, counts] = [this.#view('histories'), this.#view('streams'), this.#view('counts')];
-    kernels.sample(this.#view('ids'), this.history, this.logps, own, histories, streams, counts, options);
+    for (const { lane, start, end } of laneSpans(this.rows, (row) => row.lane)) {
+      const of = (name: StateName): Tensor => this.#state[name].rows(start, end);
+      const [ids, histories, streams, counts] = [of('ids'), of('histories'), of('streams'), of('counts')];
+      const from = own.rows(start, end);
+      kernels.sample(ids, this.history, this.logps, from, histories, streams, counts, optionsOf(lane));
+    }
   }
 
   advance(): void {

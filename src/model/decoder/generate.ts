@@ -12,6 +12,7 @@ import { embedding, nextLogits, readFloats, Scope, Tape, type Tensor } from '../
 import { DecodeBatch, type EqualRows, type RowState } from './decode-batch.ts';
 import type { Decoder, Project } from './decoder.ts';
 import { KeyValueCache } from './kv-cache.ts';
+import { laneSpans, projectLanes } from './lanes.ts';
 import { expectFits, packGroups, type Span } from './pack.ts';
 import { forwardGroups } from './score.ts';
 
@@ -61,11 +62,19 @@ export interface Pace {
   readonly tokensPerPass?: number;
 }
 
-export interface GenerateOptions extends Pace {
+/** What the rows of one policy have of their own. */
+interface RowSource {
   /** Key and step of the rows' streams. */
   readonly stream: RandomStream;
   /** Makes the projection of a pass from one scale per token. */
   readonly project?: (scope: Scope, scales: Float32Array) => Project;
+}
+
+export interface GenerateOptions extends Pace, RowSource {}
+
+/** The rows of one policy in a batch of several. */
+export interface GenerateLane extends RowSource {
+  readonly requests: readonly GenerateRequest[];
 }
 
 export async function generate(
@@ -74,20 +83,38 @@ export async function generate(
   settings: SamplingSettings,
   options: GenerateOptions,
 ): Promise<Generation[]> {
-  if (requests.length === 0) return [];
+  const [generations] = await generateLanes(decoder, [{ ...options, requests }], settings, options);
+  return generations;
+}
+
+/** Generates the rows of several policies on one decoder as one batch; what each lane gets is in the order of its requests. */
+export async function generateLanes(
+  decoder: Decoder,
+  lanes: readonly GenerateLane[],
+  settings: SamplingSettings,
+  pace: Pace,
+): Promise<Generation[][]> {
   expectSettings(settings);
-  requests.forEach(({ prompt }, i) => {
-    expectPrompt(decoder, prompt, settings, `prompt of request ${i}`);
-  });
+  for (const { requests } of lanes) {
+    requests.forEach(({ prompt }, i) => {
+      expectPrompt(decoder, prompt, settings, `prompt of request ${i}`);
+    });
+  }
+  if (lanes.every(({ requests }) => requests.length === 0)) return lanes.map(() => []);
   using scope = new Scope(decoder.head.device);
-  const run = new GenerationRun(scope, decoder, requests, settings, options);
+  const run = new GenerationRun(scope, decoder, lanes, settings, pace);
   run.prefill();
   await run.look();
   while (run.active > 0) {
     run.step();
     await run.look();
   }
-  return await run.results();
+  const all = await run.results();
+  let next = 0;
+  return lanes.map(({ requests: { length } }) => {
+    next += length;
+    return all.slice(next - length, next);
+  });
 }
 
 function expectPrompt(decoder: Decoder, prompt: Int32Array, settings: SamplingSettings, what: string): void {
@@ -120,6 +147,8 @@ function groupBy(rows: readonly RowState[], keyOf: (row: RowState) => number): E
   return [...sets.values()];
 }
 
+type Scaled = Pick<RowState, 'lane' | 'scale'>;
+
 /** Number of generations so far: no two have the same memory, so none may replay another's steps. */
 let runs = 0;
 
@@ -127,11 +156,11 @@ class GenerationRun {
   readonly #run = runs++;
   readonly #scope: Scope;
   readonly #decoder: Decoder;
-  readonly #requests: readonly GenerateRequest[];
+  readonly #lanes: readonly GenerateLane[];
   readonly #settings: SamplingSettings;
-  readonly #options: GenerateOptions;
+  readonly #pace: Pace;
   readonly #cache: KeyValueCache;
-  readonly #prompts: { prompt: Int32Array; scale: number; start: number }[] = [];
+  readonly #prompts: { prompt: Int32Array; scale: number; lane: number; start: number }[] = [];
   /** Index of each request's prompt among the distinct prompts. */
   readonly #promptOf: readonly number[];
   readonly #rows: RowState[];
@@ -143,24 +172,19 @@ class GenerationRun {
   #drawn = 0;
   #seen = 0;
 
-  constructor(
-    scope: Scope,
-    decoder: Decoder,
-    requests: readonly GenerateRequest[],
-    settings: SamplingSettings,
-    options: GenerateOptions,
-  ) {
+  constructor(scope: Scope, decoder: Decoder, lanes: readonly GenerateLane[], settings: SamplingSettings, pace: Pace) {
     this.#scope = scope;
     this.#decoder = decoder;
-    this.#requests = requests;
+    this.#lanes = lanes;
     this.#settings = settings;
-    this.#options = options;
-    this.#promptOf = requests.map((request) => this.#distinct(request));
+    this.#pace = pace;
+    const requests = lanes.flatMap((own, lane) => own.requests.map((request) => ({ ...request, lane })));
+    this.#promptOf = requests.map((request) => this.#distinct(request, request.lane));
     const promptTokens = this.#prompts.reduce((sum, { prompt }) => sum + prompt.length, 0);
     this.#cache = new KeyValueCache(scope, decoder.config, promptTokens, requests.length, settings.maxNewTokens);
-    this.#rows = requests.map(({ prompt, row, scale }, slot) => {
+    this.#rows = requests.map(({ prompt, row, scale, lane }, slot) => {
       const { start } = this.#prompts[this.#promptOf[slot]];
-      return { slot, row, scale, prompt: { start, end: start + prompt.length }, room: this.#cache.room(slot) };
+      return { slot, row, scale, lane, prompt: { start, end: start + prompt.length }, room: this.#cache.room(slot) };
     });
     this.#batch = new DecodeBatch(scope, requests.length, settings.maxNewTokens, this.#cache.slots);
     this.#finish = requests.map(() => null);
@@ -188,13 +212,13 @@ class GenerationRun {
 
   /** Whether equal rows are computed once. */
   get #merges(): boolean {
-    const { readEvery = 1, rowStep = 1 } = this.#options;
+    const { readEvery = 1, rowStep = 1 } = this.#pace;
     return this.#scope.device.independentRows !== undefined && readEvery === 1 && rowStep === 1;
   }
 
   /** Runs of prompts that are computed together. */
   #promptPasses(): Span[] {
-    const { tokensPerPass = Number.POSITIVE_INFINITY } = this.#options;
+    const { tokensPerPass = Number.POSITIVE_INFINITY } = this.#pace;
     const passes: { start: number; end: number; tokens: number }[] = [];
     this.#prompts.forEach(({ prompt }, i) => {
       const current = passes.at(-1);
@@ -215,11 +239,11 @@ class GenerationRun {
     const prompts = this.#prompts.slice(start, end);
     const groups = prompts.map(({ prompt }) => ({ prompt, completions: [] }));
     const packed = packGroups(scope, this.#decoder.config, groups, { trim: true });
-    const projectFor = (of: { readonly tokens: number; readonly prompts: readonly Span[] }): Project | undefined => {
-      const scales = new Float32Array(of.tokens);
-      for (const [i, span] of of.prompts.entries()) scales.fill(prompts[i].scale, span.start, span.end);
-      return this.#options.project?.(scope, scales);
-    };
+    const projectFor = (of: { readonly prompts: readonly Span[] }): Project | undefined =>
+      this.#projectOf(
+        scope,
+        of.prompts.flatMap((span, i) => new Array<Scaled>(span.end - span.start).fill(prompts[i])),
+      );
     const firstSlot = prompts[0].start;
     const slots = scope.from(
       Int32Array.from({ length: packed.tokens }, (_, t) => firstSlot + t),
@@ -244,8 +268,8 @@ class GenerationRun {
   /** Feeds the last token of every row and draws the next. */
   step(): void {
     const { device } = this.#scope;
-    const { stream } = this.#options;
-    const key = `decode ${this.#run} ${stream.key} ${stream.step} ${this.active} ${this.#batch.computed}`;
+    const of = laneSpans(this.#batch.rows, ({ lane }) => lane).map(({ lane, end }) => `${lane}:${end}`);
+    const key = `decode ${this.#run} ${of.join()} ${this.active} ${this.#batch.computed}`;
     device.repeat(key, () => {
       using tape = new Tape(device);
       const hidden = this.#decoder.forward(tape, this.#batch.tokens, {
@@ -260,7 +284,7 @@ class GenerationRun {
 
   /** Reads the new tokens when it is time, notes which rows finished, and lets them leave. */
   async look(): Promise<void> {
-    const { readEvery = 1 } = this.#options;
+    const { readEvery = 1 } = this.#pace;
     const { maxNewTokens, stopTokens } = this.#settings;
     const full = this.#drawn === maxNewTokens;
     if (this.#drawn > 1 && !full && (this.#drawn - this.#seen) % readEvery !== 0) return;
@@ -276,10 +300,19 @@ class GenerationRun {
     this.#sets = this.#merges ? this.#sets.flatMap((set) => this.#divide(set, tokens)) : this.#staying();
     if (this.#sets.flat().length === rows && this.#sets.length === computed && this.#drawn > 1) return;
     this.#batch.fill(this.#sets, this.#drawn, tokens);
-    this.#project = this.#options.project?.(
+    this.#project = this.#projectOf(
       this.#batch.scope,
-      Float32Array.from(this.#sets, ([{ scale }]) => scale),
+      this.#sets.map(([first]) => first),
     );
+  }
+
+  /** The projection of rows, each by its lane and its scale. */
+  #projectOf(scope: Scope, rows: readonly Scaled[]): Project | undefined {
+    const parts = laneSpans(rows, ({ lane }) => lane).map(({ lane, start, end }) => {
+      const scales = Float32Array.from(rows.slice(start, end), ({ scale }) => scale);
+      return { rows: end - start, project: this.#lanes[lane].project?.(scope, scales) };
+    });
+    return projectLanes(parts);
   }
 
   /** The unfinished rows of a set by their last token: a part without the set's first row gets a copy of what was computed for that one. */
@@ -292,7 +325,7 @@ class GenerationRun {
 
   /** The unfinished rows, and enough finished ones to make a multiple of `rowStep`. */
   #staying(): EqualRows[] {
-    const { rowStep = 1 } = this.#options;
+    const { rowStep = 1 } = this.#pace;
     const unfinished = this.#rows.filter(({ slot }) => this.#finish[slot] === null);
     const size = Math.min(this.active, Math.ceil(unfinished.length / rowStep) * rowStep);
     const finished = this.#batch.rows.filter(({ slot }) => this.#finish[slot] !== null);
@@ -303,7 +336,7 @@ class GenerationRun {
     const tokens = await this.#batch.readTokens();
     const logps = await readFloats(this.#batch.logps);
     const { maxNewTokens, stopTokens } = this.#settings;
-    return this.#requests.map((_, slot) => {
+    return this.#rows.map(({ slot }) => {
       const row = tokens.slice(slot * maxNewTokens, (slot + 1) * maxNewTokens);
       const stop = row.findIndex((token) => stopTokens.includes(token));
       const length = this.#finish[slot] === 'stop' ? stop + 1 : maxNewTokens;
@@ -319,22 +352,25 @@ class GenerationRun {
   }
 
   #draw(logits: Tensor): void {
-    const { key, step } = this.#options.stream;
     const { temperature, topK, topP, minP } = this.#settings;
-    this.#batch.draw(logits, { key, step, temperature, topK, topP, minP });
+    this.#batch.draw(logits, (lane) => {
+      const { key, step } = this.#lanes[lane].stream;
+      return { key, step, temperature, topK, topP, minP };
+    });
   }
 
-  /** The index of the request's prompt among the distinct ones (same tokens, same scale). */
-  #distinct({ prompt, scale }: GenerateRequest): number {
+  /** The index of the request's prompt among the distinct ones (same lane, same tokens, same scale). */
+  #distinct({ prompt, scale }: GenerateRequest, lane: number): number {
     const found = this.#prompts.findIndex(
       (other) =>
+        other.lane === lane &&
         other.scale === scale &&
         other.prompt.length === prompt.length &&
         other.prompt.every((id, t) => id === prompt[t]),
     );
     if (found >= 0) return found;
     const last = this.#prompts.at(-1);
-    this.#prompts.push({ prompt, scale, start: last === undefined ? 0 : last.start + last.prompt.length });
+    this.#prompts.push({ prompt, scale, lane, start: last === undefined ? 0 : last.start + last.prompt.length });
     return this.#prompts.length - 1;
   }
 }

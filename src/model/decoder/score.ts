@@ -1,7 +1,8 @@
 /** log π(token | everything before it) of every completion token of packed groups. */
-import { embedding, logProb, reshape, type Tape, type Tensor } from '../../engine/index.ts';
+import { divideRows, embedding, logProb, reshape, type Tape, type Tensor } from '../../engine/index.ts';
 import type { Decoder, ForwardOptions, Project } from './decoder.ts';
-import type { PackedGroups } from './pack.ts';
+import { projectLanes } from './lanes.ts';
+import { type Group, type PackedGroups, type PackOptions, packGroups } from './pack.ts';
 
 export interface GroupOptions extends Omit<ForwardOptions, 'wanted'> {
   /** The projection for `packed.ends`, beside one for all tokens. */
@@ -12,6 +13,59 @@ export interface GroupOptions extends Omit<ForwardOptions, 'wanted'> {
 export function scoreGroups(tape: Tape, decoder: Decoder, packed: PackedGroups, options: GroupOptions = {}): Tensor {
   const hidden = forwardGroups(tape, decoder, packed, options);
   return logProb(tape, embedding(tape, hidden, packed.predictors), decoder.head, packed.targets);
+}
+
+/** What a policy gives to a pass that several share. */
+export interface GroupLane extends Pick<GroupOptions, 'project' | 'endProject'> {
+  readonly groups: readonly Group[];
+  /** The same groups, packed alone by the same options. */
+  readonly packed: PackedGroups;
+}
+
+/**
+ * Passes of several policies as one: the hidden states that predict each lane's scored tokens, or with `scores` their
+ * log-probabilities. A pass of a single lane is that lane's own.
+ */
+export function forwardLanes(
+  tape: Tape,
+  decoder: Decoder,
+  lanes: readonly GroupLane[],
+  packing: PackOptions,
+  scores: boolean,
+): Tensor[] {
+  const [first] = lanes;
+  const joint = lanes.length === 1 ? first.packed : packTogether(tape, decoder, lanes, packing);
+  const { project, endProject } = lanes.length === 1 ? first : joinProjects(lanes);
+  const hidden = forwardGroups(tape, decoder, joint, {
+    ...(project === undefined ? {} : { project }),
+    ...(endProject === undefined ? {} : { endProject }),
+  });
+  if (!scores) return lanes.map(() => hidden);
+  const logp = logProb(tape, embedding(tape, hidden, joint.predictors), decoder.head, joint.targets);
+  if (lanes.length === 1) return [logp];
+  return divideRows(
+    tape,
+    logp,
+    lanes.map(({ packed }) => packed.targets.size),
+  );
+}
+
+function packTogether(tape: Tape, { config }: Decoder, lanes: readonly GroupLane[], packing: PackOptions) {
+  const groups = lanes.flatMap((lane) => lane.groups);
+  return packGroups(tape, config, groups, packing);
+}
+
+/** Where only some lanes leave tokens out of the last layer, the others' wanted tokens are all that they have. */
+function joinProjects(lanes: readonly GroupLane[]): Pick<GroupOptions, 'project' | 'endProject'> {
+  const project = projectLanes(lanes.map((lane) => ({ rows: lane.packed.tokens, project: lane.project })));
+  if (lanes.every(({ packed }) => packed.ends === null)) return project === undefined ? {} : { project };
+  const endProject = projectLanes(
+    lanes.map((lane) => ({
+      rows: (lane.packed.ends ?? lane.packed).tokens,
+      project: lane.packed.ends === null ? lane.project : lane.endProject,
+    })),
+  );
+  return { ...(project === undefined ? {} : { project }), ...(endProject === undefined ? {} : { endProject }) };
 }
 
 /** Hidden states of the computed tokens, or of `packed.ends`: each sees the keys and values of its own row, whoever computed them. */
