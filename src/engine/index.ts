@@ -27,7 +27,7 @@ export { invert, type LinearWeights, linear, linears, matmul, type Transposes } 
 export { rmsNorm } from './ops/normalise.ts';
 export { meanAll, sum, sumFirst, sumLast } from './ops/reduce.ts';
 export { inverseFrequencies, type Llama3Scaling, normRotary, rotary, rotaryTable } from './ops/rotary.ts';
-export { divideRows, stackRows } from './ops/rows.ts';
+export { concatRows, divideRows } from './ops/rows.ts';
 export {
   type AdaptedLayer,
   adaptedLinear,

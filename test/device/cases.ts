@@ -95,8 +95,8 @@ function dividedRows(): OpCase[] {
     run(tape, { x }) {
       const [first, second, none, last] = engine.divideRows(tape, x, [2, 1, 0, shape[0] - 3]);
       // One part twice, one as it is, one that nothing is made of; x itself beside its parts.
-      const joined = engine.stackRows(tape, [engine.exp(tape, first), none, last, engine.tanh(tape, first), second]);
-      return engine.stackRows(tape, [joined, x]);
+      const joined = engine.concatRows(tape, [engine.exp(tape, first), none, last, engine.tanh(tape, first), second]);
+      return engine.concatRows(tape, [joined, x]);
     },
   }));
 }

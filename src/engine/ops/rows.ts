@@ -25,15 +25,15 @@ export function divideRows(tape: Tape, x: Tensor, counts: readonly number[]): Te
 }
 
 /** Parts [n, …] one after another. */
-export function stackRows(tape: Tape, parts: readonly Tensor[]): Tensor {
+export function concatRows(tape: Tape, parts: readonly Tensor[]): Tensor {
   const [first] = parts;
-  if (first === undefined) throw new ShapeError({ call: 'stackRows', expected: 'at least one part', found: 'none' });
-  expectFloats(tape, 'stackRows', ...parts);
+  if (first === undefined) throw new ShapeError({ call: 'concatRows', expected: 'at least one part', found: 'none' });
+  expectFloats(tape, 'concatRows', ...parts);
   const [, ...rest] = first.shape;
   const other = parts.find(({ shape: [, ...own] }) => own.join() !== rest.join());
   if (other !== undefined) {
     const [expected, found] = [`rows of [${rest.join(',')}]`, describeTensor(other)];
-    throw new ShapeError({ call: 'stackRows', expected, found });
+    throw new ShapeError({ call: 'concatRows', expected, found });
   }
   const { kernels } = tape.device;
   const counts = parts.map(({ shape }) => shape[0]);
@@ -42,7 +42,7 @@ export function stackRows(tape: Tape, parts: readonly Tensor[]): Tensor {
   partsOf(out, counts).forEach((part, i) => {
     kernels.copy(part, parts[i]);
   });
-  tape.record('stackRows', parts, out, [], (dy, gradients) => {
+  tape.record('concatRows', parts, out, [], (dy, gradients) => {
     partsOf(dy, counts).forEach((part, i) => {
       gradients.into(parts[i], (d, accumulate) => {
         if (accumulate) kernels.add(d, part);

@@ -3,7 +3,7 @@
  * others, and everything else is computed for all rows together. Where a device's rows are independent, each lane gets the bytes that it
  * would have got alone. This is the definition; a device may have kernels that do the same in fewer launches.
  */
-import { divideRows, stackRows } from '../../engine/index.ts';
+import { concatRows, divideRows } from '../../engine/index.ts';
 import { type Project, plainProject } from './decoder.ts';
 
 /** So many rows, one after another, and how their linear layers are applied; absent: plainly. */
@@ -23,7 +23,7 @@ export function projectLanes(lanes: readonly LaneRows[]): Project | undefined {
     const ontos = onto === null ? null : divideRows(tape, onto, counts);
     const outs = filled.map(({ project = plainProject }, i) => project(tape, xs[i], layers, ontos?.[i] ?? null));
     return layers.map((_, layer) =>
-      stackRows(
+      concatRows(
         tape,
         outs.map((own) => own[layer]),
       ),
