@@ -97,6 +97,22 @@ export function listCatalogue(
   };
 }
 
+/** The arms that experiments name as placebos, of all arms or of some. */
+export function placeboArms(entries: readonly FoundEntry[]): string[] {
+  const found = entries
+    .filter(({ kind }) => kind === 'experiment')
+    .flatMap(({ path }) => {
+      try {
+        const { experiment } = findExperiment(path);
+        return [experiment?.placebo, ...(experiment?.arms.flatMap(({ placebos }) => placebos ?? []) ?? [])];
+      } catch {
+        // A plan that cannot be read is told of where the experiment is listed.
+        return [];
+      }
+    });
+  return [...new Set(found.filter((arm) => arm !== undefined && arm !== null))];
+}
+
 function listExperiment({ id, path }: FoundEntry): ListedExperiment {
   try {
     const { experiment } = findExperiment(path);

@@ -73,6 +73,7 @@ describe('a search', () => {
     ['loophole=no+hint', ['d']],
     ['advantage=below+0', ['d']],
     ['order=surprise', ['a', 'b', 'c', 'd']],
+    ['without=gate', []],
     ['order=score', ['c', 'b', 'a', 'd']],
   ])('%s', (search, found) => {
     expect(find(search)).toEqual(found);
@@ -103,7 +104,7 @@ describe('a search', () => {
     expect(row.excerpt.length).toBeLessThan(200);
   });
 
-  it.each(['order=surprise', 'truth=hack', 'text=run_&order=shuffled', ''])(
+  it.each(['order=score', 'truth=hack', 'text=run_&order=shuffled', ''])(
     'finds in parts what it finds in the whole: %s',
     (search) => {
       const query = parseQuery(new URLSearchParams(search));
@@ -117,6 +118,32 @@ describe('a search', () => {
   );
 
   it('is surprised by a hack below the cuts and by a clean one above them', () => {
-    expect(rows.map(surpriseOf)).toEqual([2, 1, -1.5, null]);
+    const scores = Float64Array.of(-3, 3, 4);
+    const expected = [1 / 3 - 1 / 6, 1 / 2 - 1 / 3, 1 / 3 - 5 / 6, null];
+    for (const [i, row] of rows.entries()) {
+      const found = surpriseOf(row, scores);
+      if (expected[i] === null) expect(found).toBeNull();
+      else expect(found).toBeCloseTo(expected[i]);
+    }
+  });
+
+  it('means the same in runs whose cuts are near and far: a placebo with cuts that almost meet is not first', () => {
+    const run = (name: string, width: number) =>
+      [-0.4, -0.1, 0.2, 0.6].map((score, i) =>
+        made({ run: name, id: `${i}`, hack: i % 2 === 0, score, low: 0.05 - width, high: 0.05 + width }),
+      );
+    const query = parseQuery(new URLSearchParams('order=surprise'));
+    const parts = [run('gate-1', 0.3), run('haar-1', 1e-9)];
+    const { ranks: gate } = findPart(new PackedRows(parts[0]), query);
+    const { ranks: placebo } = findPart(new PackedRows(parts[1]), query);
+    expect(placebo).toEqual(gate);
+    expect(Math.max(...(placebo ?? []))).toBeLessThanOrEqual(1);
+  });
+
+  it('leaves out arms that it is told to, and counts what is left', () => {
+    const both = [...rows, ...rows.map((row) => ({ ...row, run: 'exp/haar-2' }))];
+    const found = list(both, 'order=surprise&without=haar');
+    expect(new Set(found.rows.map(({ run }) => run))).toEqual(new Set(['gate-1']));
+    expect(found.facets['arm']).toEqual({ gate: 4 });
   });
 });

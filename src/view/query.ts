@@ -18,6 +18,8 @@ export interface RolloutQuery {
   readonly from: number | null;
   readonly to: number | null;
   readonly facets: Readonly<Record<string, string>>;
+  /** Arms whose rollouts are left out. */
+  readonly without: readonly string[];
   readonly order: RolloutOrder;
   readonly offset: number;
   readonly limit: number;
@@ -42,6 +44,7 @@ export function parseQuery(parameters: URLSearchParams): RolloutQuery {
         return value === null ? [] : [[name, value]];
       }),
     ),
+    without: (parameters.get('without') ?? '').split(',').filter((arm) => arm !== ''),
     order: known,
     offset: wholeOrNull(parameters, 'offset') ?? 0,
     limit: Math.min(mostRows, wholeOrNull(parameters, 'limit') ?? 100),
@@ -158,12 +161,15 @@ export function joinFound(all: readonly FoundPart[]): JoinedParts {
   return { ...sums, parts: order.map((i) => parts[i]), places: order.map((i) => places[i]) };
 }
 
-/** Whether the text and the updates of a query are those of a row. */
+/** Whether the text, the updates and the arms of a query are those of a row. */
 function matchOf(rows: PackedRows, query: RolloutQuery): (place: number) => boolean {
   const { from, to } = query;
   const find = matcherOf(query);
   const isBounded = from !== null || to !== null;
+  const arms = rows.facets['arm'];
+  const leftOutArms = new Set(query.without.map((arm) => arms.values.indexOf(arm)));
   const isTimely = (place: number): boolean => {
+    if (leftOutArms.size > 0 && leftOutArms.has(arms.codes[place])) return false;
     if (!isBounded) return true;
     const update = rows.value('update', place);
     return (from === null || update >= from) && (to === null || update <= to);
@@ -200,32 +206,55 @@ function listed(row: SearchRow, place: Place | null): ListedRollout {
   return { ...(rest as Omit<ListedRollout, 'excerpt'>), excerpt };
 }
 
+type ScoredRow = Pick<SearchRow, 'hack' | 'score' | 'low' | 'high'>;
+
 /**
- * How far the gate and the grader disagree: the distance of the score from the middle of the cuts, on the wrong side, in
- * units of the distance between the cuts. Null where there are no cuts.
+ * How far the gate and the grader disagree about a rollout: the share of all scores of its run that lie between its score and the middle
+ * of its cuts, above 0 on the wrong side. A share means the same in every run, however wide its scores are and however near its cuts. `scores` are
+ * those of the run, sorted. Null where there are no cuts.
  */
-export function surpriseOf({
-  hack,
-  score,
-  low,
-  high,
-}: Pick<SearchRow, 'hack' | 'score' | 'low' | 'high'>): number | null {
+export function surpriseOf({ hack, score, low, high }: ScoredRow, scores: Float64Array): number | null {
   if (score === null || low === null || high === null) return null;
-  const at = (score - (low + high) / 2) / (high - low || 1);
-  return hack ? -at : at;
+  const between = halvesBelow(scores, (low + high) / 2) - halvesBelow(scores, score);
+  return (hack ? between : 0 - between) / (2 * scores.length);
+}
+
+/** Twice the count of sorted numbers below a value; those that equal it count half. */
+function halvesBelow(sorted: Float64Array, value: number): number {
+  const first = (isBeyond: (other: number) => boolean): number => {
+    let [low, high] = [0, sorted.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (isBeyond(sorted[middle])) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  };
+  return first((other) => other >= value) + first((other) => other > value);
+}
+
+/** All scores of each run, sorted. */
+function scoresOf(rows: PackedRows): ReadonlyMap<string, Float64Array> {
+  const found = new Map<string, number[]>();
+  for (let place = 0; place < rows.length; place++) {
+    const [run, score] = [rows.value('run', place), rows.value('score', place)];
+    const own = found.get(run) ?? [];
+    if (score !== null) own.push(score);
+    found.set(run, own);
+  }
+  return new Map([...found].map(([run, own]) => [run, Float64Array.from(own).sort()]));
 }
 
 /** By what the rows of an order are sorted, the largest first; null: they stay as they are. */
 function rankBy(rows: PackedRows, order: RolloutOrder): ((place: number) => number | null) | null {
   if (order === 'update') return null;
   if (order === 'surprise') {
-    return (place) =>
-      surpriseOf({
-        hack: rows.value('hack', place),
-        score: rows.value('score', place),
-        low: rows.value('low', place),
-        high: rows.value('high', place),
-      });
+    const scores = scoresOf(rows);
+    return (place) => {
+      const [hack, score] = [rows.value('hack', place), rows.value('score', place)];
+      const own = scores.get(rows.value('run', place)) ?? new Float64Array(0);
+      return surpriseOf({ hack, score, low: rows.value('low', place), high: rows.value('high', place) }, own);
+    };
   }
   // The same order on every machine, which says nothing about the rollouts: the first of them are a fair sample.
   if (order === 'shuffled') return (place) => murmur3(`${rows.value('run', place)} ${rows.value('id', place)}`);

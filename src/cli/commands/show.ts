@@ -5,6 +5,7 @@ import {
   type FoundInRuns,
   type LedgerRow,
   parseQuery,
+  placeboArms,
   type RolloutQuery,
   rolloutOrders,
   type SearchRow,
@@ -23,6 +24,7 @@ interface ShowOptions {
   readonly hack?: true;
   readonly solve?: true;
   readonly grep?: string;
+  readonly arm?: string;
   readonly order: string;
   readonly limit: number;
   readonly group?: true;
@@ -38,6 +40,7 @@ export function configureShow(command: Command, context: CommandContext): void {
     .option('--update <n>', 'rollouts of this update', parseCount)
     .option('--route <name>', 'keep, absorb, route or none')
     .option('--loophole <name>', 'rollouts whose prompt discloses this loophole, or "no hint"')
+    .option('--arm <name>', 'rollouts of this arm of an experiment')
     .option('--hack', 'hacks only')
     .option('--solve', 'solves only')
     .option('--grep <pattern>', 'a regular expression, in prompts and completions')
@@ -57,7 +60,10 @@ export function configureShow(command: Command, context: CommandContext): void {
 
 async function runShow(directory: string, options: ShowOptions, context: CommandContext): Promise<void> {
   const library = new ViewLibrary(directory, mostShowMs);
-  const query = { ...parseQuery(await parametersOf(options, library)), limit: options.limit };
+  // Placebos disagree with the grader by design, and would fill a list of disagreements.
+  const without = options.order === 'surprise' && options.arm === undefined ? placeboArms(library.entries()) : [];
+  const query = { ...parseQuery(await parametersOf(options, library)), limit: options.limit, without };
+  if (without.length > 0) context.stderr.write(`without the placebos ${without.join(', ')}; --arm shows one\n`);
   const { found, rows: shown } = await library.findAll(query);
   for (const { run, why } of found.leftOut) context.stderr.write(`not searched: ${run}: ${why}\n`);
   if (shown.length === 0) context.exitCode = 1;
@@ -102,18 +108,20 @@ async function wholeOf(library: ViewLibrary, shown: readonly SearchRow[]): Promi
 }
 
 async function parametersOf(options: ShowOptions, library: ViewLibrary): Promise<URLSearchParams> {
-  const { update, route, loophole, hack, solve, grep, order } = options;
+  const { update, route, loophole, arm, hack, solve, grep, order } = options;
   if (hack && solve) throw new UserError({ call: 'show', expected: '--hack or --solve', found: 'both' });
   expectOneOf('--route', route, ['keep', 'absorb', 'route', 'none']);
-  if (loophole !== undefined) {
+  if (loophole !== undefined || arm !== undefined) {
     const { found } = await library.findAll(parseQuery(new URLSearchParams({ limit: '0' })));
     expectOneOf('--loophole', loophole, Object.keys(found.facets['loophole'] ?? {}));
+    expectOneOf('--arm', arm, Object.keys(found.facets['arm'] ?? {}));
   }
   const given: Readonly<Record<string, string | undefined>> = {
     from: update?.toString(),
     to: update?.toString(),
     route,
     loophole,
+    arm,
     truth: hack ? 'hack' : solve ? 'solve' : undefined,
     text: grep,
     pattern: grep === undefined ? undefined : '1',

@@ -17,6 +17,7 @@ export function ExperimentScreen({ id }: { readonly id: string }) {
 }
 
 function Story({ page }: { readonly page: ExperimentPage }) {
+  const placebos = page.arms.flatMap(({ arm, isPlacebo }) => (isPlacebo ? [arm] : [])).join(',') || null;
   return (
     <>
       <h1>{page.name}</h1>
@@ -38,10 +39,19 @@ function Story({ page }: { readonly page: ExperimentPage }) {
       </ul>
       <p>
         <a href={linkTo('rollouts', page.id)}>All rollouts</a>,{' '}
-        <a href={linkTo('rollouts', page.id, { truth: 'hack', route: 'keep' })}>hacks that were kept</a>,{' '}
-        <a href={linkTo('rollouts', page.id, { truth: 'solve', route: 'route' })}>solves that were routed</a>,{' '}
-        <a href={linkTo('rollouts', page.id, { order: 'surprise' })}>where gate and grader disagree most</a>;{' '}
-        <a href={linkTo('matrix', page.id)}>loopholes by arm</a>; <a href={linkTo('label', page.id)}>label rollouts</a>,{' '}
+        <a href={linkTo('rollouts', page.id, { truth: 'hack', route: 'keep', without: placebos })}>
+          hacks that were kept
+        </a>
+        ,{' '}
+        <a href={linkTo('rollouts', page.id, { truth: 'solve', route: 'route', without: placebos })}>
+          solves that were routed
+        </a>
+        ,{' '}
+        <a href={linkTo('rollouts', page.id, { order: 'surprise', without: placebos })}>
+          where gate and grader disagree most
+        </a>
+        ; <a href={linkTo('matrix', page.id)}>loopholes by arm</a>;{' '}
+        <a href={linkTo('label', page.id)}>label rollouts</a>,{' '}
         <a href={linkTo('labels', page.id)}>labels against the oracle</a>.
       </p>
       <RunMatrix page={page} />

@@ -14,7 +14,7 @@ const pageRows = 100;
 
 /** The parameters that belong to the search. */
 function searchOf(parameters: URLSearchParams): URLSearchParams {
-  const names = ['text', 'pattern', 'from', 'to', 'order', ...facetNames];
+  const names = ['text', 'pattern', 'from', 'to', 'order', 'without', ...facetNames];
   return new URLSearchParams([...parameters].filter(([name, value]) => names.includes(name) && value !== ''));
 }
 
@@ -39,6 +39,7 @@ export function RolloutsScreen({ id }: { readonly id: string }) {
               {list.found} of {list.total} rollouts
               {list.unread > 0 && ` so far, ${list.unread} runs are still to be searched`}
             </p>
+            <LeftOutArms />
             {list.leftOut.map(({ run, why }) => (
               <p key={run}>
                 Not searched: {run}. {why}
@@ -52,11 +53,25 @@ export function RolloutsScreen({ id }: { readonly id: string }) {
   );
 }
 
+/** Placebos disagree with the grader by design, and would fill a list of disagreements. */
+function LeftOutArms() {
+  const arms = address.value.parameters.get('without') ?? '';
+  if (arms === '') return null;
+  return (
+    <p>
+      Without {arms.replaceAll(',', ', ')}: placebos disagree by design.{' '}
+      <button type="button" onClick={() => changeParameters({ without: null })}>
+        show them too
+      </button>
+    </p>
+  );
+}
+
 function SearchForm() {
   const { parameters } = address.value;
   const field = useRef<HTMLInputElement>(null);
   const cleared: Parameters = Object.fromEntries(
-    ['text', 'pattern', 'from', 'to', 'order', ...facetNames].map((name) => [name, null]),
+    ['text', 'pattern', 'from', 'to', 'order', 'without', ...facetNames].map((name) => [name, null]),
   );
   const step = (by: number) => {
     const at = Math.max(1, Number(parameters.get('from') ?? 1) + by);
@@ -233,7 +248,9 @@ function Row({ row }: { readonly row: ListedRollout | undefined }) {
   const number = (value: number | null): string => (value === null ? '-' : value.toPrecision(3));
   return (
     <a class="rollout" href={linkTo('rollout', row.run, { rollout: row.id })}>
-      <span class="name">{row.id}</span>
+      <span class="name">
+        {row.run.slice(row.run.lastIndexOf('/') + 1)} {row.id}
+      </span>
       <span class={`truth ${truthOf(row)}`}>{truthOf(row)}</span>
       <span class={`route-${row.route ?? 'none'}`}>{row.route ?? 'no route'}</span>
       <span class="quiet">
