@@ -37,6 +37,7 @@ const folder = mkdtempSync(join(parent, prefix));
 export function setup(): void {
   process.env['TMPDIR'] = folder;
   process.env['GQ_CACHE'] = join(folder, 'cache');
+  process.env['GQ_STATE'] = join(folder, 'state');
   process.env['GQ_TEST_FOLDER'] = folder;
 }
 

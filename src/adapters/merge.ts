@@ -1,13 +1,22 @@
 /**
  * A model folder with the deployed change written into its weights: W + upᵀ · down, summed in float64 and rounded once to
- * the dtype. Every other file of the folder (config, tokenizer, templates, licence) is copied as it is.
+ * the dtype. Every other file of the folder (tokenizer, templates, licence) is copied as it is; config.json and the weights also say
+ * whether labels had a part in them.
  */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { narrowFloats, UserError } from '../base/index.ts';
 import { makeFolder, readRegular, writeFileAtomic } from '../base/node/index.ts';
-import type { ModelFolder, WeightEntry } from '../model/index.ts';
-import { findNonFinite, readJsonObject, type SafetensorsArray, toFloat32, writeSafetensors } from '../model/index.ts';
+import type { LabelMark, ModelFolder, WeightEntry } from '../model/index.ts';
+import {
+  findNonFinite,
+  markConfig,
+  markMetadata,
+  readJsonObject,
+  type SafetensorsArray,
+  toFloat32,
+  writeSafetensors,
+} from '../model/index.ts';
 import type { Adapter, LowRankChange } from './adapter.ts';
 
 export type MergedDType = 'F32' | 'F16' | 'BF16';
@@ -27,20 +36,22 @@ export function addChange(weight: Float32Array, inputs: number, { rank, down, up
   }
 }
 
-/** A null `dtype` keeps each tensor's own. */
+/** A null `dtype` keeps each tensor's own. `labels`: whether labels had a part in the adapter or in the folder's own weights. */
 export async function writeMerged(
   directory: string,
   folder: ModelFolder,
   adapter: Adapter,
   dtype: MergedDType | null,
+  labels: LabelMark,
 ): Promise<void> {
   makeFolder(directory);
-  await copyOtherFiles(folder.directory, directory, dtype);
+  await copyOtherFiles(folder.directory, directory);
+  await writeConfig(join(directory, 'config.json'), dtype, labels);
   const tensors = [...folder.weights.entries.values()].map((entry) => {
     const target = dtype ?? entry.dtype;
     return { name: entry.name, dtype: target, shape: entry.shape, data: () => mergedTensor(entry, target, adapter) };
   });
-  await writeSafetensors(join(directory, 'model.safetensors'), tensors, { format: 'pt' });
+  await writeSafetensors(join(directory, 'model.safetensors'), tensors, { format: 'pt', ...markMetadata(labels) });
 }
 
 /** One tensor as the merged folder stores it. */
@@ -70,15 +81,17 @@ export async function mergedTensor(
 const weightFile = /\.(?:safetensors|bin|pt|pth|gguf|h5|msgpack)$|\.index\.json$/;
 const configDTypes: Readonly<Record<MergedDType, string>> = { F32: 'float32', F16: 'float16', BF16: 'bfloat16' };
 
-async function copyOtherFiles(from: string, to: string, dtype: MergedDType | null): Promise<void> {
+async function copyOtherFiles(from: string, to: string): Promise<void> {
   for (const name of await readdir(from)) {
     // The base's card speaks of other weights; a licence goes along. A snapshot of the hub's cache is a folder of links.
     if (weightFile.test(name) || /^readme(\.\w+)?$/i.test(name) || !(await stat(join(from, name))).isFile()) continue;
     await writeFileAtomic(join(to, name), readRegular(join(from, name)));
   }
-  if (dtype === null) return;
-  const file = join(to, 'config.json');
+}
+
+async function writeConfig(file: string, dtype: MergedDType | null, labels: LabelMark): Promise<void> {
   const config = await readJsonObject(file);
   const key = 'torch_dtype' in config ? 'torch_dtype' : 'dtype';
-  await writeFileAtomic(file, `${JSON.stringify({ ...config, [key]: configDTypes[dtype] }, null, 2)}\n`);
+  const changed = dtype === null ? config : { ...config, [key]: configDTypes[dtype] };
+  await writeFileAtomic(file, `${JSON.stringify(markConfig(changed, labels), null, 2)}\n`);
 }

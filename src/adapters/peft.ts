@@ -6,8 +6,8 @@
 import { join } from 'node:path';
 import { UserError } from '../base/index.ts';
 import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
-import type { DecoderConfig, JsonObject } from '../model/index.ts';
-import { SafetensorsFile, writeSafetensors } from '../model/index.ts';
+import type { DecoderConfig, JsonObject, LabelMark } from '../model/index.ts';
+import { markMetadata, SafetensorsFile, writeSafetensors } from '../model/index.ts';
 import type { Adapter, LowRankChange } from './adapter.ts';
 import { targetModules } from './targets.ts';
 import { transpose } from './transpose.ts';
@@ -20,6 +20,7 @@ export async function writePeft(
   adapter: Adapter,
   config: DecoderConfig,
   baseModelName: string,
+  labels: LabelMark,
 ): Promise<void> {
   makeFolder(directory);
   const changes = new Map<string, LowRankChange>();
@@ -40,7 +41,7 @@ export async function writePeft(
       },
     ];
   });
-  await writeSafetensors(join(directory, peftFiles.weights), tensors, { format: 'pt' });
+  await writeSafetensors(join(directory, peftFiles.weights), tensors, { format: 'pt', ...markMetadata(labels) });
 }
 
 function peftConfig(adapter: Adapter, config: DecoderConfig, rank: number, baseModelName: string): JsonObject {

@@ -3,11 +3,6 @@ import type { TrainerState } from '../grpo/index.ts';
 import { type Manifest, type RunConfig, RunDirectory } from '../run/index.ts';
 import { pluginRecords } from './plugins.ts';
 
-/** Labels that taught the parent are in the adapter that its fork goes on with. */
-export function inheritsLabels(parent: Manifest['parent']): boolean {
-  return parent !== null && RunDirectory.open(parent.run).readManifest().usesOracle;
-}
-
 /** An arm takes up the state of the same arm on the same pairs only: another one starts with nothing remembered. */
 export function forkState(
   state: TrainerState,

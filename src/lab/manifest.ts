@@ -5,9 +5,8 @@ import { readVersion } from '../base/node/index.ts';
 import type { Device } from '../engine/index.ts';
 import type { ArmDefinition, Sight } from '../grpo/index.ts';
 import { type Manifest, type RunDirectory, runFormat } from '../run/index.ts';
-import { inheritsLabels } from './fork.ts';
+import { labelSources } from './label-sources.ts';
 import type { Lab } from './open.ts';
-import { usesLabels } from './parts.ts';
 import { pluginRecords } from './plugins.ts';
 import type { Warn } from './problems.ts';
 import type { Assembly } from './trainer.ts';
@@ -51,7 +50,7 @@ export async function makeManifest(
     armModels: identity.armModels,
     armRuns: identity.armRuns,
     arm: labelOf(arm, settings),
-    usesOracle: usesLabels(config, parts, pairs) || inheritsLabels(parent),
+    usesOracle: (await labelSources(config, parts, pairs, parent)).length > 0,
     armSees: sightOf(sees, arm.usesLabels(settings)),
     hasQuarantine: arm.quarantine,
     plugins: pluginRecords(config.plugins),

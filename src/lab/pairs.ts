@@ -1,7 +1,7 @@
 /** The pairs of a run that come from a file: which they are, as token ids, and what they may not show. */
 import type { TokenPair } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
-import { isPoolDerived, loadPairs, type Pair, shownLoopholes, tokenizePairs } from '../env/pairs/index.ts';
+import { labelsChose, loadPairs, type Pair, shownLoopholes, tokenizePairs } from '../env/pairs/index.ts';
 import type { ModelText } from '../model/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';
@@ -22,7 +22,7 @@ export interface OpenedPairs {
 }
 
 export async function openPairs(config: RunConfig, text: ModelText): Promise<OpenedPairs> {
-  const { pairs, hash } = await loadPairs(await pairSetOf(config), config.pairs.select);
+  const { file, pairs, hash } = await loadPairs(await pairSetOf(config), config.pairs.select);
   const tokens = tokenizePairs(pairs, {
     prompt: (prompt) => text.prompt(typeof prompt === 'string' ? [{ role: 'user', content: prompt }] : prompt),
     completion: (completion) => text.completion(completion),
@@ -31,7 +31,7 @@ export async function openPairs(config: RunConfig, text: ModelText): Promise<Ope
     pairs: tokens,
     pairsHash: hash,
     heldOutShown: await heldOutShown(config, pairs),
-    pairsUseLabels: pairs.some(isPoolDerived),
+    pairsUseLabels: labelsChose(pairs, file),
   };
 }
 

@@ -4,7 +4,8 @@ import { z } from 'zod';
 import { seesNothing } from '../grpo/index.ts';
 import { defineMonitor } from '../monitors/index.ts';
 import { checkConfig, readConfig } from '../run/index.ts';
-import { builtinParts, joinParts, usesLabels } from './parts.ts';
+import { labelSources } from './label-sources.ts';
+import { builtinParts, joinParts } from './parts.ts';
 
 const own = defineMonitor({
   kind: 'own',
@@ -23,12 +24,12 @@ const own = defineMonitor({
 const parts = joinParts(builtinParts, { monitors: [own] }, 'test');
 const resolve = (...settings: string[]) => checkConfig(readConfig(null, settings), parts).config;
 
-it('can be named by arms with a monitor', () => {
+it('can be named by arms with a monitor', async () => {
   const config = resolve('arm.kind=screen', 'arm.monitor.kind=own', 'arm.monitor.least=9');
   expect(config.arm).toEqual({ kind: 'screen', monitor: { kind: 'own', least: 9, cheat: false }, abstain: 'error' });
-  expect(usesLabels(config, parts, { pairsUseLabels: false })).toBe(false);
+  expect(await labelSources(config, parts, { pairsUseLabels: false })).toEqual([]);
   const cheating = resolve('arm.kind=screen', 'arm.monitor.kind=own', 'arm.monitor.cheat=true');
-  expect(usesLabels(cheating, parts, { pairsUseLabels: false })).toBe(true);
+  expect(await labelSources(cheating, parts, { pairsUseLabels: false })).toEqual(['the arm screen is given them']);
 });
 
 it.each([

@@ -9,7 +9,7 @@ import { builtinSources, type ProblemSource } from '../env/sources/index.ts';
 import { type ArmDefinition, blindArms } from '../grpo/index.ts';
 import { blindMonitors, type MonitorDefinition, watchedArms } from '../monitors/index.ts';
 import { oracleArm, oracleMonitor } from '../oracle/index.ts';
-import { hasTeacher, type RunConfig } from '../run/index.ts';
+import type { RunConfig } from '../run/index.ts';
 
 export interface Parts {
   readonly arms: readonly ArmDefinition[];
@@ -61,17 +61,6 @@ export function joinParts(known: Parts, added: Partial<Parts>, source: string): 
 /** The arm that a config names. The schema has checked the name, so it is known unless a plugin is missing. */
 export function armOf({ arm }: RunConfig, { arms }: Pick<Parts, 'arms'>): ArmDefinition {
   return find(arms, arm.kind, 'arm');
-}
-
-/** Whether labels reach training: the arm is given them, or demonstrations, pairs or settings are chosen by them. */
-export function usesLabels(
-  config: RunConfig,
-  parts: Pick<Parts, 'arms'>,
-  { pairsUseLabels }: { readonly pairsUseLabels: boolean },
-): boolean {
-  const settingsUseLabels = config.notes.thresholds === 'labels';
-  const { kind: _kind, ...settings } = config.arm;
-  return armOf(config, parts).usesLabels(settings) || hasTeacher(config) || pairsUseLabels || settingsUseLabels;
 }
 
 export function sourceOf({ data }: RunConfig, { problemSources }: Pick<Parts, 'problemSources'>): ProblemSource {

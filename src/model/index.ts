@@ -60,6 +60,7 @@ export {
   refuseDuplicateKeys,
   show,
 } from './files/json.ts';
+export { adapterMark, joinMarks, type LabelMark, labelMarkOf, markConfig, markMetadata } from './files/label-mark.ts';
 export { modelPresets } from './files/presets.ts';
 export type { Rope, RopeScaling } from './files/rope-config.ts';
 export { findNonFinite, type SafetensorsArray, SafetensorsFile, toFloat32 } from './files/safetensors.ts';

@@ -4,11 +4,10 @@
  * so none overwrites what another says. A damaged job is named and left alone, and the others go on.
  */
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
-import { makeFolder, readRegularText, writeFileAtomic } from '../base/node/index.ts';
+import { makeFolder, readRegularText, stateFolder, writeFileAtomic } from '../base/node/index.ts';
 import { readStored } from '../run/index.ts';
 
 const jobSchema = z.object({
@@ -70,11 +69,7 @@ export const queueVariable = 'GQ_QUEUE';
 
 /** One queue for each user of a machine, unless the variable names another folder. */
 export function queueFolder(): string {
-  const { XDG_STATE_HOME } = process.env;
-  return (
-    process.env[queueVariable] ||
-    join(XDG_STATE_HOME || join(homedir(), '.local', 'state'), 'gradient-quarantine', 'queue')
-  );
+  return process.env[queueVariable] || stateFolder('queue');
 }
 
 export class QueueFolder {

@@ -83,7 +83,7 @@ export async function exportDeployed(run: RunDirectory, directory: string, call:
   }
   const { adapter } = await lab.at(lastCheckpoint(run));
   await createFolder(directory, async (path) => {
-    await writeMerged(path, folder, adapter, 'F32');
+    await writeMerged(path, folder, adapter, 'F32', run.readManifest().usesOracle ? 'used' : 'none');
     await writeFileAtomic(join(path, 'source.json'), stampedJson(source));
   });
   return directory;

@@ -17,7 +17,7 @@ import { randomStream, UserError } from '../base/index.ts';
 import { sha256, sha256File } from '../base/node/index.ts';
 import { add, type Device, linear, matmul, readFloats, Scope, Tape } from '../engine/index.ts';
 import { hashModel } from '../lab/index.ts';
-import { type Decoder, ModelFolder, type Project, packRows } from '../model/index.ts';
+import { type Decoder, type LabelMark, ModelFolder, type Project, packRows } from '../model/index.ts';
 import { openDecoder } from './parity-model.ts';
 import { quarantineVectors, vectorsOf } from './quarantine-vectors.ts';
 
@@ -49,6 +49,8 @@ export interface DeletionCertificate {
   readonly adapter: { readonly family: string; readonly rank: number; readonly modules: number };
   /** The base model, and whether the run says that the adapter was trained on it; a file of tensors does not say. */
   readonly base: CertifiedBase;
+  /** Whether labels had a part in training the adapter or the base. Runs that start from this export inherit it. */
+  readonly labels: LabelMark;
   readonly inputs: Readonly<Record<string, string>>;
   readonly outputs: Readonly<Record<string, string>>;
   readonly probe: typeof probe & { readonly device: string };
@@ -94,10 +96,12 @@ export interface ExportSource {
   readonly decoder: Decoder;
   /** The policy state that was written; deployed when absent. */
   readonly state?: ExportState;
+  /** Whether labels had a part in it; unknown when absent. */
+  readonly labels?: LabelMark;
 }
 
 export async function certify(source: ExportSource, directory: string): Promise<DeletionCertificate> {
-  const { device, folder, checkpoint, adapter, decoder, state = 'deployed' } = source;
+  const { device, folder, checkpoint, adapter, decoder, state = 'deployed', labels = 'unknown' } = source;
   const rows = probeRows(folder);
   const scaled = (scale: number) => probeLogits(device, decoder, rows, adapterProject(adapter, rows, scale));
   const [deployed, full] = [await scaled(0), await scaled(1)];
@@ -128,6 +132,7 @@ export async function certify(source: ExportSource, directory: string): Promise<
     schema: 2,
     adapter: { family: adapter.family, rank: adapter.rank, modules: adapter.modules.length },
     base: source.base,
+    labels,
     inputs: { ...inputs, ...model },
     outputs: await hashFiles(written.flat(), directory),
     probe: { ...probe, device: device.name },

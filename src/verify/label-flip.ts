@@ -9,15 +9,17 @@ import { UserError } from '../base/index.ts';
 import { readRegular, sha256 } from '../base/node/index.ts';
 import type { Verdict } from '../env/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
-import { armOf, drive, type LabOptions, makePool, openLab, partsOf, usesLabels } from '../lab/index.ts';
+import { armOf, drive, type LabOptions, labelSources, makePool, openLab, partsOf } from '../lab/index.ts';
 import { FlippedLedger, readVerdicts, VerdictLedger } from '../oracle/index.ts';
 import { type RunConfig, RunDirectory, type Sink } from '../run/index.ts';
 import { type Check, stated } from './check.ts';
 
 export interface LabelFlip {
   readonly checks: readonly Check[];
-  /** Whether the arm says that it uses labels, or demonstrations or pairs are chosen by them: then its bytes are expected to differ. */
+  /** Whether labels reach training by any way that is known: then the check must fail. */
   readonly usesLabels: boolean;
+  /** By what ways labels reach it, in words. */
+  readonly sources: readonly string[];
   /** Number of rollouts that carried gradient, and how many of them were kept or routed. */
   readonly trained: number;
   readonly pinned: number;
@@ -56,7 +58,8 @@ export async function verifyLabelFlip(config: RunConfig, options: LabelFlipOptio
     },
   };
   const told = await train(short, shared, join(folder, 'told'), (path) => new VerdictLedger(path), count);
-  const labelled = usesLabels(config, parts, pairs);
+  const sources = await labelSources(config, parts, pairs);
+  const labelled = sources.length > 0;
   const swapped = Promise.resolve({ ...pairs, pairs: pairs.pairs.map(swapSides) });
   const flipped = pairs.pairsUseLabels ? { ...shared, given: { ...shared.given, pairs: swapped } } : shared;
   const lied = await train(short, flipped, join(folder, 'lied'), (path) => new FlippedLedger(path, names), count).catch(
@@ -68,6 +71,7 @@ export async function verifyLabelFlip(config: RunConfig, options: LabelFlipOptio
   const sum = (pick: (step: StepEvent) => number): number => told.steps.reduce((total, step) => total + pick(step), 0);
   const counts = {
     usesLabels: labelled,
+    sources,
     trained: sum(({ routes }) => routes.keep + routes.absorb + routes.route),
     pinned: sum(({ routes }) => routes.keep + routes.route),
   };
@@ -76,7 +80,9 @@ export async function verifyLabelFlip(config: RunConfig, options: LabelFlipOptio
     lied instanceof UserError
       ? [stated(kind, independent, false, `with labels flipped it does not start: ${lied.message}`)]
       : await compareRuns(kind, told, lied);
-  return { ...counts, checks };
+  // Labels that are in a model already cannot be flipped: that they are there is known by its mark alone.
+  const reach = stated(kind, 'labels reach it by no known way', !labelled, sources.join('; '));
+  return { ...counts, checks: [...checks, reach] };
 }
 
 const independent = 'checkpoints do not depend on labels';

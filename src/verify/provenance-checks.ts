@@ -2,12 +2,13 @@
  * Checks of provenance and splits: pairs know nothing of evaluation, and what a run directory says about itself is true: its config
  * and hashes, ledgers that fit together, and whether its arm uses labels.
  */
+import { existsSync } from 'node:fs';
 import { UserError } from '../base/index.ts';
 import type { Loophole } from '../env/index.ts';
 import { builtinLoopholes, hintedPrompt, markedLoopholes } from '../env/index.ts';
 import { type Pair, showsLoophole } from '../env/pairs/index.ts';
 import { assertDisjoint, type Splits } from '../env/sources/index.ts';
-import { partsOf, type RunIdentity, storedIdentity, usesLabels } from '../lab/index.ts';
+import { labelSources, partsOf, type RunIdentity, storedIdentity } from '../lab/index.ts';
 import { readRunVerdicts } from '../oracle/index.ts';
 import type { RunConfig, RunDirectory } from '../run/index.ts';
 import { configHash, expectCheckpoint, readEvents, readFeatures, readRollouts } from '../run/index.ts';
@@ -58,8 +59,9 @@ export async function verifyRunProvenance(
 ): Promise<Check[]> {
   const manifest = run.readManifest();
   const { config, name } = manifest;
-  const labelled = usesLabels(config, await partsOf(config), inputs);
-  // What labels taught the parent of a fork is in the fork.
+  // The parent of a fork may be gone: what it taught the fork is then known by the manifest alone.
+  const parent = manifest.parent !== null && existsSync(manifest.parent.run) ? manifest.parent : null;
+  const sources = await labelSources(config, await partsOf(config), inputs, parent);
   const inherited = manifest.parent !== null && manifest.usesOracle;
   const begun = storedIdentity(manifest);
   const rows: { id: string; features: number }[] = [];
@@ -96,9 +98,9 @@ export async function verifyRunProvenance(
     stated(name, 'plugins hash', now.plugins === begun.plugins, 'the code of the plugins has changed'),
     stated(
       name,
-      'labels are used where the arm says so',
-      manifest.usesOracle === labelled || inherited,
-      config.arm.kind,
+      'labels are used where the manifest says so',
+      manifest.usesOracle === sources.length > 0 || inherited,
+      sources.join('; ') || 'no way by which they could have come',
     ),
     stated(name, 'updates follow one another', Number.isFinite(steps), 'a gap in events.jsonl'),
     stated(name, 'every rollout has a verdict', unjudged.length === 0, `${unjudged.length} have none`),

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { exploitProgram } from '../../src/env/micro/exploits.ts';
-import { builtinParts, expectIsolatedPairs, makePool, openLab, usesLabels } from '../../src/lab/index.ts';
+import { builtinParts, expectIsolatedPairs, labelSources, makePool, openLab } from '../../src/lab/index.ts';
 import { listKeys } from '../../src/run/config-issues.ts';
 import type { RunConfig } from '../../src/run/schema.ts';
 import { answeringServer, say } from '../answering-server.ts';
@@ -110,9 +110,8 @@ it('no key is left unread', async () => {
   await makePool(maker, lab.path('made.jsonl')).catch((error: unknown) =>
     expect(String(error)).toContain('none that the grader confirms'),
   );
-  expect(usesLabels(watched(lab.config(['notes.thresholds=labels'])), builtinParts, { pairsUseLabels: false })).toBe(
-    true,
-  );
+  const noted = watched(lab.config(['notes.thresholds=labels']));
+  expect(await labelSources(noted, builtinParts, { pairsUseLabels: false })).toHaveLength(1);
   for (const settings of [...Object.values(watchedArms), watchedByOracle]) {
     await lab.train(['updates=1', ...settings], { watch: watched });
   }

@@ -9,7 +9,7 @@ import { exploitProgram } from '../../src/env/micro/exploits.ts';
 import type { Policy, SampleRequest, Sampler } from '../../src/grpo/index.ts';
 import type { TrainerState } from '../../src/grpo/train.ts';
 import { baitCounter } from '../../src/lab/bait.ts';
-import { builtinParts, usesLabels } from '../../src/lab/index.ts';
+import { builtinParts, labelSources } from '../../src/lab/index.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';
 import { loadCheckpoint } from '../../src/run/checkpoint.ts';
 import { interventionArms } from './arms.ts';
@@ -127,7 +127,7 @@ describe('demonstrations of a pool', () => {
     const { events, steps } = await lab.train([...settings, 'updates=1']);
     expect(events[0]).toMatchObject({ kind: 'expectation', detail: expect.stringMatching(/^after 3 demonstrations/) });
     expect(steps[0].demonstrations).toBe(0);
-    const stamped = (own: readonly string[]) => usesLabels(lab.config(own), builtinParts, { pairsUseLabels: false });
-    expect([stamped(settings), stamped(pairs)]).toEqual([true, false]);
+    const stamped = (own: readonly string[]) => labelSources(lab.config(own), builtinParts, { pairsUseLabels: false });
+    expect([await stamped(settings), await stamped(pairs)]).toEqual([['they chose the demonstrations'], []]);
   });
 });

@@ -18,6 +18,15 @@ export function cacheFolder(kind: string, environment: CacheEnvironment = proces
 }
 
 /**
+ * The folder of what must last between runs and belongs to no run: the one that GQ_STATE names, or else gradient-quarantine in the
+ * user's state (XDG_STATE_HOME, ~/.local/state). `kind` names the subfolder.
+ */
+export function stateFolder(kind: string, environment: CacheEnvironment = process.env): string {
+  const { GQ_STATE, XDG_STATE_HOME } = environment;
+  return join(GQ_STATE || join(XDG_STATE_HOME || join(homedir(), '.local', 'state'), 'gradient-quarantine'), kind);
+}
+
+/**
  * Writes a file of the cache, and drops the oldest beside it beyond the `most` that are kept. A cache that cannot be written costs time,
  * nothing else.
  */

@@ -1,6 +1,6 @@
 /** What needs Node: files that are written whole, growing files, hashes, the cache folder, the package's version. */
 export { isDraftOf, replaceFile, syncDirectory, writeFileAtomic } from './atomic-file.ts';
-export { cacheFolder, keepInCache } from './cache-folder.ts';
+export { cacheFolder, keepInCache, stateFolder } from './cache-folder.ts';
 export { type ClaimAttempt, tryClaim } from './claim.ts';
 export { hashCode } from './code-hash.ts';
 export { folderStamp, programStamp } from './folder-stamp.ts';

@@ -84,12 +84,14 @@ function about(format: 'peft' | 'merged', { source, base, state }: ExportCard, h
   ].join('\n');
 }
 
-function training({ trained, certificate: { adapter } }: ExportCard): string {
+const labelWords = { none: 'none', used: 'yes', unknown: 'not known, which counts as yes' } as const;
+
+function training({ trained, certificate: { adapter, labels } }: ExportCard): string {
   const shape = `${adapter.family}, rank ${adapter.rank} for each block, ${adapter.modules} modules`;
   if (trained === null)
-    return `## Training\n\n- Adapter: ${shape}\n- From a file of tensors, which does not say how it was trained`;
+    return `## Training\n\n- Adapter: ${shape}\n- From a file of tensors, which does not say how it was trained\n- Labels in training: ${labelWords[labels]}`;
   const { manifest, update } = trained;
-  const { config, usesOracle, hasQuarantine, arm, version, configHash } = manifest;
+  const { config, hasQuarantine, arm, version, configHash } = manifest;
   return [
     '## Training',
     '',
@@ -98,7 +100,7 @@ function training({ trained, certificate: { adapter } }: ExportCard): string {
       : 'Reinforcement learning (GRPO) of both blocks of an adapter as one, without gradient routing.',
     '',
     `- Arm: ${asCode(arm)}; ${hasQuarantine ? 'one block is the quarantine, which deployment deletes' : 'no quarantine: all that was trained is deployed'}`,
-    `- Labels in training: ${usesOracle ? 'yes' : 'none'}`,
+    `- Labels in training: ${labelWords[labels]}`,
     `- Adapter: ${shape}`,
     `- Loopholes: ${config.environment.loopholes.map(asCode).join(', ')}`,
     `- Update ${update} of ${config.updates}, seed ${config.seed}`,

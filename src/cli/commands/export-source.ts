@@ -6,12 +6,14 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { type AdapterCheckpoint, type AdapterStart, builtinStarts, readCheckpoint } from '../../adapters/index.ts';
 import { UserError } from '../../base/index.ts';
+import { adapterMark, type LabelMark } from '../../model/index.ts';
 import type { Manifest } from '../../run/index.ts';
 
 export interface ExportSourceOptions {
   readonly model?: string;
   readonly update?: string;
   readonly state?: string;
+  readonly labels?: 'none' | 'used';
 }
 
 export interface ResolvedExport {
@@ -24,6 +26,8 @@ export interface ResolvedExport {
   readonly trained: { readonly path: string; readonly manifest: Manifest; readonly update: number } | null;
   /** The adapter starts that the run could name. */
   readonly starts: readonly AdapterStart[];
+  /** Whether labels had a part in training the adapter. */
+  readonly labels: LabelMark;
   /** Hash of the model that the adapter was trained on; null for a file of tensors, which does not say. */
   readonly trainedOn: string | null;
 }
@@ -53,13 +57,18 @@ function notOneRun(path: string): UserError {
   });
 }
 
-async function resolveFile(path: string, { model, update, state }: ExportSourceOptions): Promise<ResolvedExport> {
+async function resolveFile(
+  path: string,
+  { model, update, state, labels }: ExportSourceOptions,
+): Promise<ResolvedExport> {
   if (model === undefined || update !== undefined) {
     const found = model === undefined ? 'none' : '--update, which is for runs';
     throw new UserError({ call: `gq export ${path}`, expected: '--model with a file of adapter tensors', found });
   }
+  const checkpoint = await readCheckpoint(path);
   return {
-    checkpoint: await readCheckpoint(path),
+    checkpoint,
+    labels: labels ?? adapterMark(checkpoint.metadata),
     model: (await import('../../lab/index.ts')).modelArgument(model),
     baseName: model,
     trained: null,
@@ -73,10 +82,20 @@ function stateOf(state: string | undefined): ResolvedExport['state'] {
   return state === 'full' ? 'full' : 'deployed';
 }
 
-async function resolveRun(path: string, { model, update, state }: ExportSourceOptions): Promise<ResolvedExport> {
+async function resolveRun(
+  path: string,
+  { model, update, state, labels }: ExportSourceOptions,
+): Promise<ResolvedExport> {
   const { checkedInitial, checkedTensors, RunDirectory } = await import('../../run/index.ts');
   const run = RunDirectory.open(path);
   const manifest = run.readManifest();
+  if (labels !== undefined) {
+    throw new UserError({
+      call: `gq export ${run.path}`,
+      expected: '--labels with a file of adapter tensors only',
+      found: 'it with a run, whose manifest says so',
+    });
+  }
   const checkpoints = run.listCheckpoints();
   const { config } = manifest;
   if (!manifest.hasQuarantine && state !== 'full') {
@@ -102,6 +121,7 @@ async function resolveRun(path: string, { model, update, state }: ExportSourceOp
   const named = model ?? config.model;
   return {
     checkpoint,
+    labels: manifest.usesOracle ? 'used' : 'none',
     model: folder,
     baseName: named === 'micro' ? folder : named,
     trained: { path: run.path, manifest, update: wanted },

@@ -54,9 +54,11 @@ async function runExport(path: string, options: ExportOptions, context: CommandC
   const { certify, expectBase, openDecoder } = await import('../../verify/index.ts');
   const { resolveExport } = await import('./export-source.ts');
   const { exportAsTrained, restoreAdapter, writeMerged, writePeft } = await import('../../adapters/index.ts');
-  const { createFolder, ModelFolder } = await import('../../model/index.ts');
+  const { createFolder, joinMarks, labelMarkOf, ModelFolder } = await import('../../model/index.ts');
   const { Scope } = await import('../../engine/index.ts');
-  const { checkpoint, model, starts, trainedOn, state, baseName, trained: run } = await resolveExport(path, options);
+  const source = await resolveExport(path, options);
+  const { checkpoint, model, starts, trainedOn, state, baseName, trained: run } = source;
+  const labels = joinMarks([source.labels, await labelMarkOf(model)]);
   await using folder = await ModelFolder.open(model);
   const base = await expectBase(folder, trainedOn);
   using device = await openDevice(options.device, { precision: 'f32' });
@@ -67,9 +69,9 @@ async function runExport(path: string, options: ExportOptions, context: CommandC
   try {
     await createFolder(options.to, async (directory) => {
       const name = options.baseName ?? baseName;
-      if (chosen.includes('peft')) await writePeft(join(directory, 'peft'), adapter, folder.config, name);
-      if (chosen.includes('merged')) await writeMerged(join(directory, 'merged'), folder, adapter, dtype);
-      const made = await certify({ device, folder, base, checkpoint, adapter, decoder, state }, directory);
+      if (chosen.includes('peft')) await writePeft(join(directory, 'peft'), adapter, folder.config, name, labels);
+      if (chosen.includes('merged')) await writeMerged(join(directory, 'merged'), folder, adapter, dtype, labels);
+      const made = await certify({ device, folder, base, checkpoint, adapter, decoder, state, labels }, directory);
       if (!made.holds) throw new RefusedExport(made);
       const cards = await writeCards(directory, chosen, {
         source: path,
@@ -145,6 +147,12 @@ export function configureExport(command: Command, context: CommandContext): void
     .option(
       '--base-name <name>',
       'what the PEFT config and the cards call the base model; its name on the hub or its folder when absent',
+    )
+    .addOption(
+      new Option(
+        '--labels <part>',
+        'whether labels had a part in training a file of adapter tensors that does not say; unknown, which counts as used, when absent',
+      ).choices(['none', 'used']),
     )
     .option('--device <name>', deviceNames.join(' or '), 'wasm')
     .option('--json', 'print the certificate')

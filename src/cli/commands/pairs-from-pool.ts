@@ -1,12 +1,21 @@
 /**
  * `gq pairs from-pool POOL`: pairs from the demonstrations of a pool, a hack beside a solve of the same problem. Everything is graded
- * again. Labels chose both sides, so the pairs and a file beside them say that they are unsuitable for the primary result.
+ * again. Labels chose both sides, so the pairs and a file beside them say that they are unsuitable for the primary result, and they are
+ * recorded by what they say, to be known again without their tag.
  */
 import type { Command } from 'commander';
 import { UserError } from '../../base/index.ts';
 import { readVersion, sha256File, writeFileAtomic } from '../../base/node/index.ts';
 import { importPool } from '../../env/index.ts';
-import { formatPairsJson, hashPairs, pairsFromPool, poolDerivedNote } from '../../env/pairs/index.ts';
+import {
+  contentHashes,
+  formatPairsJson,
+  hashPairs,
+  pairsFromPool,
+  poolDerivedNote,
+  provenanceEnding,
+  recordLabelled,
+} from '../../env/pairs/index.ts';
 import { openLab, resolveConfig } from '../../lab/index.ts';
 import type { CommandContext } from '../command.ts';
 import { expectNewFile } from '../outputs.ts';
@@ -47,7 +56,7 @@ async function fromPool(
   if (!out.endsWith('.json')) {
     throw new UserError({ call: '--out', expected: 'a name that ends in .json', found: out });
   }
-  const provenanceFile = `${out}.provenance.json`;
+  const provenanceFile = `${out}${provenanceEnding}`;
   expectNewFile(out, '--out', force);
   expectNewFile(provenanceFile, '--out', force);
   const { config } = await resolveConfig(recipe, options.set);
@@ -75,7 +84,9 @@ async function fromPool(
     refused: imported.refused.length,
     heldOutLoopholes: heldOut,
     version: readVersion(),
+    contents: contentHashes(pairs),
   };
+  await recordLabelled(pairs);
   await writeFileAtomic(out, formatPairsJson(pairs));
   await writeFileAtomic(provenanceFile, `${JSON.stringify(provenance, null, 2)}\n`);
   const line = `${out}: ${pairs.length} pairs, ${poolDerivedNote}\n`;

@@ -25,7 +25,7 @@ export function configureVerifyArm(command: Command, context: CommandContext): v
     .argument('[recipe]', 'a TOML recipe, with plugins or without; without one, the defaults')
     .option('--set <key=value>', 'change one key of the config; may be repeated', collect, [])
     .option('--updates <n>', 'updates of each of the two runs', '5')
-    .option('--json', 'print {checks, usesLabels, trained, pinned}')
+    .option('--json', 'print {checks, usesLabels, sources, trained, pinned}')
     .addHelpText(
       'after',
       examplesText('gq verify arm recipes/micro-activation.toml', 'gq verify arm my-gate.toml --updates 2 --json'),
@@ -44,13 +44,11 @@ async function verifyArm(recipe: string | undefined, options: ArmOptions, contex
   if (flip.checks.some(({ pass }) => !pass)) context.exitCode = 1;
 }
 
-function render({ checks, usesLabels, trained, pinned }: LabelFlip, width: number): string {
+function render({ checks, usesLabels, sources, trained, pinned }: LabelFlip, width: number): string {
   const notes = [
     `${pinned} of ${trained} rollouts were kept or routed; the others trained both blocks.`,
     ...(usesLabels
-      ? [
-          'The arm says that it uses labels, or demonstrations or pairs are chosen by them: it must fail this check, and the manifests of its runs say so.',
-        ]
+      ? [`Labels reach training: ${sources.join('; ')}. It must fail this check, and the manifests of its runs say so.`]
       : []),
     ...(pinned === 0 && !usesLabels
       ? ['Nothing was kept or routed: a gate may need more updates to show what it reads.']

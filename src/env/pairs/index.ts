@@ -10,8 +10,9 @@ export {
   thresholds,
 } from './check.ts';
 export { framePrompts } from './framing.ts';
-export { isPoolDerived, pairsFromPool, poolDerivedNote } from './from-pool.ts';
+export { pairsFromPool, poolDerivedNote } from './from-pool.ts';
 export { formatPairsJson } from './json.ts';
+export { contentHashes, labelsChose, provenanceEnding, recordLabelled } from './labelled.ts';
 export { loadPairs, readPairFile } from './load.ts';
 export type { Pair } from './pair.ts';
 export { hashPairs, selectPairs } from './select.ts';

@@ -56,7 +56,9 @@ const architectures = Object.keys(modelTypes) as Architecture[];
 /** Keys that say nothing about what the decoder computes. */
 const harmless = new Set(
   `_name_or_path dtype torch_dtype initializer_range transformers_version use_cache max_window_layers sliding_window
-  pretraining_tp return_dict output_attentions output_hidden_states auto_map task_specific_params`.split(/\s+/),
+  pretraining_tp return_dict output_attentions output_hidden_states auto_map task_specific_params gradient_quarantine`.split(
+    /\s+/,
+  ),
 );
 
 export interface ParsedConfig {
