@@ -358,24 +358,6 @@ describe('in the terminal', () => {
     expect(JSON.parse((await gq('runs', claim, '--json')).out).runs).toHaveLength(3);
   });
 
-  it('gq show leaves placebos out where gate and grader disagree, and says so', async () => {
-    const folder = join(temporaryFolder(), 'with-placebo');
-    mkdirSync(folder);
-    const arms = ['gate', 'haar'].map((name) => ({ name, recipe: `${name}.toml` }));
-    for (const { name } of arms) await writeRun(join(folder, `${name}-1`), run('activation', 1));
-    const experiment = { name: 'placebo', seeds: [1], arms, baseline: 'gate', placebo: 'haar' };
-    const runs = arms.map(({ name }) => ({ arm: name, seed: 1, folder: `${name}-1`, configHash: '' }));
-    writeFileSync(join(folder, 'experiment.json'), JSON.stringify({ format: 1, experiment, runs }));
-    const order = ['--order', 'surprise', '--json', '--limit', '50'];
-    const { out, err } = await gq('show', folder, ...order);
-    expect(JSON.parse(out).rollouts.map(({ run: id }: { run: string }) => id)).toEqual(
-      Array(6).fill('with-placebo/gate-1'),
-    );
-    expect(err).toContain('without the placebos haar');
-    const asked = JSON.parse((await gq('show', folder, ...order, '--arm', 'haar')).out);
-    expect(asked.rollouts[0].run).toBe('with-placebo/haar-1');
-  });
-
   it('gq show finds rollouts, alone and with their group, and makes control characters visible', async () => {
     const one = await gq('show', join(claim, 'gate-1'), '--update', '2', '--hack', '--grep', 'def run_\\w+');
     expect(one).toMatchObject({ code: 0, out: expect.stringContaining('1 of 1 rollouts found, 6 in all') });

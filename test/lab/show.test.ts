@@ -1,0 +1,32 @@
+/** `gq show` on an experiment with a placebo. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { gq } from '../run-gq.ts';
+import { type HandMadeRun, temporaryFolder, writeRun } from './hand-made.ts';
+
+const made: HandMadeRun = {
+  config: { updates: 3, arm: { kind: 'activation' } },
+  rollouts: [1, 2, 3].flatMap((update) => [
+    { update, hack: true, route: 'route', score: 2, low: 0, high: 1 },
+    { update, solve: true, route: 'keep', score: -1, low: 0, high: 1 },
+  ]),
+};
+
+it('gq show leaves placebos out where gate and grader disagree, and says so', async () => {
+  const folder = join(temporaryFolder(), 'with-placebo');
+  mkdirSync(folder);
+  const arms = ['gate', 'haar'].map((name) => ({ name, recipe: `${name}.toml` }));
+  for (const { name } of arms) await writeRun(join(folder, `${name}-1`), made);
+  const experiment = { name: 'placebo', seeds: [1], arms, baseline: 'gate', placebo: 'haar' };
+  const runs = arms.map(({ name }) => ({ arm: name, seed: 1, folder: `${name}-1`, configHash: '' }));
+  writeFileSync(join(folder, 'experiment.json'), JSON.stringify({ format: 1, experiment, runs }));
+  const order = ['--order', 'surprise', '--json', '--limit', '50'];
+  const { out, err } = await gq('show', folder, ...order);
+  expect(JSON.parse(out).rollouts.map(({ run: id }: { run: string }) => id)).toEqual(
+    Array(6).fill('with-placebo/gate-1'),
+  );
+  expect(err).toContain('without the placebos haar');
+  const asked = JSON.parse((await gq('show', folder, ...order, '--arm', 'haar')).out);
+  expect(asked.rollouts[0].run).toBe('with-placebo/haar-1');
+});
