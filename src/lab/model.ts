@@ -17,16 +17,19 @@ import {
 } from '../model/index.ts';
 import type { Resources } from './open-parts.ts';
 
+/** Models of the package: the micro base, and the one that knows prompts with two loopholes. */
+const shippedModels = ['micro', 'micro-two'];
+
 /** The folder of a model as a config names it: of the package, a path, or by its name on the hub a snapshot in the Hugging Face cache. */
 export function modelDirectory(model: string): string {
-  if (model === 'micro') return fileURLToPath(new URL('../../models/micro', import.meta.url));
+  if (shippedModels.includes(model)) return fileURLToPath(new URL(`../../models/${model}`, import.meta.url));
   const name = parseHubName(model);
   return name === null ? model : findSnapshot(name);
 }
 
 /** The folder of a model as a call names it; a folder of that path comes before a name. */
 export function modelArgument(model: string): string {
-  return model !== 'micro' && existsSync(model) ? resolve(model) : modelDirectory(model);
+  return !shippedModels.includes(model) && existsSync(model) ? resolve(model) : modelDirectory(model);
 }
 
 /** The files of a model; the weights are not loaded yet. */

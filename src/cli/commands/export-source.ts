@@ -123,7 +123,7 @@ async function resolveRun(
     checkpoint,
     labels: manifest.usesOracle ? 'used' : 'none',
     model: folder,
-    baseName: named === 'micro' ? folder : named,
+    baseName: named.startsWith('micro') ? folder : named,
     trained: { path: run.path, manifest, update: wanted },
     starts,
     trainedOn: manifest.modelHash,
