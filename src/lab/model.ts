@@ -18,18 +18,22 @@ import {
 import type { Resources } from './open-parts.ts';
 
 /** Models of the package: the micro base, and the one that knows prompts with two loopholes. */
-const shippedModels = ['micro', 'micro-two'];
+const shippedModels = {
+  micro: new URL('../../models/micro', import.meta.url),
+  'micro-two': new URL('../../models/micro-two', import.meta.url),
+};
+const isShipped = (model: string): model is keyof typeof shippedModels => Object.hasOwn(shippedModels, model);
 
 /** The folder of a model as a config names it: of the package, a path, or by its name on the hub a snapshot in the Hugging Face cache. */
 export function modelDirectory(model: string): string {
-  if (shippedModels.includes(model)) return fileURLToPath(new URL(`../../models/${model}`, import.meta.url));
+  if (isShipped(model)) return fileURLToPath(shippedModels[model]);
   const name = parseHubName(model);
   return name === null ? model : findSnapshot(name);
 }
 
 /** The folder of a model as a call names it; a folder of that path comes before a name. */
 export function modelArgument(model: string): string {
-  return !shippedModels.includes(model) && existsSync(model) ? resolve(model) : modelDirectory(model);
+  return !isShipped(model) && existsSync(model) ? resolve(model) : modelDirectory(model);
 }
 
 /** The files of a model; the weights are not loaded yet. */

@@ -68,7 +68,7 @@ export function readConfig(
 
 /** Keys that name a file or a folder, and the values of them that are names instead. */
 const pathKeys: readonly { readonly path: readonly string[]; readonly isName: RegExp | null }[] = [
-  { path: ['model'], isName: /^micro$/ },
+  { path: ['model'], isName: /^micro(?:-two)?$/ },
   { path: ['data', 'path'], isName: null },
   { path: ['data', 'testPath'], isName: null },
   { path: ['data', 'validationPath'], isName: null },
@@ -76,7 +76,7 @@ const pathKeys: readonly { readonly path: readonly string[]; readonly isName: Re
   { path: ['teacher', 'pool'], isName: null },
   { path: ['device', 'libraries'], isName: null },
   { path: ['arm', 'monitor', 'labelledRun'], isName: null },
-  { path: ['arm', 'monitor', 'model'], isName: /^(?:micro|base)$/ },
+  { path: ['arm', 'monitor', 'model'], isName: /^(?:micro|micro-two|base)$/ },
   // A set of pairs without one of these endings is one of the package.
   { path: ['pairs', 'file'], isName: /^(?!.*\.(?:md|json)$)/s },
 ];
