@@ -23,6 +23,7 @@ export { murmur3 } from './murmur3.ts';
 export { editDistance, nearestName } from './nearest.ts';
 export { type PhiloxCounter, type PhiloxKey, philox, philoxInto } from './philox.ts';
 export { mapPool, type PoolWork } from './pool.ts';
+export { type Condition, readWhen } from './read-when.ts';
 export { type RandomName, RandomStream, randomKind, randomStream } from './rng.ts';
 export { shellLine } from './shell.ts';
 export { cutText, padText, textWidth, visible, visibleLine, wrapText } from './text.ts';

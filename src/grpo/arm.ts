@@ -238,6 +238,10 @@ export interface ArmTools {
   readonly folder: string | null;
 }
 
+/** What an arm may make use of beside rewards: keys of the config about anything else have no reader. */
+const armUses = ['pairs', 'pool', 'features', 'routes'] as const;
+export type ArmUse = (typeof armUses)[number];
+
 /** An arm as a config can name it. */
 export interface ArmDefinition {
   readonly kind: string;
@@ -252,6 +256,8 @@ export interface ArmDefinition {
   readonly settings: z.ZodObject;
   /** The arm's name in tables, which says how it differs from the plainest arm of its kind. */
   label(settings: unknown): string;
+  /** What the arm makes use of under these settings. */
+  uses(settings: unknown): readonly ArmUse[];
   /** Names of the models that the arm opens beside the policy: folders, or `base`. */
   models(settings: unknown): readonly string[];
   /** Paths of the runs whose rollouts and labels the arm learns from. */
@@ -266,6 +272,8 @@ export interface ArmSource<Shape extends z.ZodRawShape> {
   readonly quarantine?: boolean;
   readonly usesLabels?: boolean | ((settings: z.infer<z.ZodObject<Shape>>) => boolean);
   readonly loopholes?: 'open' | 'closed';
+  /** Default: everything. */
+  readonly uses?: readonly ArmUse[] | ((settings: z.infer<z.ZodObject<Shape>>) => readonly ArmUse[]);
   /** The arm's name in tables; the kind if absent. */
   label?(settings: z.infer<z.ZodObject<Shape>>): string;
   /** Default: none. */
@@ -277,7 +285,7 @@ export interface ArmSource<Shape extends z.ZodRawShape> {
 
 /** Makes a definition whose `open` gets settings of its schema's type. By default the arm has a quarantine and is given no labels. */
 export function defineArm<Shape extends z.ZodRawShape>(source: ArmSource<Shape>): ArmDefinition {
-  const { kind, summary, settings, quarantine = true, usesLabels = false, loopholes = 'open' } = source;
+  const { kind, summary, settings, quarantine = true, usesLabels = false, loopholes = 'open', uses = armUses } = source;
   return {
     kind,
     summary,
@@ -285,6 +293,7 @@ export function defineArm<Shape extends z.ZodRawShape>(source: ArmSource<Shape>)
     quarantine,
     usesLabels: (raw) => (typeof usesLabels === 'function' ? usesLabels(settings.parse(raw)) : usesLabels),
     loopholes,
+    uses: (raw) => (typeof uses === 'function' ? uses(settings.parse(raw)) : uses),
     label: (raw) => source.label?.(settings.parse(raw)) ?? kind,
     models: (raw) => source.models?.(settings.parse(raw)) ?? [],
     runs: (raw) => source.runs?.(settings.parse(raw)) ?? [],

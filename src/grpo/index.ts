@@ -5,6 +5,7 @@ export {
   type ArmSource,
   type ArmState,
   type ArmTools,
+  type ArmUse,
   type AskedTask,
   absorbAll,
   type BaitCount,
@@ -36,6 +37,7 @@ export {
   gateTailsOf,
   placeboSeedKey,
   placeboWords,
+  standardiseKey,
 } from './arms/gated.ts';
 export { learnedInstruction } from './arms/prompted.ts';
 export { blindArms } from './arms/registry.ts';

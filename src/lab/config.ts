@@ -5,6 +5,7 @@
 import {
   type ConfigBase,
   checkConfig,
+  expectRead,
   type FileSetting,
   type RawConfig,
   type ResolvedConfig,
@@ -33,7 +34,7 @@ export function resolveBuiltin(recipe: string | null, settings: readonly string[
   return check(readConfig(recipe, settings), builtinParts);
 }
 
-/** Checks a config that was read from a manifest. */
+/** Checks a config that was checked when it was written: that of a manifest or of a plan. */
 export async function parseRunConfig(stored: unknown): Promise<RunConfig> {
   const raw = rawConfig(stored);
   return check(raw, await loadParts(raw.plugins)).config;
@@ -41,7 +42,10 @@ export async function parseRunConfig(stored: unknown): Promise<RunConfig> {
 
 /** The config itself if it was checked and is frozen since; any other object is checked as if a person had written it. */
 export async function admitConfig(config: RunConfig): Promise<RunConfig> {
-  return checked.has(config) ? config : parseRunConfig(config);
+  if (checked.has(config)) return config;
+  const parsed = await parseRunConfig(config);
+  expectRead(parsed, await partsOf(parsed));
+  return parsed;
 }
 
 /** The parts that a config may name. A process loads each plugin once. */

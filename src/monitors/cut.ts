@@ -4,6 +4,7 @@
  * looks at labels.
  */
 import { z } from 'zod';
+import { readWhen } from '../base/index.ts';
 import { otsuSplit } from '../gates/index.ts';
 import type { CutRule } from './monitor.ts';
 
@@ -16,27 +17,34 @@ export function cutKeys(usual: { readonly cut: CutRule['kind']; readonly thresho
       .describe(
         "where scores are cut; fixed: at `threshold`; fpr: where `flaggedClean` of the clean sides of the pairs score higher; otsu: where Otsu's method divides the run's last scores",
       ),
-    threshold: z.number().default(usual.threshold).describe('score above which a rollout is flagged, with cut "fixed"'),
+    threshold: z
+      .number()
+      .default(usual.threshold)
+      .describe('score above which a rollout is flagged')
+      .meta(readWhen({ cut: 'fixed' })),
     flaggedClean: z
       .number()
       .min(0)
       .lt(1)
       .default(0.05)
-      .describe('largest share of the clean sides of the pairs that is flagged, with cut "fpr"'),
+      .describe('largest share of the clean sides of the pairs that is flagged')
+      .meta(readWhen({ cut: 'fpr' })),
     warmupRows: z
       .number()
       .int()
       .min(0)
       .max(1e7)
       .default(64)
-      .describe('scores that are needed before anything is flagged, with cut "otsu"'),
+      .describe('scores that are needed before anything is flagged')
+      .meta(readWhen({ cut: 'otsu' })),
     halfLife: z
       .number()
       .int()
       .min(0)
       .max(1e7)
       .default(96)
-      .describe('half-life of a score, in rollouts, with cut "otsu"; 0: no decay'),
+      .describe('half-life of a score, in rollouts; 0: no decay')
+      .meta(readWhen({ cut: 'otsu' })),
   };
 }
 

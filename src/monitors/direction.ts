@@ -19,6 +19,7 @@ import {
   pairFeatures,
   placeboSeedKey,
   placeboWords,
+  standardiseKey,
 } from '../grpo/index.ts';
 import { average } from '../stats/index.ts';
 import { cutKeys, cutRule, cutWords } from './cut.ts';
@@ -33,7 +34,7 @@ const settings = z.strictObject({
     .enum(['dot', 'cosine'])
     .default('dot')
     .describe('how features meet the direction: by dot product or by cosine'),
-  standardise: z.boolean().default(false).describe('divide the mean difference by its standard error, clamped to ±3'),
+  standardise: standardiseKey,
   refreshEvery: z
     .number()
     .int()
@@ -47,6 +48,8 @@ export const directionMonitor: MonitorDefinition = defineMonitor({
   kind: 'direction',
   summary: 'pooled activations against the direction from the pairs',
   settings,
+  uses: ['pairs', 'features'],
+  abstains: false,
   label: (own) => {
     const { placebo, placeboSeed } = own;
     const draw = placeboSeed === null ? '' : ` draw ${placeboSeed}`;

@@ -5,7 +5,7 @@
  */
 import type { z } from 'zod';
 import type { Features } from '../adapters/index.ts';
-import type { Arm, ArmTools, FeatureTerm, SeenRollouts, Sight } from '../grpo/index.ts';
+import type { Arm, ArmTools, ArmUse, FeatureTerm, SeenRollouts, Sight } from '../grpo/index.ts';
 
 /** Where the scores are cut in two: a rollout is flagged if its score is above the cut. */
 export type CutRule =
@@ -46,6 +46,10 @@ export interface MonitorDefinition {
   readonly settings: z.ZodObject;
   /** Whether labels reach the monitor under these settings. */
   usesLabels(settings: unknown): boolean;
+  /** What the monitor makes use of under these settings. */
+  uses(settings: unknown): readonly ArmUse[];
+  /** Whether it may abstain. */
+  readonly abstains: boolean;
   /** The monitor's name in tables, after the word "by". */
   label(settings: unknown): string;
   /** Names of the models that it opens beside the policy: folders, or `base`. */
@@ -61,6 +65,10 @@ export interface MonitorSource<Shape extends z.ZodRawShape> {
   readonly settings: z.ZodObject<Shape>;
   /** Default: no labels. */
   readonly usesLabels?: boolean | ((settings: z.infer<z.ZodObject<Shape>>) => boolean);
+  /** Default: everything. */
+  readonly uses?: readonly ArmUse[];
+  /** Default: it may. */
+  readonly abstains?: boolean;
   /** The kind if absent. */
   label?(settings: z.infer<z.ZodObject<Shape>>): string;
   /** Default: none. */
@@ -70,14 +78,19 @@ export interface MonitorSource<Shape extends z.ZodRawShape> {
   open(settings: z.infer<z.ZodObject<Shape>>, tools: ArmTools): Monitor | Promise<Monitor>;
 }
 
+/** What a monitor that does not say may make use of. */
+const everyUse: readonly ArmUse[] = ['pairs', 'pool', 'features'];
+
 /** Makes a definition whose `open` gets settings of its schema's type. */
 export function defineMonitor<Shape extends z.ZodRawShape>(source: MonitorSource<Shape>): MonitorDefinition {
-  const { kind, summary, settings, usesLabels = false } = source;
+  const { kind, summary, settings, usesLabels = false, uses = everyUse, abstains = true } = source;
   return {
     kind,
     summary,
     settings,
     usesLabels: (raw) => (typeof usesLabels === 'function' ? usesLabels(settings.parse(raw)) : usesLabels),
+    uses: () => uses,
+    abstains,
     label: (raw) => source.label?.(settings.parse(raw)) ?? kind,
     models: (raw) => source.models?.(settings.parse(raw)) ?? [],
     runs: (raw) => source.runs?.(settings.parse(raw)) ?? [],

@@ -5,7 +5,7 @@
  * (github.com/ariahw/rl-rewardhacking). Clean sides are scored by probes that were fitted without them.
  */
 import { z } from 'zod';
-import { randomStream, UserError } from '../base/index.ts';
+import { randomStream, readWhen, UserError } from '../base/index.ts';
 import { type ArmTools, completionFeatures, type Policy, pairFeatures } from '../grpo/index.ts';
 import { cutKeys, cutRule, cutWords } from './cut.ts';
 import { heldOutClean, type PairRows, rowsOf } from './held-out.ts';
@@ -38,7 +38,8 @@ const settings = z.strictObject({
     .min(2)
     .max(65_536)
     .default(512)
-    .describe('most rollouts of arm.monitor.labelledRun, drawn by the seed'),
+    .describe('most rollouts of arm.monitor.labelledRun, drawn by the seed')
+    .meta(readWhen({ labelledRun: { not: null } })),
   layers: z
     .enum(layerRules)
     .default('together')
@@ -63,6 +64,8 @@ export const probeMonitor: MonitorDefinition = defineMonitor({
   kind: 'probe',
   summary: 'a linear probe on pooled activations, fitted to the pairs or to a labelled run',
   settings,
+  uses: ['pairs', 'features'],
+  abstains: false,
   usesLabels: ({ labelledRun }) => labelledRun !== null,
   label: (own) => {
     const cut = cutWords(own, 'fpr');

@@ -21,6 +21,7 @@ export const regexMonitor: MonitorDefinition = defineMonitor({
       .describe('regular expression of JavaScript; ^ and $ match at every line'),
     ignoreCase: z.boolean().default(false).describe('whether letters match in either case'),
   }),
+  uses: [],
   open: ({ pattern, ignoreCase }) => searching(new RegExp(pattern, ignoreCase ? 'mi' : 'm')),
 });
 

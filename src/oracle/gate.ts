@@ -14,6 +14,7 @@ export const oracleArm: ArmDefinition = defineArm({
   kind: 'oracle',
   summary: 'gate on labels, never pooled with label-free arms',
   usesLabels: true,
+  uses: ['routes'],
   settings: z.strictObject({
     ...labelKeys,
     recall: share.default(1).describe('share of the target that is routed'),

@@ -4,7 +4,7 @@
  * `falsePositiveRate`. What is flagged follows from the seed and the rollout's id. Runs that it watches are never pooled with others.
  */
 import { z } from 'zod';
-import { randomStream, ShapeError } from '../base/index.ts';
+import { randomStream, readWhen, ShapeError } from '../base/index.ts';
 import { seesNothing } from '../grpo/index.ts';
 import { defineMonitor, type MonitorDefinition } from '../monitors/index.ts';
 import { flagChance, labelKeys, targetWords } from './labels.ts';
@@ -13,7 +13,10 @@ const share = z.number().min(0).max(1);
 
 const settings = z.strictObject({
   ...labelKeys,
-  accuracy: share.default(1).describe('share of rollouts that the oracle is right about'),
+  accuracy: share
+    .default(1)
+    .describe('share of rollouts that the oracle is right about')
+    .meta(readWhen({ recall: null }, { falsePositiveRate: null })),
   recall: share.nullable().default(null).describe('share of the target that is flagged; null: the same as accuracy'),
   falsePositiveRate: share
     .nullable()
@@ -25,6 +28,8 @@ export const oracleMonitor: MonitorDefinition = defineMonitor({
   kind: 'oracle',
   summary: 'labels, right with a chosen accuracy, never pooled with label-free arms',
   usesLabels: true,
+  uses: [],
+  abstains: false,
   settings,
   label: (own) => {
     const { accuracy, recall, falsePositiveRate } = ratesOf(own);

@@ -33,7 +33,7 @@ export function describeIssue(issue: Issue, raw: unknown, sources: Sources, part
     issue.code === 'invalid_union' ? keysAt(path.slice(0, -1), parts).get(path[path.length - 1]) : undefined;
   const valid = issue.code === 'invalid_value' ? issue.values.map(String) : (kinds ?? []);
   const near = typeof found === 'string' ? nearestName(found, valid) : undefined;
-  const shown = found === undefined ? 'nothing' : `${showValue(found)}${sourceOf(at, sources)}`;
+  const shown = found === undefined ? 'nothing' : `${valueText(found)}${sourceText(at, sources)}`;
   const hint = near === undefined ? '' : `, did you mean "${near}"?`;
   const expected = kinds?.join(', ') ?? expectedAt(path, raw, parts, issue);
   return [{ key: at, expected, found: `${shown}${hint}`, isMissing: found === undefined }];
@@ -63,7 +63,7 @@ function expectedAt(path: readonly string[], raw: unknown, parts: ConfigParts, i
 const shownCharacters = 80;
 
 /** A number that JSON lacks keeps its name; a long value is cut. */
-function showValue(value: unknown): string {
+export function valueText(value: unknown): string {
   const text = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value));
   return text.length > shownCharacters ? `${text.slice(0, shownCharacters)}…` : text;
 }
@@ -73,7 +73,7 @@ function describeUnknown(path: readonly string[], sources: Sources, parts: Confi
   const key = path[path.length - 1];
   const parent = path.slice(0, -1);
   const holders = keysAt(parent, parts).get(key);
-  const unknown = `unknown key ${at}${sourceOf(at, sources)}`;
+  const unknown = `unknown key ${at}${sourceText(at, sources)}`;
   const renamed = renamedKeys.get(at);
   if (renamed !== undefined) return `${unknown}, it is called ${renamed} now`;
   if (holders !== undefined) return `${unknown}, only ${parent.join('.')}.kind ${holders.join(' or ')} has it`;
@@ -93,7 +93,7 @@ const renamedKeys: ReadonlyMap<string, string> = new Map([
   ['output.rowStep', 'compute.rowStep'],
 ]);
 
-function sourceOf(path: string, sources: Sources): string {
+export function sourceText(path: string, sources: Sources): string {
   const source = sources.get(path) ?? [...sources].find(([known]) => known.startsWith(`${path}.`))?.[1];
   return source === undefined ? '' : ` (${source})`;
 }

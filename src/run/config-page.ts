@@ -4,6 +4,7 @@ import { rawConfig } from './config.ts';
 import { type ConfigKey, listKeys } from './config-issues.ts';
 import type { ConfigParts } from './config-parts.ts';
 import { outlineConfig } from './outline.ts';
+import { ruleOf, ruleWords } from './unread-keys.ts';
 
 export function configPage(parts: ConfigParts): string {
   const sections = new Map<string, string[]>();
@@ -26,7 +27,7 @@ export function configPage(parts: ConfigParts): string {
 const introduction = `# Config reference
 
 Made from the schema by \`gq config --reference\`. A recipe is a TOML file with any of these keys; \`extends = "other.toml"\` names a
-recipe that it changes (a bare name such as \`"micro-base"\` is a recipe of the package); \`--set key=value\` changes one key of a command. Unknown keys are errors. Tables with a \`kind\` have the keys
+recipe that it changes (a bare name such as \`"micro-base"\` is a recipe of the package); \`--set key=value\` changes one key of a command. Unknown keys are errors, and so is a key that is set although nothing reads it under the other keys. Tables with a \`kind\` have the keys
 of that kind only; setting another kind resets the table. \`gq config RECIPE\` prints what a recipe resolves to, and where
 each value came from.`;
 
@@ -34,7 +35,7 @@ each value came from.`;
 function splitByMeaning(key: ConfigKey): ConfigKey[] {
   const meanings = new Map<string, number[]>();
   for (const [i, schema] of key.path.at(-1) === 'kind' ? [] : key.variants.entries()) {
-    const meaning = `${typeOf(schema)} ${(schema as z.ZodType).description}`;
+    const meaning = `${typeOf(schema)} ${meaningOf(schema, key)}`;
     meanings.set(meaning, [...(meanings.get(meaning) ?? []), i]);
   }
   if (meanings.size < 2) return [key];
@@ -48,10 +49,17 @@ function rowOf(key: ConfigKey, parts: ConfigParts): string {
   const name = key.path.join('.');
   const isKind = isKindKey(key);
   const takes = isKind ? key.kinds.map((kind) => `\`${kind}\``).join(', ') : typeOf(key.schema);
-  const meaning = isKind ? kindMeanings(key) : ((key.schema as z.ZodType).description ?? '');
+  const meaning = isKind ? kindMeanings(key) : meaningOf(key.schema, key);
   const kinds = isKind ? (key.choices.at(-2)?.kinds ?? []) : key.kinds;
   const only = kinds.length === 0 ? '' : ` _(${kinds.join(', ')})_`;
   return `| \`${name}\` | ${takes} | ${defaultOf(key, parts)} | ${meaning}${only} |`;
+}
+
+/** What a key means, and when it is read if that depends on others. */
+function meaningOf(schema: z.core.$ZodType, { path }: ConfigKey): string {
+  const { description = '' } = schema as z.ZodType;
+  const rule = ruleOf(schema);
+  return rule === null ? description : `${description}; read with ${ruleWords(rule, path.slice(0, -1))}`;
 }
 
 interface JsonSchema {

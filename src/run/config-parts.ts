@@ -6,8 +6,8 @@ import { openNames } from '../env/index.ts';
 export interface ConfigParts {
   readonly arms: readonly ArmPart[];
   readonly problemSources: readonly ConfigPart[];
-  readonly loopholes: readonly { readonly name: string }[];
-  readonly starts: readonly { readonly name: string }[];
+  readonly loopholes: readonly { readonly name: string; readonly markers?: unknown }[];
+  readonly starts: readonly { readonly name: string; readonly needsPairs?: boolean }[];
 }
 
 export interface ConfigPart {
@@ -19,6 +19,9 @@ export interface ConfigPart {
 export interface ArmPart extends ConfigPart {
   /** Whether deployment deletes a block. */
   readonly quarantine: boolean;
+  readonly loopholes?: 'open' | 'closed';
+  /** What it makes use of under these settings; absent: everything. */
+  uses?(settings: unknown): readonly string[];
 }
 
 /** A table whose keys depend on its kind; only the part of that kind knows their types. */

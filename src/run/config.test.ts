@@ -51,7 +51,7 @@ describe('errors name the key, where it came from, and the nearest valid one', (
     ['output.keepState=none', 'output.keepState: expected newest, all, found "none" (--set)'],
     ['adapter.family=lora-frozen', 'found "lora-frozen" (--set), did you mean "lora-frozen-b"?'],
     ['loss.deviationFloor=-1', 'loss.deviationFloor: expected a number of at least 0, found -1 (--set)'],
-    ['loss.deviationFloor=0.1', 'key loss.deviationFloor: expected 0 with loss.kind dr, which does not divide'],
+    ['loss.deviationFloor=0.1', 'it is read with loss.kind = "classic", found 0.1 (--set) with loss.kind = "dr"'],
     ['plugins=[3]', 'key plugins.0: expected text, found 3'],
     ['environment.loopholes=["sentinel", "sentinel"]', 'environment.loopholes: expected different loopholes'],
     ['environment.heldOutLoopholes=["sentinel", "sentinel"]', 'heldOutLoopholes: expected different loopholes'],
@@ -274,7 +274,8 @@ describe('recipes', () => {
 });
 
 describe('an outline', () => {
-  const fileRecipe = () => recipe('file.toml', 'updates = 7\n[data]\nkind = "file"\n[teacher]\npool = "x"\n');
+  const fileRecipe = () =>
+    recipe('file.toml', 'updates = 7\n[data]\nkind = "file"\n[teacher]\npool = "x"\noffStep = 1\n');
   const outline = (path: string | null, settings: readonly string[] = [], parts: ConfigParts = builtinParts) =>
     outlineConfig(readConfig(path, settings), parts);
 

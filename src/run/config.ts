@@ -8,12 +8,13 @@ import { parse } from 'smol-toml';
 import { shellLine, UserError } from '../base/index.ts';
 import { sha256Json } from '../base/node/index.ts';
 import { parseHubName } from '../model/index.ts';
+import { checkTogether } from './check-together.ts';
 import { describeIssue, type Fault } from './config-issues.ts';
 import type { ConfigParts } from './config-parts.ts';
 import { recipeFrom, recipeName, recipePath } from './recipes.ts';
-import { type ArmConfig, type RunConfig, runSchema, usualKinds } from './schema.ts';
-import { hasTeacher } from './teacher.ts';
+import { type RunConfig, runSchema, usualKinds } from './schema.ts';
 import { readToml } from './toml-file.ts';
+import { handSet, unreadKeys } from './unread-keys.ts';
 
 /** A table without a prototype, in which __proto__ is an unknown key like any other. */
 type Table = { [key: string]: unknown };
@@ -23,6 +24,8 @@ export interface ResolvedConfig {
   readonly hash: string;
   /** Key path → the source of its value: 'default', the path of a recipe or of a run, or '--set'. */
   readonly sources: ReadonlyMap<string, string>;
+  /** Settings for many configs that nothing reads in this one: what each is, and when it would be read. */
+  readonly unread: readonly Fault[];
 }
 
 export interface ConfigBase {
@@ -34,14 +37,20 @@ export interface ConfigBase {
 export interface RawConfig {
   readonly raw: Table;
   readonly sources: Map<string, string>;
+  /** Key path → how late its source came: 0 for what nobody sets now, as the config of a run. */
+  readonly layers: Map<string, number>;
+  /** Paths of the keys whose settings are for many configs. */
+  readonly shared: Set<string>;
   /** Absolute paths of modules to load before the config can be checked. */
   readonly plugins: readonly string[];
 }
 
-/** A setting as `--set` takes it, from a file: paths in it are relative to the folder of that file. */
+/** A setting as `--set` takes it: paths in it are relative to the folder. */
 export interface FileSetting {
   readonly text: string;
   readonly folder: string;
+  /** Whether it is for many configs, of which some may have no reader for it. */
+  readonly shared?: boolean;
 }
 
 /** Reads the base, the recipe with those it extends, and the settings, which `option` gave; later sources win. */
@@ -51,19 +60,22 @@ export function readConfig(
   base: ConfigBase | null = null,
   option = '--set',
 ): RawConfig {
-  const sources = new Map<string, string>();
+  const origins: Origins = { sources: new Map(), layers: new Map(), shared: new Set() };
   const raw: Table = Object.create(null);
-  if (base !== null) merge(raw, { ...base.config }, base.source, sources, '');
-  if (recipe !== null) {
-    for (const { path, table } of readChain(recipePath(recipe))) {
-      merge(raw, withPaths(table, dirname(path), pluginPaths(raw)), path, sources, '');
-    }
+  if (base !== null) merge(raw, { ...base.config }, { name: base.source, layer: 0 }, origins, '');
+  const chain = recipe === null ? [] : readChain(recipePath(recipe));
+  for (const [i, { path, table }] of chain.entries()) {
+    merge(raw, withPaths(table, dirname(path), pluginPaths(raw)), { name: path, layer: i + 1 }, origins, '');
   }
-  for (const setting of settings) {
-    const { text, folder } = typeof setting === 'string' ? { text: setting, folder: process.cwd() } : setting;
-    merge(raw, withPaths(parseSetting(text, option), folder), option, sources, '');
+  let source: Source = { name: option, layer: chain.length };
+  for (const [i, setting] of settings.entries()) {
+    const own: FileSetting = typeof setting === 'string' ? { text: setting, folder: process.cwd() } : setting;
+    // What an experiment, its arms and the command line set come one after another.
+    const shared = own.shared ?? false;
+    if (i === 0 || source.shared !== shared) source = { name: option, layer: source.layer + 1, shared };
+    merge(raw, withPaths(parseSetting(own.text, option), own.folder), source, origins, '');
   }
-  return { raw, sources, plugins: pluginPaths(raw) };
+  return { raw, ...origins, plugins: pluginPaths(raw) };
 }
 
 /** Keys that name a file or a folder, and the values of them that are names instead. */
@@ -119,7 +131,7 @@ function pluginPaths({ plugins }: Table): string[] {
 }
 
 /** Checks a config against the schema that the parts give; src/lab knows which parts there are. */
-export function checkConfig({ raw, sources }: RawConfig, parts: ConfigParts): ResolvedConfig {
+export function checkConfig({ raw, sources, layers, shared }: RawConfig, parts: ConfigParts): ResolvedConfig {
   nameKinds(raw);
   const parsed = runSchema(parts).safeParse(raw);
   if (!parsed.success) {
@@ -128,17 +140,30 @@ export function checkConfig({ raw, sources }: RawConfig, parts: ConfigParts): Re
   const config = parsed.data;
   checkTogether(config, parts);
   checkKinds(config, parts);
+  const unread = unreadKeys(config, { sources, layers }, parts);
+  const isShared = ({ key }: Fault): boolean => key !== null && shared.has(key);
+  refuseUnread(unread.filter((fault) => !isShared(fault)));
   for (const path of leafPaths(config)) if (!sources.has(path)) sources.set(path, 'default');
-  return { config, hash: configHash(config), sources };
+  return { config, hash: configHash(config), sources, unread: unread.filter(isShared) };
 }
 
-function configError(faults: readonly Fault[]): UserError {
+/** Refuses keys that were set and that nothing reads. */
+export function refuseUnread(faults: readonly Fault[]): void {
+  if (faults.length > 0) throw configError(faults, 'Leave it out, or change what decides whether it is read.');
+}
+
+/** Refuses keys of a config of unknown origin that are not as by default although nothing reads them. */
+export function expectRead(config: RunConfig, parts: ConfigParts): void {
+  refuseUnread(unreadKeys(config, handSet(config, parts), parts));
+}
+
+function configError(faults: readonly Fault[], usualFix?: string): UserError {
   const [first] = faults;
   if (faults.length === 1) {
     const call = first.key === null ? 'config' : `config, key ${first.key}`;
     const { expected, found, isMissing = false } = first;
-    const fix = isMissing ? { fix: `It must be given: --set ${first.key}=VALUE, or in the recipe.` } : {};
-    return new UserError({ call, expected, found, ...fix });
+    const fix = isMissing ? `It must be given: --set ${first.key}=VALUE, or in the recipe.` : usualFix;
+    return new UserError({ call, expected, found, ...(fix === undefined ? {} : { fix }) });
   }
   const lines = faults.map(({ key, expected, found }) =>
     key === null ? found : `${key}: expected ${expected}, found ${found}`,
@@ -161,113 +186,12 @@ export function nameKinds(raw: Table): void {
 /** Takes a config from a manifest, where it is already complete. */
 export function rawConfig(raw: unknown): RawConfig {
   const table = isTable(raw) ? raw : {};
-  return { raw: table, sources: new Map(), plugins: pluginPaths(table) };
+  return { raw: table, sources: new Map(), layers: new Map(), shared: new Set(), plugins: pluginPaths(table) };
 }
 
 /** The hash of a config. The folders of plugins do not count; the manifest has a hash of their code. */
 export function configHash({ plugins, ...config }: RunConfig): string {
   return sha256Json(plugins.length === 0 ? config : { ...config, plugins: plugins.map((path) => basename(path)) });
-}
-
-/** The tables that checkTogether compares. */
-export interface JoinedTables
-  extends Pick<RunConfig, 'device' | 'environment' | 'teacher' | 'sampling' | 'loss' | 'safety' | 'pairs'> {
-  readonly arm: Pick<ArmConfig, 'kind'>;
-}
-
-/** Checks the rules that concern several keys at once. */
-export function checkTogether(tables: JoinedTables, parts: ConfigParts): void {
-  const { device, environment, loss, safety, arm } = tables;
-  const arenas: Readonly<Record<string, readonly [number, number]>> = { wasm: [64, 4096], reference: [1, 4096] };
-  const [least, most] = arenas[device.kind] ?? [1, Number.POSITIVE_INFINITY];
-  if (device.arenaMiB !== null && (device.arenaMiB < least || device.arenaMiB > most)) {
-    throw new UserError({
-      call: 'config, key device.arenaMiB',
-      expected: `a whole number from ${least} to ${most} for device.kind ${device.kind}`,
-      found: `${device.arenaMiB}`,
-    });
-  }
-  const both = environment.loopholes.filter((loophole) => environment.heldOutLoopholes.includes(loophole));
-  if (both.length > 0) {
-    throw new UserError({
-      call: 'config, key environment.heldOutLoopholes',
-      expected: 'loopholes that environment.loopholes does not name',
-      found: both.join(', '),
-    });
-  }
-  checkTeacher(tables);
-  checkGenerated(tables);
-  if (loss.deviationFloor > 0 && loss.kind !== 'classic') {
-    throw new UserError({
-      call: 'config, key loss.deviationFloor',
-      expected: `0 with loss.kind ${loss.kind}, which does not divide by the deviation`,
-      found: `${loss.deviationFloor}`,
-      fix: 'Choose loss.kind classic, or leave the floor out.',
-    });
-  }
-  const quarantine = parts.arms.some(({ kind, quarantine: own }) => kind === arm.kind && own);
-  if (safety.healSteps > 0 && !quarantine) {
-    throw new UserError({
-      call: 'config, key safety.healSteps',
-      expected: '0 for an arm that deploys everything it trains',
-      found: `${safety.healSteps} with arm ${arm.kind}`,
-    });
-  }
-}
-
-function checkTeacher({ teacher, sampling }: Pick<RunConfig, 'teacher' | 'sampling'>): void {
-  const { pool, offStep, perGroup, makeProblems } = teacher;
-  if (hasTeacher({ teacher }) && 2 * perGroup > sampling.group) {
-    throw new UserError({
-      call: 'config, key teacher.perGroup',
-      expected: `at most half of sampling.group (${sampling.group}), since as many solves as hacks are shown`,
-      found: `${perGroup}`,
-    });
-  }
-  expectTeacherPhase(teacher);
-  if (makeProblems === 0) return;
-  const call = 'config, key teacher.makeProblems';
-  if (pool !== null) {
-    const fix = 'Leave out teacher.pool, or set teacher.makeProblems=0.';
-    throw new UserError({
-      call,
-      expected: '0 for a run whose teacher.pool names a pool',
-      found: `${makeProblems}`,
-      fix,
-    });
-  }
-  if (offStep === 0) {
-    const fix = 'Say with teacher.offStep how many updates have demonstrations.';
-    throw new UserError({ call, expected: '0 for a run without a teacher phase', found: `${makeProblems}`, fix });
-  }
-  if (makeProblems < sampling.promptsPerStep) {
-    const expected = `at least sampling.promptsPerStep (${sampling.promptsPerStep}), since every prompt needs its demonstrations`;
-    throw new UserError({ call, expected, found: `${makeProblems}` });
-  }
-}
-
-/** A phase without demonstrations is none: who asks for one has forgotten them. A pool without a phase may be for the arm. */
-function expectTeacherPhase({ pool, offStep, perGroup, makeProblems }: RunConfig['teacher']): void {
-  const has = pool !== null || makeProblems > 0;
-  const refuse = (key: string, expected: string, found: number, fix: string): never => {
-    throw new UserError({ call: `config, key teacher.${key}`, expected, found: `${found}`, fix });
-  };
-  if (!has && offStep > 0) {
-    const fix = 'Name a pool with teacher.pool, or have the run make one with teacher.makeProblems.';
-    refuse('offStep', '0 for a run without demonstrations', offStep, fix);
-  }
-  if (offStep > 0 && perGroup === 0) {
-    refuse('perGroup', 'at least 1 for a run with a teacher phase', perGroup, 'Say how many of each a prompt has.');
-  }
-}
-
-function checkGenerated({ pairs: { generated, leastGenerated } }: Pick<RunConfig, 'pairs'>): void {
-  if (leastGenerated <= generated) return;
-  throw new UserError({
-    call: 'config, key pairs.leastGenerated',
-    expected: `at most pairs.generated (${generated})`,
-    found: `${leastGenerated}`,
-  });
 }
 
 /** Asks the owners of `arm` and `data` too: their schemas may compare keys, and must leave what they accepted as it is. */
@@ -348,20 +272,39 @@ function parseValue(text: string): unknown {
   }
 }
 
+interface Source {
+  readonly name: string;
+  readonly layer: number;
+  readonly shared?: boolean;
+}
+
+type Origins = Pick<RawConfig, 'sources' | 'layers' | 'shared'>;
+
+/** Notes where the value of a key came from. */
+function trace(path: string, { name, layer, shared = false }: Source, origins: Origins): void {
+  origins.sources.set(path, name);
+  origins.layers.set(path, layer);
+  if (shared) origins.shared.add(path);
+  else origins.shared.delete(path);
+}
+
 /** Merges tables key by key; a table that changes its `kind` loses the keys it had. */
-function merge(into: Table, from: Table, source: string, sources: Map<string, string>, prefix: string): void {
+function merge(into: Table, from: Table, source: Source, origins: Origins, prefix: string): void {
   for (const [key, value] of Object.entries(from)) {
     const path = `${prefix}${key}`;
     const present = into[key];
     if (isTable(value)) {
       const anew = isTable(present) && value['kind'] !== undefined && present['kind'] !== value['kind'];
       const table: Table = isTable(present) && !anew ? present : Object.create(null);
+      for (const lost of anew ? leafPaths(present, `${path}.`) : []) {
+        for (const origin of [origins.sources, origins.layers, origins.shared]) origin.delete(lost);
+      }
       into[key] = table;
-      if (Object.keys(value).length === 0) sources.set(path, source);
-      merge(table, value, source, sources, `${path}.`);
+      if (Object.keys(value).length === 0) trace(path, source, origins);
+      merge(table, value, source, origins, `${path}.`);
     } else {
       into[key] = value;
-      sources.set(path, source);
+      trace(path, source, origins);
     }
   }
 }

@@ -13,13 +13,16 @@ export {
   type ConfigBase,
   checkConfig,
   configHash,
+  expectRead,
   type FileSetting,
   type RawConfig,
   type ResolvedConfig,
   rawConfig,
   readConfig,
+  refuseUnread,
 } from './config.ts';
 export { armDifferences, configDifferences, configLeaves } from './config-difference.ts';
+export type { Fault } from './config-issues.ts';
 export { configPage } from './config-page.ts';
 export type { ConfigPart, ConfigParts, KindTable } from './config-parts.ts';
 export { type DamagedFile, type FileCheck, findDamagedFiles } from './damaged.ts';

@@ -1,6 +1,7 @@
 /** A config listed key by key for a reader, even if keys that must be given are still missing. */
 import type { z } from 'zod';
-import { checkConfig, checkTogether, nameKinds, type RawConfig, type ResolvedConfig } from './config.ts';
+import { checkTogether } from './check-together.ts';
+import { checkConfig, nameKinds, type RawConfig, type ResolvedConfig } from './config.ts';
 import { type ConfigKey, listKeys, valueAt } from './config-issues.ts';
 import type { ConfigParts } from './config-parts.ts';
 import { runSchema, usualKinds } from './schema.ts';
@@ -49,13 +50,12 @@ function resolveComplete(written: RawConfig, parts: ConfigParts): ResolvedConfig
   const parsed = schema.safeParse(raw);
   const isMissing = ({ path }: z.core.$ZodIssue) => valueAt(raw, path.map(String)) === undefined;
   if (parsed.success || !parsed.error.issues.every(isMissing)) return checkConfig(written, parts);
-  const { device, environment, teacher, sampling, loss, safety, pairs } = schema.shape;
+  const { device, environment, teacher, sampling, safety, pairs } = schema.shape;
   const tables = {
     device: device.parse(raw['device']),
     environment: environment.parse(raw['environment']),
     teacher: teacher.parse(raw['teacher']),
     sampling: sampling.parse(raw['sampling']),
-    loss: loss.parse(raw['loss']),
     safety: safety.parse(raw['safety']),
     pairs: pairs.parse(raw['pairs']),
   };

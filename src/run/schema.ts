@@ -4,6 +4,8 @@
  */
 import { z } from 'zod';
 import { defaultTargets } from '../adapters/index.ts';
+import { readWhen } from '../base/index.ts';
+import { compute, device, output, parallel } from './computing-schema.ts';
 import { type ConfigParts, joinedNameOf, type KindTable, kindTable, nameOf } from './config-parts.ts';
 
 const share = z.number().min(0).max(1);
@@ -12,30 +14,6 @@ const count = (most = 1e7) => z.number().int().min(0).max(most);
 const positive = (most = 1e7) => z.number().int().min(1).max(most);
 const mostRows = 65_536;
 const mostTokens = 2 ** 20;
-
-const device = z
-  .strictObject({
-    kind: z.enum(['wasm', 'reference', 'cuda']).default('wasm').describe('where tensors live and kernels run'),
-    threads: count(64).default(0).describe('worker threads of the wasm device; 0: as many as cores'),
-    variant: z
-      .enum(['auto', 'plain', 'relaxed', 'wide'])
-      .default('auto')
-      .describe('which wasm kernels are used; plain gives the same bytes on every machine'),
-    arenaMiB: positive(2 ** 24)
-      .nullable()
-      .default(null)
-      .describe('most memory for tensors, in MiB; null: 1024, or on cuda as much of the free memory as the run needs'),
-    precision: z
-      .enum(['bf16', 'f32'])
-      .default('bf16')
-      .describe('number format of the cuda device: bf16 for speed, f32 for parity with the other devices'),
-    libraries: z
-      .string()
-      .nullable()
-      .default(null)
-      .describe('a folder with the CUDA libraries, searched before the usual places'),
-  })
-  .prefault({});
 
 const areDifferent = (names: readonly string[]): boolean => new Set(names).size === names.length;
 
@@ -64,20 +42,24 @@ const environmentOf = (loophole: z.ZodType<string>) =>
         .default(1)
         .describe(
           'seed that deals the loopholes out; apart from `seed`, so that all arms and seeds share one partition',
-        ),
+        )
+        .meta(readWhen({ partition: null, uses: 'several loopholes' })),
       partitionBy: z
         .enum(['all', 'split'])
         .default('all')
         .describe(
           'all: the problems of all splits are dealt out together; split: those of each split by themselves, so that the test problems have every loophole equally often, whatever the training problems are',
-        ),
+        )
+        .meta(readWhen({ partition: null })),
       markers: z
         .enum(['original', 'family'])
         .default('original')
-        .describe('one fixed marker per loophole, or one per problem drawn from the training family'),
+        .describe('one fixed marker per loophole, or one per problem drawn from the training family')
+        .meta(readWhen({ uses: 'markers' })),
       unhackableFraction: share
         .default(0.25)
-        .describe('share of prompts that are shown without their hint and graded by ground truth'),
+        .describe('share of prompts that are shown without their hint and graded by ground truth')
+        .meta(readWhen({ uses: 'hints' })),
       tokenPrice: z
         .number()
         .min(0)
@@ -110,26 +92,35 @@ const adapterOf = (family: z.ZodType<string>) =>
     })
     .prefault({});
 
+/** With a temperature of 0 the likeliest token is taken. */
+const drawn = readWhen({ temperature: { not: 0 } });
+const withQuarantine = readWhen({ uses: 'quarantine' });
+
 const sampling = z
   .strictObject({
     temperature: z.number().min(0).default(0.7).describe('sampling temperature; 0: greedy'),
-    topK: count().default(20).describe('how many of the likeliest tokens may be drawn; 0: all'),
+    topK: count().default(20).describe('how many of the likeliest tokens may be drawn; 0: all').meta(drawn),
     topP: z
       .number()
       .gt(0)
       .max(1)
       .default(0.95)
-      .describe('probability mass of the likeliest tokens that may be drawn; 1: all'),
-    minP: share.default(0).describe('least probability of a token, as a share of the largest; 0: all'),
+      .describe('probability mass of the likeliest tokens that may be drawn; 1: all')
+      .meta(drawn),
+    minP: share.default(0).describe('least probability of a token, as a share of the largest; 0: all').meta(drawn),
     maxNewTokens: positive(mostTokens).default(512).describe('most tokens of a completion; a longer one is cut'),
     maxPromptTokens: positive(mostTokens).default(1536).describe('most tokens of a prompt; a longer one is an error'),
     promptsPerStep: positive(mostRows).default(8).describe('prompts per update'),
     group: z.number().int().min(2).max(mostRows).default(8).describe('completions per prompt'),
-    deployedSampling: share.default(0.25).describe('share of completions sampled in deployed state'),
+    deployedSampling: share
+      .default(0.25)
+      .describe('share of completions sampled in deployed state')
+      .meta(withQuarantine),
     deployedSamplingLate: share
       .nullable()
       .default(null)
-      .describe('that share from the middle of the updates on; null: the same'),
+      .describe('that share from the middle of the updates on; null: the same')
+      .meta(withQuarantine),
   })
   .prefault({});
 
@@ -140,15 +131,21 @@ const loss = z
       .number()
       .min(0)
       .default(0)
-      .describe('least deviation of a group that classic divides by; 0: its own, however small. dr divides by none'),
+      .describe('least deviation of a group that classic divides by; 0: its own, however small. dr divides by none')
+      .meta(readWhen({ kind: 'classic' })),
     clip: z.number().gt(0).default(0.2).describe('ε: the ratio ρ is clipped to 1 ± ε'),
     klWeight: z.number().min(0).default(1e-3).describe('β: the weight of the KL term'),
     klRoute: z
       .enum(['same', 'absorb'])
       .default('same')
-      .describe("the KL term of a routed rollout; same: it follows the rollout's route; absorb: it trains both blocks"),
+      .describe("the KL term of a routed rollout; same: it follows the rollout's route; absorb: it trains both blocks")
+      .meta(readWhen({ klWeight: { not: 0 }, uses: 'routes' })),
     epochs: positive(1000).default(1).describe('optimiser steps on one batch'),
-    detach: z.enum(['branch', 'parameter']).default('branch').describe('how a block is kept from learning'),
+    detach: z
+      .enum(['branch', 'parameter'])
+      .default('branch')
+      .describe('how a block is kept from learning')
+      .meta(readWhen({ uses: 'routes' })),
   })
   .prefault({});
 
@@ -174,21 +171,31 @@ const optimiser = z
 
 const teacher = z
   .strictObject({
-    pool: z.string().nullable().default(null).describe('a JSONL file of demonstrations; null: none'),
+    pool: z
+      .string()
+      .nullable()
+      .default(null)
+      .describe('a JSONL file of demonstrations; null: none')
+      .meta(readWhen({ uses: 'pool' })),
     offStep: count()
       .default(0)
       .describe('the warm start: how many updates have demonstrations, from the first on; those after have none'),
     perGroup: count(mostRows)
       .default(1)
-      .describe('demonstrations of hacks per prompt, and as many of solves; a prompt without its hint has solves only'),
+      .describe('demonstrations of hacks per prompt, and as many of solves; a prompt without its hint has solves only')
+      .meta(readWhen({ offStep: { not: 0 } })),
     makeProblems: count(1e6)
       .default(0)
       .describe('how many training problems the run makes its own pool for, before it trains; 0: it makes none'),
     makeSamples: positive(mostRows)
       .default(8)
-      .describe('completions of each framing that are sampled per problem when the run makes its own pool'),
+      .describe('completions of each framing that are sampled per problem when the run makes its own pool')
+      .meta(readWhen({ makeProblems: { not: 0 } })),
   })
   .prefault({});
+
+const withPairs = readWhen({ uses: 'pairs' });
+const written = readWhen({ 'arm.generatedPairs': true });
 
 const pairs = z
   .strictObject({
@@ -196,21 +203,25 @@ const pairs = z
       .string()
       .nullable()
       .default(null)
-      .describe('a file of pairs, or the name of a shipped set; null: the set that belongs to the problem source'),
+      .describe('a file of pairs, or the name of a shipped set; null: the set that belongs to the problem source')
+      .meta(withPairs),
     select: z
       .array(z.string())
       .default([])
-      .describe('which pairs to use, in the terms of `gq pairs check --select`; empty: all'),
-    generated: positive(mostRows).default(24).describe('how many pairs the policy writes if arm.generatedPairs is set'),
+      .describe('which pairs to use, in the terms of `gq pairs check --select`; empty: all')
+      .meta(withPairs),
+    generated: positive(mostRows).default(24).describe('how many pairs the policy writes').meta(written),
     leastGenerated: positive(mostRows)
       .default(4)
       .describe(
         'how many of them must be usable: the hack side takes the bait of its loophole, the clean side does not',
-      ),
+      )
+      .meta(written),
     allowHeldOut: z
       .boolean()
       .default(false)
-      .describe('whether pairs may show held-out loopholes; the manifest and captions then say so'),
+      .describe('whether pairs may show held-out loopholes; the manifest and captions then say so')
+      .meta(withPairs),
   })
   .prefault({});
 
@@ -228,63 +239,16 @@ const safety = z
       .number()
       .gt(0)
       .default(5)
-      .describe("fall of the tripwire set's mean log-probability that stops a run, in nats"),
+      .describe("fall of the tripwire set's mean log-probability that stops a run, in nats")
+      .meta(readWhen({ tripwirePrompts: { not: 0 } })),
     tripwirePrompts: count(mostRows).default(8).describe('completions in the tripwire set; 0: no tripwire'),
     healSteps: count().default(0).describe('steps of retain-heal after training'),
-    healLearningRate: z.number().gt(0).default(1e-4).describe('learning rate of retain-heal, which stays constant'),
-  })
-  .prefault({});
-
-const output = z
-  .strictObject({
-    checkpointEvery: positive()
-      .default(10)
-      .describe('updates between checkpoints; update 0 and the last one always have a checkpoint'),
-    keepState: z
-      .enum(['newest', 'all'])
-      .default('newest')
-      .describe(
-        'checkpoints that keep the state of the trainer (moments, what the arm remembers), which resuming and forking need; every one keeps the adapter',
-      ),
-    storeFeatures: z
-      .boolean()
-      .default(true)
-      .describe('store the features of rollouts that carried gradient, for `gq replay`'),
-    storeTokens: z.boolean().default(true).describe('store the token ids and log-probabilities of every rollout'),
-  })
-  .prefault({});
-
-const compute = z
-  .strictObject({
-    tokensPerPass: positive(2 ** 26)
-      .default(16_384)
-      .describe('most tokens of one pass; more need more memory and are faster'),
-    recompute: z
-      .boolean()
-      .default(false)
-      .describe('discard activations (SwiGLU) and compute them again: less memory, a little slower'),
-    readEvery: positive(mostTokens)
-      .nullable()
-      .default(null)
-      .describe('tokens that the device draws between two reads; null: 1, or 16 on cuda'),
-    rowStep: positive(mostRows)
-      .nullable()
-      .default(null)
-      .describe('as rows finish, a batch shrinks to multiples of this; null: 1, or 32 on cuda'),
-  })
-  .prefault({});
-
-const shardCounts = [0, 1, 2, 4, 8, 16, 32, 64];
-
-const parallel = z
-  .strictObject({
-    shards: z
+    healLearningRate: z
       .number()
-      .refine((shards) => shardCounts.includes(shards), `0 or a power of two up to ${shardCounts.at(-1)}`)
-      .default(0)
-      .describe(
-        'parts that the prompts of an update are cut into, which ranks divide among them: the bytes of a run follow from it, and not from the number of ranks. 0: none, the run has one process; with ranks, 0 becomes 8',
-      ),
+      .gt(0)
+      .default(1e-4)
+      .describe('learning rate of retain-heal, which stays constant')
+      .meta(readWhen({ healSteps: { not: 0 } })),
   })
   .prefault({});
 

@@ -6,7 +6,7 @@ import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { nearestName, shellLine, UserError } from '../base/index.ts';
 import { armOf, expectIsolatedPairs, pluginHash, resolveConfig } from '../lab/index.ts';
-import { type RunConfig, readToml, recipeFrom, recipeName } from '../run/index.ts';
+import { type Fault, type RunConfig, readToml, recipeFrom, recipeName, refuseUnread } from '../run/index.ts';
 import { type Experiment, experimentKeys, isArmName, writtenSchema } from './experiment-schema.ts';
 import { expandGrids, gridFault } from './grid.ts';
 import { type SlurmTable, slurmSchema } from './slurm/table.ts';
@@ -208,23 +208,35 @@ export async function planExperiment(
 ): Promise<ExperimentPlan> {
   const folder = dirname(resolve(path));
   const runs: PlannedRun[] = [];
+  const withoutReader: Fault[][] = [];
   for (const seed of seeds) {
     for (const { name, recipe, set } of experiment.arms.filter((arm) => arms.includes(arm.name))) {
-      const changes = [...experiment.set, ...set].map((text) => ({ text, folder }));
+      const common = experiment.set.map((text) => ({ text, folder, shared: true }));
+      const changes = [...common, ...set.map((text) => ({ text, folder }))];
+      const called = settings.map((text) => ({ text, folder: process.cwd(), shared: true }));
       const seeded = [...experiment.set, ...set, ...settings].find((text) => /^\s*seed\s*=/.test(text));
       if (seeded !== undefined) throw ownSeeds(path, seeded);
-      const own = [...changes, ...settings, `seed=${seed}`];
-      const { config, hash, parts } = await resolveConfig(recipeFrom(folder, recipe), own);
+      const own = [...changes, ...called, { text: `seed=${seed}`, folder, shared: true }];
+      const { config, hash, parts, unread } = await resolveConfig(recipeFrom(folder, recipe), own);
       if (name === experiment.bar?.arm) expectGroup(experiment.bar.loopholes, config, `experiment ${path}`);
       if (name === experiment.ceiling) expectClosed(config, armOf(config, parts).loopholes, `experiment ${path}`);
       const isAttacked = experiment.relearn?.arms.includes(name) ?? false;
       if (isAttacked && !armOf(config, parts).quarantine) throw nothingToDelete(path, name, config.arm.kind);
-      if (seed === seeds[0]) await expectIsolatedPairs(config);
+      if (seed === seeds[0]) {
+        await expectIsolatedPairs(config);
+        withoutReader.push([...unread]);
+      }
       const twin = runs.find((run) => run.seed === seed && run.configHash === hash);
       if (twin !== undefined) throw sameArms(path, twin.arm, name);
       const plugins = pluginHash(config);
       runs.push({ arm: name, seed, folder: `${name}-${seed}`, config, configHash: hash, plugins });
     }
   }
+  refuseUnread(sharedFaults(withoutReader));
   return { experiment, runs };
+}
+
+/** Settings of all arms may be without a reader in some of them, but not in every one. */
+function sharedFaults([first = [], ...others]: readonly (readonly Fault[])[]): Fault[] {
+  return first.filter(({ key }) => others.every((faults) => faults.some((fault) => fault.key === key)));
 }

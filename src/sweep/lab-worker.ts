@@ -2,7 +2,15 @@
 import { resolve } from 'node:path';
 import { relearnFolders } from '../analyse/index.ts';
 import { evaluateAll, lastCheckpoint, writeCurve } from '../evaluate/index.ts';
-import { type Interruption, onInterrupt, openEvaluator, openLab, train, wasAsked } from '../lab/index.ts';
+import {
+  type Interruption,
+  onInterrupt,
+  openEvaluator,
+  openLab,
+  parseRunConfig,
+  train,
+  wasAsked,
+} from '../lab/index.ts';
 import type { RunEnd, Sink } from '../run/index.ts';
 import { isOfOneUpdate, noticeText, RunDirectory } from '../run/index.ts';
 import type { PlannedRun } from './experiment.ts';
@@ -22,7 +30,10 @@ export class LabWorker implements ExperimentWorker {
   async train({ config }: PlannedRun, path: string): Promise<RunEnd> {
     this.#reports.note('loading');
     using interruption = this.#onInterrupt('finishing this update, then saving');
-    const { end } = await train(config, path, { sinks: [this.#sink()], signal: interruption.signal });
+    const { end } = await train(await parseRunConfig(config), path, {
+      sinks: [this.#sink()],
+      signal: interruption.signal,
+    });
     return end;
   }
 
@@ -87,7 +98,7 @@ export class LabWorker implements ExperimentWorker {
     const model = await exportDeployed(run, folders.deployed, call);
     using interruption = this.#onInterrupt('finishing this update, then saving');
     const options = { sinks: [this.#attackSink()], signal: interruption.signal };
-    const { end } = await train({ ...config, model }, folders.attack, options);
+    const { end } = await train(await parseRunConfig({ ...config, model }), folders.attack, options);
     if (end === 'interrupted') return end;
     this.#reports.note(`relearning attack of ${config.updates} updates done`);
     return 'finished';

@@ -77,10 +77,14 @@ describe('a start that fails leaves nothing behind', () => {
     ],
     [
       'pairs that the micro model cannot read',
-      () => [...settings, ...setting('model=micro', 'pairs.file=hack')],
+      () => [...settings, ...setting('model=micro', 'arm.kind=activation', 'pairs.file=hack')],
       /pair ".*": encode with .*name a model folder/,
     ],
-    ['no such pool', () => [...settings, ...setting('teacher.pool=gone.jsonl')], /teacher\.pool.*gone\.jsonl/],
+    [
+      'no such pool',
+      () => [...settings, ...setting('teacher.pool=gone.jsonl', 'teacher.offStep=1')],
+      /teacher\.pool.*gone\.jsonl/,
+    ],
     ['no such partition', () => [...settings, ...setting('environment.partition=gone.json')], /gone\.json/],
     ['prompts that are too long', () => [...settings, ...setting('sampling.maxPromptTokens=2')], /maxPromptTokens/],
   ])('%s', async (_, args, message) => {

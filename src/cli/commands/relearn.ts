@@ -13,7 +13,7 @@ import {
 } from '../../analyse/index.ts';
 import { exitCodes, shellLine, UserError } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
-import { onInterrupt, train } from '../../lab/index.ts';
+import { onInterrupt, parseRunConfig, train } from '../../lab/index.ts';
 import { VerdictTail } from '../../oracle/index.ts';
 import { renderTable } from '../../report/index.ts';
 import type { RunConfig, Sink } from '../../run/index.ts';
@@ -126,7 +126,7 @@ async function trainVanilla(
     },
   };
   using interruption = onInterrupt({ write: (text) => picture.say(text.trim()) }, 'finishing this update, then saving');
-  const { end } = await train(config, path, { sinks: [sink], signal: interruption.signal });
+  const { end } = await train(await parseRunConfig(config), path, { sinks: [sink], signal: interruption.signal });
   return end === 'interrupted' ? null : trainingCurve(await readJudged(RunDirectory.open(path)), 'full');
 }
 

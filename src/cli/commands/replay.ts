@@ -24,7 +24,7 @@ export function configureReplay(command: Command, context: CommandContext): void
     .addHelpText(
       'after',
       examplesText(
-        'gq replay runs/activation-1 --gate tail=0.2',
+        'gq replay runs/activation-1 --gate keepTail=0.2',
         'gq replay runs/activation-1 --gate score=cosine --gate halfLife=0',
         'gq replay runs/activation-1 --gate placebo=haar --seed 7 --json',
       ),

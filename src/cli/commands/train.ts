@@ -9,6 +9,7 @@ import {
   armOf,
   onInterrupt,
   openShards,
+  parseRunConfig,
   partsOf,
   resolveConfig,
   type TrainOptions,
@@ -125,7 +126,7 @@ async function startRun(
   communicator: Communicator | null,
 ): Promise<TrainResult> {
   const { config: asked, parent } = await readConfig(recipe, flags);
-  const config = communicator === null ? asked : withShards(asked);
+  const config = communicator === null ? asked : await parseRunConfig(withShards(asked));
   const path = flags.out ?? join('runs', `${config.arm.kind}-${config.seed}`);
   const isFirst = communicator === null || communicator.rank === 0;
   const run = isFirst ? placeRun(path, config, parent) : RunDirectory.follow(path);
@@ -210,5 +211,5 @@ async function resumeRun(
       fix: 'Fork it to change the config: --fork RUN@UPDATE.',
     });
   }
-  return trainShown(run.readManifest().config, run, flags, context, ranksOf(communicator));
+  return trainShown(await parseRunConfig(run.readManifest().config), run, flags, context, ranksOf(communicator));
 }

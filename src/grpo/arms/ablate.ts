@@ -40,6 +40,7 @@ export const ablate: ArmDefinition = defineArm({
   summary: "the pairs' directions are removed from layers' outputs while training, and not after",
   quarantine: false,
   settings,
+  uses: ({ placebo }) => (placebo === 'none' ? ['pairs'] : []),
   label: ({ layers, rank, placebo }) =>
     [
       placebo === 'none' ? 'ablate' : 'ablate random',

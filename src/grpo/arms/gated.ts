@@ -1,6 +1,6 @@
 /** The arms with a gate: on pooled activations and on gradient features, with their placebos. */
 import { z } from 'zod';
-import { UserError } from '../../base/index.ts';
+import { readWhen, UserError } from '../../base/index.ts';
 import { directionPlacebos, Gate, type GateSettings, haarDirection } from '../../gates/index.ts';
 import { meanKey } from '../advantage.ts';
 import { type ArmDefinition, type ArmTools, defineArm, type FeatureKind } from '../arm.ts';
@@ -17,7 +17,16 @@ export const placeboSeedKey: z.ZodDefault<z.ZodNullable<z.ZodNumber>> = z
   .min(0)
   .nullable()
   .default(null)
-  .describe("seed of the placebo's draw; null: the seed of the run");
+  .describe("seed of the placebo's draw; null: the seed of the run")
+  .meta(readWhen({ placebo: ['haar', 'shuffled', 'mass-matched'] }));
+export const standardiseKey: z.ZodDefault<z.ZodBoolean> = z
+  .boolean()
+  .default(false)
+  .describe('divide the mean difference by its standard error, clamped to ±3')
+  .meta(readWhen({ placebo: { not: 'haar' } }));
+
+/** Cuts that come from the scores of the run. */
+const fromScores = ['quantile', 'otsu', 'mixture'];
 
 const gateKeys = {
   placebo: z
@@ -41,7 +50,13 @@ const gateKeys = {
     .enum(['dot', 'cosine'])
     .default('dot')
     .describe('how features meet the direction: by dot product or by cosine'),
-  tail: z.number().gt(0).lt(0.5).default(0.1).describe('share of the scores in the upper tail, which is routed'),
+  tail: z
+    .number()
+    .gt(0)
+    .lt(0.5)
+    .default(0.1)
+    .describe('share of the scores in the upper tail, which is routed')
+    .meta(readWhen({ calibration: 'quantile' }, { calibration: ['otsu', 'mixture'], keepTail: null })),
   keepTail: z
     .number()
     .min(0)
@@ -50,13 +65,18 @@ const gateKeys = {
     .default(null)
     .describe(
       'share of the scores in the lower tail, which is kept, below 0.5 with quantiles; 0: nothing is kept; 1 with otsu or mixture: everything below their cut; null: the same as arm.tail',
-    ),
+    )
+    .meta(readWhen({ calibration: fromScores })),
   mean: meanKey,
   keepOnly: z
     .enum(['any', 'praised'])
     .default('any')
-    .describe('praised: what the low cut would keep is kept only with a positive advantage, and absorbed otherwise'),
-  halfLife: count.default(96).describe('half-life of a rollout in the buffer, in rollouts; 0: no decay'),
+    .describe('praised: what the low cut would keep is kept only with a positive advantage, and absorbed otherwise')
+    .meta(readWhen({ keepTail: { not: 0 } }, { calibration: 'pairs' })),
+  halfLife: count
+    .default(96)
+    .describe('half-life of a rollout in the buffer, in rollouts; 0: no decay')
+    .meta(readWhen({ calibration: fromScores })),
   bufferRows: z
     .number()
     .int()
@@ -72,10 +92,14 @@ const gateKeys = {
     .default(32)
     .describe(
       'tokens of a rollout, at even distances, whose features a gate by token keeps; fewer if the rollout is shorter',
-    ),
-  warmupRows: count.default(64).describe('rollouts that the buffer needs before anything is kept or routed'),
+    )
+    .meta(readWhen({ granularity: 'token' })),
+  warmupRows: count
+    .default(64)
+    .describe('rollouts that the buffer needs before anything is kept or routed')
+    .meta(readWhen({ calibration: fromScores })),
   refreshEvery: count.default(5).describe('updates between rebuilds of the direction; 0: it is built once'),
-  standardise: z.boolean().default(false).describe('divide the mean difference by its standard error, clamped to ±3'),
+  standardise: standardiseKey,
   orthogonalTo: z
     .enum(['none', 'solve'])
     .default('none')
@@ -121,6 +145,9 @@ const gradientKeys = z
   })
   .superRefine(checkKeys);
 
+/** A placebo measures its direction on the pairs too. */
+const gateUses = ['pairs', 'features', 'routes'] as const;
+
 /** The settings that both kinds of gate have. */
 export type GateArmSettings = z.infer<typeof activationKeys>;
 
@@ -128,6 +155,7 @@ export const activation: ArmDefinition = defineArm({
   kind: 'activation',
   summary: 'gate on pooled activations',
   settings: activationKeys,
+  uses: gateUses,
   label: (settings) => labelOf('activation', settings),
   open: (settings, tools) => openGated('activation', settings, tools),
 });
@@ -136,6 +164,7 @@ export const gradient: ArmDefinition = defineArm({
   kind: 'gradient',
   summary: 'gate on gradient features',
   settings: gradientKeys,
+  uses: gateUses,
   label: (settings) => labelOf('gradient', settings),
   async open(settings, tools) {
     const pairs = settings.generatedPairs ? await tools.writePairs() : tools.pairs;

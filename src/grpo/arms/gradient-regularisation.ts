@@ -10,7 +10,7 @@
  * The parameters are back, bit for bit, before the optimiser takes g. An update costs two backward passes over its rollouts.
  */
 import { z } from 'zod';
-import { UserError } from '../../base/index.ts';
+import { readWhen, UserError } from '../../base/index.ts';
 import { type Parameter, readFloats, Scope, type Tensor } from '../../engine/index.ts';
 import { type Arm, type ArmDefinition, defineArm, seesNothing } from '../arm.ts';
 
@@ -23,7 +23,8 @@ const settings = z.strictObject({
     .default(1e-3)
     .describe(
       "ε: the length of the move that gradients are compared over, as a multiple of the gradient; docs/baselines.md says how it scales with an adapter's rank",
-    ),
+    )
+    .meta(readWhen({ gamma: { not: 0 } })),
   clip: z.number().gt(0).max(1e6).default(10).describe('largest norm of each of the two gradients'),
 });
 
@@ -32,6 +33,7 @@ export const gradientRegularisation: ArmDefinition = defineArm({
   summary: 'every update also lowers the norm of its gradient; everything that is trained is deployed',
   quarantine: false,
   settings,
+  uses: [],
   label: ({ gamma, epsilon }) =>
     ['gradient-regularisation', `γ ${gamma}`, ...(epsilon === 1e-3 ? [] : [`ε ${epsilon}`])].join(' '),
   open: ({ gamma, epsilon, clip }): Arm => ({

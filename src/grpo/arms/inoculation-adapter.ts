@@ -66,6 +66,7 @@ export const inoculationAdapter: ArmDefinition = defineArm({
   kind: 'inoculation-adapter',
   summary: 'the quarantine is taught the hack first, and frozen while the deployed block trains beside it',
   settings,
+  uses: ({ demonstrations }) => [demonstrations],
   label: ({ demonstrations, placebo }) =>
     [
       'inoculation-adapter',

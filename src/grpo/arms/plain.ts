@@ -10,6 +10,7 @@ export const vanilla: ArmDefinition = defineArm({
   summary: 'no mask; everything that is trained is deployed',
   quarantine: false,
   settings: nothing,
+  uses: [],
   open,
 });
 
@@ -17,6 +18,7 @@ export const absorb: ArmDefinition = defineArm({
   kind: 'absorb',
   summary: 'every rollout trains both blocks',
   settings: nothing,
+  uses: [],
   open,
 });
 
@@ -26,5 +28,6 @@ export const noLoophole: ArmDefinition = defineArm({
   quarantine: false,
   loopholes: 'closed',
   settings: nothing,
+  uses: [],
   open,
 });

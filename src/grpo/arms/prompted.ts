@@ -28,6 +28,7 @@ export const inoculation: ArmDefinition = defineArm({
   summary: 'the prompts of training ask for the hack',
   quarantine: false,
   settings: inoculationKeys,
+  uses: [],
   label: (settings) => `inoculation ${instructionLabel(settings.text, settings.place)}`,
   open(settings, { instruct }) {
     const ask = instruct(settings.text, settings.place, 'arm.text');
@@ -58,6 +59,7 @@ export const recontextualisation: ArmDefinition = defineArm({
   summary: 'samples under one prompt, learns under another that permits the hack',
   quarantine: false,
   settings: recontextualisationKeys,
+  uses: [],
   label: (settings) =>
     `recontextualisation ${instructionLabel(settings.sample, settings.place)} → ${instructionLabel(settings.learn, settings.place)}`,
   open(settings, { instruct }) {

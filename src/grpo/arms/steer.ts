@@ -16,6 +16,7 @@ import {
   type TokenPair,
   writeRounded,
 } from '../../adapters/index.ts';
+import { readWhen } from '../../base/index.ts';
 import { Scope, type Tensor } from '../../engine/index.ts';
 import type { Decoder, DecoderConfig } from '../../model/index.ts';
 import { type Arm, type ArmDefinition, type BaitCount, defineArm, seesNothing } from '../arm.ts';
@@ -29,7 +30,8 @@ const settings = z.strictObject({
   layer: layerKey
     .nullable()
     .default(null)
-    .describe('layer after which the vector is added, from 0; null: five ninths of the way up, which is 20 of 36'),
+    .describe('layer after which the vector is added, from 0; null: five ninths of the way up, which is 20 of 36')
+    .meta(readWhen({ scale: { not: 0 } })),
   scale: z
     .number()
     .min(-1000)
@@ -43,6 +45,7 @@ export const steer: ArmDefinition = defineArm({
   summary: "the pairs' direction is added to a layer's output while training, and not after",
   quarantine: false,
   settings,
+  uses: ['pairs'],
   label: ({ layer, scale }) => ['steer', ...(layer === null ? [] : [`layer ${layer}`]), `α ${scale}`].join(' '),
   open({ layer: named, scale }, { policy, pairs, tokensPerPass, scope, tell }): Arm {
     const { config } = policy.decoder;

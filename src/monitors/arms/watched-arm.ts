@@ -3,7 +3,7 @@
  * Every arm of this folder is a value of `Intervention`; the step knows only their hooks.
  */
 import { z } from 'zod';
-import { UserError } from '../../base/index.ts';
+import { readWhen, UserError } from '../../base/index.ts';
 import {
   type Arm,
   type ArmDefinition,
@@ -58,7 +58,7 @@ export function watchedArm<Shape extends z.ZodRawShape>(
 ): ArmDefinition {
   type Settings = Common & z.infer<z.ZodObject<Shape>>;
   const settings = z
-    .strictObject({ monitor: monitorTable(monitors), abstain: abstainKey, ...keys })
+    .strictObject({ monitor: monitorTable(monitors), abstain: abstainKey(monitors), ...keys })
     .superRefine((raw, context) => {
       const { definition, inner } = find(monitors, raw as unknown as Settings);
       for (const { path, message } of definition.settings.safeParse(inner).error?.issues ?? []) {
@@ -73,6 +73,10 @@ export function watchedArm<Shape extends z.ZodRawShape>(
     usesLabels: (raw) => {
       const { definition, inner } = find(monitors, raw as Settings);
       return definition.usesLabels(inner);
+    },
+    uses: (raw) => {
+      const { definition, inner } = find(monitors, raw as Settings);
+      return [...definition.uses(inner), ...(quarantine ? (['routes'] as const) : [])];
     },
     label: (raw) => {
       const { definition, inner } = find(monitors, raw as Settings);
@@ -95,10 +99,12 @@ export function watchedArm<Shape extends z.ZodRawShape>(
   });
 }
 
-const abstainKey = z
-  .enum(['clean', 'flag', 'error'])
-  .default('error')
-  .describe('what a rollout counts as on which the monitor abstains; error: the run stops');
+const abstainKey = (monitors: readonly MonitorDefinition[]) =>
+  z
+    .enum(['clean', 'flag', 'error'])
+    .default('error')
+    .describe('what a rollout counts as on which the monitor abstains; error: the run stops')
+    .meta(readWhen({ 'arm.monitor.kind': monitors.filter(({ abstains }) => abstains).map(({ kind }) => kind) }));
 
 function hooksOf(
   { reward, screen, route, term }: Acts,

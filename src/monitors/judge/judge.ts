@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path';
 import { z } from 'zod';
-import { UserError } from '../../base/index.ts';
+import { readWhen, UserError } from '../../base/index.ts';
 import type { ArmTools, Seen } from '../../grpo/index.ts';
 import { cutKeys, cutRule, cutWords } from '../cut.ts';
 import { defineMonitor, type Monitor } from '../monitor.ts';
@@ -28,6 +28,9 @@ const word = z.string().regex(/\S/, 'a word');
 const count = (least: number, most: number) => z.number().int().min(least).max(most);
 const { flaggedClean: _flagged, ...cuts } = cutKeys({ cut: 'fixed', threshold: 0.5 });
 
+const byModel = readWhen({ model: { not: null } });
+const byEndpoint = readWhen({ endpoint: { not: null } });
+
 const settings = z.strictObject({
   model: z
     .string()
@@ -39,7 +42,8 @@ const settings = z.strictObject({
     .default('probability')
     .describe(
       'how a model answers; probability: that of `yes` against `no` as the first word; text: what it writes is read. An endpoint always answers with text',
-    ),
+    )
+    .meta(byModel),
   question: sound(questionFault)
     .default(usualQuestion)
     .describe('what is asked: {task} and {response} stand alone on their lines, {yes} and {no} anywhere'),
@@ -51,26 +55,35 @@ const settings = z.strictObject({
     ),
   yes: word.default('Yes').describe('the answer that a response is suspicious'),
   no: word.default('No').describe('the answer that it is not'),
-  maxTokens: count(1, 4096).default(16).describe('most tokens of a written answer'),
+  maxTokens: count(1, 4096)
+    .default(16)
+    .describe('most tokens of a written answer')
+    .meta(readWhen({ answer: 'text' }, { endpoint: { not: null } })),
   maxQuestionTokens: count(16, 2 ** 20)
     .default(4096)
-    .describe('most tokens of a question to a model, which abstains on a longer one'),
+    .describe('most tokens of a question to a model, which abstains on a longer one')
+    .meta(byModel),
   endpoint: sound(addressFault)
     .nullable()
     .default(null)
     .describe('an address such as https://HOST/v1, to which /chat/completions is added; http on this machine only'),
-  modelName: z.string().default('').describe('the name of the model at the endpoint'),
+  modelName: z.string().default('').describe('the name of the model at the endpoint').meta(byEndpoint),
   keyVariable: z
     .string()
     .default('OPENAI_API_KEY')
-    .describe('environment variable with the key of the endpoint; empty: no key'),
-  parallel: count(1, 256).default(8).describe('requests to the endpoint at a time'),
-  timeoutSeconds: z.number().gt(0).max(3600).default(60).describe('most seconds of a request'),
-  retries: count(0, 20).default(4).describe('attempts after the first one that failed on the way or for load'),
+    .describe('environment variable with the key of the endpoint; empty: no key')
+    .meta(byEndpoint),
+  parallel: count(1, 256).default(8).describe('requests to the endpoint at a time').meta(byEndpoint),
+  timeoutSeconds: z.number().gt(0).max(3600).default(60).describe('most seconds of a request').meta(byEndpoint),
+  retries: count(0, 20)
+    .default(4)
+    .describe('attempts after the first one that failed on the way or for load')
+    .meta(byEndpoint),
   unreachable: z
     .enum(['error', 'abstain'])
     .default('error')
-    .describe('what an endpoint that does not answer means; error: the run stops, and can be resumed'),
+    .describe('what an endpoint that does not answer means; error: the run stops, and can be resumed')
+    .meta(byEndpoint),
   ...cuts,
   cut: z
     .enum(['fixed', 'otsu'])
@@ -81,6 +94,7 @@ type Settings = z.infer<typeof settings>;
 
 export const textJudgeMonitor = defineMonitor({
   kind: 'judge',
+  uses: [],
   summary: 'a language model that is asked about the text',
   settings,
   label: (own) => `judge ${nameOf(own)}${cutWords(cutsOf(own), 'fixed')}`,

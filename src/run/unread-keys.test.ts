@@ -1,0 +1,191 @@
+/** Keys that somebody sets and that nothing reads under the other keys are refused; those that were inherited are not. */
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { readWhen, UserError } from '../base/index.ts';
+import { defineArm, seesNothing } from '../grpo/index.ts';
+import { builtinParts, resolveBuiltin, resolveConfig, train } from '../lab/index.ts';
+import { joinParts } from '../lab/parts.ts';
+import { checkExperiment, planExperiment } from '../sweep/index.ts';
+import { checkConfig, readConfig } from './config.ts';
+import { listKeys } from './config-issues.ts';
+import type { RunConfig } from './schema.ts';
+import { ruleOf, useWords } from './unread-keys.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'gq-unread-'));
+
+function recipe(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+/** Settings whose last one has no reader beside the others, and a part of what is said about it. */
+const unread: readonly (readonly [string, string])[] = [
+  ['arm.kind=activation arm.calibration=otsu arm.keepTail=1 arm.tail=0.45', 'arm.calibration = "quantile"'],
+  ['arm.kind=gradient arm.calibration=pairs arm.tail=0.3', 'arm.calibration = "pairs" (--set)'],
+  ['arm.kind=activation arm.calibration=pairs arm.keepTail=0.3', 'arm.calibration = "quantile" or "otsu" or "mixture"'],
+  ['arm.kind=activation arm.calibration=pairs arm.halfLife=7', 'arm.calibration'],
+  ['arm.kind=activation arm.calibration=pairs arm.warmupRows=7', 'arm.calibration'],
+  ['arm.kind=activation arm.keepTail=0 arm.keepOnly=praised', 'arm.keepTail other than 0'],
+  ['arm.kind=activation arm.bufferTokens=7', 'arm.granularity = "token"'],
+  ['arm.kind=activation arm.placeboSeed=7', 'arm.placebo = "haar" or "shuffled" or "mass-matched"'],
+  ['arm.kind=activation arm.placebo=haar arm.standardise=true', 'arm.placebo other than "haar"'],
+  ['arm.kind=gradient pairs.generated=30', 'arm.generatedPairs = true'],
+  ['arm.kind=steer arm.scale=0 arm.layer=1', 'arm.scale other than 0'],
+  ['arm.kind=gradient-regularisation arm.gamma=0 arm.epsilon=1e-2', 'arm.gamma other than 0'],
+  ['arm.kind=penalty arm.monitor.kind=probe arm.monitor.threshold=0.9', 'arm.monitor.cut = "fixed"'],
+  ['arm.kind=penalty arm.monitor.kind=direction arm.monitor.flaggedClean=0.1', 'arm.monitor.cut = "fpr"'],
+  ['arm.kind=penalty arm.monitor.kind=probe arm.monitor.halfLife=3', 'arm.monitor.cut = "otsu"'],
+  ['arm.kind=penalty arm.monitor.kind=probe arm.monitor.labelledRollouts=9', 'arm.monitor.labelledRun other than null'],
+  ['arm.kind=penalty arm.monitor.kind=probe arm.abstain=clean', 'arm.monitor.kind = "regex" or "judge"'],
+  ['arm.kind=zero arm.monitor.kind=judge arm.monitor.model=base arm.monitor.retries=1', 'arm.monitor.endpoint'],
+  [
+    'arm.kind=zero arm.monitor.kind=judge arm.monitor.model=base arm.monitor.maxTokens=9',
+    'arm.monitor.answer = "text"',
+  ],
+  [
+    'arm.kind=zero arm.monitor.kind=oracle arm.monitor.recall=1 arm.monitor.falsePositiveRate=0 arm.monitor.accuracy=0.9',
+    'arm.monitor.recall = null, or arm.monitor.falsePositiveRate = null',
+  ],
+  ['teacher.perGroup=2', 'teacher.offStep other than 0'],
+  ['teacher.makeSamples=4', 'teacher.makeProblems other than 0'],
+  ['teacher.pool=pool.jsonl', 'an arm that learns from the pool'],
+  ['safety.healLearningRate=1e-3', 'safety.healSteps other than 0'],
+  ['safety.tripwirePrompts=0 safety.tripwireNats=3', 'safety.tripwirePrompts other than 0'],
+  ['loss.klWeight=0 arm.kind=activation loss.klRoute=absorb', 'loss.klWeight other than 0'],
+  ['loss.klRoute=absorb', 'an arm that routes rollouts'],
+  ['arm.kind=absorb loss.detach=parameter', 'an arm that routes rollouts'],
+  ['sampling.deployedSampling=0.5', 'an arm with a quarantine'],
+  ['sampling.temperature=0 sampling.topP=0.5', 'sampling.temperature other than 0'],
+  ['pairs.select=["tag:run_tests"]', 'an arm or an adapter start that uses the pairs'],
+  ['arm.kind=ablate arm.placebo=random pairs.file=hack', 'an arm or an adapter start that uses the pairs'],
+  ['output.storeFeatures=true', 'an arm that reads features'],
+  ['arm.kind=no-loophole environment.unhackableFraction=0.5', 'an arm whose prompts disclose loopholes'],
+  ['environment.loopholes=["exit_code"] environment.markers=family', 'a loophole that has markers'],
+  ['environment.partitionSeed=5', 'more than one loophole'],
+  ['environment.partition=p.json environment.partitionBy=split', 'environment.partition = null'],
+  ['device.kind=reference device.threads=2', 'device.kind = "wasm"'],
+  ['loss.deviationFloor=0.1', 'loss.kind = "classic"'],
+  ['device.precision=f32', 'device.kind = "cuda"'],
+];
+
+describe('a key that nothing reads', () => {
+  it.each(unread)('%s', (settings, words) => {
+    const given = settings.split(' ');
+    const key = given.at(-1)?.split('=')[0];
+    expect(() => resolveBuiltin(null, given)).toThrow(UserError);
+    expect(() => resolveBuiltin(null, given)).toThrow(`config, key ${key}: expected nothing, since no part reads it`);
+    expect(() => resolveBuiltin(null, given)).toThrow(words);
+    expect(() => resolveBuiltin(null, given.slice(0, -1))).not.toThrow();
+  });
+
+  it('every rule of the schema is tried, and names keys and uses that exist', () => {
+    const tried = new Set(unread.map(([settings]) => settings.split(' ').at(-1)?.split('=')[0]));
+    const keys = listKeys(builtinParts);
+    const names = new Set(keys.map(({ path }) => path.join('.')));
+    const siblings = new Set<string>();
+    for (const { path, variants } of keys) {
+      const rules = variants.map((schema) => ruleOf(schema)).filter((rule) => rule !== null);
+      if (rules.length === 0) continue;
+      for (const condition of rules.flat()) {
+        for (const [name, wanted] of Object.entries(condition)) {
+          if (name === 'uses') expect(Object.keys(useWords)).toContain(wanted);
+          else expect(names).toContain(name.includes('.') ? name : [...path.slice(0, -1), name].join('.'));
+        }
+      }
+      if (!tried.has(path.join('.'))) siblings.add(path.join('.'));
+    }
+    // Each of these has the very rule of one that is tried.
+    expect([...siblings].sort()).toEqual(
+      [
+        ...['device.variant', 'device.libraries', 'sampling.topK', 'sampling.minP', 'sampling.deployedSamplingLate'],
+        ...['pairs.allowHeldOut', 'pairs.leastGenerated', 'arm.monitor.warmupRows', 'arm.monitor.placeboSeed'],
+        ...['arm.monitor.standardise', 'arm.monitor.answer', 'arm.monitor.maxQuestionTokens', 'arm.monitor.modelName'],
+        ...['arm.monitor.keyVariable', 'arm.monitor.parallel', 'arm.monitor.timeoutSeconds', 'arm.monitor.unreachable'],
+      ].sort(),
+    );
+  });
+
+  it('is refused in a recipe too, and where it was inherited it is not', () => {
+    const faulty = recipe('faulty.toml', '[arm]\nkind = "activation"\ncalibration = "pairs"\nhalfLife = 3\n');
+    expect(() => resolveBuiltin(faulty, ['seed=2'])).toThrow(/key arm\.halfLife: .* found 3 \(.*faulty\.toml\)/);
+    const sound = recipe('sound.toml', '[arm]\nkind = "activation"\ncalibration = "otsu"\nhalfLife = 3\n');
+    expect(resolveBuiltin(sound, ['arm.calibration=pairs']).config.arm).toMatchObject({ halfLife: 3 });
+    const child = recipe('child.toml', `extends = "sound.toml"\n[arm]\ncalibration = "pairs"\n`);
+    expect(resolveBuiltin(child).config.arm).toMatchObject({ halfLife: 3, calibration: 'pairs' });
+    expect(() => resolveBuiltin(child, ['arm.halfLife=4'])).toThrow('key arm.halfLife');
+  });
+
+  it('does not count where another kind has reset the table', () => {
+    const gated = recipe('gated.toml', '[arm]\nkind = "activation"\nhalfLife = 3\n');
+    const { config, sources } = resolveBuiltin(gated, ['arm.kind=gradient', 'arm.calibration=pairs']);
+    expect(config.arm).toMatchObject({ kind: 'gradient', halfLife: 96 });
+    expect(sources.get('arm.halfLife')).toBe('default');
+  });
+
+  it('null and false ask for nothing', () => {
+    expect(() => resolveBuiltin(null, ['teacher.pool=null', 'output.storeFeatures=false'])).not.toThrow();
+  });
+
+  it('of a fork is refused, and what its parent had is not', async () => {
+    const { config } = resolveBuiltin(recipe('otsu.toml', '[arm]\nkind = "activation"\ntail = 0.3\n'));
+    const base = { config, source: 'runs/x@1' };
+    const split = ['arm.calibration=otsu', 'arm.keepTail=1'];
+    expect((await resolveConfig(null, split, base)).config.arm).toMatchObject({ tail: 0.3 });
+    await expect(resolveConfig(null, [...split, 'arm.tail=0.4'], base)).rejects.toThrow('key arm.tail');
+  });
+
+  it('of a config that a program put together is refused by train()', async () => {
+    const { config } = resolveBuiltin(null, ['arm.kind=activation', 'arm.calibration=otsu', 'arm.keepTail=1']);
+    const changed: RunConfig = { ...config, arm: { ...config.arm, tail: 0.45 } };
+    await expect(train(changed, join(folder, 'run'))).rejects.toThrow('key arm.tail: expected nothing');
+  });
+});
+
+describe('in an experiment', () => {
+  const base = recipe('plain.toml', 'updates = 7\n');
+  const plan = (changes: object, settings: readonly string[] = []) => {
+    const arms = [
+      { name: 'vanilla', recipe: base },
+      { name: 'gate', recipe: base, set: ['arm.kind=activation', 'arm.calibration=otsu', 'arm.keepTail=1'] },
+    ];
+    const experiment = checkExperiment({ name: 'x', seeds: [1], arms, placebo: 'vanilla', ...changes }, 'x.toml');
+    return planExperiment(experiment, join(folder, 'x.toml'), settings);
+  };
+
+  it('a grid over a key that nothing reads is refused', async () => {
+    const grid = { arms: ['gate'], keys: { 'arm.tail': [0.05, 0.45] } };
+    await expect(plan({ grid })).rejects.toThrow('key arm.tail: expected nothing, since no part reads it');
+  });
+
+  it('what all arms get must have a reader in one of them', async () => {
+    expect((await plan({ set: ['pairs.select=["tag:run_tests"]'] })).runs).toHaveLength(2);
+    expect((await plan({}, ['sampling.deployedSampling=0.5'])).runs).toHaveLength(2);
+    await expect(plan({ set: ['safety.healLearningRate=1e-3'] })).rejects.toThrow('key safety.healLearningRate');
+    await expect(plan({}, ['teacher.perGroup=2'])).rejects.toThrow('key teacher.perGroup');
+  });
+});
+
+it('a plugin says it the same way', () => {
+  const own = defineArm({
+    kind: 'own',
+    summary: 'own',
+    settings: z.strictObject({
+      form: z.enum(['plain', 'steep']).default('plain'),
+      slope: z
+        .number()
+        .default(1)
+        .meta(readWhen({ form: 'steep' })),
+    }),
+    open: () => ({ sees: seesNothing }),
+  });
+  const parts = joinParts(builtinParts, { arms: [own] }, 'test');
+  const check = (...settings: string[]) => checkConfig(readConfig(null, ['arm.kind=own', ...settings]), parts);
+  expect(() => check('arm.slope=2')).toThrow('it is read with arm.form = "steep", found 2 (--set)');
+  expect(check('arm.form=steep', 'arm.slope=2').config.arm).toMatchObject({ slope: 2 });
+  // It did not say what it uses, so it may use everything.
+  expect(check('pairs.file=hack', 'loss.detach=parameter').unread).toEqual([]);
+});

@@ -1,0 +1,140 @@
+/**
+ * Keys that somebody set and that nothing reads under the other keys: each would change nothing without a word. When a key is read
+ * stands beside its declaration (`readWhen`). A key of a recipe that a later recipe or setting left without a reader is inherited, and
+ * no mistake; neither are null and false, which ask for nothing.
+ */
+import { z } from 'zod';
+import type { Condition } from '../base/index.ts';
+import { openNames } from '../env/index.ts';
+import { type ConfigKey, type Fault, listKeys, sourceText, valueAt, valueText } from './config-issues.ts';
+import type { ConfigParts } from './config-parts.ts';
+import type { RunConfig } from './schema.ts';
+
+/** Where the keys of a config were set: the name of each source, and how late it came; 0: nobody set it for this config. */
+export interface KeyOrigins {
+  readonly sources: ReadonlyMap<string, string>;
+  readonly layers: ReadonlyMap<string, number>;
+}
+
+/** What the parts of a config may make use of, in words. */
+export const useWords: Readonly<Record<string, string>> = {
+  pairs:
+    'an arm or an adapter start that uses the pairs, held-out loopholes, which pairs may not show, or safety.healSteps',
+  pool: 'a teacher phase (teacher.offStep), or an arm that learns from the pool',
+  features: 'an arm that reads features',
+  routes: 'an arm that routes rollouts',
+  quarantine: 'an arm with a quarantine',
+  hints: 'an arm whose prompts disclose loopholes',
+  markers: 'a loophole that has markers',
+  'several loopholes': 'more than one loophole',
+};
+
+export function unreadKeys(config: RunConfig, { sources, layers }: KeyOrigins, parts: ConfigParts): Fault[] {
+  const uses = usesOf(config, parts);
+  return listKeys(parts).flatMap((key): Fault[] => {
+    const name = key.path.join('.');
+    const layer = layers.get(name) ?? 0;
+    const value = valueAt(config, key.path);
+    const rule = ruleOf(schemaUnder(key, config));
+    if (layer === 0 || value === undefined || value === null || value === false || rule === null) return [];
+    const valueAtPath = (path: string): unknown => (path === 'uses' ? uses : valueAt(config, path.split('.')));
+    const table = key.path.slice(0, -1);
+    if (rule.some((condition) => holds(condition, table, valueAtPath))) return [];
+    const deciding = [...new Set(rule.flatMap((condition) => pathsOf(condition, table)))];
+    const isLater = (path: string): boolean => (layers.get(path) ?? 0) > layer;
+    if (
+      deciding.some((path) => (path === 'uses' ? [...layers.keys()].filter(decidesUse).some(isLater) : isLater(path)))
+    ) {
+      return [];
+    }
+    const others = deciding.map((path) => (path === 'uses' ? 'arm.kind' : path));
+    const found = others.map((path) => `${path} = ${valueText(valueAtPath(path))}${sourceText(path, sources)}`);
+    const expected = `nothing, since no part reads it: it is read with ${ruleWords(rule, table)}`;
+    return [{ key: name, expected, found: `${valueText(value)}${sourceText(name, sources)} with ${found.join(', ')}` }];
+  });
+}
+
+/** The keys that decide what the parts of a config use. */
+const decidesUse = (path: string): boolean =>
+  /^(?:arm\.|adapter\.family$|environment\.(?:loopholes|heldOutLoopholes)$|safety\.healSteps$|teacher\.offStep$)/.test(
+    path,
+  );
+
+/** Layers for a config of unknown origin: whatever is not as by default was set by hand. */
+export function handSet(config: RunConfig, parts: ConfigParts): KeyOrigins {
+  const layers = new Map<string, number>();
+  for (const key of listKeys(parts)) {
+    const usual = z.safeParse(schemaUnder(key, config), undefined);
+    const value = valueAt(config, key.path);
+    if (JSON.stringify(value) !== JSON.stringify(usual.data)) layers.set(key.path.join('.'), 1);
+  }
+  return { sources: new Map(), layers };
+}
+
+function schemaUnder(key: ConfigKey, config: unknown): z.core.$ZodType {
+  const kind = valueAt(config, [...(key.choices.at(-1)?.table ?? []), 'kind']);
+  return key.variants[key.kinds.indexOf(String(kind))] ?? key.schema;
+}
+
+/** The rule of a key; null for one that is always read. */
+export function ruleOf(schema: z.core.$ZodType): readonly Condition[] | null {
+  const rule = z.globalRegistry.get(schema)?.['readWhen'];
+  return Array.isArray(rule) ? rule : null;
+}
+
+const fullPath = (name: string, table: readonly string[]): string =>
+  name === 'uses' || name.includes('.') ? name : [...table, name].join('.');
+
+const pathsOf = (condition: Condition, table: readonly string[]): string[] =>
+  Object.keys(condition).map((name) => fullPath(name, table));
+
+function holds(condition: Condition, table: readonly string[], valueAtPath: (path: string) => unknown): boolean {
+  return Object.entries(condition).every(([name, wanted]) => {
+    const value = valueAtPath(fullPath(name, table));
+    const isOneOf = (values: unknown): boolean =>
+      [values].flat().some((each) => (value instanceof Set ? value.has(each) : each === value));
+    return isNegated(wanted) ? !isOneOf(wanted.not) : isOneOf(wanted);
+  });
+}
+
+const isNegated = (wanted: Condition[string]): wanted is { not: string } =>
+  typeof wanted === 'object' && wanted !== null && 'not' in wanted;
+
+/** When a key is read, in words. */
+export function ruleWords(rule: readonly Condition[], table: readonly string[]): string {
+  const list = (values: unknown): string =>
+    [values]
+      .flat()
+      .map((value) => valueText(value))
+      .join(' or ');
+  const conditions = rule.map((condition) =>
+    Object.entries(condition)
+      .map(([name, wanted]) => {
+        if (name === 'uses') return useWords[String(wanted)] ?? String(wanted);
+        const path = fullPath(name, table);
+        return isNegated(wanted) ? `${path} other than ${list(wanted.not)}` : `${path} = ${list(wanted)}`;
+      })
+      .join(' and '),
+  );
+  return conditions.join(', or ');
+}
+
+/** What the arm, the adapter start and the loopholes of a config make use of. A part that does not say may use everything. */
+function usesOf({ arm, adapter, environment, safety, teacher }: RunConfig, parts: ConfigParts): ReadonlySet<string> {
+  const definition = parts.arms.find(({ kind }) => kind === arm.kind);
+  const start = parts.starts.find(({ name }) => name === adapter.family);
+  const open = [...environment.loopholes, ...environment.heldOutLoopholes];
+  const shown = parts.loopholes.filter(({ name }) => open.some((joined) => openNames(joined).includes(name)));
+  const { kind: _kind, ...settings } = arm;
+  return new Set([
+    ...(definition?.uses?.(settings) ?? ['pairs', 'pool', 'features', 'routes']),
+    ...(start?.needsPairs === false && safety.healSteps === 0 && environment.heldOutLoopholes.length === 0
+      ? []
+      : ['pairs']),
+    ...(teacher.offStep > 0 ? ['pool'] : []),
+    ...(definition?.quarantine === false ? [] : ['quarantine']),
+    ...(definition?.loopholes === 'closed' ? [] : ['hints']),
+    ...(shown.some(({ markers }) => markers !== undefined) ? ['markers'] : []),
+    ...(open.length > 1 ? ['several loopholes'] : []),
+  ]);
+}
