@@ -48,8 +48,8 @@ export function expectLoadedCode(plugins: readonly string[]): void {
   if (changed === undefined) return;
   throw new UserError({
     call: `plugin ${changed.path}`,
-    expected: 'the code that this process has loaded',
-    found: 'other content in the file, or in one that it imports',
+    expected: 'the code that this process has loaded (key plugins)',
+    found: `other content in ${changed.path}, or in what it imports`,
     fix: 'Restore the file, or call the command again for new runs with the new code.',
   });
 }

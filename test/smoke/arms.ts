@@ -52,7 +52,8 @@ export const interventionArms: Readonly<Record<string, readonly string[]>> = {
 };
 
 const probe = ['arm.monitor.kind=probe', 'arm.monitor.steps=50'];
-const direction = ['arm.monitor.kind=direction', 'arm.monitor.warmupRows=4', 'arm.monitor.refreshEvery=2'];
+const directionAlone = ['arm.monitor.kind=direction', 'arm.monitor.refreshEvery=2'];
+const direction = [...directionAlone, 'arm.monitor.warmupRows=4'];
 
 /** The keys of a judge that is the base of the micro lab, which knows few words; Otsu's cut divides whatever it says. */
 export const judgeKeys = [
@@ -84,7 +85,7 @@ export const watchedArms: Readonly<Record<string, readonly string[]>> = {
   'routed by direction, own mean': ['arm.kind=routed', 'arm.mean=own', 'arm.others=keep', ...direction],
   'filter by chance': ['arm.kind=filter', 'arm.monitor.kind=chance'],
   'routed by reversed direction': ['arm.kind=routed', ...direction, 'arm.monitor.placebo=reversed'],
-  'routed by direction at a false-positive rate': ['arm.kind=routed', ...direction, 'arm.monitor.cut=fpr'],
+  'routed by direction at a false-positive rate': ['arm.kind=routed', ...directionAlone, 'arm.monitor.cut=fpr'],
 };
 
 /** An arm whose monitor is given labels. */
@@ -94,17 +95,32 @@ export const oracleArm = ['arm.kind=oracle', 'arm.recall=0.9', 'arm.falsePositiv
 
 const activation = ['arm.kind=activation', ...gate];
 const gradient = ['arm.kind=gradient', ...gate];
+/** The keys that a gate reads whatever its cuts come from, and with cuts that have a tail of their own. */
+const anyCuts = ['arm.refreshEvery=2'];
+const ownTail = ['arm.refreshEvery=2', 'arm.warmupRows=4'];
 
 /** Settings that change an update, by name. */
 const configValues: Readonly<Record<string, readonly string[]>> = {
-  'calibration pairs': [...activation, 'arm.calibration=pairs'],
-  'calibration pairs, gradient': [...gradient, 'arm.calibration=pairs'],
+  'calibration pairs': ['arm.kind=activation', ...anyCuts, 'arm.calibration=pairs'],
+  'calibration pairs, gradient': ['arm.kind=gradient', ...anyCuts, 'arm.calibration=pairs'],
   'token granularity': [...activation, 'arm.granularity=token'],
   'token granularity, gradient': [...gradient, 'arm.granularity=token'],
   'token granularity, KL apart': [...activation, 'arm.granularity=token', 'loss.klRoute=absorb'],
-  'token granularity, pair cuts': [...gradient, 'arm.granularity=token', 'arm.calibration=pairs', 'arm.bufferTokens=4'],
-  'calibration mixture, one cut': [...activation, 'arm.calibration=mixture', 'arm.keepTail=1'],
-  'calibration otsu, praised': [...activation, 'arm.calibration=otsu', 'arm.keepOnly=praised', 'arm.keepTail=0.3'],
+  'token granularity, pair cuts': [
+    'arm.kind=gradient',
+    ...anyCuts,
+    'arm.granularity=token',
+    'arm.calibration=pairs',
+    'arm.bufferTokens=4',
+  ],
+  'calibration mixture, one cut': ['arm.kind=activation', ...ownTail, 'arm.calibration=mixture', 'arm.keepTail=1'],
+  'calibration otsu, praised': [
+    'arm.kind=activation',
+    ...ownTail,
+    'arm.calibration=otsu',
+    'arm.keepOnly=praised',
+    'arm.keepTail=0.3',
+  ],
   'orthogonal to solve': [...gradient, 'arm.orthogonalTo=solve'],
   'score cosine': [...activation, 'arm.score=cosine'],
   'direction built once': [...activation, 'arm.refreshEvery=0'],

@@ -210,7 +210,13 @@ describe('the manifest', () => {
   it('a setting names a path from the working directory, and the parent of a fork is absolute too', async () => {
     const { out } = await gq(
       'config',
-      ...setting('model=./some/model', 'pairs.file=hack', 'teacher.pool=pool.jsonl'),
+      ...setting(
+        'model=./some/model',
+        'arm.kind=steer',
+        'pairs.file=hack',
+        'teacher.pool=pool.jsonl',
+        'teacher.offStep=1',
+      ),
       '--json',
     );
     const { config } = JSON.parse(out);

@@ -1,7 +1,7 @@
 /** Training as a library: a caller's sinks and signal, warnings that are in the run's events once, and nothing printed. */
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { train, trainRun } from '../../src/lab/index.ts';
+import { parseRunConfig, train, trainRun } from '../../src/lab/index.ts';
 import { type RecordedEvent, RunDirectory, readEvents, type Sink } from '../../src/run/index.ts';
 import { fingerprint } from '../resume/kill.ts';
 import { Lab } from './lab.ts';
@@ -50,7 +50,9 @@ async function storedWarnings(path: string): Promise<string[]> {
 
 describe('a run with sinks of its own', () => {
   it('tells them everything, prints nothing, and stores a warning once however often it is interrupted', async () => {
-    const config = lab.config([...short, `teacher.pool=${lab.path('pool.jsonl')}`]);
+    // A pool that nothing reads: a person who sets it is refused, a stored config is taken as it is.
+    const plain = lab.config(short);
+    const config = await parseRunConfig({ ...plain, teacher: { ...plain.teacher, pool: lab.path('pool.jsonl') } });
     const printed = [vi.spyOn(process.stdout, 'write'), vi.spyOn(process.stderr, 'write')];
     const whole = new Collector();
     expect(await train(config, lab.path('whole'), { sinks: [whole] })).toMatchObject({ end: 'finished' });
