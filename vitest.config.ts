@@ -14,6 +14,7 @@ const needPython = [
   'test/golden-study/**',
   'test/grader/**',
   'test/bytes/**',
+  'test/crash/starts.test.ts',
   'test/examples/**',
   'test/lab/{commands,plugins,qwen-claim,report,streams}.test.ts',
   'test/resume/**',

@@ -41,9 +41,14 @@ export class GraderError extends ComplaintError {
   override readonly name = 'GraderError';
 }
 
-/** An error of ours as it is; anything else that was thrown, by code of others, as a UserError that says where. */
+/** Whether work ended because a signal asked for it. */
+export function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === 'AbortError';
+}
+
+/** An error of ours as it is, and the end that a signal asked for; anything else that was thrown, by code of others, as a UserError that says where. */
 export function explainForeign(error: unknown, { call, expected }: Pick<Complaint, 'call' | 'expected'>): unknown {
-  if (error instanceof ComplaintError) return error;
+  if (error instanceof ComplaintError || isAbort(error)) return error;
   const found = error instanceof Error ? error.message : String(error);
   const place = error instanceof Error ? placeIn(error.stack ?? '') : undefined;
   const fix = place === undefined ? {} : { fix: `It was thrown at ${place}.` };

@@ -5,6 +5,7 @@ export {
   DeviceError,
   explainForeign,
   GraderError,
+  isAbort,
   OutOfMemoryError,
   ShapeError,
   UserError,

@@ -4,7 +4,7 @@
  * commands named in the call are loaded, so `gq --version` does not pay for an engine.
  */
 import { Command, CommanderError, type Option } from 'commander';
-import { exitCodes, UserError } from '../base/index.ts';
+import { exitCodes, isAbort, UserError } from '../base/index.ts';
 import { isPassing, readVersion } from '../base/node/index.ts';
 import type { CommandContext, ConfigureCommand, Streams } from './command.ts';
 import { examplesText } from './command.ts';
@@ -255,6 +255,8 @@ function withHelp(argv: readonly string[]): readonly string[] {
 export async function reportError(error: unknown, { stderr }: Streams): Promise<number> {
   // Commander has already printed its own message, with the nearest name where there is one.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.refused;
+  // It ended while it was opening something, as its signal asked: nothing was begun that could be saved.
+  if (isAbort(error)) return exitCodes.interrupted;
   // The parser of errors belongs to the runs; a command that only said its version never loads it.
   const known = error instanceof UserError ? error : (await import('../run/index.ts')).userErrorOf(error);
   if (known !== null) {

@@ -1,12 +1,14 @@
+/**
+ * Parts that are opened when they are first asked for, once. Parts ask for one another, so those without a common need are opened side by
+ * side. The first that fails, or the caller's signal, ends the opening of all others: each that is not open yet fails with that reason.
+ */
+import { isAbort } from '../base/index.ts';
+
 /** Closes what it is given, in the opposite order. */
 export interface Resources {
   use<Resource extends Disposable | AsyncDisposable>(resource: Resource): Resource;
 }
 
-/**
- * Parts that are opened when they are first asked for, once. Parts ask for one another, so those without a common need are opened side by side.
- * The first that fails, or the caller's signal, ends the opening of all others: every part that is not open yet fails with that reason.
- */
 export class OpenParts implements Resources, AsyncDisposable {
   readonly #parts = new Map<string, Promise<unknown>>();
   /** What is being opened, until it has come to its end. */
@@ -79,7 +81,12 @@ export class OpenParts implements Resources, AsyncDisposable {
     const closing = this.#close();
     if (!this.signal.aborted) return await closing;
     closing.catch(() => undefined);
-    await Promise.race([closing, new Promise((resolve) => setTimeout(resolve, patienceMs).unref())]);
+    let patience: NodeJS.Timeout | undefined;
+    const end = new Promise((resolve) => {
+      patience = setTimeout(resolve, patienceMs);
+    });
+    await Promise.race([closing, end]);
+    clearTimeout(patience);
   }
 
   async #close(): Promise<void> {
@@ -90,7 +97,7 @@ export class OpenParts implements Resources, AsyncDisposable {
 
 /** Whether something ended because its caller asked for it. */
 export function wasAsked(signal: AbortSignal | undefined, error: unknown): boolean {
-  return signal?.aborted === true && error instanceof Error && error.name === 'AbortError';
+  return signal?.aborted === true && isAbort(error);
 }
 
 /** Milliseconds that a failure waits for the other parts to end before it is said. */

@@ -13,6 +13,7 @@ import { diskSizes, fillDisk } from './disks.ts';
 import { contendForLocks } from './locks.ts';
 import { beginTogether } from './parts.ts';
 import { makeRuns, trainArguments } from './runs.ts';
+import { makeStarts, plantsIn, takePort, tryStart } from './starts.ts';
 
 let failures = 0;
 
@@ -80,9 +81,30 @@ async function checkParts(): Promise<void> {
   say(`parts of an experiment begun together: 50 rounds; ${surprises.length} in which anything was lost`);
 }
 
+/** Milliseconds that a start which fails, or is interrupted, may take to end once that is so. */
+const endingMs = 1000;
+
+async function checkStarts(home: string): Promise<void> {
+  await using port = await takePort();
+  await makeStarts(home);
+  const ended: number[] = [];
+  for (const [i, plant] of plantsIn(home, port.number).entries()) {
+    const { code, said, endedMs, left } = await tryStart(plant, home, i);
+    ended.push(endedMs);
+    const isRight = code === plant.code && plant.said.test(said) && left.length === 0 && endedMs <= endingMs;
+    failures += isRight ? 0 : 1;
+    if (isRight) continue;
+    say(`${plant.command}, ${plant.name}: code ${code} after ${endedMs.toFixed(0)} ms, left ${left.length}: ${said}`);
+  }
+  say(
+    `starts that cannot succeed: ${ended.length} tried; ended at most ${Math.max(...ended).toFixed(0)} ms after their last word`,
+  );
+}
+
 const home = mkdtempSync(join(tmpdir(), 'gq-crash-'));
 try {
   const { whole, part } = await makeRuns(home);
+  await checkStarts(mkdtempSync(join(home, 'starts-')));
   await checkDamage(home, part, whole);
   await checkDamage(home, whole, whole);
   await checkDisks(home, whole);

@@ -5,7 +5,7 @@
  * `defineStart` makes one; whoever builds an adapter passes a list of starts, in which a config's family name is looked up.
  */
 
-import { type RandomStream, UserError } from '../../base/index.ts';
+import { explainForeign, type RandomStream, UserError } from '../../base/index.ts';
 import { findNonFinite } from '../../model/index.ts';
 import type { LeadingSvd } from '../basis.ts';
 
@@ -74,7 +74,11 @@ export async function computeFactors(
   svd: LeadingSvd,
   draw?: DrawNormals,
 ): Promise<InitialFactors> {
-  const factors = await start.factors(input, svd, draw);
+  const factors = await Promise.resolve()
+    .then(() => start.factors(input, svd, draw))
+    .catch((error: unknown) => {
+      throw explainForeign(error, { call: `adapter start ${start.name}`, expected: 'no error from factors()' });
+    });
   const { outputs, inputs, rank } = input;
   const shapes = { A0: [2 * rank, inputs], B0: [outputs, 2 * rank] } as const;
   for (const [name, [rows, columns]] of Object.entries(shapes)) {

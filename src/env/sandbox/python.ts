@@ -77,14 +77,19 @@ function runProbe(name: string, signal?: AbortSignal): Promise<string> {
     const child = spawn(name, ['-I', '-S', '-B', probeFile], {
       stdio: [...stdio],
       detached: true,
-      timeout: answerLimitMs,
       killSignal: 'SIGKILL',
       ...(signal === undefined ? {} : { signal }),
     });
+    // The limit that spawn itself offers holds up the end of this process where nothing could be started.
+    const limit = setTimeout(() => child.kill('SIGKILL'), answerLimitMs);
     let answer = '';
     child.stdout?.setEncoding('utf8').on('data', (text: string) => (answer = (answer + text).slice(0, mostAnswer)));
-    child.on('error', reject);
+    child.on('error', (error) => {
+      clearTimeout(limit);
+      reject(error);
+    });
     child.on('close', (code, signal) => {
+      clearTimeout(limit);
       if (code === 0) resolve(answer);
       else reject(new Error(`Command failed: ${name} -I -S -B ${probeFile} (${signal ?? code})`));
     });
