@@ -11,10 +11,11 @@ import { sealRun } from '../src/oracle/index.ts';
 import { writeSeal } from '../src/run/index.ts';
 import { median } from '../src/stats/index.ts';
 import type { RolloutList } from '../src/view/api.ts';
-import { openPage, startView, writeBundle } from '../src/view/index.ts';
+import { openPage, type RunningView, startView, writeBundle } from '../src/view/index.ts';
 import type { ListedLedger } from '../src/view/ledger-columns.ts';
 import { BundledLedger } from '../src/view/page/bundled-ledger.ts';
 import { searchLedgers } from '../src/view/page/ledgers.ts';
+import { askView } from '../test/ask-view.ts';
 import { findChromium } from '../test/browser/chromium.ts';
 import { serveFolder } from '../test/file-host.ts';
 import { writeRun } from '../test/lab/hand-made.ts';
@@ -88,10 +89,10 @@ async function timed(what: string, work: () => Promise<unknown>): Promise<void> 
 }
 
 /** Asks as the page does: the first list as soon as there is one, then the rest until all runs are searched. */
-async function search(address: string, what: string, parameters: Readonly<Record<string, string>>): Promise<void> {
+async function search(view: RunningView, what: string, parameters: Readonly<Record<string, string>>): Promise<void> {
   const ask = async (): Promise<RolloutList> => {
     const query = new URLSearchParams({ id: experiment, limit: '100', ...parameters });
-    return (await (await fetch(`${address}api/rollouts?${query}`)).json()) as RolloutList;
+    return (await (await askView(view, `/api/rollouts?${query}`)).json()) as RolloutList;
   };
   let list: RolloutList | null = null;
   await timed(`${what}, first list`, async () => {
@@ -148,17 +149,16 @@ const root = given ?? mkdtempSync(join(tmpdir(), 'gq-bench-view-'));
 try {
   if (!existsSync(join(root, experiment, 'experiment.json'))) await timed('making the runs', () => makeRuns(root));
   await using view = await startView(root, await openPage(), { host: '127.0.0.1', port: 0 });
-  const home = async (): Promise<string> =>
-    `${(await (await fetch(`${view.address}api/home`)).text()).length} characters`;
+  const home = async (): Promise<string> => `${(await (await askView(view, '/api/home')).text()).length} characters`;
   await timed(`home, ${size.arms * size.seeds} runs, first`, home);
   await timed('home, again', home);
-  await search(view.address, 'first search, nothing is read yet', { text: 'def solve' });
-  await search(view.address, 'next search, another word', { text: 'thought' });
-  await search(view.address, 'a rare text', { text: 'n += 699' });
-  await search(view.address, 'regular expression', { text: 'n .= 6[0-9]9\\b', pattern: '1' });
-  await search(view.address, 'facets', { truth: 'hack', route: 'keep' });
-  await search(view.address, 'order by surprise', { order: 'surprise' });
-  await search(view.address, 'the same, far below', { order: 'surprise', offset: '900000' });
+  await search(view, 'first search, nothing is read yet', { text: 'def solve' });
+  await search(view, 'next search, another word', { text: 'thought' });
+  await search(view, 'a rare text', { text: 'n += 699' });
+  await search(view, 'regular expression', { text: 'n .= 6[0-9]9\\b', pattern: '1' });
+  await search(view, 'facets', { truth: 'hack', route: 'keep' });
+  await search(view, 'order by surprise', { order: 'surprise' });
+  await search(view, 'the same, far below', { order: 'surprise', offset: '900000' });
   console.log(`memory of the server: ${(process.memoryUsage().rss / 1e6).toFixed(0)} MB`);
   await using browser = await launch();
   const page = await browser.newPage({ viewport: { width: 1180, height: 900 } });

@@ -42,3 +42,16 @@ export function shares(text: string, option: string): number[] {
 export function collect(value: string, earlier: readonly string[]): readonly string[] {
   return [...earlier, value];
 }
+
+/** A token of the environment, where other users cannot see it, as they see the words of a call; null without one. */
+export function tokenFrom(variable: string, call: string): string | null {
+  const token = process.env[variable] || null;
+  // A header has no other characters: a client could never send them.
+  if (token === null || /^[!-~]+$/.test(token)) return token;
+  throw new UserError({
+    call: `${variable} of ${call}`,
+    expected: 'a token of ASCII letters, digits and signs, without blanks',
+    found: 'another',
+    fix: `Set one, such as: export ${variable}=$(openssl rand -hex 16)`,
+  });
+}

@@ -2,9 +2,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { isLoopback, refuse } from './safety.ts';
 
-const loopback = { host: '127.0.0.1', port: 4717, token: null };
+const loopback = { host: '127.0.0.1', port: 4717, token: 'secret' };
 const abroad = { host: '0.0.0.0', port: 4717, token: 'secret' };
-const ask = (headers: IncomingHttpHeaders, guard: typeof loopback | typeof abroad = loopback, method = 'GET') =>
+const known = { authorization: 'Bearer secret' };
+const ask = (headers: IncomingHttpHeaders, guard = loopback, method = 'GET') =>
   refuse(method, headers, guard)?.status ?? 200;
 
 describe('a server on a loopback address answers', () => {
@@ -20,12 +21,13 @@ describe('a server on a loopback address answers', () => {
     [{ host: '127.0.0.1:4717', origin: 'null' }, 403],
     [{ host: '127.0.0.1:4717', 'sec-fetch-site': 'cross-site' }, 403],
   ])('%j with %d', (headers, status) => {
-    expect(ask(headers)).toBe(status);
+    expect(ask({ ...known, ...headers })).toBe(status);
+    expect(ask(headers)).toBe(403);
   });
 
   it('at the address it was given', () => {
-    expect(ask({ host: '127.1.2.3:4717' }, { ...loopback, host: '127.1.2.3' })).toBe(200);
-    expect(ask({ host: '127.1.2.3:4717' })).toBe(403);
+    expect(ask({ ...known, host: '127.1.2.3:4717' }, { ...loopback, host: '127.1.2.3' })).toBe(200);
+    expect(ask({ ...known, host: '127.1.2.3:4717' })).toBe(403);
   });
 
   it('nothing that could change something', () => {
@@ -36,9 +38,9 @@ describe('a server on a loopback address answers', () => {
 });
 
 describe('a line that a person writes', () => {
-  const own = { host: '127.0.0.1:4717', origin: 'http://127.0.0.1:4717', 'content-type': 'application/json' };
-  const post = (headers: IncomingHttpHeaders, guard: typeof loopback | typeof abroad = loopback) =>
-    refuse('POST', headers, guard, true)?.status ?? 200;
+  const page = { host: '127.0.0.1:4717', origin: 'http://127.0.0.1:4717', 'content-type': 'application/json' };
+  const own = { ...page, cookie: 'gq-view-4717=secret' };
+  const post = (headers: IncomingHttpHeaders, guard = loopback) => refuse('POST', headers, guard, true)?.status ?? 200;
 
   it('is taken from the page itself, as JSON', () => {
     expect(post(own)).toBe(200);
@@ -52,8 +54,10 @@ describe('a line that a person writes', () => {
     expect(refuse('PUT', own, loopback, true)?.status).toBe(405);
   });
 
-  it('needs the token on any other address', () => {
-    const there = { ...own, host: 'box:4717', origin: 'http://box:4717' };
+  it('needs the token, on a loopback address as on any other', () => {
+    expect(post(page)).toBe(403);
+    expect(post({ ...page, cookie: 'gq-view-4717=guess' })).toBe(403);
+    const there = { ...page, host: 'box:4717', origin: 'http://box:4717' };
     expect(post(there, abroad)).toBe(403);
     expect(post({ ...there, cookie: 'gq-view-4717=secret' }, abroad)).toBe(200);
   });

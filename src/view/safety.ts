@@ -1,7 +1,8 @@
 /**
- * Who may ask the server. On a loopback address: requests whose Host is that address, so that no name of another site leads here, and
- * whose Origin, where a browser tells one, is the page itself. On any other address: whoever has the token, which the first link sets as a
- * cookie. Requests read; the few paths that add a line want a request of the page itself, with an Origin and JSON that no form of another site can send.
+ * Who may ask the server: whoever has the token, which the first link sets as a cookie. Other users of this machine reach a loopback
+ * address too, so it asks like any other, for reading as well as for writing. On a loopback address the Host must also be that address, so that no name of another
+ * site leads here, and everywhere an Origin, where a browser tells one, must be the page itself. Requests read; the few paths that add a line want a
+ * request of the page itself, with an Origin and JSON that no form of another site can send.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -10,8 +11,7 @@ export interface Guard {
   /** The address that the server listens on. */
   readonly host: string;
   readonly port: number;
-  /** Null on a loopback address. */
-  readonly token: string | null;
+  readonly token: string;
 }
 
 export interface RefusedRequest {
@@ -35,14 +35,15 @@ export function refuse(
   const isRead = method === 'GET' || method === 'HEAD';
   if (!isRead && !(mayWrite && method === 'POST')) return { status: 405, why: 'nothing can be changed here' };
   const host = headers.host ?? '';
-  if (guard.token === null && !isOwnHost(host, guard)) return { status: 403, why: 'the Host is of another site' };
+  if (isLoopback(guard.host) && !isOwnHost(host, guard)) return { status: 403, why: 'the Host is of another site' };
   if (headers.origin !== undefined && headers.origin !== `http://${host}`) {
     return { status: 403, why: 'the Origin is of another site' };
   }
   const site = headers['sec-fetch-site'];
   if (site === 'cross-site' || site === 'same-site') return { status: 403, why: 'another site asks' };
-  if (guard.token !== null && !hasToken(headers, guard.token, guard.port))
-    return { status: 403, why: 'the token is missing' };
+  if (!hasToken(headers, guard.token, guard.port)) {
+    return { status: 403, why: 'the token is missing: open the whole address that gq view printed' };
+  }
   return isRead ? null : refuseWrite(headers);
 }
 
@@ -63,7 +64,7 @@ function hasToken({ cookie = '', authorization = '' }: IncomingHttpHeaders, toke
   const name = `${tokenCookie(port)}=`;
   const cookies = cookie.split(';').map((part) => part.trim());
   const given = cookies.find((part) => part.startsWith(name))?.slice(name.length);
-  return isSame(given ?? authorization.replace(/^Bearer /, ''), token);
+  return isSame(given ?? encodeURIComponent(authorization.replace(/^Bearer /, '')), encodeURIComponent(token));
 }
 
 /** Compares in a time that does not tell how much is right. */

@@ -10,23 +10,26 @@ import { Changes } from './changes.ts';
 import { addWritten, writtenKinds } from './human-answers.ts';
 import { pageKinds, ViewLibrary } from './library.ts';
 import { type PageFiles, pageHtml } from './page-files.ts';
-import { isLoopback, isSame, refuse, safeHeaders, tokenCookie } from './safety.ts';
+import { isSame, refuse, safeHeaders, tokenCookie } from './safety.ts';
 
 export interface ViewOptions {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
+  /** What whoever asks must show; a random one when absent. */
+  readonly token?: string;
 }
 
 export interface RunningView extends AsyncDisposable {
-  /** The address to open, with the token where one is needed. */
+  /** The address to open, with the token. */
   readonly address: string;
+  readonly token: string;
 }
 
-export async function startView(root: string, page: PageFiles, { host, port }: ViewOptions): Promise<RunningView> {
+export async function startView(root: string, page: PageFiles, options: ViewOptions): Promise<RunningView> {
+  const { host, port, token = randomBytes(24).toString('base64url') } = options;
   const library = new ViewLibrary(root);
   const changes = new Changes(library);
-  const token = isLoopback(host) ? null : randomBytes(24).toString('base64url');
   const site = { library, changes, page, token, host };
   const server = createServer((request, response) => {
     answer(request, response, { ...site, port: portOf(server) }).catch((error: unknown) => fail(response, error));
@@ -34,7 +37,8 @@ export async function startView(root: string, page: PageFiles, { host, port }: V
   await listen(server, host, port);
   const shown = host === '::1' ? '[::1]' : host;
   return {
-    address: `http://${shown}:${portOf(server)}/${token === null ? '' : `?token=${token}`}`,
+    address: `http://${shown}:${portOf(server)}/?token=${encodeURIComponent(token)}`,
+    token,
     async [Symbol.asyncDispose]() {
       changes[Symbol.dispose]();
       server.closeAllConnections();
@@ -62,7 +66,7 @@ interface Site {
   readonly library: ViewLibrary;
   readonly changes: Changes;
   readonly page: PageFiles;
-  readonly token: string | null;
+  readonly token: string;
   readonly host: string;
   readonly port: number;
 }
@@ -74,9 +78,9 @@ async function answer(request: IncomingMessage, response: ServerResponse, site: 
   if (!URL.canParse(asked, 'http://view')) return send(request, response, 400, { error: 'the address cannot be read' });
   const url = new URL(asked, 'http://view');
   const { token, page } = site;
-  if (token !== null && url.pathname === '/' && isSame(url.searchParams.get('token') ?? '', token)) {
+  if (url.pathname === '/' && isSame(url.searchParams.get('token') ?? '', token)) {
     // The token leaves the address, so that no copied link carries it.
-    const cookie = `${tokenCookie(site.port)}=${token}; HttpOnly; SameSite=Strict; Path=/`;
+    const cookie = `${tokenCookie(site.port)}=${encodeURIComponent(token)}; HttpOnly; SameSite=Strict; Path=/`;
     response.writeHead(303, { ...safeHeaders, Location: '/', 'Set-Cookie': cookie }).end();
     return;
   }

@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openPage, startView } from '../../src/view/index.ts';
+import { askView } from '../ask-view.ts';
 import { gq } from '../run-gq.ts';
 import { answersFolder, archive, askAll, home, pack, readFolder, studyName, unpackStudy } from './study.ts';
 
@@ -35,7 +36,7 @@ async function makeStudy(folder: string): Promise<void> {
   await call('experiment', join(home, 'study.toml'), '--out', join(folder, studyName), ...sets);
   await using view = await startView(folder, await openPage(), { host: '127.0.0.1', port: 0 });
   const write = async (kind: string, id: string, body: object): Promise<void> => {
-    const response = await fetch(new URL(`/api/${kind}?id=${id}`, view.address), {
+    const response = await askView(view, `/api/${kind}?id=${id}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', origin: new URL(view.address).origin },
       body: JSON.stringify({ ...body, writer: 'a reader' }),

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib';
 import { sha256 } from '../../src/base/node/index.ts';
 import { openPage, startView } from '../../src/view/index.ts';
+import { askView } from '../ask-view.ts';
 import { gq } from '../run-gq.ts';
 
 export const home = fileURLToPath(new URL('.', import.meta.url));
@@ -119,7 +120,7 @@ async function askViewer(folder: string): Promise<Map<string, string>> {
   const answers = new Map<string, string>();
   for (const [name, path] of Object.entries(questions)) {
     const ask = async () => {
-      const response = await fetch(new URL(path, view.address));
+      const response = await askView(view, path);
       return { status: response.status, value: (await response.json()) as { readonly unread?: number } };
     };
     let answer = await ask();

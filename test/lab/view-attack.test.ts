@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import type { Catalogue, RolloutList, RolloutPage, RunPage, TrainingPage } from '../../src/view/api.ts';
 import { Changes } from '../../src/view/changes.ts';
 import { type RunningView, startView, ViewLibrary } from '../../src/view/index.ts';
+import { askView } from '../ask-view.ts';
 import { temporaryFolder, writeRun } from './hand-made.ts';
 
 const outside = temporaryFolder();
@@ -45,7 +46,7 @@ beforeAll(async () => {
 afterAll(() => view[Symbol.asyncDispose]());
 
 async function ask<Value>(path: string): Promise<{ status: number; value: Value }> {
-  const response = await fetch(`${view.address}api/${path}`);
+  const response = await askView(view, `/api/${path}`);
   return { status: response.status, value: (await response.json()) as Value };
 }
 

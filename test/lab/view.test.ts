@@ -18,6 +18,7 @@ import {
   type RunPage,
 } from '../../src/view/api.ts';
 import { openPage, type RunningView, startView } from '../../src/view/index.ts';
+import { askView } from '../ask-view.ts';
 import { gq } from '../run-gq.ts';
 import { type HandMadeRun, temporaryFolder, writeEvaluations, writeRun } from './hand-made.ts';
 
@@ -82,13 +83,14 @@ beforeAll(async () => {
 afterAll(() => view[Symbol.asyncDispose]());
 
 async function ask<Value>(path: string): Promise<{ status: number; value: Value }> {
-  const response = await fetch(`${view.address}api/${path}`);
+  const response = await askView(view, `/api/${path}`);
   return { status: response.status, value: (await response.json()) as Value };
 }
 
 /** `fetch` sets Host and Origin itself, so a forged request is made by hand. */
-function forge(headers: Record<string, string>, method = 'GET'): Promise<number | undefined> {
+function forge(given: Record<string, string>, method = 'GET'): Promise<number | undefined> {
   const { port } = new URL(view.address);
+  const headers = { authorization: `Bearer ${view.token}`, ...given };
   return new Promise((resolve, reject) => {
     const sent = request({ host: '127.0.0.1', port, path: '/api/home', method, headers }, (response) => {
       response.resume();
@@ -173,16 +175,17 @@ describe('the server', () => {
   it('keeps other sites, other methods and other paths out', async () => {
     const { host } = new URL(view.address);
     expect(await forge({ host })).toBe(200);
+    expect(await forge({ host, authorization: '' })).toBe(403);
     expect(await forge({ host: 'evil.example' })).toBe(403);
     expect(await forge({ host, origin: 'http://evil.example' })).toBe(403);
     expect(await forge({ host }, 'POST')).toBe(405);
     for (const path of ['api/rows?id=alone', 'api/secret', '../package.json', 'app.js/..%2f']) {
-      expect((await fetch(`${view.address}${path}`)).status).toBe(404);
+      expect((await askView(view, path)).status).toBe(404);
     }
   });
 
   it('sends a page that may run its own script and nothing else', async () => {
-    const response = await fetch(view.address);
+    const response = await askView(view, '/');
     const policy = response.headers.get('content-security-policy') ?? '';
     expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self'");
     expect(policy).not.toContain('unsafe');
@@ -191,8 +194,8 @@ describe('the server', () => {
     expect(gzipSync(page.script).length).toBeLessThan(mostScript);
   });
 
-  it('gives its token to whoever has the first link, where others could reach it', async () => {
-    await using open = await startView(root, page, { host: '0.0.0.0', port: 0 });
+  it.each(['0.0.0.0', '127.0.0.1'])('on %s gives its token to whoever has the first link', async (host) => {
+    await using open = await startView(root, page, { host, port: 0 });
     const { port, search } = new URL(open.address);
     const at = `http://127.0.0.1:${port}/`;
     expect((await fetch(`${at}api/home`)).status).toBe(403);
@@ -211,7 +214,7 @@ describe('the server', () => {
   });
 
   it('tells listeners which run has grown', async () => {
-    const response = await fetch(`${view.address}api/changes`);
+    const response = await askView(view, '/api/changes');
     const reader = response.body?.getReader() ?? expect.fail('no body');
     const events = join(root, 'alone', 'events.jsonl');
     await reader.read();
@@ -228,7 +231,7 @@ describe('the server', () => {
 async function post(path: string, body: unknown, headers: Record<string, string> = {}) {
   const { origin } = new URL(view.address);
   const sent = { 'Content-Type': 'application/json', Origin: origin, ...headers };
-  const response = await fetch(`${view.address}api/${path}`, {
+  const response = await askView(view, `/api/${path}`, {
     method: 'POST',
     headers: sent,
     body: JSON.stringify(body),

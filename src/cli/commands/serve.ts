@@ -5,7 +5,7 @@ import { UserError } from '../../base/index.ts';
 import { onInterrupt } from '../../lab/index.ts';
 import type { OpenPolicyOptions, ServedState } from '../../serve/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
-import { parseCount, parsePort, parseSeed } from '../values.ts';
+import { parseCount, parsePort, parseSeed, tokenFrom } from '../values.ts';
 
 interface ServeOptions {
   readonly state?: ServedState;
@@ -23,18 +23,9 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
-/** A server that others can reach answers those who know its token. The token comes from the environment: other users see calls. */
+/** A server that others can reach answers those who know its token. */
 function tokenFor(host: string): string | null {
-  const token = process.env[tokenVariable] || null;
-  // A header has no other characters: a client could never send them.
-  if (token !== null && !/^[!-~]+$/.test(token)) {
-    throw new UserError({
-      call: `${tokenVariable} of gq serve`,
-      expected: 'a token of ASCII letters, digits and signs, without blanks',
-      found: 'another',
-      fix: `Set one, such as: export ${tokenVariable}=$(openssl rand -hex 16)`,
-    });
-  }
+  const token = tokenFrom(tokenVariable, 'gq serve');
   if (token !== null || isLoopback(host)) return token;
   throw new UserError({
     call: `gq serve --host ${host}`,
