@@ -23,6 +23,7 @@ export interface ChoicePiece {
 
 export class Choice implements Job {
   readonly row: OpenRow;
+  readonly maxTokens: number;
   readonly index: number;
   readonly drawn: RankedToken[] = [];
   /** The chances of the tokens of the prompt but the first, if they were asked for. */
@@ -36,6 +37,7 @@ export class Choice implements Job {
 
   constructor(options: ChoiceOptions) {
     this.row = options.row;
+    this.maxTokens = options.maxTokens;
     this.index = options.index;
     this.#options = options;
     this.#text = new TextStream(options);

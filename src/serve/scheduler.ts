@@ -1,6 +1,7 @@
 /**
- * Shares one open batch among jobs. Jobs wait in order of arrival, join when a row is free, get their tokens one by one, and leave when they
- * have enough, are cancelled, or their time is up. Between steps the event loop has its turn, so that connections are served while
+ * Shares one open batch among jobs. A free row goes to the client that has the fewest, then to its request that has the fewest, then to
+ * the job that came first; some rows, and a part of the queue, are for jobs of few tokens alone, so that these have an answer after few steps whatever others ask for.
+ * Jobs get their tokens one by one, and leave when they have enough, are cancelled, or their time is up. Between steps the event loop has its turn, so that connections are served while
  * the model works. A step that fails ends the jobs in it and no others.
  */
 import { setImmediate } from 'node:timers/promises';
@@ -8,6 +9,8 @@ import type { DrawnToken, OpenBatch, OpenRow } from '../model/index.ts';
 
 export interface Job {
   readonly row: OpenRow;
+  /** Most tokens that it takes. */
+  readonly maxTokens: number;
   /** Takes a token; false: it was the last one. */
   token(drawn: DrawnToken): boolean;
   /** Is called once, when no more tokens come: null after the last one, or why there will be none. */
@@ -17,7 +20,7 @@ export interface Job {
 export type CutOff = 'cancelled' | 'too long' | 'failed' | 'closed';
 
 export interface SchedulerOptions {
-  /** Most jobs that wait for a row. */
+  /** Most jobs of a client that wait for a row; of all clients together four times as many. */
   readonly queue: number;
   /** Most seconds of a job, waiting included. */
   readonly seconds: number;
@@ -25,7 +28,19 @@ export interface SchedulerOptions {
   readonly failed?: (error: unknown) => void;
 }
 
-interface Place {
+/** Who asks, and in which of their requests. */
+export interface Asker {
+  readonly client: string;
+  /** Jobs of the same request share it. */
+  readonly request: object;
+}
+
+/** Jobs of at most this many tokens find rows that others leave free. */
+const fewTokens = 32;
+
+const isQuick = ({ maxTokens }: Pick<Job, 'maxTokens'>): boolean => maxTokens <= fewTokens;
+
+interface Place extends Asker {
   readonly job: Job;
   readonly deadline: number;
   slot: number | null;
@@ -48,14 +63,23 @@ export class Scheduler {
     return { running: this.#sitting.size, waiting: this.#waiting.size };
   }
 
-  /** Whether so many more jobs may come. */
-  hasRoomFor(jobs: number): boolean {
-    return !this.#isClosed && this.#waiting.size + jobs <= this.#options.queue + this.#batch.free;
+  /** The most jobs that a client can have here when nobody else has any: the last part of the queue is for jobs of few tokens. */
+  roomOf(kind: Pick<Job, 'maxTokens'>): number {
+    const { queue } = this.#options;
+    return (isQuick(kind) ? queue : queue - Math.floor(queue / 4)) + this.#rows;
+  }
+
+  /** Whether so many more jobs of a client may come. */
+  hasRoomFor(jobs: number, client: string, kind: Pick<Job, 'maxTokens'>): boolean {
+    const own = [...this.#waiting].filter((place) => place.client === client).length;
+    const most = this.roomOf(kind) - this.#batch.size;
+    return !this.#isClosed && own + jobs <= most && this.#waiting.size + jobs <= most + 3 * this.#options.queue;
   }
 
   /** Takes a job in; the function that is returned cancels it. */
-  submit(job: Job): () => void {
-    const place: Place = { job, deadline: Date.now() + 1000 * this.#options.seconds, slot: null };
+  submit(job: Job, { client, request }: Asker): () => void {
+    const deadline = performance.now() + 1000 * this.#options.seconds;
+    const place: Place = { job, client, request, deadline, slot: null };
     this.#waiting.add(place);
     this.#running ??= this.#run().finally(() => {
       this.#running = null;
@@ -82,19 +106,47 @@ export class Scheduler {
   }
 
   #expire(): void {
-    const now = Date.now();
+    // Not the time of day, which may go back.
+    const now = performance.now();
     for (const place of [...this.#waiting, ...this.#sitting.values()]) {
       if (place.deadline < now) this.#leave(place, 'too long');
     }
   }
 
   #admit(): void {
-    for (const place of this.#waiting) {
-      if (this.#batch.free === 0) return;
+    while (this.#batch.free > 0) {
+      const place = this.#next();
+      if (place === null) return;
       this.#waiting.delete(place);
       place.slot = this.#batch.add(place.job.row);
       this.#sitting.set(place.slot, place);
     }
+  }
+
+  /** The job that a free row goes to; null if none may have it. */
+  #next(): Place | null {
+    const rows = new Map<unknown, number>();
+    for (const { client, request } of this.#sitting.values()) {
+      for (const key of [client, request]) rows.set(key, (rows.get(key) ?? 0) + 1);
+    }
+    const long = [...this.#sitting.values()].filter(({ job }) => !isQuick(job)).length;
+    const isFull = long >= this.#rows - this.#reserved;
+    let [first, fewest]: [Place | null, number] = [null, Number.POSITIVE_INFINITY];
+    for (const place of this.#waiting) {
+      if (isFull && !isQuick(place.job)) continue;
+      const held = (rows.get(place.client) ?? 0) * (this.#rows + 1) + (rows.get(place.request) ?? 0);
+      if (held < fewest) [first, fewest] = [place, held];
+    }
+    return first;
+  }
+
+  get #rows(): number {
+    return this.#batch.free + this.#batch.size;
+  }
+
+  /** Rows for jobs of few tokens alone; a batch of one row has none. */
+  get #reserved(): number {
+    return this.#rows === 1 ? 0 : Math.max(1, Math.floor(this.#rows / 16));
   }
 
   async #step(): Promise<void> {

@@ -1,6 +1,7 @@
 /**
  * The HTTP server: /v1/models, /v1/completions, /v1/chat/completions and /health. Every request becomes rows of the one open batch; a client
- * that goes away frees its rows. Limits on bodies, connections, waiting requests and time keep one client from hurting others.
+ * that goes away frees its rows. Limits on bodies, connections, waiting requests, the work of a request and time, and fair shares of the rows by client (its address)
+ * and by request, keep one client from hurting others.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -11,7 +12,7 @@ import { Connections } from './connections.ts';
 import { EventWriter, expectAllowed, readJsonBody, sendJson } from './http.ts';
 import { RequestProblem } from './problem.ts';
 import { countRows, parseChat, parseCompletion, type TextRequest } from './requests.ts';
-import { type CutOff, Scheduler } from './scheduler.ts';
+import { type Asker, type CutOff, Scheduler } from './scheduler.ts';
 import { choicesOf, type ServedPolicy, stateOf } from './served-policy.ts';
 
 export interface ServerOptions {
@@ -22,7 +23,7 @@ export interface ServerOptions {
   readonly token: string | null;
   readonly bodyBytes?: number;
   readonly connections?: number;
-  /** Most rows that wait for a place. */
+  /** Most rows of a client that wait for a place. */
   readonly queue?: number;
   /** Most seconds of a request, waiting included. */
   readonly seconds?: number;
@@ -38,6 +39,9 @@ const interrupted: Readonly<Record<CutOff, RequestProblem>> = {
   failed: new RequestProblem(500, 'the model failed; the log of the server says why.'),
   closed: new RequestProblem(503, 'the server ends.'),
 };
+
+/** The work that one request may ask for, in batches whose rows are all full. */
+const fullBatches = 4;
 
 export class PolicyServer implements AsyncDisposable {
   readonly #policy: ServedPolicy;
@@ -136,7 +140,8 @@ export class PolicyServer implements AsyncDisposable {
     else if (key === 'POST /v1/completions' || key === 'POST /v1/chat/completions') {
       const body = await readJsonBody(request, this.#options.bodyBytes);
       using _kept = this.#connections.keep(request.socket);
-      await this.#complete(path.includes('chat') ? parseChat(body) : parseCompletion(body), response);
+      const asker = { client: request.socket.remoteAddress ?? '', request };
+      await this.#complete(path.includes('chat') ? parseChat(body) : parseCompletion(body), response, asker);
     } else {
       throw new RequestProblem(
         404,
@@ -158,7 +163,7 @@ export class PolicyServer implements AsyncDisposable {
     return { object: 'list', data };
   }
 
-  async #complete(request: TextRequest, response: ServerResponse): Promise<void> {
+  async #complete(request: TextRequest, response: ServerResponse, asker: Asker): Promise<void> {
     const state = stateOf(this.#policy, request.wishes.model);
     const text = (tokens: Int32Array): string => this.#policy.tokenizer.decode(tokens);
     const writer = new AnswerWriter({ request, model: state, text });
@@ -168,16 +173,17 @@ export class PolicyServer implements AsyncDisposable {
       if (chunk !== null) events?.send(chunk);
     };
     // Before anything is made for it: a short request can ask for very many rows.
-    const { free, size } = this.#policy.batch;
-    const [asked, room] = [countRows(request), this.#options.queue + free + size];
+    const kind = { maxTokens: request.wishes.maxTokens ?? this.#policy.defaults.maxNewTokens };
+    const [asked, room] = [countRows(request), this.#scheduler.roomOf(kind)];
     if (asked > room) {
       throw new RequestProblem(400, `the request asks for ${asked} completions; this server has room for ${room}.`);
     }
-    if (!this.#scheduler.hasRoomFor(asked)) {
+    if (!this.#scheduler.hasRoomFor(asked, asker.client, kind)) {
       throw new RequestProblem(429, 'too many requests wait already; ask again.', null, 'rate_limit_exceeded');
     }
     const choices = choicesOf(this.#policy, request, state, events === null ? undefined : tell);
-    const reason = await this.#run(choices, response);
+    this.#expectBounded(choices);
+    const reason = await this.#run(choices, response, asker);
     if (reason === 'cancelled') return;
     if (events === null) {
       if (reason !== null) throw interrupted[reason];
@@ -191,10 +197,20 @@ export class PolicyServer implements AsyncDisposable {
     events.end();
   }
 
+  /** Refuses a request whose rows, prompts and new tokens together, are more than so many full batches. */
+  #expectBounded(choices: readonly Choice[]): void {
+    const { batch } = this.#policy;
+    const tokens = choices.reduce((sum, { row, maxTokens }) => sum + row.prompt.length + maxTokens, 0);
+    const most = fullBatches * (batch.free + batch.size) * batch.context;
+    if (tokens <= most) return;
+    const message = `the request asks for ${choices.length} completions of up to ${tokens} tokens in all; a request may have ${most}: send it in parts.`;
+    throw new RequestProblem(400, message, 'max_tokens');
+  }
+
   /** Runs all choices; the first that is cut off cuts off the others. Cancels them when the client goes away. */
-  async #run(choices: readonly Choice[], response: ServerResponse): Promise<CutOff | null> {
+  async #run(choices: readonly Choice[], response: ServerResponse, asker: Asker): Promise<CutOff | null> {
     if (response.destroyed) return 'cancelled';
-    const cancels = choices.map((choice) => this.#scheduler.submit(choice));
+    const cancels = choices.map((choice) => this.#scheduler.submit(choice, asker));
     const cancelAll = () => {
       for (const cancel of cancels) cancel();
     };
