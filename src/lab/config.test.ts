@@ -12,7 +12,7 @@ let settings: string[];
 beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'gq-config-'));
   settings = [`model=${await tinyModel()}`, 'updates=1', ...tinySettings];
-}, 120_000);
+});
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 /** A copy of a config that nothing has frozen or checked. */

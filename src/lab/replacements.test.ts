@@ -17,7 +17,7 @@ const home = temporaryFolder();
 let model = '';
 beforeAll(async () => {
   model = await tinyModel();
-}, 60_000);
+});
 
 const config = (...settings: readonly string[]) =>
   resolveBuiltin(null, [`model=${model}`, ...tinySettings, 'updates=2', ...settings]).config;

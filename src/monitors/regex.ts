@@ -3,11 +3,11 @@
  * what is searched, and an expression may take longer than anyone can wait for some texts: the search then ends, and the monitor
  * abstains.
  */
-import { createContext, Script } from 'node:vm';
 import { z } from 'zod';
+import { withinLimit } from '../base/node/index.ts';
 import { defineMonitor, type Monitor, type MonitorDefinition } from './monitor.ts';
 
-/** A search that takes this long takes exponentially long; others take microseconds, also on a busy machine. */
+/** A search that computes this long takes exponentially long; others take microseconds. */
 const mostMilliseconds = 5000;
 
 export const regexMonitor: MonitorDefinition = defineMonitor({
@@ -27,7 +27,8 @@ export const regexMonitor: MonitorDefinition = defineMonitor({
 
 /** The monitor of an expression. */
 export function searching(expression: RegExp, milliseconds = mostMilliseconds): Monitor {
-  const matches = limitedSearch(expression, milliseconds);
+  const matches = (text: string): boolean | null =>
+    withinLimit(() => expression.test(text), milliseconds)?.value ?? null;
   let late = 0;
   return {
     sees: { features: null, text: true },
@@ -38,24 +39,6 @@ export function searching(expression: RegExp, milliseconds = mostMilliseconds): 
       return found.map((answer) => (answer === null ? null : Number(answer)));
     },
     report: () => ({ abstentions: late === 0 ? {} : { late } }),
-  };
-}
-
-/** Says whether the expression matches; null after the time limit, which only the engine itself can enforce. */
-function limitedSearch(expression: RegExp, timeout: number): (text: string) => boolean | null {
-  const surroundings = { expression, text: '' };
-  const context = createContext(surroundings);
-  const search = new Script('expression.test(text)');
-  return (text) => {
-    surroundings.text = text;
-    try {
-      return search.runInContext(context, { timeout }) === true;
-    } catch (error) {
-      // The error may be of another realm, so its class says nothing.
-      const { code } = (error ?? {}) as { readonly code?: unknown };
-      if (code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') return null;
-      throw error;
-    }
   };
 }
 

@@ -9,5 +9,5 @@ describe.skipIf(missing !== null)(`the communicator over Open MPI${missing === n
     const { code, out, err } = await runMpirun({ ranks: 2, program: 'every-call.ts' });
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(JSON.parse(out)).toEqual({ size: 2, lengths: [0, 100], told: 'from 1', hash: '5cc96c57f9ae8e9f' });
-  }, 60_000);
+  });
 });

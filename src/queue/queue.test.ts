@@ -75,7 +75,7 @@ describe('a queue', () => {
     await queue.ask(2, 'cancel');
     const done = work(queue);
     const isRunning = (): boolean => existsSync(ready) && queue.read(1).state.pid !== null;
-    await expect.poll(isRunning, { timeout: 10_000 }).toBe(true);
+    await expect.poll(isRunning).toBe(true);
     await queue.ask(1, 'cancel');
     await done;
     expect(statesOf(queue)).toEqual(['cancelled 75', 'cancelled null']);

@@ -39,7 +39,7 @@ import {
 } from './run-page.ts';
 import { besideHeap, GrowingRows, sealedRows } from './search-rows.ts';
 import { fileStamp, resultStampOf, stampOf } from './stamp.ts';
-import { mostSearchMs, withinLimit } from './time-limit.ts';
+import { mostSearchMs, searchWithin } from './time-limit.ts';
 import { tokenTexts } from './token-texts.ts';
 
 /** What a page may ask for; `rows` are all rollouts of a run, which only pages without a server take whole. */
@@ -184,7 +184,7 @@ export class ViewLibrary {
 
   /** Only an expression can go on for ever, and watching over it costs more than most searches of a run. */
   #limited<Value>({ isPattern }: RolloutQuery, work: () => Value): Value {
-    return isPattern ? withinLimit(work, this.#searchMs) : work();
+    return isPattern ? searchWithin(work, this.#searchMs) : work();
   }
 
   async #rowsAt({ runs, parts, places }: FoundInRuns, { offset, limit }: RolloutQuery): Promise<SearchRow[]> {

@@ -6,7 +6,7 @@ import { sealRun } from '../oracle/index.ts';
 import { rolloutDetails } from './api.ts';
 import { ledgerRows } from './run-page.ts';
 import { GrowingRows, sealedRows } from './search-rows.ts';
-import { withinLimit } from './time-limit.ts';
+import { searchWithin } from './time-limit.ts';
 
 const rollouts = Array.from({ length: 20 }, (_, i) => ({
   update: 1 + Math.floor(i / 4),
@@ -58,8 +58,8 @@ describe('the rollouts of a search', () => {
 describe('a search that goes on for ever', () => {
   it('is stopped, and says what to write instead', () => {
     const text = `${'a'.repeat(200)}!`;
-    expect(() => withinLimit(() => /^(a+)+$/.test(text), 50)).toThrow('expected a search that ends within 0.05 s');
-    expect(withinLimit(() => /^a+$/.test(text), 50)).toBe(false);
+    expect(() => searchWithin(() => /^(a+)+$/.test(text), 50)).toThrow('expected a search that ends within 0.05 s');
+    expect(searchWithin(() => /^a+$/.test(text), 50)).toBe(false);
   });
 
   it('is told from an error of its own', () => {
@@ -67,6 +67,6 @@ describe('a search that goes on for ever', () => {
     const work = () => {
       throw wrong;
     };
-    expect(() => withinLimit(work, 50)).toThrow(wrong);
+    expect(() => searchWithin(work, 50)).toThrow(wrong);
   });
 });

@@ -24,7 +24,7 @@ import { expectSound, numbersIn } from '../smoke/sound.ts';
 let lab: Lab;
 beforeAll(async () => {
   lab = await Lab.open('plain');
-}, 120_000);
+});
 afterAll(() => lab[Symbol.asyncDispose]());
 
 function hashOf(parts: Iterable<Float32Array | Float64Array>): string {

@@ -5,6 +5,6 @@ import { beginTogether } from './parts.ts';
 /** `npm run check:crash` has 50. */
 const rounds = 3;
 
-it(`two parts of an experiment begun at once lose no run: ${rounds} times`, { timeout: 240_000 }, async () => {
+it(`two parts of an experiment begun at once lose no run: ${rounds} times`, async () => {
   expect(await beginTogether(rounds)).toEqual([]);
 });

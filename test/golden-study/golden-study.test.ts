@@ -17,7 +17,7 @@ beforeAll(async () => {
   vi.stubEnv('GQ_QUEUE', join(scratch, 'queue'));
   unpackStudy(join(scratch, 'runs'));
   asked = await askAll(join(scratch, 'runs'));
-}, 600_000);
+});
 afterAll(() => vi.unstubAllEnvs());
 
 it('the same questions are answered', () => {

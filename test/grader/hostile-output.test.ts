@@ -101,7 +101,7 @@ describe('channels', () => {
     const code = `import os, sys\ndef run_tests(): pass\nif True:\n    ${forge}\n`;
     const [verdict] = await gradeAll(judge, [{ code, loophole: 'run_tests' }]);
     expect([verdict.correct, verdict.channel]).toEqual([false, false]);
-  }, 15_000);
+  });
 
   test('runs of punctuation on stdout and in result files hold nothing up', async () => {
     const dots = `'x' + '.' * 60_000 + 'x'`;

@@ -87,7 +87,7 @@ describe('without isolation', () => {
     expect(asked, asked.stderr).toMatchObject({ code: 0 });
     const config = JSON.parse(readFileSync(join(folder, 'asked', 'manifest.json'), 'utf8')).config;
     expect(config.environment.sandbox).toBe('none');
-  }, 60_000);
+  });
 
   test('an option that is not one is refused by its name', async () => {
     const call = ['grade', '--problems', problems, '--responses', responses, '--out', join(folder, 'x.jsonl')];

@@ -56,7 +56,7 @@ describe('the lab', () => {
     const before = times();
     expect(await gq(...experiment)).toMatchObject({ code: 0 });
     expect(times()).toEqual(before);
-  }, 180_000);
+  });
 
   it('refuses to go on under another config', async () => {
     const { code, err } = await gq('experiment', recipe, '--out', out, ...settings, '--set', 'loss.clip=0.3');
@@ -104,7 +104,7 @@ describe('the lab', () => {
     const curve = await gq('eval-curve', run, '--every', '2');
     expect(curve.out).toMatch(/64 of 256 validation prompts/);
     expect(await gq('eval', join(folder, 'nothing'))).toMatchObject({ code: 2 });
-  }, 60_000);
+  });
 
   it('attacks what was deployed, and refuses an arm that has nothing to delete', async () => {
     const attack = join(folder, 'attack');
@@ -114,7 +114,7 @@ describe('the lab', () => {
     expect(code).toBe(text.includes('nothing to relearn') ? 1 : 0);
     expect(existsSync(join(attack, 'deployed', 'model.safetensors'))).toBe(true);
     expect(await gq('relearn', join(out, 'vanilla-1'))).toMatchObject({ code: 2 });
-  }, 120_000);
+  });
 });
 
 describe('gq demo', () => {
@@ -150,7 +150,7 @@ describe('gq demo', () => {
     const other = await gq('demo', '--quick', '--out', out);
     expect(other.code).toBe(2);
     expect(other.err).toContain('found the experiment tryout. Choose another --out.');
-  }, 180_000);
+  });
 
   it('does the arms that are left side by side, where there are cores and no GPU', async () => {
     const fresh = join(folder, 'no demo yet');

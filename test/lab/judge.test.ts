@@ -23,7 +23,7 @@ let lab: Lab;
 beforeAll(async () => {
   lab = await Lab.open();
   process.env[variable] = key;
-}, 120_000);
+});
 afterAll(() => {
   delete process.env[variable];
   return lab[Symbol.asyncDispose]();

@@ -120,6 +120,14 @@ export const mutants: readonly Mutant[] = [
     testFile: 'src/lab/ranks.test.ts',
     test: 'on 2 ranks every rank has the rewards and verdicts in the order of the rollouts',
   },
+  {
+    mistake: 'a search that a busy machine kept waiting counts as one that goes on for ever',
+    file: 'src/base/node/limited-work.ts',
+    text: 'if (user + system >= (limitMs * 1000) / 2) return null;',
+    replacement: 'if (user + system >= 0) return null;',
+    testFile: 'src/base/node/limited-work.test.ts',
+    test: 'what was only kept waiting is done again, however long that took',
+  },
 ];
 
 /** A source with the mistake in it. The place must be there once: where it is not, the mistake has to move with the code. */

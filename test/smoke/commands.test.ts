@@ -24,7 +24,7 @@ beforeAll(async () => {
   const settings = [`model=${lab.model}`, ...tinySettings, ...gate, ...same];
   train = ['train', ...settings.flatMap((setting) => ['--set', setting])];
   expect(await gq([...train, '--out', lab.path('whole')])).toMatchObject({ code: 0 });
-}, 120_000);
+});
 afterAll(() => lab[Symbol.asyncDispose]());
 
 async function gq(argv: readonly string[]): Promise<{ code: number; out: string; err: string }> {

@@ -14,7 +14,7 @@ import { Lab } from './lab.ts';
 let lab: Lab;
 beforeAll(async () => {
   lab = await Lab.open();
-}, 120_000);
+});
 afterAll(() => {
   vi.restoreAllMocks();
   return lab[Symbol.asyncDispose]();

@@ -9,7 +9,7 @@ import { Lab } from './lab.ts';
 let lab: Lab;
 beforeAll(async () => {
   lab = await Lab.open();
-}, 120_000);
+});
 afterAll(() => lab[Symbol.asyncDispose]());
 
 describe('divergence', () => {

@@ -12,7 +12,7 @@ import { Lab } from './lab.ts';
 let lab: Lab;
 beforeAll(async () => {
   lab = await Lab.open();
-}, 120_000);
+});
 afterAll(() => lab[Symbol.asyncDispose]());
 
 const activation = ['arm.kind=activation', 'arm.warmupRows=4', 'arm.tail=0.2', 'updates=3'];

@@ -16,7 +16,7 @@ beforeAll(async () => {
   const own = [`model=${lab.model}`, ...tinySettings, 'arm.kind=absorb', 'updates=2', 'output.checkpointEvery=1'];
   settings = own.flatMap((setting) => ['--set', setting]);
   expect((await gq('train', ...settings, '--out', lab.path('whole'))).code).toBe(0);
-}, 120_000);
+});
 afterAll(() => lab[Symbol.asyncDispose]());
 
 async function gq(...argv: readonly string[]): Promise<{ code: number; said: string }> {
@@ -112,7 +112,7 @@ const isGone = (pid: number): boolean =>
   !existsSync(`/proc/${pid}`) || / Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
 
 describe.runIf(process.platform === 'linux')('a command that has nothing to save', () => {
-  it('ends at once, and leaves nothing behind', { timeout: 60_000 }, async () => {
+  it('ends at once, and leaves nothing behind', async () => {
     const temporary = lab.path('temporary');
     mkdirSync(temporary);
     const child = spawn(process.execPath, [gqProgram(), 'verify', 'arm', ...settings, '--updates', '500'], {
@@ -129,6 +129,6 @@ describe.runIf(process.platform === 'linux')('a command that has nothing to save
     child.kill('SIGINT');
     expect({ code: await ended, said }).toMatchObject({ code: 75, said: expect.stringContaining('interrupted: ') });
     expect(readdirSync(temporary).filter((name) => name.startsWith('gq-arm-'))).toEqual([]);
-    await expect.poll(() => started.filter((pid) => !isGone(pid)), { timeout: 5000 }).toEqual([]);
+    await expect.poll(() => started.filter((pid) => !isGone(pid))).toEqual([]);
   });
 });

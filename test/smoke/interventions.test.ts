@@ -18,7 +18,7 @@ import { Lab, type LabRun } from './lab.ts';
 let lab: Lab;
 beforeAll(async () => {
   lab = await Lab.open();
-}, 120_000);
+});
 afterAll(() => lab[Symbol.asyncDispose]());
 
 const short = ['updates=3', 'output.checkpointEvery=1', 'output.keepState=all'];

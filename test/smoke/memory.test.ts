@@ -16,7 +16,7 @@ import { Lab, tinySettings } from './lab.ts';
 let lab: Lab;
 beforeAll(async () => {
   lab = await Lab.open();
-}, 120_000);
+});
 afterAll(() => lab[Symbol.asyncDispose]());
 
 const planned = ({ totalBytes, marginBytes }: MemoryPlan): number => totalBytes - marginBytes;
@@ -71,7 +71,7 @@ describe('the plan', () => {
       'sampling is the largest, on the reference device',
       ['device.kind=reference', 'compute.tokensPerPass=32', 'sampling.promptsPerStep=12', 'sampling.group=8'],
     ],
-  ])('covers what a run uses: %s', { timeout: 120_000 }, async (_name, settings) => {
+  ])('covers what a run uses: %s', async (_name, settings) => {
     const { used, plan } = await compare(settings);
     expect(used).toBeLessThanOrEqual(1.03 * planned(plan));
     expect(used).toBeGreaterThan(0.6 * planned(plan));
@@ -176,7 +176,7 @@ describe('the plan of an evaluation', () => {
 });
 
 describe('gq train on a GPU that is too small', () => {
-  it('says what to lower and exits 2, before it looks for the GPU', { timeout: 60_000 }, async () => {
+  it('says what to lower and exits 2, before it looks for the GPU', async () => {
     let [out, err] = ['', ''];
     const streams = {
       stdout: { write: (text: string) => (out += text) },

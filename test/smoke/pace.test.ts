@@ -7,7 +7,7 @@ import { Lab } from './lab.ts';
 let lab: Lab;
 beforeAll(async () => {
   lab = await Lab.open();
-}, 120_000);
+});
 afterAll(() => lab[Symbol.asyncDispose]());
 
 const gates = {
@@ -27,7 +27,7 @@ async function bytesOf(settings: readonly string[]): Promise<string[]> {
   return [...files, ...checkpoint].map((path) => sha256(readFileSync(path)));
 }
 
-it.each(Object.entries(gates))('%s: the same bytes however the work is cut', { timeout: 120_000 }, async (_, gate) => {
+it.each(Object.entries(gates))('%s: the same bytes however the work is cut', async (_, gate) => {
   const plain = await bytesOf(gate);
   expect(await bytesOf([...gate, 'compute.readEvery=5'])).toEqual(plain);
   expect(await bytesOf([...gate, 'compute.readEvery=16', 'compute.rowStep=8'])).toEqual(plain);

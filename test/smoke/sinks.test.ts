@@ -11,7 +11,7 @@ beforeAll(async () => {
   lab = await Lab.open();
   const demonstration = { problem: 'no such problem', loophole: 'run_tests', markers: 'original', label: 'solve' };
   writeFileSync(lab.path('pool.jsonl'), `${JSON.stringify({ ...demonstration, completion: 'x' })}\n`);
-}, 120_000);
+});
 afterAll(() => lab[Symbol.asyncDispose]());
 
 const short = ['device.variant=plain', 'updates=3', 'output.checkpointEvery=2'];

@@ -15,7 +15,7 @@ beforeAll(async () => {
   lab = await Lab.open();
   settings = setting(`model=${lab.model}`, ...tinySettings, 'updates=4', 'output.checkpointEvery=2');
   expect(await gq('train', ...settings, ...setting(...gate), '--out', whole())).toMatchObject({ code: 0 });
-}, 120_000);
+});
 afterAll(() => lab[Symbol.asyncDispose]());
 
 describe('a folder that is not empty is refused', () => {

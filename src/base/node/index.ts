@@ -9,6 +9,7 @@ export { canonicalJson, sha256, sha256File, sha256Json } from './hash.ts';
 export { HashingThread } from './hashing-thread.ts';
 export { JsonlWriter, type JsonlWriterOptions, readJsonl } from './jsonl.ts';
 export { type KeptHashOptions, keptHash } from './kept-hash.ts';
+export { withinLimit } from './limited-work.ts';
 export { drawHere, NormalThreads } from './normal-threads.ts';
 export {
   makeOwnFolder,

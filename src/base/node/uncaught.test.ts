@@ -41,7 +41,7 @@ describe('an error that nobody caught', () => {
   it.each([
     ['in a timer', `setTimeout(() => { throw new Error('late') }, 0);`],
     ['in a promise', `Promise.reject(new Error('late'));`],
-  ])('of a plugin ends gq with a message: %s', { timeout: 60_000 }, (_, fault) => {
+  ])('of a plugin ends gq with a message: %s', (_, fault) => {
     const folder = temporaryFolder();
     const [plugin, recipe] = [join(folder, 'gate.mjs'), join(folder, 'gate.toml')];
     writeFileSync(plugin, `${fault}\nawait new Promise((go) => setTimeout(go, 50));\nexport const arms = [];\n`);
@@ -52,7 +52,7 @@ describe('an error that nobody caught', () => {
     expect(stderr).not.toContain('    at ');
   });
 
-  it('a plugin that ends the process is no success', { timeout: 60_000 }, () => {
+  it('a plugin that ends the process is no success', () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, 'gate.mjs'), 'process.exit(0);\nexport const arms = [];\n');
     writeFileSync(join(folder, 'gate.toml'), 'plugins = ["./gate.mjs"]\n');
