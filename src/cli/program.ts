@@ -4,7 +4,7 @@
  * commands named in the call are loaded, so `gq --version` does not pay for an engine.
  */
 import { Command, CommanderError, type Option } from 'commander';
-import { exitCodes, isAbort, UserError } from '../base/index.ts';
+import { exitCodes, GraderError, isAbort, UserError } from '../base/index.ts';
 import { isPassing, readVersion } from '../base/node/index.ts';
 import type { CommandContext, ConfigureCommand, Streams } from './command.ts';
 import { examplesText } from './command.ts';
@@ -263,6 +263,11 @@ export async function reportError(error: unknown, { stderr }: Streams): Promise<
     // Messages that begin with the name of the program would say it twice.
     stderr.write(`gq: ${known.message.replace(/^gq /, '')}\n`);
     return isPassing(known) ? exitCodes.failed : exitCodes.refused;
+  }
+  // What failed is another process: where in ours that was noticed helps nobody.
+  if (error instanceof GraderError) {
+    stderr.write(`gq: ${error.message}\n`);
+    return exitCodes.failed;
   }
   stderr.write(`${error instanceof Error ? error.stack : `gq: thrown: ${String(error)}`}\n`);
   return exitCodes.failed;

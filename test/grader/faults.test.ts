@@ -2,44 +2,13 @@
  * Every stage of a grading fails for one program, by a fault that is planted in the sandboxed side or thrown on ours: that program
  * gets a verdict, and its neighbours theirs. Only a sandbox that fails harmless programs too is an error.
  */
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { GraderError } from '../../src/base/errors.ts';
 import { Execution, prepareProblem } from '../../src/env/execution.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
 import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
+import { faultyPython } from './faulty-python.ts';
 import { doubleProblem, gradeAll, right, wrong } from './fixtures.ts';
-
-const folder = mkdtempSync(join(tmpdir(), 'gq-faults-'));
-afterAll(() => rmSync(folder, { recursive: true }));
-let pythons = 0;
-
-/** A Python in which these lines run before the fork server does. */
-function faultyPython(lines: string): string {
-  const real = execFileSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' }).trim();
-  pythons += 1;
-  const path = join(folder, `python-${pythons}`);
-  const script = `#!${real} -SB
-import os, sys
-if sys.argv[-1].endswith('probe.py'):
-    import json
-    print(json.dumps([os.path.abspath(__file__), list(sys.version_info[:3]), []]))
-    sys.exit()
-server = sys.argv[3]
-sys.argv = sys.argv[3:]
-sys.path.insert(0, os.path.dirname(server))
-import harness, own_tests
-run_program, run_stages, answer, take_held = harness.run_program, own_tests.run_stages, own_tests.answer, harness.take_held
-${lines}
-with open(server) as file: code = compile(file.read(), server, 'exec')
-exec(code, {'__name__': '__main__', '__file__': server})
-`;
-  writeFileSync(path, script, { mode: 0o755 });
-  return path;
-}
 
 /** Where the program, or the question, holds the word, the lines run in place of what is replaced. */
 function replace(place: string, name: string, lines: string): string {

@@ -5,6 +5,7 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { UserError } from '../../base/index.ts';
+import { killGroup } from './server-process.ts';
 
 export interface Python {
   /** Path of the interpreter itself, not of a shim that needs environment variables. */
@@ -43,19 +44,20 @@ function readAnswer(text: string): Python | null {
 const found = new Map<string, Python>();
 
 /** A Python that answered once in this process is not asked again, as long as the name leads to it by the same PATH. */
-export async function findPython(name = 'python3', signal?: AbortSignal): Promise<Python> {
+export async function findPython(name = 'python3', signal?: AbortSignal, limitMs = answerLimitMs): Promise<Python> {
   const key = JSON.stringify([name, process.env['PATH']]);
-  const python = found.get(key) ?? (await askPython(name, signal));
+  const python = found.get(key) ?? (await askPython(name, limitMs, signal));
   signal?.throwIfAborted();
   found.set(key, python);
   return python;
 }
 
-async function askPython(name: string, signal?: AbortSignal): Promise<Python> {
+async function askPython(name: string, limitMs: number, signal?: AbortSignal): Promise<Python> {
   const call = `start the sandbox with ${name}`;
   const expected = `Python ${oldest.join('.')} or newer`;
   const fix = 'Install python3, or name another one: environment.python in the config, --python on the command line.';
-  const answer = await runProbe(name, signal).catch((cause: Error) => {
+  const answer = await runProbe(name, limitMs, signal).catch((cause: Error) => {
+    signal?.throwIfAborted();
     throw new UserError({ call, expected, found: cause.message, fix }, { cause });
   });
   const python = readAnswer(answer);
@@ -70,28 +72,36 @@ async function askPython(name: string, signal?: AbortSignal): Promise<Python> {
   return python;
 }
 
-/** What the probe prints. It has a process group of its own, so that Ctrl-C at a terminal ends the command and not the probe before it. */
-function runProbe(name: string, signal?: AbortSignal): Promise<string> {
+/**
+ * What the probe prints. It has a process group of its own, so that Ctrl-C at a terminal ends the command and not the probe before
+ * it; one that is late is ended with its group, because a child of it may hold the pipe.
+ */
+function runProbe(name: string, limitMs: number, signal?: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     const stdio = ['ignore', 'pipe', 'ignore'] as const;
-    const child = spawn(name, ['-I', '-S', '-B', probeFile], {
-      stdio: [...stdio],
-      detached: true,
-      killSignal: 'SIGKILL',
-      ...(signal === undefined ? {} : { signal }),
-    });
-    // The limit that spawn itself offers holds up the end of this process where nothing could be started.
-    const limit = setTimeout(() => child.kill('SIGKILL'), answerLimitMs);
+    const child = spawn(name, ['-I', '-S', '-B', probeFile], { stdio: [...stdio], detached: true });
     let answer = '';
+    const end = (why: Error): void => {
+      killGroup(child);
+      child.stdout?.destroy();
+      reject(why);
+    };
+    const late = setTimeout(() => end(new Error(`no answer within ${limitMs / 1000} s`)), limitMs);
+    const leave = (): void => end(new Error('the start was interrupted'));
+    signal?.addEventListener('abort', leave, { once: true });
+    const settle = (): void => {
+      clearTimeout(late);
+      signal?.removeEventListener('abort', leave);
+    };
     child.stdout?.setEncoding('utf8').on('data', (text: string) => (answer = (answer + text).slice(0, mostAnswer)));
     child.on('error', (error) => {
-      clearTimeout(limit);
+      settle();
       reject(error);
     });
-    child.on('close', (code, signal) => {
-      clearTimeout(limit);
+    child.on('close', (code, killedBy) => {
+      settle();
       if (code === 0) resolve(answer);
-      else reject(new Error(`Command failed: ${name} -I -S -B ${probeFile} (${signal ?? code})`));
+      else reject(new Error(`Command failed: ${name} -I -S -B ${probeFile} (${killedBy ?? code})`));
     });
   });
 }

@@ -3,11 +3,12 @@
  * answer, so that neither can take the other's last worker. Below isolation level 1 it starts only where that is asked for.
  */
 import { availableParallelism, tmpdir } from 'node:os';
-import { UserError } from '../../base/index.ts';
+import { GraderError, UserError } from '../../base/index.ts';
 import { type IsolationLevel, type LayerName, type LayerReport, layerNames, levelOf } from './isolation.ts';
 import { WorkerPool } from './pool.ts';
 import { findPython, type Python } from './python.ts';
 import { findEscapes } from './self-check.ts';
+import { requireLimits } from './server-process.ts';
 import { type Ending, type Program, SandboxWorker } from './worker.ts';
 
 export interface SandboxOptions {
@@ -34,6 +35,52 @@ export interface SandboxReport {
 const defaultMemoryBytes = 1 << 30;
 const defaultProgramsPerWorker = 5_000;
 
+interface CheckedWorker {
+  readonly worker: SandboxWorker;
+  readonly layers: LayerReport;
+  readonly escapes: readonly string[];
+}
+
+/** Starts a worker and lets it attack itself; a second one where something ended the first. */
+async function startChecked(
+  start: () => SandboxWorker,
+  signal?: AbortSignal,
+  isSecond = false,
+): Promise<CheckedWorker> {
+  const worker = start();
+  const end = (): void => void worker.close();
+  signal?.addEventListener('abort', end);
+  try {
+    const { layers } = await worker.ready;
+    return { worker, layers, escapes: await findEscapes(worker) };
+  } catch (error) {
+    await worker.close();
+    if (!(error instanceof GraderError) || signal?.aborted) throw error;
+    if (!isSecond) return await startChecked(start, signal, true);
+    const { found } = error.complaint;
+    throw new GraderError(
+      {
+        call: 'start the sandbox',
+        expected: 'a first program that comes to its end',
+        found: `that something ended it, twice: ${found.replace(/\.$/, '')}`,
+        fix: 'See whether memory ran out (dmesg) and what this shell limits (ulimit -a).',
+      },
+      { cause: error },
+    );
+  } finally {
+    signal?.removeEventListener('abort', end);
+  }
+}
+
+function workersOf({ workers = 2 * availableParallelism() }: SandboxOptions): number {
+  return workers;
+}
+
+/** Canonical solutions have half as many workers as programs. */
+function answerWorkers(workers: number): number {
+  return Math.ceil(workers / 2);
+}
+
 export class Sandbox implements AsyncDisposable {
   readonly report: SandboxReport;
   readonly workerCount: number;
@@ -46,33 +93,30 @@ export class Sandbox implements AsyncDisposable {
     start: () => SandboxWorker,
     first: SandboxWorker,
   ) {
-    const { programsPerWorker = defaultProgramsPerWorker, workers = 2 * availableParallelism() } = options;
+    const { programsPerWorker = defaultProgramsPerWorker } = options;
+    const workers = workersOf(options);
     this.report = report;
     this.workerCount = workers;
     this.#programs = new WorkerPool({ workers, programsPerWorker, start, first });
-    this.#answers = new WorkerPool({ workers: Math.ceil(workers / 2), programsPerWorker, start });
+    this.#answers = new WorkerPool({ workers: answerWorkers(workers), programsPerWorker, start });
   }
 
   /** The signal ends a start that is not done. */
   static async start(options: SandboxOptions = {}, signal?: AbortSignal): Promise<Sandbox> {
+    const workers = workersOf(options);
+    requireLimits(workers + answerWorkers(workers));
     const python = await findPython(options.python, signal);
     const { layers = layerNames, memoryBytes = defaultMemoryBytes } = options;
     const start = () => new SandboxWorker({ python, layers, workParent: tmpdir(), memoryBytes });
-    const first = start();
-    const end = (): void => void first.close();
-    signal?.addEventListener('abort', end);
+    const { worker, layers: report, escapes } = await startChecked(start, signal);
+    const level = escapes.length > 0 ? 0 : levelOf(report);
+    const sandbox = new Sandbox({ python, level, layers: report, escapes }, options, start, worker);
     try {
-      const { layers: report } = await first.ready;
-      const escapes = await findEscapes(first);
-      const level = escapes.length > 0 ? 0 : levelOf(report);
-      const sandbox = new Sandbox({ python, level, layers: report, escapes }, options, start, first);
       sandbox.#requireLevel(options.strictLevel ?? 1);
       return sandbox;
     } catch (error) {
-      await first.close();
+      await sandbox.close();
       throw error;
-    } finally {
-      signal?.removeEventListener('abort', end);
     }
   }
 

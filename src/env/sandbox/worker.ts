@@ -3,11 +3,10 @@
  * arrives as records; the caller answers each with nothing, "stop", or a further frame. A worker that dies, hangs
  * or holds an unread secret fails and must be replaced: such a failure is never counted against the program.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { rmdirSync, rmSync } from 'node:fs';
-import type { Duplex, Readable, Writable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
+import type { Duplex, Writable } from 'node:stream';
 import { GraderError } from '../../base/index.ts';
 import { sha256 } from '../../base/node/index.ts';
 import { DeadlineTimer } from './deadline.ts';
@@ -15,6 +14,7 @@ import { encodeConfig, noMoreFrame } from './frames.ts';
 import { IdleWatch } from './idle-watch.ts';
 import type { LayerName, LayerReport } from './isolation.ts';
 import type { Python } from './python.ts';
+import { killGroup, spawnServer } from './server-process.ts';
 import { ProgramOutput, RecordStream } from './streams.ts';
 
 export type Reply = undefined | 'stop' | { readonly frame: Buffer; readonly secret: boolean };
@@ -93,7 +93,6 @@ const limits = { fileBytes: 1 << 20, openFiles: 64, threads: 32 } as const;
 const firstUser = 1_900_000_000;
 const usersPerProcess = 512;
 let workersStarted = 0;
-const serverFile = fileURLToPath(new URL('./server.py', import.meta.url));
 
 export class SandboxWorker {
   readonly ready: Promise<Ready>;
@@ -122,32 +121,16 @@ export class SandboxWorker {
     const uid = firstUser + process.pid * usersPerProcess + worker;
     const names = { uid, worker, trainer: process.pid, libraries: python.libraries };
     const config = encodeConfig({ layers, workParent, memoryBytes, ...names, ...limits });
-    // -I is absent because it would ignore PYTHONHASHSEED, and the environment holds only what is set here. -S gives the
-    // standard library only, and keeps installed packages from running code at start. LD_BIND_NOW has the loader find functions
-    // once, here, and not in every fork that calls one first.
-    this.#process = spawn(python.executable, ['-S', '-B', serverFile, config.toString('base64')], {
-      stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
-      env: { PYTHONHASHSEED: '0', LANG: 'C.UTF-8', LC_ALL: 'C.UTF-8', LD_BIND_NOW: '1' },
-      cwd: '/',
-      // Ctrl-C reaches the whole group of a terminal's command, and would end what only the command should end.
-      detached: true,
-    });
-    const [control, output, errors, report, payload, records, straight] = this.#process.stdio as unknown as [
-      Writable,
-      Readable,
-      Readable,
-      Readable,
-      Duplex,
-      Readable,
-      Duplex,
-    ];
+    const { child, streams } = spawnServer(python.executable, config);
+    const [control, output, errors, report, payload, records, straight] = streams;
+    this.#process = child;
     this.#control = control;
     this.#payload = payload;
     this.#straight = straight;
     this.#records = new RecordStream(records);
     this.#output = new ProgramOutput(output);
     this.#timer = new DeadlineTimer((why) => this.#fail(why));
-    for (const stream of [control, output, errors, report, payload, records, straight]) {
+    for (const stream of streams) {
       stream.on('error', (error: Error) => this.#fail(`pipe: ${error.message}`));
     }
     errors.on('data', (chunk: Buffer) => {
@@ -331,7 +314,7 @@ export class SandboxWorker {
   async close(): Promise<void> {
     if (this.#process.exitCode === null && this.#process.signalCode === null && this.#process.pid !== undefined) {
       const gone = new Promise((resolve) => this.#process.once('close', resolve));
-      const timer = setTimeout(() => this.#process.kill('SIGKILL'), this.failure === '' ? 5_000 : 100);
+      const timer = setTimeout(() => killGroup(this.#process), this.failure === '' ? 5_000 : 100);
       for (const stream of this.#process.stdio) stream?.destroy();
       await gone;
       clearTimeout(timer);
