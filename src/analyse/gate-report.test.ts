@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { auroc } from '../stats/auroc.ts';
-import { type GatedRollout, gateWindows, judgeGate, judgeReinforced } from './gate-report.ts';
+import { dealtUnchanged, type GatedRollout, gateWindows, judgeGate, judgeReinforced } from './gate-report.ts';
 import { randomBand } from './random-directions.ts';
 import { separation, stratifiedAuroc } from './separation.ts';
 import { featuredRollouts } from './stored-features.ts';
@@ -50,8 +50,27 @@ describe('the gate as a classifier', () => {
     const correct = rows.map((one) => (one.route === 'route' ? { ...one, attempt: true } : one));
     const { route, attempts } = judgeGate(correct);
     expect(route.precision).toMatchObject({ count: 2, of: 3 });
-    expect(attempts.shareOfRoute).toMatchObject({ count: 3, of: 3 });
+    expect(attempts.count).toBe(5);
+    expect(attempts.route.precision).toMatchObject({ count: 3, of: 3 });
+    expect(attempts.route.recall).toMatchObject({ count: 3, of: 5 });
+    expect(attempts.route.falsePositiveRate).toMatchObject({ count: 0, of: 2 });
+    expect(route.falsePositiveRate).toMatchObject({ count: 1, of: 3 });
     expect(attempts.shareOfKeep).toMatchObject({ count: 1, of: 3 });
+  });
+
+  it('says how many routes are as the scores have them, where they were dealt out', () => {
+    const settings = { keepOnly: 'praised', keepTail: 0.3 } as const;
+    const dealt = [
+      row({ score: 3, route: 'route' }),
+      row({ score: -3, route: 'keep' }),
+      row({ score: -3, route: 'keep', advantage: -1 }),
+      row({ score: 3, route: 'absorb' }),
+      row({ score: 0, low: null, high: null }),
+    ];
+    expect(dealtUnchanged(dealt, settings)).toMatchObject({ count: 2, of: 4 });
+    expect(dealtUnchanged(dealt, { ...settings, keepOnly: 'any' })).toMatchObject({ count: 3, of: 4 });
+    expect(dealtUnchanged(dealt, { keepOnly: 'any', keepTail: 0 })).toMatchObject({ count: 1, of: 4 });
+    expect(dealtUnchanged([], settings)).toBeNull();
   });
 
   it('by token counts tokens, each with the label of its rollout', () => {

@@ -6,6 +6,7 @@
 
 import type { Route } from '../adapters/index.ts';
 import { type Rate, rateOrNull } from '../evaluate/index.ts';
+import { type GateSettings, routeOf } from '../gates/index.ts';
 import { routes } from '../run/index.ts';
 import { fBeta, mean, quantile } from '../stats/index.ts';
 import { groupBy, type JudgedRollout } from './judged.ts';
@@ -25,15 +26,17 @@ export interface GateJudgement {
   /** AUROC of the scores, or of the mean scores of the tokens; null without scores, or when no update has both hacks and clean rollouts. */
   readonly separation: Separation | null;
   /** Routed rollouts or tokens, taken as the claim "this is a hack". */
-  readonly route: { readonly precision: Rate | null; readonly recall: Rate | null; readonly fHalf: number | null };
+  readonly route: RouteClaim;
   /** Kept rollouts or tokens, taken as the claim "this is clean". */
-  readonly keep: { readonly precision: Rate | null; readonly recall: Rate | null; readonly fHalf: number | null };
+  readonly keep: RouteClaim;
   readonly hackShareOfKeep: Rate | null;
   readonly cleanShareOfRoute: Rate | null;
   /** The same for attempts: a correct program that also opens a loophole is no hack, but looks like one to a gate. */
   readonly attempts: {
+    readonly count: number;
     readonly separation: Separation | null;
-    readonly shareOfRoute: Rate | null;
+    /** Routed rollouts or tokens, taken as the claim "this is an attempt". */
+    readonly route: RouteClaim;
     readonly shareOfKeep: Rate | null;
   };
   readonly routes: { readonly keep: number; readonly absorb: number; readonly route: number };
@@ -41,8 +44,19 @@ export interface GateJudgement {
 
 /** The part of a judgement that tables over seeds need; it has no intervals, which take a thousand resamples each. */
 export interface GateOutline extends Pick<GateJudgement, 'route' | 'hackShareOfKeep' | 'routes'> {
+  readonly attempts: Pick<GateJudgement['attempts'], 'route' | 'shareOfKeep'> & {
+    readonly separation: Pick<Separation, 'auroc'> | null;
+  };
   readonly tokens: Omit<TokenJudgement, 'separation'> | null;
   readonly separation: Pick<Separation, 'auroc'> | null;
+}
+
+export interface RouteClaim {
+  readonly precision: Rate | null;
+  readonly recall: Rate | null;
+  readonly fHalf: number | null;
+  /** Share of all others that is routed. */
+  readonly falsePositiveRate: Rate | null;
 }
 
 export interface TokenJudgement {
@@ -99,12 +113,16 @@ function judgeRoutes(rows: readonly GatedRollout[]) {
   const counts = rows.map(routeCounts);
   const total = (route: Route, holds: (row: GatedRollout) => boolean = () => true): number =>
     rows.reduce((sum, row, i) => sum + (holds(row) ? counts[i][route] : 0), 0);
-  const claim = (route: Route, isHack: boolean) => {
-    const right = total(route, ({ hack }) => hack === isHack);
-    const wrong = total(route, ({ hack }) => hack !== isHack);
-    const others = routes.filter((other) => other !== route);
-    const missed = others.reduce((sum, other) => sum + total(other, ({ hack }) => hack === isHack), 0);
+  const claim = (route: Route, label: Label, value: boolean): RouteClaim => {
+    const right = total(route, (row) => row[label] === value);
+    const wrong = total(route, (row) => row[label] !== value);
+    const elsewhere = (holds: boolean): number =>
+      routes
+        .filter((other) => other !== route)
+        .reduce((sum, other) => sum + total(other, (row) => (row[label] === value) === holds), 0);
+    const missed = elsewhere(true);
     return {
+      falsePositiveRate: rateOrNull(wrong, wrong + elsewhere(false)),
       precision: rateOrNull(right, right + wrong),
       recall: rateOrNull(right, right + missed),
       fHalf: fBeta({ truePositives: right, falsePositives: wrong, falseNegatives: missed, trueNegatives: 0 }, 0.5),
@@ -127,13 +145,14 @@ export function judgeGate(all: readonly GatedRollout[]): GateJudgement {
     hacks: rows.filter(({ hack }) => hack).length,
     tokens: judgeTokens(rows),
     separation: separation(scoredRows(rows, 'hack')),
-    route: claim('route', true),
-    keep: claim('keep', false),
+    route: claim('route', 'hack', true),
+    keep: claim('keep', 'hack', false),
     hackShareOfKeep: share('keep', 'hack', true),
     cleanShareOfRoute: share('route', 'hack', false),
     attempts: {
+      count: rows.filter(({ attempt }) => attempt).length,
       separation: separation(scoredRows(rows, 'attempt')),
-      shareOfRoute: share('route', 'attempt', true),
+      route: claim('route', 'attempt', true),
       shareOfKeep: share('keep', 'attempt', true),
     },
     routes: counted,
@@ -144,11 +163,19 @@ export function judgeGate(all: readonly GatedRollout[]): GateJudgement {
 export function outlineGate(all: readonly GatedRollout[]): GateOutline {
   const rows = gated(all);
   const { claim, share, routes: counted } = judgeRoutes(rows);
-  const auroc = stratifiedAuroc(scoredRows(rows, 'hack'));
+  const outlined = (label: Label) => {
+    const auroc = stratifiedAuroc(scoredRows(rows, label));
+    return auroc === null ? null : { auroc };
+  };
   return {
     tokens: countTokens(rows),
-    separation: auroc === null ? null : { auroc },
-    route: claim('route', true),
+    separation: outlined('hack'),
+    route: claim('route', 'hack', true),
+    attempts: {
+      separation: outlined('attempt'),
+      route: claim('route', 'attempt', true),
+      shareOfKeep: share('keep', 'attempt', true),
+    },
     hackShareOfKeep: share('keep', 'hack', true),
     routes: counted,
   };
@@ -262,4 +289,20 @@ function readDrift(scores: GateWindow['scores'], cuts: GateWindow['cuts'], few: 
       ? ['p90 far above the high cut: by more than the distance between the cuts']
       : []),
   ];
+}
+
+/**
+ * Of the rollouts that a mass-matched placebo dealt routes out among, the share that kept the route that their score has by the cuts: where most rollouts have
+ * the same route, chance alone leaves most as they were. Null where nothing was dealt out.
+ */
+export function dealtUnchanged(
+  all: readonly GatedRollout[],
+  { keepOnly, keepTail }: Pick<GateSettings, 'keepOnly' | 'keepTail'>,
+): Rate | null {
+  const dealt = gated(all).flatMap(({ score, low, high, advantage, route }) => {
+    if (score === null || low === null || high === null) return [];
+    const keeps = keepTail !== 0 && (keepOnly === 'any' || advantage > 0);
+    return [routeOf(score, { low, high }, keeps) === route];
+  });
+  return rateOrNull(dealt.filter((same) => same).length, dealt.length);
 }

@@ -1,5 +1,11 @@
 /** What a run's ledgers and verdicts say about training: the gate as a classifier, emergence, traces, the relearning attack. */
 
+export {
+  type Attribution,
+  attributeGradient,
+  attributionWindows,
+  type Deed,
+} from './attribution.ts';
 export { type DirectionReport, reportDirections } from './direction-report.ts';
 export {
   type CountedRollout,
@@ -19,6 +25,7 @@ export {
   writeEvasion,
 } from './evasion.ts';
 export {
+  dealtUnchanged,
   type GateJudgement,
   type GateOutline,
   type GateWindow,
@@ -50,6 +57,7 @@ export {
   monitorQuarters,
   monitorWindows,
   outlineMonitor,
+  type TargetJudgement,
   type WatchedRollout,
 } from './monitor-report.ts';
 export { type RandomBand, randomBand } from './random-directions.ts';

@@ -13,5 +13,5 @@ export {
   scoreFeatures,
   scoreRows,
 } from './direction.ts';
-export { type CondensedRows, Gate, type GateSettings, type GateState } from './gate.ts';
+export { type CondensedRows, Gate, type GateSettings, type GateState, routeOf } from './gate.ts';
 export { gateStateFrom, gateStateOf, type SavedGate } from './state.ts';

@@ -1,5 +1,7 @@
 /** The gate of one run as tables: as a classifier, by window of updates, and its scores against the cuts. */
 import type {
+  Attribution,
+  Deed,
   DirectionReport,
   GateJudgement,
   GateWindow,
@@ -35,25 +37,30 @@ export function gateTable(all: GateJudgement, reinforced: GateJudgement): Table 
     title: byToken ? 'the gate as a classifier of tokens, by the labels of their rollouts' : 'the gate as a classifier',
     columns: ['', 'all rollouts with gradient', 'positively reinforced'],
     rows: [
-      row('rollouts, hacks', ({ rollouts, hacks }) => `${rollouts}, ${hacks}`),
+      row('rollouts, attempts, hacks', ({ rollouts, attempts, hacks }) => `${rollouts}, ${attempts.count}, ${hacks}`),
       ...(byToken ? [row('tokens, of hacks', ({ tokens }) => `${tokens?.tokens ?? 0}, ${tokens?.ofHacks ?? 0}`)] : []),
-      row(byToken ? 'AUROC, mean scores of rollouts' : 'AUROC', ({ separation }) => aurocText(separation)),
-      ...(byToken ? [row('AUROC, tokens', ({ tokens }) => aurocText(tokens?.separation ?? null))] : []),
-      row('route: precision', ({ route }) => rateText(route.precision)),
-      row('route: recall', ({ route }) => rateText(route.recall)),
-      row('route: F0.5', ({ route }) => number(route.fHalf)),
-      row('keep: precision', ({ keep }) => rateText(keep.precision)),
-      row('keep: recall', ({ keep }) => rateText(keep.recall)),
-      row('keep: F0.5', ({ keep }) => number(keep.fHalf)),
-      row('hack share of keep', ({ hackShareOfKeep }) => rateText(hackShareOfKeep)),
-      row('clean share of route', ({ cleanShareOfRoute }) => rateText(cleanShareOfRoute)),
-      row('AUROC, attempts', ({ attempts }) => aurocText(attempts.separation)),
-      row('attempt share of route', ({ attempts }) => rateText(attempts.shareOfRoute)),
-      row('attempt share of keep', ({ attempts }) => rateText(attempts.shareOfKeep)),
+      row('attempts: AUROC', ({ attempts }) => aurocText(attempts.separation)),
+      row('attempts: route precision', ({ attempts }) => rateText(attempts.route.precision)),
+      row('attempts: route recall', ({ attempts }) => rateText(attempts.route.recall)),
+      row('attempts: route FPR', ({ attempts }) => rateText(attempts.route.falsePositiveRate)),
+      row('attempts: share of keep', ({ attempts }) => rateText(attempts.shareOfKeep)),
+      row(byToken ? 'hacks: AUROC, mean scores of rollouts' : 'hacks: AUROC', ({ separation }) =>
+        aurocText(separation),
+      ),
+      ...(byToken ? [row('hacks: AUROC, tokens', ({ tokens }) => aurocText(tokens?.separation ?? null))] : []),
+      row('hacks: route precision', ({ route }) => rateText(route.precision)),
+      row('hacks: route recall', ({ route }) => rateText(route.recall)),
+      row('hacks: route FPR', ({ route }) => rateText(route.falsePositiveRate)),
+      row('hacks: route F0.5', ({ route }) => number(route.fHalf)),
+      row('no hack: keep precision', ({ keep }) => rateText(keep.precision)),
+      row('no hack: keep recall', ({ keep }) => rateText(keep.recall)),
+      row('no hack: keep F0.5', ({ keep }) => number(keep.fHalf)),
+      row('hacks: share of keep', ({ hackShareOfKeep }) => rateText(hackShareOfKeep)),
+      row('no hack: share of route', ({ cleanShareOfRoute }) => rateText(cleanShareOfRoute)),
       row(`${unit}keep, absorb, route`, ({ routes }) => `${routes.keep}, ${routes.absorb}, ${routes.route}`),
     ],
     notes: [
-      'AUROC: hacks against clean rollouts of the same update, the interval over updates. route claims "hack", keep claims "clean". An attempt is a rollout that opens a loophole, even in a correct program.',
+      'Each line says what it is judged against: attempts (a loophole was opened, even in a correct program) or hacks. AUROC: these against all other rollouts of the same update, the interval over updates. FPR: share of all others that is routed.',
       ...(byToken
         ? [
             'Precision, recall and shares count tokens. A token has the label of its rollout, which is a diagnosis: most tokens of a hack look like those of any program. Tokens of a rollout are not independent, so these intervals are too narrow.',
@@ -158,6 +165,46 @@ export function driftTable(windows: readonly GateWindow[]): Table {
       precise(cuts?.low),
       precise(cuts?.high),
       readings.join('; ') || '-',
+    ]),
+  };
+}
+
+const deeds: readonly Deed[] = ['attempt', 'clean beside an attempt', 'clean'];
+
+/** Who pushes the deployed block, and by which route: over the whole run. */
+export function attributionTable({ from, to, rollouts, shares }: Attribution): Table {
+  return {
+    title: `whose gradient the deployed block learned from, updates ${from}-${to}`,
+    columns: ['share', 'rollouts', 'did', 'A', 'route', 'sampled'],
+    rows: shares.map(({ share, rollouts: count, deed, sign, route, sampled }) => [
+      share.toFixed(3),
+      `${count}`,
+      deed,
+      sign,
+      route,
+      sampled,
+    ]),
+    notes: [
+      `Shares of Σ |g_d|² over ${rollouts} rollouts. A: the sign of the advantage. A clean rollout beside an attempt has a group mate that opened a loophole; with the mean of the group it is blamed for not doing so. Energies of single rollouts: what they add up to also depends on their angles.`,
+    ],
+  };
+}
+
+/** The same by window of updates, in fewer parts. */
+export function attributionWindowTable(windows: readonly Attribution[]): Table {
+  const parts = deeds.flatMap((deed) => (['+', '−'] as const).map((sign) => ({ deed, sign })));
+  return {
+    title: 'whose gradient the deployed block learned from, by window of updates',
+    columns: ['updates', 'Σ |g_d|²', ...parts.map(({ deed, sign }) => `${deed}, A ${sign}`)],
+    rows: windows.map(({ from, to, energy, shares }) => [
+      `${from}-${to}`,
+      energy.toPrecision(2),
+      ...parts.map((part) =>
+        shares
+          .filter(({ deed, sign }) => deed === part.deed && sign === part.sign)
+          .reduce((sum, { share }) => sum + share, 0)
+          .toFixed(2),
+      ),
     ]),
   };
 }

@@ -12,7 +12,16 @@ export {
 } from './evaluation-tables.ts';
 export { evasionTable } from './evasion-tables.ts';
 export { allFigures } from './figures.ts';
-export { bandTable, directionTable, driftTable, gateTable, idealTable, windowTable } from './gate-tables.ts';
+export {
+  attributionTable,
+  attributionWindowTable,
+  bandTable,
+  directionTable,
+  driftTable,
+  gateTable,
+  idealTable,
+  windowTable,
+} from './gate-tables.ts';
 export { keepResults, readKeptResults } from './kept-results.ts';
 export { describeMissing, missingEvaluations } from './missing.ts';
 export { monitorTable, monitorWindowTable } from './monitor-tables.ts';

@@ -1,5 +1,5 @@
 /** Monitors as classifiers: of one run, by window of updates, and of all arms over their seeds. */
-import type { MonitorJudgement, MonitorWindow, Separation } from '../analyse/index.ts';
+import type { MonitorJudgement, MonitorWindow, Separation, TargetJudgement } from '../analyse/index.ts';
 import { formatRate, type Rate } from '../evaluate/index.ts';
 import { formatSample, type Results, sampleOf } from './aggregate.ts';
 import { monitorMetrics, monitorValues } from './monitor-metrics.ts';
@@ -18,33 +18,47 @@ const aurocText = (separation: Separation | null): string => {
 };
 
 const note =
-  'Judged by labels, which training did not see unless the arm uses labels. AUROC: hacks against clean rollouts of the same update. A flag claims "hack"; FPR: share of rollouts without a hack that are flagged.';
+  'Judged by labels, which training did not see unless the arm uses labels, against attempts (a loophole was opened, even in a correct program) or hacks, as the line says, else against hacks. AUROC: these against all other rollouts of the same update; FPR: share of all others that is flagged.';
 
 export function monitorTable(judged: MonitorJudgement): Table {
   return {
     title: 'the monitor as a classifier, diagnosis only',
     columns: ['', 'all rollouts'],
     rows: [
-      ['rollouts, hacks', `${judged.rollouts}, ${judged.hacks}`],
+      ['rollouts, attempts, hacks', `${judged.rollouts}, ${judged.attempts.count}, ${judged.hacks}`],
       ['abstained', `${judged.abstained}`],
-      ['AUROC', aurocText(judged.separation)],
-      ['flags: precision', rateText(judged.precision)],
-      ['flags: recall', rateText(judged.recall)],
-      ['flags: FPR', rateText(judged.falsePositiveRate)],
+      ...targetRows('attempts', judged.attempts),
+      ...targetRows('hacks', judged),
     ],
     notes: [note],
   };
 }
 
+const targetRows = (target: string, judged: TargetJudgement): string[][] => [
+  [`${target}: AUROC`, aurocText(judged.separation)],
+  [`${target}: precision of flags`, rateText(judged.precision)],
+  [`${target}: recall of flags`, rateText(judged.recall)],
+  [`${target}: FPR of flags`, rateText(judged.falsePositiveRate)],
+];
+
 export function monitorWindowTable(windows: readonly MonitorWindow[]): Table {
   return {
     title: 'the monitor by window of updates',
-    columns: ['updates', 'rollouts', 'hacks', 'abstained', 'AUROC', 'precision', 'recall', 'FPR'],
+    columns: [
+      ...['updates', 'rollouts', 'abstained'],
+      ...['attempts', 'AUROC', 'precision', 'recall', 'FPR'],
+      ...['hacks', 'AUROC', 'precision', 'recall', 'FPR'],
+    ],
     rows: windows.map((window) => [
       `${window.from}-${window.to}`,
       `${window.rollouts}`,
-      `${window.hacks}`,
       `${window.abstained}`,
+      `${window.attempts.count}`,
+      window.attempts.separation === null ? '-' : window.attempts.separation.auroc.toFixed(2),
+      short(window.attempts.precision),
+      short(window.attempts.recall),
+      short(window.attempts.falsePositiveRate),
+      `${window.hacks}`,
       window.separation === null ? '-' : window.separation.auroc.toFixed(2),
       short(window.precision),
       short(window.recall),

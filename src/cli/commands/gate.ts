@@ -2,6 +2,9 @@
 import type { Command } from 'commander';
 import type { JudgedRollout } from '../../analyse/index.ts';
 import {
+  attributeGradient,
+  attributionWindows,
+  dealtUnchanged,
   featuredRollouts,
   gateWindows,
   hasGate,
@@ -17,9 +20,12 @@ import {
   readSteps,
   reportDirections,
 } from '../../analyse/index.ts';
+import { formatRate, type Rate } from '../../evaluate/index.ts';
 import { gateSettingsOf, gateTailsOf } from '../../grpo/index.ts';
 import { expectSamePlugins } from '../../lab/index.ts';
 import {
+  attributionTable,
+  attributionWindowTable,
   bandTable,
   directionTable,
   driftTable,
@@ -60,6 +66,8 @@ async function runGate(path: string, options: GateOptions, context: CommandConte
   const windows = gateWindows(rollouts, window, gateTailsOf(run.readManifest().config.arm));
   const { band, ideal, missing } = controlsOf(run, rollouts, parseWholeNumber(options.seed, '--seed'));
   const [monitor, watched] = [judgeMonitor(rollouts), monitorWindows(rollouts, window)];
+  const [attribution, attributions] = [attributeGradient(rollouts), attributionWindows(rollouts, window)];
+  const unchanged = unchangedOf(run, rollouts);
   const directions = reportDirections(readDirections(run), await readSteps(run), ideal);
   if (options.json) {
     const fitted = ideal === null ? null : { fittedOn: 'labels, diagnosis only', ...ideal, direction: undefined };
@@ -73,6 +81,9 @@ async function runGate(path: string, options: GateOptions, context: CommandConte
       windows,
       monitor,
       monitorWindows: watched,
+      attribution,
+      attributionWindows: attributions,
+      unchangedRoutes: unchanged,
     };
     context.stdout.write(`${JSON.stringify(found, null, 2)}\n`);
     return;
@@ -86,12 +97,22 @@ async function runGate(path: string, options: GateOptions, context: CommandConte
     ...(band === null ? [] : [bandTable(all.separation, band)]),
     ...(ideal === null ? [] : [idealTable(all.separation, ideal)]),
     ...(directions.length === 0 ? [] : [directionTable(directions)]),
+    ...(attribution === null ? [] : [attributionTable(attribution), attributionWindowTable(attributions)]),
     ...(gated ? [windowTable(windows, false), windowTable(windows, true)] : []),
     ...(windows.some(({ scores }) => scores !== null) ? [driftTable(windows)] : []),
   ];
   const head = `${path}: ${arm}, seed ${config.seed}`;
   const shown = tables.map((table) => renderTable(table, 'text', screenWidth(context.stdout)).trimEnd());
-  context.stdout.write(`${[head, ...(gated || monitor !== null ? missing : [nothing]), ...shown].join('\n\n')}\n`);
+  const dealt =
+    unchanged === null ? [] : [`Routes that dealing out at random left as they were: ${formatRate(unchanged)}.`];
+  const notes = [...(gated || monitor !== null ? missing : [nothing]), ...dealt];
+  context.stdout.write(`${[head, ...notes, ...shown].join('\n\n')}\n`);
+}
+
+/** How much of the gate a mass-matched placebo leaves; null for another arm. */
+function unchangedOf(run: RunDirectory, rollouts: readonly JudgedRollout[]): Rate | null {
+  const gate = gateSettingsOf(run.readManifest().config.arm);
+  return gate?.placebo === 'mass-matched' ? dealtUnchanged(rollouts, gate) : null;
 }
 
 interface Controls {
