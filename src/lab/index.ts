@@ -23,6 +23,7 @@ export { formatPool, limitPool, makePool, samplePool } from './make-pool.ts';
 export { hashModel, type ModelFiles, modelArgument, modelDirectory, type OpenModel } from './model.ts';
 export { Lab, type LabOptions, type LabSource, openLab } from './open.ts';
 export { wasAsked } from './open-parts.ts';
+export { type PackPlace, RunPack } from './pack.ts';
 export { expectIsolatedPairs, pairSetOf } from './pairs.ts';
 export { armOf, builtinParts, type Parts, sourceOf } from './parts.ts';
 export { loadParts, type PluginRecord, pluginRecords } from './plugins.ts';

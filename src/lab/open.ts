@@ -8,7 +8,7 @@ import { type Device, Scope } from '../engine/index.ts';
 import type { Judge, Partition } from '../env/index.ts';
 import type { ProblemSource } from '../env/sources/index.ts';
 import { rowsTogether } from '../evaluate/index.ts';
-import type { ArmDefinition, Policy, Task } from '../grpo/index.ts';
+import type { ArmDefinition, Policy, PolicyWork, Task } from '../grpo/index.ts';
 import type { VerdictLedger } from '../oracle/index.ts';
 import type { Shards } from '../parallel/index.ts';
 import {
@@ -30,6 +30,7 @@ import { checkRank, withModelHint } from './input-checks.ts';
 import { labelledHash } from './labelled.ts';
 import { loadDecoder, type ModelFiles, type OpenModel, openFolder } from './model.ts';
 import { OpenParts } from './open-parts.ts';
+import type { GivenParts } from './pack.ts';
 import { type OpenedPairs, openPairs } from './pairs.ts';
 import { armOf, type Parts, sourceOf } from './parts.ts';
 import { type OpenedProblems, openProblems, silent, startJudge, type Warn } from './problems.ts';
@@ -67,8 +68,9 @@ export interface LabOptions extends Replacements {
   /** Takes the verdicts of training; default: they are recorded nowhere. */
   readonly ledger?: () => VerdictLedger;
   readonly start?: StartClock;
-  /** Parts that another lab has opened, and closes. */
-  readonly given?: Partial<Pick<Lab, 'model' | 'judge' | 'problems' | 'pairs' | 'device'>>;
+  readonly given?: GivenParts & Partial<Pick<Lab, 'pairs'>>;
+  /** Who computes for the policy; default: it is alone on its device. */
+  readonly policyWork?: PolicyWork | undefined;
 }
 
 export async function openLab(source: LabSource, options: LabOptions = {}): Promise<Lab> {
@@ -156,18 +158,18 @@ export class Lab implements AsyncDisposable {
       checkRank(this.config, files.folder.config);
       return files;
     };
-    return this.options.given?.model ?? this.#opening.part('model files', open);
+    return this.#opening.part('model files', () => this.options.given?.model ?? open());
   }
 
   get judge(): Promise<Judge> {
     const { given, judge } = this.options;
     if (judge !== undefined) return Promise.resolve(judge);
-    return given?.judge ?? this.#opening.part('judge', () => startJudge(this));
+    return this.#opening.part('judge', () => given?.judge ?? startJudge(this));
   }
 
   /** The problems by split, without those that cannot be used. */
   get problems(): Promise<OpenedProblems> {
-    return this.options.given?.problems ?? this.#opening.part('problems', () => openProblems(this));
+    return this.#opening.part('problems', () => this.options.given?.problems ?? openProblems(this));
   }
 
   get partition(): Promise<Partition> {
@@ -181,7 +183,7 @@ export class Lab implements AsyncDisposable {
       const { text } = await this.model;
       return withModelHint(this.config, () => openPairs(this.config, text));
     };
-    return this.options.given?.pairs ?? this.#opening.part('pairs', open);
+    return this.#opening.part('pairs', () => this.options.given?.pairs ?? open());
   }
 
   /** The training problems as tasks for the policy. */
@@ -242,7 +244,8 @@ export class Lab implements AsyncDisposable {
   }
 
   get device(): Promise<Device> {
-    return this.options.given?.device ?? this.#opening.part('device', async () => this.use(await this.#openDevice()));
+    const open = async (): Promise<Device> => this.use(await this.#openDevice());
+    return this.#opening.part('device', () => this.options.given?.device ?? open());
   }
 
   async #openDevice(): Promise<Device> {
@@ -266,6 +269,9 @@ export class Lab implements AsyncDisposable {
   /** The frozen model on its device. */
   get weights(): Promise<OpenModel> {
     return this.#opening.part('weights', async () => {
+      const given = await this.options.given?.weights;
+      // Weights may be another lab's; what is made beside them is this one's.
+      if (given !== undefined) return { ...given, scope: this.use(new Scope(given.scope.device)) };
       const [files, device] = await Promise.all([this.model, this.device]);
       const scope = this.use(new Scope(device));
       const { maxPromptTokens, maxNewTokens } = this.config.sampling;
@@ -289,7 +295,9 @@ export class Lab implements AsyncDisposable {
       const [model, drawn] = await Promise.all([this.weights, this.#factors]);
       const adapter = await openAdapter(this, model, { initial: this.#initial, drawn });
       const { recompute } = computeTable(this.config);
-      return { decoder: model.decoder, adapter, deployedScale: deployedScaleOf(this.hasQuarantine), recompute };
+      const { policyWork: work } = this.options;
+      const deployedScale = deployedScaleOf(this.hasQuarantine);
+      return { decoder: model.decoder, adapter, deployedScale, recompute, ...(work === undefined ? {} : { work }) };
     });
   }
 

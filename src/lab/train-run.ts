@@ -37,6 +37,7 @@ import { makePool } from './make-pool.ts';
 import { byteIdentity, compareDevices, describeDevice, makeManifest } from './manifest.ts';
 import { type Lab, openLab } from './open.ts';
 import { wasAsked } from './open-parts.ts';
+import type { PackPlace } from './pack.ts';
 import { expectIsolatedPairs } from './pairs.ts';
 import { expectLoadedCode } from './plugins.ts';
 import type { Warn } from './problems.ts';
@@ -55,6 +56,8 @@ export interface TrainOptions extends Replacements {
   readonly signal?: AbortSignal;
   /** The checkpoint that a new run starts from; a resumed run uses the one in its manifest. */
   readonly parent?: ForkPoint;
+  /** The run's place among runs that share a process; default: it is alone. */
+  readonly place?: PackPlace | undefined;
   /** The ranks that train this run together; default: this process alone. Rank 0 writes, the others make `run` by RunDirectory.follow. */
   readonly communicator?: Communicator;
 }
@@ -143,12 +146,13 @@ async function trainOpen(
     if (event.kind === 'warning') warnings.push(event);
     await sinks.event(event);
   };
-  const { judge, sampler, signal, shards: ranks } = options;
+  const { judge, sampler, signal, place, shards: ranks } = options;
   await using lab: Lab = await sinks.guard(() =>
     openLab(
       { config },
       {
-        ...{ judge, sampler, signal, warn, ranks, folder: run },
+        ...{ judge, sampler, signal, warn, ranks, folder: run, policyWork: place?.work },
+        ...(place === undefined ? {} : { given: place.given(config, warn) }),
         initial: checkedInitial(own === null && parent !== null ? RunDirectory.open(parent.run) : run),
         ledger: () => new VerdictLedger(writes ? run.ledger('verdicts') : null),
       },

@@ -14,6 +14,7 @@ export {
   type FailedRun,
   runExperiment,
   runOne,
+  runPacked,
   runSideBySide,
   trainedStatus,
 } from './run-experiment.ts';

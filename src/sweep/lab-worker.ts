@@ -4,11 +4,14 @@ import { relearnFolders } from '../analyse/index.ts';
 import { evaluateAll, lastCheckpoint, writeCurve } from '../evaluate/index.ts';
 import {
   type Interruption,
+  type Lab,
   onInterrupt,
   openEvaluator,
   openLab,
+  type PackPlace,
   parseRunConfig,
   train,
+  type Warn,
   wasAsked,
 } from '../lab/index.ts';
 import type { RunEnd, Sink } from '../run/index.ts';
@@ -20,11 +23,20 @@ import { attackConfig, expectUpdates, exportDeployed, openAttacked } from './rel
 import { type ExperimentWorker, trainedStatus } from './run-experiment.ts';
 import { evaluationsLeft } from './work-left.ts';
 
+/** What a run in a pack has from it: its place, and the signal that asks all of its runs to stop. */
+interface PackMember {
+  readonly place: PackPlace;
+  readonly signal: AbortSignal;
+}
+
 export class LabWorker implements ExperimentWorker {
   readonly #reports: WorkReports;
+  readonly #member: PackMember | null;
 
-  constructor(reports: WorkReports) {
+  /** A worker that is no member of a pack is alone in its process, and hears the process's signals itself. */
+  constructor(reports: WorkReports, member: PackMember | null = null) {
     this.#reports = reports;
+    this.#member = member;
   }
 
   async train({ config }: PlannedRun, path: string): Promise<RunEnd> {
@@ -33,6 +45,7 @@ export class LabWorker implements ExperimentWorker {
     const { end } = await train(await parseRunConfig(config), path, {
       sinks: [this.#sink()],
       signal: interruption.signal,
+      place: this.#member?.place,
     });
     return end;
   }
@@ -54,6 +67,7 @@ export class LabWorker implements ExperimentWorker {
   }
 
   #onInterrupt(promise: string): Interruption {
+    if (this.#member !== null) return { signal: this.#member.signal, [Symbol.dispose]: () => undefined };
     return onInterrupt({ write: (text) => this.#reports.warn(text.trim()) }, promise);
   }
 
@@ -70,7 +84,7 @@ export class LabWorker implements ExperimentWorker {
       using interruption = this.#onInterrupt('finishing this evaluation');
       this.#reports.note(`making ${missing.length} evaluations`);
       const { signal } = interruption;
-      await using lab = await openLab({ run: path }, { signal, warn: ({ message }) => this.#reports.warn(message) });
+      await using lab = await this.#openTrained(path, signal);
       const end = await openEvaluator(lab, siblings)
         .then((evaluator) => evaluateAll(evaluator, missing, { signal }))
         .catch((error: unknown) => {
@@ -83,6 +97,14 @@ export class LabWorker implements ExperimentWorker {
     this.#reports.evaluated((performance.now() - started) / 1000);
     this.#reports.note(`done after ${update} updates`);
     return 'finished';
+  }
+
+  async #openTrained(path: string, signal: AbortSignal): Promise<Lab> {
+    const warn: Warn = ({ message }) => this.#reports.warn(message);
+    if (this.#member === null) return openLab({ run: path }, { signal, warn });
+    const { place } = this.#member;
+    const config = await parseRunConfig(RunDirectory.open(path).readManifest().config);
+    return openLab({ run: path }, { signal, warn, given: place.given(config, warn), policyWork: place.work });
   }
 
   async relearn(_run: PlannedRun, path: string, updates: number | null): Promise<'finished' | 'interrupted'> {

@@ -8,7 +8,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readStatus } from '../analyse/index.ts';
 import { OutOfMemoryError, UserError } from '../base/index.ts';
-import { pluginHash } from '../lab/index.ts';
+import { type PackPlace, pluginHash, RunPack } from '../lab/index.ts';
 import type { RunEnd } from '../run/index.ts';
 import { RunDirectory, userErrorOf } from '../run/index.ts';
 import { EndedRuns } from './ended-runs.ts';
@@ -137,6 +137,43 @@ export async function runSideBySide(
   }
   await Promise.all(Array.from({ length: Math.min(jobs, runs.length) }, (_, slot) => drain(slot)));
   return { end: interrupted ? 'interrupted' : 'finished', tripped, failed };
+}
+
+/**
+ * Does these runs of the plan in this process, at most `size` at a time, as a pack. A run that fails leaves it, and another takes its place.
+ */
+export async function runPacked(
+  plan: ExperimentPlan,
+  directory: string,
+  { size, signal, workerOf, onEnd = () => undefined }: PackedOptions,
+): Promise<ExperimentEnd> {
+  await using pack = new RunPack();
+  const ended = new EndedRuns(directory);
+  return await runSideBySide(plan, size, signal, async (index) => {
+    using place = pack.join();
+    await ended.keep();
+    const end = await runOne(plan, index, directory, workerOf(index, place)).then(
+      (ending): JobEnd => ({ end: ending, detail: '' }),
+      (error: unknown): JobEnd => ({ end: 'failed', detail: (userErrorOf(error) ?? wholeError(error)).message }),
+    );
+    ended.add(plan.runs[index].folder);
+    onEnd(index, end);
+    return end;
+  });
+}
+
+export interface PackedOptions {
+  /** The most runs at a time. */
+  readonly size: number;
+  /** Asks all runs to save and stop. */
+  readonly signal: AbortSignal;
+  readonly workerOf: (index: number, place: PackPlace) => ExperimentWorker;
+  readonly onEnd?: (index: number, end: JobEnd) => void;
+}
+
+/** An error that no user could have caused, with the lines that say where it came from. */
+function wholeError(error: unknown): { readonly message: string } {
+  return { message: error instanceof Error ? (error.stack ?? error.message) : String(error) };
 }
 
 /** How training ended; null for a run that still has to be trained. */

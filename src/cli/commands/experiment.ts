@@ -19,6 +19,7 @@ import {
   readExperiment,
   runExperiment,
   runJob,
+  runPacked,
   runSideBySide,
   writeExperiment,
 } from '../../sweep/index.ts';
@@ -41,6 +42,7 @@ interface ExperimentOptions extends SlurmFlags {
   readonly seeds?: string;
   readonly arms?: string;
   readonly jobs?: string;
+  readonly pack?: string;
   readonly dryRun?: true;
   readonly on: 'local' | 'slurm';
 }
@@ -56,6 +58,10 @@ export function configureExperiment(command: Command, context: CommandContext): 
       '--jobs <n>',
       'number of runs side by side: here 1 when absent, and each has its share of the cores; on Slurm all',
     )
+    .option(
+      '--pack <n>',
+      'number of runs that share one process, with their device, base, problems and grader: 1 when absent; auto: as many as pay',
+    )
     .option('--dry-run', 'list the runs and stop; with --on slurm, write the script of the jobs too')
     .addOption(new Option('--on <where>', 'where the runs are done').choices(['local', 'slurm']).default('local'))
     .addHelpText(
@@ -63,6 +69,7 @@ export function configureExperiment(command: Command, context: CommandContext): 
       examplesText(
         'gq experiment recipes/micro-claim.toml',
         'gq experiment recipes/micro-claim.toml --jobs 4',
+        'gq experiment recipes/micro-claim.toml --pack auto',
         'gq experiment recipes/micro-claim.toml --on slurm --jobs 20 --time 4:00:00 --gpus 1',
         'gq experiment recipes/micro-claim.toml --seeds 1 --arms vanilla,activation,haar --out runs/look',
       ),
@@ -91,21 +98,42 @@ async function runCommand(named: string, options: ExperimentOptions, context: Co
   }
   const again = againCommand(recipe, directory, options);
   if (options.on === 'slurm') {
+    if (options.pack !== undefined)
+      throw new UserError({ call: '--pack', expected: 'runs on this machine', found: '--on slurm' });
     await executeOnSlurm(plan, directory, recipe, { ...options, jobs, again }, context);
     return;
   }
-  await executeExperiment(plan, directory, { again, jobs: jobs ?? 1 }, context);
+  const pack = packOf(options, plan);
+  if (pack > 1 && jobs !== null && jobs > 1) {
+    throw new UserError({
+      call: '--pack',
+      expected: '--jobs 1 beside it: a pack is one process',
+      found: `--jobs ${jobs}`,
+    });
+  }
+  await executeExperiment(plan, directory, { again, jobs: jobs ?? 1, pack }, context);
+}
+
+/** Runs that pay in one pack: beyond these, what they share is a small part of what they do. */
+const mostPacked = { wasm: 8, reference: 8, cuda: 32 } as const;
+
+/** The number of runs of a pack. */
+export function packOf({ pack }: Pick<ExperimentOptions, 'pack'>, { runs }: ExperimentPlan): number {
+  if (pack === undefined) return 1;
+  if (pack !== 'auto') return parseWholeNumber(pack, '--pack', 1);
+  return Math.min(runs.length, ...runs.map(({ config }) => mostPacked[config.device.kind]));
 }
 
 /** The command that continues this one. */
 function againCommand(recipe: string, directory: string, options: ExperimentOptions): string {
-  const { set, seeds, arms, jobs } = options;
+  const { set, seeds, arms, jobs, pack } = options;
   return [
     shellLine('gq', 'experiment', recipe, '--out', directory),
     ...set.map((setting) => `--set '${setting.replaceAll("'", "'\\''")}'`),
     ...(seeds === undefined ? [] : [shellLine('--seeds', seeds)]),
     ...(arms === undefined ? [] : [shellLine('--arms', arms)]),
     ...(jobs === undefined || jobs === '1' ? [] : [shellLine('--jobs', jobs)]),
+    ...(pack === undefined ? [] : [shellLine('--pack', pack)]),
     ...(options.on === 'slurm' ? ['--on slurm', ...slurmWords(options)] : []),
   ].join(' ');
 }
@@ -114,24 +142,28 @@ interface ExecuteOptions {
   /** The command that goes on after an interruption. */
   readonly again: string;
   readonly jobs: number;
+  /** Number of runs that share this process; default: 1. */
+  readonly pack?: number;
 }
 
 /** Returns false if it was interrupted or a run failed; stdout then says how to go on. */
 export async function executeExperiment(
   plan: ExperimentPlan,
   directory: string,
-  { again, jobs }: ExecuteOptions,
+  { again, jobs, pack = 1 }: ExecuteOptions,
   context: CommandContext,
 ): Promise<boolean> {
   expectWritable(`experiment in ${directory}`, directory);
   await expectFilledSets(plan);
   await writeExperiment(directory, plan);
   await using _sandboxes = keepSandboxes();
-  const picture = await ExperimentPicture.open(plan, directory, jobs, context.stderr);
-  const { end, tripped, failed } =
-    jobs === 1
-      ? await runExperiment(plan, directory, (index) => new LabWorker(picture.inTurn(index)), tellFailed(picture))
-      : await runJobs(plan, directory, jobs, picture);
+  const picture = await ExperimentPicture.open(plan, directory, Math.max(jobs, pack), context.stderr, pack > 1);
+  const execute = async (): Promise<ExperimentEnd> => {
+    if (pack > 1) return runPack(plan, directory, pack, picture);
+    if (jobs > 1) return runJobs(plan, directory, jobs, picture);
+    return runExperiment(plan, directory, (index) => new LabWorker(picture.inTurn(index)), tellFailed(picture));
+  };
+  const { end, tripped, failed } = await execute();
   for (const run of tripped) context.stderr.write(`${run} was stopped by the divergence tripwire\n`);
   for (const { folder, detail } of failed) context.stderr.write(`${folder} failed: ${detail}\n`);
   if (end === 'interrupted' || failed.length > 0) {
@@ -142,6 +174,23 @@ export async function executeExperiment(
   }
   context.stdout.write(`${plan.runs.length} runs in ${directory}; see: ${shellLine('gq', 'results', directory)}\n`);
   return true;
+}
+
+async function runPack(
+  plan: ExperimentPlan,
+  directory: string,
+  size: number,
+  picture: ExperimentPicture,
+): Promise<ExperimentEnd> {
+  using interruption = onInterrupt({ write: (text) => picture.say(text.trim()) }, 'saving every run of the pack');
+  const { signal } = interruption;
+  return await runPacked(plan, directory, {
+    ...{ size, signal },
+    workerOf: (index, place) => new LabWorker(picture.inPack(index), { place, signal }),
+    onEnd: (index, { end, detail }) => {
+      if (end === 'failed') tellFailed(picture)({ folder: plan.runs[index].folder, detail });
+    },
+  });
 }
 
 async function runJobs(

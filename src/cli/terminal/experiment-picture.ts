@@ -1,6 +1,6 @@
 /**
  * The live display of an experiment, with the total time left. For runs one after another, a block of lines shows the arms of a
- * seed; for runs side by side, each line shows the run that its slot works on.
+ * seed; for runs side by side, each line shows the run that its slot works on; a pack of runs has one line.
  */
 import { join } from 'node:path';
 import { VerdictTail } from '../../oracle/index.ts';
@@ -9,6 +9,7 @@ import type { ExperimentPlan, WorkReports } from '../../sweep/index.ts';
 import { trainedStatus, WorkEstimate } from '../../sweep/index.ts';
 import type { TextSink } from '../command.ts';
 import { LivePicture } from './live-picture.ts';
+import { formatDuration } from './step-table.ts';
 
 export class ExperimentPicture {
   readonly #plan: ExperimentPlan;
@@ -19,6 +20,7 @@ export class ExperimentPicture {
   /** For each run: the updates trained, and whether it is evaluated. */
   readonly #trained: number[];
   readonly #evaluated: boolean[];
+  #told = '';
 
   private constructor(plan: ExperimentPlan, directory: string, jobs: number, stderr: TextSink, trained: number[]) {
     this.#plan = plan;
@@ -29,11 +31,14 @@ export class ExperimentPicture {
     this.#evaluated = plan.runs.map(() => false);
   }
 
-  static async open(plan: ExperimentPlan, directory: string, jobs: number, stderr: TextSink) {
+  /** `jobs` runs work at a time: in processes of their own, or as a pack. */
+  static async open(plan: ExperimentPlan, directory: string, jobs: number, stderr: TextSink, isPack = false) {
     const statuses = await Promise.all(plan.runs.map(({ folder }) => trainedStatus(join(directory, folder))));
     const trained = statuses.map((status, i) => (status === null ? 0 : plan.runs[i].config.updates));
     const picture = new ExperimentPicture(plan, directory, jobs, stderr, trained);
-    if (jobs > 1) picture.#beginSlots(statuses.filter((status) => status !== null).length);
+    const finished = statuses.filter((status) => status !== null).length;
+    if (isPack) picture.#beginPack(finished);
+    else if (jobs > 1) picture.#beginSlots(finished);
     return picture;
   }
 
@@ -44,6 +49,14 @@ export class ExperimentPicture {
       title,
       Array.from({ length: this.#jobs }, () => ({ name: '-', updates: 0 })),
     );
+  }
+
+  /** One line for all runs of the pack. */
+  #beginPack(finished: number): void {
+    const { runs } = this.#plan;
+    const title = `${runs.length} runs, ${finished} of them trained; ${this.#jobs} together in one process`;
+    const updates = runs.reduce((sum, { config }) => sum + config.updates, 0);
+    this.#picture.begin(title, [{ name: 'pack', updates }]);
   }
 
   /** The line of a run, for runs one after another: every seed begins a new block. */
@@ -58,6 +71,39 @@ export class ExperimentPicture {
       this.#picture.begin(title, lines);
     }
     return this.#reports(index, line);
+  }
+
+  /** What a run of the pack tells: its warnings under its name, and the progress of all. */
+  inPack(index: number): WorkReports {
+    const { folder } = this.#plan.runs[index];
+    const own = this.#reports(index, 0);
+    return {
+      note: () => this.#notePack(),
+      warn: (text) => this.#picture.say(`${folder}: ${text}`),
+      step: (update, seconds) => {
+        this.#trained[index] = update;
+        this.#estimate.addTraining(1, seconds);
+        this.#notePack();
+      },
+      evaluated: (seconds) => {
+        own.evaluated(seconds);
+        this.#notePack();
+      },
+    };
+  }
+
+  /** Where nothing is redrawn, a line for each hundredth of the work is enough. */
+  #notePack(): void {
+    const { runs } = this.#plan;
+    const total = runs.reduce((sum, { config }) => sum + config.updates, 0);
+    const trained = this.#trained.reduce((sum, updates) => sum + updates, 0);
+    const evaluated = this.#evaluated.filter(Boolean).length;
+    const seconds = this.#secondsLeft();
+    const hundredth = `${Math.floor((100 * trained) / total)} ${evaluated}`;
+    if (hundredth === this.#told) return;
+    this.#told = hundredth;
+    const left = seconds === null ? '' : `, ${formatDuration(seconds)} left in total`;
+    this.#picture.note(0, `${trained} of ${total} updates, ${evaluated} of ${runs.length} runs evaluated${left}`);
   }
 
   /** The line of a run, for runs side by side: the run takes the line of its slot. */

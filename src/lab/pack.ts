@@ -1,0 +1,140 @@
+/**
+ * Runs in one process that share what they can (docs/adr/0012-packed-runs.md): runs whose configs name the same model, problems, sandbox
+ * and device have one lab that holds them, and each run opens a lab of its own on top, with a lane. What a run alone would be told of
+ * shared parts, each of them is told.
+ */
+import { canonicalJson } from '../base/node/index.ts';
+import type { Device } from '../engine/index.ts';
+import type { Judge } from '../env/index.ts';
+import { type Lane, Pack, type PolicyWork } from '../grpo/index.ts';
+import type { Notice, RunConfig } from '../run/index.ts';
+import { checkRank } from './input-checks.ts';
+import type { ModelFiles, OpenModel } from './model.ts';
+import { type Lab, openLab } from './open.ts';
+import type { OpenedProblems, Warn } from './problems.ts';
+
+/** Parts of a lab that another lab has opened, and closes. */
+export interface GivenParts {
+  readonly model?: Promise<ModelFiles>;
+  readonly judge?: Promise<Judge>;
+  readonly problems?: Promise<OpenedProblems>;
+  readonly device?: Promise<Device>;
+  readonly weights?: Promise<OpenModel>;
+}
+
+/** A run's place in a pack. Who has it must leave it at the end, however that comes: the other runs wait for it. */
+export interface PackPlace extends Disposable {
+  /** The shared parts of a config, each opened when it is asked for; `warn` is told what a run alone would have been. */
+  given(config: RunConfig, warn: Warn): GivenParts;
+  /** Who computes for the run's policy. */
+  readonly work: PolicyWork;
+}
+
+export class RunPack implements AsyncDisposable {
+  readonly #hosts = new Map<string, Host>();
+  readonly #joint: boolean | null;
+
+  /** `joint`: whether runs compute in one batch; default: as the device says. */
+  constructor({ joint = null }: { readonly joint?: boolean | null } = {}) {
+    this.#joint = joint;
+  }
+
+  join(): PackPlace {
+    const lanes = new Map<Pack, Lane>();
+    let current: Promise<Lane> | null = null;
+    const laneIn = async (host: Host): Promise<Lane> => {
+      const pack = await host.pack;
+      const lane = lanes.get(pack) ?? pack.join();
+      lanes.set(pack, lane);
+      return lane;
+    };
+    const laneNow = (): Promise<Lane> => current ?? Promise.reject(new RangeError('a run that has opened nothing yet'));
+    return {
+      given: (config, warn) => {
+        const host = this.#hostOf(config);
+        current = laneIn(host);
+        current.catch(() => undefined);
+        return host.partsFor(config, warn);
+      },
+      work: {
+        generate: async (work) => (await laneNow()).generate(work),
+        pass: async (work) => (await laneNow()).pass(work),
+      },
+      [Symbol.dispose]: () => {
+        for (const lane of lanes.values()) lane[Symbol.dispose]();
+      },
+    };
+  }
+
+  #hostOf(config: RunConfig): Host {
+    const key = sharedKey(config);
+    const host = this.#hosts.get(key) ?? new Host(config, this.#joint);
+    this.#hosts.set(key, host);
+    return host;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const host of this.#hosts.values()) await host[Symbol.asyncDispose]();
+    this.#hosts.clear();
+  }
+}
+
+/** All that shared parts follow from: runs that agree in it share them. */
+function sharedKey({ model, data, plugins, device, environment, sampling }: RunConfig): string {
+  const { python, sandbox, enableThinking } = environment;
+  const context = sampling.maxPromptTokens + sampling.maxNewTokens;
+  return canonicalJson([model, enableThinking, data, plugins, device, python, sandbox, context]);
+}
+
+class Host implements AsyncDisposable {
+  readonly #lab: Promise<Lab>;
+  readonly #notices: Notice[] = [];
+  readonly #joint: boolean | null;
+  #pack: Promise<Pack> | undefined;
+
+  constructor(config: RunConfig, joint: boolean | null) {
+    this.#joint = joint;
+    this.#lab = openLab({ config }, { work: 'unplanned', warn: (notice) => void this.#notices.push(notice) });
+    this.#lab.catch(() => undefined);
+  }
+
+  get pack(): Promise<Pack> {
+    this.#pack ??= this.#lab.then(async (lab) => new Pack({ joint: this.#joint ?? (await lab.device).lanes === true }));
+    return this.#pack;
+  }
+
+  partsFor(config: RunConfig, warn: Warn): GivenParts {
+    const lab = this.#lab;
+    const notices = this.#notices;
+    return {
+      get model() {
+        return lab.then(async ({ model }) => {
+          const files = await model;
+          checkRank(config, files.folder.config);
+          return files;
+        });
+      },
+      get judge() {
+        return lab.then(({ judge }) => judge);
+      },
+      get problems() {
+        return lab.then(async (own) => {
+          const problems = await own.problems;
+          for (const notice of notices) await warn(notice);
+          return problems;
+        });
+      },
+      get device() {
+        return lab.then(({ device }) => device);
+      },
+      get weights() {
+        return lab.then(({ weights }) => weights);
+      },
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const lab = await this.#lab.catch(() => null);
+    await lab?.[Symbol.asyncDispose]();
+  }
+}

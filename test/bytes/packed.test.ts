@@ -1,0 +1,69 @@
+/**
+ * A packed run leaves the bytes of the run alone, for every arm: the checkpoints of three updates, and what is told of them. Arms that ask
+ * for different work are packed together, on the kernels that give the same bytes on every machine, with their work in joint batches.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sha256 } from '../../src/base/node/hash.ts';
+import { RunPack, train } from '../../src/lab/index.ts';
+import { readVerdicts } from '../../src/oracle/index.ts';
+import { RunDirectory } from '../../src/run/directory.ts';
+import { temporaryFolder } from '../lab/hand-made.ts';
+import { everyArm } from '../smoke/arms.ts';
+import { Lab } from '../smoke/lab.ts';
+
+let lab: Lab;
+beforeAll(async () => {
+  lab = await Lab.open('plain');
+}, 120_000);
+afterAll(() => lab[Symbol.asyncDispose]());
+const home = temporaryFolder();
+
+const short = ['updates=3', 'device.variant=plain', 'output.checkpointEvery=1', 'output.keepState=all'];
+const names = Object.keys(everyArm);
+const size = 8;
+
+/** Every file whose bytes follow from the config. */
+function prints(run: RunDirectory): Record<string, string> {
+  const checkpoints = run
+    .listCheckpoints()
+    .flatMap((update) => readdirSync(run.checkpoint(update)).map((name) => join(run.checkpoint(update), name)));
+  const files = [...checkpoints, join(run.path, 'events.jsonl'), join(run.path, 'rollouts.parquet')];
+  return Object.fromEntries(files.map((file) => [file.slice(run.path.length), sha256(readFileSync(file))]));
+}
+
+async function trainOne(name: string, where: string, pack: RunPack | null): Promise<RunDirectory> {
+  const config = lab.config([...short, 'device.arenaMiB=512', ...everyArm[name]]);
+  const path = join(home, where, name.replaceAll(/\W+/g, '-'));
+  using place = pack?.join();
+  await train(config, path, { place });
+  return RunDirectory.open(path);
+}
+
+const packs = Array.from({ length: Math.ceil(names.length / size) }, (_, i) => names.slice(i * size, (i + 1) * size));
+
+describe('runs in a pack', () => {
+  it.each(packs.map((own) => [own.join(', '), own] as const))('%s: the bytes of each alone', async (_all, own) => {
+    await using pack = new RunPack({ joint: true });
+    const packed = await Promise.all(own.map((name) => trainOne(name, 'packed', pack)));
+    for (const [i, name] of own.entries()) {
+      const alone = await trainOne(name, 'alone', null);
+      expect(Object.keys(prints(alone)).length).toBeGreaterThan(4 * 3);
+      expect({ name, ...prints(packed[i]) }).toEqual({ name, ...prints(alone) });
+    }
+  });
+
+  it('grade identical programs once', async () => {
+    await using pack = new RunPack();
+    const [first, second] = await Promise.all(['one', 'two'].map((where) => trainOne('vanilla', where, pack)));
+    expect(prints(second)).toEqual(prints(first));
+    const verdicts = await Promise.all(
+      [first, second].map(async (run) => [...(await readVerdicts(run.file('verdicts'))).values()]),
+    );
+    const executions = verdicts.flat().reduce((sum, verdict) => sum + verdict.executions, 0);
+    const alone = [...(await readVerdicts((await trainOne('vanilla', 'three', null)).file('verdicts'))).values()];
+    expect(alone.some(({ executions: own }) => own > 0)).toBe(true);
+    expect(executions).toBe(alone.reduce((sum, verdict) => sum + verdict.executions, 0));
+  });
+});

@@ -1,0 +1,149 @@
+/**
+ * Packs through the real command: killed at random moments and begun again, interrupted, and with a run that diverges. Every run must end
+ * with the bytes of an experiment whose runs went one after another.
+ */
+import { spawn } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { randomStream } from '../../src/base/rng.ts';
+import { gqProgram } from '../gq-command.ts';
+import { temporaryFolder } from '../lab/hand-made.ts';
+import { gq } from '../run-gq.ts';
+import { tinyModel, tinySettings } from '../smoke/lab.ts';
+import { fingerprint } from './kill.ts';
+
+const home = temporaryFolder();
+const recipe = join(home, 'three.toml');
+const arms = ['vanilla', 'activation', 'gradient'];
+const updates = 8;
+const settings = [
+  `model=${await tinyModel()}`,
+  ...tinySettings,
+  'device.variant=plain',
+  'device.arenaMiB=256',
+  `updates=${updates}`,
+  'output.checkpointEvery=2',
+];
+
+function writeRecipe(path: string, own: Readonly<Record<string, readonly string[]>> = {}): void {
+  const arm = (name: string) => {
+    const set = own[name] === undefined ? '' : `set = ${JSON.stringify(own[name])}\n`;
+    return `[[arms]]\nname = "${name}"\nrecipe = "${resolve('recipes', `micro-${name}.toml`)}"\n${set}`;
+  };
+  const evaluation = '[evaluation]\nlimit = 4\ncurveEvery = 0\nsets = ["test-original"]\n';
+  writeFileSync(path, `name = "three"\nseeds = [1]\n${evaluation}${arms.map(arm).join('')}`);
+}
+
+const commandOf = (from: string, out: string, ...pack: readonly string[]): string[] => {
+  const sets = settings.flatMap((setting) => ['--set', setting]);
+  return ['experiment', from, '--out', out, ...pack, ...sets];
+};
+
+const whole = join(home, 'whole');
+beforeAll(async () => {
+  writeRecipe(recipe);
+  expect(await gq(...commandOf(recipe, whole))).toMatchObject({ code: 0 });
+}, 300_000);
+
+const evaluationsOf = (out: string, run: string): Record<string, string> => {
+  const folder = join(out, run, 'evaluations');
+  return Object.fromEntries(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
+};
+
+async function expectSame(out: string, names = arms): Promise<void> {
+  for (const name of names) {
+    const run = `${name}-1`;
+    expect({ run, prints: await fingerprint(join(out, run)) }).toEqual({
+      run,
+      prints: await fingerprint(join(whole, run)),
+    });
+    expect(evaluationsOf(out, run)).toEqual(evaluationsOf(whole, run));
+  }
+}
+
+const lastCheckpoints = (out: string): number[] =>
+  arms.map((name) => {
+    const folder = join(out, `${name}-1`, 'checkpoints');
+    const known = existsSync(folder) ? readdirSync(folder).filter((each) => /^\d+$/.test(each)) : [];
+    return Math.max(-1, ...known.map(Number));
+  });
+
+/** Lives until so many updates of the whole pack are told, and a moment longer; resolves to whether it was killed. */
+function liveUntil(out: string, told: number, delayMs: number): Promise<boolean> {
+  const child = spawn(process.execPath, [gqProgram(), ...commandOf(recipe, out, '--pack', '3')], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let seen = 0;
+  let err = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    err += chunk;
+    seen += `${chunk}`.split('pack: ').length - 1;
+    if (seen >= told) setTimeout(() => child.kill('SIGKILL'), delayMs);
+  });
+  return new Promise((done, fail) => {
+    child.on('error', fail);
+    child.on('close', (code) => (code === null || code === 0 ? done(code === null) : fail(new Error(err))));
+  });
+}
+
+describe('a pack', () => {
+  it('leaves the bytes of runs one after another, tells one line for all, and goes on where it was interrupted', async () => {
+    const out = join(home, 'together');
+    let left = true;
+    const written = { out: '', err: '' };
+    const { runCli } = await import('../../src/cli/program.ts');
+    const code = await runCli(commandOf(recipe, out, '--pack', '3'), {
+      stdout: { write: (text) => (written.out += text) },
+      stderr: {
+        write: (text) => {
+          written.err += text;
+          if (left && written.err.includes(`pack: 9 of ${3 * updates} updates`)) {
+            left = false;
+            setImmediate(() => process.emit('SIGINT'));
+          }
+          return true;
+        },
+      },
+    });
+    expect(code).toBe(75);
+    expect(written.err).toContain('3 runs, 0 of them trained; 3 together in one process');
+    expect(written.err).toContain('interrupted: saving every run of the pack');
+    expect(written.out).toContain('--pack 3');
+    const again = await gq(...commandOf(recipe, out, '--pack', 'auto'));
+    expect(again).toMatchObject({ code: 0 });
+    expect(again.err).toContain(`pack: ${3 * updates} of ${3 * updates} updates, 3 of 3 runs evaluated`);
+    await expectSame(out);
+  });
+
+  it('that is killed at random moments goes on with every run to the same bytes', async () => {
+    const out = join(home, 'killed');
+    const stream = randomStream(8, 'kills of a pack');
+    let kills = 0;
+    for (let kill = 0; kill < 5; kill++) {
+      const told = 1 + Math.floor(stream.uniformAt(2 * kill) * 10);
+      if (await liveUntil(out, told, stream.uniformAt(2 * kill + 1) * 100)) kills++;
+      if (Math.min(...lastCheckpoints(out)) === updates) break;
+    }
+    expect(kills).toBeGreaterThan(1);
+    expect(await gq(...commandOf(recipe, out, '--pack', '3'))).toMatchObject({ code: 0 });
+    await expectSame(out);
+  });
+
+  it('goes on without a run that diverges, which is named', async () => {
+    const [out, own] = [join(home, 'diverged'), join(home, 'diverging.toml')];
+    writeRecipe(own, { activation: ['optimiser.decayToInitial=1e30'] });
+    const { code, err } = await gq(...commandOf(own, out, '--pack', '3'));
+    expect(code).toBe(1);
+    expect(err).toMatch(/activation-1 failed: .*Training has diverged/);
+    await expectSame(out, ['vanilla', 'gradient']);
+  });
+
+  it('is one process', async () => {
+    const { code, err } = await gq(...commandOf(recipe, join(home, 'both'), '--pack', '2', '--jobs', '2'));
+    expect({ code, err }).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--pack: expected --jobs 1 beside it'),
+    });
+  });
+});
