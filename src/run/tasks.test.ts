@@ -3,7 +3,7 @@ import { builtinLoopholes } from '../env/loopholes/registry.ts';
 import { generateMicroProblems } from '../env/micro/problems.ts';
 import { makePartition } from '../env/partition.ts';
 import { resolveBuiltin } from '../lab/index.ts';
-import { partitionOf } from './tasks.ts';
+import { partitionOf, trainingTasks } from './tasks.ts';
 
 const draw = (split: 'train' | 'validation' | 'test', count: number) =>
   generateMicroProblems({ seed: 1, split, count });
@@ -36,5 +36,24 @@ describe('the loopholes of test problems', () => {
     const ids = [...draw('train', 99), ...draw('validation', 9), ...draw('test', 30)].map(({ id }) => id);
     const { problems } = makePartition(ids, { known: names, heldOut: [], seed: 1 });
     expect(await testLoopholes(99)).toEqual(draw('test', 30).map(({ id }) => problems[id]));
+  });
+});
+
+describe('a prompt that cannot fit', () => {
+  it('is refused by its characters, before anything is tokenized', async () => {
+    const { config } = resolveBuiltin(null, ['sampling.maxPromptTokens=100']);
+    const [problem] = draw('train', 1);
+    const long = { ...problem, messages: [{ role: 'user' as const, content: 'x'.repeat(2_000_000) }] };
+    const splits = { train: [long], validation: [], test: [] };
+    const partition = await partitionOf(config, splits, builtinLoopholes);
+    const text = {
+      prompt: () => {
+        throw new Error('tokenized');
+      },
+    };
+    const words = { text: text as never, loopholes: builtinLoopholes };
+    expect(() => trainingTasks(config, [long], partition, words, 'open')).toThrow(
+      `prompt of problem ${problem.id}: expected at most 100 tokens (sampling.maxPromptTokens), found 2000000 characters`,
+    );
   });
 });

@@ -70,15 +70,33 @@ export function makeTask(
 
 /** The tasks of training. With closed loopholes every problem is shown as it is and graded by ground truth. */
 export function trainingTasks(
-  { environment: { markers } }: RunConfig,
+  { environment: { markers }, sampling: { maxPromptTokens } }: RunConfig,
   problems: readonly Problem[],
   partition: Partition,
   words: TaskWords,
   loopholes: 'open' | 'closed',
 ): Task[] {
   return problems.map((problem) => {
+    expectReadable(problem, maxPromptTokens);
     const loophole = loopholes === 'closed' ? 'gt_only' : loopholeOf(partition, problem.id);
     return makeTask(problem, loophole, markers, words);
+  });
+}
+
+/** Characters that the tokens of a prompt have on average at most. */
+const mostCharactersPerToken = 64;
+
+/** Refuses a prompt that cannot fit before it is tokenized, which would take minutes for a long one. */
+function expectReadable({ id, messages }: Problem, limit: number): void {
+  const characters = messages.reduce((sum, { content }) => sum + content.length, 0);
+  if (characters > mostCharactersPerToken * limit) throw tooLong(id, limit, `${characters} characters`);
+}
+
+function tooLong(id: string, limit: number, found: string): UserError {
+  return new UserError({
+    call: `prompt of problem ${id}`,
+    expected: `at most ${limit} tokens (sampling.maxPromptTokens)`,
+    found,
   });
 }
 
@@ -86,12 +104,7 @@ export function trainingTasks(
 export function assertPromptsFit(tasks: readonly Task[], limit: number): void {
   for (const { problem, hinted, unhinted } of tasks) {
     const longest = Math.max(hinted.length, unhinted.length);
-    if (longest <= limit) continue;
-    throw new UserError({
-      call: `prompt of problem ${problem.id}`,
-      expected: `at most ${limit} tokens (sampling.maxPromptTokens)`,
-      found: `${longest}`,
-    });
+    if (longest > limit) throw tooLong(problem.id, limit, `${longest}`);
   }
 }
 

@@ -75,9 +75,12 @@ export function streamOf(seed: number, prompt: number, member: number): number {
   return murmur3(JSON.stringify([seed, prompt, member])) % 2 ** 31;
 }
 
+/** Characters that the tokens of a text have on average at most: those of indented code have four to eight. */
+const mostCharactersPerToken = 16;
+
 function promptsOf(policy: ServedPolicy, request: TextRequest): Int32Array[] {
   // A text that cannot fit is refused before it is tokenized.
-  const longest = 64 * policy.batch.context;
+  const longest = mostCharactersPerToken * policy.batch.context;
   const characters =
     request.kind === 'chat'
       ? request.messages.reduce((sum, { content }) => sum + content.length, 0)

@@ -5,7 +5,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { LibraryHandle } from 'koffi';
 import { DeviceError } from '../../base/index.ts';
 
@@ -50,6 +50,25 @@ export function architectureOf(capability: number): string {
   return `sm_${capability}${capability >= 90 ? 'a' : ''}`;
 }
 
+const checksum = (code: Buffer): Buffer => createHash('sha256').update(code).digest();
+const checksumBytes = 32;
+
+/** Machine code that was kept; null where there is none, or its file is damaged: a GPU would run whatever is in it. */
+export function readCode(path: string): Buffer | null {
+  if (!existsSync(path)) return null;
+  const bytes = readFileSync(path);
+  const code = bytes.subarray(checksumBytes);
+  return checksum(code).equals(bytes.subarray(0, checksumBytes)) ? code : null;
+}
+
+/** Keeps machine code behind its checksum. */
+export function keepCode(path: string, code: Buffer): void {
+  mkdirSync(dirname(path), { recursive: true });
+  const draft = `${path}.${randomBytes(4).toString('hex')}`;
+  writeFileSync(draft, Buffer.concat([checksum(code), code]));
+  renameSync(draft, path);
+}
+
 export class Compiler {
   readonly version: string;
   readonly #architecture: string;
@@ -89,12 +108,10 @@ export class Compiler {
       .update(JSON.stringify([source, options, this.version]))
       .digest('hex');
     const path = join(this.#folder, `${file}-${hash.slice(0, 32)}.cubin`);
-    if (existsSync(path)) return readFileSync(path);
+    const known = readCode(path);
+    if (known !== null) return known;
     const code = this.#compile(file, source, options);
-    mkdirSync(this.#folder, { recursive: true });
-    const draft = `${path}.${randomBytes(4).toString('hex')}`;
-    writeFileSync(draft, code);
-    renameSync(draft, path);
+    keepCode(path, code);
     return code;
   }
 

@@ -1,10 +1,10 @@
 /** Where the libraries are looked for, and what is said when they are missing or broken: needs no GPU. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { DeviceError } from '../../base/errors.ts';
-import { architectureOf, kernelFiles, readKernelSource } from './compiler.ts';
+import { architectureOf, keepCode, kernelFiles, readCode, readKernelSource } from './compiler.ts';
 import { createCudaDevice, inspectCuda } from './index.ts';
 import { findLibrary, libraryFolders, libraryNames } from './libraries.ts';
 
@@ -85,5 +85,26 @@ describe('kernel sources', () => {
 
   test('are compiled for the architecture of the GPU', () => {
     expect([80, 89, 90, 100].map(architectureOf)).toEqual(['sm_80', 'sm_89', 'sm_90a', 'sm_100a']);
+  });
+});
+
+describe('machine code on disk', () => {
+  const path = join(root, 'code', 'rows-0.cubin');
+
+  test('is read as it was kept', () => {
+    expect(readCode(path)).toBeNull();
+    keepCode(path, Buffer.from('machine code'));
+    expect(readCode(path)?.toString()).toBe('machine code');
+  });
+
+  test.each([
+    ['a bit', (bytes: Buffer) => Buffer.from(bytes.map((byte, i) => (i === bytes.length - 3 ? byte ^ 1 : byte)))],
+    ['an end', (bytes: Buffer) => bytes.subarray(0, -1)],
+    ['everything', () => Buffer.alloc(0)],
+    ['a version without a checksum', () => Buffer.from('machine code')],
+  ])('is compiled again where a file has lost %s', (_, damage) => {
+    keepCode(path, Buffer.from('machine code'));
+    writeFileSync(path, damage(readFileSync(path)));
+    expect(readCode(path)).toBeNull();
   });
 });

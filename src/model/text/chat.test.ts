@@ -104,6 +104,13 @@ describe('where a template comes from', () => {
     expect(() => make('{{ messages }}').render(turns, asked)).toThrow('reads enable_thinking');
   });
 
+  test('a text longer than any prompt is refused: by a number that makes it, or once it is made', () => {
+    expect(() => new ChatTemplate("{{ 'x' | indent(500000000, true) }}", 'x', {})).toThrow(/read x: .*500000000/);
+    const doubled =
+      "{% set t = namespace(x='x') %}{% for i in range(24) %}{% set t.x = t.x ~ t.x %}{% endfor %}{{ t.x }}";
+    expect(() => new ChatTemplate(doubled, 'x', {}).render(turns, generate)).toThrow(/render x: .*16777216 characters/);
+  });
+
   test('a date is fixed', () => {
     const template = new ChatTemplate("{{ date_string if date_string is defined else strftime_now('%Y') }}", 'x', {});
     expect(template.render(turns, generate)).toBe('26 Jul 2024');

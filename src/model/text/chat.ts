@@ -43,6 +43,8 @@ export class ChatTemplate {
     try {
       // The block's own line is removed by trim_blocks, as transformers sets it.
       this.#template = new Template(source.includes('range') ? `{% set range = bounded_range %}\n${source}` : source);
+      const large = largestNumber(this.#template.parsed);
+      if (large > mostNumber) throw new Error(`the number ${large}, of which a filter may make so many characters`);
     } catch (cause) {
       throw new UserError({ call: `read ${file}`, expected: 'a Jinja template', found: reason(cause) }, { cause });
     }
@@ -83,7 +85,10 @@ export class ChatTemplate {
         ...(enableThinking === undefined ? {} : { enable_thinking: enableThinking }),
       };
       const render = (): string => this.#template.render(values);
-      return this.#mayLoop ? withinSeconds(render) : render();
+      const text = this.#mayLoop ? withinSeconds(render) : render();
+      if (text.length > mostCharacters)
+        throw new Error(`a text of ${text.length} characters, more than ${mostCharacters}`);
+      return text;
     } catch (cause) {
       const expected = `messages the template accepts, ${show(messages.map(({ role }) => role))}`;
       throw new UserError({ call: `render ${this.file}`, expected, found: reason(cause) }, { cause });
@@ -93,6 +98,17 @@ export class ChatTemplate {
 
 const longestRange = 100_000;
 const mostSeconds = 5;
+/** Longer than any prompt. */
+const mostCharacters = 10_000_000;
+const mostNumber = 1_000_000;
+
+/** The largest whole number that stands in a template. */
+function largestNumber(node: unknown): number {
+  if (typeof node !== 'object' || node === null) return 0;
+  const { type, value } = node as { type?: unknown; value?: unknown };
+  if (type === 'IntegerLiteral' && typeof value === 'number') return value;
+  return Object.values(node).reduce<number>((most, inner) => Math.max(most, largestNumber(inner)), 0);
+}
 
 /** Python's range, with a bound: the template of a stranger may ask for a list that fills the memory. */
 function boundedRange(start: number, stop?: number, step = 1): number[] {
