@@ -47,6 +47,9 @@ export type JobName =
 
 type RunShards = (job: number, args: number, shards: number) => void;
 
+/** Naps over one job before its thread counts as ended, of 10 ms each: a job takes milliseconds. */
+const mostNaps = 12_000;
+
 /** Bytes that a job's arguments take. */
 const argumentBytes = 256;
 
@@ -210,17 +213,21 @@ export class Jobs {
         {
           call: `wasm kernel ${this.#lastName}, or one queued before it`,
           expected: 'all its shards to finish',
-          found: String(cause),
-          fix: 'A kernel or its arguments are at fault; this device is of no further use.',
+          ...((this.#exports['hasStalled'] as () => number)() === 0
+            ? { found: String(cause), fix: 'A kernel or its arguments are at fault; this device is of no further use.' }
+            : {
+                found: 'a thread that does not go on',
+                fix: 'Something ended a thread of this device, which is of no further use.',
+              }),
         },
         { cause },
       );
     }
   }
 
-  /** Lets the main thread sleep while it waits for workers, which a browser's page may not do. */
-  allowSleep(): void {
-    (this.#exports['allowSleep'] as () => void)();
+  /** Lets the main thread sleep while it waits for workers, which a browser's page may not do; `naps`: how often over one job. */
+  allowSleep(naps = mostNaps): void {
+    (this.#exports['allowSleep'] as (naps: number) => void)(naps);
   }
 
   /** Number of workers that sleep, having found nothing to do for a while. */

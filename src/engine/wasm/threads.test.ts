@@ -103,8 +103,8 @@ async function startJobs() {
   const memory = new webAssembly.Memory({ initial: 1024, maximum: 1024, shared: true });
   const module = await webAssembly.compile(await loadModuleBytes('plain-shared'));
   const jobs = new Jobs(new webAssembly.Instance(module, { env: { memory } }).exports, memory, 3);
-  await Promise.all([1, 2].map((thread) => startWorker({ module, memory, thread })));
-  return { jobs, memory };
+  const workers = await Promise.all([1, 2].map((thread) => startWorker({ module, memory, thread })));
+  return { jobs, memory, workers };
 }
 
 test('every one of many small shards runs exactly once', async () => {
@@ -148,6 +148,29 @@ test('a main thread that sleeps over the last shard goes on with the right count
   }
   expect(new Float32Array(memory.buffer, total, size).findIndex((value) => value !== runs)).toBe(-1);
   jobs.stop();
+});
+
+test('a thread that was ended from outside in the middle of its work is said, not waited for', async () => {
+  /** Whether the threads were ended with a shard in their hands: they may have been done with it, or not have begun. */
+  const isStalled = async (): Promise<boolean> => {
+    const { jobs, workers } = await startJobs();
+    jobs.allowSleep(20);
+    const words = 8_000_000;
+    for (let run = 0; run < 6; run++) jobs.run('fill', 2, [words, words / 2, run, jobs.reservedBytes, 0, 0, 0, 0]);
+    for (const worker of workers) worker.terminate();
+    await pause(20);
+    try {
+      jobs.finish();
+      return false;
+    } catch (error) {
+      expect(error).toMatchObject({ complaint: { found: expect.stringContaining('a thread that does not go on') } });
+      expect(() => jobs.finish()).toThrow(DeviceError);
+      return true;
+    }
+  };
+  let found = false;
+  for (let attempt = 0; attempt < 50 && !found; attempt++) found = await isStalled();
+  expect(found).toBe(true);
 });
 
 test('idle workers sleep, and a stop ends them', async () => {

@@ -16,9 +16,15 @@ const SLEEPERS: usize = CONTROL + 128;
 const WAITERS: usize = CONTROL + 192;
 const STOP: usize = CONTROL + 256;
 const FAILED: usize = CONTROL + 320;
-/** Whether the main thread may sleep, and how many jobs it waits for. */
+/** How often the main thread may sleep over one job, 0 where it may not, and how many jobs it waits for. */
 const MAY_SLEEP: usize = CONTROL + 384;
 const GOAL: usize = CONTROL + 388;
+/** The job that the main thread slept over last, and how often. */
+const NAPPED: usize = CONTROL + 392;
+const NAPS: usize = CONTROL + 396;
+/** Values of FAILED: a shard trapped, or one that a thread has claimed never ends. */
+const TRAPPED: i32 = 1;
+const STALLED: i32 = 2;
 
 /** Fields of a slot, behind its ticket. */
 const SLOT_BYTES: usize = 64;
@@ -102,13 +108,27 @@ export function awaitJobs(count: i32): void {
     if (atomic.load<i32>(FAILED) != 0) unreachable();
     claimShards();
     const ended = atomic.load<i32>(ENDED);
-    if (ended - atomic.load<i32>(GOAL) < 0 && isClaimed(ended)) awaitEnd(ended, atomic.load<i32>(MAY_SLEEP) != 0);
+    if (ended - atomic.load<i32>(GOAL) >= 0 || !isClaimed(ended)) continue;
+    awaitEnd(ended, atomic.load<i32>(MAY_SLEEP) != 0);
+    countNap();
   }
 }
 
-/** Called once by a main thread that may sleep. */
-export function allowSleep(): void {
-  atomic.store<i32>(MAY_SLEEP, 1);
+/** Gives up a job that goes on for too many naps: the thread that has its last shard was ended from outside. */
+function countNap(): void {
+  const ended = atomic.load<i32>(ENDED);
+  if (ended != atomic.load<i32>(NAPPED)) {
+    atomic.store<i32>(NAPPED, ended);
+    atomic.store<i32>(NAPS, 0);
+    return;
+  }
+  const most = atomic.load<i32>(MAY_SLEEP);
+  if (most > 0 && atomic.add<i32>(NAPS, 1) >= most) atomic.store<i32>(FAILED, STALLED);
+}
+
+/** Called once by a main thread that may sleep; `naps`: how often over one job. */
+export function allowSleep(naps: i32): void {
+  atomic.store<i32>(MAY_SLEEP, naps);
 }
 
 /** Waits for a job to be published after the first `count`: spins, then sleeps. */
@@ -152,5 +172,10 @@ export function countSleepers(): i32 {
 
 /** Called by a thread whose shard trapped. */
 export function reportFailure(): void {
-  atomic.store<i32>(FAILED, 1);
+  if (atomic.load<i32>(FAILED) == 0) atomic.store<i32>(FAILED, TRAPPED);
+}
+
+/** Whether a thread that has a shard does not go on with it. */
+export function hasStalled(): bool {
+  return atomic.load<i32>(FAILED) == STALLED;
 }
