@@ -54,7 +54,7 @@ const checksum = (code: Buffer): Buffer => createHash('sha256').update(code).dig
 const checksumBytes = 32;
 
 /** Machine code that was kept; null where there is none, or its file is damaged: a GPU would run whatever is in it. */
-export function readCode(path: string): Buffer | null {
+export function readMachineCode(path: string): Buffer | null {
   if (!existsSync(path)) return null;
   const bytes = readFileSync(path);
   const code = bytes.subarray(checksumBytes);
@@ -62,7 +62,7 @@ export function readCode(path: string): Buffer | null {
 }
 
 /** Keeps machine code behind its checksum. */
-export function keepCode(path: string, code: Buffer): void {
+export function keepMachineCode(path: string, code: Buffer): void {
   mkdirSync(dirname(path), { recursive: true });
   const draft = `${path}.${randomBytes(4).toString('hex')}`;
   writeFileSync(draft, Buffer.concat([checksum(code), code]));
@@ -108,10 +108,10 @@ export class Compiler {
       .update(JSON.stringify([source, options, this.version]))
       .digest('hex');
     const path = join(this.#folder, `${file}-${hash.slice(0, 32)}.cubin`);
-    const known = readCode(path);
+    const known = readMachineCode(path);
     if (known !== null) return known;
     const code = this.#compile(file, source, options);
-    keepCode(path, code);
+    keepMachineCode(path, code);
     return code;
   }
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { DeviceError } from '../../base/errors.ts';
-import { architectureOf, keepCode, kernelFiles, readCode, readKernelSource } from './compiler.ts';
+import { architectureOf, keepMachineCode, kernelFiles, readKernelSource, readMachineCode } from './compiler.ts';
 import { createCudaDevice, inspectCuda } from './index.ts';
 import { findLibrary, libraryFolders, libraryNames } from './libraries.ts';
 
@@ -92,9 +92,9 @@ describe('machine code on disk', () => {
   const path = join(root, 'code', 'rows-0.cubin');
 
   test('is read as it was kept', () => {
-    expect(readCode(path)).toBeNull();
-    keepCode(path, Buffer.from('machine code'));
-    expect(readCode(path)?.toString()).toBe('machine code');
+    expect(readMachineCode(path)).toBeNull();
+    keepMachineCode(path, Buffer.from('machine code'));
+    expect(readMachineCode(path)?.toString()).toBe('machine code');
   });
 
   test.each([
@@ -103,8 +103,8 @@ describe('machine code on disk', () => {
     ['everything', () => Buffer.alloc(0)],
     ['a version without a checksum', () => Buffer.from('machine code')],
   ])('is compiled again where a file has lost %s', (_, damage) => {
-    keepCode(path, Buffer.from('machine code'));
+    keepMachineCode(path, Buffer.from('machine code'));
     writeFileSync(path, damage(readFileSync(path)));
-    expect(readCode(path)).toBeNull();
+    expect(readMachineCode(path)).toBeNull();
   });
 });
