@@ -70,7 +70,7 @@ describe('a queue', () => {
   it('cancels what runs and what waits', async () => {
     const folder = temporaryFolder();
     const [queue, ready] = [new QueueFolder(join(folder, 'q')), join(folder, 'ready')];
-    await queue.add(jobOf(`trap "exit 75" TERM; touch ${ready}; for i in $(seq 200); do sleep 0.05; done`));
+    await queue.add(jobOf(`trap "exit 75" TERM; touch ${ready}; for i in $(seq 12000); do sleep 0.05; done`));
     await queue.add(jobOf('true'));
     await queue.ask(2, 'cancel');
     const done = work(queue);
@@ -124,19 +124,22 @@ describe('a queue', () => {
   });
 
   it('remembers that a job was cancelled when its daemon is gone, and ends one at once that does not listen', async () => {
-    const queue = new QueueFolder(join(temporaryFolder(), 'q'));
+    const folder = temporaryFolder();
+    const queue = new QueueFolder(join(folder, 'q'));
     const stop = new AbortController();
-    await queue.add(jobOf('trap "sleep 0.3; exit 75" TERM; for i in $(seq 200); do sleep 0.02; done'));
-    await queue.add(jobOf('trap "" TERM; for i in $(seq 400); do sleep 0.02; done'));
+    const [listens, deaf] = [join(folder, 'listens'), join(folder, 'deaf')];
+    const going = 'for i in $(seq 30000); do sleep 0.02; done';
+    await queue.add(jobOf(`trap "sleep 0.3; exit 75" TERM; touch ${listens}; ${going}`));
+    await queue.add(jobOf(`trap "" TERM; touch ${deaf}; ${going}`));
     const first = work(queue, stop.signal);
-    await expect.poll(() => existsSync(queue.file(1, 'attempt-1'))).toBe(true);
+    await expect.poll(() => existsSync(listens)).toBe(true);
     await queue.ask(1, 'cancel');
     await wait(100);
     stop.abort();
     await first;
     const second = work(queue);
     await expect.poll(() => queue.read(1).state.state).toBe('cancelled');
-    await expect.poll(() => existsSync(queue.file(2, 'attempt-1'))).toBe(true);
+    await expect.poll(() => existsSync(deaf)).toBe(true);
     await queue.ask(2, 'cancel');
     await wait(100);
     expect(queue.read(2).state.state).toBe('running');

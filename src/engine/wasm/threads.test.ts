@@ -211,7 +211,7 @@ async function runScript(body: string): Promise<string> {
   const modules = `import { createWasmDevice } from './src/engine/wasm/index.ts'; import { Scope } from './src/engine/scope.ts';`;
   const node = join(root, 'node_modules/.bin/node');
   const args = ['--input-type=module', '--no-warnings', '--eval', `${modules}\n${body}`];
-  const { stdout } = await promisify(execFile)(node, args, { cwd: root, timeout: 50_000 });
+  const { stdout } = await promisify(execFile)(node, args, { cwd: root });
   return stdout.trim();
 }
 

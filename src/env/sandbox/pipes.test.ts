@@ -1,6 +1,9 @@
 /** What the trusted side does with data that arrives late, in pieces, or in a form that it cannot handle. */
 
 import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { reportsPass } from '../loopholes/words.ts';
@@ -14,7 +17,10 @@ function holdUpThread(milliseconds: number): void {
 
 describe('deadlines', () => {
   test('a late timer does not come before data that is already in the pipe', async () => {
-    const child = spawn('sh', ['-c', 'read line; echo answer'], { stdio: ['pipe', 'pipe', 'inherit'] });
+    const answered = join(mkdtempSync(join(tmpdir(), 'gq-pipes-')), 'answered');
+    const child = spawn('sh', ['-c', `read line; echo answer; touch ${answered}`], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
     const first = new Promise<string>((resolve) => {
       const timer = new DeadlineTimer(() => resolve('late'));
       child.stdout.once('data', (chunk: Buffer) => {
@@ -26,7 +32,8 @@ describe('deadlines', () => {
     child.stdin.write('go\n');
     // After an immediate, timers come first and pipes second, as after any work on data that has just arrived.
     await new Promise((resolve) => setImmediate(resolve));
-    holdUpThread(1000);
+    holdUpThread(300);
+    while (!existsSync(answered)) holdUpThread(10);
     expect(await first).toBe('answer');
   });
 
@@ -35,10 +42,11 @@ describe('deadlines', () => {
     const timer = new DeadlineTimer((why) => fired.push(why));
     timer.set(20, 'replaced');
     timer.set(20, 'late');
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await expect.poll(() => fired).toEqual(['late']);
     timer.set(20, 'cleared');
     timer.clear();
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    // Another timer that is set later and fires shows that the first one had its time.
+    await new Promise<string>((resolve) => new DeadlineTimer(resolve).set(40, 'the other'));
     expect(fired).toEqual(['late']);
   });
 });

@@ -93,7 +93,7 @@ describe('the script of an array', () => {
       '#!/bin/sh\necho "scontrol $*"; ( sleep 0.2; kill -TERM $PPID ) >/dev/null 2>&1 &\n',
       { mode: 0o755 },
     );
-    writeFileSync(join(folder, 'task'), `#!/bin/bash\n${command}\n`, { mode: 0o755 });
+    writeFileSync(join(folder, 'task'), `#!/bin/bash\ncd ${folder}\n${command}\n`, { mode: 0o755 });
     writeFileSync(
       join(folder, 'job'),
       arrayScript({
@@ -106,15 +106,16 @@ describe('the script of an array', () => {
         table,
       }),
     );
-    const send = signal === null ? '' : `( sleep 0.2; kill -${signal} $job ) &`;
+    const send = signal === null ? '' : `( until test -e ready; do sleep 0.02; done; kill -${signal} $job ) &`;
     const { stdout, status } = spawnSync('bash', ['-c', `bash ${folder}/job & job=$!; ${send} wait $job`], {
       encoding: 'utf8',
-      timeout: 5000,
+      cwd: folder,
       env: { PATH: `${folder}:${process.env['PATH']}`, SLURM_ARRAY_JOB_ID: '9', SLURM_ARRAY_TASK_ID: '4' },
     });
     return { stdout, status };
   }
-  const saves = 'trap "exit 75" USR1 TERM; for i in $(seq 40); do sleep 0.05; done';
+  const going = 'touch ready; for i in $(seq 12000); do sleep 0.05; done';
+  const saves = `trap "exit 75" USR1 TERM; ${going}`;
 
   it('puts a task back into the queue when its time limit is near, by the name of the task', () => {
     const { stdout, status } = run(saves, 'USR1');
@@ -123,8 +124,10 @@ describe('the script of an array', () => {
   });
 
   it('leaves a task alone that was cancelled, failed or is done, and ends with its code', () => {
-    const late = 'trap "sleep 0.4; exit 75" USR1; trap "" TERM; for i in $(seq 40); do sleep 0.05; done';
-    expect(run(late, 'USR1 $job; sleep 0.2; kill -TERM')).toMatchObject({
+    // It is cancelled while it saves.
+    const saving = 'touch saving; until test -e cancelled; do sleep 0.02; done; exit 75';
+    const cancel = 'until test -e saving; do sleep 0.02; done; kill -TERM $job; touch cancelled; true';
+    expect(run(`trap "${saving}" USR1; trap "" TERM; ${going}`, `USR1 $job; ${cancel}`)).toMatchObject({
       status: 75,
       stdout: expect.not.stringContaining('requeue'),
     });
