@@ -21,7 +21,8 @@ it.runIf(process.platform === 'linux')(
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'gq-lock-'));
     // The shell becomes a program that never asks how its child ended, before the child ends.
-    const parent = spawn('sh', ['-c', 'sleep 0.5 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] });
+    const child = '( until grep -q sleep /proc/$$/comm; do sleep 0.05; done )';
+    const parent = spawn('sh', ['-c', `${child} & echo $!; exec sleep 6000`], { stdio: ['ignore', 'pipe', 'ignore'] });
     try {
       const [line] = await new Promise<string[]>((resolve) =>
         parent.stdout.on('data', (chunk) => resolve(`${chunk}`.split('\n'))),

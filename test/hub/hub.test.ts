@@ -139,7 +139,7 @@ describe('fetching', () => {
 
   it('keeps what arrived when it gives up, and goes on from there in the next call', async () => {
     server.faults.silent = new Set(['model.safetensors']);
-    await expect(fetchIt({ silenceMs: 250, attempts: 2 })).rejects.toThrow(/What has arrived is kept/);
+    await expect(fetchIt({ silenceMs: 1000, attempts: 2 })).rejects.toThrow(/What has arrived is kept/);
     expect(() => findSnapshot(name, environment)).toThrow('no revision main');
     expect(existsSync(join(cache, 'models--org--model', 'fetching.lock'))).toBe(false);
     server.faults.silent.clear();
@@ -152,7 +152,7 @@ describe('fetching', () => {
     await fetchIt();
     rmSync(cache, { recursive: true });
     server.faults.silent = new Set(['model.safetensors']);
-    await expect(fetchIt({ silenceMs: 250, attempts: 1 })).rejects.toThrow();
+    await expect(fetchIt({ silenceMs: 1000, attempts: 1 })).rejects.toThrow();
     Object.assign(server.faults, { silent: new Set(), ignoresRange: true });
     await fetchIt();
   });
