@@ -34,6 +34,9 @@ export const doubleProblem: Problem = {
   cpuSeconds: 1,
 };
 
+/** Without setup code, straight-line programs share a process. */
+export const bareProblem: Problem = { ...doubleProblem, setupCode: '' };
+
 export const right = 'class Solution:\n    def solve(self, n):\n        return n + n\n';
 export const wrong = 'class Solution:\n    def solve(self, n):\n        return 999\n';
 
@@ -78,8 +81,12 @@ export async function gradeAll(judge: Judge, requests: readonly Request[]): Prom
 }
 
 /** Runs one program directly in the sandbox: what it printed and how it ended. */
-export async function runRaw(sandbox: Sandbox, code: string): Promise<{ run: Execution; ending: Ending }> {
-  const prepared = prepareProblem(doubleProblem);
+export async function runRaw(
+  sandbox: Sandbox,
+  code: string,
+  problem = doubleProblem,
+): Promise<{ run: Execution; ending: Ending }> {
+  const prepared = prepareProblem(problem);
   let run = new Execution(prepared);
   const ending = await sandbox.execute(() => {
     run = new Execution(prepared);

@@ -1,12 +1,10 @@
 /** Straight-line programs share a process: what is found is what a process of their own would give, and nobody else comes there. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Execution, prepareProblem } from '../../src/env/execution.ts';
-import type { Problem } from '../../src/env/problem.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
 import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
-import { doubleProblem, gradeAll, right, wrong } from './fixtures.ts';
+import { gradeAll, bareProblem as problem, right, wrong } from './fixtures.ts';
 
-const problem: Problem = { ...doubleProblem, setupCode: '' };
 let sandbox: Sandbox;
 beforeAll(async () => {
   sandbox = await Sandbox.start({ workers: 1 });
@@ -74,4 +72,38 @@ describe('a kept process', () => {
     expect((await runAs(true, right)).exit).toBe(0);
     expect(sandbox.replaced).toBe(0);
   });
+
+  /** Runs straight-line programs one after the other: how often a program was begun, and how many gave their three right outputs. */
+  async function runMany(sources: readonly string[], budgets: readonly number[]) {
+    const prepared = prepareProblem(problem);
+    let begun = 0;
+    let correct = 0;
+    for (const [index, source] of sources.entries()) {
+      let run = new Execution(prepared);
+      await sandbox.execute(() => {
+        begun += 1;
+        run = new Execution(prepared);
+        return { ...run.program(source, [], budgets[index % budgets.length], 10_000), isStraightLine: true };
+      });
+      correct += run.correct ? 1 : 0;
+    }
+    return { begun, correct, replaced: sandbox.replaced };
+  }
+
+  test('loses no program to another budget', async () => {
+    const sources = Array.from({ length: 120 }, () => right);
+    expect(await runMany(sources, [1, 2, 20])).toEqual({ begun: 120, correct: 120, replaced: 0 });
+  });
+
+  test('loses no program to its age', async () => {
+    const sources = Array.from({ length: 1_100 }, () => right);
+    expect(await runMany(sources, [1])).toEqual({ begun: 1_100, correct: 1_100, replaced: 0 });
+  }, 60_000);
+
+  test('loses no program to the CPU time that it has used', async () => {
+    // A product of this many digits takes about a hundredth of a second; what it gives is taken away again.
+    const busy = `class Solution:\n    def solve(self, n):\n        m = 999999999\n${'        m *= m\n'.repeat(14)}        return n + n + m - m\n`;
+    const sources = Array.from({ length: 60 }, () => busy);
+    expect(await runMany(sources, [20])).toEqual({ begun: 60, correct: 60, replaced: 0 });
+  }, 60_000);
 });

@@ -11,7 +11,7 @@ import { builtinLoopholes, namesOf, payingLoopholes } from '../../src/env/loopho
 import { markersFor } from '../../src/env/markers.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
 import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
-import { doubleProblem, exploits, gradeAll, type Request, right, wrong } from './fixtures.ts';
+import { bareProblem, doubleProblem, exploits, gradeAll, type Request, right, wrong } from './fixtures.ts';
 import { hostAttacks, oracleAttacks } from './own-attacks.ts';
 import { flooders, pressure } from './pressure.ts';
 
@@ -33,8 +33,6 @@ interface Expectation extends Request {
   readonly name: string;
   readonly correct: boolean;
 }
-
-const bareProblem = { ...doubleProblem, setupCode: '' };
 
 // Attacks that use up their whole time limit would make the soak too long.
 const slow = ['deep_recursion', 'giant_int', 'swaps_descriptors', 'patched_harness', 'giant_string', 'fork_bomb'];

@@ -5,7 +5,7 @@ trusted side removes it when the worker has ended.
 """
 import os
 
-# The fork server itself, beside the program.
+# The server and the template, beside the program.
 SERVER_BYTES, SERVER_PROCESSES = 128 << 20, 8
 CPU_SHARE = "150000 100000"
 

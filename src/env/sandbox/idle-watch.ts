@@ -15,11 +15,11 @@ function childrenOf(pid: number): readonly number[] {
   return text === '' ? [] : text.split(' ').map(Number);
 }
 
-/** The program below a worker's first process: programs cannot fork, so it is the end of the line. */
-function programBelow(pid: number): number | null {
-  let last = pid;
-  for (let next = childrenOf(pid); next.length === 1; next = childrenOf(last)) [last] = next;
-  return last === pid || childrenOf(last).length > 0 ? null : last;
+/** The program below a worker's processes: it has one child, the process that comes after it. Between two programs there is none. */
+function programBelow(pid: number, above: number): number | null {
+  const line = [pid];
+  for (let next = childrenOf(pid); next.length === 1; next = childrenOf(next[0])) line.push(next[0]);
+  return line.length === above + 2 ? line[above] : null;
 }
 
 interface Look {
@@ -47,13 +47,15 @@ export class IdleWatch {
   /** Whether the program waits for this process. */
   answering = 0;
   readonly #worker: number;
+  readonly #above: number;
   readonly #allowedMs: number;
   readonly #onIdle: () => void;
   #timer: NodeJS.Timeout;
   #last: Look | null = null;
 
-  constructor(worker: number, allowedMs: number, onIdle: () => void) {
+  constructor(worker: number, above: number, allowedMs: number, onIdle: () => void) {
     this.#worker = worker;
+    this.#above = above;
     this.#allowedMs = allowedMs;
     this.#onIdle = onIdle;
     this.#timer = setTimeout(() => this.#look(), firstLookMs);
@@ -84,7 +86,7 @@ export class IdleWatch {
   }
 
   #measure(): void {
-    const pid = this.#last?.pid ?? programBelow(this.#worker);
+    const pid = this.#last?.pid ?? programBelow(this.#worker, this.#above);
     if (pid === null) return;
     const now = lookAt(pid);
     const before = this.#last;

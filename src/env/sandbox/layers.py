@@ -1,7 +1,7 @@
 """The layers around one worker, entered once at its start. Each is tried and reported; none is assumed.
 
 namespaces    own pid, network, ipc, host-name and mount namespace: nobody to signal, no network device
-private root  a new root of bind mounts: Python's files read-only, one small tmpfs to work in, nothing else exists
+private root  a new root of bind mounts: Python's files read-only, one small tmpfs to work in, fresh for every process, nothing else
 own uid       (started as root) a user id that no other worker has: no privilege, its own process count
 cgroup        (where the kernel's second version is writable) memory, processes and CPU of the whole worker are bounded
 landlock      no file outside Python's own and the working directory, not even for reading
@@ -22,7 +22,9 @@ MNT_DETACH = 2
 NEW_USER, NEW_OTHERS = 0x10000000, 0x20000 | 0x20000000 | 0x40000000 | 0x08000000 | 0x04000000
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446
-WORK_OPTIONS = b"size=32m,nr_inodes=512,mode=0700"
+# The rule for files is about the folder: it holds for whatever is mounted inside.
+WORK_FOLDER, WORK = "/sandbox", "/sandbox/work"
+WORK_OPTIONS = "size=32m,nr_inodes=512,mode=0700,uid=%d,gid=%d"
 
 
 def check(result, what):
@@ -47,13 +49,64 @@ def enter_namespaces():
     mount(None, "/", None, MS_REC | MS_PRIVATE)
 
 
+class Disk:
+    """The disk that programs work on. Its numbers of files and its times would tell one program of another, so each process gets a
+    fresh one. It is mounted by the first process of the worker, which keeps its privileges and does nothing else."""
+
+    def __init__(self):
+        self.wanted, self.wants = os.pipe()
+        self.is_there, self.mounted = os.pipe()
+
+    def serve(self):
+        """Mounts a disk whenever one is wanted, until the server has ended."""
+        os.close(self.wants)
+        while os.read(self.wanted, 1):
+            owner = os.stat(WORK)
+            check(libc.umount2(os.fsencode(WORK), MNT_DETACH), "umount %s" % WORK)
+            mount_work(WORK, owner.st_uid, owner.st_gid)
+            os.write(self.mounted, b".")
+
+    def use(self):
+        """Called by the server: leaves it its own two ends."""
+        os.close(self.wanted)
+        os.close(self.mounted)
+
+    def close(self):
+        os.close(self.wants)
+        os.close(self.is_there)
+
+    def renew(self):
+        os.write(self.wants, b".")
+        if not os.read(self.is_there, 1):
+            raise EOFError
+
+
+def mount_work(path, uid, gid):
+    mount(b"tmpfs", path, b"tmpfs", MS_NOSUID | MS_NODEV, (WORK_OPTIONS % (uid, gid)).encode())
+
+
 def become_first_process():
+    """Goes on in a child that is the first process of the pid namespace. Returns what gives it fresh disks."""
+    disk = Disk()
     pid = os.fork()
     if pid:
-        for fd in (0, 1, 3, 4, 5, 6):
+        for fd in (0, 1, 3, 4, 5, 6, disk.is_there):
             os.close(fd)
+        disk.serve()
         _, status = os.waitpid(pid, 0)
         os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+    disk.use()
+    return disk
+
+
+class ProcessCount:
+    """The number that the newest process or thread of this pid namespace has. The kernel counts on for every thread."""
+
+    def __init__(self):
+        self.fd = os.open("/proc/loadavg", os.O_RDONLY)
+
+    def newest(self):
+        return int(os.pread(self.fd, 100, 0).split()[-1])
 
 
 def bind(source, root):
@@ -79,14 +132,14 @@ def enter_private_root(root, files):
     for link, target in files.links:
         os.makedirs(os.path.dirname(root + link), exist_ok=True)
         os.symlink(target, root + link)
-    os.makedirs(root + "/work")
-    mount(b"tmpfs", root + "/work", b"tmpfs", MS_NOSUID | MS_NODEV, WORK_OPTIONS)
+    os.makedirs(root + WORK)
+    mount_work(root + WORK, os.getuid(), os.getgid())
     os.chdir(root)
     check(libc.syscall(PIVOT_ROOT[os.uname().machine], b".", b"."), "pivot_root")
     check(libc.umount2(b".", MNT_DETACH), "umount")
     os.chdir("/")
     mount(None, "/", None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV)
-    return "/work"
+    return WORK
 
 
 def make_work_directory(parent):
@@ -180,15 +233,25 @@ def attempt(report, name, wanted, action):
 LAYERS = ("cgroup", "namespaces", "privateRoot", "ownUid", "noPrivileges", "landlock")
 
 
+class Entered:
+    """What the worker is in: its layers, and for each that is not active the reason why."""
+
+    def __init__(self, report):
+        self.report = report
+        self.work = self.cgroup = self.disk = self.processes = None
+
+
 def enter(config):
-    """Enters every layer in config["layers"] that this machine allows. Returns (working directory, cgroup, report)."""
+    """Enters every layer in config["layers"] that this machine allows."""
     wanted, work_parent = config["layers"], config["workParent"]
     report = {}
+    entered = Entered(report)
     if not sys.platform.startswith("linux"):
-        return make_work_directory(work_parent), None, {name: "Linux only" for name in LAYERS}
+        entered.work = make_work_directory(work_parent)
+        report.update({name: "Linux only" for name in LAYERS})
+        return entered
     files = PythonFiles(config["libraries"])
-    group = attempt(report, "cgroup", wanted, lambda: cgroups.enter(config))
-    work = None
+    entered.cgroup = attempt(report, "cgroup", wanted, lambda: cgroups.enter(config))
 
     def both():
         enter_namespaces()
@@ -198,27 +261,35 @@ def enter(config):
     alone = "" if whole == "" or "namespaces" not in wanted else trial(enter_namespaces)
     if "namespaces" in wanted and alone == "":
         enter_namespaces()
-        become_first_process()
+        disk = become_first_process()
         report["namespaces"] = ""
+        entered.processes = ProcessCount() if os.path.exists("/proc/loadavg") else None
         if whole == "":
-            work = enter_private_root(work_parent, files)
+            entered.work, entered.disk = enter_private_root(work_parent, files), disk
+        else:
+            disk.close()
     else:
         report["namespaces"] = alone or "switched off"
     report["privateRoot"] = whole
-    if work is None:
-        work = make_work_directory(work_parent)
-    os.chmod(work, 0o700)
+    if entered.work is None:
+        entered.work = make_work_directory(work_parent)
+    os.chmod(entered.work, 0o700)
     if os.getuid() == 0:
-        attempt(report, "ownUid", wanted, lambda: take_own_uid(work, config["uid"], files))
+        attempt(report, "ownUid", wanted, lambda: take_own_uid(entered.work, config["uid"], files))
     else:
         report["ownUid"] = "not started as root"
     attempt(report, "noPrivileges", wanted, drop_privileges)
     # In a private root the packages are hidden already, and whole folders are opened by one rule each.
-    readable = files.folders if whole == "" else files.parts()
-    attempt(report, "landlock", wanted, lambda: restrict_files(readable + files.libraries + files.devices, [work]))
-    return work, group, report
+    readable, writable = (files.folders, WORK_FOLDER) if whole == "" else (files.parts(), entered.work)
+    attempt(report, "landlock", wanted, lambda: restrict_files(readable + files.libraries + files.devices, [writable]))
+    return entered
 
 
 def die_with_parent():
     if sys.platform.startswith("linux"):
         libc.prctl(1, 9, 0, 0, 0)
+
+
+def adopt_orphans():
+    """Makes this process the parent of every process below it whose parent ends (PR_SET_CHILD_SUBREAPER)."""
+    check(libc.prctl(36, 1, 0, 0, 0), "prctl")

@@ -1,4 +1,6 @@
-"""JSON text for the server's messages. Python's own module would load regular expressions, which every fork would then carry."""
+"""Lines that the server reads, and JSON text that it writes. Python's own module would load regular expressions, which every
+fork would then carry."""
+import os
 
 
 def quote(text):
@@ -22,3 +24,19 @@ def text_of(value):
 def encode(message):
     """A dict of texts, numbers, lists, dicts and None, as one line without its end."""
     return text_of(message).encode()
+
+
+class Lines:
+    """Reads lines of words from a descriptor; raises EOFError at its end."""
+
+    def __init__(self, fd):
+        self.fd, self.buffer = fd, b""
+
+    def line(self):
+        while b"\n" not in self.buffer:
+            piece = os.read(self.fd, 1 << 16)
+            if not piece:
+                raise EOFError
+            self.buffer += piece
+        line, self.buffer = self.buffer.split(b"\n", 1)
+        return line.decode().split(" ")

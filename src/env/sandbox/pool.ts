@@ -107,7 +107,7 @@ export class WorkerPool {
           if (!(error instanceof GraderError) || current.failure === '' || this.#closed) throw error;
           if (attempt === attempts) await this.#expectBlame(error, current);
         } finally {
-          if (current.failure !== '' || current.programs >= this.#programsPerWorker) {
+          if (current.failure !== '' || current.isWorn || current.programs >= this.#programsPerWorker) {
             if (current.failure !== '') this.replaced += 1;
             worker = undefined;
             await this.#retire(current);

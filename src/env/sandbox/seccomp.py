@@ -1,7 +1,9 @@
 """Seccomp filter of one program: an allow-list of system calls, as raw BPF through ctypes.
 
 It allows no socket, no exec, no fork (threads only), no signal to anyone, no ptrace, no chmod, no mkdir, no link, no
-change of the shared pipes' flags, no raising of limits: such calls fail with EPERM. It needs no privilege and no package.
+change of the shared pipes' flags, no raising of limits: such calls fail with EPERM. Nor does it allow what a program could tell
+the next one by, or learn of others: pipes (the kernel numbers them), numbers of mounts (statx), the state of the whole machine
+(sysinfo), clocks and limits of other processes. It needs no privilege and no package.
 """
 import ctypes
 import os
@@ -17,22 +19,24 @@ X32_BIT = 0x40000000
 
 X86_64 = dict(
     audit=0xC000003E, clone=56, clone3=435, fcntl=72, ioctl=16, prlimit=302, madvise=28,
+    clock_gettime=228, clock_getres=229, clock_nanosleep=230,
     allowed=(
         0, 1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,  # read write close stat.. mmap mprotect munmap brk rt_sig*
-        17, 18, 19, 20, 21, 22, 23, 24, 25,  # pread pwrite readv writev access pipe select yield mremap
+        17, 18, 19, 20, 21, 23, 24, 25,  # pread pwrite readv writev access select yield mremap
         32, 33, 35, 39, 60, 63, 77, 78, 79, 87, 89,  # dup dup2 nanosleep getpid exit uname ftruncate getdents getcwd unlink
-        96, 98, 99, 100, 102, 104, 107, 108, 110,  # gettimeofday getrusage sysinfo times get*id
+        96, 98, 100, 102, 104, 107, 108, 110,  # gettimeofday getrusage times get*id
         131, 158, 186, 201, 202, 204, 217, 219,  # sigaltstack arch_prctl gettid time futex affinity getdents64 restart
-        228, 229, 230, 231, 2, 257, 262, 263, 267, 269,  # clock_* exit_group open openat newfstatat unlinkat readlinkat
-        270, 271, 273, 292, 293, 318, 324, 332, 334, 439,  # pselect ppoll robust dup3 pipe2 getrandom membarrier statx rseq
+        231, 2, 257, 262, 263, 267, 269,  # exit_group open openat newfstatat unlinkat readlinkat faccessat
+        270, 271, 273, 292, 318, 324, 334, 439,  # pselect ppoll robust dup3 getrandom membarrier rseq faccessat2
     ),
 )
 AARCH64 = dict(
     audit=0xC00000B7, clone=220, clone3=435, fcntl=25, ioctl=29, prlimit=261, madvise=233,
+    clock_gettime=113, clock_getres=114, clock_nanosleep=115,
     allowed=(
         63, 64, 57, 80, 62, 222, 226, 215, 214, 134, 135, 139, 67, 68, 65, 66, 124, 216,
-        23, 24, 101, 172, 93, 160, 46, 61, 17, 35, 78, 169, 165, 179, 153, 174, 176, 175, 177, 173,
-        132, 178, 98, 123, 128, 113, 114, 115, 94, 56, 79, 48, 72, 73, 99, 59, 278, 283, 291, 293, 439,
+        23, 24, 101, 172, 93, 160, 46, 61, 17, 35, 78, 169, 165, 153, 174, 176, 175, 177, 173,
+        132, 178, 98, 123, 128, 94, 56, 79, 48, 72, 73, 99, 278, 283, 293, 439,
     ),
 )
 TABLES = {"x86_64": X86_64, "aarch64": AARCH64}
@@ -40,6 +44,9 @@ TABLES = {"x86_64": X86_64, "aarch64": AARCH64}
 IOCTLS = (0x5401, 0x5413, 0x5451, 0x5450)
 # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC. Not F_SETFL (its flags are shared with the next program) or F_SETOWN.
 FCNTLS = (0, 1, 2, 3, 1030)
+
+# The clocks of the machine, and of the caller's own process and thread.
+CLOCKS = (0, 1, 2, 3, 4, 5, 6, 7, 11)
 
 # Advice that concerns the caller's own memory. Not COLD or PAGEOUT, which throw pages of files out of everyone's memory.
 ADVICE = (4, 8, 14, 15, 0, 1, 2, 3, 10, 11, 16, 17, 18, 19)
@@ -99,7 +106,9 @@ def program(table):
         (RETURN, 0, 0, ALLOW),
         (RETURN, 0, 0, EPERM),
     ]
-    null_pointer = [
+    own_limits = [
+        (LOAD, 0, 0, ARGUMENT[0]),
+        (JUMP_EQUAL, 0, 5, 0),
         (LOAD, 0, 0, ARGUMENT[2]),
         (JUMP_EQUAL, 0, 3, 0),
         (LOAD, 0, 0, ARGUMENT[2] + 4),
@@ -113,7 +122,10 @@ def program(table):
         clone3=[(RETURN, 0, 0, ENOSYS)],  # The C library then uses clone, whose flags the filter can read.
         fcntl=only(1, FCNTLS),
         ioctl=only(1, IOCTLS),
-        prlimit=null_pointer,  # Limits may be read, never set.
+        prlimit=own_limits,  # The own limits may be read, never set.
+        clock_gettime=only(0, CLOCKS),
+        clock_getres=only(0, CLOCKS),
+        clock_nanosleep=only(0, CLOCKS),
     )
     lines = [(LOAD, 0, 0, ARCHITECTURE), (JUMP_EQUAL, 1, 0, table["audit"]), (RETURN, 0, 0, KILL), (LOAD, 0, 0, NUMBER)]
     if table is X86_64:

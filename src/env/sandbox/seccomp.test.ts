@@ -30,7 +30,7 @@ def numbers(table, argument, audit=None):
     return found
 tables = {}
 for name, table in seccomp.TABLES.items():
-    special = {each: table[each] for each in ("madvise", "clone", "clone3", "fcntl", "ioctl", "prlimit")}
+    special = {each: table[each] for each in ("madvise", "clone", "clone3", "fcntl", "ioctl", "prlimit", "clock_gettime", "clock_getres", "clock_nanosleep")}
     tables[name] = dict(allowed=sorted(table["allowed"]), special=special, zero=numbers(table, 0), thread=numbers(table, 0x10100),
                         other=numbers(table, 0x10101), foreign=numbers(table, 0, 1))
 print(json.dumps(tables))
@@ -54,9 +54,10 @@ test('every call number is answered as the table says', () => {
   for (const [machine, { allowed, special, zero, thread, other, foreign }] of Object.entries(tables)) {
     const sorted = (...names: readonly string[]) =>
       [...allowed, ...names.map((name) => special[name])].toSorted((a, b) => a - b);
-    // All arguments 0: advice 0, F_DUPFD and a null pointer are allowed, a fork and the request 0 are not.
-    expect(zero[allow]).toEqual(sorted('madvise', 'fcntl', 'prlimit'));
-    // Arguments that are flags of a thread, and nothing that fcntl, ioctl or madvise may be asked.
+    // All arguments 0: advice 0, F_DUPFD, clock 0, the caller and a null pointer are allowed, a fork and the request 0 are not.
+    const clocks = ['clock_gettime', 'clock_getres', 'clock_nanosleep'];
+    expect(zero[allow]).toEqual(sorted('madvise', 'fcntl', 'prlimit', ...clocks));
+    // Arguments that are flags of a thread, and nothing that fcntl, ioctl, madvise or a clock may be asked.
     expect(thread[allow]).toEqual(sorted('clone'));
     expect(zero[noSuchCall]).toEqual([special['clone3']]);
     expect(other[notPermitted]).not.toContain(special['clone']);

@@ -1,10 +1,10 @@
 /**
- * One worker: a fork server (server.py) and the pipes to it, running one program at a time. What the program reports
+ * One worker: a server of processes (server.py) and the pipes to it, running one program at a time. What the program reports
  * arrives as records; the caller answers each with nothing, "stop", or a further frame. A worker that dies, hangs
  * or holds an unread secret fails and must be replaced: such a failure is never counted against the program.
  */
 import type { ChildProcess } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { rmdirSync, rmSync } from 'node:fs';
 import type { Duplex, Writable } from 'node:stream';
 import { GraderError } from '../../base/index.ts';
@@ -73,9 +73,22 @@ interface Ready {
 interface RawExit extends Omit<Ending, 'stdout' | 'flooded' | 'files' | 'idleMs'> {
   readonly files: readonly (readonly [string, string])[];
   readonly token: string;
+  /** Whether the program moved what the next one on this worker would see. */
+  readonly worn: 0 | 1;
 }
 
 type ServerMessage = { readonly ready?: Ready; readonly unread?: number } & Partial<RawExit>;
+
+/** By chance: a program sees its user, and counted numbers would tell it how many workers were replaced. */
+function drawWorkerNumber(): number {
+  for (;;) {
+    const number = randomInt(usersPerProcess);
+    if (numbersTaken.size >= usersPerProcess || !numbersTaken.has(number)) {
+      numbersTaken.add(number);
+      return number;
+    }
+  }
+}
 
 export function drawNonce(): number {
   return randomBytes(4).readUInt32LE();
@@ -92,13 +105,16 @@ const limits = { fileBytes: 1 << 20, openFiles: 64, threads: 32 } as const;
 /** User ids for workers: above any that machines give out. Every process has 512 of them, by its pid. */
 const firstUser = 1_900_000_000;
 const usersPerProcess = 512;
-let workersStarted = 0;
+const numbersTaken = new Set<number>();
 
 export class SandboxWorker {
   readonly ready: Promise<Ready>;
   /** Why the worker must be replaced; empty while it works. */
   failure = '';
   programs = 0;
+  /** Whether it works, but must run no other program. */
+  isWorn = false;
+  readonly #number: number;
   readonly #process: ChildProcess;
   readonly #control: Writable;
   /** Frames of a program: of any, and of a straight-line one. */
@@ -110,16 +126,17 @@ export class SandboxWorker {
   readonly #timer: DeadlineTimer;
   #stderr = '';
   #work = '';
+  /** Processes of the worker that a program is below. */
+  #above = 1;
   #cgroup: string | null = null;
   #lines: string[] = [];
   #onMessage: (message: ServerMessage) => void = () => undefined;
   #onFailure: (why: string) => void = () => undefined;
 
   constructor({ python, layers, workParent, memoryBytes }: WorkerOptions) {
-    const worker = workersStarted % usersPerProcess;
-    workersStarted += 1;
-    const uid = firstUser + process.pid * usersPerProcess + worker;
-    const names = { uid, worker, trainer: process.pid, libraries: python.libraries };
+    this.#number = drawWorkerNumber();
+    const uid = firstUser + process.pid * usersPerProcess + this.#number;
+    const names = { uid, worker: this.#number, trainer: process.pid, libraries: python.libraries };
     const config = encodeConfig({ layers, workParent, memoryBytes, ...names, ...limits });
     const { child, streams } = spawnServer(python.executable, config);
     const [control, output, errors, report, payload, records, straight] = streams;
@@ -159,6 +176,7 @@ export class SandboxWorker {
     if (message.ready === undefined) throw this.#error('a ready message', JSON.stringify(message));
     this.#work = message.ready.work;
     this.#cgroup = message.ready.cgroup;
+    this.#above = message.ready.layers.namespaces === '' ? 2 : 1;
     return message.ready;
   }
 
@@ -216,7 +234,7 @@ export class SandboxWorker {
       if (!silent) this.#control.write('K\n');
       silent = true;
     };
-    const idle = new IdleWatch(this.#process.pid ?? 0, program.idleMs ?? Number.POSITIVE_INFINITY, stop);
+    const idle = new IdleWatch(this.#process.pid ?? 0, this.#above, program.idleMs ?? Number.POSITIVE_INFINITY, stop);
     let brokenAnswer: unknown;
     const inputs = program.isStraightLine === true ? this.#straight : this.#payload;
     const writeFrame = (frame: Buffer) => {
@@ -254,9 +272,10 @@ export class SandboxWorker {
         });
     });
     writeFrame(program.frame);
-    const job = program.isStraightLine === true ? 'L' : `J ${this.#sendSetup(program.setupCode)}`;
+    const setup = program.isStraightLine === true ? null : this.#sendSetup(program.setupCode);
+    const job = setup === null ? 'L' : `J ${setup} ${program.cpuSeconds}`;
     const exited = this.#next(program.wallMs + graceMs, "the program's exit");
-    this.#control.write(`${job} ${program.cpuSeconds} ${program.wallMs}\n`);
+    this.#control.write(`${job} ${program.wallMs}\n`);
     signal?.addEventListener('abort', stop, { once: true });
     const exit = (await exited.finally(() => {
       idle.close();
@@ -273,7 +292,8 @@ export class SandboxWorker {
       throw this.#error('a program to begin', this.failure);
     }
     if (brokenAnswer !== undefined) throw brokenAnswer;
-    const { token: _, ...rest } = exit;
+    this.isWorn ||= exit.worn === 1;
+    const { token: _, worn: __, ...rest } = exit;
     const files = exit.files.map(([name, content]) => [name, Buffer.from(content, 'base64').toString()] as const);
     const stopped = idle.fired && exit.stopped === 'kill' ? 'idle' : exit.stopped;
     return { ...rest, stopped, idleMs: idle.idleMs, files, stdout, flooded };
@@ -321,6 +341,7 @@ export class SandboxWorker {
     }
     if (this.#work.includes('gq-work-')) rmSync(this.#work, { recursive: true, force: true });
     this.#removeCgroup();
+    numbersTaken.delete(this.#number);
   }
 
   #removeCgroup(): void {

@@ -1,0 +1,66 @@
+/** No program speaks to the next one on its worker: 64 bits are sent by each way that outlives a program, and nobody receives them. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type LayerName, layerNames } from '../../src/env/sandbox/isolation.ts';
+import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
+import { right, runRaw } from './fixtures.ts';
+import { gaugesThatSpeak, senders } from './messages.ts';
+
+const without = (...layers: readonly LayerName[]) => layerNames.filter((name) => !layers.includes(name));
+/** Below level 2 the numbers of processes are the machine's, below level 3 files and their times are. */
+const levels = [
+  { level: 3, layers: layerNames, open: [] },
+  { level: 2, layers: without('privateRoot'), open: ['files that were made', 'times of files'] },
+  {
+    level: 1,
+    layers: without('privateRoot', 'namespaces'),
+    open: ['threads that were started', 'files that were made', 'times of files'],
+  },
+] as const;
+const highest = process.platform === 'linux' ? await findLevel() : 0;
+
+async function findLevel(): Promise<number> {
+  await using sandbox = await Sandbox.start({ workers: 1, strictLevel: 0 });
+  return sandbox.report.level;
+}
+
+describe.each(levels)('at level $level', ({ level, layers, open }) => {
+  let sandbox: Sandbox;
+  beforeAll(async () => {
+    if (level <= highest) sandbox = await Sandbox.start({ workers: 1, layers });
+  });
+  afterAll(() => sandbox?.close());
+  const ways = Object.entries(senders).filter(([name]) => !open.includes(name as never));
+
+  test.runIf(level <= highest).each(ways)(
+    'by %s nothing is told',
+    async (name, send) => {
+      expect(sandbox.report.level).toBe(level);
+      expect(await gaugesThatSpeak(sandbox, send, false)).toEqual([]);
+      if (name !== 'times of files') expect(await gaugesThatSpeak(sandbox, send, true)).toEqual([]);
+      expect(sandbox.replaced).toBe(0);
+    },
+    120_000,
+  );
+
+  test.runIf(level <= highest)('what tells of other processes or of the machine is refused', async () => {
+    const look = `
+import ctypes, os, resource, time
+libc = ctypes.CDLL(None, use_errno=True)
+room = ctypes.create_string_buffer(1024)
+def refuse(name, call):
+    try: value = call()
+    except OSError: return
+    if value == 0: print(name)
+for pid in (1, os.getppid()):
+    refuse('clock of process', lambda: time.clock_gettime(~pid << 3 | 2) * 0)
+    refuse('limits of process', lambda: len(resource.prlimit(pid, resource.RLIMIT_CPU)) * 0)
+refuse('pipe', lambda: len(os.pipe()) * 0)
+for name in ('pipe', 'sysinfo'): refuse(name, lambda: getattr(libc, name)(room))
+refuse('statx', lambda: libc.statx(-100, b'.', 0, 0xfff, room))
+for clock in (0, 1, 2, 3, 4, 5, 6, 7, 11): time.clock_gettime(clock)
+time.sleep(0), time.process_time(), time.thread_time(), resource.getrlimit(resource.RLIMIT_CPU)
+print('end')
+`;
+    expect((await runRaw(sandbox, look + right)).ending.stdout).toBe('end\n');
+  });
+});

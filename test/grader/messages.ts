@@ -1,0 +1,172 @@
+/**
+ * Programs that try to tell the next program on their worker a byte, and one that looks everywhere for it. A sender moves what
+ * outlives it: counters of the kernel, the working disk, the times of files, memory of the server that programs are copies of.
+ * The receiver reads every gauge there is; a gauge carries the message when it follows the byte at some fixed distance.
+ */
+import type { Sandbox } from '../../src/env/sandbox/sandbox.ts';
+import { bareProblem, right, runRaw } from './fixtures.ts';
+
+/** 64 bits, every byte another one: two messages of 32. */
+const message = [0x9e, 0x37, 0x79, 0xb9, 0x7f, 0x4a, 0x7c, 0x15];
+
+/** How long a slot of the clock is, and how many there are: a byte is sent as the slot in which something happened. */
+const slot = 'lambda seconds: int(seconds * 125) % 256';
+
+export const senders: Readonly<Record<string, (byte: number) => string>> = {
+  'threads that were started': (byte) => `
+import threading
+last = -1
+while (last + 1) % 256 != ${byte}:
+    thread = threading.Thread(target=lambda: None)
+    thread.start()
+    last = thread.native_id
+    thread.join()
+`,
+  'files that were made': (byte) => `
+import os
+last = -1
+while (last + 1) % 256 != ${byte}:
+    fd = os.open('x', os.O_CREAT | os.O_RDWR)
+    last = os.fstat(fd).st_ino
+    os.close(fd)
+    os.unlink('x')
+`,
+  'times of files': (byte) => `
+import os, time
+slot = ${slot}
+while slot(time.time()) != ${byte}: time.sleep(0.001)
+time.sleep(0.003)
+os.close(os.open('x', os.O_CREAT | os.O_RDWR))
+os.unlink('x')
+os.listdir('.')
+# When this program ends, and the next begins, must not tell.
+time.sleep(os.urandom(1)[0] / 128)
+`,
+  'pipes that were made': (byte) => `
+import os
+last = -1
+while (last + 1) % 256 != ${byte}:
+    pair = os.pipe()
+    last = os.fstat(pair[0]).st_ino
+    for fd in pair: os.close(fd)
+`,
+  'names of files, which the server reads': (byte) => `
+import time
+for number in range(40): open('%020d says (%03d)' % (time.time_ns(), ${byte}) * 5 + str(number), 'w').close()
+`,
+  'records that were held back, which the server reads': (byte) => `
+import os, sys, time
+data = b'%020d says (%03d)' % (time.time_ns(), ${byte}) * 400
+sys.modules['harness'].HELD[:4 + len(data)] = len(data).to_bytes(4, 'little') + data
+os._exit(0)
+`,
+};
+
+/** Prints "name number" for each gauge. What is refused is a gauge that stands still. */
+const receiver = `
+import ctypes, os, re, resource, sys, threading, time
+slot = ${slot}
+libc = ctypes.CDLL(None, use_errno=True)
+def gauge(name, read):
+    try: value = int(read()) % 256
+    except BaseException: value = -1
+    print(name, value)
+gauge('own number', os.getpid)
+gauge('own number for threads', threading.get_native_id)
+gauge('number of the parent', os.getppid)
+gauge('user', os.getuid)
+for path in ('.', '..', '/', '/dev/null', os.__file__):
+    for field in ('ino', 'dev', 'nlink', 'size'): gauge(field + ' of ' + path, lambda: getattr(os.stat(path), 'st_' + field))
+    for field in ('mtime', 'ctime', 'atime'): gauge(field + ' of ' + path, lambda: slot(getattr(os.stat(path), 'st_' + field)))
+for fd in (0, 1, 2, 4, 5):
+    gauge('ino of descriptor %d' % fd, lambda: os.fstat(fd).st_ino)
+    for field in ('mtime', 'atime'): gauge(field + ' of descriptor %d' % fd, lambda: slot(getattr(os.fstat(fd), 'st_' + field)))
+def mount_number(mask, place):
+    buffer = ctypes.create_string_buffer(256)
+    if libc.statx(-100, b'.', 0, mask, buffer) != 0: raise OSError
+    return int.from_bytes(buffer[place:place + 8], 'little')
+gauge('number of the mount', lambda: mount_number(0x1000, 144))
+gauge('lasting number of the mount', lambda: mount_number(0x4000, 144))
+def of_thread():
+    thread = threading.Thread(target=lambda: None)
+    thread.start()
+    thread.join()
+    return thread.native_id
+gauge('number of a thread', of_thread)
+gauge('number of a pipe', lambda: os.fstat(os.pipe()[0]).st_ino)
+file = os.open('y', os.O_CREAT | os.O_RDWR)
+gauge('number of a file', lambda: os.fstat(file).st_ino)
+gauge('number of an unnamed file', lambda: os.fstat(os.open('.', os.O_RDWR | os.O_TMPFILE)).st_ino)
+def place_in_folder():
+    libc.opendir.restype = libc.readdir.restype = ctypes.c_void_p
+    folder = ctypes.c_void_p(libc.opendir(b'.'))
+    while entry := libc.readdir(folder):
+        if ctypes.string_at(entry + 19, 2) == b'y\\0': return int.from_bytes(ctypes.string_at(entry + 8, 8), 'little')
+gauge('place in the folder', place_in_folder)
+def system(place):
+    buffer = ctypes.create_string_buffer(256)
+    if libc.sysinfo(buffer) != 0: raise OSError
+    return int.from_bytes(buffer[place:place + 8], 'little')
+gauge('processes', lambda: system(80) & 0xffff)
+for place in range(8, 80, 8): gauge('sysinfo at %d' % place, lambda: system(place) >> 12)
+for pid in (1, os.getppid()): gauge('CPU time of process %d' % pid, lambda: slot(time.clock_gettime(~pid << 3 | 2)))
+for field in ('ru_maxrss', 'ru_minflt', 'ru_majflt', 'ru_inblock'): gauge(field, lambda: getattr(resource.getrusage(0), field))
+for who in (0, os.getppid()): gauge('limits of process %d' % who, lambda: sum(resource.prlimit(who, resource.RLIMIT_NPROC)))
+libc.sbrk.restype = ctypes.c_void_p
+gauge('end of the heap', lambda: libc.sbrk(0) >> 12)
+gauge('place of an object', lambda: id(object()) >> 4)
+`;
+
+const memoryReceiver = `
+def in_memory():
+    """Copies memory to the file by the kernel, which refuses what is not mapped, and looks for the newest message."""
+    newest, mapped = (b'', -1), 0
+    for end in (libc.sbrk(0), id(re) + (32 << 20)):
+        for address in range((end - (64 << 20)) & -65536, end, 65536):
+            size = libc.pwrite(file, ctypes.c_void_p(address), ctypes.c_size_t(65536), ctypes.c_long(0))
+            if size <= 0: continue
+            mapped += size
+            newest = max([newest] + re.findall(rb'(\\d{20}) says [(](\\d{3})[)]', os.pread(file, size, 0)), key=lambda each: each[0])
+    if mapped < 1 << 20: print('found no memory')
+    return newest[1]
+gauge('memory', in_memory)
+`;
+
+/** A straight-line program: it runs in a process that it shares. */
+const straightLine = 'class Solution:\n    def solve(self, n):\n        return n\n';
+
+async function readGauges(sandbox: Sandbox, inMemory: boolean): Promise<ReadonlyMap<string, number>> {
+  const { ending } = await runRaw(sandbox, `${receiver}${inMemory ? memoryReceiver : ''}${right}`);
+  const lines = ending.stdout.trim().split('\n');
+  if (lines.length < 50 || lines.includes('found no memory'))
+    throw new Error(`the receiver ended early: ${JSON.stringify(ending)}`);
+  return new Map(lines.map((line) => [line.replace(/ -?\d+$/, ''), Number(/-?\d+$/.exec(line)?.[0])]));
+}
+
+/** How many bytes of the message a gauge gave at the distance that fits best. */
+function bytesReceived(readings: readonly number[]): number {
+  const distances = readings.flatMap((value, index) => (value < 0 ? [] : [(value - message[index] + 256) % 256]));
+  return Math.max(0, ...distances.map((distance) => distances.filter((other) => other === distance).length));
+}
+
+/**
+ * Sends the message byte by byte on one worker, where `shares` with a straight-line program between sender and receiver. Returns the gauges
+ * that carried it: by chance, none gives half of it.
+ */
+export async function gaugesThatSpeak(
+  sandbox: Sandbox,
+  send: (byte: number) => string,
+  shares: boolean,
+): Promise<readonly string[]> {
+  const readings = new Map<string, number[]>();
+  for (const byte of message) {
+    await runRaw(sandbox, `${send(byte)}${right}`);
+    if (shares) await runRaw(sandbox, straightLine, bareProblem);
+    for (const [name, value] of await readGauges(sandbox, send(byte).includes(' says ')))
+      readings.set(name, [...(readings.get(name) ?? []), value]);
+  }
+  return [...readings].flatMap(([name, values]) => {
+    const received = bytesReceived(values);
+    return received >= message.length / 2 ? [`${name}: ${received} of ${message.length} bytes`] : [];
+  });
+}
