@@ -27,7 +27,7 @@ class WandbLog implements MetricWriter {
   #position = identity.length;
   #records = 0;
   #last: LogPoint | null = null;
-  readonly #begun = Date.now() / 1000;
+  readonly #begun = performance.now() / 1000;
 
   constructor(path: string, head: LogHead, first: number) {
     this.#file = openToWrite(path, 'new');
@@ -49,7 +49,7 @@ class WandbLog implements MetricWriter {
 
   close(isFinished: boolean): void {
     if (this.#last !== null) this.#append(kinds.summary, message(...items(this.#last.metrics)));
-    const runtime = Math.round(Date.now() / 1000 - this.#begun);
+    const runtime = Math.round(performance.now() / 1000 - this.#begun);
     this.#append(kinds.exit, message(integerField(1, isFinished ? 0 : 1), integerField(2, runtime)));
     closeSync(this.#file);
   }

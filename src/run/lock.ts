@@ -53,8 +53,22 @@ const training = (directory: string): LockUse => ({
   expected: 'a run that no other process trains',
 });
 
-export function lockRun(directory: string, { call, expected }: LockUse = training(directory)): Disposable {
-  const path = join(directory, 'lock.json');
+export function lockRun(directory: string, use: LockUse = training(directory)): Disposable {
+  const lock = tryLock(directory, lockName);
+  if ('holder' in lock) throw heldLock(join(directory, lockName), use, lock.holder);
+  return lock;
+}
+
+const lockName = 'lock.json';
+
+function heldLock(path: string, { call, expected }: LockUse, { pid, host }: Holder): UserError {
+  const found = `process ${pid} on ${host}`;
+  return new UserError({ call, expected, found, fix: `If that process is gone, delete ${path}.` });
+}
+
+/** Takes the lock of this name in a folder; if a living process has it, that one. */
+function tryLock(directory: string, name: string): Disposable | { readonly holder: Holder } {
+  const path = join(directory, name);
   const own: Holder = {
     pid: process.pid,
     host: hostname(),
@@ -63,14 +77,7 @@ export function lockRun(directory: string, { call, expected }: LockUse = trainin
     attempt: ownAttempt(),
   };
   const other = take(path, own, directory);
-  if (other !== null) {
-    throw new UserError({
-      call,
-      expected,
-      found: `process ${other.pid} on ${other.host}`,
-      fix: `If that process is gone, delete ${path}.`,
-    });
-  }
+  if (other !== null) return { holder: other };
   const leave = (): void => release(path, own);
   // The second Ctrl-C ends the process at once, and an error that nobody caught does.
   process.once('exit', leave);
@@ -85,21 +92,19 @@ export function lockRun(directory: string, { call, expected }: LockUse = trainin
 /** How long a command waits for another one that holds the lock of a folder for a moment. */
 const patienceSeconds = 60;
 
-/** Takes the lock of a folder as soon as nobody else has it. */
-export async function waitForLock(directory: string, use: LockUse): Promise<Disposable> {
+/** Takes the lock of this name in a folder as soon as nobody else has it. */
+export async function waitForLock(directory: string, use: LockUse, name = lockName, restMs = 100): Promise<Disposable> {
   for (let tries = 0; ; tries++) {
-    try {
-      return lockRun(directory, use);
-    } catch (error) {
-      if (!(error instanceof UserError) || tries >= patienceSeconds * 10) throw error;
-      await wait(100);
-    }
+    const lock = tryLock(directory, name);
+    if (!('holder' in lock)) return lock;
+    if (tries * restMs >= patienceSeconds * 1000) throw heldLock(join(directory, name), use, lock.holder);
+    await wait(restMs);
   }
 }
 
 /** Whether a living process trains the run now. */
 export function isTraining(directory: string): boolean {
-  const holder = readHolder(join(directory, 'lock.json'));
+  const holder = readHolder(join(directory, lockName));
   return holder !== null && isHeld(holder);
 }
 

@@ -83,7 +83,7 @@ export async function addWritten(
 ): Promise<LabelledRollout | ListedNote> {
   if (kind === 'notes') {
     const note = parseNote(body);
-    appendLine(id === '' ? library.root : library.find(id).path, notesFile, note);
+    await appendLine(id === '' ? library.root : library.find(id).path, notesFile, note);
     return { ...note, id };
   }
   const label = parseLabel(body);
@@ -92,6 +92,6 @@ export async function addWritten(
   if (labelled === undefined) {
     throw new UserError({ call: `label ${label.rollout}`, expected: `a rollout of the run ${id}`, found: 'none' });
   }
-  appendLine(run.path, labelsFile, label);
+  await appendLine(run.path, labelsFile, label);
   return labelled;
 }

@@ -1,13 +1,13 @@
 /**
  * Files that people write through the viewer, beside those of the run or the experiment they are about: human-labels.jsonl and notes.jsonl. Lines are only
- * appended, each whole and flushed, with the name of its writer. Nothing of training reads them, and no seal covers them.
+ * appended, each whole and flushed, with the name of its writer, by one process at a time. Nothing of training reads them, and no seal covers them.
  */
 import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { JsonlWriter, readJsonl } from '../base/node/index.ts';
-import { checkStored } from '../run/index.ts';
+import { checkStored, waitForLock } from '../run/index.ts';
 import { type HumanLabel, labelWords, type PinnedNote } from './api.ts';
 
 export const labelsFile = 'human-labels.jsonl';
@@ -41,7 +41,10 @@ export function parseNote(value: unknown): PinnedNote {
 
 const now = (): string => new Date().toISOString();
 
-export function appendLine(folder: string, file: string, value: HumanLabel | PinnedNote): void {
+/** Several viewers may show one folder. A writer cuts off what a crash left of a line, so it must not see half of another's. */
+export async function appendLine(folder: string, file: string, value: HumanLabel | PinnedNote): Promise<void> {
+  const use = { call: `write ${join(folder, file)}`, expected: 'a file that no other viewer writes' };
+  using _held = await waitForLock(folder, use, `.${file}.lock`, 10);
   using lines = new JsonlWriter(join(folder, file), { fsync: true });
   lines.append(value);
 }

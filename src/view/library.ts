@@ -106,8 +106,10 @@ export class ViewLibrary {
 
   /** What is there; the list may be as old as `forMs`. */
   entries(forMs = entriesFor): readonly FoundEntry[] {
-    if (this.#entries === null || Date.now() - this.#entries.at > forMs) {
-      this.#entries = { at: Date.now(), found: findEntries(this.root) };
+    // Not the time of day, which may go back: the list would be old for as long.
+    const now = performance.now();
+    if (this.#entries === null || now - this.#entries.at > forMs) {
+      this.#entries = { at: now, found: findEntries(this.root) };
     }
     return this.#entries.found;
   }

@@ -1,11 +1,13 @@
 /** A sample of `npm run check:crash`: some damages to an unfinished run, a third of those to a finished one, and a full disk where one can be mounted. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { turnClocksBack } from './clocks.ts';
 import { damagesOf, tryDamage } from './damage.ts';
 import { fillDisk } from './disks.ts';
 import { makeRuns, trainArguments } from './runs.ts';
+import { labelFromTwo } from './viewers.ts';
 
 let home = '';
 let [whole, part] = ['', ''];
@@ -51,6 +53,16 @@ it('a finished run: no damage to any file is silent', async () => {
     if (report.outcome !== 'clear error' && damage.file !== 'checksums.json') bad.push(report);
   }
   expect(bad).toEqual([]);
+});
+
+it('two viewers that write labels at once lose none', { timeout: 120_000 }, async () => {
+  const run = join(home, 'labelled');
+  await cp(whole, run, { recursive: true });
+  expect(await labelFromTwo(run, 200)).toEqual([]);
+});
+
+it('a clock that goes back stops nothing and changes nothing', { timeout: 240_000 }, async () => {
+  expect(await turnClocksBack(home, await trainArguments(), whole)).toEqual([]);
 });
 
 it('a full disk stops a run with an error; with room it goes on as if nothing had happened', {

@@ -1,19 +1,21 @@
 /**
  * `npm run check:crash`: kills runs at more than a hundred random moments, damages every file of an unfinished and of a finished run in
- * seven ways, trains on disks that are too small, lets processes contend for a lock 600 times, and
- * begins parts of one experiment together 50 times. Everything must end as if nothing had happened, or with an error that says what is wrong. Prints
+ * seven ways, trains on disks that are too small, lets processes contend for a lock 600 times,
+ * begins parts of one experiment together 50 times, has two viewers write 1,000 labels at once, and turns the clock back under a run, a viewer and the queue. Everything must end as if nothing had happened, or with an error that says what is wrong. Prints
  * the counts; exits 1 if anything was wrong silently or ended with a stack trace.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gatedKills, killAndCompare, singularKills } from '../resume/kill.ts';
+import { turnClocksBack } from './clocks.ts';
 import { type DamageReport, damagesOf, tryDamage } from './damage.ts';
 import { diskSizes, fillDisk } from './disks.ts';
 import { contendForLocks } from './locks.ts';
 import { beginTogether } from './parts.ts';
 import { makeRuns, trainArguments } from './runs.ts';
 import { makeStarts, plantsIn, takePort, tryStart } from './starts.ts';
+import { labelFromTwo } from './viewers.ts';
 
 let failures = 0;
 
@@ -101,6 +103,22 @@ async function checkStarts(home: string): Promise<void> {
   );
 }
 
+async function checkViewers(home: string, whole: string): Promise<void> {
+  const run = join(home, 'labelled');
+  cpSync(whole, run, { recursive: true });
+  const surprises = await labelFromTwo(run, 500);
+  failures += surprises.length;
+  for (const surprise of surprises) say(surprise);
+  say(`two viewers: 500 labels each at once; ${surprises.length} lost, twice or refused`);
+}
+
+async function checkClocks(home: string, whole: string): Promise<void> {
+  const surprises = await turnClocksBack(home, await trainArguments(), whole);
+  failures += surprises.length;
+  for (const surprise of surprises) say(surprise);
+  say(`a clock that goes back, for a run, a viewer and the queue: ${surprises.length} wrong`);
+}
+
 const home = mkdtempSync(join(tmpdir(), 'gq-crash-'));
 try {
   const { whole, part } = await makeRuns(home);
@@ -109,6 +127,8 @@ try {
   await checkDamage(home, whole, whole);
   await checkDisks(home, whole);
   await checkLocks();
+  await checkViewers(home, whole);
+  await checkClocks(home, whole);
   await checkParts();
   await checkKills();
 } finally {

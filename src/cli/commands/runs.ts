@@ -77,11 +77,16 @@ function headingOf({ id, why }: Catalogue['experiments'][number], runs: readonly
   return visibleLine(`${id}: ${over} of ${own.length} runs finished${why === '' ? '' : `. ${why}`}`);
 }
 
+/** A file that was written later than it is now tells of a clock that went back, or of another machine's. */
+function sinceText(seconds: number): string {
+  return seconds < -1 ? 'ahead of this clock' : `${formatDuration(seconds)} ago`;
+}
+
 /** A run of an experiment stands below its heading, so its own name is enough. */
 function rowOf(run: ListedRun): string[] {
   const last = run.curve.at(-1);
   const rate = (value: number | undefined): string => (value === undefined ? '-' : value.toFixed(2));
-  const since = run.heartbeat === null ? '-' : `${formatDuration((Date.now() - run.heartbeat) / 1000)} ago`;
+  const since = run.heartbeat === null ? '-' : sinceText((Date.now() - run.heartbeat) / 1000);
   const name = run.experiment === null ? run.id : `  ${run.id.slice(run.experiment.length + 1)}`;
   return [name, run.arm, run.status, `${run.update}/${run.updates}`, rate(last?.hack), rate(last?.solve), since];
 }

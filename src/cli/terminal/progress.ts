@@ -11,8 +11,9 @@ export class Progress {
   readonly #screen: Screen;
   readonly #what: string;
   readonly #total: number;
-  readonly #start = Date.now();
-  #last = Date.now();
+  // Not the time of day, which may go back.
+  readonly #start = performance.now();
+  #last = this.#start;
   /** The width of the line that is on the screen. */
   #shown = 0;
 
@@ -23,7 +24,7 @@ export class Progress {
   }
 
   show(done: number): void {
-    const now = Date.now();
+    const now = performance.now();
     const terminal = this.#screen.isTTY;
     if (done < this.#total && now - this.#last < (terminal ? rewriteEveryMs : plainEveryMs)) return;
     this.#last = now;

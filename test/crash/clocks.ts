@@ -1,0 +1,86 @@
+/**
+ * A clock that goes back by an hour while something runs: a run must leave the bytes that it leaves without, its lock must hold, a viewer must
+ * go on to see new runs, and the queue must work through its jobs.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { gqProgram } from '../gq-command.ts';
+import { fingerprint } from '../resume/kill.ts';
+import { gq } from '../run-gq.ts';
+import { askViewer, startViewer } from './viewers.ts';
+
+const preload = fileURLToPath(new URL('./clock-back.mjs', import.meta.url));
+
+interface Ended {
+  readonly code: number | null;
+  readonly said: string;
+}
+
+async function runBack(words: readonly string[], environment: Record<string, string> = {}): Promise<Ended> {
+  const child = spawn(process.execPath, ['--import', preload, gqProgram(), ...words], {
+    env: { ...process.env, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (said += data));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, said };
+}
+
+/** Looks at a viewer that are enough for a list that is a few seconds old. */
+const mostLooks = 100;
+
+async function checkRun(home: string, train: readonly string[], whole: string): Promise<string[]> {
+  const path = join(home, 'clock-run');
+  const { code, said } = await runBack(['train', ...train, '--out', path]);
+  if (code !== 0) return [`a run ended with ${code}: ${said}`];
+  const [found, expected] = [await fingerprint(path), await fingerprint(whole)];
+  const differing = [...expected].filter(([name, print]) => found.get(name) !== print).map(([name]) => name);
+  const listed = await gq('runs', path, '--json');
+  return [
+    ...(differing.length === 0 ? [] : [`other bytes in ${differing.join(', ')}`]),
+    ...(listed.code === 0 ? [] : [`gq runs: ${listed.out}${listed.err}`]),
+  ];
+}
+
+/** A run that appears after the clock went back must be listed. */
+async function checkView(home: string, whole: string): Promise<string[]> {
+  const folder = join(home, 'clock-view');
+  mkdirSync(folder);
+  cpSync(whole, join(folder, 'first'), { recursive: true });
+  const viewer = await startViewer(folder, preload);
+  try {
+    const runs = async (): Promise<number> =>
+      ((await (await askViewer(viewer, 'home')).json()) as { runs: unknown[] }).runs.length;
+    if ((await runs()) !== 1) return ['the viewer does not list the first run'];
+    await wait(3000);
+    await runs();
+    cpSync(whole, join(folder, 'second'), { recursive: true });
+    for (let looks = 0; looks < mostLooks; looks++) {
+      if ((await runs()) === 2) return [];
+      await wait(200);
+    }
+    return ['the viewer lists no run that appeared after the clock went back'];
+  } finally {
+    viewer.child.kill();
+  }
+}
+
+async function checkQueue(home: string): Promise<string[]> {
+  const environment = { GQ_QUEUE: join(home, 'clock-queue') };
+  const add = () => runBack(['queue', 'add', 'recipes'], environment);
+  const before = [await add(), await add()].filter(({ code }) => code !== 0).map(({ said }) => `queue add: ${said}`);
+  const worked = await runBack(['queue', 'work'], environment);
+  const { said } = await runBack(['queue', 'list', '--json'], environment);
+  const isDone = [...said.matchAll(/"state": ?"done"/g)].length === 2;
+  return [...before, ...(isDone ? [] : [`the queue: ${worked.said}${said}`])];
+}
+
+/** Returns what went wrong. */
+export async function turnClocksBack(home: string, train: readonly string[], whole: string): Promise<string[]> {
+  return [...(await checkRun(home, train, whole)), ...(await checkView(home, whole)), ...(await checkQueue(home))];
+}
