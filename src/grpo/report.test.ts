@@ -114,6 +114,12 @@ const byToken: StepOutcome = withRoutes([
 ]);
 
 describe('the event of a step', () => {
+  it('has a band of negative width where the hack sides score lower than the clean ones', () => {
+    const built = { quality: { pairedAccuracy: 0.4, auroc: 0.3, wrongPairs: [] }, pairCuts: { low: 2, high: -1 } };
+    const event = stepEvent(outcome, { update: 7, direction: built, directionAge: 0, tripwireLogp: null });
+    expect(event.direction?.band).toEqual({ low: 2, high: -1, width: -3 });
+  });
+
   it('says every number of the update', () => {
     const quality = { pairedAccuracy: 0.9, auroc: 0.95, wrongPairs: [2] };
     const built = { quality, pairCuts: { low: -1, high: 3 } };

@@ -39,6 +39,12 @@ describe('known and held-out loopholes', async () => {
     ]);
   });
 
+  it('count every loophole once, however many prompts it has', async () => {
+    // Four prompts: run_tests 1 and 4, sentinel 2, file_marker 3. Known: (2/2 + 0/1)/2, where all prompts together have 2/3.
+    const [uneven] = heldOutTables(await madeResults(armOf('vanilla', ['h--h'])));
+    expect(uneven.rows[0].slice(0, 5)).toEqual(['vanilla', '1', '0.50', '0.00', '-0.50']);
+  });
+
   it('are tested apart, against the baseline', () => {
     expect(differences.rows.map((row) => row.slice(0, 4))).toEqual([
       ['gate − vanilla', 'known', '2', '−0.75'],

@@ -128,6 +128,19 @@ describe('errors name the key, where it came from, and the nearest valid one', (
   });
 });
 
+it('a model of a judge may have a name on the hub, as the policy may', () => {
+  const judge = ['arm.kind=zero', 'arm.monitor.kind=judge'];
+  const modelOf = (name: string) =>
+    resolveBuiltin(null, [...judge, `model=${name}`, `arm.monitor.model=${name}`]).config as unknown as {
+      model: string;
+      arm: { monitor: { model: string } };
+    };
+  for (const name of ['Org/Model', './org/model']) {
+    const { model, arm } = modelOf(name);
+    expect(arm.monitor.model).toBe(model);
+  }
+});
+
 describe('sources', () => {
   it('recipes extend, settings win, and every value knows where it came from', () => {
     const base = recipe('base.toml', 'updates = 7\n[arm]\nkind = "activation"\ntail = 0.2\n[sampling]\ngroup = 4\n');

@@ -107,7 +107,7 @@ function withPaths(table: Table, folder: string, inherited: readonly string[] = 
     (all, { path, isName }) =>
       changeAt(all, path, (value) => {
         if (typeof value !== 'string' || isName?.test(value)) return value;
-        return path.join('.') === 'model' && isHubName(value, folder) ? value : absolute(value);
+        return path.at(-1) === 'model' && isHubName(value, folder) ? value : absolute(value);
       }),
     made,
   );

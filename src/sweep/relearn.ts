@@ -3,7 +3,7 @@
  * it. Both steps go on where they stopped. `gq relearn` and experiments share this.
  */
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { writeMerged } from '../adapters/index.ts';
 import { shellLine, UserError } from '../base/index.ts';
@@ -62,7 +62,9 @@ const sourceSchema = z.object({ model: z.string(), adapter: z.string() });
  * Writes the merged model without its quarantine in float32, as `gq export` does. One that an interrupted call has written is used again
  * if it is of this run.
  */
-export async function exportDeployed(run: RunDirectory, directory: string, call: string): Promise<string> {
+export async function exportDeployed(run: RunDirectory, path: string, call: string): Promise<string> {
+  // A relative path of two parts would be taken for a name on the hub.
+  const directory = resolve(path);
   await using lab = await openLab({ run }, { work: 'unplanned', call });
   await lab.unchanged;
   const { folder, hash } = await lab.model;
@@ -71,8 +73,8 @@ export async function exportDeployed(run: RunDirectory, directory: string, call:
     adapter: await sha256File(checkedTensors(run, lastCheckpoint(run), 'adapter')),
   };
   if (existsSync(directory)) {
-    const path = join(directory, 'source.json');
-    const found = existsSync(path) ? readStamped(path, 'the source of a deployed model', sourceSchema) : null;
+    const note = join(directory, 'source.json');
+    const found = existsSync(note) ? readStamped(note, 'the source of a deployed model', sourceSchema) : null;
     if (found?.model === source.model && found.adapter === source.adapter) return directory;
     throw new UserError({
       call,
@@ -82,9 +84,9 @@ export async function exportDeployed(run: RunDirectory, directory: string, call:
     });
   }
   const { adapter } = await lab.at(lastCheckpoint(run));
-  await createFolder(directory, async (path) => {
-    await writeMerged(path, folder, adapter, 'F32', run.readManifest().usesOracle ? 'used' : 'none');
-    await writeFileAtomic(join(path, 'source.json'), stampedJson(source));
+  await createFolder(directory, async (made) => {
+    await writeMerged(made, folder, adapter, 'F32', run.readManifest().usesOracle ? 'used' : 'none');
+    await writeFileAtomic(join(made, 'source.json'), stampedJson(source));
   });
   return directory;
 }

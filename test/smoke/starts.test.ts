@@ -1,8 +1,10 @@
 /** Where a run may start, what a failed start leaves behind, and what happens when the folder of a run is touched from outside. */
+import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { trainRun } from '../../src/lab/index.ts';
 import { RunDirectory } from '../../src/run/index.ts';
+import { gqProgram } from '../gq-command.ts';
 import { gq } from '../run-gq.ts';
 import { setting } from './identity-lab.ts';
 import { Lab, stoppedAfterFirst, tinySettings } from './lab.ts';
@@ -91,6 +93,13 @@ describe('a start that fails leaves nothing behind', () => {
     const { code, err } = await gq('train', ...args(), '--out', lab.path('outer/inner/failed'));
     expect({ code, err }).toMatchObject({ code: 2, err: expect.stringMatching(message) });
     expect(existsSync(lab.path('outer'))).toBe(false);
+  });
+
+  it('relearning into a folder of one name, which with its model inside looks like a name on the hub', () => {
+    const words = ['relearn', whole(), '--updates', '1', '--out', 'again'];
+    const { stderr } = spawnSync(process.execPath, [gqProgram(), ...words], { cwd: lab.path('.'), encoding: 'utf8' });
+    expect(stderr).not.toContain('gq: ');
+    expect(existsSync(lab.path('again/attack/rollouts.parquet'))).toBe(true);
   });
 
   it('no GPU', async () => {
