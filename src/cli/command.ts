@@ -17,6 +17,8 @@ export interface Streams {
 
 export interface CommandContext extends Streams {
   exitCode: number;
+  /** Refuses the words of a call that the program would refuse before it does anything: another command, options, arguments. */
+  readonly expectCall?: (words: readonly string[]) => Promise<void>;
 }
 
 export type ConfigureCommand = (command: Command, context: CommandContext) => void;

@@ -273,10 +273,30 @@ export async function reportError(error: unknown, { stderr }: Streams): Promise<
   return exitCodes.failed;
 }
 
+/** Parses the words of a call as the program would, without doing what they say. */
+async function expectCall(words: readonly string[], streams: Streams): Promise<void> {
+  const program = await buildProgram(words, { ...streams, exitCode: 0 });
+  silence(program);
+  await program.parseAsync([...words], { from: 'user' });
+}
+
+/** Takes the actions from commands: they only parse. */
+function silence(command: Command): void {
+  for (const inner of command.commands) {
+    if (inner.commands.length === 0) inner.action(() => undefined);
+    silence(inner);
+  }
+}
+
 /** Runs a command; `words` has neither the interpreter nor the script. It never exits the process: gq.ts does that. */
 export async function runCli(words: readonly string[], streams: Streams): Promise<number> {
   const [stdout, stderr] = [Screen.of(streams.stdout), Screen.of(streams.stderr)];
-  const context: CommandContext = { stdout, stderr, exitCode: 0 };
+  const context: CommandContext = {
+    stdout,
+    stderr,
+    exitCode: 0,
+    expectCall: (call) => expectCall(call, { stdout, stderr }),
+  };
   const argv = withHelp(words);
   try {
     const program = await buildProgram(argv, context);

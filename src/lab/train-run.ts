@@ -73,7 +73,7 @@ export async function trainRun(given: RunConfig, run: RunDirectory, options: Tra
   const sinks = new SinkGroup(options.sinks ?? []);
   const writes = (options.communicator?.rank ?? 0) === 0;
   try {
-    const config = await sinks.guard(() => admitConfig(given));
+    const config = await sinks.guard(async () => (isBegunWith(given, run) ? given : admitConfig(given)));
     const shards = await sinks.guard(async () => openShards(config, options.communicator));
     await sinks.guard(() => expectSameProgram(shards, config));
     using _lock = writes ? await sinks.guard(async () => run.lock()) : null;
@@ -88,6 +88,11 @@ export async function trainRun(given: RunConfig, run: RunDirectory, options: Tra
     if (isAlone && wasAsked(options.signal, error)) return { end: 'interrupted', holds: true };
     throw refusedBySystem(error) ? unwritable(run, error) : error;
   }
+}
+
+/** Whether the run began with this very config, which was checked then, maybe by an earlier version with fewer keys. */
+function isBegunWith(config: RunConfig, run: RunDirectory): boolean {
+  return run.hasManifest() && configHash(run.readManifest().config) === configHash(config);
 }
 
 function refusedBySystem(error: unknown): error is NodeJS.ErrnoException {

@@ -1,5 +1,6 @@
 /** Trains and evaluates a run of an experiment in this process. It only reports; its caller shows the reports. */
-import { resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { relearnFolders } from '../analyse/index.ts';
 import { evaluateAll, lastCheckpoint, writeCurve } from '../evaluate/index.ts';
 import {
@@ -14,7 +15,7 @@ import {
   type Warn,
   wasAsked,
 } from '../lab/index.ts';
-import type { RunEnd, Sink } from '../run/index.ts';
+import type { RunConfig, RunEnd, Sink } from '../run/index.ts';
 import { isOfOneUpdate, noticeText, RunDirectory } from '../run/index.ts';
 import type { PlannedRun } from './experiment.ts';
 import type { EvaluationPlan } from './experiment-schema.ts';
@@ -27,6 +28,11 @@ import { evaluationsLeft } from './work-left.ts';
 interface PackMember {
   readonly place: PackPlace;
   readonly signal: AbortSignal;
+}
+
+/** The config of a run that has begun: it goes on with that, and the plan was compared with it. */
+function trainedWith(path: string): RunConfig | null {
+  return existsSync(join(path, 'manifest.json')) ? RunDirectory.open(path).readManifest().config : null;
 }
 
 export class LabWorker implements ExperimentWorker {
@@ -42,7 +48,7 @@ export class LabWorker implements ExperimentWorker {
   async train({ config }: PlannedRun, path: string): Promise<RunEnd> {
     this.#reports.note('loading');
     using interruption = this.#onInterrupt('finishing this update, then saving');
-    const { end } = await train(await parseRunConfig(config), path, {
+    const { end } = await train(trainedWith(path) ?? (await parseRunConfig(config)), path, {
       sinks: [this.#sink()],
       signal: interruption.signal,
       place: this.#member?.place,

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { temporaryFolder } from '../../../test/lab/hand-made.ts';
+import { temporaryFolder, writeRun } from '../../../test/lab/hand-made.ts';
 import { QueueFolder } from '../../queue/index.ts';
 import { lockRun } from '../../run/index.ts';
 import { runCli } from '../program.ts';
@@ -23,9 +23,28 @@ function queueOf() {
 }
 
 describe('gq queue', () => {
+  it.each([
+    ['a command that does not exist', ['frobnicate'], "unknown command 'frobnicate'"],
+    ['an option that does not exist', ['train', 'micro-vanilla', '--otu', 'x'], "unknown option '--otu'"],
+    ['a recipe that does not exist', ['train', 'micro-vanila'], 'micro-vanila'],
+    ['an experiment that does not exist', ['experiment', 'gone.toml'], 'gone.toml'],
+    ['a key that does not exist', ['train', 'micro-vanilla', '--set', 'updatse=3'], 'did you mean updates?'],
+    ['a run that is not there', ['train', '--resume', 'runs/gone'], 'runs/gone'],
+    ['too few words', ['eval'], "missing required argument 'run'"],
+  ])('refuses %s when it is added', async (_, words, message) => {
+    const { queue, call } = queueOf();
+    const said = await call('add', ...words);
+    expect(said).toContain(message);
+    expect(said.startsWith('2 ')).toBe(true);
+    expect(queue.all()).toEqual([]);
+  });
+
   it('adds a command with its own options, before or after which its own may stand', async () => {
     const { queue, call } = queueOf();
-    await call('add', 'train', 'micro-vanilla', '--out', '/x', '--set', 'a=1', '--gpus', '3', '--', '-y');
+    const run = join(temporaryFolder(), 'z');
+    await writeRun(run, {});
+    await call('add', 'train', 'micro-vanilla', '--out', '/x', '--set', 'updates=1', '--json');
+    expect(await call('add', 'train', 'micro-vanilla', '--gpus', '3')).toContain("unknown option '--gpus'");
     await call(
       'add',
       '--why',
@@ -38,14 +57,14 @@ describe('gq queue', () => {
       'recipes/micro-claim.toml',
       '--on=slurm',
     );
-    await call('add', 'train', 'micro-vanilla', '--version', '--help', '--out=/y');
-    expect(await call('add', '--why', 'w', 'train', '--resume', '/z')).not.toContain('why');
+    await call('add', 'train', 'micro-vanilla', '--json', '--out=/y');
+    expect(await call('add', '--why', 'w', 'train', '--resume', run)).not.toContain('why');
     expect(await call('add', '--why', 'w', 'train', 'micro-vanilla')).toContain('the results will not show why');
     expect(queue.all().map(({ job }) => [job.words.length, job.slots, job.priority, job.why, job.output])).toEqual([
-      [10, 1, 0, '', '/x'],
+      [7, 1, 0, '', '/x'],
       [5, 0, -2, 'w', join(process.cwd(), 'runs', 'micro-claim')],
-      [5, 1, 0, '', '/y'],
-      [3, 1, 0, 'w', '/z'],
+      [4, 1, 0, '', '/y'],
+      [3, 1, 0, 'w', run],
       [2, 1, 0, 'w', null],
     ]);
   });
@@ -53,12 +72,12 @@ describe('gq queue', () => {
   it('keeps words, questions and answers as they are, and shows none of them raw', async () => {
     const { queue, call } = queueOf();
     const hostile = `"' \`id\` $(id)\n\u001b[31m*`;
-    await call('add', '--why', hostile, 'train', hostile, '--out', hostile);
+    await call('add', '--why', hostile, 'train', 'micro-vanilla', '--out', hostile);
     await call('resolve', '1', hostile);
     expect(queue.read(1).job).toMatchObject({
       why: hostile,
       resolve: hostile,
-      words: ['train', hostile, '--out', hostile],
+      words: ['train', 'micro-vanilla', '--out', hostile],
     });
     const listed = await call('list');
     expect(listed.split('\n')).toHaveLength(4);

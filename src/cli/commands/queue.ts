@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { exitCodes, padText, shellLine, UserError, visibleLine } from '../../base/index.ts';
-import { onInterrupt } from '../../lab/index.ts';
+import { onInterrupt, resolveConfig } from '../../lab/index.ts';
 import {
   type QueueEntry,
   QueueFolder,
@@ -13,8 +13,8 @@ import {
   runDaemon,
   startDetached,
 } from '../../queue/index.ts';
-import { isTraining, recipePath } from '../../run/index.ts';
-import { LogTail, lastLine, readExperiment } from '../../sweep/index.ts';
+import { isTraining, RunDirectory, recipePath } from '../../run/index.ts';
+import { LogTail, lastLine, planExperiment, readExperiment } from '../../sweep/index.ts';
 import { ownCommand } from '../cluster.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { parseCount, parseWholeNumber } from '../values.ts';
@@ -186,6 +186,30 @@ function outputOf(words: readonly string[]): string | null {
   return resolve(join('runs', readExperiment(existsSync(recipe) ? recipe : recipePath(recipe)).name));
 }
 
+/** Refuses a recipe or settings that the command would refuse, and a run to go on with that is not there. */
+async function expectInputs([name, ...words]: readonly string[]): Promise<void> {
+  const valuesOf = (option: string): string[] =>
+    words.flatMap((word, i) =>
+      word === option ? (words[i + 1] ?? []) : word.startsWith(`${option}=`) ? word.slice(option.length + 1) : [],
+    );
+  for (const run of [...valuesOf('--resume'), ...valuesOf('--fork').map((fork) => fork.replace(/@\d+$/, ''))]) {
+    RunDirectory.open(run);
+  }
+  const [recipe = null] = words[0]?.startsWith('-') === false ? words : [];
+  if (name === 'experiment' && recipe !== null) {
+    const path = existsSync(recipe) ? recipe : recipePath(recipe);
+    await planExperiment(readExperiment(path), path, valuesOf('--set'));
+  }
+  if (name === 'train' && recipe !== null && valuesOf('--fork').length === 0) {
+    const shortcuts = ['model', 'device'].flatMap((option) =>
+      valuesOf(`--${option}`).map(
+        (value) => `${option === 'device' ? 'device.kind' : option}=${JSON.stringify(value)}`,
+      ),
+    );
+    await resolveConfig(recipe, [...shortcuts, ...valuesOf('--set')]);
+  }
+}
+
 async function add(
   words: readonly string[],
   { why = '', priority, gpus }: AddOptions,
@@ -195,6 +219,8 @@ async function add(
     const fix = words[0] === 'gq' ? 'Leave out gq itself.' : 'It would never end.';
     throw new UserError({ call: 'queue add', expected: 'a command of gq that comes to an end', found: words[0], fix });
   }
+  await context.expectCall?.(words);
+  await expectInputs(words);
   const queue = new QueueFolder();
   // Damaged settings are told of here: the daemon begins no job under them.
   queue.readSettings();

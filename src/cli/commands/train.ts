@@ -211,5 +211,5 @@ async function resumeRun(
       fix: 'Fork it to change the config: --fork RUN@UPDATE.',
     });
   }
-  return trainShown(await parseRunConfig(run.readManifest().config), run, flags, context, ranksOf(communicator));
+  return trainShown(run.readManifest().config, run, flags, context, ranksOf(communicator));
 }
