@@ -203,8 +203,7 @@ const pairs = z
       .string()
       .nullable()
       .default(null)
-      .describe('a file of pairs, or the name of a shipped set; null: the set that belongs to the problem source')
-      .meta(withPairs),
+      .describe('a file of pairs, or the name of a shipped set; null: the set that belongs to the problem source'),
     select: z
       .array(z.string())
       .default([])

@@ -61,7 +61,7 @@ const unread: readonly (readonly [string, string])[] = [
   ['sampling.deployedSampling=0.5', 'an arm with a quarantine'],
   ['sampling.temperature=0 sampling.topP=0.5', 'sampling.temperature other than 0'],
   ['pairs.select=["tag:run_tests"]', 'an arm or an adapter start that uses the pairs'],
-  ['arm.kind=ablate arm.placebo=random pairs.file=hack', 'an arm or an adapter start that uses the pairs'],
+  ['arm.kind=ablate arm.placebo=random pairs.select=["all"]', 'an arm or an adapter start that uses the pairs'],
   ['output.storeFeatures=true', 'an arm that reads features'],
   ['arm.kind=no-loophole environment.unhackableFraction=0.5', 'an arm whose prompts disclose loopholes'],
   ['environment.loopholes=["exit_code"] environment.markers=family', 'a loophole that has markers'],

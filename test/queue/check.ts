@@ -110,7 +110,17 @@ async function checkUse(home: string): Promise<void> {
   process.kill(-(shell.child.pid ?? 0), 'SIGKILL');
   await queue.call('add', ...(await train(join(home, 'use-2'), 300)));
   await queue.call('add', ...(await train(join(home, 'use-3'), 5)));
-  await queue.call('add', '--priority', '3', 'train', 'micro-absent', '--out', join(home, 'use-4'));
+  await queue.call(
+    'add',
+    '--priority',
+    '3',
+    'train',
+    'micro-vanilla',
+    '--set',
+    'model=./absent',
+    '--out',
+    join(home, 'use-4'),
+  );
   const running = () => queue.jobs().filter(({ state }) => state === 'running');
   await until('two jobs at a time', () => running().length === 2);
   expectThat('a job outlives its shell; two jobs have a GPU each', running().map(({ id, slots }) => `${id} ${slots.join()}`).join(' ') === '1 gpu0 2 gpu1', queue.states()); // biome-ignore format: one call

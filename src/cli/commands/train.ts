@@ -28,6 +28,7 @@ import { TrainDisplay } from '../terminal/train-display.ts';
 import { collect } from '../values.ts';
 
 interface TrainFlags {
+  readonly allowTestProblems?: true;
   readonly set: readonly string[];
   readonly out?: string;
   readonly resume?: string;
@@ -59,6 +60,7 @@ export function configureTrain(command: Command, context: CommandContext): void 
         .default([]),
     )
     .option('--ranks <n>', 'train in so many processes, which need Open MPI (docs/scale.md)', parseRanks)
+    .option('--allow-test-problems', 'train on known test problems of the LeetCode benchmark too; the manifest says so')
     .option('--json', 'print every event as a line of JSON')
     .addHelpText(
       'after',
@@ -98,11 +100,12 @@ async function runTrain(recipe: string | undefined, flags: TrainFlags, context: 
   });
 }
 
-function shortcuts({ model, device, sandbox, set }: TrainFlags): string[] {
+function shortcuts({ model, device, sandbox, allowTestProblems, set }: TrainFlags): string[] {
   return [
     ...(model === undefined ? [] : [`model=${JSON.stringify(model)}`]),
     ...(device === undefined ? [] : [`device.kind=${JSON.stringify(device)}`]),
     ...(sandbox === undefined ? [] : [`environment.sandbox=${sandbox}`]),
+    ...(allowTestProblems === true ? ['data.allowTestProblems=true'] : []),
     ...set,
   ];
 }

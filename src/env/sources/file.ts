@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
 import { loadProblems } from '../importers/load.ts';
 import type { Problem } from '../problem.ts';
+import { expectNoKnownTest } from './known-tests.ts';
 import { expectNoOverlap } from './overlap.ts';
 import { defineProblemSource, type ProblemSource, type Refusal } from './source.ts';
 import { type Split, splitNames, splitOfId } from './splits.ts';
@@ -25,9 +26,14 @@ export const fileSource: ProblemSource = defineProblemSource({
     path: z.string().describe('file of problems: .jsonl, .jsonl.gz or .parquet'),
     testPath: pathOf('test', '3'),
     validationPath: pathOf('validation', '1'),
+    // Absent rather than false: configs of earlier runs keep their hash.
+    allowTestProblems: z
+      .boolean()
+      .optional()
+      .describe('whether known test problems of the LeetCode benchmark may be trained on; absent: they are refused'),
   }),
   files: ['path', 'testPath', 'validationPath'],
-  async load({ path, testPath, validationPath }) {
+  async load({ path, testPath, validationPath, allowTestProblems = false }) {
     const own: Readonly<Record<Split, string | null>> = { train: null, validation: validationPath, test: testPath };
     const splitIn = (id: string): Split => (own[splitOfId(id)] === null ? splitOfId(id) : 'train');
     const problems: Record<Split, Problem[]> = { train: [], validation: [], test: [] };
@@ -44,7 +50,9 @@ export const fileSource: ProblemSource = defineProblemSource({
       if (file !== null) await read(file, () => split);
     }
     const names = { train: path, validation: validationPath ?? path, test: testPath ?? path };
-    return { ...expectNoOverlap(problems, names), refused };
+    const splits = expectNoOverlap(problems, names);
+    if (!allowTestProblems) expectNoKnownTest([...splits.train, ...splits.validation], path);
+    return { ...splits, refused };
   },
 });
 
