@@ -3,17 +3,17 @@ import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
 import { evaluationKey } from './index.ts';
 
 const manifest = (await writeRun(temporaryFolder(), {})).readManifest();
-const { config } = manifest;
+const { config, identity } = manifest;
 const key = evaluationKey(manifest);
 
 it.each([
   ['environment', { config: { ...config, environment: { ...config.environment, unhackableFraction: 0.123 } } }],
   ['sampling', { config: { ...config, sampling: { ...config.sampling, temperature: 0.123 } } }],
-  ['model', { modelHash: 'another' }],
-  ['problems', { dataHash: 'another' }],
+  ['model', { identity: { ...identity, model: 'another' } }],
+  ['problems', { identity: { ...identity, problems: 'another' } }],
   ['plugins', { plugins: [{ path: 'own.ts', hash: 'another' }] }],
-  ['judge', { judge: 'another' }],
-  ['sampler', { sampler: 'another' }],
+  ['judge', { identity: { ...identity, judge: 'another' } }],
+  ['sampler', { identity: { ...identity, sampler: 'another' } }],
 ])('runs with another %s share no evaluation of their base', (_what, change) => {
   expect(evaluationKey({ ...manifest, ...change })).not.toBe(key);
 });

@@ -50,11 +50,8 @@ export async function openBase(lab: Lab, path: string): Promise<ProbedPolicy> {
     path,
     key: evaluationKey({
       config,
-      modelHash: await hash,
-      dataHash: problemsHash(Object.values(splits).flat()),
+      identity: { model: await hash, problems: problemsHash(Object.values(splits).flat()), judge: null, sampler: null },
       plugins: pluginRecords(config.plugins),
-      judge: null,
-      sampler: null,
     }),
     words: { text, loopholes, inWords },
     tasks: async (set, limit) => evaluationTasks(set, { config, ...sets }, limit),

@@ -6,7 +6,8 @@ import { expectIdentity } from './identity.ts';
 it('a file of problems that changed is refused', async () => {
   const manifest = (await writeRun(join(temporaryFolder(), 'run'), {})).readManifest();
   const config = { ...manifest.config, data: { kind: 'file', path: '/a.jsonl', testPath: '/b.jsonl' } };
-  const begun = { ...manifest, config, dataFiles: { path: 'a', testPath: 'b' } };
+  const identity = { ...manifest.identity, dataFiles: { path: 'a', testPath: 'b' } };
+  const begun = { ...manifest, config, identity };
   const check = (dataFiles: Readonly<Record<string, string>>) => () =>
     expectIdentity('open run', begun, config, { dataFiles });
   expect(check({ path: 'a', testPath: 'b' })).not.toThrow();

@@ -12,29 +12,11 @@ import {
   problemsHash,
   type RunConfig,
   type RunDirectory,
+  type RunIdentity,
 } from '../run/index.ts';
 import type { Lab } from './open.ts';
 import { pluginRecords } from './plugins.ts';
 import { replacementNames } from './replacements.ts';
-
-export interface RunIdentity {
-  readonly config: string;
-  readonly plugins: string;
-  readonly model: string;
-  readonly problems: string;
-  /** Hashes of the files of problems, by key. */
-  readonly dataFiles: Readonly<Record<string, string>>;
-  readonly partition: string | null;
-  readonly pairs: string | null;
-  readonly pool: string | null;
-  /** Hashes of the models that the arm opens beside the policy, by their names in the config. */
-  readonly armModels: Readonly<Record<string, string>>;
-  /** Hashes of the runs that the arm learns from, by their paths; null in runs of earlier versions. */
-  readonly armRuns: Readonly<Record<string, string>> | null;
-  /** Names of the caller's judge and sampler; null for the lab's own. */
-  readonly judge: string | null;
-  readonly sampler: string | null;
-}
 
 /** The input that a key of the config names, in the words of errors. */
 export const identityWords: Readonly<Record<keyof RunIdentity, string>> = {
@@ -51,23 +33,6 @@ export const identityWords: Readonly<Record<keyof RunIdentity, string>> = {
   judge: 'the judge',
   sampler: 'the sampler',
 };
-
-export function storedIdentity(manifest: Manifest): RunIdentity {
-  return {
-    config: configHash(manifest.config),
-    plugins: manifest.plugins.map(({ hash }) => hash).join(' '),
-    model: manifest.modelHash,
-    problems: manifest.dataHash,
-    dataFiles: manifest.dataFiles,
-    partition: manifest.partitionHash,
-    pairs: manifest.pairsHash,
-    pool: manifest.poolHash,
-    armModels: manifest.armModels,
-    armRuns: manifest.armRuns,
-    judge: manifest.judge,
-    sampler: manifest.sampler,
-  };
-}
 
 /** The identity of a run with the config and the inputs of a lab. The hashes of models may take long. */
 export async function identityOf(lab: Lab): Promise<RunIdentity> {
@@ -128,7 +93,7 @@ async function hashInput(path: string | null, key: string): Promise<string | nul
 
 /** Refuses inputs that differ from those that the run began with. `now` has those that will be used. */
 export function expectIdentity(call: string, begun: Manifest, config: RunConfig, now: Partial<RunIdentity>): void {
-  const stored = storedIdentity(begun);
+  const stored = begun.identity;
   for (const key of Object.keys(identityWords) as (keyof RunIdentity)[]) {
     const value = now[key];
     if (value === undefined || (key === 'armRuns' && stored.armRuns === null)) continue;
@@ -166,12 +131,12 @@ function changeOf(key: NamedInput, begun: Manifest, config: RunConfig): string {
     return `other content in ${changed.map(({ path }) => path).join(', ') || 'their order'}`;
   }
   if (key === 'dataFiles') {
-    const [before, after] = [begun.dataFiles, config.data];
+    const [before, after] = [begun.identity.dataFiles, config.data];
     const keys = Object.keys(before).map((name) => `${after[name] ?? 'no file'} (data.${name})`);
     return `other content in one of ${keys.join(', ')}`;
   }
-  if (key === 'armModels') return `other content in ${Object.keys(begun.armModels).join(', ')}`;
-  if (key === 'armRuns') return `other rollouts or labels in ${Object.keys(begun.armRuns ?? {}).join(', ')}`;
+  if (key === 'armModels') return `other content in ${Object.keys(begun.identity.armModels).join(', ')}`;
+  if (key === 'armRuns') return `other rollouts or labels in ${Object.keys(begun.identity.armRuns ?? {}).join(', ')}`;
   const [before, after] = [placeOf[key](begun.config), placeOf[key](config)];
   return before === after ? `other content in ${after}` : `${after} in place of ${before}`;
 }

@@ -9,14 +9,14 @@ export { defineJudge, defineLoophole, type Judgement, type Loophole, type NamedJ
 export { defineProblemSource, type ProblemSource } from '../env/sources/index.ts';
 export { type Arm, type ArmDefinition, type ArmTools, defineArm } from '../grpo/index.ts';
 export { defineMonitor, type Monitor, type MonitorDefinition } from '../monitors/index.ts';
-export { type RunConfig, RunDirectory, type Sink, shippedRecipe } from '../run/index.ts';
+export { type RunConfig, RunDirectory, type RunIdentity, type Sink, shippedRecipe } from '../run/index.ts';
 export { type LabConfig, parseRunConfig, partsOf, resolveBuiltin, resolveConfig } from './config.ts';
 export { coresEach, coresVariable } from './cores.ts';
 export { deviceNames, findDevice, openDevice } from './devices.ts';
 export { type EvaluatedRun, type EvaluateOptions, evaluateRun } from './evaluate-run.ts';
 export { openBase, openEvaluator, probeTokens } from './evaluator.ts';
 export { type EvasionOptions, measureEvasion } from './evasion.ts';
-export { expectSamePlugins, pluginHash, type RunIdentity, storedIdentity } from './identity.ts';
+export { expectSamePlugins, pluginHash } from './identity.ts';
 export { type Interruption, onInterrupt } from './interrupt.ts';
 export { labelSources } from './label-sources.ts';
 export { formatPool, limitPool, makePool, samplePool } from './make-pool.ts';

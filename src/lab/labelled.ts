@@ -28,7 +28,7 @@ export async function labelledRollouts(
   modelHash: string,
 ): Promise<LabelledCompletion[]> {
   const run = RunDirectory.open(path);
-  if (run.readManifest().modelHash !== modelHash) {
+  if (run.readManifest().identity.model !== modelHash) {
     throw new UserError({
       call: `read the rollouts of ${path}`,
       expected: 'a run of the same model',

@@ -19,13 +19,14 @@ import {
   partitionOf,
   type RunConfig,
   RunDirectory,
+  type RunIdentity,
   StartClock,
   trainingTasks,
 } from '../run/index.ts';
 import { drawStart, openAdapter } from './adapter.ts';
 import { parseRunConfig, partsOf } from './config.ts';
 import { deviceNames, openDevice } from './devices.ts';
-import { expectIdentity, identityOf, pluginHash, type RunIdentity } from './identity.ts';
+import { expectIdentity, identityOf, pluginHash } from './identity.ts';
 import { checkRank, withModelHint } from './input-checks.ts';
 import { labelledHash } from './labelled.ts';
 import { loadDecoder, type ModelFiles, type OpenModel, openFolder } from './model.ts';

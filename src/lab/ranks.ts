@@ -8,8 +8,8 @@ import { createGrader, type Grader, type Judge, type Verdict } from '../env/inde
 import { adapterHash, type Policy } from '../grpo/index.ts';
 import type { VerdictLedger } from '../oracle/index.ts';
 import { alone, type Communicator, Shards } from '../parallel/index.ts';
-import { configHash, type RunConfig } from '../run/index.ts';
-import { identityWords, type RunIdentity } from './identity.ts';
+import { configHash, type RunConfig, type RunIdentity } from '../run/index.ts';
+import { identityWords } from './identity.ts';
 
 /** The shards that a run with ranks has if its config names none. */
 const usualShards = 8;

@@ -53,7 +53,7 @@ describe('a run with an own judge and sampler', () => {
     const path = join(home, 'run');
     await train(config(), path, { judge, sampler: counting });
     expect(sampled).toBe(24);
-    expect(RunDirectory.open(path).readManifest()).toMatchObject({ judge: 'coin', sampler: 'counting' });
+    expect(RunDirectory.open(path).readManifest()).toMatchObject({ identity: { judge: 'coin', sampler: 'counting' } });
     const { evaluations } = await evaluateRun(path, { judge, sampler: counting, sets: ['train'], limit: 2 });
     expect(sampled).toBe(24 + 2 * evaluations.length);
     const refused = 'expected the sampler that the run began with (counting), found that of the lab';

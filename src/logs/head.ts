@@ -4,11 +4,11 @@ import type { RunDirectory } from '../run/index.ts';
 import type { LogHead } from './metrics.ts';
 
 export function headOf(run: RunDirectory): LogHead {
-  const { name, arm, created, configHash, config } = run.readManifest();
+  const { name, arm, created, identity, config } = run.readManifest();
   return {
     name,
     group: arm,
-    id: sha256(`${name} ${created} ${configHash}`).slice(0, 8),
+    id: sha256(`${name} ${created} ${identity.config}`).slice(0, 8),
     created: Date.parse(created) / 1000,
     config: { ...config, armName: arm },
   };

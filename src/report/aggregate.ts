@@ -169,9 +169,9 @@ export function baseRuns({ arms, baseline }: Results, set: FinalSet): BaseRuns[]
 }
 
 /** What the evaluation of a base depends on, but for the seed. */
-function baseKey({ manifest: { modelHash, dataHash }, config: { environment, sampling } }: RunResults): string {
+function baseKey({ manifest: { identity }, config: { environment, sampling } }: RunResults): string {
   // How many completions an update draws, and in which state, is nothing to a base.
-  return JSON.stringify([modelHash, dataHash, environment, samplingSettings(sampling, [])]);
+  return JSON.stringify([identity.model, identity.problems, environment, samplingSettings(sampling, [])]);
 }
 
 /** Formats a sample as `0.31 ± 0.04`, or for one seed as `0.31 [0.26, 0.37]`, with the interval over prompts. */

@@ -45,7 +45,8 @@ function aggregateTable(arms: readonly ArmResults[], set: FinalSet): Table {
         const [first, second] = groups.map((group) => groupHack(run, set, group));
         return first === null || second === null ? null : second - first;
       });
-      const select = arm.runs[0].manifest.pairsHash === null ? '-' : arm.runs[0].config.pairs.select.join(' ') || 'all';
+      const select =
+        arm.runs[0].manifest.identity.pairs === null ? '-' : arm.runs[0].config.pairs.select.join(' ') || 'all';
       const name = `${arm.arm}${arm.usesOracle ? oracleMark : ''}`;
       return [name, `${heldOut?.n ?? 0}`, formatSample(known), formatSample(heldOut), formatSample(gap), select];
     }),

@@ -141,7 +141,8 @@ function renderSides({ arm, set, full, deployed }: SideBySide): string {
 
 function renderRuns({ arm, runs }: ArmResults): string {
   const lines = runs.map(({ path, seed, manifest, updates, status }) => {
-    const hashes = `config ${manifest.configHash.slice(0, 12)}, model ${manifest.modelHash.slice(0, 12)}, data ${manifest.dataHash.slice(0, 12)}`;
+    const { identity } = manifest;
+    const hashes = `config ${identity.config.slice(0, 12)}, model ${identity.model.slice(0, 12)}, data ${identity.problems.slice(0, 12)}`;
     return `${path}: seed ${seed}, ${updates} updates, ${status}, ${hashes}, ${manifest.device}, version ${manifest.version}`;
   });
   return `<h3>${escapeMarkup(arm)}</h3>${lines.map((line) => `<p class="note">${escapeMarkup(line)}</p>`).join('')}`;

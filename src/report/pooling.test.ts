@@ -65,14 +65,19 @@ describe('seeds of one arm', () => {
   });
 
   it('are of the same weights, problems, pairs and plugins', async () => {
-    const faults = ['modelHash', 'dataHash', 'pairsHash', 'partitionHash'].map((key) => ({ [key]: 'x'.repeat(64) }));
+    const faults = ['model', 'problems', 'pairs', 'partition'].map((key) => ({ [key]: 'x'.repeat(64) }));
     for (const fault of [...faults, { usesOracle: true }, { armModels: { judge: 'x'.repeat(64) } }]) {
       const directory = temporaryFolder();
       await make(join(directory, 'a'), { seed: 1 });
       await make(join(directory, 'b'), { seed: 2 });
       expect((await read(directory)).arms[0].runs).toHaveLength(2);
       const run = RunDirectory.open(join(directory, 'b'));
-      await run.writeManifest({ ...run.readManifest(), ...fault });
+      const { identity, ...manifest } = run.readManifest();
+      const changed =
+        'usesOracle' in fault
+          ? { ...manifest, ...fault, identity }
+          : { ...manifest, identity: { ...identity, ...fault } };
+      await run.writeManifest(changed);
       await expect(read(directory)).rejects.toThrow('which differ in the');
     }
   });
@@ -172,7 +177,10 @@ describe('bases', () => {
     await make(join(directory, 'c'), { seed: 1, arm: { kind: 'absorb' }, sampling: { deployedSampling: 0 } }, gate);
     expect((await rows()).map(([name]) => name)).toEqual(['base', 'vanilla', 'activation', 'absorb']);
     const run = RunDirectory.open(join(directory, 'b'));
-    await run.writeManifest({ ...run.readManifest(), modelHash: 'x'.repeat(64) });
+    await run.writeManifest({
+      ...run.readManifest(),
+      identity: { ...run.readManifest().identity, model: 'x'.repeat(64) },
+    });
     expect((await rows()).slice(0, 2)).toEqual([
       ['base of vanilla + 1', '1', '0.00'],
       ['base of activation', '1', '1.00'],

@@ -40,19 +40,18 @@ export function expectOneArm(arm: string, runs: readonly ComparedRun[]): void {
 
 /** The same config may name files that changed between two runs. */
 function inputDifferences(first: Manifest, second: Manifest): string[] {
-  const hashes = ({ plugins }: Manifest): string => plugins.map(({ hash }) => hash).join(' ');
   const compared: readonly (readonly [string, unknown, unknown])[] = [
-    ['the weights of the model', first.modelHash, second.modelHash],
-    ['the problems', first.dataHash, second.dataHash],
-    ['the pairs', first.pairsHash, second.pairsHash],
-    ['the models of the arm', JSON.stringify(first.armModels), JSON.stringify(second.armModels)],
+    ['the weights of the model', first.identity.model, second.identity.model],
+    ['the problems', first.identity.problems, second.identity.problems],
+    ['the pairs', first.identity.pairs, second.identity.pairs],
+    ['the models of the arm', JSON.stringify(first.identity.armModels), JSON.stringify(second.identity.armModels)],
     ['the run that the monitor learns from', runsOf(first, second), runsOf(second, first)],
-    ['the file of loopholes', first.partitionHash, second.partitionHash],
+    ['the file of loopholes', first.identity.partition, second.identity.partition],
     // Forks of one config may differ in what their parents learned from.
     ['the use of labels', first.usesOracle, second.usesOracle],
-    ['the code of the plugins', hashes(first), hashes(second)],
-    ['the judge', first.judge, second.judge],
-    ['the sampler', first.sampler, second.sampler],
+    ['the code of the plugins', first.identity.plugins, second.identity.plugins],
+    ['the judge', first.identity.judge, second.identity.judge],
+    ['the sampler', first.identity.sampler, second.identity.sampler],
     ['whether they were forked without a state', first.parent?.adapterOnly ?? null, second.parent?.adapterOnly ?? null],
     ['the update they were forked at', first.parent?.update ?? null, second.parent?.update ?? null],
   ];
@@ -60,6 +59,6 @@ function inputDifferences(first: Manifest, second: Manifest): string[] {
 }
 
 /** The runs that a run's arm learned from; where nobody noted them, those of the other. */
-function runsOf({ armRuns }: Manifest, other: Manifest): string {
-  return JSON.stringify(armRuns ?? other.armRuns);
+function runsOf({ identity: { armRuns } }: Manifest, other: Manifest): string {
+  return JSON.stringify(armRuns ?? other.identity.armRuns);
 }

@@ -7,6 +7,7 @@ import { rollouts as makeRollouts } from '../../test/grpo/tiny-policy.ts';
 import { UserError } from '../base/index.ts';
 import type { RolloutRecord } from '../grpo/events.ts';
 import { resolveBuiltin } from '../lab/index.ts';
+import { stampedJson } from './checksums.ts';
 import { RunDirectory } from './directory.ts';
 import { FileSink } from './file-sink.ts';
 import { rolloutColumns, rolloutRow } from './ledger.ts';
@@ -26,24 +27,17 @@ const manifest: Manifest = {
   format: runFormat,
   name: 'test',
   config,
-  configHash: hash,
   version: '0',
   node: 'v0',
   command: [],
   created: '2020-01-01T00:00:00.000Z',
-  modelHash: '',
-  dataHash: '',
-  dataFiles: {},
+  identity: {
+    ...{ config: hash, plugins: '', model: '', problems: '', dataFiles: {} },
+    ...{ partition: null, pairs: null, pool: null, armModels: {}, armRuns: {}, judge: null, sampler: null },
+  },
   problems: { train: { used: 0, leftOut: [] }, validation: { used: 0, leftOut: [] }, test: { used: 0, leftOut: [] } },
-  pairsHash: null,
   heldOutPairs: [],
   generatedPairs: null,
-  poolHash: null,
-  partitionHash: null,
-  armModels: {},
-  armRuns: {},
-  judge: null,
-  sampler: null,
   arm: 'vanilla',
   usesOracle: false,
   armSees: [],
@@ -69,12 +63,12 @@ describe('directories', () => {
     expect(() => RunDirectory.create(run.path)).toThrow(`--resume ${run.path}`);
     expect(RunDirectory.open(run.path).readManifest()).toEqual(manifest);
     expect(() => RunDirectory.open(home)).toThrow('no manifest.json');
-    writeFileSync(run.file('manifest.json'), JSON.stringify({ ...manifest, format: 4 }));
-    expect(() => run.readManifest()).toThrow('expected a run of format 3, found format 4');
+    writeFileSync(run.file('manifest.json'), JSON.stringify({ ...manifest, format: 5 }));
+    expect(() => run.readManifest()).toThrow('expected a run of format 4, found format 5');
     writeFileSync(run.file('manifest.json'), JSON.stringify({ ...manifest, format: 2, version: '0.2.0' }));
     for (const reading of [() => RunDirectory.open(run.path), () => run.readManifest()]) {
       expect(reading).toThrow(
-        /format 3, found format 2, written by gradient-quarantine 0\.2\.0\. Since format 3 a run stores the initial values of its adapter once/,
+        /format 4, found format 2, written by gradient-quarantine 0\.2\.0\. Since format 3 a run stores the initial values of its adapter once/,
       );
     }
     const old = { ...manifest, format: 1, version: '0.1.0', config: { environment: { modes: [] } } };
@@ -82,15 +76,39 @@ describe('directories', () => {
     for (const reading of [() => RunDirectory.open(run.path), () => run.readManifest()]) {
       expect(reading).toThrow(UserError);
       expect(reading).toThrow(
-        /manifest\.json: expected a run of format 3, found format 1, written by gradient-quarantine 0\.1\.0\. .*read this run with gradient-quarantine 0\.1\.x, or train it again/,
+        /manifest\.json: expected a run of format 4, found format 1, written by gradient-quarantine 0\.1\.0\. .*read this run with gradient-quarantine 0\.1\.x, or train it again/,
       );
     }
+  });
+
+  it('of format 3 is read by the names of today', async () => {
+    const run = await makeRun();
+    const { identity, ...others } = manifest;
+    const { config: configHash, model: modelHash, problems: dataHash, pairs: pairsHash, ...more } = identity;
+    const { pool: poolHash, partition: partitionHash, plugins: _plugins, ...same } = more;
+    const hashes = { configHash, modelHash, dataHash, pairsHash, poolHash, partitionHash };
+    const before = { ...others, ...hashes, ...same, format: 3 };
+    const plugins = [{ path: '/own.ts', hash: 'a' }, { path: '/two.ts', hash: 'b' }]; // biome-ignore format: one line
+    writeFileSync(run.file('manifest.json'), stampedJson({ ...before, plugins, modelHash: 'm', poolHash: 'p' }));
+    expect(run.readManifest()).toEqual({
+      ...manifest,
+      plugins,
+      identity: { ...identity, model: 'm', pool: 'p', plugins: 'a b' },
+    });
+    // Earlier ones of this format did not note the models and runs of the arm.
+    const { armModels: _models, armRuns: _runs, ...without } = before;
+    writeFileSync(run.file('manifest.json'), stampedJson(without));
+    expect(run.readManifest().identity).toEqual({ ...identity, armRuns: null });
   });
 
   it.each([
     ['torn', (text: string) => text.slice(0, -20), /manifest\.json: expected the manifest of a run, as JSON, found/],
     ['of another program', () => '{"name": "left-pad"}', /manifest\.json: .* found key format: /],
-    ['without a key', (text: string) => text.replace('"dataHash"', '"hash"'), /manifest\.json: .*key dataHash: /],
+    [
+      'without a key',
+      (text: string) => text.replace('"model": ""', '"hash": ""'),
+      /manifest\.json: .*key identity\.model: /,
+    ],
     ['with another type', (text: string) => text.replace('"rank": 2', '"rank": "2"'), /: .*key features\.rank: /],
     ['with an unknown key in its config', (text: string) => text.replace('"seed"', '"sead"'), /key config: .*sead/],
   ])('a manifest %s is refused by file and key', async (_, damage, message) => {

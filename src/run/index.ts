@@ -32,7 +32,7 @@ export { FileSink } from './file-sink.ts';
 export { type InstructionWords, instructedPrompt, readableInstruction } from './instructed.ts';
 export type { RolloutRow } from './ledger.ts';
 export { isSameProcess, isTraining, lockRun, startOf, startOfStat, waitForLock } from './lock.ts';
-export { type Manifest, runFormat } from './manifest.ts';
+export { type Manifest, type RunIdentity, runFormat } from './manifest.ts';
 export { planMemory, type Rehearsal, type Work } from './memory.ts';
 export { assertFits, type Budget, renderPlan } from './memory-budget.ts';
 export {

@@ -6,7 +6,7 @@ import { configHash } from './config.ts';
 import { type RunConfig, storedConfigSchema } from './schema.ts';
 import { readStored } from './stored.ts';
 
-export const runFormat = 3;
+export const runFormat = 4;
 
 const what = 'the manifest of a run';
 
@@ -15,22 +15,40 @@ const problemUse = z.object({
   leftOut: z.array(z.object({ id: z.string(), reason: z.string() })),
 });
 
+/** Hashes of everything that decides what a run computes, and the names of what a caller put in place of the lab's own. */
+const identitySchema = z.object({
+  config: z.string(),
+  /** Of the code of the plugins, in their order. */
+  plugins: z.string(),
+  model: z.string(),
+  problems: z.string(),
+  /** Of the files that the table data names, by key. */
+  dataFiles: z.record(z.string(), z.string()),
+  /** Of the file of loopholes by problem (environment.partition); null without one. */
+  partition: z.string().nullable(),
+  pairs: z.string().nullable(),
+  /** Of the file of demonstrations (teacher.pool, or the run's own); null without one. */
+  pool: z.string().nullable(),
+  /** Of the models that the arm opens beside the policy, by their names in the config. */
+  armModels: z.record(z.string(), z.string()),
+  /** Of the rollouts and labels of the runs that the arm learns from, by their paths; null where nobody noted it. */
+  armRuns: z.record(z.string(), z.string()).nullable(),
+  /** Names of the caller's judge and sampler; null for the lab's own. */
+  judge: z.string().nullable(),
+  sampler: z.string().nullable(),
+});
+
 const manifestSchema = z.object({
   format: z.literal(runFormat),
   name: z.string(),
   config: storedConfigSchema,
-  configHash: z.string(),
   version: z.string(),
   node: z.string(),
   command: z.array(z.string()),
   created: z.string(),
-  modelHash: z.string(),
-  dataHash: z.string(),
-  /** Hashes of the files that the table data names, by key. */
-  dataFiles: z.record(z.string(), z.string()),
+  identity: identitySchema,
   /** How many problems of each split are used, and which are left out and why. */
   problems: z.object({ train: problemUse, validation: problemUse, test: problemUse }),
-  pairsHash: z.string().nullable(),
   /** Held-out loopholes that the pairs show, where the config allows that (pairs.allowHeldOut); null where nobody looked. */
   heldOutPairs: z.array(z.string()).nullable().default(null),
   /** Pairs that the policy wrote itself: how many it wrote, how many are used, and their hash; null for a run without them. */
@@ -38,14 +56,6 @@ const manifestSchema = z.object({
     .object({ attempted: z.number().int().min(0), kept: z.number().int().min(0), hash: z.string() })
     .nullable()
     .default(null),
-  /** Hash of the file of demonstrations (teacher.pool, or the run's own); null without one. */
-  poolHash: z.string().nullable(),
-  /** Hash of the file of loopholes by problem (environment.partition); null without one. */
-  partitionHash: z.string().nullable(),
-  /** Hashes of the models that the arm opens beside the policy, by their names in the config. */
-  armModels: z.record(z.string(), z.string()).default({}),
-  /** Hashes of the rollouts and labels of the runs that the arm learns from, by their paths. Null where nobody noted it. */
-  armRuns: z.record(z.string(), z.string()).nullable().default(null),
   /** The arm's name in tables. */
   arm: z.string(),
   /** Whether labels reached training: the arm was given them, or demonstrations or pairs were chosen by them. */
@@ -59,9 +69,6 @@ const manifestSchema = z.object({
   hasQuarantine: z.boolean(),
   /** Modules whose parts the config may name, with the hash of their code. */
   plugins: z.array(z.object({ path: z.string(), hash: z.string() })),
-  /** Names of the judge and of the sampler that a program put in place of the lab's own; null for those. */
-  judge: z.string().nullable(),
-  sampler: z.string().nullable(),
   /** The device and what its bytes depend on (kernel variant, or GPU and precision), then the number of threads. */
   device: z.string(),
   features: z.object({ modules: z.array(z.string()), rank: z.number().int().min(1) }),
@@ -69,23 +76,49 @@ const manifestSchema = z.object({
   parent: z.object({ run: z.string(), update: z.number().int().min(0), adapterOnly: z.boolean() }).nullable(),
 });
 
+/** Format 3 has the identity as keys of the manifest, under other names. */
+const format3 = manifestSchema
+  .omit({ identity: true })
+  .extend({
+    format: z.literal(3),
+    configHash: z.string(),
+    modelHash: z.string(),
+    dataHash: z.string(),
+    dataFiles: z.record(z.string(), z.string()),
+    pairsHash: z.string().nullable(),
+    poolHash: z.string().nullable(),
+    partitionHash: z.string().nullable(),
+    armModels: z.record(z.string(), z.string()).default({}),
+    armRuns: z.record(z.string(), z.string()).nullable().default(null),
+    judge: z.string().nullable(),
+    sampler: z.string().nullable(),
+  })
+  .transform(({ configHash: config, modelHash: model, dataHash: problems, ...stored }) => {
+    const { dataFiles, pairsHash: pairs, poolHash: pool, partitionHash: partition, ...others } = stored;
+    const { armModels, armRuns, judge, sampler, ...manifest } = others;
+    const plugins = manifest.plugins.map(({ hash }) => hash).join(' ');
+    const inputs = { model, problems, dataFiles, partition, pairs, pool, armModels, armRuns };
+    return { ...manifest, format: runFormat, identity: { config, plugins, ...inputs, judge, sampler } } as const;
+  });
+
 type DeepReadonly<T> = T extends object ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> } : T;
 type Stored = DeepReadonly<z.infer<typeof manifestSchema>>;
+
+export type RunIdentity = DeepReadonly<z.infer<typeof identitySchema>>;
 
 export interface Manifest extends Omit<Stored, 'config'> {
   readonly config: RunConfig;
 }
 
 export function readManifest(path: string): Manifest {
-  expectFormat(path);
-  const manifest = readStamped(path, what, manifestSchema);
+  const manifest = readStamped(path, what, expectFormat(path) === 3 ? format3 : manifestSchema);
   const { config } = readStored(path, what, z.object({ config: z.custom<RunConfig>() }));
   // The config as it is in the file: keys that a later version added do not count.
   const found = configHash(config);
-  if (found === manifest.configHash) return manifest;
+  if (found === manifest.identity.config) return manifest;
   throw new UserError({
     call: `read ${path}`,
-    expected: `a config with the hash that the manifest says (${manifest.configHash})`,
+    expected: `a config with the hash that the manifest says (${manifest.identity.config})`,
     found: `another hash (${found})`,
     fix: 'The config was changed after the run began. Restore it, or fork the run: --fork RUN@UPDATE --set KEY=VALUE.',
   });
@@ -96,10 +129,10 @@ const olderFormats: Readonly<Record<number, string>> = {
   2: 'Since format 3 a run stores the initial values of its adapter once: read this run with the version that wrote it, or train it again from its recipe.',
 };
 
-/** Refuses a run that another version of the package wrote in another format. */
-export function expectFormat(path: string): void {
+/** The format of a run; one that this version cannot read is refused. */
+export function expectFormat(path: string): number {
   const { format, version } = readStored(path, what, z.object({ format: z.number(), version: z.string().optional() }));
-  if (format === runFormat) return;
+  if (format === runFormat || format === 3) return format;
   const writer = version === undefined ? '' : `, written by gradient-quarantine ${version}`;
   throw new UserError({
     call: `open ${path}`,

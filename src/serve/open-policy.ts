@@ -42,7 +42,7 @@ export async function openPolicy(
   const manifest = run.readManifest();
   const update = chooseUpdate(run, wanted);
   const { hash, folder } = await lab.model;
-  if ((await hash) !== manifest.modelHash) {
+  if ((await hash) !== manifest.identity.model) {
     throw new UserError({
       call: `serve ${run.path}`,
       expected: 'the model that the run was trained on',

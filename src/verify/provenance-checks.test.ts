@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { type HandMadeRun, temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
-import { storedIdentity } from '../lab/identity.ts';
 import { verifyRunProvenance } from './provenance-checks.ts';
 
 async function featuresFit(made: HandMadeRun): Promise<boolean | undefined> {
   const run = await writeRun(temporaryFolder(), made);
-  const checks = await verifyRunProvenance(run, storedIdentity(run.readManifest()), { pairsUseLabels: false });
+  const checks = await verifyRunProvenance(run, run.readManifest().identity, { pairsUseLabels: false });
   return checks.find(({ quantity }) => quantity === 'rows of features')?.pass;
 }
 

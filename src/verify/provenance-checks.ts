@@ -8,7 +8,7 @@ import type { Loophole } from '../env/index.ts';
 import { builtinLoopholes, hintedPrompt, markedLoopholes } from '../env/index.ts';
 import { type Pair, showsLoophole } from '../env/pairs/index.ts';
 import { assertDisjoint, type Splits } from '../env/sources/index.ts';
-import { labelSources, partsOf, type RunIdentity, storedIdentity } from '../lab/index.ts';
+import { labelSources, partsOf, type RunIdentity } from '../lab/index.ts';
 import { readRunVerdicts } from '../oracle/index.ts';
 import type { RunConfig, RunDirectory } from '../run/index.ts';
 import { configHash, expectCheckpoint, readEvents, readFeatures, readRollouts } from '../run/index.ts';
@@ -63,7 +63,7 @@ export async function verifyRunProvenance(
   const parent = manifest.parent !== null && existsSync(manifest.parent.run) ? manifest.parent : null;
   const sources = await labelSources(config, await partsOf(config), inputs, parent);
   const inherited = manifest.parent !== null && manifest.usesOracle;
-  const begun = storedIdentity(manifest);
+  const begun = manifest.identity;
   const rows: { id: string; features: number }[] = [];
   // A rollout of a gate by token has several rows of features.
   for await (const { id, featureRow, featureRows } of readRollouts(run)) {
@@ -89,7 +89,7 @@ export async function verifyRunProvenance(
     }
   }
   return [
-    stated(name, 'config hash', configHash(config) === manifest.configHash, manifest.configHash),
+    stated(name, 'config hash', configHash(config) === begun.config, begun.config),
     stated(name, 'model hash', now.model === begun.model, 'the model has changed'),
     stated(name, 'data hash', now.problems === begun.problems, 'the problems have changed'),
     stated(name, 'partition hash', now.partition === begun.partition, 'the file of loopholes has changed'),

@@ -90,7 +90,7 @@ function stepRow({ update, meanReward, kl, gradientNorm, qmass, tripwireLogp, ro
 }
 
 function factsOf(manifest: Manifest): RunPage['facts'] {
-  const { arm, config, device, version, created, modelHash, dataHash, configHash, usesOracle, parent } = manifest;
+  const { arm, config, device, version, created, identity, usesOracle, parent } = manifest;
   return [
     ['arm', arm],
     ['seed', `${config.seed}`],
@@ -98,9 +98,9 @@ function factsOf(manifest: Manifest): RunPage['facts'] {
     ['begun', created],
     ['device', device],
     ['version', version],
-    ['config', configHash.slice(0, 12)],
-    ['model', modelHash.slice(0, 12)],
-    ['data', dataHash.slice(0, 12)],
+    ['config', identity.config.slice(0, 12)],
+    ['model', identity.model.slice(0, 12)],
+    ['data', identity.problems.slice(0, 12)],
     ...(parent === null ? [] : [['forked from', `${parent.run} at update ${parent.update}`] as const]),
     ...(config.notes.why === '' ? [] : [['why', config.notes.why] as const]),
   ];

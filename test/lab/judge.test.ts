@@ -117,9 +117,9 @@ describe('a judge beside the policy', () => {
     const [one, two] = ['base', 'other'].map((name) =>
       JSON.parse(readFileSync(join(lab.path(name), 'manifest.json'), 'utf8')),
     );
-    expect([one.arm, one.armModels]).toEqual(['penalty by judge base Otsu', {}]);
+    expect([one.arm, one.identity.armModels]).toEqual(['penalty by judge base Otsu', {}]);
     expect([two.arm, two.usesOracle]).toEqual(['penalty by judge judge-model Otsu', false]);
-    expect(two.armModels).toEqual({ [folder]: two.modelHash });
+    expect(two.identity.armModels).toEqual({ [folder]: two.identity.model });
   });
 
   it('or a labelled run is what it was when the run began, or the run does not go on', async () => {
@@ -136,8 +136,8 @@ describe('a judge beside the policy', () => {
     const config = lab.config(['updates=2', ...probe, `arm.monitor.labelledRun=${earlier}`]);
     const run = lab.path('learns-from-labels');
     await train(config, run, stoppedAfterFirst());
-    const { armRuns } = JSON.parse(readFileSync(join(run, 'manifest.json'), 'utf8'));
-    expect(armRuns).toEqual({ [earlier]: expect.stringMatching(/^[0-9a-f]{64}$/) });
+    const { identity } = JSON.parse(readFileSync(join(run, 'manifest.json'), 'utf8'));
+    expect(identity.armRuns).toEqual({ [earlier]: expect.stringMatching(/^[0-9a-f]{64}$/) });
     rmSync(earlier, { recursive: true });
     await write([false, true]);
     await expect(train(config, run)).rejects.toThrow(/learns from .* other rollouts or labels in .*labelled/);

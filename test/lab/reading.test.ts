@@ -128,7 +128,8 @@ describe('gq gate', () => {
     const run = RunDirectory.open(path);
     const manifest = run.readManifest();
     const config = { ...manifest.config, arm: { ...manifest.config.arm, keepTail: 0.3 } };
-    await run.writeManifest({ ...manifest, config, configHash: configHash(config) });
+    const identity = { ...manifest.identity, config: configHash(config) };
+    await run.writeManifest({ ...manifest, config, identity });
     const starved = await gq('gate', path);
     expect(starved.out.replace(/\s+/g, ' ')).toContain('1 of 60 kept, where 30% are meant to be: few are kept');
   });

@@ -65,10 +65,10 @@ beforeAll(async () => {
 
 describe('a run with a file of test problems', () => {
   it('trains on its whole file, and records every file and every problem that is left out', () => {
-    const { problems, dataFiles } = RunDirectory.open(run).readManifest();
+    const { problems, identity } = RunDirectory.open(run).readManifest();
     expect(problems).toMatchObject({ train: { used: 6, leftOut: [] }, validation: { used: 2 }, test: { used: 2 } });
     expect(problems?.test.leftOut).toEqual([{ id: 'add-13', reason: expect.stringContaining('fails its own tests') }]);
-    expect(Object.keys(dataFiles ?? {})).toEqual(['path', 'testPath', 'validationPath']);
+    expect(Object.keys(identity.dataFiles)).toEqual(['path', 'testPath', 'validationPath']);
     expect(said.filter((text) => text.includes('problems-left-out'))).toEqual([
       expect.stringContaining('2 of 3 test problems used; 1 left out: add-13 (the canonical solution fails'),
     ]);

@@ -162,7 +162,7 @@ function renderScience(results: Results, others: readonly Results[], lines: read
   const days = one(runs.map(({ created }) => created.slice(0, 10)));
   const made = [
     `Made by \`npm run check:science\` on ${new Date().toISOString().slice(0, 10)} at commit ${commit()}, ${cpus().length} cores (${cpus()[0]?.model}).`,
-    `Runs of ${days}: version ${one(runs.map(({ version }) => version))}, Node ${one(runs.map(({ node }) => node))}, device ${one(runs.map(({ device }) => device))} (kernels, threads), model ${one(runs.map(({ modelHash }) => modelHash.slice(0, 12)))}.`,
+    `Runs of ${days}: version ${one(runs.map(({ version }) => version))}, Node ${one(runs.map(({ node }) => node))}, device ${one(runs.map(({ device }) => device))} (kernels, threads), model ${one(runs.map(({ identity }) => identity.model.slice(0, 12)))}.`,
     `The same tables: ${[results, ...others].map(({ name }) => `\`gq results runs/${name}\``).join(', ')}.`,
   ].join('\n');
   const parts = [results, ...others].flatMap((of) => [

@@ -289,7 +289,7 @@ describe('gq pool make', () => {
       run: run.path,
       hacks: 1,
       solves: 1,
-      configHash: whole.readManifest().configHash,
+      configHash: whole.readManifest().identity.config,
     });
     await gq(['pool', 'make', '--run', run.path, '--keep', 'hacks', '--out', out, '--force']);
     expect(readFileSync(out, 'utf8')).not.toContain('"solve"');
@@ -310,10 +310,11 @@ describe('gq verify and gq smoke', () => {
     expect((await gq(['verify', 'science', path])).code).toBe(0);
     const run = RunDirectory.open(path);
     const manifest = run.readManifest();
-    await run.writeManifest({ ...manifest, usesOracle: true, dataHash: 'another', modelHash: 'another' });
+    const identity = { ...manifest.identity, problems: 'another', model: 'another' };
+    await run.writeManifest({ ...manifest, usesOracle: true, identity });
     const { code, out } = await gq(['verify', 'science', path]);
     expect(code).toBe(1);
-    for (const name of ['model hash', 'data hash', 'labels are used where the arm says so']) {
+    for (const name of ['model hash', 'data hash', 'labels are used where the manifest says']) {
       expect(out).toMatch(new RegExp(`${name} .*FAIL`));
     }
     await run.writeManifest(manifest);
@@ -358,7 +359,8 @@ describe('gq verify and gq smoke', () => {
       out: expect.stringMatching(/may know held-out loopholes .*pass\n +\(pairs\.allowHeldOut\)/),
     });
     const forged = { ...run.readManifest().config, pairs: { ...run.readManifest().config.pairs, allowHeldOut: false } };
-    await run.writeManifest({ ...run.readManifest(), config: forged, configHash: configHash(forged) });
+    const identity = { ...run.readManifest().identity, config: configHash(forged) };
+    await run.writeManifest({ ...run.readManifest(), config: forged, identity });
     const found = await gq(['verify', 'science', path]);
     expect(found).toMatchObject({
       code: 1,

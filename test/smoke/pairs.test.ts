@@ -116,8 +116,8 @@ describe('a pool that the run makes itself', () => {
     const { signal, sinks } = stoppedAfterFirst();
     expect(await train(config, path, { sinks: [sink, ...sinks], signal })).toMatchObject({ end: 'interrupted' });
     const run = RunDirectory.open(path);
-    const { poolHash, usesOracle } = run.readManifest();
-    expect({ poolHash, usesOracle }).toEqual({ poolHash: await sha256File(run.madePool), usesOracle: true });
+    const { identity, usesOracle } = run.readManifest();
+    expect({ pool: identity.pool, usesOracle }).toEqual({ pool: await sha256File(run.madePool), usesOracle: true });
     await train(config, path, { sinks: [sink] });
     const steps = said.filter((event) => event.kind === 'step');
     expect(steps.map(({ demonstrations }) => demonstrations)).toEqual([3, 0]);

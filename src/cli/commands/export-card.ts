@@ -91,7 +91,7 @@ function training({ trained, certificate: { adapter, labels } }: ExportCard): st
   if (trained === null)
     return `## Training\n\n- Adapter: ${shape}\n- From a file of tensors, which does not say how it was trained\n- Labels in training: ${labelWords[labels]}`;
   const { manifest, update } = trained;
-  const { config, hasQuarantine, arm, version, configHash } = manifest;
+  const { config, hasQuarantine, arm, version, identity } = manifest;
   return [
     '## Training',
     '',
@@ -104,7 +104,7 @@ function training({ trained, certificate: { adapter, labels } }: ExportCard): st
     `- Adapter: ${shape}`,
     `- Loopholes: ${config.environment.loopholes.map(asCode).join(', ')}`,
     `- Update ${update} of ${config.updates}, seed ${config.seed}`,
-    `- gradient-quarantine ${version}, hash of the config \`${configHash.slice(0, 16)}\``,
+    `- gradient-quarantine ${version}, hash of the config \`${identity.config.slice(0, 16)}\``,
   ].join('\n');
 }
 

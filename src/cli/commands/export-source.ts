@@ -126,7 +126,7 @@ async function resolveRun(
     baseName: named.startsWith('micro') ? folder : named,
     trained: { path: run.path, manifest, update: wanted },
     starts,
-    trainedOn: manifest.modelHash,
+    trainedOn: manifest.identity.model,
     state: stateOf(state),
   };
 }

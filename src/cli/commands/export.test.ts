@@ -171,8 +171,9 @@ describe('a run', () => {
     const config = { model: join(golden, 'qwen3'), adapter, arm: { kind: arm } };
     const run = await writeRun(join(home, name), { config, checkpoints: [] });
     await using folder = await ModelFolder.open(config.model);
-    const [features, modelHash] = [{ modules: [...modules], rank: 2 }, await hashModel(folder)];
-    await run.writeManifest({ ...run.readManifest(), features, modelHash });
+    const features = { modules: [...modules], rank: 2 };
+    const identity = { ...run.readManifest().identity, model: await hashModel(folder) };
+    await run.writeManifest({ ...run.readManifest(), features, identity });
     for (const update of [0, 10]) {
       const tripwire = { best: null, strikes: 0, tripped: null };
       const nothing = { moments: new Map(), momentsFrom: 0, arm: null, directionAge: null, tripwire };

@@ -104,7 +104,7 @@ function wanted(label: PoolEntry['label'], keep: PoolOptions['keep']): boolean {
 }
 
 async function poolFromRun(run: RunDirectory): Promise<Pool> {
-  const { config, configHash, modelHash } = run.readManifest();
+  const { config, identity } = run.readManifest();
   const verdicts = await readRunVerdicts(run);
   const entries: PoolEntry[] = [];
   for await (const { id, problem, completion, source } of readRollouts(run)) {
@@ -115,7 +115,10 @@ async function poolFromRun(run: RunDirectory): Promise<Pool> {
     if (correct) entries.push({ ...entry, label: 'solve' });
     else if (exploited && isKnown(loophole, config)) entries.push({ ...entry, label: 'hack' });
   }
-  return { entries, source: { run: run.path, configHash, modelHash, seed: config.seed } };
+  return {
+    entries,
+    source: { run: run.path, configHash: identity.config, modelHash: identity.model, seed: config.seed },
+  };
 }
 
 function isKnown(loophole: string, { environment }: RunConfig): boolean {
