@@ -1,15 +1,18 @@
 /**
  * The long check of the grader: all 119 canonical solutions in all loopholes, equality against Python on 300,000 pairs of
- * values, and a soak of 10,000 programs with 10% hostile ones. Prints what it counted and exits 1 when something does not hold. `node test/grader/check.ts [programs]`
+ * values, a soak of 10,000 programs with hostile ones, and how far three flooders slow right programs down. Prints what it counted and exits 1 when something does not hold. `node test/grader/check.ts [programs]`
  */
 import { existsSync } from 'node:fs';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
 import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
 import { benchmarkFile, findUnsound } from './canonical.ts';
 import { compareWithPython } from './equality.ts';
-import { slowdownByFlooders, soak } from './soak.ts';
+import { questionFlooders } from './forge.ts';
+import { flooders } from './pressure.ts';
+import { slowdownBy, soak } from './soak.ts';
 
 const largestGrowthBytes = 200 << 20;
+const largestSlowdown = 1.5;
 const equalityParts = 10;
 const pairsPerPart = 30_000;
 const programs = Number(process.argv[2] ?? 10_000);
@@ -46,15 +49,20 @@ const { mistaken, ...counts } = report;
 console.log('soak:', { ...counts, mistaken: mistaken.length, seconds: (Date.now() - start) / 1000 });
 failures.push(...mistaken);
 if (report.lost > 0) failures.push(`${report.lost} programs lost`);
+if (report.unknown > 0) failures.push(`${report.unknown} of ${report.askers} honest askers are unknown`);
 if (report.processesLeft.length > 0) failures.push(`processes left: ${report.processesLeft.join(', ')}`);
 if (report.descriptorsAfter > report.descriptorsBefore) failures.push('descriptors left open');
 if (report.directoriesLeft.length > 0) failures.push(`directories left: ${report.directoriesLeft.join(', ')}`);
 if (report.memoryAfterBytes - report.memoryBeforeBytes > largestGrowthBytes) failures.push('memory grew');
 
 await using sandbox = await Sandbox.start({ workers: 4 });
-const slowdown = await slowdownByFlooders(new SandboxJudge(sandbox), 400);
-console.log(`flooders: right programs take ${slowdown.toFixed(2)} times as long beside three of them`);
-if (slowdown > 2) failures.push(`three flooders slow right programs ${slowdown.toFixed(1)} times`);
+const beside = { output: flooders, questions: Object.values(questionFlooders) };
+for (const [what, programsBeside] of Object.entries(beside)) {
+  const slowdown = await slowdownBy(programsBeside, new SandboxJudge(sandbox), Math.min(400, programs));
+  console.log(`flooders: right programs take ${slowdown.toFixed(2)} times as long beside three floods of ${what}`);
+  if (slowdown > largestSlowdown)
+    failures.push(`three floods of ${what} slow right programs ${slowdown.toFixed(2)} times`);
+}
 
 for (const failure of failures) console.log(`FAILED ${failure}`);
 console.log(failures.length === 0 ? 'everything holds' : `${failures.length} failures`);

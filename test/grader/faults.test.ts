@@ -86,20 +86,12 @@ describe('a fault that one program causes', () => {
 });
 
 test('a sandbox that fails harmless programs too is an error, and no verdict', async () => {
-  // The first program of the first worker is the self-check. Every server ends when it is to run another program.
+  // Only the attacks of the self-check run: every other program ends before it begins, the harmless one too.
   const lines = `
-rehearse, fork, forks, here = harness.rehearse, os.fork, [], []
-flag = __file__ + '-started'
-if os.path.exists(flag): forks.append(1)
-open(flag, 'w').close()
-def failing():
-    if os.getpid() in here: forks.append(1)
-    return os._exit(5) if len(forks) > 1 else fork()
-def begin():
-    rehearse()
-    here.append(os.getpid())
-    os.fork = failing
-harness.rehearse = begin
+def failing(*given, **more):
+    if 'reads /etc/passwd' not in str(given): os._exit(3)
+    return run_program(*given, **more)
+harness.run_program = failing
 `;
   const python = faultyPython(lines);
   await using sandbox = await Sandbox.start({ workers: 1, python, strictLevel: 0 });

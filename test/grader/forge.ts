@@ -54,3 +54,12 @@ export const forgedQuestions: Readonly<Record<string, string>> = {
   'more than a program may report': once("question(marshal.dumps('x' * 3_000_000, 2))"),
   'an argument that makes a giant answer': once("question(marshal.dumps('x' * 900_000, 2))"),
 };
+
+/** Ask what has not been asked before, one question after the other, until there is no answer; and many questions at once. */
+export const questionFlooders: Readonly<Record<string, string>> = {
+  'questions without end': asking([
+    'for n in range(10 ** 9): ask(question(marshal.dumps(n, 2))); harness.read_frame()',
+  ]),
+  'questions at once': asking(['for n in range(1000): ask(question(marshal.dumps(-n, 2)))', 'os._exit(0)']),
+  'questions that nobody waits for': asking(['ask(question(marshal.dumps(10 ** 9, 2)))', 'os._exit(0)']),
+};

@@ -1,6 +1,6 @@
 /**
- * Grades many programs, one in ten hostile and one in fifty pressing on what all share (pressure.ts), checks every verdict,
- * and counts what is left behind.
+ * Grades many programs, one in ten hostile and one in twenty-five pressing on what all share (pressure.ts) or asking forged questions
+ * (forge.ts), with budgets that alternate; checks every verdict, and counts what is left behind.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -12,14 +12,18 @@ import { markersFor } from '../../src/env/markers.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
 import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
 import { bareProblem, doubleProblem, exploits, gradeAll, type Request, right, wrong } from './fixtures.ts';
+import { forgedQuestions, questionFlooders } from './forge.ts';
 import { hostAttacks, oracleAttacks } from './own-attacks.ts';
-import { flooders, pressure } from './pressure.ts';
+import { pressure } from './pressure.ts';
 
 export interface SoakReport {
   readonly programs: number;
   readonly lost: number;
   /** Programs whose verdict is not what it must be. */
   readonly mistaken: readonly string[];
+  /** Honest programs whose test function asked the canonical solution, and how many of them are unknown. */
+  readonly askers: number;
+  readonly unknown: number;
   readonly replacedWorkers: number;
   readonly processesLeft: readonly number[];
   readonly descriptorsBefore: number;
@@ -34,20 +38,29 @@ interface Expectation extends Request {
   readonly correct: boolean;
 }
 
+// Straight-line programs of two budgets come in turn: a process is kept for one budget.
+const bareProblems = [1, 2].map((cpuSeconds) => ({ ...bareProblem, cpuSeconds }));
+const asker = 'asks honestly';
+
+/** A right program whose test function asks the canonical solution what nobody has asked before. */
+function askingHonestly(index: number): string {
+  return `${right}def run_tests():\n    assert Solution().solve(${index}) == ${2 * index}\n`;
+}
+
 // Attacks that use up their whole time limit would make the soak too long.
 const slow = ['deep_recursion', 'giant_int', 'swaps_descriptors', 'patched_harness', 'giant_string', 'fork_bomb'];
 
 function drawPrograms(count: number, seed: number): readonly Expectation[] {
   const stream = randomStream(seed, 'soak');
   const hostile = Object.entries({ ...oracleAttacks, ...hostAttacks }).filter(([name]) => !slow.includes(name));
-  const pressing = Object.entries(pressure);
+  const pressing = Object.entries({ ...pressure, ...forgedQuestions, ...questionFlooders });
   const channelNames = namesOf(payingLoopholes(builtinLoopholes));
   const hacks = exploits(markersFor('original', doubleProblem.id));
   return Array.from({ length: count }, (_, index) => {
     const mark = `# ${index}\n`;
     const kind = stream.integerAt(4 * index, 10);
     const pick = stream.integerAt(4 * index + 1, 1000);
-    if (stream.integerAt(4 * index + 2, 50) === 0) {
+    if (stream.integerAt(4 * index + 2, 25) === 0) {
       const [name, code] = pressing[pick % pressing.length];
       return { name, code: `${code}\n${mark}`, correct: false };
     }
@@ -64,9 +77,10 @@ function drawPrograms(count: number, seed: number): readonly Expectation[] {
       const correct = kind > 7;
       const lines = ['n *= 2', `n += ${index}`, `n -= ${correct ? index : index + 1}`, 'return n'];
       const code = `class Solution:\n    def solve(self, n):\n${lines.map((line) => `        ${line}\n`).join('')}`;
-      return { name: 'straight-line', code, correct, problem: bareProblem };
+      return { name: 'straight-line', code, correct, problem: bareProblems[index % 2] };
     }
     if (kind <= 4) return { name: 'wrong', code: wrong + mark, correct: false };
+    if (kind === 5) return { name: asker, code: askingHonestly(index), correct: true };
     return { name: 'right', code: right + mark, correct: true };
   });
 }
@@ -113,9 +127,9 @@ export async function soak({ programs, seed, workers, onProgress }: SoakOptions)
   const memoryBeforeBytes = residentBytes();
   const wanted = drawPrograms(programs, seed);
   const sandbox = await Sandbox.start({ workers });
-  const judge = new SandboxJudge(sandbox, { wallFactor: 1 });
+  const judge = new SandboxJudge(sandbox);
   const mistaken: string[] = [];
-  let graded = 0;
+  let [graded, askers, unknown] = [0, 0, 0];
   for (let start = 0; start < wanted.length; start += 200) {
     const part = wanted.slice(start, start + 200);
     const verdicts = await gradeAll(judge, part);
@@ -124,6 +138,10 @@ export async function soak({ programs, seed, workers, onProgress }: SoakOptions)
       const { name, correct } = part[index];
       if (name in hostAttacks) continue;
       if (verdict.correct !== correct) mistaken.push(`${name}: ${verdict.evidence}`);
+      if (name !== asker) continue;
+      askers += 1;
+      if (verdict.labels.ownTestsRejectCanonical === true) mistaken.push(`${name}: its test rejects the solution`);
+      if (verdict.labels.ownTestsRejectCanonical === null) unknown += 1;
     }
     for (const pid of descendants().filter(isServer)) if (!others.has(pid)) seen.add(pid);
     onProgress?.(graded);
@@ -138,6 +156,8 @@ export async function soak({ programs, seed, workers, onProgress }: SoakOptions)
     programs,
     lost: programs - graded,
     mistaken,
+    askers,
+    unknown,
     replacedWorkers: sandbox.replaced,
     processesLeft: [...seen].filter(isServer),
     descriptorsBefore,
@@ -148,31 +168,27 @@ export async function soak({ programs, seed, workers, onProgress }: SoakOptions)
   };
 }
 
-/**
- * How many times longer right programs take beside three programs that flood a descriptor each, all on the same workers. `enough`: a
- * round below it is the last.
- */
-export async function slowdownByFlooders(judge: SandboxJudge, programs: number, enough = 0): Promise<number> {
-  const honest = (round: string) =>
-    Array.from({ length: programs }, (_, index) => ({ code: `${right}# ${round} ${index}\n` }));
-  const timed = async (requests: readonly Request[], correct: number): Promise<number> => {
+/** How many times longer right programs that ask the canonical solution take beside three flooders, all on the same workers. */
+export async function slowdownBy(flooders: readonly string[], judge: SandboxJudge, programs: number): Promise<number> {
+  let asked = 10 ** 6;
+  const honest = () =>
+    Array.from({ length: programs }, () => {
+      asked += 1;
+      return { code: askingHonestly(asked) };
+    });
+  const timed = async (hostile: readonly Request[]): Promise<number> => {
     const start = performance.now();
-    const verdicts = await gradeAll(judge, requests);
-    const found = verdicts.filter((verdict) => verdict.correct).length;
-    if (found !== correct) throw new Error(`${found} of ${correct} right programs were graded correct`);
+    const verdicts = await gradeAll(judge, [...hostile, ...honest()]);
+    const found = verdicts.filter(({ correct }) => correct).length;
+    if (found !== programs) throw new Error(`${found} of ${programs} right programs were graded correct`);
     return performance.now() - start;
   };
-  await timed(honest('warm'), programs);
+  await timed([]);
   const ratios: number[] = [];
   // The machine has other things to do at times: the best of three rounds is what the flooders cannot avoid.
-  for (const round of ['first', 'second', 'third']) {
-    const alone = await timed(honest(`${round} alone`), programs);
-    const beside = await timed(
-      [...flooders.map((code) => ({ code: `${code}# ${round}\n` })), ...honest(round)],
-      programs,
-    );
-    ratios.push(beside / alone);
-    if (beside / alone < enough) break;
+  for (const round of [1, 2, 3]) {
+    const alone = await timed([]);
+    ratios.push((await timed(flooders.map((code, index) => ({ code: `${code}# ${round} ${index}\n` })))) / alone);
   }
   return Math.min(...ratios);
 }
