@@ -1,0 +1,14 @@
+/** The planted faults of `npm run check:calibration`, with the lines that they turn red, which hold without them. */
+import { describe, expect, it } from 'vitest';
+import { faults } from './faults.ts';
+import { calibrationLines } from './lines.ts';
+import { soundInstrument } from './world.ts';
+
+describe('in a world whose answer is known', () => {
+  it.each(faults)('$what', { timeout: 300_000 }, async ({ line, instrument }) => {
+    const aimed = calibrationLines.find(({ what }) => what.startsWith(line));
+    expect(aimed).toBeDefined();
+    expect(await aimed?.measure(soundInstrument)).toMatchObject({ holds: true });
+    expect(await aimed?.measure(instrument)).toMatchObject({ holds: false });
+  });
+});
