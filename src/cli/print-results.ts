@@ -16,7 +16,7 @@ import {
   writeFigures,
   writeTraces,
 } from '../report/index.ts';
-import { findExperiment, openRecords, openResults } from '../sweep/index.ts';
+import { describeSameBytes, findExperiment, openRecords, openResults } from '../sweep/index.ts';
 import type { CommandContext } from './command.ts';
 
 const resultsFormats = ['text', 'markdown', 'csv', 'latex', 'json'] as const;
@@ -74,6 +74,7 @@ export function warnIncomplete(directory: string, { arms, leftOut }: Results, co
   const { missing } = findExperiment(directory);
   const names = missing.map((path) => basename(path));
   if (names.length > 0) stderr.write(`not started yet in ${directory}: ${names.join(', ')}\n`);
+  for (const sentence of describeSameBytes(directory)) stderr.write(`${sentence}\n`);
 }
 
 function renderResults(results: Results, format: ResultsFormat, width: number): string {

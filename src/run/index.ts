@@ -6,6 +6,7 @@ export {
   expectCheckpoint,
   expectGrown,
   expectGrownFile,
+  readState,
 } from './checkpoint-files.ts';
 export { readStamped, stampedJson } from './checksums.ts';
 export { PhaseClock } from './clock.ts';

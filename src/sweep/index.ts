@@ -18,6 +18,7 @@ export {
   runSideBySide,
   trainedStatus,
 } from './run-experiment.ts';
+export { describeSameBytes } from './same-bytes.ts';
 export { expectSlurm } from './slurm/client.ts';
 export { cancelRuns, followRuns } from './slurm/follow.ts';
 export { LogTail, lastLine } from './slurm/log-tail.ts';

@@ -7,6 +7,7 @@ import { expectWritable } from '../../base/node/index.ts';
 import { coresEach, coresVariable, keepSandboxes, onInterrupt } from '../../lab/index.ts';
 import { recipePath } from '../../run/index.ts';
 import {
+  describeSameBytes,
   EndedRuns,
   type Experiment,
   type ExperimentEnd,
@@ -172,6 +173,7 @@ export async function executeExperiment(
     context.exitCode = end === 'interrupted' ? exitCodes.interrupted : 1;
     return false;
   }
+  for (const sentence of describeSameBytes(directory)) context.stderr.write(`${sentence}\n`);
   context.stdout.write(`${plan.runs.length} runs in ${directory}; see: ${shellLine('gq', 'results', directory)}\n`);
   return true;
 }
