@@ -50,13 +50,11 @@ while (last + 1) % 256 != ${byte}:
     last = os.fstat(pair[0]).st_ino
     for fd in pair: os.close(fd)
 `,
-  'names of files, which the server reads': (byte) => `
-import time
-for number in range(40): open('%020d says (%03d)' % (time.time_ns(), ${byte}) * 5 + str(number), 'w').close()
-`,
-  'records that were held back, which the server reads': (byte) => `
+  'what the server reads: names of files, and records that were held back': (byte) => `
 import os, sys, time
-data = b'%020d says (%03d)' % (time.time_ns(), ${byte}) * 400
+said = '%020d says (%03d)' % (time.time_ns(), ${byte})
+for number in range(40): open(said * 5 + str(number), 'w').close()
+data = said.encode() * 400
 sys.modules['harness'].HELD[:4 + len(data)] = len(data).to_bytes(4, 'little') + data
 os._exit(0)
 `,

@@ -1,6 +1,6 @@
 /**
- * Grades many programs, one in ten hostile and one in twenty-five pressing on what all share (pressure.ts) or asking forged questions
- * (forge.ts), with budgets that alternate; checks every verdict, and counts what is left behind.
+ * Grades many programs, one in ten hostile and one in twenty-five pressing on what all share (pressure.ts), asking forged questions
+ * (forge.ts) or speaking to the next program (messages.ts), with budgets that alternate; checks every verdict, and counts what is left behind.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -13,6 +13,7 @@ import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
 import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
 import { bareProblem, doubleProblem, exploits, gradeAll, type Request, right, wrong } from './fixtures.ts';
 import { forgedQuestions, questionFlooders } from './forge.ts';
+import { senders } from './messages.ts';
 import { hostAttacks, oracleAttacks } from './own-attacks.ts';
 import { pressure } from './pressure.ts';
 
@@ -38,7 +39,7 @@ interface Expectation extends Request {
   readonly correct: boolean;
 }
 
-// Straight-line programs of two budgets come in turn: a process is kept for one budget.
+// Straight-line programs of two budgets come in turn, in one process.
 const bareProblems = [1, 2].map((cpuSeconds) => ({ ...bareProblem, cpuSeconds }));
 const asker = 'asks honestly';
 
@@ -53,7 +54,8 @@ const slow = ['deep_recursion', 'giant_int', 'swaps_descriptors', 'patched_harne
 function drawPrograms(count: number, seed: number): readonly Expectation[] {
   const stream = randomStream(seed, 'soak');
   const hostile = Object.entries({ ...oracleAttacks, ...hostAttacks }).filter(([name]) => !slow.includes(name));
-  const pressing = Object.entries({ ...pressure, ...forgedQuestions, ...questionFlooders });
+  const speaking = Object.entries(senders).map(([name, send]) => [name, send(seed % 256) + wrong]);
+  const pressing = [...Object.entries({ ...pressure, ...forgedQuestions, ...questionFlooders }), ...speaking];
   const channelNames = namesOf(payingLoopholes(builtinLoopholes));
   const hacks = exploits(markersFor('original', doubleProblem.id));
   return Array.from({ length: count }, (_, index) => {
