@@ -12,6 +12,7 @@ export { attackConfig, expectFinished, exportDeployed, openAttacked } from './re
 export {
   type ExperimentEnd,
   type FailedRun,
+  type JobEnd,
   runExperiment,
   runOne,
   runPacked,

@@ -1,5 +1,5 @@
 /**
- * A run in a process of its own. One message tells the process what to do, and it reports its progress. It leads its own process
+ * A run, or a pack of runs, in a process of its own. One message tells the process what to do, and it reports its progress. It leads its own process
  * group, so the terminal's Ctrl-C does not reach it; it stops when it is sent a signal or when its parent is gone.
  */
 import { fork } from 'node:child_process';
@@ -14,7 +14,10 @@ export const jobProgram = import.meta.url.endsWith('.ts') ? source : source.repl
 
 export interface JobStart {
   readonly plan: ExperimentPlan;
-  readonly index: number;
+  /** Places of its runs in the plan. */
+  readonly indices: readonly number[];
+  /** The most of them at a time. */
+  readonly pack: number;
   readonly directory: string;
 }
 
@@ -26,38 +29,60 @@ export interface WorkReports {
   warn(text: string): void;
 }
 
-export type JobMessage =
+/** What is told of a run of the job. */
+type RunMessage = { readonly index: number } & (
   | { readonly kind: 'note' | 'warn'; readonly text: string }
   | { readonly kind: 'step'; readonly update: number; readonly seconds: number }
   | { readonly kind: 'evaluated'; readonly seconds: number }
-  | ({ readonly kind: 'end' } & JobEnd);
+  | ({ readonly kind: 'end' } & JobEnd)
+);
+
+/** `failed`: the process itself, with every run that has not ended. */
+export type JobMessage = RunMessage | { readonly kind: 'failed'; readonly detail: string };
 
 export interface JobOptions {
   readonly program: string;
   readonly environment: Readonly<Record<string, string>>;
-  readonly reports: WorkReports;
+  readonly reportsOf: (index: number) => WorkReports;
+  /** Is told how a run ended as soon as it has. */
+  readonly onEnd?: (index: number, end: JobEnd) => void;
   /** Asks the process to save and stop. */
   readonly signal: AbortSignal;
 }
 
 const keptErrorLines = 20;
 
-export function runJob(start: JobStart, { program, environment, reports, signal }: JobOptions): Promise<JobEnd> {
+/** Resolves to how each of its runs ended. */
+export function runJob(start: JobStart, options: JobOptions): Promise<ReadonlyMap<number, JobEnd>> {
+  const { program, environment, reportsOf, onEnd, signal } = options;
   const child = fork(program, [], {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     detached: true,
     env: { ...process.env, ...environment },
   });
-  let end: JobEnd | null = null;
+  const ends = new Map<number, JobEnd>();
+  const reports = new Map(start.indices.map((index) => [index, reportsOf(index)]));
+  const end = (index: number, how: JobEnd): void => {
+    // The last run's end is told at once, and again when its process leaves.
+    if (ends.has(index)) return;
+    ends.set(index, how);
+    onEnd?.(index, how);
+  };
   let errors: string[] = [];
+  let failure: string | null = null;
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     errors = [...errors, ...text.split('\n')].slice(-keptErrorLines);
   });
   child.on('message', (message: JobMessage) => {
-    if (message.kind === 'end') end = { end: message.end, detail: message.detail };
-    else if (message.kind === 'step') reports.step(message.update, message.seconds);
-    else if (message.kind === 'evaluated') reports.evaluated(message.seconds);
-    else reports[message.kind](message.text);
+    if (message.kind === 'failed') {
+      failure = message.detail;
+      return;
+    }
+    const told = reports.get(message.index);
+    if (message.kind === 'end') end(message.index, { end: message.end, detail: message.detail });
+    else if (message.kind === 'step') told?.step(message.update, message.seconds);
+    else if (message.kind === 'evaluated') told?.evaluated(message.seconds);
+    else told?.[message.kind](message.text);
   });
   const interrupt = (): void => void child.kill('SIGINT');
   signal.addEventListener('abort', interrupt, { once: true });
@@ -66,10 +91,12 @@ export function runJob(start: JobStart, { program, environment, reports, signal 
     child.on('error', reject);
     child.on('close', (code, killedBy) => {
       signal.removeEventListener('abort', interrupt);
-      if (end !== null) resolve(end);
-      // The process was asked to stop before it was listening for the signal.
-      else if (signal.aborted) resolve({ end: 'interrupted', detail: '' });
-      else resolve({ end: 'failed', detail: [`ended with ${killedBy ?? code}`, ...errors].join('\n').trim() });
+      const detail = failure ?? [`ended with ${killedBy ?? code}`, ...errors].join('\n').trim();
+      for (const index of start.indices) {
+        // A process may have been asked to stop before it was listening for the signal.
+        end(index, failure === null && signal.aborted ? { end: 'interrupted', detail: '' } : { end: 'failed', detail });
+      }
+      resolve(ends);
     });
   });
 }

@@ -121,21 +121,23 @@ export async function runSideBySide(
   jobs: number,
   signal: AbortSignal,
   start: (index: number, slot: number) => Promise<JobEnd>,
+  indices: readonly number[] = [...runs.keys()],
 ): Promise<ExperimentEnd> {
   const tripped: string[] = [];
   const failed: FailedRun[] = [];
   let interrupted = false;
-  const queue = runs.entries();
+  const queue = indices.values();
   async function drain(slot: number): Promise<void> {
     // All slots share the iterator: each run goes to the slot that asks first.
-    for (const [index, { folder }] of queue) {
+    for (const index of queue) {
+      const { folder } = runs[index];
       const { end, detail } = signal.aborted ? { end: 'interrupted', detail: '' } : await start(index, slot);
       if (end === 'interrupted') interrupted = true;
       else if (end === 'tripwire') tripped.push(folder);
       else if (end === 'failed') failed.push({ folder, detail });
     }
   }
-  await Promise.all(Array.from({ length: Math.min(jobs, runs.length) }, (_, slot) => drain(slot)));
+  await Promise.all(Array.from({ length: Math.min(jobs, indices.length) }, (_, slot) => drain(slot)));
   return { end: interrupted ? 'interrupted' : 'finished', tripped, failed };
 }
 
@@ -145,11 +147,11 @@ export async function runSideBySide(
 export async function runPacked(
   plan: ExperimentPlan,
   directory: string,
-  { size, signal, workerOf, onEnd = () => undefined }: PackedOptions,
+  { indices, size, signal, workerOf, onEnd = () => undefined }: PackedOptions,
 ): Promise<ExperimentEnd> {
   await using pack = new RunPack();
   const ended = new EndedRuns(directory);
-  return await runSideBySide(plan, size, signal, async (index) => {
+  const start = async (index: number): Promise<JobEnd> => {
     using place = pack.join();
     await ended.keep();
     const end = await runOne(plan, index, directory, workerOf(index, place)).then(
@@ -159,10 +161,13 @@ export async function runPacked(
     ended.add(plan.runs[index].folder);
     onEnd(index, end);
     return end;
-  });
+  };
+  return await runSideBySide(plan, size, signal, start, indices);
 }
 
 export interface PackedOptions {
+  /** Places of the runs in the plan; default: all. */
+  readonly indices?: readonly number[];
   /** The most runs at a time. */
   readonly size: number;
   /** Asks all runs to save and stop. */

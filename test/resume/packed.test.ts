@@ -107,7 +107,7 @@ describe('a pack', () => {
       },
     });
     expect(code).toBe(75);
-    expect(written.err).toContain('3 runs, 0 of them trained; 3 together in one process');
+    expect(written.err).toContain('3 runs, 0 of them trained; 3 at a time, packed');
     expect(written.err).toContain('interrupted: saving every run of the pack');
     expect(written.out).toContain('--pack 3');
     const again = await gq(...commandOf(recipe, out, '--pack', 'auto'));
@@ -139,11 +139,21 @@ describe('a pack', () => {
     await expectSame(out, ['vanilla', 'gradient']);
   });
 
-  it('is one process', async () => {
-    const { code, err } = await gq(...commandOf(recipe, join(home, 'both'), '--pack', '2', '--jobs', '2'));
-    expect({ code, err }).toMatchObject({
-      code: 2,
-      err: expect.stringContaining('--pack: expected --jobs 1 beside it'),
-    });
+  it('beside another one: every run is in one of them', async () => {
+    const out = join(home, 'both');
+    const { code, err } = await gq(...commandOf(recipe, out, '--pack', '2', '--jobs', '2'));
+    expect({ code, err }).toMatchObject({ code: 0, err: expect.stringContaining('3 at a time, packed') });
+    expect(err.match(/24 of 24 updates, 3 of 3 runs evaluated/g)).toHaveLength(1);
+    await expectSame(out);
+  });
+
+  it('beside another one names a run that diverges there once, and goes on with the others', async () => {
+    const [out, own] = [join(home, 'both-diverged'), join(home, 'diverging-again.toml')];
+    writeRecipe(own, { vanilla: ['optimiser.decayToInitial=1e30'] });
+    const { code, err } = await gq(...commandOf(own, out, '--pack', '2', '--jobs', '2'));
+    expect(code).toBe(1);
+    // Once while it goes on, once at the end.
+    expect(err.match(/vanilla-1 failed: /g)).toHaveLength(2);
+    await expectSame(out, ['activation', 'gradient']);
   });
 });

@@ -14,6 +14,7 @@ import {
   type ExperimentPlan,
   expectFilledSets,
   type FailedRun,
+  type JobEnd,
   jobProgram,
   LabWorker,
   planExperiment,
@@ -22,6 +23,7 @@ import {
   runJob,
   runPacked,
   runSideBySide,
+  runsLeft,
   writeExperiment,
 } from '../../sweep/index.ts';
 import {
@@ -105,13 +107,6 @@ async function runCommand(named: string, options: ExperimentOptions, context: Co
     return;
   }
   const pack = packOf(options, plan);
-  if (pack > 1 && jobs !== null && jobs > 1) {
-    throw new UserError({
-      call: '--pack',
-      expected: '--jobs 1 beside it: a pack is one process',
-      found: `--jobs ${jobs}`,
-    });
-  }
   await executeExperiment(plan, directory, { again, jobs: jobs ?? 1, pack }, context);
 }
 
@@ -158,8 +153,9 @@ export async function executeExperiment(
   await expectFilledSets(plan);
   await writeExperiment(directory, plan);
   await using _sandboxes = keepSandboxes();
-  const picture = await ExperimentPicture.open(plan, directory, Math.max(jobs, pack), context.stderr, pack > 1);
+  const picture = await ExperimentPicture.open(plan, directory, jobs * pack, context.stderr, pack > 1);
   const execute = async (): Promise<ExperimentEnd> => {
+    if (pack > 1 && jobs > 1) return runPacks(plan, directory, jobs, pack, picture);
     if (pack > 1) return runPack(plan, directory, pack, picture);
     if (jobs > 1) return runJobs(plan, directory, jobs, picture);
     return runExperiment(plan, directory, (index) => new LabWorker(picture.inTurn(index)), tellFailed(picture));
@@ -207,12 +203,44 @@ async function runJobs(
   const endedRuns = new EndedRuns(directory);
   return await runSideBySide(plan, jobs, signal, async (index, slot) => {
     const reports = picture.inSlot(index, slot);
-    const job = runJob({ plan, index, directory }, { program: jobProgram, environment, reports, signal });
-    const [ended] = await Promise.all([job, endedRuns.keep()]);
+    const options = { program: jobProgram, environment, reportsOf: () => reports, signal };
+    const job = runJob({ plan, indices: [index], pack: 1, directory }, options);
+    const [ends] = await Promise.all([job, endedRuns.keep()]);
     endedRuns.add(plan.runs[index].folder);
+    const ended = ends.get(index) ?? { end: 'failed', detail: 'its process told nothing' };
     if (ended.end === 'failed') tellFailed(picture)({ folder: plan.runs[index].folder, detail: ended.detail });
     return ended;
   });
+}
+
+/** Packs in processes of their own: every run goes to one of them, in the plan's order. */
+async function runPacks(
+  plan: ExperimentPlan,
+  directory: string,
+  jobs: number,
+  pack: number,
+  picture: ExperimentPicture,
+): Promise<ExperimentEnd> {
+  const left = await runsLeft(plan, directory);
+  const count = Math.min(jobs, left.length);
+  const environment = { [coresVariable]: `${coresEach(Math.max(1, count))}` };
+  using interruption = onInterrupt({ write: (text) => picture.say(text.trim()) }, 'saving every run of the packs');
+  const { signal } = interruption;
+  const options = {
+    ...{ program: jobProgram, environment, signal },
+    reportsOf: (index: number) => picture.inPack(index),
+    onEnd: (index: number, { end, detail }: JobEnd) => {
+      if (end === 'failed') tellFailed(picture)({ folder: plan.runs[index].folder, detail });
+    },
+  };
+  const shares = Array.from({ length: count }, (_, job) => left.filter((_index, i) => i % count === job));
+  const all = await Promise.all(shares.map((indices) => runJob({ plan, indices, pack, directory }, options)));
+  const ends = all.flatMap((each) => [...each]).map(([index, end]) => ({ folder: plan.runs[index].folder, ...end }));
+  return {
+    end: ends.some(({ end }) => end === 'interrupted') ? 'interrupted' : 'finished',
+    tripped: ends.flatMap(({ folder, end }) => (end === 'tripwire' ? [folder] : [])),
+    failed: ends.flatMap(({ folder, end, detail }) => (end === 'failed' ? [{ folder, detail }] : [])),
+  };
 }
 
 /** The whole text stands at the end; whoever watches learns of it now. */

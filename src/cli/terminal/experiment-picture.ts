@@ -54,7 +54,7 @@ export class ExperimentPicture {
   /** One line for all runs of the pack. */
   #beginPack(finished: number): void {
     const { runs } = this.#plan;
-    const title = `${runs.length} runs, ${finished} of them trained; ${this.#jobs} together in one process`;
+    const title = `${runs.length} runs, ${finished} of them trained; ${this.#jobs} at a time, packed`;
     const updates = runs.reduce((sum, { config }) => sum + config.updates, 0);
     this.#picture.begin(title, [{ name: 'pack', updates }]);
   }
