@@ -113,10 +113,10 @@ async function resolveRun(
   }
   const { family, rank } = config.adapter;
   const known = { family, rank, modules: manifest.features.modules };
-  const { expectSamePlugins, modelArgument, modelDirectory, partsOf } = await import('../../lab/index.ts');
-  expectSamePlugins(`gq export ${run.path}`, run);
+  const { modelArgument, modelDirectory, openLab } = await import('../../lab/index.ts');
+  await using lab = await openLab({ run }, { work: 'unplanned', call: `gq export ${run.path}` });
   const checkpoint = await readCheckpoint(checkedTensors(run, wanted, 'adapter'), known, checkedInitial(run));
-  const { starts } = await partsOf(config);
+  const { starts } = lab.parts;
   const folder = model === undefined ? modelDirectory(config.model) : modelArgument(model);
   const named = model ?? config.model;
   return {

@@ -58,8 +58,8 @@ async function runExport(path: string, options: ExportOptions, context: CommandC
   const { Scope } = await import('../../engine/index.ts');
   const source = await resolveExport(path, options);
   const { checkpoint, model, starts, trainedOn, state, baseName, trained: run } = source;
-  const labels = joinMarks([source.labels, await labelMarkOf(model)]);
   await using folder = await ModelFolder.open(model);
+  const labels = joinMarks([source.labels, await labelMarkOf(model)]);
   const base = await expectBase(folder, trainedOn);
   using device = await openDevice(options.device, { precision: 'f32' });
   using scope = new Scope(device);
