@@ -98,7 +98,7 @@ export async function verifyRunProvenance(
     stated(name, 'plugins hash', now.plugins === begun.plugins, 'the code of the plugins has changed'),
     stated(
       name,
-      'labels are used where the manifest says so',
+      'labels are used as the manifest says',
       manifest.usesOracle === sources.length > 0 || inherited,
       sources.join('; ') || 'no way by which they could have come',
     ),

@@ -314,7 +314,7 @@ describe('gq verify and gq smoke', () => {
     await run.writeManifest({ ...manifest, usesOracle: true, identity });
     const { code, out } = await gq(['verify', 'science', path]);
     expect(code).toBe(1);
-    for (const name of ['model hash', 'data hash', 'labels are used where the manifest says']) {
+    for (const name of ['model hash', 'data hash', 'labels are used as the manifest says']) {
       expect(out).toMatch(new RegExp(`${name} .*FAIL`));
     }
     await run.writeManifest(manifest);

@@ -44,7 +44,7 @@ async function labelCheck(path: string): Promise<boolean | undefined> {
   const checks: { quantity: string; pass: boolean }[] = JSON.parse(
     (await gq('verify', 'science', path, '--json')).out,
   ).checks;
-  return checks.find(({ quantity }) => quantity === 'labels are used where the manifest says so')?.pass;
+  return checks.find(({ quantity }) => quantity === 'labels are used as the manifest says')?.pass;
 }
 
 async function verifyArm(...settings: string[]): Promise<{ code: number; sources: string[] }> {
