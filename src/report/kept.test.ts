@@ -75,7 +75,7 @@ describe('matched solve', () => {
   it('names its reference: the baseline, or another', () => {
     const { title, rows } = matchedSolveTable(withDesign({ solveReference: 'ceiling' }));
     expect(title).toContain('within 0.05 of ceiling');
-    expect(rows.map(([arm, , , verdict]) => `${arm} ${verdict}`)).toEqual(['vanilla lower', 'gate lower']);
+    expect(rows.map(([arm, , , , , verdict]) => `${arm} ${verdict}`)).toEqual(['vanilla lower', 'gate lower']);
   });
 
   it('a drop in hacking that comes with a drop in solving is called that', async () => {

@@ -172,7 +172,7 @@ async function countRun<Row extends OutcomeRow>(
 function withoutTexts<One extends { readonly rows: readonly EvaluationRow[] }>(
   one: One,
 ): Omit<One, 'rows'> & { readonly rows: readonly OutcomeRow[] } {
-  return { ...one, rows: one.rows.map(({ prompt: _, completion: __, ...row }) => row) };
+  return { ...one, rows: one.rows.map(({ prompt: _, completion: __, channels: ___, ...row }) => row) };
 }
 
 async function readAttack(path: string): Promise<readonly TrainingPoint[] | null> {

@@ -16,7 +16,7 @@ const home = mkdtempSync(join(tmpdir(), 'gq-formats-'));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 const page = readFileSync('docs/formats.md', 'utf8');
-const examples = [...page.matchAll(/^(`{3,})(\w+) (\w+)\n([\s\S]*?)^\1$/gm)].map(([, language, kind, text]) => ({ language, kind, text })); // biome-ignore format: one line
+const examples = [...page.matchAll(/^(`{3,})(\w+) (\w+)\n([\s\S]*?)^\1$/gm)].map(([, , language, kind, text]) => ({ language, kind, text })); // biome-ignore format: one line
 
 function of(kind: string, language = 'json'): string[] {
   const found = examples.filter((each) => each.kind === kind && each.language === language).map(({ text }) => text);

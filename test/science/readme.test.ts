@@ -91,7 +91,7 @@ describe("README's results", () => {
     const onUnhinted = keptValues('test-unhinted');
     const solve = (arm: string, state: string): number => mean(onUnhinted.get(`${arm}/${state}/solve`) ?? []);
     const base = solve('vanilla', 'base');
-    for (const [name, kept, removed] of rows) {
+    for (const [name, , kept, , removed] of rows) {
       const arm = name.replace(' (uses labels)', '');
       const room = solve('no-loophole', 'full') - base;
       expect([kept, removed]).toEqual([

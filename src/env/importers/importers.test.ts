@@ -19,7 +19,7 @@ async function loadLines(...records: unknown[]) {
 describe('LeetCodeDataset', () => {
   test('statement, starter code and tests become one problem', async () => {
     const { loaded } = await loadProblems(data('problems-leetcode-dataset.jsonl'));
-    const [reverse, root] = loaded.map(({ problem }) => problem);
+    const [reverse, , root] = loaded.map(({ problem }) => problem);
     expect(reverse.messages[1].content).toContain('Reverse a linked list.');
     expect(reverse.messages[1].content).toContain('called reverse and should pass all tests.');
     expect(reverse.difficulty).toBe('easy');

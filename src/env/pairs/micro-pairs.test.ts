@@ -85,7 +85,7 @@ describe('micro pairs', () => {
       expect(written.filter(({ tags }) => tags.includes(name)).length).toBeGreaterThanOrEqual(2);
     }
     const novel = markedLoopholes(builtinLoopholes).flatMap(({ markers }) => markers.novel);
-    for (const [, chain] of choices) expect(microProblem(readChain(chain)).id).toMatch(/^micro-train-/);
+    for (const [, , chain] of choices) expect(microProblem(readChain(chain)).id).toMatch(/^micro-train-/);
     for (const { hack } of written) for (const marker of novel) expect(hack).not.toContain(marker);
   });
 
