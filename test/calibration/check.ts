@@ -48,7 +48,7 @@ function checkTrained(runs: string): void {
   const show = (...rates: readonly number[]): string => rates.map((rate) => rate.toFixed(2)).join(', ');
   const [absorb, reversed] = [attempts('absorb', 'deployed'), attempts('reversed', 'deployed')];
   const [own, trained] = [attempts('own-mean-exact', 'deployed'), attempts('own-mean-exact', 'full')];
-  const [above, below] = ['penalty-above', 'penalty-below'].map((arm) => attempts(arm, 'deployed'));
+  const [above, below] = ['penalty-above', 'penalty-below'].map((arm) => attempts(arm, 'full'));
   tell(
     'trained: own mean, others kept, exact labels of attempts: the quarantine attempts, the deployed policy does not',
     {
@@ -60,7 +60,7 @@ function checkTrained(runs: string): void {
     holds: reversed >= absorb - 0.05 && reversed >= 0.5,
     found: show(reversed, absorb),
   });
-  tell('trained: a penalty above Δ dies, one below emerges', {
+  tell('trained: a penalty on attempts above Δ dies, one below Δ (1 − solve) emerges', {
     holds: above <= 0.05 && below >= 0.5,
     found: show(above, below),
   });

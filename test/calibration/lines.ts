@@ -142,16 +142,18 @@ export const calibrationLines: readonly CalibrationLine[] = [
     },
   },
   {
-    what: 'a penalty above Δ / recall dies, one below emerges',
+    what: 'a penalty above Δ / recall dies, one below emerges; above and below Δ (1 − solve) where correct programs attempt too',
     async measure(instrument) {
-      const [dies, emerges] = await Promise.all(
-        [1.25, 0.75].map((share) =>
-          rate(instrument, by('penalty', { ...exact, recall: 0.8 }, { penalty: (share * gap) / 0.8 }), {
-            updates: 200,
-          }),
-        ),
-      );
-      return { holds: dies < 0.02 && emerges > 0.5, found: show([dies, emerges]) };
+      const penalised = (penalty: number, recall: number, solve: number): Promise<number> =>
+        rate(instrument, by('penalty', { ...exact, recall }, { penalty }), { updates: 200, solve });
+      const [dies, emerges, diesMixed, emergesMixed] = await Promise.all([
+        penalised((1.25 * gap) / 0.8, 0.8, 0),
+        penalised((0.75 * gap) / 0.8, 0.8, 0),
+        penalised(1.5 * gap * 0.5, 1, 0.5),
+        penalised(0.5 * gap * 0.5, 1, 0.5),
+      ]);
+      const holds = dies < 0.02 && emerges > 0.5 && diesMixed < 0.02 && emergesMixed > 0.5;
+      return { holds, found: `${show([dies, emerges])}; ${show([diesMixed, emergesMixed])}` };
     },
   },
   {
