@@ -95,7 +95,7 @@ function tableOf(recipe: string, flags: SlurmFlags) {
 /** This very program, as a job calls it. Nodes of a cluster share the disk with the machine that submits. */
 export const ownCommand = (): readonly string[] => [process.execPath, realpathSync(process.argv[1])];
 
-type SlurmOptions = SlurmFlags & { readonly jobs: number | null };
+type SlurmOptions = SlurmFlags & { readonly jobs: number | null; readonly packed: number };
 
 /** Writes the script for all runs that are left, and submits nothing. */
 export async function showScript(
@@ -109,7 +109,12 @@ export async function showScript(
   const table = tableOf(recipe, options);
   await writeExperiment(directory, plan);
   const all = plan.runs.map((_, index) => index);
-  const path = await writeScript(plan, directory, all, { table, jobs: options.jobs, gq: ownCommand() });
+  const path = await writeScript(plan, directory, all, {
+    table,
+    jobs: options.jobs,
+    gq: ownCommand(),
+    pack: options.packed,
+  });
   stdout.write(`script: ${path}; submit it with: ${shellLine('sbatch', path)}\n`);
 }
 
@@ -145,7 +150,7 @@ export async function executeOnSlurm(
   context: CommandContext,
 ): Promise<void> {
   const directory = resolve(named);
-  const submit = { table: tableOf(recipe, options), jobs: options.jobs, gq: ownCommand() };
+  const submit = { table: tableOf(recipe, options), jobs: options.jobs, gq: ownCommand(), pack: options.packed };
   expectSlurm();
   if (options.cancel) {
     const jobs = cancelRuns(directory);

@@ -156,4 +156,18 @@ describe('a pack', () => {
     expect(err.match(/vanilla-1 failed: /g)).toHaveLength(2);
     await expectSame(out, ['activation', 'gradient']);
   });
+
+  it('is what a task of a cluster does', async () => {
+    const out = join(home, 'task');
+    const dry = await gq(...commandOf(recipe, out, '--on', 'slurm', '--dry-run', '--pack', '2'));
+    expect(dry).toMatchObject({ code: 0 });
+    const script = readFileSync(join(out, '.jobs', 'slurm.sh'), 'utf8');
+    expect(script).toContain('#SBATCH --array=0,2\n');
+    const plan = readdirSync(join(out, '.jobs')).find((name) => /^plan-.*\.json$/.test(name)) ?? '';
+    for (const first of ['0', '2']) {
+      const { code, out: log } = await gq('task', '--pack', '2', join(out, '.jobs', plan), first);
+      expect({ code, log }).toMatchObject({ code: 0, log: expect.stringMatching(/-1: finished\n/) });
+    }
+    await expectSame(out);
+  });
 });

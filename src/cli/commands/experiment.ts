@@ -87,8 +87,9 @@ async function runCommand(named: string, options: ExperimentOptions, context: Co
   const jobs = options.jobs === undefined ? null : parseWholeNumber(options.jobs, '--jobs', 1);
   const plan = await planPart(readExperiment(recipe), recipe, options);
   const directory = options.out ?? join('runs', plan.experiment.name);
+  const pack = packOf(options, plan);
   if (options.print !== undefined) {
-    await printManifest(plan, directory, recipe, { ...options, jobs }, context);
+    await printManifest(plan, directory, recipe, { ...options, jobs, packed: pack }, context);
     return;
   }
   if (options.dryRun) {
@@ -96,17 +97,14 @@ async function runCommand(named: string, options: ExperimentOptions, context: Co
       ({ folder, config, configHash }) => `${folder}  ${config.updates} updates  config ${configHash.slice(0, 12)}`,
     );
     context.stdout.write(`${[directory, ...lines].join('\n')}\n`);
-    if (options.on === 'slurm') await showScript(plan, directory, recipe, { ...options, jobs }, context);
+    if (options.on === 'slurm') await showScript(plan, directory, recipe, { ...options, jobs, packed: pack }, context);
     return;
   }
   const again = againCommand(recipe, directory, options);
   if (options.on === 'slurm') {
-    if (options.pack !== undefined)
-      throw new UserError({ call: '--pack', expected: 'runs on this machine', found: '--on slurm' });
-    await executeOnSlurm(plan, directory, recipe, { ...options, jobs, again }, context);
+    await executeOnSlurm(plan, directory, recipe, { ...options, jobs, packed: pack, again }, context);
     return;
   }
-  const pack = packOf(options, plan);
   await executeExperiment(plan, directory, { again, jobs: jobs ?? 1, pack }, context);
 }
 

@@ -1,25 +1,37 @@
-/** `gq task PLAN INDEX`: does what is left of one run of a planned experiment, with plain lines as its log. Jobs of a cluster call it. */
+/**
+ * `gq task PLAN INDEX`: does what is left of one run of a planned experiment, or of a pack of neighbours, with plain lines as its log. Jobs
+ * of a cluster call it.
+ */
 import type { Command } from 'commander';
 import { exitCodes, UserError, visibleLine } from '../../base/index.ts';
-import { keepSandboxes } from '../../lab/index.ts';
-import { LabWorker, readPlan, runOne, type WorkReports } from '../../sweep/index.ts';
+import { keepSandboxes, onInterrupt } from '../../lab/index.ts';
+import { type ExperimentPlan, LabWorker, readPlan, runOne, runPacked, type WorkReports } from '../../sweep/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
-import { parseSeed } from '../values.ts';
+import { parseSeed, parseWholeNumber } from '../values.ts';
 
 export function configureTask(command: Command, context: CommandContext): void {
   command
     .argument('<plan>', 'the plan that gq experiment --on slurm, or --print k8s, wrote into .jobs')
     .argument('<index>', 'the place of the run in the plan, from 0', parseSeed)
-    .addHelpText('after', examplesText('gq task runs/micro-claim/.jobs/PLAN.json 0'))
-    .action((path: string, index: number) => runTask(path, index, context));
+    .option('--pack <n>', 'do so many runs, from that place on, together in this process', '1')
+    .addHelpText(
+      'after',
+      examplesText(
+        'gq task runs/micro-claim/.jobs/PLAN.json 0',
+        'gq task --pack 8 runs/micro-claim/.jobs/PLAN.json 16',
+      ),
+    )
+    .action((path: string, index: number, { pack }: { pack: string }) =>
+      runTask(path, index, parseWholeNumber(pack, '--pack', 1), context),
+    );
 }
 
 /** Seconds between lines about updates: a log is for people. */
 const lineEvery = 10;
 
-function logLines({ stdout }: CommandContext, updates: number): WorkReports {
+function logLines({ stdout }: CommandContext, updates: number, prefix = ''): WorkReports {
   let last = Number.NEGATIVE_INFINITY;
-  const say = (text: string): void => void stdout.write(`${visibleLine(text)}\n`);
+  const say = (text: string): void => void stdout.write(`${visibleLine(`${prefix}${text}`)}\n`);
   return {
     note: say,
     warn: say,
@@ -33,11 +45,16 @@ function logLines({ stdout }: CommandContext, updates: number): WorkReports {
   };
 }
 
-async function runTask(path: string, index: number, context: CommandContext): Promise<void> {
+async function runTask(path: string, index: number, pack: number, context: CommandContext): Promise<void> {
   const { plan, directory } = readPlan(path);
   if (index >= plan.runs.length) {
     const expected = `a run of the plan, from 0 to ${plan.runs.length - 1}`;
     throw new UserError({ call: `task ${path}`, expected, found: `${index}` });
+  }
+  const indices = [...plan.runs.keys()].slice(index, index + pack);
+  if (indices.length > 1) {
+    await runPackedTask(plan, directory, indices, context);
+    return;
   }
   const { folder, config } = plan.runs[index];
   context.stdout.write(`${folder} of ${plan.experiment.name}, ${config.updates} updates\n`);
@@ -45,4 +62,30 @@ async function runTask(path: string, index: number, context: CommandContext): Pr
   const end = await runOne(plan, index, directory, new LabWorker(logLines(context, config.updates)));
   context.stdout.write(`${folder}: ${end}\n`);
   if (end === 'interrupted') context.exitCode = exitCodes.interrupted;
+}
+
+async function runPackedTask(
+  plan: ExperimentPlan,
+  directory: string,
+  indices: readonly number[],
+  context: CommandContext,
+): Promise<void> {
+  const { stdout } = context;
+  stdout.write(`${indices.length} runs of ${plan.experiment.name} in a pack\n`);
+  await using _sandboxes = keepSandboxes();
+  using interruption = onInterrupt(stdout, 'saving every run of the pack');
+  const { signal } = interruption;
+  const { end, failed } = await runPacked(plan, directory, {
+    ...{ indices, size: indices.length, signal },
+    workerOf: (index, place) => {
+      const { folder, config } = plan.runs[index];
+      return new LabWorker(logLines(context, config.updates, `${folder}: `), { place, signal });
+    },
+    onEnd: (index, ended) => {
+      const { folder } = plan.runs[index];
+      stdout.write(`${visibleLine(`${folder}: ${ended.end}${ended.detail === '' ? '' : `: ${ended.detail}`}`)}\n`);
+    },
+  });
+  if (end === 'interrupted') context.exitCode = exitCodes.interrupted;
+  else if (failed.length > 0) context.exitCode = exitCodes.failed;
 }

@@ -30,7 +30,8 @@ export interface FollowOptions extends SubmitOptions {
 /** Cancels the tasks of an experiment that wait or run, and returns their numbers. */
 export function cancelRuns(directory: string): string[] {
   const tasks = [...expectTasks(directory).values()].filter(isActive);
-  const names = tasks.map(({ job, index }) => `${job}_${index}`);
+  // Runs of a pack have one task.
+  const names = [...new Set(tasks.map(({ job, index }) => `${job}_${index}`))];
   for (const name of names) cancelJob(name);
   return names;
 }

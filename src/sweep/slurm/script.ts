@@ -1,5 +1,5 @@
 /**
- * The script of a job array: each task does what is left of one run. Before its time limit a task is asked to save (SIGUSR1), and puts
+ * The script of a job array: each task does what is left of one run, or of a pack of runs. Before its time limit a task is asked to save (SIGUSR1), and puts
  * itself back into the queue; a task that was cancelled is not put back. Slurm itself requeues what it pre-empts or loses with a node.
  */
 import { shellLine, UserError } from '../../base/index.ts';
@@ -7,7 +7,7 @@ import { requestLines, type SlurmTable } from './table.ts';
 
 export interface ArrayScript {
   readonly name: string;
-  /** Places of the runs in the plan. */
+  /** Numbers of the tasks: the place in the plan of each one's first run. */
   readonly indices: readonly number[];
   /** Most tasks at a time; null: as many as the cluster gives. */
   readonly jobs: number | null;

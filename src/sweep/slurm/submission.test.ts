@@ -70,6 +70,26 @@ describe('a submission', () => {
     expect(readFileSync(join(folder, 'sbatch.n'), 'utf8')).toBe('7\n');
   });
 
+  it('of packs has a task for each pack, whose runs are submitted together', async () => {
+    const out = join(folder, 'out');
+    const packed = { ...options, pack: 2 };
+    expect((await submitRuns(plan, out, [0, 1, 3], packed))?.indices).toEqual([0, 1, 3]);
+    const script = readFileSync(join(out, '.jobs', 'slurm.sh'), 'utf8');
+    expect(script).toContain('#SBATCH --array=0,2\n');
+    expect(script).toMatch(/gq task --pack 2 \S+plan-\w+\.json "\$SLURM_ARRAY_TASK_ID"/);
+    expect(readArrays(out)[0].tasks).toEqual([
+      { index: 0, folder: 'a-0' },
+      { index: 0, folder: 'a-1' },
+      { index: 2, folder: 'a-3' },
+    ]);
+    // While one task works, its other runs wait for it; those of the other task may be submitted again.
+    answer('squeue', '7_0 RUNNING 0:0');
+    expect((await submitRuns(plan, out, [0, 1, 2, 3], packed))?.indices).toEqual([2, 3]);
+    answer('squeue', '7_0 RUNNING 0:0\n8_2 RUNNING 0:0');
+    program('scancel', 'true');
+    expect(cancelRuns(out)).toEqual(['7_0', '8_2']);
+  });
+
   it('says how large an array may be', async () => {
     program('scontrol', 'echo "MaxArraySize            = 3"');
     const out = join(folder, 'out');

@@ -36,23 +36,28 @@ export interface SubmitOptions {
   readonly jobs: number | null;
   /** The command of gq itself: interpreter and program. */
   readonly gq: readonly string[];
+  /** Number of neighbours in the plan that one task does as a pack; default: 1. */
+  readonly pack?: number;
 }
+
+/** The number of a run's task: the place of the first run of its pack. */
+const taskOf = (index: number, pack: number): number => index - (index % pack);
 
 /** Writes the script of an array for these runs, and returns its path. */
 export async function writeScript(
   plan: ExperimentPlan,
   directory: string,
   indices: readonly number[],
-  { table, jobs, gq }: SubmitOptions,
+  { table, jobs, gq, pack = 1 }: SubmitOptions,
 ): Promise<string> {
   const planPath = await storePlan(plan, directory);
   const folder = jobsFolder(directory);
   makeFolder(join(folder, 'logs'));
   const script = arrayScript({
     name: plan.experiment.name,
-    indices,
+    indices: [...new Set(indices.map((index) => taskOf(index, pack)))],
     jobs,
-    command: [...gq, 'task', planPath],
+    command: [...gq, 'task', ...(pack === 1 ? [] : ['--pack', `${pack}`]), planPath],
     workingFolder: process.cwd(),
     logFolder: join(folder, 'logs'),
     table,
@@ -129,15 +134,19 @@ export async function submitRuns(
 ): Promise<Submitted | null> {
   using _lock = await lockSubmission(directory);
   const tasks = expectTasks(directory);
-  const indices = wanted.filter((index) => {
+  const { pack = 1 } = options;
+  const isFree = (index: number): boolean => {
     const task = tasks.get(plan.runs[index].folder);
     return task === undefined || !isActive(task);
-  });
+  };
+  // A task begins with none of its runs while another task works on one of them.
+  const busy = new Set([...plan.runs.keys()].filter((index) => !isFree(index)).map((index) => taskOf(index, pack)));
+  const indices = wanted.filter((index) => !busy.has(taskOf(index, pack)));
   if (indices.length === 0) return null;
   expectRoom(indices);
   const earlier = readArrays(directory);
   const job = submitScript(await writeScript(plan, directory, indices, options));
-  const own = indices.map((index) => ({ index, folder: plan.runs[index].folder }));
+  const own = indices.map((index) => ({ index: taskOf(index, pack), folder: plan.runs[index].folder }));
   // The numbers of a cluster that was set up anew begin again; a number has one array, the last one.
   const arrays = [...earlier.filter((array) => array.job !== job), { job, tasks: own }];
   await writeFileAtomic(filePath(directory), `${JSON.stringify({ format: 1, arrays }, null, 1)}\n`);
