@@ -25,7 +25,7 @@ export {
 } from './probe.ts';
 export { type ProbeEvaluation, type ProbeName, type ProbeOutcomes, ProbeStore } from './probe-store.ts';
 export { evaluateProbes, type ProbedAll, type ProbedPolicy } from './probing.ts';
-export { formatRate, type Rate, rateOrNull, type Summary, summarise } from './rates.ts';
+export { formatRate, type OutcomeRates, type Rate, rateOrNull, type Summary, summarise } from './rates.ts';
 export { RunEvaluator, statesOf } from './run-evaluator.ts';
 export {
   type CurveSet,

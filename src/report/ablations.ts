@@ -1,48 +1,43 @@
 /** What each part buys: every arm against the baseline and its placebos with the quarantine's share beside, and what the arms change. */
 import { claimSet, finalSample, findArm, formatSample, type Results } from './aggregate.ts';
-import { type Comparison, compareArms } from './comparisons.ts';
+import { type ComparedMetric, type Comparison, compareArms } from './comparisons.ts';
 import type { Table } from './table.ts';
 import { formatP, noClaim, oracleMark, setTitles, signed } from './tables.ts';
 
-/** One row per comparison of deployed hack, with the rates of the arm and the qmass of both; p-values as in the paired differences. */
+/** One row per comparison of deployed attempts and hacks, with the rates of the arm and the qmass of both. */
 export function ablationTable(results: Results): Table {
   const set = claimSet(results);
-  const found = set === undefined ? [] : [false, true].flatMap((oracle) => compareArms(results, set, 'hack', oracle));
+  const compared = (metric: ComparedMetric): Comparison[] =>
+    set === undefined ? [] : [false, true].flatMap((oracle) => compareArms(results, set, metric, oracle));
+  const [attempts, found] = [compared('attempt'), compared('hack')];
   return {
     title: `what each part buys${set === undefined ? '' : `, ${setTitles[set]}`}`,
     columns: [
-      'arm',
-      'against',
-      'hack',
-      'solve',
-      'qmass',
-      'its qmass',
-      'hack difference',
-      '95% interval',
-      'seeds',
-      'p (Holm)',
+      ...['arm', 'against', 'attempt', 'hack', 'solve', 'qmass', 'its qmass'],
+      ...['attempt difference', 'hack difference', '95% interval', 'seeds', 'p (Holm)'],
     ],
-    rows: found.map((one) => ablationRow(results, one)),
+    rows: found.map((one, i) => ablationRow(results, one, attempts[i])),
     notes: [
-      'Deployed rates. Only what an arm removes beyond a placebo of similar qmass speaks for its direction. p-values are those of the paired differences.',
+      'Deployed rates. Only what an arm removes beyond a placebo of similar qmass speaks for its direction. Interval and p-value are those of the paired differences in hack.',
       ...(found.some(({ seeds }) => seeds.length === 1) ? [`${noClaim}.`] : []),
     ],
   };
 }
 
-function ablationRow(results: Results, one: Comparison): string[] {
+function ablationRow(results: Results, one: Comparison, attempts: Comparison): string[] {
   const { set, arm, against, qmass, interval, difference, seeds, adjusted } = one;
   const own = findArm(results, arm);
-  const rate = (metric: 'hack' | 'solve'): string =>
-    formatSample(finalSample(own?.runs ?? [], set, 'deployed', metric));
+  const rate = (metric: ComparedMetric): string => formatSample(finalSample(own?.runs ?? [], set, 'deployed', metric));
   const mass = (value: number | null): string => (value === null ? '-' : value.toFixed(2));
   return [
     `${arm}${own?.usesOracle ? oracleMark : ''}`,
     against,
+    rate('attempt'),
     rate('hack'),
     rate('solve'),
     mass(qmass.arm),
     mass(qmass.against),
+    signed(attempts.difference),
     signed(difference),
     interval === null ? '-' : `[${signed(interval.low)}, ${signed(interval.high)}]`,
     `${seeds.length}`,
@@ -56,13 +51,14 @@ export function settingsTable(results: Results): Table {
   const rows = results.design.arms.flatMap(({ name, recipe, set: changes }) => {
     const arm = findArm(results, name);
     if (arm === undefined || set === undefined) return [];
-    const rate = (metric: 'hack' | 'solve'): string => formatSample(finalSample(arm.runs, set, 'deployed', metric));
+    const rate = (metric: ComparedMetric): string => formatSample(finalSample(arm.runs, set, 'deployed', metric));
     const shown = `${name}${arm.usesOracle ? oracleMark : ''}`;
-    return [[shown, `${arm.runs.length}`, recipe, changes.join(' ') || '-', rate('hack'), rate('solve')]];
+    const rates = [rate('attempt'), rate('hack'), rate('solve')];
+    return [[shown, `${arm.runs.length}`, recipe, changes.join(' ') || '-', ...rates]];
   });
   return {
     title: `what the arms change${set === undefined ? '' : `, ${setTitles[set]}`}`,
-    columns: ['arm', 'n', 'recipe', 'changes to it', 'hack deployed', 'solve deployed'],
+    columns: ['arm', 'n', 'recipe', 'changes to it', 'attempt deployed', 'hack deployed', 'solve deployed'],
     rows,
   };
 }

@@ -28,8 +28,11 @@ export interface Sample {
 
 export const states = ['base', 'full', 'deployed'] as const satisfies readonly PolicyState[];
 export type State = (typeof states)[number];
-export const metrics = ['hack', 'solve', 'objective', 'authorsLabel'] as const;
+/** Names as they stand in CSV, JSON and bars. */
+export const metrics = ['attempt', 'hack', 'solve', 'clean-solve', 'objective', 'authorsLabel'] as const;
 export type Metric = (typeof metrics)[number];
+/** Metrics that count prompts. */
+export type CountedMetric = Exclude<Metric, 'objective'>;
 
 export interface ArmResults<Run extends RunResults = RunResults> {
   readonly arm: string;
@@ -134,18 +137,18 @@ export function finalSample(runs: readonly RunResults[], set: FinalSet, state: S
     const rows = run.final[set]?.[state] ?? null;
     return rows === null || rows.length === 0 ? null : summaryOf(rows);
   };
-  return sampleOf(
-    runs,
-    (run) => {
-      const summary = summaryIn(run);
-      if (summary === null) return null;
-      return metric === 'objective' ? summary.objective : (summary[metric]?.rate ?? null);
-    },
-    (run) => {
-      const summary = summaryIn(run);
-      return summary === null || metric === 'objective' ? null : summary[metric];
-    },
-  );
+  const rateIn = (run: RunResults): Rate | null => {
+    const summary = summaryIn(run);
+    return summary === null || metric === 'objective' ? null : rateOf(summary, metric);
+  };
+  return metric === 'objective'
+    ? sampleOf(runs, (run) => summaryIn(run)?.objective ?? null)
+    : sampleOf(runs, (run) => rateIn(run)?.rate ?? null, rateIn);
+}
+
+/** The rate of a summary; null where it was not recorded. */
+export function rateOf(summary: Summary, metric: CountedMetric): Rate | null {
+  return metric === 'clean-solve' ? summary.cleanSolve : summary[metric];
 }
 
 export interface BaseRuns {

@@ -34,7 +34,9 @@ export function judgeBar(results: Results): BarVerdict | null {
 function barValues(results: Results, { arm, reference, set, metric, loopholes }: Bar): BarVerdict['values'] {
   const sampleOfArm = (name: string) => {
     const runs = findArm(results, name)?.runs ?? [];
-    return loopholes === undefined ? finalSample(runs, set, 'deployed', metric) : groupSample({ runs }, set, loopholes);
+    return loopholes === undefined
+      ? finalSample(runs, set, 'deployed', metric)
+      : groupSample({ runs }, set, loopholes, metric === 'attempt' ? 'attempt' : 'hack');
   };
   const own = sampleOfArm(arm);
   if (own === null) return [];

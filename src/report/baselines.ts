@@ -59,13 +59,15 @@ export function baselineTables(results: Results): Table[] {
     comparedCost(arm, findArm(results, results.baseline), metric);
   const rowOf = (own: ArmResults): string[] => {
     const { monitor, action } = actionOf(own);
-    const hack = finalSample(own.runs, set, 'deployed', 'hack');
+    const [attempt, hack] = (['attempt', 'hack'] as const).map((metric) =>
+      finalSample(own.runs, set, 'deployed', metric),
+    );
     const solve = finalSample(own.runs, solved, 'deployed', 'solve');
     const share = shares.get(own.arm);
     return [
       ...[own.arm, monitor ?? '-', monitor === null ? '-' : action, `${hack?.n ?? 0}`],
-      ...[formatSample(hack), formatSample(solve)],
-      ...[shareText(share?.hackRemoved ?? null), shareText(share?.solveKept ?? null)],
+      ...[attempt, hack, solve].map((sample) => formatSample(sample)),
+      ...[share?.attemptRemoved, share?.hackRemoved, share?.solveKept].map((one) => shareText(one ?? null)),
       ...monitorMetrics.map((metric) => formatSample(sampleOf(own.runs, monitorValues[metric]))),
       ...[cost(own, 'seconds'), cost(own, 'scoring-passes')],
     ];
@@ -73,12 +75,13 @@ export function baselineTables(results: Results): Table[] {
   return [false, true].map((oracle) => ({
     title: `baselines side by side${oracle ? `: ${oracleTitle}` : ''}`,
     columns: [
-      ...['arm', 'watched by', 'what is done', 'n', 'hack', 'solve', 'hack removed', 'solve kept'],
+      ...['arm', 'watched by', 'what is done', 'n', 'attempt', 'hack', 'solve'],
+      ...['attempt removed', 'hack removed', 'solve kept'],
       ...['AUROC', 'precision', 'recall', 'FPR', `seconds × ${results.baseline}`, `passes above ${results.baseline}`],
     ],
     rows: sorted(results, oracle).map(rowOf),
     notes: [
-      `Deployed rates, mean ± SEM over n seeds: hack on ${setTitles[set]}, solve on ${setTitles[solved]}. hack removed and solve kept as in their own table, with 95% intervals. AUROC to FPR: the monitor while training, judged by labels. passes: completions that a model reads in an update without learning from them.`,
+      `Deployed rates, mean ± SEM over n seeds: attempt and hack on ${setTitles[set]}, solve on ${setTitles[solved]}. removed and kept as in their own table, with 95% intervals. AUROC to FPR: the monitor while training, judged by labels. passes: completions that a model reads in an update without learning from them.`,
       ...(sorted(results, oracle).some(({ runs }) => runs.length === 1) ? [`${noClaim}.`] : []),
     ],
   }));

@@ -20,11 +20,11 @@ import {
 import { type ArmResults, finalSample, findArm, type Results, type Sample, sampleOf } from './aggregate.ts';
 import { processValue } from './process-metrics.ts';
 
-export type ComparedMetric = 'hack' | 'solve';
+export type ComparedMetric = 'attempt' | 'hack' | 'solve';
 
-/** What is compared on a set: where no loophole is open, nothing can be a hack. */
+/** What is compared on a set, attempts first; where no loophole is open, nothing can be a hack. */
 export const comparedMetrics = (set: FinalSet): readonly ComparedMetric[] =>
-  set === 'test-unhinted' ? ['solve'] : ['hack', 'solve'];
+  set === 'test-unhinted' ? ['solve'] : ['attempt', 'hack', 'solve'];
 
 export interface Comparison {
   readonly set: FinalSet;

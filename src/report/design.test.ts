@@ -54,11 +54,13 @@ describe('placebos of an arm', async () => {
   });
 
   it('stand in the table of ablations with the qmass of both', () => {
-    const rows = ablationTable(results).rows.map((row) => [row[0], row[4], row[1], row[5], row[6], row[8]].join(' '));
+    const rows = ablationTable(results).rows.map((row) =>
+      [row[0], row[5], row[1], row[6], row[7], row[8], row[10]].join(' '),
+    );
     expect(rows.slice(0, 3)).toEqual([
-      'gate 0.25 vanilla - −0.63 3',
-      'gate 0.25 haar 0.50 −0.40 3',
-      'gate 0.25 mass 0.25 −0.20 3',
+      'gate 0.25 vanilla - −0.63 −0.63 3',
+      'gate 0.25 haar 0.50 −0.40 −0.40 3',
+      'gate 0.25 mass 0.25 −0.20 −0.20 3',
     ]);
   });
 
@@ -75,7 +77,7 @@ describe('placebos of an arm', async () => {
   });
 
   it('leave the settings of every arm to a table of their own', () => {
-    expect(settingsTable(results).rows.at(-1)).toEqual(['mass', '3', 'mass.toml', 'arm.tail=0.2', '0.37 ± 0.03', '0.23 ± 0.03']); // biome-ignore format: one line
+    expect(settingsTable(results).rows.at(-1)).toEqual(['mass', '3', 'mass.toml', 'arm.tail=0.2', '0.37 ± 0.03', '0.37 ± 0.03', '0.23 ± 0.03']); // biome-ignore format: one line
   });
 });
 
@@ -151,7 +153,8 @@ describe('reported rows', () => {
   it('stand in the final table of the claim alone, with their source', () => {
     const references = [{ name: 'paper', source: 'A page', hack: 0.79, solve: null }];
     const { rows, notes } = finalTable(withDesign({ references }), set, false);
-    expect(rows.at(-1)).toEqual(['paper (reported elsewhere, not run here)', '-', '-', '0.79', '-', '-', '-', '-']);
+    const own = ['-', '-', '-', '-', '0.79', '-', '-', '-', '-', '-'];
+    expect(rows.at(-1)).toEqual(['paper (reported elsewhere, not run here)', ...own]);
     expect(notes).toContain('paper: A page.');
   });
 });

@@ -10,9 +10,9 @@ export interface Bar {
   readonly what: string;
   readonly arm: string;
   readonly reference: string | null;
-  readonly metric: 'hack' | 'solve' | 'objective';
+  readonly metric: 'attempt' | 'hack' | 'solve' | 'clean-solve' | 'objective';
   readonly set: FinalSet;
-  /** The group that a hack rate is of, averaged over its loopholes; absent: every prompt of the set counts. */
+  /** The group that a rate of attempts or hacks is of, averaged over its loopholes; absent: every prompt of the set counts. */
   readonly loopholes?: LoopholeGroup | undefined;
   readonly atLeast?: number | undefined;
   readonly atMost?: number | undefined;

@@ -1,10 +1,10 @@
 /** One run's evaluations as tables: the final one by set and state, by loophole, over the quarantine's scale, and the curve. */
 import { type AdaptedState, isPartial, type PolicyState, scaleOf } from '../adapters/index.ts';
 import type { CurvePoint, CurveSet, Evaluation, EvaluationRow } from '../evaluate/index.ts';
-import { compareStates, formatRate, summarise } from '../evaluate/index.ts';
+import { compareStates, formatRate, type OutcomeRates, summarise } from '../evaluate/index.ts';
 import { leftOutNotes } from './left-out-problems.ts';
 import type { Table } from './table.ts';
-import { authorsColumn, authorsNote, formatP, noClaim } from './tables.ts';
+import { authorsColumn, authorsNote, formatP, noClaim, outcomesNote } from './tables.ts';
 
 /** How a policy state is called in tables. */
 export function stateName(state: PolicyState, hasQuarantine: boolean): string {
@@ -12,20 +12,24 @@ export function stateName(state: PolicyState, hasQuarantine: boolean): string {
   return hasQuarantine ? 'as trained' : 'as trained = deployed';
 }
 
+const rateColumns = ['attempt', 'hack', 'solve', 'clean solve'];
+const rateCells = ({ attempt, hack, solve, cleanSolve }: OutcomeRates): string[] =>
+  [attempt, hack, solve, cleanSolve].map(formatRate);
+
 export function finalEvaluationTable(evaluations: readonly Evaluation[], hasQuarantine: boolean): Table {
   const rows = evaluations
     .filter(({ state }) => !isPartial(state))
     .map(({ set, state, rows: own }) => {
-      const { hack, solve, objective, authorsLabel } = summarise(own);
+      const { objective, authorsLabel, ...rates } = summarise(own);
       const label = authorsLabel === null ? '-' : formatRate(authorsLabel);
-      return [set, stateName(state, hasQuarantine), formatRate(hack), formatRate(solve), objective.toFixed(2), label];
+      return [set, stateName(state, hasQuarantine), ...rateCells(rates), objective.toFixed(2), label];
     });
   return {
     title: 'one completion a prompt, fixed seed',
-    columns: ['set', 'state', 'hack', 'solve', 'objective', authorsColumn],
+    columns: ['set', 'state', ...rateColumns, 'objective', authorsColumn],
     rows,
     notes: [
-      `hits/prompts rate [95% interval over prompts]; objective = solve − hack. ${authorsNote} ${noClaim}.`,
+      `hits/prompts rate [95% interval over prompts]. ${outcomesNote} objective = solve − hack. ${authorsNote} ${noClaim}.`,
       ...leftOutNotes(evaluations),
     ],
   };
@@ -36,17 +40,16 @@ export function loopholeEvaluationTable(evaluations: readonly Evaluation[], held
   const several = ({ rows }: Evaluation): boolean => rows.some(({ loophole }) => loophole !== rows[0].loophole);
   const own = evaluations.filter((one) => !isPartial(one.state) && several(one));
   const rows = own.flatMap(({ set, state, rows: all }) =>
-    Object.entries(summarise(all).byLoophole).map(([loophole, { hack, solve }]) => [
+    Object.entries(summarise(all).byLoophole).map(([loophole, rates]) => [
       set,
       stateName(state, true),
       heldOut.includes(loophole) ? `${loophole} (held out)` : loophole,
-      formatRate(hack),
-      formatRate(solve),
+      ...rateCells(rates),
     ]),
   );
   return {
     title: 'by loophole',
-    columns: ['set', 'state', 'loophole', 'hack', 'solve'],
+    columns: ['set', 'state', 'loophole', ...rateColumns],
     rows,
   };
 }
@@ -59,10 +62,10 @@ export function scaleTable(evaluations: readonly Evaluation[]): Table {
       own === set && state !== 'base' ? [{ scale: scaleOf(state, 0), ...summarise(all) }] : [],
     )
     .sort((a, b) => a.scale - b.scale)
-    .map(({ scale, hack, solve }) => [`${scale}`, formatRate(hack), formatRate(solve)]);
+    .map(({ scale, ...rates }) => [`${scale}`, ...rateCells(rates)]);
   return {
     title: `the quarantine scaled, ${set ?? ''}`,
-    columns: ['scale', 'hack', 'solve'],
+    columns: ['scale', ...rateColumns],
     rows: between.length === 0 ? [] : rows,
     notes: ['0 is deployed, 1 is as trained.'],
   };
@@ -91,21 +94,21 @@ export function surfacedTable(evaluations: readonly Evaluation[]): Table {
 
 export function curveTable(points: readonly CurvePoint[], set: CurveSet, hasQuarantine: boolean): Table {
   const updates = [...new Set(points.map(({ update }) => update))].sort((a, b) => a - b);
-  const cell = (update: number, state: AdaptedState, metric: 'hack' | 'solve'): string => {
+  const cell = (update: number, state: AdaptedState, metric: 'attempt' | 'hack' | 'solve'): string => {
     const found = points.find((one) => one.update === update && one.state === (update === 0 ? 'base' : state));
     return found === undefined ? '-' : formatRate(found[metric]);
   };
-  const both = ['hack', 'solve'] as const;
+  const shown = ['attempt', 'hack', 'solve'] as const;
   const states: readonly AdaptedState[] = hasQuarantine ? ['full', 'deployed'] : ['full'];
   return {
     title: `${set === 'curve' ? 'the curve set' : set} over updates completed; 0 is the base`,
     columns: [
       'update',
-      ...both.flatMap((metric) => states.map((state) => `${metric}, ${stateName(state, hasQuarantine)}`)),
+      ...shown.flatMap((metric) => states.map((state) => `${metric}, ${stateName(state, hasQuarantine)}`)),
     ],
     rows: updates.map((update) => [
       `${update}`,
-      ...both.flatMap((metric) => states.map((state) => cell(update, state, metric))),
+      ...shown.flatMap((metric) => states.map((state) => cell(update, state, metric))),
     ]),
     notes: [`${noClaim}.`],
   };

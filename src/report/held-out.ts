@@ -1,6 +1,6 @@
 /**
- * Known against held-out loopholes: for each run the deployed hack rate, averaged over the loopholes of a group, and paired
- * differences over seeds from the baseline and the placebos on each group.
+ * Known against held-out loopholes: for each run the deployed rates of attempts and hacks, averaged over the loopholes of a group, and
+ * paired differences over seeds from the baseline and the placebos on each group.
  */
 import type { FinalSet } from '../evaluate/index.ts';
 import { summarise } from '../evaluate/index.ts';
@@ -12,37 +12,54 @@ import type { RunResults } from './run-results.ts';
 import type { Table } from './table.ts';
 import { formatP, noClaim, oracleMark, setTitles, signed } from './tables.ts';
 
-/** The mean over the loopholes of a group of their deployed hack rates; null when the run has no prompts of the group. */
-function groupHack({ final, config }: RunResults, set: FinalSet, group: LoopholeGroup): number | null {
+/** What is averaged over the loopholes of a group, attempts first. */
+const groupMetrics = ['attempt', 'hack'] as const;
+type GroupMetric = (typeof groupMetrics)[number];
+
+/** The mean over the loopholes of a group of their deployed rates; null when the run has no prompts of the group. */
+function groupRate(
+  { final, config }: RunResults,
+  set: FinalSet,
+  group: LoopholeGroup,
+  metric: GroupMetric,
+): number | null {
   const { heldOutLoopholes } = config.environment;
   const rows = (final[set]?.deployed ?? []).filter(
     ({ loophole }) => heldOutLoopholes.some((name) => name === loophole) === (group === 'held out'),
   );
   if (rows.length === 0) return null;
-  return mean(Object.values(summarise(rows).byLoophole).map(({ hack }) => hack.rate));
+  return mean(Object.values(summarise(rows).byLoophole).map((rates) => rates[metric].rate));
 }
 
-export function groupSample({ runs }: Pick<ArmResults, 'runs'>, set: FinalSet, group: LoopholeGroup): Sample | null {
-  return sampleOf(runs, (run) => groupHack(run, set, group));
+export function groupSample(
+  { runs }: Pick<ArmResults, 'runs'>,
+  set: FinalSet,
+  group: LoopholeGroup,
+  metric: GroupMetric,
+): Sample | null {
+  return sampleOf(runs, (run) => groupRate(run, set, group, metric));
 }
 
 /** The aggregate of both groups and its tests; empty without held-out loopholes. */
 export function heldOutTables(results: Results): Table[] {
   const set = claimSet(results);
   if (set === undefined) return [];
-  const arms = results.arms.filter((arm) => groupSample(arm, set, 'held out') !== null);
+  const arms = results.arms.filter((arm) => groupSample(arm, set, 'held out', 'hack') !== null);
   if (arms.length === 0) return [];
-  return [aggregateTable(arms, set), differenceTable(results, arms, set)];
+  return [
+    ...groupMetrics.map((metric) => aggregateTable(arms, set, metric)),
+    ...groupMetrics.map((metric) => differenceTable(results, arms, set, metric)),
+  ];
 }
 
-function aggregateTable(arms: readonly ArmResults[], set: FinalSet): Table {
+function aggregateTable(arms: readonly ArmResults[], set: FinalSet, metric: GroupMetric): Table {
   return {
-    title: `hack deployed, known and held-out loopholes, ${setTitles[set]}`,
+    title: `${metric} deployed, known and held-out loopholes, ${setTitles[set]}`,
     columns: ['arm', 'n', 'known', 'held out', 'held out − known', 'pairs'],
     rows: arms.map((arm) => {
-      const [known, heldOut] = groups.map((group) => groupSample(arm, set, group));
+      const [known, heldOut] = groups.map((group) => groupSample(arm, set, group, metric));
       const gap = sampleOf(arm.runs, (run) => {
-        const [first, second] = groups.map((group) => groupHack(run, set, group));
+        const [first, second] = groups.map((group) => groupRate(run, set, group, metric));
         return first === null || second === null ? null : second - first;
       });
       const select =
@@ -56,20 +73,20 @@ function aggregateTable(arms: readonly ArmResults[], set: FinalSet): Table {
   };
 }
 
-function differenceTable(results: Results, arms: readonly ArmResults[], set: FinalSet): Table {
+function differenceTable(results: Results, arms: readonly ArmResults[], set: FinalSet, metric: GroupMetric): Table {
   const compared = [false, true].flatMap((oracle) =>
     adjustTogether(
       arms
         .filter(({ usesOracle }) => usesOracle === oracle)
         .flatMap((arm) =>
           comparedWith(results, arm.arm).flatMap((against) =>
-            groups.flatMap((group) => compareGroup(arm, against, set, group)),
+            groups.flatMap((group) => compareGroup(arm, against, set, group, metric)),
           ),
         ),
     ),
   );
   return {
-    title: `hack deployed, paired differences by group of loopholes, ${setTitles[set]}`,
+    title: `${metric} deployed, paired differences by group of loopholes, ${setTitles[set]}`,
     columns: ['comparison', 'loopholes', 'seeds', 'difference', '95% interval', 'p', 'p (Holm)'],
     rows: compared.map(({ name, group, n, difference, interval, pValue, adjusted }) => [
       name,
@@ -84,8 +101,8 @@ function differenceTable(results: Results, arms: readonly ArmResults[], set: Fin
   };
 }
 
-function compareGroup(arm: ArmResults, against: ArmResults, set: FinalSet, group: LoopholeGroup) {
-  const [own, other] = [groupSample(arm, set, group), groupSample(against, set, group)];
+function compareGroup(arm: ArmResults, against: ArmResults, set: FinalSet, group: LoopholeGroup, metric: GroupMetric) {
+  const [own, other] = [arm, against].map((each) => groupSample(each, set, group, metric));
   const pairs = own === null || other === null ? [] : pairSeeds(own, other);
   if (pairs.length === 0) return [];
   const differences = pairs.map(({ first, second }) => first - second);

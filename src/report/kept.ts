@@ -1,6 +1,6 @@
 /**
  * What deployment keeps and removes, arm by arm, in the seeds that all needed arms have.
- * Solve kept: (deployed − base) / (ceiling − base), the ceiling as trained. Hack removed: 1 − deployed / baseline deployed. Both are
+ * Solve kept: (deployed − base) / (ceiling − base), the ceiling as trained. Attempts and hacks removed: 1 − deployed / baseline deployed. All are
  * ratios of means over seeds, with Fieller's 95% interval. A ratio whose denominator's own interval contains 0 has no value.
  */
 import type { FinalSet } from '../evaluate/index.ts';
@@ -30,6 +30,8 @@ export interface KeptAndRemoved {
   readonly usesOracle: boolean;
   /** Null without a ceiling, or where the ceiling is not clearly above the base. */
   readonly solveKept: Share | null;
+  /** Null where the baseline's rate of attempts is not clearly above 0. */
+  readonly attemptRemoved: Share | null;
   /** Null where the baseline's hack is not clearly above 0. */
   readonly hackRemoved: Share | null;
   /** One entry per seed that has both. What the ceiling adds is little in a single seed, so the mean over seeds divides solve. */
@@ -52,8 +54,9 @@ export function keptAndRemoved(results: Results): KeptAndRemoved[] {
       arm: arm.arm,
       usesOracle: arm.usesOracle,
       solveKept: shareOf(solveTerms(results, arm, solved)),
-      hackRemoved: shareOf(hackTerms(results, arm, set)),
-      points: pointsOf(solveTerms(results, arm, solved), hackTerms(results, arm, set)),
+      attemptRemoved: shareOf(removedTerms(results, arm, set, 'attempt')),
+      hackRemoved: shareOf(removedTerms(results, arm, set, 'hack')),
+      points: pointsOf(solveTerms(results, arm, solved), removedTerms(results, arm, set, 'hack')),
     }));
 }
 
@@ -70,9 +73,9 @@ function solveTerms(results: Results, { runs }: ArmResults, set: FinalSet): Term
   return joinTerms(tops, bottoms);
 }
 
-function hackTerms(results: Results, { runs }: ArmResults, set: FinalSet): Term[] {
-  const baseline = finalSample(findArm(results, results.baseline)?.runs ?? [], set, 'deployed', 'hack');
-  const deployed = finalSample(runs, set, 'deployed', 'hack');
+function removedTerms(results: Results, { runs }: ArmResults, set: FinalSet, metric: 'attempt' | 'hack'): Term[] {
+  const baseline = finalSample(findArm(results, results.baseline)?.runs ?? [], set, 'deployed', metric);
+  const deployed = finalSample(runs, set, 'deployed', metric);
   const tops = bySeed(baseline, deployed, (vanilla, own) => vanilla - own);
   return joinTerms(
     tops,
@@ -135,16 +138,23 @@ export function keptTable(results: Results): Table {
   const set = solveSet(results);
   const found = keptAndRemoved(results);
   const rows = found
-    .filter(({ solveKept, hackRemoved }) => solveKept !== null || hackRemoved !== null)
-    .map(({ arm, usesOracle, solveKept, hackRemoved }) => [
+    .map(({ solveKept, attemptRemoved, hackRemoved, ...own }) => ({
+      ...own,
+      shares: [solveKept, attemptRemoved, hackRemoved],
+    }))
+    .filter(({ shares }) => shares.some((share) => share !== null))
+    .map(({ arm, usesOracle, shares }) => [
       `${arm}${usesOracle ? oracleMark : ''}`,
-      `${Math.max(solveKept?.n ?? 0, hackRemoved?.n ?? 0)}`,
-      ...shareCells(solveKept),
-      ...shareCells(hackRemoved),
+      `${Math.max(...shares.map((share) => share?.n ?? 0))}`,
+      ...shares.flatMap(shareCells),
     ]);
   return {
-    title: 'solve kept and hack removed by deployment',
-    columns: ['arm', 'n', 'solve kept', '95% interval', 'hack removed', '95% interval'],
+    title: 'solve kept, attempts and hacks removed by deployment',
+    columns: [
+      'arm',
+      'n',
+      ...['solve kept', 'attempt removed', 'hack removed'].flatMap((name) => [name, '95% interval']),
+    ],
     rows: set === undefined || results.design.ceiling === null ? [] : rows,
     notes: set === undefined ? [] : keptNotes(results, set, found),
   };
@@ -168,7 +178,7 @@ function keptNotes(results: Results, set: FinalSet, found: readonly KeptAndRemov
   const roomText = room === null ? '' : ` (${room.mean.toFixed(2)} [${room.low.toFixed(2)}, ${room.high.toFixed(2)}])`;
   const isSmall = room !== null && room.low <= 0;
   return [
-    `Solve kept: (deployed − base) / (${design.ceiling} as trained − base) on ${setTitles[set]}. Hack removed: 1 − deployed / ${baseline} on ${setTitles[claimSet(results) ?? set]}. Ratios of means over seeds, Fieller's interval.`,
+    `Solve kept: (deployed − base) / (${design.ceiling} as trained − base) on ${setTitles[set]}. Removed: 1 − deployed / ${baseline} on ${setTitles[claimSet(results) ?? set]}. Ratios of means over seeds, Fieller's interval.`,
     ...(isSmall
       ? [`${design.ceiling} solves too little more than the base${roomText} to divide by: no solve kept is given.`]
       : []),

@@ -171,7 +171,7 @@ describe('bases', () => {
     ];
     await make(join(directory, 'b'), { seed: 1, arm: { kind: 'activation' } }, gate);
     const rows = async () =>
-      finalTable(await read(directory), set, false).rows.map(([name, n, , hack]) => [name, n, hack.slice(0, 4)]);
+      finalTable(await read(directory), set, false).rows.map((row) => [row[0], row[1], row[5].slice(0, 4)]);
     expect((await rows())[0]).toEqual(['base', '1', '0.00']);
     expect(await rows()).toHaveLength(3);
     await make(join(directory, 'c'), { seed: 1, arm: { kind: 'absorb' }, sampling: { deployedSampling: 0 } }, gate);

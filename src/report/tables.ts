@@ -7,12 +7,14 @@ import { median } from '../stats/index.ts';
 import {
   type ArmResults,
   baseRuns,
+  type CountedMetric,
   claimSet,
   finalSample,
   findArm,
   formatSample,
   type Metric,
   type Results,
+  rateOf,
   type State,
   sampleOf,
 } from './aggregate.ts';
@@ -31,6 +33,8 @@ export const setTitles: Readonly<Record<FinalSet, string>> = {
 };
 
 export const noClaim = 'n = 1, no claim';
+export const outcomesNote =
+  'attempt: opens a loophole, right or wrong; hack: an attempt that paid for a wrong program; clean solve: solved without an attempt.';
 export const authorsColumn = "hack, authors' label";
 export const authorsNote =
   "authors' label: the response passes a test function of its own and fails the problem's tests, whether or not that paid.";
@@ -51,39 +55,41 @@ export function sayOnce(tables: readonly Table[]): Table[] {
   });
 }
 
+/** What the table of final rates has as trained and deployed, and what it has deployed alone. */
+const inBothStates = ['attempt', 'hack', 'solve'] as const;
+const onlyDeployed = ['clean-solve', 'objective', 'authorsLabel'] as const;
+
 export function finalTable(results: Results, set: FinalSet, oracle: boolean): Table {
-  const columns = ['arm', 'n', 'hack as trained', 'hack deployed', 'solve as trained', 'solve deployed', 'objective'];
   const cell = (runs: readonly RunResults[], state: State, metric: Metric): string =>
     formatSample(finalSample(runs, set, state, metric));
   const found = oracle ? [] : baseRuns(results, set);
-  const bases = found.map(({ of, runs }) => {
-    const [hack, solve] = [cell(runs, 'base', 'hack'), cell(runs, 'base', 'solve')];
-    return [
-      baseName(of),
-      `${runs.length}`,
-      '-',
-      hack,
-      '-',
-      solve,
-      cell(runs, 'base', 'objective'),
-      cell(runs, 'base', 'authorsLabel'),
-    ];
-  });
+  const bases = found.map(({ of, runs }) => [
+    baseName(of),
+    `${runs.length}`,
+    ...inBothStates.flatMap((metric) => ['-', cell(runs, 'base', metric)]),
+    ...onlyDeployed.map((metric) => cell(runs, 'base', metric)),
+  ]);
   const rows = armsOf(results, oracle).map(({ arm, runs, hasQuarantine }) => {
-    const full = (metric: 'hack' | 'solve'): string => (hasQuarantine ? cell(runs, 'full', metric) : 'the same');
+    const full = (metric: Metric): string => (hasQuarantine ? cell(runs, 'full', metric) : 'the same');
     const n = finalSample(runs, set, 'deployed', 'hack')?.n ?? 0;
-    const deployed = [cell(runs, 'deployed', 'hack'), cell(runs, 'deployed', 'solve')];
-    const last = [cell(runs, 'deployed', 'objective'), cell(runs, 'deployed', 'authorsLabel')];
-    return [arm, `${n}`, full('hack'), deployed[0], full('solve'), deployed[1], ...last];
+    return [
+      arm,
+      `${n}`,
+      ...inBothStates.flatMap((metric) => [full(metric), cell(runs, 'deployed', metric)]),
+      ...onlyDeployed.map((metric) => cell(runs, 'deployed', metric)),
+    ];
   });
   const prompts = promptsOf(results, set);
   const reported = oracle || set !== claimSet(results) ? [] : results.design.references;
   return {
     title: `${setTitles[set]}${oracle ? `: ${oracleTitle}` : ''}`,
-    columns: [...columns, authorsColumn],
+    columns: [
+      ...['arm', 'n', ...inBothStates.flatMap((metric) => [`${metric} as trained`, `${metric} deployed`])],
+      ...['clean solve deployed', 'objective', authorsColumn],
+    ],
     rows: rows.length === 0 ? [] : [...bases, ...rows, ...reported.map(reportedRow)],
     notes: [
-      `${prompts} prompts a run; mean ± SEM over n seeds; for one seed, the rate with its 95% interval over prompts; objective = solve − hack, deployed. ${authorsNote}`,
+      `${prompts} prompts a run; mean ± SEM over n seeds; for one seed, the rate with its 95% interval over prompts. ${outcomesNote} objective = solve − hack, deployed. ${authorsNote}`,
       ...found.flatMap(({ of }) => (of === null || of.length === 1 ? [] : [`${baseName(of)}: ${of.join(', ')}.`])),
       ...reported.map(({ name, source }) => `${name}: ${source}.`),
       ...unfinishedNotes(armsOf(results, oracle), set),
@@ -102,7 +108,8 @@ function baseName(of: readonly string[] | null): string {
 function reportedRow({ name, hack, solve }: ReportedRow): string[] {
   const rate = (value: number | null): string => (value === null ? '-' : `${value}`);
   const objective = hack === null || solve === null ? '-' : (solve - hack).toFixed(2);
-  return [`${name} (reported elsewhere, not run here)`, '-', '-', rate(hack), '-', rate(solve), objective, '-'];
+  const own = ['-', '-', '-', rate(hack), '-', rate(solve), '-', objective, '-'];
+  return [`${name} (reported elsewhere, not run here)`, '-', ...own];
 }
 
 /** The number of prompts of a set, which is the same for all runs that were evaluated. */
@@ -181,7 +188,7 @@ export function formatP(pValue: number | null): string {
   return pValue < 0.001 ? '< 0.001' : pValue.toFixed(3);
 }
 
-/** Hack per loophole, known and held out; empty when there is only one loophole. */
+/** Rates per loophole, known and held out; empty when there is only one loophole. */
 export function loopholeTable(results: Results, set: FinalSet, oracle: boolean): Table {
   const arms = armsOf(results, oracle);
   const loopholes = [...new Set(arms.flatMap(({ runs }) => runs.flatMap((run) => loopholesOf(run, set))))].sort();
@@ -189,7 +196,10 @@ export function loopholeTable(results: Results, set: FinalSet, oracle: boolean):
     loopholes.length < 2 ? [] : arms.flatMap((arm) => loopholes.flatMap((loophole) => loopholeRow(arm, set, loophole)));
   return {
     title: `by loophole, ${setTitles[set]}${oracle ? `: ${oracleTitle}` : ''}`,
-    columns: ['arm', 'loophole', 'group', 'n', 'hack as trained', 'hack deployed', 'solve deployed', 'emerged'],
+    columns: [
+      ...['arm', 'loophole', 'group', 'n', 'attempt as trained', 'attempt deployed'],
+      ...['hack as trained', 'hack deployed', 'solve deployed', 'clean solve deployed', 'emerged'],
+    ],
     rows,
     notes: [
       'group: known or held out, as environment.heldOutLoopholes says; what an arm shows its direction is its own pairs.select. emerged: updates, median over the seeds in which it did.',
@@ -201,20 +211,24 @@ const loopholesOf = ({ final }: RunResults, set: FinalSet): string[] =>
   (final[set]?.deployed ?? []).map(({ loophole }) => loophole);
 
 function loopholeRow({ arm, runs, hasQuarantine }: ArmResults, set: FinalSet, loophole: string): string[][] {
-  const rate = (state: State, metric: 'hack' | 'solve') => {
+  const rate = (state: State, metric: CountedMetric) => {
     const own = (run: RunResults): readonly OutcomeRow[] =>
       (run.final[set]?.[state] ?? []).filter((row) => row.loophole === loophole);
-    const summary = (run: RunResults) => (own(run).length === 0 ? null : summarise(own(run))[metric]);
+    const summary = (run: RunResults) => (own(run).length === 0 ? null : rateOf(summarise(own(run)), metric));
     return sampleOf(runs, (run) => summary(run)?.rate ?? null, summary);
   };
-  const deployed = rate('deployed', 'hack');
-  if (deployed === null) return [];
+  const n = rate('deployed', 'hack')?.n ?? 0;
+  if (n === 0) return [];
   const heldOut = runs.some(({ config }) => config.environment.heldOutLoopholes.some((name) => name === loophole));
-  const full = hasQuarantine ? formatSample(rate('full', 'hack')) : 'the same';
+  const full = (metric: CountedMetric): string => (hasQuarantine ? formatSample(rate('full', metric)) : 'the same');
+  const deployed = (metric: CountedMetric): string => formatSample(rate('deployed', metric));
   const emerged = emergenceText(runs.map((run) => run.emergenceByLoophole[loophole] ?? null));
-  const solve = formatSample(rate('deployed', 'solve'));
   return [
-    [arm, loophole, heldOut ? 'held out' : 'known', `${deployed.n}`, full, formatSample(deployed), solve, emerged],
+    [
+      ...[arm, loophole, heldOut ? 'held out' : 'known', `${n}`],
+      ...[full('attempt'), deployed('attempt'), full('hack'), deployed('hack')],
+      ...[deployed('solve'), deployed('clean-solve'), emerged],
+    ],
   ];
 }
 

@@ -64,14 +64,18 @@ describe('keys of an experiment', () => {
     [{ bar: { ...bar, reference: 'base' } }, 'bar.reference: one of vanilla, gate, found base'],
     [
       { bar: { ...bar, metric: 'reward' } },
-      'bar.metric: hack, solve or objective, of the deployed policy, found "reward"',
+      'bar.metric: attempt, hack, solve, clean-solve or objective, of the deployed policy, found "reward"',
     ],
     [
       { bar: 'less' },
       'bar: a table of what, arm, reference, metric, set, loopholes, atLeast, atMost, inSeeds, found "less"',
     ],
     [{ bar: { ...bar, loopholes: 'unknown' } }, 'bar.loopholes: known or held out, found "unknown"'],
-    [{ bar: { ...bar, loopholes: 'known', metric: 'solve' } }, 'bar.metric: hack, where bar.loopholes names a group'],
+    [
+      { bar: { ...bar, loopholes: 'known', metric: 'clean-solve' } },
+      'bar.metric: attempt or hack, where bar.loopholes names a group',
+    ],
+    [{ bar: { ...bar, set: 'test-unhinted', metric: 'attempt' } }, 'bar.metric: solve, where no loophole is open'],
     [{ bar: { ...bar, reference: 'gate' } }, 'bar.reference: another arm than bar.arm, found "gate"'],
     [
       { bar: { ...bar, atMost: 30 } },
@@ -116,6 +120,8 @@ describe('keys of an experiment', () => {
   it('have the defaults of an experiment that says nothing', () => {
     expect(check({})).toMatchObject({ bar: null, ceiling: null, matchedSolve: 0.05, references: [], relearn: null });
     expect(check({ bar }).bar).toEqual({ ...bar, set: 'test-original' });
+    for (const metric of ['attempt', 'clean-solve'])
+      expect(check({ bar: { ...bar, metric } }).bar?.metric).toBe(metric);
   });
 
   it('an arm of a grid stands for one arm per combination, with the placebo of the same one', () => {

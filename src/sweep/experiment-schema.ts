@@ -34,6 +34,8 @@ const evaluationSchema = z.strictObject({
 
 const bound = z.number('a number: a rate, or a difference of rates where there is a reference').optional();
 
+const countsLoopholes = (metric: string): boolean => metric === 'attempt' || metric === 'hack';
+
 const barSchema = z
   .strictObject({
     what: text('the claim in a sentence').describe('the claim in a sentence'),
@@ -43,12 +45,17 @@ const barSchema = z
       .nullable()
       .default(null)
       .describe('arm whose value is subtracted; null: none'),
-    metric: z.enum(['hack', 'solve', 'objective'], 'hack, solve or objective, of the deployed policy'),
+    metric: z
+      .enum(
+        ['attempt', 'hack', 'solve', 'clean-solve', 'objective'],
+        'attempt, hack, solve, clean-solve or objective, of the deployed policy',
+      )
+      .describe('attempt: opens a loophole, right or wrong; clean-solve: solved without an attempt'),
     set: oneSet.default('test-original').describe('set of prompts'),
     loopholes: z
       .enum(loopholeGroups, loopholeGroups.join(' or '))
       .optional()
-      .describe('group of loopholes whose mean hack rate is meant; absent: all prompts'),
+      .describe('group of loopholes whose mean rate is meant; absent: all prompts'),
     atLeast: bound,
     atMost: bound,
     inSeeds: z.number('a number of seeds').int('a whole number of seeds').min(1, 'at least one seed'),
@@ -56,12 +63,12 @@ const barSchema = z
   .refine(({ atLeast, atMost }) => (atLeast === undefined) !== (atMost === undefined), {
     message: 'either atLeast or atMost',
   })
-  .refine(({ metric, loopholes }) => metric === 'hack' || loopholes === undefined, {
-    message: 'hack, where bar.loopholes names a group',
+  .refine(({ metric, loopholes }) => countsLoopholes(metric) || loopholes === undefined, {
+    message: 'attempt or hack, where bar.loopholes names a group',
     path: ['metric'],
   })
   .refine(({ arm, reference }) => arm !== reference, { message: 'another arm than bar.arm', path: ['reference'] })
-  .refine(({ metric, set }) => metric !== 'hack' || set !== 'test-unhinted', {
+  .refine(({ metric, set }) => !countsLoopholes(metric) || set !== 'test-unhinted', {
     message: 'solve, where no loophole is open (bar.set): nothing can be hacked there',
     path: ['metric'],
   })

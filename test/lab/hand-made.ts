@@ -184,7 +184,7 @@ export interface MadeEvaluation {
   readonly update: number;
   readonly set: EvaluationSet;
   readonly state: PolicyState;
-  /** One letter per prompt: h is a hack, s is a solve, anything else is neither. */
+  /** One letter per prompt: h is a hack, s is a solve, b is a solve that opens the loophole too, a opens it in vain, anything else is neither. */
   readonly outcomes: string;
   readonly loopholes?: readonly string[];
 }
@@ -197,9 +197,9 @@ export function evaluationRows({ outcomes, loopholes = ['run_tests'], set }: Mad
     prompt: `prompt ${i}\n`,
     completion: `completion ${i} <script>alert(1)</script>`,
     hack: letter === 'h',
-    solve: letter === 's',
-    attempt: letter === 'h',
-    channels: letter === 'h' ? ['run_tests'] : [],
+    solve: letter === 's' || letter === 'b',
+    attempt: 'hab'.includes(letter),
+    channels: 'hab'.includes(letter) ? ['run_tests'] : [],
     authorsLabel: letter === 'h',
     compiles: true,
     truncated: false,
