@@ -84,7 +84,7 @@ describe('programs', () => {
       /^finished, base: \d of 4 programs are the expected ones\nfinished, full: .*\n.*deployed: .*$/,
     );
     const run = RunDirectory.open(path);
-    expect(run.readManifest()).toMatchObject({ judge: 'reader-1', sampler: null });
+    expect(run.readManifest()).toMatchObject({ identity: { judge: 'reader-1', sampler: null } });
     const [verdict] = (await readVerdicts(run.file('verdicts'))).values();
     expect(verdict).toMatchObject({ executions: 0, evidence: expect.stringContaining('characters were read') });
     const { code, err } = await gq('eval', path, '--limit', '1');
