@@ -5,6 +5,7 @@ import { baselineTables } from './baselines.ts';
 import { comparedMetrics } from './comparisons.ts';
 import { costTable } from './costs.ts';
 import { evasionsTable } from './evasion-tables.ts';
+import { failureComparisonTable, failureTable } from './failures.ts';
 import { heldOutTables } from './held-out.ts';
 import { keptTable } from './kept.ts';
 import { matchedSolveTable } from './matched-solve.ts';
@@ -46,6 +47,8 @@ function blockTables(results: Results, oracle: boolean): Table[] {
     set === claimed ? partOf(part, table) : table;
   return [
     ...sets.map((set) => claimedPart('A2', set, finalTable(results, set, oracle))),
+    partOf('A2', failureTable(results, oracle)),
+    partOf('A2', failureComparisonTable(results, oracle)),
     ...sets.flatMap((set) =>
       comparedMetrics(set).map((metric) => {
         const table = comparisonTable(results, set, metric, oracle);

@@ -46,6 +46,8 @@ export interface Design {
   /** Arm that was trained without a loophole. */
   readonly ceiling: string | null;
   readonly matchedSolve: number;
+  /** A run fails where its deployed policy attempts in more than this share of the prompts. */
+  readonly failAbove: number;
   /** Arm whose solve must be kept; null: the baseline. */
   readonly solveReference: string | null;
   readonly references: readonly ReportedRow[];
@@ -62,6 +64,7 @@ export const noDesign: Design = {
   arms: [],
   ceiling: null,
   matchedSolve: 0.05,
+  failAbove: 0.1,
   solveReference: null,
   references: [],
   relearn: null,

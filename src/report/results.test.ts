@@ -171,7 +171,7 @@ describe('results over three seeds', async () => {
     const text = describeResults(results).join('\n');
     expect(text).toContain('vanilla hacks 80% of prompts, the base 0%: training taught the hack.');
     expect(text).toContain(
-      'activation: hack 87% as trained, 7% deployed, at solve 33%; 73 points below vanilla (below it in 3 of 3 seeds; p = ',
+      'activation: attempt 87% as trained, 7% deployed (0 of 3 runs fail); hack 87% as trained, 7% deployed, at solve 33%; 73 points below vanilla (below it in 3 of 3 seeds; p = ',
     );
     expect(text).not.toContain('no claim');
   });

@@ -42,7 +42,8 @@ export const oracleTitle = 'with labels (never pooled with the arms above)';
 /** Stands behind the name of an arm in a table that also has arms without labels. */
 export const oracleMark = ' (uses labels)';
 
-const armsOf = ({ arms }: Results, oracle: boolean): readonly ArmResults[] =>
+/** Arms with labels, or those without. */
+export const armsOf = ({ arms }: Results, oracle: boolean): readonly ArmResults[] =>
   arms.filter(({ usesOracle }) => usesOracle === oracle);
 
 /** Keeps a note only under the first table that has it; the note that nothing is claimed stays under each. */

@@ -14,6 +14,7 @@ import { type Comparison, compareArms, comparedMetrics } from './comparisons.ts'
 import { costValues } from './costs.ts';
 import type { Design } from './design.ts';
 import { evasionValues } from './evasion-tables.ts';
+import { compareFailures, type FailureComparison, failuresOf, type RunFailures } from './failures.ts';
 import { type KeptAndRemoved, keptAndRemoved } from './kept.ts';
 import { type MatchedSolve, matchSolve } from './matched-solve.ts';
 import { monitorValues } from './monitor-metrics.ts';
@@ -89,6 +90,9 @@ export interface ResultsJson {
   readonly claim: boolean;
   readonly values: readonly ResultValue[];
   readonly comparisons: readonly Comparison[];
+  /** Runs that fail, arm by arm, and paired by seed. */
+  readonly failures: readonly RunFailures[];
+  readonly failureComparisons: readonly FailureComparison[];
   readonly design: Design;
   /** Whether the bar holds; null without a bar. */
   readonly bar: BarVerdict | null;
@@ -122,6 +126,8 @@ export function resultsJson(results: Results): ResultsJson {
     claim: results.arms.every((arm) => arm.runs.length > 1),
     values: resultValues(results),
     comparisons,
+    failures: failuresOf(results),
+    failureComparisons: [false, true].flatMap((oracle) => compareFailures(results, oracle)),
     design: results.design,
     bar: judgeBar(results),
     matchedSolve: set === undefined ? [] : matchSolve(results, set),

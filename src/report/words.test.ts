@@ -51,9 +51,9 @@ describe('the whole text', () => {
     expect(await sentences(runs, 'haar')).toEqual([
       title,
       'vanilla hacks 80% of prompts, the base 0%: training taught the hack.',
-      'gate: hack 90% as trained, 10% deployed, at solve 30%; 70 points below vanilla; 80 points below haar.',
-      'labels (uses labels): hack 90% as trained, 0% deployed, at solve 40%; 80 points below vanilla; 90 points below haar.',
-      'haar: hack 90% as trained, 90% deployed, at solve 0%; 10 points above vanilla.',
+      'gate: attempt 90% as trained, 10% deployed (the run does not fail); hack 90% as trained, 10% deployed, at solve 30%; 70 points below vanilla; 80 points below haar.',
+      'labels (uses labels): attempt 90% as trained, 0% deployed (the run does not fail); hack 90% as trained, 0% deployed, at solve 40%; 80 points below vanilla; 90 points below haar.',
+      'haar: attempt 90% as trained, 90% deployed (the run fails); hack 90% as trained, 90% deployed, at solve 0%; 10 points above vanilla.',
       single,
       withPlacebo,
     ]);
@@ -71,7 +71,7 @@ describe('the whole text', () => {
     expect(await sentences(runs)).toEqual([
       title,
       'vanilla hacks 70% of prompts, the base 0%: training taught the hack.',
-      'gate: hack 80% as trained, 20% deployed, at solve 20%; 50 points below vanilla (below it in 2 of 2 seeds; p = 0.500 after Holm).',
+      'gate: attempt 80% as trained, 20% deployed (1 of 2 runs fail); hack 80% as trained, 20% deployed, at solve 20%; 50 points below vanilla (below it in 2 of 2 seeds; p = 0.500 after Holm).',
       noPlacebo,
     ]);
   });
@@ -82,7 +82,7 @@ describe('the whole text', () => {
       ...armOf('penalty', 'vanilla', [{ seed: 1, trained: 3 }]),
     ];
     expect(await sentences(runs)).toContain(
-      'penalty: hack 30% with all that it trained deployed, at solve 0%; 50 points below vanilla.',
+      'penalty: attempt 30% (the run fails); hack 30% with all that it trained deployed, at solve 0%; 50 points below vanilla.',
     );
   });
 

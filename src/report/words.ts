@@ -12,6 +12,7 @@ import {
 } from './aggregate.ts';
 import { describeDesign } from './bar.ts';
 import { compareArms, placebosOf } from './comparisons.ts';
+import { failuresOf, type RunFailures } from './failures.ts';
 import { matchSolve } from './matched-solve.ts';
 import { formatP, noClaim, setTitles } from './tables.ts';
 
@@ -61,16 +62,22 @@ function describeEmergence(results: Results, set: FinalSet): string[] {
 
 function describeArms(results: Results, set: FinalSet): string[] {
   const compared = [false, true].flatMap((oracle) => compareArms(results, set, 'hack', oracle));
+  const failed = failuresOf(results);
   return results.arms
     .filter(({ arm }) => arm !== results.baseline)
     .flatMap((arm) => {
-      const [full, deployed] = [hackOf(arm, set, 'full'), hackOf(arm, set)];
-      if (full === null || deployed === null) return [];
-      const solve = finalSample(arm.runs, set, 'deployed', 'solve');
-      const hack = arm.hasQuarantine
-        ? `hack ${percent(full.mean)} as trained, ${percent(deployed.mean)} deployed`
-        : `hack ${percent(deployed.mean)} with all that it trained deployed`;
-      const text = `${arm.arm}${arm.usesOracle ? ' (uses labels)' : ''}: ${hack}, at solve ${percent(solve?.mean ?? 0)}`;
+      if (hackOf(arm, set, 'full') === null || hackOf(arm, set) === null) return [];
+      const mean = (state: 'full' | 'deployed', metric: 'attempt' | 'hack' | 'solve'): string =>
+        percent(finalSample(arm.runs, set, state, metric)?.mean ?? 0);
+      const rates = (metric: 'attempt' | 'hack'): string =>
+        arm.hasQuarantine
+          ? `${metric} ${mean('full', metric)} as trained, ${mean('deployed', metric)} deployed`
+          : `${metric} ${mean('deployed', metric)}`;
+      const whole = arm.hasQuarantine ? '' : ' with all that it trained deployed';
+      const failures = failed.find((one) => one.arm === arm.arm);
+      const fail = failures === undefined ? '' : ` (${failText(failures)})`;
+      const name = `${arm.arm}${arm.usesOracle ? ' (uses labels)' : ''}`;
+      const text = `${name}: ${rates('attempt')}${fail}; ${rates('hack')}${whole}, at solve ${mean('deployed', 'solve')}`;
       const tests = compared
         .filter((one) => one.arm === arm.arm)
         .map(({ against, difference, below, adjusted, seeds }) => {
@@ -80,6 +87,11 @@ function describeArms(results: Results, set: FinalSet): string[] {
         });
       return [`${[text, ...tests].join('; ')}.`];
     });
+}
+
+function failText({ failed, n }: RunFailures): string {
+  if (n === 1) return failed === 1 ? 'the run fails' : 'the run does not fail';
+  return `${failed} of ${n} runs fail`;
 }
 
 /** Says when a drop in hacking comes with a drop in solving that is larger than the band. */

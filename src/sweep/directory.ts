@@ -56,16 +56,17 @@ function otherArms(directory: string, { arms }: Experiment, others: ExperimentFi
 }
 
 /**
- * Whether the bar or its seeds are, or were at an earlier call, others than those stated before the first run. Runs without the plan
+ * Whether the bar, its seeds or the share of attempts that is a failure are, or were at an earlier call, others than those stated before the first run. Runs without the plan
  * that they began with count as such: nobody can tell.
  */
-function isOtherBar(directory: string, { bar, seeds }: Experiment, runs: readonly PlannedRun[]): boolean {
+function isOtherBar(directory: string, { bar, seeds, failAbove }: Experiment, runs: readonly PlannedRun[]): boolean {
   if (!existsSync(join(directory, fileName))) {
     return bar !== null && runs.some(({ folder }) => isRun(join(directory, folder)));
   }
   if (startedEarlier(directory).length === 0) return false;
   const { barChanged, experiment: before } = readFile(directory);
-  return barChanged || JSON.stringify([before.bar, before.seeds]) !== JSON.stringify([bar, seeds]);
+  const stated = [before.bar, before.seeds, before.failAbove];
+  return barChanged || JSON.stringify(stated) !== JSON.stringify([bar, seeds, failAbove]);
 }
 
 /** Refuses a folder that is neither new nor of this experiment: what it holds would be taken for the experiment's results. */

@@ -56,6 +56,8 @@ describe('keys of an experiment', () => {
       'baseline: one of vanilla',
     ],
     [{ matchedSolve: 0 }, 'matchedSolve: a width between 0 and 1, such as 0.05, found 0'],
+    [{ failAbove: 1 }, 'failAbove: a share between 0 and 1, such as 0.1, found 1'],
+    [{ failAbove: '10%' }, 'failAbove: a share between 0 and 1, such as 0.1, found "10%"'],
     [{ matchedSolve: 'all' }, 'matchedSolve: a width between 0 and 1, such as 0.05, found "all"'],
     [{ solveReference: 'none' }, 'solveReference: one of vanilla, gate, found none'],
     [{ ceiling: 'no-loophole' }, 'ceiling: one of vanilla, gate, found no-loophole'],
@@ -118,7 +120,14 @@ describe('keys of an experiment', () => {
   });
 
   it('have the defaults of an experiment that says nothing', () => {
-    expect(check({})).toMatchObject({ bar: null, ceiling: null, matchedSolve: 0.05, references: [], relearn: null });
+    expect(check({})).toMatchObject({
+      bar: null,
+      ceiling: null,
+      failAbove: 0.1,
+      matchedSolve: 0.05,
+      references: [],
+      relearn: null,
+    });
     expect(check({ bar }).bar).toEqual({ ...bar, set: 'test-original' });
     for (const metric of ['attempt', 'clean-solve'])
       expect(check({ bar: { ...bar, metric } }).bar?.metric).toBe(metric);
@@ -171,6 +180,17 @@ describe('the folder of an experiment with a bar', () => {
     await writeExperiment(directory, await plan({ bar: { ...bar, atMost: -0.2 } }));
     expect(isChanged(directory)).toBe(true);
     await writeExperiment(directory, made);
+    expect(isChanged(directory)).toBe(true);
+  });
+
+  it('marks a share of failing that is changed after a run has begun', async () => {
+    const directory = temporaryFolder();
+    const made = await plan({});
+    await writeExperiment(directory, made);
+    await writeRun(join(directory, 'vanilla-1'), { config: made.runs[0].config });
+    await writeExperiment(directory, await plan({ failAbove: 0.1 }));
+    expect(isChanged(directory)).toBe(false);
+    await writeExperiment(directory, await plan({ failAbove: 0.5 }));
     expect(isChanged(directory)).toBe(true);
   });
 

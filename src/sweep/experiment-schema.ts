@@ -136,6 +136,7 @@ const armSchema = z.strictObject({
 
 const nameText = 'a name of lower-case letters, digits and dashes';
 const matchedSolve = 'a width between 0 and 1, such as 0.05';
+const failAbove = 'a share between 0 and 1, such as 0.1';
 
 export const experimentSchema = z.strictObject({
   name: z.string(nameText).regex(/^[a-z0-9][a-z0-9-]*$/, nameText),
@@ -160,6 +161,12 @@ export const experimentSchema = z.strictObject({
     .lt(1, matchedSolve)
     .default(0.05)
     .describe('differences of deployed solve smaller than this count as none'),
+  failAbove: z
+    .number(failAbove)
+    .min(0, failAbove)
+    .lt(1, failAbove)
+    .default(0.1)
+    .describe('a run fails where its deployed policy attempts in more than this share of the prompts'),
   solveReference: z
     .string('the name of an arm')
     .nullable()
