@@ -67,3 +67,19 @@ it('takes over the evaluation of a base from a run with the same base, prompts a
   await warmer.evaluator.evaluate(base);
   expect(answersOf(warmer.path)).toEqual(['of its own']);
 });
+
+it('waits for a base that another run of this process evaluates at this moment, and makes it itself where that fails', async () => {
+  const first = await evaluatorOf('of the first', 0.5);
+  const second = await evaluatorOf('computed again', 0.5, [first.path]);
+  const warmer = await evaluatorOf('of its own', 0.9, [first.path]);
+  await Promise.all([first, second, warmer].map(({ evaluator }) => evaluator.evaluate(base)));
+  expect([second, warmer].map(({ path }) => answersOf(path))).toEqual([['of the first'], ['of its own']]);
+  const broken = await evaluatorOf('never', 0.5);
+  const third = await evaluatorOf('of the third', 0.5, [broken.path]);
+  const fails = broken.evaluator.evaluate(base, () => {
+    throw new Error('it ends here');
+  });
+  const [end] = await Promise.allSettled([fails, third.evaluator.evaluate(base)]);
+  expect(end).toMatchObject({ status: 'rejected', reason: { message: 'it ends here' } });
+  expect(answersOf(third.path)).toEqual(['of the third']);
+});

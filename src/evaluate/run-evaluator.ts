@@ -31,6 +31,20 @@ export function statesOf({ hasQuarantine }: Pick<Manifest, 'hasQuarantine'>): re
   return hasQuarantine ? ['full', 'deployed'] : ['full'];
 }
 
+const turns = new Map<string, Promise<unknown>>();
+
+/** Works of one key are done one after another: what one of several runs in a process makes of its base, the next ones borrow. */
+async function inTurn<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
+  const before = turns.get(key) ?? Promise.resolve();
+  const own = before.then(work, work);
+  turns.set(key, own);
+  try {
+    return await own;
+  } finally {
+    if (turns.get(key) === own) turns.delete(key);
+  }
+}
+
 export class RunEvaluator implements ProbedPolicy {
   readonly #parts: EvaluatorParts;
   readonly #store: EvaluationStore;
@@ -66,6 +80,11 @@ export class RunEvaluator implements ProbedPolicy {
     const name = asked.state === 'base' ? { ...asked, update: 0 } : asked;
     const known = this.#store.find(name);
     if (known !== null) return known;
+    const make = () => this.#make(name, onProgress);
+    return name.state === 'base' ? inTurn(`${this.key} ${JSON.stringify(name)}`, make) : make();
+  }
+
+  async #make(name: EvaluationName, onProgress?: (done: number) => void): Promise<Evaluation> {
     const borrowed = this.#borrow(name);
     if (borrowed !== null) {
       await this.#store.save(borrowed);

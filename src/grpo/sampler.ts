@@ -37,7 +37,8 @@ export function policySampler(policy: Policy, { readEvery, rowStep, tokensPerPas
       }
       if (scaled.length > 0) throw new RangeError('requests for the base cannot be mixed with other states');
       const plain = requests.map(({ prompt, row }) => ({ prompt, row, scale: 0 }));
-      return work.generate({ ...common, requests: plain });
+      // The base is no policy's own: other runs of a pack may wait for what is sampled from it, so it waits for none of them.
+      return workAlone.generate({ ...common, requests: plain });
     },
   };
 }

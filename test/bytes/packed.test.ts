@@ -2,11 +2,12 @@
  * A packed run leaves the bytes of the run alone, for every arm: the checkpoints of three updates, and what is told of them. Arms that ask
  * for different work are packed together, on the kernels that give the same bytes on every machine, with their work in joint batches.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sha256 } from '../../src/base/node/hash.ts';
-import { RunPack, train } from '../../src/lab/index.ts';
+import { evaluateAll, finalNames, statesOf } from '../../src/evaluate/index.ts';
+import { evaluateRun, openEvaluator, openLab, parseRunConfig, RunPack, train } from '../../src/lab/index.ts';
 import { readVerdicts } from '../../src/oracle/index.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
 import { temporaryFolder } from '../lab/hand-made.ts';
@@ -65,5 +66,35 @@ describe('runs in a pack', () => {
     const alone = [...(await readVerdicts((await trainOne('vanilla', 'three', null)).file('verdicts'))).values()];
     expect(alone.some(({ executions: own }) => own > 0)).toBe(true);
     expect(executions).toBe(alone.reduce((sum, verdict) => sum + verdict.executions, 0));
+  });
+
+  it('are evaluated together: the evaluations of each alone, the base among them', async () => {
+    const names = ['vanilla', 'activation'];
+    const asked = { sets: ['test-original'], limit: 5 } as const;
+    const alone = await Promise.all(names.map((name) => trainOne(name, 'evaluated', null)));
+    const copies = alone.map(({ path }) => {
+      cpSync(path, `${path}-packed`, { recursive: true });
+      return `${path}-packed`;
+    });
+    for (const { path } of alone) await evaluateRun(path, asked);
+    await using pack = new RunPack({ joint: true });
+    await Promise.all(
+      copies.map(async (path) => {
+        using place = pack.join();
+        const config = await parseRunConfig(RunDirectory.open(path).readManifest().config);
+        const given = place.given(config, () => undefined);
+        await using opened = await openLab({ run: path }, { given, policyWork: place.work });
+        const evaluator = await openEvaluator(
+          opened,
+          copies.filter((other) => other !== path),
+        );
+        const update = 3;
+        await evaluateAll(evaluator, finalNames(statesOf(opened), { update, scales: [], ...asked }));
+      }),
+    );
+    const stored = (path: string) =>
+      readdirSync(join(path, 'evaluations')).map((name) => readFileSync(join(path, 'evaluations', name), 'utf8'));
+    expect(copies.map(stored)).toEqual(alone.map(({ path }) => stored(path)));
+    expect(copies.map((path) => stored(path).length)).toEqual([2, 3]);
   });
 });
