@@ -1,8 +1,9 @@
 /**
  * Paired differences between arms. Over seeds: the mean difference with Student's interval, the p-value of the paired t-test (the
  * exact sign-flip test when the differences have no spread), adjusted by Holm over the comparisons of one table, and the
- * smallest difference that this many seeds would find (power 0.8). Over prompts: McNemar's exact test on the discordant
- * prompts of all seeds; it says something about these trained models, not about new seeds.
+ * smallest difference that this many seeds would find (power 0.8). Over prompts: the sign-flip test of one difference per prompt,
+ * summed over the seeds, since what one prompt gives in several seeds is not independent; it says something about these trained
+ * models, not about new seeds.
  */
 
 import type { FinalSet } from '../evaluate/index.ts';
@@ -10,7 +11,6 @@ import { pairRows } from '../evaluate/index.ts';
 import {
   detectablePairedDifference,
   holmAdjust,
-  mcnemarExact,
   mean,
   meanInterval,
   oneSampleStudentTest,
@@ -46,7 +46,8 @@ export interface Comparison {
   readonly detectable: number | null;
   /** The quarantine's share of the gradient in both arms, mean over seeds. */
   readonly qmass: { readonly arm: number | null; readonly against: number | null };
-  readonly prompts: { readonly onlyArm: number; readonly onlyAgainst: number; readonly pValue: number };
+  /** Number of prompts that have the outcome in more, and in fewer, seeds of the arm than of what it is compared with. */
+  readonly prompts: { readonly higher: number; readonly lower: number; readonly pValue: number };
 }
 
 export function compareArms(results: Results, set: FinalSet, metric: ComparedMetric, oracle: boolean): Comparison[] {
@@ -142,13 +143,17 @@ function overPrompts(
   set: FinalSet,
   metric: ComparedMetric,
 ): Comparison['prompts'] {
-  let [onlyArm, onlyAgainst] = [0, 0];
+  const sums = new Map<string, number>();
   for (const seed of seeds) {
     const rows = ({ runs }: ArmResults) => runs.find((run) => run.seed === seed)?.final[set]?.deployed ?? [];
     for (const [a, b] of pairRows(rows(arm), rows(against))) {
-      if (a[metric] && !b[metric]) onlyArm++;
-      if (!a[metric] && b[metric]) onlyAgainst++;
+      sums.set(a.problem, (sums.get(a.problem) ?? 0) + Number(a[metric]) - Number(b[metric]));
     }
   }
-  return { onlyArm, onlyAgainst, pValue: mcnemarExact(onlyArm, onlyAgainst).pValue };
+  const differences = [...sums.values()].filter((difference) => difference !== 0);
+  return {
+    higher: differences.filter((difference) => difference > 0).length,
+    lower: differences.filter((difference) => difference < 0).length,
+    pValue: differences.length === 0 ? 1 : signFlipTest(differences, { seed: 1 }).pValue,
+  };
 }

@@ -109,7 +109,7 @@ describe('results over three seeds', async () => {
     expect(finalSample(armOf('activation'), 'test-original', 'deployed', 'objective')?.mean).toBeCloseTo(0.8 / 3, 12);
   });
 
-  it('compares pair by pair, adjusts by Holm, and counts discordant prompts', () => {
+  it('compares pair by pair, adjusts by Holm, and tests prompts by their differences over all seeds', () => {
     const found = compareArms(results, 'test-original', 'hack', false);
     expect(found.map(({ arm, against }) => `${arm} ${against}`)).toEqual([
       'activation vanilla',
@@ -121,7 +121,8 @@ describe('results over three seeds', async () => {
     expect(toVanilla.difference).toBeCloseTo(-2.2 / 3, 12);
     expect(toVanilla.pValue).toBeCloseTo(0.01416, 4);
     expect(toVanilla.interval?.low).toBeCloseTo(-1.1128, 3);
-    expect(toVanilla.prompts).toMatchObject({ onlyArm: 0, onlyAgainst: 22 });
+    // Of ten prompts nine are hacked in fewer seeds: 22 differences, which are no 22 independent ones. All signs agree: p = 2 / 2⁹.
+    expect(toVanilla.prompts).toEqual({ higher: 0, lower: 9, pValue: 2 / 2 ** 9 });
     expect(toVanilla.detectable).toBeGreaterThan(0.2);
     const sorted = found.map(({ pValue }) => pValue ?? 1).sort((a, b) => a - b);
     const least = found.find(({ pValue }) => pValue === sorted[0]);

@@ -160,7 +160,7 @@ export function comparisonTable(results: Results, set: FinalSet, metric: Compare
     rows: found.map((one) => comparisonRow(one, !oracle && findArm(results, one.against)?.usesOracle === true)),
     notes: [
       ...(least === 1 ? [`${noClaim}.`] : []),
-      `Seeds: paired t (sign flip where differences have no spread). Holm: over the ${found.filter(({ pValue }) => pValue !== null).length} tests of this table. Detectable: the smallest difference found 8 times in 10 at level 0.05. Prompts: discordant prompts over all seeds, McNemar; about these models, not about new seeds.`,
+      `Seeds: paired t (sign flip where differences have no spread). Holm: over the ${found.filter(({ pValue }) => pValue !== null).length} tests of this table. Detectable: the smallest difference found 8 times in 10 at level 0.05. Prompts: those with more and with fewer in the first over all seeds; sign flip of one summed difference a prompt, since outcomes of one prompt in several seeds are not independent; about these models, not about new seeds.`,
     ],
   };
 }
@@ -176,7 +176,7 @@ function comparisonRow(one: Comparison, againstLabels: boolean): string[] {
     formatP(pValue),
     formatP(adjusted),
     detectable === null ? '-' : detectable.toFixed(2),
-    `${prompts.onlyArm}/${prompts.onlyAgainst}`,
+    `${prompts.higher}/${prompts.lower}`,
     formatP(prompts.pValue),
   ];
 }

@@ -31,15 +31,34 @@ describe('signFlipTest', () => {
     expect(Math.abs(result.pValue - oneSampleStudentTest(differences).pValue)).toBeLessThan(0.01);
   });
 
-  it('drawn, agrees with the exact answer for copies of one size, which is binomial', () => {
-    // 21 differences of size 1, 15 of them positive: P(X ≤ 6 or X ≥ 15) of 21 = 0.0783538818359375 (SciPy binomtest).
-    const differences = Array.from({ length: 21 }, (_, i) => (i < 15 ? 1 : -1));
-    const { pValue } = signFlipTest(differences, { seed: 2, draws: 40_000 });
+  it('drawn and counted, agrees with the exact answer for copies of one size, which is binomial', () => {
+    // 21 differences of one size, 15 of them positive: P(X ≤ 6 or X ≥ 15) of 21 = 0.0783538818359375 (SciPy binomtest).
+    const signs = Array.from({ length: 21 }, (_, i) => (i < 15 ? 1 : -1));
+    const thirds = signs.map((sign) => sign / 3);
+    const { pValue, exact } = signFlipTest(thirds, { seed: 2, draws: 40_000 });
+    expect(exact).toBe(false);
     expect(Math.abs(pValue - 0.0783538818359375)).toBeLessThan(3.3 * Math.sqrt((0.078 * 0.922) / 40_000));
+    expect(signFlipTest(signs, options)).toMatchObject({ exact: true, pValue: 0.0783538818359375 });
+  });
+
+  it('counts any number of whole differences without drawing, as the enumeration of all patterns does', () => {
+    const whole = fc.array(fc.integer({ min: -5, max: 5 }), { minLength: 1, maxLength: 9 });
+    const sides = fc.constantFrom('two-sided' as const, 'greater' as const, 'less' as const);
+    fc.assert(
+      fc.property(whole, sides, (differences, alternative) => {
+        // Differences of 0 change no sum: with enough of them the patterns are counted by their sums.
+        const padded = [...differences, ...Array<number>(20).fill(0)];
+        const counted = signFlipTest(padded, { ...options, alternative });
+        expect(counted.exact).toBe(true);
+        expect(counted.pValue).toBeCloseTo(signFlipTest(differences, { ...options, alternative }).pValue, 12);
+      }),
+    );
+    const many = Array.from({ length: 256 }, (_, i) => (i % 3) - 1);
+    expect(signFlipTest(many, options)).toMatchObject({ exact: true, n: 256 });
   });
 
   it('never gives 0, even when no drawn pattern is as extreme', () => {
-    const differences = Array.from({ length: 40 }, (_, i) => 1 + i);
+    const differences = Array.from({ length: 40 }, (_, i) => 1.5 + i);
     expect(signFlipTest(differences, { seed: 1, draws: 999 }).pValue).toBe(1 / 1000);
   });
 
