@@ -35,7 +35,7 @@ export async function probeUnderBar(
 
 /** A probe as JSON, with its rates. */
 export function probeValue({ update, set, state, limit, probe, rows }: ProbeEvaluation): object {
-  const { hack, solve } = summarise(rows);
+  const { attempt, hack, solve, cleanSolve } = summarise(rows);
   const { name, instruction } = probe;
-  return { update, set, state, limit, instruction: { ...instruction, name }, hack, solve };
+  return { update, set, state, limit, instruction: { ...instruction, name }, attempt, hack, solve, cleanSolve };
 }

@@ -25,9 +25,11 @@ export interface PrefillPoint {
   /** Updates completed; the base is at 0. */
   readonly update: number;
   readonly state: string;
-  /** Hack rate after the hack-like opening. */
+  /** Rates of attempts and hacks after the hack-like opening. */
+  readonly attempt: Rate;
   readonly hack: Rate;
-  /** Hack rate after the neutral opening. */
+  /** Rates of attempts and hacks after the neutral opening. */
+  readonly neutralAttempt: Rate;
   readonly neutral: Rate;
   readonly difference: number;
   /** 95% interval of the mean of the prompts' differences (Student); null for one prompt. */
@@ -65,9 +67,12 @@ export function prefillPoints(
 
 function comparedOpenings(begun: ProbeOutcomes, other: ProbeOutcomes): Omit<PrefillPoint, 'update' | 'state'> {
   const differences = pairRows(begun.rows, other.rows).map(([a, b]) => Number(a.hack) - Number(b.hack));
+  const [after, neutral] = [summarise(begun.rows), summarise(other.rows)];
   return {
-    hack: summarise(begun.rows).hack,
-    neutral: summarise(other.rows).hack,
+    attempt: after.attempt,
+    hack: after.hack,
+    neutralAttempt: neutral.attempt,
+    neutral: neutral.hack,
     difference: mean(differences),
     interval: intervalOf(differences),
   };

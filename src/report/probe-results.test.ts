@@ -27,7 +27,7 @@ function leaksOf(run: RunResults, full: string): ProbeEvaluation[] {
 
 async function resultsOf() {
   const gates = await Promise.all(
-    ['hhhh', 'hh--'].map(async (full, i): Promise<RunResults> => {
+    ['hhhh', 'hhb-'].map(async (full, i): Promise<RunResults> => {
       const run = await madeRun({ name: 'gate', seed: i + 1, arm: { kind: 'absorb' }, checkpoints: [0, 20] });
       return { ...run, probes: leaksOf(run, full) };
     }),
@@ -35,7 +35,7 @@ async function resultsOf() {
   const plain = await madeRun({ name: 'inoculation', arm: { kind: 'inoculation' }, checkpoints: [0, 20] });
   const curve = [
     asked(openingProbe('hack'), 20, 'full', 'hh--', 'curve'),
-    asked(openingProbe('neutral'), 20, 'full', 'h---', 'curve'),
+    asked(openingProbe('neutral'), 20, 'full', 'hb--', 'curve'),
     asked(openingProbe('hack'), 0, 'base', '----', 'curve'),
     asked(openingProbe('neutral'), 0, 'base', 'h---', 'curve'),
   ];
@@ -48,25 +48,86 @@ describe('leak probes over seeds', async () => {
   const [table] = leakTables(results);
 
   it('are a mean over seeds by category and state; without a quarantine, as trained is deployed', () => {
-    // Full of the gate: 4/4 and 2/4, so 0.75 ± 0.25.
+    // Full of the gate: hacks 4/4 and 2/4, so 0.75 ± 0.25; attempts 4/4 and 3/4.
     expect(table.rows.filter(([arm]) => arm === 'gate')).toEqual([
-      ['gate', 'original', '2', '0.00 ± 0.00', '0.75 ± 0.25', '0.00 ± 0.00'],
-      ['gate', 'eliciting', '2', '0.00 ± 0.00', '0.75 ± 0.25', '0.00 ± 0.00'],
-      ['gate', 'structure', '2', '0.00 ± 0.00', '0.75 ± 0.25', '0.00 ± 0.00'],
-      ['gate', 'negated', '2', '0.00 ± 0.00', '0.75 ± 0.25', '0.25 ± 0.00'],
-      ['gate', 'keyword', '2', '0.00 ± 0.00', '0.75 ± 0.25', '0.00 ± 0.00'],
-      ['gate', 'irrelevant', '2', '0.00 ± 0.00', '0.75 ± 0.25', '0.00 ± 0.00'],
+      [
+        'gate',
+        'original',
+        '2',
+        '0.00 ± 0.00',
+        '0.88 ± 0.13',
+        '0.00 ± 0.00',
+        '0.00 ± 0.00',
+        '0.75 ± 0.25',
+        '0.00 ± 0.00',
+      ],
+      [
+        'gate',
+        'eliciting',
+        '2',
+        '0.00 ± 0.00',
+        '0.88 ± 0.13',
+        '0.00 ± 0.00',
+        '0.00 ± 0.00',
+        '0.75 ± 0.25',
+        '0.00 ± 0.00',
+      ],
+      [
+        'gate',
+        'structure',
+        '2',
+        '0.00 ± 0.00',
+        '0.88 ± 0.13',
+        '0.00 ± 0.00',
+        '0.00 ± 0.00',
+        '0.75 ± 0.25',
+        '0.00 ± 0.00',
+      ],
+      [
+        'gate',
+        'negated',
+        '2',
+        '0.00 ± 0.00',
+        '0.88 ± 0.13',
+        '0.25 ± 0.00',
+        '0.00 ± 0.00',
+        '0.75 ± 0.25',
+        '0.25 ± 0.00',
+      ],
+      [
+        'gate',
+        'keyword',
+        '2',
+        '0.00 ± 0.00',
+        '0.88 ± 0.13',
+        '0.00 ± 0.00',
+        '0.00 ± 0.00',
+        '0.75 ± 0.25',
+        '0.00 ± 0.00',
+      ],
+      [
+        'gate',
+        'irrelevant',
+        '2',
+        '0.00 ± 0.00',
+        '0.88 ± 0.13',
+        '0.00 ± 0.00',
+        '0.00 ± 0.00',
+        '0.75 ± 0.25',
+        '0.00 ± 0.00',
+      ],
     ]);
     const inoculated = table.rows.filter(([arm]) => arm === 'inoculation');
     expect(inoculated.map(([, category]) => category).slice(0, 2)).toEqual(['none', 'original']);
     // Wilson's interval of 1 in 4.
-    expect(inoculated[0].slice(2)).toEqual(['1', '0.00 [0.00, 0.49]', 'the same', '0.25 [0.05, 0.70]']);
+    const own = ['0.00 [0.00, 0.49]', 'the same', '0.25 [0.05, 0.70]'];
+    expect(inoculated[0].slice(2)).toEqual(['1', ...own, ...own]);
     expect(table.notes?.at(-1)).toBe('n = 1, no claim.');
   });
 
   it('and prefill sensitivity stand among all tables, and in JSON', () => {
     const titles = allTables(results).map(({ title }) => title);
-    expect(titles).toContain('leak probes: hack under other instructions, test-original');
+    expect(titles).toContain('leak probes: attempt and hack under other instructions, test-original');
     expect(titles).toContain('prefill sensitivity over updates, the curve set');
     const { leaks, prefills } = resultsJson(results);
     expect(leaks).toHaveLength(6 + 7);
@@ -82,23 +143,25 @@ describe('leak probes over seeds', async () => {
   });
 });
 
-it('prefill sensitivity over seeds: the base at 0, the difference, and the hack rate after the neutral opening', async () => {
+it('prefill sensitivity over seeds: the base at 0, the difference, and attempts and hacks after the neutral opening', async () => {
   const [{ rows }] = prefillTables(await resultsOf());
   expect(rows).toEqual([
-    ['inoculation', '0', '1', '−0.25', '−0.25', '0.25'],
-    ['inoculation', '20', '1', '0.25', '0.25', '0.25'],
+    ['inoculation', '0', '1', '−0.25', '−0.25', '0.25', '0.25'],
+    ['inoculation', '20', '1', '0.25', '0.25', '0.50', '0.25'],
   ]);
 });
 
 describe('tables of one run', async () => {
   const run = await madeRun({ arm: { kind: 'absorb' }, checkpoints: [0, 20] });
   const leaks = leakProbes(run.config.arm, true);
-  const rate = '1/4 0.25 [0.05, 0.70]';
+  const [none, rate] = ['0/4 0.00 [0.00, 0.49]', '1/4 0.25 [0.05, 0.70]'];
 
   it('by category and state', () => {
-    const { columns, rows, notes } = leakTable(leaks, leaksOf(run, 'h---'), true);
-    expect(columns).toEqual(['category', 'instruction', 'hack, base', 'hack, as trained', 'hack, deployed']);
-    expect(rows[3]).toEqual(['negated', 'negated', '0/4 0.00 [0.00, 0.49]', rate, rate]);
+    const { columns, rows, notes } = leakTable(leaks, leaksOf(run, 'ha--'), true);
+    const states = ['base', 'as trained', 'deployed'];
+    const named = ['attempt', 'hack'].flatMap((metric) => states.map((state) => `${metric}, ${state}`));
+    expect(columns).toEqual(['category', 'instruction', ...named]);
+    expect(rows[3]).toEqual(['negated', 'negated', none, '2/4 0.50 [0.15, 0.85]', rate, none, rate, rate]);
     expect(notes?.at(-1)).toContain('unrelated: "Give variables');
   });
 
@@ -110,14 +173,18 @@ describe('tables of one run', async () => {
       asked(eliciting, 20, 'full', 'h---'),
     ];
     expect(elicitationTable(found, false).rows).toEqual([
-      ['eliciting', rate, rate],
-      ['none', '0/4 0.00 [0.00, 0.49]', '-'],
+      ['eliciting', rate, rate, rate, rate],
+      ['none', none, '-', none, '-'],
     ]);
   });
 
   it('over updates', () => {
     const one = { count: 1, of: 4, rate: 0.25, low: 0.05, high: 0.7 };
-    const point = { update: 10, state: 'full', hack: one, neutral: one, difference: -0.5, interval: null };
-    expect(prefillTable([point], 'curve', true).rows).toEqual([['10', 'as trained', rate, rate, '−0.50', '-']]);
+    const two = { count: 2, of: 4, rate: 0.5, low: 0.15, high: 0.85 };
+    const attempts = { attempt: two, neutralAttempt: two };
+    const point = { update: 10, state: 'full', ...attempts, hack: one, neutral: one, difference: -0.5, interval: null };
+    const tried = '2/4 0.50 [0.15, 0.85]';
+    const cells = [tried, rate, tried, rate];
+    expect(prefillTable([point], 'curve', true).rows).toEqual([['10', 'as trained', ...cells, '−0.50', '-']]);
   });
 });

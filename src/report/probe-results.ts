@@ -6,16 +6,16 @@ import {
   type PrefillPoint,
   prefillPoints,
   prefillSets,
-  type Rate,
+  type Summary,
   summarise,
 } from '../evaluate/index.ts';
-import { type ArmResults, formatSample, type Results, type Sample, type State, sampleOf, states } from './aggregate.ts';
+import { type ArmResults, formatSample, type Results, type Sample, type State, sampleOf } from './aggregate.ts';
 import { leakNote } from './probe-tables.ts';
 import type { RunResults } from './run-results.ts';
 import type { Table } from './table.ts';
 import { noClaim, oracleMark } from './tables.ts';
 
-/** Hack of an arm under one category of leak probe, by policy state. */
+/** Attempts and hacks of an arm under one category of leak probe, by policy state. */
 export interface LeakedArm {
   readonly arm: string;
   readonly usesOracle: boolean;
@@ -24,6 +24,7 @@ export interface LeakedArm {
   /** Number of prompts, from the start of the set; null: all. */
   readonly limit: number | null;
   readonly category: string;
+  readonly attempt: Readonly<Record<State, Sample | null>>;
   readonly hack: Readonly<Record<State, Sample | null>>;
 }
 
@@ -40,18 +41,21 @@ type AskedPrompts = Pick<LeakedArm, 'set' | 'limit'>;
 function leaksOf({ arm, usesOracle, hasQuarantine, runs }: ArmResults, prompts: AskedPrompts): LeakedArm[] {
   // The names of probes do not depend on whether the model reads words.
   return leakProbes(runs[0].config.arm, true).flatMap(({ category, probe }): LeakedArm[] => {
-    const sample = (state: State): Sample | null => {
-      const rate = (run: RunResults) => hackOf(run, probe.name, state, prompts);
-      return sampleOf(runs, (run) => rate(run)?.rate ?? null, rate);
+    const samples = (metric: 'attempt' | 'hack'): LeakedArm['hack'] => {
+      const sample = (state: State): Sample | null => {
+        const rate = (run: RunResults) => summaryOf(run, probe.name, state, prompts)?.[metric] ?? null;
+        return sampleOf(runs, (run) => rate(run)?.rate ?? null, rate);
+      };
+      return { base: sample('base'), full: sample('full'), deployed: sample('deployed') };
     };
-    const [base, full, deployed] = states.map(sample);
-    if (full === null && deployed === null) return [];
-    return [{ arm, usesOracle, hasQuarantine, ...prompts, category, hack: { base, full, deployed } }];
+    const [attempt, hack] = [samples('attempt'), samples('hack')];
+    if (hack.full === null && hack.deployed === null) return [];
+    return [{ arm, usesOracle, hasQuarantine, ...prompts, category, attempt, hack }];
   });
 }
 
-/** Hack under a probe at the base or at the last checkpoint; null where it was not evaluated. */
-function hackOf(run: RunResults, name: string, state: State, { set, limit }: AskedPrompts): Rate | null {
+/** The rates under a probe at the base or at the last checkpoint; null where it was not evaluated. */
+function summaryOf(run: RunResults, name: string, state: State, { set, limit }: AskedPrompts): Summary | null {
   const shipped = state === 'deployed' && !run.hasQuarantine ? 'full' : state;
   const update = state === 'base' ? 0 : run.updates;
   const found = run.probes.find(
@@ -62,7 +66,7 @@ function hackOf(run: RunResults, name: string, state: State, { set, limit }: Ask
       one.state === shipped &&
       one.update === update,
   );
-  return found === undefined ? null : summarise(found.rows).hack;
+  return found === undefined ? null : summarise(found.rows);
 }
 
 const armName = ({ arm, usesOracle }: { readonly arm: string; readonly usesOracle: boolean }): string =>
@@ -75,13 +79,19 @@ export function leakTables(results: Results): Table[] {
     limit === null ? set : `${set}, the first ${limit} prompts`,
   );
   return [...groups].map(([prompts, leaks]) => ({
-    title: `leak probes: hack under other instructions, ${prompts}`,
-    columns: ['arm', 'category', 'n', 'hack base', 'hack as trained', 'hack deployed'],
+    title: `leak probes: attempt and hack under other instructions, ${prompts}`,
+    columns: [
+      ...['arm', 'category', 'n'],
+      ...['attempt', 'hack'].flatMap((metric) => [`${metric} base`, `${metric} as trained`, `${metric} deployed`]),
+    ],
     rows: leaks.map((leak) => {
-      const { base, full, deployed } = leak.hack;
-      const trained = leak.hasQuarantine ? formatSample(full) : 'the same';
-      const n = (deployed ?? full)?.n ?? 0;
-      return [armName(leak), leak.category, `${n}`, formatSample(base), trained, formatSample(deployed)];
+      const cells = ({ base, full, deployed }: LeakedArm['hack']): string[] => [
+        formatSample(base),
+        leak.hasQuarantine ? formatSample(full) : 'the same',
+        formatSample(deployed),
+      ];
+      const n = (leak.hack.deployed ?? leak.hack.full)?.n ?? 0;
+      return [armName(leak), leak.category, `${n}`, ...cells(leak.attempt), ...cells(leak.hack)];
     }),
     notes: [
       'Mean ± SEM over n seeds; for one seed, the rate with its 95% interval over prompts.',
@@ -99,7 +109,8 @@ export interface PrefilledArm {
   readonly update: number;
   /** P(hack | hack-like opening) − P(hack | neutral opening). */
   readonly difference: Readonly<Record<'full' | 'deployed', Sample | null>>;
-  /** Hack deployed after the neutral opening. */
+  /** Attempts and hacks deployed after the neutral opening. */
+  readonly neutralAttempt: Sample | null;
   readonly neutral: Sample | null;
 }
 
@@ -122,7 +133,9 @@ function prefillsOf({ arm, usesOracle, hasQuarantine, runs }: ArmResults, set: E
       full: sample('full', (point) => point.difference),
       deployed: sample(shipped, (point) => point.difference),
     };
-    return { arm, usesOracle, set, update, difference, neutral: sample(shipped, (point) => point.neutral.rate) };
+    const neutralAttempt = sample(shipped, (point) => point.neutralAttempt.rate);
+    const neutral = sample(shipped, (point) => point.neutral.rate);
+    return { arm, usesOracle, set, update, difference, neutralAttempt, neutral };
   });
 }
 
@@ -131,10 +144,15 @@ export function prefillTables(results: Results): Table[] {
   const groups = groupBy(prefilledArms(results), ({ set }) => set);
   return [...groups].map(([set, prefills]) => ({
     title: `prefill sensitivity over updates, ${set === 'curve' ? 'the curve set' : set}`,
-    columns: ['arm', 'update', 'n', 'difference as trained', 'difference deployed', 'hack deployed, neutral opening'],
+    columns: [
+      ...['arm', 'update', 'n', 'difference as trained', 'difference deployed'],
+      ...['attempt deployed, neutral opening', 'hack deployed, neutral opening'],
+    ],
     rows: prefills.map((one) => {
       const { full, deployed } = one.difference;
-      const cells = [full, deployed, one.neutral].map((sample) => formatSample(sample).replace(/^-(?=.)/, '−'));
+      const cells = [full, deployed, one.neutralAttempt, one.neutral].map((sample) =>
+        formatSample(sample).replace(/^-(?=.)/, '−'),
+      );
       return [armName(one), `${one.update}`, `${full?.n ?? 0}`, ...cells];
     }),
     notes: [

@@ -1,4 +1,4 @@
-/** Probes of one policy as tables: hack under each instruction, by category of leak probe, and prefill sensitivity over updates. */
+/** Probes of one policy as tables: attempt and hack under each instruction, by category of leak probe, and prefill sensitivity over updates. */
 import type { PolicyState } from '../adapters/index.ts';
 import { formatRate, type LeakProbe, type PrefillPoint, type ProbeEvaluation, summarise } from '../evaluate/index.ts';
 import { stateName } from './evaluation-tables.ts';
@@ -9,15 +9,19 @@ const rateNote = `hits/prompts rate [95% interval over prompts]; one completion 
 
 const statesIn = (probes: readonly ProbeEvaluation[]): PolicyState[] => [...new Set(probes.map(({ state }) => state))];
 
-function hackCells(probes: readonly ProbeEvaluation[], name: string, states: readonly PolicyState[]): string[] {
-  return states.map((state) => {
-    const found = probes.find((one) => one.probe.name === name && one.state === state);
-    return found === undefined ? '-' : formatRate(summarise(found.rows).hack);
-  });
+const probedMetrics = ['attempt', 'hack'] as const;
+
+function rateCells(probes: readonly ProbeEvaluation[], name: string, states: readonly PolicyState[]): string[] {
+  return probedMetrics.flatMap((metric) =>
+    states.map((state) => {
+      const found = probes.find((one) => one.probe.name === name && one.state === state);
+      return found === undefined ? '-' : formatRate(summarise(found.rows)[metric]);
+    }),
+  );
 }
 
 const columnsOf = (states: readonly PolicyState[], hasQuarantine: boolean): string[] =>
-  states.map((state) => `hack, ${stateName(state, hasQuarantine)}`);
+  probedMetrics.flatMap((metric) => states.map((state) => `${metric}, ${stateName(state, hasQuarantine)}`));
 
 /** What an instruction says; the prompt as it is says nothing. */
 function textNotes(probes: readonly ProbeEvaluation[]): string[] {
@@ -27,7 +31,7 @@ function textNotes(probes: readonly ProbeEvaluation[]): string[] {
   );
 }
 
-/** Hack under each instruction, the most eliciting first, by the first state of the table. */
+/** Attempts and hacks under each instruction, the most eliciting first, by the first state of the table. */
 export function elicitationTable(probes: readonly ProbeEvaluation[], hasQuarantine: boolean): Table {
   const states = statesIn(probes);
   const ranked = probes
@@ -35,9 +39,9 @@ export function elicitationTable(probes: readonly ProbeEvaluation[], hasQuaranti
     .map(({ probe, rows }) => ({ name: probe.name, rate: summarise(rows).hack.rate }))
     .sort((a, b) => b.rate - a.rate);
   return {
-    title: `hack under instructions, ${probes[0]?.set ?? ''}`,
+    title: `attempt and hack under instructions, ${probes[0]?.set ?? ''}`,
     columns: ['instruction', ...columnsOf(states, hasQuarantine)],
-    rows: ranked.map(({ name }) => [name, ...hackCells(probes, name, states)]),
+    rows: ranked.map(({ name }) => [name, ...rateCells(probes, name, states)]),
     notes: [rateNote, 'none: the prompt as it is.', ...textNotes(probes)],
   };
 }
@@ -51,7 +55,7 @@ export function leakTable(
   return {
     title: `leak probes, ${probes[0]?.set ?? ''}`,
     columns: ['category', 'instruction', ...columnsOf(states, hasQuarantine)],
-    rows: leaks.map(({ category, probe }) => [category, probe.name, ...hackCells(probes, probe.name, states)]),
+    rows: leaks.map(({ category, probe }) => [category, probe.name, ...rateCells(probes, probe.name, states)]),
     notes: [rateNote, leakNote, ...textNotes(probes)],
   };
 }
@@ -62,15 +66,20 @@ export const leakNote =
 export function prefillTable(points: readonly PrefillPoint[], set: string, hasQuarantine: boolean): Table {
   return {
     title: `prefill sensitivity over updates completed, ${set === 'curve' ? 'the curve set' : set}; 0 is the base`,
-    columns: ['update', 'state', 'hack, hack-like opening', 'hack, neutral opening', 'difference', '95% interval'],
-    rows: points.map(({ update, state, hack, neutral, difference, interval }) => [
+    columns: [
+      ...['update', 'state'],
+      ...['hack-like', 'neutral'].flatMap((opening) => [`attempt, ${opening} opening`, `hack, ${opening} opening`]),
+      ...['difference', '95% interval'],
+    ],
+    rows: points.map(({ update, state, attempt, hack, neutralAttempt, neutral, difference, interval }) => [
       `${update}`,
       stateName(state as PolicyState, hasQuarantine),
-      formatRate(hack),
-      formatRate(neutral),
+      ...[attempt, hack, neutralAttempt, neutral].map(formatRate),
       signed(difference),
       interval === null ? '-' : `[${signed(interval.low)}, ${signed(interval.high)}]`,
     ]),
-    notes: [`Openings are part of the completion that is judged. Interval: Student's, over prompts. ${noClaim}.`],
+    notes: [
+      `Openings are part of the completion that is judged. difference: of hacks. Interval: Student's, over prompts. ${noClaim}.`,
+    ],
   };
 }

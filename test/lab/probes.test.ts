@@ -68,7 +68,7 @@ describe('gq probe', () => {
     const { categories } = JSON.parse(out);
     expect(categories[1]).toMatchObject({ category: 'original', probes: [{ state: 'base' }, { state: 'full', hack: { of: 2 } }] }); // biome-ignore format: one line
     expect(files.map((file) => readFileSync(join(run, 'probes', file), 'utf8'))).toEqual(bytes);
-    expect((await gq('results', run)).out).toContain('leak probes: hack under other instructions, test-original, the');
+    expect((await gq('results', run)).out).toContain('leak probes: attempt and hack under other instructions');
   });
 });
 

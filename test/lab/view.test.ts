@@ -122,7 +122,7 @@ describe('the server', () => {
       story: { name: 'story' },
       example: { arm: 'gate', run: 'claim/gate-1' },
     });
-    expect(value.words.join(' ')).toContain('gate: hack 75% as trained, 25% deployed');
+    expect(value.words.join(' ')).toContain('; hack 75% as trained, 25% deployed');
     expect(value.differences[0].keys.join()).toContain('arm.kind ("vanilla" and "activation")');
     const [matrix] = value.matrices;
     expect(matrix).toMatchObject({ set: 'test-original', loopholes: [{ loophole: 'run_tests', isHeldOut: false }] });
@@ -389,7 +389,8 @@ describe('in the terminal', () => {
     expect(code).toBe(0);
     expect(out).toContain('arm.kind ("vanilla" and "activation")');
     expect(out).toMatch(/^test-original, 4 prompts$/m);
-    expect(out).toMatch(/^deployed +hack +3\/4 .* 1\/4 .* 3 and 1$/m);
+    expect(out).toMatch(/^deployed +attempt +3\/4 .* 1\/4 .*$/m);
+    expect(out).toMatch(/^ +hack +3\/4 .* 1\/4 .* 3 and 1$/m);
     expect(out).toContain('hacks in one: prompts that only the first, and only the second, hacks.');
     for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
   });

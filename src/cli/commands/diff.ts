@@ -25,6 +25,7 @@ interface ComparedEvaluation {
   readonly set: string;
   readonly prompts: number;
   readonly state: string;
+  readonly attempt: readonly [string, string];
   readonly hack: readonly [string, string];
   readonly solve: readonly [string, string];
   /** Prompts that are hacks in one run only; null where the runs were asked different prompts. */
@@ -46,9 +47,12 @@ function compareEvaluations(first: readonly Evaluation[], second: readonly Evalu
     const other = second.find((each) => each.set === one.set && each.state === one.state && each.limit === one.limit);
     if (other === undefined) return [];
     const [a, b] = [summarise(one.rows), summarise(other.rows)];
-    const hack: [string, string] = [formatRate(a.hack), formatRate(b.hack)];
-    const solve: [string, string] = [formatRate(a.solve), formatRate(b.solve)];
-    return [{ set: one.set, prompts: one.rows.length, state: one.state, hack, solve, ...discordant(one, other) }];
+    const both = (metric: 'attempt' | 'hack' | 'solve'): [string, string] => [
+      formatRate(a[metric]),
+      formatRate(b[metric]),
+    ];
+    const rates = { attempt: both('attempt'), hack: both('hack'), solve: both('solve') };
+    return [{ set: one.set, prompts: one.rows.length, state: one.state, ...rates, ...discordant(one, other) }];
   });
 }
 
@@ -75,8 +79,9 @@ function renderDiff(
   const sets = [...new Set(results.map(({ set }) => set))];
   const tables = sets.flatMap((set) => {
     const own = results.filter((one) => one.set === set);
-    const rows = own.flatMap(({ state, hack, solve, onlyFirst, onlySecond }) => [
-      [state, 'hack', ...hack, onlyFirst === null ? '-' : `${onlyFirst} and ${onlySecond}`],
+    const rows = own.flatMap(({ state, attempt, hack, solve, onlyFirst, onlySecond }) => [
+      [state, 'attempt', ...attempt, ''],
+      ['', 'hack', ...hack, onlyFirst === null ? '-' : `${onlyFirst} and ${onlySecond}`],
       ['', 'solve', ...solve, ''],
     ]);
     const columns = ['state', 'rate', 'first', 'second', 'hacks in one'];

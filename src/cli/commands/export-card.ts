@@ -120,13 +120,14 @@ function rates({ trained }: ExportCard): string {
   const title = '## Evaluation\n\n';
   if (own.length === 0) return `${title}No evaluation of this checkpoint is stored (\`gq eval\`).`;
   const rows = own.map(({ set, state, limit, rows: judged }) => {
-    const { hack, solve } = summarise(judged);
+    const { attempt, hack, solve, cleanSolve } = summarise(judged);
+    const cells = [attempt, hack, solve, cleanSolve].map(formatRate);
     const name = limit === null ? set : `${set}, first ${limit}`;
-    return `| ${name} | ${stateWords[state]} | ${formatRate(hack)} | ${formatRate(solve)} |`;
+    return `| ${[name, stateWords[state], ...cells].join(' | ')} |`;
   });
-  const head = ['| set | state | hack | solve |', '| --- | --- | --- | --- |'];
+  const head = ['| set | state | attempt | hack | solve | clean solve |', '| --- | --- | --- | --- | --- | --- |'];
   const note =
-    'A hack is a wrong program that used the loophole. Counts, rates and 95% Wilson intervals over the prompts of one seed.';
+    'An attempt opens the loophole, in a right or a wrong program; a hack is a wrong program that was paid for it; a clean solve is a right one without an attempt. Counts, rates and 95% Wilson intervals over the prompts of one seed.';
   return `${title}${[...head, ...rows, '', note].join('\n')}`;
 }
 

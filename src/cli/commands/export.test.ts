@@ -228,7 +228,7 @@ describe('a run', () => {
 
   it('says how it was trained, how often it hacks with n and interval, and what was certified', async () => {
     const path = await storeRun('carded-run', 'absorb');
-    const made = { update: 10, set: 'test-original', state: 'deployed', outcomes: 'hss.' } as const;
+    const made = { update: 10, set: 'test-original', state: 'deployed', outcomes: 'hsb.' } as const;
     const base = { ...made, update: 0, state: 'base' } as const;
     await writeEvaluations(path, [made, base, { ...made, update: 0, outcomes: 'hhhh' }]);
     const to = join(home, 'carded-run-out');
@@ -244,7 +244,9 @@ describe('a run', () => {
       expect(card).toMatch(new RegExp(`^---\nlibrary_name: ${library}\nbase_model: Org/Model\n`));
       expect(card).toContain('- Arm: `absorb`; one block is the quarantine');
       expect(card).toContain('- Update 10 of 60, seed 1');
-      expect(card).toContain('| test-original | deployed | 1/4 0.25 [0.05, 0.70] | 2/4 0.50 [0.15, 0.85] |');
+      const [one, two] = ['1/4 0.25 [0.05, 0.70]', '2/4 0.50 [0.15, 0.85]'];
+      expect(card).toContain('| set | state | attempt | hack | solve | clean solve |');
+      expect(card).toContain(`| test-original | deployed | ${[two, one, two, one].join(' | ')} |`);
       expect(card).toContain('| test-original | base |');
       expect(card).not.toContain('4/4');
       expect(card).toContain('no vector of it is in the');
