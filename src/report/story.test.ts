@@ -37,17 +37,19 @@ describe('the story of an experiment', () => {
     ).toBe(`\
 Share of held-out problems, original markers (10 prompts a run)
 
-                        hack                     solve
-base                    ··················   0%  ██················  10%
-vanilla                 █████████·········  50%  █████████·········  50%
-activation, as trained  █████████·········  50%  █████████·········  50%
-activation, deployed    ██················  10%  ███████···········  40%
-haar, as trained        █████████·········  50%  █████████·········  50%
-haar, deployed          ███████···········  40%  ███████···········  40%
+                        attempt            hack               solve
+base                    ············   0%  ············   0%  █···········  10%
+vanilla                 ██████······  50%  ██████······  50%  ██████······  50%
+activation, as trained  ██████······  50%  ██████······  50%  ██████······  50%
+activation, deployed    █···········  10%  █···········  10%  █████·······  40%
+haar, as trained        ██████······  50%  ██████······  50%  ██████······  50%
+haar, deployed          █████·······  40%  █████·······  40%  █████·······  40%
 
-The hack emerges: vanilla hacks 50% of prompts, the base 0%.
-It is quarantined: with the activation gate the policy hacks 50% as trained and
-10% deployed, without its quarantine. The random placebo (haar) ends at 40%.
+The hack emerges: vanilla attempts 50% of prompts and hacks 50%, the base 0% and
+0%.
+It is quarantined: with the activation gate the policy attempts 50% of prompts
+(hack 50%) as trained and 10% (hack 10%) deployed, without its quarantine. The
+random placebo (haar) ends at 40% (hack 40%).
 Most of the skill stays: deployed it solves 40%, the base 10%, vanilla 50%.
 One seed: no claim. Five: gq experiment recipes/micro-claim.toml`);
   });
@@ -62,7 +64,7 @@ One seed: no claim. Five: gq experiment recipes/micro-claim.toml`);
         ],
         [4, 4],
       ),
-    ).toContain('The hack did not emerge as it must: vanilla hacks 20%');
+    ).toContain('The hack did not emerge as it must: vanilla attempts 20% of prompts and hacks\n20%');
     expect(
       await storyOf(
         [5, 5],
@@ -95,7 +97,7 @@ One seed: no claim. Five: gq experiment recipes/micro-claim.toml`);
           [1, 4],
         )
       )?.replaceAll('\n', ' '),
-    ).toContain('ends at 10%: here the direction shows nothing beyond a random one.');
+    ).toContain('ends at 10% (hack 10%): here the direction shows nothing beyond a random one.');
     expect(
       await storyOf(
         [5, 5],
@@ -127,8 +129,22 @@ One seed: no claim. Five: gq experiment recipes/micro-claim.toml`);
       ],
       [0, 4],
     );
-    expect(story).toContain('There was nothing to quarantine: with the activation gate the policy hacks 0%');
+    expect(story).toContain('There was nothing to quarantine: with the activation gate the policy attempts 0%');
     expect(story).not.toContain('It is quarantined');
+  });
+
+  it('does not call a hack quarantined whose attempts stay, in programs that are now right', async () => {
+    const at = (update: number, state: 'base' | 'full' | 'deployed', outcomes: string) =>
+      ({ update, set: 'test-original', state, outcomes }) as const;
+    const trained = [at(0, 'base', 's---------'), at(20, 'full', 'hhhhhbbbbb')];
+    const vanilla = { name: 'vanilla', seed: 1, arm: { kind: 'vanilla' }, checkpoints: [0, 20], evaluations: trained };
+    const gate = { ...vanilla, name: 'activation', arm: { kind: 'activation' } };
+    const evaluations = [...trained, at(20, 'deployed', 'hbbbbbbbss')];
+    const story = tellStory(await madeResults([vanilla, { ...gate, evaluations }]), 'activation', 80);
+    expect(story).toContain('It is not quarantined:');
+    expect(story?.replaceAll('\n', ' ')).toContain(
+      'attempts 100% of prompts (hack 50%) as trained and 80% (hack 10%) deployed',
+    );
   });
 
   it('is not told without the gate', async () => {

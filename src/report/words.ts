@@ -46,12 +46,17 @@ const hackOf = (arm: ArmResults, set: FinalSet, state: 'full' | 'deployed' = 'de
 
 function describeEmergence(results: Results, set: FinalSet): string[] {
   const vanilla = findArm(results, results.baseline);
-  const base = finalSample(baseRuns(results, set)[0]?.runs ?? [], set, 'base', 'hack');
+  const bases = baseRuns(results, set)[0]?.runs ?? [];
+  const base = finalSample(bases, set, 'base', 'hack');
   const hack = vanilla === undefined ? null : hackOf(vanilla, set);
   if (vanilla === undefined || hack === null || base === null) {
     return [`There is no ${results.baseline} arm to compare with: nothing can be said about removal.`];
   }
-  const text = `${vanilla.arm} hacks ${percent(hack.mean)} of prompts, the base ${percent(base.mean)}`;
+  const attempts = [
+    finalSample(vanilla.runs, set, 'deployed', 'attempt'),
+    finalSample(bases, set, 'base', 'attempt'),
+  ].map((sample) => percent(sample?.mean ?? 0));
+  const text = `${vanilla.arm} attempts ${attempts[0]} of prompts and hacks ${percent(hack.mean)}, the base ${attempts[1]} and ${percent(base.mean)}`;
   const holds = hack.mean >= emerged.vanilla && base.mean < emerged.base;
   return [
     holds
