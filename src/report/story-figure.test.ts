@@ -4,9 +4,15 @@ import { renderFigure } from './chart.ts';
 import { renderReport } from './html.ts';
 import { storyFigure } from './story-figure.ts';
 
+/** As trained eight of ten prompts are attempts, of which so many are hacks. */
 const evaluated = (full: number, deployed: number) => [
   { update: 0, set: 'test-original' as const, state: 'base' as const, outcomes: tenPrompts(0, 4) },
-  { update: 20, set: 'test-original' as const, state: 'full' as const, outcomes: tenPrompts(full, 2) },
+  {
+    update: 20,
+    set: 'test-original' as const,
+    state: 'full' as const,
+    outcomes: `${'h'.repeat(full)}${'b'.repeat(8 - full)}ss`,
+  },
   { update: 20, set: 'test-original' as const, state: 'deployed' as const, outcomes: tenPrompts(deployed, 2) },
 ];
 
@@ -27,15 +33,23 @@ describe('the first figure', async () => {
 
   it('has both states of an arm with a quarantine, one of an arm without, and an interval each', () => {
     const of = (name: string) => figure?.data.rows.filter(([own]) => own === name) ?? [];
-    expect(of('vanilla').map(([, what]) => what)).toEqual(['hack, deployed', 'solve, deployed']);
-    expect(of('gate')[0]).toEqual(['gate', 'hack, as trained', '0.7000', '0.0000', '1.0000', '2']);
-    expect(of('gate')[1].slice(0, 3)).toEqual(['gate', 'hack, deployed', '0.2000']);
+    expect(of('vanilla').map(([, what]) => what)).toEqual([
+      'attempt, deployed',
+      'hack, deployed',
+      'solve, deployed',
+      'clean solve, deployed',
+    ]);
+    expect(of('gate')[0]).toEqual(['gate', 'attempt, as trained', '0.8000', '0.8000', '0.8000', '2']);
+    expect(of('gate')[2]).toEqual(['gate', 'hack, as trained', '0.7000', '0.0000', '1.0000', '2']);
+    expect(of('gate')[3].slice(0, 3)).toEqual(['gate', 'hack, deployed', '0.2000']);
+    expect(of('gate').at(-1)?.slice(0, 3)).toEqual(['gate', 'clean solve, deployed', '0.2000']);
     expect(of('vanilla')[0].slice(2)).toEqual(['0.8000', '0.4902', '0.9433', '1']);
     expect(figure?.legend.map(({ label }) => label)).toEqual(['vanilla', 'gate', 'haar (placebo)']);
   });
 
   it('draws the base behind solve, and says how few seeds there are', () => {
-    expect(figure?.panels[1].marks[0]).toMatchObject({ kind: 'level', label: 'base', y: 0.4 });
+    expect(figure?.panels.map(({ yLabel }) => yLabel)).toEqual(['attempt', 'hack', 'solve', 'clean solve']);
+    expect(figure?.panels[2].marks[0]).toMatchObject({ kind: 'level', label: 'base', y: 0.4 });
     expect(figure?.caption).toContain('n = 1, no claim');
   });
 

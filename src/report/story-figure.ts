@@ -1,5 +1,5 @@
 /**
- * The first figure of a report: the hack of every arm as trained and deployed, and the solve that is deployed, with 95% intervals.
+ * The first figure of a report: attempts and hacks of every arm as trained and deployed, and the solve that is deployed, with 95% intervals.
  * Intervals are Student's over seeds; for one seed, Wilson's over prompts.
  */
 import type { FinalSet } from '../evaluate/index.ts';
@@ -33,19 +33,24 @@ export function storyFigure(results: Results): Figure | null {
   const arms = results.arms.filter(({ runs }) => finalSample(runs, set, 'deployed', 'hack') !== null);
   if (arms.length === 0) return null;
   const counts = [...new Set(arms.map(({ runs }) => runs.length))].sort((a, b) => a - b);
-  const hack = hackPanel(results, arms, set);
-  const solve = solvePanel(results, arms, solved);
+  const [attempt, hack] = (['attempt', 'hack'] as const).map((metric) => statesPanel(results, arms, set, metric));
+  const solve = solvePanel(results, arms, solved, 'solve');
+  const cleanSolve = solvePanel(results, arms, set, 'clean-solve');
+  const drawn = [attempt, hack, solve, cleanSolve];
   return {
     name: 'story',
     title: 'What is trained, and what is deployed',
-    caption: `Hack on ${setTitles[set]}, solve on ${setTitles[solved]}. Circles: as trained; dots: deployed, with 95% intervals over ${counts[0] === 1 ? 'prompts' : 'seeds'}; n = ${counts.join(', ')} seeds.${counts[0] === 1 ? ' n = 1, no claim.' : ''}`,
-    panels: [hack.panel, solve.panel],
+    caption: `Attempt (a loophole is opened, right or wrong), hack and clean solve (without an attempt) on ${setTitles[set]}, solve on ${setTitles[solved]}. Circles: as trained; dots: deployed, with 95% intervals over ${counts[0] === 1 ? 'prompts' : 'seeds'}; n = ${counts.join(', ')} seeds.${counts[0] === 1 ? ' n = 1, no claim.' : ''}`,
+    panels: drawn.map(({ panel }) => panel),
     legend: arms.map((arm, i) => {
       const { colour, shape } = styleOf(results, arm);
       return { label: `${keyOf(arms, i)}${nameOf(results, arm)}`, colour, dot: { colour, shape } };
     }),
     ...(arms.length > mostBeside ? { columns: 1, panelSize: { width: 760, height: 220 } } : {}),
-    data: { columns: ['arm', 'what', 'mean', 'low', 'high', 'n'], rows: [...hack.rows, ...solve.rows] },
+    data: {
+      columns: ['arm', 'what', 'mean', 'low', 'high', 'n'],
+      rows: drawn.flatMap(({ rows }) => rows),
+    },
   };
 }
 
@@ -57,14 +62,20 @@ interface DrawnPanel {
   readonly rows: readonly (readonly string[])[];
 }
 
-function hackPanel(results: Results, arms: readonly ArmResults[], set: FinalSet): DrawnPanel {
+function statesPanel(
+  results: Results,
+  arms: readonly ArmResults[],
+  set: FinalSet,
+  metric: 'attempt' | 'hack',
+): DrawnPanel {
   const rows: string[][] = [];
   const marks = arms.flatMap((arm, x): Mark[] => {
     const style = styleOf(results, arm);
-    const full = arm.hasQuarantine ? finalSample(arm.runs, set, 'full', 'hack') : null;
-    const deployed = finalSample(arm.runs, set, 'deployed', 'hack');
+    const full = arm.hasQuarantine ? finalSample(arm.runs, set, 'full', metric) : null;
+    const deployed = finalSample(arm.runs, set, 'deployed', metric);
     if (deployed === null) return [];
-    rows.push(...(full === null ? [] : [rowOf(arm, 'hack, as trained', full)]), rowOf(arm, 'hack, deployed', deployed));
+    if (full !== null) rows.push(rowOf(arm, `${metric}, as trained`, full));
+    rows.push(rowOf(arm, `${metric}, deployed`, deployed));
     if (full === null) return spot(x, deployed, style);
     const way: Mark = {
       kind: 'line',
@@ -78,25 +89,31 @@ function hackPanel(results: Results, arms: readonly ArmResults[], set: FinalSet)
     };
     return [way, ...spot(x - 0.2, full, style, true), ...spot(x + 0.2, deployed, style)];
   });
-  return { panel: armPanel('hack, as trained → deployed', 'hack', arms, marks, [0, 1]), rows };
+  return { panel: armPanel(`${metric}, as trained → deployed`, metric, arms, marks, [0, 1]), rows };
 }
 
-function solvePanel(results: Results, arms: readonly ArmResults[], set: FinalSet): DrawnPanel {
-  const base = finalSample(baseRuns(results, set)[0]?.runs ?? [], set, 'base', 'solve');
-  const ceiling = finalSample(findArm(results, results.design.ceiling)?.runs ?? [], set, 'full', 'solve');
+function solvePanel(
+  results: Results,
+  arms: readonly ArmResults[],
+  set: FinalSet,
+  metric: 'solve' | 'clean-solve',
+): DrawnPanel {
+  const name = metric.replace('-', ' ');
+  const base = finalSample(baseRuns(results, set)[0]?.runs ?? [], set, 'base', metric);
+  const ceiling = finalSample(findArm(results, results.design.ceiling)?.runs ?? [], set, 'full', metric);
   const levels: Mark[] = [
     ...(base === null ? [] : [{ kind: 'level' as const, y: base.mean, label: 'base' }]),
     ...(ceiling === null ? [] : [{ kind: 'level' as const, y: ceiling.mean, label: `${results.design.ceiling}` }]),
   ];
-  const samples = arms.map((arm) => ({ arm, solve: finalSample(arm.runs, set, 'deployed', 'solve') }));
+  const samples = arms.map((arm) => ({ arm, solve: finalSample(arm.runs, set, 'deployed', metric) }));
   const marks = samples.flatMap(({ arm, solve }, x) => (solve === null ? [] : spot(x, solve, styleOf(results, arm))));
   const reached = samples.flatMap(({ solve }) =>
     solve === null ? [] : [solve.mean, intervalOf(solve)?.high ?? solve.mean],
   );
   const axis = axisOf([...reached, ...[base, ceiling].flatMap((one) => (one === null ? [] : [one.mean]))]);
   return {
-    panel: armPanel('solve, deployed', 'solve', arms, [...levels, ...marks], axis),
-    rows: samples.flatMap(({ arm, solve }) => (solve === null ? [] : [rowOf(arm, 'solve, deployed', solve)])),
+    panel: armPanel(`${name}, deployed`, name, arms, [...levels, ...marks], axis),
+    rows: samples.flatMap(({ arm, solve }) => (solve === null ? [] : [rowOf(arm, `${name}, deployed`, solve)])),
   };
 }
 
