@@ -66,7 +66,7 @@ export class Scheduler {
   /** The most jobs that a client can have here when nobody else has any: the last part of the queue is for jobs of few tokens. */
   roomOf(kind: Pick<Job, 'maxTokens'>): number {
     const { queue } = this.#options;
-    return (isQuick(kind) ? queue : queue - Math.floor(queue / 4)) + this.#rows;
+    return isQuick(kind) ? queue + this.#rows : queue - Math.floor(queue / 4) + this.#rows - this.#reserved;
   }
 
   /** Whether so many more jobs of a client may come. */
