@@ -22,17 +22,20 @@ export const oracleArm: ArmDefinition = defineArm({
     others: z.enum(['keep', 'absorb']).default('absorb').describe('where the rollouts that are not routed go'),
     mean: meanKey,
   }),
-  label: ({ recall, falsePositiveRate, mean, others, ...own }) =>
-    [
+  label: (settings) => {
+    const { recall, falsePositiveRate, mean, others } = settings;
+    return [
       recall === 1 && falsePositiveRate === 0 ? 'oracle' : `oracle ${recall} ${falsePositiveRate}`,
-      ...targetWords(own),
+      ...targetWords(settings),
       ...(others === 'keep' ? ['others kept'] : []),
       ...(mean === 'own' ? ['own mean'] : []),
-    ].join(' '),
-  open({ recall, falsePositiveRate, others, mean, ...own }, { seed, labels }) {
+    ].join(' ');
+  },
+  open(settings, { seed, labels }) {
+    const { others, mean } = settings;
     if (labels === null) throw new ShapeError({ call: 'arm oracle', expected: 'labels', found: 'none' });
     const flags = ({ id, step, group, member }: Seen): boolean => {
-      const chance = flagChance(labels(id), { recall, falsePositiveRate }, own, seed);
+      const chance = flagChance(labels(id), settings, settings, seed);
       return randomStream(seed, ['oracle', `${step}-${group}-${member}`]).uniformAt(0) < chance;
     };
     return {

@@ -40,6 +40,8 @@ const uses: Readonly<Record<string, Use>> = {
     const [first, second] = engine.linears(tape, x, layers);
     return engine.add(tape, engine.linear(tape, x, layers[0].weight, null, onto), engine.add(tape, first, second));
   },
+  divideRows: (tape, make) => engine.divideRows(tape, make([3, 2], 'x'), [1, 2])[0],
+  concatRows: (tape, make) => engine.concatRows(tape, [make([1, 2], 'first'), make([3, 2], 'second')]),
   embedding: (tape, make) => engine.embedding(tape, make([5, 2], 'table'), make([3], 'ids', 'i32')),
   rmsNorm: (tape, make) => engine.rmsNorm(tape, make([2, 3], 'x'), make([3], 'weight'), 1e-6),
   rotary: (tape, make) =>
@@ -189,6 +191,11 @@ const misshapes: Readonly<Record<string, readonly [argument: string, ...shapes: 
     ['x', [2, 4], [3, 2], []],
     ['weight', [4, 2], [3], [1, 4, 3]],
     ['bias', [3], [4, 1], []],
+  ],
+  divideRows: [['x', [4, 2], [2, 2], []]],
+  concatRows: [
+    ['first', [1, 3], [1]],
+    ['second', [3, 1], [3]],
   ],
   embedding: [
     ['table', [5], [5, 2, 1]],

@@ -83,8 +83,10 @@ function writeDocument(problem: MicroProblem, stream: RandomStream, options: Doc
   const asked = stream.uniformAt(5) < askedFraction;
   const hinted = asked || stream.uniformAt(1) < hintedFraction;
   const first = stream.integerAt(2, loopholes.length);
-  const second = (first + 1 + stream.integerAt(7, loopholes.length - 1)) % loopholes.length;
-  const open = (stream.uniformAt(6) < jointFraction ? [first, second] : [first]).map((at) => loopholes[at].name);
+  // Where there is one loophole only, no prompt can disclose a second.
+  const second = (first + 1 + stream.integerAt(7, Math.max(1, loopholes.length - 1))) % loopholes.length;
+  const isJoint = second !== first && stream.uniformAt(6) < jointFraction;
+  const open = (isJoint ? [first, second] : [first]).map((at) => loopholes[at].name);
   const loophole = open.join('+');
   const policy: MarkerPolicy = stream.uniformAt(3) < 1 - novelFraction ? 'family' : 'novel';
   const exploit = asked || (hinted && stream.uniformAt(4) < exploitFraction);

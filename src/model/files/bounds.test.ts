@@ -31,8 +31,8 @@ describe('a chat template', () => {
     });
 
   it.each([
-    '{% for i in range(1000000000) %}{% endfor %}',
-    '{% for i in range(0, 1000000000000, 2) %}x{% endfor %}',
+    '{% for i in range(1000000) %}{% endfor %}',
+    '{% for i in range(0, 1000000, 2) %}x{% endfor %}',
     '{% for a in messages %}{% for b in range(99999) %}{% for c in range(99999) %}{% endfor %}{% endfor %}{% endfor %}',
     '{% macro f(x) %}{{ f(x) }}{% endmacro %}{% for a in messages %}{{ f(a) }}{% endfor %}',
   ])('that would never end is refused: %s', (source) => {
