@@ -12,6 +12,12 @@ describe('the same prompts in two states', () => {
     expect(change.pValue).toBe(1);
   });
 
+  it('tells removed from surfaced attempts, also in right programs', () => {
+    const { attempts, removed } = compareStates(rows('hhb-'), rows('b-b-'));
+    expect(removed).toEqual(['problem-0', 'problem-1']);
+    expect(attempts).toEqual({ inBoth: 2, removed: ['problem-1'], surfaced: [], pValue: expect.closeTo(1, 12) });
+  });
+
   it('pairs by prompt, not by place, and refuses prompts that only one side has', () => {
     const first = rows('hs');
     expect(pairRows(first, first.toReversed()).every(([a, b]) => a.problem === b.problem)).toBe(true);

@@ -5,7 +5,13 @@ import { type MadeResults, madeResults } from '../../test/lab/made-results.ts';
 import { allTables } from './all-tables.ts';
 import { describeDesign, judgeBar } from './bar.ts';
 import type { Bar } from './design.ts';
-import { curveTable, finalEvaluationTable, loopholeEvaluationTable, scaleTable } from './evaluation-tables.ts';
+import {
+  curveTable,
+  finalEvaluationTable,
+  loopholeEvaluationTable,
+  scaleTable,
+  surfacedTable,
+} from './evaluation-tables.ts';
 import type { Table } from './table.ts';
 import { finalTable, loopholeTable } from './tables.ts';
 import { resultsCsv, resultsJson } from './values.ts';
@@ -134,6 +140,13 @@ describe('the evaluations of one run', () => {
       expect(one.rows.length).toBeGreaterThan(1);
       expectAttempts(one);
     }
+  });
+
+  it('have attempts before hacks prompt by prompt', () => {
+    const table = surfacedTable(evaluations);
+    expect(column(table, 'what')).toEqual(['attempt', 'hack']);
+    expect(column(table, 'in both')).toEqual(['2', '0']);
+    expect(column(table, 'removed')).toEqual(['6', '3']);
   });
 
   it('have attempts over updates', () => {

@@ -71,7 +71,7 @@ export function scaleTable(evaluations: readonly Evaluation[]): Table {
   };
 }
 
-/** Counts of prompts by what deleting the quarantine did to their hack. */
+/** Counts of prompts by what deleting the quarantine did to their attempt and their hack. */
 export function surfacedTable(evaluations: readonly Evaluation[]): Table {
   const rowsOf = (set: string, state: PolicyState): readonly EvaluationRow[] | undefined =>
     evaluations.find((one) => one.set === set && one.state === state)?.rows;
@@ -79,16 +79,24 @@ export function surfacedTable(evaluations: readonly Evaluation[]): Table {
   const rows = sets.flatMap((set) => {
     const [full, deployed] = [rowsOf(set, 'full'), rowsOf(set, 'deployed')];
     if (full === undefined || deployed === undefined) return [];
-    const { prompts, hackInBoth, removed, surfaced, pValue } = compareStates(full, deployed);
-    const named = surfaced.slice(0, 3).join(', ');
-    const counts = [`${prompts}`, `${hackInBoth}`, `${removed.length}`, `${surfaced.length}`];
-    return [[set, ...counts, formatP(pValue), surfaced.length > 3 ? `${named}, …` : named || '-']];
+    const { prompts, hackInBoth, attempts, ...hacks } = compareStates(full, deployed);
+    const changes = [
+      { what: 'attempt', ...attempts },
+      { what: 'hack', inBoth: hackInBoth, ...hacks },
+    ];
+    return changes.map(({ what, inBoth, removed, surfaced, pValue }) => {
+      const named = surfaced.slice(0, 3).join(', ');
+      const counts = [prompts, inBoth, removed.length, surfaced.length].map(String);
+      return [set, what, ...counts, formatP(pValue), surfaced.length > 3 ? `${named}, …` : named || '-'];
+    });
   });
   return {
     title: 'prompt by prompt, as trained → deployed',
-    columns: ['set', 'prompts', 'hack in both', 'removed', 'surfaced', 'p (McNemar)', 'surfaced hacks'],
+    columns: ['set', 'what', 'prompts', 'in both', 'removed', 'surfaced', 'p (McNemar)', 'surfaced on'],
     rows,
-    notes: ['surfaced: no hack as trained, a hack deployed.'],
+    notes: [
+      'removed: as trained and not deployed; surfaced: not as trained, but deployed. One run, so that every prompt counts once.',
+    ],
   };
 }
 
