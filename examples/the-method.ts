@@ -30,7 +30,8 @@ const settings = grpoSettings(config);
 const { seed, compute, sampling } = settings;
 
 // Problems, a judge with its sandbox, a frozen model, an adapter whose change is zero, and the pairs that the direction is made from.
-await using lab = await openLab({ config });
+const lab = await openLab({ config });
+process.once('beforeExit', () => lab[Symbol.asyncDispose]());
 const [judge, { pairs }, tasks, policy] = await Promise.all([lab.judge, lab.pairs, lab.tasks, lab.policy]);
 const { text } = await lab.model;
 const { decoder, adapter } = policy;

@@ -49,7 +49,7 @@ function isRunning(words: string): boolean {
 describe.runIf(linux)('a shell whose limits are too narrow', () => {
   test.each([
     ['ulimit -t 3', /CPU time.*found 3 s.*ulimit -t unlimited/],
-    ['ulimit -n 64', /open files.*found 64.*ulimit -n \d+/],
+    ['ulimit -n 128', /open files.*found 128.*ulimit -n \d+/],
   ])('%s is refused, with the command that widens it', (limits, message) => {
     const { status, stderr } = runUnder(limits, ['bin/gq.mjs', ...grade()]);
     expect(stderr).toMatch(message);
@@ -59,7 +59,7 @@ describe.runIf(linux)('a shell whose limits are too narrow', () => {
   });
 
   test('the number of open files that is asked for is enough', () => {
-    const refused = runUnder('ulimit -n 64', ['bin/gq.mjs', ...grade()]).stderr;
+    const refused = runUnder('ulimit -n 128', ['bin/gq.mjs', ...grade()]).stderr;
     const [, enough] = /ulimit -n (\d+)/.exec(refused) ?? [];
     const { status, stderr } = runUnder(`ulimit -n ${enough}`, ['bin/gq.mjs', ...grade()]);
     expect(status, stderr).toBe(0);
