@@ -100,12 +100,12 @@ describe('planted violations are caught', () => {
     [
       'src/env/grade.ts',
       `import { spawn } from 'node:child_process';`,
-      'only env/sandbox and parallel and sweep and queue may import node:child_process',
+      'only env/sandbox and parallel and study may import node:child_process',
     ],
     [
       'src/cli/doctor.ts',
       `import { spawn } from 'child_process';`,
-      'only env/sandbox and parallel and sweep and queue may import node:child_process',
+      'only env/sandbox and parallel and study may import node:child_process',
     ],
     [
       'src/run/pool.ts',
@@ -124,7 +124,7 @@ describe('planted violations are caught', () => {
     ['src/base/load.ts', `process.getBuiltinModule('child_process');`, 'cannot follow getBuiltinModule'],
     ['src/run/read.ts', `import { existsSync, readFileSync } from 'node:fs';`, 'opens files by readFileSync'],
     ['src/view/files.ts', `import { open as o, rm } from 'fs/promises';`, 'opens files by open'],
-    ['src/queue/log.ts', `import * as fs from 'node:fs';`, 'opens files by *'],
+    ['src/study/queue/log.ts', `import * as fs from 'node:fs';`, 'opens files by *'],
     ['src/base/rng.ts', `import './gone.ts';`, 'which does not exist'],
     ['src/base/rng.ts', `import '../../bench/gemm.ts';`, 'outside src'],
     ['src/base/rng.ts', `import './errors.test.ts';`, 'imports the test'],

@@ -20,7 +20,7 @@ import {
   submitRuns,
   writeExperiment,
   writeScript,
-} from '../sweep/index.ts';
+} from '../study/index.ts';
 import type { CommandContext } from './command.ts';
 import { collect, parseWholeNumber } from './values.ts';
 

@@ -16,7 +16,7 @@ import {
   writeFigures,
   writeTraces,
 } from '../report/index.ts';
-import { describeSameBytes, findExperiment, openRecords, openResults } from '../sweep/index.ts';
+import { describeSameBytes, findExperiment, openRecords, openResults } from '../study/index.ts';
 import type { CommandContext } from './command.ts';
 
 const resultsFormats = ['text', 'markdown', 'csv', 'latex', 'json'] as const;

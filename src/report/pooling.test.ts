@@ -10,7 +10,7 @@ import {
 } from '../../test/lab/hand-made.ts';
 import { EvaluationStore } from '../evaluate/store.ts';
 import { RunDirectory } from '../run/index.ts';
-import { findExperiment } from '../sweep/directory.ts';
+import { findExperiment } from '../study/directory.ts';
 import type { Results } from './aggregate.ts';
 import { allTables } from './all-tables.ts';
 import { readResults } from './read-results.ts';

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type MadeEvaluation, temporaryFolder, writeEvaluations, writeRun } from '../../test/lab/hand-made.ts';
-import { findExperiment } from '../sweep/directory.ts';
+import { findExperiment } from '../study/directory.ts';
 import { finalSample, formatSample, type Results } from './aggregate.ts';
 import { allTables } from './all-tables.ts';
 import { renderFigure } from './chart.ts';

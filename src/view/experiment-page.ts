@@ -1,9 +1,9 @@
 /** What the page of an experiment shows, made from its results by the code that makes reports. */
 import { summarise } from '../evaluate/index.ts';
-import { type QueueEntry, questionFacts } from '../queue/index.ts';
 import type { Results, RunRecords, SideBySide } from '../report/index.ts';
 import { allFigures, allTables, bestSide, describeResults, placebosOf } from '../report/index.ts';
 import { armDifferences } from '../run/index.ts';
+import { type QueueEntry, questionFacts } from '../study/index.ts';
 import type { ArmCurve, ExperimentPage, ListedRun, ShownCompletion } from './api.ts';
 import { loopholeMatrices } from './matrix-page.ts';
 

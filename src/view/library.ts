@@ -5,9 +5,8 @@
 import { totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
-import { questionFacts, questionsAbout } from '../queue/index.ts';
 import { RunDirectory } from '../run/index.ts';
-import { openRecords } from '../sweep/index.ts';
+import { openRecords, questionFacts, questionsAbout } from '../study/index.ts';
 import type {
   ExperimentPage,
   LedgerRow,

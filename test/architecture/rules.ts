@@ -32,8 +32,7 @@ const rows: readonly (readonly string[])[] = [
   ['serve'],
   ['verify'],
   ['report'],
-  ['sweep'],
-  ['queue'],
+  ['study'],
   ['view'],
   ['view/page'],
   ['cli'],
@@ -43,7 +42,7 @@ const ranks = new Map(rows.flatMap((row, rank) => row.map((folder): [string, num
 const owners: Readonly<Record<string, readonly string[]>> = {
   koffi: ['engine/cuda', 'parallel'],
   commander: ['cli'],
-  'node:child_process': ['env/sandbox', 'parallel', 'sweep', 'queue'],
+  'node:child_process': ['env/sandbox', 'parallel', 'study'],
   'node:cluster': ['env/sandbox'],
   'node:worker_threads': ['base', 'engine/wasm'],
 };

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { taskStates } from '../../src/sweep/slurm/client.ts';
+import { taskStates } from '../../src/study/slurm/client.ts';
 import type { SlurmDaemons } from './daemons.ts';
 import { compare, expectThat, gq, localExperiment, runs, savedOf, settings, until, writeRecipe } from './tools.ts';
 

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { resolveConfig, train } from '../../src/lab/index.ts';
 import { loadParts, pluginRecords } from '../../src/lab/plugins.ts';
 import { loadCheckpoint, RunDirectory, shippedRecipe } from '../../src/run/index.ts';
-import { LabWorker, planExperiment, readExperiment, runOne } from '../../src/sweep/index.ts';
+import { LabWorker, planExperiment, readExperiment, runOne } from '../../src/study/index.ts';
 import { verifyLabelFlip } from '../../src/verify/index.ts';
 import { gq } from '../run-gq.ts';
 import { tinyModel } from '../smoke/lab.ts';

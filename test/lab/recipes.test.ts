@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { resolveConfig } from '../../src/lab/index.ts';
 import type { RunConfig } from '../../src/run/schema.ts';
 import { readToml } from '../../src/run/toml-file.ts';
-import { planExperiment, readExperiment } from '../../src/sweep/experiment.ts';
+import { planExperiment, readExperiment } from '../../src/study/experiment.ts';
 
 const given = ['model=./models/mine', 'data.path=train.jsonl', 'data.testPath=test.jsonl'];
 

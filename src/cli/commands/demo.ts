@@ -23,7 +23,7 @@ import {
   openRecords,
   planExperiment,
   runsLeft,
-} from '../../sweep/index.ts';
+} from '../../study/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { warnIncomplete } from '../print-results.ts';
 import { screenWidth } from '../terminal/screen.ts';

@@ -25,7 +25,7 @@ import {
   runSideBySide,
   runsLeft,
   writeExperiment,
-} from '../../sweep/index.ts';
+} from '../../study/index.ts';
 import {
   executeOnSlurm,
   expectNoCluster,

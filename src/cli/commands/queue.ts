@@ -5,16 +5,19 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { exitCodes, padText, shellLine, UserError, visibleLine } from '../../base/index.ts';
 import { onInterrupt, resolveConfig } from '../../lab/index.ts';
+import { isTraining, RunDirectory, recipePath } from '../../run/index.ts';
 import {
+  LogTail,
+  lastLine,
+  planExperiment,
   type QueueEntry,
   QueueFolder,
   queueFolder,
   queueVariable,
+  readExperiment,
   runDaemon,
   startDetached,
-} from '../../queue/index.ts';
-import { isTraining, RunDirectory, recipePath } from '../../run/index.ts';
-import { LogTail, lastLine, planExperiment, readExperiment } from '../../sweep/index.ts';
+} from '../../study/index.ts';
 import { ownCommand } from '../cluster.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { parseCount, parseWholeNumber } from '../values.ts';

@@ -18,7 +18,7 @@ import { VerdictTail } from '../../oracle/index.ts';
 import { renderTable } from '../../report/index.ts';
 import type { RunConfig, Sink } from '../../run/index.ts';
 import { configDifferences, demonstrationTest, isOfOneUpdate, noticeText, RunDirectory } from '../../run/index.ts';
-import { attackConfig, expectFinished, exportDeployed, openAttacked } from '../../sweep/index.ts';
+import { attackConfig, expectFinished, exportDeployed, openAttacked } from '../../study/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { LivePicture } from '../terminal/live-picture.ts';
 import { screenWidth } from '../terminal/screen.ts';

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
 import { expectWritable } from '../../base/node/index.ts';
 import { describeMissing, expectOwnFile, missingEvaluations, shellLine, writeReport } from '../../report/index.ts';
-import { openRecords } from '../../sweep/index.ts';
+import { openRecords } from '../../study/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { warnIncomplete } from '../print-results.ts';
 import { Waiting } from '../terminal/waiting.ts';

@@ -1,7 +1,7 @@
 /** `gq results DIR`: prints tables over seeds and comparisons with the baseline and the placebo; draws figures where it is told to. */
 import { type Command, Option } from 'commander';
 import { visibleLine } from '../../base/index.ts';
-import { questionFacts, questionsAbout } from '../../queue/index.ts';
+import { questionFacts, questionsAbout } from '../../study/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { answerOnce } from '../kept-answers.ts';
 import type { PrintedResults } from '../print-results.ts';

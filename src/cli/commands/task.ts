@@ -5,7 +5,7 @@
 import type { Command } from 'commander';
 import { exitCodes, UserError, visibleLine } from '../../base/index.ts';
 import { keepSandboxes, onInterrupt } from '../../lab/index.ts';
-import { type ExperimentPlan, LabWorker, readPlan, runOne, runPacked, type WorkReports } from '../../sweep/index.ts';
+import { type ExperimentPlan, LabWorker, readPlan, runOne, runPacked, type WorkReports } from '../../study/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { parseSeed, parseWholeNumber } from '../values.ts';
 

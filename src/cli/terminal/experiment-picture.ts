@@ -5,8 +5,8 @@
 import { join } from 'node:path';
 import { VerdictTail } from '../../oracle/index.ts';
 import { demonstrationTest } from '../../run/index.ts';
-import type { ExperimentPlan, WorkReports } from '../../sweep/index.ts';
-import { trainedStatus, WorkEstimate } from '../../sweep/index.ts';
+import type { ExperimentPlan, WorkReports } from '../../study/index.ts';
+import { trainedStatus, WorkEstimate } from '../../study/index.ts';
 import type { TextSink } from '../command.ts';
 import { LivePicture } from './live-picture.ts';
 import { formatDuration } from './step-table.ts';

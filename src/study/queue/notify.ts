@@ -1,5 +1,5 @@
 /** Tells how a job ended: by a command, which gets it in variables, or by a webhook, which gets it as JSON. No failure stops the queue. */
-import { shellLine } from '../base/index.ts';
+import { shellLine } from '../../base/index.ts';
 import type { QueueEntry, QueueSettings } from './folder.ts';
 import { runShell } from './launch.ts';
 

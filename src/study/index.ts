@@ -8,6 +8,16 @@ export { jobProgram, runJob, type WorkReports } from './job.ts';
 export { kubernetesJob } from './kubernetes.ts';
 export { LabWorker } from './lab-worker.ts';
 export { openRecords, openResults } from './open-results.ts';
+export { runDaemon } from './queue/daemon.ts';
+export {
+  type QueueEntry,
+  QueueFolder,
+  questionFacts,
+  questionsAbout,
+  queueFolder,
+  queueVariable,
+} from './queue/folder.ts';
+export { startDetached } from './queue/launch.ts';
 export { attackConfig, expectFinished, exportDeployed, openAttacked } from './relearn.ts';
 export {
   type ExperimentEnd,

@@ -3,10 +3,10 @@
  * next daemon takes them over. It ends when nothing waits or runs; adding a job starts it again.
  */
 import { setTimeout as wait } from 'node:timers/promises';
-import { exitCodes } from '../base/index.ts';
-import { coresEach, coresVariable } from '../lab/index.ts';
-import { isSameProcess, lockRun } from '../run/index.ts';
-import { lastLine } from '../sweep/index.ts';
+import { exitCodes } from '../../base/index.ts';
+import { coresEach, coresVariable } from '../../lab/index.ts';
+import { isSameProcess, lockRun } from '../../run/index.ts';
+import { lastLine } from '../slurm/log-tail.ts';
 import { type JobState, type QueueEntry, QueueFolder } from './folder.ts';
 import { findGpus, findLaunched, launch, readCode, runBeside, signalGroup } from './launch.ts';
 import { notify } from './notify.ts';

@@ -6,9 +6,9 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { UserError } from '../base/index.ts';
-import { makeFolder, readRegularText, stateFolder, writeFileAtomic } from '../base/node/index.ts';
-import { readStored } from '../run/index.ts';
+import { UserError } from '../../base/index.ts';
+import { makeFolder, readRegularText, stateFolder, writeFileAtomic } from '../../base/node/index.ts';
+import { readStored } from '../../run/index.ts';
 
 const jobSchema = z.object({
   format: z.literal(1),
