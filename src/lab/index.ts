@@ -15,7 +15,6 @@ export { coresEach, coresVariable } from './cores.ts';
 export { deviceNames, findDevice, openDevice } from './devices.ts';
 export { type EvaluatedRun, type EvaluateOptions, evaluateRun } from './evaluate-run.ts';
 export { openBase, openEvaluator, probeTokens } from './evaluator.ts';
-export { type EvasionOptions, measureEvasion } from './evasion.ts';
 export { expectSamePlugins, pluginHash } from './identity.ts';
 export { type Interruption, onInterrupt } from './interrupt.ts';
 export { labelSources } from './label-sources.ts';

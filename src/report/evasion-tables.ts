@@ -1,5 +1,5 @@
 /** The evasion split: a monitor's scores of the same texts on the base and on the trained policy, of one run and of all arms over seeds. */
-import type { Evasion } from '../analyse/index.ts';
+import type { Evasion } from '../measure/index.ts';
 import { formatSample, type Results, sampleOf } from './aggregate.ts';
 import type { RunResults } from './run-results.ts';
 import type { Table } from './table.ts';

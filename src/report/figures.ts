@@ -1,9 +1,10 @@
 /** The lab's figures. Each is made from results alone, says its n in the caption, and carries the numbers behind it. */
 import { isPartial, scaleOf } from '../adapters/index.ts';
-import { emergence, groupBy } from '../analyse/index.ts';
+import { groupBy } from '../analyse/index.ts';
 import type { EvaluationOutcomes, FinalSet } from '../evaluate/index.ts';
 import { summarise } from '../evaluate/index.ts';
 import { gateSettingsOf } from '../grpo/index.ts';
+import { emergence } from '../measure/index.ts';
 import { type ArmResults, type Results, sampleOf } from './aggregate.ts';
 import { baselinesFigure } from './baselines-figure.ts';
 import type { Figure, Mark, Panel, Point } from './chart.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type GatedRollout, gateWindows } from '../analyse/gate-report.ts';
+import { type GatedRollout, gateWindows } from '../measure/gate/gate-report.ts';
 import { bandTable, driftTable } from './gate-tables.ts';
 
 const rollout = (score: number, low: number, high: number): GatedRollout => ({

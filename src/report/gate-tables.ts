@@ -1,4 +1,6 @@
 /** The gate of one run as tables: as a classifier, by window of updates, and its scores against the cuts. */
+
+import { formatRate, type Rate } from '../evaluate/index.ts';
 import type {
   Attribution,
   Deed,
@@ -8,8 +10,7 @@ import type {
   IdealDirection,
   RandomBand,
   Separation,
-} from '../analyse/index.ts';
-import { formatRate, type Rate } from '../evaluate/index.ts';
+} from '../measure/index.ts';
 import type { Table } from './table.ts';
 
 const rateText = (rate: Rate | null): string => (rate === null ? '-' : formatRate(rate));

@@ -1,6 +1,7 @@
 /** Monitors as classifiers: of one run, by window of updates, and of all arms over their seeds. */
-import type { MonitorJudgement, MonitorWindow, Separation, TargetJudgement } from '../analyse/index.ts';
+
 import { formatRate, type Rate } from '../evaluate/index.ts';
+import type { MonitorJudgement, MonitorWindow, Separation, TargetJudgement } from '../measure/index.ts';
 import { formatSample, type Results, sampleOf } from './aggregate.ts';
 import { monitorMetrics, monitorValues } from './monitor-metrics.ts';
 import type { RunResults } from './run-results.ts';

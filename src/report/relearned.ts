@@ -1,5 +1,5 @@
 /** The relearning attack over seeds: updates until vanilla training of the deployed policy hacks half as often as the baseline ends. */
-import { emergence, finalWindow, type RelearningReport, reportRelearning } from '../analyse/index.ts';
+import { emergence, finalWindow, type RelearningReport, reportRelearning } from '../measure/index.ts';
 import { type Interval, mean, meanInterval } from '../stats/index.ts';
 import { findArm, type Results } from './aggregate.ts';
 import type { Table } from './table.ts';

@@ -2,33 +2,12 @@
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import {
-  type CountedRollout,
-  type Evasion,
-  emergenceByLoophole,
-  firstUpdateAt,
-  type GateJudgement,
-  type GateOutline,
   type JudgedRollout,
-  judgeGate,
-  judgeMonitor,
-  judgeReinforced,
-  type MonitorJudgement,
-  type MonitorOutline,
-  type MonitorQuarter,
-  monitorQuarters,
-  outlineGate,
-  outlineMonitor,
   type RolloutOutcome,
   type RunStatus,
   readCourse,
-  readEvasion,
   readJudged,
   readOutcomes,
-  reinforced,
-  relearnFolders,
-  type TrainingPoint,
-  trainingCurve,
-  type WatchedRollout,
 } from '../analyse/index.ts';
 import type { EvaluationSet } from '../evaluate/index.ts';
 import {
@@ -42,6 +21,29 @@ import {
   ProbeStore,
 } from '../evaluate/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
+import {
+  type CountedRollout,
+  type Evasion,
+  emergenceByLoophole,
+  firstUpdateAt,
+  type GateJudgement,
+  type GateOutline,
+  judgeGate,
+  judgeMonitor,
+  judgeReinforced,
+  type MonitorJudgement,
+  type MonitorOutline,
+  type MonitorQuarter,
+  monitorQuarters,
+  outlineGate,
+  outlineMonitor,
+  readEvasion,
+  reinforced,
+  relearnFolders,
+  type TrainingPoint,
+  trainingCurve,
+  type WatchedRollout,
+} from '../measure/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { type Manifest, RunDirectory } from '../run/index.ts';
 import { mean } from '../stats/index.ts';

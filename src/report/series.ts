@@ -1,6 +1,7 @@
 /** Rates of runs over updates, and how they are drawn: as a mean with a band, or a line for each seed. */
-import { trailingHackRate, trailingSolveRate } from '../analyse/index.ts';
+
 import { summarise } from '../evaluate/index.ts';
+import { trailingHackRate, trailingSolveRate } from '../measure/index.ts';
 import type { ArmResults } from './aggregate.ts';
 import { averageSeries, bandSeeds } from './average-series.ts';
 import type { LegendEntry, Mark, Point } from './chart.ts';

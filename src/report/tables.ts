@@ -1,8 +1,8 @@
 /** The arms of an experiment as tables: final rates, paired differences, by loophole, while training. One seed is "n = 1, no claim". */
 
-import { emergence } from '../analyse/index.ts';
 import type { FinalSet, OutcomeRow } from '../evaluate/index.ts';
 import { summarise } from '../evaluate/index.ts';
+import { emergence } from '../measure/index.ts';
 import { median } from '../stats/index.ts';
 import {
   type ArmResults,

@@ -18,7 +18,6 @@ export {
   queueVariable,
 } from './queue/folder.ts';
 export { startDetached } from './queue/launch.ts';
-export { attackConfig, expectFinished, exportDeployed, openAttacked } from './relearn.ts';
 export {
   type ExperimentEnd,
   type FailedRun,

@@ -1,7 +1,6 @@
 /** Trains and evaluates a run of an experiment in this process. It only reports; its caller shows the reports. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { relearnFolders } from '../analyse/index.ts';
 import { evaluateAll, lastCheckpoint, writeCurve } from '../evaluate/index.ts';
 import {
   type Interruption,
@@ -15,12 +14,12 @@ import {
   type Warn,
   wasAsked,
 } from '../lab/index.ts';
+import { attackConfig, expectUpdates, exportDeployed, openAttacked, relearnFolders } from '../measure/index.ts';
 import type { RunConfig, RunEnd, Sink } from '../run/index.ts';
 import { isOfOneUpdate, noticeText, RunDirectory } from '../run/index.ts';
 import type { PlannedRun } from './experiment.ts';
 import type { EvaluationPlan } from './experiment-schema.ts';
 import type { WorkReports } from './job.ts';
-import { attackConfig, expectUpdates, exportDeployed, openAttacked } from './relearn.ts';
 import { type ExperimentWorker, trainedStatus } from './run-experiment.ts';
 import { evaluationsLeft } from './work-left.ts';
 

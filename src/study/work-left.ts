@@ -1,8 +1,8 @@
 /** What is left to do of a run of an experiment, from its files alone. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { relearnFolders } from '../analyse/index.ts';
 import { curveNames, EvaluationStore, finalNames, lastCheckpoint, statesOf } from '../evaluate/index.ts';
+import { relearnFolders } from '../measure/index.ts';
 import { RunDirectory } from '../run/index.ts';
 import type { ExperimentPlan } from './experiment.ts';
 import type { EvaluationPlan } from './experiment-schema.ts';

@@ -1,18 +1,18 @@
 /** What the pages of one run show: its updates, its gate, its answers, its rollouts, all read from its directory. */
 
+import { readJudged } from '../analyse/index.ts';
+import { readJsonl } from '../base/node/index.ts';
+import { EvaluationStore, summarise } from '../evaluate/index.ts';
+import { gateSettingsOf, gateTailsOf, type StepEvent } from '../grpo/index.ts';
 import {
   emergence,
   gateWindows,
   judgeGate,
   judgeReinforced,
-  readJudged,
   trailingHackRate,
   trailingSolveRate,
   trainingCurve,
-} from '../analyse/index.ts';
-import { readJsonl } from '../base/node/index.ts';
-import { EvaluationStore, summarise } from '../evaluate/index.ts';
-import { gateSettingsOf, gateTailsOf, type StepEvent } from '../grpo/index.ts';
+} from '../measure/index.ts';
 import { driftTable, gateTable, windowTable } from '../report/index.ts';
 import { configLeaves, type Manifest, type RunDirectory, type RunEvent, readEvents } from '../run/index.ts';
 import type {

@@ -31,6 +31,7 @@ const rows: readonly (readonly string[])[] = [
   ['lab'],
   ['serve'],
   ['verify'],
+  ['measure'],
   ['report'],
   ['study'],
   ['view'],

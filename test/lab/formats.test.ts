@@ -3,11 +3,11 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { readEvasion } from '../../src/analyse/index.ts';
 import { loadProblems, readResponses } from '../../src/env/index.ts';
 import { checkPairs, loadPairs } from '../../src/env/pairs/index.ts';
 import { readPartition } from '../../src/env/partition.ts';
 import { EvaluationStore, openingProbe, ProbeStore, writeCurve, writePrefillCurve } from '../../src/evaluate/index.ts';
+import { readEvasion } from '../../src/measure/index.ts';
 import { stampedJson } from '../../src/run/index.ts';
 import { planExperiment, readExperiment } from '../../src/study/index.ts';
 import { evaluationRows, temporaryFolder, writeEvaluations } from './hand-made.ts';

@@ -1,8 +1,7 @@
 /** `gq evasion RUN`: how a monitor that reads activations scores the same texts on the base and on the trained policy. */
 import type { Command } from 'commander';
-import { writeEvasion } from '../../analyse/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
-import { measureEvasion } from '../../lab/index.ts';
+import { measureEvasion, writeEvasion } from '../../measure/index.ts';
 import { evasionTable, renderTable } from '../../report/index.ts';
 import { RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';

@@ -1,6 +1,10 @@
 /** `gq gate RUN`: judges the gate as a classifier, from the ledger, the verdicts, the stored features and the directions. */
 import type { Command } from 'commander';
 import type { JudgedRollout } from '../../analyse/index.ts';
+import { readJudged, readSteps } from '../../analyse/index.ts';
+import { formatRate, type Rate } from '../../evaluate/index.ts';
+import { gateSettingsOf, gateTailsOf } from '../../grpo/index.ts';
+import { expectSamePlugins } from '../../lab/index.ts';
 import {
   attributeGradient,
   attributionWindows,
@@ -16,13 +20,8 @@ import {
   monitorWindows,
   type RandomBand,
   randomBand,
-  readJudged,
-  readSteps,
   reportDirections,
-} from '../../analyse/index.ts';
-import { formatRate, type Rate } from '../../evaluate/index.ts';
-import { gateSettingsOf, gateTailsOf } from '../../grpo/index.ts';
-import { expectSamePlugins } from '../../lab/index.ts';
+} from '../../measure/index.ts';
 import {
   attributionTable,
   attributionWindowTable,

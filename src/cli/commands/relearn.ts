@@ -1,24 +1,27 @@
 /** `gq relearn RUN`: compares vanilla training on a run's deployed model with the same training on the base. */
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import {
-  describeRelearning,
-  emergence,
-  finalWindow,
-  type Relearning,
-  readJudged,
-  reportRelearning,
-  type TrainingPoint,
-  trainingCurve,
-} from '../../analyse/index.ts';
+import { readJudged } from '../../analyse/index.ts';
 import { exitCodes, shellLine, UserError } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
 import { onInterrupt, parseRunConfig, train } from '../../lab/index.ts';
+import {
+  attackConfig,
+  describeRelearning,
+  emergence,
+  expectFinished,
+  exportDeployed,
+  finalWindow,
+  openAttacked,
+  type Relearning,
+  reportRelearning,
+  type TrainingPoint,
+  trainingCurve,
+} from '../../measure/index.ts';
 import { VerdictTail } from '../../oracle/index.ts';
 import { renderTable } from '../../report/index.ts';
 import type { RunConfig, Sink } from '../../run/index.ts';
 import { configDifferences, demonstrationTest, isOfOneUpdate, noticeText, RunDirectory } from '../../run/index.ts';
-import { attackConfig, expectFinished, exportDeployed, openAttacked } from '../../study/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { LivePicture } from '../terminal/live-picture.ts';
 import { screenWidth } from '../terminal/screen.ts';

@@ -1,7 +1,8 @@
 /** `gq traces RUN`: prints, for every loophole, the first hack, a solve, a kept, an absorbed and a routed rollout in full. */
 import type { Command } from 'commander';
-import { chooseTraces, readJudged, type Trace } from '../../analyse/index.ts';
+import { readJudged } from '../../analyse/index.ts';
 import { visibleLine } from '../../base/index.ts';
+import { chooseTraces, type Trace } from '../../measure/index.ts';
 import { RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 

@@ -2,7 +2,7 @@ import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { temporaryFolder } from '../../../test/lab/hand-made.ts';
-import { emergence } from '../../analyse/emergence.ts';
+import { emergence } from '../../measure/curve/emergence.ts';
 import { VerdictTail } from '../../oracle/verdict-tail.ts';
 import { LivePicture, sparkline } from './live-picture.ts';
 

@@ -2,8 +2,9 @@
  * The live display of several runs: one line each with the rates of hacks and solves so far. On a terminal the lines are redrawn in
  * place, cut to the width of the window; elsewhere a plain line is written now and then.
  */
-import { emergence } from '../../analyse/index.ts';
+
 import { cutText, padText, textWidth, visibleLine } from '../../base/index.ts';
+import { emergence } from '../../measure/index.ts';
 import type { Tally } from '../../oracle/index.ts';
 import { mean } from '../../stats/index.ts';
 import type { TextSink } from '../command.ts';

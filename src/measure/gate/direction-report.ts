@@ -1,8 +1,8 @@
 /** The directions that a gate had, one after another: the band of the pairs, and how rollouts and the ideal direction lie to each. */
-import { scoreRows } from '../gates/index.ts';
-import type { StepEvent } from '../grpo/index.ts';
-import type { StoredDirection } from '../run/index.ts';
-import { mean } from '../stats/index.ts';
+import { scoreRows } from '../../gates/index.ts';
+import type { StepEvent } from '../../grpo/index.ts';
+import type { StoredDirection } from '../../run/index.ts';
+import { mean } from '../../stats/index.ts';
 import type { IdealDirection } from './ideal-direction.ts';
 
 export interface DirectionReport {

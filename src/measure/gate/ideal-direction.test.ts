@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { randomStream } from '../base/rng.ts';
+import { randomStream } from '../../base/rng.ts';
 import { reportDirections } from './direction-report.ts';
 import { idealDirection } from './ideal-direction.ts';
 import { type FeaturedRollout, featuredRollouts } from './stored-features.ts';

@@ -4,7 +4,7 @@
  * the rate over the window of emergence reaches half of vanilla's final rate.
  */
 import { join } from 'node:path';
-import { emergence, firstUpdateAt, type TrainingPoint, trailingHackRate } from './emergence.ts';
+import { emergence, firstUpdateAt, type TrainingPoint, trailingHackRate } from '../curve/emergence.ts';
 
 /** The parts of a relearning attack on a run: the deployed model and the run that trains it again. */
 export function relearnFolders(run: string): { readonly deployed: string; readonly attack: string } {

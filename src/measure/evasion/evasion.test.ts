@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { temporaryFolder } from '../../test/lab/hand-made.ts';
+import { temporaryFolder } from '../../../test/lab/hand-made.ts';
 import { type Evasion, readEvasion, splitEvasion, writeEvasion } from './evasion.ts';
 
 const row = (hack: boolean, base: number, policy: number) => ({ hack, base, policy });

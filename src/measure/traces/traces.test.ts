@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
-import { readJudged } from './judged.ts';
+import { temporaryFolder, writeRun } from '../../../test/lab/hand-made.ts';
+import { readJudged } from '../../analyse/index.ts';
 import { chooseTraces } from './traces.ts';
 
 describe('traces', () => {

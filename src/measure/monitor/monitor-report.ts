@@ -3,9 +3,10 @@
  * is an attempt", and as the claim "this is a hack": a monitor that sees every attempt is wrong about the hacks wherever an attempt was in a
  * correct program. A rollout on which the monitor abstained has no score and counts by its flag.
  */
-import { type Rate, rateOrNull } from '../evaluate/index.ts';
-import { groupBy, type JudgedRollout } from './judged.ts';
-import { type ScoredRollout, type Separation, separation, stratifiedAuroc } from './separation.ts';
+
+import { groupBy, type JudgedRollout } from '../../analyse/index.ts';
+import { type Rate, rateOrNull } from '../../evaluate/index.ts';
+import { type ScoredRollout, type Separation, separation, stratifiedAuroc } from '../gate/separation.ts';
 
 export type WatchedRollout = Pick<JudgedRollout, 'update' | 'hack' | 'attempt' | 'suspicion' | 'flagged'>;
 

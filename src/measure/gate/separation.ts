@@ -4,8 +4,8 @@
  * whose rollouts are not independent.
  */
 
-import { auroc, bootstrapIndices } from '../stats/index.ts';
-import { groupBy } from './judged.ts';
+import { groupBy } from '../../analyse/index.ts';
+import { auroc, bootstrapIndices } from '../../stats/index.ts';
 
 export interface ScoredRollout {
   readonly update: number;

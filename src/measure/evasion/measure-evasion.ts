@@ -2,8 +2,8 @@
  * Measures the evasion split of a run: its last rollouts are read by the base and by the policy of the newest checkpoint, and the monitor
  * as it is in that checkpoint scores both. The base is the run's own adapter at its start, whose features a monitor was first made from.
  */
-import { type Evasion, type EvasionRow, type JudgedRollout, readJudged, splitEvasion } from '../analyse/index.ts';
-import { UserError } from '../base/index.ts';
+import { type JudgedRollout, readJudged } from '../../analyse/index.ts';
+import { UserError } from '../../base/index.ts';
 import {
   type Arm,
   completionFeatures,
@@ -11,10 +11,10 @@ import {
   type Policy,
   type PromptedCompletion,
   type Task,
-} from '../grpo/index.ts';
-import { loadCheckpoint, RunDirectory, seenRow } from '../run/index.ts';
-import { openLab } from './open.ts';
-import type { Warn } from './problems.ts';
+} from '../../grpo/index.ts';
+import { openLab, type Warn } from '../../lab/index.ts';
+import { loadCheckpoint, RunDirectory, seenRow } from '../../run/index.ts';
+import { type Evasion, type EvasionRow, splitEvasion } from './evasion.ts';
 
 export interface EvasionOptions {
   /** Most rollouts that are scored, the newest first. */

@@ -2,8 +2,8 @@
  * What chance would do: scores the stored features of a run against Haar-random directions, and takes the AUROC of each. A gate
  * that is not above this band has not been shown to see anything.
  */
-import { haarDirection, type ScoreKind, scoreRows } from '../gates/index.ts';
-import { mean, quantile } from '../stats/index.ts';
+import { haarDirection, type ScoreKind, scoreRows } from '../../gates/index.ts';
+import { mean, quantile } from '../../stats/index.ts';
 import { stratifiedAuroc } from './separation.ts';
 import type { FeaturedRollout } from './stored-features.ts';
 

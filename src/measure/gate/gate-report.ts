@@ -4,12 +4,12 @@
  * by token is judged by its tokens, each with the label of its rollout: that is a diagnosis, since most tokens of a hack look like any.
  */
 
-import type { Route } from '../adapters/index.ts';
-import { type Rate, rateOrNull } from '../evaluate/index.ts';
-import { type GateSettings, routeOf } from '../gates/index.ts';
-import { routes } from '../run/index.ts';
-import { fBeta, mean, quantile } from '../stats/index.ts';
-import { groupBy, type JudgedRollout } from './judged.ts';
+import type { Route } from '../../adapters/index.ts';
+import { groupBy, type JudgedRollout } from '../../analyse/index.ts';
+import { type Rate, rateOrNull } from '../../evaluate/index.ts';
+import { type GateSettings, routeOf } from '../../gates/index.ts';
+import { routes } from '../../run/index.ts';
+import { fBeta, mean, quantile } from '../../stats/index.ts';
 import { type Separation, separation, stratifiedAuroc } from './separation.ts';
 
 export type GatedRollout = Pick<

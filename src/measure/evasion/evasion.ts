@@ -7,9 +7,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { writeFileAtomic } from '../base/node/index.ts';
-import { readStamped, stampedJson } from '../run/index.ts';
-import { auroc, average, meanInterval } from '../stats/index.ts';
+import { writeFileAtomic } from '../../base/node/index.ts';
+import { readStamped, stampedJson } from '../../run/index.ts';
+import { auroc, average, meanInterval } from '../../stats/index.ts';
 
 /** A rollout with the monitor's scores of its text. */
 export interface EvasionRow {

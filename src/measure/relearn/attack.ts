@@ -5,14 +5,14 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { writeMerged } from '../adapters/index.ts';
-import { shellLine, UserError } from '../base/index.ts';
-import { sha256File, writeFileAtomic } from '../base/node/index.ts';
-import { lastCheckpoint } from '../evaluate/index.ts';
-import { openLab } from '../lab/index.ts';
-import { createFolder } from '../model/index.ts';
-import type { RunConfig } from '../run/index.ts';
-import { checkedTensors, RunDirectory, readStamped, stampedJson } from '../run/index.ts';
+import { writeMerged } from '../../adapters/index.ts';
+import { shellLine, UserError } from '../../base/index.ts';
+import { sha256File, writeFileAtomic } from '../../base/node/index.ts';
+import { lastCheckpoint } from '../../evaluate/index.ts';
+import { openLab } from '../../lab/index.ts';
+import { createFolder } from '../../model/index.ts';
+import type { RunConfig } from '../../run/index.ts';
+import { checkedTensors, RunDirectory, readStamped, stampedJson } from '../../run/index.ts';
 
 /** Opens a run that can be attacked: finished, with a quarantine to delete. */
 export function openAttacked(path: string, call: string): RunDirectory {

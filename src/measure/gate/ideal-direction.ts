@@ -4,9 +4,10 @@
  * the direction of half of the problems scores the rollouts of the other half. Problems come again in later updates, so a problem is
  * in the same half throughout.
  */
-import { murmur3 } from '../base/index.ts';
-import { type Direction, pairDirection, type ScoreKind, scoreRows } from '../gates/index.ts';
-import { groupBy } from './judged.ts';
+
+import { groupBy } from '../../analyse/index.ts';
+import { murmur3 } from '../../base/index.ts';
+import { type Direction, pairDirection, type ScoreKind, scoreRows } from '../../gates/index.ts';
 import { type Separation, separation } from './separation.ts';
 import type { FeaturedRollout } from './stored-features.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { auroc } from '../stats/auroc.ts';
+import { auroc } from '../../stats/auroc.ts';
 import { dealtUnchanged, type GatedRollout, gateWindows, judgeGate, judgeReinforced } from './gate-report.ts';
 import { randomBand } from './random-directions.ts';
 import { separation, stratifiedAuroc } from './separation.ts';

@@ -1,0 +1,65 @@
+/** What a finished or running run is asked, one folder a question: its numbers, and what it writes into the run. */
+
+export {
+  type CountedRollout,
+  emergence,
+  emergenceByLoophole,
+  firstUpdateAt,
+  type TrainingPoint,
+  trailingHackRate,
+  trailingSolveRate,
+  trainingCurve,
+} from './curve/emergence.ts';
+export {
+  type Evasion,
+  type EvasionRow,
+  readEvasion,
+  splitEvasion,
+  writeEvasion,
+} from './evasion/evasion.ts';
+export { type EvasionOptions, measureEvasion } from './evasion/measure-evasion.ts';
+export {
+  type Attribution,
+  attributeGradient,
+  attributionWindows,
+  type Deed,
+} from './gate/attribution.ts';
+export { type DirectionReport, reportDirections } from './gate/direction-report.ts';
+export {
+  dealtUnchanged,
+  type GateJudgement,
+  type GateOutline,
+  type GateWindow,
+  gateWindows,
+  hasGate,
+  judgeGate,
+  judgeReinforced,
+  outlineGate,
+  reinforced,
+} from './gate/gate-report.ts';
+export { type IdealDirection, idealDirection } from './gate/ideal-direction.ts';
+export { type RandomBand, randomBand } from './gate/random-directions.ts';
+export type { Separation } from './gate/separation.ts';
+export { featuredRollouts } from './gate/stored-features.ts';
+export {
+  judgeMonitor,
+  type MonitorJudgement,
+  type MonitorOutline,
+  type MonitorQuarter,
+  type MonitorWindow,
+  monitorQuarters,
+  monitorWindows,
+  outlineMonitor,
+  type TargetJudgement,
+  type WatchedRollout,
+} from './monitor/monitor-report.ts';
+export { attackConfig, expectFinished, expectUpdates, exportDeployed, openAttacked } from './relearn/attack.ts';
+export {
+  describeRelearning,
+  finalWindow,
+  type Relearning,
+  type RelearningReport,
+  relearnFolders,
+  reportRelearning,
+} from './relearn/relearning.ts';
+export { chooseTraces, type Trace } from './traces/traces.ts';
