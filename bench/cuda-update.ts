@@ -24,7 +24,7 @@ import { openRunDevice } from '../src/lab/run-device.ts';
 import { Decoder } from '../src/model/index.ts';
 import { Shards } from '../src/parallel/index.ts';
 import { PhaseClock } from '../src/run/clock.ts';
-import { grpoSettings } from '../src/run/settings.ts';
+import { grpoSettings } from '../src/run/config/settings.ts';
 import { type BenchItem, leetCodeFile, leetCodeGroups } from './grader-responses.ts';
 import { qwen3Shapes, randomAdapter, randomWeights } from './qwen3-shapes.ts';
 

@@ -21,8 +21,8 @@ import { armOf, builtinParts, resolveBuiltin } from '../src/lab/index.ts';
 import { Decoder } from '../src/model/index.ts';
 import { Shards } from '../src/parallel/index.ts';
 import { PhaseClock } from '../src/run/clock.ts';
+import { grpoSettings } from '../src/run/config/settings.ts';
 import { planMemory } from '../src/run/index.ts';
-import { grpoSettings } from '../src/run/settings.ts';
 import { qwen3Shapes, randomAdapter, randomWeights } from './qwen3-shapes.ts';
 
 const { values: options } = parseArgs({

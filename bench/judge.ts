@@ -23,7 +23,7 @@ import { openRunDevice } from '../src/lab/run-device.ts';
 import type { ModelText } from '../src/model/index.ts';
 import { Shards } from '../src/parallel/index.ts';
 import { PhaseClock } from '../src/run/clock.ts';
-import { grpoSettings } from '../src/run/settings.ts';
+import { grpoSettings } from '../src/run/config/settings.ts';
 import { median } from '../src/stats/index.ts';
 import { randomAdapter } from './qwen3-shapes.ts';
 

@@ -21,8 +21,8 @@ import {
   saveVerdictHash,
 } from './checkpoint-files.ts';
 import { stampedJson } from './checksums.ts';
+import type { RunConfig } from './config/schema.ts';
 import type { FileLengths, RunDirectory } from './directory.ts';
-import type { RunConfig } from './schema.ts';
 import { initialFile } from './seal.ts';
 import { readTensors, writeTensors } from './tensor-file.ts';
 

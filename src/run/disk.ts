@@ -4,7 +4,7 @@
  * is written the one before it still has its state. Headers and small files do not count.
  */
 import { type AdapterStart, countNumbers, type TargetModule } from '../adapters/index.ts';
-import type { RunConfig } from './schema.ts';
+import type { RunConfig } from './config/schema.ts';
 
 export interface DiskPlan {
   readonly initialBytes: number;

@@ -21,11 +21,23 @@ export {
   rawConfig,
   readConfig,
   refuseUnread,
-} from './config.ts';
-export { armDifferences, configDifferences, configLeaves } from './config-difference.ts';
-export type { Fault } from './config-issues.ts';
-export { configPage } from './config-page.ts';
-export type { ConfigPart, ConfigParts, KindTable } from './config-parts.ts';
+} from './config/config.ts';
+export { armDifferences, configDifferences, configLeaves } from './config/difference.ts';
+export type { Fault } from './config/issues.ts';
+export { type ConfigOutline, type OutlinedKey, outlineConfig } from './config/outline.ts';
+export { configPage } from './config/page.ts';
+export type { ConfigPart, ConfigParts, KindTable } from './config/parts.ts';
+export {
+  listRecipes,
+  recipeFrom,
+  recipeName,
+  recipePath,
+  type ShippedRecipe,
+  shippedRecipe,
+} from './config/recipes.ts';
+export type { ArmConfig, RunConfig } from './config/schema.ts';
+export { computeTable, grpoSettings } from './config/settings.ts';
+export { readToml } from './config/toml-file.ts';
 export { type DamagedFile, type FileCheck, findDamagedFiles } from './damaged.ts';
 export { RunDirectory } from './directory.ts';
 export { describeDisk, planDisk } from './disk.ts';
@@ -44,7 +56,6 @@ export {
   stampNotice,
   type WarningEvent,
 } from './notices.ts';
-export { type ConfigOutline, type OutlinedKey, outlineConfig } from './outline.ts';
 export {
   checkEvent,
   dropRolloutLines,
@@ -58,13 +69,10 @@ export {
   type StoredDirection,
   sealRollouts,
 } from './read.ts';
-export { listRecipes, recipeFrom, recipeName, recipePath, type ShippedRecipe, shippedRecipe } from './recipes.ts';
 export { followRun, recordRun } from './record.ts';
 export { replayGate, seenRow } from './replay.ts';
 export { type Replay, routes } from './replay-summary.ts';
-export type { ArmConfig, RunConfig } from './schema.ts';
 export { expectAllSealed, writeSeal } from './seal.ts';
-export { computeTable, grpoSettings } from './settings.ts';
 export { type PhaseSeconds, type RunEnd, type Sink, SinkGroup } from './sink.ts';
 export { StartClock } from './start-clock.ts';
 export { checkStored, readStored } from './stored.ts';
@@ -77,5 +85,4 @@ export {
   trainingTasks,
 } from './tasks.ts';
 export { type DemonstrationTest, demonstrationTest, hasTeacher } from './teacher.ts';
-export { readToml } from './toml-file.ts';
 export { userErrorOf } from './user-error.ts';

@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { readStamped } from './checksums.ts';
-import { configHash } from './config.ts';
-import { type RunConfig, storedConfigSchema } from './schema.ts';
+import { configHash } from './config/config.ts';
+import { type RunConfig, storedConfigSchema } from './config/schema.ts';
 import { readStored } from './stored.ts';
 
 export const runFormat = 4;

@@ -8,8 +8,8 @@ import { AdamW, CountingDevice, type DType, Scope } from '../engine/index.ts';
 import type { ArmDefinition, FrozenModel, Policy, Task } from '../grpo/index.ts';
 import type { DecoderConfig, ModelText } from '../model/index.ts';
 import { Decoder, expectedTensors, type LoadedWeight } from '../model/index.ts';
+import type { RunConfig } from './config/schema.ts';
 import { rehearseEvaluation, rehearseUpdate } from './rehearsal.ts';
-import type { RunConfig } from './schema.ts';
 
 export interface MemoryPart {
   readonly name: string;

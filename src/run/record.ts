@@ -6,9 +6,9 @@
 import type { TrainEvent, Trainer } from '../grpo/index.ts';
 import { saveCheckpoint } from './checkpoint.ts';
 import type { PhaseClock } from './clock.ts';
+import type { RunConfig } from './config/schema.ts';
 import type { RunDirectory } from './directory.ts';
 import { stepWarnings } from './notices.ts';
-import type { RunConfig } from './schema.ts';
 import { type RunEnd, type Sink, SinkGroup } from './sink.ts';
 import type { StartClock } from './start-clock.ts';
 

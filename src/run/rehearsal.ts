@@ -26,9 +26,9 @@ import {
 } from '../grpo/index.ts';
 import type { Generation } from '../model/index.ts';
 import { Shards } from '../parallel/index.ts';
+import type { RunConfig } from './config/schema.ts';
+import { grpoSettings } from './config/settings.ts';
 import type { Rehearsal } from './memory.ts';
-import type { RunConfig } from './schema.ts';
-import { grpoSettings } from './settings.ts';
 
 export interface Gauge {
   begin(): void;

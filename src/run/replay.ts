@@ -18,8 +18,8 @@ import {
   type Seen,
 } from '../grpo/index.ts';
 import { damagedFile } from './checksums.ts';
-import { checkConfig, readConfig } from './config.ts';
-import type { ConfigParts } from './config-parts.ts';
+import { checkConfig, readConfig } from './config/config.ts';
+import type { ConfigParts } from './config/parts.ts';
 import type { RunDirectory } from './directory.ts';
 import type { RolloutRow } from './ledger.ts';
 import { readDirections, readFeatures, readRollouts, type StoredDirection } from './read.ts';

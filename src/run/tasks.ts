@@ -16,7 +16,7 @@ import {
 import type { Splits } from '../env/sources/index.ts';
 import type { Task } from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';
-import type { RunConfig } from './schema.ts';
+import type { RunConfig } from './config/schema.ts';
 
 /** The partition of a run: made over its problems, or read from the file that the config names. */
 export async function partitionOf(

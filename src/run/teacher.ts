@@ -1,6 +1,6 @@
 /** Whether a run has a teacher phase, and which rows of its ledgers are demonstrations. */
 import { isDemonstration } from '../grpo/index.ts';
-import type { RunConfig } from './schema.ts';
+import type { RunConfig } from './config/schema.ts';
 
 /** A run has demonstrations from a pool that exists, or from one that it makes for itself. */
 export function hasTeacher({ teacher }: Pick<RunConfig, 'teacher'>): boolean {

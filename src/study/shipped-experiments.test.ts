@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { placebosOf } from '../report/comparisons.ts';
 import { noDesign } from '../report/design.ts';
-import type { RunConfig } from '../run/schema.ts';
+import type { RunConfig } from '../run/config/schema.ts';
 import { type PlannedRun, planExperiment, readExperiment } from './experiment.ts';
 
 const folder = fileURLToPath(new URL('../../recipes', import.meta.url));

@@ -8,7 +8,7 @@ import type { EvaluationRow } from '../../src/evaluate/store.ts';
 import { policySampler } from '../../src/grpo/sampler.ts';
 import { builtinParts, openLab, resolveBuiltin } from '../../src/lab/index.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';
-import { computeTable } from '../../src/run/settings.ts';
+import { computeTable } from '../../src/run/config/settings.ts';
 import { temporaryFolder } from './hand-made.ts';
 
 const settings = ['updates=3', 'sampling.promptsPerStep=4', 'sampling.group=4', 'device.threads=1', 'arm.warmupRows=1'];

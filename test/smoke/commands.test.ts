@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
 import { TrainDisplay } from '../../src/cli/terminal/train-display.ts';
 import type { StepEvent } from '../../src/grpo/events.ts';
-import { configHash } from '../../src/run/config.ts';
+import { configHash } from '../../src/run/config/config.ts';
 import { findDamagedFiles } from '../../src/run/damaged.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
 import { gqProgram } from '../gq-command.ts';

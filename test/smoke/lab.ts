@@ -22,11 +22,11 @@ import { drive } from '../../src/lab/train-run.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';
 import { loadCheckpoint } from '../../src/run/checkpoint.ts';
 import { checkedInitial } from '../../src/run/checkpoint-files.ts';
+import type { RunConfig } from '../../src/run/config/schema.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
 import type { RolloutRow } from '../../src/run/ledger.ts';
 import type { WarningEvent } from '../../src/run/notices.ts';
 import { readRollouts } from '../../src/run/read.ts';
-import type { RunConfig } from '../../src/run/schema.ts';
 import type { RunEnd, Sink } from '../../src/run/sink.ts';
 
 export const tinySettings = [

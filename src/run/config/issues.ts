@@ -1,9 +1,9 @@
 /** Says what is wrong with a config: the key, where its value came from, what was found, and the nearest valid name. */
 import type { z } from 'zod';
-import { nearestName } from '../base/index.ts';
-import type { ConfigParts } from './config-parts.ts';
-import { wordsOf, wordsOfEntry } from './config-words.ts';
+import { nearestName } from '../../base/index.ts';
+import type { ConfigParts } from './parts.ts';
 import { runSchema } from './schema.ts';
+import { wordsOf, wordsOfEntry } from './words.ts';
 
 type Issue = z.core.$ZodIssue;
 type Sources = ReadonlyMap<string, string>;

@@ -2,10 +2,10 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { nearestName, UserError } from '../base/index.ts';
-import { readRegularText } from '../base/node/index.ts';
+import { nearestName, UserError } from '../../base/index.ts';
+import { readRegularText } from '../../base/node/index.ts';
 
-const folder = fileURLToPath(new URL('../../recipes', import.meta.url));
+const folder = fileURLToPath(new URL('../../../recipes', import.meta.url));
 
 /** A recipe of the package: of one run (`gq train`), or of an experiment, which has arms (`gq experiment`). */
 export interface ShippedRecipe {

@@ -1,8 +1,8 @@
 /** What the keys of the arms on prompts refuse in a config, and what they say a run learned under. */
 import { describe, expect, it } from 'vitest';
-import { UserError } from '../base/errors.ts';
-import { learnedInstruction } from '../grpo/index.ts';
-import { resolveBuiltin } from '../lab/index.ts';
+import { UserError } from '../../base/errors.ts';
+import { learnedInstruction } from '../../grpo/index.ts';
+import { resolveBuiltin } from '../../lab/index.ts';
 
 describe('the keys', () => {
   const resolve = (...settings: string[]) => resolveBuiltin(null, settings).config.arm;

@@ -1,5 +1,5 @@
 /** The settings of the training loop: the numbers of the config, with the device's values for what it leaves null. */
-import type { ComputeTable, GrpoSettings } from '../grpo/index.ts';
+import type { ComputeTable, GrpoSettings } from '../../grpo/index.ts';
 import type { RunConfig } from './schema.ts';
 
 /** On a GPU, reading every token would make it wait, and a batch that shrinks row by row could not be replayed as a graph. */

@@ -1,7 +1,7 @@
 /** Reads TOML files. An error names the file and the line and repeats little of what is in it, since it may be anything. */
 import { parse } from 'smol-toml';
-import { UserError } from '../base/index.ts';
-import { readRegular, systemComplaint } from '../base/node/index.ts';
+import { UserError } from '../../base/index.ts';
+import { readRegular, systemComplaint } from '../../base/node/index.ts';
 
 const shownCharacters = 120;
 

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { temporaryFolder } from '../../test/lab/hand-made.ts';
+import { temporaryFolder } from '../../../test/lab/hand-made.ts';
 import { recipeFrom, recipeName, recipePath } from './recipes.ts';
 
 describe('a recipe of the package', () => {

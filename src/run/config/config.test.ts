@@ -5,14 +5,14 @@ import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { UserError } from '../base/errors.ts';
-import { runCli } from '../cli/program.ts';
-import { builtinParts, parseRunConfig, resolveBuiltin, resolveConfig } from '../lab/index.ts';
+import { UserError } from '../../base/errors.ts';
+import { runCli } from '../../cli/program.ts';
+import { builtinParts, parseRunConfig, resolveBuiltin, resolveConfig } from '../../lab/index.ts';
 import { rawConfig, readConfig } from './config.ts';
-import { listKeys } from './config-issues.ts';
-import { configPage } from './config-page.ts';
-import type { ConfigParts } from './config-parts.ts';
+import { listKeys } from './issues.ts';
 import { outlineConfig } from './outline.ts';
+import { configPage } from './page.ts';
+import type { ConfigParts } from './parts.ts';
 
 let home = '';
 beforeAll(() => {
@@ -256,7 +256,7 @@ describe('fuzzed configs', () => {
 });
 
 describe('recipes', () => {
-  const folder = fileURLToPath(new URL('../../recipes', import.meta.url));
+  const folder = fileURLToPath(new URL('../../../recipes', import.meta.url));
   // A file with arms is an experiment, which has another schema.
   const isExperiment = (name: string) => /^\[\[arms\]\]/m.test(readFileSync(join(folder, name), 'utf8'));
   const files = readdirSync(folder).filter((name) => name.endsWith('.toml') && !isExperiment(name));
@@ -367,7 +367,7 @@ describe('an outline', () => {
   });
 
   it('is what gq config prints, and no failure', async () => {
-    const path = fileURLToPath(new URL('../../recipes/qwen3-4b-fast.toml', import.meta.url));
+    const path = fileURLToPath(new URL('../../../recipes/qwen3-4b-fast.toml', import.meta.url));
     let [out, err] = ['', ''];
     const streams = {
       stdout: { write: (text: string) => (out += text) },
@@ -382,7 +382,7 @@ describe('an outline', () => {
 });
 
 it('docs/config.md is what the schema says (gq config --reference > docs/config.md)', () => {
-  const page = readFileSync(new URL('../../docs/config.md', import.meta.url), 'utf8');
+  const page = readFileSync(new URL('../../../docs/config.md', import.meta.url), 'utf8');
   expect(page).toBe(configPage(builtinParts));
   for (const { path } of listKeys(builtinParts)) expect(page).toContain(`| \`${path.join('.')}\` |`);
   expect(page).not.toMatch(/\|\s+\|$/m);

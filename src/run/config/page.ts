@@ -1,9 +1,9 @@
 /** The reference page of the config (docs/config.md), made from the schema: every key, its type, its default and its meaning. */
 import { z } from 'zod';
 import { rawConfig } from './config.ts';
-import { type ConfigKey, listKeys } from './config-issues.ts';
-import type { ConfigParts } from './config-parts.ts';
+import { type ConfigKey, listKeys } from './issues.ts';
 import { outlineConfig } from './outline.ts';
+import type { ConfigParts } from './parts.ts';
 import { ruleOf, ruleWords } from './unread-keys.ts';
 
 export function configPage(parts: ConfigParts): string {

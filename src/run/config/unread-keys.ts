@@ -4,10 +4,10 @@
  * no mistake; neither are null and false, which ask for nothing.
  */
 import { z } from 'zod';
-import type { Condition } from '../base/index.ts';
-import { openNames } from '../env/index.ts';
-import { type ConfigKey, type Fault, listKeys, sourceText, valueAt, valueText } from './config-issues.ts';
-import type { ConfigParts } from './config-parts.ts';
+import type { Condition } from '../../base/index.ts';
+import { openNames } from '../../env/index.ts';
+import { type ConfigKey, type Fault, listKeys, sourceText, valueAt, valueText } from './issues.ts';
+import type { ConfigParts } from './parts.ts';
 import type { RunConfig } from './schema.ts';
 
 /** Where the keys of a config were set: the name of each source, and how late it came; 0: nobody set it for this config. */

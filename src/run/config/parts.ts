@@ -1,6 +1,6 @@
 /** The parts that a config names: arms, sources of problems, loopholes and adapter starts, and the schemas of their names and tables. */
 import { z } from 'zod';
-import { openNames } from '../env/index.ts';
+import { openNames } from '../../env/index.ts';
 
 /** What a config may name: the parts of the package, and those of plugins. */
 export interface ConfigParts {

@@ -2,8 +2,8 @@
 import type { z } from 'zod';
 import { checkTogether } from './check-together.ts';
 import { checkConfig, nameKinds, type RawConfig, type ResolvedConfig } from './config.ts';
-import { type ConfigKey, listKeys, valueAt } from './config-issues.ts';
-import type { ConfigParts } from './config-parts.ts';
+import { type ConfigKey, listKeys, valueAt } from './issues.ts';
+import type { ConfigParts } from './parts.ts';
 import { runSchema, usualKinds } from './schema.ts';
 
 export interface OutlinedKey {

@@ -1,8 +1,8 @@
 /** The rules of a config that concern several keys at once. */
-import { UserError } from '../base/index.ts';
-import type { ConfigParts } from './config-parts.ts';
+import { UserError } from '../../base/index.ts';
+import { hasTeacher } from '../teacher.ts';
+import type { ConfigParts } from './parts.ts';
 import type { ArmConfig, RunConfig } from './schema.ts';
-import { hasTeacher } from './teacher.ts';
 
 /** The tables that checkTogether compares. */
 export interface JoinedTables

@@ -5,12 +5,12 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { parse } from 'smol-toml';
-import { shellLine, UserError } from '../base/index.ts';
-import { sha256Json } from '../base/node/index.ts';
-import { parseHubName } from '../model/index.ts';
+import { shellLine, UserError } from '../../base/index.ts';
+import { sha256Json } from '../../base/node/index.ts';
+import { parseHubName } from '../../model/index.ts';
 import { checkTogether } from './check-together.ts';
-import { describeIssue, type Fault } from './config-issues.ts';
-import type { ConfigParts } from './config-parts.ts';
+import { describeIssue, type Fault } from './issues.ts';
+import type { ConfigParts } from './parts.ts';
 import { recipeFrom, recipeName, recipePath } from './recipes.ts';
 import { type RunConfig, runSchema, usualKinds } from './schema.ts';
 import { readToml } from './toml-file.ts';

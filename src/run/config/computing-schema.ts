@@ -1,6 +1,6 @@
 /** The tables of a config that say how a run is computed and what it stores, not what it learns. */
 import { z } from 'zod';
-import { readWhen } from '../base/index.ts';
+import { readWhen } from '../../base/index.ts';
 
 const count = (most: number) => z.number().int().min(0).max(most);
 const positive = (most = 1e7) => z.number().int().min(1).max(most);

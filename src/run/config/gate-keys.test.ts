@@ -1,7 +1,7 @@
 /** What the keys of the gates refuse in a config. */
 import { describe, expect, it } from 'vitest';
-import { UserError } from '../base/errors.ts';
-import { resolveBuiltin } from '../lab/index.ts';
+import { UserError } from '../../base/errors.ts';
+import { resolveBuiltin } from '../../lab/index.ts';
 
 const resolve = (...settings: string[]) => resolveBuiltin(null, ['arm.kind=activation', ...settings]);
 
