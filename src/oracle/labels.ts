@@ -5,7 +5,7 @@
  * rollout alone, or are those of a named part: a monitor that never sees one loophole, one kind of marker, or some of the prompts.
  */
 import { z } from 'zod';
-import { randomStream } from '../base/index.ts';
+import { randomStream, readWhen } from '../base/index.ts';
 import { type Loophole, markerFor, openLoopholes } from '../env/index.ts';
 import type { Label, Labels } from '../grpo/index.ts';
 import type { VerdictLedger } from './verdicts.ts';
@@ -22,6 +22,12 @@ export function labelsOf(ledger: VerdictLedger, loopholes: readonly Loophole[]):
 }
 
 const share = z.number().min(0).max(1);
+
+const inNamedPart = readWhen(
+  { partLoopholes: { not: [] } },
+  { partMarkers: { not: null } },
+  { partPrompts: { not: null } },
+);
 
 /** The keys of whatever flags by labels. */
 export const labelKeys = {
@@ -44,11 +50,13 @@ export const labelKeys = {
   partPrompts: share.nullable().default(null).describe('names a part: this share of the problems, drawn by the seed'),
   partRecall: share
     .default(0)
-    .describe('share of what is to be flagged that is, in the part that all given names share'),
+    .describe('share of what is to be flagged that is, in the part that all given names share')
+    .meta(inNamedPart),
   partFalsePositiveRate: share
     .nullable()
     .default(null)
-    .describe('share of the others that is flagged in that part; null: the same as elsewhere'),
+    .describe('share of the others that is flagged in that part; null: the same as elsewhere')
+    .meta(inNamedPart),
 };
 
 export type LabelSettings = z.infer<z.ZodObject<typeof labelKeys>>;

@@ -64,4 +64,16 @@ print('end')
 `;
     expect((await runRaw(sandbox, look + right)).ending.stdout).toBe('end\n');
   });
+
+  test.runIf(level <= highest)('of /proc nothing is read, and below level 3 names are found', async () => {
+    const look = `
+import os
+for path in ('/proc/loadavg', '/proc/stat', '/proc/self/status', '/proc'):
+    try: print('read', path, os.listdir(path) if path == '/proc' else open(path).read())
+    except OSError: pass
+print(os.path.exists('/proc/loadavg'), os.path.exists('/proc/${process.pid}'))
+`;
+    const found = level < 3 ? 'True True' : 'False False';
+    expect((await runRaw(sandbox, look + right)).ending.stdout).toBe(`${found}\n`);
+  });
 });

@@ -50,6 +50,9 @@ const unread: readonly (readonly [string, string])[] = [
     'arm.kind=zero arm.monitor.kind=oracle arm.monitor.recall=1 arm.monitor.falsePositiveRate=0 arm.monitor.accuracy=0.9',
     'arm.monitor.recall = null, or arm.monitor.falsePositiveRate = null',
   ],
+  ['arm.kind=oracle arm.partRecall=0.5', 'arm.partLoopholes other than []'],
+  ['arm.kind=oracle arm.partFalsePositiveRate=0.5', 'arm.partMarkers other than null'],
+  ['arm.kind=zero arm.monitor.kind=oracle arm.monitor.partRecall=0.5', 'arm.monitor.partPrompts other than null'],
   ['teacher.perGroup=2', 'teacher.offStep other than 0'],
   ['teacher.makeSamples=4', 'teacher.makeProblems other than 0'],
   ['teacher.pool=pool.jsonl', 'an arm that learns from the pool'],
@@ -82,6 +85,14 @@ describe('a key that nothing reads', () => {
     expect(() => resolveBuiltin(null, given.slice(0, -1))).not.toThrow();
   });
 
+  it.each(['partLoopholes=["exit_code"]', 'partMarkers=^run_', 'partPrompts=0.5'])(
+    '%s is a part that has rates',
+    (part) => {
+      const rates = ['arm.partRecall=0.5', 'arm.partFalsePositiveRate=0.5'];
+      expect(() => resolveBuiltin(null, ['arm.kind=oracle', `arm.${part}`, ...rates])).not.toThrow();
+    },
+  );
+
   it('every rule of the schema is tried, and names keys and uses that exist', () => {
     const tried = new Set(unread.map(([settings]) => settings.split(' ').at(-1)?.split('=')[0]));
     const keys = listKeys(builtinParts);
@@ -105,6 +116,7 @@ describe('a key that nothing reads', () => {
         ...['pairs.allowHeldOut', 'pairs.leastGenerated', 'arm.monitor.warmupRows', 'arm.monitor.placeboSeed'],
         ...['arm.monitor.standardise', 'arm.monitor.answer', 'arm.monitor.maxQuestionTokens', 'arm.monitor.modelName'],
         ...['arm.monitor.keyVariable', 'arm.monitor.parallel', 'arm.monitor.timeoutSeconds', 'arm.monitor.unreachable'],
+        'arm.monitor.partFalsePositiveRate',
       ].sort(),
     );
   });

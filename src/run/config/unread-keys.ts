@@ -92,10 +92,14 @@ function holds(condition: Condition, table: readonly string[], valueAtPath: (pat
   return Object.entries(condition).every(([name, wanted]) => {
     const value = valueAtPath(fullPath(name, table));
     const isOneOf = (values: unknown): boolean =>
-      [values].flat().some((each) => (value instanceof Set ? value.has(each) : each === value));
+      choicesOf(values).some((each) => (value instanceof Set ? value.has(each) : valueText(each) === valueText(value)));
     return isNegated(wanted) ? !isOneOf(wanted.not) : isOneOf(wanted);
   });
 }
+
+/** An empty list is a value of its own: that of a setting that names nothing. */
+const choicesOf = (values: unknown): readonly unknown[] =>
+  Array.isArray(values) && values.length > 0 ? values : [values];
 
 const isNegated = (wanted: Condition[string]): wanted is { not: string } =>
   typeof wanted === 'object' && wanted !== null && 'not' in wanted;
@@ -103,8 +107,7 @@ const isNegated = (wanted: Condition[string]): wanted is { not: string } =>
 /** When a key is read, in words. */
 export function ruleWords(rule: readonly Condition[], table: readonly string[]): string {
   const list = (values: unknown): string =>
-    [values]
-      .flat()
+    choicesOf(values)
       .map((value) => valueText(value))
       .join(' or ');
   const conditions = rule.map((condition) =>
