@@ -1,5 +1,4 @@
-/** Claims that can be checked: parity with PyTorch, invariants of adapters, the environment, provenance, the deletion certificate. */
-export { certify, type DeletionCertificate, expectBase } from './certificate.ts';
+/** Claims that can be checked: parity with PyTorch, invariants of adapters, the environment, provenance, the label flip. */
 export { type Check, stated } from './check.ts';
 export { verifyMarkers, verifyPartition, verifyRewards } from './environment-checks.ts';
 export { verifyGeneratedPairs } from './generated-pair-checks.ts';

@@ -58,10 +58,10 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'a deletion certificate holds although the quarantine is in the export',
-    file: 'src/verify/certificate.ts',
+    file: 'src/export/certificate.ts',
     text: ' && contents.quarantineFound.length === 0',
     replacement: '',
-    testFile: 'src/cli/commands/export.test.ts',
+    testFile: 'src/export/export.test.ts',
     test: 'does not hold for a trace of the quarantine that moves no logit beyond the bound',
   },
   {

@@ -1,6 +1,6 @@
 /** `gq export-log RUN`: the numbers and samples of a run, finished or running, as files of other viewers. */
 import { type Command, Option } from 'commander';
-import { exportInspect, exportMetrics, type LogFormat, logFolder, logFormats } from '../../logs/index.ts';
+import { exportInspect, exportMetrics, type LogFormat, logFolder, logFormats } from '../../export/index.ts';
 import { createFolder } from '../../model/index.ts';
 import { RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';

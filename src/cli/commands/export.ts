@@ -7,13 +7,11 @@ import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { UserError } from '../../base/index.ts';
 import { writeFileAtomic } from '../../base/node/index.ts';
+import { type DeletionCertificate, type ExportSourceOptions, writeCards } from '../../export/index.ts';
 import { deviceNames, openDevice } from '../../lab/index.ts';
-import type { DeletionCertificate } from '../../verify/index.ts';
 import type { CommandContext } from '../command.ts';
 import { examplesText } from '../command.ts';
 import { expectNewFolder } from '../outputs.ts';
-import { writeCards } from './export-card.ts';
-import type { ExportSourceOptions } from './export-source.ts';
 
 interface ExportOptions extends ExportSourceOptions {
   readonly to: string;
@@ -51,8 +49,8 @@ async function runExport(path: string, options: ExportOptions, context: CommandC
   expectNewFolder(options.to, '--to');
   const chosen = choose('--format', formats, options.format);
   const dtype = options.dtype === undefined ? null : choose('--dtype', dtypes, options.dtype);
-  const { certify, expectBase, openDecoder } = await import('../../verify/index.ts');
-  const { resolveExport } = await import('./export-source.ts');
+  const { certify, expectBase, resolveExport } = await import('../../export/index.ts');
+  const { openDecoder } = await import('../../verify/index.ts');
   const { exportAsTrained, restoreAdapter, writeMerged, writePeft } = await import('../../adapters/index.ts');
   const { createFolder, joinMarks, labelMarkOf, ModelFolder } = await import('../../model/index.ts');
   const { Scope } = await import('../../engine/index.ts');

@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { exitCodes, shellLine, UserError } from '../../base/index.ts';
 import type { SandboxPolicy } from '../../env/sandbox/index.ts';
+import { LogSink, type MetricLog, metricLogs } from '../../export/index.ts';
 import {
   armOf,
   onInterrupt,
@@ -17,7 +18,6 @@ import {
   trainRun,
   withShards,
 } from '../../lab/index.ts';
-import { LogSink, type MetricLog, metricLogs } from '../../logs/index.ts';
 import { alone, type Communicator } from '../../parallel/index.ts';
 import { configDifferences, demonstrationTest, type Manifest, type RunConfig, RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';

@@ -18,7 +18,7 @@ import { sha256, sha256File } from '../base/node/index.ts';
 import { add, type Device, linear, matmul, readFloats, Scope, Tape } from '../engine/index.ts';
 import { hashModel } from '../lab/index.ts';
 import { type Decoder, type LabelMark, ModelFolder, type Project, packRows } from '../model/index.ts';
-import { openDecoder } from './parity-model.ts';
+import { openDecoder } from '../verify/index.ts';
 import { quarantineVectors, vectorsOf } from './quarantine-vectors.ts';
 
 /** Bounds on the largest difference of logits, relative to the largest logit. */

@@ -1,7 +1,7 @@
 /** One CSV table with a row for each update, as Trackio's `import_csv` takes it. Rows of updates that come once more are written anew. */
 import { closeSync, existsSync, fsyncSync, ftruncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeFolder, openToWrite, readRegularText } from '../base/node/index.ts';
+import { makeFolder, openToWrite, readRegularText } from '../../base/node/index.ts';
 import type { LogPoint, OpenLog } from './metrics.ts';
 
 /** A point with a new column has the whole table written anew; the others are one line each. */

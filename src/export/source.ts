@@ -4,10 +4,10 @@
  */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { type AdapterCheckpoint, type AdapterStart, builtinStarts, readCheckpoint } from '../../adapters/index.ts';
-import { UserError } from '../../base/index.ts';
-import { adapterMark, type LabelMark } from '../../model/index.ts';
-import type { Manifest } from '../../run/index.ts';
+import { type AdapterCheckpoint, type AdapterStart, builtinStarts, readCheckpoint } from '../adapters/index.ts';
+import { UserError } from '../base/index.ts';
+import { adapterMark, type LabelMark } from '../model/index.ts';
+import type { Manifest } from '../run/index.ts';
 
 export interface ExportSourceOptions {
   readonly model?: string;
@@ -69,7 +69,7 @@ async function resolveFile(
   return {
     checkpoint,
     labels: labels ?? adapterMark(checkpoint.metadata),
-    model: (await import('../../lab/index.ts')).modelArgument(model),
+    model: (await import('../lab/index.ts')).modelArgument(model),
     baseName: model,
     trained: null,
     starts: builtinStarts,
@@ -86,7 +86,7 @@ async function resolveRun(
   path: string,
   { model, update, state, labels }: ExportSourceOptions,
 ): Promise<ResolvedExport> {
-  const { checkedInitial, checkedTensors, RunDirectory } = await import('../../run/index.ts');
+  const { checkedInitial, checkedTensors, RunDirectory } = await import('../run/index.ts');
   const run = RunDirectory.open(path);
   const manifest = run.readManifest();
   if (labels !== undefined) {
@@ -113,7 +113,7 @@ async function resolveRun(
   }
   const { family, rank } = config.adapter;
   const known = { family, rank, modules: manifest.features.modules };
-  const { modelArgument, modelDirectory, openLab } = await import('../../lab/index.ts');
+  const { modelArgument, modelDirectory, openLab } = await import('../lab/index.ts');
   await using lab = await openLab({ run }, { work: 'unplanned', call: `gq export ${run.path}` });
   const checkpoint = await readCheckpoint(checkedTensors(run, wanted, 'adapter'), known, checkedInitial(run));
   const { starts } = lab.parts;

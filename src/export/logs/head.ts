@@ -1,6 +1,6 @@
 /** What a log says about its run. */
-import { sha256 } from '../base/node/index.ts';
-import type { RunDirectory } from '../run/index.ts';
+import { sha256 } from '../../base/node/index.ts';
+import type { RunDirectory } from '../../run/index.ts';
 import type { LogHead } from './metrics.ts';
 
 export function headOf(run: RunDirectory): LogHead {

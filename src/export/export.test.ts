@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { writeEvaluations, writeRun } from '../../../test/lab/hand-made.ts';
-import { gq as run } from '../../../test/run-gq.ts';
+import { writeEvaluations, writeRun } from '../../test/lab/hand-made.ts';
+import { gq as run } from '../../test/run-gq.ts';
 import {
   createAdapter,
   type Family,
@@ -15,18 +15,18 @@ import {
   restoreAdapter,
   targetModules,
   writeCheckpoint,
-} from '../../adapters/index.ts';
-import { sha256File } from '../../base/node/index.ts';
-import { randomStream } from '../../base/rng.ts';
-import { Scope } from '../../engine/index.ts';
-import { createReferenceDevice } from '../../engine/reference/index.ts';
-import { hashModel } from '../../lab/index.ts';
-import { ModelFolder, SafetensorsFile, writeSafetensors } from '../../model/index.ts';
-import { saveCheckpoint } from '../../run/checkpoint.ts';
-import { certify, type DeletionCertificate, expectBase } from '../../verify/certificate.ts';
-import { openDecoder } from '../../verify/parity-model.ts';
+} from '../adapters/index.ts';
+import { sha256File } from '../base/node/index.ts';
+import { randomStream } from '../base/rng.ts';
+import { Scope } from '../engine/index.ts';
+import { createReferenceDevice } from '../engine/reference/index.ts';
+import { hashModel } from '../lab/index.ts';
+import { ModelFolder, SafetensorsFile, writeSafetensors } from '../model/index.ts';
+import { saveCheckpoint } from '../run/checkpoint.ts';
+import { openDecoder } from '../verify/parity-model.ts';
+import { certify, type DeletionCertificate, expectBase } from './certificate.ts';
 
-const golden = fileURLToPath(new URL('../../../test/golden', import.meta.url));
+const golden = fileURLToPath(new URL('../../test/golden', import.meta.url));
 let home = '';
 
 beforeAll(async () => {

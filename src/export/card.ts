@@ -3,11 +3,11 @@
  * was certified of it, and the hash of its own weights.
  */
 import { join } from 'node:path';
-import { sha256File, writeFileAtomic } from '../../base/node/index.ts';
-import { EvaluationStore, formatRate, summarise } from '../../evaluate/index.ts';
-import { parseHubName } from '../../model/index.ts';
-import type { Manifest } from '../../run/index.ts';
-import type { DeletionCertificate } from '../../verify/index.ts';
+import { sha256File, writeFileAtomic } from '../base/node/index.ts';
+import { EvaluationStore, formatRate, summarise } from '../evaluate/index.ts';
+import { parseHubName } from '../model/index.ts';
+import type { Manifest } from '../run/index.ts';
+import type { DeletionCertificate } from './certificate.ts';
 
 export interface ExportCard {
   readonly source: string;

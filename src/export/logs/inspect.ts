@@ -3,7 +3,7 @@
  * completion and the scores hack and solve; rollouts of a group are the epochs of a sample, with route, score and advantage as metadata.
  */
 import { join } from 'node:path';
-import { makeFolder, readVersion, sha256, writeFileAtomic } from '../base/node/index.ts';
+import { makeFolder, readVersion, sha256, writeFileAtomic } from '../../base/node/index.ts';
 import type { LogHead } from './metrics.ts';
 import { zip } from './zip.ts';
 

@@ -1,10 +1,10 @@
 /** Writes the logs of a stored run, finished or running, for viewers of others. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { UserError } from '../base/index.ts';
-import { EvaluationStore } from '../evaluate/index.ts';
-import { readRunVerdicts } from '../oracle/index.ts';
-import { type RolloutRow, type RunDirectory, readRollouts } from '../run/index.ts';
+import { UserError } from '../../base/index.ts';
+import { EvaluationStore } from '../../evaluate/index.ts';
+import { readRunVerdicts } from '../../oracle/index.ts';
+import { type RolloutRow, type RunDirectory, readRollouts } from '../../run/index.ts';
 import { headOf } from './head.ts';
 import { type InspectLog, sampleId, writeInspect } from './inspect.ts';
 import { type MetricLog, metricLogs } from './log-sink.ts';

@@ -3,10 +3,10 @@
  * Times are those of the run: when it was made, plus the seconds of its updates.
  */
 import { existsSync } from 'node:fs';
-import { readJsonl } from '../base/node/index.ts';
-import { EvaluationStore, summarise } from '../evaluate/index.ts';
-import { readRunVerdicts, tally } from '../oracle/index.ts';
-import { type PhaseSeconds, type RunDirectory, readEvents, readRollouts } from '../run/index.ts';
+import { readJsonl } from '../../base/node/index.ts';
+import { EvaluationStore, summarise } from '../../evaluate/index.ts';
+import { readRunVerdicts, tally } from '../../oracle/index.ts';
+import { type PhaseSeconds, type RunDirectory, readEvents, readRollouts } from '../../run/index.ts';
 import { type LogPoint, type Metrics, present, stepMetrics } from './metrics.ts';
 
 export async function readPoints(run: RunDirectory): Promise<LogPoint[]> {

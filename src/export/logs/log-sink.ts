@@ -1,6 +1,6 @@
 /** A viewer's log as a sink of training. It begins with the first update, in the folder `logs` of the run. */
 import { join } from 'node:path';
-import type { PhaseSeconds, RecordedEvent, RunDirectory, RunEnd, Sink } from '../run/index.ts';
+import type { PhaseSeconds, RecordedEvent, RunDirectory, RunEnd, Sink } from '../../run/index.ts';
 import { headOf } from './head.ts';
 import { type MetricWriter, type OpenLog, stepMetrics } from './metrics.ts';
 import { openTensorboard } from './tensorboard.ts';

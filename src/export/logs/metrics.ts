@@ -1,6 +1,6 @@
 /** The numbers of a run over its updates, under names that viewers group by their first part. What is null or not finite is left out. */
-import type { StepEvent } from '../grpo/index.ts';
-import type { PhaseSeconds } from '../run/index.ts';
+import type { StepEvent } from '../../grpo/index.ts';
+import type { PhaseSeconds } from '../../run/index.ts';
 
 export type Metrics = Readonly<Record<string, number>>;
 

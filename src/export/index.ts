@@ -1,0 +1,9 @@
+/**
+ * What leaves the lab: adapters and merged models with their cards and deletion certificates, and the numbers and samples of a run in
+ * the formats of other viewers (TensorBoard, Weights & Biases, Trackio, Inspect).
+ */
+export { writeCards } from './card.ts';
+export { certify, type DeletionCertificate, expectBase } from './certificate.ts';
+export { exportInspect, exportMetrics, type LogFormat, logFolder, logFormats } from './logs/export-logs.ts';
+export { LogSink, type MetricLog, metricLogs } from './logs/log-sink.ts';
+export { type ExportSourceOptions, resolveExport } from './source.ts';
