@@ -21,16 +21,26 @@ const cache = GQ_CACHE || join(XDG_CACHE_HOME || join(homedir(), '.cache'), 'gra
 process.env.NODE_COMPILE_CACHE ??= join(cache, 'node');
 nodeModule.enableCompileCache?.(process.env.NODE_COMPILE_CACHE);
 
-if (existsSync(built)) await import(built.href);
-else if (!existsSync(source)) fail('dist/ is missing', 'Install the package again.');
+if (existsSync(built)) await load(built);
+else if (!existsSync(source)) fail('no dist/', 'Install the package again.');
 else if (!existsSync(new URL('src/engine/wasm/kernels/plain.wasm', root)))
-  fail('the kernels are not built yet', 'Run: npm run build:kernels');
-else if (process.features.typescript) await import(source.href);
+  fail('kernels that are not built yet', 'Run: npm run build:kernels');
+else if (process.features.typescript) await load(source);
 else runByOwnNode();
+
+async function load(program) {
+  try {
+    await import(program.href);
+  } catch (error) {
+    if (error.code !== 'EMFILE') throw error;
+    fail('room for too few open files', 'Raise the limit in the shell that starts this: ulimit -n 1024');
+    process.exit();
+  }
+}
 
 function runByOwnNode() {
   const node = fileURLToPath(new URL('node_modules/node/bin/node', root));
-  if (!existsSync(node)) return fail('this Node cannot run TypeScript', 'Run: npm ci, or npm run build.');
+  if (!existsSync(node)) return fail('a Node that cannot run TypeScript', 'Run: npm ci, or npm run build.');
   const child = spawn(node, [fileURLToPath(source), ...process.argv.slice(2)], { stdio: 'inherit' });
   // The terminal's Ctrl-C reaches the child by itself; a signal sent to this process is passed on.
   process.on('SIGINT', () => undefined);
@@ -41,6 +51,6 @@ function runByOwnNode() {
 }
 
 function fail(found, fix) {
-  process.stderr.write(`gq: expected a program that can be run, found that ${found}. ${fix}\n`);
+  process.stderr.write(`gq: expected a program that can be run, found ${found}. ${fix}\n`);
   process.exitCode = 2;
 }

@@ -5,7 +5,7 @@
  */
 import { Command, CommanderError, type Option } from 'commander';
 import { exitCodes, GraderError, isAbort, UserError } from '../base/index.ts';
-import { isPassing, readVersion } from '../base/node/index.ts';
+import { isPassing, readVersion, systemComplaint } from '../base/node/index.ts';
 import type { CommandContext, ConfigureCommand, Streams } from './command.ts';
 import { examplesText } from './command.ts';
 import { Screen } from './terminal/screen.ts';
@@ -257,8 +257,7 @@ export async function reportError(error: unknown, { stderr }: Streams): Promise<
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.refused;
   // It ended while it was opening something, as its signal asked: nothing was begun that could be saved.
   if (isAbort(error)) return exitCodes.interrupted;
-  // The parser of errors belongs to the runs; a command that only said its version never loads it.
-  const known = error instanceof UserError ? error : (await import('../run/index.ts')).userErrorOf(error);
+  const known = error instanceof UserError ? error : await curable(error);
   if (known !== null) {
     // Messages that begin with the name of the program would say it twice.
     stderr.write(`gq: ${known.message.replace(/^gq /, '')}\n`);
@@ -271,6 +270,17 @@ export async function reportError(error: unknown, { stderr }: Streams): Promise<
   }
   stderr.write(`${error instanceof Error ? error.stack : `gq: thrown: ${String(error)}`}\n`);
   return exitCodes.failed;
+}
+
+/**
+ * An error that the person at the keyboard can cure; null for all others. The parser of errors belongs to the runs; a command that only
+ * said its version never loads it, and where files can no longer be opened it cannot be loaded.
+ */
+async function curable(error: unknown): Promise<UserError | null> {
+  const runs = await import('../run/index.ts').catch(() => null);
+  if (runs !== null) return runs.userErrorOf(error);
+  const complaint = systemComplaint(error);
+  return complaint === null ? null : new UserError(complaint, { cause: error });
 }
 
 /** Parses the words of a call as the program would, without doing what they say. */

@@ -17,7 +17,7 @@ interface SystemError extends Error {
 
 const anotherPlace = 'Name another path.';
 const makeRoom = 'Make room on that disk and call again: what was finished is kept.';
-const openFiles = 'Close other programs, or raise the limit (ulimit -n).';
+const openFiles = 'Close other programs, or raise the limit (ulimit -n 1024).';
 
 /** Code → what was found, what to do. */
 const words: Readonly<Record<string, readonly [string, string]>> = {
