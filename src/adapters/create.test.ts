@@ -148,10 +148,10 @@ describe('cache', () => {
     expect(await readdir(cacheDirectory)).toEqual([]);
     await make(builtinStarts);
     for (const name of await readdir(cacheDirectory)) {
-      await rename(join(cacheDirectory, name), join(cacheDirectory, name.replace('safetensors', 'lock')));
+      await rename(join(cacheDirectory, name), join(cacheDirectory, name.replace('safetensors', 'lock.json')));
     }
     for (const name of await readdir(cacheDirectory)) {
-      await writeFile(join(cacheDirectory, name), `${hostname()} 2147483646`);
+      await writeFile(join(cacheDirectory, name), JSON.stringify({ pid: 2147483646, host: hostname(), started: '1' }));
     }
     await make(builtinStarts);
     expect((await readdir(cacheDirectory)).every((name) => name.endsWith('.safetensors'))).toBe(true);

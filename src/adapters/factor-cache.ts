@@ -9,7 +9,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UserError } from '../base/index.ts';
-import { makeFolder, sha256, tryClaim } from '../base/node/index.ts';
+import { makeFolder, sha256, tryLock } from '../base/node/index.ts';
 import { SafetensorsFile, writeSafetensors } from '../model/index.ts';
 import type { InitialFactors } from './starts/start.ts';
 
@@ -44,12 +44,12 @@ export class FactorCache {
       const kept = existsSync(path) ? await this.#read(path, key, shape) : null;
       if (kept !== null) return kept;
       await this.#prepare();
-      const claim = tryClaim(join(this.#directory, `${key}.lock`));
-      if ('holder' in claim && claim.holder.startsWith(`${hostname()} `)) {
+      const lock = tryLock(join(this.#directory, `${key}.lock.json`));
+      if ('holder' in lock && lock.holder.host === hostname()) {
         await sleep(waitMs, undefined, signal === undefined ? {} : { signal });
         continue;
       }
-      using _held = 'held' in claim ? claim.held : null;
+      using _lock = 'holder' in lock ? null : lock;
       const factors = await compute();
       await writeFactors(path, key, shape, factors);
       return factors;

@@ -1,4 +1,4 @@
-/** `gq experiment` on a cluster: submits what is left to Slurm as an array of jobs, and follows it, or prints a manifest for Kubernetes. */
+/** `gq experiment` on a cluster: submits what is left to Slurm as an array of jobs, and follows it. */
 import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Option } from 'commander';
@@ -11,12 +11,9 @@ import {
   expectFilledSets,
   expectSlurm,
   followRuns,
-  kubernetesJob,
-  planFile,
   readArrays,
   readSlurmTable,
   runsLeft,
-  storePlan,
   submitRuns,
   writeExperiment,
   writeScript,
@@ -35,9 +32,6 @@ export interface SlurmFlags {
   readonly sbatch: readonly string[];
   readonly follow: boolean;
   readonly cancel?: true;
-  readonly print?: 'k8s';
-  readonly image?: string;
-  readonly claim?: string;
 }
 
 export function slurmOptions(): readonly Option[] {
@@ -45,16 +39,13 @@ export function slurmOptions(): readonly Option[] {
     new Option('--partition <name>', "Slurm: the partition; the recipe's [slurm] table has this and the following too"),
     new Option('--account <name>', 'Slurm: the account that is charged'),
     new Option('--time <limit>', 'Slurm: the time limit of one attempt, e.g. 8:00:00; a run goes on after it'),
-    new Option('--gpus <n>', 'Slurm and Kubernetes: GPUs of each run'),
-    new Option('--cpus <n>', 'Slurm and Kubernetes: cores of each run'),
-    new Option('--memory <amount>', 'Slurm and Kubernetes: memory of each run, e.g. 32G'),
+    new Option('--gpus <n>', 'Slurm: GPUs of each run'),
+    new Option('--cpus <n>', 'Slurm: cores of each run'),
+    new Option('--memory <amount>', 'Slurm: memory of each run, e.g. 32G'),
     new Option('--sbatch <option>', 'Slurm: a further option of sbatch, e.g. --sbatch=--qos=low; may be repeated')
       .argParser(collect)
       .default([]),
     new Option('--no-follow', 'Slurm: submit, and do not wait for the end'),
-    new Option('--print <what>', 'write the plan, print a manifest that does it, and stop').choices(['k8s']),
-    new Option('--image <name>', 'Kubernetes: the image, which has gq on its path'),
-    new Option('--claim <name>', "Kubernetes: the claim on the volume that is mounted at the experiment's directory"),
     new Option('--cancel', 'Slurm: cancel the jobs of the experiment that wait or run, and submit nothing'),
   ];
 }
@@ -80,7 +71,7 @@ export function expectNoCluster(flags: SlurmFlags): void {
     ...(flags.follow ? [] : ['--no-follow']),
   ];
   if (first === undefined) return;
-  throw new UserError({ call: first, expected: '--on slurm or --print k8s beside it', found: 'neither' });
+  throw new UserError({ call: first, expected: '--on slurm beside it', found: 'none' });
 }
 
 function tableOf(recipe: string, flags: SlurmFlags) {
@@ -116,30 +107,6 @@ export async function showScript(
     pack: options.packed,
   });
   stdout.write(`script: ${path}; submit it with: ${shellLine('sbatch', path)}\n`);
-}
-
-/** Prints an Indexed Job of Kubernetes, as JSON, which kubectl reads. */
-export async function printManifest(
-  plan: ExperimentPlan,
-  named: string,
-  recipe: string,
-  options: SlurmOptions,
-  { stdout }: CommandContext,
-): Promise<void> {
-  const { image, claim, jobs } = options;
-  if (image === undefined || claim === undefined) {
-    const found = image === undefined ? 'no --image' : 'no --claim';
-    throw new UserError({ call: '--print k8s', expected: '--image NAME and --claim NAME beside it', found });
-  }
-  const directory = resolve(named);
-  const { gpus, cpus, memory } = tableOf(recipe, options);
-  const { path: planPath } = planFile(plan, directory);
-  const [name, runs] = [plan.experiment.name, plan.runs.length];
-  // What Kubernetes would refuse is refused before anything is written.
-  const job = kubernetesJob({ name, runs, jobs, image, claim, directory, planPath, gpus, cpus, memory });
-  await writeExperiment(directory, plan);
-  await storePlan(plan, directory);
-  stdout.write(`${JSON.stringify(job, null, 2)}\n`);
 }
 
 export async function executeOnSlurm(

@@ -78,8 +78,6 @@ describe('a cluster that is not there', () => {
     expect(silent.err).toMatch(
       /^gq: --on slurm: .* found sinfo: fatal: no controller\. Call it where sinfo works\..*\n$/,
     );
-    const claim = ['--print', 'k8s', '--image', 'lab', '--claim', 'My Runs'];
-    expect(await run('experiment', 'micro-claim', ...claim, ...small)).toMatchObject({ code: 2, out: '' });
     const ranks = await run('train', 'micro-vanilla', '--ranks', '2', '--out', join(home, 'on-cluster'));
     expect(ranks).toMatchObject({ code: 2, err: expect.stringContaining('apt-get install openmpi-bin') });
     expect(existsSync(join(home, 'on-cluster'))).toBe(false);

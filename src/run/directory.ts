@@ -6,9 +6,16 @@
 import { closeSync, existsSync, ftruncateSync, readdirSync, readSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
-import { makeFolder, makeOwnFolder, openToRead, openToWrite, writeFileAtomic } from '../base/node/index.ts';
+import {
+  isLocked,
+  makeFolder,
+  makeOwnFolder,
+  openToRead,
+  openToWrite,
+  takeLock,
+  writeFileAtomic,
+} from '../base/node/index.ts';
 import { damagedFile, PrefixHashes, stampedJson } from './checksums.ts';
-import { lockRun } from './lock.ts';
 import { expectFormat, type Manifest, readManifest } from './manifest.ts';
 import { hasSeal, initialFile, readSeal } from './seal.ts';
 
@@ -199,8 +206,18 @@ export class RunDirectory {
   }
 
   lock(): Disposable {
-    return lockRun(this.path);
+    return takeLock(this.file(lockFile), {
+      call: `train ${this.path}`,
+      expected: 'a run that no other process trains',
+    });
   }
+}
+
+const lockFile = 'lock.json';
+
+/** Whether a living process trains the run now. */
+export function isTraining(path: string): boolean {
+  return isLocked(join(path, lockFile));
 }
 
 function sizeOf(path: string): number {

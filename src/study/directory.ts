@@ -8,8 +8,8 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
-import { isDraftOf, makeFolder, writeFileAtomic } from '../base/node/index.ts';
-import { armDifferences, configDifferences, RunDirectory, readStored, waitForLock } from '../run/index.ts';
+import { isDraftOf, makeFolder, waitForLock, writeFileAtomic } from '../base/node/index.ts';
+import { armDifferences, configDifferences, RunDirectory, readStored } from '../run/index.ts';
 import type { ExperimentPlan, PlannedRun } from './experiment.ts';
 import { type Experiment, experimentSchema } from './experiment-schema.ts';
 
@@ -33,7 +33,7 @@ export async function writeExperiment(directory: string, { experiment, runs }: E
   expectOwnFolder(directory, experiment, runs);
   makeFolder(directory);
   const expected = 'an experiment that no other command plans at this moment';
-  using _lock = await waitForLock(directory, { call: `experiment in ${directory}`, expected });
+  using _lock = await waitForLock(join(directory, 'lock.json'), { call: `experiment in ${directory}`, expected });
   // Another command may have written its plan before the lock was taken.
   expectOwnFolder(directory, experiment, runs);
   const earlier = startedEarlier(directory);

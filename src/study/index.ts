@@ -5,7 +5,6 @@ export { checkExperiment, type ExperimentPlan, planExperiment, readExperiment, r
 export type { Experiment } from './experiment-schema.ts';
 export { expectFilledSets } from './filled-sets.ts';
 export { jobProgram, runJob, type WorkReports } from './job.ts';
-export { kubernetesJob } from './kubernetes.ts';
 export { LabWorker } from './lab-worker.ts';
 export { openRecords, openResults } from './open-results.ts';
 export { runDaemon } from './queue/daemon.ts';
@@ -33,5 +32,5 @@ export { expectSlurm } from './slurm/client.ts';
 export { cancelRuns, followRuns } from './slurm/follow.ts';
 export { LogTail, lastLine } from './slurm/log-tail.ts';
 export { readArrays, submitRuns, writeScript } from './slurm/submission.ts';
-export { planFile, readPlan, storePlan } from './stored-plan.ts';
+export { readPlan } from './stored-plan.ts';
 export { runsLeft } from './work-left.ts';

@@ -34,16 +34,11 @@ export interface StoredPlan {
 
 export const jobsFolder = (directory: string): string => join(directory, '.jobs');
 
-/** Where a plan is stored, and its text. Another plan has another name: jobs that wait keep theirs. */
-export function planFile({ experiment, runs }: ExperimentPlan, directory: string): { path: string; text: string } {
-  const text = `${JSON.stringify({ format: 1, directory, experiment, runs })}\n`;
-  return { path: join(jobsFolder(directory), `plan-${sha256(text).slice(0, 12)}.json`), text };
-}
-
-/** Returns the path of the file. */
-export async function storePlan(plan: ExperimentPlan, directory: string): Promise<string> {
+/** Stores the plan and returns its path. Another plan has another name: jobs that wait keep theirs. */
+export async function storePlan({ experiment, runs }: ExperimentPlan, directory: string): Promise<string> {
   makeFolder(jobsFolder(directory));
-  const { path, text } = planFile(plan, directory);
+  const text = `${JSON.stringify({ format: 1, directory, experiment, runs })}\n`;
+  const path = join(jobsFolder(directory), `plan-${sha256(text).slice(0, 12)}.json`);
   await writeFileAtomic(path, text);
   return path;
 }

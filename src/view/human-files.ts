@@ -6,8 +6,8 @@ import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { JsonlWriter, readJsonl } from '../base/node/index.ts';
-import { checkStored, waitForLock } from '../run/index.ts';
+import { JsonlWriter, readJsonl, waitForLock } from '../base/node/index.ts';
+import { checkStored } from '../run/index.ts';
 import { type HumanLabel, labelWords, type PinnedNote } from './api.ts';
 
 export const labelsFile = 'human-labels.jsonl';
@@ -44,7 +44,7 @@ const now = (): string => new Date().toISOString();
 /** Several viewers may show one folder. A writer cuts off what a crash left of a line, so it must not see half of another's. */
 export async function appendLine(folder: string, file: string, value: HumanLabel | PinnedNote): Promise<void> {
   const use = { call: `write ${join(folder, file)}`, expected: 'a file that no other viewer writes' };
-  using _held = await waitForLock(folder, use, `.${file}.lock`, 10);
+  using _held = await waitForLock(join(folder, `.${file}.lock`), use, 10);
   using lines = new JsonlWriter(join(folder, file), { fsync: true });
   lines.append(value);
 }

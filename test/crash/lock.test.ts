@@ -4,8 +4,11 @@ import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { lockRun } from '../../src/run/lock.ts';
+import { takeLock } from '../../src/base/node/index.ts';
 import { contendForLocks } from './locks.ts';
+
+const lockRun = (folder: string): Disposable =>
+  takeLock(join(folder, 'lock.json'), { call: `train ${folder}`, expected: 'a run that no other process trains' });
 
 /** `npm run check:crash` has 600. */
 const rounds = 60;
@@ -77,4 +80,16 @@ it('a lock on another machine holds, unless it is of an earlier attempt of the s
   } finally {
     process.env = before;
   }
+});
+
+it('a process may hold as many locks as a pack has runs: one listener gives all of them back', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gq-lock-'));
+  const before = process.listenerCount('exit');
+  const locks = Array.from({ length: 32 }, (_, run) =>
+    takeLock(join(folder, `${run}.json`), { call: '', expected: '' }),
+  );
+  expect(process.listenerCount('exit')).toBe(before + 1);
+  for (const lock of locks) lock[Symbol.dispose]();
+  expect(process.listenerCount('exit')).toBe(before);
+  expect(readdirSync(folder)).toEqual([]);
 });

@@ -7,18 +7,20 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 const runsTypes = Number(process.versions.node.split('.')[0]) >= 24;
-const module = fileURLToPath(new URL(runsTypes ? '../../src/run/lock.ts' : '../../dist/run/lock.js', import.meta.url));
+const module = fileURLToPath(
+  new URL(runsTypes ? '../../src/base/node/lock.ts' : '../../dist/base/node/lock.js', import.meta.url),
+);
 
 /** Waits for the moment that each line of input names, then tries to take the lock; the word "end" gives it back. */
 const contender = `
   import { createInterface } from 'node:readline';
-  import { lockRun } from ${JSON.stringify(module)};
+  import { takeLock } from ${JSON.stringify(module)};
   let held = null;
   for await (const line of createInterface({ input: process.stdin })) {
     if (line === 'end') { held?.[Symbol.dispose](); held = null; console.log('ended'); continue; }
     const [at, folder] = JSON.parse(line);
     while (performance.timeOrigin + performance.now() < at);
-    try { held = lockRun(folder); console.log('held'); } catch (error) { console.log(error.name + ': ' + error.message); }
+    try { held = takeLock(folder + '/lock.json', { call: 'train', expected: 'a run that no other process trains' }); console.log('held'); } catch (error) { console.log(error.name + ': ' + error.message); }
   }`;
 
 interface Contender {

@@ -141,7 +141,7 @@ describe('fetching', () => {
     server.faults.silent = new Set(['model.safetensors']);
     await expect(fetchIt({ silenceMs: 1000, attempts: 2 })).rejects.toThrow(/What has arrived is kept/);
     expect(() => findSnapshot(name, environment)).toThrow('no revision main');
-    expect(existsSync(join(cache, 'models--org--model', 'fetching.lock'))).toBe(false);
+    expect(existsSync(join(cache, 'models--org--model', 'fetching.lock.json'))).toBe(false);
     server.faults.silent.clear();
     await fetchIt();
     expect(pathsOf('store', 'model.safetensors').at(-1)?.range).toMatch(/^bytes=[1-9]/);
@@ -239,10 +239,10 @@ describe('fetching', () => {
     );
     expect(server.seen).toEqual([]);
     await expect(fetchModel({ ...name, repository: 'org/none' }, { environment })).rejects.toThrow(/status 404/);
-    const lock = join(cache, 'models--org--model', 'fetching.lock');
+    const lock = join(cache, 'models--org--model', 'fetching.lock.json');
     mkdirSync(join(cache, 'models--org--model'), { recursive: true });
-    writeFileSync(lock, `elsewhere ${process.pid}`);
-    await expect(fetchIt()).rejects.toThrow(/found one on elsewhere, process \d+/);
+    writeFileSync(lock, JSON.stringify({ pid: process.pid, host: 'elsewhere', started: null }));
+    await expect(fetchIt()).rejects.toThrow(/found process \d+ on elsewhere/);
     rmSync(lock);
     await fetchIt();
   });

@@ -6,7 +6,7 @@ import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { tryClaim } from '../../src/base/node/claim.ts';
+import { tryLock } from '../../src/base/node/lock.ts';
 import type { Splits } from '../../src/env/sources/index.ts';
 import type { StepEvent, TrainEvent } from '../../src/grpo/events.ts';
 import {
@@ -79,9 +79,9 @@ async function newTinyModel(): Promise<string> {
 async function sharedTinyModel(folder: string): Promise<string> {
   const model = join(folder, 'tiny-model');
   while (!existsSync(model)) {
-    const attempt = tryClaim(`${model}.claim`);
-    if ('held' in attempt) {
-      using _claim = attempt.held;
+    const lock = tryLock(`${model}.lock.json`);
+    if (!('holder' in lock)) {
+      using _lock = lock;
       if (!existsSync(model)) renameSync(await newTinyModel(), model);
     } else await new Promise((go) => setTimeout(go, 20));
   }

@@ -1,7 +1,6 @@
 /** What needs Node: files that are written whole, growing files, hashes, the cache folder, the package's version. */
 export { isDraftOf, replaceFile, syncDirectory, writeFileAtomic } from './atomic-file.ts';
 export { cacheFolder, keepInCache, stateFolder } from './cache-folder.ts';
-export { type ClaimAttempt, tryClaim } from './claim.ts';
 export { hashCode } from './code-hash.ts';
 export { folderStamp, programStamp } from './folder-stamp.ts';
 export { followJsonl, type JsonlFollower, type JsonlGrowth } from './follow-jsonl.ts';
@@ -10,6 +9,7 @@ export { HashingThread } from './hashing-thread.ts';
 export { JsonlWriter, type JsonlWriterOptions, readJsonl } from './jsonl.ts';
 export { type KeptHashOptions, keptHash } from './kept-hash.ts';
 export { withinLimit } from './limited-work.ts';
+export { isLocked, isSameProcess, startOf, startOfStat, takeLock, tryLock, waitForLock } from './lock.ts';
 export { drawHere, NormalThreads } from './normal-threads.ts';
 export {
   makeOwnFolder,

@@ -26,15 +26,7 @@ import {
   runsLeft,
   writeExperiment,
 } from '../../study/index.ts';
-import {
-  executeOnSlurm,
-  expectNoCluster,
-  printManifest,
-  type SlurmFlags,
-  showScript,
-  slurmOptions,
-  slurmWords,
-} from '../cluster.ts';
+import { executeOnSlurm, expectNoCluster, type SlurmFlags, showScript, slurmOptions, slurmWords } from '../cluster.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { ExperimentPicture } from '../terminal/experiment-picture.ts';
 import { collect, parseWholeNumber } from '../values.ts';
@@ -83,15 +75,11 @@ export function configureExperiment(command: Command, context: CommandContext): 
 
 async function runCommand(named: string, options: ExperimentOptions, context: CommandContext): Promise<void> {
   const recipe = existsSync(named) ? named : recipePath(named);
-  if (options.on === 'local' && options.print === undefined) expectNoCluster(options);
+  if (options.on === 'local') expectNoCluster(options);
   const jobs = options.jobs === undefined ? null : parseWholeNumber(options.jobs, '--jobs', 1);
   const plan = await planPart(readExperiment(recipe), recipe, options);
   const directory = options.out ?? join('runs', plan.experiment.name);
   const pack = packOf(options, plan);
-  if (options.print !== undefined) {
-    await printManifest(plan, directory, recipe, { ...options, jobs, packed: pack }, context);
-    return;
-  }
   if (options.dryRun) {
     const lines = plan.runs.map(
       ({ folder, config, configHash }) => `${folder}  ${config.updates} updates  config ${configHash.slice(0, 12)}`,

@@ -2,7 +2,6 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { temporaryFolder, writeRun } from '../../../test/lab/hand-made.ts';
-import { lockRun } from '../../run/index.ts';
 import { QueueFolder } from '../../study/index.ts';
 import { runCli } from '../program.ts';
 
@@ -14,7 +13,7 @@ function queueOf() {
   vi.stubEnv('GQ_QUEUE', path);
   const queue = new QueueFolder(path);
   const call = async (...words: readonly string[]): Promise<string> => {
-    using _daemon = lockRun(path);
+    using _daemon = queue.lock();
     let said = '';
     const stream = { write: (text: string) => (said += text) };
     return `${await runCli(['queue', ...words], { stdout: stream, stderr: stream })} ${said}`;

@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { exitCodes, padText, shellLine, UserError, visibleLine } from '../../base/index.ts';
 import { onInterrupt, resolveConfig } from '../../lab/index.ts';
-import { isTraining, RunDirectory, recipePath } from '../../run/index.ts';
+import { RunDirectory, recipePath } from '../../run/index.ts';
 import {
   LogTail,
   lastLine,
@@ -250,7 +250,7 @@ async function add(
 
 /** Starts a daemon unless one works: of several that start at once, one gets the lock, and the others end. */
 async function startDaemon(queue: QueueFolder): Promise<void> {
-  if (isTraining(queue.path)) return;
+  if (queue.isWorked) return;
   startDetached([...ownCommand(), 'queue', 'work'], join(queue.path, 'daemon.log'));
 }
 
@@ -307,7 +307,7 @@ const idleText = 'no daemon works through the queue now; unless one was just sta
 /** After a restart of the machine nobody works through the queue, and what ran still counts as running. */
 function tellIdle(queue: QueueFolder, entries: readonly QueueEntry[], { stderr }: CommandContext): void {
   const isLeft = entries.some(({ state }) => state.state === 'waiting' || state.state === 'running');
-  if (isLeft && !isTraining(queue.path)) stderr.write(idleText);
+  if (isLeft && !queue.isWorked) stderr.write(idleText);
 }
 
 async function follow(id: number, context: CommandContext): Promise<void> {

@@ -11,7 +11,7 @@ import { parseSeed, parseWholeNumber } from '../values.ts';
 
 export function configureTask(command: Command, context: CommandContext): void {
   command
-    .argument('<plan>', 'the plan that gq experiment --on slurm, or --print k8s, wrote into .jobs')
+    .argument('<plan>', 'the plan that gq experiment --on slurm wrote into .jobs')
     .argument('<index>', 'the place of the run in the plan, from 0', parseSeed)
     .option('--pack <n>', 'do so many runs, from that place on, together in this process', '1')
     .addHelpText(

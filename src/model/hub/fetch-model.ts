@@ -7,7 +7,7 @@ import { lstatSync, readlinkSync, symlinkSync, unlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
-import { makeFolder, writeFileAtomic } from '../../base/node/index.ts';
+import { makeFolder, takeLock, writeFileAtomic } from '../../base/node/index.ts';
 import {
   type HubEnvironment,
   type HubName,
@@ -17,7 +17,6 @@ import {
   isCommit,
   missingModelFiles,
 } from './cache.ts';
-import { claimFolder } from './claim.ts';
 import { type DownloadOptions, download, type FileDigest, persist, request } from './download.ts';
 
 export interface FetchOptions extends Omit<DownloadOptions, 'headers' | 'progress'> {
@@ -61,7 +60,10 @@ export async function fetchModel(name: HubName, options: FetchOptions = {}): Pro
   const folder = hubFolder(name, hubCache(environment));
   const snapshot = join(folder, 'snapshots', sha);
   for (const each of [join(folder, 'blobs'), snapshot]) makeFolder(each);
-  using _claim = claimFolder(folder, hubText(name));
+  using _lock = takeLock(join(folder, 'fetching.lock.json'), {
+    call: `fetch ${hubText(name)}`,
+    expected: 'no other process that fetches it',
+  });
   const total = files.reduce((sum, { size }) => sum + size, 0);
   let before = 0;
   for (const { file, size, digest } of files) {

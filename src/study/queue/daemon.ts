@@ -4,8 +4,8 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { exitCodes } from '../../base/index.ts';
+import { isSameProcess } from '../../base/node/index.ts';
 import { coresEach, coresVariable } from '../../lab/index.ts';
-import { isSameProcess, lockRun } from '../../run/index.ts';
 import { lastLine } from '../slurm/log-tail.ts';
 import { type JobState, type QueueEntry, QueueFolder } from './folder.ts';
 import { findGpus, findLaunched, launch, readCode, runBeside, signalGroup } from './launch.ts';
@@ -184,10 +184,9 @@ function gpuSlots(): readonly string[] {
 /** Works until nothing waits or runs; refused where another daemon works. */
 export async function runDaemon(path: string, options: DaemonOptions): Promise<void> {
   const queue = new QueueFolder(path);
-  const use = { call: `queue ${path}`, expected: 'a queue that no other daemon works through' };
   for (;;) {
     {
-      using _lock = lockRun(path, use);
+      using _lock = queue.lock();
       const daemon = new QueueDaemon(queue, options);
       while (!options.signal.aborted) {
         let isBusy = true;

@@ -7,7 +7,14 @@ import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
-import { makeFolder, readRegularText, stateFolder, writeFileAtomic } from '../../base/node/index.ts';
+import {
+  isLocked,
+  makeFolder,
+  readRegularText,
+  stateFolder,
+  takeLock,
+  writeFileAtomic,
+} from '../../base/node/index.ts';
 import { readStored } from '../../run/index.ts';
 
 const jobSchema = z.object({
@@ -78,6 +85,21 @@ export class QueueFolder {
   constructor(path: string = queueFolder()) {
     this.path = path;
     makeFolder(join(path, 'jobs'));
+  }
+
+  get #lockPath(): string {
+    return join(this.path, 'lock.json');
+  }
+
+  /** The lock of the daemon. */
+  lock(): Disposable {
+    const expected = 'a queue that no other daemon works through';
+    return takeLock(this.#lockPath, { call: `queue ${this.path}`, expected });
+  }
+
+  /** Whether a daemon works through the queue now. */
+  get isWorked(): boolean {
+    return isLocked(this.#lockPath);
   }
 
   file(id: number, name: string): string {

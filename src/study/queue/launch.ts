@@ -5,8 +5,7 @@
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { closeSync, existsSync, linkSync, rmSync } from 'node:fs';
-import { openToWrite, readRegularText, writeNew } from '../../base/node/index.ts';
-import { startOf, startOfStat } from '../../run/index.ts';
+import { openToWrite, readRegularText, startOf, startOfStat, writeNew } from '../../base/node/index.ts';
 import type { QueueEntry, QueueFolder } from './folder.ts';
 
 /**

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import { temporaryFolder } from '../../../test/lab/hand-made.ts';
-import { isSameProcess, lockRun } from '../../run/lock.ts';
+import { isSameProcess } from '../../base/node/index.ts';
 import { nextJob, runDaemon, stateAfter } from './daemon.ts';
 import { newState, QueueFolder, type QueueJob } from './folder.ts';
 import { findGpus, launch } from './launch.ts';
@@ -161,7 +161,7 @@ describe('a queue', () => {
     await queue.add(jobOf('sleep 0.1'));
     appendFileSync(queue.file(1, 'job.json'), '}');
     {
-      using _other = lockRun(queue.path);
+      using _other = queue.lock();
       await expect(work(queue)).rejects.toThrow('a queue that no other daemon works through');
     }
     const said = await work(queue);

@@ -6,8 +6,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
-import { makeFolder, writeFileAtomic } from '../../base/node/index.ts';
-import { readStored, waitForLock } from '../../run/index.ts';
+import { makeFolder, waitForLock, writeFileAtomic } from '../../base/node/index.ts';
+import { readStored } from '../../run/index.ts';
 import type { ExperimentPlan } from '../experiment.ts';
 import { jobsFolder, storePlan } from '../stored-plan.ts';
 import { largestArray, submitScript, taskStates } from './client.ts';
@@ -116,7 +116,7 @@ async function lockSubmission(directory: string): Promise<Disposable> {
   const folder = jobsFolder(directory);
   makeFolder(folder);
   const expected = 'an experiment that no other command submits at this moment';
-  return waitForLock(folder, { call: `submit ${directory}`, expected });
+  return waitForLock(join(folder, 'lock.json'), { call: `submit ${directory}`, expected });
 }
 
 export interface Submitted {
