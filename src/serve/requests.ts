@@ -5,8 +5,28 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
+import { HttpProblem } from '../base/node/index.ts';
 import type { ChatMessage } from '../model/index.ts';
-import { RequestProblem } from './problem.ts';
+
+/** What a client is told when its request cannot be answered, in the form of OpenAI's API. */
+export class RequestProblem extends HttpProblem {
+  readonly parameter: string | null;
+  readonly code: string | null;
+
+  constructor(status: number, message: string, parameter: string | null = null, code: string | null = null) {
+    super(status, message);
+    this.parameter = parameter;
+    this.code = code;
+  }
+}
+
+/** The body of the answer. */
+export function problemBody(problem: HttpProblem): string {
+  const { status, message } = problem;
+  const type = status >= 500 ? 'server_error' : 'invalid_request_error';
+  const [param, code] = problem instanceof RequestProblem ? [problem.parameter, problem.code] : [null, null];
+  return `${JSON.stringify({ error: { message, type, param, code } })}\n`;
+}
 
 const most = { choices: 128, stops: 16, likeliest: 20, messages: 4096 } as const;
 

@@ -4,16 +4,23 @@
  * and by request, keep one client from hurting others.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
-import { UserError } from '../base/index.ts';
+import type { Socket } from 'node:net';
+import {
+  Connections,
+  EventWriter,
+  HttpProblem,
+  hostName,
+  isLoopback,
+  isSameToken,
+  listenOn,
+  readJsonBody,
+  sendAnswer,
+} from '../base/node/index.ts';
 import { AnswerWriter } from './answers.ts';
 import type { Choice, ChoicePiece } from './choice.ts';
-import { Connections } from './connections.ts';
-import { EventWriter, expectAllowed, readJsonBody, sendJson } from './http.ts';
-import { RequestProblem } from './problem.ts';
-import { countRows, parseChat, parseCompletion, type TextRequest } from './requests.ts';
+import { choicesOf, type ServedPolicy, stateOf } from './policy.ts';
+import { countRows, parseChat, parseCompletion, problemBody, RequestProblem, type TextRequest } from './requests.ts';
 import { type Asker, type CutOff, Scheduler } from './scheduler.ts';
-import { choicesOf, type ServedPolicy, stateOf } from './served-policy.ts';
 
 export interface ServerOptions {
   readonly host: string;
@@ -40,6 +47,17 @@ const interrupted: Readonly<Record<CutOff, RequestProblem>> = {
   closed: new RequestProblem(503, 'the server ends.'),
 };
 
+/** Whether a client may ask. Without a token only this machine may, by a name of its own: no page may borrow the address. */
+function expectAllowed({ headers }: IncomingMessage, token: string | null): void {
+  if (token === null) {
+    if (isLoopback(hostName(headers.host ?? '')) && headers.origin === undefined) return;
+    throw new RequestProblem(403, 'this server answers programs of its own machine only.');
+  }
+  if (isSameToken(/^Bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1] ?? '', token)) return;
+  const message = 'expected the header authorization: Bearer TOKEN with the token of this server.';
+  throw new RequestProblem(401, message, null, 'invalid_api_key');
+}
+
 /** The work that one request may ask for, in batches whose rows are all full. */
 const fullBatches = 4;
 
@@ -51,6 +69,7 @@ export class PolicyServer implements AsyncDisposable {
   readonly #connections: Connections;
   /** Connections with a request that is not answered yet. */
   readonly #busy = new WeakSet<Socket>();
+  #url = '';
   readonly #created = Math.floor(Date.now() / 1000);
 
   private constructor(policy: ServedPolicy, options: ServerOptions) {
@@ -83,21 +102,12 @@ export class PolicyServer implements AsyncDisposable {
 
   static async start(policy: ServedPolicy, options: ServerOptions): Promise<PolicyServer> {
     const made = new PolicyServer(policy, options);
-    await new Promise<void>((resolve, reject) => {
-      made.#server.once('error', (cause) => {
-        const found = cause.message;
-        const call = `serve on ${options.host}:${options.port}`;
-        reject(new UserError({ call, expected: 'a free address of this machine', found }, { cause }));
-      });
-      made.#server.listen(options.port, options.host, resolve);
-    });
+    made.#url = `${await listenOn(made.#server, options.host, options.port, 'serve')}/v1`;
     return made;
   }
 
   get url(): string {
-    const { port } = this.#server.address() as AddressInfo;
-    const { host } = this.#options;
-    return `http://${host.includes(':') ? `[${host}]` : host}:${port}/v1`;
+    return this.#url;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -122,11 +132,11 @@ export class PolicyServer implements AsyncDisposable {
     try {
       await this.#route(request, response);
     } catch (error) {
-      const problem = error instanceof RequestProblem ? error : interrupted.failed;
+      const problem = error instanceof HttpProblem ? error : interrupted.failed;
       if (problem !== error && !socket.destroyed)
         this.#options.warn(error instanceof Error ? `${error.stack}` : `${error}`);
       if (response.headersSent) response.destroy();
-      else sendJson(response, problem.status, problem.body);
+      else sendAnswer(response, { status: problem.status, body: problemBody(problem) });
     }
     this.#busy.delete(socket);
   }
@@ -135,8 +145,9 @@ export class PolicyServer implements AsyncDisposable {
     expectAllowed(request, this.#options.token);
     const path = (request.url ?? '').split('?', 1)[0].replace(/\/$/, '');
     const key = `${request.method} ${path}`;
-    if (key === 'GET /health') sendJson(response, 200, JSON.stringify({ status: 'ok', ...this.#scheduler.load }));
-    else if (key === 'GET /v1/models') sendJson(response, 200, JSON.stringify(this.#models()));
+    if (key === 'GET /health')
+      sendAnswer(response, { status: 200, body: JSON.stringify({ status: 'ok', ...this.#scheduler.load }) });
+    else if (key === 'GET /v1/models') sendAnswer(response, { status: 200, body: JSON.stringify(this.#models()) });
     else if (key === 'POST /v1/completions' || key === 'POST /v1/chat/completions') {
       const body = await readJsonBody(request, this.#options.bodyBytes);
       using _kept = this.#connections.keep(request.socket);
@@ -187,14 +198,14 @@ export class PolicyServer implements AsyncDisposable {
     if (reason === 'cancelled') return;
     if (events === null) {
       if (reason !== null) throw interrupted[reason];
-      sendJson(response, 200, JSON.stringify(writer.whole(choices)));
+      sendAnswer(response, { status: 200, body: JSON.stringify(writer.whole(choices)) });
       return;
     }
     if (reason !== null) {
       if (!response.headersSent) throw interrupted[reason];
-      events.send(interrupted[reason].body.trim());
+      events.send(problemBody(interrupted[reason]).trim());
     } else if (request.wishes.usageInStream) events.send(writer.usage(choices));
-    events.end();
+    events.end('data: [DONE]\n\n');
   }
 
   /** Refuses a request whose rows, prompts and new tokens together, are more than so many full batches. */

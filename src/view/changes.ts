@@ -3,6 +3,7 @@
  * and none while nobody listens. A page that was cut off asks for everything again, so an event is never needed twice.
  */
 import type { Writable } from 'node:stream';
+import { EventWriter } from '../base/node/index.ts';
 import type { ViewLibrary } from './library.ts';
 import { stampOf } from './stamp.ts';
 
@@ -19,7 +20,7 @@ export class Changes implements Disposable {
   readonly #restMs: number;
   /** When each id was told last. */
   readonly #told = new Map<string, number>();
-  readonly #listeners = new Set<Writable>();
+  readonly #listeners = new Set<EventWriter>();
   #seen = new Map<string, string>();
   #timer: NodeJS.Timeout | null = null;
 
@@ -30,14 +31,15 @@ export class Changes implements Disposable {
   }
 
   listen(response: Writable): void {
-    response.write('retry: 1000\n\n');
-    this.#listeners.add(response);
+    const listener = new EventWriter(response, mostWaiting);
+    listener.write('retry: 1000\n\n');
+    this.#listeners.add(listener);
     if (this.#timer === null) {
       this.#seen = this.#look();
       this.#timer = setInterval(() => this.#tell(), this.#everyMs);
     }
     response.on('close', () => {
-      this.#listeners.delete(response);
+      this.#listeners.delete(listener);
       if (this.#listeners.size === 0) this[Symbol.dispose]();
     });
   }
@@ -69,10 +71,7 @@ export class Changes implements Disposable {
     const ids = [...changed.filter((id) => this.#told.get(id) === time), ...gone];
     // A comment keeps proxies from closing a quiet connection.
     const text = ids.length === 0 ? ':\n\n' : `data: ${JSON.stringify({ ids })}\n\n`;
-    for (const listener of this.#listeners) {
-      if (listener.writableLength > mostWaiting) listener.destroy();
-      else listener.write(text);
-    }
+    for (const listener of this.#listeners) listener.write(text);
   }
 
   [Symbol.dispose](): void {

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { isLoopback, refuse } from './safety.ts';
+import { isLoopback } from '../base/node/index.ts';
+import { refuse } from './safety.ts';
 
 const loopback = { host: '127.0.0.1', port: 4717, token: 'secret' };
 const abroad = { host: '0.0.0.0', port: 4717, token: 'secret' };

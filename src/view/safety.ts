@@ -4,8 +4,8 @@
  * site leads here, and everywhere an Origin, where a browser tells one, must be the page itself. Requests read; the few paths that add a line want a
  * request of the page itself, with an Origin and JSON that no form of another site can send.
  */
-import { timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { isLoopback, isSameToken } from '../base/node/index.ts';
 
 export interface Guard {
   /** The address that the server listens on. */
@@ -20,10 +20,6 @@ export interface RefusedRequest {
 }
 
 const loopback = ['127.0.0.1', 'localhost', '[::1]'];
-
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
-}
 
 /** Null for a request that may be answered. `mayWrite`: whether the path takes lines that people write. */
 export function refuse(
@@ -64,13 +60,7 @@ function hasToken({ cookie = '', authorization = '' }: IncomingHttpHeaders, toke
   const name = `${tokenCookie(port)}=`;
   const cookies = cookie.split(';').map((part) => part.trim());
   const given = cookies.find((part) => part.startsWith(name))?.slice(name.length);
-  return isSame(given ?? encodeURIComponent(authorization.replace(/^Bearer /, '')), encodeURIComponent(token));
-}
-
-/** Compares in a time that does not tell how much is right. */
-export function isSame(given: string, token: string): boolean {
-  const [a, b] = [Buffer.from(given), Buffer.from(token)];
-  return a.length === b.length && timingSafeEqual(a, b);
+  return isSameToken(given ?? encodeURIComponent(authorization.replace(/^Bearer /, '')), encodeURIComponent(token));
 }
 
 /** The rules of a page: its own script and style and nothing from anywhere else, and no frame around it. */
@@ -92,5 +82,5 @@ export const safeHeaders: Readonly<Record<string, string>> = {
   'X-Frame-Options': 'DENY',
   'Referrer-Policy': 'no-referrer',
   'Cross-Origin-Resource-Policy': 'same-origin',
-  'Cache-Control': 'no-store',
+  'cache-control': 'no-store',
 };

@@ -1,16 +1,15 @@
 /** The viewer's server: the page, its questions as /api/KIND, and /api/changes. Labels and notes of people can be added, and nothing else. */
 import { randomBytes } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { UserError } from '../base/index.ts';
-import { systemComplaint } from '../base/node/index.ts';
+import { HttpProblem, isSameToken, listenOn, readJsonBody, sendAnswer } from '../base/node/index.ts';
 import { userErrorOf } from '../run/index.ts';
 import { Changes } from './changes.ts';
 import { addWritten, writtenKinds } from './human-answers.ts';
 import { pageKinds, ViewLibrary } from './library.ts';
 import { type PageFiles, pageHtml } from './page-files.ts';
-import { isSame, refuse, safeHeaders, tokenCookie } from './safety.ts';
+import { refuse, safeHeaders, tokenCookie } from './safety.ts';
 
 export interface ViewOptions {
   readonly host: string;
@@ -30,14 +29,13 @@ export async function startView(root: string, page: PageFiles, options: ViewOpti
   const { host, port, token = randomBytes(24).toString('base64url') } = options;
   const library = new ViewLibrary(root);
   const changes = new Changes(library);
-  const site = { library, changes, page, token, host };
   const server = createServer((request, response) => {
-    answer(request, response, { ...site, port: portOf(server) }).catch((error: unknown) => fail(response, error));
+    const site = { library, changes, page, token, host, port: request.socket.localPort ?? port };
+    answer(request, response, site).catch((error: unknown) => fail(response, error));
   });
-  await listen(server, host, port);
-  const shown = host === '::1' ? '[::1]' : host;
+  const origin = await listenOn(server, host, port, 'view');
   return {
-    address: `http://${shown}:${portOf(server)}/?token=${encodeURIComponent(token)}`,
+    address: `${origin}/?token=${encodeURIComponent(token)}`,
     token,
     async [Symbol.asyncDispose]() {
       changes[Symbol.dispose]();
@@ -45,21 +43,6 @@ export async function startView(root: string, page: PageFiles, options: ViewOpti
       await new Promise((resolve) => server.close(resolve));
     },
   };
-}
-
-const portOf = (server: Server): number => (server.address() as AddressInfo | null)?.port ?? 0;
-
-function listen(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (cause: NodeJS.ErrnoException) => {
-      const found = cause.code === 'EADDRINUSE' ? 'it in use' : (systemComplaint(cause)?.found ?? cause.message);
-      const call = `view on ${host}, port ${port}`;
-      reject(
-        new UserError({ call, expected: 'a free address', found, fix: 'Name another with --port, or 0.' }, { cause }),
-      );
-    });
-    server.listen(port, host, resolve);
-  });
 }
 
 interface Site {
@@ -78,7 +61,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, site: 
   if (!URL.canParse(asked, 'http://view')) return send(request, response, 400, { error: 'the address cannot be read' });
   const url = new URL(asked, 'http://view');
   const { token, page } = site;
-  if (url.pathname === '/' && isSame(url.searchParams.get('token') ?? '', token)) {
+  if (url.pathname === '/' && isSameToken(url.searchParams.get('token') ?? '', token)) {
     // The token leaves the address, so that no copied link carries it.
     const cookie = `${tokenCookie(site.port)}=${encodeURIComponent(token)}; HttpOnly; SameSite=Strict; Path=/`;
     response.writeHead(303, { ...safeHeaders, Location: '/', 'Set-Cookie': cookie }).end();
@@ -88,7 +71,12 @@ async function answer(request: IncomingMessage, response: ServerResponse, site: 
   const refusal = refuse(request.method ?? '', request.headers, site, written !== undefined);
   if (refusal !== null) return send(request, response, refusal.status, { error: refusal.why });
   if (written !== undefined && request.method === 'POST') {
-    const saved = await addWritten(site.library, written, url.searchParams.get('id') ?? '', await readBody(request));
+    const saved = await addWritten(
+      site.library,
+      written,
+      url.searchParams.get('id') ?? '',
+      await readJsonBody(request, mostBytes),
+    );
     return send(request, response, 200, saved);
   }
   const { pathname } = url;
@@ -97,7 +85,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, site: 
     return sendText(request, response, types[pathname], pathname === '/app.js' ? page.script : page.style);
   }
   if (pathname === '/api/changes') {
-    response.writeHead(200, { ...safeHeaders, 'Content-Type': 'text/event-stream' });
+    response.writeHead(200, { ...safeHeaders, 'content-type': 'text/event-stream' });
     if (request.method === 'HEAD') response.end();
     else site.changes.listen(response);
     return;
@@ -110,31 +98,12 @@ async function answer(request: IncomingMessage, response: ServerResponse, site: 
 /** Bytes of a note with its address, generously. */
 const mostBytes = 32_768;
 
-async function readBody(request: IncomingMessage): Promise<unknown> {
-  const pieces: Buffer[] = [];
-  let length = 0;
-  for await (const piece of request as AsyncIterable<Buffer>) {
-    length += piece.length;
-    if (length > mostBytes) {
-      throw new UserError({ call: 'write', expected: `at most ${mostBytes} bytes`, found: 'more' });
-    }
-    pieces.push(piece);
-  }
-  try {
-    return JSON.parse(Buffer.concat(pieces).toString('utf8'));
-  } catch (cause) {
-    throw new UserError({ call: 'write', expected: 'JSON', found: 'something else' }, { cause });
-  }
-}
-
 function fail(response: ServerResponse, error: unknown): void {
   const known = error instanceof UserError ? error : userErrorOf(error);
+  const status = error instanceof HttpProblem ? error.status : known === null ? 500 : 400;
   const message = known?.message ?? (error instanceof Error ? error.message : String(error));
   if (response.headersSent) response.end();
-  else {
-    response.writeHead(known === null ? 500 : 400, { ...safeHeaders, 'Content-Type': 'application/json' });
-    response.end(JSON.stringify({ error: message }));
-  }
+  else sendAnswer(response, { status, body: JSON.stringify({ error: message }), headers: safeHeaders });
 }
 
 function send(request: IncomingMessage, response: ServerResponse, status: number, value: unknown): void {
@@ -145,13 +114,11 @@ function send(request: IncomingMessage, response: ServerResponse, status: number
 const smallText = 2048;
 
 function sendText(request: IncomingMessage, response: ServerResponse, type: string, text: string, status = 200): void {
-  const headers = { ...safeHeaders, 'Content-Type': type, Vary: 'Accept-Encoding' };
+  const headers = { ...safeHeaders, vary: 'accept-encoding' };
   const isZipped = text.length > smallText && /\bgzip\b/.test(`${request.headers['accept-encoding'] ?? ''}`);
-  const body = isZipped ? gzipSync(text, { level: 1 }) : Buffer.from(text);
-  response.writeHead(status, {
-    ...headers,
-    'Content-Length': body.length,
-    ...(isZipped ? { 'Content-Encoding': 'gzip' } : {}),
-  });
-  response.end(request.method === 'HEAD' ? undefined : body);
+  if (!isZipped) sendAnswer(response, { status, type, body: text, headers });
+  else {
+    const body = gzipSync(text, { level: 1 });
+    sendAnswer(response, { status, type, body, headers: { ...headers, 'content-encoding': 'gzip' } });
+  }
 }

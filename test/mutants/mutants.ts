@@ -106,7 +106,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'prompts of one request are drawn with the same noise',
-    file: 'src/serve/served-policy.ts',
+    file: 'src/serve/policy.ts',
     text: 'JSON.stringify([seed, prompt, member])',
     replacement: 'JSON.stringify([seed, member])',
     testFile: 'test/serve/serve.test.ts',

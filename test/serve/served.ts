@@ -19,7 +19,7 @@ import {
   writeModelFolder,
 } from '../../src/model/index.ts';
 import { type ServedPolicy, type ServedState, servedStates } from '../../src/serve/index.ts';
-import { streamOf } from '../../src/serve/served-policy.ts';
+import { streamOf } from '../../src/serve/policy.ts';
 
 export interface MadePolicy extends AsyncDisposable {
   readonly served: ServedPolicy;

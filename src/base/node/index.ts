@@ -6,6 +6,17 @@ export { folderStamp, programStamp } from './folder-stamp.ts';
 export { followJsonl, type JsonlFollower, type JsonlGrowth } from './follow-jsonl.ts';
 export { canonicalJson, sha256, sha256File, sha256Json } from './hash.ts';
 export { HashingThread } from './hashing-thread.ts';
+export {
+  Connections,
+  EventWriter,
+  HttpProblem,
+  hostName,
+  isLoopback,
+  isSameToken,
+  listenOn,
+  readJsonBody,
+  sendAnswer,
+} from './http.ts';
 export { JsonlWriter, type JsonlWriterOptions, readJsonl } from './jsonl.ts';
 export { type KeptHashOptions, keptHash } from './kept-hash.ts';
 export { withinLimit } from './limited-work.ts';

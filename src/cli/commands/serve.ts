@@ -1,7 +1,7 @@
 /** `gq serve RUN`: the policy of a run over HTTP, in the form of OpenAI's API, until Ctrl-C. */
-import { isIP } from 'node:net';
 import { type Command, Option } from 'commander';
 import { UserError } from '../../base/index.ts';
+import { isLoopback } from '../../base/node/index.ts';
 import { onInterrupt } from '../../lab/index.ts';
 import type { OpenPolicyOptions, ServedState } from '../../serve/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
@@ -18,10 +18,6 @@ interface ServeOptions {
 }
 
 const tokenVariable = 'GQ_SERVE_TOKEN';
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
-}
 
 /** A server that others can reach answers those who know its token. */
 function tokenFor(host: string): string | null {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { TextStream } from './text-stream.ts';
+import { TextStream } from './choice.ts';
 
 /** Bytes as tokens, as byte tokenizers have them: characters may take several. */
 const decode = (tokens: readonly number[]): string => new TextDecoder().decode(Uint8Array.from(tokens));
