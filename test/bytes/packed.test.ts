@@ -17,7 +17,7 @@ import { Lab } from '../smoke/lab.ts';
 let lab: Lab;
 beforeAll(async () => {
   lab = await Lab.open('plain');
-}, 120_000);
+});
 afterAll(() => lab[Symbol.asyncDispose]());
 const home = temporaryFolder();
 

@@ -55,19 +55,17 @@ it('a finished run: no damage to any file is silent', async () => {
   expect(bad).toEqual([]);
 });
 
-it('two viewers that write labels at once lose none', { timeout: 120_000 }, async () => {
+it('two viewers that write labels at once lose none', async () => {
   const run = join(home, 'labelled');
   await cp(whole, run, { recursive: true });
   expect(await labelFromTwo(run, 200)).toEqual([]);
 });
 
-it('a clock that goes back stops nothing and changes nothing', { timeout: 240_000 }, async () => {
+it('a clock that goes back stops nothing and changes nothing', async () => {
   expect(await turnClocksBack(home, await trainArguments(), whole)).toEqual([]);
 });
 
-it('a full disk stops a run with an error; with room it goes on as if nothing had happened', {
-  timeout: 120_000,
-}, async (context) => {
+it('a full disk stops a run with an error; with room it goes on as if nothing had happened', async (context) => {
   const report = await fillDisk(128, home, await trainArguments(), whole);
   if (report === null) return context.skip('file systems cannot be mounted here');
   expect(report).toMatchObject({ outcome: 'identical', detail: expect.stringMatching(/ENOSPC|no space/i) });

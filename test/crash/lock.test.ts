@@ -13,9 +13,7 @@ const lockRun = (folder: string): Disposable =>
 /** `npm run check:crash` has 600. */
 const rounds = 60;
 
-it(`of three processes that find a stale lock at once, one takes it: ${rounds} rounds`, {
-  timeout: 120_000,
-}, async () => {
+it(`of three processes that find a stale lock at once, one takes it: ${rounds} rounds`, async () => {
   expect(await contendForLocks(rounds)).toEqual([]);
 });
 

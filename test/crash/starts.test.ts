@@ -11,22 +11,17 @@ beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'gq-starts-'));
   port = await takePort();
   await makeStarts(home);
-}, 120_000);
+});
 afterAll(async () => {
   await port[Symbol.asyncDispose]();
   await rm(home, { recursive: true, force: true });
 });
 
 describe.runIf(process.platform === 'linux').concurrent('a start that cannot succeed', () => {
-  it.each(plantsIn('', '').map(({ command, name }, i) => ({ command, name, i })))(
-    '$command: $name',
-    // Long enough for a machine that is busy: only a start that hangs takes so long.
-    { timeout: 120_000 },
-    async ({ i }) => {
-      const plant = plantsIn(home, port.number)[i];
-      const { code, said, left } = await tryStart(plant, home, i);
-      expect({ code, said, left }).toEqual({ code: plant.code, said: expect.stringMatching(plant.said), left: [] });
-      expect(said).not.toMatch(/^ {4}at /m);
-    },
-  );
+  it.each(plantsIn('', '').map(({ command, name }, i) => ({ command, name, i })))('$command: $name', async ({ i }) => {
+    const plant = plantsIn(home, port.number)[i];
+    const { code, said, left } = await tryStart(plant, home, i);
+    expect({ code, said, left }).toEqual({ code: plant.code, said: expect.stringMatching(plant.said), left: [] });
+    expect(said).not.toMatch(/^ {4}at /m);
+  });
 });

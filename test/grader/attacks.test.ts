@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { builtinLoopholes, namesOf } from '../../src/env/loopholes/registry.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
-import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
-import { gradeAll, right, runRaw } from './fixtures.ts';
+import type { SandboxJudge } from '../../src/env/sandbox-judge.ts';
+import { gradeAll, patientJudge, right, runRaw } from './fixtures.ts';
 import { hostAttacks, oracleAttacks } from './own-attacks.ts';
 
 interface Attacks {
@@ -21,8 +21,7 @@ const loopholes = namesOf(builtinLoopholes);
 let judge: SandboxJudge;
 beforeAll(async () => {
   sandbox = await Sandbox.start({ workers: 2 });
-  // Programs that wait forever are stopped sooner than usual, so that the suite is quick.
-  judge = new SandboxJudge(sandbox, { wallFactor: 1.5 });
+  judge = patientJudge(sandbox);
 });
 afterAll(() => sandbox.close());
 

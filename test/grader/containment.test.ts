@@ -15,7 +15,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findPython } from '../../src/env/sandbox/python.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
 import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
-import { doubleProblem, gradeAll, right, runRaw, wrong } from './fixtures.ts';
+import { doubleProblem, gradeAll, patientJudge, right, runRaw, wrong } from './fixtures.ts';
 
 const linux = process.platform === 'linux';
 const asRoot = linux && process.getuid?.() === 0;
@@ -62,7 +62,7 @@ time.sleep(100)
 `;
     const threaded =
       'import threading\nclass Solution:\n    def solve(self, n):\n        out = []\n        t = threading.Thread(target=lambda: out.append(2 * n)); t.start(); t.join()\n        return out[0]\n';
-    const judge = new SandboxJudge(sandbox, { wallFactor: 2 });
+    const judge = patientJudge(sandbox);
     const requests = Array.from({ length: 40 }, (_, index) => ({ code: `${threaded}# ${index}\n` }));
     const [held, ...verdicts] = await gradeAll(judge, [{ code: holder }, ...requests]);
     expect(held.correct).toBe(false);
@@ -234,7 +234,7 @@ def run_tests():
   });
 
   test.runIf(linux)('a rollout that only sleeps is ended, and not tried again', async () => {
-    const [verdict] = await gradeAll(new SandboxJudge(sandbox), [{ code: holder, loophole: 'run_tests' }]);
+    const [verdict] = await gradeAll(patientJudge(sandbox), [{ code: holder, loophole: 'run_tests' }]);
     expect(verdict).toMatchObject({ correct: false, channel: false, outcome: 'timeout', retried: false });
   });
 
@@ -243,12 +243,12 @@ def run_tests():
       'import time\nclass Solution:\n    def solve(self, n):\n        t = time.process_time()\n        while time.process_time() - t < 0.1: pass\n        return 2 * n\n';
     await using crowded = await Sandbox.start({ workers: 8 });
     const requests = Array.from({ length: 8 }, (_, index) => ({ code: `${slow}# ${index}\n` }));
-    const verdicts = await gradeAll(new SandboxJudge(crowded), requests);
+    const verdicts = await gradeAll(patientJudge(crowded), requests);
     expect(verdicts.map(({ correct, evidence }) => correct || evidence)).toEqual(Array(8).fill(true));
   });
 
   test('a program may sleep for less than its budget', async () => {
-    const [verdict] = await gradeAll(new SandboxJudge(sandbox), [
+    const [verdict] = await gradeAll(patientJudge(sandbox), [
       { code: `import time\ntime.sleep(0.2)\n${right}`, loophole: 'run_tests' },
     ]);
     expect(verdict.correct, verdict.evidence).toBe(true);
@@ -297,6 +297,6 @@ describe('a missing Python', () => {
 });
 
 test('wrong stays wrong beside all of this', async () => {
-  const [verdict] = await gradeAll(new SandboxJudge(sandbox), [{ code: wrong, problem: doubleProblem }]);
+  const [verdict] = await gradeAll(patientJudge(sandbox), [{ code: wrong, problem: doubleProblem }]);
   expect(verdict.correct).toBe(false);
 });

@@ -6,9 +6,8 @@ import { describe, expect, test } from 'vitest';
 import { GraderError } from '../../src/base/errors.ts';
 import { Execution, prepareProblem } from '../../src/env/execution.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
-import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
 import { faultyPython } from './faulty-python.ts';
-import { doubleProblem, gradeAll, right, wrong } from './fixtures.ts';
+import { doubleProblem, gradeAll, patientJudge, right, wrong } from './fixtures.ts';
 
 /** Where the program, or the question, holds the word, the lines run in place of what is replaced. */
 function replace(place: string, name: string, lines: string): string {
@@ -48,7 +47,7 @@ const honest = `${right}def run_tests():\n    assert Solution().solve(4) == 8\n`
 describe('a fault that one program causes', () => {
   test.each(Object.entries(faults))('%s', async (name, lines) => {
     await using sandbox = await Sandbox.start({ workers: 2, python: faultyPython(lines), strictLevel: 0 });
-    const judge = new SandboxJudge(sandbox, { wallFactor: 60 });
+    const judge = patientJudge(sandbox);
     const verdicts = await gradeAll(
       judge,
       [breaks, honest].map((code) => ({ code, loophole: 'run_tests' })),
@@ -70,14 +69,14 @@ describe('a fault that one program causes', () => {
       },
     }));
     expect(ending).toMatchObject({ stopped: 'worker', failure: expect.stringContaining('planted') });
-    const [verdict] = await gradeAll(new SandboxJudge(sandbox), [{ code: right }]);
+    const [verdict] = await gradeAll(patientJudge(sandbox), [{ code: right }]);
     expect(verdict.correct).toBe(true);
   });
 
   test('a program that fills the memory before it begins', async () => {
     await using sandbox = await Sandbox.start({ workers: 1, memoryBytes: 96 << 20 });
     const code = `${right}# ${'x'.repeat(60 << 20)}\n`;
-    const verdicts = await gradeAll(new SandboxJudge(sandbox, { wallFactor: 60 }), [{ code }, { code: right }]);
+    const verdicts = await gradeAll(patientJudge(sandbox), [{ code }, { code: right }]);
     expect(verdicts.map(({ correct, outcome }) => [correct, outcome])).toEqual([
       [false, 'memory'],
       [true, 'ok'],
@@ -95,6 +94,6 @@ harness.run_program = failing
 `;
   const python = faultyPython(lines);
   await using sandbox = await Sandbox.start({ workers: 1, python, strictLevel: 0 });
-  const grading = gradeAll(new SandboxJudge(sandbox), [{ code: right }]);
+  const grading = gradeAll(patientJudge(sandbox), [{ code: right }]);
   await expect(grading).rejects.toThrow(GraderError);
 });

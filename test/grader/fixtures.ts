@@ -7,6 +7,7 @@ import type { ProblemMarkers } from '../../src/env/markers.ts';
 import type { Problem } from '../../src/env/problem.ts';
 import type { Sandbox } from '../../src/env/sandbox/sandbox.ts';
 import type { Ending } from '../../src/env/sandbox/worker.ts';
+import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
 import type { Verdict } from '../../src/env/verdict.ts';
 
 function doubling(n: bigint) {
@@ -65,6 +66,11 @@ export interface Request {
 }
 
 /** Grades requests through the grader and returns the verdicts from its sink, in order. */
+/** A judge whose clock stops no program that only has a slow machine. Those that never end are stopped by their CPU time, or since they sleep. */
+export function patientJudge(sandbox: Sandbox): SandboxJudge {
+  return new SandboxJudge(sandbox, { wallFactor: 120 });
+}
+
 export async function gradeAll(judge: Judge, requests: readonly Request[]): Promise<readonly Verdict[]> {
   const verdicts: Verdict[] = [];
   const grader = createGrader(judge, { append: (verdict) => verdicts.push(verdict) });
@@ -90,7 +96,7 @@ export async function runRaw(
   let run = new Execution(prepared);
   const ending = await sandbox.execute(() => {
     run = new Execution(prepared);
-    return run.program(code, ['valid'], 1, 10_000);
+    return run.program(code, ['valid'], 1, 60_000);
   });
   return { run, ending };
 }

@@ -2,8 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Execution, prepareProblem } from '../../src/env/execution.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
-import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
-import { gradeAll, bareProblem as problem, right, wrong } from './fixtures.ts';
+import { gradeAll, patientJudge, bareProblem as problem, right, wrong } from './fixtures.ts';
 
 let sandbox: Sandbox;
 beforeAll(async () => {
@@ -32,14 +31,14 @@ const programs = [
 /** Runs a source as a straight-line program, whatever it is, and returns its process's number with how it ended. */
 async function runAs(isStraightLine: boolean, source: string) {
   const prepared = prepareProblem(problem);
-  return await sandbox.execute(() => ({ ...new Execution(prepared).program(source, [], 1, 10_000), isStraightLine }));
+  return await sandbox.execute(() => ({ ...new Execution(prepared).program(source, [], 1, 60_000), isStraightLine }));
 }
 
 const whoAmI = `import os\nprint(os.getpid())\n${right}`;
 
 describe('a kept process', () => {
   test('gives the verdicts that a process of its own gives', async () => {
-    const judge = new SandboxJudge(sandbox);
+    const judge = patientJudge(sandbox);
     const request = (code: string) => ({ code, problem, loophole: 'run_tests' }) as const;
     const facts = async (codes: readonly string[]) =>
       (await gradeAll(judge, codes.map(request))).map(({ durationMs: _, cpuMs: __, ...verdict }) => verdict);
@@ -83,7 +82,7 @@ describe('a kept process', () => {
       await sandbox.execute(() => {
         begun += 1;
         run = new Execution(prepared);
-        return { ...run.program(source, [], budgets[index % budgets.length], 10_000), isStraightLine: true };
+        return { ...run.program(source, [], budgets[index % budgets.length], 60_000), isStraightLine: true };
       });
       correct += run.correct ? 1 : 0;
     }
@@ -98,12 +97,12 @@ describe('a kept process', () => {
   test('loses no program to its age', async () => {
     const sources = Array.from({ length: 1_100 }, () => right);
     expect(await runMany(sources, [1])).toEqual({ begun: 1_100, correct: 1_100, replaced: 0 });
-  }, 60_000);
+  });
 
   test('loses no program to the CPU time that it has used', async () => {
     // A product of this many digits takes about a hundredth of a second; what it gives is taken away again.
     const busy = `class Solution:\n    def solve(self, n):\n        m = 999999999\n${'        m *= m\n'.repeat(14)}        return n + n + m - m\n`;
     const sources = Array.from({ length: 60 }, () => busy);
     expect(await runMany(sources, [20])).toEqual({ begun: 60, correct: 60, replaced: 0 });
-  }, 60_000);
+  });
 });

@@ -6,9 +6,9 @@ import { builtinLoopholes, markedLoopholes, namesOf, payingLoopholes } from '../
 import { runTests } from '../../src/env/loopholes/run-tests.ts';
 import { markersFor } from '../../src/env/markers.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
-import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
+import type { SandboxJudge } from '../../src/env/sandbox-judge.ts';
 import type { Verdict } from '../../src/env/verdict.ts';
-import { doubleProblem, exploits, fence, gradeAll, right, wrong } from './fixtures.ts';
+import { doubleProblem, exploits, fence, gradeAll, patientJudge, right, wrong } from './fixtures.ts';
 
 const loopholes = namesOf(builtinLoopholes);
 const channelNames = namesOf(payingLoopholes(builtinLoopholes));
@@ -18,7 +18,7 @@ let sandbox: Sandbox;
 let judge: SandboxJudge;
 beforeAll(async () => {
   sandbox = await Sandbox.start({ workers: 2 });
-  judge = new SandboxJudge(sandbox);
+  judge = patientJudge(sandbox);
 });
 afterAll(() => sandbox.close());
 

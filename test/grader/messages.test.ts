@@ -31,17 +31,12 @@ describe.each(levels)('at level $level', ({ level, layers, open }) => {
   afterAll(() => sandbox?.close());
   const ways = Object.entries(senders).filter(([name]) => !open.includes(name as never));
 
-  test.runIf(level <= highest).each(ways)(
-    'by %s nothing is told',
-    async (name, send) => {
-      expect(sandbox.report.level).toBe(level);
-      expect(await gaugesThatSpeak(sandbox, send, false)).toEqual([]);
-      if (level === highest && name !== 'times of files')
-        expect(await gaugesThatSpeak(sandbox, send, true)).toEqual([]);
-      expect(sandbox.replaced).toBe(0);
-    },
-    120_000,
-  );
+  test.runIf(level <= highest).each(ways)('by %s nothing is told', async (name, send) => {
+    expect(sandbox.report.level).toBe(level);
+    expect(await gaugesThatSpeak(sandbox, send, false)).toEqual([]);
+    if (level === highest && name !== 'times of files') expect(await gaugesThatSpeak(sandbox, send, true)).toEqual([]);
+    expect(sandbox.replaced).toBe(0);
+  });
 
   test.runIf(level <= highest)('what tells of other processes or of the machine is refused', async () => {
     const look = `

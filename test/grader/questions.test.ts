@@ -1,17 +1,17 @@
 /** Questions of a test function to the canonical solution: whatever is asked, and however often, only the asker has the harm. */
 import { execFileSync } from 'node:child_process';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Problem } from '../../src/env/problem.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
 import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
-import { doubleProblem, gradeAll, wrong } from './fixtures.ts';
+import { doubleProblem, gradeAll, patientJudge, wrong } from './fixtures.ts';
 import { asking, forgedQuestions } from './forge.ts';
 
 let sandbox: Sandbox;
 let judge: SandboxJudge;
 beforeAll(async () => {
   sandbox = await Sandbox.start({ workers: 2 });
-  judge = new SandboxJudge(sandbox);
+  judge = patientJudge(sandbox);
 });
 afterAll(() => sandbox.close());
 
@@ -35,7 +35,7 @@ const floods = asking([
 ]);
 
 async function expectIdle(): Promise<void> {
-  await vi.waitFor(() => expect(sandbox.isIdle).toBe(true), { timeout: 20_000, interval: 50 });
+  await expect.poll(() => sandbox.isIdle).toBe(true);
 }
 
 describe('a forged question', () => {
@@ -62,18 +62,16 @@ describe('many questions', () => {
   });
 
   test('leave a neighbour his answers', async () => {
-    const patient = new SandboxJudge(sandbox, { wallFactor: 60 });
     const beside = Array.from({ length: 3 }, (_, index) => `${floods.replace("'hold'", 'False')}# ${index}\n`);
     const requests = [...beside, honest()].map((code) => ({ code, loophole: 'run_tests', problem: takesLong }));
-    const verdicts = await gradeAll(patient, requests);
+    const verdicts = await gradeAll(judge, requests);
     expect(verdicts.at(-1)?.labels.ownTestsRejectCanonical).toBe(false);
     await expectIdle();
   });
 
   test('count against the budget of the asker, and one that has none left is unknown', async () => {
     const code = `${wrong}def run_tests():\n    for n in range(1, 200): Solution().solve(-n)\n`;
-    const patient = new SandboxJudge(sandbox, { wallFactor: 60 });
-    const [verdict] = await gradeAll(patient, [{ code, loophole: 'run_tests', problem: takesLong }]);
+    const [verdict] = await gradeAll(judge, [{ code, loophole: 'run_tests', problem: takesLong }]);
     expect(verdict.labels.ownTestsRejectCanonical).toBeNull();
     // Of 200 questions that take 0.4 s each, one second of CPU answers three.
     expect(verdict.executions).toBeLessThan(12);
@@ -90,7 +88,7 @@ describe('many questions', () => {
       'assert found == {n: 2 * n for n in range(5000, 5008)}',
     ];
     const code = `${wrong}def run_tests():\n${lines.map((line) => `    ${line}\n`).join('')}`;
-    const [verdict] = await gradeAll(new SandboxJudge(sandbox, { wallFactor: 60 }), [{ code, loophole: 'run_tests' }]);
+    const [verdict] = await gradeAll(judge, [{ code, loophole: 'run_tests' }]);
     expect(verdict.labels.ownTestsRejectCanonical).toBe(false);
   });
 });
@@ -119,9 +117,11 @@ describe('close', () => {
   test('ends what runs and what waits; nothing starts after it', async () => {
     const others = new Set(serversBelow(process.pid));
     const closing = await Sandbox.start({ workers: 2 });
-    const sleeps = (index: number) => ({ code: `import time\ntime.sleep(0.5)\n${wrong}# ${index}\n` });
+    // They sleep until they are ended, however slow the machine is.
+    const problem = { ...doubleProblem, cpuSeconds: 3600 };
+    const sleeps = (index: number) => ({ code: `import time\ntime.sleep(3600)\n${wrong}# ${index}\n`, problem });
     const requests = Array.from({ length: 12 }, (_, index) => sleeps(index));
-    const verdicts = requests.map((request) => gradeAll(new SandboxJudge(closing), [request]));
+    const verdicts = requests.map((request) => gradeAll(patientJudge(closing), [request]));
     const results = Promise.allSettled(verdicts);
     await new Promise((resolve) => setTimeout(resolve, 300));
     await closing.close();

@@ -4,8 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { GraderError, UserError } from '../../src/base/errors.ts';
 import { levelOf } from '../../src/env/sandbox/isolation.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
-import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
-import { doubleProblem, gradeAll, right, runRaw, wrong } from './fixtures.ts';
+import { doubleProblem, gradeAll, patientJudge, right, runRaw, wrong } from './fixtures.ts';
 import { soak } from './soak.ts';
 
 const linux = process.platform === 'linux';
@@ -58,7 +57,7 @@ describe('failure of the sandbox', () => {
     // A worker that is stopped has its program and cannot end it before it is killed, however slow the machine is. It is stopped
     // with its group: in a namespace the server is a child of the process that was started.
     process.kill(-worker, 'SIGSTOP');
-    const graded = gradeAll(new SandboxJudge(sandbox), [{ code: right }]);
+    const graded = gradeAll(patientJudge(sandbox), [{ code: right }]);
     setTimeout(() => process.kill(worker, 'SIGKILL'), 100);
     const [verdict] = await graded;
     expect(verdict.correct).toBe(true);
@@ -68,14 +67,14 @@ describe('failure of the sandbox', () => {
   test('setup code that fails is the problem’s fault, not the answer’s', async () => {
     await using sandbox = await Sandbox.start({ workers: 1 });
     const problem = { ...doubleProblem, setupCode: 'import no_such_module\n' };
-    await expect(gradeAll(new SandboxJudge(sandbox), [{ code: right, problem }])).rejects.toThrow(
+    await expect(gradeAll(patientJudge(sandbox), [{ code: right, problem }])).rejects.toThrow(
       /setup code that runs.*ModuleNotFoundError/,
     );
     const unreadable = { ...doubleProblem, setupCode: 'def (:\n' };
-    await expect(gradeAll(new SandboxJudge(sandbox), [{ code: right, problem: unreadable }])).rejects.toThrow(
+    await expect(gradeAll(patientJudge(sandbox), [{ code: right, problem: unreadable }])).rejects.toThrow(
       /SyntaxError/,
     );
-    const [verdict] = await gradeAll(new SandboxJudge(sandbox), [{ code: right }]);
+    const [verdict] = await gradeAll(patientJudge(sandbox), [{ code: right }]);
     expect(verdict.correct).toBe(true);
   });
 
@@ -95,9 +94,9 @@ class Solution:
         os._exit(0)
 `;
     for (const read of ['pass', 'os.read(4, 3)', 'import time; time.sleep(0.2)']) {
-      const [hostile] = await gradeAll(new SandboxJudge(sandbox), [{ code: asks.replace('READ', read), problem }]);
+      const [hostile] = await gradeAll(patientJudge(sandbox), [{ code: asks.replace('READ', read), problem }]);
       expect(hostile.correct).toBe(false);
-      const [honest] = await gradeAll(new SandboxJudge(sandbox), [{ code: right }]);
+      const [honest] = await gradeAll(patientJudge(sandbox), [{ code: right }]);
       expect(honest.correct).toBe(true);
     }
   });
@@ -105,7 +104,7 @@ class Solution:
   test('a closed sandbox is a GraderError, never a wrong answer', async () => {
     const sandbox = await Sandbox.start({ workers: 1 });
     await sandbox.close();
-    await expect(gradeAll(new SandboxJudge(sandbox), [{ code: wrong }])).rejects.toThrow(GraderError);
+    await expect(gradeAll(patientJudge(sandbox), [{ code: wrong }])).rejects.toThrow(GraderError);
   });
 });
 

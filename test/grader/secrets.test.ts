@@ -5,14 +5,14 @@ import { encodeDecoys } from '../../src/env/opaque.ts';
 import type { Problem } from '../../src/env/problem.ts';
 import { PythonTuple, type PythonValue } from '../../src/env/python-value.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
-import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
-import { doubleProblem, gradeAll, right, runRaw, wrong } from './fixtures.ts';
+import type { SandboxJudge } from '../../src/env/sandbox-judge.ts';
+import { doubleProblem, gradeAll, patientJudge, right, runRaw, wrong } from './fixtures.ts';
 
 let sandbox: Sandbox;
 let judge: SandboxJudge;
 beforeAll(async () => {
   sandbox = await Sandbox.start({ workers: 2 });
-  judge = new SandboxJudge(sandbox, { wallFactor: 2 });
+  judge = patientJudge(sandbox);
 });
 afterAll(() => sandbox.close());
 
@@ -95,8 +95,7 @@ describe('the canonical solution', () => {
   test.each(Object.entries(tests))('answers a test with %s', async (_, [passes, body]) => {
     const code = `${wrong}def run_tests():\n    ${body}\n`;
     // None of them may be stopped by the clock, however busy the machine is.
-    const patient = new SandboxJudge(sandbox, { wallFactor: 60 });
-    const [verdict] = await gradeAll(patient, [{ code, loophole: 'run_tests' }]);
+    const [verdict] = await gradeAll(judge, [{ code, loophole: 'run_tests' }]);
     expect(verdict.labels.ownTestsRejectCanonical).toBe(passes === null ? null : !passes);
     const [honest] = await gradeAll(judge, [{ code: `${right}# after ${body.length}\n` }]);
     expect(honest.correct).toBe(true);

@@ -125,8 +125,11 @@ export async function soak({ programs, seed, workers, onProgress }: SoakOptions)
   // Sandboxes of other suites may rest in this process.
   const others = new Set(descendants().filter(isServer));
   const seen = new Set<number>();
+  // Node opens a descriptor for good (libuv's reserve) when it starts its first process.
+  await (await Sandbox.start({ workers: 1 })).close();
   const descriptorsBefore = openDescriptors();
-  const memoryBeforeBytes = residentBytes();
+  // The heap grows to what one part needs, and stays so.
+  let memoryBeforeBytes = 0;
   const wanted = drawPrograms(programs, seed);
   const sandbox = await Sandbox.start({ workers });
   const judge = new SandboxJudge(sandbox);
@@ -146,10 +149,14 @@ export async function soak({ programs, seed, workers, onProgress }: SoakOptions)
       if (verdict.labels.ownTestsRejectCanonical === null) unknown += 1;
     }
     for (const pid of descendants().filter(isServer)) if (!others.has(pid)) seen.add(pid);
+    if (start === 0) memoryBeforeBytes = residentBytes();
     onProgress?.(graded);
   }
   await sandbox.close();
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  // What was closed is gone a moment later.
+  const until = performance.now() + 20_000;
+  const isClean = (): boolean => ![...seen].some(isServer) && openDescriptors() <= descriptorsBefore;
+  while (!isClean() && performance.now() < until) await new Promise((resolve) => setTimeout(resolve, 20));
   const directoriesLeft = readdirSync(folder);
   rmSync(folder, { recursive: true });
   if (usual === undefined) delete process.env['TMPDIR'];

@@ -44,7 +44,7 @@ const whole = join(home, 'whole');
 beforeAll(async () => {
   writeRecipe(recipe);
   expect(await gq(...commandOf(recipe, whole))).toMatchObject({ code: 0 });
-}, 300_000);
+});
 
 const evaluationsOf = (out: string, run: string): Record<string, string> => {
   const folder = join(out, run, 'evaluations');

@@ -128,9 +128,7 @@ describe('an input that has changed since is refused', () => {
 });
 
 describe('what did not change is accepted', () => {
-  it('every command works with the inputs as they were, and computes no factors of a run again', {
-    timeout: 240_000,
-  }, async () => {
+  it('every command works with the inputs as they were, and computes no factors of a run again', async () => {
     const modules = RunDirectory.open(at('whole')).readManifest().features.modules.length;
     cpSync(at('part'), at('part-copy'), { recursive: true });
     for (const [name, command] of Object.entries(commands())) {

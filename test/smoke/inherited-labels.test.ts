@@ -27,7 +27,7 @@ beforeAll(async () => {
     });
   }
   [oracle, clean] = ['oracle-out', 'clean-out'].map((name) => join(lab.path(name), 'merged'));
-}, 240_000);
+});
 afterAll(() => lab[Symbol.asyncDispose]());
 
 const manifestOf = (path: string) => RunDirectory.open(path).readManifest();
