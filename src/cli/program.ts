@@ -63,6 +63,11 @@ const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/experiment.ts')).configureExperiment,
   },
   {
+    name: 'claim',
+    summary: 'what a claim states, by its hash; what was begun under it, and whether it was met',
+    load: async () => (await import('./commands/claim.ts')).configureClaim,
+  },
+  {
     name: 'queue',
     summary: 'do commands one after another, or one on each GPU, without a terminal: add, list, follow, cancel',
     load: async () => (await import('./commands/queue.ts')).configureQueue,

@@ -11,7 +11,7 @@ import {
 } from '../evaluate/index.ts';
 import { type Sampler, samplingSettings } from '../grpo/index.ts';
 import { generate } from '../model/index.ts';
-import { computeTable, problemsHash } from '../run/index.ts';
+import { computeTable, expectOpen, problemsHash } from '../run/index.ts';
 import type { Lab } from './open.ts';
 import { pluginRecords } from './plugins.ts';
 import { openSampler } from './replacements.ts';
@@ -23,6 +23,7 @@ export const probeTokens = 128;
 export async function openEvaluator(lab: Lab, siblings: readonly string[] = []): Promise<RunEvaluator> {
   const { config, run } = lab;
   if (run === null) throw new RangeError('a config has no checkpoints to evaluate');
+  expectOpen(run.path, `evaluate ${run.path}`);
   const sets = { ...(await setsOf(lab)), siblings };
   const [policy, judge] = await Promise.all([lab.policy, lab.judge]);
   const sampler = openSampler(policy, computeTable(config), lab.options.sampler);

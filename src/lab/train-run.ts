@@ -56,6 +56,8 @@ export interface TrainOptions extends Replacements {
   readonly signal?: AbortSignal;
   /** The checkpoint that a new run starts from; a resumed run uses the one in its manifest. */
   readonly parent?: ForkPoint;
+  /** The claim that a new run is begun under; a resumed run has the one in its manifest. */
+  readonly claim?: Manifest['claim'] | undefined;
   /** The run's place among runs that share a process; default: it is alone. */
   readonly place?: PackPlace | undefined;
   /** The ranks that train this run together; default: this process alone. Rank 0 writes, the others make `run` by RunDirectory.follow. */
@@ -181,6 +183,7 @@ interface Beginning {
   /** The manifest of a run that was begun before. */
   readonly begun: Manifest | null;
   readonly parent: Manifest['parent'];
+  readonly claim: Manifest['claim'];
   /** Its own last checkpoint. */
   readonly own: LoadedCheckpoint | null;
   /** The checkpoint that it goes on from: its own or its parent's. */
@@ -200,12 +203,12 @@ async function findBeginning(config: RunConfig, run: RunDirectory, options: Open
   const own = await goOn(run, options.shards);
   const from = own ?? (parent === null ? null : await openParent(call, parent, config));
   if (begun === null) await expectIsolatedPairs(config);
-  return { call, begun, parent, own, from };
+  return { call, begun, parent, claim: options.claim, own, from };
 }
 
 /** Opens everything that the run needs, and writes its manifest: a run exists from there on. */
 async function prepare(lab: Lab, run: RunDirectory, beginning: Beginning): Promise<Assembly> {
-  const { call, begun, parent, own, from } = beginning;
+  const { call, begun, parent, claim, own, from } = beginning;
   const { config, ranks } = lab;
   const writes = isWriter(ranks);
   if (writes && begun === null && lab.pool === run.madePool) await makePool(lab, run.madePool);
@@ -227,7 +230,7 @@ async function prepare(lab: Lab, run: RunDirectory, beginning: Beginning): Promi
   // A run exists from here on: whatever was wrong before, on any rank, left nothing behind.
   await ranks.communicator.barrier();
   const { generated } = assembly;
-  if (writes && begun === null) await run.writeManifest(await makeManifest(lab, run, parent, assembly));
+  if (writes && begun === null) await run.writeManifest({ ...(await makeManifest(lab, run, parent, assembly)), claim });
   if (writes && generated !== null && !existsSync(run.generatedPairs)) {
     await writeFileAtomic(run.generatedPairs, formatPairsJson(generated.pairs));
   }

@@ -1,11 +1,12 @@
 /**
  * The verdicts of a run that is being trained, counted update by update as they are written. Used to show a run; the trainer,
- * across the wall, never sees them. When a resume has shortened the file, counting begins again.
+ * across the wall, never sees them. When a resume has shortened the file, counting begins again. Of a blind run nothing is counted.
  */
+import { dirname } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { followJsonl, type JsonlFollower } from '../base/node/index.ts';
-import type { DemonstrationTest } from '../run/index.ts';
+import { type DemonstrationTest, isBlind } from '../run/index.ts';
 import { type Tally, type TallyRow, tally } from './tally.ts';
 
 /** The parts of a verdict that counting needs; the id begins with the update. */
@@ -21,6 +22,8 @@ export class VerdictTail {
   readonly #isDemonstration: DemonstrationTest;
   readonly #rows = new Map<number, TallyRow[]>();
   readonly #tallies = new Map<number, Tally>();
+  /** Null until there is something to read: a run has a manifest by then. */
+  #hidden: boolean | null = null;
 
   /** `isDemonstration` tells the rows that the policy did not sample, which are not counted. */
   constructor(path: string, isDemonstration: DemonstrationTest = () => false) {
@@ -46,6 +49,8 @@ export class VerdictTail {
       this.#rows.clear();
       this.#tallies.clear();
     }
+    if (values.length > 0) this.#hidden ??= isBlind(dirname(this.#follower.path));
+    if (this.#hidden) return;
     const changed = new Set<number>();
     for (const value of values) {
       const { id, ...row } = this.#parse(value);

@@ -13,6 +13,7 @@ import {
   dropRolloutLines,
   expectAllSealed,
   expectGrownFile,
+  expectOpen,
   type RunDirectory,
   readColumns,
   readTable,
@@ -72,12 +73,14 @@ export class VerdictLedger implements Disposable {
 
 /** The verdicts of a run by rollout id. A file that is not as the seal of the run or its last checkpoint says is refused. */
 export async function readRunVerdicts(run: RunDirectory): Promise<Map<string, Verdict>> {
+  expectOpen(run.path, `read the labels of ${run.path}`);
   if (!run.isSealed()) expectGrownFile(run, 'verdicts.jsonl');
   return readVerdicts(run.file('verdicts'));
 }
 
 /** The verdicts of a run that is not over, as they are written. */
 export function followVerdicts(run: RunDirectory): JsonlFollower {
+  expectOpen(run.path, `read the labels of ${run.path}`);
   expectGrownFile(run, 'verdicts.jsonl');
   return followJsonl(run.ledger('verdicts'));
 }
@@ -87,6 +90,7 @@ export function readVerdictColumns<Name extends keyof Verdict>(
   run: RunDirectory,
   names: readonly Name[],
 ): AsyncGenerator<ColumnBlock<Pick<Verdict, Name>>> {
+  expectOpen(run.path, `read the labels of ${run.path}`);
   return readColumns<Pick<Verdict, Name>>(run.file('verdicts'), names);
 }
 

@@ -37,8 +37,12 @@ export function allTables(results: Results): Table[] {
     ...prefillTables(results),
     partOf('A7', settingsTable(results)),
   ];
-  return sayOnce(tables.filter(({ rows }) => rows.length > 0));
+  const shown = sayOnce(tables.filter(({ rows }) => rows.length > 0));
+  if (results.design.claim?.changed !== true) return shown;
+  return shown.map((table) => ({ ...table, notes: [...(table.notes ?? []), changedNote] }));
 }
+
+const changedNote = 'The claim of this study was changed after its first run.';
 
 function blockTables(results: Results, oracle: boolean): Table[] {
   const { sets } = results;

@@ -1,8 +1,9 @@
 /** Judges the bar that an experiment stated before its runs, and says why there are runs and what would settle the question. */
 import { finalSample, findArm, type Results } from './aggregate.ts';
 import { pairSeeds } from './comparisons.ts';
-import type { Bar } from './design.ts';
+import type { Bar, ClaimFacts } from './design.ts';
 import { groupSample } from './held-out.ts';
+import { keptAndRemoved } from './kept.ts';
 import type { RunResults } from './run-results.ts';
 
 export interface BarVerdict {
@@ -21,17 +22,35 @@ export interface BarVerdict {
  * the seeds that are missing could not change that.
  */
 export function judgeBar(results: Results): BarVerdict | null {
-  const { bar, barChanged, seeds } = results.design;
-  if (bar === null) return null;
+  const { bar, barChanged } = results.design;
+  return bar === null ? null : judge(results, bar, barChanged);
+}
+
+/** The bar of a claim, if it has one, and its further predictions, each with its verdict. */
+export function judgePredictions(results: Results): (BarVerdict & { readonly bar: Bar })[] {
+  const { bar, barChanged, predictions = [], claim } = results.design;
+  const changed = claim?.changed ?? false;
+  return [
+    ...(bar === null ? [] : [{ bar, ...judge(results, bar, barChanged || changed) }]),
+    ...predictions.map((one) => ({ bar: one, ...judge(results, one, changed) })),
+  ];
+}
+
+function judge(results: Results, bar: Bar, changed: boolean): BarVerdict {
+  const { seeds } = results.design;
   const values = barValues(results, bar).filter(({ seed }) => seeds.includes(seed));
   const met = values.filter(({ value }) => reaches(bar, value)).length;
   const planned = Math.max(bar.inSeeds, seeds.length);
   const verdict =
     met >= bar.inSeeds ? 'holds' : met + planned - values.length < bar.inSeeds ? 'does not hold' : 'cannot be judged';
-  return { verdict, values, met, planned, changed: barChanged };
+  return { verdict, values, met, planned, changed };
 }
 
 function barValues(results: Results, { arm, reference, set, metric, loopholes }: Bar): BarVerdict['values'] {
+  if (metric === 'kept') {
+    const points = keptAndRemoved(results).find((one) => one.arm === arm)?.points ?? [];
+    return points.map(({ seed, kept }) => ({ seed, value: kept }));
+  }
   const sampleOfArm = (name: string) => {
     const runs = findArm(results, name)?.runs ?? [];
     return loopholes === undefined
@@ -58,7 +77,8 @@ export function describeDesign(results: Results): string[] {
   const { why, resolve } = results.design;
   const own = [...(why === '' ? [] : [`Why: ${why}`]), ...(resolve === '' ? [] : [`Settled by: ${resolve}`])];
   const runs = results.design.arms.length > 0 ? [] : results.arms.flatMap((arm) => arm.runs.flatMap(describeNotes));
-  return [...own, ...runs, ...describeBar(results)];
+  const bars = judgePredictions(results).flatMap((judged) => describeBar(judged.bar, judged));
+  return [...own, ...runs, ...describeClaim(results.design.claim), ...bars];
 }
 
 function describeNotes({ name, config: { notes } }: RunResults): string[] {
@@ -68,11 +88,7 @@ function describeNotes({ name, config: { notes } }: RunResults): string[] {
   ];
 }
 
-function describeBar(results: Results): string[] {
-  const { bar } = results.design;
-  const judged = judgeBar(results);
-  if (bar === null || judged === null) return [];
-  const { verdict, values, met, planned, changed } = judged;
+function describeBar(bar: Bar, { verdict, values, met, planned, changed }: BarVerdict): string[] {
   const group = bar.loopholes === undefined ? '' : `, ${bar.loopholes.replace(' ', '-')} loopholes,`;
   const measured = `deployed ${bar.metric} of ${bar.arm}${bar.reference === null ? '' : ` − ${bar.reference}`} on ${bar.set}${group}`;
   const bound = bar.atLeast !== undefined ? `at least ${bar.atLeast}` : `at most ${bar.atMost}`;
@@ -81,5 +97,17 @@ function describeBar(results: Results): string[] {
   return [
     `The bar${changed ? ' (changed after the runs began)' : ', stated before the runs'}: ${bar.what} That is: ${measured} ${bound}, in ${bar.inSeeds} of ${planned} seeds.`,
     `The bar ${verdict}: ${counts}${found === '' ? '' : ` (${found})`}.`,
+  ];
+}
+
+/** What was stated, begun and left out under a claim. */
+function describeClaim(claim: ClaimFacts | undefined): string[] {
+  if (claim === undefined) return [];
+  const { hash, changed, stated, begun, notStated, ended, missing, gone, blind } = claim;
+  const named = (folders: readonly string[]): string => (folders.length === 0 ? 'none' : folders.join(', '));
+  const more = notStated === 0 ? '' : `, ${notStated} of them not stated`;
+  return [
+    `Claim ${hash.slice(0, 12)}${changed ? ', changed after its first run' : ', stated before its first run'}: ${stated} runs stated, ${begun} begun${more}, ${ended} ended. Stated and not begun: ${named(missing)}. Begun and gone: ${named(gone)}.`,
+    ...(blind.length === 0 ? [] : [`Blind until the claim is opened: ${named(blind)}.`]),
   ];
 }

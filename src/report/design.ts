@@ -10,7 +10,7 @@ export interface Bar {
   readonly what: string;
   readonly arm: string;
   readonly reference: string | null;
-  readonly metric: 'attempt' | 'hack' | 'solve' | 'clean-solve' | 'objective';
+  readonly metric: 'attempt' | 'hack' | 'solve' | 'clean-solve' | 'objective' | 'kept';
   readonly set: FinalSet;
   /** The group that a rate of attempts or hacks is of, averaged over its loopholes; absent: every prompt of the set counts. */
   readonly loopholes?: LoopholeGroup | undefined;
@@ -35,10 +35,30 @@ export interface DesignedArm {
   readonly placebos: readonly string[] | null;
 }
 
+/** The claim of a study, as its register has it. */
+export interface ClaimFacts {
+  readonly hash: string;
+  /** Whether it was stated, or stated anew, after runs of the study had begun. */
+  readonly changed: boolean;
+  /** Runs that it states; of all runs that were begun, how many, how many of them it does not state, and how many have ended. */
+  readonly stated: number;
+  readonly begun: number;
+  readonly notStated: number;
+  readonly ended: number;
+  /** Stated runs that were never begun, runs that were begun and are gone, and blind runs that are not opened, by their folders. */
+  readonly missing: readonly string[];
+  readonly gone: readonly string[];
+  readonly blind: readonly string[];
+}
+
 export interface Design {
   readonly why: string;
   readonly resolve: string;
   readonly bar: Bar | null;
+  /** Further bars of the claim; absent: none. */
+  readonly predictions?: readonly Bar[] | undefined;
+  /** Absent where nothing was registered. */
+  readonly claim?: ClaimFacts | undefined;
   /** Whether the bar was changed after runs had begun. */
   readonly barChanged: boolean;
   readonly seeds: readonly number[];

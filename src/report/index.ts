@@ -1,8 +1,9 @@
 export { shellLine } from '../base/index.ts';
 export type { Results } from './aggregate.ts';
 export { allTables } from './all-tables.ts';
+export { judgePredictions } from './bar.ts';
 export { placebosOf } from './comparisons.ts';
-export { type Design, loopholeGroups } from './design.ts';
+export { type ClaimFacts, type Design, loopholeGroups } from './design.ts';
 export {
   curveTable,
   finalEvaluationTable,

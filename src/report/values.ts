@@ -9,7 +9,7 @@ import {
   solveSet,
   states,
 } from './aggregate.ts';
-import { type BarVerdict, judgeBar } from './bar.ts';
+import { type BarVerdict, judgeBar, judgePredictions } from './bar.ts';
 import { type Comparison, compareArms, comparedMetrics } from './comparisons.ts';
 import { costValues } from './costs.ts';
 import type { Design } from './design.ts';
@@ -96,6 +96,8 @@ export interface ResultsJson {
   readonly design: Design;
   /** Whether the bar holds; null without a bar. */
   readonly bar: BarVerdict | null;
+  /** The bar and the further predictions of a registered claim, each judged; `design.claim` has its hash and counts. */
+  readonly predictions?: ReturnType<typeof judgePredictions>;
   readonly matchedSolve: readonly MatchedSolve[];
   readonly kept: readonly KeptAndRemoved[];
   readonly relearned: readonly RelearnedArm[];
@@ -130,6 +132,7 @@ export function resultsJson(results: Results): ResultsJson {
     failureComparisons: [false, true].flatMap((oracle) => compareFailures(results, oracle)),
     design: results.design,
     bar: judgeBar(results),
+    ...(results.design.claim === undefined ? {} : { predictions: judgePredictions(results) }),
     matchedSolve: set === undefined ? [] : matchSolve(results, set),
     kept: keptAndRemoved(results),
     relearned: relearnedArms(results),

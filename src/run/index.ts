@@ -1,3 +1,4 @@
+export { expectOpen, isBlind, openedName, registerName } from './blind.ts';
 export { type LoadedCheckpoint, loadAdapter, loadAlone, loadCheckpoint } from './checkpoint.ts';
 export {
   checkedInitial,
@@ -20,6 +21,7 @@ export {
   type ResolvedConfig,
   rawConfig,
   readConfig,
+  readRecipe,
   refuseUnread,
 } from './config/config.ts';
 export { armDifferences, configDifferences, configLeaves } from './config/difference.ts';

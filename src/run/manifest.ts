@@ -74,6 +74,8 @@ const manifestSchema = z.object({
   features: z.object({ modules: z.array(z.string()), rank: z.number().int().min(1) }),
   /** The run and the update that this one was forked from; `adapterOnly`: without the state of its trainer. */
   parent: z.object({ run: z.string(), update: z.number().int().min(0), adapterOnly: z.boolean() }).nullable(),
+  /** The hash of the claim under which an experiment began it, and whether its seed is blind; absent outside a claim. */
+  claim: z.object({ hash: z.string(), blind: z.boolean() }).optional(),
 });
 
 /** Format 3 has the identity as keys of the manifest, under other names. */

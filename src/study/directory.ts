@@ -9,7 +9,8 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { isDraftOf, makeFolder, waitForLock, writeFileAtomic } from '../base/node/index.ts';
-import { armDifferences, configDifferences, RunDirectory, readStored } from '../run/index.ts';
+import { armDifferences, configDifferences, isBlind, RunDirectory, readStored, registerName } from '../run/index.ts';
+import { readRegister, stateClaim } from './claim.ts';
 import type { ExperimentPlan, PlannedRun } from './experiment.ts';
 import { type Experiment, experimentSchema } from './experiment-schema.ts';
 
@@ -29,7 +30,7 @@ function readFile(directory: string): ExperimentFile {
   return readStored(join(directory, fileName), 'the plan of an experiment', fileSchema);
 }
 
-export async function writeExperiment(directory: string, { experiment, runs }: ExperimentPlan): Promise<void> {
+export async function writeExperiment(directory: string, { experiment, runs, claim }: ExperimentPlan): Promise<void> {
   expectOwnFolder(directory, experiment, runs);
   makeFolder(directory);
   const expected = 'an experiment that no other command plans at this moment';
@@ -45,6 +46,8 @@ export async function writeExperiment(directory: string, { experiment, runs }: E
   const design = { ...experiment, arms: [...experiment.arms, ...otherArms(directory, experiment, others)] };
   const file: ExperimentFile = { format: 1, experiment: design, barChanged, runs: [...others, ...planned] };
   await writeFileAtomic(join(directory, fileName), `${JSON.stringify(file, null, 2)}\n`);
+  const begun = [...readRegister(directory).begun, ...earlier].map(({ folder }) => folder);
+  if (claim !== undefined) stateClaim(directory, claim, new Set(begun).size);
 }
 
 /** Arms of the stored design that the experiment has no more, with runs that stay. */
@@ -88,7 +91,10 @@ function expectOwnFolder(directory: string, { name }: Experiment, runs: readonly
     return;
   }
   const isOwn = (entry: string): boolean =>
-    isDraftOf(fileName, entry) || entry === 'lock.json' || runs.some(({ folder }) => folder === entry);
+    isDraftOf(fileName, entry) ||
+    entry === 'lock.json' ||
+    entry === registerName ||
+    runs.some(({ folder }) => folder === entry);
   const foreign = readdirSync(directory).filter((entry) => !entry.startsWith('.') && !isOwn(entry));
   if (foreign.length > 0) {
     complain(`${foreign.slice(0, 3).join(', ')}${foreign.length > 3 ? ` and ${foreign.length - 3} more` : ''}`);
@@ -160,6 +166,8 @@ export interface FoundExperiment {
   /** Whether the bar was changed after runs had begun. */
   readonly barChanged: boolean;
   readonly runs: readonly FoundRun[];
+  /** Paths of the runs whose seeds are blind and not opened yet; `runs` has none of them. */
+  readonly blind: readonly string[];
   /** Paths of the runs that are planned but not started. */
   readonly missing: readonly string[];
   /** Paths of folders that hold parts of a run but no manifest. */
@@ -168,7 +176,7 @@ export interface FoundExperiment {
 
 /** Finds the runs below a directory, or the directory itself when it is a run. */
 export function findExperiment(directory: string): FoundExperiment {
-  const alone = { experiment: null, barChanged: false, missing: [], damaged: [] };
+  const alone = { experiment: null, barChanged: false, blind: [], missing: [], damaged: [] };
   if (isRun(directory)) return { ...alone, runs: [{ path: directory, arm: null }] };
   if (existsSync(join(directory, fileName))) {
     const file = readFile(directory);
@@ -177,7 +185,8 @@ export function findExperiment(directory: string): FoundExperiment {
     return {
       experiment: file.experiment,
       barChanged: file.barChanged,
-      runs: runs.filter(({ path }) => isRun(path)),
+      runs: runs.filter(({ path }) => isRun(path) && !isBlind(path)),
+      blind: runs.map(({ path }) => path).filter(isBlind),
       missing: absent.filter((path) => !isDamaged(path)),
       damaged: absent.filter(isDamaged),
     };

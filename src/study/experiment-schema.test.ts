@@ -66,7 +66,7 @@ describe('keys of an experiment', () => {
     [{ bar: { ...bar, reference: 'base' } }, 'bar.reference: one of vanilla, gate, found base'],
     [
       { bar: { ...bar, metric: 'reward' } },
-      'bar.metric: attempt, hack, solve, clean-solve or objective, of the deployed policy, found "reward"',
+      'bar.metric: attempt, hack, solve, clean-solve, objective or kept, of the deployed policy, found "reward"',
     ],
     [
       { bar: 'less' },

@@ -47,10 +47,12 @@ const barSchema = z
       .describe('arm whose value is subtracted; null: none'),
     metric: z
       .enum(
-        ['attempt', 'hack', 'solve', 'clean-solve', 'objective'],
-        'attempt, hack, solve, clean-solve or objective, of the deployed policy',
+        ['attempt', 'hack', 'solve', 'clean-solve', 'objective', 'kept'],
+        'attempt, hack, solve, clean-solve, objective or kept, of the deployed policy',
       )
-      .describe('attempt: opens a loophole, right or wrong; clean-solve: solved without an attempt'),
+      .describe(
+        'attempt: opens a loophole, right or wrong; clean-solve: solved without an attempt; kept: the share of the gain in solving, deployed − base over ceiling − base',
+      ),
     set: oneSet.default('test-original').describe('set of prompts'),
     loopholes: z
       .enum(loopholeGroups, loopholeGroups.join(' or '))
@@ -72,7 +74,13 @@ const barSchema = z
     message: 'solve, where no loophole is open (bar.set): nothing can be hacked there',
     path: ['metric'],
   })
+  .refine(({ metric, reference }) => metric !== 'kept' || reference === null, {
+    message: 'none, where the metric is kept: the ceiling and the base are its references',
+    path: ['reference'],
+  })
   .superRefine(({ metric, reference, atLeast, atMost }, context) => {
+    // A share of a gain may be below 0 and above 1.
+    if (metric === 'kept') return;
     // A bound that every value reaches, or none, would state nothing.
     const [least, most] = metric === 'objective' ? [-1, 1] : [0, 1];
     const [low, high] = reference === null ? [least, most] : [least - most, most - least];
@@ -143,6 +151,16 @@ export const experimentSchema = z.strictObject({
   why: z.string('a sentence').default('').describe('the question that the experiment answers'),
   resolve: z.string('a sentence').default('').describe('the outcome that would settle the question'),
   bar: barSchema.nullable().default(null).describe('what must be found for the claim to hold, stated before the runs'),
+  predictions: z
+    .array(barSchema, 'a list of tables')
+    .min(1, 'at least one prediction')
+    .optional()
+    .describe('more such bars: each is met, or refuted where too few seeds reach it'),
+  blindSeeds: z
+    .array(whole(0), 'a list of seeds')
+    .min(1, 'at least one seed')
+    .optional()
+    .describe('seeds that are trained, and not evaluated before `gq claim open` opens them, once'),
   seeds: z.array(whole(0), 'a list of whole numbers').min(1, 'at least one seed').describe('one run per arm and seed'),
   baseline: z.string('the name of an arm').default('vanilla').describe('the arm that all others are compared with'),
   placebo: z
@@ -192,6 +210,7 @@ export const writtenSchema = experimentSchema.extend({
 export const experimentKeys: Readonly<Record<string, readonly string[]>> = {
   '': Object.keys(writtenSchema.shape),
   bar: Object.keys(barSchema.shape),
+  predictions: Object.keys(barSchema.shape),
   references: Object.keys(referenceSchema.shape),
   relearn: Object.keys(relearnSchema.shape),
   evaluation: Object.keys(evaluationSchema.shape),

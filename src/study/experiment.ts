@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { nearestName, shellLine, UserError } from '../base/index.ts';
 import { armOf, expectIsolatedPairs, pluginHash, resolveConfig } from '../lab/index.ts';
 import { type Fault, type RunConfig, readToml, recipeFrom, recipeName, refuseUnread } from '../run/index.ts';
+import { type Claim, claimOf, runFolder } from './claim.ts';
 import { type Experiment, experimentKeys, isArmName, writtenSchema } from './experiment-schema.ts';
 import { expandGrids, gridFault } from './grid.ts';
 import { type SlurmTable, slurmSchema } from './slurm/table.ts';
@@ -32,6 +33,8 @@ export interface ExperimentPlan {
   /** The whole experiment, also where only a part of it is planned: the design of its comparisons. */
   readonly experiment: Experiment;
   readonly runs: readonly PlannedRun[];
+  /** Absent where the experiment predicts nothing. */
+  readonly claim?: Claim | undefined;
 }
 
 export function readExperiment(path: string): Experiment {
@@ -85,26 +88,45 @@ export function checkExperiment(file: unknown, path: string): Experiment {
   if (twice !== undefined) complain('arms of different names', `${twice} twice`);
   if (new Set(experiment.seeds).size !== experiment.seeds.length) complain('different seeds', 'one of them twice');
   expectKnownArms(experiment, Object(raw), complain);
-  const { bar, seeds, evaluation } = experiment;
-  if (bar !== null && bar.inSeeds > seeds.length) complain(`bar.inSeeds: at most ${seeds.length}`, `${bar.inSeeds}`);
-  if (bar !== null && !evaluation.sets.includes(bar.set)) {
-    complain(`bar.set: one of evaluation.sets (${evaluation.sets.join(', ')})`, bar.set);
-  }
+  for (const { name, bar } of barsOf(experiment)) expectJudgeable(name, bar, experiment, complain);
+  const strangeSeed = experiment.blindSeeds?.find((seed) => !experiment.seeds.includes(seed));
+  if (strangeSeed !== undefined) complain('blindSeeds: some of seeds', `${strangeSeed}`);
   return experiment;
+}
+
+type Bar = NonNullable<Experiment['bar']>;
+
+/** The bar and the predictions of an experiment, each with its name in the file. */
+function barsOf({ bar, predictions = [] }: Experiment): { readonly name: string; readonly bar: Bar }[] {
+  return [
+    ...(bar === null ? [] : [{ name: 'bar', bar }]),
+    ...predictions.map((one, i) => ({ name: `predictions.${i}`, bar: one })),
+  ];
+}
+
+function expectJudgeable(name: string, bar: Bar, experiment: Experiment, complain: Complain): void {
+  const { seeds, evaluation, ceiling } = experiment;
+  if (bar.inSeeds > seeds.length) complain(`${name}.inSeeds: at most ${seeds.length}`, `${bar.inSeeds}`);
+  if (!evaluation.sets.includes(bar.set)) {
+    complain(`${name}.set: one of evaluation.sets (${evaluation.sets.join(', ')})`, bar.set);
+  }
+  if (bar.metric === 'kept' && ceiling === null) complain(`${name}: a ceiling, which kept is measured by`, 'none');
 }
 
 type Complain = (expected: string, found: string) => void;
 
 /** Every name of an arm must be one of the arms. The names that stand for absent keys may be missing. */
 function expectKnownArms(experiment: Experiment, raw: Readonly<Record<string, unknown>>, complain: Complain): void {
-  const { arms, ceiling, solveReference, bar, relearn, baseline, placebo } = experiment;
+  const { arms, ceiling, solveReference, relearn, baseline, placebo } = experiment;
   const named: readonly (readonly [string, string | null | undefined])[] = [
     ['baseline', raw['baseline'] === undefined ? null : baseline],
     ['placebo', raw['placebo'] === undefined ? null : placebo],
     ['ceiling', ceiling],
     ['solveReference', solveReference],
-    ['bar.arm', bar?.arm],
-    ['bar.reference', bar?.reference],
+    ...barsOf(experiment).flatMap(({ name, bar }) => [
+      [`${name}.arm`, bar.arm] as const,
+      [`${name}.reference`, bar.reference] as const,
+    ]),
     ...(relearn?.arms ?? []).map((name) => ['relearn.arms', name] as const),
     ...arms.flatMap((arm) => (arm.placebos ?? []).map((name) => [`placebos of ${arm.name}`, name] as const)),
   ];
@@ -218,7 +240,9 @@ export async function planExperiment(
       if (seeded !== undefined) throw ownSeeds(path, seeded);
       const own = [...changes, ...called, { text: `seed=${seed}`, folder, shared: true }];
       const { config, hash, parts, unread } = await resolveConfig(recipeFrom(folder, recipe), own);
-      if (name === experiment.bar?.arm) expectGroup(experiment.bar.loopholes, config, `experiment ${path}`);
+      for (const { bar } of barsOf(experiment)) {
+        if (name === bar.arm) expectGroup(bar.loopholes, config, `experiment ${path}`);
+      }
       if (name === experiment.ceiling) expectClosed(config, armOf(config, parts).loopholes, `experiment ${path}`);
       const isAttacked = experiment.relearn?.arms.includes(name) ?? false;
       if (isAttacked && !armOf(config, parts).quarantine) throw nothingToDelete(path, name, config.arm.kind);
@@ -229,11 +253,11 @@ export async function planExperiment(
       const twin = runs.find((run) => run.seed === seed && run.configHash === hash);
       if (twin !== undefined) throw sameArms(path, twin.arm, name);
       const plugins = pluginHash(config);
-      runs.push({ arm: name, seed, folder: `${name}-${seed}`, config, configHash: hash, plugins });
+      runs.push({ arm: name, seed, folder: runFolder(name, seed), config, configHash: hash, plugins });
     }
   }
   refuseUnread(sharedFaults(withoutReader));
-  return { experiment, runs };
+  return { experiment, runs, claim: claimOf(experiment, path, settings) ?? undefined };
 }
 
 /** Settings of all arms may be without a reader in some of them, but not in every one. */

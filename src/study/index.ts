@@ -1,3 +1,5 @@
+export { claimOf, openBlind, readRegister, statedRuns } from './claim.ts';
+export { type BegunRun, begunRuns, everStated } from './claim-progress.ts';
 export { findExperiment, writeExperiment } from './directory.ts';
 export { EndedRuns } from './ended-runs.ts';
 export { WorkEstimate } from './estimate.ts';

@@ -15,7 +15,7 @@ import {
   wasAsked,
 } from '../lab/index.ts';
 import { attackConfig, expectUpdates, exportDeployed, openAttacked, relearnFolders } from '../measure/index.ts';
-import type { RunConfig, RunEnd, Sink } from '../run/index.ts';
+import type { Manifest, RunConfig, RunEnd, Sink } from '../run/index.ts';
 import { isOfOneUpdate, noticeText, RunDirectory } from '../run/index.ts';
 import type { PlannedRun } from './experiment.ts';
 import type { EvaluationPlan } from './experiment-schema.ts';
@@ -44,13 +44,14 @@ export class LabWorker implements ExperimentWorker {
     this.#member = member;
   }
 
-  async train({ config }: PlannedRun, path: string): Promise<RunEnd> {
+  async train({ config }: PlannedRun, path: string, claim?: Manifest['claim']): Promise<RunEnd> {
     this.#reports.note('loading');
     using interruption = this.#onInterrupt('finishing this update, then saving');
     const { end } = await train(trainedWith(path) ?? (await parseRunConfig(config)), path, {
       sinks: [this.#sink()],
       signal: interruption.signal,
       place: this.#member?.place,
+      claim,
     });
     return end;
   }

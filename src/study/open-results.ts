@@ -10,6 +10,7 @@ import {
   readResults,
   readRunRecords,
 } from '../report/index.ts';
+import { claimFacts } from './claim-progress.ts';
 import { findExperiment } from './directory.ts';
 import type { Experiment } from './experiment-schema.ts';
 
@@ -46,7 +47,9 @@ async function open<Run extends RunResults>(
     arms: experiment?.arms.map(({ name }) => name) ?? [],
     runs,
     damaged,
-    ...(experiment === null ? {} : { design: designOf(experiment, barChanged, options.placebo !== undefined) }),
+    ...(experiment === null
+      ? {}
+      : { design: await designOf(directory, experiment, barChanged, options.placebo !== undefined) }),
   };
   const results = await readResults(directory, source, read, onReading);
   for (const name of ['baseline', 'placebo'] as const) expectArm(`--${name}`, options[name], results);
@@ -54,9 +57,14 @@ async function open<Run extends RunResults>(
 }
 
 /** The design of an experiment. A placebo that was asked for takes the place of those that the arms name. */
-function designOf(experiment: Experiment, barChanged: boolean, onePlacebo: boolean): Design {
+async function designOf(
+  directory: string,
+  experiment: Experiment,
+  barChanged: boolean,
+  onePlacebo: boolean,
+): Promise<Design> {
   const arms = experiment.arms.map((arm) => (onePlacebo ? { ...arm, placebos: null } : arm));
-  return { ...experiment, arms, barChanged };
+  return { ...experiment, arms, barChanged, claim: await claimFacts(directory, experiment) };
 }
 
 function expectArm(option: string, name: string | undefined, { arms }: Results): void {

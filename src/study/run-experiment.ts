@@ -9,15 +9,16 @@ import { join } from 'node:path';
 import { readStatus } from '../analyse/index.ts';
 import { OutOfMemoryError, UserError } from '../base/index.ts';
 import { type PackPlace, pluginHash, RunPack } from '../lab/index.ts';
-import type { RunEnd } from '../run/index.ts';
-import { RunDirectory, userErrorOf } from '../run/index.ts';
+import type { Manifest, RunEnd } from '../run/index.ts';
+import { isBlind, RunDirectory, userErrorOf } from '../run/index.ts';
+import { countBegun } from './claim.ts';
 import { EndedRuns } from './ended-runs.ts';
 import type { ExperimentPlan, PlannedRun } from './experiment.ts';
 import type { EvaluationPlan } from './experiment-schema.ts';
 
 export interface ExperimentWorker {
   /** Starts the run, or continues it. */
-  train(run: PlannedRun, path: string): Promise<RunEnd>;
+  train(run: PlannedRun, path: string, claim?: Manifest['claim']): Promise<RunEnd>;
   /** Evaluates the run; evaluations that exist are not made again. */
   evaluate(
     run: PlannedRun,
@@ -44,7 +45,7 @@ export interface FailedRun {
 
 /** Does what is left of one run of the plan. */
 export async function runOne(
-  { experiment, runs }: ExperimentPlan,
+  { experiment, runs, claim }: ExperimentPlan,
   index: number,
   directory: string,
   worker: ExperimentWorker,
@@ -52,8 +53,13 @@ export async function runOne(
   const run = runs[index];
   const path = join(directory, run.folder);
   expectPlannedCode(run);
-  const end = (await trainedStatus(path)) ?? (await worker.train(run, path));
-  if (end === 'interrupted') return end;
+  const blind = experiment.blindSeeds?.includes(run.seed) ?? false;
+  const begin = (): Promise<RunEnd> => {
+    if (!existsSync(join(path, 'manifest.json'))) countBegun(directory, run, claim?.hash ?? null);
+    return worker.train(run, path, claim === undefined ? undefined : { hash: claim.hash, blind });
+  };
+  const end = (await trainedStatus(path)) ?? (await begin());
+  if (end === 'interrupted' || isBlind(path)) return end;
   const siblings = runs.filter(({ folder }) => folder !== run.folder).map(({ folder }) => join(directory, folder));
   const evaluated = await worker.evaluate(run, path, experiment.evaluation, siblings);
   if (evaluated === 'interrupted') return evaluated;

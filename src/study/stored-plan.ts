@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { makeFolder, sha256, writeFileAtomic } from '../base/node/index.ts';
 import { configHash, type RunConfig, readStored } from '../run/index.ts';
+import { claimSchema } from './claim.ts';
 import type { ExperimentPlan } from './experiment.ts';
 import { experimentSchema } from './experiment-schema.ts';
 
@@ -24,6 +25,7 @@ const planSchema = z.object({
   directory: z.string(),
   experiment: experimentSchema,
   runs: z.array(runSchema).min(1),
+  claim: claimSchema.optional(),
 });
 
 export interface StoredPlan {
@@ -35,18 +37,18 @@ export interface StoredPlan {
 export const jobsFolder = (directory: string): string => join(directory, '.jobs');
 
 /** Stores the plan and returns its path. Another plan has another name: jobs that wait keep theirs. */
-export async function storePlan({ experiment, runs }: ExperimentPlan, directory: string): Promise<string> {
+export async function storePlan({ experiment, runs, claim }: ExperimentPlan, directory: string): Promise<string> {
   makeFolder(jobsFolder(directory));
-  const text = `${JSON.stringify({ format: 1, directory, experiment, runs })}\n`;
+  const text = `${JSON.stringify({ format: 1, directory, experiment, runs, claim })}\n`;
   const path = join(jobsFolder(directory), `plan-${sha256(text).slice(0, 12)}.json`);
   await writeFileAtomic(path, text);
   return path;
 }
 
 export function readPlan(path: string): StoredPlan {
-  const { directory, experiment, runs } = readStored(path, 'the plan of the jobs of an experiment', planSchema);
+  const { directory, experiment, runs, claim } = readStored(path, 'the plan of the jobs of an experiment', planSchema);
   const changed = runs.find((run) => configHash(run.config) !== run.configHash);
-  if (changed === undefined) return { plan: { experiment, runs }, directory };
+  if (changed === undefined) return { plan: { experiment, runs, claim }, directory };
   throw new UserError({
     call: `read ${path}`,
     expected: 'configs as they were planned',

@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { curveNames, EvaluationStore, finalNames, lastCheckpoint, statesOf } from '../evaluate/index.ts';
 import { relearnFolders } from '../measure/index.ts';
-import { RunDirectory } from '../run/index.ts';
+import { isBlind, RunDirectory } from '../run/index.ts';
 import type { ExperimentPlan } from './experiment.ts';
 import type { EvaluationPlan } from './experiment-schema.ts';
 import { trainedStatus } from './run-experiment.ts';
@@ -23,6 +23,7 @@ export function evaluationsLeft(path: string, { sets, scales, limit, curveEvery 
 async function isComplete({ experiment, runs }: ExperimentPlan, index: number, directory: string): Promise<boolean> {
   const path = join(directory, runs[index].folder);
   const end = await trainedStatus(path);
+  if (end !== null && isBlind(path)) return true;
   if (end === null || evaluationsLeft(path, experiment.evaluation).length > 0) return false;
   if (experiment.evaluation.curveEvery > 0 && !existsSync(join(path, 'eval-curve.json'))) return false;
   if (end !== 'finished' || !experiment.relearn?.arms.includes(runs[index].arm)) return true;

@@ -40,6 +40,7 @@ export interface HandMadeRun {
   readonly finished?: boolean;
   /** Held-out loopholes that the pairs of the run showed; none by default. */
   readonly heldOutPairs?: readonly string[] | null;
+  readonly claim?: Manifest['claim'];
 }
 
 export async function writeRun(path: string, made: HandMadeRun): Promise<RunDirectory> {
@@ -78,6 +79,7 @@ export async function writeRun(path: string, made: HandMadeRun): Promise<RunDire
     device: 'none',
     features: { modules, rank: made.rank ?? 2 },
     parent: null,
+    claim: made.claim,
   };
   await run.writeManifest(manifest);
   for (const update of made.checkpoints ?? [0]) writeCheckpoint(run, update);

@@ -1,0 +1,215 @@
+/**
+ * `gq claim FILE|FOLDER`: what a claim states, by its hash, and for the folder of its study what was begun, has ended and is missing, and
+ * whether each prediction was met. `gq claim open FOLDER` opens its blind seeds, once.
+ */
+import { existsSync, statSync } from 'node:fs';
+import type { Command } from 'commander';
+import { shellLine, UserError } from '../../base/index.ts';
+import { judgePredictions, renderTable, type Table } from '../../report/index.ts';
+import { recipePath } from '../../run/index.ts';
+import {
+  type BegunRun,
+  begunRuns,
+  claimOf,
+  type Experiment,
+  everStated,
+  findExperiment,
+  openBlind,
+  openResults,
+  readExperiment,
+  readRegister,
+  statedRuns,
+} from '../../study/index.ts';
+import { type CommandContext, examplesText } from '../command.ts';
+import { screenWidth } from '../terminal/screen.ts';
+import { collect } from '../values.ts';
+
+interface ClaimOptions {
+  readonly set: readonly string[];
+  readonly json?: true;
+}
+
+/** The verdict of a bar in the words of a claim. */
+const verdictWords = { holds: 'met', 'does not hold': 'refuted', 'cannot be judged': 'open' } as const;
+
+export function configureClaim(command: Command, context: CommandContext): void {
+  command
+    .argument('<what>', 'the file of an experiment, a recipe of the package, or the folder of a study')
+    .option('--set <key=value>', 'of a file: what the call of gq experiment changes; may be repeated', collect, [])
+    .option('--json', 'print everything as JSON')
+    .addHelpText(
+      'after',
+      `${examplesText(
+        'gq claim recipes/micro-pairs-claim.toml     # its hash, before anything is run',
+        'gq claim runs/micro-pairs-claim             # stated, begun, ended, missing; met or refuted',
+        'gq claim open runs/micro-pairs-claim        # evaluate blind seeds from now on',
+      )}\n\nExit codes: 0, of a folder only if every prediction is met; 1, one is refuted or open, or the claim was changed after its first run; 2, wrong call.`,
+    )
+    .action(async (what: string, options: ClaimOptions) => {
+      if (existsSync(what) && statSync(what).isDirectory()) await showStudy(what, options, context);
+      else showFile(what, options, context);
+    });
+  command
+    .command('open')
+    .description('open the blind seeds of a study, once: from then on they are evaluated and their labels can be read')
+    .argument('<folder>', 'the folder of a study')
+    .option('--force', 'although blind runs are not trained yet; the register says which')
+    .addHelpText('after', examplesText('gq claim open runs/micro-pairs-claim'))
+    .action((folder: string, { force = false }: { readonly force?: boolean }) => open(folder, force, context));
+}
+
+function showFile(named: string, { set, json }: ClaimOptions, { stdout }: CommandContext): void {
+  const file = existsSync(named) ? named : recipePath(named);
+  const experiment = readExperiment(file);
+  const claim = claimOf(experiment, file, set);
+  if (claim === null) {
+    throw new UserError({
+      call: `gq claim ${named}`,
+      expected: 'an experiment with a bar or predictions',
+      found: 'one that predicts nothing',
+      fix: 'docs/formats.md has an example under Claims.',
+    });
+  }
+  const { why, resolve, bar, predictions = [], blindSeeds = [], seeds, arms } = experiment;
+  const bars = [...(bar === null ? [] : [bar]), ...predictions];
+  if (json) {
+    stdout.write(`${JSON.stringify({ name: experiment.name, ...claim, blindSeeds, predictions: bars }, null, 2)}\n`);
+    return;
+  }
+  const lines = [
+    `claim ${claim.hash}`,
+    `${arms.length} arms × ${seeds.length} seeds (${seeds.join(', ')}): ${claim.runs.length} runs`,
+    ...(blindSeeds.length === 0 ? [] : [`blind seeds: ${blindSeeds.join(', ')}`]),
+    `why: ${why}`,
+    `settled by: ${resolve}`,
+    ...bars.map(({ what, inSeeds }) => `predicted: ${what} (in ${inSeeds} of ${seeds.length} seeds; fewer refute it)`),
+  ];
+  stdout.write(`${lines.join('\n')}\n`);
+}
+
+async function showStudy(directory: string, { json }: ClaimOptions, context: CommandContext): Promise<void> {
+  const experiment = experimentOf(directory);
+  const { stated, opened } = readRegister(directory);
+  const begun = await begunRuns(directory, experiment);
+  const runs = everStated(directory, experiment);
+  const missing = runs.filter((folder) => begun.every((run) => run.folder !== folder));
+  const claim = stated.at(-1) ?? null;
+  const changed = stated.some(({ begunBefore }) => begunBefore > 0);
+  const predictions = judgePredictions(await openResults(directory)).map(({ bar, verdict, ...judged }) => ({
+    ...bar,
+    verdict: verdictWords[verdict],
+    ...judged,
+  }));
+  if (changed || predictions.some(({ verdict }) => verdict !== 'met')) context.exitCode = 1;
+  const facts = { name: experiment.name, claim, changed, stated: runs, begun, missing, opened, predictions };
+  if (json) {
+    context.stdout.write(`${JSON.stringify(facts, null, 2)}\n`);
+    return;
+  }
+  const width = screenWidth(context.stdout);
+  const lines = [
+    claim === null
+      ? 'No claim was registered: the study was begun by an earlier version, or predicts nothing.'
+      : `claim ${claim.hash}, stated ${claim.at}${changed ? ': changed after its first run' : ', before its first run'}`,
+    ...(claim === null ? [] : [fileLine(claim.file, claim.hash)]),
+    ...(opened === null ? [] : [`blind seeds opened ${opened.at}`]),
+  ];
+  const tables = [armTable(experiment, runs, begun), predictionTable(predictions)].filter(
+    ({ rows }) => rows.length > 0,
+  );
+  context.stdout.write(`${[...lines, ...tables.map((table) => renderTable(table, 'text', width))].join('\n')}\n`);
+}
+
+function experimentOf(directory: string): Experiment {
+  const { experiment } = findExperiment(directory);
+  if (experiment !== null) return experiment;
+  throw new UserError({
+    call: `gq claim ${directory}`,
+    expected: 'the folder of an experiment',
+    found: 'runs that belong to none',
+  });
+}
+
+/** Whether the file still states what was registered last. Settings of the call are not known any more. */
+function fileLine(file: string, hash: string): string {
+  if (!existsSync(file)) return `${file} is not there any more`;
+  const isSame = claimOf(readExperiment(file), file)?.hash === hash;
+  return `${file} ${isSame ? 'states the same now' : 'does not state this now, or settings of the call were part of it'}`;
+}
+
+function armTable(experiment: Experiment, stated: readonly string[], begun: readonly BegunRun[]): Table {
+  const names = [...new Set([...experiment.arms.map(({ name }) => name), ...begun.map(({ arm }) => arm)])];
+  const rows = names.map((arm) => {
+    const own = begun.filter((run) => run.arm === arm);
+    const seeds = (runs: readonly BegunRun[]): string => runs.map(({ seed }) => seed).join(' ') || '-';
+    const wanted = stated.filter((folder) => folder.replace(/-\d+$/, '') === arm);
+    const absent = wanted.filter((folder) => own.every((run) => run.folder !== folder));
+    return [
+      arm,
+      `${wanted.length}`,
+      `${own.length}`,
+      ...(['ended', 'stopped', 'gone'] as const).map((state) => seeds(own.filter((run) => run.state === state))),
+      absent.map((folder) => folder.slice(arm.length + 1)).join(' ') || '-',
+      seeds(own.filter(({ isStated }) => !isStated)),
+    ];
+  });
+  const columns = ['arm', 'stated', 'begun', 'ended', 'stopped', 'gone', 'not begun', 'not stated'];
+  const again = begun.filter(({ times }) => times > 1).map(({ folder, times }) => `${folder} (${times} times)`);
+  const blind = begun.filter((run) => run.isBlind).map(({ folder }) => folder);
+  return {
+    title: 'runs by seed',
+    columns,
+    rows,
+    notes: [
+      'ended: trained to the end, or stopped by the tripwire; gone: begun, and no run is in its folder.',
+      ...(again.length === 0 ? [] : [`Begun again: ${again.join(', ')}.`]),
+      ...(blind.length === 0 ? [] : [`Blind until opened: ${blind.join(', ')}.`]),
+    ],
+  };
+}
+
+interface JudgedPrediction extends Omit<ReturnType<typeof judgePredictions>[number], 'bar' | 'verdict'> {
+  readonly what: string;
+  readonly inSeeds: number;
+  readonly verdict: string;
+}
+
+function predictionTable(predictions: readonly JudgedPrediction[]): Table {
+  return {
+    title: 'predictions',
+    columns: ['prediction', 'needs', 'reached', 'evaluated', 'verdict', 'by seed'],
+    rows: predictions.map(({ what, inSeeds, met, values, planned, verdict }) => [
+      what,
+      `${inSeeds} of ${planned}`,
+      `${met}`,
+      `${values.length}`,
+      verdict,
+      values.map(({ seed, value }) => `${seed}: ${value.toFixed(3).replace('-', '−')}`).join(', ') || '-',
+    ]),
+    notes: ['refuted: the seeds that are missing could not change it any more; open: they could.'],
+  };
+}
+
+async function open(directory: string, force: boolean, { stdout }: CommandContext): Promise<void> {
+  const experiment = experimentOf(directory);
+  const { blindSeeds = [] } = experiment;
+  const claim = readRegister(directory).stated.at(-1);
+  if (claim === undefined || blindSeeds.length === 0) {
+    const found = claim === undefined ? 'no claim' : 'none';
+    throw new UserError({ call: `gq claim open ${directory}`, expected: 'a claim with blind seeds', found });
+  }
+  const begun = await begunRuns(directory, experiment);
+  const ended = new Set(begun.filter(({ state }) => state === 'ended').map(({ folder }) => folder));
+  const missing = statedRuns({ ...experiment, seeds: blindSeeds }).filter((folder) => !ended.has(folder));
+  if (missing.length > 0 && !force) {
+    throw new UserError({
+      call: `gq claim open ${directory}`,
+      expected: 'all blind runs trained: what is begun later is blind no more',
+      found: `not trained: ${missing.join(', ')}`,
+      fix: 'Train them first, or open without them: --force',
+    });
+  }
+  openBlind(directory, claim.hash, missing);
+  const again = shellLine('gq', 'experiment', claim.file, '--out', directory);
+  stdout.write(`opened seeds ${blindSeeds.join(', ')}; evaluate them with: ${again}\n`);
+}

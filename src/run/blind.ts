@@ -1,0 +1,30 @@
+/**
+ * Blind seeds: a claim may name seeds that are trained before anyone knows how they come out. Until the claim is opened (`gq claim open`),
+ * nothing that labels say of such a run is read, and its policy is not evaluated. The register of its study says whether it is open.
+ */
+import { existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { shellLine, UserError } from '../base/index.ts';
+import { readManifest } from './manifest.ts';
+
+/** The folder of a study that has what was stated, begun and opened; the file in it that appears when blind seeds are opened. */
+export const registerName = 'register';
+export const openedName = 'opened.json';
+
+/** `path`: the folder of a run, begun or not. */
+export function isBlind(path: string): boolean {
+  const manifest = join(path, 'manifest.json');
+  if (!existsSync(manifest) || readManifest(manifest).claim?.blind !== true) return false;
+  return !existsSync(join(dirname(resolve(path)), registerName, openedName));
+}
+
+/** Refuses a call that would show what labels say of a blind run. */
+export function expectOpen(path: string, call: string): void {
+  if (!isBlind(path)) return;
+  throw new UserError({
+    call,
+    expected: 'a run whose outcome may be known',
+    found: 'a blind seed of a claim that is not opened yet',
+    fix: `Once all blind runs of the claim are trained: ${shellLine('gq', 'claim', 'open', dirname(resolve(path)))}`,
+  });
+}

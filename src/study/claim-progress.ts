@@ -1,0 +1,75 @@
+/** How far a claim has come: what its study states, what was ever begun in it, what has ended, and what is missing. */
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ClaimFacts } from '../report/index.ts';
+import { isBlind, RunDirectory } from '../run/index.ts';
+import { readRegister, statedRuns } from './claim.ts';
+import type { Experiment } from './experiment-schema.ts';
+import { trainedStatus } from './run-experiment.ts';
+
+export interface BegunRun {
+  readonly arm: string;
+  readonly seed: number;
+  readonly folder: string;
+  /** How often it was begun: again after it had failed, or was deleted. */
+  readonly times: number;
+  /** `gone`: there is no run in its folder, since it failed before its first update or was deleted. */
+  readonly state: 'ended' | 'stopped' | 'gone';
+  readonly isStated: boolean;
+  readonly isBlind: boolean;
+  /** Hash of the claim that it was begun under; null: none. */
+  readonly claim: string | null;
+}
+
+/** Folders of all runs that were ever stated: what a later statement leaves out was stated all the same. */
+export function everStated(directory: string, experiment: Experiment): readonly string[] {
+  const { stated } = readRegister(directory);
+  return stated.length === 0 ? statedRuns(experiment) : [...new Set(stated.flatMap(({ runs }) => runs))];
+}
+
+/** Every run that was ever begun in the study: those of the register, and runs in its folder, which earlier versions did not register. */
+export async function begunRuns(directory: string, experiment: Experiment): Promise<BegunRun[]> {
+  const stated = new Set(everStated(directory, experiment));
+  const { begun } = readRegister(directory);
+  const found = new Map<string, Pick<BegunRun, 'arm' | 'seed' | 'claim'>>(begun.map((entry) => [entry.folder, entry]));
+  for (const folder of readdirSync(directory)) {
+    if (found.has(folder) || !existsSync(join(directory, folder, 'manifest.json'))) continue;
+    const { config, claim } = RunDirectory.open(join(directory, folder)).readManifest();
+    const arm = folder.replace(new RegExp(`-${config.seed}$`), '');
+    found.set(folder, { arm, seed: config.seed, claim: claim?.hash ?? null });
+  }
+  return Promise.all(
+    [...found].map(async ([folder, { arm, seed, claim }]) => ({
+      ...{ arm, seed, folder, claim },
+      times: Math.max(1, begun.filter((entry) => entry.folder === folder).length),
+      state: await stateOf(join(directory, folder)),
+      isStated: stated.has(folder),
+      isBlind: isBlind(join(directory, folder)),
+    })),
+  );
+}
+
+async function stateOf(path: string): Promise<BegunRun['state']> {
+  if (!existsSync(join(path, 'manifest.json'))) return 'gone';
+  return (await trainedStatus(path)) === null ? 'stopped' : 'ended';
+}
+
+/** Undefined where no claim was registered. */
+export async function claimFacts(directory: string, experiment: Experiment): Promise<ClaimFacts | undefined> {
+  const { stated } = readRegister(directory);
+  const last = stated.at(-1);
+  if (last === undefined) return undefined;
+  const begun = await begunRuns(directory, experiment);
+  const wanted = everStated(directory, experiment);
+  return {
+    hash: last.hash,
+    changed: stated.some(({ begunBefore }) => begunBefore > 0),
+    stated: wanted.length,
+    begun: begun.length,
+    notStated: begun.filter((run) => !run.isStated).length,
+    ended: begun.filter(({ state }) => state === 'ended').length,
+    missing: wanted.filter((folder) => begun.every((run) => run.folder !== folder)),
+    gone: begun.filter(({ state }) => state === 'gone').map(({ folder }) => folder),
+    blind: begun.filter((run) => run.isBlind).map(({ folder }) => folder),
+  };
+}

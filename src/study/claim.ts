@@ -1,0 +1,123 @@
+/**
+ * A claim is what the file of an experiment states before its first run: arms with their recipes, seeds, and predictions. It goes by the hash
+ * of all that. The folder `register` of a study keeps each statement that runs were begun under, each run that was begun, and when the
+ * blind seeds were opened. Its files are written once: neither a changed recipe nor a deleted run takes anything out of it.
+ */
+import { randomUUID } from 'node:crypto';
+import { existsSync, linkSync, readdirSync, rmSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { z } from 'zod';
+import { UserError } from '../base/index.ts';
+import { makeOwnFolder, sha256Json, writeNew } from '../base/node/index.ts';
+import { openedName, readRecipe, readStored, recipeFrom, registerName } from '../run/index.ts';
+import type { Experiment } from './experiment-schema.ts';
+
+export interface Claim {
+  readonly hash: string;
+  /** The file that states it. */
+  readonly file: string;
+  /** Folders of the runs that it states, seeds outside. */
+  readonly runs: readonly string[];
+}
+
+export const runFolder = (arm: string, seed: number): string => `${arm}-${seed}`;
+
+/** Folders of the runs that an experiment states. */
+export function statedRuns({ arms, seeds }: Experiment): string[] {
+  return seeds.flatMap((seed) => arms.map(({ name }) => runFolder(name, seed)));
+}
+
+/** Null for an experiment that predicts nothing. `settings`: what a call changes in every arm. */
+export function claimOf(experiment: Experiment, file: string, settings: readonly string[] = []): Claim | null {
+  const { bar, predictions = [], arms } = experiment;
+  if (bar === null && predictions.length === 0) return null;
+  const folder = dirname(resolve(file));
+  const recipes = Object.fromEntries(arms.map(({ recipe }) => [recipe, readRecipe(recipeFrom(folder, recipe))]));
+  // What TOML has and JSON has not, such as dates, is hashed as its text.
+  const statement = JSON.parse(JSON.stringify({ experiment, recipes, settings }));
+  return { hash: sha256Json(statement), file: resolve(file), runs: statedRuns(experiment) };
+}
+
+export const claimSchema = z.object({ hash: z.string(), file: z.string(), runs: z.array(z.string()) });
+const statedSchema = claimSchema.extend({
+  at: z.string(),
+  /** Runs of the study that had begun by then. */
+  begunBefore: z.number().int().min(0),
+});
+const begunSchema = z.object({
+  arm: z.string(),
+  seed: z.number().int().min(0),
+  folder: z.string(),
+  claim: z.string().nullable(),
+  at: z.string(),
+});
+const openedSchema = z.object({ at: z.string(), claim: z.string(), missing: z.array(z.string()) });
+
+export interface Register {
+  /** In the order in which they were made. */
+  readonly stated: readonly z.infer<typeof statedSchema>[];
+  /** A run that was begun again, after it had failed or was deleted, is there once for each time. */
+  readonly begun: readonly z.infer<typeof begunSchema>[];
+  readonly opened: z.infer<typeof openedSchema> | null;
+}
+
+/** Empty for a study of an earlier version, and for one that was not begun. */
+export function readRegister(directory: string): Register {
+  const folder = join(directory, registerName);
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  const read = <Entry extends { readonly at: string }>(beginning: string, schema: z.ZodType<Entry>): Entry[] =>
+    names
+      .filter((name) => name.startsWith(beginning))
+      .map((name) => readStored(join(folder, name), 'an entry of the register of a study', schema))
+      .sort((a, b) => (a.at < b.at ? -1 : 1));
+  return {
+    stated: read('claim-', statedSchema),
+    begun: read('begun-', begunSchema),
+    opened: read(openedName, openedSchema)[0] ?? null,
+  };
+}
+
+/** Writes the statement down, unless the last one is the same. The caller has the lock of the study. */
+export function stateClaim(directory: string, claim: Claim, begunBefore: number): void {
+  const { stated } = readRegister(directory);
+  if (stated.at(-1)?.hash === claim.hash) return;
+  writeEntry(directory, `claim-${stated.length + 1}.json`, { ...claim, begunBefore });
+}
+
+/** Counts a run that is about to begin. */
+export function countBegun(
+  directory: string,
+  { arm, seed, folder }: { readonly arm: string; readonly seed: number; readonly folder: string },
+  claim: string | null,
+): void {
+  for (let time = 1; ; time++) {
+    if (writeEntry(directory, `begun-${folder}-${time}.json`, { arm, seed, folder, claim })) return;
+  }
+}
+
+/** Opens the blind seeds of a study, once. `missing`: the stated runs of these seeds that are not trained. */
+export function openBlind(directory: string, claim: string, missing: readonly string[]): void {
+  if (writeEntry(directory, openedName, { claim, missing })) return;
+  throw new UserError({
+    call: `open the blind seeds of ${directory}`,
+    expected: 'seeds that are still blind, since they are opened once',
+    found: `opened at ${readRegister(directory).opened?.at}`,
+  });
+}
+
+/** Adds an entry, which appears whole or not at all; false where one of that name is there already. */
+function writeEntry(directory: string, name: string, entry: object): boolean {
+  const folder = join(directory, registerName);
+  makeOwnFolder(folder);
+  const draft = join(folder, `.${randomUUID()}`);
+  writeNew(draft, `${JSON.stringify({ ...entry, at: new Date().toISOString() }, null, 2)}\n`);
+  try {
+    linkSync(draft, join(folder, name));
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}

@@ -1,0 +1,137 @@
+/** `gq claim`: of a file its hash and what it predicts, of a study what was begun and whether it was met; blind seeds are opened once. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { sealRun } from '../../src/oracle/verdicts.ts';
+import { countBegun } from '../../src/study/claim.ts';
+import { writeExperiment } from '../../src/study/directory.ts';
+import { planExperiment, readExperiment } from '../../src/study/experiment.ts';
+import { gq } from '../run-gq.ts';
+import { temporaryFolder, writeEvaluations, writeRun } from './hand-made.ts';
+
+const statement = (more = '', atMost = 0.25): string => `name = "small"
+why = "Does it hold?"
+resolve = "Attempts of vanilla."
+seeds = [1, 2]
+${more}
+[evaluation]
+sets = ["test-original"]
+curveEvery = 0
+[[predictions]]
+what = "Vanilla hardly attempts."
+arm = "vanilla"
+metric = "attempt"
+atMost = ${atMost}
+inSeeds = 2
+[[arms]]
+name = "vanilla"
+recipe = "base.toml"
+`;
+
+let folder: string;
+let file: string;
+let study: string;
+beforeEach(() => {
+  folder = temporaryFolder();
+  file = join(folder, 'small.toml');
+  study = join(folder, 'study');
+  writeFileSync(join(folder, 'base.toml'), 'updates = 7\n');
+  writeFileSync(file, statement());
+});
+
+/** Begins these seeds and ends them, with these outcomes, as `gq experiment` would. */
+async function runSeeds(outcomes: Readonly<Record<number, string>>): Promise<void> {
+  const plan = await planExperiment(readExperiment(file), file);
+  await writeExperiment(study, plan);
+  const { claim, experiment } = plan;
+  for (const run of plan.runs.filter(({ seed }) => outcomes[seed] !== undefined)) {
+    const path = join(study, run.folder);
+    countBegun(study, run, claim?.hash ?? null);
+    const blind = experiment.blindSeeds?.includes(run.seed) ?? false;
+    const made = { config: run.config, checkpoints: [0, 7], rollouts: [{ update: 1 }] };
+    await sealRun(await writeRun(path, { ...made, claim: { hash: claim?.hash ?? '', blind } }));
+    const rates = { set: 'test-original', outcomes: outcomes[run.seed] } as const;
+    if (!blind) await writeEvaluations(path, [{ update: 7, state: 'full', ...rates }]);
+  }
+}
+
+describe('gq claim FILE', () => {
+  it('gives the hash that its study registers, what it states and what it predicts', async () => {
+    const { code, out } = await gq('claim', file);
+    expect(code).toBe(0);
+    expect(out).toContain('1 arms × 2 seeds (1, 2): 2 runs');
+    expect(out).toContain('predicted: Vanilla hardly attempts. (in 2 of 2 seeds; fewer refute it)');
+    await runSeeds({ 1: 'ssss' });
+    const { hash } = JSON.parse((await gq('claim', file, '--json')).out);
+    expect(JSON.parse((await gq('claim', study, '--json')).out).claim.hash).toBe(hash);
+    expect(out).toContain(`claim ${hash}`);
+  });
+
+  it('refuses an experiment that predicts nothing', async () => {
+    writeFileSync(file, statement().replace(/\[\[predictions\]\][^[]*/, ''));
+    expect(await gq('claim', file)).toMatchObject({ code: 2, err: expect.stringContaining('predicts nothing') });
+  });
+});
+
+describe('gq claim FOLDER', () => {
+  it('exits 0 where every prediction is met', async () => {
+    await runSeeds({ 1: 'ssss', 2: 'hsss' });
+    const { code, out } = await gq('claim', study);
+    expect(out).toMatch(/claim [0-9a-f]{64}, stated \S+, before its first run/);
+    expect(out).toContain('states the same now');
+    expect(out).toMatch(/vanilla\s+2\s+2\s+1 2/);
+    expect(out).toMatch(/Vanilla hardly attempts.*met/s);
+    expect(code).toBe(0);
+  });
+
+  it('exits 1 while one is open, and where one is refuted, and lists what was not begun', async () => {
+    await runSeeds({ 1: 'ssss' });
+    const { code, out } = await gq('claim', study, '--json');
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toMatchObject({ missing: ['vanilla-2'], predictions: [{ verdict: 'open', met: 1 }] });
+    await runSeeds({ 2: 'hhhh' });
+    const after = await gq('claim', study, '--json');
+    expect(after.code).toBe(1);
+    expect(JSON.parse(after.out)).toMatchObject({ missing: [], predictions: [{ verdict: 'refuted', met: 1 }] });
+  });
+
+  it('exits 1 where the claim was changed after its first run, although all of it is met now', async () => {
+    await runSeeds({ 1: 'ssss', 2: 'hhhh' });
+    writeFileSync(file, statement('', 0.99).replace('inSeeds = 2', 'inSeeds = 1'));
+    await runSeeds({});
+    const { code, out } = await gq('claim', study);
+    expect(out).toContain('changed after its first run');
+    expect(out).toMatch(/met/);
+    expect(code).toBe(1);
+  });
+
+  it('says so where the file states something else by now', async () => {
+    await runSeeds({ 1: 'ssss', 2: 'ssss' });
+    writeFileSync(file, statement('', 0.5));
+    expect((await gq('claim', study)).out).toContain('does not state this now');
+  });
+});
+
+describe('gq claim open', () => {
+  it('opens blind seeds once, when all of them are trained', async () => {
+    writeFileSync(file, statement('blindSeeds = [1, 2]'));
+    await runSeeds({ 1: 'ssss' });
+    const early = await gq('claim', 'open', study);
+    expect(early).toMatchObject({ code: 2, err: expect.stringContaining('not trained: vanilla-2') });
+    await runSeeds({ 2: 'ssss' });
+    expect((await gq('results', study)).out).toContain('Blind until the claim is opened: vanilla-1, vanilla-2.');
+    expect((await gq('gate', join(study, 'vanilla-1'))).err).toContain('a blind seed of a claim');
+    expect((await gq('runs', study)).code).toBe(0);
+    expect(await gq('claim', 'open', study)).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('opened seeds 1, 2'),
+    });
+    expect(await gq('claim', 'open', study)).toMatchObject({ code: 2, err: expect.stringContaining('opened once') });
+    expect((await gq('claim', study)).out).toContain('blind seeds opened');
+  });
+
+  it('refuses a study without blind seeds', async () => {
+    await runSeeds({ 1: 'ssss' });
+    expect(await gq('claim', 'open', study)).toMatchObject({ code: 2, err: expect.stringContaining('blind seeds') });
+  });
+});
