@@ -75,12 +75,12 @@ if (Number(process.versions.node.split('.')[0]) >= 24) {
 }
 
 /** Examples import the package by its name: here that means the sources. */
-const source = (path: string): string => fileURLToPath(new URL(`./src/${path}/index.ts`, import.meta.url));
+const source = (path: string): string => fileURLToPath(new URL(`./src/entry/${path}.ts`, import.meta.url));
 
 export default defineConfig({
   resolve: {
     alias: [
-      { find: /^gradient-quarantine$/, replacement: source('lab') },
+      { find: /^gradient-quarantine$/, replacement: source('index') },
       { find: /^gradient-quarantine\/(.+)$/, replacement: source('$1') },
     ],
   },

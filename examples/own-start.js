@@ -1,6 +1,5 @@
 /** An adapter start of one's own: Gaussian factors whose quarantine begins with half the size, so that it learns more slowly. */
-import { defineStart } from 'gradient-quarantine';
-import { randomStream } from 'gradient-quarantine/base';
+import { defineStart, randomStream } from 'gradient-quarantine';
 
 const halved = defineStart({
   name: 'halved',

@@ -1,7 +1,5 @@
 /** Reads a run that `gq train` left behind: its config, its curve, and the rollouts that the gate routed, with their verdicts. */
-import { RunDirectory } from 'gradient-quarantine';
-import { readVerdicts } from 'gradient-quarantine/oracle';
-import { readEvents, readRollouts } from 'gradient-quarantine/run';
+import { RunDirectory, readEvents, readRollouts, readVerdicts } from 'gradient-quarantine';
 
 const run = RunDirectory.open(process.argv[2] ?? 'runs/example');
 const { arm, config, usesOracle } = run.readManifest();

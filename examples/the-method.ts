@@ -3,16 +3,16 @@
  * reads no label says which block learns from which rollout. It leaves the bytes of `gq train micro-activation` with the same settings,
  * without its records, checkpoints and guards. Equations: docs/science.md, section 6. Arguments: updates, then settings.
  */
-import { openLab, resolveConfig, shippedRecipe } from 'gradient-quarantine';
+import { createGrader, grpoSettings, openLab, resolveConfig, shippedRecipe } from 'gradient-quarantine';
 import { AdamW } from 'gradient-quarantine/engine';
-import { createGrader } from 'gradient-quarantine/env';
-import { Gate, haarDirection } from 'gradient-quarantine/gates';
 import {
   accumulateGradients,
   adapterHash,
   drawTasks,
+  Gate,
   gateSettings,
   gateSettingsOf,
+  haarDirection,
   learningRateAt,
   policySampler,
   type Rollout,
@@ -22,7 +22,6 @@ import {
   seesNothing,
   stepOptions,
 } from 'gradient-quarantine/grpo';
-import { grpoSettings } from 'gradient-quarantine/run';
 
 const [updates = '10', ...changes] = process.argv.slice(2);
 const { config } = await resolveConfig(shippedRecipe('micro-activation'), [`updates=${updates}`, ...changes]);

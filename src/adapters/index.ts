@@ -1,22 +1,20 @@
 export { ActivationTerm } from './activation-term.ts';
-export type { Adapter, AdapterPass, LowRankChange, StoredTensor } from './adapter.ts';
+export type { Adapter, AdapterPass, StoredTensor } from './adapter.ts';
 export { type Basis, cayleyRotation, cordaBasis, leadingSvd, signedDirection, toMatrix } from './basis.ts';
 export {
   type AdapterCheckpoint,
-  type CheckpointKind,
   readCheckpoint,
   restoreAdapter,
   restoreStart,
   writeCheckpoint,
 } from './checkpoint.ts';
-export { type AdapterOptions, assembleAdapter, createAdapter, drawFactors } from './create.ts';
+export { assembleAdapter, createAdapter, drawFactors } from './create.ts';
 export { type BlockNorms, GradientEnergy } from './energy.ts';
 export { ActivationPooling, type Features, gradientFeatures, wholeRollouts } from './features.ts';
 export { exportAsTrained } from './full.ts';
 export {
   addVector,
   changeOutputs,
-  type Directions,
   emptyDirections,
   emptyVector,
   layerOutput,
@@ -40,14 +38,12 @@ export {
   stateOfScale,
 } from './policy-state.ts';
 export { type Detach, quarantineInForward, type Route, routeCoefficients } from './routes.ts';
-export { type AdapterPart, countNumbers } from './shapes.ts';
+export { countNumbers } from './shapes.ts';
 export { builtinStarts, type Family, families, findStart } from './starts/registry.ts';
 export {
   type AdapterStart,
-  type DrawNormals,
   defineStart,
   type InitialFactors,
-  type StartInput,
 } from './starts/start.ts';
 export { steerAdapter } from './steer.ts';
 export { defaultTargets, type TargetModule, targetModules } from './targets.ts';

@@ -1,7 +1,6 @@
 /** Errors, random streams, number formats, bounded work: nothing that needs more than the language. */
-export { categorical, cumulate, drawFromCumulative } from './categorical.ts';
+
 export {
-  type Complaint,
   DeviceError,
   explainForeign,
   GraderError,
@@ -16,15 +15,14 @@ export {
   float16ToFloat,
   floatToBfloat16,
   floatToFloat16,
-  type HalfKind,
   narrowFloats,
   widenHalves,
 } from './half.ts';
 export { murmur3 } from './murmur3.ts';
-export { editDistance, nearestName } from './nearest.ts';
-export { type PhiloxCounter, type PhiloxKey, philox, philoxInto } from './philox.ts';
-export { mapPool, type PoolWork } from './pool.ts';
+export { nearestName } from './nearest.ts';
+
+export { mapPool } from './pool.ts';
 export { type Condition, readWhen } from './read-when.ts';
-export { type RandomName, RandomStream, randomKind, randomStream } from './rng.ts';
+export { RandomStream, randomStream } from './rng.ts';
 export { shellLine } from './shell.ts';
 export { cutText, padText, textWidth, visible, visibleLine, wrapText } from './text.ts';

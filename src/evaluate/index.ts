@@ -17,7 +17,6 @@ export {
   instructionProbe,
   type LeakProbe,
   leakProbes,
-  noInstruction,
   openingProbe,
   type Probe,
   parseProbedSet,

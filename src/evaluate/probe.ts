@@ -18,7 +18,7 @@ export interface Probe {
 }
 
 /** The prompt as it is. */
-export const noInstruction: Instruction = { name: 'none', text: '', place: places[1] };
+const noInstruction: Instruction = { name: 'none', text: '', place: places[1] };
 
 export function instructionProbe(instruction: Instruction): Probe {
   return { name: instruction.name, instruction, opening: null };

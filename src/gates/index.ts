@@ -7,11 +7,10 @@ export {
   directionPlacebos,
   haarDirection,
   judgeDirection,
-  type PairDirectionOptions,
   pairDirection,
   type ScoreKind,
   scoreFeatures,
   scoreRows,
 } from './direction.ts';
-export { type CondensedRows, Gate, type GateSettings, type GateState, routeOf } from './gate.ts';
-export { gateStateFrom, gateStateOf, type SavedGate } from './state.ts';
+export { type CondensedRows, Gate, type GateSettings, routeOf } from './gate.ts';
+export { gateStateFrom, gateStateOf } from './state.ts';

@@ -2,24 +2,18 @@ export { meanKey, setApart } from './advantage.ts';
 export {
   type Arm,
   type ArmDefinition,
-  type ArmSource,
   type ArmState,
   type ArmTools,
   type ArmUse,
-  type AskedTask,
   absorbAll,
-  type BaitCount,
   defineArm,
-  type FeatureKind,
   type FeatureTerm,
   type FrozenModel,
   type GradedRollouts,
-  type Granularity,
   type Label,
   type LabelledCompletion,
   type Labels,
   type NewDirection,
-  type Prompts,
   type Routing,
   type ScoredRollouts,
   type Screening,
@@ -41,8 +35,8 @@ export {
 } from './arms/gated.ts';
 export { learnedInstruction } from './arms/prompted.ts';
 export { blindArms } from './arms/registry.ts';
-export { type SteeringCell, steeringVector, sweepSteering } from './arms/steer.ts';
-export { type DrawnTask, drawTasks } from './draw.ts';
+
+export { drawTasks } from './draw.ts';
 export type {
   DirectionEvent,
   Expectation,
@@ -72,7 +66,7 @@ export { expectPromptsFit, sampleRollouts } from './sample.ts';
 export { policySampler, type SampleRequest, type Sampler } from './sampler.ts';
 export { type ComputeTable, type GrpoSettings, samplingSettings } from './settings.ts';
 export { shardedSampler } from './sharded.ts';
-export type { Phase, StepContext, StepOutcome } from './stages.ts';
+export type { Phase, StepContext } from './stages.ts';
 export { step } from './step.ts';
 export { type DemonstrationPool, expectCovered, isDemonstration } from './teacher.ts';
 export { Trainer, type TrainerState } from './train.ts';
@@ -81,8 +75,7 @@ export {
   learningRateAt,
   readBlockNorms,
   stepOptions,
-  type UpdateContext,
   type UpdateInputs,
   updatePolicy,
 } from './update.ts';
-export { type BegunPass, type GenerateWork, type PassWork, type PolicyWork, workAlone } from './work.ts';
+export type { PolicyWork } from './work.ts';

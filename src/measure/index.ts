@@ -12,12 +12,10 @@ export {
 } from './curve/emergence.ts';
 export {
   type Evasion,
-  type EvasionRow,
   readEvasion,
-  splitEvasion,
   writeEvasion,
 } from './evasion/evasion.ts';
-export { type EvasionOptions, measureEvasion } from './evasion/measure-evasion.ts';
+export { measureEvasion } from './evasion/measure-evasion.ts';
 export {
   type Attribution,
   attributeGradient,

@@ -7,12 +7,8 @@
 export type { RankedToken, TokenChance } from './decoder/chances.ts';
 export {
   Decoder,
-  type ForwardOptions,
-  type KeyValues,
-  type LinearModule,
   type Project,
   plainProject,
-  type TokenBatch,
 } from './decoder/decoder.ts';
 export {
   type GenerateLane,
@@ -28,28 +24,22 @@ export {
 export { initialTensors } from './decoder/initialize.ts';
 export {
   type DrawnToken,
-  type DrawSettings,
   OpenBatch,
-  type OpenBatchOptions,
   type OpenRow,
 } from './decoder/open-batch.ts';
 export { type Group, type PackedGroups, type PackOptions, packGroups, packRows, type Span } from './decoder/pack.ts';
-export { forwardGroups, forwardLanes, scoreGroups } from './decoder/score.ts';
+export { forwardLanes, scoreGroups } from './decoder/score.ts';
 export {
-  type Architecture,
   type DecoderConfig,
-  type ParsedConfig,
   parseDecoderConfig,
 } from './files/config.ts';
 export {
-  type DeviceName,
   describeModel,
-  type MemoryEstimate,
   type ModelDescription,
 } from './files/describe.ts';
 export { ModelFolder } from './files/folder.ts';
 export { createFolder, type ModelFolderContents, writeModelFolder } from './files/folder-writer.ts';
-export type { GenerationConfig } from './files/generation-config.ts';
+
 export {
   isObject,
   type JsonObject,
@@ -62,9 +52,9 @@ export {
 } from './files/json.ts';
 export { adapterMark, joinMarks, type LabelMark, labelMarkOf, markConfig, markMetadata } from './files/label-mark.ts';
 export { modelPresets } from './files/presets.ts';
-export type { Rope, RopeScaling } from './files/rope-config.ts';
+
 export { findNonFinite, type SafetensorsArray, SafetensorsFile, toFloat32 } from './files/safetensors.ts';
-export type { SafetensorsDType, SafetensorsEntry } from './files/safetensors-header.ts';
+
 export { type TensorToWrite, writeHashedSafetensors, writeSafetensors } from './files/safetensors-writer.ts';
 export { parseFields } from './files/schema.ts';
 export { type WeightEntry, WeightFiles } from './files/weight-files.ts';
@@ -73,16 +63,14 @@ export {
   expectedTensors,
   type LoadedWeight,
   loadWeights,
-  type TensorTable,
 } from './files/weights.ts';
-export { findSnapshot, type HubEnvironment, type HubName, hubText, parseHubName } from './hub/cache.ts';
-export { type FetchedModel, type FetchOptions, fetchModel } from './hub/fetch-model.ts';
-export { type ChatMessage, type ChatOptions, ChatTemplate } from './text/chat.ts';
+export { findSnapshot, parseHubName } from './hub/cache.ts';
+export { fetchModel } from './hub/fetch-model.ts';
+export { type ChatMessage, ChatTemplate } from './text/chat.ts';
 export { type ModelText, modelText } from './text/model-text.ts';
-export { ModelTokenizer, type SpecialTokenKind, type TokenizerFiles } from './text/tokenizer.ts';
+export { ModelTokenizer, type TokenizerFiles } from './text/tokenizer.ts';
 export {
   byteTokenizer,
   chatMarkupChoices,
-  type TokenizerChoices,
   wordLevelTokenizer,
 } from './text/tokenizer-builder.ts';

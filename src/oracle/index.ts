@@ -1,4 +1,4 @@
-export { FlippedLedger, flipVerdict } from './flipped.ts';
+export { FlippedLedger } from './flipped.ts';
 export { oracleArm } from './gate.ts';
 export { labelsOf } from './labels.ts';
 export { oracleMonitor } from './monitor.ts';

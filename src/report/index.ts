@@ -32,7 +32,7 @@ export { type RunRecords, type RunResults, readRunRecords } from './run-results.
 export { bestSide, type SideBySide } from './samples.ts';
 export { tellStory } from './story.ts';
 export { parseTableFormat, renderTable, type Table } from './table.ts';
-export { comparisonTable, finalTable, processTable, sayOnce, setTitles } from './tables.ts';
+export { setTitles } from './tables.ts';
 export { resultsCsv, resultsJson } from './values.ts';
 export { describeResults } from './words.ts';
 export { expectOwnFigures, writeFigures } from './write-figures.ts';

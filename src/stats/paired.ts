@@ -13,7 +13,7 @@ import { oneSampleStudentTest, type StudentTest } from './student.ts';
 
 const exactLimit = 50;
 
-export function pairedDifferences(call: string, first: Numbers, second: Numbers): number[] {
+function pairedDifferences(call: string, first: Numbers, second: Numbers): number[] {
   requireFinite(call, first);
   requireFinite(call, second);
   requireSameLength(call, first, second);

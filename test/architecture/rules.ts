@@ -37,6 +37,7 @@ const rows: readonly (readonly string[])[] = [
   ['view'],
   ['view/page'],
   ['cli'],
+  ['entry'],
 ];
 const ranks = new Map(rows.flatMap((row, rank) => row.map((folder): [string, number] => [folder, rank])));
 

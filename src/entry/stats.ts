@@ -1,0 +1,23 @@
+/** The statistics of every table: numbers in, numbers out. */
+export {
+  auroc,
+  aurocInterval,
+  bootstrapInterval,
+  bootstrapPairedDifference,
+  cohenKappa,
+  detectablePairedDifference,
+  detectableProportionDifference,
+  exactInterval,
+  fisherExact,
+  holmAdjust,
+  kaplanMeier,
+  logRankTest,
+  mcnemarExact,
+  meanInterval,
+  pairedStudentTest,
+  signFlipTest,
+  signTest,
+  twoPeaks,
+  wilcoxonSignedRank,
+  wilsonInterval,
+} from '../stats/index.ts';
