@@ -33,7 +33,7 @@ export {
   train,
 } from '../lab/index.ts';
 export { defineMonitor, type Monitor, type MonitorDefinition } from '../monitors/index.ts';
-export { readVerdicts } from '../oracle/index.ts';
+export { readVerdicts, VerdictTail } from '../oracle/index.ts';
 export { allTables, type Results, readResults, renderTable, type Table } from '../report/index.ts';
 export {
   grpoSettings,

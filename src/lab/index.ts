@@ -1,7 +1,4 @@
-/**
- * The lab as a library, and the package's main entry: configs, runs, their training and evaluation, and what plugins need to define
- * parts of their own.
- */
+/** The lab as a library: configs, runs, their training and evaluation, and the parts that plugins may define. */
 export { z } from 'zod';
 export { type AdapterStart, defineStart } from '../adapters/index.ts';
 export { readWhen } from '../base/index.ts';

@@ -1,8 +1,8 @@
 /** One word for one thing: no two modules export the same name. */
 import { readExports } from './modules.ts';
 
-/** Whether the exports of a file do not count: an index only re-exports, and tests export nothing that others use. */
-const handsOn = (path: string) => path.endsWith('/index.ts') || path.endsWith('.test.ts');
+/** Whether the exports of a file do not count: an index or an entry only re-exports, and tests export nothing that others use. */
+const handsOn = (path: string) => /\/index\.ts$|^src\/entry\/|\.test\.ts$/.test(path);
 
 /** `sources` maps paths to texts. A type and a value of the same name count as one name. */
 export function checkExportedNames(sources: ReadonlyMap<string, string>): { names: number; violations: string[] } {

@@ -3,7 +3,7 @@ export { isDraftOf, replaceFile, syncDirectory, writeFileAtomic } from './atomic
 export { cacheFolder, keepInCache, stateFolder } from './cache-folder.ts';
 export { hashCode } from './code-hash.ts';
 export { folderStamp, programStamp } from './folder-stamp.ts';
-export { followJsonl, type JsonlFollower, type JsonlGrowth } from './follow-jsonl.ts';
+export { followJsonl, type JsonlFollower } from './follow-jsonl.ts';
 export { canonicalJson, sha256, sha256File, sha256Json } from './hash.ts';
 export { HashingThread } from './hashing-thread.ts';
 export {
@@ -17,8 +17,8 @@ export {
   readJsonBody,
   sendAnswer,
 } from './http.ts';
-export { JsonlWriter, type JsonlWriterOptions, readJsonl } from './jsonl.ts';
-export { type KeptHashOptions, keptHash } from './kept-hash.ts';
+export { JsonlWriter, readJsonl } from './jsonl.ts';
+export { keptHash } from './kept-hash.ts';
 export { withinLimit } from './limited-work.ts';
 export { isLocked, isSameProcess, startOf, startOfStat, takeLock, tryLock, waitForLock } from './lock.ts';
 export { drawHere, NormalThreads } from './normal-threads.ts';
@@ -32,7 +32,7 @@ export {
   streamRegular,
   writeNew,
 } from './regular-file.ts';
-export { type ScratchFolder, scratchFolder } from './scratch.ts';
+export { scratchFolder } from './scratch.ts';
 export { isPassing, makeFolder, namePath, systemComplaint } from './system-error.ts';
 export { decodeText } from './text-file.ts';
 export { explainUncaught } from './uncaught.ts';
