@@ -5,7 +5,7 @@ import type { ClaimFacts } from '../report/index.ts';
 import { isBlind, RunDirectory } from '../run/index.ts';
 import { readRegister, statedRuns } from './claim.ts';
 import type { Experiment } from './experiment-schema.ts';
-import { trainedStatus } from './run-experiment.ts';
+import { trainedStatus } from './run.ts';
 
 export interface BegunRun {
   readonly arm: string;

@@ -16,8 +16,7 @@ import { begunRuns, claimFacts } from './claim-progress.ts';
 import { findExperiment, writeExperiment } from './directory.ts';
 import { checkExperiment, type ExperimentPlan, planExperiment } from './experiment.ts';
 import { openResults } from './open-results.ts';
-import { type ExperimentWorker, runExperiment } from './run-experiment.ts';
-import { runsLeft } from './work-left.ts';
+import { type ExperimentWorker, runPlan, runsLeft } from './run.ts';
 
 const arms = [
   { name: 'vanilla', recipe: 'base.toml' },
@@ -82,7 +81,8 @@ function worker({ stops = [], fails = [] }: { stops?: string[]; fails?: string[]
 
 async function run(directory: string, made: ExperimentPlan, how: Parameters<typeof worker>[0] = {}) {
   await writeExperiment(directory, made);
-  return runExperiment(made, directory, () => worker(how)).catch((error: Error) => error);
+  const { signal } = new AbortController();
+  return runPlan(made, directory, { size: 1, signal, workerOf: () => worker(how) }).catch((error: Error) => error);
 }
 
 describe('the hash of a claim', () => {

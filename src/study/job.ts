@@ -5,12 +5,12 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { ExperimentPlan } from './experiment.ts';
-import type { JobEnd } from './run-experiment.ts';
+import { type ExperimentEnd, type JobEnd, runSideBySide, runsLeft } from './run.ts';
 
 const source = fileURLToPath(new URL('./job-process.ts', import.meta.url));
 
 /** The program of such a process: TypeScript when this file is, otherwise compiled JavaScript. */
-export const jobProgram = import.meta.url.endsWith('.ts') ? source : source.replace(/\.ts$/, '.js');
+const jobProgram = import.meta.url.endsWith('.ts') ? source : source.replace(/\.ts$/, '.js');
 
 export interface JobStart {
   readonly plan: ExperimentPlan;
@@ -40,8 +40,7 @@ type RunMessage = { readonly index: number } & (
 /** `failed`: the process itself, with every run that has not ended. */
 export type JobMessage = RunMessage | { readonly kind: 'failed'; readonly detail: string };
 
-export interface JobOptions {
-  readonly program: string;
+interface JobOptions {
   readonly environment: Readonly<Record<string, string>>;
   readonly reportsOf: (index: number) => WorkReports;
   /** Is told how a run ended as soon as it has. */
@@ -53,9 +52,9 @@ export interface JobOptions {
 const keptErrorLines = 20;
 
 /** Resolves to how each of its runs ended. */
-export function runJob(start: JobStart, options: JobOptions): Promise<ReadonlyMap<number, JobEnd>> {
-  const { program, environment, reportsOf, onEnd, signal } = options;
-  const child = fork(program, [], {
+function runJob(start: JobStart, options: JobOptions): Promise<ReadonlyMap<number, JobEnd>> {
+  const { environment, reportsOf, onEnd, signal } = options;
+  const child = fork(jobProgram, [], {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     detached: true,
     env: { ...process.env, ...environment },
@@ -99,4 +98,29 @@ export function runJob(start: JobStart, options: JobOptions): Promise<ReadonlyMa
       resolve(ends);
     });
   });
+}
+
+export interface ProcessWork extends Pick<JobOptions, 'onEnd' | 'signal'> {
+  /** The runs that one process does at a time. */
+  readonly pack: number;
+  /** What each process that works at a time has in its environment. */
+  readonly slots: readonly JobOptions['environment'][];
+  readonly reportsOf: (index: number, slot: number) => WorkReports;
+}
+
+/** Does what is left of the plan in processes: each run in one of its own, or packs that share all runs between them. */
+export async function runInProcesses(
+  plan: ExperimentPlan,
+  directory: string,
+  { pack, slots, reportsOf, ...options }: ProcessWork,
+): Promise<ExperimentEnd> {
+  const left = await runsLeft(plan, directory);
+  const count = pack === 1 ? left.length : Math.min(slots.length, left.length);
+  const groups = Array.from({ length: count }, (_, group) => left.filter((_index, i) => i % count === group));
+  return await runSideBySide(plan, groups, slots.length, options.signal, (indices, slot) =>
+    runJob(
+      { plan, indices, pack, directory },
+      { ...options, environment: slots[slot], reportsOf: (index) => reportsOf(index, slot) },
+    ),
+  );
 }

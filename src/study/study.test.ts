@@ -10,7 +10,7 @@ import { readRunResults } from '../report/run-results.ts';
 import { findExperiment, writeExperiment } from './directory.ts';
 import { WorkEstimate } from './estimate.ts';
 import { checkExperiment, type ExperimentPlan, planExperiment, readExperiment } from './experiment.ts';
-import { type ExperimentWorker, runExperiment, runSideBySide } from './run-experiment.ts';
+import { type ExperimentWorker, type JobEnd, runPlan, runSideBySide } from './run.ts';
 
 function recipeFolder(): string {
   const folder = temporaryFolder();
@@ -151,18 +151,21 @@ describe('side by side', () => {
     plan = await planExperiment(readExperiment(path), path);
   });
 
+  const alone = [[0], [1], [2], [3]];
+  const one = (index: number, end: JobEnd) => new Map([[index, end]]);
+
   it('never has more at a time than it may, in the order of the plan; a failure leaves the others alone', async () => {
     const started: number[] = [];
     let [now, most] = [0, 0];
-    const end = await runSideBySide(plan, 2, new AbortController().signal, async (index, slot) => {
+    const end = await runSideBySide(plan, alone, 2, new AbortController().signal, async ([index], slot) => {
       started.push(index);
       now++;
       most = Math.max(most, now);
       expect(slot).toBeLessThan(2);
       await new Promise((resolve) => setTimeout(resolve, 5 * (1 + slot)));
       now--;
-      if (index === 1) return { end: 'failed', detail: 'no reason' };
-      return { end: index === 2 ? 'tripwire' : 'finished', detail: '' };
+      if (index === 1) return one(index, { end: 'failed', detail: 'no reason' });
+      return one(index, { end: index === 2 ? 'tripwire' : 'finished', detail: '' });
     });
     expect(started).toEqual([0, 1, 2, 3]);
     expect(most).toBe(2);
@@ -173,10 +176,10 @@ describe('side by side', () => {
   it('starts nothing more once it is interrupted', async () => {
     const stop = new AbortController();
     const started: number[] = [];
-    const end = await runSideBySide(plan, 1, stop.signal, async (index) => {
+    const end = await runSideBySide(plan, alone, 1, stop.signal, async ([index]) => {
       started.push(index);
       if (index === 1) stop.abort();
-      return { end: index === 1 ? 'interrupted' : 'finished', detail: '' };
+      return one(index, { end: index === 1 ? 'interrupted' : 'finished', detail: '' });
     });
     expect(started).toEqual([0, 1]);
     expect(end.end).toBe('interrupted');
@@ -216,7 +219,11 @@ describe('running one', () => {
     };
     const relearn = { arms: ['gate'], updates: 3 };
     const attacked = { ...plan, experiment: { ...plan.experiment, relearn } };
-    const end = await runExperiment(attacked, directory, () => worker);
+    const end = await runPlan(attacked, directory, {
+      size: 1,
+      signal: new AbortController().signal,
+      workerOf: () => worker,
+    });
     expect(end).toEqual({ end: 'interrupted', tripped: [], failed: [] });
     expect(done).toEqual([
       'train vanilla-3',
@@ -247,12 +254,14 @@ describe('a run that is refused', () => {
       evaluate: nothing,
       relearn: nothing,
     };
-    const end = runExperiment(
-      plan,
-      temporaryFolder(),
-      () => worker,
-      ({ folder }) => told.push(folder),
-    );
+    const end = runPlan(plan, temporaryFolder(), {
+      size: 1,
+      signal: new AbortController().signal,
+      workerOf: () => worker,
+      onEnd: (index, { end: how }) => {
+        if (how === 'failed') told.push(plan.runs[index].folder);
+      },
+    });
     return { end: await end.catch(({ message }: Error) => message), trained, told };
   }
   const noPairs = new UserError({ call: 'generate pairs', expected: 'pairs', found: 'none' });

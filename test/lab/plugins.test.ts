@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { resolveConfig, train } from '../../src/lab/index.ts';
 import { loadParts, pluginRecords } from '../../src/lab/plugins.ts';
 import { loadCheckpoint, RunDirectory, shippedRecipe } from '../../src/run/index.ts';
-import { LabWorker, planExperiment, readExperiment, runOne } from '../../src/study/index.ts';
+import { LabWorker, planExperiment, readExperiment, runPlan } from '../../src/study/index.ts';
 import { verifyLabelFlip } from '../../src/verify/index.ts';
 import { gq } from '../run-gq.ts';
 import { tinyModel } from '../smoke/lab.ts';
@@ -102,8 +102,11 @@ describe('a plugin that cannot be used', () => {
     const plan = await planExperiment(readExperiment(file), file);
     expect(await gq('experiment', file, '--out', out, '--seeds', '1')).toMatchObject({ code: 0 });
     writeFileSync(path, `${readFileSync(path, 'utf8')}\n// another\n`);
-    const worker = new LabWorker({ note: () => {}, step: () => {}, evaluated: () => {}, warn: () => {} });
-    await expect(runOne(plan, 1, out, worker)).rejects.toThrow('its plugins as it was when the experiment began');
+    const { signal } = new AbortController();
+    const worker = new LabWorker({ note: () => {}, step: () => {}, evaluated: () => {}, warn: () => {} }, signal);
+    await expect(runPlan(plan, out, { indices: [1], size: 1, signal, workerOf: () => worker })).rejects.toThrow(
+      'its plugins as it was when the experiment began',
+    );
     const later = await gq('experiment', file, '--out', out);
     expect(later).toMatchObject({ code: 2, err: expect.stringContaining('others at the code of plugins') });
     expect(existsSync(join(out, 'own-2', 'manifest.json'))).toBe(false);

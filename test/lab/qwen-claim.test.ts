@@ -12,8 +12,8 @@ import { train } from '../../src/lab/index.ts';
 import type { RunEnd, Sink } from '../../src/run/sink.ts';
 import { writeExperiment } from '../../src/study/directory.ts';
 import { type ExperimentPlan, type PlannedRun, planExperiment, readExperiment } from '../../src/study/experiment.ts';
-import { LabWorker } from '../../src/study/lab-worker.ts';
-import { type ExperimentEnd, runExperiment } from '../../src/study/run-experiment.ts';
+import { type ExperimentEnd, runPlan } from '../../src/study/run.ts';
+import { LabWorker } from '../../src/study/worker.ts';
 import { fingerprint } from '../resume/kill.ts';
 import { temporaryFolder } from './hand-made.ts';
 import { writeMultiples, writeTinyQwen } from './qwen-lab.ts';
@@ -41,6 +41,7 @@ class StoppedWorker extends LabWorker {
   }
 }
 
+const alone = { size: 1, signal: new AbortController().signal };
 const home = temporaryFolder();
 const directory = join(home, 'claim');
 let plan: ExperimentPlan;
@@ -74,9 +75,9 @@ beforeAll(async () => {
     'device.arenaMiB=128',
   ]);
   await writeExperiment(directory, plan);
-  stopped = await runExperiment(plan, directory, () => new StoppedWorker(silent));
+  stopped = await runPlan(plan, directory, { ...alone, workerOf: () => new StoppedWorker(silent, alone.signal) });
   startedBefore = plan.runs.map(({ folder }) => folder).filter((folder) => isStarted(folder));
-  ended = await runExperiment(plan, directory, () => new LabWorker(silent));
+  ended = await runPlan(plan, directory, { ...alone, workerOf: () => new LabWorker(silent, alone.signal) });
 }, hookMilliseconds);
 
 const isStarted = (folder: string): boolean => existsSync(join(directory, folder, 'manifest.json'));

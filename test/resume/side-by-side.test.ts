@@ -143,7 +143,7 @@ describe('an experiment that is stopped', () => {
     takeTrained(out, 'vanilla-1');
     const first = await liveHere(out, /making \d+ evaluations/);
     expect(first, first.err).toMatchObject({ code: 75 });
-    expect(first.err).toContain('interrupted: finishing this evaluation');
+    expect(first.err).toContain('interrupted: finishing this update or evaluation');
     expect(first.out).toContain('interrupted; what is finished is kept; go on with: gq experiment');
     expect(existsSync(join(out, 'activation-1'))).toBe(false);
     takeTrained(out, 'activation-1');

@@ -4,26 +4,19 @@ import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { exitCodes, shellLine, UserError } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
-import { coresEach, coresVariable, keepSandboxes, onInterrupt } from '../../lab/index.ts';
+import { coresEach, coresVariable, keepSandboxes, onInterrupt, type PackPlace } from '../../lab/index.ts';
 import { recipePath } from '../../run/index.ts';
 import {
   describeSameBytes,
-  EndedRuns,
   type Experiment,
-  type ExperimentEnd,
   type ExperimentPlan,
   expectFilledSets,
-  type FailedRun,
   type JobEnd,
-  jobProgram,
   LabWorker,
   planExperiment,
   readExperiment,
-  runExperiment,
-  runJob,
-  runPacked,
-  runSideBySide,
-  runsLeft,
+  runInProcesses,
+  runPlan,
   writeExperiment,
 } from '../../study/index.ts';
 import { executeOnSlurm, expectNoCluster, type SlurmFlags, showScript, slurmOptions, slurmWords } from '../cluster.ts';
@@ -139,14 +132,25 @@ export async function executeExperiment(
   await expectFilledSets(plan);
   await writeExperiment(directory, plan);
   await using _sandboxes = keepSandboxes();
-  const picture = await ExperimentPicture.open(plan, directory, jobs * pack, context.stderr, pack > 1);
-  const execute = async (): Promise<ExperimentEnd> => {
-    if (pack > 1 && jobs > 1) return runPacks(plan, directory, jobs, pack, picture);
-    if (pack > 1) return runPack(plan, directory, pack, picture);
-    if (jobs > 1) return runJobs(plan, directory, jobs, picture);
-    return runExperiment(plan, directory, (index) => new LabWorker(picture.inTurn(index)), tellFailed(picture));
+  const picture = await ExperimentPicture.open(plan, directory, { jobs, pack }, context.stderr);
+  const promise = pack > 1 ? 'saving every run of the pack' : 'finishing this update or evaluation, then saving';
+  using interruption = onInterrupt({ write: (text) => picture.say(text.trim()) }, promise);
+  const { signal } = interruption;
+  const onEnd = (index: number, { end, detail }: JobEnd): void => {
+    // The whole text stands at the end; whoever watches learns of it now.
+    if (end === 'failed') picture.say(`${plan.runs[index].folder} failed: ${detail.split('\n', 1)[0]}`);
   };
-  const { end, tripped, failed } = await execute();
+  const workerOf = (index: number, place: PackPlace | null) =>
+    new LabWorker(picture.reportsOf(index, 0), signal, place);
+  const cores = coresEach(Math.min(jobs, plan.runs.length));
+  const slots = Array.from({ length: jobs }, () => ({ [coresVariable]: `${cores}` }));
+  const { end, tripped, failed } =
+    jobs === 1
+      ? await runPlan(plan, directory, { size: pack, signal, workerOf, onEnd })
+      : await runInProcesses(plan, directory, {
+          ...{ pack, slots, signal, onEnd },
+          reportsOf: (index, slot) => picture.reportsOf(index, slot),
+        });
   for (const run of tripped) context.stderr.write(`${run} was stopped by the divergence tripwire\n`);
   for (const { folder, detail } of failed) context.stderr.write(`${folder} failed: ${detail}\n`);
   if (end === 'interrupted' || failed.length > 0) {
@@ -159,81 +163,6 @@ export async function executeExperiment(
   context.stdout.write(`${plan.runs.length} runs in ${directory}; see: ${shellLine('gq', 'results', directory)}\n`);
   return true;
 }
-
-async function runPack(
-  plan: ExperimentPlan,
-  directory: string,
-  size: number,
-  picture: ExperimentPicture,
-): Promise<ExperimentEnd> {
-  using interruption = onInterrupt({ write: (text) => picture.say(text.trim()) }, 'saving every run of the pack');
-  const { signal } = interruption;
-  return await runPacked(plan, directory, {
-    ...{ size, signal },
-    workerOf: (index, place) => new LabWorker(picture.inPack(index), { place, signal }),
-    onEnd: (index, { end, detail }) => {
-      if (end === 'failed') tellFailed(picture)({ folder: plan.runs[index].folder, detail });
-    },
-  });
-}
-
-async function runJobs(
-  plan: ExperimentPlan,
-  directory: string,
-  jobs: number,
-  picture: ExperimentPicture,
-): Promise<ExperimentEnd> {
-  const environment = { [coresVariable]: `${coresEach(Math.min(jobs, plan.runs.length))}` };
-  using interruption = onInterrupt({ write: (text) => picture.say(text.trim()) }, 'saving every run');
-  const { signal } = interruption;
-  const endedRuns = new EndedRuns(directory);
-  return await runSideBySide(plan, jobs, signal, async (index, slot) => {
-    const reports = picture.inSlot(index, slot);
-    const options = { program: jobProgram, environment, reportsOf: () => reports, signal };
-    const job = runJob({ plan, indices: [index], pack: 1, directory }, options);
-    const [ends] = await Promise.all([job, endedRuns.keep()]);
-    endedRuns.add(plan.runs[index].folder);
-    const ended = ends.get(index) ?? { end: 'failed', detail: 'its process told nothing' };
-    if (ended.end === 'failed') tellFailed(picture)({ folder: plan.runs[index].folder, detail: ended.detail });
-    return ended;
-  });
-}
-
-/** Packs in processes of their own: every run goes to one of them, in the plan's order. */
-async function runPacks(
-  plan: ExperimentPlan,
-  directory: string,
-  jobs: number,
-  pack: number,
-  picture: ExperimentPicture,
-): Promise<ExperimentEnd> {
-  const left = await runsLeft(plan, directory);
-  const count = Math.min(jobs, left.length);
-  const environment = { [coresVariable]: `${coresEach(Math.max(1, count))}` };
-  using interruption = onInterrupt({ write: (text) => picture.say(text.trim()) }, 'saving every run of the packs');
-  const { signal } = interruption;
-  const options = {
-    ...{ program: jobProgram, environment, signal },
-    reportsOf: (index: number) => picture.inPack(index),
-    onEnd: (index: number, { end, detail }: JobEnd) => {
-      if (end === 'failed') tellFailed(picture)({ folder: plan.runs[index].folder, detail });
-    },
-  };
-  const shares = Array.from({ length: count }, (_, job) => left.filter((_index, i) => i % count === job));
-  const all = await Promise.all(shares.map((indices) => runJob({ plan, indices, pack, directory }, options)));
-  const ends = all.flatMap((each) => [...each]).map(([index, end]) => ({ folder: plan.runs[index].folder, ...end }));
-  return {
-    end: ends.some(({ end }) => end === 'interrupted') ? 'interrupted' : 'finished',
-    tripped: ends.flatMap(({ folder, end }) => (end === 'tripwire' ? [folder] : [])),
-    failed: ends.flatMap(({ folder, end, detail }) => (end === 'failed' ? [{ folder, detail }] : [])),
-  };
-}
-
-/** The whole text stands at the end; whoever watches learns of it now. */
-const tellFailed =
-  (picture: ExperimentPicture) =>
-  ({ folder, detail }: FailedRun): void =>
-    picture.say(`${folder} failed: ${detail.split('\n', 1)[0]}`);
 
 function planPart(experiment: Experiment, recipe: string, options: ExperimentOptions): Promise<ExperimentPlan> {
   const chosen = options.arms?.split(',');

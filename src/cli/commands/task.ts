@@ -5,7 +5,7 @@
 import type { Command } from 'commander';
 import { exitCodes, UserError, visibleLine } from '../../base/index.ts';
 import { keepSandboxes, onInterrupt } from '../../lab/index.ts';
-import { type ExperimentPlan, LabWorker, readPlan, runOne, runPacked, type WorkReports } from '../../study/index.ts';
+import { LabWorker, readPlan, runPlan, type WorkReports } from '../../study/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { parseSeed, parseWholeNumber } from '../values.ts';
 
@@ -29,7 +29,7 @@ export function configureTask(command: Command, context: CommandContext): void {
 /** Seconds between lines about updates: a log is for people. */
 const lineEvery = 10;
 
-function logLines({ stdout }: CommandContext, updates: number, prefix = ''): WorkReports {
+function logLines({ stdout }: CommandContext, updates: number, prefix: string): WorkReports {
   let last = Number.NEGATIVE_INFINITY;
   const say = (text: string): void => void stdout.write(`${visibleLine(`${prefix}${text}`)}\n`);
   return {
@@ -52,37 +52,21 @@ async function runTask(path: string, index: number, pack: number, context: Comma
     throw new UserError({ call: `task ${path}`, expected, found: `${index}` });
   }
   const indices = [...plan.runs.keys()].slice(index, index + pack);
-  if (indices.length > 1) {
-    await runPackedTask(plan, directory, indices, context);
-    return;
-  }
-  const { folder, config } = plan.runs[index];
-  context.stdout.write(`${folder} of ${plan.experiment.name}, ${config.updates} updates\n`);
-  await using _sandboxes = keepSandboxes();
-  const end = await runOne(plan, index, directory, new LabWorker(logLines(context, config.updates)));
-  context.stdout.write(`${folder}: ${end}\n`);
-  if (end === 'interrupted') context.exitCode = exitCodes.interrupted;
-}
-
-async function runPackedTask(
-  plan: ExperimentPlan,
-  directory: string,
-  indices: readonly number[],
-  context: CommandContext,
-): Promise<void> {
   const { stdout } = context;
-  stdout.write(`${indices.length} runs of ${plan.experiment.name} in a pack\n`);
+  const names = indices.map((each) => plan.runs[each].folder);
+  stdout.write(`${names.join(', ')} of ${plan.experiment.name}, ${plan.runs[index].config.updates} updates\n`);
   await using _sandboxes = keepSandboxes();
-  using interruption = onInterrupt(stdout, 'saving every run of the pack');
+  using interruption = onInterrupt(stdout, 'finishing this update or evaluation, then saving');
   const { signal } = interruption;
-  const { end, failed } = await runPacked(plan, directory, {
+  const { end, failed } = await runPlan(plan, directory, {
     ...{ indices, size: indices.length, signal },
-    workerOf: (index, place) => {
-      const { folder, config } = plan.runs[index];
-      return new LabWorker(logLines(context, config.updates, `${folder}: `), { place, signal });
+    workerOf: (each, place) => {
+      const { folder, config } = plan.runs[each];
+      const prefix = indices.length === 1 ? '' : `${folder}: `;
+      return new LabWorker(logLines(context, config.updates, prefix), signal, place);
     },
-    onEnd: (index, ended) => {
-      const { folder } = plan.runs[index];
+    onEnd: (each, ended) => {
+      const { folder } = plan.runs[each];
       stdout.write(`${visibleLine(`${folder}: ${ended.end}${ended.detail === '' ? '' : `: ${ended.detail}`}`)}\n`);
     },
   });

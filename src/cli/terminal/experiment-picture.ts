@@ -11,10 +11,18 @@ import type { TextSink } from '../command.ts';
 import { LivePicture } from './live-picture.ts';
 import { formatDuration } from './step-table.ts';
 
+/** How many processes work at a time, and on how many runs each. */
+interface ExperimentShape {
+  readonly jobs: number;
+  readonly pack: number;
+}
+
 export class ExperimentPicture {
   readonly #plan: ExperimentPlan;
   readonly #directory: string;
+  /** Runs that work at a time. */
   readonly #jobs: number;
+  readonly #shape: ExperimentShape;
   readonly #picture: LivePicture;
   readonly #estimate = new WorkEstimate();
   /** For each run: the updates trained, and whether it is evaluated. */
@@ -22,24 +30,36 @@ export class ExperimentPicture {
   readonly #evaluated: boolean[];
   #told = '';
 
-  private constructor(plan: ExperimentPlan, directory: string, jobs: number, stderr: TextSink, trained: number[]) {
+  private constructor(
+    plan: ExperimentPlan,
+    directory: string,
+    shape: ExperimentShape,
+    stderr: TextSink,
+    trained: number[],
+  ) {
     this.#plan = plan;
     this.#directory = directory;
-    this.#jobs = Math.min(jobs, plan.runs.length);
+    this.#shape = shape;
+    this.#jobs = Math.min(shape.jobs * shape.pack, plan.runs.length);
     this.#picture = new LivePicture(stderr);
     this.#trained = trained;
     this.#evaluated = plan.runs.map(() => false);
   }
 
-  /** `jobs` runs work at a time: in processes of their own, or as a pack. */
-  static async open(plan: ExperimentPlan, directory: string, jobs: number, stderr: TextSink, isPack = false) {
+  static async open(plan: ExperimentPlan, directory: string, shape: ExperimentShape, stderr: TextSink) {
     const statuses = await Promise.all(plan.runs.map(({ folder }) => trainedStatus(join(directory, folder))));
     const trained = statuses.map((status, i) => (status === null ? 0 : plan.runs[i].config.updates));
-    const picture = new ExperimentPicture(plan, directory, jobs, stderr, trained);
+    const picture = new ExperimentPicture(plan, directory, shape, stderr, trained);
     const finished = statuses.filter((status) => status !== null).length;
-    if (isPack) picture.#beginPack(finished);
-    else if (jobs > 1) picture.#beginSlots(finished);
+    if (shape.pack > 1) picture.#beginPack(finished);
+    else if (shape.jobs > 1) picture.#beginSlots(finished);
     return picture;
+  }
+
+  /** What shows the progress of a run, which a process works on that has this slot. */
+  reportsOf(index: number, slot: number): WorkReports {
+    if (this.#shape.pack > 1) return this.#inPack(index);
+    return this.#shape.jobs > 1 ? this.#inSlot(index, slot) : this.#inTurn(index);
   }
 
   #beginSlots(finished: number): void {
@@ -60,7 +80,7 @@ export class ExperimentPicture {
   }
 
   /** The line of a run, for runs one after another: every seed begins a new block. */
-  inTurn(index: number): WorkReports {
+  #inTurn(index: number): WorkReports {
     const { runs } = this.#plan;
     const arms = runs.filter(({ seed }) => seed === runs[0].seed).length;
     const line = index % arms;
@@ -74,7 +94,7 @@ export class ExperimentPicture {
   }
 
   /** What a run of the pack tells: its warnings under its name, and the progress of all. */
-  inPack(index: number): WorkReports {
+  #inPack(index: number): WorkReports {
     const { folder } = this.#plan.runs[index];
     const own = this.#reports(index, 0);
     return {
@@ -107,7 +127,7 @@ export class ExperimentPicture {
   }
 
   /** The line of a run, for runs side by side: the run takes the line of its slot. */
-  inSlot(index: number, slot: number): WorkReports {
+  #inSlot(index: number, slot: number): WorkReports {
     const { folder, config } = this.#plan.runs[index];
     this.#picture.change(slot, { name: folder, updates: config.updates });
     return this.#reports(index, slot);

@@ -6,8 +6,7 @@
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ExperimentPlan } from '../experiment.ts';
-import { type ExperimentEnd, trainedStatus } from '../run-experiment.ts';
-import { runsLeft, savedWork } from '../work-left.ts';
+import { type ExperimentEnd, runsLeft, savedWork, trainedStatus } from '../run.ts';
 import { cancelJob } from './client.ts';
 import { LogTail, lastLine } from './log-tail.ts';
 import {

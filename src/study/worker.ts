@@ -3,9 +3,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { evaluateAll, lastCheckpoint, writeCurve } from '../evaluate/index.ts';
 import {
-  type Interruption,
   type Lab,
-  onInterrupt,
   openEvaluator,
   openLab,
   type PackPlace,
@@ -20,14 +18,7 @@ import { isOfOneUpdate, noticeText, RunDirectory } from '../run/index.ts';
 import type { PlannedRun } from './experiment.ts';
 import type { EvaluationPlan } from './experiment-schema.ts';
 import type { WorkReports } from './job.ts';
-import { type ExperimentWorker, trainedStatus } from './run-experiment.ts';
-import { evaluationsLeft } from './work-left.ts';
-
-/** What a run in a pack has from it: its place, and the signal that asks all of its runs to stop. */
-interface PackMember {
-  readonly place: PackPlace;
-  readonly signal: AbortSignal;
-}
+import { type ExperimentWorker, evaluationsLeft, trainedStatus } from './run.ts';
 
 /** The config of a run that has begun: it goes on with that, and the plan was compared with it. */
 function trainedWith(path: string): RunConfig | null {
@@ -36,21 +27,22 @@ function trainedWith(path: string): RunConfig | null {
 
 export class LabWorker implements ExperimentWorker {
   readonly #reports: WorkReports;
-  readonly #member: PackMember | null;
+  readonly #signal: AbortSignal;
+  readonly #place: PackPlace | null;
 
-  /** A worker that is no member of a pack is alone in its process, and hears the process's signals itself. */
-  constructor(reports: WorkReports, member: PackMember | null = null) {
+  /** `signal` asks it to save and stop; `place` is the run's own in a pack. */
+  constructor(reports: WorkReports, signal: AbortSignal, place: PackPlace | null = null) {
     this.#reports = reports;
-    this.#member = member;
+    this.#signal = signal;
+    this.#place = place;
   }
 
   async train({ config }: PlannedRun, path: string, claim?: Manifest['claim']): Promise<RunEnd> {
     this.#reports.note('loading');
-    using interruption = this.#onInterrupt('finishing this update, then saving');
     const { end } = await train(trainedWith(path) ?? (await parseRunConfig(config)), path, {
       sinks: [this.#sink()],
-      signal: interruption.signal,
-      place: this.#member?.place,
+      signal: this.#signal,
+      place: this.#place ?? undefined,
       claim,
     });
     return end;
@@ -72,11 +64,6 @@ export class LabWorker implements ExperimentWorker {
     };
   }
 
-  #onInterrupt(promise: string): Interruption {
-    if (this.#member !== null) return { signal: this.#member.signal, [Symbol.dispose]: () => undefined };
-    return onInterrupt({ write: (text) => this.#reports.warn(text.trim()) }, promise);
-  }
-
   async evaluate(
     _run: PlannedRun,
     path: string,
@@ -87,10 +74,9 @@ export class LabWorker implements ExperimentWorker {
     const update = lastCheckpoint(RunDirectory.open(path));
     const missing = evaluationsLeft(path, plan);
     if (missing.length > 0) {
-      using interruption = this.#onInterrupt('finishing this evaluation');
       this.#reports.note(`making ${missing.length} evaluations`);
-      const { signal } = interruption;
-      await using lab = await this.#openTrained(path, signal);
+      const signal = this.#signal;
+      await using lab = await this.#openTrained(path);
       const end = await openEvaluator(lab, siblings)
         .then((evaluator) => evaluateAll(evaluator, missing, { signal }))
         .catch((error: unknown) => {
@@ -105,10 +91,10 @@ export class LabWorker implements ExperimentWorker {
     return 'finished';
   }
 
-  async #openTrained(path: string, signal: AbortSignal): Promise<Lab> {
+  async #openTrained(path: string): Promise<Lab> {
     const warn: Warn = ({ message }) => this.#reports.warn(message);
-    if (this.#member === null) return openLab({ run: path }, { signal, warn });
-    const { place } = this.#member;
+    const [signal, place] = [this.#signal, this.#place];
+    if (place === null) return openLab({ run: path }, { signal, warn });
     const config = await parseRunConfig(RunDirectory.open(path).readManifest().config);
     return openLab({ run: path }, { signal, warn, given: place.given(config, warn), policyWork: place.work });
   }
@@ -124,8 +110,7 @@ export class LabWorker implements ExperimentWorker {
     }
     this.#reports.note('writing the deployed model');
     const model = await exportDeployed(run, folders.deployed, call);
-    using interruption = this.#onInterrupt('finishing this update, then saving');
-    const options = { sinks: [this.#attackSink()], signal: interruption.signal };
+    const options = { sinks: [this.#attackSink()], signal: this.#signal };
     const { end } = await train(await parseRunConfig({ ...config, model }), folders.attack, options);
     if (end === 'interrupted') return end;
     this.#reports.note(`relearning attack of ${config.updates} updates done`);

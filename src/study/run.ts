@@ -1,0 +1,211 @@
+/**
+ * Runs an experiment to completion: finished runs are skipped, interrupted ones go on, then the last checkpoint and the curve are
+ * evaluated, and the deployed policies of the arms that the experiment names are attacked. What is left of a run is known from its
+ * files alone. This file decides what runs and when; a worker trains and evaluates.
+ */
+import { existsSync, readdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { readStatus } from '../analyse/index.ts';
+import { OutOfMemoryError, UserError } from '../base/index.ts';
+import { curveNames, EvaluationStore, finalNames, lastCheckpoint, statesOf } from '../evaluate/index.ts';
+import { type PackPlace, pluginHash, RunPack } from '../lab/index.ts';
+import { relearnFolders } from '../measure/index.ts';
+import type { Manifest, RunEnd } from '../run/index.ts';
+import { isBlind, RunDirectory, userErrorOf } from '../run/index.ts';
+import { countBegun } from './claim.ts';
+import type { ExperimentPlan, PlannedRun } from './experiment.ts';
+import type { EvaluationPlan } from './experiment-schema.ts';
+
+export interface ExperimentWorker {
+  /** Starts the run, or continues it. */
+  train(run: PlannedRun, path: string, claim?: Manifest['claim']): Promise<RunEnd>;
+  /** Evaluates the run; evaluations that exist are not made again. */
+  evaluate(
+    run: PlannedRun,
+    path: string,
+    plan: EvaluationPlan,
+    siblings: readonly string[],
+  ): Promise<'finished' | 'interrupted'>;
+  /** Attacks the deployed policy of the run; an attack that is finished is not made again. */
+  relearn(run: PlannedRun, path: string, updates: number | null): Promise<'finished' | 'interrupted'>;
+}
+
+export interface ExperimentEnd {
+  readonly end: 'finished' | 'interrupted';
+  /** Runs that the tripwire stopped: they are evaluated like the others. */
+  readonly tripped: readonly string[];
+  /** Runs that ended with an error, and what it said. */
+  readonly failed: readonly FailedRun[];
+}
+
+export interface FailedRun {
+  readonly folder: string;
+  readonly detail: string;
+}
+
+export interface JobEnd {
+  readonly end: RunEnd | 'failed';
+  readonly detail: string;
+}
+
+/** Does what is left of one run of the plan. */
+async function runOne(
+  { experiment, runs, claim }: ExperimentPlan,
+  index: number,
+  directory: string,
+  worker: ExperimentWorker,
+): Promise<RunEnd> {
+  const run = runs[index];
+  const path = join(directory, run.folder);
+  expectPlannedCode(run);
+  const blind = experiment.blindSeeds?.includes(run.seed) ?? false;
+  const begin = (): Promise<RunEnd> => {
+    if (!existsSync(join(path, 'manifest.json'))) countBegun(directory, run, claim?.hash ?? null);
+    return worker.train(run, path, claim === undefined ? undefined : { hash: claim.hash, blind });
+  };
+  const end = (await trainedStatus(path)) ?? (await begin());
+  if (end === 'interrupted' || isBlind(path)) return end;
+  const siblings = runs.filter(({ folder }) => folder !== run.folder).map(({ folder }) => join(directory, folder));
+  const evaluated = await worker.evaluate(run, path, experiment.evaluation, siblings);
+  if (evaluated === 'interrupted') return evaluated;
+  const { relearn } = experiment;
+  // A run that the tripwire stopped has no policy worth attacking.
+  if (end !== 'finished' || !relearn?.arms.includes(run.arm)) return end;
+  const attacked = await worker.relearn(run, path, relearn.updates);
+  return attacked === 'interrupted' ? attacked : end;
+}
+
+/** Seeds of one arm that other code trained could not be pooled. */
+function expectPlannedCode({ folder, config, plugins }: PlannedRun): void {
+  if (plugins === null || plugins === pluginHash(config)) return;
+  throw new UserError({
+    call: `run ${folder}`,
+    expected: 'the code of its plugins as it was when the experiment began',
+    found: `other content in one of ${config.plugins.join(', ')}, or in what they import`,
+    fix: 'Restore it and call the command again, or choose another --out for the new code.',
+  });
+}
+
+export interface PlanWork {
+  /** Places of the runs in the plan; default: all. */
+  readonly indices?: readonly number[];
+  /** The most runs at a time; several are a pack. */
+  readonly size: number;
+  /** Asks all runs to save and stop. */
+  readonly signal: AbortSignal;
+  /** `place`: in the pack; null for a run alone. */
+  readonly workerOf: (index: number, place: PackPlace | null) => ExperimentWorker;
+  readonly onEnd?: (index: number, end: JobEnd) => void;
+}
+
+/**
+ * Does runs of the plan in this process, one after another or as a pack. A run that fails does not stop the others; alone it does where it is the first, because
+ * what is wrong with it is most likely wrong with all, and where the machine or the grader failed.
+ */
+export async function runPlan(
+  plan: ExperimentPlan,
+  directory: string,
+  { indices = [...plan.runs.keys()], size, signal, workerOf, onEnd = () => undefined }: PlanWork,
+): Promise<ExperimentEnd> {
+  await using pack = size === 1 ? null : new RunPack();
+  const alone = indices.map((index) => [index]);
+  return await runSideBySide(plan, alone, size, signal, async ([index]) => {
+    using place = pack?.join() ?? null;
+    const end = await runOne(plan, index, directory, workerOf(index, place)).then(
+      (ending): JobEnd => ({ end: ending, detail: '' }),
+      (error: unknown): JobEnd => {
+        if (pack === null && (index === indices[0] || !isOfOneRun(error))) throw error;
+        return { end: 'failed', detail: failureText(error) };
+      },
+    );
+    onEnd(index, end);
+    return new Map([[index, end]]);
+  });
+}
+
+/** Whether an error says what is wrong with one run, and not that the machine or the grader failed. */
+function isOfOneRun(error: unknown): boolean {
+  return error instanceof UserError || error instanceof OutOfMemoryError;
+}
+
+/** Does at most `slots` groups of runs at a time, in their order. A slot whose runs were interrupted begins no others. */
+export async function runSideBySide(
+  { runs }: ExperimentPlan,
+  groups: readonly (readonly number[])[],
+  slots: number,
+  signal: AbortSignal,
+  start: (indices: readonly number[], slot: number) => Promise<ReadonlyMap<number, JobEnd>>,
+): Promise<ExperimentEnd> {
+  const ends: (JobEnd & { readonly folder: string })[] = [];
+  let isInterrupted = false;
+  const queue = groups.values();
+  async function drain(slot: number): Promise<void> {
+    // All slots share the iterator: each group goes to the slot that asks first.
+    for (const indices of queue) {
+      const ended = signal.aborted ? null : await start(indices, slot);
+      for (const [index, end] of ended ?? []) ends.push({ folder: runs[index].folder, ...end });
+      if (ended !== null && ![...ended.values()].some(({ end }) => end === 'interrupted')) continue;
+      isInterrupted = true;
+      return;
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(slots, groups.length) }, (_, slot) => drain(slot)));
+  return {
+    end: isInterrupted ? 'interrupted' : 'finished',
+    tripped: ends.filter(({ end }) => end === 'tripwire').map(({ folder }) => folder),
+    failed: ends.filter(({ end }) => end === 'failed').map(({ folder, detail }) => ({ folder, detail })),
+  };
+}
+
+/** What an error says; one that no user could have caused, with the lines that say where it came from. */
+export function failureText(error: unknown): string {
+  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return userErrorOf(error)?.message ?? stack;
+}
+
+/** How training ended; null for a run that still has to be trained. */
+export async function trainedStatus(path: string): Promise<'finished' | 'tripwire' | null> {
+  if (!existsSync(join(path, 'manifest.json'))) return null;
+  const run = RunDirectory.open(path);
+  // A run that is over but not sealed was killed while it was being sealed: training it again seals it.
+  if (!run.isSealed()) return null;
+  const status = await readStatus(run);
+  return status === 'unfinished' ? null : status;
+}
+
+/** The evaluations of a trained run that the plan asks for and that are not stored. */
+export function evaluationsLeft(path: string, { sets, scales, limit, curveEvery }: EvaluationPlan) {
+  const run = RunDirectory.open(path);
+  const states = statesOf(run.readManifest());
+  const store = new EvaluationStore(path);
+  return [
+    ...finalNames(states, { update: lastCheckpoint(run), sets, scales, limit }),
+    ...(curveEvery === 0 ? [] : curveNames(states, run.listCheckpoints(), curveEvery)),
+  ].filter((name) => !store.has(name));
+}
+
+/** Whether a run is trained, evaluated and, where the plan says so, attacked. */
+async function isComplete({ experiment, runs }: ExperimentPlan, index: number, directory: string): Promise<boolean> {
+  const path = join(directory, runs[index].folder);
+  const end = await trainedStatus(path);
+  if (end !== null && isBlind(path)) return true;
+  if (end === null || evaluationsLeft(path, experiment.evaluation).length > 0) return false;
+  if (experiment.evaluation.curveEvery > 0 && !existsSync(join(path, 'eval-curve.json'))) return false;
+  if (end !== 'finished' || !experiment.relearn?.arms.includes(runs[index].arm)) return true;
+  return (await trainedStatus(relearnFolders(resolve(path)).attack)) !== null;
+}
+
+/** Places in the plan of the runs that are not complete. */
+export async function runsLeft(plan: ExperimentPlan, directory: string): Promise<number[]> {
+  const left: number[] = [];
+  for (const index of plan.runs.keys()) if (!(await isComplete(plan, index, directory))) left.push(index);
+  return left;
+}
+
+/** A number that grows whenever a run saves something it can go on from: updates and evaluations, its own and those of its attack. */
+export function savedWork(path: string): number {
+  if (!existsSync(join(path, 'manifest.json'))) return 0;
+  const evaluations = join(path, 'evaluations');
+  const evaluated = existsSync(evaluations) ? readdirSync(evaluations).length : 0;
+  return lastCheckpoint(RunDirectory.open(path)) + evaluated + savedWork(relearnFolders(resolve(path)).attack);
+}
