@@ -101,6 +101,12 @@ export function findArm({ arms }: Results, name: string | null): ArmResults | un
   return arms.find(({ arm }) => arm === name);
 }
 
+/** Arms whose settings are a rule that runs with known labels suggested: they read no label, and are not free of them. */
+export function labelInformed({ arms }: Pick<Results, 'arms'>): string[] {
+  const informed = arms.filter(({ runs }) => runs.some(({ config }) => config.notes.thresholds === 'label-informed'));
+  return informed.map(({ arm }) => arm);
+}
+
 /** The values of the runs that have one; null when none does. */
 export function sampleOf(
   runs: readonly RunResults[],

@@ -1,6 +1,6 @@
 /** The tables of `gq results` and the HTML report, in their order, and their parts in the write-up (docs/guide/write-up.md). */
 import { ablationTable, settingsTable } from './ablations.ts';
-import { claimSet, type Results } from './aggregate.ts';
+import { claimSet, labelInformed, type Results } from './aggregate.ts';
 import { baselineTables } from './baselines.ts';
 import { comparedMetrics } from './comparisons.ts';
 import { costTable } from './costs.ts';
@@ -38,11 +38,22 @@ export function allTables(results: Results): Table[] {
     partOf('A7', settingsTable(results)),
   ];
   const shown = sayOnce(tables.filter(({ rows }) => rows.length > 0));
-  if (results.design.claim?.changed !== true) return shown;
-  return shown.map((table) => ({ ...table, notes: [...(table.notes ?? []), changedNote] }));
+  return shown.map((table) => ({ ...table, notes: [...(table.notes ?? []), ...standingNotes(results, table)] }));
 }
 
-const changedNote = 'The claim of this study was changed after its first run.';
+/** Notes that stay under each table that they are about, whatever was said above. */
+function standingNotes(results: Results, { rows }: Table): string[] {
+  const hasArm = (arm: string): boolean => rows.some(([first]) => first === arm || first.startsWith(`${arm} `));
+  const informed = labelInformed(results).filter(hasArm);
+  return [
+    ...(informed.length === 0
+      ? []
+      : [
+          `Not free of labels: the settings of ${informed.join(', ')} are a rule that runs with known labels suggested.`,
+        ]),
+    ...(results.design.claim?.changed === true ? ['The claim of this study was changed after its first run.'] : []),
+  ];
+}
 
 function blockTables(results: Results, oracle: boolean): Table[] {
   const { sets } = results;

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type MadeResults, madeResults, tenPrompts } from '../../test/lab/made-results.ts';
 import { ablationTable, settingsTable } from './ablations.ts';
 import type { Results } from './aggregate.ts';
+import { allTables } from './all-tables.ts';
 import { describeDesign, judgeBar } from './bar.ts';
 import { compareArms } from './comparisons.ts';
 import { type Bar, type Design, noDesign } from './design.ts';
@@ -165,5 +166,35 @@ describe('the JSON of results', () => {
     const found = resultsJson(withDesign({ bar, seeds: [1, 2, 3] }));
     expect(found).toMatchObject({ bar: { verdict: 'holds' }, design: { bar: { arm: 'gate' } } });
     expect(resultsJson(both)).toMatchObject({ bar: null, design: noDesign });
+  });
+});
+
+describe('settings that labelled runs suggested', () => {
+  const made = (thresholds: string) =>
+    madeResults(
+      [1, 2].map((seed) => ({
+        ...{ name: 'activation', seed, arm: { kind: 'activation' }, checkpoints: [0, 20] },
+        config: { notes: { thresholds } },
+        evaluations: (['full', 'deployed'] as const).map((state) => {
+          return { update: 20, set: 'test-original' as const, state, outcomes: 'hs' };
+        }),
+      })),
+    );
+
+  it('are said under every table that has the arm, in the sentences and in JSON', async () => {
+    const results = await made('label-informed');
+    const tables = allTables(results).filter(({ rows }) => rows.some(([first]) => first.startsWith('activation')));
+    expect(tables.length).toBeGreaterThan(1);
+    for (const { title, notes = [] } of tables) {
+      expect(notes.join(' '), title).toContain('Not free of labels: the settings of activation');
+    }
+    expect(describeResults(results).join('\n')).toContain('activation (settings informed by labels)');
+    expect(resultsJson(results).labelInformed).toEqual(['activation']);
+  });
+
+  it('are not said of others', async () => {
+    const results = await made('fixed');
+    const all = JSON.stringify([allTables(results), describeResults(results), resultsJson(results)]);
+    expect(all).not.toMatch(/informed|Not free of labels/);
   });
 });

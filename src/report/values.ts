@@ -2,6 +2,7 @@
 import {
   type ArmResults,
   finalSample,
+  labelInformed,
   metrics,
   type Results,
   type Sample,
@@ -93,6 +94,8 @@ export interface ResultsJson {
   /** Runs that fail, arm by arm, and paired by seed. */
   readonly failures: readonly RunFailures[];
   readonly failureComparisons: readonly FailureComparison[];
+  /** Arms whose settings labelled runs suggested; absent where there is none. */
+  readonly labelInformed?: readonly string[];
   readonly design: Design;
   /** Whether the bar holds; null without a bar. */
   readonly bar: BarVerdict | null;
@@ -122,6 +125,7 @@ export function resultsJson(results: Results): ResultsJson {
   );
   const runs = results.arms.flatMap((arm) => arm.runs);
   const set = solveSet(results);
+  const informed = labelInformed(results);
   return {
     name: results.name,
     /** Whether every arm has more than one seed. */
@@ -130,6 +134,7 @@ export function resultsJson(results: Results): ResultsJson {
     comparisons,
     failures: failuresOf(results),
     failureComparisons: [false, true].flatMap((oracle) => compareFailures(results, oracle)),
+    ...(informed.length === 0 ? {} : { labelInformed: informed }),
     design: results.design,
     bar: judgeBar(results),
     ...(results.design.claim === undefined ? {} : { predictions: judgePredictions(results) }),

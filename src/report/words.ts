@@ -6,6 +6,7 @@ import {
   claimSet,
   finalSample,
   findArm,
+  labelInformed,
   type Results,
   type Sample,
   solveSet,
@@ -81,7 +82,8 @@ function describeArms(results: Results, set: FinalSet): string[] {
       const whole = arm.hasQuarantine ? '' : ' with all that it trained deployed';
       const failures = failed.find((one) => one.arm === arm.arm);
       const fail = failures === undefined ? '' : ` (${failText(failures)})`;
-      const name = `${arm.arm}${arm.usesOracle ? ' (uses labels)' : ''}`;
+      const informed = labelInformed(results).includes(arm.arm) ? ' (settings informed by labels)' : '';
+      const name = `${arm.arm}${arm.usesOracle ? ' (uses labels)' : informed}`;
       const text = `${name}: ${rates('attempt')}${fail}; ${rates('hack')}${whole}, at solve ${mean('deployed', 'solve')}`;
       const tests = compared
         .filter((one) => one.arm === arm.arm)

@@ -256,10 +256,10 @@ const notes = z
     why: z.string().default('').describe('the question this run answers'),
     resolve: z.string().default('').describe('the outcome that would settle the question'),
     thresholds: z
-      .enum(['fixed', 'label-free', 'labels'])
+      .enum(['fixed', 'label-free', 'label-informed', 'labels'])
       .default('fixed')
       .describe(
-        "how the arm's settings were chosen: before any run, by rates that need no label, or by labels, which the run is then stamped with",
+        "how the arm's settings were chosen: before any run; by rates that need no label; as a rule that reads no label, taken from runs whose labels were known (tables say so); or by labels, which the run is then stamped with",
       ),
   })
   .prefault({});
