@@ -7,6 +7,8 @@
  * The same runs serve the label-flip test of the oracle wall: the same rewards with every verdict flipped before it reaches the ledger
  * must give the same checkpoints, byte for byte, for every arm without labels. Arms with labels must fail it, or it would prove nothing.
  * The run with flipped verdicts also ends after two updates and goes on from its checkpoint, which must not change a byte either.
+ *
+ * And they are what runs in packs must equal, in which arms that ask for different work are trained together, in joint batches.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -15,8 +17,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sha256 } from '../../src/base/node/hash.ts';
 import type { RolloutRecord, TrainEvent } from '../../src/grpo/events.ts';
 import type { TrainerState } from '../../src/grpo/train.ts';
+import { RunPack, train as trainRun } from '../../src/lab/index.ts';
 import { FlippedLedger, readVerdicts } from '../../src/oracle/index.ts';
-import type { RunDirectory } from '../../src/run/directory.ts';
+import { RunDirectory } from '../../src/run/directory.ts';
 import { blindArms, everyArm, interventionArms, watchedArms } from '../smoke/arms.ts';
 import { Lab, type LabRun } from '../smoke/lab.ts';
 import { expectSound, numbersIn } from '../smoke/sound.ts';
@@ -167,5 +170,36 @@ describe('every label flipped', () => {
     const adapter = (update: number): string => `/checkpoints/0000${update}/adapter.safetensors`;
     expect(same[1][adapter(0)]).toBe(same[0][adapter(0)]);
     expect(same[1][adapter(3)]).not.toBe(same[0][adapter(3)]);
+  });
+});
+
+const packSize = 8;
+const names = Object.keys(everyArm);
+const packs = Array.from({ length: Math.ceil(names.length / packSize) }, (_, i) =>
+  names.slice(i * packSize, (i + 1) * packSize),
+);
+
+async function trainPacked(name: string, pack: RunPack): Promise<RunDirectory> {
+  const path = lab.path(`packed-${name.replaceAll(/\W+/g, '-')}`);
+  using place = pack.join();
+  await trainRun(lab.config([...short, 'device.arenaMiB=512', ...everyArm[name]]), path, { place });
+  return RunDirectory.open(path);
+}
+
+/** What follows from the config: the checkpoints, the events and the rollouts. */
+async function everyHash(run: RunDirectory): Promise<Record<string, string>> {
+  const rollouts = sha256(JSON.stringify(await lab.rollouts(run)));
+  return { ...checkpointHashes(run), events: sha256(readFileSync(join(run.path, 'events.jsonl'))), rollouts };
+}
+
+describe('runs in a pack', () => {
+  it.each(packs.map((own) => [own.join(', '), own] as const))('%s: the bytes of each alone', async (_all, own) => {
+    await using pack = new RunPack({ joint: true });
+    const packed = await Promise.all(own.map((name) => trainPacked(name, pack)));
+    for (const [i, name] of own.entries()) {
+      const alone = await everyHash((await told(name)).trained.run);
+      expect(Object.keys(alone).length).toBeGreaterThan(4 * 3);
+      expect({ name, ...(await everyHash(packed[i])) }).toEqual({ name, ...alone });
+    }
   });
 });

@@ -1,7 +1,4 @@
-/**
- * A packed run leaves the bytes of the run alone, for every arm: the checkpoints of three updates, and what is told of them. Arms that ask
- * for different work are packed together, on the kernels that give the same bytes on every machine, with their work in joint batches.
- */
+/** What runs in a pack share: programs are graded once, and policies are evaluated together. Their bytes: arms.test.ts. */
 import { cpSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -22,8 +19,6 @@ afterAll(() => lab[Symbol.asyncDispose]());
 const home = temporaryFolder();
 
 const short = ['updates=3', 'device.variant=plain', 'output.checkpointEvery=1', 'output.keepState=all'];
-const names = Object.keys(everyArm);
-const size = 8;
 
 /** Every file whose bytes follow from the config. */
 function prints(run: RunDirectory): Record<string, string> {
@@ -42,19 +37,7 @@ async function trainOne(name: string, where: string, pack: RunPack | null): Prom
   return RunDirectory.open(path);
 }
 
-const packs = Array.from({ length: Math.ceil(names.length / size) }, (_, i) => names.slice(i * size, (i + 1) * size));
-
 describe('runs in a pack', () => {
-  it.each(packs.map((own) => [own.join(', '), own] as const))('%s: the bytes of each alone', async (_all, own) => {
-    await using pack = new RunPack({ joint: true });
-    const packed = await Promise.all(own.map((name) => trainOne(name, 'packed', pack)));
-    for (const [i, name] of own.entries()) {
-      const alone = await trainOne(name, 'alone', null);
-      expect(Object.keys(prints(alone)).length).toBeGreaterThan(4 * 3);
-      expect({ name, ...prints(packed[i]) }).toEqual({ name, ...prints(alone) });
-    }
-  });
-
   it('grade identical programs once', async () => {
     await using pack = new RunPack();
     const [first, second] = await Promise.all(['one', 'two'].map((where) => trainOne('vanilla', where, pack)));
