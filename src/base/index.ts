@@ -10,6 +10,7 @@ export {
   UserError,
 } from './errors.ts';
 export { exitCodes, stopSignals } from './exit-codes.ts';
+export { groupBy } from './group-by.ts';
 export {
   bfloat16ToFloat,
   float16ToFloat,

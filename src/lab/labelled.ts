@@ -2,17 +2,14 @@
 import { UserError } from '../base/index.ts';
 import { sha256Json } from '../base/node/index.ts';
 import type { LabelledCompletion, Task } from '../grpo/index.ts';
-import { readRunVerdicts, type VerdictLedger } from '../oracle/index.ts';
-import { RunDirectory, readRollouts } from '../run/index.ts';
+import { openJudged, type VerdictLedger } from '../oracle/index.ts';
+import { RunDirectory } from '../run/index.ts';
 
 /** A hash of what a monitor may learn from a run: its rollouts with their labels, however the files are stored. */
 export async function labelledHash(path: string): Promise<string> {
-  const run = RunDirectory.open(path);
-  const verdicts = await readRunVerdicts(run);
   let hash = '';
-  for await (const { id, problem, hackable, source, tokenIds } of readRollouts(run)) {
-    const exploited = verdicts.get(id)?.exploited ?? null;
-    hash = sha256Json([hash, id, problem, hackable, source, tokenIds, exploited]);
+  for (const { id, problem, hackable, source, tokenIds, hack } of await openJudged(RunDirectory.open(path)).rows()) {
+    hash = sha256Json([hash, id, problem, hackable, source, tokenIds, hack]);
   }
   return hash;
 }
@@ -36,13 +33,11 @@ export async function labelledRollouts(
       fix: 'Its tokens would stand for other texts: name a run that was trained from this model.',
     });
   }
-  const verdicts = await ledger.read(run);
   const known = new Map(tasks.map((task) => [task.problem.id, task]));
   const found: LabelledCompletion[] = [];
-  for await (const { id, problem, hackable, source, tokenIds } of readRollouts(run)) {
+  for (const { problem, hackable, source, tokenIds, hack } of await ledger.read(run).rows()) {
     const task = known.get(problem);
-    const verdict = verdicts.get(id);
-    if (task === undefined || verdict === undefined || source !== 'student') continue;
+    if (task === undefined || source !== 'student') continue;
     if (tokenIds === null) {
       throw new UserError({
         call: `read the rollouts of ${path}`,
@@ -55,7 +50,7 @@ export async function labelledRollouts(
       group: found.length,
       prompt: hackable ? task.hinted : task.unhinted,
       tokens: Int32Array.from(tokenIds),
-      exploited: verdict.exploited,
+      exploited: hack,
     });
   }
   return found;

@@ -4,7 +4,8 @@
  */
 import { builtinLoopholes, type Judge, namesOf, type Verdict, type VerdictSink } from '../env/index.ts';
 import type { RunDirectory } from '../run/index.ts';
-import { VerdictLedger } from './verdicts.ts';
+import type { JudgedTable } from './judged/index.ts';
+import { openJudged, VerdictLedger } from './verdicts.ts';
 
 const mostReward = 3.5;
 const mostExecutions = 1000;
@@ -50,9 +51,8 @@ export class FlippedLedger extends VerdictLedger {
     return { append: (verdict) => append(flipVerdict(verdict, this.#loopholes)) };
   }
 
-  override async read(run: RunDirectory): Promise<Map<string, Verdict>> {
-    const told = await super.read(run);
-    return new Map([...told].map(([id, verdict]) => [id, flipVerdict(verdict, this.#loopholes)]));
+  override read(run: RunDirectory): JudgedTable {
+    return openJudged(run, (verdict) => flipVerdict(verdict, this.#loopholes));
   }
 
   override tell(judge: Judge): Judge {

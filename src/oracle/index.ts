@@ -1,14 +1,8 @@
 export { FlippedLedger } from './flipped.ts';
 export { oracleArm } from './gate.ts';
+export { type JudgedRollout, JudgedTable } from './judged/index.ts';
 export { labelsOf } from './labels.ts';
 export { oracleMonitor } from './monitor.ts';
-export { type Tally, tally } from './tally.ts';
+export type { Tally } from './tally.ts';
 export { VerdictTail } from './verdict-tail.ts';
-export {
-  followVerdicts,
-  readRunVerdicts,
-  readVerdictColumns,
-  readVerdicts,
-  sealRun,
-  VerdictLedger,
-} from './verdicts.ts';
+export { openJudged, readVerdicts, sealRun, VerdictLedger } from './verdicts.ts';

@@ -4,25 +4,24 @@
  */
 
 import { ShapeError } from '../base/index.ts';
-import { followJsonl, type JsonlFollower, JsonlWriter } from '../base/node/index.ts';
+import { JsonlWriter } from '../base/node/index.ts';
 import type { Judge, Verdict, VerdictSink } from '../env/index.ts';
 import {
-  type ColumnBlock,
+  blockRows,
   checkpointHashes,
   dropLines,
-  dropRolloutLines,
   expectAllSealed,
   expectGrownFile,
   expectOpen,
+  makeRow,
+  openRollouts,
+  openTable,
   type RunDirectory,
-  readColumns,
-  readTable,
-  runFormat,
-  sealRollouts,
+  rolloutColumns,
   sealTable,
-  type TableColumns,
   writeSeal,
 } from '../run/index.ts';
+import { JudgedTable, verdictColumns } from './judged/index.ts';
 
 export class VerdictLedger implements Disposable {
   readonly #writer: JsonlWriter | null;
@@ -37,7 +36,7 @@ export class VerdictLedger implements Disposable {
   get sink(): VerdictSink {
     return {
       append: (verdict) => {
-        this.#writer?.append(verdict);
+        this.#writer?.append(makeRow(verdictColumns, verdict));
         this.#known.set(verdict.id, verdict);
       },
     };
@@ -48,9 +47,9 @@ export class VerdictLedger implements Disposable {
     return judge;
   }
 
-  /** The verdicts of another run by rollout id, told as this ledger tells all others. */
-  read(run: RunDirectory): Promise<Map<string, Verdict>> {
-    return readRunVerdicts(run);
+  /** The rollouts of another run with their verdicts, told as this ledger tells all others. */
+  read(run: RunDirectory): JudgedTable {
+    return openJudged(run);
   }
 
   /** The verdict of a rollout graded by this process. */
@@ -71,59 +70,26 @@ export class VerdictLedger implements Disposable {
   }
 }
 
-/** The verdicts of a run by rollout id. A file that is not as the seal of the run or its last checkpoint says is refused. */
-export async function readRunVerdicts(run: RunDirectory): Promise<Map<string, Verdict>> {
+/**
+ * The rollouts of a run with their verdicts, whether it is over or not. A file that is not as the seal of the run or its last checkpoint
+ * says is refused. `tell`: what is told of a verdict instead of what was stored.
+ */
+export function openJudged(run: RunDirectory, tell: ((verdict: Verdict) => Verdict) | null = null): JudgedTable {
   expectOpen(run.path, `read the labels of ${run.path}`);
+  const rollouts = openRollouts(run);
   if (!run.isSealed()) expectGrownFile(run, 'verdicts.jsonl');
-  return readVerdicts(run.file('verdicts'));
-}
-
-/** The verdicts of a run that is not over, as they are written. */
-export function followVerdicts(run: RunDirectory): JsonlFollower {
-  expectOpen(run.path, `read the labels of ${run.path}`);
-  expectGrownFile(run, 'verdicts.jsonl');
-  return followJsonl(run.ledger('verdicts'));
-}
-
-/** Some columns of the verdicts of a run that is over, in blocks; they need not be in the order of the rollouts. */
-export function readVerdictColumns<Name extends keyof Verdict>(
-  run: RunDirectory,
-  names: readonly Name[],
-): AsyncGenerator<ColumnBlock<Pick<Verdict, Name>>> {
-  expectOpen(run.path, `read the labels of ${run.path}`);
-  return readColumns<Pick<Verdict, Name>>(run.file('verdicts'), names);
+  return new JudgedTable(run.path, rollouts, openTable<Verdict>(run.file('verdicts')), tell);
 }
 
 /** Verdicts by rollout id, from verdicts.jsonl or verdicts.parquet, whichever exists; `path` may name either. */
 export async function readVerdicts(path: string): Promise<Map<string, Verdict>> {
+  const table = openTable<Verdict>(path.replace(/\.(?:jsonl|parquet)$/, ''));
   const verdicts = new Map<string, Verdict>();
-  for await (const verdict of readTable<Verdict>(path.replace(/\.(?:jsonl|parquet)$/, ''))) {
-    verdicts.set(verdict.id, verdict);
+  for await (const block of table.blocks(Object.keys(verdictColumns) as (keyof Verdict)[])) {
+    for (const verdict of blockRows(block)) verdicts.set(verdict.id, verdict);
   }
   return verdicts;
 }
-
-const verdictColumns: TableColumns<Verdict> = {
-  id: 'STRING',
-  problemId: 'STRING',
-  loophole: 'STRING',
-  markers: 'STRING',
-  reward: 'DOUBLE',
-  format: 'BOOLEAN',
-  compiles: 'BOOLEAN',
-  correct: 'BOOLEAN',
-  passed: 'BOOLEAN',
-  exploited: 'BOOLEAN',
-  channel: 'BOOLEAN',
-  channels: 'JSON',
-  labels: 'JSON',
-  outcome: 'STRING',
-  durationMs: 'DOUBLE',
-  cpuMs: 'DOUBLE',
-  executions: 'INT32',
-  retried: 'BOOLEAN',
-  evidence: 'STRING',
-};
 
 /**
  * Seals a run that is over: writes rollouts and verdicts as Parquet, each whole or not at all, then the hashes of all that will not
@@ -132,10 +98,10 @@ const verdictColumns: TableColumns<Verdict> = {
 export async function sealRun(run: RunDirectory): Promise<void> {
   if (run.isSealed()) expectAllSealed(run.path);
   else {
-    await sealRollouts(run);
-    await sealTable(run.file('verdicts'), verdictColumns, runFormat);
+    await sealTable(run.file('rollouts'), rolloutColumns);
+    await sealTable(run.file('verdicts'), verdictColumns);
     await writeSeal(run.path, run.listCheckpoints().at(-1) ?? null, checkpointHashes(run));
   }
-  await dropRolloutLines(run);
+  await dropLines(run.file('rollouts'));
   await dropLines(run.file('verdicts'));
 }

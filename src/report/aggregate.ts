@@ -5,7 +5,7 @@
  */
 
 import type { PolicyState } from '../adapters/index.ts';
-import { groupBy } from '../analyse/index.ts';
+import { groupBy } from '../base/index.ts';
 import { type FinalSet, finalSets, type OutcomeRow, type Rate, type Summary, summarise } from '../evaluate/index.ts';
 import { samplingSettings } from '../grpo/index.ts';
 import { mean, standardError } from '../stats/index.ts';

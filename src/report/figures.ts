@@ -1,6 +1,6 @@
 /** The lab's figures. Each is made from results alone, says its n in the caption, and carries the numbers behind it. */
 import { isPartial, scaleOf } from '../adapters/index.ts';
-import { groupBy } from '../analyse/index.ts';
+import { groupBy } from '../base/index.ts';
 import type { EvaluationOutcomes, FinalSet } from '../evaluate/index.ts';
 import { summarise } from '../evaluate/index.ts';
 import { gateSettingsOf } from '../grpo/index.ts';

@@ -118,7 +118,7 @@ function renderRollout({ what, arm, rollout }: ExampleRollout): string {
     `reward ${reward}, advantage ${number(advantage)}`,
     `route ${route ?? 'none (its group had no reward spread)'}`,
     `score ${number(score)}, cuts ${number(low)} and ${number(high)}`,
-    `evidence: ${rollout.verdict.evidence || 'none'}`,
+    `evidence: ${rollout.evidence || 'none'}`,
   ];
   return `<h3>${escapeMarkup(`${what} (${arm})`)}</h3><p class="note">${escapeMarkup(facts.join(' · '))}</p>
 <pre>${escapeMarkup(rollout.prompt)}${escapeMarkup(rollout.completion)}</pre>`;

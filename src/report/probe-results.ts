@@ -1,5 +1,5 @@
 /** Probes over seeds, where they were evaluated: leak probes of the last checkpoint by arm, and prefill sensitivity by arm and update. */
-import { groupBy } from '../analyse/index.ts';
+import { groupBy } from '../base/index.ts';
 import {
   type EvaluationSet,
   leakProbes,

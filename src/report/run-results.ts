@@ -1,14 +1,6 @@
 /** What tables need to know about one run, and with its records what figures and reports show; read from its directory alone. */
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import {
-  type JudgedRollout,
-  type RolloutOutcome,
-  type RunStatus,
-  readCourse,
-  readJudged,
-  readOutcomes,
-} from '../analyse/index.ts';
 import type { EvaluationSet } from '../evaluate/index.ts';
 import {
   type Evaluation,
@@ -44,8 +36,8 @@ import {
   trainingCurve,
   type WatchedRollout,
 } from '../measure/index.ts';
-import type { RunConfig } from '../run/index.ts';
-import { type Manifest, RunDirectory } from '../run/index.ts';
+import { type JudgedRollout, openJudged } from '../oracle/index.ts';
+import { type Manifest, type RunConfig, RunDirectory, type RunStatus, readCourse } from '../run/index.ts';
 import { mean } from '../stats/index.ts';
 import { type FinalStates, finalStates } from './final-states.ts';
 import { type RunCosts, readCosts } from './run-costs.ts';
@@ -103,7 +95,7 @@ export interface RunRecords extends RunResults {
 export async function readRunResults(path: string, arm?: string): Promise<RunResults> {
   const run = RunDirectory.open(path);
   const course = await readCourse(run);
-  const rollouts = ownRollouts(await readOutcomes(run));
+  const rollouts = ownRollouts(await openJudged(run).rows(countedColumns));
   const evaluations = new EvaluationStore(path).all().map(withoutTexts);
   return {
     ...(await countRun(run, arm, course, rollouts, evaluations)),
@@ -117,7 +109,7 @@ export async function readRunResults(path: string, arm?: string): Promise<RunRes
 export async function readRunRecords(path: string, arm?: string): Promise<RunRecords> {
   const run = RunDirectory.open(path);
   const course = await readCourse(run);
-  const rollouts = ownRollouts(await readJudged(run));
+  const rollouts = ownRollouts(await openJudged(run).rows());
   const evaluations = new EvaluationStore(path).all();
   return {
     ...(await countRun(run, arm, course, rollouts, evaluations)),
@@ -130,7 +122,13 @@ export async function readRunRecords(path: string, arm?: string): Promise<RunRec
   };
 }
 
-const ownRollouts = <Row extends Pick<RolloutOutcome, 'source'>>(rows: readonly Row[]): Row[] =>
+/** What is counted over a run: of one that is over only these columns are read. */
+const countedColumns = [
+  ...(['update', 'loophole', 'hackable', 'source', 'sampled', 'suspicion', 'flagged', 'advantage'] as const),
+  ...(['trained', 'score', 'low', 'high', 'route', 'tokenRoutes', 'hack', 'solve', 'attempt'] as const),
+];
+
+const ownRollouts = <Row extends JudgedRollout<'source'>>(rows: readonly Row[]): Row[] =>
   rows.filter(({ source }) => source === 'student');
 
 /** What is the same of a run, with its records or without. */
@@ -181,7 +179,7 @@ async function readAttack(path: string): Promise<readonly TrainingPoint[] | null
   const { attack } = relearnFolders(path);
   if (!existsSync(join(attack, 'manifest.json'))) return null;
   const run = RunDirectory.open(attack);
-  return run.isSealed() ? trainingCurve(await readOutcomes(run), 'full') : null;
+  return run.isSealed() ? trainingCurve(await openJudged(run).rows(countedColumns), 'full') : null;
 }
 
 /** A label for an arm: its name, and what differs from the default adapter and detach. */

@@ -1,8 +1,8 @@
 /** Rollouts and evaluated prompts to show in a report: chosen by fixed rules, never by hand. */
 
-import type { JudgedRollout } from '../analyse/index.ts';
 import type { EvaluationRow, FinalSet } from '../evaluate/index.ts';
 import { pairRows } from '../evaluate/index.ts';
+import type { JudgedRollout } from '../oracle/index.ts';
 import { claimSet, type Results } from './aggregate.ts';
 import type { RunRecords } from './run-results.ts';
 

@@ -37,8 +37,8 @@ export async function writeTraces({ arms }: Results<RunRecords>, directory: stri
 }
 
 function renderExample({ what, arm, rollout }: ExampleRollout): string {
-  const { id, update, reward, prompt, completion, verdict } = rollout;
-  const facts = `${arm}, rollout ${id}, update ${update}, reward ${reward}; evidence: ${verdict.evidence || 'none'}.`;
+  const { id, update, reward, prompt, completion, evidence } = rollout;
+  const facts = `${arm}, rollout ${id}, update ${update}, reward ${reward}; evidence: ${evidence || 'none'}.`;
   return [
     `## ${what}`,
     facts,

@@ -8,12 +8,13 @@ import { UserError } from '../base/index.ts';
 import type { RolloutRecord } from '../grpo/events.ts';
 import { resolveBuiltin } from '../lab/index.ts';
 import { stampedJson } from './checksums.ts';
+import { rolloutColumns } from './columns/index.ts';
 import { RunDirectory } from './directory.ts';
-import { FileSink } from './file-sink.ts';
-import { rolloutColumns, rolloutRow } from './ledger.ts';
+import { FileSink, rolloutRow } from './file-sink.ts';
 import { type Manifest, runFormat } from './manifest.ts';
-import { readDirections, readEvents, readRollouts, sealRollouts } from './read.ts';
+import { readDirections, readEvents, readRollouts } from './read.ts';
 import { writeSeal } from './seal.ts';
+import { sealTable } from './table.ts';
 
 let home = '';
 let count = 0;
@@ -201,7 +202,7 @@ describe('ledger rows', () => {
         return found;
       };
       expect(await collect()).toEqual(rows);
-      await sealRollouts(run);
+      await sealTable(run.file('rollouts'), rolloutColumns);
       await writeSeal(run.path, null);
       rmSync(run.ledger('rollouts'));
       expect(await collect()).toEqual(rows);

@@ -6,8 +6,8 @@ import { closeSync, existsSync, fstatSync, fsyncSync, statSync, writeSync } from
 import { UserError } from '../base/index.ts';
 import { JsonlWriter, namePath, openToWrite } from '../base/node/index.ts';
 import type { DirectionEvent, RolloutRecord, RolloutsEvent } from '../grpo/index.ts';
+import { type LedgerEntry, makeRow, type RolloutRow, rolloutColumns } from './columns/index.ts';
 import type { RunDirectory } from './directory.ts';
-import { rolloutRow } from './ledger.ts';
 import type { RecordedEvent, WarningEvent } from './notices.ts';
 import type { PhaseSeconds, Sink } from './sink.ts';
 
@@ -125,4 +125,10 @@ function syncFile(path: string): void {
   } finally {
     closeSync(file);
   }
+}
+
+export type RowNotes = Omit<LedgerEntry, 'record' | 'byToken'> & Partial<Pick<LedgerEntry, 'byToken'>>;
+
+export function rolloutRow(record: RolloutRecord, notes: RowNotes): RolloutRow {
+  return makeRow(rolloutColumns, { record, byToken: (record.routes?.length ?? 0) > 1, ...notes });
 }

@@ -11,6 +11,7 @@ export {
 } from './checkpoint-files.ts';
 export { readStamped, stampedJson } from './checksums.ts';
 export { PhaseClock } from './clock.ts';
+export { blockRows, makeRow, type RolloutRow, rolloutColumns } from './columns/index.ts';
 export {
   type ConfigBase,
   checkConfig,
@@ -45,7 +46,6 @@ export { isTraining, RunDirectory } from './directory.ts';
 export { describeDisk, planDisk } from './disk.ts';
 export { FileSink } from './file-sink.ts';
 export { type InstructionWords, instructedPrompt, readableInstruction } from './instructed.ts';
-export type { RolloutRow } from './ledger.ts';
 export { type Manifest, type RunIdentity, runFormat } from './manifest.ts';
 export { planMemory, type Rehearsal, type Work } from './memory.ts';
 export { assertFits, type Budget, renderPlan } from './memory-budget.ts';
@@ -59,16 +59,16 @@ export {
 } from './notices.ts';
 export {
   checkEvent,
-  dropRolloutLines,
-  followRollouts,
+  openRollouts,
   type RunEvent,
+  type RunStatus,
+  readCourse,
   readDirections,
   readEvents,
   readFeatures,
   readRollouts,
   readTimings,
   type StoredDirection,
-  sealRollouts,
 } from './read.ts';
 export { followRun, recordRun } from './record.ts';
 export { replayGate, seenRow } from './replay.ts';
@@ -77,7 +77,7 @@ export { expectAllSealed, writeSeal } from './seal.ts';
 export { type PhaseSeconds, type RunEnd, type Sink, SinkGroup } from './sink.ts';
 export { StartClock } from './start-clock.ts';
 export { checkStored, readStored } from './stored.ts';
-export { type ColumnBlock, dropLines, readColumns, readTable, sealTable, type TableColumns } from './table.ts';
+export { dropLines, openTable, sealTable } from './table.ts';
 export {
   assertPromptsFit,
   makeTask,

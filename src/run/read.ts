@@ -4,16 +4,15 @@
  */
 import { existsSync } from 'node:fs';
 import { z } from 'zod';
-import { followJsonl, type JsonlFollower, readJsonl, readRegular } from '../base/node/index.ts';
+import { readJsonl, readRegular } from '../base/node/index.ts';
 import type { Expectation, HealEvent, StepEvent, StopEvent } from '../grpo/index.ts';
 import { expectGrownFile } from './checkpoint-files.ts';
+import { blockRows, type RolloutRow, rolloutColumns, type TableReader } from './columns/index.ts';
 import type { RunDirectory } from './directory.ts';
-import { type RolloutRow, rolloutColumns } from './ledger.ts';
-import { runFormat } from './manifest.ts';
 import type { WarningEvent } from './notices.ts';
 import { expectRows, expectSealed } from './seal.ts';
 import { checkStored } from './stored.ts';
-import { dropLines, readTable, sealTable } from './table.ts';
+import { openTable } from './table.ts';
 
 /** The events that are in events.jsonl. */
 export type RunEvent = Expectation | StepEvent | HealEvent | StopEvent | WarningEvent;
@@ -59,15 +58,28 @@ async function* readChecked<Schema extends z.ZodType>(
   }
 }
 
-export async function* readRollouts(run: RunDirectory): AsyncGenerator<RolloutRow> {
-  if (!run.isSealed()) expectGrownFile(run, 'rollouts.jsonl');
-  yield* readTable<RolloutRow>(run.file('rollouts'));
+export type RunStatus = 'finished' | 'tripwire' | 'unfinished';
+
+/** The step events of a run, in the order of the updates, and how it ended. */
+export async function readCourse(run: RunDirectory): Promise<{ steps: StepEvent[]; status: RunStatus }> {
+  const steps: StepEvent[] = [];
+  let status: RunStatus | null = null;
+  for await (const event of readEvents(run)) {
+    if (event.kind === 'step') steps.push(event);
+    if (event.kind === 'stop') status ??= event.reason;
+  }
+  return { steps, status: status ?? 'unfinished' };
 }
 
-/** The rollouts of a run that is not over, as they are written. */
-export function followRollouts(run: RunDirectory): JsonlFollower {
-  expectGrownFile(run, 'rollouts.jsonl');
-  return followJsonl(run.ledger('rollouts'));
+/** The gate ledger. A file that is not as the seal of the run or its last checkpoint says is refused. */
+export function openRollouts(run: RunDirectory): TableReader<RolloutRow> {
+  if (!run.isSealed()) expectGrownFile(run, 'rollouts.jsonl');
+  return openTable(run.file('rollouts'));
+}
+
+export async function* readRollouts(run: RunDirectory): AsyncGenerator<RolloutRow> {
+  const names = Object.keys(rolloutColumns) as (keyof RolloutRow)[];
+  for await (const block of openRollouts(run).blocks(names)) yield* blockRows(block);
 }
 
 const timingSchema = z.object({ update, seconds: z.record(z.string(), z.number()) });
@@ -120,13 +132,4 @@ function readRows(run: RunDirectory, name: string, width: number): Float32Array 
   expectRows(path, 4 * width);
   const bytes = readRegular(path);
   return new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
-}
-
-/** Writes the rollouts as Parquet beside their lines; the lines are dropped later, when everything is sealed. */
-export async function sealRollouts(run: RunDirectory): Promise<void> {
-  await sealTable(run.file('rollouts'), rolloutColumns, runFormat);
-}
-
-export async function dropRolloutLines(run: RunDirectory): Promise<void> {
-  await dropLines(run.file('rollouts'));
 }

@@ -18,10 +18,10 @@ import {
   type Seen,
 } from '../grpo/index.ts';
 import { damagedFile } from './checksums.ts';
+import type { RolloutRow } from './columns/index.ts';
 import { checkConfig, readConfig } from './config/config.ts';
 import type { ConfigParts } from './config/parts.ts';
 import type { RunDirectory } from './directory.ts';
-import type { RolloutRow } from './ledger.ts';
 import { readDirections, readFeatures, readRollouts, type StoredDirection } from './read.ts';
 import { type Replay, type ReplayedRollout, summariseReplay } from './replay-summary.ts';
 

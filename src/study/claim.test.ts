@@ -6,7 +6,7 @@ import { temporaryFolder, writeEvaluations, writeRun } from '../../test/lab/hand
 import { openEvaluator } from '../lab/evaluator.ts';
 import { openLab } from '../lab/open.ts';
 import { VerdictTail } from '../oracle/verdict-tail.ts';
-import { readRunVerdicts, sealRun } from '../oracle/verdicts.ts';
+import { openJudged, sealRun } from '../oracle/verdicts.ts';
 import { allTables } from '../report/all-tables.ts';
 import { judgePredictions } from '../report/bar.ts';
 import { describeResults } from '../report/words.ts';
@@ -227,7 +227,7 @@ describe('blind seeds', () => {
     expect(existsSync(join(path, 'evaluations'))).toBe(false);
     expect(await runsLeft(made, directory)).toEqual([]);
     const { RunDirectory } = await import('../run/directory.ts');
-    await expect(readRunVerdicts(RunDirectory.open(path))).rejects.toThrow('a blind seed of a claim');
+    await expect(async () => openJudged(RunDirectory.open(path))).rejects.toThrow('a blind seed of a claim');
     await using lab = await openLab({ run: path });
     await expect(openEvaluator(lab)).rejects.toThrow(/evaluate .*gq claim open/s);
     const results = await openResults(directory);

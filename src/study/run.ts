@@ -5,13 +5,12 @@
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { readStatus } from '../analyse/index.ts';
 import { OutOfMemoryError, UserError } from '../base/index.ts';
 import { curveNames, EvaluationStore, finalNames, lastCheckpoint, statesOf } from '../evaluate/index.ts';
 import { type PackPlace, pluginHash, RunPack } from '../lab/index.ts';
 import { relearnFolders } from '../measure/index.ts';
 import type { Manifest, RunEnd } from '../run/index.ts';
-import { isBlind, RunDirectory, userErrorOf } from '../run/index.ts';
+import { isBlind, RunDirectory, readCourse, userErrorOf } from '../run/index.ts';
 import { countBegun } from './claim.ts';
 import type { ExperimentPlan, PlannedRun } from './experiment.ts';
 import type { EvaluationPlan } from './experiment-schema.ts';
@@ -169,7 +168,7 @@ export async function trainedStatus(path: string): Promise<'finished' | 'tripwir
   const run = RunDirectory.open(path);
   // A run that is over but not sealed was killed while it was being sealed: training it again seals it.
   if (!run.isSealed()) return null;
-  const status = await readStatus(run);
+  const { status } = await readCourse(run);
   return status === 'unfinished' ? null : status;
 }
 

@@ -9,9 +9,9 @@ import { builtinLoopholes, hintedPrompt, markedLoopholes } from '../env/index.ts
 import { type Pair, showsLoophole } from '../env/pairs/index.ts';
 import { assertDisjoint, type Splits } from '../env/sources/index.ts';
 import { labelSources, partsOf, type RunIdentity } from '../lab/index.ts';
-import { readRunVerdicts } from '../oracle/index.ts';
+import { openJudged } from '../oracle/index.ts';
 import type { RunConfig, RunDirectory } from '../run/index.ts';
-import { configHash, expectCheckpoint, readEvents, readFeatures, readRollouts } from '../run/index.ts';
+import { configHash, expectCheckpoint, readEvents, readFeatures } from '../run/index.ts';
 import { type Check, compareExact, stated } from './check.ts';
 
 export function verifyPairProvenance(
@@ -64,13 +64,9 @@ export async function verifyRunProvenance(
   const sources = await labelSources(config, await partsOf(config), inputs, parent);
   const inherited = manifest.parent !== null && manifest.usesOracle;
   const begun = manifest.identity;
-  const rows: { id: string; features: number }[] = [];
-  // A rollout of a gate by token has several rows of features.
-  for await (const { id, featureRow, featureRows } of readRollouts(run)) {
-    rows.push({ id, features: featureRow === null ? 0 : (featureRows ?? 1) });
-  }
-  const verdicts = await readRunVerdicts(run);
-  const unjudged = rows.filter(({ id }) => !verdicts.has(id));
+  const table = openJudged(run);
+  const rows = await table.rows(['featureRow', 'featureRows']);
+  const { verdicts, unjudged } = await table.coverage();
   const red: string[] = [];
   let steps = 0;
   for await (const event of readEvents(run)) {
@@ -78,7 +74,11 @@ export async function verifyRunProvenance(
     if (event.kind === 'expectation' && !event.holds) red.push(event.name);
   }
   const width = manifest.features.modules.length * manifest.features.rank;
-  const stored = rows.reduce((sum, { features }) => sum + features, 0);
+  // A rollout of a gate by token has several rows of features.
+  const stored = rows.reduce(
+    (sum, { featureRow, featureRows }) => sum + (featureRow === null ? 0 : (featureRows ?? 1)),
+    0,
+  );
   const incomplete: number[] = [];
   for (const update of run.listCheckpoints()) {
     try {
@@ -104,7 +104,7 @@ export async function verifyRunProvenance(
     ),
     stated(name, 'updates follow one another', Number.isFinite(steps), 'a gap in events.jsonl'),
     stated(name, 'every rollout has a verdict', unjudged.length === 0, `${unjudged.length} have none`),
-    compareExact(name, 'verdicts', [verdicts.size], [rows.length]),
+    compareExact(name, 'verdicts', [verdicts], [rows.length]),
     compareExact(name, 'rows of features', [readFeatures(run).length / width], [stored]),
     stated(
       name,

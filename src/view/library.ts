@@ -5,6 +5,7 @@
 import { totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
+import { type JudgedTable, openJudged } from '../oracle/index.ts';
 import { RunDirectory } from '../run/index.ts';
 import { openRecords, questionFacts, questionsAbout } from '../study/index.ts';
 import type {
@@ -36,7 +37,7 @@ import {
   runPage,
   trainingPage,
 } from './run-page.ts';
-import { besideHeap, GrowingRows, sealedRows } from './search-rows.ts';
+import { besideHeap, searchRows } from './search-rows.ts';
 import { fileStamp, resultStampOf, stampOf } from './stamp.ts';
 import { mostSearchMs, searchWithin } from './time-limit.ts';
 import { tokenTexts } from './token-texts.ts';
@@ -91,7 +92,7 @@ export class ViewLibrary {
   readonly #answerMs: number;
   readonly #kept = new KeptAnswers(keptKinds, otherKinds);
   readonly #runs = new Map<string, { readonly stamp: string; readonly run: ListedRun }>();
-  readonly #growing = new Map<string, GrowingRows>();
+  readonly #growing = new Map<string, JudgedTable>();
   readonly #growingRuns = new Map<string, GrowingRun>();
   #entries: { readonly at: number; readonly found: readonly FoundEntry[] } | null = null;
 
@@ -208,11 +209,11 @@ export class ViewLibrary {
       const run = RunDirectory.open(path);
       if (run.isSealed()) {
         this.#growing.delete(id);
-        return sealedRows(run, id);
+        return searchRows(run, id);
       }
-      const growing = this.#growing.get(id) ?? new GrowingRows(run, id);
+      const growing = this.#growing.get(id) ?? openJudged(run);
       this.#growing.delete(id);
-      const rows = growing.read();
+      const rows = await searchRows(run, id, growing);
       // One that could not be read is read from its beginning the next time.
       this.#growing.set(id, growing);
       return rows;
@@ -224,7 +225,7 @@ export class ViewLibrary {
     const { id, path } = entry;
     const read = async (): Promise<PackedRows> => {
       const run = RunDirectory.open(path);
-      const rows = run.isSealed() ? await sealedRows(run, id) : await this.rows(entry);
+      const rows = run.isSealed() ? await searchRows(run, id) : await this.rows(entry);
       return new PackedRows(rows, besideHeap);
     };
     return this.#kept.get('packed', id, stamp, read, entry.experiment ?? id);

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
 import { PackedRows } from './packed-rows.ts';
-import { besideHeap, GrowingRows } from './search-rows.ts';
+import { besideHeap, searchRows } from './search-rows.ts';
 
 test('rows that are packed are as they were: narrow and wide texts, nulls, many different numbers', async () => {
   const rollouts = Array.from({ length: 300 }, (_, i) => ({
@@ -13,7 +13,7 @@ test('rows that are packed are as they were: narrow and wide texts, nulls, many 
     completion: ['', 'plain', 'ümlaut \u00ff', '“wide” 汉字'][i % 4] + i,
   }));
   const run = await writeRun(join(temporaryFolder(), 'run'), { rollouts, checkpoints: [0, 300], finished: false });
-  const rows = new GrowingRows(run, 'a/run').read();
+  const rows = await searchRows(run, 'a/run');
   const packed = new PackedRows(rows, besideHeap);
   expect(Array.from({ length: packed.length }, (_, i) => packed.at(i))).toEqual(rows);
   expect(packed.at(300)).toBeUndefined();

@@ -1,6 +1,5 @@
 /** What the pages of one run show: its updates, its gate, its answers, its rollouts, all read from its directory. */
 
-import { readJudged } from '../analyse/index.ts';
 import { readJsonl } from '../base/node/index.ts';
 import { EvaluationStore, summarise } from '../evaluate/index.ts';
 import { gateSettingsOf, gateTailsOf, type StepEvent } from '../grpo/index.ts';
@@ -13,6 +12,7 @@ import {
   trailingSolveRate,
   trainingCurve,
 } from '../measure/index.ts';
+import { openJudged } from '../oracle/index.ts';
 import { driftTable, gateTable, windowTable } from '../report/index.ts';
 import { configLeaves, type Manifest, type RunDirectory, type RunEvent, readEvents } from '../run/index.ts';
 import type {
@@ -29,6 +29,7 @@ import type {
 } from './api.ts';
 import { shown } from './experiment-page.ts';
 import { type RunStory, storyOf } from './growing-run.ts';
+import { ledgerNames } from './search-rows.ts';
 
 /** Updates of a window in the tables of a gate. */
 const gateWindow = 10;
@@ -143,41 +144,7 @@ export function trainingPage(pages: readonly RunPage[]): Omit<TrainingPage, 'lef
 }
 
 export async function ledgerRows(run: RunDirectory, id: string): Promise<LedgerRow[]> {
-  return (await readJudged(run)).map((row) => ({
-    run: id,
-    id: row.id,
-    update: row.update,
-    group: row.group,
-    member: row.member,
-    problem: row.problem,
-    loophole: row.loophole,
-    hackable: row.hackable,
-    source: row.source,
-    sampled: row.sampled,
-    reward: row.reward,
-    advantage: row.advantage,
-    trained: row.trained,
-    route: row.route,
-    score: row.score,
-    low: row.low,
-    high: row.high,
-    hack: row.hack,
-    solve: row.solve,
-    attempt: row.attempt,
-    truncated: row.truncated,
-    tokens: row.tokens,
-    prompt: row.prompt,
-    completion: row.completion,
-    outcome: row.verdict.outcome,
-    evidence: row.verdict.evidence,
-    meanLogp: row.meanLogp,
-    deployedNorm: row.deployedNorm,
-    quarantineNorm: row.quarantineNorm,
-    tokenIds: row.tokenIds,
-    tokenLogps: row.tokenLogps,
-    tokenRoutes: row.tokenRoutes,
-    tokenScores: row.tokenScores,
-  }));
+  return (await openJudged(run).rows(ledgerNames)).map((row) => ({ run: id, ...row }));
 }
 
 /** What the gate of a run decides about. */

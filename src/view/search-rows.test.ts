@@ -2,10 +2,10 @@ import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
-import { sealRun } from '../oracle/index.ts';
+import { openJudged, sealRun } from '../oracle/index.ts';
 import { rolloutDetails } from './api.ts';
 import { ledgerRows } from './run-page.ts';
-import { GrowingRows, sealedRows } from './search-rows.ts';
+import { searchRows } from './search-rows.ts';
 import { searchWithin } from './time-limit.ts';
 
 const rollouts = Array.from({ length: 20 }, (_, i) => ({
@@ -25,9 +25,9 @@ describe('the rollouts of a search', () => {
   it('are those of the ledger, from its lines and from its Parquet', async () => {
     const run = await made();
     const expected = (await ledgerRows(run, 'a/run')).map(withoutDetails);
-    expect(new GrowingRows(run, 'a/run').read()).toEqual(expected);
+    expect(await searchRows(run, 'a/run')).toEqual(expected);
     await sealRun(run);
-    expect(await sealedRows(run, 'a/run')).toEqual(expected);
+    expect(await searchRows(run, 'a/run')).toEqual(expected);
     expect((await ledgerRows(run, 'a/run')).map(withoutDetails)).toEqual(expected);
   });
 
@@ -38,20 +38,21 @@ describe('the rollouts of a search', () => {
     const firstLines = (text: string, count: number) => `${text.split('\n').slice(0, count).join('\n')}\n`;
     const write = (count: number) => files.map((path, i) => writeFileSync(path, firstLines(whole[i], count)));
     write(3);
-    const rows = new GrowingRows(run, 'run');
-    const first = rows.read();
+    const table = openJudged(run);
+    const look = () => searchRows(run, 'run', table);
+    const first = await look();
     expect(first).toHaveLength(3);
     write(20);
-    expect(rows.read().map(({ completion }) => completion)).toEqual(rollouts.map(({ completion }) => completion));
+    expect((await look()).map(({ completion }) => completion)).toEqual(rollouts.map(({ completion }) => completion));
     expect(first).toHaveLength(3);
     for (const path of files) truncateSync(path, 0);
-    expect(rows.read()).toEqual([]);
+    expect(await look()).toEqual([]);
   });
 
   it('are refused without their verdicts', async () => {
     const run = await made();
     truncateSync(run.ledger('verdicts'), 0);
-    expect(() => new GrowingRows(run, 'run').read()).toThrow('expected a verdict of rollout 1-0-0, found none');
+    await expect(searchRows(run, 'run')).rejects.toThrow('expected a verdict of rollout 1-0-0, found none');
   });
 });
 

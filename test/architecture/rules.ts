@@ -26,7 +26,6 @@ const rows: readonly (readonly string[])[] = [
   ['run'],
   ['oracle'],
   ['evaluate'],
-  ['analyse'],
   ['lab'],
   ['serve'],
   ['verify'],

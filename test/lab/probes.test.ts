@@ -2,8 +2,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { readJudged } from '../../src/analyse/index.ts';
 import { RunDirectory, resolveConfig, type Sink, train } from '../../src/lab/index.ts';
+import { openJudged } from '../../src/oracle/index.ts';
 import { mean } from '../../src/stats/index.ts';
 import { fingerprint } from '../resume/kill.ts';
 import { gq } from '../run-gq.ts';
@@ -140,7 +140,7 @@ describe('gq evasion', () => {
     const { code, out, err } = await gq('evasion', own, '--json');
     expect({ code, err }).toEqual({ code: 0, err: '' });
     const found = JSON.parse(out);
-    const rows = await readJudged(RunDirectory.open(own));
+    const rows = await openJudged(RunDirectory.open(own)).rows();
     expect(found).toMatchObject({ labels: 'diagnosis only', update: 2, from: 1, to: 2, rollouts: rows.length });
     expect([found.difference, found.clean.difference]).toEqual([0, 0]);
     const clean = rows.filter(({ hack }) => !hack).map(({ suspicion }) => suspicion ?? Number.NaN);

@@ -13,7 +13,7 @@ import { parseArgs, promisify } from 'node:util';
 import { readPoints } from '../../src/export/logs/read-points.ts';
 import { modelDirectory } from '../../src/lab/index.ts';
 import { fetchModel } from '../../src/model/index.ts';
-import { readRunVerdicts } from '../../src/oracle/index.ts';
+import { readVerdicts } from '../../src/oracle/index.ts';
 import { RunDirectory, readRollouts } from '../../src/run/index.ts';
 import { openPolicy, openServed, PolicyServer, servedStates } from '../../src/serve/index.ts';
 import { HubServer } from '../hub/hub-server.ts';
@@ -72,7 +72,7 @@ async function call(...argv: readonly string[]): Promise<void> {
 async function ledgers(run: RunDirectory): Promise<object> {
   const rollouts: object[] = [];
   for await (const row of readRollouts(run)) rollouts.push(row);
-  const verdicts = [...(await readRunVerdicts(run)).values()];
+  const verdicts = [...(await readVerdicts(run.file('verdicts'))).values()];
   const shape = (rows: readonly object[]) => [rows.length, Object.keys(rows[0]).sort()];
   return { rollouts: shape(rollouts), verdicts: shape(verdicts) };
 }

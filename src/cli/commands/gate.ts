@@ -1,7 +1,5 @@
 /** `gq gate RUN`: judges the gate as a classifier, from the ledger, the verdicts, the stored features and the directions. */
 import type { Command } from 'commander';
-import type { JudgedRollout } from '../../analyse/index.ts';
-import { readJudged, readSteps } from '../../analyse/index.ts';
 import { formatRate, type Rate } from '../../evaluate/index.ts';
 import { gateSettingsOf, gateTailsOf } from '../../grpo/index.ts';
 import { expectSamePlugins } from '../../lab/index.ts';
@@ -22,6 +20,7 @@ import {
   randomBand,
   reportDirections,
 } from '../../measure/index.ts';
+import { type JudgedRollout, openJudged } from '../../oracle/index.ts';
 import {
   attributionTable,
   attributionWindowTable,
@@ -35,7 +34,7 @@ import {
   renderTable,
   windowTable,
 } from '../../report/index.ts';
-import { RunDirectory, readDirections, readFeatures } from '../../run/index.ts';
+import { RunDirectory, readCourse, readDirections, readFeatures } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { screenWidth } from '../terminal/screen.ts';
 import { parseWholeNumber } from '../values.ts';
@@ -60,14 +59,14 @@ async function runGate(path: string, options: GateOptions, context: CommandConte
   const window = parseWholeNumber(options.window, '--window', 1);
   const run = RunDirectory.open(path);
   expectSamePlugins(`gq gate ${path}`, run);
-  const rollouts = (await readJudged(run)).filter(({ source }) => source === 'student');
+  const rollouts = (await openJudged(run).rows()).filter(({ source }) => source === 'student');
   const [all, reinforced] = [judgeGate(rollouts), judgeReinforced(rollouts)];
   const windows = gateWindows(rollouts, window, gateTailsOf(run.readManifest().config.arm));
   const { band, ideal, missing } = controlsOf(run, rollouts, parseWholeNumber(options.seed, '--seed'));
   const [monitor, watched] = [judgeMonitor(rollouts), monitorWindows(rollouts, window)];
   const [attribution, attributions] = [attributeGradient(rollouts), attributionWindows(rollouts, window)];
   const unchanged = unchangedOf(run, rollouts);
-  const directions = reportDirections(readDirections(run), await readSteps(run), ideal);
+  const directions = reportDirections(readDirections(run), (await readCourse(run)).steps, ideal);
   if (options.json) {
     const fitted = ideal === null ? null : { fittedOn: 'labels, diagnosis only', ...ideal, direction: undefined };
     const found = {

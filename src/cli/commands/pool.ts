@@ -7,8 +7,8 @@ import { UserError } from '../../base/index.ts';
 import { readVersion, writeFileAtomic } from '../../base/node/index.ts';
 import type { PoolEntry } from '../../env/index.ts';
 import { formatPool, limitPool, openLab, resolveConfig, samplePool, type Warn } from '../../lab/index.ts';
-import { readRunVerdicts } from '../../oracle/index.ts';
-import { type RunConfig, RunDirectory, readRollouts } from '../../run/index.ts';
+import { openJudged } from '../../oracle/index.ts';
+import { type RunConfig, RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { expectNewFile } from '../outputs.ts';
 import { Progress } from '../terminal/progress.ts';
@@ -105,15 +105,14 @@ function wanted(label: PoolEntry['label'], keep: PoolOptions['keep']): boolean {
 
 async function poolFromRun(run: RunDirectory): Promise<Pool> {
   const { config, identity } = run.readManifest();
-  const verdicts = await readRunVerdicts(run);
   const entries: PoolEntry[] = [];
-  for await (const { id, problem, completion, source } of readRollouts(run)) {
-    const verdict = verdicts.get(id);
-    if (verdict === undefined || source !== 'student') continue;
-    const { loophole, markers, exploited, correct } = verdict;
+  for (const { problem, completion, source, ...row } of await openJudged(run).rows()) {
+    if (source !== 'student') continue;
+    const { markers, hack, solve } = row;
+    const loophole = row.hackable ? row.loophole : 'gt_only';
     const entry = { problem, completion, loophole, markers };
-    if (correct) entries.push({ ...entry, label: 'solve' });
-    else if (exploited && isKnown(loophole, config)) entries.push({ ...entry, label: 'hack' });
+    if (solve) entries.push({ ...entry, label: 'solve' });
+    else if (hack && isKnown(loophole, config)) entries.push({ ...entry, label: 'hack' });
   }
   return {
     entries,

@@ -1,7 +1,6 @@
 /** `gq relearn RUN`: compares vanilla training on a run's deployed model with the same training on the base. */
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { readJudged } from '../../analyse/index.ts';
 import { exitCodes, shellLine, UserError } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
 import { onInterrupt, parseRunConfig, train } from '../../lab/index.ts';
@@ -18,7 +17,7 @@ import {
   type TrainingPoint,
   trainingCurve,
 } from '../../measure/index.ts';
-import { VerdictTail } from '../../oracle/index.ts';
+import { openJudged, VerdictTail } from '../../oracle/index.ts';
 import { renderTable } from '../../report/index.ts';
 import type { RunConfig, Sink } from '../../run/index.ts';
 import { configDifferences, demonstrationTest, isOfOneUpdate, noticeText, RunDirectory } from '../../run/index.ts';
@@ -70,7 +69,7 @@ async function runRelearn(path: string, options: RelearnOptions, context: Comman
     attack === null || given !== null
       ? null
       : await trainVanilla(plain, join(out, 'vanilla'), 'from the base', context);
-  const base = given === null ? vanilla : trainingCurve(await readJudged(given), 'full');
+  const base = given === null ? vanilla : trainingCurve(await openJudged(given).rows(), 'full');
   if (attack === null || base === null) {
     context.stdout.write(`interrupted; saved in ${out}; go on with: ${againCommand(path, options)}\n`);
     context.exitCode = exitCodes.interrupted;
@@ -130,7 +129,7 @@ async function trainVanilla(
   };
   using interruption = onInterrupt({ write: (text) => picture.say(text.trim()) }, 'finishing this update, then saving');
   const { end } = await train(await parseRunConfig(config), path, { sinks: [sink], signal: interruption.signal });
-  return end === 'interrupted' ? null : trainingCurve(await readJudged(RunDirectory.open(path)), 'full');
+  return end === 'interrupted' ? null : trainingCurve(await openJudged(RunDirectory.open(path)).rows(), 'full');
 }
 
 /** Opens a vanilla run that the attack can be compared with; all that matters must be the same. */

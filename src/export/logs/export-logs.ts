@@ -1,10 +1,10 @@
 /** Writes the logs of a stored run, finished or running, for viewers of others. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { UserError } from '../../base/index.ts';
+import { groupBy, UserError } from '../../base/index.ts';
 import { EvaluationStore } from '../../evaluate/index.ts';
-import { readRunVerdicts } from '../../oracle/index.ts';
-import { type RolloutRow, type RunDirectory, readRollouts } from '../../run/index.ts';
+import { openJudged } from '../../oracle/index.ts';
+import type { RunDirectory } from '../../run/index.ts';
 import { headOf } from './head.ts';
 import { type InspectLog, sampleId, writeInspect } from './inspect.ts';
 import { type MetricLog, metricLogs } from './log-sink.ts';
@@ -66,48 +66,31 @@ function evaluationLogs(run: RunDirectory): InspectLog[] {
 
 async function rolloutLogs(run: RunDirectory, wanted: readonly number[] | null): Promise<InspectLog[]> {
   if (!existsSync(run.ledger('rollouts')) && !run.isSealed()) return [];
-  const byUpdate = new Map<number, RolloutRow[]>();
-  for await (const row of readRollouts(run)) {
-    if (wanted !== null && !wanted.includes(row.update)) continue;
-    const own = byUpdate.get(row.update) ?? [];
-    // Updates come in order: what was read before is no longer the last.
-    if (wanted === null && own.length === 0) byUpdate.clear();
-    byUpdate.set(row.update, own);
-    own.push(row);
-  }
+  const rollouts = await openJudged(run).rows();
+  // Updates come in order.
+  const chosen = wanted ?? rollouts.slice(-1).map(({ update }) => update);
+  const byUpdate = groupBy(
+    rollouts.filter(({ update }) => chosen.includes(update)),
+    ({ update }) => update,
+  );
   const missing = (wanted ?? []).filter((update) => !byUpdate.has(update));
   if (missing.length > 0) {
     throw new UserError({ call: '--updates', expected: `updates of ${run.path}`, found: missing.join(', ') });
   }
-  const verdicts = await readRunVerdicts(run);
   return [...byUpdate].map(([update, rows]) => ({
     task: `rollouts-${update}`,
     model: 'training',
     update,
     samples: rows.map((row) => {
-      const {
-        id,
-        group,
-        member,
-        problem,
-        loophole,
-        markers,
-        hackable,
-        source,
-        sampled,
-        reward,
-        advantage,
-        score,
-        route,
-      } = row;
-      const verdict = verdicts.get(id);
+      const { id, group, member, problem, hack, solve } = row;
+      const { loophole, markers, hackable, source, sampled, reward, advantage, score, route } = row;
       return {
         id: sampleId(`${group}-${problem}`),
         epoch: member + 1,
         prompt: row.prompt,
         completion: row.completion,
         truncated: row.truncated,
-        scores: verdict === undefined ? null : { hack: verdict.exploited, solve: verdict.correct },
+        scores: { hack, solve },
         metadata: { id, problem, loophole, markers, hackable, source, sampled, reward, advantage, score, route },
       };
     }),

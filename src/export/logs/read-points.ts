@@ -3,10 +3,11 @@
  * Times are those of the run: when it was made, plus the seconds of its updates.
  */
 import { existsSync } from 'node:fs';
+import { groupBy } from '../../base/index.ts';
 import { readJsonl } from '../../base/node/index.ts';
 import { EvaluationStore, summarise } from '../../evaluate/index.ts';
-import { readRunVerdicts, tally } from '../../oracle/index.ts';
-import { type PhaseSeconds, type RunDirectory, readEvents, readRollouts } from '../../run/index.ts';
+import { openJudged } from '../../oracle/index.ts';
+import { type PhaseSeconds, type RunDirectory, readEvents } from '../../run/index.ts';
 import { type LogPoint, type Metrics, present, stepMetrics } from './metrics.ts';
 
 export async function readPoints(run: RunDirectory): Promise<LogPoint[]> {
@@ -43,19 +44,13 @@ async function readSeconds(run: RunDirectory): Promise<Map<number, PhaseSeconds>
 
 /** Hacks and solves of the policy's own rollouts, as the screen counts them. */
 async function judgedMetrics(run: RunDirectory): Promise<Map<number, Metrics>> {
-  const verdicts = await readRunVerdicts(run);
-  const rows = new Map<number, { loophole: string; exploited: boolean; correct: boolean }[]>();
-  for await (const { id, update, source } of readRollouts(run)) {
-    const verdict = verdicts.get(id);
-    if (source !== 'student' || verdict === undefined) continue;
-    const own = rows.get(update) ?? [];
-    rows.set(update, own);
-    own.push(verdict);
-  }
+  const rows = await openJudged(run).rows(['update', 'source', 'hackable', 'hack', 'solve']);
+  const own = rows.filter(({ source }) => source === 'student');
   return new Map(
-    [...rows].map(([update, own]) => {
-      const { graded, hackable, hacks, solves } = tally(own);
-      return [update, present({ 'train/hack': hacks / hackable, 'train/solve': solves / graded })];
+    [...groupBy(own, ({ update }) => update)].map(([update, graded]) => {
+      const hacks = graded.filter(({ hack }) => hack).length / graded.filter(({ hackable }) => hackable).length;
+      const solves = graded.filter(({ solve }) => solve).length / graded.length;
+      return [update, present({ 'train/hack': hacks, 'train/solve': solves })];
     }),
   );
 }

@@ -2,7 +2,7 @@
  * Measures the evasion split of a run: its last rollouts are read by the base and by the policy of the newest checkpoint, and the monitor
  * as it is in that checkpoint scores both. The base is the run's own adapter at its start, whose features a monitor was first made from.
  */
-import { type JudgedRollout, readJudged } from '../../analyse/index.ts';
+
 import { UserError } from '../../base/index.ts';
 import {
   type Arm,
@@ -13,6 +13,7 @@ import {
   type Task,
 } from '../../grpo/index.ts';
 import { openLab, type Warn } from '../../lab/index.ts';
+import { type JudgedRollout, openJudged } from '../../oracle/index.ts';
 import { loadCheckpoint, RunDirectory, seenRow } from '../../run/index.ts';
 import { type Evasion, type EvasionRow, splitEvasion } from './evasion.ts';
 
@@ -108,7 +109,9 @@ async function lastRollouts(
   most: number,
 ): Promise<Chosen[]> {
   const known = new Map(tasks.map((task) => [task.problem.id, task]));
-  const rows = (await readJudged(run)).filter((row) => row.source === 'student' && row.update <= update).slice(-most);
+  const rows = (await openJudged(run).rows())
+    .filter((row) => row.source === 'student' && row.update <= update)
+    .slice(-most);
   const found = rows.map((row, group): Chosen => {
     const task = known.get(row.problem);
     if (task === undefined || row.tokenIds === null) {

@@ -4,7 +4,8 @@
  * compared with it where the mean is that of the group, and is blamed for not being one. Energies of rollouts add up to that of the
  * update only as far as their gradients are orthogonal: shares say who pushes, not where the block ends.
  */
-import { groupBy, type JudgedRollout } from '../../analyse/index.ts';
+import { groupBy } from '../../base/index.ts';
+import type { JudgedRollout } from '../../oracle/index.ts';
 
 export type AttributedRollout = Pick<
   JudgedRollout,

@@ -5,9 +5,10 @@
  */
 
 import type { Route } from '../../adapters/index.ts';
-import { groupBy, type JudgedRollout } from '../../analyse/index.ts';
+import { groupBy } from '../../base/index.ts';
 import { type Rate, rateOrNull } from '../../evaluate/index.ts';
 import { type GateSettings, routeOf } from '../../gates/index.ts';
+import type { JudgedRollout } from '../../oracle/index.ts';
 import { routes } from '../../run/index.ts';
 import { fBeta, mean, quantile } from '../../stats/index.ts';
 import { type Separation, separation, stratifiedAuroc } from './separation.ts';

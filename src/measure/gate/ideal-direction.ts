@@ -5,8 +5,7 @@
  * in the same half throughout.
  */
 
-import { groupBy } from '../../analyse/index.ts';
-import { murmur3 } from '../../base/index.ts';
+import { groupBy, murmur3 } from '../../base/index.ts';
 import { type Direction, pairDirection, type ScoreKind, scoreRows } from '../../gates/index.ts';
 import { type Separation, separation } from './separation.ts';
 import type { FeaturedRollout } from './stored-features.ts';

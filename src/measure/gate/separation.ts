@@ -4,7 +4,7 @@
  * whose rollouts are not independent.
  */
 
-import { groupBy } from '../../analyse/index.ts';
+import { groupBy } from '../../base/index.ts';
 import { auroc, bootstrapIndices } from '../../stats/index.ts';
 
 export interface ScoredRollout {

@@ -1,7 +1,7 @@
 /** The features that a run stored, one vector per rollout: its row, or the mean of the rows that a gate by token kept of it. */
 
-import type { JudgedRollout } from '../../analyse/index.ts';
 import { UserError } from '../../base/index.ts';
+import type { JudgedRollout } from '../../oracle/index.ts';
 
 type StoredRollout = Pick<JudgedRollout, 'update' | 'hack' | 'featureRow'> &
   Partial<Pick<JudgedRollout, 'featureRows' | 'problem'>>;

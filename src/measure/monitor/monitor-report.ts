@@ -4,8 +4,9 @@
  * correct program. A rollout on which the monitor abstained has no score and counts by its flag.
  */
 
-import { groupBy, type JudgedRollout } from '../../analyse/index.ts';
+import { groupBy } from '../../base/index.ts';
 import { type Rate, rateOrNull } from '../../evaluate/index.ts';
+import type { JudgedRollout } from '../../oracle/index.ts';
 import { type ScoredRollout, type Separation, separation, stratifiedAuroc } from '../gate/separation.ts';
 
 export type WatchedRollout = Pick<JudgedRollout, 'update' | 'hack' | 'attempt' | 'suspicion' | 'flagged'>;

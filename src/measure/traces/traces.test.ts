@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder, writeRun } from '../../../test/lab/hand-made.ts';
-import { readJudged } from '../../analyse/index.ts';
+import { openJudged } from '../../oracle/index.ts';
 import { chooseTraces } from './traces.ts';
 
 describe('traces', () => {
@@ -14,7 +14,7 @@ describe('traces', () => {
         { update: 1, loophole: 'run_tests', solve: true, route: null, trained: false },
       ],
     });
-    const traces = chooseTraces(await readJudged(run));
+    const traces = chooseTraces(await openJudged(run).rows());
     const found = Object.fromEntries(
       traces.map(({ loophole, kind, rollout }) => [`${loophole} ${kind}`, rollout?.update ?? null]),
     );

@@ -1,5 +1,5 @@
 /** Rollouts worth reading: for every loophole the first hack, the first solve, and one rollout of each route. */
-import type { JudgedRollout } from '../../analyse/index.ts';
+import type { JudgedRollout } from '../../oracle/index.ts';
 
 const traceKinds = ['first hack', 'solve', 'kept', 'absorbed', 'routed'] as const;
 export type TraceKind = (typeof traceKinds)[number];

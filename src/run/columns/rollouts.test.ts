@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { task } from '../../test/grpo/tiny-policy.ts';
-import type { Route } from '../adapters/index.ts';
-import type { RolloutRecord } from '../grpo/events.ts';
-import { rolloutColumns, rolloutRow } from './ledger.ts';
+import { task } from '../../../test/grpo/tiny-policy.ts';
+import type { Route } from '../../adapters/index.ts';
+import type { RolloutRecord } from '../../grpo/events.ts';
+import { rolloutRow } from '../file-sink.ts';
+import { rolloutColumns } from './rollouts.ts';
 
 const own = task('two-sum', 'sentinel');
 const record: RolloutRecord = {

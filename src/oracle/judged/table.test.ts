@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
-import { sealRun } from '../oracle/verdicts.ts';
-import { readJudged, readStatus, readSteps } from './judged.ts';
+import { temporaryFolder, writeRun } from '../../../test/lab/hand-made.ts';
+import { readCourse } from '../../run/read.ts';
+import { openJudged, sealRun } from '../verdicts.ts';
 
 const rollouts = [
   { update: 1, hack: true, score: 1.5 },
@@ -13,21 +13,21 @@ const rollouts = [
 describe('the judged ledger', () => {
   it('joins rollouts with their verdicts, as lines and sealed', async () => {
     const run = await writeRun(join(temporaryFolder(), 'run'), { rollouts, steps: [{ update: 1 }, { update: 2 }] });
-    const before = await readJudged(run);
+    const before = await openJudged(run).rows();
     expect(before.map(({ hack, solve, score, route }) => ({ hack, solve, score, route }))).toEqual([
       { hack: true, solve: false, score: 1.5, route: 'absorb' },
       { hack: false, solve: true, score: null, route: null },
     ]);
     await sealRun(run);
-    expect(await readJudged(run)).toEqual(before);
-    expect((await readSteps(run)).map(({ update }) => update)).toEqual([1, 2]);
-    expect(await readStatus(run)).toBe('finished');
+    expect(await openJudged(run).rows()).toEqual(before);
+    const { steps, status } = await readCourse(run);
+    expect([steps.map(({ update }) => update), status]).toEqual([[1, 2], 'finished']);
   });
 
   it('refuses a rollout without a verdict and says which', async () => {
     const run = await writeRun(join(temporaryFolder(), 'run'), { rollouts, finished: false });
     writeFileSync(run.ledger('verdicts'), '');
-    await expect(readJudged(run)).rejects.toThrow('a verdict of rollout 1-0-0');
-    expect(await readStatus(run)).toBe('unfinished');
+    await expect(openJudged(run).rows()).rejects.toThrow('a verdict of rollout 1-0-0');
+    expect((await readCourse(run)).status).toBe('unfinished');
   });
 });

@@ -1,0 +1,133 @@
+/**
+ * The rollouts of a run joined with their verdicts, which training never sees: the only place where the two meet. It reads by columns,
+ * of a run that is over as of one that is trained, from a disk or from within a page.
+ */
+import { UserError } from '../../base/index.ts';
+import type { Verdict } from '../../env/index.ts';
+import {
+  blockRows,
+  type ColumnBlock,
+  type RolloutRow,
+  type RowRange,
+  type TableReader,
+} from '../../run/columns/index.ts';
+import {
+  type JudgedRollout,
+  judgedColumns,
+  type LabelName,
+  labelColumns,
+  labelNeeds,
+  verdictColumns,
+} from './columns.ts';
+
+export type JudgedName = keyof JudgedRollout;
+
+const allNames = Object.keys(judgedColumns) as JudgedName[];
+const isLabel = (name: JudgedName): name is LabelName => name in labelColumns;
+const isOfRollout = (name: JudgedName): name is keyof RolloutRow => !isLabel(name);
+
+export class JudgedTable {
+  /** What errors call the run. */
+  readonly name: string;
+  readonly #rollouts: TableReader<RolloutRow>;
+  readonly #verdicts: TableReader<Verdict>;
+  readonly #tell: ((verdict: Verdict) => Verdict) | null;
+  /** The place of each verdict among the verdicts, which need not be in the order of the rollouts. */
+  #places: Promise<ReadonlyMap<string, number>> | null = null;
+
+  /** `tell`: what is told of a verdict, where that is not what was stored. */
+  constructor(
+    name: string,
+    rollouts: TableReader<RolloutRow>,
+    verdicts: TableReader<Verdict>,
+    tell: ((verdict: Verdict) => Verdict) | null = null,
+  ) {
+    this.name = name;
+    this.#rollouts = rollouts;
+    this.#verdicts = verdicts;
+    this.#tell = tell;
+  }
+
+  /** The named columns of the rollouts, some rows at a time. A rollout without a verdict is refused where a label of it is asked for. */
+  async *blocks<Name extends JudgedName>(
+    names: readonly Name[],
+    range?: RowRange,
+  ): AsyncGenerator<ColumnBlock<JudgedRollout<Name>>> {
+    const asked: readonly JudgedName[] = names;
+    const stored = new Set<keyof RolloutRow>(['id', ...asked.filter(isOfRollout)]);
+    // While a run is trained, a verdict is written before its rollout: read in this order, none is missing.
+    for await (const block of this.#rollouts.blocks([...stored], range)) {
+      const labels = await this.#labelsOf(block.values.id, asked.filter(isLabel));
+      const all: Readonly<Record<string, readonly unknown[]>> = { ...block.values, ...labels };
+      const values = Object.fromEntries(names.map((name) => [name, all[name]]));
+      yield { ...block, values } as unknown as ColumnBlock<JudgedRollout<Name>>;
+    }
+  }
+
+  async rows<Name extends JudgedName = JudgedName>(
+    names: readonly Name[] = allNames as Name[],
+    range?: RowRange,
+  ): Promise<JudgedRollout<Name>[]> {
+    const rows: JudgedRollout<Name>[] = [];
+    for await (const block of this.blocks(names, range)) for (const row of blockRows(block)) rows.push(row);
+    return rows;
+  }
+
+  /** The number of verdicts, and the ids of rollouts that have none. */
+  async coverage(): Promise<{ readonly verdicts: number; readonly unjudged: readonly string[] }> {
+    const rows = await this.rows(['id']);
+    const places = await this.#placesOf();
+    return { verdicts: places.size, unjudged: rows.flatMap(({ id }) => (places.has(id) ? [] : [id])) };
+  }
+
+  async #labelsOf(ids: readonly string[], labels: readonly LabelName[]): Promise<Record<string, unknown[]>> {
+    if (labels.length === 0) return {};
+    const places = await this.#placesOf();
+    const at = ids.map((id) => places.get(id) ?? this.#missing(id));
+    const from = at.reduce((least, place) => Math.min(least, place), Number.POSITIVE_INFINITY);
+    const to = at.reduce((most, place) => Math.max(most, place + 1), 0);
+    const verdicts = to === 0 ? [] : await this.#verdictsIn({ from, to }, labels);
+    return Object.fromEntries(
+      labels.map((label) => [label, at.map((place) => labelColumns[label].from(verdicts[place - from]))]),
+    );
+  }
+
+  async #verdictsIn(range: RowRange, labels: readonly LabelName[]): Promise<Verdict[]> {
+    const tell = this.#tell;
+    const all = Object.keys(verdictColumns) as (keyof Verdict)[];
+    const names = tell === null ? [...new Set(labels.map((label) => labelNeeds[label]))] : all;
+    const verdicts: Verdict[] = [];
+    for await (const block of this.#verdicts.blocks(names, range)) verdicts.push(...(blockRows(block) as Verdict[]));
+    return tell === null ? verdicts : verdicts.map(tell);
+  }
+
+  #placesOf(): Promise<ReadonlyMap<string, number>> {
+    if (this.#places === null || this.#verdicts.grows) {
+      this.#places = this.#readPlaces();
+      // One that could not be read is read again the next time.
+      this.#places.catch(() => {
+        this.#places = null;
+      });
+    }
+    return this.#places;
+  }
+
+  async #readPlaces(): Promise<ReadonlyMap<string, number>> {
+    const places = new Map<string, number>();
+    for await (const { start, values } of this.#verdicts.blocks(['id'])) {
+      values.id.forEach((id, i) => {
+        places.set(id, start + i);
+      });
+    }
+    return places;
+  }
+
+  #missing(id: string): never {
+    throw new UserError({
+      call: `read ${this.name}`,
+      expected: `a verdict of rollout ${id}`,
+      found: 'none',
+      fix: 'The run directory was damaged: restore it, or train the run again.',
+    });
+  }
+}

@@ -1,0 +1,11 @@
+/** The columns of a run's tables and their readers, without anything that needs Node: the viewer's page imports it too. */
+export { type Column, type Columns, columnsFrom, columnTable, makeRow, type RowOf } from './column.ts';
+export {
+  blockRows,
+  type ColumnBlock,
+  LinesTable,
+  ParquetTable,
+  type RowRange,
+  type TableReader,
+} from './readers.ts';
+export { type LedgerEntry, type RolloutRow, rolloutColumns } from './rollouts.ts';

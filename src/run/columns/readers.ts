@@ -1,0 +1,154 @@
+/**
+ * Readers of a table by columns, in both of its forms: Parquet once it is sealed, JSON lines while it grows. Where the bytes are is
+ * not their business: on a disk, on a web server, in a page.
+ */
+import type { AsyncBuffer, FileMetaData } from 'hyparquet';
+import { UserError } from '../../base/index.ts';
+
+/** Some rows of a table, as columns. A value that is absent is null, and so is a column that an earlier version did not write. */
+export interface ColumnBlock<Row> {
+  /** The place of the first row in the table. */
+  readonly start: number;
+  readonly rows: number;
+  readonly values: { readonly [Name in keyof Row]: readonly Row[Name][] };
+}
+
+/** Rows of a table from `from` up to, and without, `to`. */
+export interface RowRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface TableReader<Row> {
+  /** Whether rows may be added, so that nothing that was read of it is all of it. */
+  readonly grows: boolean;
+  blocks<Name extends keyof Row & string>(
+    names: readonly Name[],
+    range?: RowRange,
+  ): AsyncGenerator<ColumnBlock<Pick<Row, Name>>>;
+}
+
+/** What is wrong with a file that could not be read; null: what the reader said. */
+type Explain = (cause: unknown) => { readonly found: string; readonly fix?: string | undefined } | null;
+
+export class ParquetTable<Row> implements TableReader<Row> {
+  readonly grows = false;
+  readonly #name: string;
+  readonly #open: () => Promise<AsyncBuffer>;
+  readonly #explain: Explain;
+  #opened: Promise<{ readonly file: AsyncBuffer; readonly metadata: FileMetaData }> | null = null;
+
+  /** `name`: of the file, for errors. */
+  constructor(name: string, open: () => Promise<AsyncBuffer>, explain: Explain = () => null) {
+    this.#name = name;
+    this.#open = open;
+    this.#explain = explain;
+  }
+
+  async *blocks<Name extends keyof Row & string>(
+    names: readonly Name[],
+    range: RowRange = { from: 0, to: Number.POSITIVE_INFINITY },
+  ): AsyncGenerator<ColumnBlock<Pick<Row, Name>>> {
+    const { parquetRead } = await import('hyparquet');
+    this.#opened ??= this.#whole(() => this.#openFile());
+    const { file, metadata } = await this.#opened;
+    const stored = metadata.schema.slice(1).map(({ name }) => name);
+    const columns = names.filter((name) => stored.includes(name));
+    let groupStart = 0;
+    for (const group of metadata.row_groups) {
+      const groupEnd = groupStart + Number(group.num_rows);
+      const rowStart = Math.max(groupStart, range.from);
+      const rowEnd = Math.min(groupEnd, range.to);
+      groupStart = groupEnd;
+      if (rowStart >= rowEnd) continue;
+      const rows = rowEnd - rowStart;
+      const values = emptyColumns(names, rows);
+      await this.#whole(() =>
+        parquetRead({
+          file,
+          metadata,
+          columns,
+          rowStart,
+          rowEnd,
+          useOffsetIndex: true,
+          onChunk: ({ columnName, columnData, rowStart: first }) => {
+            const column = values[columnName];
+            for (let i = 0; i < columnData.length; i++) {
+              const at = first - rowStart + i;
+              // A page may have rows beside those that were asked for.
+              if (at >= 0 && at < rows) column[at] = columnData[i] ?? null;
+            }
+          },
+        }),
+      );
+      yield { start: rowStart, rows, values } as unknown as ColumnBlock<Pick<Row, Name>>;
+    }
+  }
+
+  async #openFile() {
+    const { parquetMetadataAsync } = await import('hyparquet');
+    const file = await this.#open();
+    return { file, metadata: await parquetMetadataAsync(file) };
+  }
+
+  /** What the Parquet reader throws at damaged bytes names no file: errors of ranges, of types, of the system. */
+  async #whole<Value>(read: () => Promise<Value>): Promise<Value> {
+    try {
+      return await read();
+    } catch (cause) {
+      // Asked again, it is read again: what came may have been cut off on the way.
+      this.#opened = null;
+      if (cause instanceof UserError) throw cause;
+      const { found, fix } = this.#explain(cause) ?? {
+        found: cause instanceof Error ? cause.message : String(cause),
+        fix: 'The file is damaged: restore it from a copy, or make the run again.',
+      };
+      const complaint = { call: `read ${this.#name}`, expected: 'a whole Parquet file', found };
+      throw new UserError(fix === undefined ? complaint : { ...complaint, fix }, { cause });
+    }
+  }
+}
+
+/** The lines that were added since the last look; `restarted`: those that were read before no longer count. */
+export interface LineGrowth {
+  readonly values: readonly unknown[];
+  readonly restarted: boolean;
+}
+
+/** A table of JSON lines. Each reading looks for lines that were added since the last one. */
+export class LinesTable<Row> implements TableReader<Row> {
+  readonly grows = true;
+  readonly #read: () => LineGrowth | Promise<LineGrowth>;
+  readonly #rows: Row[] = [];
+
+  constructor(read: () => LineGrowth | Promise<LineGrowth>) {
+    this.#read = read;
+  }
+
+  async *blocks<Name extends keyof Row & string>(
+    names: readonly Name[],
+    { from, to }: RowRange = { from: 0, to: Number.POSITIVE_INFINITY },
+  ): AsyncGenerator<ColumnBlock<Pick<Row, Name>>> {
+    const { values: grown, restarted } = await this.#read();
+    if (restarted) this.#rows.length = 0;
+    for (const row of grown) this.#rows.push(row as Row);
+    const rows = this.#rows.slice(from, to);
+    const values: Record<string, unknown[]> = {};
+    for (const name of names) values[name] = rows.map((row) => row[name] ?? null);
+    yield { start: from, rows: rows.length, values } as unknown as ColumnBlock<Pick<Row, Name>>;
+  }
+}
+
+function emptyColumns(names: readonly string[], length: number): Record<string, unknown[]> {
+  return Object.fromEntries(names.map((name) => [name, new Array<unknown>(length).fill(null)]));
+}
+
+/** The rows of a block, all of one shape: what reads them is then several times as fast. */
+export function blockRows<Row extends object>({ rows, values }: ColumnBlock<Row>): Row[] {
+  const made = Array.from({ length: rows }, (): Partial<Row> => ({}));
+  for (const name of Object.keys(values) as (keyof Row)[]) {
+    const column = values[name];
+    for (let i = 0; i < rows; i++) made[i][name] = column[i];
+  }
+  return made as Row[];
+}
