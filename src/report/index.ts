@@ -23,7 +23,7 @@ export {
   idealTable,
   windowTable,
 } from './gate-tables.ts';
-export { keepResults, readKeptResults } from './kept-results.ts';
+export { readKeptResults } from './kept-results.ts';
 export { describeMissing, missingEvaluations } from './missing.ts';
 export { monitorTable, monitorWindowTable } from './monitor-tables.ts';
 export { elicitationTable, leakTable, prefillTable } from './probe-tables.ts';

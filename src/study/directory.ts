@@ -5,11 +5,20 @@
  * plugins differ from those of earlier runs in more than the seed. A bar that is changed after runs have begun is marked.
  */
 import { existsSync, readdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { isDraftOf, makeFolder, waitForLock, writeFileAtomic } from '../base/node/index.ts';
-import { armDifferences, configDifferences, isBlind, RunDirectory, readStored, registerName } from '../run/index.ts';
+import { lastCheckpoint } from '../evaluate/index.ts';
+import {
+  armDifferences,
+  configDifferences,
+  isBlind,
+  RunDirectory,
+  readState,
+  readStored,
+  registerName,
+} from '../run/index.ts';
 import { readRegister, stateClaim } from './claim.ts';
 import type { ExperimentPlan, PlannedRun } from './experiment.ts';
 import { type Experiment, experimentSchema } from './experiment-schema.ts';
@@ -205,4 +214,34 @@ export function findExperiment(directory: string): FoundExperiment {
 /** Whether a folder has checkpoints or events, but not the manifest without which they cannot be read. */
 function isDamaged(path: string): boolean {
   return !isRun(path) && ['checkpoints', 'events.jsonl'].some((name) => existsSync(join(path, name)));
+}
+
+/** Arms that left the same bytes: what they differ in had no effect, and a comparison of them compares a run with itself. A sentence for every group of trained runs of one seed, of different arms, whose last checkpoints hold the same adapter. */
+export function describeSameBytes(directory: string): string[] {
+  const groups = new Map<string, { readonly arm: string; readonly name: string }[]>();
+  for (const { path, arm } of findExperiment(directory).runs) {
+    const end = endOf(path);
+    if (end === null) continue;
+    const key = `${end.seed} ${end.adapter}`;
+    groups.set(key, [...(groups.get(key) ?? []), { arm: arm ?? end.label, name: basename(path) }]);
+  }
+  return [...groups.values()].flatMap((runs) => {
+    if (new Set(runs.map(({ arm }) => arm)).size < 2) return [];
+    const names = runs.map(({ name }) => name).join(' and ');
+    return [`${names} left the same bytes: what these arms differ in changed nothing`];
+  });
+}
+
+/** What a run left; null for one that is not over, and for one that cannot be read, which is told elsewhere. */
+function endOf(path: string) {
+  try {
+    const run = RunDirectory.open(path);
+    const { config, arm: label } = run.readManifest();
+    const update = lastCheckpoint(run);
+    if (update === 0 || !run.isSealed()) return null;
+    return { label, seed: config.seed, adapter: readState(run, update).hashes.adapter };
+  } catch (error) {
+    if (error instanceof UserError) return null;
+    throw error;
+  }
 }

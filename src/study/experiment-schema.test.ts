@@ -29,7 +29,6 @@ describe('keys of an experiment', () => {
     [{ grid: 'gate' }, 'grid.0: a table of arms, keys, found "gate"'],
     [withGate({ placebos: ['haar'] }), 'placebos of gate: one of vanilla, gate, found haar'],
     [withGate({ placebos: ['gate'] }), 'placebos of gate: other arms, found gate'],
-    [withGate({ sweep: { key: 'arm.tail', values: [1] } }), 'sweep of an arm, which is a [grid] now'],
     [{ grid: { arms: ['gat'], keys: tails } }, 'grid.arms: one of vanilla, gate, found gat'],
     [{ grid: { arms: [], keys: tails } }, 'grid.0.arms: at least one arm'],
     [{ grid: { arms: ['gate', 'gate'], keys: tails } }, 'grid.arms: every arm once, found gate twice'],

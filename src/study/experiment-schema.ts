@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { finalSets } from '../evaluate/index.ts';
 import { loopholeGroups } from '../report/index.ts';
 import { gridSchema } from './grid.ts';
-import { slurmSchema } from './slurm/table.ts';
+import { slurmSchema } from './slurm/script.ts';
 
 const whole = (least: number) => {
   const message = `a whole number of at least ${least}`;

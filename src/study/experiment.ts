@@ -5,12 +5,13 @@
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { nearestName, shellLine, UserError } from '../base/index.ts';
-import { armOf, expectIsolatedPairs, pluginHash, resolveConfig } from '../lab/index.ts';
+import { type EvaluationSet, expectFilled } from '../evaluate/index.ts';
+import { armOf, expectIsolatedPairs, openLab, type Parts, pluginHash, resolveConfig } from '../lab/index.ts';
 import { type Fault, type RunConfig, readToml, recipeFrom, recipeName, refuseUnread } from '../run/index.ts';
 import { type Claim, claimOf, runFolder } from './claim.ts';
 import { type Experiment, experimentKeys, isArmName, writtenSchema } from './experiment-schema.ts';
 import { expandGrids, gridFault } from './grid.ts';
-import { type SlurmTable, slurmSchema } from './slurm/table.ts';
+import { type SlurmTable, slurmSchema } from './slurm/script.ts';
 
 export interface PlannedRun {
   readonly arm: string;
@@ -68,9 +69,7 @@ export function checkExperiment(file: unknown, path: string): Experiment {
   const raw = listGrids(file);
   const parsed = writtenSchema.safeParse(raw);
   if (!parsed.success) throw schemaError(parsed.error.issues, raw, path);
-  const complain: Complain = (expected, found) => {
-    throw new UserError({ call: `experiment ${path}`, expected, found });
-  };
+  const complain = complainer(path);
   const { grid, slurm: _cluster, ...written } = parsed.data;
   const writtenNames = written.arms.map(({ name }) => name);
   const fault = gridFault(grid, writtenNames);
@@ -113,7 +112,13 @@ function expectJudgeable(name: string, bar: Bar, experiment: Experiment, complai
   if (bar.metric === 'kept' && ceiling === null) complain(`${name}: a ceiling, which kept is measured by`, 'none');
 }
 
-type Complain = (expected: string, found: string) => void;
+type Complain = (expected: string, found: string, fix?: string) => void;
+
+function complainer(path: string): Complain {
+  return (expected, found, fix) => {
+    throw new UserError({ call: `experiment ${path}`, expected, found, ...(fix === undefined ? {} : { fix }) });
+  };
+}
 
 /** Every name of an arm must be one of the arms. The names that stand for absent keys may be missing. */
 function expectKnownArms(experiment: Experiment, raw: Readonly<Record<string, unknown>>, complain: Complain): void {
@@ -163,62 +168,39 @@ function unknownKeys({ path, keys }: z.core.$ZodIssueUnrecognizedKeys): { expect
   const names = path.filter((key) => typeof key === 'string');
   const known = experimentKeys[names[names.length - 1] ?? ''] ?? [];
   const found = keys.map((key) => {
-    if (key === 'sweep') return 'sweep of an arm, which is a [grid] now: arms = [NAME] and keys = { KEY = [VALUES] }';
     const nearest = nearestName(key, known);
     return `unknown key ${[...path, key].map(String).join('.')}${nearest === undefined ? '' : `, did you mean ${nearest}?`}`;
   });
   return { expected: 'keys that exist', found: found.join('; ') };
 }
 
-function nothingToDelete(path: string, name: string, kind: string): UserError {
-  return new UserError({
-    call: `experiment ${path}`,
-    expected: 'relearn.arms: arms with a quarantine',
-    found: `${name}, of the kind ${kind}, which deploys everything it trained`,
-  });
-}
-
-/** A seed that a change names would be replaced by those of the experiment, and nobody would notice. */
-function ownSeeds(path: string, found: string): UserError {
-  return new UserError({
-    call: `experiment ${path}`,
-    expected: 'seeds in the key seeds, or --seeds, and none among the changes of arms, grids and --set',
-    found,
-  });
-}
-
-/** The same run twice: of a grid over a key that a later change gives another value, for instance. */
-function sameArms(path: string, one: string, other: string): UserError {
-  return new UserError({
-    call: `experiment ${path}`,
-    expected: 'arms that differ in their config',
-    found: `${one} and ${other} with the same one`,
-    fix: 'What --set changes is changed in every arm, after the changes of arms and grids.',
-  });
-}
-
-/** A bar on held-out loopholes could never be judged where none is held out. */
-function expectGroup(group: string | undefined, { environment }: RunConfig, call: string): void {
-  if (group !== 'held out' || environment.heldOutLoopholes.length > 0) return;
-  throw new UserError({
-    call,
-    expected: 'bar.loopholes: known, where its arm holds no loophole out',
-    found: group,
-    fix: 'Name some in environment.heldOutLoopholes, or leave bar.loopholes out.',
-  });
-}
-
-/** A ceiling that can be hacked would make every arm look as if it had kept more. */
-function expectClosed({ arm, environment }: RunConfig, loopholes: 'open' | 'closed', call: string): void {
-  const { loopholes: known, heldOutLoopholes, unhackableFraction } = environment;
-  if (loopholes === 'closed' || unhackableFraction === 1) return;
-  if ([...known, ...heldOutLoopholes].every((loophole) => loophole === 'gt_only')) return;
-  throw new UserError({
-    call,
-    expected: 'ceiling: an arm that is trained without a loophole',
-    found: `one of the kind ${arm.kind}, whose prompts disclose loopholes`,
-    fix: 'Name an arm of the recipe micro-no-loophole, or one with arm.kind=no-loophole.',
-  });
+/** Refuses what the config of an arm cannot be in its experiment. */
+function expectFitting(
+  experiment: Experiment,
+  name: string,
+  config: RunConfig,
+  parts: Parts,
+  complain: Complain,
+): void {
+  const { loopholes, quarantine } = armOf(config, parts);
+  const { environment, arm } = config;
+  const held = barsOf(experiment).find(({ bar }) => bar.arm === name && bar.loopholes === 'held out');
+  if (held !== undefined && environment.heldOutLoopholes.length === 0) {
+    const fix = 'Name some in environment.heldOutLoopholes, or leave bar.loopholes out.';
+    complain('bar.loopholes: known, where its arm holds no loophole out', 'held out', fix);
+  }
+  const disclosed = [...environment.loopholes, ...environment.heldOutLoopholes].filter((each) => each !== 'gt_only');
+  const isOpen = loopholes !== 'closed' && environment.unhackableFraction < 1 && disclosed.length > 0;
+  // A ceiling that can be hacked would make every arm look as if it had kept more.
+  if (name === experiment.ceiling && isOpen) {
+    const fix = 'Name an arm of the recipe micro-no-loophole, or one with arm.kind=no-loophole.';
+    const found = `one of the kind ${arm.kind}, whose prompts disclose loopholes`;
+    complain('ceiling: an arm that is trained without a loophole', found, fix);
+  }
+  if (experiment.relearn?.arms.includes(name) && !quarantine) {
+    const found = `${name}, of the kind ${arm.kind}, which deploys everything it trained`;
+    complain('relearn.arms: arms with a quarantine', found);
+  }
 }
 
 /** Resolves an experiment, or a part of it. `settings` change every run, after the arm's own changes. */
@@ -229,6 +211,7 @@ export async function planExperiment(
   { seeds = experiment.seeds, arms = experiment.arms.map(({ name }) => name) }: ExperimentPart = {},
 ): Promise<ExperimentPlan> {
   const folder = dirname(resolve(path));
+  const complain = complainer(path);
   const runs: PlannedRun[] = [];
   const withoutReader: Fault[][] = [];
   for (const seed of seeds) {
@@ -237,21 +220,22 @@ export async function planExperiment(
       const changes = [...common, ...set.map((text) => ({ text, folder }))];
       const called = settings.map((text) => ({ text, folder: process.cwd(), shared: true }));
       const seeded = [...experiment.set, ...set, ...settings].find((text) => /^\s*seed\s*=/.test(text));
-      if (seeded !== undefined) throw ownSeeds(path, seeded);
+      if (seeded !== undefined) {
+        // It would be replaced by those of the experiment, and nobody would notice.
+        complain('seeds in the key seeds, or --seeds, and none among the changes of arms, grids and --set', seeded);
+      }
       const own = [...changes, ...called, { text: `seed=${seed}`, folder, shared: true }];
       const { config, hash, parts, unread } = await resolveConfig(recipeFrom(folder, recipe), own);
-      for (const { bar } of barsOf(experiment)) {
-        if (name === bar.arm) expectGroup(bar.loopholes, config, `experiment ${path}`);
-      }
-      if (name === experiment.ceiling) expectClosed(config, armOf(config, parts).loopholes, `experiment ${path}`);
-      const isAttacked = experiment.relearn?.arms.includes(name) ?? false;
-      if (isAttacked && !armOf(config, parts).quarantine) throw nothingToDelete(path, name, config.arm.kind);
+      expectFitting(experiment, name, config, parts, complain);
       if (seed === seeds[0]) {
         await expectIsolatedPairs(config);
         withoutReader.push([...unread]);
       }
       const twin = runs.find((run) => run.seed === seed && run.configHash === hash);
-      if (twin !== undefined) throw sameArms(path, twin.arm, name);
+      if (twin !== undefined) {
+        const fix = 'What --set changes is changed in every arm, after the changes of arms and grids.';
+        complain('arms that differ in their config', `${twin.arm} and ${name} with the same one`, fix);
+      }
       const plugins = pluginHash(config);
       runs.push({ arm: name, seed, folder: runFolder(name, seed), config, configHash: hash, plugins });
     }
@@ -263,4 +247,19 @@ export async function planExperiment(
 /** Settings of all arms may be without a reader in some of them, but not in every one. */
 function sharedFaults([first = [], ...others]: readonly (readonly Fault[])[]): Fault[] {
   return first.filter(({ key }) => others.every((faults) => faults.some((fault) => fault.key === key)));
+}
+
+/** Refuses, before anything is trained, an experiment whose evaluation would find a set of prompts empty. */
+export async function expectFilledSets({ experiment, runs }: ExperimentPlan): Promise<void> {
+  const { sets: final, curveEvery } = experiment.evaluation;
+  const sets: readonly EvaluationSet[] = curveEvery === 0 ? final : [...final, 'curve'];
+  const checked = new Set<string>();
+  for (const { arm, config } of runs) {
+    const { data, plugins, environment } = config;
+    const problems = JSON.stringify([data, plugins, environment.python, environment.sandbox]);
+    if (checked.has(problems)) continue;
+    checked.add(problems);
+    await using lab = await openLab({ config });
+    expectFilled(`experiment ${experiment.name}, arm ${arm}`, sets, (await lab.problems).splits);
+  }
 }

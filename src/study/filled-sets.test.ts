@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../test/lab/hand-made.ts';
 import { runCli } from '../cli/program.ts';
-import { checkExperiment, planExperiment } from './experiment.ts';
-import { expectFilledSets } from './filled-sets.ts';
+import { checkExperiment, expectFilledSets, planExperiment } from './experiment.ts';
 
 /** Problems for training and for tests, none for validation; no model is ever opened. */
 const source = `import { defineProblemSource, z } from 'gradient-quarantine';

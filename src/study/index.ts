@@ -1,10 +1,16 @@
 export { claimOf, openBlind, readRegister, statedRuns } from './claim.ts';
 export { type BegunRun, begunRuns, everStated } from './claim-progress.ts';
-export { findExperiment, writeExperiment } from './directory.ts';
+export { describeSameBytes, findExperiment, writeExperiment } from './directory.ts';
 export { WorkEstimate } from './estimate.ts';
-export { checkExperiment, type ExperimentPlan, planExperiment, readExperiment, readSlurmTable } from './experiment.ts';
+export {
+  checkExperiment,
+  type ExperimentPlan,
+  expectFilledSets,
+  planExperiment,
+  readExperiment,
+  readSlurmTable,
+} from './experiment.ts';
 export type { Experiment } from './experiment-schema.ts';
-export { expectFilledSets } from './filled-sets.ts';
 export { runInProcesses, type WorkReports } from './job.ts';
 export { openRecords, openResults } from './open-results.ts';
 export { runDaemon } from './queue/daemon.ts';
@@ -18,7 +24,6 @@ export {
 } from './queue/folder.ts';
 export { startDetached } from './queue/launch.ts';
 export { type JobEnd, runPlan, runsLeft, trainedStatus } from './run.ts';
-export { describeSameBytes } from './same-bytes.ts';
 export { expectSlurm } from './slurm/client.ts';
 export { cancelRuns, followRuns } from './slurm/follow.ts';
 export { LogTail, lastLine } from './slurm/log-tail.ts';

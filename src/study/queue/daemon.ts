@@ -8,8 +8,7 @@ import { isSameProcess } from '../../base/node/index.ts';
 import { coresEach, coresVariable } from '../../lab/index.ts';
 import { lastLine } from '../slurm/log-tail.ts';
 import { type JobState, type QueueEntry, QueueFolder } from './folder.ts';
-import { findGpus, findLaunched, launch, readCode, runBeside, signalGroup } from './launch.ts';
-import { notify } from './notify.ts';
+import { findGpus, findLaunched, launch, notify, readCode, runBeside, signalGroup } from './launch.ts';
 
 export interface DaemonOptions {
   /** The command of gq itself. */

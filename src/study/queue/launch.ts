@@ -5,8 +5,9 @@
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { closeSync, existsSync, linkSync, rmSync } from 'node:fs';
+import { shellLine } from '../../base/index.ts';
 import { openToWrite, readRegularText, startOf, startOfStat, writeNew } from '../../base/node/index.ts';
-import type { QueueEntry, QueueFolder } from './folder.ts';
+import type { QueueEntry, QueueFolder, QueueSettings } from './folder.ts';
 
 /**
  * The shell survives signals to the group, to write down how the command ended; on a full disk it tries until there is room, or
@@ -112,7 +113,7 @@ export function startDetached(command: readonly string[], logPath: string): void
 }
 
 /** Runs a line of the user's shell with these variables, and gives it a minute. Resolves to how it failed, or null. */
-export function runShell(line: string, variables: Readonly<Record<string, string>>): Promise<string | null> {
+function runShell(line: string, variables: Readonly<Record<string, string>>): Promise<string | null> {
   return new Promise((resolve, reject) => {
     const child = spawn('sh', ['-c', line], {
       env: { ...process.env, ...variables },
@@ -133,4 +134,48 @@ export function runBeside(gq: readonly string[], words: readonly string[], folde
     timeout: 60_000,
   });
   return `${stdout ?? ''}${stderr ?? ''}`;
+}
+
+/** Tells how a job ended: by a command, which gets it in variables, or by a webhook, which gets it as JSON. No failure stops the queue. */
+export async function notify(
+  { id, job, state }: QueueEntry,
+  lastLine: string | null,
+  { command, webhook }: QueueSettings,
+  complain: (text: string) => void,
+): Promise<void> {
+  const told = {
+    id,
+    state: state.state,
+    code: state.code,
+    why: job.why,
+    command: shellLine('gq', ...job.words),
+    lastLine: lastLine ?? '',
+  };
+  if (command !== null) {
+    // Values are variables and never parts of the line, so nothing in them is obeyed.
+    const variables = Object.entries(told).map(([name, value]) => [
+      `GQ_JOB_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`,
+      `${value}`.replaceAll('\0', ''),
+    ]);
+    try {
+      const fault = await runShell(command, Object.fromEntries(variables));
+      if (fault !== null) complain(`notify command: ${fault}`);
+    } catch (error) {
+      // A text that is too long for a variable, for instance.
+      complain(`notify command: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  if (webhook === null) return;
+  try {
+    const text = `gq job ${id} ${told.state}: ${told.command}${job.why === '' ? '' : ` (${job.why})`}`;
+    const answer = await fetch(webhook, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ text, ...told }),
+      signal: AbortSignal.timeout(10_000),
+    });
+    if (!answer.ok) complain(`notify webhook: it answered ${answer.status}`);
+  } catch (error) {
+    complain(`notify webhook: ${error instanceof Error ? error.message : String(error)}`);
+  }
 }

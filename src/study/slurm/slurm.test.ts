@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../../test/lab/hand-made.ts';
 import { checkExperiment } from '../experiment.ts';
+import { indicesOf, parseTasks, taskState } from './client.ts';
 import { LogTail, lastLine } from './log-tail.ts';
-import { arrayScript, rangesOf } from './script.ts';
-import { indicesOf, parseTasks, taskState } from './states.ts';
-import { slurmSchema } from './table.ts';
+import { arrayScript, rangesOf, slurmSchema } from './script.ts';
 
 describe('states of tasks', () => {
   it.each([

@@ -6,8 +6,8 @@ import { temporaryFolder } from '../../../test/lab/hand-made.ts';
 import type { ExperimentPlan } from '../experiment.ts';
 import { taskStates } from './client.ts';
 import { cancelRuns, followRuns } from './follow.ts';
+import { slurmSchema } from './script.ts';
 import { readArrays, submitRuns } from './submission.ts';
-import { slurmSchema } from './table.ts';
 
 let folder: string;
 beforeEach(() => {

@@ -10,10 +10,10 @@ import { makeFolder, waitForLock, writeFileAtomic } from '../../base/node/index.
 import { readStored } from '../../run/index.ts';
 import type { ExperimentPlan } from '../experiment.ts';
 import { jobsFolder, storePlan } from '../stored-plan.ts';
+import type { TaskState } from './client.ts';
 import { largestArray, submitScript, taskStates } from './client.ts';
+import type { SlurmTable } from './script.ts';
 import { arrayScript } from './script.ts';
-import type { TaskState } from './states.ts';
-import type { SlurmTable } from './table.ts';
 
 const arraySchema = z.object({
   job: z.string().regex(/^\d+$/),
