@@ -40,9 +40,9 @@ export function configureClaim(command: Command, context: CommandContext): void 
     .addHelpText(
       'after',
       `${examplesText(
-        'gq claim recipes/micro-pairs-claim.toml     # its hash, before anything is run',
-        'gq claim runs/micro-pairs-claim             # stated, begun, ended, missing; met or refuted',
-        'gq claim open runs/micro-pairs-claim        # evaluate blind seeds from now on',
+        'gq claim recipes/micro-other-pairs-claim.toml     # its hash, before anything is run',
+        'gq claim runs/micro-other-pairs-claim             # stated, begun, ended, missing; met or refuted',
+        'gq claim open runs/micro-other-pairs-claim        # evaluate blind seeds from now on',
       )}\n\nExit codes: 0, of a folder only if every prediction is met; 1, one is refuted or open, or the claim was changed after its first run; 2, wrong call.`,
     )
     .action(async (what: string, options: ClaimOptions) => {
@@ -54,7 +54,7 @@ export function configureClaim(command: Command, context: CommandContext): void 
     .description('open the blind seeds of a study, once: from then on they are evaluated and their labels can be read')
     .argument('<folder>', 'the folder of a study')
     .option('--force', 'although blind runs are not trained yet; the register says which')
-    .addHelpText('after', examplesText('gq claim open runs/micro-pairs-claim'))
+    .addHelpText('after', examplesText('gq claim open runs/micro-other-pairs-claim'))
     .action((folder: string, { force = false }: { readonly force?: boolean }) => open(folder, force, context));
 }
 
