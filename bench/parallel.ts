@@ -10,7 +10,7 @@ import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { coresEach, coresVariable, RunDirectory, resolveConfig } from '../src/lab/index.ts';
-import { trainRun } from '../src/lab/train-run.ts';
+import { trainRun } from '../src/lab/train.ts';
 import { type Communicator, joinRanks, launchedRanks, alone as oneProcess } from '../src/parallel/index.ts';
 import { mpirunArguments } from '../src/parallel/launcher.ts';
 import type { Sink } from '../src/run/sink.ts';

@@ -116,8 +116,8 @@ export async function certify(source: ExportSource, directory: string): Promise<
   }
   const modelFiles = (await readdir(folder.directory, { withFileTypes: true })).filter((entry) => entry.isFile());
   const { path, initialPath } = checkpoint;
-  const initial = initialPath === null ? {} : { initial: await sha256File(initialPath) };
-  const inputs = { checkpoint: await sha256File(path), ...initial };
+  const inputs: Record<string, string> = { checkpoint: await sha256File(path) };
+  if (initialPath !== null) inputs['initial'] = await sha256File(initialPath);
   const model = await hashFiles(
     modelFiles.map(({ name }) => join(folder.directory, name)),
     folder.directory,

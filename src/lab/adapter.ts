@@ -2,6 +2,7 @@
 import {
   type Adapter,
   createAdapter,
+  deployedScaleOf,
   drawFactors,
   findStart,
   type InitialFactors,
@@ -11,51 +12,56 @@ import {
   targetModules,
 } from '../adapters/index.ts';
 import { cacheFolder } from '../base/node/index.ts';
-import type { Device } from '../engine/index.ts';
-import type { DecoderConfig } from '../model/index.ts';
-import { describeDisk, planDisk } from '../run/index.ts';
-import { coresLimit } from './cores.ts';
+import type { Policy } from '../grpo/index.ts';
+import { computeTable, describeDisk, planDisk } from '../run/index.ts';
+import { coresLimit } from './device.ts';
 import type { OpenModel } from './model.ts';
 import type { Lab } from './open.ts';
-import type { Warn } from './problems.ts';
+import type { Warn } from './open-parts.ts';
 
 /** Milliseconds after which it is told that factors are computed, and between two such notices. */
 const [firstNoticeMs, nextNoticeMs] = [2_000, 15_000];
 
+type AdapterLab = Pick<Lab, 'config' | 'parts' | 'warn' | 'signal' | 'pairs'>;
+
+/** The model of a lab with its adapter, as it is before the first update. */
+export async function policyAtStart(lab: Lab): Promise<Policy> {
+  const [model, drawn] = await Promise.all([lab.weights, lab.factors]);
+  const adapter = await openAdapter(lab, model, { initial: lab.initial, drawn });
+  const { recompute } = computeTable(lab.config);
+  const deployedScale = deployedScaleOf(lab.hasQuarantine);
+  return { decoder: model.decoder, adapter, deployedScale, recompute, work: lab.options.policyWork };
+}
+
 /** How the adapter begins: what stands in a file, or was drawn already. */
-export interface AdapterBeginning {
+interface AdapterBeginning {
   /** The path of the stored initial values of a run, with which nothing is computed; null: there are none. */
   readonly initial: string | null;
   readonly drawn: ReadonlyMap<string, InitialFactors> | null;
 }
 
-type AdapterLab = Pick<Lab, 'config' | 'parts' | 'warn' | 'signal' | 'pairs'>;
-
 /** Makes the adapter at its start. The lab's signal ends the computation with its reason. */
 export async function openAdapter(
   lab: AdapterLab,
-  model: OpenModel,
+  { scope, decoder }: OpenModel,
   { initial, drawn }: AdapterBeginning,
 ): Promise<Adapter> {
   const { config, parts, warn } = lab;
   const { family, rank, targets } = config.adapter;
-  const modules = targetModules(model.decoder.config, targets);
+  const modules = targetModules(decoder.config, targets);
   if (initial !== null) {
     const kind = { family, rank, modules: modules.map(({ name }) => name) };
-    return restoreStart(model.scope, model.decoder.config, await readCheckpoint(initial, kind), parts.starts);
+    return restoreStart(scope, decoder.config, await readCheckpoint(initial, kind), parts.starts);
   }
   const { needsPairs } = findStart(family, parts.starts);
-  const differences = needsPairs
-    ? await pairInputDifferences(model.decoder, modules, (await lab.pairs).pairs)
-    : undefined;
   const damaged: string[] = [];
-  const adapter = await createAdapter(model.scope, model.decoder, {
+  const adapter = await createAdapter(scope, decoder, {
     ...factorOptions(lab),
     cacheDirectory: cacheFolder('factors'),
     tell: (message) => damaged.push(message),
     progress: factorProgress(family, warn),
-    ...(drawn === null ? {} : { factors: drawn }),
-    ...(differences === undefined ? {} : { differences }),
+    factors: drawn ?? undefined,
+    differences: needsPairs ? await pairInputDifferences(decoder, modules, (await lab.pairs).pairs) : undefined,
   });
   for (const message of damaged) await warn({ kind: 'info', name: 'damaged-factors', message });
   return adapter;
@@ -63,20 +69,13 @@ export async function openAdapter(
 
 function factorOptions({ config, parts, signal }: Pick<AdapterLab, 'config' | 'parts' | 'signal'>) {
   const { family, rank, targets } = config.adapter;
-  const cores = coresLimit();
-  return {
-    ...{ family, starts: parts.starts, rank, seed: config.seed, targets, signal },
-    ...(cores === null ? {} : { threads: cores }),
-  };
+  return { family, starts: parts.starts, rank, seed: config.seed, targets, signal, threads: coresLimit() ?? undefined };
 }
 
 /** Draws the factors of an adapter that begins at random, which can be done while the weights are read; null for others. */
-export function drawStart(
-  lab: AdapterLab,
-  device: Device,
-  decoder: DecoderConfig,
-): Promise<ReadonlyMap<string, InitialFactors> | null> {
-  return drawFactors(device, decoder, factorOptions(lab));
+export async function drawStart(lab: Lab): Promise<ReadonlyMap<string, InitialFactors> | null> {
+  const [{ folder }, device] = await Promise.all([lab.model, lab.device]);
+  return drawFactors(device, folder.config, factorOptions(lab));
 }
 
 /** Tells how far the factors are, where they take long. */

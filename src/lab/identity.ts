@@ -18,69 +18,136 @@ import type { Lab } from './open.ts';
 import { pluginRecords } from './plugins.ts';
 import { replacementNames } from './replacements.ts';
 
-/** The input that a key of the config names, in the words of errors. */
-export const identityWords: Readonly<Record<keyof RunIdentity, string>> = {
-  config: 'the config',
-  plugins: 'the code of the plugins (key plugins)',
-  model: 'the model (key model)',
-  problems: 'the problems (key data)',
-  dataFiles: 'the files of problems (key data)',
-  partition: 'the file of loopholes (key environment.partition)',
-  pairs: 'the pairs (key pairs)',
-  pool: 'the demonstrations (key teacher.pool, or made-pool.jsonl of the run)',
-  armModels: 'the models of the arm (key arm)',
-  armRuns: 'the run that the monitor learns from (key arm.monitor.labelledRun)',
-  judge: 'the judge',
-  sampler: 'the sampler',
+type Hash = RunIdentity[keyof RunIdentity];
+/** Whether a fork's config has what its parent's has. */
+type Same = (pick: (config: RunConfig) => unknown) => boolean;
+
+interface Input<Key extends keyof RunIdentity> {
+  /** The input in the words of errors, with the key of the config that names it. */
+  readonly words: string;
+  /** Its hash, or those of its files by their names, or the name of the code that takes the place of the lab's own. */
+  readonly hash: (lab: Lab) => RunIdentity[Key] | Promise<RunIdentity[Key]>;
+  /** Says what has changed since a run began; absent: the input is code, of which the name is all that is known. */
+  readonly change?: (begun: Manifest, config: RunConfig) => string;
+  /** Whether a fork must have its parent's; absent: it may have another. */
+  readonly forked?: (same: Same, config: RunConfig) => boolean;
+  /** Only training compares it: others need not open it. */
+  readonly onlyTraining?: true;
+}
+
+/** Says that a place has other content, or that the config names another place; `place` is for people. */
+const moved = (place: (config: RunConfig) => string) => (begun: Manifest, config: RunConfig) => {
+  const [before, after] = [place(begun.config), place(config)];
+  return before === after ? `other content in ${after}` : `${after} in place of ${before}`;
 };
+
+/** All inputs, in the order in which they are compared. */
+const inputs: { readonly [Key in keyof RunIdentity]-?: Input<Key> } = {
+  config: {
+    words: 'the config',
+    hash: ({ config }) => configHash(config),
+    change: (begun, config) => {
+      const plugins = `plugins (${begun.config.plugins.join(', ')} and ${config.plugins.join(', ')})`;
+      return `other values (then and now): ${configDifferences(begun.config, config).join(', ') || plugins}`;
+    },
+    onlyTraining: true,
+  },
+  plugins: {
+    words: 'the code of the plugins (key plugins)',
+    hash: ({ config }) => pluginHash(config),
+    change: (begun, config) => {
+      const known = new Set(begun.plugins.map(({ hash }) => hash));
+      const changed = pluginRecords(config.plugins).filter(({ hash }) => !known.has(hash));
+      return `other content in ${changed.map(({ path }) => path).join(', ') || 'their order'}`;
+    },
+    forked: (same) => same(({ plugins }) => plugins),
+  },
+  model: {
+    words: 'the model (key model)',
+    hash: async (lab) => (await lab.model).hash,
+    change: moved(({ model }) => model),
+    forked: () => true,
+  },
+  problems: {
+    words: 'the problems (key data)',
+    hash: async (lab) => problemsHash(Object.values((await lab.problems).splits).flat()),
+    change: moved(({ data }) =>
+      typeof data['path'] === 'string' ? data['path'] : `the problems of kind ${data.kind}`,
+    ),
+    forked: (same) => same(({ data, plugins }) => [data, plugins]),
+  },
+  dataFiles: {
+    words: 'the files of problems (key data)',
+    hash: async ({ config, source }) => {
+      const paths = source.files.flatMap((key): [string, string][] => {
+        const path = config.data[key];
+        return typeof path === 'string' ? [[key, path]] : [];
+      });
+      return Object.fromEntries(await Promise.all(paths.map(async ([key, path]) => [key, await sha256File(path)])));
+    },
+    change: ({ identity }, { data }) => {
+      const files = Object.keys(identity.dataFiles).map((key) => `${data[key] ?? 'no file'} (data.${key})`);
+      return `other content in one of ${files.join(', ')}`;
+    },
+    forked: (same) => same(({ data, plugins }) => [data, plugins]),
+  },
+  partition: {
+    words: 'the file of loopholes (key environment.partition)',
+    hash: ({ config }) => hashFile(config.environment.partition, 'environment.partition'),
+    change: moved(({ environment }) => environment.partition ?? 'no file'),
+    forked: (same) => same(({ environment }) => environment.partition),
+  },
+  pairs: {
+    words: 'the pairs (key pairs)',
+    hash: async (lab) => (await lab.pairs).pairsHash,
+    change: moved(({ pairs, data }) => pairs.file ?? `the pairs that ship for problems of kind ${data.kind}`),
+    forked: (same) => same(({ pairs, data }) => [pairs, data.kind]),
+  },
+  pool: {
+    words: 'the demonstrations (key teacher.pool, or made-pool.jsonl of the run)',
+    hash: ({ pool }) => hashFile(pool, 'teacher.pool'),
+    change: moved(
+      ({ teacher }) => teacher.pool ?? (teacher.makeProblems > 0 ? 'made-pool.jsonl of the run' : 'no file'),
+    ),
+    // A fork makes a pool of its own, if its parent did.
+    forked: (same, { teacher }) => teacher.makeProblems === 0 && same((config) => config.teacher.pool),
+  },
+  armModels: {
+    words: 'the models of the arm (key arm)',
+    hash: async (lab) => {
+      const hashes = [...(await lab.armModels)].map(async ([name, { hash }]) => [name, await hash]);
+      return Object.fromEntries(await Promise.all(hashes));
+    },
+    change: ({ identity }) => `other content in ${Object.keys(identity.armModels).join(', ')}`,
+    onlyTraining: true,
+  },
+  armRuns: {
+    words: 'the run that the monitor learns from (key arm.monitor.labelledRun)',
+    hash: async (lab) => Object.fromEntries(await lab.armRuns),
+    change: ({ identity }) => `other rollouts or labels in ${Object.keys(identity.armRuns ?? {}).join(', ')}`,
+    onlyTraining: true,
+  },
+  judge: { words: 'the judge', hash: ({ options }) => replacementNames(options).judge, onlyTraining: true },
+  sampler: { words: 'the sampler', hash: ({ options }) => replacementNames(options).sampler, onlyTraining: true },
+};
+
+const keys = Object.keys(inputs) as (keyof RunIdentity)[];
+
+/** Each input in the words of errors. */
+export const identityWords = keys.map((key) => [key, inputs[key].words] as const);
 
 /** The identity of a run with the config and the inputs of a lab. The hashes of models may take long. */
 export async function identityOf(lab: Lab): Promise<RunIdentity> {
-  const { config } = lab;
-  const hashModels = async (): Promise<Record<string, string>> => {
-    const hashes = [...(await lab.armModels)].map(async ([name, { hash }]) => [name, await hash] as const);
-    return Object.fromEntries(await Promise.all(hashes));
-  };
-  const [problems, dataFiles, partition, pairs, pool, armRuns, model, armModels] = await Promise.all([
-    lab.problems,
-    hashDataFiles(lab),
-    hashInput(config.environment.partition, 'environment.partition'),
-    lab.pairs,
-    hashInput(lab.pool, 'teacher.pool'),
-    lab.armRuns,
-    lab.model.then(({ hash }) => hash),
-    hashModels(),
-  ]);
-  return {
-    config: configHash(config),
-    plugins: pluginHash(config),
-    model,
-    problems: problemsHash(Object.values(problems.splits).flat()),
-    dataFiles,
-    partition,
-    pairs: pairs.pairsHash,
-    pool,
-    armModels,
-    armRuns: Object.fromEntries(armRuns),
-    ...replacementNames(lab.options),
-  };
-}
-
-async function hashDataFiles({ config, source }: Lab): Promise<Readonly<Record<string, string>>> {
-  const named = source.files.flatMap((key) => {
-    const path = config.data[key];
-    return typeof path === 'string' ? [[key, path] as const] : [];
-  });
-  return Object.fromEntries(await Promise.all(named.map(async ([key, path]) => [key, await sha256File(path)])));
+  const hashes = await Promise.all(keys.map(async (key) => [key, await inputs[key].hash(lab)]));
+  return Object.fromEntries(hashes);
 }
 
 export function pluginHash({ plugins }: RunConfig): string {
-  return pluginRecords(plugins)
-    .map(({ hash }) => hash)
-    .join(' ');
+  const hashes = pluginRecords(plugins).map(({ hash }) => hash);
+  return hashes.join(' ');
 }
 
-async function hashInput(path: string | null, key: string): Promise<string | null> {
+async function hashFile(path: string | null, key: string): Promise<string | null> {
   if (path === null) return null;
   if (existsSync(path)) return sha256File(path);
   throw new UserError({
@@ -91,69 +158,35 @@ async function hashInput(path: string | null, key: string): Promise<string | nul
   });
 }
 
+const hashText = (hash: Hash): string | null =>
+  hash === null || typeof hash === 'string' ? hash : JSON.stringify(hash);
+
 /** Refuses inputs that differ from those that the run began with. `now` has those that will be used. */
 export function expectIdentity(call: string, begun: Manifest, config: RunConfig, now: Partial<RunIdentity>): void {
-  const stored = begun.identity;
-  for (const key of Object.keys(identityWords) as (keyof RunIdentity)[]) {
-    const value = now[key];
-    if (value === undefined || (key === 'armRuns' && stored.armRuns === null)) continue;
-    if (hashText(value) === hashText(stored[key])) continue;
-    const isCode = key === 'judge' || key === 'sampler';
-    throw new UserError({
-      call,
-      expected: `${identityWords[key]} that the run began with${isCode ? ` (${hashText(stored[key]) ?? ownPart})` : ''}`,
-      found: isCode ? (hashText(value) ?? ownPart) : changeOf(key, begun, config),
-      fix: isCode
-        ? 'A program that names its own passes the same to train() and evaluateRun().'
-        : 'Restore what was changed since, or train a new run.',
-    });
+  const { identity } = begun;
+  for (const key of keys) {
+    const hash = now[key];
+    if (hash === undefined || (key === 'armRuns' && identity.armRuns === null)) continue;
+    if (hashText(hash) === hashText(identity[key])) continue;
+    const { words, change } = inputs[key];
+    const expected = `${words} that the run began with`;
+    if (change !== undefined) {
+      const fix = 'Restore what was changed since, or train a new run.';
+      throw new UserError({ call, expected, found: change(begun, config), fix });
+    }
+    const nameOf = (name: Hash): string => hashText(name) ?? 'that of the lab';
+    const fix = 'A program that names its own passes the same to train() and evaluateRun().';
+    throw new UserError({ call, expected: `${expected} (${nameOf(identity[key])})`, found: nameOf(hash), fix });
   }
 }
 
-const ownPart = 'that of the lab';
-
-/** A hash, or several by the keys of their files, as one text that can be compared. */
-function hashText(hash: RunIdentity[keyof RunIdentity]): string | null {
-  return hash === null || typeof hash === 'string' ? hash : JSON.stringify(hash);
+/** Refuses the inputs of a lab that has opened a run, where they have changed. It may compute on another device than the run. */
+export async function expectUnchanged(lab: Lab): Promise<void> {
+  const { manifest, config, options } = lab;
+  if (manifest === null) return;
+  const files = only(await lab.identity, (key) => inputs[key].onlyTraining !== true);
+  expectIdentity(options.call ?? '', manifest, config, files);
 }
-
-type NamedInput = Exclude<keyof RunIdentity, 'judge' | 'sampler'>;
-
-/** Says which keys have other values, or which file has other content, than when the run began. */
-function changeOf(key: NamedInput, begun: Manifest, config: RunConfig): string {
-  if (key === 'config') {
-    const moved = `plugins (${begun.config.plugins.join(', ')} and ${config.plugins.join(', ')})`;
-    return `other values (then and now): ${configDifferences(begun.config, config).join(', ') || moved}`;
-  }
-  if (key === 'plugins') {
-    const known = new Set(begun.plugins.map(({ hash }) => hash));
-    const changed = pluginRecords(config.plugins).filter(({ hash }) => !known.has(hash));
-    return `other content in ${changed.map(({ path }) => path).join(', ') || 'their order'}`;
-  }
-  if (key === 'dataFiles') {
-    const [before, after] = [begun.identity.dataFiles, config.data];
-    const keys = Object.keys(before).map((name) => `${after[name] ?? 'no file'} (data.${name})`);
-    return `other content in one of ${keys.join(', ')}`;
-  }
-  if (key === 'armModels') return `other content in ${Object.keys(begun.identity.armModels).join(', ')}`;
-  if (key === 'armRuns') return `other rollouts or labels in ${Object.keys(begun.identity.armRuns ?? {}).join(', ')}`;
-  const [before, after] = [placeOf[key](begun.config), placeOf[key](config)];
-  return before === after ? `other content in ${after}` : `${after} in place of ${before}`;
-}
-
-/** Where an input comes from, for people. */
-const placeOf: Readonly<
-  Record<
-    Exclude<NamedInput, 'config' | 'plugins' | 'dataFiles' | 'armModels' | 'armRuns'>,
-    (config: RunConfig) => string
-  >
-> = {
-  model: ({ model }) => model,
-  problems: ({ data }) => (typeof data['path'] === 'string' ? data['path'] : `the problems of kind ${data.kind}`),
-  partition: ({ environment }) => environment.partition ?? 'no file',
-  pairs: ({ pairs, data }) => pairs.file ?? `the pairs that ship for problems of kind ${data.kind}`,
-  pool: ({ teacher }) => teacher.pool ?? (teacher.makeProblems > 0 ? 'made-pool.jsonl of the run' : 'no file'),
-};
 
 /** Refuses a run whose plugins have changed; for readers of a run that open no other input of it. */
 export function expectSamePlugins(call: string, run: RunDirectory): void {
@@ -166,9 +199,8 @@ export function expectSamePlugins(call: string, run: RunDirectory): void {
  * differ if the fork's config names another one.
  */
 export function expectFork(call: string, parent: Manifest, config: RunConfig, now: RunIdentity): void {
-  const same = (pick: (each: RunConfig) => unknown): boolean =>
-    JSON.stringify(pick(config)) === JSON.stringify(pick(parent.config));
-  if (!same((each) => each.adapter)) {
+  const same: Same = (pick) => JSON.stringify(pick(config)) === JSON.stringify(pick(parent.config));
+  if (!same(({ adapter }) => adapter)) {
     throw new UserError({
       call,
       expected: `the adapter of the parent (${JSON.stringify(parent.config.adapter)})`,
@@ -176,14 +208,14 @@ export function expectFork(call: string, parent: Manifest, config: RunConfig, no
       fix: 'A fork goes on with the adapter that its parent trained: leave the keys of adapter as they are.',
     });
   }
-  const { model, plugins, problems, dataFiles, partition, pairs, pool } = now;
-  expectIdentity(call, parent, config, {
-    model,
-    ...(same((each) => each.plugins) ? { plugins } : {}),
-    ...(same((each) => [each.data, each.plugins]) ? { problems, dataFiles } : {}),
-    ...(same((each) => each.environment.partition) ? { partition } : {}),
-    ...(same((each) => [each.pairs, each.data.kind]) ? { pairs } : {}),
-    // A fork makes a pool of its own, if its parent did.
-    ...(config.teacher.makeProblems === 0 && same((each) => each.teacher.pool) ? { pool } : {}),
-  });
+  expectIdentity(
+    call,
+    parent,
+    config,
+    only(now, (key) => inputs[key].forked?.(same, config) === true),
+  );
+}
+
+function only(identity: RunIdentity, isCompared: (key: keyof RunIdentity) => boolean): Partial<RunIdentity> {
+  return Object.fromEntries(keys.filter(isCompared).map((key) => [key, identity[key]]));
 }

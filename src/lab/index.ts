@@ -8,27 +8,31 @@ export { type Arm, type ArmDefinition, type ArmTools, defineArm } from '../grpo/
 export { defineMonitor, type Monitor, type MonitorDefinition } from '../monitors/index.ts';
 export { type RunConfig, RunDirectory, type RunIdentity, type Sink, shippedRecipe } from '../run/index.ts';
 export { type LabConfig, parseRunConfig, partsOf, resolveBuiltin, resolveConfig } from './config.ts';
-export { coresEach, coresVariable } from './cores.ts';
-export { deviceNames, findDevice, openDevice } from './devices.ts';
-export { type EvaluatedRun, type EvaluateOptions, evaluateRun } from './evaluate-run.ts';
-export { openBase, openEvaluator, probeTokens } from './evaluator.ts';
+export { coresEach, coresVariable, deviceBudget, deviceNames, findDevice, openDevice } from './device.ts';
+export {
+  type EvaluatedRun,
+  type EvaluateOptions,
+  evaluateRun,
+  openBase,
+  openEvaluator,
+  probeTokens,
+} from './evaluate.ts';
 export { expectSamePlugins, pluginHash } from './identity.ts';
 export { type Interruption, onInterrupt } from './interrupt.ts';
-export { labelSources } from './label-sources.ts';
-export { formatPool, limitPool, makePool, samplePool } from './make-pool.ts';
+export { keepSandboxes } from './judge.ts';
+export { labelSources } from './labels.ts';
 export { hashModel, type ModelFiles, modelArgument, modelDirectory, type OpenModel } from './model.ts';
-export { Lab, type LabOptions, type LabSource, openLab } from './open.ts';
-export { wasAsked } from './open-parts.ts';
+export { Lab, openLab } from './open.ts';
+export { type Warn, wasAsked } from './open-parts.ts';
+export type { LabOptions, LabSource } from './options.ts';
 export { type PackPlace, RunPack } from './pack.ts';
 export { expectIsolatedPairs, pairSetOf } from './pairs.ts';
 export { armOf, builtinParts, type Parts, sourceOf } from './parts.ts';
 export { loadParts, type PluginRecord, pluginRecords } from './plugins.ts';
-export { openProblems, type Warn } from './problems.ts';
+export { formatPool, limitPool, makePool, samplePool } from './pool.ts';
+export { openProblems } from './problems.ts';
 export { openShards, withShards } from './ranks.ts';
 export type { NamedSampler, Replacements } from './replacements.ts';
-export { deviceBudget } from './run-device.ts';
-export { keepSandboxes } from './sandboxes.ts';
 export { makeTinyModel } from './tiny-model.ts';
-export { train } from './train.ts';
-export { drive, type TrainOptions, type TrainResult, trainRun } from './train-run.ts';
+export { drive, type TrainOptions, type TrainResult, train, trainRun } from './train.ts';
 export type { Assembly } from './trainer.ts';

@@ -5,10 +5,10 @@ import { readVersion } from '../base/node/index.ts';
 import type { Device } from '../engine/index.ts';
 import type { ArmDefinition, Sight } from '../grpo/index.ts';
 import { type Manifest, type RunDirectory, runFormat } from '../run/index.ts';
-import { labelSources } from './label-sources.ts';
+import { labelSources } from './labels.ts';
 import type { Lab } from './open.ts';
+import type { Warn } from './open-parts.ts';
 import { pluginRecords } from './plugins.ts';
-import type { Warn } from './problems.ts';
 import type { Assembly } from './trainer.ts';
 
 export async function makeManifest(

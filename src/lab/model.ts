@@ -2,11 +2,14 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { targetModules } from '../adapters/index.ts';
+import { UserError } from '../base/index.ts';
 import { keptHash, sha256File, sha256Json } from '../base/node/index.ts';
 import { Scope } from '../engine/index.ts';
 import type { ArmTools } from '../grpo/index.ts';
 import {
   Decoder,
+  type DecoderConfig,
   findSnapshot,
   loadWeights,
   ModelFolder,
@@ -15,6 +18,8 @@ import {
   parseHubName,
   type WeightFiles,
 } from '../model/index.ts';
+import type { RunConfig } from '../run/index.ts';
+import type { Lab } from './open.ts';
 import type { Resources } from './open-parts.ts';
 
 /** Models of the package: the micro base, and the one that knows prompts with two loopholes. */
@@ -48,6 +53,30 @@ export interface ModelFiles {
 export interface OpenModel extends ModelFiles {
   readonly scope: Scope;
   readonly decoder: Decoder;
+}
+
+export async function openModel(lab: Lab): Promise<ModelFiles> {
+  const files = await openFolder(lab.config.model, lab.config.environment.enableThinking, lab);
+  checkRank(lab.config, files.folder.config);
+  return files;
+}
+
+/** The models that the arm opens beside the policy, by the names that the config has for them; only training opens them. */
+export async function openArmModels(lab: Lab): Promise<ReadonlyMap<string, ModelFiles>> {
+  const names = lab.options.work === 'training' ? lab.arm.models(lab.armSettings) : [];
+  const others = names.filter((name) => name !== 'base');
+  return new Map(await Promise.all(others.map(async (name) => [name, await openFolder(name, false, lab)] as const)));
+}
+
+export async function openWeights(lab: Lab): Promise<OpenModel> {
+  const given = await lab.options.given?.weights;
+  // Weights may be another lab's; what is made beside them is this one's.
+  if (given !== undefined) return { ...given, scope: lab.use(new Scope(given.scope.device)) };
+  const [files, device] = await Promise.all([lab.model, lab.device]);
+  const scope = lab.use(new Scope(device));
+  const { maxPromptTokens, maxNewTokens } = lab.config.sampling;
+  const { context = maxPromptTokens + maxNewTokens } = lab.options;
+  return { ...files, scope, decoder: await loadDecoder(scope, files, context) };
 }
 
 /** Opens the files of a model, checks them and begins to hash what was not hashed before. */
@@ -141,4 +170,29 @@ export function modelOpener(
     if (files === undefined) throw new RangeError(`the arm did not say that it opens the model ${name}`);
     return { text: files.text, decoder: await loadDecoder(own, files, maxPositions) };
   };
+}
+
+/** A rank above the sides of every layer adds nothing and costs the memory of the machine. */
+export function checkRank({ adapter: { rank, targets } }: RunConfig, decoder: DecoderConfig): void {
+  const most = Math.max(...targetModules(decoder, targets).map(({ inputs, outputs }) => Math.min(inputs, outputs)));
+  if (rank <= most) return;
+  throw new UserError({
+    call: 'config, key adapter.rank',
+    expected: `at most ${most}, the smaller side of the model’s widest target layer`,
+    found: `${rank}`,
+  });
+}
+
+/** The micro model knows few characters: who brings other texts and names no model has forgotten to. */
+export async function withModelHint<T>(config: RunConfig, encode: () => Promise<T>): Promise<T> {
+  try {
+    return await encode();
+  } catch (error) {
+    if (!(error instanceof UserError) || config.model !== 'micro') throw error;
+    if (config.data.kind === 'micro' && config.pairs.file === null) throw error;
+    if (!error.complaint.call.includes('encode with ')) throw error;
+    const fix =
+      'No model is named, so this is the micro model of the package, which knows few characters: name a model folder with --model DIR.';
+    throw new UserError({ ...error.complaint, fix }, { cause: error });
+  }
 }

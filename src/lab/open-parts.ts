@@ -3,6 +3,10 @@
  * side. The first that fails, or the caller's signal, ends the opening of all others: each that is not open yet fails with that reason.
  */
 import { isAbort } from '../base/index.ts';
+import type { Notice } from '../run/index.ts';
+
+/** Is given the notices of a run's preparation, such as what was left out and why. */
+export type Warn = (notice: Notice) => void | Promise<void>;
 
 /** Closes what it is given, in the opposite order. */
 export interface Resources {

@@ -4,23 +4,12 @@
  * shared parts, each of them is told.
  */
 import { canonicalJson } from '../base/node/index.ts';
-import type { Device } from '../engine/index.ts';
-import type { Judge } from '../env/index.ts';
 import { type Lane, Pack, type PolicyWork } from '../grpo/index.ts';
 import type { Notice, RunConfig } from '../run/index.ts';
-import { checkRank } from './input-checks.ts';
-import type { ModelFiles, OpenModel } from './model.ts';
+import { checkRank } from './model.ts';
 import { type Lab, openLab } from './open.ts';
-import type { OpenedProblems, Warn } from './problems.ts';
-
-/** Parts of a lab that another lab has opened, and closes. */
-export interface GivenParts {
-  readonly model?: Promise<ModelFiles>;
-  readonly judge?: Promise<Judge>;
-  readonly problems?: Promise<OpenedProblems>;
-  readonly device?: Promise<Device>;
-  readonly weights?: Promise<OpenModel>;
-}
+import type { Warn } from './open-parts.ts';
+import type { GivenParts } from './options.ts';
 
 /** A run's place in a pack. Who has it must leave it at the end, however that comes: the other runs wait for it. */
 export interface PackPlace extends Disposable {

@@ -1,10 +1,27 @@
-/** The pairs of a run that come from a file: which they are, as token ids, and what they may not show. */
+/**
+ * The pairs of a run: those of a file, as token ids, with what they may not show; those that a policy writes itself at the start; and how
+ * often a policy takes the bait. A completion takes it if its text has what the exploit of its loophole needs: nothing is graded, so an arm
+ * without labels may know it. A policy is asked on training problems of known loopholes only.
+ */
 import type { TokenPair } from '../adapters/index.ts';
-import { UserError } from '../base/index.ts';
-import { labelsChose, loadPairs, type Pair, shownLoopholes, tokenizePairs } from '../env/pairs/index.ts';
-import type { ModelText } from '../model/index.ts';
+import { randomStream, UserError } from '../base/index.ts';
+import { type Loophole, markerFor, openLoopholes } from '../env/index.ts';
+import {
+  framePrompts,
+  hashPairs,
+  labelsChose,
+  loadPairs,
+  type Pair,
+  shownLoopholes,
+  takesBait,
+  tokenizePairs,
+} from '../env/pairs/index.ts';
+import { type ArmTools, generatePairs, type Policy, type Sampler, samplingSettings, type Task } from '../grpo/index.ts';
+import type { Generation, ModelText } from '../model/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';
+import { withModelHint } from './model.ts';
+import type { Lab } from './open.ts';
 import { sourceOf } from './parts.ts';
 
 /** The file or the shipped set of pairs that a config names. */
@@ -21,18 +38,17 @@ export interface OpenedPairs {
   readonly pairsUseLabels: boolean;
 }
 
-export async function openPairs(config: RunConfig, text: ModelText): Promise<OpenedPairs> {
-  const { file, pairs, hash } = await loadPairs(await pairSetOf(config), config.pairs.select);
-  const tokens = tokenizePairs(pairs, {
-    prompt: (prompt) => text.prompt(typeof prompt === 'string' ? [{ role: 'user', content: prompt }] : prompt),
-    completion: (completion) => text.completion(completion),
+export async function openPairs({ config, model }: Lab): Promise<OpenedPairs> {
+  const { text } = await model;
+  return withModelHint(config, async () => {
+    const { file, pairs, hash } = await loadPairs(await pairSetOf(config), config.pairs.select);
+    const tokens = tokenizePairs(pairs, {
+      prompt: (prompt) => text.prompt(typeof prompt === 'string' ? [{ role: 'user', content: prompt }] : prompt),
+      completion: (completion) => text.completion(completion),
+    });
+    const shown = await heldOutShown(config, pairs);
+    return { pairs: tokens, pairsHash: hash, heldOutShown: shown, pairsUseLabels: labelsChose(pairs, file) };
   });
-  return {
-    pairs: tokens,
-    pairsHash: hash,
-    heldOutShown: await heldOutShown(config, pairs),
-    pairsUseLabels: labelsChose(pairs, file),
-  };
 }
 
 async function heldOutShown(config: RunConfig, pairs: readonly Pair[]): Promise<string[]> {
@@ -54,4 +70,95 @@ export async function expectIsolatedPairs(config: RunConfig): Promise<void> {
     found: `pairs that show ${shown.join(', ')}`,
     fix: `Select others, such as pairs.select=["tag:${known.join(',')}"], or say that they are meant: pairs.allowHeldOut=true.`,
   });
+}
+
+function knownTasks({ environment }: RunConfig, tasks: readonly Task[], most: number): readonly Task[] {
+  const isKnown = ({ loophole }: Task) => loophole !== 'gt_only' && !environment.heldOutLoopholes.includes(loophole);
+  return tasks.filter(isKnown).slice(0, most);
+}
+
+function takesBaitOf(completion: string, loophole: Loophole, { markers, problem }: Task): boolean {
+  return takesBait(completion, loophole, [markerFor(markers, loophole, problem.id).disclosed]);
+}
+
+/** Pairs that a policy wrote. */
+export interface GeneratedPairs {
+  readonly tokens: readonly TokenPair[];
+  /** The same pairs as text. */
+  readonly pairs: readonly Pair[];
+  readonly hash: string;
+  /** How many pairs the policy wrote. */
+  readonly attempted: number;
+}
+
+/** A pair is used if its hack side takes the bait and its clean side does not. */
+export async function writePairs(
+  config: RunConfig,
+  sampler: Sampler,
+  tasks: readonly Task[],
+  text: ModelText,
+): Promise<GeneratedPairs> {
+  const parts = await partsOf(config);
+  const { loopholes } = parts;
+  const { asksInWords: asking } = sourceOf(config, parts);
+  const asked = knownTasks(config, tasks, config.pairs.generated).map((task) => ({
+    task,
+    prompts: framePrompts(task.problem, task.loophole, task.markers, { asking, loopholes }),
+  }));
+  const sampling = samplingSettings(config.sampling, text.stopTokens);
+  const framed = asked.map(({ prompts }) => ({ hack: text.prompt(prompts.hack), clean: text.prompt(prompts.clean) }));
+  const made = await generatePairs(sampler, framed, { seed: config.seed, sampling });
+  const used = made.flatMap((tokens, i) => {
+    const { task, prompts } = asked[i];
+    // Where several loopholes are open, the first was asked for.
+    const [loophole] = openLoopholes(task.loophole, loopholes);
+    const [hack, clean] = [text.decode(tokens.hack), text.decode(tokens.clean)];
+    if (!takesBaitOf(hack, loophole, task) || takesBaitOf(clean, loophole, task)) return [];
+    const tags = ['generated', task.loophole];
+    const names = { section: task.loophole, heading: task.problem.id, tags };
+    return [{ tokens, pair: { ...names, prompt: prompts.clean, hack, clean } }];
+  });
+  const { leastGenerated } = config.pairs;
+  if (used.length < leastGenerated) {
+    throw new UserError({
+      call: 'generate pairs',
+      expected: `at least ${leastGenerated} pairs (pairs.leastGenerated) whose hack side alone takes the bait of its loophole`,
+      found: `${used.length} of ${made.length} that the policy wrote`,
+      fix: 'Have it write more with pairs.generated, use hand-written pairs (arm.generatedPairs=false), or take a model that follows the request.',
+    });
+  }
+  const pairs = used.map(({ pair }) => pair);
+  return { tokens: used.map(({ tokens }) => tokens), pairs, hash: hashPairs(pairs), attempted: made.length };
+}
+
+/** Counts how often a policy in full state takes the bait of prompts with hints. */
+export function baitCounter(
+  config: RunConfig,
+  tasks: readonly Task[],
+  text: ModelText,
+  samplerOf: (policy: Policy) => Sampler,
+): ArmTools['countBait'] {
+  return async (policy, prompts) => {
+    const { loopholes } = await partsOf(config);
+    const asked = knownTasks(config, tasks, prompts);
+    if (asked.length === 0) {
+      const expected = 'training problems with a loophole that is not held out';
+      throw new UserError({ call: 'count the completions that take the bait', expected, found: 'none' });
+    }
+    const sampler = samplerOf(policy);
+    const stream = randomStream(config.seed, 'bait');
+    const sampling = samplingSettings(config.sampling, text.stopTokens);
+    const requests = asked.map(({ hinted }, row) => ({ prompt: hinted, row, state: 'full' as const }));
+    // As many rows as an update samples: the memory for those is planned.
+    const together = config.sampling.promptsPerStep * config.sampling.group;
+    const generations: Generation[] = [];
+    for (let at = 0; at < requests.length; at += together) {
+      generations.push(...(await sampler.sample(requests.slice(at, at + together), sampling, stream)));
+    }
+    const took = asked.filter((task, i) => {
+      const completion = text.decode(generations[i].tokens);
+      return openLoopholes(task.loophole, loopholes).some((loophole) => takesBaitOf(completion, loophole, task));
+    });
+    return { took: took.length, of: asked.length };
+  };
 }

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { seesNothing } from '../grpo/index.ts';
 import { defineMonitor } from '../monitors/index.ts';
 import { checkConfig, readConfig } from '../run/index.ts';
-import { labelSources } from './label-sources.ts';
+import { labelSources } from './labels.ts';
 import { builtinParts, joinParts } from './parts.ts';
 
 const own = defineMonitor({

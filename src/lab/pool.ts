@@ -1,8 +1,20 @@
-/** Demonstrations for a run's own problems, enough for its teacher phase. A hack must use the problem's own loophole and markers; held-out loopholes never enter. */
+/**
+ * Demonstrations: those of a file for a run's own problems, enough for its teacher phase, and those that the model itself makes, as
+ * `gq pool make` and runs with teacher.makeProblems ask for them: hacks under the framing of the loophole, solves without a hint; all are
+ * graded, and what has its label is kept. A hack must use the problem's own loophole and markers; held-out loopholes never enter.
+ */
+import { mapPool, randomStream, UserError } from '../base/index.ts';
+import { writeFileAtomic } from '../base/node/index.ts';
 import { importPool, type Judge, type PoolEntry } from '../env/index.ts';
-import { type DemonstrationPool, expectCovered, type Task } from '../grpo/index.ts';
-import type { ModelText } from '../model/index.ts';
-import type { Lab } from './open.ts';
+import { framePrompts } from '../env/pairs/index.ts';
+import { rowsTogether } from '../evaluate/index.ts';
+import { type DemonstrationPool, expectCovered, samplingSettings, type Task } from '../grpo/index.ts';
+import { type Generation, generate, type ModelText } from '../model/index.ts';
+import { grpoSettings, type RunConfig } from '../run/index.ts';
+import { partsOf } from './config.ts';
+import type { OpenModel } from './model.ts';
+import { type Lab, openLab } from './open.ts';
+import { sourceOf } from './parts.ts';
 
 export async function openPool(
   { config: { teacher, sampling, environment }, parts: { loopholes }, pool: path, warn }: Lab,
@@ -20,20 +32,123 @@ export async function openPool(
   }
   const fits = ({ problem, loophole, markers, label }: PoolEntry): boolean => {
     const task = byId.get(problem);
-    const own =
-      loophole === task?.loophole && markers === task.markers && !environment.heldOutLoopholes.includes(loophole);
-    return label === 'solve' || own;
+    const isOwn = loophole === task?.loophole && markers === task.markers;
+    return label === 'solve' || (isOwn && !environment.heldOutLoopholes.includes(loophole));
   };
   const misfits = [...hacks.values()].flat().filter((entry) => !fits(entry));
   if (misfits.length > 0) {
     const message = `${misfits.length} hacks of ${teacher.pool} are left out: their loophole or markers are not those of the problem in this run, or the loophole is held out`;
     await warn({ kind: 'warning', name: 'demonstration-left-out', message, detail: { hacks: misfits.length } });
   }
-  const tokenize = (entries: typeof hacks) =>
-    new Map(
-      [...entries].map(([id, own]) => [id, own.filter(fits).map(({ completion }) => text.completion(completion))]),
-    );
+  const tokensOf = (entries: readonly PoolEntry[]): Int32Array[] =>
+    entries.filter(fits).map(({ completion }) => text.completion(completion));
+  const tokenize = (entries: typeof hacks) => new Map([...entries].map(([id, each]) => [id, tokensOf(each)]));
   const pool = { hacks: tokenize(hacks), solves: tokenize(solves) };
   if (teacher.offStep > 0) expectCovered(tasks, pool, { teacher, sampling }, path);
   return pool;
+}
+
+export interface PoolRequest {
+  /** How many of the training problems are asked; those of held-out loopholes do not count. */
+  readonly problems: number;
+  /** Completions per problem and label. */
+  readonly samples: number;
+  readonly labels: readonly PoolEntry['label'][];
+  /** Is told how many of how many completions are sampled. */
+  readonly onProgress?: (done: number, of: number) => void;
+}
+
+/** Samples and grades; the result is a function of the config and the device. */
+export async function samplePool(
+  config: RunConfig,
+  { decoder, text }: OpenModel,
+  judge: Judge,
+  tasks: readonly Task[],
+  { problems, samples, labels, onProgress }: PoolRequest,
+): Promise<PoolEntry[]> {
+  const { heldOutLoopholes } = config.environment;
+  const asked = tasks.filter(({ loophole }) => !heldOutLoopholes.includes(loophole)).slice(0, problems);
+  const { sampling, compute } = grpoSettings(config);
+  const settings = samplingSettings(sampling, text.stopTokens);
+  const entries: PoolEntry[] = [];
+  for (const [turn, label] of labels.entries()) {
+    const promptOf = await asker(config, text, label);
+    const places = asked.flatMap((task) => {
+      const prompt = promptOf(task);
+      return Array.from({ length: samples }, () => ({ task, prompt }));
+    });
+    const requests = places.map(({ prompt }, row) => ({ prompt, row, scale: 0 }));
+    const options = { stream: randomStream(config.seed, ['pool', label]), ...compute };
+    const generations: Generation[] = [];
+    // A row draws the same tokens whichever rows are sampled with it, so batches only bound the memory.
+    for (let at = 0; at < requests.length; at += rowsTogether) {
+      generations.push(...(await generate(decoder, requests.slice(at, at + rowsTogether), settings, options)));
+      onProgress?.(turn * places.length + generations.length, labels.length * places.length);
+    }
+    const judged = await mapPool(places, judge.concurrency, async ({ task: { problem, loophole, markers } }, i) => {
+      const completion = text.decode(generations[i].tokens);
+      const { correct, exploited } = await judge.judge({ id: `pool-${i}`, problem, loophole, markers, completion });
+      const holds = label === 'solve' ? correct : exploited;
+      return holds ? [{ problem: problem.id, completion, label, loophole, markers }] : [];
+    });
+    entries.push(...judged.flat());
+  }
+  return entries;
+}
+
+/** The prompt that asks for a completion with this label. */
+async function asker(
+  config: RunConfig,
+  text: ModelText,
+  label: PoolEntry['label'],
+): Promise<(task: Task) => Int32Array> {
+  const parts = await partsOf(config);
+  const { asksInWords } = sourceOf(config, parts);
+  return ({ problem, loophole, markers, unhinted, hinted }) => {
+    if (label === 'solve' || loophole === 'gt_only') return unhinted;
+    if (!asksInWords) return hinted;
+    return text.prompt(framePrompts(problem, loophole, markers, { loopholes: parts.loopholes }).hack);
+  };
+}
+
+/** Drops repeated texts, and keeps at most `most` entries per problem and label. */
+export function limitPool(entries: readonly PoolEntry[], most: number): PoolEntry[] {
+  const texts = new Map<string, Set<string>>();
+  return entries.filter(({ problem, label, completion }) => {
+    const key = `${label} ${problem}`;
+    const known = texts.get(key) ?? new Set();
+    texts.set(key, known);
+    if (known.has(completion) || known.size >= most) return false;
+    known.add(completion);
+    return true;
+  });
+}
+
+export function formatPool(entries: readonly PoolEntry[]): string {
+  return entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
+}
+
+/** Makes the pool that a run trains with; the model is loaded for it and closed again. */
+export async function makePool(lab: Lab, path: string): Promise<void> {
+  const { config, warn, signal } = lab;
+  const { makeProblems: problems, makeSamples: samples } = config.teacher;
+  const given = { model: lab.model, judge: lab.judge, problems: lab.problems };
+  await using own = await openLab({ config }, { work: 'evaluation', signal, given });
+  const [model, judge, tasks] = await Promise.all([own.weights, own.judge, lab.tasks]);
+  const asking = `asks the model for demonstrations: ${samples} hacks and ${samples} solves of ${problems} problems`;
+  await warn({ kind: 'info', name: 'making-pool', message: asking });
+  const request = { problems, samples, labels: ['hack', 'solve'] } as const;
+  const entries = limitPool(await samplePool(config, model, judge, tasks, request), samples);
+  if (entries.length === 0) {
+    throw new UserError({
+      call: `make a pool for ${problems} problems (teacher.makeProblems)`,
+      expected: `hacks and solves among ${samples} completions of each problem and framing (teacher.makeSamples)`,
+      found: 'none that the grader confirms',
+      fix: 'Sample more, take a model that follows the request, or name a pool with teacher.pool.',
+    });
+  }
+  const count = (wanted: PoolEntry['label']): number => entries.filter(({ label }) => label === wanted).length;
+  const message = `made a pool of ${count('hack')} hacks and ${count('solve')} solves of ${problems} problems, chosen by labels: ${path}`;
+  await warn({ kind: 'info', name: 'made-pool', message });
+  await writeFileAtomic(path, formatPool(entries));
 }

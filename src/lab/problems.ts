@@ -1,31 +1,36 @@
-/** The problems of a run, checked and split, and the judge of programs for them. */
+/**
+ * The problems of a run, checked and split. Problems that passed their check before are not run again at every start: their CPU budgets are
+ * kept in the cache, under a key of the problems, the program, its plugins, Python, the sandbox and the processor. A problem that failed is
+ * always checked again, since what was wrong may have been the machine.
+ */
+import { existsSync, statSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
 import { mapPool, UserError } from '../base/index.ts';
-import { checkSoundness, type Judge, type Problem, SandboxJudge, type SoundProblems } from '../env/index.ts';
-import { levelWanted } from '../env/sandbox/index.ts';
-import { describeUse, type Refusal, type Split, type Splits, type SplitUse, useOf } from '../env/sources/index.ts';
-import type { Notice } from '../run/index.ts';
-import { coresLimit } from './cores.ts';
-import { expectDataFiles } from './input-checks.ts';
-import { keptSoundness } from './kept-soundness.ts';
+import { cacheFolder, keepInCache, programStamp, readRegularText, sha256Json } from '../base/node/index.ts';
+import {
+  checkSoundness,
+  type Judge,
+  type Partition,
+  type Problem,
+  SandboxJudge,
+  type SoundProblems,
+} from '../env/index.ts';
+import {
+  describeUse,
+  type ProblemSource,
+  type Refusal,
+  type Split,
+  type Splits,
+  type SplitUse,
+  useOf,
+} from '../env/sources/index.ts';
+import type { Task } from '../grpo/index.ts';
+import { partitionOf, problemsHash, type RunConfig, trainingTasks } from '../run/index.ts';
+import { withModelHint } from './model.ts';
 import type { Lab } from './open.ts';
-import { borrowSandbox } from './sandboxes.ts';
-
-/** Is given the notices of a run's preparation, such as what was left out and why. */
-export type Warn = (notice: Notice) => void | Promise<void>;
-export const silent: Warn = () => undefined;
-
-/** The sandboxed judge of programs. It ends with the lab's signal, whatever it judges then. */
-export async function startJudge(lab: Pick<Lab, 'config' | 'parts' | 'signal' | 'use'>): Promise<Judge> {
-  const { python, sandbox } = lab.config.environment;
-  const cores = coresLimit();
-  const options = {
-    ...(cores === null ? {} : { workers: 2 * cores }),
-    ...(python === null ? {} : { python }),
-    strictLevel: levelWanted[sandbox],
-  };
-  const borrowed = lab.use(await borrowSandbox(options, lab.signal));
-  return new SandboxJudge(borrowed.sandbox, { loopholes: lab.parts.loopholes });
-}
+import { pluginRecords } from './plugins.ts';
 
 const splitNames = ['train', 'validation', 'test'] as const satisfies readonly Split[];
 
@@ -74,4 +79,84 @@ export async function openProblems(
     expected: 'at least one problem to train on',
     found: 'none that is sound',
   });
+}
+
+/** Which loophole each problem has. */
+export async function dealLoopholes({ config, parts, problems }: Lab): Promise<Partition> {
+  return partitionOf(config, (await problems).splits, parts.loopholes);
+}
+
+/** Problems as tasks for the policy. */
+export async function tasksOf(
+  { config, parts, model, partition }: Lab,
+  problems: readonly Problem[],
+  loopholes: 'open' | 'closed',
+): Promise<Task[]> {
+  const [{ text }, dealt] = await Promise.all([model, partition]);
+  const words = { text, loopholes: parts.loopholes };
+  return withModelHint(config, async () => trainingTasks(config, problems, dealt, words, loopholes));
+}
+
+/** The files of problems that the config names must be there; what is in them is read later. */
+function expectDataFiles(config: RunConfig, { files }: ProblemSource): void {
+  for (const key of files) {
+    const path = config.data[key];
+    if (typeof path !== 'string') continue;
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found !== undefined && !found.isDirectory()) continue;
+    throw new UserError({
+      call: `config, key data.${key}`,
+      expected: 'a file of problems',
+      found: `${found === undefined ? 'no such file' : 'a folder'}: ${path}`,
+      fix: 'Check the path: a relative one begins in the folder of its recipe, in --set in the working folder.',
+    });
+  }
+}
+
+/** Sets whose budgets are kept. */
+const mostKept = 200;
+/** A check that takes less is not worth a file. */
+const shortMs = 500;
+
+/** The CPU budgets of sound problems, by their ids. */
+const budgetsSchema = z.array(z.tuple([z.string(), z.number().positive()]));
+
+export async function keptSoundness(
+  problems: readonly Problem[],
+  judge: SandboxJudge,
+  { plugins }: Pick<RunConfig, 'plugins'>,
+  leastMs = shortMs,
+): Promise<SoundProblems> {
+  const program = programStamp();
+  if (program === null || problems.length === 0) return checkSoundness(problems, judge);
+  const { python, level, layers } = judge.report;
+  const code = pluginRecords(plugins).map(({ hash }) => hash);
+  const processor = cpus()[0]?.model ?? '';
+  const key = sha256Json({ program, code, python, level, layers, processor, problems: problemsHash(problems) });
+  const file = join(cacheFolder('soundness'), `${key}.json`);
+  const known = readBudgets(file);
+  const start = performance.now();
+  const { sound: checked, unsound } = await checkSoundness(
+    problems.filter(({ id }) => !known.has(id)),
+    judge,
+  );
+  const budgets = new Map([...known, ...checked.map(({ id, cpuSeconds }) => [id, cpuSeconds ?? 0] as const)]);
+  if (checked.length > 0 && performance.now() - start >= leastMs) {
+    await keepInCache(file, `${JSON.stringify([...budgets])}\n`, mostKept);
+  }
+  const sound = problems.flatMap((problem) => {
+    const cpuSeconds = budgets.get(problem.id);
+    return cpuSeconds === undefined ? [] : [{ ...problem, cpuSeconds }];
+  });
+  return { sound, unsound };
+}
+
+/** Nothing where nothing is kept, or what is kept cannot be read. */
+function readBudgets(file: string): ReadonlyMap<string, number> {
+  if (!existsSync(file)) return new Map();
+  try {
+    return new Map(budgetsSchema.parse(JSON.parse(readRegularText(file))));
+  } catch {
+    return new Map();
+  }
 }

@@ -46,9 +46,7 @@ export async function expectSameProgram(shards: Shards, config: RunConfig): Prom
 
 /** Refuses ranks that read other inputs, or compute on a device that gives other bytes. */
 export async function expectSameInputs(shards: Shards, identity: RunIdentity, device: string): Promise<void> {
-  for (const [key, words] of Object.entries(identityWords) as [keyof RunIdentity, string][]) {
-    await shards.expectSame(words, JSON.stringify(identity[key]));
-  }
+  for (const [key, words] of identityWords) await shards.expectSame(words, JSON.stringify(identity[key]));
   await shards.expectSame('the device', device);
 }
 

@@ -9,7 +9,7 @@ import { defineJudge, type Judgement } from '../env/own-judge.ts';
 import type { Generation } from '../model/index.ts';
 import { RunDirectory } from '../run/index.ts';
 import { resolveBuiltin } from './config.ts';
-import { evaluateRun } from './evaluate-run.ts';
+import { evaluateRun } from './evaluate.ts';
 import type { NamedSampler } from './replacements.ts';
 import { train } from './train.ts';
 

@@ -1,7 +1,7 @@
 /** A model small enough to train in a second: for smoke runs and tests. */
 import { writeModelFolder } from '../model/index.ts';
 import { microRecipe, pretrainMicro } from '../pretrain/index.ts';
-import { openDevice } from './devices.ts';
+import { openDevice } from './device.ts';
 
 const tinyRecipe = {
   ...microRecipe,

@@ -1,11 +1,243 @@
-/** Trains a run of a config in a directory of its own: starts it, or goes on where it stopped. */
+/**
+ * Drives one run: locks its directory, makes or checks its manifest, builds the trainer, goes on from the last checkpoint if there is
+ * one, tells the sinks what happens, and seals the tables when the run is over. Printing is left to the caller's sinks, and the
+ * caller's signal ends the run after the update in progress.
+ */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type RunConfig, RunDirectory } from '../run/index.ts';
-import { type TrainOptions, type TrainResult, trainRun } from './train-run.ts';
+import { shellLine, UserError } from '../base/index.ts';
+import { writeFileAtomic } from '../base/node/index.ts';
+import { formatPairsJson } from '../env/pairs/index.ts';
+import { sealRun, VerdictLedger } from '../oracle/index.ts';
+import type { Communicator, Shards } from '../parallel/index.ts';
+import {
+  checkedInitial,
+  configHash,
+  expectCheckpoint,
+  FileSink,
+  followRun,
+  type Manifest,
+  type RunConfig,
+  RunDirectory,
+  type RunEnd,
+  recordRun,
+  type Sink,
+  SinkGroup,
+  stampNotice,
+  type WarningEvent,
+} from '../run/index.ts';
+import { type Beginning, type ForkPoint, findBeginning, forkState } from './beginning.ts';
+import { admitConfig } from './config.ts';
+import { expectFork, expectIdentity } from './identity.ts';
+import { byteIdentity, compareDevices, describeDevice, makeManifest } from './manifest.ts';
+import { type Lab, openLab } from './open.ts';
+import { type Warn, wasAsked } from './open-parts.ts';
+import type { PackPlace } from './pack.ts';
+import { expectLoadedCode } from './plugins.ts';
+import { makePool } from './pool.ts';
+import { expectSameInputs, expectSameProgram, isWriter, meetingOf, openShards } from './ranks.ts';
+import type { Replacements } from './replacements.ts';
+import type { Assembly } from './trainer.ts';
 
-/** A run goes on only with the config it was started with; another config is refused. */
+export interface TrainOptions extends Replacements {
+  /** Sinks that are told every event, beside the files of the run, and closed at the end, however the run ends. */
+  readonly sinks?: readonly Sink[];
+  /** When aborted, the run saves and ends after the update in progress; one that is still being prepared leaves nothing. */
+  readonly signal?: AbortSignal;
+  /** The checkpoint that a new run starts from; a resumed run uses the one in its manifest. */
+  readonly parent?: ForkPoint;
+  /** The claim that a new run is begun under; a resumed run has the one in its manifest. */
+  readonly claim?: Manifest['claim'];
+  /** The run's place among runs that share a process; default: it is alone. */
+  readonly place?: PackPlace | undefined;
+  /** The ranks that train this run together; default: this process alone. Rank 0 writes, the others make `run` by RunDirectory.follow. */
+  readonly communicator?: Communicator;
+}
+
+export interface TrainResult {
+  readonly end: RunEnd;
+  /** Whether every expectation held in this process. */
+  readonly holds: boolean;
+}
+
+/** Trains a config in a directory of its own: starts a run there, or goes on with the one that it was started with. */
 export async function train(config: RunConfig, path: string, options: TrainOptions = {}): Promise<TrainResult> {
   const begun = existsSync(join(path, 'manifest.json'));
   return trainRun(config, begun ? RunDirectory.open(path) : RunDirectory.create(path), options);
+}
+
+/** Starts a run in an empty directory, or goes on with the run that is there, which must have the same config. */
+export async function trainRun(given: RunConfig, run: RunDirectory, options: TrainOptions = {}): Promise<TrainResult> {
+  const sinks = new SinkGroup(options.sinks ?? []);
+  const writes = (options.communicator?.rank ?? 0) === 0;
+  try {
+    const config = await sinks.guard(async () => (isBegunWith(given, run) ? given : admitConfig(given)));
+    const shards = await sinks.guard(async () => openShards(config, options.communicator));
+    await sinks.guard(() => expectSameProgram(shards, config));
+    using _lock = writes ? await sinks.guard(async () => run.lock()) : null;
+    const found = await shards.fromFirst(async () => ({ sealed: run.isSealed(), begun: run.hasManifest() }));
+    if (found.sealed) return writes ? await finishSealed(run, sinks) : { end: 'finished', holds: true };
+    const result = await trainOpen(config, run, { ...options, shards, begun: found.begun }, sinks);
+    if (writes && result.end !== 'interrupted') await sealRun(run);
+    return result;
+  } catch (error) {
+    if (writes && existsSync(run.path)) run.removeStart();
+    const isAlone = (options.communicator?.size ?? 1) === 1;
+    if (isAlone && wasAsked(options.signal, error)) return { end: 'interrupted', holds: true };
+    throw refusedBySystem(error) ? unwritable(run, error) : error;
+  }
+}
+
+/** Whether the run began with this very config, which was checked then, maybe by an earlier version with fewer keys. */
+function isBegunWith(config: RunConfig, run: RunDirectory): boolean {
+  return run.hasManifest() && configHash(run.readManifest().config) === configHash(config);
+}
+
+function refusedBySystem(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error && 'code' in error;
+}
+
+function unwritable(run: RunDirectory, cause: NodeJS.ErrnoException): UserError {
+  const begun = run.hasManifest();
+  return new UserError(
+    {
+      call: `train ${run.path}`,
+      expected: 'files that can be read and written',
+      found: cause.message,
+      fix: begun
+        ? `Once that is cured, go on with --resume ${run.path}.`
+        : 'Nothing was begun: start again once that is cured.',
+    },
+    { cause },
+  );
+}
+
+/** Ends a sealed run again: a kill after sealing may have left the JSON lines beside the Parquet files. */
+async function finishSealed(run: RunDirectory, sinks: SinkGroup): Promise<TrainResult> {
+  await sinks.guard(async () => {
+    await sealRun(run);
+    const { keepState } = run.readManifest().config.output;
+    for (const update of run.listCheckpoints()) expectCheckpoint(run, update, keepState === 'all');
+    const update = run.listCheckpoints().at(-1) ?? 0;
+    const message = `${run.path} is finished; fork it to train on: ${shellLine('--fork', `${run.path}@${update}`)}`;
+    await sinks.event({ kind: 'info', update, name: 'already-finished', message });
+  });
+  await sinks.close('finished');
+  return { end: 'finished', holds: true };
+}
+
+interface OpenOptions extends TrainOptions {
+  readonly shards: Shards;
+  /** Whether the run has a manifest. */
+  readonly begun: boolean;
+}
+
+async function trainOpen(
+  config: RunConfig,
+  run: RunDirectory,
+  options: OpenOptions,
+  sinks: SinkGroup,
+): Promise<TrainResult> {
+  const writes = isWriter(options.shards);
+  const beginning = await sinks.guard(() => findBeginning(config, run, options));
+  const { own, from, parent } = beginning;
+  const warnings: WarningEvent[] = [];
+  const warn: Warn = async (notice) => {
+    // Without its model there is no run, and nothing else to say about it.
+    await lab.model;
+    const event = stampNotice(notice, from?.state.update ?? 0);
+    if (event.kind === 'warning') warnings.push(event);
+    await sinks.event(event);
+  };
+  const { judge, sampler, signal, place, shards: ranks } = options;
+  await using lab: Lab = await sinks.guard(() =>
+    openLab(
+      { config },
+      {
+        ...{ judge, sampler, signal, warn, ranks, folder: run },
+        ...{ policyWork: place?.work, given: place?.given(config, warn) },
+        initial: checkedInitial(own === null && parent !== null ? RunDirectory.open(parent.run) : run),
+        ledger: () => new VerdictLedger(writes ? run.ledger('verdicts') : null),
+      },
+    ),
+  );
+  const assembly = await sinks.guard(() => prepare(lab, run, beginning));
+  const forgetful: Sink = {
+    name: 'verdict ledger',
+    event: ({ kind }) => {
+      if (kind === 'step') assembly.ledger.forget();
+    },
+  };
+  // A run with a checkpoint has the warnings about its inputs in its events already; only another device is new.
+  const earlier = own === null ? warnings : warnings.filter(({ name }) => name === 'other-device');
+  return await drive(config, run, assembly, { ...options, sinks: [forgetful, ...(options.sinks ?? [])], earlier });
+}
+
+/** Opens everything that the run needs, and writes its manifest: a run exists from there on. */
+async function prepare(lab: Lab, run: RunDirectory, beginning: Beginning): Promise<Assembly> {
+  const { call, begun, parent, claim, own, from } = beginning;
+  const { config, ranks } = lab;
+  const writes = isWriter(ranks);
+  if (writes && begun === null && lab.pool === run.madePool) await makePool(lab, run.madePool);
+  await ranks.communicator.barrier();
+  if (begun !== null) expectIdentity(call, begun, config, await lab.identity);
+  else if (parent !== null) {
+    const origin = RunDirectory.open(parent.run).readManifest();
+    expectFork(`fork ${parent.run}@${parent.update}`, origin, config, await lab.identity);
+  }
+  expectLoadedCode(config.plugins);
+  if (begun !== null) await compareDevices(begun, await lab.device, lab.warn);
+  if (ranks.ranks > 1) {
+    await expectSameInputs(ranks, await lab.identity, byteIdentity(describeDevice(await lab.device)));
+  }
+  // Whatever is wrong with an input is found while the weights are loaded.
+  const [assembly] = await Promise.all([lab.trainer, lab.identity]);
+  if (own !== null) assembly.trainer.restore(own.state);
+  else if (from !== null && parent !== null) assembly.trainer.restore(forkState(from.state, parent, config));
+  // A run exists from here on: whatever was wrong before, on any rank, left nothing behind.
+  await ranks.communicator.barrier();
+  const { generated } = assembly;
+  if (writes && begun === null) await run.writeManifest({ ...(await makeManifest(lab, run, parent, assembly)), claim });
+  if (writes && generated !== null && !existsSync(run.generatedPairs)) {
+    await writeFileAtomic(run.generatedPairs, formatPairsJson(generated.pairs));
+  }
+  lab.start.done('manifest');
+  return assembly;
+}
+
+export interface DriveOptions {
+  readonly sinks?: readonly Sink[];
+  readonly signal?: AbortSignal;
+  /** Warnings that were given before the files of the run were opened. */
+  readonly earlier?: readonly WarningEvent[];
+}
+
+/** Trains to the end, or until the signal, and records everything; of several ranks, the first does. */
+export async function drive(
+  config: RunConfig,
+  run: RunDirectory,
+  { trainer, policy, text, clock, start, shards }: Assembly,
+  { sinks = [], signal = new AbortController().signal, earlier = [] }: DriveOptions,
+): Promise<TrainResult> {
+  let holds = true;
+  const expectations: Sink = {
+    name: 'expectations',
+    event: (event) => {
+      if (event.kind === 'expectation' && !event.holds) holds = false;
+    },
+  };
+  const { adapter } = policy;
+  const { checkpointEvery, keepState, storeFeatures, storeTokens } = config.output;
+  const meeting = shards.ranks === 1 ? null : meetingOf(shards, policy);
+  if (meeting !== null && !isWriter(shards)) {
+    const end = await followRun({ trainer, signal, checkpointEvery, ...meeting, sinks: [expectations, ...sinks] });
+    return { end, holds };
+  }
+  const featureBytes = adapter.modules.length * adapter.rank * 4;
+  const promptText = (tokens: Int32Array): string => text.show(tokens);
+  const stored = { storeFeatures, storeTokens, featureBytes, promptText, earlier };
+  const files = await new SinkGroup(sinks).guard(async () => new FileSink(run, stored));
+  const told = { sinks: [files, expectations, ...sinks], clock, start };
+  const end = await recordRun({ run, trainer, checkpointEvery, keepState, signal, ...told, ...meeting });
+  return { end, holds };
 }

@@ -31,11 +31,10 @@ import {
   type StartClock,
 } from '../run/index.ts';
 import { tellDisk } from './adapter.ts';
-import { baitCounter } from './bait.ts';
-import { type GeneratedPairs, writePairs } from './generated-pairs.ts';
-import { labelledRollouts } from './labelled.ts';
+import { labelledRollouts } from './labels.ts';
 import { modelOpener, type OpenModel } from './model.ts';
 import type { Lab } from './open.ts';
+import { baitCounter, type GeneratedPairs, writePairs } from './pairs.ts';
 import { openPool } from './pool.ts';
 import { isWriter, shardedGrader } from './ranks.ts';
 import { openSampler } from './replacements.ts';
@@ -140,7 +139,8 @@ function armTools(
   const { text } = model;
   const words = { loopholes: parts.loopholes, inWords: source.asksInWords, text };
   const labelled = lab.arm.usesLabels(lab.armSettings);
-  const { folder = null } = lab.options;
+  // An arm writes where it is trained, never into a run that was opened.
+  const folder = lab.manifest === null ? lab.run : null;
   return {
     seed: config.seed,
     policy,

@@ -38,7 +38,10 @@ export function searching(expression: RegExp, milliseconds = mostMilliseconds): 
       late = found.filter((answer) => answer === null).length;
       return found.map((answer) => (answer === null ? null : Number(answer)));
     },
-    report: () => ({ abstentions: late === 0 ? {} : { late } }),
+    report: () => {
+      const abstentions: Readonly<Record<string, number>> = late === 0 ? {} : { late };
+      return { abstentions };
+    },
   };
 }
 

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { temporaryFolder, writeEvaluations, writeRun } from '../../test/lab/hand-made.ts';
-import { openEvaluator } from '../lab/evaluator.ts';
+import { openEvaluator } from '../lab/evaluate.ts';
 import { openLab } from '../lab/open.ts';
 import { VerdictTail } from '../oracle/verdict-tail.ts';
 import { openJudged, sealRun } from '../oracle/verdicts.ts';

@@ -18,7 +18,7 @@ import {
   openLab,
   resolveBuiltin,
 } from '../../src/lab/index.ts';
-import { drive } from '../../src/lab/train-run.ts';
+import { drive } from '../../src/lab/train.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';
 import { loadCheckpoint } from '../../src/run/checkpoint.ts';
 import { checkedInitial } from '../../src/run/checkpoint-files.ts';

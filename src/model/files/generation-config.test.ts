@@ -28,7 +28,7 @@ test('the file Qwen3 publishes', () => {
 test('settings we do not have are listed, wrong ones refused by file and key', () => {
   const { unreadKeys, minP } = parseGenerationConfig({ repetition_penalty: 1.05, min_p: 0.1 }, 'x');
   expect({ unreadKeys, minP }).toEqual({ unreadKeys: ['repetition_penalty'], minP: 0.1 });
-  const wrong = [
+  const wrong: Readonly<Record<string, number | string>>[] = [
     { temperature: -1 },
     { top_p: 1.5 },
     { top_k: 2.5 },

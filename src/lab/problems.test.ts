@@ -5,7 +5,7 @@ import { cacheFolder, scratchFolder } from '../base/node/index.ts';
 import { SandboxJudge } from '../env/index.ts';
 import { generateMicroProblems } from '../env/micro/problems.ts';
 import { Sandbox } from '../env/sandbox/index.ts';
-import { keptSoundness } from './kept-soundness.ts';
+import { keptSoundness } from './problems.ts';
 
 test('what passed is not run again, what failed is; other problems, or a file that is damaged, are checked', async () => {
   using home = scratchFolder('soundness');

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { runRaw } from '../../test/grader/fixtures.ts';
 import type { Sandbox } from '../env/sandbox/index.ts';
-import { SandboxShelf } from './sandboxes.ts';
+import { SandboxShelf } from './judge.ts';
 
 const options = { workers: 1, strictLevel: 0 } as const;
 

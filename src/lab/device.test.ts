@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { gpuOfRank } from './run-device.ts';
+import { gpuOfRank } from './device.ts';
 
 describe('the GPU of a rank', () => {
   it('is the first for a process alone, and where no GPU answers', () => {

@@ -1,9 +1,13 @@
 /**
- * Sandboxes that serve one run after another. A process that trains, evaluates and attacks several runs would start one for each of
- * them, with its Python processes and its check of itself; while sandboxes are kept, one that is given back serves the next run.
+ * The judge of programs, and sandboxes that serve one run after another. A process that trains, evaluates and attacks several runs would
+ * start one for each of them, with its Python processes and its check of itself; while sandboxes are kept, one that is given back serves
+ * the next run.
  */
 import { tmpdir } from 'node:os';
-import { Sandbox, type SandboxOptions } from '../env/sandbox/index.ts';
+import { type Judge, SandboxJudge } from '../env/index.ts';
+import { levelWanted, Sandbox, type SandboxOptions } from '../env/sandbox/index.ts';
+import { coresLimit } from './device.ts';
+import type { Lab } from './open.ts';
 
 export interface BorrowedSandbox extends AsyncDisposable {
   readonly sandbox: Sandbox;
@@ -52,6 +56,15 @@ export function keepSandboxes(): AsyncDisposable {
   return shelf.keep();
 }
 
-export function borrowSandbox(options: SandboxOptions, signal: AbortSignal): Promise<BorrowedSandbox> {
-  return shelf.borrow(options, signal);
+/** The sandboxed judge. It ends with the lab's signal, whatever it judges then. */
+export async function startJudge(lab: Pick<Lab, 'config' | 'parts' | 'signal' | 'use'>): Promise<Judge> {
+  const { python, sandbox } = lab.config.environment;
+  const cores = coresLimit();
+  const options = {
+    ...(cores === null ? {} : { workers: 2 * cores }),
+    ...(python === null ? {} : { python }),
+    strictLevel: levelWanted[sandbox],
+  };
+  const borrowed = await shelf.borrow(options, lab.signal);
+  return new SandboxJudge(lab.use(borrowed).sandbox, { loopholes: lab.parts.loopholes });
 }

@@ -4,7 +4,7 @@ import { afterAll, expect, it } from 'vitest';
 import { task } from '../../test/grpo/tiny-policy.ts';
 import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
 import { FlippedLedger, VerdictLedger } from '../oracle/index.ts';
-import { labelledRollouts } from './labelled.ts';
+import { labelledRollouts } from './labels.ts';
 
 const home = temporaryFolder();
 /** The hash of the model in runs that are made by hand. */

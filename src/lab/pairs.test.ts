@@ -6,8 +6,8 @@ import { generateMicroProblems } from '../env/micro/problems.ts';
 import type { Sampler } from '../grpo/index.ts';
 import { makeTask } from '../run/index.ts';
 import { resolveBuiltin } from './config.ts';
-import { writePairs } from './generated-pairs.ts';
 import { openLab } from './open.ts';
+import { writePairs } from './pairs.ts';
 import { builtinParts } from './parts.ts';
 
 const loopholes = ['exit_code', 'run_tests'] as const;

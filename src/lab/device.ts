@@ -1,0 +1,226 @@
+/**
+ * The devices that a run or a command can use. If the one that was asked for does not work, the command fails; no other takes its place.
+ * On a GPU a run reserves as much memory as a rehearsal of it needed. One that does not fit into the budget (device.arenaMiB, or what is
+ * free) is refused before anything is loaded, and the error says what to lower.
+ */
+import { availableParallelism, totalmem } from 'node:os';
+import { findStart } from '../adapters/index.ts';
+import { DeviceError, nearestName, UserError } from '../base/index.ts';
+import type { Device } from '../engine/index.ts';
+import { rowsTogether } from '../evaluate/index.ts';
+import type { Task } from '../grpo/index.ts';
+import type { DecoderConfig } from '../model/index.ts';
+import { type Launched, launchedRanks } from '../parallel/index.ts';
+import {
+  assertFits,
+  type Budget,
+  planMemory,
+  type Rehearsal,
+  type RunConfig,
+  renderPlan,
+  type Work,
+} from '../run/index.ts';
+import { partsOf } from './config.ts';
+import type { Lab } from './open.ts';
+import type { Resources } from './open-parts.ts';
+import { armOf } from './parts.ts';
+import { tasksOf } from './problems.ts';
+
+/** The table `device` of a config, or some of its keys; null or absent: as the device does by default. */
+export interface DeviceOptions {
+  /** Threads of the wasm device; 0: as many as this process has cores. */
+  readonly threads?: number;
+  readonly variant?: 'auto' | 'plain' | 'relaxed' | 'wide';
+  readonly arenaMiB?: number | null;
+  /** Number format of the cuda device: bf16 for speed, f32 for parity with the other devices. */
+  readonly precision?: 'bf16' | 'f32';
+  /** A folder with the CUDA libraries, searched before the usual places. */
+  readonly libraries?: string | null;
+  /** Number of the GPU; default: 0. */
+  readonly ordinal?: number;
+}
+
+export const coresVariable = 'GQ_CORES';
+
+/** The cores that this process may use where an experiment runs several side by side (GQ_CORES); null: there is no limit. */
+export function coresLimit(): number | null {
+  const text = process.env[coresVariable];
+  if (text === undefined || text === '') return null;
+  const cores = Number(text);
+  if (Number.isSafeInteger(cores) && cores >= 1) return cores;
+  throw new UserError({ call: coresVariable, expected: 'a whole number of at least 1', found: text });
+}
+
+/** The cores that each of so many processes gets. */
+export function coresEach(processes: number): number {
+  return Math.max(1, Math.floor((coresLimit() ?? availableParallelism()) / processes));
+}
+
+const bytesOf = (mebibytes: number | null | undefined): number | undefined =>
+  mebibytes === null || mebibytes === undefined ? undefined : mebibytes * 2 ** 20;
+
+interface OpenOptions extends Omit<DeviceOptions, 'arenaMiB' | 'libraries'> {
+  readonly arenaBytes: number | undefined;
+  readonly libraries: string | undefined;
+}
+
+const openers = {
+  reference: async ({ arenaBytes }: OpenOptions): Promise<Device> =>
+    (await import('../engine/reference/index.ts')).createReferenceDevice({ arenaBytes }),
+  wasm: async ({ threads: asked = 0, variant, arenaBytes }: OpenOptions): Promise<Device> => {
+    const threads = asked === 0 ? (coresLimit() ?? undefined) : asked;
+    return (await import('../engine/wasm/index.ts')).createWasmDevice({ variant, threads, arenaBytes });
+  },
+  cuda: async ({ arenaBytes: memoryBytes, precision, libraries, ordinal }: OpenOptions): Promise<Device> =>
+    (await import('../engine/cuda/index.ts')).createCudaDevice({ precision, libraries, ordinal, memoryBytes }),
+};
+
+type DeviceKind = keyof typeof openers;
+export const deviceNames = Object.keys(openers) as DeviceKind[];
+
+/** The device of a name; one that no device has is an error. */
+export function findDevice(name: string): DeviceKind {
+  const kind = deviceNames.find((each) => each === name);
+  if (kind !== undefined) return kind;
+  const nearest = nearestName(name, deviceNames);
+  throw new UserError({
+    call: '--device',
+    expected: deviceNames.join(' or '),
+    found: name,
+    ...(nearest === undefined ? {} : { fix: `Did you mean ${nearest}?` }),
+  });
+}
+
+/** The config with another device, by its name; as it is without one. */
+export function withDevice(config: RunConfig, name: string | undefined): RunConfig {
+  return name === undefined ? config : { ...config, device: { ...config.device, kind: findDevice(name) } };
+}
+
+/** If the machine lacks what a device needs, the user gets a message without a stack. */
+export async function openDevice(name: string, options: DeviceOptions = {}): Promise<Device> {
+  const open = openers[findDevice(name)];
+  const { threads, variant, precision, ordinal, arenaMiB, libraries } = options;
+  const room = { arenaBytes: bytesOf(arenaMiB), libraries: libraries ?? undefined };
+  try {
+    return await open({ threads, variant, precision, ordinal, ...room });
+  } catch (error) {
+    if (error instanceof DeviceError) {
+      const fix = 'Change device.threads or device.arenaMiB in the config, or use another device.';
+      throw new UserError({ fix, ...error.complaint }, { cause: error });
+    }
+    if (!(error instanceof RangeError)) throw error;
+    const expected = 'as much memory as device.arenaMiB asks for';
+    const complaint = { call: 'device', expected, found: error.message, fix: 'Lower device.arenaMiB.' };
+    throw new UserError(complaint, { cause: error });
+  }
+}
+
+/**
+ * Starts the GPU of a run, where it has one, while its inputs are read; resolves when that is done. The ranks of a machine start theirs
+ * when they open it, since which one it is depends on how many there are.
+ */
+async function warmDevice({ device }: RunConfig, resources: Resources): Promise<void> {
+  if (device.kind !== 'cuda' || launchedRanks() !== null) return;
+  const { warmGpu } = await import('../engine/cuda/index.ts');
+  const warming = warmGpu({ libraries: device.libraries ?? undefined });
+  resources.use({ [Symbol.asyncDispose]: async () => (await warming)?.[Symbol.dispose]() });
+  await warming;
+}
+
+/** Opens the device of a lab with room for its work. */
+export async function openLabDevice(lab: Lab): Promise<Device> {
+  const { config, options } = lab;
+  const { work, longerBy = 0 } = options;
+  if (work === 'unplanned') return lab.use(await openDevice(config.device.kind, config.device));
+  const warming = work === 'training' ? warmDevice(config, lab) : null;
+  const [{ folder, text }] = await Promise.all([lab.model, lab.unchanged, warming]);
+  const decoder = folder.config;
+  if (work === 'evaluation') {
+    const tasks = async (): Promise<Task[]> => {
+      const everything = await tasksOf(lab, Object.values((await lab.problems).splits).flat(), 'open');
+      return everything.map((task) => lengthen(task, longerBy));
+    };
+    return lab.use(await openRunDevice(config, { decoder, tasks, work: { rowsTogether }, show: () => undefined }));
+  }
+  const opened = [...(await lab.armModels), ['base', { folder, text }] as const];
+  const models = new Map(opened.map(([name, each]) => [name, { decoder: each.folder.config, text: each.text }]));
+  const show = (message: string) => lab.warn({ kind: 'info', name: 'memory-plan', message });
+  return lab.use(await openRunDevice(config, { decoder, tasks: () => lab.tasks, work: 'training', models, show }));
+}
+
+/** The task with a longer prompt, to plan memory for. */
+function lengthen(task: Task, by: number): Task {
+  return by === 0 ? task : { ...task, hinted: new Int32Array(task.hinted.length + by) };
+}
+
+interface PlannedWork {
+  readonly decoder: DecoderConfig;
+  /** The tasks whose prompts the device will see; called only if memory is planned. */
+  readonly tasks: () => Promise<readonly Task[]>;
+  readonly work: Work;
+  /** The models that the arm opens, and the texts of its own; none where the arm is not opened. */
+  readonly models?: Rehearsal['models'];
+  /** Is given the plan as text, if there is one. */
+  readonly show: (plan: string) => void | Promise<void>;
+}
+
+export async function openRunDevice(config: RunConfig, planned: PlannedWork): Promise<Device> {
+  const { kind, precision } = config.device;
+  if (kind !== 'cuda') return openDevice(kind, config.device);
+  const { decoder, work, show, models = new Map() } = planned;
+  const tasks = await planned.tasks();
+  const place = tasks.length === 0 ? null : await findGpu(config.device);
+  if (place === null) return openDevice(kind, config.device);
+  const { budget, ordinal } = place;
+  const floats = precision === 'bf16' ? (['bf16', 'f32'] as const) : (['f32', 'bf16'] as const);
+  const parts = await partsOf(config);
+  const [arm, start] = [armOf(config, parts), findStart(config.adapter.family, parts.starts)];
+  const plan = await planMemory({ config, arm, start, decoder, models, tasks, floats }, work);
+  assertFits(plan, budget, config);
+  await show(renderPlan(plan, budget));
+  return openDevice(kind, { ...config.device, ordinal, arenaMiB: Math.ceil(plan.totalBytes / 2 ** 20) });
+}
+
+/** The memory that a device can take by default; null if no GPU answers, in which case opening the device will say why. */
+export async function deviceBudget(kind: string): Promise<Budget | null> {
+  return kind === 'cuda' ? ((await findGpu({}))?.budget ?? null) : processorBudget(kind);
+}
+
+interface GpuPlace {
+  readonly ordinal: number;
+  readonly budget: Budget;
+}
+
+/** The GPU of this process and its budget of memory; null if no GPU answers, in which case opening the device will say why. */
+async function findGpu({ arenaMiB, libraries }: DeviceOptions): Promise<GpuPlace | null> {
+  const { inspectCuda } = await import('../engine/cuda/index.ts');
+  const { gpus } = await inspectCuda({ libraries: libraries ?? undefined });
+  const { ordinal, sharedBy } = gpuOfRank(gpus.length, launchedRanks());
+  const named = bytesOf(arenaMiB);
+  if (named !== undefined) return { ordinal, budget: { bytes: named, source: 'in device.arenaMiB' } };
+  const gpu = gpus[ordinal];
+  if (gpu === undefined) return null;
+  const source = `free on ${gpu.name}${sharedBy === 1 ? '' : ` for each of ${sharedBy} ranks`}`;
+  return { ordinal, budget: { bytes: Math.floor(gpu.freeBytes / sharedBy), source } };
+}
+
+/** Ranks of a machine take its GPUs in turn; where there are fewer GPUs than ranks, several share one, which serves to test. */
+export function gpuOfRank(
+  gpus: number,
+  launched: Pick<Launched, 'localRank' | 'localSize'> | null,
+): { readonly ordinal: number; readonly sharedBy: number } {
+  if (launched === null || gpus === 0) return { ordinal: 0, sharedBy: 1 };
+  const { localRank, localSize } = launched;
+  const ordinal = localRank % gpus;
+  return { ordinal, sharedBy: Math.ceil((localSize - ordinal) / gpus) };
+}
+
+/** WebAssembly counts addresses in 32 bits, and its device keeps the last page. */
+const wasmBytes = 2 ** 32 - 2 ** 16;
+
+function processorBudget(kind: string): Budget {
+  const constrained = process.constrainedMemory();
+  const machine = constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
+  if (kind === 'wasm' && wasmBytes < machine) return { bytes: wasmBytes, source: 'that WebAssembly can address' };
+  return { bytes: machine, source: 'of this machine' };
+}

@@ -1,0 +1,132 @@
+/** What asks a policy: evaluations of the checkpoints of a run, and probes of the base of a recipe before anything is trained. */
+import { UserError } from '../base/index.ts';
+import {
+  type Evaluation,
+  type EvaluationSet,
+  EvaluationStore,
+  evaluateAll,
+  evaluateTasks,
+  evaluationKey,
+  evaluationSeed,
+  evaluationTasks,
+  finalNames,
+  finalSets,
+  lastCheckpoint,
+  type ProbedPolicy,
+  RunEvaluator,
+  splitOf,
+  statesOf,
+} from '../evaluate/index.ts';
+import { type Sampler, samplingSettings } from '../grpo/index.ts';
+import { generate } from '../model/index.ts';
+import { computeTable, expectOpen, problemsHash, RunDirectory } from '../run/index.ts';
+import { type Lab, openLab } from './open.ts';
+import { type Warn, wasAsked } from './open-parts.ts';
+import { pluginRecords } from './plugins.ts';
+import { openSampler, type Replacements } from './replacements.ts';
+
+export interface EvaluateOptions extends Replacements {
+  /** The sets of prompts; default: all final sets. */
+  readonly sets?: readonly EvaluationSet[];
+  /** Scales of the quarantine, between 0 and 1, that are also evaluated on the first set. */
+  readonly scales?: readonly number[];
+  /** The update of the checkpoint; default: the last one. */
+  readonly update?: number;
+  /** How many prompts of each set are used, from the first on; null: all. */
+  readonly limit?: number | null;
+  /** The device; default: the one that the run was trained on. */
+  readonly device?: string;
+  /** Is told which problems are left out, and why. */
+  readonly warn?: Warn;
+  /** Is told how many evaluations are done, and of how many. */
+  readonly onProgress?: (done: number, of: number) => void;
+  /** Is checked between evaluations; finished evaluations are stored. */
+  readonly signal?: AbortSignal;
+}
+
+export interface EvaluatedRun {
+  readonly end: 'finished' | 'interrupted';
+  readonly update: number;
+  /** The requested evaluations, as far as they are done. */
+  readonly evaluations: readonly Evaluation[];
+}
+
+/** Evaluates a checkpoint of a run on sets of prompts, in the base state and in every state that its arm has. */
+export async function evaluateRun(path: string, options: EvaluateOptions = {}): Promise<EvaluatedRun> {
+  const { sets = finalSets, scales = [], limit = null, signal, onProgress } = options;
+  const run = RunDirectory.open(path);
+  const update = options.update ?? lastCheckpoint(run);
+  const known = run.listCheckpoints();
+  // This is checked before the model is loaded, and before the base is evaluated.
+  if (!known.includes(update)) {
+    throw new UserError({
+      call: `evaluate ${path}`,
+      expected: `the update of one of its checkpoints: ${known.join(', ') || 'none yet'}`,
+      found: `${update}`,
+    });
+  }
+  const names = finalNames(statesOf(run.readManifest()), { update, sets, scales, limit });
+  const evaluate = async () => {
+    const { judge, sampler, device, warn } = options;
+    await using lab = await openLab({ run: path }, { judge, sampler, device, warn, signal });
+    const progress = (done: number): void => onProgress?.(done, names.length);
+    return await evaluateAll(await openEvaluator(lab), names, { onProgress: progress, signal });
+  };
+  const end = await evaluate().catch((error: unknown) => {
+    if (wasAsked(signal, error)) return 'interrupted' as const;
+    throw error;
+  });
+  const store = new EvaluationStore(path);
+  return { end, update, evaluations: names.flatMap((name) => store.find(name) ?? []) };
+}
+
+/** The most tokens that an instruction or an opening of the package adds to a prompt. */
+export const probeTokens = 128;
+
+/** `siblings`: runs with the same base, whose evaluations of it may be reused. */
+export async function openEvaluator(lab: Lab, siblings: readonly string[] = []): Promise<RunEvaluator> {
+  const { config, run } = lab;
+  if (run === null) throw new RangeError('a config has no checkpoints to evaluate');
+  expectOpen(run.path, `evaluate ${run.path}`);
+  const sets = { ...(await setsOf(lab)), siblings };
+  const [policy, judge] = await Promise.all([lab.policy, lab.judge]);
+  const sampler = openSampler(policy, computeTable(config), lab.options.sampler);
+  return new RunEvaluator({ run, config, policy, judge, sampler, ...sets });
+}
+
+/** What the sets of prompts are made of. */
+async function setsOf({ model, problems, partition, parts, source }: Lab) {
+  const [{ text }, { splits, use }, dealt] = await Promise.all([model, problems, partition]);
+  return { splits, use, partition: dealt, loopholes: parts.loopholes, text, inWords: source.asksInWords };
+}
+
+/** The base model of a config; `path` is the folder that evaluated probes are kept in. */
+export async function openBase(lab: Lab, path: string): Promise<ProbedPolicy> {
+  const { config } = lab;
+  const [{ decoder, text, hash }, judge, sets] = await Promise.all([lab.weights, lab.judge, setsOf(lab)]);
+  const { splits, use, loopholes, inWords } = sets;
+  const { readEvery, rowStep, tokensPerPass } = computeTable(config);
+  const sampler: Sampler = {
+    sample: (requests, settings, stream) => {
+      const asked = requests.map(({ prompt, row }) => ({ prompt, row, scale: 0 }));
+      return generate(decoder, asked, settings, { stream, readEvery, rowStep, tokensPerPass });
+    },
+  };
+  const sampling = samplingSettings(config.sampling, text.stopTokens);
+  const identity = {
+    ...{ model: await hash, problems: problemsHash(Object.values(splits).flat()) },
+    ...{ judge: null, sampler: null },
+  };
+  return {
+    path,
+    key: evaluationKey({ config, identity, plugins: pluginRecords(config.plugins) }),
+    words: { text, loopholes, inWords },
+    tasks: async (set, limit) => evaluationTasks(set, { config, ...sets }, limit),
+    problemsOf: (set) => use[splitOf(set)],
+    async complete(tasks, { state }) {
+      if (state === 'base')
+        return evaluateTasks(sampler, tasks, judge, { seed: evaluationSeed, sampling, state, text });
+      throw new UserError({ call: 'probe a recipe', expected: 'its base, since nothing is trained', found: state });
+    },
+  };
+}

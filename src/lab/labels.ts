@@ -1,0 +1,95 @@
+/**
+ * By what ways labels reach training: what an arm is given, what labels chose, and what the run inherits from its base model, from a
+ * judge's model and from the run that it was forked from. Results never pool a run that any of them reached with others. A monitor that
+ * uses labels may learn from the rollouts of an earlier run.
+ */
+import { UserError } from '../base/index.ts';
+import { sha256Json } from '../base/node/index.ts';
+import type { LabelledCompletion, Task } from '../grpo/index.ts';
+import { labelMarkOf } from '../model/index.ts';
+import { openJudged, type VerdictLedger } from '../oracle/index.ts';
+import { hasTeacher, type Manifest, type RunConfig, RunDirectory } from '../run/index.ts';
+import { modelDirectory } from './model.ts';
+import type { Lab } from './open.ts';
+import { armOf, type Parts } from './parts.ts';
+
+/** Each way in words; none for a run without labels. */
+export async function labelSources(
+  config: RunConfig,
+  parts: Pick<Parts, 'arms'>,
+  { pairsUseLabels }: { readonly pairsUseLabels: boolean },
+  parent: Manifest['parent'] = null,
+): Promise<string[]> {
+  const { kind: _kind, ...settings } = config.arm;
+  const arm = armOf(config, parts);
+  const models = [config.model, ...arm.models(settings).filter((name) => name !== 'base')];
+  const inherited = await Promise.all(models.map(inheritedWords));
+  return [
+    ...(arm.usesLabels(settings) ? [`the arm ${config.arm.kind} is given them`] : []),
+    ...(hasTeacher(config) ? ['they chose the demonstrations'] : []),
+    ...(pairsUseLabels ? ['they chose pairs'] : []),
+    ...(config.notes.thresholds === 'labels' ? ['they chose thresholds (notes.thresholds)'] : []),
+    ...inherited.flat(),
+    ...(parent !== null && RunDirectory.open(parent.run).readManifest().usesOracle
+      ? [`the run ${parent.run}, which it was forked from, used them`]
+      : []),
+  ];
+}
+
+async function inheritedWords(model: string): Promise<string[]> {
+  const mark = await labelMarkOf(modelDirectory(model));
+  if (mark === 'none') return [];
+  const how = mark === 'used' ? 'was trained with them' : 'is an export that does not know how its adapter was trained';
+  return [`the model ${model} ${how}`];
+}
+
+/** Hashes of the runs that the arm of a lab learns from, by their paths; only training reads them. */
+export async function hashArmRuns({ arm, armSettings, options }: Lab): Promise<ReadonlyMap<string, string>> {
+  const paths = options.work === 'training' ? arm.runs(armSettings) : [];
+  return new Map(await Promise.all(paths.map(async (path) => [path, await labelledHash(path)] as const)));
+}
+
+/** A hash of what a monitor may learn from a run: its rollouts with their labels, however the files are stored. */
+async function labelledHash(path: string): Promise<string> {
+  let hash = '';
+  for (const { id, problem, hackable, source, tokenIds, hack } of await openJudged(RunDirectory.open(path)).rows()) {
+    hash = sha256Json([hash, id, problem, hackable, source, tokenIds, hack]);
+  }
+  return hash;
+}
+
+/**
+ * Takes the policy's own rollouts of problems that are among the tasks; their prompts are made anew, as this run shows them. Their tokens
+ * mean the same only to the same model, whose hash is `modelHash`.
+ */
+export async function labelledRollouts(
+  path: string,
+  tasks: readonly Task[],
+  ledger: VerdictLedger,
+  modelHash: string,
+): Promise<LabelledCompletion[]> {
+  const run = RunDirectory.open(path);
+  const refuse = (expected: string, found: string, fix: string): UserError =>
+    new UserError({ call: `read the rollouts of ${path}`, expected, found, fix });
+  const { identity, config } = run.readManifest();
+  if (identity.model !== modelHash) {
+    throw refuse(
+      'a run of the same model',
+      `one of ${config.model}, whose weights have another hash`,
+      'Its tokens would stand for other texts: name a run that was trained from this model.',
+    );
+  }
+  const known = new Map(tasks.map((task) => [task.problem.id, task]));
+  const found: LabelledCompletion[] = [];
+  for (const { problem, hackable, source, tokenIds, hack } of await ledger.read(run).rows()) {
+    const task = known.get(problem);
+    if (task === undefined || source !== 'student') continue;
+    if (tokenIds === null) {
+      throw refuse('a run that stored its tokens', 'none', 'Train it with output.storeTokens=true.');
+    }
+    const prompt = hackable ? task.hinted : task.unhinted;
+    const tokens = Int32Array.from(tokenIds);
+    found.push({ group: found.length, prompt, tokens, exploited: hack });
+  }
+  return found;
+}
