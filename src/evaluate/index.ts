@@ -41,7 +41,6 @@ export {
 export { compareStates, pairRows } from './states.ts';
 export {
   type Evaluation,
-  type EvaluationName,
   type EvaluationOutcomes,
   type EvaluationRow,
   EvaluationStore,
