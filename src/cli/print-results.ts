@@ -16,7 +16,7 @@ import {
   writeFigures,
   writeTraces,
 } from '../report/index.ts';
-import { describeSameBytes, findExperiment, openRecords, openResults } from '../study/index.ts';
+import { describeSameBytes, findExperiment, openResults } from '../study/index.ts';
 import type { CommandContext } from './command.ts';
 
 const resultsFormats = ['text', 'markdown', 'csv', 'latex', 'json'] as const;
@@ -44,10 +44,10 @@ export async function printResults(
     expectOwnFigures(figures, force);
     expectOwnTraces(figures, force);
   }
-  if (figures === false) return tellResults(directory, await openResults(directory, options), format, width, context);
-  const results = await openRecords(directory, options);
+  const results = await openResults(directory, options);
   tellResults(directory, results, format, width, context);
-  const { files, warnings } = await writeFigures(allFigures(results), figures, { force });
+  if (figures === false) return;
+  const { files, warnings } = await writeFigures(await allFigures(results), figures, { force });
   for (const warning of warnings) context.stderr.write(`${warning}\n`);
   const traces = await writeTraces(results, figures, force);
   context.stderr.write(`${files.length + traces.length} files in ${figures}\n`);

@@ -1,7 +1,6 @@
 /** What a finished or running run is asked, one folder a question: its numbers, and what it writes into the run. */
 
 export {
-  type CountedRollout,
   emergence,
   emergenceByLoophole,
   firstUpdateAt,
@@ -26,14 +25,11 @@ export { type DirectionReport, reportDirections } from './gate/direction-report.
 export {
   dealtUnchanged,
   type GateJudgement,
-  type GateOutline,
   type GateWindow,
   gateWindows,
   hasGate,
   judgeGate,
   judgeReinforced,
-  outlineGate,
-  reinforced,
 } from './gate/gate-report.ts';
 export { type IdealDirection, idealDirection } from './gate/ideal-direction.ts';
 export { type RandomBand, randomBand } from './gate/random-directions.ts';
@@ -42,14 +38,10 @@ export { featuredRollouts } from './gate/stored-features.ts';
 export {
   judgeMonitor,
   type MonitorJudgement,
-  type MonitorOutline,
-  type MonitorQuarter,
   type MonitorWindow,
   monitorQuarters,
   monitorWindows,
-  outlineMonitor,
   type TargetJudgement,
-  type WatchedRollout,
 } from './monitor/monitor-report.ts';
 export { attackConfig, expectFinished, expectUpdates, exportDeployed, openAttacked } from './relearn/attack.ts';
 export {

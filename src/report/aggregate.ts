@@ -11,7 +11,7 @@ import { samplingSettings } from '../grpo/index.ts';
 import { mean, standardError } from '../stats/index.ts';
 import { type Design, noDesign } from './design.ts';
 import { onSamePrompts } from './final-states.ts';
-import type { RunResults } from './run-results.ts';
+import type { RunResult } from './run-result.ts';
 import { expectOneArm } from './same-arm.ts';
 
 export interface Sample {
@@ -34,21 +34,20 @@ export type Metric = (typeof metrics)[number];
 /** Metrics that count prompts. */
 export type CountedMetric = Exclude<Metric, 'objective'>;
 
-export interface ArmResults<Run extends RunResults = RunResults> {
+export interface ArmResults {
   readonly arm: string;
   readonly usesOracle: boolean;
   readonly hasQuarantine: boolean;
-  readonly runs: readonly Run[];
+  readonly runs: readonly RunResult[];
 }
 
-/** `Run`: what is known of each run; with its records only where figures and reports are made. */
-export interface Results<Run extends RunResults = RunResults> {
+export interface Results {
   readonly name: string;
   readonly baseline: string;
   readonly placebo: string | null;
   readonly design: Design;
   readonly sets: readonly FinalSet[];
-  readonly arms: readonly ArmResults<Run>[];
+  readonly arms: readonly ArmResults[];
   /** Runs that could not be read, and why. */
   readonly leftOut: readonly LeftOut[];
 }
@@ -68,7 +67,7 @@ export interface ResultsOptions {
   readonly leftOut?: readonly LeftOut[];
 }
 
-export function aggregate<Run extends RunResults>(read: readonly Run[], options: ResultsOptions): Results<Run> {
+export function aggregate(read: readonly RunResult[], options: ResultsOptions): Results {
   const { name, baseline, placebo, order = [], design = noDesign, leftOut = [] } = options;
   const runs = onSamePrompts(read);
   const groups = groupBy(runs, ({ arm }) => arm);
@@ -81,7 +80,7 @@ export function aggregate<Run extends RunResults>(read: readonly Run[], options:
   return { name, baseline, placebo, design, sets, arms, leftOut };
 }
 
-function toArm<Run extends RunResults>(arm: string, runs: readonly Run[]): ArmResults<Run> {
+function toArm(arm: string, runs: readonly RunResult[]): ArmResults {
   const bySeed = runs.toSorted((a, b) => a.seed - b.seed);
   expectOneArm(arm, bySeed);
   return { arm, usesOracle: runs[0].usesOracle, hasQuarantine: runs[0].hasQuarantine, runs: bySeed };
@@ -109,9 +108,9 @@ export function labelInformed({ arms }: Pick<Results, 'arms'>): string[] {
 
 /** The values of the runs that have one; null when none does. */
 export function sampleOf(
-  runs: readonly RunResults[],
-  value: (run: RunResults) => number | null,
-  interval: (run: RunResults) => Rate | null = () => null,
+  runs: readonly RunResult[],
+  value: (run: RunResult) => number | null,
+  interval: (run: RunResult) => Rate | null = () => null,
 ): Sample | null {
   const found = runs.flatMap((run) => {
     const own = value(run);
@@ -138,12 +137,12 @@ function summaryOf(rows: readonly OutcomeRow[]): Summary {
   return summary;
 }
 
-export function finalSample(runs: readonly RunResults[], set: FinalSet, state: State, metric: Metric): Sample | null {
-  const summaryIn = (run: RunResults) => {
+export function finalSample(runs: readonly RunResult[], set: FinalSet, state: State, metric: Metric): Sample | null {
+  const summaryIn = (run: RunResult) => {
     const rows = run.final[set]?.[state] ?? null;
     return rows === null || rows.length === 0 ? null : summaryOf(rows);
   };
-  const rateIn = (run: RunResults): Rate | null => {
+  const rateIn = (run: RunResult): Rate | null => {
     const summary = summaryIn(run);
     return summary === null || metric === 'objective' ? null : rateOf(summary, metric);
   };
@@ -161,7 +160,7 @@ export interface BaseRuns {
   /** The arms whose base this is; null where all arms have the same. */
   readonly of: readonly string[] | null;
   /** One run per seed that has an evaluation of the base, whichever arm made it. */
-  readonly runs: readonly RunResults[];
+  readonly runs: readonly RunResult[];
 }
 
 /** The bases of the arms: one where all began from the same weights and are evaluated alike, the baseline's first. */
@@ -178,7 +177,7 @@ export function baseRuns({ arms, baseline }: Results, set: FinalSet): BaseRuns[]
 }
 
 /** What the evaluation of a base depends on, but for the seed. */
-function baseKey({ manifest: { identity }, config: { environment, sampling } }: RunResults): string {
+function baseKey({ manifest: { identity }, config: { environment, sampling } }: RunResult): string {
   // How many completions an update draws, and in which state, is nothing to a base.
   return JSON.stringify([identity.model, identity.problems, environment, samplingSettings(sampling, [])]);
 }

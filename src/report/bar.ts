@@ -4,7 +4,7 @@ import { pairSeeds } from './comparisons.ts';
 import type { Bar, ClaimFacts } from './design.ts';
 import { groupSample } from './held-out.ts';
 import { keptAndRemoved } from './kept.ts';
-import type { RunResults } from './run-results.ts';
+import type { RunResult } from './run-result.ts';
 
 export interface BarVerdict {
   readonly verdict: 'holds' | 'does not hold' | 'cannot be judged';
@@ -81,7 +81,7 @@ export function describeDesign(results: Results): string[] {
   return [...own, ...runs, ...describeClaim(results.design.claim), ...bars];
 }
 
-function describeNotes({ name, config: { notes } }: RunResults): string[] {
+function describeNotes({ name, config: { notes } }: RunResult): string[] {
   return [
     ...(notes.why === '' ? [] : [`${name}, why: ${notes.why}`]),
     ...(notes.resolve === '' ? [] : [`${name}, settled by: ${notes.resolve}`]),

@@ -30,7 +30,8 @@ const all = await madeResults(
   { ceiling: 'ceiling' },
 );
 
-const figureOf = (name: string): Figure | undefined => allFigures(all).find((figure) => figure.name === name);
+const figures = await allFigures(all);
+const figureOf = (name: string): Figure | undefined => figures.find((figure) => figure.name === name);
 
 it('names what watches and what is done', () => {
   expect(all.arms.map((arm) => [arm.arm, ...Object.values(actionOf(arm))])).toEqual([
@@ -98,6 +99,6 @@ it('the picture has a colour a monitor, a shape an action, and panels that never
 
 it('are not there where nothing but gates is compared', async () => {
   const results = await madeResults([...references, ...gates], null, { ceiling: 'ceiling' });
-  expect(allFigures(results).map(({ name }) => name)).not.toContain('baselines');
+  expect((await allFigures(results)).map(({ name }) => name)).not.toContain('baselines');
   expect(baselineTables(results)).toEqual([]);
 });

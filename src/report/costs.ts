@@ -3,7 +3,7 @@
  * features, a judge). Seconds are of the machine that ran the arm, and arms that ran side by side slow each other down.
  */
 import { type ArmResults, findArm, formatSample, type Results, sampleOf } from './aggregate.ts';
-import type { RunResults } from './run-results.ts';
+import type { RunResult } from './run-result.ts';
 import type { Table } from './table.ts';
 import { oracleMark } from './tables.ts';
 
@@ -11,7 +11,7 @@ import { oracleMark } from './tables.ts';
 const costMetrics = ['seconds', 'scoring-passes'] as const;
 type CostMetric = (typeof costMetrics)[number];
 
-export const costValues: Readonly<Record<CostMetric, (run: RunResults) => number | null>> = {
+export const costValues: Readonly<Record<CostMetric, (run: RunResult) => number | null>> = {
   seconds: ({ costs }) => costs.seconds,
   'scoring-passes': ({ costs }) => costs.scoringPasses,
 };
@@ -47,7 +47,7 @@ export function comparedCost({ runs }: ArmResults, reference: ArmResults | undef
 }
 
 /** Means over the seeds of what the monitor counted beside passes. */
-function askedText(runs: readonly RunResults[]): string {
+function askedText(runs: readonly RunResult[]): string {
   const names = [...new Set(runs.flatMap(({ costs }) => Object.keys(costs.beside)))].sort();
   const texts = names.map((name) => {
     const sample = sampleOf(runs, ({ costs }) => costs.beside[name] ?? null);

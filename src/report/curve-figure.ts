@@ -3,7 +3,7 @@ import { summarise } from '../evaluate/index.ts';
 import { findArm, type Results, sampleOf } from './aggregate.ts';
 import type { Figure, Mark } from './chart.ts';
 import { axisOf, bandText, overUpdates, partTitle, type SeriesOf, seriesData } from './figure-parts.ts';
-import type { RunResults } from './run-results.ts';
+import type { RunResult } from './run-result.ts';
 import { armLegend, curveSeries } from './series.ts';
 
 export function curveFigure(results: Results): Figure | null {
@@ -48,7 +48,7 @@ type Level = Extract<Mark, { kind: 'level' }>;
 function solveLevels(results: Results): Level[] {
   const runs = results.arms.flatMap((arm) => arm.runs);
   const ceiling = findArm(results, results.design.ceiling);
-  const level = (label: string, of: readonly RunResults[], value: (run: RunResults) => number | null): Level[] => {
+  const level = (label: string, of: readonly RunResult[], value: (run: RunResult) => number | null): Level[] => {
     const found = sampleOf(of, value);
     return found === null ? [] : [{ kind: 'level', y: found.mean, label }];
   };
@@ -60,7 +60,7 @@ function solveLevels(results: Results): Level[] {
   ];
 }
 
-function baseSolve({ evaluations }: RunResults): number | null {
+function baseSolve({ evaluations }: RunResult): number | null {
   const base = evaluations.find(({ set, state, limit }) => set === 'curve' && state === 'base' && limit === null);
   return base === undefined ? null : summarise(base.rows).solve.rate;
 }

@@ -1,7 +1,7 @@
 /** The evasion split: a monitor's scores of the same texts on the base and on the trained policy, of one run and of all arms over seeds. */
 import type { Evasion } from '../measure/index.ts';
 import { formatSample, type Results, sampleOf } from './aggregate.ts';
-import type { RunResults } from './run-results.ts';
+import type { RunResult } from './run-result.ts';
 import type { Table } from './table.ts';
 import { noClaim, oracleMark, signed } from './tables.ts';
 
@@ -42,7 +42,7 @@ export function evasionTable({ hacks, clean, auroc, difference, ...found }: Evas
 }
 
 /** Values of a run by their names in CSV and JSON; null for a run that nobody asked about. */
-export const evasionValues: Readonly<Record<string, (run: RunResults) => number | null>> = {
+export const evasionValues: Readonly<Record<string, (run: RunResult) => number | null>> = {
   'evasion-hacks-base': ({ evasion }) => evasion?.hacks?.base ?? null,
   'evasion-hacks-policy': ({ evasion }) => evasion?.hacks?.policy ?? null,
   'evasion-clean-base': ({ evasion }) => evasion?.clean?.base ?? null,

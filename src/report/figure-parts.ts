@@ -3,7 +3,7 @@ import type { ArmResults } from './aggregate.ts';
 import { averageSeries, bandSeeds } from './average-series.ts';
 import type { Figure, Panel, Point } from './chart.ts';
 import { armStyle } from './palette.ts';
-import type { RunResults } from './run-results.ts';
+import type { RunResult } from './run-result.ts';
 import { seriesMarks } from './series.ts';
 import { ticks } from './svg.ts';
 
@@ -17,7 +17,7 @@ export function bandText(arms: readonly ArmResults[]): string {
 }
 
 /** The values of one run. */
-export type SeriesOf = (run: RunResults) => Point[];
+export type SeriesOf = (run: RunResult) => Point[];
 
 /** A panel over updates; its vertical axis is the rates' own, 0 to 1, unless another is given. */
 export function overUpdates(

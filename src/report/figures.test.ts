@@ -7,7 +7,7 @@ import { allFigures } from './figures.ts';
 const gated = { name: 'activation', arm: { kind: 'activation' } } as const;
 
 async function figureOf(name: string, runs: readonly MadeResults[]): Promise<Figure | undefined> {
-  return allFigures(await madeResults(runs)).find((figure) => figure.name === name);
+  return (await allFigures(await madeResults(runs))).find((figure) => figure.name === name);
 }
 
 describe('gate scores against the two cuts', () => {
@@ -122,7 +122,7 @@ describe('curves', () => {
       { update: 20, set: 'curve', state: 'full', outcomes: tenPrompts(0, solves) },
     ];
     const runs = [{ evaluations: at(2) }, { name: 'best', arm: { kind: 'no-loophole' }, evaluations: at(3) }];
-    const figures = allFigures(await madeResults(runs, null, { ceiling: 'best' }));
+    const figures = await allFigures(await madeResults(runs, null, { ceiling: 'best' }));
     const panels = figures.find(({ name }) => name === 'curves')?.panels ?? [];
     expect(panels.map(({ y }) => y[1])).toEqual([1, 1, expect.closeTo(0.3, 12), expect.closeTo(0.3, 12)]);
     expect(panels[2].marks.filter(({ kind }) => kind === 'level')).toEqual([
@@ -256,7 +256,7 @@ describe('units and prompts', () => {
     );
     const results = await madeResults([]);
     const arm = { arm: 'activation', usesOracle: false, hasQuarantine: true, runs };
-    const figure = allFigures({ ...results, arms: [arm] }).find(({ name }) => name === 'scale');
+    const figure = (await allFigures({ ...results, arms: [arm] })).find(({ name }) => name === 'scale');
     expect(figure?.caption).toContain('10 prompts of test-original');
     expect(figure?.panels[0].marks).toHaveLength(2);
   });

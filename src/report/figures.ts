@@ -14,7 +14,7 @@ import { healthFigure } from './health-figure.ts';
 import { keptFigure } from './kept-figure.ts';
 import { leakageFigure } from './leakage-figure.ts';
 import { armStyle, hackInk, routeColours } from './palette.ts';
-import type { RunRecords, RunResults } from './run-results.ts';
+import type { RunResult } from './run-result.ts';
 import { armLegend, seriesMarks, trainingSeries } from './series.ts';
 import { storyFigure } from './story-figure.ts';
 import { setTitles } from './tables.ts';
@@ -35,13 +35,13 @@ export const figureNames = [
 ] as const;
 
 /** All figures for which there is data. */
-export function allFigures(results: Results<RunRecords>): Figure[] {
+export async function allFigures(results: Results): Promise<Figure[]> {
   return [
     storyFigure(results),
     curveFigure(results),
     trainingFigure(results),
     healthFigure(results),
-    scoreFigure(results),
+    await scoreFigure(results),
     routeFigure(results),
     loopholeFigure(results),
     scaleFigure(results),
@@ -64,9 +64,10 @@ function trainingFigure({ arms }: Results): Figure | null {
 }
 
 /** The scores that met the cuts, each measured from those of its own update: of rollouts, or of tokens where the gate decides by token. */
-function relativeScores({ runs }: ArmResults<RunRecords>): { readonly hack: boolean; readonly at: number }[] {
-  return runs.flatMap(({ rollouts }) =>
-    rollouts.flatMap(({ hack, score, low, high, tokenRoutes, tokenScores }) => {
+async function relativeScores({ runs }: ArmResults): Promise<{ readonly hack: boolean; readonly at: number }[]> {
+  const rollouts = await Promise.all(runs.filter(({ isScored }) => isScored).map((run) => run.rollouts()));
+  return rollouts.flatMap((rows) =>
+    rows.flatMap(({ hack, score, low, high, tokenRoutes, tokenScores }) => {
       if (score === null || low === null || high === null) return [];
       const met = tokenRoutes === null ? [score] : (tokenScores ?? []);
       return met.map((one) => ({ hack, at: relativeScore(one, low, high) }));
@@ -83,9 +84,10 @@ function relativeScore(score: number, low: number, high: number): number {
 }
 
 /** Gate scores relative to the two cuts of their own update: 0 is the low cut, 1 the high one. */
-function scoreFigure({ arms }: Results<RunRecords>): Figure | null {
+async function scoreFigure({ arms }: Results): Promise<Figure | null> {
+  const scores = await Promise.all(arms.map(relativeScores));
   const gated = arms
-    .map((own) => ({ arm: own.arm, unit: routedUnit(own), scored: relativeScores(own) }))
+    .map((own, i) => ({ arm: own.arm, unit: routedUnit(own), scored: scores[i] }))
     .filter(({ scored }) => scored.length > 0);
   if (gated.length === 0) return null;
   const { low, high, count } = scoreBins;
@@ -145,7 +147,7 @@ function routedUnit({ runs }: ArmResults): 'rollouts' | 'tokens' {
 }
 
 /** Share of the rollouts, or tokens, with gradient in each route, five updates at a time. */
-function routeFigure({ arms }: Results<RunRecords>): Figure | null {
+function routeFigure({ arms }: Results): Figure | null {
   const routed = arms.filter(({ runs }) =>
     runs.some(({ steps }) => steps.some(({ routes }) => routes.keep + routes.route > 0)),
   );
@@ -249,7 +251,7 @@ const heldOutMarks: readonly (readonly [mark: string, text: string])[] = [
 ];
 
 /** What the pairs that an arm was given say of a held-out loophole; nothing for a known one. */
-function heldOutMark(runs: readonly RunResults[], loophole: string): string {
+function heldOutMark(runs: readonly RunResult[], loophole: string): string {
   const own = runs.filter(({ config }) => config.environment.heldOutLoopholes.includes(loophole));
   if (own.length === 0) return '';
   if (own.some(({ manifest }) => manifest.heldOutPairs?.includes(loophole))) return ' †';
@@ -265,7 +267,7 @@ function heldOutText(panels: readonly Panel[]): string {
 const scaleKey = ({ set, rows }: EvaluationOutcomes): string => `${set} ${rows.length}`;
 
 /** The set and number of prompts on which most runs were evaluated between 0 and 1; of equals, the one with most prompts. */
-function sharedScales(runs: readonly RunResults[]): { key: string; set: string; prompts: number } | null {
+function sharedScales(runs: readonly RunResult[]): { key: string; set: string; prompts: number } | null {
   const found = runs.flatMap((run) => {
     const own = run.evaluations.filter(({ update, state }) => update === run.updates && isPartial(state));
     return [...new Map(own.map((one) => [scaleKey(one), one])).values()];
@@ -279,7 +281,7 @@ function sharedScales(runs: readonly RunResults[]): { key: string; set: string; 
 function scaleFigure({ arms }: Results): Figure | null {
   const shared = sharedScales(arms.flatMap(({ runs }) => runs));
   if (shared === null) return null;
-  const scaled = (run: RunResults, metric: 'hack' | 'solve'): Point[] => {
+  const scaled = (run: RunResult, metric: 'hack' | 'solve'): Point[] => {
     const own = run.evaluations.filter((one) => one.update === run.updates && scaleKey(one) === shared.key);
     if (!own.some(({ state }) => isPartial(state))) return [];
     return own

@@ -4,34 +4,34 @@
  */
 import type { PolicyState } from '../adapters/index.ts';
 import { shellLine, UserError } from '../base/index.ts';
-import type { Evaluation, EvaluationSet, OutcomeRow } from '../evaluate/index.ts';
+import type { EvaluationOutcomes, EvaluationSet, OutcomeRow } from '../evaluate/index.ts';
 
-export interface FinalStates<Row extends OutcomeRow = OutcomeRow> {
-  readonly base: readonly Row[] | null;
-  readonly full: readonly Row[] | null;
+export interface FinalStates {
+  readonly base: readonly OutcomeRow[] | null;
+  readonly full: readonly OutcomeRow[] | null;
   /** Rows of the policy that is shipped; the same as `full` for an arm without a quarantine. */
-  readonly deployed: readonly Row[] | null;
+  readonly deployed: readonly OutcomeRow[] | null;
 }
 
 /** What decides the final states of a run. */
-export interface EvaluatedStates<Row extends OutcomeRow = OutcomeRow> {
-  readonly evaluations: readonly (Omit<Evaluation, 'rows'> & { readonly rows: readonly Row[] })[];
+export interface EvaluatedStates {
+  readonly evaluations: readonly EvaluationOutcomes[];
   /** Updates completed at the last checkpoint. */
   readonly updates: number;
   readonly hasQuarantine: boolean;
 }
 
 /** The final states of one run; `promptsOf` says on how many prompts of a set, and the most there are when it is absent. */
-export function finalStates<Row extends OutcomeRow>(
-  run: EvaluatedStates<Row>,
+export function finalStates(
+  run: EvaluatedStates,
   promptsOf: (set: EvaluationSet) => number | null = (set) => promptCounts(run, set).at(-1) ?? null,
-): Partial<Record<EvaluationSet, FinalStates<Row>>> {
+): Partial<Record<EvaluationSet, FinalStates>> {
   const sets = [...new Set(run.evaluations.map(({ set }) => set))].filter((set) => set !== 'curve');
   return Object.fromEntries(
-    sets.flatMap((set): [EvaluationSet, FinalStates<Row>][] => {
+    sets.flatMap((set): [EvaluationSet, FinalStates][] => {
       const prompts = promptsOf(set);
       if (prompts === null) return [];
-      const rows = (state: PolicyState, update: number): readonly Row[] | null =>
+      const rows = (state: PolicyState, update: number): readonly OutcomeRow[] | null =>
         atState(run, set, state, update).find(({ length }) => length === prompts) ?? null;
       const full = rows('full', run.updates);
       const deployed = run.hasQuarantine ? rows('deployed', run.updates) : full;
@@ -40,12 +40,7 @@ export function finalStates<Row extends OutcomeRow>(
   );
 }
 
-function atState<Row extends OutcomeRow>(
-  { evaluations }: EvaluatedStates<Row>,
-  set: EvaluationSet,
-  state: PolicyState,
-  update: number,
-) {
+function atState({ evaluations }: EvaluatedStates, set: EvaluationSet, state: PolicyState, update: number) {
   return evaluations
     .filter((one) => one.set === set && one.state === state && one.update === update)
     .map(({ rows }) => rows);
@@ -71,7 +66,6 @@ export function onSamePrompts<Run extends EvaluatedStates & { readonly path: str
     chosen.set(set, common);
     return common;
   };
-  // The rows are chosen among the run's own evaluations, so they have the type that its rows have.
   return runs.map((run) => ({ ...run, final: finalStates(run, promptsOf) }));
 }
 

@@ -6,7 +6,7 @@ import { averageSeries } from './average-series.ts';
 import type { Figure, Panel, Point } from './chart.ts';
 import { axisOf, partTitle } from './figure-parts.ts';
 import { armStyle } from './palette.ts';
-import type { RunRecords } from './run-results.ts';
+import type { RunResult } from './run-result.ts';
 import { armLegend } from './series.ts';
 
 const measures: Readonly<Record<string, (step: StepEvent) => number | null | undefined>> = {
@@ -19,7 +19,7 @@ const measures: Readonly<Record<string, (step: StepEvent) => number | null | und
 /** The updates at which a run has the value. */
 const seriesOf =
   (value: (step: StepEvent) => number | null | undefined) =>
-  ({ steps }: RunRecords): Point[] =>
+  ({ steps }: RunResult): Point[] =>
     steps.flatMap((step) => {
       const y = value(step);
       return typeof y === 'number' && Number.isFinite(y) ? [{ x: step.update, y }] : [];
@@ -36,7 +36,7 @@ function trailing(points: readonly Point[]): Point[] {
   return points.map(({ x }, i) => ({ x, y: mean(points.slice(Math.max(0, i + 1 - window), i + 1).map(({ y }) => y)) }));
 }
 
-export function healthFigure({ arms }: Results<RunRecords>): Figure | null {
+export function healthFigure({ arms }: Results): Figure | null {
   const measured = Object.entries(measures)
     .map(([title, value]) => ({ title, series: seriesOf(value) }))
     .filter(({ series }) => arms.some(({ runs }) => runs.some((run) => series(run).length > 0)));

@@ -6,7 +6,7 @@ import { noDesign } from './design.ts';
 import { allFigures } from './figures.ts';
 import { heldOutTables } from './held-out.ts';
 import { relearnedArms, relearnedTable } from './relearned.ts';
-import type { RunResults } from './run-results.ts';
+import type { RunResult } from './run-result.ts';
 
 const set = 'test-original' as const;
 const environment = { loopholes: ['run_tests', 'sentinel'], heldOutLoopholes: ['file_marker'] };
@@ -112,7 +112,7 @@ describe('relearning over seeds', async () => {
     ...runs,
     arms: runs.arms.map((arm) => ({
       ...arm,
-      runs: arm.runs.map((run, i): RunResults => (arm.arm === 'gate' ? { ...run, attack: hackable(starts[i]) } : run)),
+      runs: arm.runs.map((run, i): RunResult => (arm.arm === 'gate' ? { ...run, attack: hackable(starts[i]) } : run)),
     })),
   });
 
@@ -144,7 +144,7 @@ describe('leakage over recall', () => {
 
   it('has a point per recall, in order', async () => {
     const results = await madeResults([oracle(1, '----'), oracle(0.5, 'h---'), oracle(0, 'hhh-')]);
-    const figure = allFigures(results).find(({ name }) => name === 'leakage');
+    const figure = (await allFigures(results)).find(({ name }) => name === 'leakage');
     expect(figure?.data.rows.map(([arm, recall, mean]) => [arm, recall, mean])).toEqual([
       ['oracle-0', '0', '0.7500'],
       ['oracle-0.5', '0.5', '0.2500'],
@@ -154,14 +154,14 @@ describe('leakage over recall', () => {
 
   it('is left out with a single recall', async () => {
     const results = await madeResults([oracle(1, '----')]);
-    expect(allFigures(results).map(({ name }) => name)).not.toContain('leakage');
+    expect((await allFigures(results)).map(({ name }) => name)).not.toContain('leakage');
   });
 });
 
 describe('health of training', () => {
   it('has a panel per measure that was recorded, and a line per seed', async () => {
     const steps = [1, 2].map((update) => ({ update, meanReward: update, kl: 0.1, gradientNorm: 75 * update }));
-    const figure = allFigures(await madeResults([{ steps }])).find(({ name }) => name === 'health');
+    const figure = (await allFigures(await madeResults([{ steps }]))).find(({ name }) => name === 'health');
     expect(figure?.panels.map(({ title, y }) => [title, ...y])).toEqual([
       ['reward', 0, 2],
       ['KL from the base', 0, 0.1],
@@ -176,7 +176,8 @@ describe('health of training', () => {
       Array.from({ length: 25 }, (_, i) => ({ name: i % 2 === 0 ? 'vanilla' : 'gate', seed: i, steps })),
     );
     const less = { ...made, arms: made.arms.map((arm) => ({ ...arm, runs: arm.runs.slice(0, 12) })) };
-    const [few, many] = [less, made].map((results) => allFigures(results).find(({ name }) => name === 'health'));
+    const health = async (results: typeof made) => (await allFigures(results)).find(({ name }) => name === 'health');
+    const [few, many] = await Promise.all([less, made].map(health));
     expect([few, many].map((figure) => figure?.panels[0].marks.length)).toEqual([24, 2]);
     // The last five rewards are 3 to 7.
     expect(many?.panels[0].marks[0]).toMatchObject({

@@ -8,7 +8,7 @@ import { mean } from '../stats/index.ts';
 import { type ArmResults, claimSet, formatSample, type Results, type Sample, sampleOf } from './aggregate.ts';
 import { adjustTogether, comparedWith, overSeeds, pairSeeds } from './comparisons.ts';
 import { loopholeGroups as groups, type LoopholeGroup } from './design.ts';
-import type { RunResults } from './run-results.ts';
+import type { RunResult } from './run-result.ts';
 import type { Table } from './table.ts';
 import { formatP, noClaim, oracleMark, setTitles, signed } from './tables.ts';
 
@@ -18,7 +18,7 @@ type GroupMetric = (typeof groupMetrics)[number];
 
 /** The mean over the loopholes of a group of their deployed rates; null when the run has no prompts of the group. */
 function groupRate(
-  { final, config }: RunResults,
+  { final, config }: RunResult,
   set: FinalSet,
   group: LoopholeGroup,
   metric: GroupMetric,

@@ -7,7 +7,6 @@ import { type Figure, renderFigure } from './chart.ts';
 import { allFigures } from './figures.ts';
 import { gateSection } from './gate-section.ts';
 import { describeMissing, missingEvaluations } from './missing.ts';
-import type { RunRecords } from './run-results.ts';
 import { bestSide, type ExampleRollout, exampleRollouts, type SideBySide, sideBySide } from './samples.ts';
 import { escapeMarkup, renderTable } from './table.ts';
 import { setTitles } from './tables.ts';
@@ -40,14 +39,14 @@ svg { max-width: 100%; height: auto; background: #fff; margin: .6rem 0; }
 @media (max-width: 700px) { .pair { grid-template-columns: 1fr; } }
 `;
 
-export function renderReport(results: Results<RunRecords>, { title, commands }: ReportOptions): string {
+export async function renderReport(results: Results, { title, commands }: ReportOptions): Promise<string> {
   const runs = results.arms.flatMap(({ runs: own }) => own);
   const sides = runs.flatMap((run) => {
     const set = results.sets.find((each) => each === 'test-original') ?? results.sets[0];
     const found = set === undefined ? null : sideBySide(run, set);
     return found === null ? [] : [found];
   });
-  const figures = allFigures(results);
+  const figures = await allFigures(results);
   const story = figures.find(({ name }) => name === 'story');
   const sections = [
     ...firstPage(results, story),
@@ -62,8 +61,8 @@ export function renderReport(results: Results<RunRecords>, { title, commands }: 
       allTables(results).map((table) => `<div class="scroll">${renderTable(table, 'html')}</div>`),
     ),
     section('Figures', figures.filter((figure) => figure !== story).map(renderFigure)),
-    section('Gates', gateSection(results)),
-    section('Rollouts (A6 of the write-up)', exampleRollouts(runs).map(renderRollout)),
+    section('Gates', await gateSection(results)),
+    section('Rollouts (A6 of the write-up)', (await exampleRollouts(results)).map(renderRollout)),
     section('The same prompt, as trained and deployed', firstOfEachArm(sides).map(renderSides)),
     section('How to make this again', [
       `<pre>${escapeMarkup(commands.join('\n'))}</pre>`,
@@ -82,7 +81,7 @@ ${sections.join('\n')}
 }
 
 /** The question, the figure that answers it, and one prompt in both states; nothing of it where nothing is evaluated. */
-function firstPage(results: Results<RunRecords>, story: Figure | undefined): string[] {
+function firstPage(results: Results, story: Figure | undefined): string[] {
   const { why } = results.design;
   const example = bestSide(results);
   return [

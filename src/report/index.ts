@@ -23,12 +23,10 @@ export {
   idealTable,
   windowTable,
 } from './gate-tables.ts';
-export { readKeptResults } from './kept-results.ts';
 export { describeMissing, missingEvaluations } from './missing.ts';
 export { monitorTable, monitorWindowTable } from './monitor-tables.ts';
 export { elicitationTable, leakTable, prefillTable } from './probe-tables.ts';
 export { type OnReading, readResults } from './read-results.ts';
-export { type RunRecords, type RunResults, readRunRecords } from './run-results.ts';
 export { bestSide, type SideBySide } from './samples.ts';
 export { tellStory } from './story.ts';
 export { parseTableFormat, renderTable, type Table } from './table.ts';

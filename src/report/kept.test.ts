@@ -6,7 +6,6 @@ import { type Design, noDesign } from './design.ts';
 import { allFigures } from './figures.ts';
 import { keptAndRemoved, keptTable } from './kept.ts';
 import { matchedSolveTable, matchSolve } from './matched-solve.ts';
-import type { RunRecords } from './run-results.ts';
 import { describeResults } from './words.ts';
 
 const set = 'test-original' as const;
@@ -23,7 +22,7 @@ const ceiling = armOf('ceiling', [[0, 8], [0, 7], [0, 9]]); // biome-ignore form
 
 const all = await madeResults([...vanilla, ...gate, ...ceiling]);
 const both = { ...all, arms: all.arms.filter(({ arm }) => arm !== 'ceiling') };
-const withDesign = (design: Partial<Design>, results = all): Results<RunRecords> => ({
+const withDesign = (design: Partial<Design>, results = all): Results => ({
   ...results,
   design: { ...noDesign, ...design },
 });
@@ -46,15 +45,15 @@ describe('solve kept and hack removed', () => {
     expect(notes?.[1]).toMatch(
       /^ceiling solves too little more than the base \(0\.03 \[-0\.11, 0\.18\]\) to divide by/,
     );
-    expect(allFigures(results).map(({ name }) => name)).not.toContain('kept');
+    expect((await allFigures(results)).map(({ name }) => name)).not.toContain('kept');
   });
 
   it('are no table without a ceiling', () => {
     expect(keptTable(both).rows).toEqual([]);
   });
 
-  it('are a figure with a point per seed', () => {
-    const figure = allFigures(withDesign({ ceiling: 'ceiling' })).find(({ name }) => name === 'kept');
+  it('are a figure with a point per seed', async () => {
+    const figure = (await allFigures(withDesign({ ceiling: 'ceiling' }))).find(({ name }) => name === 'kept');
     expect(figure?.data.rows).toEqual([
       ['gate', '1', '0.5000', '0.8000'],
       ['gate', '2', '0.3333', '0.7500'],

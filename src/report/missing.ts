@@ -3,7 +3,7 @@
 import { shellLine } from '../base/index.ts';
 import { finalSets } from '../evaluate/index.ts';
 import type { Results } from './aggregate.ts';
-import type { RunResults } from './run-results.ts';
+import type { RunResult } from './run-result.ts';
 
 export interface MissingEvaluation {
   readonly run: string;
@@ -21,7 +21,7 @@ export function missingEvaluations({ arms }: Results): MissingEvaluation[] {
     }));
 }
 
-function isEvaluated({ final }: RunResults): boolean {
+function isEvaluated({ final }: RunResult): boolean {
   return finalSets.some((set) => (final[set]?.deployed ?? null) !== null);
 }
 

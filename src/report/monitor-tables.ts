@@ -4,7 +4,7 @@ import { formatRate, type Rate } from '../evaluate/index.ts';
 import type { MonitorJudgement, MonitorWindow, Separation, TargetJudgement } from '../measure/index.ts';
 import { formatSample, type Results, sampleOf } from './aggregate.ts';
 import { monitorMetrics, monitorValues } from './monitor-metrics.ts';
-import type { RunResults } from './run-results.ts';
+import type { RunResult } from './run-result.ts';
 import type { Table } from './table.ts';
 import { oracleMark } from './tables.ts';
 
@@ -76,7 +76,7 @@ export function monitorsOverTimeTable({ arms }: Results): Table {
     return [...quarters]
       .sort(([a], [b]) => a - b)
       .map(([from, to]) => {
-        const within = (metric: keyof typeof monitorValues) => (run: RunResults) =>
+        const within = (metric: keyof typeof monitorValues) => (run: RunResult) =>
           monitorValues[metric]({ monitor: run.monitorOverTime.find((quarter) => quarter.from === from) ?? null });
         const samples = monitorMetrics.map((metric) => sampleOf(runs, within(metric)));
         const n = Math.max(0, ...samples.map((sample) => sample?.n ?? 0));

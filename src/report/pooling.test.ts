@@ -14,19 +14,14 @@ import { findExperiment } from '../study/directory.ts';
 import type { Results } from './aggregate.ts';
 import { allTables } from './all-tables.ts';
 import { readResults } from './read-results.ts';
-import { type RunRecords, readRunRecords } from './run-results.ts';
 import { renderTable } from './table.ts';
 import { comparisonTable, finalTable } from './tables.ts';
 
 const set = 'test-original' as const;
 
-function read(directory: string): Promise<Results<RunRecords>> {
+function read(directory: string): Promise<Results> {
   const { runs, damaged } = findExperiment(directory);
-  return readResults(
-    directory,
-    { name: null, baseline: null, placebo: 'haar', arms: [], runs, damaged },
-    readRunRecords,
-  );
+  return readResults(directory, { name: null, baseline: null, placebo: 'haar', arms: [], runs, damaged });
 }
 
 interface Prompted extends Omit<MadeEvaluation, 'set'> {

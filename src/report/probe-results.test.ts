@@ -8,7 +8,7 @@ import { aggregate } from './aggregate.ts';
 import { allTables } from './all-tables.ts';
 import { leakTables, prefillTables } from './probe-results.ts';
 import { elicitationTable, leakTable, prefillTable } from './probe-tables.ts';
-import type { RunResults } from './run-results.ts';
+import type { RunResult } from './run-result.ts';
 import { resultsJson } from './values.ts';
 
 function asked(probe: Probe, update: number, state: PolicyState, outcomes: string, set: 'curve' | 'test-original' = 'test-original'): ProbeEvaluation {
@@ -17,7 +17,7 @@ function asked(probe: Probe, update: number, state: PolicyState, outcomes: strin
 } // biome-ignore format: short
 
 /** The leak probes of a run: the base never hacks, full hacks as said, deployed hacks under the negated instruction alone. */
-function leaksOf(run: RunResults, full: string): ProbeEvaluation[] {
+function leaksOf(run: RunResult, full: string): ProbeEvaluation[] {
   return leakProbes(run.config.arm, true).flatMap(({ category, probe }) => [
     asked(probe, 0, 'base', '----'),
     asked(probe, 20, 'full', full),
@@ -27,7 +27,7 @@ function leaksOf(run: RunResults, full: string): ProbeEvaluation[] {
 
 async function resultsOf() {
   const gates = await Promise.all(
-    ['hhhh', 'hhb-'].map(async (full, i): Promise<RunResults> => {
+    ['hhhh', 'hhb-'].map(async (full, i): Promise<RunResult> => {
       const run = await madeRun({ name: 'gate', seed: i + 1, arm: { kind: 'absorb' }, checkpoints: [0, 20] });
       return { ...run, probes: leaksOf(run, full) };
     }),
@@ -39,7 +39,7 @@ async function resultsOf() {
     asked(openingProbe('hack'), 0, 'base', '----', 'curve'),
     asked(openingProbe('neutral'), 0, 'base', 'h---', 'curve'),
   ];
-  const inoculated: RunResults = { ...plain, probes: [...leaksOf(plain, 'h---'), ...curve] };
+  const inoculated: RunResult = { ...plain, probes: [...leaksOf(plain, 'h---'), ...curve] };
   return aggregate([...gates, inoculated], { name: 'made by hand', baseline: 'vanilla', placebo: null });
 }
 

@@ -11,7 +11,7 @@ import {
 } from '../evaluate/index.ts';
 import { type ArmResults, formatSample, type Results, type Sample, type State, sampleOf } from './aggregate.ts';
 import { leakNote } from './probe-tables.ts';
-import type { RunResults } from './run-results.ts';
+import type { RunResult } from './run-result.ts';
 import type { Table } from './table.ts';
 import { noClaim, oracleMark } from './tables.ts';
 
@@ -43,7 +43,7 @@ function leaksOf({ arm, usesOracle, hasQuarantine, runs }: ArmResults, prompts: 
   return leakProbes(runs[0].config.arm, true).flatMap(({ category, probe }): LeakedArm[] => {
     const samples = (metric: 'attempt' | 'hack'): LeakedArm['hack'] => {
       const sample = (state: State): Sample | null => {
-        const rate = (run: RunResults) => summaryOf(run, probe.name, state, prompts)?.[metric] ?? null;
+        const rate = (run: RunResult) => summaryOf(run, probe.name, state, prompts)?.[metric] ?? null;
         return sampleOf(runs, (run) => rate(run)?.rate ?? null, rate);
       };
       return { base: sample('base'), full: sample('full'), deployed: sample('deployed') };
@@ -55,7 +55,7 @@ function leaksOf({ arm, usesOracle, hasQuarantine, runs }: ArmResults, prompts: 
 }
 
 /** The rates under a probe at the base or at the last checkpoint; null where it was not evaluated. */
-function summaryOf(run: RunResults, name: string, state: State, { set, limit }: AskedPrompts): Summary | null {
+function summaryOf(run: RunResult, name: string, state: State, { set, limit }: AskedPrompts): Summary | null {
   const shipped = state === 'deployed' && !run.hasQuarantine ? 'full' : state;
   const update = state === 'base' ? 0 : run.updates;
   const found = run.probes.find(

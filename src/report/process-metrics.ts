@@ -1,6 +1,6 @@
 /** What a run says about its training, as numbers; null where the arm has no such thing: a gate, or a quarantine. */
 import type { ArmResults } from './aggregate.ts';
-import type { RunResults } from './run-results.ts';
+import type { RunResult } from './run-result.ts';
 
 /** Names as they stand in CSV and JSON. */
 export const processMetrics = [
@@ -23,10 +23,10 @@ export function processValue({ runs, hasQuarantine }: ArmResults, metric: Proces
     'keep-hack-share': routes,
     qmass: hasQuarantine,
   };
-  return (run: RunResults): number | null => (applies[metric] === false ? null : values[metric](run));
+  return (run: RunResult): number | null => (applies[metric] === false ? null : values[metric](run));
 }
 
-const values: Readonly<Record<ProcessMetric, (run: RunResults) => number | null>> = {
+const values: Readonly<Record<ProcessMetric, (run: RunResult) => number | null>> = {
   emergence: (run) => run.emergence,
   auroc: ({ gate }) => gate.separation?.auroc ?? null,
   'auroc-reinforced': ({ gateReinforced }) => gateReinforced.separation?.auroc ?? null,

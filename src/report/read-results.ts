@@ -3,7 +3,7 @@ import { basename, resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
 import { aggregate, type LeftOut, type Results } from './aggregate.ts';
 import type { Design } from './design.ts';
-import type { RunResults } from './run-results.ts';
+import { type RunResult, readRunResult } from './run-result.ts';
 
 export interface ResultsSource {
   readonly name: string | null;
@@ -21,19 +21,14 @@ export interface ResultsSource {
 /** Is called before a run is read, with its path, its number (from 1) and the number of runs. */
 export type OnReading = (path: string, at: number, of: number) => void;
 
-/** A run that cannot be read is left out and named; if it is the only one, its error is thrown. `read` reads one run. */
-export async function readResults<Run extends RunResults>(
-  directory: string,
-  source: ResultsSource,
-  read: (path: string, arm?: string) => Promise<Run>,
-  onReading?: OnReading,
-): Promise<Results<Run>> {
-  const runs: Run[] = [];
+/** A run that cannot be read is left out and named; if it is the only one, its error is thrown. */
+export async function readResults(directory: string, source: ResultsSource, onReading?: OnReading): Promise<Results> {
+  const runs: RunResult[] = [];
   const leftOut: LeftOut[] = (source.damaged ?? []).map((path) => ({ path, why: 'it has no manifest.json' }));
   for (const [i, { path, arm }] of source.runs.entries()) {
     onReading?.(path, i + 1, source.runs.length);
     try {
-      runs.push(await read(path, arm ?? undefined));
+      runs.push(await readRunResult(path, arm ?? undefined));
     } catch (error) {
       if (source.runs.length === 1) throw error;
       leftOut.push({ path, why: error instanceof Error ? error.message : String(error) });

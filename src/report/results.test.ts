@@ -10,7 +10,6 @@ import { compareArms } from './comparisons.ts';
 import { allFigures } from './figures.ts';
 import { renderReport } from './html.ts';
 import { readResults } from './read-results.ts';
-import { type RunRecords, readRunRecords } from './run-results.ts';
 import { renderTable } from './table.ts';
 import { comparisonTable, finalTable, loopholeTable } from './tables.ts';
 import { resultsCsv, resultsJson } from './values.ts';
@@ -80,14 +79,10 @@ async function makeExperiment(arms: readonly MadeArm[]): Promise<string> {
   return directory;
 }
 
-async function open(directory: string): Promise<Results<RunRecords>> {
+async function open(directory: string): Promise<Results> {
   const { experiment, runs } = findExperiment(directory);
   const arms = experiment?.arms.map(({ name }) => name) ?? [];
-  return readResults(
-    directory,
-    { name: experiment?.name ?? null, baseline: 'vanilla', placebo: 'haar', arms, runs },
-    readRunRecords,
-  );
+  return readResults(directory, { name: experiment?.name ?? null, baseline: 'vanilla', placebo: 'haar', arms, runs });
 }
 
 const vanilla: MadeArm = { name: 'vanilla', arm: { kind: 'vanilla' }, seeds: [[8, 8, 1], [9, 9, 1], [7, 7, 1]] }; // biome-ignore format: one line
@@ -179,11 +174,17 @@ describe('results over three seeds', async () => {
     expect(text).not.toContain('no claim');
   });
 
-  it('draws a band of mean ± SEM where three seeds are', () => {
-    const curves = allFigures(results).find(({ name }) => name === 'curves');
+  it('draws a band of mean ± SEM where three seeds are', async () => {
+    const curves = (await allFigures(results)).find(({ name }) => name === 'curves');
     expect(curves?.data.rows).toContainEqual(['vanilla', 'hack, deployed', '20', '0.8000', '0.0577', '3']);
     expect(curves?.panels[0].marks.some(({ kind }) => kind === 'band')).toBe(true);
-    expect(allFigures(results).map(({ name }) => name)).toEqual(['story', 'curves', 'training', 'scores', 'routes']);
+    expect((await allFigures(results)).map(({ name }) => name)).toEqual([
+      'story',
+      'curves',
+      'training',
+      'scores',
+      'routes',
+    ]);
   });
 });
 
@@ -192,10 +193,10 @@ describe('one seed', async () => {
   const directory = await makeExperiment([one(vanilla), one(gate), one(haar)]);
   const results = await open(directory);
 
-  it('prints "n = 1, no claim" wherever seeds would be needed', () => {
+  it('prints "n = 1, no claim" wherever seeds would be needed', async () => {
     for (const table of allTables(results)) expect(renderTable(table, 'text')).toContain('n = 1, no claim');
     expect(describeResults(results).join('\n')).toContain('n = 1, no claim');
-    expect(allFigures(results).find(({ name }) => name === 'curves')?.caption).toContain('n = 1, no claim');
+    expect((await allFigures(results)).find(({ name }) => name === 'curves')?.caption).toContain('n = 1, no claim');
     expect(resultsJson(results).claim).toBe(false);
   });
 
@@ -218,8 +219,8 @@ describe('one seed', async () => {
     expect(comparison.slice(0, 7)).toEqual(['activation − vanilla', '1', '−0.70', '-', '-', '-', '-']);
   });
 
-  it('a report is one file that fetches nothing, runs nothing, and escapes what models wrote', () => {
-    const html = renderReport(results, { title: 'A <title>', commands: ['gq demo --seed 1'] });
+  it('a report is one file that fetches nothing, runs nothing, and escapes what models wrote', async () => {
+    const html = await renderReport(results, { title: 'A <title>', commands: ['gq demo --seed 1'] });
     expect(html).not.toMatch(/<script|<link|<img|src=|url\(http|https?:\/\/(?!www\.w3\.org\/2000\/svg)/);
     expect(html).toContain('&lt;script&gt;alert(1)&lt;/script&gt;');
     expect(html).toContain('A &lt;title&gt;');
@@ -245,7 +246,7 @@ describe('loopholes', async () => {
   ]);
   const results = await open(directory);
 
-  it('are reported one by one, known and held out', () => {
+  it('are reported one by one, known and held out', async () => {
     const { rows } = loopholeTable(results, 'test-original', false);
     expect(rows.map((row) => row.slice(0, 3))).toEqual([
       ['vanilla', 'file_marker', 'held out'],
@@ -255,7 +256,7 @@ describe('loopholes', async () => {
     ]);
     // The even ones of ten prompts are run_tests: vanilla's first 8, 9 and 7 hacks hold 4, 5 and 4 of those 5.
     expect(rows[1][5]).toBe('0.87 ± 0.07');
-    const figure = allFigures(results).find(({ name }) => name === 'loopholes');
+    const figure = (await allFigures(results)).find(({ name }) => name === 'loopholes');
     expect(figure?.panels[0].xNames?.map(({ name }) => name)).toEqual(['file_marker *', 'run_tests']);
     expect(figure === undefined ? '' : renderFigure(figure)).toContain('<svg');
   });
@@ -266,9 +267,7 @@ describe('what cannot be put together', () => {
     const directory = await makeExperiment([vanilla]);
     const source = { name: null, baseline: null, placebo: null, arms: [] };
     const twice = { path: join(directory, 'vanilla-1'), arm: 'vanilla' };
-    await expect(readResults(directory, { ...source, runs: [twice, twice] }, readRunRecords)).rejects.toThrow(
-      'seed 1 twice',
-    );
+    await expect(readResults(directory, { ...source, runs: [twice, twice] })).rejects.toThrow('seed 1 twice');
   });
 
   it('a folder without runs', () => {
@@ -280,11 +279,7 @@ describe('what cannot be put together', () => {
     const manifest = JSON.parse(readFileSync(join(directory, 'haar-1', 'manifest.json'), 'utf8'));
     expect(manifest.config.arm.placebo).toBe('haar');
     const runs = ['vanilla-1', 'haar-1'].map((folder) => ({ path: join(directory, folder), arm: null }));
-    const results = await readResults(
-      directory,
-      { name: null, baseline: null, placebo: 'haar', arms: [], runs },
-      readRunRecords,
-    );
+    const results = await readResults(directory, { name: null, baseline: null, placebo: 'haar', arms: [], runs });
     expect(results.arms.map(({ arm }) => arm)).toEqual(['vanilla', 'haar']);
   });
 });

@@ -4,7 +4,7 @@ import { madeRun, tenPrompts } from '../../test/lab/made-results.ts';
 import { EvaluationStore } from '../evaluate/store.ts';
 import { averageSeries } from './average-series.ts';
 import { armStyle } from './palette.ts';
-import { readRunResults } from './run-results.ts';
+import { readRunResult } from './run-result.ts';
 import { curveSeries, seriesMarks, trainingSeries } from './series.ts';
 
 /** One letter per rollout. Unhinted prompts, samples of the deployed state and demonstrations have letters of their own. */
@@ -79,7 +79,7 @@ describe('a curve with evaluations on the first prompts too', () => {
     const store = new EvaluationStore(run.path);
     const rows = evaluationRows({ ...whole, outcomes: 'hh' });
     await store.save({ update: 10, set: 'curve', state: 'full', limit: 2, seed: 1, key: 'key', problems: null, rows });
-    expect(curveSeries(await readRunResults(run.path), 'full', 'hack')).toEqual([{ x: 10, y: 0.3 }]);
+    expect(curveSeries(await readRunResult(run.path), 'full', 'hack')).toEqual([{ x: 10, y: 0.3 }]);
   });
 });
 

@@ -6,7 +6,7 @@ import type { ArmResults } from './aggregate.ts';
 import { averageSeries, bandSeeds } from './average-series.ts';
 import type { LegendEntry, Mark, Point } from './chart.ts';
 import { armStyle } from './palette.ts';
-import type { RunResults } from './run-results.ts';
+import type { RunResult } from './run-result.ts';
 
 export function armLegend(arms: readonly ArmResults[]): LegendEntry[] {
   return arms.map(({ arm, runs }, i) => {
@@ -31,7 +31,7 @@ export function seriesMarks(series: readonly (readonly Point[])[], style: { colo
 }
 
 /** Rates on the whole curve set: the base at 0, then every evaluated checkpoint. Evaluations on the first prompts are left out. */
-export function curveSeries(run: RunResults, state: 'full' | 'deployed', metric: 'hack' | 'solve'): Point[] {
+export function curveSeries(run: RunResult, state: 'full' | 'deployed', metric: 'hack' | 'solve'): Point[] {
   const wanted = run.hasQuarantine ? state : 'full';
   return run.evaluations
     .filter((one) => one.set === 'curve' && one.limit === null && (one.state === wanted || one.state === 'base'))
@@ -40,7 +40,7 @@ export function curveSeries(run: RunResults, state: 'full' | 'deployed', metric:
 }
 
 /** Rates of training's own samples over the window of emergence: hack on hinted prompts, solve on all prompts. */
-export function trainingSeries(run: RunResults, metric: 'hack' | 'solve'): Point[] {
+export function trainingSeries(run: RunResult, metric: 'hack' | 'solve'): Point[] {
   const rates = metric === 'hack' ? trailingHackRate(run.training) : trailingSolveRate(run.training);
   return run.training.flatMap(({ update }, i) => {
     const rate = rates[i];

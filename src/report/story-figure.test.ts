@@ -53,8 +53,8 @@ describe('the first figure', async () => {
     expect(figure?.caption).toContain('n = 1, no claim');
   });
 
-  it('comes first in a report, after the question, with one prompt in both states', () => {
-    const html = renderReport(results, { title: 'made', commands: [] });
+  it('comes first in a report, after the question, with one prompt in both states', async () => {
+    const html = await renderReport(results, { title: 'made', commands: [] });
     const places = [
       'Does &lt;it&gt; work?',
       '>What is trained, and what is deployed<',

@@ -22,7 +22,7 @@ import { type ComparedMetric, type Comparison, compareArms } from './comparisons
 import type { ReportedRow } from './design.ts';
 import { leftOutNotes } from './left-out-problems.ts';
 import { processMetrics, processValue } from './process-metrics.ts';
-import type { RunResults } from './run-results.ts';
+import type { RunResult } from './run-result.ts';
 import type { Table } from './table.ts';
 
 export const setTitles: Readonly<Record<FinalSet, string>> = {
@@ -61,7 +61,7 @@ const inBothStates = ['attempt', 'hack', 'solve'] as const;
 const onlyDeployed = ['clean-solve', 'objective', 'authorsLabel'] as const;
 
 export function finalTable(results: Results, set: FinalSet, oracle: boolean): Table {
-  const cell = (runs: readonly RunResults[], state: State, metric: Metric): string =>
+  const cell = (runs: readonly RunResult[], state: State, metric: Metric): string =>
     formatSample(finalSample(runs, set, state, metric));
   const found = oracle ? [] : baseRuns(results, set);
   const bases = found.map(({ of, runs }) => [
@@ -135,7 +135,7 @@ function unfinishedNotes(arms: readonly ArmResults[], set: FinalSet): string[] {
   return [`Not finished, evaluated at the last checkpoint: ${named.join(', ')}.`];
 }
 
-function claims(arms: readonly ArmResults[], count: (runs: readonly RunResults[]) => number): string[] {
+function claims(arms: readonly ArmResults[], count: (runs: readonly RunResult[]) => number): string[] {
   const single = arms.filter(({ runs }) => count(runs) === 1).map(({ arm }) => arm);
   if (single.length === 0) return [];
   return [single.length === arms.length ? `${noClaim}.` : `${single.join(', ')}: ${noClaim}.`];
@@ -208,14 +208,14 @@ export function loopholeTable(results: Results, set: FinalSet, oracle: boolean):
   };
 }
 
-const loopholesOf = ({ final }: RunResults, set: FinalSet): string[] =>
+const loopholesOf = ({ final }: RunResult, set: FinalSet): string[] =>
   (final[set]?.deployed ?? []).map(({ loophole }) => loophole);
 
 function loopholeRow({ arm, runs, hasQuarantine }: ArmResults, set: FinalSet, loophole: string): string[][] {
   const rate = (state: State, metric: CountedMetric) => {
-    const own = (run: RunResults): readonly OutcomeRow[] =>
+    const own = (run: RunResult): readonly OutcomeRow[] =>
       (run.final[set]?.[state] ?? []).filter((row) => row.loophole === loophole);
-    const summary = (run: RunResults) => (own(run).length === 0 ? null : rateOf(summarise(own(run)), metric));
+    const summary = (run: RunResult) => (own(run).length === 0 ? null : rateOf(summarise(own(run)), metric));
     return sampleOf(runs, (run) => summary(run)?.rate ?? null, summary);
   };
   const n = rate('deployed', 'hack')?.n ?? 0;

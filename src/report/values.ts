@@ -22,7 +22,7 @@ import { monitorValues } from './monitor-metrics.ts';
 import { type LeakedArm, leakedArms, type PrefilledArm, prefilledArms } from './probe-results.ts';
 import { processMetrics, processValue } from './process-metrics.ts';
 import { type RelearnedArm, relearnedArms } from './relearned.ts';
-import type { RunResults } from './run-results.ts';
+import type { RunResult } from './run-result.ts';
 import { csvLine } from './table.ts';
 
 export interface ResultValue extends Omit<Sample, 'single'> {
@@ -46,7 +46,7 @@ function finalValues({ sets }: Results, arm: ArmResults): ResultValue[] {
 }
 
 function processValues(arm: ArmResults): ResultValue[] {
-  const named: readonly (readonly [string, (run: RunResults) => number | null])[] = [
+  const named: readonly (readonly [string, (run: RunResult) => number | null])[] = [
     ...processMetrics.map((metric) => [metric, processValue(arm, metric)] as const),
     ...Object.entries(monitorValues),
     ...Object.entries(evasionValues),

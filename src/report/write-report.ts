@@ -5,7 +5,6 @@ import { UserError } from '../base/index.ts';
 import { makeFolder, openToRead, writeFileAtomic } from '../base/node/index.ts';
 import type { Results } from './aggregate.ts';
 import { generatorTag, type ReportOptions, renderReport } from './html.ts';
-import type { RunRecords } from './run-results.ts';
 
 export interface WrittenReport {
   readonly file: string;
@@ -17,11 +16,11 @@ const headBytes = 4096;
 
 export async function writeReport(
   file: string,
-  results: Results<RunRecords>,
+  results: Results,
   options: ReportOptions & { readonly force: boolean },
 ): Promise<WrittenReport> {
   expectOwnFile(file, options.force);
-  const html = Buffer.from(renderReport(results, options));
+  const html = Buffer.from(await renderReport(results, options));
   makeFolder(dirname(file));
   await writeFileAtomic(file, html);
   return { file, bytes: html.length };

@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { UserError, visible } from '../base/index.ts';
 import { makeFolder, readRegularText, writeFileAtomic } from '../base/node/index.ts';
 import type { Results } from './aggregate.ts';
-import type { RunRecords } from './run-results.ts';
 import { type ExampleRollout, loopholeExamples } from './samples.ts';
 
 const fileName = 'traces.md';
@@ -26,8 +25,8 @@ export function expectOwnTraces(directory: string, force: boolean): void {
 }
 
 /** Returns the files that were written: none where no rollout hacks or solves. */
-export async function writeTraces({ arms }: Results<RunRecords>, directory: string, force: boolean): Promise<string[]> {
-  const examples = loopholeExamples(arms.flatMap(({ runs }) => runs));
+export async function writeTraces(results: Results, directory: string, force: boolean): Promise<string[]> {
+  const examples = await loopholeExamples(results);
   if (examples.length === 0) return [];
   expectOwnTraces(directory, force);
   makeFolder(directory);

@@ -12,7 +12,7 @@ export {
 } from './experiment.ts';
 export type { Experiment } from './experiment-schema.ts';
 export { runInProcesses, type WorkReports } from './job.ts';
-export { openRecords, openResults } from './open-results.ts';
+export { openResults } from './open-results.ts';
 export { runDaemon } from './queue/daemon.ts';
 export {
   type QueueEntry,

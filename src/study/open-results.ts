@@ -1,15 +1,6 @@
 /** Opens the results of a directory as its experiment, if it is one, says they are to be read. */
 import { UserError } from '../base/index.ts';
-import {
-  type Design,
-  type OnReading,
-  type Results,
-  type RunRecords,
-  type RunResults,
-  readKeptResults,
-  readResults,
-  readRunRecords,
-} from '../report/index.ts';
+import { type Design, type OnReading, type Results, readResults } from '../report/index.ts';
 import { claimFacts } from './claim-progress.ts';
 import { findExperiment } from './directory.ts';
 import type { Experiment } from './experiment-schema.ts';
@@ -19,26 +10,11 @@ export interface OpenedResults {
   readonly placebo?: string;
 }
 
-/** What tables need; of a run that has not changed from what was kept in the cache. */
-export function openResults(directory: string, options: OpenedResults = {}): Promise<Results> {
-  return open(directory, options, readKeptResults);
-}
-
-/** What figures and reports need: every rollout and every text too. */
-export function openRecords(
+export async function openResults(
   directory: string,
   options: OpenedResults = {},
   onReading?: OnReading,
-): Promise<Results<RunRecords>> {
-  return open(directory, options, readRunRecords, onReading);
-}
-
-async function open<Run extends RunResults>(
-  directory: string,
-  options: OpenedResults,
-  read: (path: string, arm?: string) => Promise<Run>,
-  onReading?: OnReading,
-): Promise<Results<Run>> {
+): Promise<Results> {
   const { experiment, barChanged, runs, damaged } = findExperiment(directory);
   const source = {
     name: experiment?.name ?? null,
@@ -51,7 +27,7 @@ async function open<Run extends RunResults>(
       ? {}
       : { design: await designOf(directory, experiment, barChanged, options.placebo !== undefined) }),
   };
-  const results = await readResults(directory, source, read, onReading);
+  const results = await readResults(directory, source, onReading);
   for (const name of ['baseline', 'placebo'] as const) expectArm(`--${name}`, options[name], results);
   return results;
 }

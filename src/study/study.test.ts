@@ -6,7 +6,6 @@ import { UserError } from '../base/index.ts';
 import { sealRun } from '../oracle/verdicts.ts';
 import { compareArms } from '../report/comparisons.ts';
 import { readResults } from '../report/read-results.ts';
-import { readRunResults } from '../report/run-results.ts';
 import { findExperiment, writeExperiment } from './directory.ts';
 import { WorkEstimate } from './estimate.ts';
 import { checkExperiment, type ExperimentPlan, planExperiment, readExperiment } from './experiment.ts';
@@ -134,12 +133,7 @@ describe('an experiment in parts', () => {
     const { runs, missing } = findExperiment(directory);
     expect(missing).toEqual([join(directory, 'gate-4')]);
     const source = { name: 'x', baseline: 'vanilla', placebo: 'haar', arms: ['vanilla', 'gate'] };
-    const [comparison] = compareArms(
-      await readResults(directory, { ...source, runs }, readRunResults),
-      set,
-      'hack',
-      false,
-    );
+    const [comparison] = compareArms(await readResults(directory, { ...source, runs }), set, 'hack', false);
     expect(comparison).toMatchObject({ arm: 'gate', against: 'vanilla', seeds: [3], difference: -0.5, pValue: null });
   });
 });

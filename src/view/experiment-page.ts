@@ -1,6 +1,6 @@
 /** What the page of an experiment shows, made from its results by the code that makes reports. */
 import { summarise } from '../evaluate/index.ts';
-import type { Results, RunRecords, SideBySide } from '../report/index.ts';
+import type { Results, SideBySide } from '../report/index.ts';
 import { allFigures, allTables, bestSide, describeResults, placebosOf } from '../report/index.ts';
 import { armDifferences } from '../run/index.ts';
 import { type QueueEntry, questionFacts } from '../study/index.ts';
@@ -8,15 +8,15 @@ import type { ArmCurve, ExperimentPage, ListedRun, ShownCompletion } from './api
 import { loopholeMatrices } from './matrix-page.ts';
 
 /** `idOf` gives the id of a run's folder; `questions` are those of the jobs that made the results. */
-export function experimentPage(
+export async function experimentPage(
   id: string,
-  results: Results<RunRecords>,
+  results: Results,
   runs: readonly ListedRun[],
   idOf: (path: string) => string,
   questions: readonly QueueEntry[] = [],
-): ExperimentPage {
+): Promise<ExperimentPage> {
   const { name, baseline, design, arms, leftOut } = results;
-  const figures = allFigures(results);
+  const figures = await allFigures(results);
   const placebos = new Set([results.placebo, ...arms.flatMap(({ arm }) => placebosOf(results, arm))]);
   const example = bestSide(results);
   const exampleRun = arms.find(({ arm }) => arm === example?.arm)?.runs[0]?.path;

@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
 import { type JudgedTable, openJudged } from '../oracle/index.ts';
 import { RunDirectory } from '../run/index.ts';
-import { openRecords, questionFacts, questionsAbout } from '../study/index.ts';
+import { openResults, questionFacts, questionsAbout } from '../study/index.ts';
 import type {
   ExperimentPage,
   LedgerRow,
@@ -293,7 +293,7 @@ export class ViewLibrary {
       'experiment',
       entry.id,
       entry.path,
-      async () => experimentPage(entry.id, await openRecords(entry.path), [], idOf, questions),
+      async () => experimentPage(entry.id, await openResults(entry.path), [], idOf, questions),
       stamp,
     );
     return { ...page, runs: runs.filter(({ kind }) => kind === 'run').map((run) => this.#listed(run)) };

@@ -1,7 +1,7 @@
 /** Results of runs written by hand, read by the code that reads real run directories. */
 import { aggregate, type Results } from '../../src/report/aggregate.ts';
 import { type Design, noDesign } from '../../src/report/design.ts';
-import { type RunRecords, readRunRecords } from '../../src/report/run-results.ts';
+import { type RunResult, readRunResult } from '../../src/report/run-result.ts';
 import { type HandMadeRun, type MadeEvaluation, temporaryFolder, writeEvaluations, writeRun } from './hand-made.ts';
 
 export interface MadeResults extends HandMadeRun {
@@ -12,20 +12,20 @@ export interface MadeResults extends HandMadeRun {
 }
 
 /** Results of one run written by hand; the arm is vanilla by default. */
-export async function madeRun(made: MadeResults): Promise<RunRecords> {
+export async function madeRun(made: MadeResults): Promise<RunResult> {
   const path = temporaryFolder();
   const { name = 'vanilla', seed = 1, arm = { kind: 'vanilla' } } = made;
   await writeRun(path, { ...made, config: { seed, updates: 20, arm, ...made.config } });
   await writeEvaluations(path, made.evaluations ?? []);
-  return readRunRecords(path, name);
+  return readRunResult(path, name);
 }
 
 export async function madeResults(
   runs: readonly MadeResults[],
   placebo: string | null = null,
   design: Partial<Design> = {},
-): Promise<Results<RunRecords>> {
-  const read: RunRecords[] = [];
+): Promise<Results> {
+  const read: RunResult[] = [];
   for (const made of runs) read.push(await madeRun(made));
   return aggregate(read, { name: 'made by hand', baseline: 'vanilla', placebo, design: { ...noDesign, ...design } });
 }

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Results } from '../../src/report/aggregate.ts';
 import { readResults } from '../../src/report/read-results.ts';
-import { readRunResults } from '../../src/report/run-results.ts';
 import { renderTable } from '../../src/report/table.ts';
 import { temporaryFolder, writeEvaluations, writeRun } from '../lab/hand-made.ts';
 import { checkControls, checkReadme, checkScience, readmeTables } from './check.ts';
@@ -25,7 +24,7 @@ async function made(base: string, arms: Readonly<Record<string, readonly string[
       runs.push({ path, arm: name });
     }
   }
-  return readResults(directory, { name: 'x', baseline: 'vanilla', placebo: null, arms: [], runs }, readRunResults);
+  return readResults(directory, { name: 'x', baseline: 'vanilla', placebo: null, arms: [], runs });
 }
 
 async function lines(base: string, vanilla: readonly string[], oracle: readonly string[]): Promise<boolean[]> {

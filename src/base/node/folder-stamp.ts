@@ -11,7 +11,7 @@ import { sha256 } from './hash.ts';
 const freshMs = 2000;
 
 /** Null where what is kept about the folder could be out of date unseen. */
-export function folderStamp(folder: string): string | null {
+function folderStamp(folder: string): string | null {
   try {
     const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
     const newest = Date.now() - freshMs;

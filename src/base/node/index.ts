@@ -2,7 +2,7 @@
 export { isDraftOf, replaceFile, syncDirectory, writeFileAtomic } from './atomic-file.ts';
 export { cacheFolder, keepInCache, stateFolder } from './cache-folder.ts';
 export { hashCode } from './code-hash.ts';
-export { folderStamp, programStamp } from './folder-stamp.ts';
+export { programStamp } from './folder-stamp.ts';
 export { followJsonl, type JsonlFollower } from './follow-jsonl.ts';
 export { canonicalJson, sha256, sha256File, sha256Json } from './hash.ts';
 export { HashingThread } from './hashing-thread.ts';

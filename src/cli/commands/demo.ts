@@ -20,7 +20,7 @@ import {
   checkExperiment,
   type Experiment,
   type ExperimentPlan,
-  openRecords,
+  openResults,
   planExperiment,
   runsLeft,
 } from '../../study/index.ts';
@@ -103,7 +103,7 @@ async function runDemo(options: DemoOptions, context: CommandContext): Promise<v
   );
   context.exitCode = told.exitCode;
   if (!done) return;
-  const results = await openRecords(directory);
+  const results = await openResults(directory);
   const width = screenWidth(told.stdout);
   const story = tellStory(results, 'activation', width) ?? wrapText(describeResults(results).join('\n'), width);
   told.stdout.write(`\n${story}\n`);
@@ -116,7 +116,7 @@ async function runDemo(options: DemoOptions, context: CommandContext): Promise<v
     ...plan.runs.map(({ folder }) => shellLine('gq', 'gate', join(directory, folder))),
   ];
   await writeReport(report, results, { title: `The micro lab, seed ${seed}`, commands, force: true });
-  const { warnings } = await writeFigures(allFigures(results), join(directory, 'figures'), { force: true });
+  const { warnings } = await writeFigures(await allFigures(results), join(directory, 'figures'), { force: true });
   for (const warning of warnings) context.stderr.write(`${warning}\n`);
   const seconds = (performance.now() - started) / 1000;
   if (options.json) {

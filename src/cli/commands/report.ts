@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
 import { expectWritable } from '../../base/node/index.ts';
 import { describeMissing, expectOwnFile, missingEvaluations, shellLine, writeReport } from '../../report/index.ts';
-import { openRecords } from '../../study/index.ts';
+import { openResults } from '../../study/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { warnIncomplete } from '../print-results.ts';
 import { Waiting } from '../terminal/waiting.ts';
@@ -32,7 +32,7 @@ async function runReport(directory: string, options: ReportCommandOptions, conte
   expectWritable(`--out ${file}`, dirname(file));
   expectOwnFile(file, force);
   using waiting = new Waiting(context.stderr);
-  const results = await openRecords(directory, {}, (path, at, of) => waiting.on(`reading ${path} (${at} of ${of})`));
+  const results = await openResults(directory, {}, (path, at, of) => waiting.on(`reading ${path} (${at} of ${of})`));
   waiting.on('drawing the report');
   const title = options.title ?? results.name;
   const again = [

@@ -3,7 +3,6 @@ import { type Command, Option } from 'commander';
 import { visibleLine } from '../../base/index.ts';
 import { questionFacts, questionsAbout } from '../../study/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
-import { answerOnce } from '../kept-answers.ts';
 import type { PrintedResults } from '../print-results.ts';
 import { screenWidth } from '../terminal/screen.ts';
 
@@ -24,14 +23,9 @@ export function configureResults(command: Command, context: CommandContext): voi
     .action((directory: string, options: PrintedResults) => runResults(directory, options, context));
 }
 
-/** What only prints is answered from the cache where nothing has changed; the readers of runs are loaded where it is not. */
 async function runResults(directory: string, options: PrintedResults, context: CommandContext): Promise<void> {
-  const width = screenWidth(context.stdout);
-  const print = async (own: CommandContext): Promise<void> =>
-    (await import('../print-results.ts')).printResults(directory, options, width, own);
-  const { figures = false } = options;
-  if (figures === false) await answerOnce(directory, ['results', options, width], context, print);
-  else await print(context);
+  const { printResults } = await import('../print-results.ts');
+  await printResults(directory, options, screenWidth(context.stdout), context);
   if (options.format === 'text') tellQueued(directory, context);
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { auroc } from '../../stats/auroc.ts';
 import { dealtUnchanged, type GatedRollout, gateWindows, judgeGate, judgeReinforced } from './gate-report.ts';
 import { randomBand } from './random-directions.ts';
-import { separation, stratifiedAuroc } from './separation.ts';
+import { separation } from './separation.ts';
 import { featuredRollouts } from './stored-features.ts';
 
 const row = (extra: Partial<GatedRollout>): GatedRollout => ({
@@ -152,12 +152,12 @@ describe('separation', () => {
         (updates) => {
           const rows = updates.flatMap((own, update) => own.map((one) => ({ ...one, update })));
           const moved = rows.map((one) => ({ ...one, score: one.score * (one.update + 1) + 50 * one.update }));
-          expect(stratifiedAuroc(moved)).toBe(stratifiedAuroc(rows));
+          expect(separation(moved)?.auroc).toBe(separation(rows)?.auroc);
           const [first] = updates;
           const [hacks, clean] = [true, false].map((hack) =>
             first.filter((one) => one.hack === hack).map(({ score }) => score),
           );
-          const alone = stratifiedAuroc(first.map((one) => ({ ...one, update: 0 })));
+          const alone = separation(first.map((one) => ({ ...one, update: 0 })))?.auroc ?? null;
           if (hacks.length * clean.length === 0) expect(alone).toBeNull();
           else expect(alone).toBeCloseTo(auroc(hacks, clean), 12);
         },

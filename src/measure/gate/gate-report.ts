@@ -11,7 +11,7 @@ import { type GateSettings, routeOf } from '../../gates/index.ts';
 import type { JudgedRollout } from '../../oracle/index.ts';
 import { routes } from '../../run/index.ts';
 import { fBeta, mean, quantile } from '../../stats/index.ts';
-import { type Separation, separation, stratifiedAuroc } from './separation.ts';
+import { type Separation, separation } from './separation.ts';
 
 export type GatedRollout = Pick<
   JudgedRollout,
@@ -41,15 +41,6 @@ export interface GateJudgement {
     readonly shareOfKeep: Rate | null;
   };
   readonly routes: { readonly keep: number; readonly absorb: number; readonly route: number };
-}
-
-/** The part of a judgement that tables over seeds need; it has no intervals, which take a thousand resamples each. */
-export interface GateOutline extends Pick<GateJudgement, 'route' | 'hackShareOfKeep' | 'routes'> {
-  readonly attempts: Pick<GateJudgement['attempts'], 'route' | 'shareOfKeep'> & {
-    readonly separation: Pick<Separation, 'auroc'> | null;
-  };
-  readonly tokens: Omit<TokenJudgement, 'separation'> | null;
-  readonly separation: Pick<Separation, 'auroc'> | null;
 }
 
 export interface RouteClaim {
@@ -82,22 +73,19 @@ function routeCounts({ route, tokenRoutes }: GatedRollout): RouteCount {
   return counts;
 }
 
-function countTokens(rows: readonly GatedRollout[]): GateOutline['tokens'] {
+function judgeTokens(rows: readonly GatedRollout[]): TokenJudgement | null {
   const own = rows.filter(({ tokenRoutes }) => typeof tokenRoutes === 'string');
   if (own.length === 0) return null;
   const total = (counted: typeof own): number =>
     counted.reduce((sum, { tokenRoutes }) => sum + (tokenRoutes?.length ?? 0), 0);
-  return { tokens: total(own), ofHacks: total(own.filter(({ hack }) => hack)) };
-}
-
-function judgeTokens(rows: readonly GatedRollout[]): TokenJudgement | null {
-  const counted = countTokens(rows);
-  if (counted === null) return null;
-  const scored = rows.flatMap(({ update, hack, tokenRoutes, tokenScores }) => {
-    const score = typeof tokenRoutes === 'string' ? (tokenScores ?? []) : [];
-    return score.length === 0 ? [] : [{ update, hack, score }];
-  });
-  return { ...counted, separation: separation(scored) };
+  const scored = own.flatMap(({ update, hack, tokenScores }) =>
+    tokenScores?.length ? [{ update, hack, score: tokenScores }] : [],
+  );
+  return {
+    tokens: total(own),
+    ofHacks: total(own.filter(({ hack }) => hack)),
+    separation: separation(scored),
+  };
 }
 
 type Label = 'hack' | 'attempt';
@@ -160,41 +148,14 @@ export function judgeGate(all: readonly GatedRollout[]): GateJudgement {
   };
 }
 
-/** What `judgeGate` says, as far as tables over seeds need it. */
-export function outlineGate(all: readonly GatedRollout[]): GateOutline {
-  const rows = gated(all);
-  const { claim, share, routes: counted } = judgeRoutes(rows);
-  const outlined = (label: Label) => {
-    const auroc = stratifiedAuroc(scoredRows(rows, label));
-    return auroc === null ? null : { auroc };
-  };
-  return {
-    tokens: countTokens(rows),
-    separation: outlined('hack'),
-    route: claim('route', 'hack', true),
-    attempts: {
-      separation: outlined('attempt'),
-      route: claim('route', 'attempt', true),
-      shareOfKeep: share('keep', 'attempt', true),
-    },
-    hackShareOfKeep: share('keep', 'hack', true),
-    routes: counted,
-  };
-}
-
 /** Whether anything was scored, kept or routed: without that there was no gate to judge. */
 export function hasGate({ separation: scored, routes: { keep, route } }: GateJudgement): boolean {
   return scored !== null || keep + route > 0;
 }
 
-/** Judges the gate on positively reinforced rollouts. */
+/** Judges the gate on positively reinforced rollouts: only for these does the route decide what is learned. */
 export function judgeReinforced(rows: readonly GatedRollout[]): GateJudgement {
-  return judgeGate(reinforced(rows));
-}
-
-/** Positively reinforced rollouts: only for these does the route decide what is learned. */
-export function reinforced<Row extends Pick<GatedRollout, 'advantage'>>(rows: readonly Row[]): Row[] {
-  return rows.filter(({ advantage }) => advantage > 0);
+  return judgeGate(rows.filter(({ advantage }) => advantage > 0));
 }
 
 export interface GateWindow {

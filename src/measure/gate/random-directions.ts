@@ -4,7 +4,7 @@
  */
 import { haarDirection, type ScoreKind, scoreRows } from '../../gates/index.ts';
 import { mean, quantile } from '../../stats/index.ts';
-import { stratifiedAuroc } from './separation.ts';
+import { separation } from './separation.ts';
 import type { FeaturedRollout } from './stored-features.ts';
 
 const randomDirections = 20;
@@ -28,11 +28,11 @@ export function randomBand(
   const aurocs: number[] = [];
   for (let k = 0; k < randomDirections; k++) {
     const { data } = haarDirection(modules, rank, seed + k);
-    const area = stratifiedAuroc(
+    const separated = separation(
       rollouts.map(({ update, hack, feature }) => ({ update, hack, score: scoreRows(feature, data)[0][kind] })),
     );
-    if (area === null) return null;
-    aurocs.push(area);
+    if (separated === null) return null;
+    aurocs.push(separated.auroc);
   }
   return {
     directions: randomDirections,

@@ -52,29 +52,26 @@ function pooled(strata: readonly Stratum[], chosen?: Uint32Array): number {
   return area / total;
 }
 
-/** The AUROC without its interval; null when no update has both hacks and clean rollouts. */
-export function stratifiedAuroc(rollouts: readonly ScoredRollout[]): number | null {
-  const strata = strataOf(rollouts);
-  return strata.length === 0 ? null : pooled(strata);
-}
-
+/** The interval is resampled when somebody asks for it: tables over seeds have none. */
 export function separation(rollouts: readonly ScoredRollout[], seed = 1): Separation | null {
   const strata = strataOf(rollouts);
   if (strata.length === 0) return null;
-  const interval =
-    strata.length < 2
-      ? null
-      : bootstrapIndices(strata.length, (indices) => pooled(strata, indices), {
-          seed,
-          resamples,
-          method: 'percentile',
-        });
   const hacks = rollouts.filter(({ hack }) => hack).length;
+  let interval: Separation['interval'] | undefined;
   return {
     auroc: pooled(strata),
-    interval: interval === null ? null : { low: interval.low, high: interval.high },
+    get interval() {
+      interval ??= strata.length < 2 ? null : resampled(strata, seed);
+      return interval;
+    },
     hacks,
     clean: rollouts.length - hacks,
     updates: strata.length,
   };
+}
+
+function resampled(strata: readonly Stratum[], seed: number): NonNullable<Separation['interval']> {
+  const area = (indices: Uint32Array): number => pooled(strata, indices);
+  const { low, high } = bootstrapIndices(strata.length, area, { seed, resamples, method: 'percentile' });
+  return { low, high };
 }

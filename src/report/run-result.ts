@@ -1,9 +1,11 @@
-/** What tables need to know about one run, and with its records what figures and reports show; read from its directory alone. */
+/**
+ * What is known of one run, read from its directory alone. Reading takes the columns that are counted; rollouts with their texts are read
+ * when somebody asks for them, and so are the texts of evaluations.
+ */
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { EvaluationSet } from '../evaluate/index.ts';
 import {
-  type Evaluation,
   type EvaluationOutcomes,
   type EvaluationRow,
   EvaluationStore,
@@ -14,35 +16,27 @@ import {
 } from '../evaluate/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
 import {
-  type CountedRollout,
   type Evasion,
   emergenceByLoophole,
   firstUpdateAt,
   type GateJudgement,
-  type GateOutline,
   judgeGate,
   judgeMonitor,
   judgeReinforced,
   type MonitorJudgement,
-  type MonitorOutline,
-  type MonitorQuarter,
+  type MonitorWindow,
   monitorQuarters,
-  outlineGate,
-  outlineMonitor,
   readEvasion,
-  reinforced,
   relearnFolders,
   type TrainingPoint,
   trainingCurve,
-  type WatchedRollout,
 } from '../measure/index.ts';
 import { type JudgedRollout, openJudged } from '../oracle/index.ts';
-import { type Manifest, type RunConfig, RunDirectory, type RunStatus, readCourse } from '../run/index.ts';
-import { mean } from '../stats/index.ts';
+import { type Manifest, type RunConfig, RunDirectory, type RunStatus, readCourse, readTimings } from '../run/index.ts';
+import { average, mean, median } from '../stats/index.ts';
 import { type FinalStates, finalStates } from './final-states.ts';
-import { type RunCosts, readCosts } from './run-costs.ts';
 
-export interface RunResults {
+export interface RunResult {
   readonly path: string;
   readonly name: string;
   readonly arm: string;
@@ -53,6 +47,7 @@ export interface RunResults {
   /** Whether the deployed policy differs from the policy as trained. */
   readonly hasQuarantine: boolean;
   readonly status: RunStatus;
+  readonly steps: readonly StepEvent[];
   /** Updates completed at the last checkpoint. */
   readonly updates: number;
   /** The last checkpoint on each set; `aggregate` chooses the number of prompts that all runs have. */
@@ -64,12 +59,15 @@ export interface RunResults {
   /** First update at which the hack has emerged; null when it has not. */
   readonly emergence: number | null;
   readonly emergenceByLoophole: Readonly<Record<string, number | null>>;
-  readonly gate: GateOutline;
-  readonly gateReinforced: GateOutline;
+  /** The gate as a classifier; scores of single tokens have no part in it. */
+  readonly gate: GateJudgement;
+  readonly gateReinforced: GateJudgement;
+  /** Whether a score of any rollout was recorded. */
+  readonly isScored: boolean;
   /** The arm's monitor as a classifier; null for an arm without one. */
-  readonly monitor: MonitorOutline | null;
+  readonly monitor: MonitorJudgement | null;
   /** The same by quarter of training; empty for an arm without a monitor. */
-  readonly monitorOverTime: readonly MonitorQuarter[];
+  readonly monitorOverTime: readonly MonitorWindow[];
   /** How its monitor scores the same texts on the base and on the policy; null where nobody asked. */
   readonly evasion: Evasion | null;
   readonly costs: RunCosts;
@@ -77,74 +75,33 @@ export interface RunResults {
   readonly attack: readonly TrainingPoint[] | null;
   /** Quarantine's share of the gradient norm, mean over updates; null when no update carried gradient. */
   readonly qmass: number | null;
+  /** The policy's own rollouts with all that is known of them; demonstrations are left out. */
+  readonly rollouts: () => Promise<readonly JudgedRollout[]>;
 }
 
-/** The results of a run with all that they were counted from, which figures and reports show. */
-export interface RunRecords extends RunResults {
-  readonly final: Readonly<Partial<Record<EvaluationSet, FinalStates<EvaluationRow>>>>;
-  readonly evaluations: readonly Evaluation[];
-  /** The policy's own rollouts; demonstrations are left out. */
-  readonly rollouts: readonly JudgedRollout[];
-  readonly steps: readonly StepEvent[];
-  readonly gate: GateJudgement;
-  readonly gateReinforced: GateJudgement;
-  readonly monitor: MonitorJudgement | null;
+/** What an update costs. */
+export interface RunCosts {
+  /** Median seconds of an update; null where none were recorded. */
+  readonly seconds: number | null;
+  /** Completions that a model read in an update without learning from them, mean over updates; null where nobody counted. */
+  readonly scoringPasses: number | null;
+  /** What the monitor counted beside passes, mean over updates. */
+  readonly beside: Readonly<Record<string, number>>;
 }
 
 /** `arm`: the name of the arm in an experiment; else the run's own label. */
-export async function readRunResults(path: string, arm?: string): Promise<RunResults> {
+export async function readRunResult(path: string, arm?: string): Promise<RunResult> {
   const run = RunDirectory.open(path);
-  const course = await readCourse(run);
-  const rollouts = ownRollouts(await openJudged(run).rows(countedColumns));
-  const evaluations = new EvaluationStore(path).all().map(withoutTexts);
-  return {
-    ...(await countRun(run, arm, course, rollouts, evaluations)),
-    evaluations,
-    gate: outlineGate(rollouts),
-    gateReinforced: outlineGate(reinforced(rollouts)),
-    monitor: outlineMonitor(rollouts),
-  };
-}
-
-export async function readRunRecords(path: string, arm?: string): Promise<RunRecords> {
-  const run = RunDirectory.open(path);
-  const course = await readCourse(run);
-  const rollouts = ownRollouts(await openJudged(run).rows());
-  const evaluations = new EvaluationStore(path).all();
-  return {
-    ...(await countRun(run, arm, course, rollouts, evaluations)),
-    evaluations,
-    rollouts,
-    steps: course.steps,
-    gate: judgeGate(rollouts),
-    gateReinforced: judgeReinforced(rollouts),
-    monitor: judgeMonitor(rollouts),
-  };
-}
-
-/** What is counted over a run: of one that is over only these columns are read. */
-const countedColumns = [
-  ...(['update', 'loophole', 'hackable', 'source', 'sampled', 'suspicion', 'flagged', 'advantage'] as const),
-  ...(['trained', 'score', 'low', 'high', 'route', 'tokenRoutes', 'hack', 'solve', 'attempt'] as const),
-];
-
-const ownRollouts = <Row extends JudgedRollout<'source'>>(rows: readonly Row[]): Row[] =>
-  rows.filter(({ source }) => source === 'student');
-
-/** What is the same of a run, with its records or without. */
-async function countRun<Row extends OutcomeRow>(
-  run: RunDirectory,
-  arm: string | undefined,
-  { steps, status }: Awaited<ReturnType<typeof readCourse>>,
-  rollouts: readonly (CountedRollout & WatchedRollout)[],
-  evaluations: readonly (Omit<Evaluation, 'rows'> & { readonly rows: readonly Row[] })[],
-) {
-  const { path } = run;
   const manifest = run.readManifest();
   const { config, usesOracle, hasQuarantine } = manifest;
+  const { steps, status } = await readCourse(run);
+  const table = openJudged(run);
+  const counted = (await table.rows(countedColumns)).filter(isOwn);
+  const evaluations = new EvaluationStore(path).all().map(withoutTexts);
   const updates = lastCheckpoint(run);
   const masses = steps.flatMap(({ qmass }) => (qmass === null ? [] : [qmass]));
-  const training = trainingCurve(rollouts, 'full');
+  const training = trainingCurve(counted, 'full');
+  let rollouts: Promise<readonly JudgedRollout[]> | undefined;
   return {
     path,
     name: basename(path),
@@ -155,24 +112,57 @@ async function countRun<Row extends OutcomeRow>(
     usesOracle,
     hasQuarantine,
     status,
+    steps,
     updates,
     final: finalStates({ evaluations, updates, hasQuarantine }),
+    evaluations,
     probes: new ProbeStore(path).all().map(withoutTexts),
     training,
-    monitorOverTime: monitorQuarters(rollouts, config.updates),
     emergence: firstUpdateAt(training),
-    emergenceByLoophole: emergenceByLoophole(rollouts),
+    emergenceByLoophole: emergenceByLoophole(counted),
+    gate: judgeGate(counted),
+    gateReinforced: judgeReinforced(counted),
+    isScored: counted.some(({ score }) => score !== null),
+    monitor: judgeMonitor(counted),
+    monitorOverTime: monitorQuarters(counted, config.updates),
     evasion: readEvasion(path),
     costs: await readCosts(run, steps),
     attack: await readAttack(path),
     qmass: masses.length === 0 ? null : mean(masses),
+    rollouts: () => {
+      rollouts ??= table.rows().then((rows) => rows.filter(isOwn));
+      return rollouts;
+    },
   };
 }
+
+/** What is counted over a run: of one that is over only these columns are read. */
+const countedColumns = [
+  ...(['update', 'loophole', 'hackable', 'source', 'sampled', 'suspicion', 'flagged', 'advantage'] as const),
+  ...(['trained', 'score', 'low', 'high', 'route', 'tokenRoutes', 'hack', 'solve', 'attempt'] as const),
+];
+
+const isOwn = ({ source }: JudgedRollout<'source'>): boolean => source === 'student';
 
 function withoutTexts<One extends { readonly rows: readonly EvaluationRow[] }>(
   one: One,
 ): Omit<One, 'rows'> & { readonly rows: readonly OutcomeRow[] } {
   return { ...one, rows: one.rows.map(({ prompt: _, completion: __, channels: ___, ...row }) => row) };
+}
+
+async function readCosts(run: RunDirectory, steps: readonly StepEvent[]): Promise<RunCosts> {
+  const seconds = await readTimings(run);
+  // Runs of earlier versions counted no passes.
+  const counted = steps.filter(({ scoringPasses }) => typeof scoringPasses === 'number');
+  const asked = (name: string): number => average(steps.map(({ watched }) => watched?.costs[name] ?? 0));
+  const names = new Set(steps.flatMap(({ watched }) => Object.keys(watched?.costs ?? {})));
+  names.delete('passes');
+  return {
+    seconds: seconds.length === 0 ? null : median(seconds),
+    scoringPasses:
+      counted.length === 0 ? null : average(counted.map(({ scoringPasses }) => scoringPasses)) + asked('passes'),
+    beside: Object.fromEntries([...names].map((name) => [name, asked(name)])),
+  };
 }
 
 async function readAttack(path: string): Promise<readonly TrainingPoint[] | null> {
@@ -183,7 +173,7 @@ async function readAttack(path: string): Promise<readonly TrainingPoint[] | null
 }
 
 /** A label for an arm: its name, and what differs from the default adapter and detach. */
-export function armLabel({ arm, config: { adapter, loss } }: Manifest): string {
+function armLabel({ arm, config: { adapter, loss } }: Manifest): string {
   return [
     arm,
     ...(adapter.family === 'lora' ? [] : [adapter.family]),
