@@ -4,6 +4,14 @@
  */
 export { writeCards } from './card.ts';
 export { certify, type DeletionCertificate, expectBase } from './certificate.ts';
-export { exportInspect, exportMetrics, type LogFormat, logFolder, logFormats } from './logs/export-logs.ts';
-export { LogSink, type MetricLog, metricLogs } from './logs/log-sink.ts';
+export {
+  exportInspect,
+  exportMetrics,
+  type LogFormat,
+  LogSink,
+  logFolder,
+  logFormats,
+  type MetricLog,
+  metricLogs,
+} from './logs/logs.ts';
 export { type ExportSourceOptions, resolveExport } from './source.ts';

@@ -4,7 +4,6 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { LogSink, type MetricLog } from '../../src/export/index.ts';
-import { writeInspect } from '../../src/export/logs/inspect.ts';
 import type { StepEvent } from '../../src/grpo/events.ts';
 import { type RunDirectory, readEvents } from '../../src/run/index.ts';
 import { temporaryFolder, writeEvaluations, writeRun } from '../lab/hand-made.ts';
@@ -212,25 +211,6 @@ it('leaves nothing behind where it fails', async () => {
   await made.writeManifest({ ...made.readManifest(), created: 'never' });
   expect((await gq('export-log', made.path, '--format', 'trackio', '--to', join(home, 'out'))).code).not.toBe(0);
   expect(readdirSync(home)).toEqual(['run']);
-});
-
-it('gives no score to a rollout that has no verdict', async () => {
-  const sample = { prompt: 'a', completion: 'b', truncated: false, metadata: {} };
-  const head = { name: 'run', group: 'arm', id: '12345678', created: 1, config: {} };
-  const path = await writeInspect(temporaryFolder(), head, {
-    ...{ task: 'rollouts-1', model: 'training', update: 1 },
-    samples: [
-      { ...sample, id: 'x', epoch: 1, scores: { hack: true, solve: false } },
-      { ...sample, id: 'x', epoch: 2, scores: null },
-    ],
-  });
-  const script = `import json, sys, zipfile
-archive = zipfile.ZipFile(sys.argv[1])
-read = lambda name: json.loads(archive.read(name))
-scores = [s["metrics"]["mean"]["value"] for s in read("header.json")["results"]["scores"]]
-print(json.dumps([["scores" in each for each in read("summaries.json")], "scores" in read("samples/x_epoch_2.json"), scores]))`;
-  const read = JSON.parse(execFileSync('python3', ['-c', script, path], { encoding: 'utf8' }));
-  expect(read).toEqual([[true, false], false, [1, 0]]);
 });
 
 it('names a log of Inspect so that it fits into a name of a file', async () => {

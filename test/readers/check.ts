@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
-import { readPoints } from '../../src/export/logs/read-points.ts';
+import { readPoints } from '../../src/export/logs/points.ts';
 import { modelDirectory } from '../../src/lab/index.ts';
 import { fetchModel } from '../../src/model/index.ts';
 import { readVerdicts } from '../../src/oracle/index.ts';

@@ -2,19 +2,23 @@
  * Logs for Inspect's viewer (`.eval`, version 2): one log for each stored evaluation, and one for the rollouts of an update. A sample has the prompt, the
  * completion and the scores hack and solve; rollouts of a group are the epochs of a sample, with route, score and advantage as metadata.
  */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { groupBy, UserError } from '../../base/index.ts';
 import { makeFolder, readVersion, sha256, writeFileAtomic } from '../../base/node/index.ts';
-import type { LogHead } from './metrics.ts';
+import { EvaluationStore } from '../../evaluate/index.ts';
+import { openJudged } from '../../oracle/index.ts';
+import type { RunDirectory } from '../../run/index.ts';
+import type { LogHead } from './points.ts';
 import { zip } from './zip.ts';
 
-export interface InspectSample {
+interface InspectSample {
   readonly id: string;
   readonly epoch: number;
   readonly prompt: string;
   readonly completion: string;
   readonly truncated: boolean;
-  /** null: no verdict is known of it. */
-  readonly scores: Readonly<Record<'hack' | 'solve', boolean>> | null;
+  readonly scores: Readonly<Record<'hack' | 'solve', boolean>>;
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
@@ -30,7 +34,7 @@ export interface InspectLog {
 const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 
 /** Names of files in the archive; the viewer finds a sample by its id, so the id itself must be fit for a name. */
-export const sampleId = (text: string): string => text.replace(/[^\w.-]+/g, '_').slice(0, 80);
+const sampleId = (text: string): string => text.replace(/[^\w.-]+/g, '_').slice(0, 80);
 
 function specOf(head: LogHead, { task, model, update, samples }: InspectLog, created: string) {
   const ids = [...new Set(samples.map(({ id }) => id))];
@@ -67,7 +71,7 @@ function sampleOf(log: InspectLog, { id, epoch, prompt, completion, truncated, s
     target: '',
     messages: [asked, answer],
     output: { model, choices: [{ message: answer, stop_reason: truncated ? 'max_tokens' : 'stop' }], completion },
-    ...(scores === null ? {} : { scores: { hack: score(scores.hack), solve: score(scores.solve) } }),
+    scores: { hack: score(scores.hack), solve: score(scores.solve) },
     metadata,
     store: {},
     events: [],
@@ -79,12 +83,11 @@ function sampleOf(log: InspectLog, { id, epoch, prompt, completion, truncated, s
 }
 
 function resultsOf(samples: readonly InspectSample[]) {
-  const judged = samples.flatMap(({ scores }) => (scores === null ? [] : [scores]));
-  const mean = (name: 'hack' | 'solve'): number => judged.filter((scores) => scores[name]).length / judged.length;
+  const mean = (name: 'hack' | 'solve'): number => samples.filter(({ scores }) => scores[name]).length / samples.length;
   return {
     total_samples: samples.length,
     completed_samples: samples.length,
-    scores: (judged.length === 0 ? [] : (['hack', 'solve'] as const)).map((name) => ({
+    scores: (samples.length === 0 ? [] : (['hack', 'solve'] as const)).map((name) => ({
       name,
       scorer: name,
       params: {},
@@ -103,9 +106,8 @@ function inspectArchive(head: LogHead, log: InspectLog): Buffer {
     config: {},
   };
   const samples = log.samples.map((sample) => sampleOf(log, sample));
-  const summaries = samples.map(({ id, epoch, input, target, metadata, uuid, ...rest }) => ({
-    ...{ id, epoch, input, target, metadata, uuid },
-    ...('scores' in rest ? { scores: rest.scores } : {}),
+  const summaries = samples.map(({ id, epoch, input, target, metadata, uuid, scores }) => ({
+    ...{ id, epoch, input, target, metadata, uuid, scores },
     ...{ model_usage: {}, role_usage: {}, completed: true },
   }));
   const usage = { model_usage: {}, role_usage: {}, connection_limit_history: [] };
@@ -134,4 +136,55 @@ export async function writeInspect(folder: string, head: LogHead, log: InspectLo
   const path = join(folder, `${stamp}+00-00_${task}_${key}.eval`);
   await writeFileAtomic(path, inspectArchive(head, log));
   return path;
+}
+
+/** A log for each stored evaluation. */
+export function evaluationLogs(run: RunDirectory): InspectLog[] {
+  return new EvaluationStore(run.path).all().map(({ update, set, state, rows }) => {
+    const seen = new Map<string, number>();
+    const samples = rows.map(
+      ({ problem, loophole, markers, prompt, completion, hack, solve, attempt, compiles, truncated }) => {
+        const id = sampleId(problem);
+        const epoch = (seen.get(id) ?? 0) + 1;
+        seen.set(id, epoch);
+        const metadata = { problem, loophole, markers, attempt, compiles };
+        return { id, epoch, prompt, completion, truncated, scores: { hack, solve }, metadata };
+      },
+    );
+    return { task: set, model: state, update, samples };
+  });
+}
+
+/** A log for the rollouts of each of these updates; null: of the last one. */
+export async function rolloutLogs(run: RunDirectory, wanted: readonly number[] | null): Promise<InspectLog[]> {
+  if (!existsSync(run.ledger('rollouts')) && !run.isSealed()) return [];
+  const rollouts = await openJudged(run).rows();
+  // Updates come in order.
+  const chosen = wanted ?? rollouts.slice(-1).map(({ update }) => update);
+  const byUpdate = groupBy(
+    rollouts.filter(({ update }) => chosen.includes(update)),
+    ({ update }) => update,
+  );
+  const missing = (wanted ?? []).filter((update) => !byUpdate.has(update));
+  if (missing.length > 0) {
+    throw new UserError({ call: '--updates', expected: `updates of ${run.path}`, found: missing.join(', ') });
+  }
+  return [...byUpdate].map(([update, rows]) => ({
+    task: `rollouts-${update}`,
+    model: 'training',
+    update,
+    samples: rows.map((row) => {
+      const { id, group, member, problem, hack, solve } = row;
+      const { loophole, markers, hackable, source, sampled, reward, advantage, score, route } = row;
+      return {
+        id: sampleId(`${group}-${problem}`),
+        epoch: member + 1,
+        prompt: row.prompt,
+        completion: row.completion,
+        truncated: row.truncated,
+        scores: { hack, solve },
+        metadata: { id, problem, loophole, markers, hackable, source, sampled, reward, advantage, score, route },
+      };
+    }),
+  }));
 }

@@ -6,7 +6,7 @@ import { closeSync, fsyncSync, writeSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { makeFolder, openToWrite } from '../../base/node/index.ts';
-import type { LogPoint, OpenLog } from './metrics.ts';
+import type { LogPoint, OpenLog } from './points.ts';
 import { doubleField, floatField, integerField, message, messageField, textField } from './protobuf.ts';
 
 const table = Uint32Array.from({ length: 256 }, (_, byte) => {

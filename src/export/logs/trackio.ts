@@ -2,7 +2,7 @@
 import { closeSync, existsSync, fsyncSync, ftruncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeFolder, openToWrite, readRegularText } from '../../base/node/index.ts';
-import type { LogPoint, OpenLog } from './metrics.ts';
+import type { LogPoint, OpenLog } from './points.ts';
 
 /** A point with a new column has the whole table written anew; the others are one line each. */
 export const openTrackio: OpenLog = (folder, _head, first) => {

@@ -6,7 +6,7 @@ import { closeSync, existsSync, fsyncSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { makeFolder, openToWrite, readVersion } from '../../base/node/index.ts';
-import type { LogHead, LogPoint, MetricWriter, OpenLog } from './metrics.ts';
+import type { LogHead, LogPoint, MetricWriter, OpenLog } from './points.ts';
 import { integerField, message, messageField, textField } from './protobuf.ts';
 
 const blockBytes = 32_768;
