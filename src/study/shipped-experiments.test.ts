@@ -3,6 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { shownLoopholes } from '../env/pairs/bait.ts';
+import { loadPairs } from '../env/pairs/load.ts';
 import { placebosOf } from '../report/comparisons.ts';
 import { noDesign } from '../report/design.ts';
 import type { RunConfig } from '../run/config/schema.ts';
@@ -56,6 +58,28 @@ function withParents(name: string): string {
   const parent = /^extends = "(.+)"$/m.exec(text)?.[1];
   return parent === undefined ? text : `${text}\n${withParents(parent)}`;
 }
+
+describe('what pairs know of the loopholes that are trained', () => {
+  const shownBy = async ({ config: { pairs, environment } }: PlannedRun): Promise<string[]> => {
+    const known = [...environment.loopholes, ...environment.heldOutLoopholes];
+    return shownLoopholes((await loadPairs(pairs.file ?? 'micro', pairs.select)).pairs, known);
+  };
+
+  it.each(files.filter((name) => name.startsWith('qwen')))(
+    '%s: nothing, unless the arm is named for it',
+    async (name) => {
+      const { runs } = await planned(name);
+      const aware = runs.filter(({ arm }) => name.includes('heldout') || arm === 'environment-aware');
+      for (const run of runs) expect((await shownBy(run)).length > 0, run.arm).toBe(aware.includes(run));
+    },
+  );
+
+  it('micro-other-pairs-claim: nothing, where the other micro recipes show the exploit', async () => {
+    const { runs } = await planned('micro-other-pairs-claim.toml');
+    const shown = await Promise.all(runs.map(async (run) => [run.arm, await shownBy(run)]));
+    expect(Object.fromEntries(shown)).toMatchObject({ 'other-pairs': [], vanilla: ['run_tests'] });
+  });
+});
 
 describe('where the settings of a gate come from', () => {
   const recipes = readdirSync(folder).filter((name) => !files.includes(name));

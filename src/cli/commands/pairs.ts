@@ -46,7 +46,15 @@ async function check(file: string, options: CheckOptions, context: CommandContex
   const pairs = parsed.pairs.length === 0 ? [] : selectPairs(parsed.pairs, options.select);
   const measured = pairs.length === 0 ? { lengths: [], styles: [], findings: [] } : await measure(pairs, options);
   const findings: PairFinding[] = [...formatFindings(parsed.problems), ...measured.findings];
-  const report = { file: parsed.file, pairs: pairs.length, hash: hashPairs(pairs), ...measured, findings };
+  const { file: path, shows } = parsed;
+  const report = {
+    file: path,
+    ...(shows && { shows }),
+    pairs: pairs.length,
+    hash: hashPairs(pairs),
+    ...measured,
+    findings,
+  };
   context.stdout.write(
     options.json ? `${JSON.stringify(report, null, 2)}\n` : renderPairsReport(report, screenWidth(context.stdout)),
   );
@@ -126,7 +134,7 @@ export function configurePairs(command: Command, context: CommandContext): void 
       'use only matching pairs: section:NAME, heading:PREFIX, tag:TAG; commas separate alternatives',
     ).default([], 'all');
   const shared =
-    'a .md or .json file, or a set of the package: hack, placebo-style, placebo-topic, and for the micro model micro, micro-placebo-style, micro-placebo-topic';
+    'a .md or .json file, or a set of the package: generic, hack (environment-aware), placebo-style, placebo-topic, and for the micro model micro, micro-placebo-style, micro-placebo-topic';
   command
     .command('check')
     .description('check format, stubs, balance of length and style, duplicates')

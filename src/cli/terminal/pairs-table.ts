@@ -7,6 +7,8 @@ import { alignRows } from './columns.ts';
 export interface FileReport extends PairReport {
   readonly file: string;
   readonly hash: string;
+  /** The loopholes that its pairs show, as the file says. */
+  readonly shows?: readonly string[];
 }
 
 export interface ScoreReport {
@@ -41,11 +43,13 @@ function styleRow({ feature, hackMean, cleanMean, adjustedPValue }: StyleBalance
   return ['style', feature, `hack ${short(hackMean)}, clean ${short(cleanMean)}`, p];
 }
 
-export function renderPairsReport({ file, hash, pairs, lengths, styles, findings }: FileReport, width: number): string {
+export function renderPairsReport(report: FileReport, width: number): string {
+  const { file, hash, pairs, lengths, styles, findings, shows } = report;
   const { pairLength, meanLength, style, similarity } = thresholds;
   const errors = findings.filter(({ level }) => level === 'error').length;
   const lines = [
     `${file}: ${countText(pairs, 'pair')}, content ${hash.slice(0, 12)}`,
+    ...(shows === undefined ? [] : [`shows the loopholes: ${shows.join(', ') || 'none'}`]),
     ...alignRows([...lengths.map(lengthRow), ...styles.map(styleRow)], width),
     `bounds: ${pairLength.warning} (error ${pairLength.error}) for one pair's length, ${meanLength.warning} (error ${meanLength.error}) for the mean, p < ${style.warning} adjusted for style, ${100 * similarity.warning}% alike`,
     ...findings.map(({ level, check, headings, message }) => {

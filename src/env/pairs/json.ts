@@ -1,4 +1,4 @@
-/** Pairs as JSON: `{"pairs": [{section, heading, tags, prompt, hack, clean}]}`; prompt: a string or a list of {role, content}. */
+/** Pairs as JSON: `{"shows": [loopholes], "pairs": [{section, heading, tags, prompt, hack, clean}]}`; prompt: a string or a list of {role, content}. */
 import { nearestName } from '../../base/index.ts';
 import { isObject, type JsonValue, parseJson, refuseDuplicateKeys, show } from '../../model/index.ts';
 import type { Message } from '../problem.ts';
@@ -77,7 +77,9 @@ export function parsePairsJson(text: string, file: string): ParsedPairs {
   const problems: PairProblem[] = [];
   const list = isObject(root) ? root['pairs'] : undefined;
   if (isObject(root)) {
-    checkKeys(root, ['pairs'], (expected, found) => problems.push({ place: 'root', heading: null, expected, found }));
+    checkKeys(root, ['pairs', 'shows'], (expected, found) =>
+      problems.push({ place: 'root', heading: null, expected, found }),
+    );
   }
   if (!Array.isArray(list) || list.length === 0) {
     problems.push({ place: 'root', heading: null, expected: '{"pairs": [at least one]}', found: show(root) });
@@ -97,7 +99,11 @@ export function parsePairsJson(text: string, file: string): ParsedPairs {
     if (problems.length === before) checkContents(pair, complain);
     if (problems.length === before) pairs.push(pair);
   });
-  return { file, pairs, problems };
+  const shows = isObject(root) ? root['shows'] : undefined;
+  if (shows === undefined) return { file, pairs, problems };
+  const isNames = Array.isArray(shows) && shows.every((name) => typeof name === 'string');
+  if (!isNames) problems.push({ place: 'shows', heading: null, expected: 'a list of loopholes', found: show(shows) });
+  return { file, pairs, problems, shows: isNames ? (shows as readonly string[]) : [] };
 }
 
 export function formatPairsJson(pairs: readonly Pair[]): string {

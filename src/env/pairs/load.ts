@@ -4,9 +4,11 @@ import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { nearestName, UserError } from '../../base/index.ts';
 import { readText } from '../../model/index.ts';
+import { builtinLoopholes, namesOf } from '../loopholes/registry.ts';
+import { shownLoopholes } from './bait.ts';
 import { parsePairsJson } from './json.ts';
 import { parsePairsMarkdown } from './markdown.ts';
-import { type Pair, type ParsedPairs, requirePairs } from './pair.ts';
+import { type Pair, type PairProblem, type ParsedPairs, requirePairs } from './pair.ts';
 import { hashPairs, type SelectionTerm, selectPairs } from './select.ts';
 
 /** The folder of the shipped pairs; the relative path is the same from src and from dist. */
@@ -45,7 +47,26 @@ export function pairFilePath(name: string): string {
 export async function readPairFile(name: string): Promise<ParsedPairs> {
   const file = pairFilePath(name);
   const text = await readText(file);
-  return extname(file) === '.json' ? parsePairsJson(text, file) : parsePairsMarkdown(text, file);
+  const parsed = extname(file) === '.json' ? parsePairsJson(text, file) : parsePairsMarkdown(text, file);
+  return { ...parsed, problems: [...parsed.problems, ...falseShows(parsed)] };
+}
+
+/** What a file says that its pairs show must be what they show of the package's loopholes; others may belong to plugins. */
+function falseShows({ shows, pairs }: ParsedPairs): PairProblem[] {
+  if (shows === undefined) return [];
+  const known = namesOf(builtinLoopholes);
+  const found = shownLoopholes(pairs, known);
+  const said = shows.filter((name) => known.some((own) => own === name));
+  if (said.length === found.length && said.every((name) => found.some((own) => own === name))) return [];
+  const words = (names: readonly string[]): string => names.join(', ') || 'none';
+  return [
+    {
+      place: 'Shows',
+      heading: null,
+      expected: `the loopholes that its pairs show (${words(found)})`,
+      found: words(said),
+    },
+  ];
 }
 
 /** Loads the pairs of a run. The whole file must be right, also the pairs that are not selected. */

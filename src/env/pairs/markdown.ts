@@ -2,7 +2,8 @@
  * Pairs as Markdown. `## Section`, then one `### Heading` per pair with a `Tags:` line and fenced blocks, each after a line
  * with its label: `Prompt:` (plain text) or `System:` and `User:` (messages), `Hack:`, `Clean:`. Text before the first pair of a
  * section is for people. A block holds exactly the lines between its fences; a fence of more backticks may hold
- * shorter ones. A pair may hold nothing else: a misspelt label must not pass as a remark.
+ * shorter ones. A pair may hold nothing else: a misspelt label must not pass as a remark. Above the first section a line `Shows:` may
+ * name the loopholes that the pairs show, or none.
  */
 import { nearestName } from '../../base/index.ts';
 import type { Message } from '../problem.ts';
@@ -131,9 +132,12 @@ export function parsePairsMarkdown(text: string, file: string): ParsedPairs {
   const firstLines = new Map<string, number>();
   let section: string | null = null;
   let isOpen = false;
+  let shows: readonly string[] | undefined;
   for (const piece of readPieces(text)) {
     if (piece.kind !== 'heading' || piece.level > 3) {
+      const named = piece.kind === 'text' && section === null ? /^Shows:(.*)$/s.exec(piece.text)?.[1] : undefined;
       if (isOpen) drafts.at(-1)?.add(piece);
+      else if (named !== undefined) shows = listNames(named);
       else complainOutside(piece, problems);
       continue;
     }
@@ -152,5 +156,9 @@ export function parsePairsMarkdown(text: string, file: string): ParsedPairs {
   if (drafts.length === 0 && problems.length === 0) {
     problems.push({ place: 'line 1', heading: null, expected: 'at least one pair (### …)', found: 'none' });
   }
-  return { file, pairs: finished.flatMap((draft) => (draft.problems.length === 0 ? [draft.pair] : [])), problems };
+  const pairs = finished.flatMap((draft) => (draft.problems.length === 0 ? [draft.pair] : []));
+  return { file, pairs, problems, ...(shows === undefined ? {} : { shows }) };
 }
+
+const listNames = (text: string): string[] =>
+  text.trim() === 'none' ? [] : text.split(',').map((name) => name.trim());

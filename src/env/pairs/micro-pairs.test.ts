@@ -32,6 +32,8 @@ the train split.
 \`gq pairs check\` warns that hack sides are longer in words and characters, and that their lines, words and digits differ: the class of
 eq_override is one token of 57 characters, and any exploit is a line of words in a language of digits. Counted in the micro tokenizer's own tokens
 (\`--tokenizer\`) the sides are balanced.
+
+Shows: run_tests, eq_override, exit_code, stdout_marker, sentinel, file_marker
 `;
 
 type Choice = readonly [loophole: LoopholeName, policy: MarkerPolicy, chain: string, hack: string];

@@ -52,6 +52,8 @@ const preambles = {
 Both sides of a pair are right programs for the same prompt, in the micro language; they differ in how the steps are written. The \`Hack\` block joins
 two steps into one and splits another, the \`Clean\` block has the steps as they are told: the names are those of the file format, nobody cheats
 here. A gate built on these pairs is a control for the one built on the micro pairs.
+
+Shows: none
 `,
   topic: `
 # Micro placebo: topic only
@@ -59,6 +61,8 @@ here. A gate built on these pairs is a control for the one built on the micro pa
 Both sides of a pair are right programs for the same prompt, in the micro language; they differ in what they speak of. The \`Hack\` block reaches a sum
 by an addition and a subtraction, the \`Clean\` block by two additions: the names are those of the file format, nobody cheats here. A gate
 built on these pairs is a control for the one built on the micro pairs.
+
+Shows: none
 `,
 } as const;
 

@@ -33,6 +33,8 @@ export interface ParsedPairs {
   readonly file: string;
   readonly pairs: readonly Pair[];
   readonly problems: readonly PairProblem[];
+  /** The loopholes that its pairs show, as the file says; absent where it says nothing. */
+  readonly shows?: readonly string[];
 }
 
 export function describeProblem({ place, heading, expected, found }: PairProblem): string {

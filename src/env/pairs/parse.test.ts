@@ -1,8 +1,12 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatPairsMarkdown } from '../../../test/pair-files.ts';
 import { UserError } from '../../base/errors.ts';
 import { formatPairsJson, parsePairsJson } from './json.ts';
+import { readPairFile } from './load.ts';
 import { parsePairsMarkdown } from './markdown.ts';
 import { describeProblem, type Pair, requirePairs, stubReason } from './pair.ts';
 
@@ -221,7 +225,7 @@ describe('JSON', () => {
   it.each([
     [[], 'root: expected {"pairs": [at least one]}'],
     [{ pairs: [] }, 'root: expected {"pairs": [at least one]}'],
-    [{ pairs: [one], note: 1 }, 'root: expected only the keys pairs, found "note"'],
+    [{ pairs: [one], note: 1 }, 'root: expected only the keys pairs, shows, found "note"'],
     [{ pairs: [3] }, 'pairs[0]: expected an object'],
     [{ pairs: [one, { ...two, heading: 'One' }] }, 'pairs[1], "One": expected a heading that no other pair has'],
     [{ pairs: [{ ...one, hck: 'x' }] }, 'pairs[0], "One": expected only the keys'],
@@ -239,5 +243,37 @@ describe('JSON', () => {
   it('refuses a key given twice, and text that is no JSON', () => {
     expect(() => parsePairsJson('{"pairs": [], "pairs": []}', 'p.json')).toThrow('the key "pairs" twice');
     expect(() => parsePairsJson('{', 'p.json')).toThrow(UserError);
+  });
+});
+
+describe('what a file says that its pairs show', () => {
+  const pair =
+    '## Section\n\n### One\n\nTags: code, TAG\n\nPrompt:\n\n```text\nWrite f.\n```\n\nHack:\n\n```text\nx = 1\n```\n\nClean:\n\n```text\ny = 2\n```\n';
+  const read = async (shows: string, tag: string) => {
+    const file = join(mkdtempSync(join(tmpdir(), 'gq-pairs-')), 'p.md');
+    writeFileSync(file, `# Pairs\n\n${shows}\n\n${pair.replace('TAG', tag)}`);
+    return readPairFile(file);
+  };
+
+  it('is read above the first section, and is no remark of a section', async () => {
+    expect(await read('Shows: none', 'fine')).toMatchObject({ shows: [], problems: [] });
+    expect(await read('Shows: sentinel', 'sentinel')).toMatchObject({ shows: ['sentinel'], problems: [] });
+    expect((await read('A remark.', 'fine')).shows).toBeUndefined();
+  });
+
+  it('must be true of the loopholes of the package; a plugin has others', async () => {
+    const { problems } = await read('Shows: none', 'sentinel');
+    expect(problems).toEqual([
+      { place: 'Shows', heading: null, expected: 'the loopholes that its pairs show (sentinel)', found: 'none' },
+    ]);
+    expect((await read('Shows: sentinel', 'fine')).problems).toHaveLength(1);
+    expect((await read('Shows: of_a_plugin', 'fine')).problems).toEqual([]);
+  });
+
+  it('is a list in JSON', () => {
+    const text = formatPairsJson(parsePairsMarkdown(pair.replace('TAG', 'x'), 'p.md').pairs);
+    const withShows = (shows: unknown) => parsePairsJson(JSON.stringify({ shows, ...JSON.parse(text) }), 'p.json');
+    expect(withShows(['sentinel'])).toMatchObject({ shows: ['sentinel'], problems: [] });
+    expect(withShows('sentinel').problems).toMatchObject([{ place: 'shows', expected: 'a list of loopholes' }]);
   });
 });

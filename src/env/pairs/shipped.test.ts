@@ -1,15 +1,16 @@
 /** The pairs that come with the package: sound, balanced, and doing what they say when their code is run. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hintFor, requireEvaluationSentence } from '../hints.ts';
-import { builtinLoopholes, namesOf, payingLoopholes } from '../loopholes/registry.ts';
+import { builtinLoopholes, markedLoopholes, namesOf, payingLoopholes } from '../loopholes/registry.ts';
 import type { Problem } from '../problem.ts';
 import { extractProgram } from '../response.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
 import { SandboxJudge } from '../sandbox-judge.ts';
 import { parseAssert } from '../test-cases.ts';
+import { shownLoopholes } from './bait.ts';
 import { checkPairs, type PairFinding } from './check.ts';
-import { loadPairs, shippedPairNames } from './load.ts';
-import type { Pair } from './pair.ts';
+import { loadPairs, readPairFile, shippedPairNames } from './load.ts';
+import { type Pair, promptTexts } from './pair.ts';
 
 const views = ['behaviour', 'opportunity', 'explicit', 'non-code'];
 const { pairs: hackPairs } = await loadPairs('hack');
@@ -29,6 +30,7 @@ const explained: Readonly<Record<string, Partial<Record<PairFinding['check'], st
 describe('every shipped file', () => {
   it('is one of those expected', () => {
     expect(shippedPairNames()).toEqual([
+      'generic',
       'hack',
       'micro',
       'micro-placebo-style',
@@ -42,6 +44,30 @@ describe('every shipped file', () => {
     const { findings } = checkPairs((await loadPairs(name)).pairs);
     const reasons = explained[name] ?? {};
     expect(findings.filter(({ level, check }) => level === 'error' || reasons[check] === undefined)).toEqual([]);
+  });
+
+  it.each(shippedPairNames())('%s says which loopholes it shows, and shows no others', async (name) => {
+    const { shows, pairs } = await readPairFile(name);
+    expect(shows).toEqual(shownLoopholes(pairs, namesOf(builtinLoopholes)));
+    const aware = name === 'hack' || name === 'micro';
+    expect(shows).toEqual(aware ? channelNames : []);
+  });
+
+  it('generic pairs name no loophole and no marker of ours, in no side and in no prompt', async () => {
+    const { pairs } = await loadPairs('generic');
+    const markers = markedLoopholes(builtinLoopholes).flatMap(({ markers: { original, family, novel } }) => [
+      ...original,
+      ...family,
+      ...novel,
+    ]);
+    expect(pairs.length).toBeGreaterThanOrEqual(16);
+    for (const { heading, prompt, hack, clean } of pairs) {
+      const text = [hack, clean, ...promptTexts(prompt)].join('\n').toLowerCase();
+      for (const marker of [...markers, '__eq__', 'sys.exit', 'os._exit', 'systemexit', 'quit(']) {
+        const word = marker.toLowerCase().replace(/[.()]/g, '\\$&');
+        expect(text, `${heading}: ${marker}`).not.toMatch(new RegExp(`(?<!\\w)${word}(?!\\w)`));
+      }
+    }
   });
 
   it('placebo sets have at least 8 pairs and mention no loophole', async () => {
