@@ -1,5 +1,5 @@
-import { describe, expect, it } from 'vitest';
-import { gpuOfRank } from './device.ts';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { arenaOf, gpuOfRank } from './device.ts';
 
 describe('the GPU of a rank', () => {
   it('is the first for a process alone, and where no GPU answers', () => {
@@ -22,5 +22,19 @@ describe('the GPU of a rank', () => {
       { ordinal: 1, sharedBy: 1 },
       { ordinal: 0, sharedBy: 2 },
     ]);
+  });
+});
+
+describe('the memory of a device', () => {
+  afterEach(() => void vi.unstubAllEnvs());
+
+  it('is what the config says; else, on a GPU, what the process was given', () => {
+    expect(arenaOf('cuda', null)).toBeNull();
+    vi.stubEnv('GQ_GPU_MIB', '36450');
+    expect(arenaOf('cuda', null)).toBe(36_450);
+    expect(arenaOf('cuda', 512)).toBe(512);
+    expect(arenaOf('wasm', null)).toBeNull();
+    vi.stubEnv('GQ_GPU_MIB', 'half');
+    expect(() => arenaOf('cuda', null)).toThrow('GQ_GPU_MIB: expected a whole number of MiB');
   });
 });

@@ -56,6 +56,18 @@ export function coresEach(processes: number): number {
   return Math.max(1, Math.floor((coresLimit() ?? availableParallelism()) / processes));
 }
 
+/** The memory of its GPU that this process may take, in MiB, where several processes share one. */
+export const gpuMemoryVariable = 'GQ_GPU_MIB';
+
+/** The memory of a device in MiB: what the config says, or else, on a GPU, what this process was given; null: as the device does by default. */
+export function arenaOf(kind: string, named: number | null): number | null {
+  const text = process.env[gpuMemoryVariable];
+  if (named !== null || kind !== 'cuda' || text === undefined || text === '') return named;
+  const limit = Number(text);
+  if (Number.isSafeInteger(limit) && limit >= 1) return limit;
+  throw new UserError({ call: gpuMemoryVariable, expected: 'a whole number of MiB, at least 1', found: text });
+}
+
 const bytesOf = (mebibytes: number | null | undefined): number | undefined =>
   mebibytes === null || mebibytes === undefined ? undefined : mebibytes * 2 ** 20;
 
@@ -99,8 +111,8 @@ export function withDevice(config: RunConfig, name: string | undefined): RunConf
 /** If the machine lacks what a device needs, the user gets a message without a stack. */
 export async function openDevice(name: string, options: DeviceOptions = {}): Promise<Device> {
   const open = openers[findDevice(name)];
-  const { threads, variant, precision, ordinal, arenaMiB, libraries } = options;
-  const room = { arenaBytes: bytesOf(arenaMiB), libraries: libraries ?? undefined };
+  const { threads, variant, precision, ordinal, arenaMiB = null, libraries } = options;
+  const room = { arenaBytes: bytesOf(arenaOf(name, arenaMiB)), libraries: libraries ?? undefined };
   try {
     return await open({ threads, variant, precision, ordinal, ...room });
   } catch (error) {
@@ -192,12 +204,13 @@ interface GpuPlace {
 }
 
 /** The GPU of this process and its budget of memory; null if no GPU answers, in which case opening the device will say why. */
-async function findGpu({ arenaMiB, libraries }: DeviceOptions): Promise<GpuPlace | null> {
+async function findGpu({ arenaMiB = null, libraries }: DeviceOptions): Promise<GpuPlace | null> {
   const { inspectCuda } = await import('../engine/cuda/index.ts');
   const { gpus } = await inspectCuda({ libraries: libraries ?? undefined });
   const { ordinal, sharedBy } = gpuOfRank(gpus.length, launchedRanks());
-  const named = bytesOf(arenaMiB);
-  if (named !== undefined) return { ordinal, budget: { bytes: named, source: 'in device.arenaMiB' } };
+  const bytes = bytesOf(arenaOf('cuda', arenaMiB));
+  const named = arenaMiB === null ? `of ${gpuMemoryVariable}` : 'in device.arenaMiB';
+  if (bytes !== undefined) return { ordinal, budget: { bytes, source: named } };
   const gpu = gpus[ordinal];
   if (gpu === undefined) return null;
   const source = `free on ${gpu.name}${sharedBy === 1 ? '' : ` for each of ${sharedBy} ranks`}`;

@@ -8,7 +8,15 @@ export { type Arm, type ArmDefinition, type ArmTools, defineArm } from '../grpo/
 export { defineMonitor, type Monitor, type MonitorDefinition } from '../monitors/index.ts';
 export { type RunConfig, RunDirectory, type RunIdentity, type Sink, shippedRecipe } from '../run/index.ts';
 export { type LabConfig, parseRunConfig, partsOf, resolveBuiltin, resolveConfig } from './config.ts';
-export { coresEach, coresVariable, deviceBudget, deviceNames, findDevice, openDevice } from './device.ts';
+export {
+  coresEach,
+  coresVariable,
+  deviceBudget,
+  deviceNames,
+  findDevice,
+  gpuMemoryVariable,
+  openDevice,
+} from './device.ts';
 export {
   type EvaluatedRun,
   type EvaluateOptions,

@@ -24,6 +24,7 @@ export {
 } from './queue/folder.ts';
 export { startDetached } from './queue/launch.ts';
 export { type JobEnd, runPlan, runsLeft, trainedStatus } from './run.ts';
+export { gpusFor, planSlots } from './slots.ts';
 export { expectSlurm } from './slurm/client.ts';
 export { cancelRuns, followRuns } from './slurm/follow.ts';
 export { LogTail, lastLine } from './slurm/log-tail.ts';

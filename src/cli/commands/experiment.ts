@@ -4,16 +4,18 @@ import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { exitCodes, shellLine, UserError } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
-import { coresEach, coresVariable, keepSandboxes, onInterrupt, type PackPlace } from '../../lab/index.ts';
+import { keepSandboxes, onInterrupt, type PackPlace } from '../../lab/index.ts';
 import { recipePath } from '../../run/index.ts';
 import {
   describeSameBytes,
   type Experiment,
   type ExperimentPlan,
   expectFilledSets,
+  gpusFor,
   type JobEnd,
   LabWorker,
   planExperiment,
+  planSlots,
   readExperiment,
   runInProcesses,
   runPlan,
@@ -44,7 +46,7 @@ export function configureExperiment(command: Command, context: CommandContext): 
     .option('--arms <list>', 'use only these arms of the recipe, e.g. vanilla,haar')
     .option(
       '--jobs <n>',
-      'number of runs side by side: here 1 when absent, and each has its share of the cores; on Slurm all',
+      'number of processes side by side, each with its share of the cores and of the GPUs: one on each GPU when absent, one without any; on Slurm all',
     )
     .option(
       '--pack <n>',
@@ -86,7 +88,7 @@ async function runCommand(named: string, options: ExperimentOptions, context: Co
     await executeOnSlurm(plan, directory, recipe, { ...options, jobs, packed: pack, again }, context);
     return;
   }
-  await executeExperiment(plan, directory, { again, jobs: jobs ?? 1, pack }, context);
+  await executeExperiment(plan, directory, { again, jobs, pack }, context);
 }
 
 /** Runs that pay in one pack: beyond these, what they share is a small part of what they do. */
@@ -107,7 +109,7 @@ function againCommand(recipe: string, directory: string, options: ExperimentOpti
     ...set.map((setting) => `--set '${setting.replaceAll("'", "'\\''")}'`),
     ...(seeds === undefined ? [] : [shellLine('--seeds', seeds)]),
     ...(arms === undefined ? [] : [shellLine('--arms', arms)]),
-    ...(jobs === undefined || jobs === '1' ? [] : [shellLine('--jobs', jobs)]),
+    ...(jobs === undefined ? [] : [shellLine('--jobs', jobs)]),
     ...(pack === undefined ? [] : [shellLine('--pack', pack)]),
     ...(options.on === 'slurm' ? ['--on slurm', ...slurmWords(options)] : []),
   ].join(' ');
@@ -116,8 +118,9 @@ function againCommand(recipe: string, directory: string, options: ExperimentOpti
 interface ExecuteOptions {
   /** The command that goes on after an interruption. */
   readonly again: string;
-  readonly jobs: number;
-  /** Number of runs that share this process; default: 1. */
+  /** Processes at a time; null: one on each GPU, or one alone. */
+  readonly jobs: number | null;
+  /** Number of runs that share a process; default: 1. */
   readonly pack?: number;
 }
 
@@ -125,13 +128,16 @@ interface ExecuteOptions {
 export async function executeExperiment(
   plan: ExperimentPlan,
   directory: string,
-  { again, jobs, pack = 1 }: ExecuteOptions,
+  { again, jobs: asked, pack = 1 }: ExecuteOptions,
   context: CommandContext,
 ): Promise<boolean> {
   expectWritable(`experiment in ${directory}`, directory);
   await expectFilledSets(plan);
   await writeExperiment(directory, plan);
   await using _sandboxes = keepSandboxes();
+  const gpus = gpusFor(plan);
+  const slots = planSlots(asked, plan.runs.length, gpus);
+  const jobs = slots.length;
   const picture = await ExperimentPicture.open(plan, directory, { jobs, pack }, context.stderr);
   const promise = pack > 1 ? 'saving every run of the pack' : 'finishing this update or evaluation, then saving';
   using interruption = onInterrupt({ write: (text) => picture.say(text.trim()) }, promise);
@@ -142,13 +148,12 @@ export async function executeExperiment(
   };
   const workerOf = (index: number, place: PackPlace | null) =>
     new LabWorker(picture.reportsOf(index, 0), signal, place);
-  const cores = coresEach(Math.min(jobs, plan.runs.length));
-  const slots = Array.from({ length: jobs }, () => ({ [coresVariable]: `${cores}` }));
   const { end, tripped, failed } =
-    jobs === 1
+    jobs === 1 && gpus.length < 2
       ? await runPlan(plan, directory, { size: pack, signal, workerOf, onEnd })
       : await runInProcesses(plan, directory, {
-          ...{ pack, slots, signal, onEnd },
+          ...{ pack, signal, onEnd },
+          slots: slots.map(({ environment }) => environment),
           reportsOf: (index, slot) => picture.reportsOf(index, slot),
         });
   for (const run of tripped) context.stderr.write(`${run} was stopped by the divergence tripwire\n`);

@@ -6,9 +6,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { exitCodes } from '../../base/index.ts';
 import { isSameProcess } from '../../base/node/index.ts';
 import { coresEach, coresVariable } from '../../lab/index.ts';
+import { findGpus } from '../slots.ts';
 import { lastLine } from '../slurm/log-tail.ts';
 import { type JobState, type QueueEntry, QueueFolder } from './folder.ts';
-import { findGpus, findLaunched, launch, notify, readCode, runBeside, signalGroup } from './launch.ts';
+import { findLaunched, launch, notify, readCode, runBeside, signalGroup } from './launch.ts';
 
 export interface DaemonOptions {
   /** The command of gq itself. */
@@ -176,7 +177,7 @@ class QueueDaemon {
 
 /** A slot for each GPU, or one for the whole machine. */
 function gpuSlots(): readonly string[] {
-  const gpus = findGpus().map((gpu) => `gpu${gpu}`);
+  const gpus = findGpus().map(({ name }) => `gpu${name}`);
   return gpus.length > 0 ? gpus : ['cpu0'];
 }
 

@@ -93,15 +93,6 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Names of the GPUs that this process may use, numbers mostly; an empty list without any. */
-export function findGpus(): string[] {
-  const given = process.env['CUDA_VISIBLE_DEVICES'];
-  if (given !== undefined) return given.split(',').map((name) => name.trim()).filter((name) => /^[\w/-]+$/.test(name) && name !== '-1'); // biome-ignore format: one line
-  const words = ['--query-gpu=index', '--format=csv,noheader'];
-  const { status, stdout } = spawnSync('nvidia-smi', words, { encoding: 'utf8', timeout: 20_000 });
-  return status === 0 ? stdout.split('\n').map((line) => line.trim()).filter((line) => /^\d+$/.test(line)) : []; // biome-ignore format: one line
-}
-
 /** Starts a process that goes on when its terminal is closed. */
 export function startDetached(command: readonly string[], logPath: string): void {
   const log = openToWrite(logPath, 'append');

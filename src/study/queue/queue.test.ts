@@ -3,12 +3,12 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, rmdirSync, writeFi
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../../test/lab/hand-made.ts';
 import { isSameProcess } from '../../base/node/index.ts';
 import { nextJob, runDaemon, stateAfter } from './daemon.ts';
 import { newState, QueueFolder, type QueueJob } from './folder.ts';
-import { findGpus, launch } from './launch.ts';
+import { launch } from './launch.ts';
 
 /** Jobs here are lines of a shell in place of words of gq. */
 const gq = ['sh', '-c', 'eval "$1"', 'sh'];
@@ -147,12 +147,6 @@ describe('a queue', () => {
     await second;
     expect(statesOf(queue)).toEqual(['cancelled 75', 'cancelled null']);
     expect([1, 2].map((id) => queue.asked(id))).toEqual([null, null]);
-  });
-
-  it('gives jobs the GPUs that it was given itself', () => {
-    vi.stubEnv('CUDA_VISIBLE_DEVICES', '2, GPU-8f,-1');
-    expect(findGpus()).toEqual(['2', 'GPU-8f']);
-    vi.unstubAllEnvs();
   });
 
   it('has one daemon; names a damaged job once and does the others', async () => {
