@@ -12,7 +12,7 @@ import { gqProgram } from '../gq-command.ts';
 import { tinyModel, tinySettings } from '../smoke/lab.ts';
 
 export interface Plant {
-  readonly command: 'train' | 'eval' | 'serve' | 'export';
+  readonly command: 'train' | 'eval' | 'eval-curve' | 'experiment' | 'grade' | 'serve' | 'view' | 'export';
   /** What is wrong; `Ctrl-C while …`: what is being opened when the command is interrupted. */
   readonly name: string;
   /** What of the plugin fails or never ends, such as `load throws`; or `python waits`: the python3 of PATH never ends. */
@@ -30,6 +30,8 @@ const refused = { code: 2 };
 export function plantsIn(home: string, taken: string): readonly Plant[] {
   const at = (...names: readonly string[]): string => join(home, ...names);
   const train = { command: 'train' } as const;
+  const answers = 'Ctrl-C while it answers';
+  const grade = ['--problems', at('train.jsonl'), '--responses', at('responses.jsonl'), '--out', at('verdicts.jsonl')];
   const planted = ['data={kind="planted"}'];
   // biome-ignore format: a plant a line
   return [
@@ -57,6 +59,11 @@ export function plantsIn(home: string, taken: string): readonly Plant[] {
     { command: 'eval', name: 'no such device', words: [at('whole'), '--device', 'abacus'], ...refused, said: /--device/ },
     { command: 'eval', name: 'no run', words: [at('nothing')], ...refused, said: /no such folder/ },
     { command: 'eval', name: 'Ctrl-C while Python is asked', words: [at('whole')], plant: 'python waits', ...interrupted },
+    { command: 'eval-curve', name: 'Ctrl-C while Python is asked', words: [at('whole')], plant: 'python waits', ...interrupted },
+    { command: 'experiment', name: 'Ctrl-C while Python is asked', words: [at('study.toml'), '--out', at('study')], plant: 'python waits', ...interrupted },
+    { command: 'grade', name: 'Ctrl-C while Python is asked', words: grade, plant: 'python waits', ...interrupted },
+    { command: 'view', name: answers, words: [at('whole'), '--port', '0'], code: 0, said: /http:/ },
+    { command: 'serve', name: answers, words: [at('whole'), '--port', '0'], code: 0, said: /closing connections/ },
     { command: 'serve', name: 'no model', words: [at('moved')], ...refused, said: /no such folder/ },
     { command: 'serve', name: 'another model', words: [at('changed')], ...refused, said: /the model/ },
     { command: 'serve', name: 'a damaged checkpoint', words: [at('damaged')], ...refused, said: /safetensors/ },
@@ -126,6 +133,12 @@ export async function makeStarts(home: string): Promise<void> {
   writeFileSync(at('train.jsonl'), problemsText(1));
   writeFileSync(at('test.jsonl'), problemsText(101));
   writeFileSync(at('slow.jsonl'), problemsText(201, slowly));
+  writeFileSync(at('responses.jsonl'), `${JSON.stringify({ id: 'add-1', completion: '', loophole: 'run_tests' })}\n`);
+  const set = [`model=${JSON.stringify(at('model'))}`, ...settingsIn(home), 'updates=1'];
+  writeFileSync(
+    at('study.toml'),
+    `name = "study"\nseeds = [1]\nset = ${JSON.stringify(set)}\n[[arms]]\nname = "vanilla"\nrecipe = "micro-vanilla"\n`,
+  );
   mkdirSync(at('bin'));
   writeFileSync(at('bin', 'python3'), '#!/bin/sh\n: > "$GQ_PLANT_MARK"\nexec sleep 600\n', { mode: 0o755 });
   for (const name of ['model', 'short', 'moved-model', 'changed-model']) cpSync(model, at(name), { recursive: true });
@@ -187,10 +200,12 @@ export async function tryStart(plant: Plant, home: string, number: number): Prom
     if (!plant.name.startsWith('Ctrl-C')) since = performance.now();
   };
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', hear);
+  const answers = plant.code === 0;
   const started = new Set<number>();
   const look = setInterval(() => {
     for (const pid of descendants(child.pid ?? 0)) started.add(pid);
-    const isOpening = existsSync(mark) || (plant.plant === undefined && started.size > 2);
+    const isOpening =
+      existsSync(mark) || (plant.plant === undefined && (answers ? said.includes('http:') : started.size > 2));
     if (!plant.name.startsWith('Ctrl-C') || !isOpening || said.includes('interrupted')) return;
     since = performance.now();
     child.kill('SIGINT');
@@ -202,7 +217,7 @@ export async function tryStart(plant: Plant, home: string, number: number): Prom
   return { code, said, endedMs, left: await leftOf(started) };
 }
 
-function wordsOf({ command, settings = [], words = [], plant }: Plant, home: string, number: number): string[] {
+export function wordsOf({ command, settings = [], words = [], plant }: Plant, home: string, number: number): string[] {
   if (command === 'export') return ['export', ...words, '--to', join(home, `export-${number}`)];
   if (command !== 'train') return [command, ...words];
   const plugins = plant === undefined || plant.startsWith('python') ? [] : [`plugins=["${join(home, 'plugin.mjs')}"]`];

@@ -74,7 +74,7 @@ async function askPython(name: string, limitMs: number, signal?: AbortSignal): P
 
 /**
  * What the probe prints. It has a process group of its own, so that Ctrl-C at a terminal ends the command and not the probe before
- * it; one that is late is ended with its group, because a child of it may hold the pipe.
+ * it; one that is late, or that the command does not wait for, is ended with its group, because a child of it may hold the pipe.
  */
 function runProbe(name: string, limitMs: number, signal?: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -89,8 +89,11 @@ function runProbe(name: string, limitMs: number, signal?: AbortSignal): Promise<
     const late = setTimeout(() => end(new Error(`no answer within ${limitMs / 1000} s`)), limitMs);
     const leave = (): void => end(new Error('the start was interrupted'));
     signal?.addEventListener('abort', leave, { once: true });
+    const kill = (): void => killGroup(child);
+    process.once('exit', kill);
     const settle = (): void => {
       clearTimeout(late);
+      process.off('exit', kill);
       signal?.removeEventListener('abort', leave);
     };
     child.stdout?.setEncoding('utf8').on('data', (text: string) => (answer = (answer + text).slice(0, mostAnswer)));
