@@ -78,6 +78,7 @@ async function checkQueue(home: string): Promise<string[]> {
   let said = '';
   const count = (state: string) => [...said.matchAll(new RegExp(`"state": ?"${state}"`, 'g'))].length;
   do {
+    await wait(200);
     ({ said } = await runBack(['queue', 'list', '--json'], environment));
   } while (count('waiting') + count('running') > 0);
   const isDone = count('done') === 2;

@@ -2,9 +2,7 @@
 import { expect, it } from 'vitest';
 import { beginTogether } from './parts.ts';
 
-/** `npm run check:crash` has 50. */
-const rounds = 3;
-
-it(`two parts of an experiment begun at once lose no run: ${rounds} times`, async () => {
-  expect(await beginTogether(rounds)).toEqual([]);
+/** `npm run check:crash` does it 50 times. */
+it('two parts of an experiment begun at once lose no run', async () => {
+  expect(await beginTogether(1)).toEqual([]);
 });

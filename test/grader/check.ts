@@ -1,6 +1,6 @@
 /**
  * The long check of the grader: all 119 canonical solutions in all loopholes, equality against Python on 300,000 pairs of
- * values, a soak of 10,000 programs with hostile ones, and how far three flooders slow right programs down. Prints what it counted and exits 1 when something does not hold. `node test/grader/check.ts [programs]`
+ * values, messages from program to program by every way, a soak of 10,000 programs with hostile ones, and how far three flooders slow right programs down. Prints what it counted and exits 1 when something does not hold. `node test/grader/check.ts [programs]`
  */
 import { existsSync } from 'node:fs';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
@@ -8,6 +8,7 @@ import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
 import { benchmarkFile, findUnsound } from './canonical.ts';
 import { compareWithPython } from './equality.ts';
 import { questionFlooders } from './forge.ts';
+import { closedWays, gaugesThatSpeak, levels } from './messages.ts';
 import { flooders } from './pressure.ts';
 import { slowdownBy, soak } from './soak.ts';
 
@@ -35,6 +36,21 @@ for (let part = 0; part < equalityParts; part += 1) {
   failures.push(...differences);
 }
 console.log(`equality: ${equalityParts * pairsPerPart} pairs against Python, ${equalPairs} of them equal`);
+
+for (const { level, layers } of levels) {
+  await using sandbox = await Sandbox.start({ workers: 1, layers, strictLevel: 0 });
+  if (sandbox.report.level < level) {
+    console.log(`messages at level ${level}: not tried, this machine gives level ${sandbox.report.level}`);
+    continue;
+  }
+  for (const [name, send] of closedWays(level)) {
+    for (const shares of level === 3 && name !== 'times of files' ? [false, true] : [false]) {
+      const heard = await gaugesThatSpeak(sandbox, send, shares);
+      failures.push(...heard.map((gauge) => `at level ${level}, ${name}: ${gauge}`));
+    }
+  }
+  console.log(`messages at level ${level}: ${closedWays(level).length} ways tried`);
+}
 
 const start = Date.now();
 const report = await soak({

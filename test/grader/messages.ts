@@ -3,6 +3,7 @@
  * outlives it: counters of the kernel, the working disk, the times of files, memory of the server that programs are copies of.
  * The receiver reads every gauge there is; a gauge carries the message when it follows the byte at some fixed distance.
  */
+import { type LayerName, layerNames } from '../../src/env/sandbox/isolation.ts';
 import type { Sandbox } from '../../src/env/sandbox/sandbox.ts';
 import { bareProblem, right, runRaw } from './fixtures.ts';
 
@@ -59,6 +60,25 @@ sys.modules['harness'].HELD[:4 + len(data)] = len(data).to_bytes(4, 'little') + 
 os._exit(0)
 `,
 };
+
+const without = (...layers: readonly LayerName[]) => layerNames.filter((name) => !layers.includes(name));
+
+/** Below level 2 the numbers of processes are the machine's, below level 3 files and their times are. */
+export const levels: readonly { level: number; layers: readonly LayerName[]; open: readonly string[] }[] = [
+  { level: 3, layers: layerNames, open: [] },
+  { level: 2, layers: without('privateRoot'), open: ['files that were made', 'times of files'] },
+  {
+    level: 1,
+    layers: without('privateRoot', 'namespaces'),
+    open: ['threads that were started', 'files that were made', 'times of files'],
+  },
+];
+
+/** The senders that nobody may hear at a level. */
+export function closedWays(level: number): readonly (readonly [string, (byte: number) => string])[] {
+  const { open = [] } = levels.find((each) => each.level === level) ?? {};
+  return Object.entries(senders).filter(([name]) => !open.includes(name));
+}
 
 /** Prints "name number" for each gauge. What is refused is a gauge that stands still. */
 const receiver = `

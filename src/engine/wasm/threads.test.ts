@@ -151,14 +151,15 @@ test('a main thread that sleeps over the last shard goes on with the right count
 });
 
 test('a thread that was ended from outside in the middle of its work is said, not waited for', async () => {
-  /** Whether the threads were ended with a shard in their hands: they may have been done with it, or not have begun. */
+  /** Whether the threads were ended with a shard in their hands: they may have been between two. */
   const isStalled = async (): Promise<boolean> => {
-    const { jobs, workers } = await startJobs();
+    const { jobs, memory, workers } = await startJobs();
     jobs.allowSleep(20);
     const words = 8_000_000;
-    for (let run = 0; run < 6; run++) jobs.run('fill', 2, [words, words / 2, run, jobs.reservedBytes, 0, 0, 0, 0]);
-    for (const worker of workers) worker.terminate();
-    await pause(20);
+    const filled = new Int32Array(memory.buffer, jobs.reservedBytes, words);
+    for (let run = 1; run <= 30; run++) jobs.run('fill', 2, [words, words / 2, run, jobs.reservedBytes, 0, 0, 0, 0]);
+    while (Atomics.load(filled, 0) === 0 && Atomics.load(filled, words / 2) === 0) await pause(0);
+    await Promise.all(workers.map((worker) => worker.terminate()));
     try {
       jobs.finish();
       return false;
