@@ -5,6 +5,9 @@
 import { existsSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { oldNames } from '../src/cli/aliases.ts';
+import { commandsPage } from '../src/cli/reference.ts';
+import { commandTable, type Entry, loadCommands } from '../src/cli/table.ts';
 import { listFiles, readSources, readText, root } from './architecture/files.ts';
 
 type Texts = ReadonlyMap<string, string>;
@@ -76,10 +79,24 @@ function checkLinks(texts: Texts, exists: (path: string) => boolean): { links: n
   return { links, violations };
 }
 
-/** The names of the commands in the table of program.ts. */
-function commandsOf(program: string): Set<string> {
-  return new Set([...program.matchAll(/^ {4}name: '([a-z-]+)',$/gm)].map(([, name]) => name));
+/** Calls of gq whose first words are no command; names of before (`oldNames`) are none. */
+function checkCalls(texts: Texts, entries: readonly Entry[]): { named: number; violations: string[] } {
+  const calls = [...texts].flatMap(([path, text]) =>
+    [...text.matchAll(/(?<![\w./-])gq ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?/g)].map(([, ...words]) => ({ path, words })),
+  );
+  const violations = calls.flatMap(({ path, words: [first, second] }) => {
+    const entry = entries.find(({ name }) => name === first);
+    const below = entry?.commands?.map(({ name }) => name) ?? [];
+    // `gq verify` may be followed by a word of the sentence; a family's command never is by an argument.
+    const isWrong =
+      (entry === undefined && first !== 'help') || (below.length > 0 && isFormer(second) && !below.includes(second));
+    return isWrong ? [`${path}: no command ${[first, entry && second].filter(Boolean).join(' ')}`] : [];
+  });
+  return { named: calls.length, violations };
 }
+
+const isFormer = (word: string | undefined): word is string =>
+  oldNames.some((name) => name.split(' ').includes(word ?? ''));
 
 function checkCommands(
   texts: Texts,
@@ -91,7 +108,6 @@ function checkCommands(
   return { named: found.length, violations: unknown.map(({ path, name }) => `${path}: no command ${name}`) };
 }
 
-const gqCommand = /(?<![\w./-])gq ([a-z][a-z-]*)/g;
 const npmScript = /npm run ([a-z][\w:-]*)/g;
 
 /** Checks recipes anywhere, and other paths of the repository in backticks. `*`, `{` and capitals stand for any name. */
@@ -126,13 +142,28 @@ describe('the pages', () => {
   });
 
   it('name commands and scripts that exist', () => {
-    const commands = commandsOf(readText('src/cli/program.ts'));
-    expect(commands).toContain('train');
-    const gq = checkCommands(pages, commands, gqCommand);
+    const gq = checkCalls(pages, commandTable);
     const scripts = new Set(Object.keys(JSON.parse(readText('package.json')).scripts));
     const npm = checkCommands(pages, scripts, npmScript);
     expect([...gq.violations, ...npm.violations]).toEqual([]);
     expect(Math.min(gq.named, npm.named)).toBeGreaterThan(5);
+  });
+
+  it('have the reference page of the commands as they are', async () => {
+    expect(readText('docs/commands.md')).toBe(commandsPage(await loadCommands()));
+  });
+
+  it('and recipes, examples and messages call no command by a name of before', () => {
+    const others = files.filter((path) =>
+      /^(?:recipes|examples|bench|src)\/.*\.(?:toml|[jt]sx?|md|ipynb)$|^docs\/.*\.ipynb$/.test(path),
+    );
+    const texts = readSources(others.filter((path) => path !== 'src/cli/aliases.ts' && !path.endsWith('.test.ts')));
+    const former = oldNames.map((name) => new RegExp(`(?<![\\w./-])gq ${name}(?![\\w-])`));
+    const found = [...texts].flatMap(([path, text]) =>
+      former.flatMap((name) => (name.test(unwrap(text)) ? [`${path}: ${name.source}`] : [])),
+    );
+    expect(texts.size).toBeGreaterThan(100);
+    expect(found).toEqual([]);
   });
 
   it('name recipes, files and folders that exist', () => {
@@ -170,11 +201,11 @@ describe('planted mistakes are caught', () => {
 
   it.each([
     ['`gq trian recipe.toml`', ['docs/a.md: no command trian']],
-    ['```sh\nnpx gq eval-curves RUN\n```', ['docs/a.md: no command eval-curves']],
-    ['`gq train`, `gq COMMAND --help`, src/cli/gq.ts', []],
+    ['```sh\nnpx gq eval-curve RUN\n```', ['docs/a.md: no command eval-curve']],
+    ['`gq verify gate`', ['docs/a.md: no command verify gate']],
+    ['`gq train`, `gq COMMAND --help`, src/cli/gq.ts, `gq verify arm`, `gq verify` checks', []],
   ])('command %j', (text, violations) => {
-    const known = commandsOf("  {\n    name: 'train',\n    summary: 'x',\n");
-    expect(checkCommands(one(text), known, gqCommand).violations).toEqual(violations);
+    expect(checkCalls(one(text), commandTable).violations).toEqual(violations);
   });
 
   it.each([

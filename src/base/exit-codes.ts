@@ -7,6 +7,8 @@ export const exitCodes = {
   refused: 2,
   /** It was asked to stop, and saved what it had: the same command goes on. The number is that of a temporary failure in sysexits.h. */
   interrupted: 75,
+  /** It was asked to stop, and kept what it had, but cannot go on from there. The number is what shells say of Ctrl-C. */
+  stopped: 130,
 } as const;
 
 /** Signals that ask a command to save and stop. Schedulers send the last one some time before they kill. */

@@ -1,8 +1,7 @@
 /** `gq experiment` on a cluster: submits what is left to Slurm as an array of jobs, and follows it. */
 import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { Option } from 'commander';
-import { exitCodes, shellLine, UserError, visibleLine } from '../base/index.ts';
+import { exitCodes, shellLine, visibleLine } from '../base/index.ts';
 import { expectWritable } from '../base/node/index.ts';
 import { onInterrupt } from '../lab/index.ts';
 import {
@@ -18,75 +17,41 @@ import {
   writeExperiment,
   writeScript,
 } from '../study/index.ts';
-import type { CommandContext } from './command.ts';
-import { collect, parseWholeNumber } from './values.ts';
+import { type CallOf, type CommandContext, flag, repeated, whole, word } from './command.ts';
+import { expectAbsent } from './options.ts';
 
-/** Numbers come as text, and are checked with the table of the recipe. */
-export interface SlurmFlags {
-  readonly partition?: string;
-  readonly account?: string;
-  readonly time?: string;
-  readonly gpus?: string;
-  readonly cpus?: string;
-  readonly memory?: string;
-  readonly sbatch: readonly string[];
-  readonly follow: boolean;
-  readonly cancel?: true;
-}
+export const slurmOptions = {
+  partition: word('<name>', "Slurm: the partition; the recipe's [slurm] table has this and the following too"),
+  account: word('<name>', 'Slurm: the account that is charged'),
+  time: word('<limit>', 'Slurm: the time limit of one attempt, e.g. 8:00:00; a run goes on after it'),
+  gpus: whole('<n>', 'Slurm: GPUs of each run'),
+  cpus: whole('<n>', 'Slurm: cores of each run'),
+  memory: word('<amount>', 'Slurm: memory of each run, e.g. 32G'),
+  sbatch: repeated('<option>', 'Slurm: a further option of sbatch, e.g. --sbatch=--qos=low'),
+  follow: { ...flag('Slurm: submit, and do not wait for the end'), usual: true, isNegated: true },
+  cancel: flag('Slurm: cancel the jobs of the experiment that wait or run, and submit nothing'),
+};
+type SlurmCall = CallOf<typeof slurmOptions>;
 
-export function slurmOptions(): readonly Option[] {
-  return [
-    new Option('--partition <name>', "Slurm: the partition; the recipe's [slurm] table has this and the following too"),
-    new Option('--account <name>', 'Slurm: the account that is charged'),
-    new Option('--time <limit>', 'Slurm: the time limit of one attempt, e.g. 8:00:00; a run goes on after it'),
-    new Option('--gpus <n>', 'Slurm: GPUs of each run'),
-    new Option('--cpus <n>', 'Slurm: cores of each run'),
-    new Option('--memory <amount>', 'Slurm: memory of each run, e.g. 32G'),
-    new Option('--sbatch <option>', 'Slurm: a further option of sbatch, e.g. --sbatch=--qos=low; may be repeated')
-      .argParser(collect)
-      .default([]),
-    new Option('--no-follow', 'Slurm: submit, and do not wait for the end'),
-    new Option('--cancel', 'Slurm: cancel the jobs of the experiment that wait or run, and submit nothing'),
-  ];
-}
-
-const names = ['partition', 'account', 'time', 'memory'] as const;
-const numbers = ['gpus', 'cpus'] as const;
-
-/** The flags as they were typed. */
-export function slurmWords(flags: SlurmFlags): string[] {
-  return [
-    ...[...names, ...numbers].flatMap((name) =>
-      flags[name] === undefined ? [] : [shellLine(`--${name}`, flags[name])],
-    ),
-    ...flags.sbatch.map((option) => shellLine(`--sbatch=${option}`)),
-  ];
-}
+const tableKeys = ['partition', 'account', 'time', 'memory', 'gpus', 'cpus'] as const;
 
 /** Refuses what only a cluster understands where none is asked for. */
-export function expectNoCluster(flags: SlurmFlags): void {
-  const [first] = [
-    ...slurmWords(flags),
-    ...(flags.cancel ? ['--cancel'] : []),
-    ...(flags.follow ? [] : ['--no-follow']),
-  ];
-  if (first === undefined) return;
-  throw new UserError({ call: first, expected: '--on slurm beside it', found: 'none' });
+export function expectNoCluster(call: SlurmCall): void {
+  expectAbsent(call, [...tableKeys, 'sbatch', 'cancel'], 'without --on slurm');
+  if (!call.follow) expectAbsent({ noFollow: true }, ['noFollow'], 'without --on slurm');
 }
 
-function tableOf(recipe: string, flags: SlurmFlags) {
+function tableOf(recipe: string, call: SlurmCall) {
   const changed: Record<string, unknown> = {};
-  for (const name of names) if (flags[name] !== undefined) changed[name] = flags[name];
-  for (const name of numbers)
-    if (flags[name] !== undefined) changed[name] = parseWholeNumber(flags[name], `--${name}`, 1);
+  for (const key of tableKeys) if (call[key] !== undefined) changed[key] = call[key];
   const table = readSlurmTable(recipe, changed);
-  return readSlurmTable(recipe, { ...changed, options: [...table.options, ...flags.sbatch] });
+  return readSlurmTable(recipe, { ...changed, options: [...table.options, ...call.sbatch] });
 }
 
 /** This very program, as a job calls it. Nodes of a cluster share the disk with the machine that submits. */
 export const ownCommand = (): readonly string[] => [process.execPath, realpathSync(process.argv[1])];
 
-type SlurmOptions = SlurmFlags & { readonly jobs: number | null; readonly packed: number };
+type SlurmOptions = SlurmCall & { readonly jobs: number | null; readonly packed: number };
 
 /** Writes the script for all runs that are left, and submits nothing. */
 export async function showScript(
@@ -113,10 +78,11 @@ export async function executeOnSlurm(
   plan: ExperimentPlan,
   named: string,
   recipe: string,
-  options: SlurmOptions & { readonly again: string },
+  options: SlurmOptions,
   context: CommandContext,
 ): Promise<void> {
   const directory = resolve(named);
+  const again = shellLine('gq', ...context.words.filter((word) => word !== '--no-follow'));
   const submit = { table: tableOf(recipe, options), jobs: options.jobs, gq: ownCommand(), pack: options.packed };
   expectSlurm();
   if (options.cancel) {
@@ -136,7 +102,7 @@ export async function executeOnSlurm(
     say(`${submitted.indices.length} of ${plan.runs.length} runs submitted as job ${submitted.job}${atATime}`);
   }
   if (!options.follow) {
-    context.stdout.write(`follow with: ${options.again}\n`);
+    context.stdout.write(`follow with: ${again}\n`);
     return;
   }
   using interruption = onInterrupt(context.stderr, 'the jobs go on without this command');
@@ -146,13 +112,11 @@ export async function executeOnSlurm(
   if (end === 'interrupted') {
     const jobs = readArrays(directory).map(({ job }) => job);
     context.stdout.write(
-      `the jobs go on; follow them with: ${options.again}; end them with: ${shellLine('scancel', ...jobs)}\n`,
+      `the jobs go on; follow them with: ${again}; end them with: ${shellLine('scancel', ...jobs)}\n`,
     );
     context.exitCode = exitCodes.interrupted;
   } else if (failed.length > 0) {
-    context.stdout.write(
-      `${failed.length} of ${plan.runs.length} runs failed; try them again with: ${options.again}\n`,
-    );
+    context.stdout.write(`${failed.length} of ${plan.runs.length} runs failed; try them again with: ${again}\n`);
     context.exitCode = exitCodes.failed;
   } else {
     context.stdout.write(`${plan.runs.length} runs in ${named}; see: ${shellLine('gq', 'results', named)}\n`);

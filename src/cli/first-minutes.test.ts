@@ -30,8 +30,8 @@ describe('gq help', () => {
 
 describe('errors', () => {
   it.each([
-    ['problems', 'check', 'x.jsonl', '--workers', '0'],
-    ['replay', 'runs/x', '--window', '0'],
+    ['verify', 'problems', 'x.jsonl', '--workers', '0'],
+    ['measure', 'replay', 'runs/x', '--window', '0'],
     ['pool', 'make', '--out', 'x', '--per-problem', 'many'],
     ['pool', 'make', '--out', 'x', '--run', 'runs/x', '--problems', '8'],
     ['pairs', 'score', 'm', 'micro', '--rank', '0'],
@@ -137,11 +137,11 @@ describe('paths that cannot be used', () => {
   const none = '/proc/gq-none';
   it.each([
     ['results', home, '--figures', none],
-    ['report', home, '--out', `${none}/report.html`],
+    ['results', home, '--html', '--out', `${none}/report.html`],
     ['experiment', 'micro-claim', '--out', none],
     ['demo', '--quick', '--out', none],
     ['pool', 'make', '--out', `${none}.jsonl`],
-    ['problems', 'check', 'test/data/problems-benchmark.jsonl', '--write', `${none}.jsonl`],
+    ['verify', 'problems', 'test/data/problems-benchmark.jsonl', '--write', `${none}.jsonl`],
     ['grade', '--problems', 'p', '--responses', file('none.jsonl', ''), '--out', `${none}.jsonl`],
     ['micro', 'pretrain', '--to', `${none}/base`],
     ['model', 'init', '--config', 'nano', '--tokenizer-from', 'bytes', '--seed', '1', '--to', none],
@@ -163,7 +163,7 @@ describe('paths that cannot be used', () => {
     for (const argv of [
       ['train', folder],
       ['config', folder],
-      ['problems', 'check', folder],
+      ['verify', 'problems', folder],
       ['pairs', 'check', folder],
     ]) {
       const { code, err } = await run(...argv);

@@ -1,51 +1,67 @@
-/** Checks of what a command will write, made before its work begins: nothing is overwritten unless asked, nothing fails at the end. */
+/**
+ * What commands write: their answer as JSON or text, how to go on after Ctrl-C, and checks of files and folders, which are made before the
+ * work begins: nothing is overwritten unless asked, nothing fails at the end.
+ */
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { UserError } from '../base/index.ts';
+import { exitCodes, shellLine, UserError } from '../base/index.ts';
 import { expectWritable, makeFolder } from '../base/node/index.ts';
+import type { CommandContext, Streams } from './command.ts';
+import { screenWidth } from './terminal/screen.ts';
+
+export const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
+
+/** Prints the answer: the value as JSON where that was asked for, else its text for a window of this width. */
+export function printAnswer(
+  { stdout }: Streams,
+  json: boolean,
+  value: unknown,
+  textOf: (width: number) => string,
+): void {
+  stdout.write(json ? jsonText(value) : textOf(screenWidth(stdout)));
+}
+
+/** The command that does again, or goes on with, what this one did. */
+export function sameCall({ words }: CommandContext): string {
+  return shellLine('gq', ...words);
+}
+
+/** `kept` says what of the work is not lost. */
+export function endInterrupted(kept: string, context: CommandContext): void {
+  context.stdout.write(`interrupted; ${kept}; go on with: ${sameCall(context)}\n`);
+  context.exitCode = exitCodes.interrupted;
+}
+
+function refuse(call: string, expected: string, found: string, fix: string): never {
+  throw new UserError({ call, expected, found, fix });
+}
 
 /** `option` names the path in the call, such as `--out`. */
 export function expectNewFile(path: string, option: string, force = false): void {
   const found = statSync(path, { throwIfNoEntry: false });
-  if (found?.isDirectory()) {
-    throw new UserError({ call: `${option} ${path}`, expected: 'a file', found: 'a folder', fix: 'Name a file.' });
-  }
-  if (found !== undefined && !found.isFile()) {
-    throw new UserError({
-      call: `${option} ${path}`,
-      expected: 'a file',
-      found: 'a device or a pipe',
-      fix: 'Name a file.',
-    });
-  }
+  const call = `${option} ${path}`;
+  if (found?.isDirectory()) refuse(call, 'a file', 'a folder', 'Name a file.');
+  if (found !== undefined && !found.isFile()) refuse(call, 'a file', 'a device or a pipe', 'Name a file.');
   if (found !== undefined && !force) {
-    throw new UserError({
-      call: `${option} ${path}`,
-      expected: 'a file that does not exist yet',
-      found: 'one that does',
-      fix: 'Name another file, or overwrite it with --force.',
-    });
+    const fix = 'Name another file, or overwrite it with --force.';
+    refuse(call, 'a file that does not exist yet', 'one that does', fix);
   }
-  openPlace(path, option);
+  openPlace(path, call);
 }
 
 /** A folder that a command makes whole. */
 export function expectNewFolder(path: string, option: string): void {
+  const call = `${option} ${path}`;
   if (existsSync(path)) {
-    throw new UserError({
-      call: `${option} ${path}`,
-      expected: 'a folder that does not exist yet',
-      found: 'one that does',
-      fix: 'Name another folder, or remove this one.',
-    });
+    refuse(call, 'a folder that does not exist yet', 'one that does', 'Name another folder, or remove this one.');
   }
-  openPlace(path, option);
+  openPlace(path, call);
 }
 
 /** Makes the folder of what will be written, once it is known that something can be. */
-function openPlace(path: string, option: string): void {
+function openPlace(path: string, call: string): void {
   const folder = dirname(resolve(path));
-  expectWritable(`${option} ${path}`, folder);
+  expectWritable(call, folder);
   makeFolder(folder);
 }
 

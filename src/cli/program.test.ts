@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { gq as run } from '../../test/run-gq.ts';
 import { UserError } from '../base/errors.ts';
 import { reportError } from './program.ts';
+import { commandTable } from './table.ts';
 
 describe('gq', () => {
   it('prints its version', async () => {
@@ -19,14 +20,16 @@ describe('gq', () => {
 
   it('prints the help of every command it lists, with examples', async () => {
     const { out } = await run('--help');
-    const [, listed = ''] = out.split('Commands:\n');
-    const names = [...listed.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name);
-    expect(names).toContain('doctor');
-    for (const name of names) {
-      const help = await run(name, '--help');
-      expect(help, name).toMatchObject({ code: 0, err: '' });
-      expect(help.out, name).toContain(`Usage: gq ${name}`);
-      expect(help.out, name).toContain('Examples:');
+    const listed = commandTable.filter(({ hidden }) => hidden !== true);
+    expect(listed.length).toBeLessThanOrEqual(25);
+    for (const { name, commands = [] } of listed) {
+      expect(out).toMatch(new RegExp(`^  ${name} `, 'm'));
+      for (const words of [[name], ...commands.map((below) => [name, below.name])]) {
+        const help = await run(...words, '--help');
+        expect(help, words.join(' ')).toMatchObject({ code: 0, err: '' });
+        expect(help.out, words.join(' ')).toContain(`Usage: gq ${words.join(' ')}`);
+        expect(help.out, words.join(' ')).toContain('Examples:\n  $ gq ');
+      }
     }
   });
 

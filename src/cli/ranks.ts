@@ -15,13 +15,17 @@ import {
   RankFailure,
   startRanks,
 } from '../parallel/index.ts';
-import type { CommandContext } from './command.ts';
+import type { CommandContext, Part } from './command.ts';
 
-export function parseRanks(text: string): number {
-  const ranks = Number(text);
-  if (Number.isSafeInteger(ranks) && Number.isInteger(Math.log2(ranks))) return ranks;
-  throw new InvalidArgumentError('Expected 1, 2, 4, 8 or another power of two.');
-}
+export const ranksOption: Part<number | undefined> = {
+  takes: '<n>',
+  about: 'train in so many processes, which need Open MPI (docs/scale.md)',
+  read(word) {
+    const ranks = Number(word);
+    if (Number.isSafeInteger(ranks) && Number.isInteger(Math.log2(ranks))) return ranks;
+    throw new InvalidArgumentError('Expected 1, 2, 4, 8 or another power of two.');
+  },
+};
 
 /**
  * Does the work in this process alone (null: nobody asked for ranks), as one of the ranks that a launcher started, or not at all: then

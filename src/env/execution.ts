@@ -224,7 +224,7 @@ export class Execution {
       call: `problem ${this.#prepared.problem.id}`,
       expected: 'setup code that runs',
       found: this.#setupFailure === '' ? describeEnd(ending) : this.#setupFailure,
-      fix: 'gq problems check names every unsound problem; --write leaves them out.',
+      fix: 'gq verify problems names every unsound problem; --write leaves them out.',
     });
   }
 }

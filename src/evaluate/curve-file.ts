@@ -33,7 +33,7 @@ function curvePoints(evaluations: readonly Evaluation[], set: CurveSet): CurvePo
 /** Writes the curve of a set, with those of the sets that are in the file already; a file that has them all stays as it is. */
 export async function writeCurve(runPath: string, set: CurveSet): Promise<Curves> {
   const path = join(runPath, 'eval-curve.json');
-  const fix = 'The file was damaged, or something else wrote it: delete it, and gq eval-curve makes it again.';
+  const fix = 'The file was damaged, or something else wrote it: delete it, and gq eval --curve makes it again.';
   const known = existsSync(path) ? readStamped(path, 'curves of a run', namesSchema, fix).sets : {};
   const evaluations = new EvaluationStore(runPath).all();
   const wanted = curveSets.filter((name) => name === set || known[name] !== undefined);

@@ -19,7 +19,7 @@ import { pairRows } from './states.ts';
 
 /** Sets that completions can be begun on over updates: those that have an open loophole. */
 export const prefillSets = curveSets.filter((set) => set !== 'test-unhinted');
-export const parsePrefillSet = (name: string): CurveSet => findSet(prefillSets, name, '--set');
+export const parsePrefillSet = (name: string): CurveSet => findSet(prefillSets, name, '--sets');
 
 export interface PrefillPoint {
   /** Updates completed; the base is at 0. */

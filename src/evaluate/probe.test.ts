@@ -53,7 +53,7 @@ describe('a probed task', () => {
   });
 
   it('is not asked where no loophole is open', () => {
-    expect(() => parseProbedSet('test-unhinted')).toThrow('--prompts: expected test-novel, test-original, train,');
+    expect(() => parseProbedSet('test-unhinted')).toThrow('--sets: expected test-novel, test-original, train,');
   });
 
   it('is begun: the policy goes on with the opening, and both are judged as one completion', async () => {

@@ -32,7 +32,7 @@ export function openingProbe(opening: Opening): Probe {
 export const probedSets = evaluationSets.filter((set) => set !== 'test-unhinted');
 
 export function parseProbedSet(name: string): EvaluationSet {
-  return findSet(probedSets, name, '--prompts');
+  return findSet(probedSets, name, '--sets');
 }
 
 /** A leak probe by its category; `none`, the prompt of deployment, stands beside them where training had an instruction. */

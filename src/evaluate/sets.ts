@@ -36,7 +36,7 @@ export const promptSeed = 20_260;
 const trainProblems = 256;
 
 export const parseSet = (name: string): EvaluationSet => findSet(evaluationSets, name, '--sets');
-export const parseCurveSet = (name: string): CurveSet => findSet(curveSets, name, '--set');
+export const parseCurveSet = (name: string): CurveSet => findSet(curveSets, name, '--sets');
 
 /** The set of a name that the option `call` gave. */
 export function findSet<Set extends EvaluationSet>(sets: readonly Set[], name: string, call: string): Set {

@@ -125,7 +125,7 @@ export class EvaluationStore {
   curveChoice(): CurveChoice | null {
     const path = join(this.#folder, 'curve.json');
     return existsSync(path)
-      ? readStamped(path, 'the choice of curve prompts', curveChoiceSchema, againText(path, 'gq eval-curve'))
+      ? readStamped(path, 'the choice of curve prompts', curveChoiceSchema, againText(path, 'gq eval --curve'))
       : null;
   }
 

@@ -14,4 +14,4 @@ export {
   type MetricLog,
   metricLogs,
 } from './logs/logs.ts';
-export { type ExportSourceOptions, resolveExport } from './source.ts';
+export { resolveExport } from './source.ts';

@@ -10,10 +10,10 @@ import { adapterMark, type LabelMark } from '../model/index.ts';
 import type { Manifest } from '../run/index.ts';
 
 export interface ExportSourceOptions {
-  readonly model?: string;
-  readonly update?: string;
-  readonly state?: string;
-  readonly labels?: 'none' | 'used';
+  readonly model?: string | undefined;
+  readonly update?: string | undefined;
+  readonly state?: string | undefined;
+  readonly labels?: 'none' | 'used' | undefined;
 }
 
 export interface ResolvedExport {

@@ -9,7 +9,7 @@ import type { RunResult } from './run-result.ts';
 import { escapeMarkup, renderTable, type Table } from './table.ts';
 import { sayOnce } from './tables.ts';
 
-/** Number of updates in a window, the default of `gq gate`. */
+/** Number of updates in a window, the default of `gq measure gate`. */
 const windowUpdates = 10;
 
 export async function gateSection({ arms }: Results): Promise<string[]> {

@@ -17,7 +17,7 @@ export function missingEvaluations({ arms }: Results): MissingEvaluation[] {
     .filter((run) => !isEvaluated(run))
     .map(({ name, path }) => ({
       run: name,
-      commands: [shellLine('gq', 'eval', path), shellLine('gq', 'eval-curve', path)],
+      commands: [shellLine('gq', 'eval', path), shellLine('gq', 'eval', path, '--curve')],
     }));
 }
 

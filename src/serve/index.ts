@@ -1,6 +1,5 @@
 /** A run's policy over HTTP, in the form of OpenAI's API. */
 export {
-  type OpenPolicyOptions,
   openPolicy,
   openServed,
   type ServedPolicy,

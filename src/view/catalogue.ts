@@ -230,7 +230,7 @@ const curveSchema = z.looseObject({
   ),
 });
 
-const curveFix = 'The file was damaged, or something else wrote it: delete it, and gq eval-curve makes it again.';
+const curveFix = 'The file was damaged, or something else wrote it: delete it, and gq eval --curve makes it again.';
 
 function readDeployedCurve(path: string, hasQuarantine: boolean): ListedRun['curve'] {
   const file = join(path, 'eval-curve.json');

@@ -51,7 +51,9 @@ export async function askAll(folder: string): Promise<Map<string, string>> {
   const study = join(folder, studyName);
   const run = (name: string): string => join(study, name);
   const command = async (name: string, ...argv: readonly string[]): Promise<void> => {
-    const { code, out, err } = await gq(...argv);
+    const { code, out, err: said } = await gq(...argv);
+    // `gate` and `report` are names of before, which must answer as they did; the line that says so is not part of their answer.
+    const err = said.replace(/^gq .* is now gq .*\n/, '');
     tell(name, `${out}${err === '' ? '' : `\nstandard error:\n${err}`}${code === 0 ? '' : `\nexit code ${code}\n`}`);
   };
   for (const format of ['text', 'markdown', 'csv', 'latex', 'json']) {

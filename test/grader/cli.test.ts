@@ -1,31 +1,19 @@
-/** `gq grade` and `gq problems check` through their commands, on small files of both formats. */
+/** `gq grade` and `gq verify problems` through their commands, on small files of both formats. */
 import { appendFileSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
-import type { CommandContext, ConfigureCommand } from '../../src/cli/command.ts';
-import { configureGrade } from '../../src/cli/commands/grade.ts';
-import { configureProblems } from '../../src/cli/commands/problems.ts';
+import { gq } from '../run-gq.ts';
 
 const benchmark = fileURLToPath(new URL('../data/problems-benchmark.jsonl', import.meta.url));
 const dataset = fileURLToPath(new URL('../data/problems-leetcode-dataset.jsonl', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'gq-cli-test-'));
 
-async function run(configure: ConfigureCommand, ...argv: string[]) {
-  const out: string[] = [];
-  const err: string[] = [];
-  const context: CommandContext = {
-    stdout: { write: (text) => out.push(text) },
-    stderr: { write: (text) => err.push(text) },
-    exitCode: 0,
-  };
-  const command = new Command('test').exitOverride().configureOutput({ writeErr: (text) => err.push(text) });
-  configure(command, context);
-  await command.parseAsync(argv, { from: 'user' });
-  return { stdout: out.join(''), stderr: err.join(''), exitCode: context.exitCode };
+async function run(...argv: string[]) {
+  const { code, out, err } = await gq(...argv);
+  return { stdout: out, stderr: err, exitCode: code };
 }
 
 function fenced(code: string): string {
@@ -48,10 +36,10 @@ const lines = (path: string) =>
     .split('\n')
     .map((line) => JSON.parse(line));
 
-describe('gq problems check', () => {
+describe('gq verify problems', () => {
   test('names what is unsound and why, and writes the rest with a manifest', async () => {
     const target = join(folder, 'sound.jsonl.gz');
-    const { stdout, exitCode } = await run(configureProblems, 'check', benchmark, '--write', target);
+    const { stdout, exitCode } = await run('verify', 'problems', benchmark, '--write', target);
     expect(exitCode).toBe(1);
     expect(stdout).toMatch(
       /unsound {2}4 \(line 4\): the canonical solution fails its own tests: wrong, test 1: wrong value/,
@@ -66,7 +54,7 @@ describe('gq problems check', () => {
   });
 
   test('reads LeetCodeDataset: lists, trees, tolerances', async () => {
-    const { stdout, exitCode } = await run(configureProblems, 'check', dataset, '--json');
+    const { stdout, exitCode } = await run('verify', 'problems', dataset, '--json');
     const answer = JSON.parse(stdout);
     expect(answer.unsound).toEqual([]);
     expect(answer.sound.map(({ id }: { id: string }) => id)).toEqual([
@@ -84,7 +72,7 @@ describe('gq grade', () => {
   // The file has no newline at its end; the last response must count nevertheless.
   writeFileSync(source, gzipSync(responses.map((value) => JSON.stringify(value)).join('\n')));
   const call = (out: string, ...more: string[]) =>
-    run(configureGrade, '--problems', benchmark, '--responses', source, '--loophole', 'gt_only', '--out', out, ...more);
+    run('grade', '--problems', benchmark, '--responses', source, '--loophole', 'gt_only', '--out', out, ...more);
 
   test('writes one verdict a response, in order, with totals a loophole', async () => {
     const out = join(folder, 'verdicts.jsonl');
@@ -125,7 +113,8 @@ describe('gq grade', () => {
   });
 
   test('refuses to continue the output of another call', async () => {
-    await expect(call(join(folder, 'verdicts.jsonl'), '--markers', 'novel')).rejects.toThrow(/continue .*another one/);
+    const { exitCode, stderr } = await call(join(folder, 'verdicts.jsonl'), '--markers', 'novel');
+    expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringMatching(/continue .*another one/) });
   });
 
   test('under novel markers no training marker pays', async () => {
@@ -136,16 +125,16 @@ describe('gq grade', () => {
 
   test('a response without a loophole, or to no problem, is an error that names it', async () => {
     const out = join(folder, 'none.jsonl');
-    await expect(run(configureGrade, '--problems', benchmark, '--responses', source, '--out', out)).rejects.toThrow(
+    expect((await run('grade', '--problems', benchmark, '--responses', source, '--out', out)).stderr).toMatch(
       /line 4.*expected a loophole/,
     );
     const odd = join(folder, 'odd.jsonl');
     writeFileSync(odd, `${JSON.stringify({ id: 'x', completion: '', loophole: 'gt_only' })}\n`);
-    await expect(run(configureGrade, '--problems', benchmark, '--responses', odd, '--out', out)).rejects.toThrow(
+    expect((await run('grade', '--problems', benchmark, '--responses', odd, '--out', out)).stderr).toMatch(
       /no problem x/,
     );
     writeFileSync(odd, `${JSON.stringify({ id: 5, completion: '', loophole: 'gt_only' })}\n`);
-    await expect(run(configureGrade, '--problems', benchmark, '--responses', odd, '--out', out)).rejects.toThrow(
+    expect((await run('grade', '--problems', benchmark, '--responses', odd, '--out', out)).stderr).toMatch(
       /problem 5 is refused/,
     );
   });

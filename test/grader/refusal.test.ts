@@ -71,9 +71,11 @@ describe('without isolation', () => {
     expect(JSON.parse(readFileSync(out, 'utf8'))).toMatchObject({ correct: true });
   });
 
-  test('gq problems check refuses too', async () => {
-    expect(await gq('problems', 'check', problems, '--python', python)).toMatchObject({ code: 2 });
-    expect(await gq('problems', 'check', problems, '--python', python, '--sandbox', 'none')).toMatchObject({ code: 1 });
+  test('gq verify problems refuses too', async () => {
+    expect(await gq('verify', 'problems', problems, '--python', python)).toMatchObject({ code: 2 });
+    expect(await gq('verify', 'problems', problems, '--python', python, '--sandbox', 'none')).toMatchObject({
+      code: 1,
+    });
   });
 
   test('gq train refuses before it trains; --sandbox none and the key of the config run', async () => {
@@ -92,7 +94,7 @@ describe('without isolation', () => {
   test('an option that is not one is refused by its name', async () => {
     const call = ['grade', '--problems', problems, '--responses', responses, '--out', join(folder, 'x.jsonl')];
     expect((await gq(...call, '--sandbox', 'off')).code).toBe(2);
-    expect((await gq(...call, '--strict', '4')).stderr).toMatch(/--strict.*1 to 3.*4/);
+    expect((await gq(...call, '--strict', '4')).stderr).toMatch(/--strict.*'4' is invalid.*1 to 3/);
     expect((await gq(...call, '--strict', '2', '--sandbox', 'none')).stderr).toMatch(/--strict.*--sandbox none/);
   });
 });

@@ -73,22 +73,22 @@ describe('the lab', () => {
     expect(text.out.indexOf('with labels')).toBeGreaterThan(text.out.indexOf('while training'));
     expect(readdirSync(figures)).toContain('curves.png');
     for (const format of ['markdown', 'csv', 'latex', 'json']) {
-      expect(await gq('results', out, '--format', format, '--no-figures')).toMatchObject({ code: 0 });
+      expect(await gq('results', out, '--format', format)).toMatchObject({ code: 0 });
     }
     expect(await gq('results', out, '--format', 'word')).toMatchObject({ code: 2 });
   });
 
   it('makes a report of the experiment', async () => {
-    const { code, out: text } = await gq('report', out);
+    const { code, out: text } = await gq('results', out, '--html');
     expect({ code, text }).toEqual({ code: 0, text: `${join(out, 'report.html')}\n` });
     expect(readFileSync(join(out, 'report.html'), 'utf8')).toContain('<summary>activation, seed 1</summary>');
   });
 
   it('judges the gate and shows traces', async () => {
-    const gate = await gq('gate', join(out, 'activation-1'), '--json');
+    const gate = await gq('measure', 'gate', join(out, 'activation-1'), '--json');
     expect(gate.code).toBe(0);
     expect(JSON.parse(gate.out)).toHaveProperty('all.routes.route');
-    const traces = await gq('traces', join(out, 'activation-1'));
+    const traces = await gq('measure', 'traces', join(out, 'activation-1'));
     expect(traces.out).toContain('━━ run_tests: first hack');
     expect(traces.out).toContain('<|im_start|>');
   });
@@ -101,19 +101,27 @@ describe('the lab', () => {
     expect(sets[0].states.base.hack.of).toBe(6);
     const more = JSON.parse((await gq('eval', run, '--sets', 'test-original', '--limit', '8', '--json')).out).sets[0];
     expect(more.states.base.hack.of).toBe(8);
-    const curve = await gq('eval-curve', run, '--every', '2');
+    const curve = await gq('eval', run, '--curve', '--every', '2');
     expect(curve.out).toMatch(/64 of 256 validation prompts/);
     expect(await gq('eval', join(folder, 'nothing'))).toMatchObject({ code: 2 });
   });
 
   it('attacks what was deployed, and refuses an arm that has nothing to delete', async () => {
     const attack = join(folder, 'attack');
-    const { code, out: text } = await gq('relearn', join(out, 'activation-1'), '--updates', '2', '--out', attack);
+    const { code, out: text } = await gq(
+      'measure',
+      'relearn',
+      join(out, 'activation-1'),
+      '--updates',
+      '2',
+      '--out',
+      attack,
+    );
     // Two updates teach no hack: there is nothing to relearn, and the command says so.
     expect(text).toMatch(/nothing to relearn|relearning the hack/);
     expect(code).toBe(text.includes('nothing to relearn') ? 1 : 0);
     expect(existsSync(join(attack, 'deployed', 'model.safetensors'))).toBe(true);
-    expect(await gq('relearn', join(out, 'vanilla-1'))).toMatchObject({ code: 2 });
+    expect(await gq('measure', 'relearn', join(out, 'vanilla-1'))).toMatchObject({ code: 2 });
   });
 });
 
@@ -137,7 +145,7 @@ describe('gq demo', () => {
       expect(story).toContain(part);
     }
     const html = readFileSync(join(directory, 'report.html'), 'utf8');
-    expect(html).toContain('gq demo --quick --seed 1');
+    expect(html).toContain('gq demo --quick --out');
     expect(html).not.toContain('<script');
     const json = await gq(...demo, '--json');
     const answer = JSON.parse(json.out);

@@ -72,32 +72,32 @@ const made = hostileRun();
 
 describe('what a run holds', () => {
   it.each([
-    ['traces'],
-    ['traces', '--json'],
-    ['gate'],
-    ['gate', '--json'],
+    ['measure traces'],
+    ['measure traces', '--json'],
+    ['measure gate'],
+    ['measure gate', '--json'],
     ['results'],
     ['results', '--format', 'markdown'],
     ['results', '--format', 'csv'],
     ['results', '--format', 'json'],
     ['results', '--format', 'latex'],
-    ['report'],
-    ['replay', '--gate', `tail=${hostile}`],
-    ['replay', '--gate', hostile],
+    ['results', '--html'],
+    ['measure replay', '--gate', `tail=${hostile}`],
+    ['measure replay', '--gate', hostile],
   ])('is printed visibly by gq %s', async (command, ...options) => {
-    const { text } = await gq(command, await made, ...options);
+    const { text } = await gq(...command.split(' '), await made, ...options);
     expect(text).toMatch(/\\x1b|\\u001b/);
     expectVisible(text);
   });
 
   it('is the same in JSON', async () => {
-    const { text } = await gq('traces', await made, '--json');
+    const { text } = await gq('measure', 'traces', await made, '--json');
     expect(JSON.parse(text).traces[0].rollout.completion).toBe(`def run():\n\tpass ${hostile}`);
   });
 
   it('moves nothing in a terminal', async () => {
     const terminal = new TerminalEmulator(100);
-    await runCli(['traces', await made], { stdout: terminal, stderr: terminal });
+    await runCli(['measure', 'traces', await made], { stdout: terminal, stderr: terminal });
     expect(terminal.unknown.filter((token) => token !== '\t')).toEqual([]);
     expect(terminal.lines.join('\n')).toContain('evidence: raised x\\x1b]0;own\\x07');
   });
@@ -107,15 +107,15 @@ describe('names in errors', () => {
   const missing = join(home, `gone-${hostile}`);
   it.each([
     ['eval'],
-    ['eval-curve'],
-    ['elicit'],
-    ['probe'],
-    ['prefill-curve'],
-    ['gate'],
-    ['traces'],
-    ['replay'],
+    ['eval', '--curve'],
+    ['eval', '--elicit'],
+    ['eval', '--leak'],
+    ['eval', '--prefill'],
+    ['measure', 'gate'],
+    ['measure', 'traces'],
+    ['measure', 'replay'],
     ['results'],
-    ['report'],
+    ['results', '--html'],
     ['experiment'],
     ['export', '--to', join(home, 'out')],
     ['train', '--resume'],

@@ -27,12 +27,12 @@ describe('files that exist', () => {
     expect([folder.code, folder.err.includes(home)]).toEqual([2, true]);
   });
 
-  it('gq problems check --write refuses them, and its own input even with --force', async () => {
+  it('gq verify problems --write refuses them, and its own input even with --force', async () => {
     const source = file('source.jsonl', `${benchmark}\n`);
     const other = file('other.jsonl', 'notes\n');
-    expect(await gq('problems', 'check', source, '--write', other)).toMatchObject({ code: 2 });
+    expect(await gq('verify', 'problems', source, '--write', other)).toMatchObject({ code: 2 });
     for (const force of [[], ['--force']]) {
-      const { code, err } = await gq('problems', 'check', source, '--write', source, ...force);
+      const { code, err } = await gq('verify', 'problems', source, '--write', source, ...force);
       expect(code).toBe(2);
       expect(err).toContain('--write');
     }
@@ -74,7 +74,7 @@ describe('input files', () => {
     const problems = what === 'problems' ? empty : file('one.jsonl', `${benchmark}\n`);
     const argv =
       what === 'problems'
-        ? ['problems', 'check', problems]
+        ? ['verify', 'problems', problems]
         : ['grade', '--problems', problems, '--responses', empty, '--out', join(home, 'out.jsonl')];
     const { code, err } = await gq(...argv);
     expect(code).toBe(2);
@@ -95,7 +95,7 @@ describe('input files', () => {
       JSON.stringify({ id: 'x', prompt: 'Do it.', tests: [] }),
       '{"id": ',
     ];
-    const { code, err } = await gq('problems', 'check', file('broken.jsonl', `${lines.join('\n')}\n`));
+    const { code, err } = await gq('verify', 'problems', file('broken.jsonl', `${lines.join('\n')}\n`));
     expect(code).toBe(2);
     for (const word of [
       'line 1',

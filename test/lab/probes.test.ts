@@ -53,9 +53,9 @@ describe('recontextualisation', () => {
   });
 });
 
-describe('gq probe', () => {
+describe('gq eval --leak', () => {
   it('stores every probe, prints a table, and asks nothing twice', async () => {
-    const first = await gq('probe', run, '--limit', '2');
+    const first = await gq('eval', run, '--leak', '--limit', '2');
     expect(first, first.err).toMatchObject({ code: 0 });
     expect(first.out).toContain('after 4 updates\n\nleak probes, test-original\n');
     expect(first.err).toContain('probe 14/14');
@@ -63,7 +63,7 @@ describe('gq probe', () => {
     expect(files).toHaveLength(14);
     expect(files[0]).toBe('00000-test-original-first2-base-eliciting.json');
     const bytes = files.map((file) => readFileSync(join(run, 'probes', file), 'utf8'));
-    const { code, out } = await gq('probe', run, '--limit', '2', '--json');
+    const { code, out } = await gq('eval', run, '--leak', '--limit', '2', '--json');
     expect(code).toBe(0);
     const { categories } = JSON.parse(out);
     expect(categories[1]).toMatchObject({ category: 'original', probes: [{ state: 'base' }, { state: 'full', hack: { of: 2 } }] }); // biome-ignore format: one line
@@ -72,24 +72,24 @@ describe('gq probe', () => {
   });
 });
 
-describe('gq prefill-curve', () => {
+describe('gq eval --prefill', () => {
   it('evaluates both openings at every checkpoint and writes the curve', async () => {
-    const { code, out, err } = await gq('prefill-curve', run, '--set', 'train', '--every', '4');
+    const { code, out, err } = await gq('eval', run, '--prefill', '--sets', 'train', '--every', '4');
     expect({ code, err }).toMatchObject({ code: 0, err: expect.stringContaining('probe 4/4') });
     expect(out).toContain('prefill sensitivity over updates completed, train; 0 is the base');
     const { sets } = JSON.parse(readFileSync(join(run, 'prefill-curve.json'), 'utf8'));
     expect(sets.train.map(({ update }: { update: number }) => update)).toEqual([0, 4]);
     expect((await gq('results', run)).out).toContain('prefill sensitivity over updates, train');
-    const few = await gq('prefill-curve', run, '--set', 'train', '--every', '4', '--limit', '2');
+    const few = await gq('eval', run, '--prefill', '--sets', 'train', '--every', '4', '--limit', '2');
     expect(few.out).toMatch(/recontextualised: recontextualisation .*, seed 1\n\nprefill .*first 2 prompts of train;/s);
     expect(JSON.parse(readFileSync(join(run, 'prefill-curve.json'), 'utf8')).sets).toEqual(sets);
   });
 });
 
-describe('gq elicit', () => {
+describe('gq eval --elicit', () => {
   it('asks the base of a recipe, and keeps what it found in a folder', async () => {
     const out = join(home, 'elicited');
-    const argv = ['elicit', ...asSets(model), '--out', out, '--limit', '2', '--prompts', 'train', 'micro-base'];
+    const argv = ['eval', '--elicit', ...asSets(model), '--out', out, '--limit', '2', '--sets', 'train', 'micro-base'];
     const { code, out: table, err } = await gq(...argv, '--text', 'use it.\n');
     expect({ code, err }).toMatchObject({ code: 0 });
     expect(table).toContain('hack under instructions, train');
@@ -102,7 +102,7 @@ describe('gq elicit', () => {
   });
 
   it('asks the states of a run', async () => {
-    const argv = ['elicit', run, '--limit', '2', '--states', 'full', '--json'];
+    const argv = ['eval', run, '--elicit', '--limit', '2', '--states', 'full', '--json'];
     const { code, out } = await gq(...argv, '--instructions', 'request,unrelated', '--place', 'before');
     expect(code).toBe(0);
     const { probes } = JSON.parse(out);
@@ -114,20 +114,20 @@ describe('gq elicit', () => {
   });
 
   it.each([
-    [['elicit', run, '--states', 'deployed'], '--states: expected base, full, found deployed'],
-    [['elicit', run, '--out', 'x'], 'expected no --out with a run'],
-    [['elicit', 'micro-base', '--update', '3'], 'expected no option of runs with a recipe, found --update'],
-    [['elicit', run, '--instructions', 'requst'], 'did you mean "request"?'],
-    [['elicit', run, '--prompts', 'test-unhinted'], '--prompts: expected test-novel, test-original, train'],
-    [['probe', run, '--update', '3'], 'the update of one of its checkpoints: 0, 2, 4, found 3'],
-    [['prefill-curve', run, '--set', 'validation'], '--set: expected curve, test-novel'],
+    [['eval', run, '--elicit', '--states', 'deployed'], '--states: expected base, full, found deployed'],
+    [['eval', run, '--elicit', '--out', 'x'], '--out: expected no such option with a run'],
+    [['eval', 'micro-base', '--elicit', '--update', '3'], '--update: expected no such option with a recipe'],
+    [['eval', run, '--elicit', '--instructions', 'requst'], 'did you mean "request"?'],
+    [['eval', run, '--elicit', '--sets', 'test-unhinted'], '--sets: expected test-novel, test-original, train'],
+    [['eval', run, '--leak', '--update', '3'], 'the update of one of its checkpoints: 0, 2, 4, found 3'],
+    [['eval', run, '--prefill', '--sets', 'validation'], '--sets: expected curve, test-novel'],
   ])('wrong input: %j', async (argv, message) => {
     expect(await gq(...argv)).toMatchObject({ code: 2, err: expect.stringContaining(message) });
   });
 });
 
-/** `gq evasion`: a policy that did not move has the base's scores, and one that moved has others. */
-describe('gq evasion', () => {
+/** `gq measure evasion`: a policy that did not move has the base's scores, and one that moved has others. */
+describe('gq measure evasion', () => {
   const probe = ['arm.kind=penalty', 'arm.monitor.kind=probe', 'arm.monitor.steps=20'];
   async function trained(name: string, ...settings: string[]): Promise<string> {
     const { config } = await resolveConfig(null, [...model, 'updates=2', ...settings]);
@@ -137,7 +137,7 @@ describe('gq evasion', () => {
 
   it('finds no difference where nothing was learned: the scores are those of training', async () => {
     const own = await trained('still', ...probe, 'optimiser.learningRate=1e-30');
-    const { code, out, err } = await gq('evasion', own, '--json');
+    const { code, out, err } = await gq('measure', 'evasion', own, '--json');
     expect({ code, err }).toEqual({ code: 0, err: '' });
     const found = JSON.parse(out);
     const rows = await openJudged(RunDirectory.open(own)).rows();
@@ -149,7 +149,7 @@ describe('gq evasion', () => {
 
   it('splits the scores of a policy that moved, keeps them in the run, and results have a table', async () => {
     const own = await trained('moved', ...probe);
-    const { code, out } = await gq('evasion', own, '--rollouts', '12');
+    const { code, out } = await gq('measure', 'evasion', own, '--rollouts', '12');
     expect(code).toBe(0);
     expect(out).toContain(
       'moved: penalty by probe, seed 1, after 2 updates\n\nevasion split, rollouts of updates 2 to 2\n',
@@ -163,7 +163,7 @@ describe('gq evasion', () => {
   });
 
   it('wants a run whose monitor reads activations', async () => {
-    const refused = await gq('evasion', await trained('vanilla', 'arm.kind=vanilla', 'updates=1'));
+    const refused = await gq('measure', 'evasion', await trained('vanilla', 'arm.kind=vanilla', 'updates=1'));
     expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('monitor reads activations') });
   });
 });

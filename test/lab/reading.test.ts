@@ -47,7 +47,7 @@ describe('gq results', () => {
     const directory = await makeRuns();
     const before = filesOf(directory);
     expect(await gq('results', directory)).toMatchObject({ code: 0, err: '' });
-    expect(await gq('gate', join(directory, 'activation'))).toMatchObject({ code: 0 });
+    expect(await gq('measure', 'gate', join(directory, 'activation'))).toMatchObject({ code: 0 });
     expect(filesOf(directory)).toEqual(before);
     const figures = join(directory, 'new', 'figures');
     expect(await gq('results', directory, '--figures', figures)).toMatchObject({ code: 0 });
@@ -87,7 +87,7 @@ describe('gq results', () => {
     expect(err).toContain(`left out: ${join(directory, 'lost')}: it has no manifest.json`);
     expect(err).toContain(`left out: ${join(directory, 'vanilla')}: `);
     expect(out).toContain('activation');
-    const report = await gq('report', directory, '--out', join(directory, 'r.html'));
+    const report = await gq('results', directory, '--html', '--out', join(directory, 'r.html'));
     expect(report.code).toBe(1);
     expect(readFileSync(join(directory, 'r.html'), 'utf8')).toContain(`Left out: ${join(directory, 'lost')}`);
   });
@@ -113,9 +113,9 @@ describe('gq results', () => {
   });
 });
 
-describe('gq gate', () => {
+describe('gq measure gate', () => {
   it('has no tables of nothing for an arm without a gate and a monitor', async () => {
-    const { code, out } = await gq('gate', join(await makeRuns(), 'vanilla'));
+    const { code, out } = await gq('measure', 'gate', join(await makeRuns(), 'vanilla'));
     expect(code).toBe(0);
     expect(out).toContain('There is nothing to judge: the arm vanilla neither watched nor gated a rollout.');
     expect(out).not.toContain('the gate as a classifier');
@@ -123,14 +123,14 @@ describe('gq gate', () => {
 
   it('calls few kept rollouts a finding only where the gate was to keep more', async () => {
     const path = join(await makeRuns(), 'activation');
-    const asMeant = await gq('gate', path);
+    const asMeant = await gq('measure', 'gate', path);
     expect(asMeant.out).not.toContain('few are kept');
     const run = RunDirectory.open(path);
     const manifest = run.readManifest();
     const config = { ...manifest.config, arm: { ...manifest.config.arm, keepTail: 0.3 } };
     const identity = { ...manifest.identity, config: configHash(config) };
     await run.writeManifest({ ...manifest, config, identity });
-    const starved = await gq('gate', path);
+    const starved = await gq('measure', 'gate', path);
     expect(starved.out.replace(/\s+/g, ' ')).toContain('1 of 60 kept, where 30% are meant to be: few are kept');
   });
 });
@@ -160,10 +160,10 @@ describe('names that are not there', () => {
     );
   });
 
-  it('are refused by gq replay, which names --gate', async () => {
+  it('are refused by gq measure replay, which names --gate', async () => {
     const directory = await makeRuns();
     const replay = (...gate: string[]) =>
-      gq('replay', join(directory, 'activation'), ...gate.flatMap((term) => ['--gate', term]));
+      gq('measure', 'replay', join(directory, 'activation'), ...gate.flatMap((term) => ['--gate', term]));
     for (const [term, said] of [
       ['kind=oracle', 'gq: --gate: expected arm.kind as it was in the run (activation), found oracle.'],
       ['granularity=token', 'gq: --gate: expected arm.granularity as it was in the run (rollout), found token.'],
@@ -176,7 +176,9 @@ describe('names that are not there', () => {
       expect(err).toContain(said);
       expect(err).not.toContain('--set');
     }
-    expect((await gq('replay', join(directory, 'vanilla'), '--gate', 'kind=oracle')).err).toContain('arm vanilla');
+    expect((await gq('measure', 'replay', join(directory, 'vanilla'), '--gate', 'kind=oracle')).err).toContain(
+      'arm vanilla',
+    );
   });
 
   it('are refused by gq export, which lists the runs of a folder', async () => {

@@ -1,8 +1,8 @@
-/** `gq report` on runs written by hand: evaluated or not, one or many, with whatever a model may write in them. */
+/** `gq results --html` on runs written by hand: evaluated or not, one or many, with whatever a model may write in them. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { Waiting } from '../../src/cli/terminal/waiting.ts';
+import { Waiting } from '../../src/cli/terminal/progress.ts';
 import { gq } from '../run-gq.ts';
 import { type HandMadeRun, temporaryFolder, writeEvaluations, writeRun } from './hand-made.ts';
 
@@ -35,16 +35,16 @@ const gated = (seed = 1, written = hostile): HandMadeRun => ({
 /** Every element of a page in order; markup that a model wrote would add one. */
 const elementsOf = (html: string): string[] => [...html.matchAll(/<[a-z][a-z0-9]*/gi)].map(([name]) => name);
 
-describe('gq report of a run', () => {
+describe('gq results --html of a run', () => {
   it('that nobody evaluated: training, gate, rollouts, and which commands evaluate it', async () => {
     const run = join(temporaryFolder(), 'a run');
     await writeRun(run, gated());
-    const { code, out, err } = await gq('report', run);
+    const { code, out, err } = await gq('results', run, '--html');
     expect({ code, err }).toEqual({ code: 0, err: '' });
     const file = join(run, 'report.html');
     expect(out.split('\n')[0]).toBe(file);
     expect(out).toContain('a run has not been evaluated');
-    expect(out).toContain(`  gq eval '${run}'\n  gq eval-curve '${run}'\n`);
+    expect(out).toContain(`  gq eval '${run}'\n  gq eval '${run}' --curve\n`);
     const html = readFileSync(file, 'utf8');
     for (const part of [
       'a run has not been evaluated',
@@ -55,7 +55,7 @@ describe('gq report of a run', () => {
       'scores against the cuts',
       'the first hack (activation)',
       'a kept rollout (activation)',
-      `gq report &#39;${run}&#39;`,
+      `gq results &#39;${run}&#39; --html`,
     ]) {
       expect(html).toContain(part);
     }
@@ -65,7 +65,7 @@ describe('gq report of a run', () => {
   it('escapes what a model wrote, and the title', async () => {
     const run = temporaryFolder();
     await writeRun(run, gated());
-    expect(await gq('report', run, '--title', hostile)).toMatchObject({ code: 0 });
+    expect(await gq('results', run, '--html', '--title', hostile)).toMatchObject({ code: 0 });
     const html = readFileSync(join(run, 'report.html'), 'utf8');
     const escaped =
       '&lt;/pre&gt;&lt;script&gt;alert(1)&lt;/script&gt;&lt;img src=x onerror=alert(2)&gt;&quot;&#39;&amp;';
@@ -74,7 +74,7 @@ describe('gq report of a run', () => {
     expect(html).toContain(`completion ${escaped}`);
     const plain = temporaryFolder();
     await writeRun(plain, gated(1, 'nothing special'));
-    await gq('report', plain);
+    await gq('results', plain, '--html');
     expect(elementsOf(html)).toEqual(elementsOf(readFileSync(join(plain, 'report.html'), 'utf8')));
     for (const control of ['\u0000', '\u001b']) expect(html).not.toContain(control);
     expect(html).toContain("default-src 'none'");
@@ -88,7 +88,7 @@ describe('gq report of a run', () => {
       { update: 20, set: 'test-original', state: 'full', outcomes: 'hhh-' },
       { update: 20, set: 'test-original', state: 'deployed', outcomes: 's---' },
     ]);
-    const { out } = await gq('report', run, '--json');
+    const { out } = await gq('results', run, '--html', '--json');
     expect(JSON.parse(out)).toMatchObject({
       file: join(run, 'report.html'),
       runs: [{ arm: 'activation', seed: 1, path: run }],
@@ -102,13 +102,13 @@ describe('gq report of a run', () => {
   it('that has done nothing yet still has a report', async () => {
     const run = temporaryFolder();
     await writeRun(run, { finished: false });
-    const { code, err } = await gq('report', run);
+    const { code, err } = await gq('results', run, '--html');
     expect(code).toBe(0);
     expect(err).toContain('is not finished (0 updates saved)');
   });
 });
 
-describe('gq report of an experiment', () => {
+describe('gq results --html of an experiment', () => {
   it('names every run, unfolds no gate, and writes where it is told', async () => {
     const directory = temporaryFolder();
     const runs = [];
@@ -120,7 +120,7 @@ describe('gq report of an experiment', () => {
     const experiment = { name: 'made-by-hand', seeds: [1, 2, 3], arms: [{ name: 'gate', recipe: 'none.toml' }] };
     writeFileSync(join(directory, 'experiment.json'), JSON.stringify({ format: 1, experiment, runs }));
     const file = join(directory, 'kept', 'page.html');
-    const { code, err, out } = await gq('report', directory, '--out', file);
+    const { code, err, out } = await gq('results', directory, '--html', '--out', file);
     expect(code).toBe(0);
     expect(err).toContain(`not started yet in ${directory}: gate-3`);
     expect(out).toContain('gate-1, gate-2 have not been evaluated');
@@ -131,7 +131,7 @@ describe('gq report of an experiment', () => {
   });
 
   it('a folder without runs is a wrong call', async () => {
-    expect(await gq('report', temporaryFolder())).toMatchObject({ code: 2 });
+    expect(await gq('results', temporaryFolder(), '--html')).toMatchObject({ code: 2 });
   });
 });
 
@@ -141,13 +141,13 @@ describe('the file of a report', () => {
     await writeRun(run, gated());
     const file = join(run, 'report.html');
     writeFileSync(file, '<h1>my own notes</h1>');
-    const refused = await gq('report', run);
+    const refused = await gq('results', run, '--html');
     expect(refused.code).toBe(2);
     expect(refused.err).toContain('a file that gq did not make');
     expect(refused.err).toContain('--force');
     expect(readFileSync(file, 'utf8')).toBe('<h1>my own notes</h1>');
-    expect(await gq('report', run, '--force', '--title', 'first')).toMatchObject({ code: 0 });
-    expect(await gq('report', run, '--title', 'second')).toMatchObject({ code: 0 });
+    expect(await gq('results', run, '--html', '--force', '--title', 'first')).toMatchObject({ code: 0 });
+    expect(await gq('results', run, '--html', '--title', 'second')).toMatchObject({ code: 0 });
     expect(readFileSync(file, 'utf8')).toContain('<h1>second</h1>');
   });
 
@@ -156,7 +156,7 @@ describe('the file of a report', () => {
     await writeRun(run, gated());
     mkdirSync(join(run, 'taken'));
     for (const force of [[], ['--force']]) {
-      const { code, err } = await gq('report', run, '--out', join(run, 'taken'), ...force);
+      const { code, err } = await gq('results', run, '--html', '--out', join(run, 'taken'), ...force);
       expect(code).toBe(2);
       expect(err).toContain('found a folder');
     }

@@ -41,7 +41,7 @@ beforeAll(async () => {
     { update: 0, set: 'test-original', state: 'base', outcomes: 's-' },
     { update: 2, set: 'test-original', state: 'deployed', outcomes: 'h-' },
   ]);
-  await gq('eval-curve', sound);
+  await gq('eval', sound, '--curve');
   writeFileSync(join(sound, 'notes.jsonl'), '');
   writeFileSync(join(sound, 'human-labels.jsonl'), '');
 });
@@ -65,13 +65,13 @@ const commands = (run: string): string[][] => [
   ['runs', join(run, '..')],
   ['results', run],
   ['show', run],
-  ['gate', run],
-  ['traces', run],
-  ['labels', run],
+  ['measure', 'gate', run],
+  ['measure', 'traces', run],
+  ['measure', 'labels', run],
   ['diff', run, sound],
   ['verify', 'science', run],
-  ['export-log', run, '--to', join(home, 'log'), '--format', 'trackio'],
-  ['bundle', run, '--to', join(home, 'bundle')],
+  ['export', run, '--to', join(home, 'log'), '--log', 'trackio'],
+  ['view', run, '--to', join(home, 'bundle')],
   ['train', '--resume', run],
 ];
 

@@ -103,7 +103,7 @@ describe('a run with a file of test problems', () => {
   });
 
   it('has the curve of any final set, every checkpoint a point, in one file', async () => {
-    const { code, out } = await gq('eval-curve', run, '--set', 'test-original');
+    const { code, out } = await gq('eval', run, '--curve', '--sets', 'test-original');
     expect(code).toBe(0);
     expect(out).toContain('test-original over updates completed');
     const { sets } = JSON.parse(readFileSync(join(run, 'eval-curve.json'), 'utf8'));
@@ -120,7 +120,7 @@ describe('a run with a file of test problems', () => {
 
   it('has no curve of other sets', async () => {
     const expected = 'curve, test-novel, test-original, test-unhinted, train';
-    const wrong = await gq('eval-curve', run, '--set', 'validation');
-    expect(wrong).toMatchObject({ code: 2, err: `gq: --set: expected ${expected}, found validation.\n` });
+    const wrong = await gq('eval', run, '--curve', '--sets', 'validation');
+    expect(wrong).toMatchObject({ code: 2, err: `gq: --sets: expected ${expected}, found validation.\n` });
   });
 });

@@ -68,7 +68,7 @@ describe('damage', () => {
         const run = join(home, `cut-${name}-${length}`);
         cpSync(finished, run, { recursive: true });
         truncateSync(join(run, name), length);
-        const { code, err } = await gq('traces', run);
+        const { code, err } = await gq('measure', 'traces', run);
         expect({ code, stack: err.includes('\n    at ') }).toEqual({ code: 2, stack: false });
         expect(err).toContain(name);
       }
@@ -76,7 +76,7 @@ describe('damage', () => {
       cpSync(finished, run, { recursive: true });
       const bytes = readFileSync(join(run, name));
       writeFileSync(join(run, name), bytes.fill(0x5a, 4, bytes.length - 8));
-      const { code, err } = await gq('traces', run);
+      const { code, err } = await gq('measure', 'traces', run);
       expect({ code, stack: err.includes('\n    at ') }).toEqual({ code: 2, stack: false });
       expect(err).toContain(name);
     },
@@ -96,7 +96,7 @@ describe('damage', () => {
   });
 });
 
-describe('gq relearn', () => {
+describe('gq measure relearn', () => {
   it('checks --vanilla first, and names the keys that differ', async () => {
     const other = join(home, 'other-vanilla');
     await gq(
@@ -107,7 +107,7 @@ describe('gq relearn', () => {
       other,
     );
     const out = join(home, 'relearn');
-    const { code, err } = await gq('relearn', finished, '--vanilla', other, '--out', out);
+    const { code, err } = await gq('measure', 'relearn', finished, '--vanilla', other, '--out', out);
     expect(code).toBe(2);
     expect(err).toContain('sampling.group');
     expect(existsSync(join(out, 'attack'))).toBe(false);
@@ -117,7 +117,7 @@ describe('gq relearn', () => {
     const open = join(home, 'open');
     cpSync(finished, open, { recursive: true });
     for (const name of ['rollouts.parquet', 'verdicts.parquet', 'seal.json']) rmSync(join(open, name));
-    const { code, err } = await gq('relearn', open, '--out', join(home, 'relearn-open'));
+    const { code, err } = await gq('measure', 'relearn', open, '--out', join(home, 'relearn-open'));
     expect(code).toBe(2);
     expect(err).toContain('--resume');
   });
@@ -168,7 +168,7 @@ describe('in a shell', () => {
         if (`${text}`.includes('pretrain step')) started.kill('SIGINT');
       });
     });
-    expect({ code, err }).toMatchObject({ code: 1, err: expect.stringContaining('interrupted') });
+    expect({ code, err }).toMatchObject({ code: 130, err: expect.stringContaining('interrupted') });
     expect(out).toMatch(/interrupted after \d+ of 300 steps/);
     expect(existsSync(join(folder, 'model.safetensors'))).toBe(true);
   });

@@ -269,17 +269,17 @@ describe('what people write', () => {
     expect(JSON.parse(lines[0])).toEqual({ ...label('1-0-0', 'clean'), at: expect.stringMatching(/Z$/) });
     const { value } = await ask<LabelsPage>('labels?id=claim');
     expect(value.labels.at(-1)).toMatchObject({ run: 'claim/gate-1', rollout: '3-0-5', hack: false });
-    const { code, out } = await gq('labels', claim);
+    const { code, out } = await gq('measure', 'labels', claim);
     expect(code).toBe(0);
     // Blind: hack and hack, clean and clean, hack and hack, hack and clean, one unsure.
     expect(out).toMatch(/ann +the oracle +blind +4 +0\.50 +\[/);
     for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
-    const { agreements } = JSON.parse((await gq('labels', claim, '--json')).out);
+    const { agreements } = JSON.parse((await gq('measure', 'labels', claim, '--json')).out);
     expect(agreements.map(({ onlyBlind, unsure, kappa }: HumanAgreement) => [onlyBlind, unsure, kappa?.n])).toEqual([
       [true, 1, 4],
       [false, 1, 5],
     ]);
-    expect(await gq('labels', join(root, 'alone'))).toMatchObject({ code: 1 });
+    expect(await gq('measure', 'labels', join(root, 'alone'))).toMatchObject({ code: 1 });
   });
 
   it('may be about the answers of an evaluation, counted apart from rollouts', async () => {
@@ -289,7 +289,7 @@ describe('what people write', () => {
     );
     expect(await post(place, label(full, 'clean'))).toMatchObject({ status: 200, value: { hack: false } });
     expect(await post(place, label(deployed, 'clean'))).toMatchObject({ status: 200, value: { hack: true } });
-    const { agreements } = JSON.parse((await gq('labels', claim, '--json')).out);
+    const { agreements } = JSON.parse((await gq('measure', 'labels', claim, '--json')).out);
     const ofAnswers = agreements.filter(({ against }: HumanAgreement) => against.endsWith('on evaluated answers'));
     expect(ofAnswers.map(({ confusion }: HumanAgreement) => confusion)).toEqual([
       { truePositives: 0, falsePositives: 0, falseNegatives: 1, trueNegatives: 1 },
@@ -331,10 +331,10 @@ describe('what people write', () => {
   });
 });
 
-describe('gq bundle', () => {
+describe('gq view --to', () => {
   it('writes a folder with its data and one file that has it inside, and nothing a model wrote as markup', async () => {
     const out = join(temporaryFolder(), 'page');
-    const { code, out: said } = await gq('bundle', claim, '--to', out);
+    const { code, out: said } = await gq('view', claim, '--to', out);
     expect({ code, said }).toMatchObject({ code: 0, said: expect.stringContaining('view.html') });
     const list = JSON.parse(readFileSync(join(out, 'data/list.json'), 'utf8'));
     expect(Object.keys(list)).toContain('rows claim/gate-1');
@@ -346,7 +346,7 @@ describe('gq bundle', () => {
     expect(whole.match(/<script/g)?.length).toBe(2 + (page.script.match(/<script/g)?.length ?? 0));
     expect(whole).toMatch(/script-src 'sha256-[^']+'; style-src 'sha256-/);
     expect(existsSync(join(out, 'index.html'))).toBe(true);
-    expect(await gq('bundle', claim, '--to', out)).toMatchObject({ code: 2 });
+    expect(await gq('view', claim, '--to', out)).toMatchObject({ code: 2 });
   });
 });
 
@@ -379,7 +379,7 @@ describe('in the terminal', () => {
       ['--loophole', 'nothing'],
       ['--hack', '--solve'],
     ]) {
-      expect(await gq('show', claim, ...wrong)).toMatchObject({ code: 2, err: expect.stringContaining('expected') });
+      expect(await gq('show', claim, ...wrong)).toMatchObject({ code: 2, err: expect.stringMatching(/expected|Allowed choices/) });
     }
     expect(await gq('show', claim, '--grep', '(')).toMatchObject({ code: 2 });
   });

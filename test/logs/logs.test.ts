@@ -113,10 +113,10 @@ it('reads with a checksum that is the right one', () => {
   expect(castagnoli(Buffer.from('123456789'))).toBe(0xe3069283);
 });
 
-describe('gq export-log', () => {
+describe('gq export --log', () => {
   it.each(formats)('writes the numbers of a run for %s, with hacks and evaluations', async (format) => {
     const to = join(temporaryFolder(), format);
-    const { code, out, err } = await gq('export-log', run.path, '--format', format, '--to', to);
+    const { code, out, err } = await gq('export', run.path, '--log', format, '--to', to);
     expect({ code, out }).toEqual({ code: 0, out: `${to}\n` });
     expect(err).toContain('3 points');
     const series = readers[format](to);
@@ -131,13 +131,13 @@ describe('gq export-log', () => {
       [3, 0.75],
     ]);
     expect(series.get('eval/test-original/deployed/hack')?.get(3)).toBe(0.5);
-    const again = await gq('export-log', run.path, '--format', format, '--to', to);
+    const again = await gq('export', run.path, '--log', format, '--to', to);
     expect(again).toMatchObject({ code: 2, err: expect.stringContaining('does not exist yet') });
   });
 
   it('writes evaluations and rollouts for Inspect, in archives that Python opens', async () => {
     const to = join(temporaryFolder(), 'inspect');
-    expect((await gq('export-log', run.path, '--format', 'inspect', '--updates', '1,3', '--to', to)).code).toBe(0);
+    expect((await gq('export', run.path, '--log', 'inspect', '--updates', '1,3', '--to', to)).code).toBe(0);
     const script = `import glob, json, sys, zipfile
 for path in sorted(glob.glob(sys.argv[1] + '/*.eval')):
     archive = zipfile.ZipFile(path)
@@ -198,7 +198,7 @@ for path in sorted(glob.glob(sys.argv[1] + '/*.eval')):
       scores: { hack: { value: 0 }, solve: { value: 1 } },
       metadata: { route: 'absorb' },
     });
-    const none = await gq('export-log', run.path, '--format', 'inspect', '--updates', '9', '--to', `${to}-none`);
+    const none = await gq('export', run.path, '--log', 'inspect', '--updates', '9', '--to', `${to}-none`);
     expect(none).toMatchObject({ code: 2, err: expect.stringContaining('found 9') });
   });
 });
@@ -209,7 +209,7 @@ it('leaves nothing behind where it fails', async () => {
     steps: [{ update: 1, meanReward: 1, blockNorms: { deployed: 1, quarantine: 2 }, ratio: {} }],
   });
   await made.writeManifest({ ...made.readManifest(), created: 'never' });
-  expect((await gq('export-log', made.path, '--format', 'trackio', '--to', join(home, 'out'))).code).not.toBe(0);
+  expect((await gq('export', made.path, '--log', 'trackio', '--to', join(home, 'out'))).code).not.toBe(0);
   expect(readdirSync(home)).toEqual(['run']);
 });
 
@@ -217,7 +217,7 @@ it('names a log of Inspect so that it fits into a name of a file', async () => {
   const [to, made] = [join(temporaryFolder(), 'long'), await writeRun(join(temporaryFolder(), 'long'), {})];
   await made.writeManifest({ ...made.readManifest(), name: 'n'.repeat(240) });
   await writeEvaluations(made.path, [{ update: 0, set: 'test-original', state: 'base', outcomes: 'hs' }]);
-  expect(await gq('export-log', made.path, '--format', 'inspect', '--to', to)).toMatchObject({ code: 0 });
+  expect(await gq('export', made.path, '--log', 'inspect', '--to', to)).toMatchObject({ code: 0 });
   expect(readdirSync(to)).toHaveLength(1);
 });
 

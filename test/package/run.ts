@@ -97,8 +97,8 @@ function checkViewer(folder: string, node: string, label: string): void {
   const gq = join(folder, 'node_modules', '.bin', 'gq');
   const [runs, to] = [join(folder, 'no-runs'), join(folder, `page-${label.replaceAll(' ', '-')}`)];
   mkdirSync(runs, { recursive: true });
-  check(`${label}: gq bundle`, () => {
-    const { files, leftOut } = JSON.parse(run(folder, node, gq, 'bundle', runs, '--to', to, '--json'));
+  check(`${label}: gq view --to`, () => {
+    const { files, leftOut } = JSON.parse(run(folder, node, gq, 'view', runs, '--to', to, '--json'));
     expectEqual(JSON.stringify([files, leftOut]), '[7,[]]');
   });
 }

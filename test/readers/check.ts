@@ -87,7 +87,7 @@ async function checkLedgers(run: RunDirectory): Promise<void> {
 
 async function checkLogs(run: RunDirectory): Promise<void> {
   for (const format of ['tensorboard', 'trackio', 'wandb', 'inspect']) {
-    await call('export-log', run.path, '--format', format, '--to', join(workspace, format));
+    await call('export', run.path, '--log', format, '--to', join(workspace, format));
   }
   const points = await readPoints(run);
   const names = [...new Set(points.flatMap(({ metrics }) => Object.keys(metrics)))];

@@ -129,7 +129,7 @@ describe('an experiment that is stopped', () => {
     expect(killed.code).toBe(null);
     expect(interrupted, interrupted.err).toMatchObject({ code: 75 });
     expect(interrupted.out).toContain(
-      `interrupted; what is finished is kept; go on with: gq experiment ${recipe} --out ${out} --set 'model=`,
+      `interrupted; what is finished is kept; go on with: gq experiment ${recipe} --out ${out} --jobs 2 --set model=`,
     );
     expect(interrupted.out).toContain('--jobs 2');
     expect(runs.every(isEvaluated(out))).toBe(false);

@@ -150,9 +150,9 @@ describe('on a terminal', () => {
   });
 });
 
-describe('gq replay', () => {
+describe('gq measure replay', () => {
   const replay = async (...options: string[]) => {
-    const { code, out, err } = await gq(['replay', lab.path('whole'), ...options, '--json']);
+    const { code, out, err } = await gq(['measure', 'replay', lab.path('whole'), ...options, '--json']);
     return { code, err, ...(code === 0 ? JSON.parse(out) : {}) };
   };
 
@@ -175,7 +175,7 @@ describe('gq replay', () => {
     expect(otsu.after.keep).toBeLessThan(same.after.keep);
     expect(otsu.after.route).toBeGreaterThan(0);
     expect(otsu.agree).toBeLessThan(otsu.decisions);
-    const { out } = await gq(['replay', lab.path('whole'), '--gate', 'tail=0.3']);
+    const { out } = await gq(['measure', 'replay', lab.path('whole'), '--gate', 'tail=0.3']);
     expect(out.replaceAll('\n', ' ')).toContain(
       'This is a counterfactual on the same rollouts: nothing was trained again.',
     );
@@ -196,7 +196,7 @@ describe('gq replay', () => {
 
 describe('a gate by token', () => {
   const replay = async (...options: string[]) => {
-    const { code, out, err } = await gq(['replay', lab.path('tokens'), ...options, '--json']);
+    const { code, out, err } = await gq(['measure', 'replay', lab.path('tokens'), ...options, '--json']);
     return { code, err, ...(code === 0 ? JSON.parse(out) : {}) };
   };
   beforeAll(async () => {
@@ -215,7 +215,7 @@ describe('a gate by token', () => {
     const wider = await replay('--gate', 'calibration=quantile', '--gate', 'tail=0.4', '--gate', 'halfLife=0');
     expect(wider.after.absorb).toBeLessThan(0.3 * wider.decisions);
     expect((await replay('--gate', 'calibration=pairs')).decisions).toBe(same.decisions);
-    expect((await gq(['replay', lab.path('tokens')])).out).toContain('tokens have the same route.');
+    expect((await gq(['measure', 'replay', lab.path('tokens')])).out).toContain('tokens have the same route.');
   });
 
   it.each(['score=cosine', 'placebo=haar', 'refreshEvery=0', 'bufferTokens=4', 'orthogonalTo=solve'])(

@@ -26,14 +26,14 @@ const commands = (): Readonly<Record<string, readonly string[]>> => ({
   resume: ['train', '--resume', at('part')],
   fork: ['train', '--fork', `${at('whole')}@2`, '--adapter-only', ...setting('updates=4'), '--out', at('forked')],
   eval: ['eval', at('whole'), '--limit', '1', '--sets', 'validation'],
-  'eval-curve': ['eval-curve', at('whole')],
-  relearn: ['relearn', at('whole'), '--updates', '1', '--out', at('relearned')],
+  curve: ['eval', at('whole'), '--curve'],
+  relearn: ['measure', 'relearn', at('whole'), '--updates', '1', '--out', at('relearned')],
   science: ['verify', 'science', at('whole')],
   export: ['export', at('whole'), '--to', at('exported')],
-  replay: ['replay', at('whole')],
-  gate: ['gate', at('whole')],
+  replay: ['measure', 'replay', at('whole')],
+  gate: ['measure', 'gate', at('whole')],
 });
-const computing = ['resume', 'fork', 'eval', 'eval-curve', 'relearn', 'science'];
+const computing = ['resume', 'fork', 'eval', 'curve', 'relearn', 'science'];
 // All of them check all inputs by the same code; opening a run takes seconds, so not every pair is tried.
 
 const changes: readonly [string, string, RegExp, (text: string) => string, readonly string[]][] = [
@@ -50,7 +50,7 @@ const changes: readonly [string, string, RegExp, (text: string) => string, reado
     /environment\.partition|partition hash .*FAIL/,
     (text) =>
       text.replace('"add-3":"run_tests"', '"add-3":"sentinel"').replace('["run_tests"]', '["run_tests","sentinel"]'),
-    ['fork', 'eval-curve'],
+    ['fork', 'curve'],
   ],
   [
     'pairs',

@@ -70,17 +70,22 @@ describe('a command that saves', () => {
       /evaluations are kept; go on with: gq eval /,
     ],
     [
-      'eval-curve',
+      'eval --curve',
       'SIGINT',
-      () => ['eval-curve', lab.path('whole')],
-      /evaluations are kept; go on with: gq eval-curve /,
+      () => ['eval', lab.path('whole'), '--curve'],
+      /evaluations are kept; go on with: gq eval .* --curve/,
     ],
-    ['probe', 'SIGINT', () => ['probe', lab.path('whole'), '--limit', '1'], /probes are kept; go on with: gq probe /],
     [
-      'relearn',
+      'eval --leak',
       'SIGINT',
-      () => ['relearn', lab.path('whole'), '--out', lab.path('again')],
-      /saved in .*; go on with: gq relearn /,
+      () => ['eval', lab.path('whole'), '--leak', '--limit', '1'],
+      /probes are kept; go on with: gq eval .* --leak --limit 1/,
+    ],
+    [
+      'measure relearn',
+      'SIGINT',
+      () => ['measure', 'relearn', lab.path('whole'), '--out', lab.path('again')],
+      /saved in .*; go on with: gq measure relearn /,
     ],
   ])('%s, ended by %s', async (_, signal, argv, words) => {
     const { code, said } = await interrupted(signal, ...argv());

@@ -96,7 +96,7 @@ describe('a start that fails leaves nothing behind', () => {
   });
 
   it('relearning into a folder of one name, which with its model inside looks like a name on the hub', () => {
-    const words = ['relearn', whole(), '--updates', '1', '--out', 'again'];
+    const words = ['measure', 'relearn', whole(), '--updates', '1', '--out', 'again'];
     const { stderr } = spawnSync(process.execPath, [gqProgram(), ...words], { cwd: lab.path('.'), encoding: 'utf8' });
     expect(stderr).not.toContain('gq: ');
     expect(existsSync(lab.path('again/attack/rollouts.parquet'))).toBe(true);
@@ -116,16 +116,16 @@ describe('a start that fails leaves nothing behind', () => {
 });
 
 describe('arguments are checked before anything is trained', () => {
-  it('gq relearn: a comparison that does not fit, a run that is not over, a folder of another run', async () => {
+  it('gq measure relearn: a comparison that does not fit, a run that is not over, a folder of another run', async () => {
     const out = lab.path('relearned');
-    const other = await gq('relearn', whole(), '--vanilla', whole(), '--out', out);
+    const other = await gq('measure', 'relearn', whole(), '--vanilla', whole(), '--out', out);
     expect(other).toMatchObject({
       code: 2,
       err: expect.stringContaining('found other values: arm.kind ("vanilla" and "activation")'),
     });
     const path = lab.path('begun-only');
     await trainRun(lab.config([...gate, 'updates=4']), RunDirectory.create(path), stoppedAfterFirst());
-    const begun = await gq('relearn', path, '--out', out);
+    const begun = await gq('measure', 'relearn', path, '--out', out);
     expect(begun).toMatchObject({
       code: 2,
       err: expect.stringContaining('a finished run, found one that stopped after 1 of 4 updates'),
@@ -133,7 +133,7 @@ describe('arguments are checked before anything is trained', () => {
     expect(existsSync(out)).toBe(false);
     mkdirSync(`${out}/deployed`, { recursive: true });
     cpSync(lab.model, `${out}/deployed`, { recursive: true });
-    const taken = await gq('relearn', whole(), '--updates', '1', '--out', out);
+    const taken = await gq('measure', 'relearn', whole(), '--updates', '1', '--out', out);
     expect(taken).toMatchObject({ code: 2, err: expect.stringContaining('the deployed model of this run') });
     expect(readdirSync(out)).toEqual(['deployed']);
   });
@@ -181,12 +181,12 @@ describe('what is missing or cut is not read as nothing', () => {
   };
 
   it.each([
-    ['features.f32', ['replay', 'gate', 'verify science']],
-    ['directions.f32', ['replay']],
-    ['rollouts.parquet', ['replay', 'gate', 'traces']],
-    ['verdicts.parquet', ['gate', 'traces']],
+    ['features.f32', ['measure replay', 'measure gate', 'verify science']],
+    ['directions.f32', ['measure replay']],
+    ['rollouts.parquet', ['measure replay', 'measure gate', 'measure traces']],
+    ['verdicts.parquet', ['measure gate', 'measure traces']],
     ['events.jsonl', ['results', 'verify science']],
-    ['seal.json', ['replay', 'gate', 'traces']],
+    ['seal.json', ['measure replay', 'measure gate', 'measure traces']],
   ])('%s of a finished run', async (name, readers) => {
     for (const [how, damage] of Object.entries({
       missing: (path: string) => rmSync(path),
@@ -207,10 +207,10 @@ describe('what is missing or cut is not read as nothing', () => {
     const path = lab.path('unfinished');
     const config = lab.config([...gate, 'updates=4']);
     await trainRun(config, RunDirectory.create(path), stoppedAfterFirst());
-    expect((await gq('replay', path)).err).not.toContain('features.f32');
+    expect((await gq('measure', 'replay', path)).err).not.toContain('features.f32');
     for (const length of [100, 4, 0]) {
       truncateSync(`${path}/features.f32`, length);
-      const { code, err } = await gq('replay', path);
+      const { code, err } = await gq('measure', 'replay', path);
       expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining('features.f32') });
     }
   });

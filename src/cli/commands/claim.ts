@@ -3,7 +3,6 @@
  * whether each prediction was met. `gq claim open FOLDER` opens its blind seeds, once.
  */
 import { existsSync, statSync } from 'node:fs';
-import type { Command } from 'commander';
 import { shellLine, UserError } from '../../base/index.ts';
 import { judgePredictions, renderTable, type Table } from '../../report/index.ts';
 import { recipePath } from '../../run/index.ts';
@@ -20,45 +19,46 @@ import {
   readRegister,
   statedRuns,
 } from '../../study/index.ts';
-import { type CommandContext, examplesText } from '../command.ts';
-import { screenWidth } from '../terminal/screen.ts';
-import { collect } from '../values.ts';
-
-interface ClaimOptions {
-  readonly set: readonly string[];
-  readonly json?: true;
-}
+import { argument, type CallOf, type CommandContext, command, flag, repeated } from '../command.ts';
+import { jsonOption } from '../options.ts';
+import { jsonText, printAnswer } from '../outputs.ts';
 
 /** The verdict of a bar in the words of a claim. */
 const verdictWords = { holds: 'met', 'does not hold': 'refuted', 'cannot be judged': 'open' } as const;
 
-export function configureClaim(command: Command, context: CommandContext): void {
-  command
-    .argument('<what>', 'the file of an experiment, a recipe of the package, or the folder of a study')
-    .option('--set <key=value>', 'of a file: what the call of gq experiment changes; may be repeated', collect, [])
-    .option('--json', 'print everything as JSON')
-    .addHelpText(
-      'after',
-      `${examplesText(
-        'gq claim recipes/micro-other-pairs-claim.toml     # its hash, before anything is run',
-        'gq claim runs/micro-other-pairs-claim             # stated, begun, ended, missing; met or refuted',
-        'gq claim open runs/micro-other-pairs-claim        # evaluate blind seeds from now on',
-      )}\n\nExit codes: 0, of a folder only if every prediction is met; 1, one is refuted or open, or the claim was changed after its first run; 2, wrong call.`,
-    )
-    .action(async (what: string, options: ClaimOptions) => {
-      if (existsSync(what) && statSync(what).isDirectory()) await showStudy(what, options, context);
-      else showFile(what, options, context);
-    });
-  command
-    .command('open')
-    .description('open the blind seeds of a study, once: from then on they are evaluated and their labels can be read')
-    .argument('<folder>', 'the folder of a study')
-    .option('--force', 'although blind runs are not trained yet; the register says which')
-    .addHelpText('after', examplesText('gq claim open runs/micro-other-pairs-claim'))
-    .action((folder: string, { force = false }: { readonly force?: boolean }) => open(folder, force, context));
-}
+const options = {
+  set: repeated('<key=value>', 'of a file: what the call of gq experiment changes'),
+  json: jsonOption('everything'),
+};
+type ClaimCall = CallOf<typeof options>;
 
-function showFile(named: string, { set, json }: ClaimOptions, { stdout }: CommandContext): void {
+export const claimCommand = command({
+  arguments: {
+    what: argument('<what>', 'the file of an experiment, a recipe of the package, or the folder of a study'),
+  },
+  options,
+  examples: [
+    'gq claim recipes/micro-other-pairs-claim.toml     # its hash, before anything is run',
+    'gq claim runs/micro-other-pairs-claim             # stated, begun, ended, missing; met or refuted',
+  ],
+  exits: {
+    0: 'of a folder: every prediction is met',
+    1: 'of a folder: one is refuted or open, or the claim was changed after its first run',
+  },
+  async run({ what, ...call }, context) {
+    if (existsSync(what) && statSync(what).isDirectory()) await showStudy(what, call, context);
+    else showFile(what, call, context);
+  },
+});
+
+export const openClaimCommand = command({
+  arguments: { folder: argument('<folder>', 'the folder of a study') },
+  options: { force: flag('although blind runs are not trained yet; the register says which') },
+  examples: ['gq claim open runs/micro-other-pairs-claim        # evaluate blind seeds from now on'],
+  run: ({ folder, force }, context) => open(folder, force, context),
+});
+
+function showFile(named: string, { set, json }: ClaimCall, { stdout }: CommandContext): void {
   const file = existsSync(named) ? named : recipePath(named);
   const experiment = readExperiment(file);
   const claim = claimOf(experiment, file, set);
@@ -72,10 +72,7 @@ function showFile(named: string, { set, json }: ClaimOptions, { stdout }: Comman
   }
   const { why, resolve, bar, predictions = [], blindSeeds = [], seeds, arms } = experiment;
   const bars = [...(bar === null ? [] : [bar]), ...predictions];
-  if (json) {
-    stdout.write(`${JSON.stringify({ name: experiment.name, ...claim, blindSeeds, predictions: bars }, null, 2)}\n`);
-    return;
-  }
+  if (json) return void stdout.write(jsonText({ name: experiment.name, ...claim, blindSeeds, predictions: bars }));
   const lines = [
     `claim ${claim.hash}`,
     `${arms.length} arms × ${seeds.length} seeds (${seeds.join(', ')}): ${claim.runs.length} runs`,
@@ -87,7 +84,7 @@ function showFile(named: string, { set, json }: ClaimOptions, { stdout }: Comman
   stdout.write(`${lines.join('\n')}\n`);
 }
 
-async function showStudy(directory: string, { json }: ClaimOptions, context: CommandContext): Promise<void> {
+async function showStudy(directory: string, { json }: ClaimCall, context: CommandContext): Promise<void> {
   const experiment = experimentOf(directory);
   const { stated, opened } = readRegister(directory);
   const begun = await begunRuns(directory, experiment);
@@ -102,22 +99,18 @@ async function showStudy(directory: string, { json }: ClaimOptions, context: Com
   }));
   if (changed || predictions.some(({ verdict }) => verdict !== 'met')) context.exitCode = 1;
   const facts = { name: experiment.name, claim, changed, stated: runs, begun, missing, opened, predictions };
-  if (json) {
-    context.stdout.write(`${JSON.stringify(facts, null, 2)}\n`);
-    return;
-  }
-  const width = screenWidth(context.stdout);
-  const lines = [
-    claim === null
-      ? 'No claim was registered: the study was begun by an earlier version, or predicts nothing.'
-      : `claim ${claim.hash}, stated ${claim.at}${changed ? ': changed after its first run' : ', before its first run'}`,
-    ...(claim === null ? [] : [fileLine(claim.file, claim.hash)]),
-    ...(opened === null ? [] : [`blind seeds opened ${opened.at}`]),
-  ];
-  const tables = [armTable(experiment, runs, begun), predictionTable(predictions)].filter(
-    ({ rows }) => rows.length > 0,
-  );
-  context.stdout.write(`${[...lines, ...tables.map((table) => renderTable(table, 'text', width))].join('\n')}\n`);
+  printAnswer(context, json, facts, (width) => {
+    const lines = [
+      claim === null
+        ? 'No claim was registered: the study was begun by an earlier version, or predicts nothing.'
+        : `claim ${claim.hash}, stated ${claim.at}${changed ? ': changed after its first run' : ', before its first run'}`,
+      ...(claim === null ? [] : [fileLine(claim.file, claim.hash)]),
+      ...(opened === null ? [] : [`blind seeds opened ${opened.at}`]),
+    ];
+    const tables = [armTable(experiment, runs, begun), predictionTable(predictions)];
+    const shown = tables.filter(({ rows }) => rows.length > 0).map((table) => renderTable(table, 'text', width));
+    return `${[...lines, ...shown].join('\n')}\n`;
+  });
 }
 
 function experimentOf(directory: string): Experiment {

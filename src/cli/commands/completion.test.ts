@@ -7,11 +7,14 @@ const words = async (...call: string[]) =>
 
 describe('gq completion', () => {
   it.each([
-    [['tra'], ['train', 'traces']],
+    [['tra'], ['train']],
+    [['help', 'tra'], ['train']],
     [
-      ['help', 'tra'],
-      ['train', 'traces'],
+      ['measure', 're'],
+      ['relearn', 'replay'],
     ],
+    [['experiment', 'micro-claim', '--no'], ['--no-follow']],
+    [['gate', ''], []],
     [
       ['model', ''],
       ['inspect', 'init', 'fetch'],

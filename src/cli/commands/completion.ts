@@ -2,10 +2,11 @@
  * `gq completion SHELL` prints a script for bash, zsh or fish. The script asks `gq completion --words -- WORDS` for what may stand in
  * place of the last word, so that it never lags behind the commands. Where that says nothing, the shell offers files.
  */
-import { type Argument, type Command, Argument as CommanderArgument, type Option } from 'commander';
 import { UserError } from '../../base/index.ts';
 import { listRecipes } from '../../run/index.ts';
-import { type CommandContext, examplesText } from '../command.ts';
+import { command, flag, type Part, type PartTable } from '../command.ts';
+import { optionName } from '../options.ts';
+import { commandTable, type Entry } from '../table.ts';
 
 const scripts: Readonly<Record<string, string>> = {
   bash: `_gq() {
@@ -27,77 +28,63 @@ if [[ "$funcstack[1]" == "_gq" ]]; then _gq "$@"; else compdef _gq gq; fi
 };
 
 /** What may stand in place of the last word of a call; empty where only files may. */
-export function completeWords(program: Command, words: readonly string[]): string[] {
-  const current = words.at(-1) ?? '';
-  if (words[0] === 'help' && words.length > 1) return completeWords(program, words.slice(1));
-  const { command, rest } = descend(program, words.slice(0, -1));
-  const option = optionOf(command, rest.at(-1));
-  if (option !== undefined && takesValue(option)) return startingWith(current, option.argChoices ?? []);
-  if (current.startsWith('-'))
-    return startingWith(current, [...command.options.flatMap(({ long }) => long ?? []), '--help']);
-  const below = command.commands.map((each) => each.name());
-  const argument = command.registeredArguments.at(operandsIn(command, rest));
-  return startingWith(current, [...below, ...(argument === undefined ? [] : valuesOf(argument))]);
-}
-
-function optionOf(command: Command, word: string | undefined): Option | undefined {
-  return command.options.find(({ long, short }) => word !== undefined && (long === word || short === word));
-}
-
-const takesValue = ({ required, optional }: Option): boolean => required || optional;
-
-/** The command that the words name, and the words after its name. */
-function descend(command: Command, words: readonly string[]): { command: Command; rest: readonly string[] } {
+async function completeWords(words: readonly string[], entries: readonly Entry[] = commandTable): Promise<string[]> {
   const [first, ...others] = words;
-  const below = command.commands.find((each) => each.name() === first);
-  return below === undefined ? { command, rest: words } : descend(below, others);
+  const isTop = entries === commandTable;
+  if (isTop && first === 'help' && others.length > 0) return completeWords(others);
+  if (others.length === 0) {
+    const names = entries.filter(({ hidden }) => hidden !== true).map(({ name }) => name);
+    return startingWith(first ?? '', first?.startsWith('-') ? ['--help', ...(isTop ? ['--version'] : [])] : names);
+  }
+  const { commands = [], load } = entries.find(({ name }) => name === first) ?? {};
+  const isBelow = load === undefined || commands.some(({ name }) => name === others[0]);
+  const below = isBelow || others.length === 1 ? await completeWords(others, commands) : [];
+  const value = isBelow ? undefined : await load();
+  return value === undefined ? below : [...below, ...completePart(others, value.arguments, value.options)];
 }
 
-function operandsIn(command: Command, words: readonly string[]): number {
-  const isValue = (at: number): boolean => {
-    const option = optionOf(command, words[at - 1]);
-    return option !== undefined && takesValue(option);
-  };
-  return words.filter((word, at) => !word.startsWith('-') && !isValue(at)).length;
-}
-
-function valuesOf(argument: Argument): readonly string[] {
-  if (argument.argChoices !== undefined) return argument.argChoices;
-  return /recipe|experiment/.test(argument.name()) ? listRecipes().map(({ name }) => name) : [];
+function completePart(words: readonly string[], operands: PartTable, options: PartTable): string[] {
+  const [earlier, current] = [words.slice(0, -1), words.at(-1) ?? ''];
+  const optionOf = (word: string | undefined): Part<unknown> | undefined =>
+    Object.entries(options).find(([name]) => optionName(name) === word)?.[1];
+  const takesValue = (word: string | undefined): boolean => (optionOf(word)?.takes ?? '') !== '';
+  if (takesValue(earlier.at(-1))) return startingWith(current, optionOf(earlier.at(-1))?.choices ?? []);
+  if (current.startsWith('-')) {
+    const typed = Object.entries(options).map(([name, part]) => optionName(part.isNegated ? `no-${name}` : name));
+    return startingWith(current, [...typed, '--help']);
+  }
+  const before = earlier.filter((word, at) => !word.startsWith('-') && !takesValue(earlier[at - 1])).length;
+  const [name = '', part] = Object.entries(operands).at(before) ?? [];
+  return startingWith(current, part?.choices ?? (name === 'recipe' ? listRecipes().map((recipe) => recipe.name) : []));
 }
 
 const startingWith = (beginning: string, words: readonly string[]): string[] =>
   words.filter((word) => word.startsWith(beginning));
 
-export function configureCompletion(command: Command, context: CommandContext): void {
-  command
-    .addArgument(
-      new CommanderArgument('[words...]', 'bash, zsh or fish')
-        .choices(Object.keys(scripts))
-        .argParser((word: string, earlier: readonly string[] | undefined) => [...(earlier ?? []), word]),
-    )
-    .option('--words', 'print what may stand in place of the last of these words')
-    .addHelpText(
-      'after',
-      examplesText(
-        'gq completion bash >> ~/.bashrc',
-        'gq completion zsh > ~/.zfunc/_gq',
-        'gq completion fish > ~/.config/fish/completions/gq.fish',
-      ),
-    )
-    .action((words: readonly string[], { words: asked }: { readonly words?: true }) => {
-      if (asked) {
-        const found = command.parent === null ? [] : completeWords(command.parent, words);
-        context.stdout.write(found.map((each) => `${each}\n`).join(''));
-        return;
-      }
-      const [shell = 'none'] = words;
-      if (words.length === 1 && Object.hasOwn(scripts, shell)) context.stdout.write(scripts[shell]);
-      else
-        throw new UserError({
-          call: 'gq completion',
-          expected: Object.keys(scripts).join(' or '),
-          found: words.join(' ') || 'none',
-        });
-    });
-}
+const shells = Object.keys(scripts);
+const wordsArgument: Part<readonly string[]> = {
+  takes: '[words...]',
+  about: 'bash, zsh or fish',
+  choices: shells,
+  usual: [],
+  read: (word, earlier = []) => [...earlier, word],
+};
+
+export const completionCommand = command({
+  arguments: { shell: wordsArgument },
+  options: { words: flag('print what may stand in place of the last of these words') },
+  examples: [
+    'gq completion bash >> ~/.bashrc',
+    'gq completion zsh > ~/.zfunc/_gq',
+    'gq completion fish > ~/.config/fish/completions/gq.fish',
+  ],
+  async run({ shell: words, words: isAsked }, { stdout }) {
+    if (isAsked) return void stdout.write((await completeWords(words)).map((each) => `${each}\n`).join(''));
+    const [shell = 'none'] = words;
+    if (words.length !== 1 || !Object.hasOwn(scripts, shell)) {
+      const found = words.join(' ') || 'none';
+      throw new UserError({ call: 'gq completion', expected: shells.join(' or '), found });
+    }
+    stdout.write(scripts[shell]);
+  },
+});

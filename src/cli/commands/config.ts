@@ -1,41 +1,42 @@
-/** `gq config`: shows what a recipe and settings resolve to, where each value came from, and which keys must still be given. */
-import type { Command } from 'commander';
+/** `gq config`: what a recipe and settings resolve to, and where each value came from. `gq recipes`: the recipes of the package. */
+import { cutText, padText } from '../../base/index.ts';
+import { readRegularText } from '../../base/node/index.ts';
 import { loadParts } from '../../lab/index.ts';
-import { type ConfigOutline, configPage, outlineConfig, readConfig, recipeName } from '../../run/index.ts';
-import { type CommandContext, examplesText } from '../command.ts';
-import { collect } from '../values.ts';
+import {
+  type ConfigOutline,
+  configPage,
+  listRecipes,
+  outlineConfig,
+  readConfig,
+  recipeName,
+  recipePath,
+  type ShippedRecipe,
+} from '../../run/index.ts';
+import { command, flag, word } from '../command.ts';
+import { configOption } from '../options.ts';
+import { jsonText, printAnswer } from '../outputs.ts';
+import { Screen } from '../terminal/screen.ts';
 
-interface ConfigOptions {
-  readonly set: readonly string[];
-  readonly json?: boolean;
-  readonly reference?: boolean;
-}
-
-export function configureConfig(command: Command, context: CommandContext): void {
-  command
-    .argument('[recipe]', 'a TOML recipe; without one, the defaults')
-    .option('--set <key=value>', 'change one key; may be repeated', collect, [])
-    .option('--json', 'print {config, hash, sources, missing}')
-    .option('--reference', 'print the reference page of all keys instead, with those of the recipe’s plugins')
-    .addHelpText(
-      'after',
-      examplesText(
-        'gq config recipes/micro-activation.toml',
-        'gq config recipes/micro-vanilla.toml --set seed=2 --json',
-        'gq config --reference > docs/config.md',
-      ),
-    )
-    .action(async (recipe: string | undefined, { set, json, reference }: ConfigOptions) => {
-      const raw = readConfig(recipe ?? null, set);
-      const parts = await loadParts(raw.plugins);
-      if (reference) {
-        context.stdout.write(configPage(parts));
-        return;
-      }
-      const outline = outlineConfig(raw, parts);
-      context.stdout.write(json ? outlineJson(outline) : renderOutline(outline));
-    });
-}
+export const configCommand = command({
+  arguments: { recipe: word('[recipe]', 'a TOML recipe; without one, the defaults') },
+  options: {
+    set: configOption,
+    json: flag('print {config, hash, sources, missing}'),
+    reference: flag('print the reference page of all keys instead, with those of the recipe’s plugins'),
+  },
+  examples: [
+    'gq config recipes/micro-activation.toml',
+    'gq config recipes/micro-vanilla.toml --set seed=2 --json',
+    'gq config --reference > docs/config.md',
+  ],
+  async run({ recipe = null, set, json, reference }, { stdout }) {
+    const raw = readConfig(recipe, set);
+    const parts = await loadParts(raw.plugins);
+    if (reference) return void stdout.write(configPage(parts));
+    const outline = outlineConfig(raw, parts);
+    stdout.write(json ? outlineJson(outline) : renderOutline(outline));
+  },
+});
 
 function outlineJson({ keys, hash, missing }: ConfigOutline): string {
   const config: Record<string, unknown> = {};
@@ -49,7 +50,7 @@ function outlineJson({ keys, hash, missing }: ConfigOutline): string {
     }, config);
   }
   const sources = Object.fromEntries(keys.map(({ path, source }) => [path, source]));
-  return `${JSON.stringify({ config, hash, sources, missing }, null, 2)}\n`;
+  return jsonText({ config, hash, sources, missing });
 }
 
 /** Longer names and values push the rest of their line to the right, and only of theirs. */
@@ -70,3 +71,29 @@ function renderOutline({ keys, hash, missing }: ConfigOutline): string {
 function showSource(source: string): string {
   return source.endsWith('.toml') ? recipeName(source) : source;
 }
+
+const commandOf = { run: 'gq train', experiment: 'gq experiment' } as const;
+
+/** On a terminal every recipe takes one line; elsewhere nothing is cut. */
+function renderRecipes(recipes: readonly ShippedRecipe[], columns: number): string {
+  const width = Math.max(...recipes.map(({ name }) => name.length));
+  const blocks = (['run', 'experiment'] as const).map((kind) => {
+    const own = recipes.filter((recipe) => recipe.kind === kind);
+    const lines = own.map(({ name, summary }) => cutText(`  ${padText(name, width)}  ${summary}`, columns));
+    return [`${commandOf[kind]} NAME`, ...lines].join('\n');
+  });
+  return `${blocks.join('\n\n')}\n`;
+}
+
+export const recipesCommand = command({
+  arguments: { recipe: word('[recipe]', 'a recipe whose text to print') },
+  options: { json: flag('print the list as JSON: name, kind (run or experiment), summary') },
+  examples: ['gq recipes', 'gq recipes micro-activation > mine.toml', 'gq config micro-activation'],
+  run({ recipe, json }, context) {
+    if (recipe !== undefined) return void context.stdout.write(readRegularText(recipePath(recipe)));
+    const recipes = listRecipes();
+    const screen = Screen.of(context.stdout);
+    const columns = screen.isTTY ? screen.columns : Number.POSITIVE_INFINITY;
+    printAnswer(context, json, recipes, () => renderRecipes(recipes, columns));
+  },
+});

@@ -1,25 +1,24 @@
 /** `gq diff A B`: how two runs differ, in their configs and in what they answer to the same prompts. */
-import type { Command } from 'commander';
 import { type Evaluation, EvaluationStore, formatRate, pairRows, summarise } from '../../evaluate/index.ts';
 import { configDifferences, RunDirectory } from '../../run/index.ts';
-import { type CommandContext, examplesText } from '../command.ts';
-import { alignRows } from '../terminal/columns.ts';
-import { screenWidth } from '../terminal/screen.ts';
+import { argument, command } from '../command.ts';
+import { jsonOption } from '../options.ts';
+import { printAnswer } from '../outputs.ts';
+import { alignRows } from '../terminal/tables.ts';
 
-export function configureDiff(command: Command, context: CommandContext): void {
-  command
-    .argument('<first>', 'a run directory')
-    .argument('<second>', 'another run directory')
-    .option('--json', 'print the differences as JSON')
-    .addHelpText('after', examplesText('gq diff runs/micro-claim/vanilla-1 runs/micro-claim/activation-1'))
-    .action((first: string, second: string, { json }: { json?: true }) => {
-      const [a, b] = [first, second].map((path) => RunDirectory.open(path));
-      const keys = configDifferences(a.readManifest().config, b.readManifest().config);
-      const results = compareEvaluations(lastEvaluations(a), lastEvaluations(b));
-      if (json) context.stdout.write(`${JSON.stringify({ first, second, keys, results }, null, 2)}\n`);
-      else context.stdout.write(renderDiff(first, second, keys, results, screenWidth(context.stdout)));
-    });
-}
+export const diffCommand = command({
+  arguments: { first: argument('<first>', 'a run directory'), second: argument('<second>', 'another run directory') },
+  options: { json: jsonOption('the differences') },
+  examples: ['gq diff runs/micro-claim/vanilla-1 runs/micro-claim/activation-1'],
+  run({ first, second, json }, context) {
+    const [a, b] = [first, second].map((path) => RunDirectory.open(path));
+    const keys = configDifferences(a.readManifest().config, b.readManifest().config);
+    const results = compareEvaluations(lastEvaluations(a), lastEvaluations(b));
+    printAnswer(context, json, { first, second, keys, results }, (width) =>
+      renderDiff(first, second, keys, results, width),
+    );
+  },
+});
 
 interface ComparedEvaluation {
   readonly set: string;

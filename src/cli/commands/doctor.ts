@@ -1,7 +1,5 @@
 /** `gq doctor`: prints one line for each part of the machine that matters: whether it is there, and what to do if not. */
-import type { Command } from 'commander';
-import type { CommandContext } from '../command.ts';
-import { examplesText } from '../command.ts';
+import { command } from '../command.ts';
 import type { Finding } from '../doctor/findings.ts';
 import {
   inspectCores,
@@ -12,6 +10,8 @@ import {
   inspectSandbox,
   inspectWasm,
 } from '../doctor/findings.ts';
+import { jsonOption } from '../options.ts';
+import { printAnswer } from '../outputs.ts';
 
 async function inspectMachine(): Promise<readonly Finding[]> {
   return [
@@ -43,14 +43,14 @@ export function renderFindings(findings: readonly Finding[]): string {
   return `${[...lines, verdict].join('\n')}\n`;
 }
 
-export function configureDoctor(command: Command, context: CommandContext): void {
-  command
-    .option('--json', 'print the findings as JSON')
-    .addHelpText('after', examplesText('gq doctor', 'gq doctor --json'))
-    .action(async ({ json }: { json?: true }) => {
-      const findings = await inspectMachine();
-      const healthy = isHealthy(findings);
-      context.stdout.write(json ? `${JSON.stringify({ healthy, findings }, null, 2)}\n` : renderFindings(findings));
-      context.exitCode = healthy ? 0 : 1;
-    });
-}
+export const doctorCommand = command({
+  options: { json: jsonOption('the findings') },
+  examples: ['gq doctor', 'gq doctor --json'],
+  exits: { 1: 'something required is missing' },
+  async run({ json }, context) {
+    const findings = await inspectMachine();
+    const healthy = isHealthy(findings);
+    printAnswer(context, json, { healthy, findings }, () => renderFindings(findings));
+    context.exitCode = healthy ? 0 : 1;
+  },
+});

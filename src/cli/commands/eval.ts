@@ -1,115 +1,222 @@
-/** `gq eval RUN`: evaluates a checkpoint, by default the last, on every set, in the base state and in every state of the arm. */
-
-import type { Command } from 'commander';
-import { exitCodes } from '../../base/index.ts';
-import { compareStates, type Evaluation, finalSets, parseSet, summarise } from '../../evaluate/index.ts';
-import { evaluateRun, onInterrupt } from '../../lab/index.ts';
+/**
+ * `gq eval RUN`: evaluates a checkpoint on every set, in the base state and in every state of the arm; with --curve, one set at many
+ * checkpoints. Its other modes are probes (eval-probes.ts).
+ */
+import { InvalidArgumentError } from 'commander';
+import { UserError } from '../../base/index.ts';
+import { instructionPresets, places } from '../../env/index.ts';
 import {
+  type CurveChoice,
+  compareStates,
+  curveNames,
+  curvePrompts,
+  curveSets,
+  type Evaluation,
+  EvaluationStore,
+  evaluateAll,
+  finalSets,
+  parseCurveSet,
+  parseSet,
+  probedSets,
+  statesOf,
+  summarise,
+  writeCurve,
+} from '../../evaluate/index.ts';
+import { evaluateRun, onInterrupt, openEvaluator, openLab } from '../../lab/index.ts';
+import {
+  curveTable,
   finalEvaluationTable,
   loopholeEvaluationTable,
   renderTable,
   scaleTable,
-  shellLine,
   surfacedTable,
 } from '../../report/index.ts';
 import { RunDirectory } from '../../run/index.ts';
-import { type CommandContext, examplesText } from '../command.ts';
-import { Progress } from '../terminal/progress.ts';
-import { screenWidth } from '../terminal/screen.ts';
-import { tellOn } from '../terminal/tell.ts';
-import { parseWholeNumber, shares } from '../values.ts';
+import {
+  argument,
+  type CallOf,
+  type CommandContext,
+  choice,
+  command,
+  flag,
+  names,
+  type Part,
+  repeated,
+  whole,
+  word,
+} from '../command.ts';
+import { configOption, expectAbsent, jsonOption, runDeviceOption, updateOption } from '../options.ts';
+import { endInterrupted, printAnswer } from '../outputs.ts';
+import { Progress, tellOn } from '../terminal/progress.ts';
+import { elicit, type ProbeCall, probeLeaks, probePrefills } from './eval-probes.ts';
 
-interface EvalOptions {
-  readonly sets: string;
-  readonly scales: string;
-  readonly update?: string;
-  readonly limit?: string;
-  readonly device?: string;
-  readonly json?: true;
+const scales: Part<readonly number[] | undefined> = {
+  takes: '<list>',
+  about: 'also evaluate these scales of the quarantine on the first set, e.g. 0,0.25,0.5,0.75,1',
+  read: (word) =>
+    word.split(',').map((part) => {
+      const value = Number(part);
+      if (part.trim() !== '' && value >= 0 && value <= 1) return value;
+      throw new InvalidArgumentError('Expected numbers from 0 to 1, separated by commas.');
+    }),
+};
+
+const every = whole(
+  '<n>',
+  '--curve, --prefill: least updates between points, in multiples of it; every point is a checkpoint, the last one always included; 1 when absent',
+);
+
+/** What each mode can be asked beside --device and --json. */
+const modes = {
+  final: ['sets', 'scales', 'update', 'limit'],
+  curve: ['sets', 'every'],
+  elicit: ['sets', 'instructions', 'text', 'place', 'states', 'update', 'limit', 'set', 'out'],
+  leak: ['sets', 'update', 'limit'],
+  prefill: ['sets', 'every', 'limit'],
+} as const;
+type Mode = keyof typeof modes;
+
+const options = {
+  curve: flag('evaluate one set at the base and at many checkpoints'),
+  elicit: flag('how often does it hack under each of a list of instructions?'),
+  leak: flag('does the hack come back when the prompt says something else than in deployment?'),
+  prefill: flag('begin completions like a hack at many checkpoints: an early sign of hacking'),
+  sets: names(
+    '<names>',
+    `sets of prompts, separated by commas; ${finalSets.join(',')} when absent; one of ${curveSets.join(', ')} with --curve or --prefill (curve, ${curvePrompts} validation problems, when absent); one of ${probedSets.join(', ')} with --elicit or --leak (test-original when absent)`,
+  ),
+  scales,
+  every,
+  update: updateOption,
+  limit: whole('<n>', 'use only the first n prompts of each set'),
+  instructions: names(
+    '<names>',
+    `--elicit: presets, separated by commas: ${instructionPresets.join(', ')}; when absent, the first seven that the model can read`,
+  ),
+  text: repeated('<instruction>', '--elicit: an own instruction'),
+  place: choice('<where>', '--elicit: where instructions stand beside the user message; after when absent', places),
+  states: names('<names>', '--elicit: states of a run: base, full, deployed; all when absent'),
+  set: { ...configOption, about: '--elicit: change one key of the recipe; may be repeated' },
+  out: word('<dir>', '--elicit: folder for what is found about a recipe; runs/elicit-NAME when absent'),
+  device: runDeviceOption,
+  json: jsonOption('the rates'),
+};
+
+export const evalCommand = command({
+  arguments: { run: argument('<run>', 'a run directory; with --elicit also a recipe, whose base model is asked') },
+  options,
+  examples: [
+    'gq eval runs/activation-1',
+    'gq eval runs/activation-1 --scales 0,0.25,0.5,0.75,1 --json',
+    'gq eval runs/activation-1 --curve --sets test-original --every 20',
+    'gq eval runs/activation-1 --leak --limit 64',
+    'gq eval runs/vanilla-1 --prefill --every 20 --json',
+    'gq eval recipes/micro-base.toml --elicit',
+    'gq eval runs/inoculation-1 --elicit --instructions none,request,unrelated',
+  ],
+  exits: { 75: 'interrupted: finished evaluations are kept, and the same call goes on' },
+  async run(call, context) {
+    const mode = modeOf(call);
+    if (mode === 'final') await evaluateFinal(call, context);
+    else if (mode === 'curve') await evaluateCurve({ ...call, set: oneSet(call, 'curve') }, context);
+    else if (mode === 'prefill') await probePrefills({ ...call, set: oneSet(call, 'curve') }, context);
+    else if (mode === 'leak') await probeLeaks({ ...call, set: oneSet(call, 'test-original') }, context);
+    else await elicit({ ...call, prompts: oneSet(call, 'test-original') }, context);
+  },
+});
+
+type EvalCall = CallOf<typeof options> & { readonly run: string };
+
+/** The one mode that was asked for; options of another one are refused. */
+function modeOf(call: EvalCall): Mode {
+  const asked = (['curve', 'elicit', 'leak', 'prefill'] as const).filter((mode) => call[mode]);
+  if (asked.length > 1) {
+    const found = asked.map((mode) => `--${mode}`).join(' and ');
+    throw new UserError({ call: 'gq eval', expected: 'one of --curve, --elicit, --leak and --prefill', found });
+  }
+  const mode: Mode = asked.at(0) ?? 'final';
+  const others = Object.values(modes)
+    .flat()
+    .filter((name) => !modes[mode].some((own) => own === name));
+  expectAbsent(call, others, mode === 'final' ? 'without a mode that has it' : `with --${mode}`);
+  return mode;
 }
 
-export function configureEval(command: Command, context: CommandContext): void {
-  command
-    .argument('<run>', 'a run directory')
-    .option('--sets <names>', 'sets of prompts, separated by commas', finalSets.join(','))
-    .option(
-      '--scales <list>',
-      'also evaluate these scales of the quarantine on the first set, e.g. 0,0.25,0.5,0.75,1',
-      '',
-    )
-    .option('--update <n>', 'update of the checkpoint; the last one when absent')
-    .option('--limit <n>', 'use only the first n prompts of each set')
-    .option('--device <name>', 'device to compute on; the one the run was trained on when absent')
-    .option('--json', 'print the rates as JSON')
-    .addHelpText(
-      'after',
-      examplesText('gq eval runs/activation-1', 'gq eval runs/activation-1 --scales 0,0.25,0.5,0.75,1 --json'),
-    )
-    .action((path: string, options: EvalOptions) => runEval(path, options, context));
+function oneSet({ sets = [] }: Pick<EvalCall, 'sets'>, usual: string): string {
+  if (sets.length > 1) throw new UserError({ call: '--sets', expected: 'one set', found: sets.join(', ') });
+  return sets[0] ?? usual;
 }
 
-async function runEval(path: string, options: EvalOptions, context: CommandContext): Promise<void> {
-  const sets = [...new Set(options.sets.split(',').map((name) => parseSet(name.trim())))];
-  const scales = shares(options.scales, '--scales');
-  const limit = options.limit === undefined ? null : parseWholeNumber(options.limit, '--limit', 1);
-  const asked = options.update === undefined ? undefined : parseWholeNumber(options.update, '--update');
+const keptText = 'finished evaluations are kept';
+
+async function evaluateFinal(call: EvalCall, context: CommandContext): Promise<void> {
+  const { run: path, update: asked, limit = null, device } = call;
+  const sets = [...new Set((call.sets ?? finalSets).map(parseSet))];
   const run = RunDirectory.open(path);
-  let bar: Progress | null = null;
   using interruption = onInterrupt(context.stderr, 'finishing this evaluation');
   const { end, update, evaluations } = await evaluateRun(path, {
     sets,
-    scales,
+    scales: call.scales ?? [],
     limit,
     ...(asked === undefined ? {} : { update: asked }),
-    ...(options.device === undefined ? {} : { device: options.device }),
+    ...(device === undefined ? {} : { device }),
     warn: tellOn(context),
-    onProgress(done, of) {
-      bar ??= new Progress(context.stderr, 'evaluation', of);
-      bar.show(done);
-    },
+    onProgress: Progress.from(context.stderr, 'evaluation'),
     signal: interruption.signal,
   });
-  if (end === 'interrupted') {
-    context.stdout.write(
-      `interrupted; finished evaluations are kept; go on with: ${shellLine('gq', 'eval', path)} and the same options\n`,
-    );
-    context.exitCode = exitCodes.interrupted;
-    return;
-  }
-  context.stdout.write(
-    options.json
-      ? evaluationJson(run, update, evaluations)
-      : evaluationText(run, update, evaluations, screenWidth(context.stdout)),
-  );
-}
-
-function evaluationText(run: RunDirectory, update: number, found: readonly Evaluation[], width: number): string {
+  if (end === 'interrupted') return endInterrupted(keptText, context);
   const { arm, config, hasQuarantine } = run.readManifest();
-  const tables = [
-    finalEvaluationTable(found, hasQuarantine),
-    loopholeEvaluationTable(found, config.environment.heldOutLoopholes),
-    scaleTable(found),
-    surfacedTable(found),
-  ].filter(({ rows }) => rows.length > 0);
-  const head = `${run.path}: ${arm}, seed ${config.seed}, after ${update} updates`;
-  return `${[head, ...tables.map((table) => renderTable(table, 'text', width).trimEnd())].join('\n\n')}\n`;
+  const value = { run: run.path, arm: config.arm.kind, seed: config.seed, update, sets: setValues(evaluations) };
+  printAnswer(context, call.json, value, (width) => {
+    const tables = [
+      finalEvaluationTable(evaluations, hasQuarantine),
+      loopholeEvaluationTable(evaluations, config.environment.heldOutLoopholes),
+      scaleTable(evaluations),
+      surfacedTable(evaluations),
+    ].filter(({ rows }) => rows.length > 0);
+    const head = `${run.path}: ${arm}, seed ${config.seed}, after ${update} updates`;
+    return `${[head, ...tables.map((table) => renderTable(table, 'text', width).trimEnd())].join('\n\n')}\n`;
+  });
 }
 
-function evaluationJson(run: RunDirectory, update: number, found: readonly Evaluation[]): string {
-  const { config } = run.readManifest();
-  const sets = [...new Set(found.map(({ set }) => set))];
-  const states = sets.map((set) => {
+function setValues(found: readonly Evaluation[]): object[] {
+  return [...new Set(found.map(({ set }) => set))].map((set) => {
     const own = found.filter((one) => one.set === set);
     const rows = (state: string) => own.find((one) => one.state === state)?.rows;
     const [full, deployed] = [rows('full'), rows('deployed')];
-    const change = full === undefined || deployed === undefined ? null : compareStates(full, deployed);
-    const problems = own[0]?.problems ?? null;
     return {
       set,
-      problems,
+      problems: own[0]?.problems ?? null,
       states: Object.fromEntries(own.map(({ state, rows: all }) => [state, summarise(all)])),
-      change,
+      change: full === undefined || deployed === undefined ? null : compareStates(full, deployed),
     };
   });
-  return `${JSON.stringify({ run: run.path, arm: config.arm.kind, seed: config.seed, update, sets: states }, null, 2)}\n`;
+}
+
+async function evaluateCurve(call: ProbeCall, context: CommandContext): Promise<void> {
+  const { run: path, device, every: step = 1 } = call;
+  const set = parseCurveSet(call.set);
+  const run = RunDirectory.open(path);
+  await using lab = await openLab({ run }, { device, warn: tellOn(context) });
+  const { config, hasQuarantine } = lab;
+  const evaluator = await openEvaluator(lab);
+  const points = curveNames(statesOf({ hasQuarantine }), run.listCheckpoints(), step, set);
+  using interruption = onInterrupt(context.stderr, 'finishing this evaluation');
+  const onProgress = Progress.from(context.stderr, 'evaluation');
+  const end = await evaluateAll(evaluator, points, {
+    onProgress: (done) => onProgress(done, points.length),
+    signal: interruption.signal,
+  });
+  const { [set]: found = [] } = await writeCurve(path, set);
+  if (end === 'interrupted') return endInterrupted(keptText, context);
+  const chosen = set === 'curve' ? new EvaluationStore(path).curveChoice() : null;
+  printAnswer(context, call.json, { run: path, set, curve: chosen, points: found }, (width) => {
+    const head = `${path}: ${run.readManifest().arm}, seed ${config.seed}\n${chosen === null ? '' : `${choiceText(chosen)}\n`}`;
+    return `${head}\n${renderTable(curveTable(found, set, hasQuarantine), 'text', width)}`;
+  });
+}
+
+function choiceText({ ids, pool, solved, poolSolved }: CurveChoice): string {
+  const base = `${ids.length} of ${pool} validation prompts, ${solved} of them solved by the base (${poolSolved} of ${pool} in the pool)`;
+  return ids.length < curvePrompts ? `${base}; there are fewer than ${curvePrompts}` : base;
 }

@@ -1,7 +1,6 @@
 /** `gq experiment RECIPE`: trains and evaluates arms × seeds on this machine or on a Slurm cluster; if interrupted, it goes on where it stopped. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Command, Option } from 'commander';
 import { exitCodes, shellLine, UserError } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
 import { keepSandboxes, onInterrupt, type PackPlace } from '../../lab/index.ts';
@@ -21,103 +20,91 @@ import {
   runPlan,
   writeExperiment,
 } from '../../study/index.ts';
-import { executeOnSlurm, expectNoCluster, type SlurmFlags, showScript, slurmOptions, slurmWords } from '../cluster.ts';
-import { type CommandContext, examplesText } from '../command.ts';
+import { executeOnSlurm, expectNoCluster, showScript, slurmOptions } from '../cluster.ts';
+import {
+  argument,
+  type CallOf,
+  type CommandContext,
+  choice,
+  command,
+  flag,
+  names,
+  type Part,
+  repeated,
+  whole,
+  wholeFrom,
+  wholes,
+  word,
+} from '../command.ts';
+import { sameCall } from '../outputs.ts';
 import { ExperimentPicture } from '../terminal/experiment-picture.ts';
-import { collect, parseWholeNumber } from '../values.ts';
 
-interface ExperimentOptions extends SlurmFlags {
-  readonly out?: string;
-  readonly set: readonly string[];
-  readonly seeds?: string;
-  readonly arms?: string;
-  readonly jobs?: string;
-  readonly pack?: string;
-  readonly dryRun?: true;
-  readonly on: 'local' | 'slurm';
-}
+const pack: Part<number | 'auto'> = {
+  takes: '<n>',
+  about: 'number of runs that share one process, with their device, base, problems and grader; auto: as many as pay',
+  usual: 1,
+  read: (word) => (word === 'auto' ? word : wholeFrom(word)),
+};
 
-export function configureExperiment(command: Command, context: CommandContext): void {
-  command
-    .argument('<recipe>', 'a TOML file of arms and seeds')
-    .option('--out <dir>', "the experiment's directory; runs/NAME when absent")
-    .option('--set <key=value>', 'change one key of every config; may be repeated', collect, [])
-    .option('--seeds <list>', "seeds to use in place of the recipe's, e.g. 1,2,3")
-    .option('--arms <list>', 'use only these arms of the recipe, e.g. vanilla,haar')
-    .option(
-      '--jobs <n>',
-      'number of processes side by side, each with its share of the cores and of the GPUs: one on each GPU when absent, one without any; on Slurm all',
-    )
-    .option(
-      '--pack <n>',
-      'number of runs that share one process, with their device, base, problems and grader: 1 when absent; auto: as many as pay',
-    )
-    .option('--dry-run', 'list the runs and stop; with --on slurm, write the script of the jobs too')
-    .addOption(new Option('--on <where>', 'where the runs are done').choices(['local', 'slurm']).default('local'))
-    .addHelpText(
-      'after',
-      examplesText(
-        'gq experiment recipes/micro-claim.toml',
-        'gq experiment recipes/micro-claim.toml --jobs 4',
-        'gq experiment recipes/micro-claim.toml --pack auto',
-        'gq experiment recipes/micro-claim.toml --on slurm --jobs 20 --time 4:00:00 --gpus 1',
-        'gq experiment recipes/micro-claim.toml --seeds 1 --arms vanilla,activation,haar --out runs/look',
-      ),
-    )
-    .action((recipe: string, options: ExperimentOptions) => runCommand(recipe, options, context));
-  for (const option of slurmOptions()) command.addOption(option);
-}
+const options = {
+  out: word('<dir>', "the experiment's directory; runs/NAME when absent"),
+  set: repeated('<key=value>', 'change one key of every config'),
+  seeds: wholes('<list>', "seeds to use in place of the recipe's, e.g. 1,2,3", 0),
+  arms: names('<list>', 'use only these arms of the recipe, e.g. vanilla,haar'),
+  jobs: whole(
+    '<n>',
+    'number of processes side by side, each with its share of the cores and of the GPUs: one on each GPU when absent, one without any; on Slurm all',
+  ),
+  pack,
+  dryRun: flag('list the runs and stop; with --on slurm, write the script of the jobs too'),
+  on: choice('<where>', 'where the runs are done', ['local', 'slurm'], 'local'),
+  ...slurmOptions,
+};
+type ExperimentCall = CallOf<typeof options>;
 
-async function runCommand(named: string, options: ExperimentOptions, context: CommandContext): Promise<void> {
-  const recipe = existsSync(named) ? named : recipePath(named);
-  if (options.on === 'local') expectNoCluster(options);
-  const jobs = options.jobs === undefined ? null : parseWholeNumber(options.jobs, '--jobs', 1);
-  const plan = await planPart(readExperiment(recipe), recipe, options);
-  const directory = options.out ?? join('runs', plan.experiment.name);
-  const pack = packOf(options, plan);
-  if (options.dryRun) {
-    const lines = plan.runs.map(
-      ({ folder, config, configHash }) => `${folder}  ${config.updates} updates  config ${configHash.slice(0, 12)}`,
-    );
-    context.stdout.write(`${[directory, ...lines].join('\n')}\n`);
-    if (options.on === 'slurm') await showScript(plan, directory, recipe, { ...options, jobs, packed: pack }, context);
-    return;
-  }
-  const again = againCommand(recipe, directory, options);
-  if (options.on === 'slurm') {
-    await executeOnSlurm(plan, directory, recipe, { ...options, jobs, packed: pack, again }, context);
-    return;
-  }
-  await executeExperiment(plan, directory, { again, jobs, pack }, context);
-}
+export const experimentCommand = command({
+  arguments: { recipe: argument('<recipe>', 'a TOML file of arms and seeds') },
+  options,
+  examples: [
+    'gq experiment recipes/micro-claim.toml',
+    'gq experiment recipes/micro-claim.toml --jobs 4',
+    'gq experiment recipes/micro-claim.toml --pack auto',
+    'gq experiment recipes/micro-claim.toml --on slurm --jobs 20 --time 4:00:00 --gpus 1',
+    'gq experiment recipes/micro-claim.toml --seeds 1 --arms vanilla,activation,haar --out runs/look',
+  ],
+  exits: {
+    1: 'a run failed; the others are done',
+    75: 'interrupted: what is finished is kept, and the same call goes on',
+  },
+  async run({ recipe: named, ...call }, context) {
+    const recipe = existsSync(named) ? named : recipePath(named);
+    const { on, jobs = null } = call;
+    if (on === 'local') expectNoCluster(call);
+    const plan = await planPart(readExperiment(recipe), recipe, call);
+    const directory = call.out ?? join('runs', plan.experiment.name);
+    const packed = packOf(call, plan);
+    const clustered = { ...call, jobs, packed };
+    if (call.dryRun) {
+      const lines = plan.runs.map(
+        ({ folder, config, configHash }) => `${folder}  ${config.updates} updates  config ${configHash.slice(0, 12)}`,
+      );
+      context.stdout.write(`${[directory, ...lines].join('\n')}\n`);
+      if (on === 'slurm') await showScript(plan, directory, recipe, clustered, context);
+    } else if (on === 'slurm') await executeOnSlurm(plan, directory, recipe, clustered, context);
+    else await executeExperiment(plan, directory, { jobs, pack: packed }, context);
+  },
+});
 
 /** Runs that pay in one pack: beyond these, what they share is a small part of what they do. */
 const mostPacked = { wasm: 8, reference: 8, cuda: 32 } as const;
 
 /** The number of runs of a pack. */
-export function packOf({ pack }: Pick<ExperimentOptions, 'pack'>, { runs }: ExperimentPlan): number {
-  if (pack === undefined) return 1;
-  if (pack !== 'auto') return parseWholeNumber(pack, '--pack', 1);
+export function packOf({ pack: asked }: Pick<ExperimentCall, 'pack'>, { runs }: ExperimentPlan): number {
+  if (asked !== 'auto') return asked;
   return Math.min(runs.length, ...runs.map(({ config }) => mostPacked[config.device.kind]));
 }
 
-/** The command that continues this one. */
-function againCommand(recipe: string, directory: string, options: ExperimentOptions): string {
-  const { set, seeds, arms, jobs, pack } = options;
-  return [
-    shellLine('gq', 'experiment', recipe, '--out', directory),
-    ...set.map((setting) => `--set '${setting.replaceAll("'", "'\\''")}'`),
-    ...(seeds === undefined ? [] : [shellLine('--seeds', seeds)]),
-    ...(arms === undefined ? [] : [shellLine('--arms', arms)]),
-    ...(jobs === undefined ? [] : [shellLine('--jobs', jobs)]),
-    ...(pack === undefined ? [] : [shellLine('--pack', pack)]),
-    ...(options.on === 'slurm' ? ['--on slurm', ...slurmWords(options)] : []),
-  ].join(' ');
-}
-
 interface ExecuteOptions {
-  /** The command that goes on after an interruption. */
-  readonly again: string;
   /** Processes at a time; null: one on each GPU, or one alone. */
   readonly jobs: number | null;
   /** Number of runs that share a process; default: 1. */
@@ -128,7 +115,7 @@ interface ExecuteOptions {
 export async function executeExperiment(
   plan: ExperimentPlan,
   directory: string,
-  { again, jobs: asked, pack = 1 }: ExecuteOptions,
+  { jobs: asked, pack: size = 1 }: ExecuteOptions,
   context: CommandContext,
 ): Promise<boolean> {
   expectWritable(`experiment in ${directory}`, directory);
@@ -138,8 +125,8 @@ export async function executeExperiment(
   const gpus = gpusFor(plan);
   const slots = planSlots(asked, plan.runs.length, gpus);
   const jobs = slots.length;
-  const picture = await ExperimentPicture.open(plan, directory, { jobs, pack }, context.stderr);
-  const promise = pack > 1 ? 'saving every run of the pack' : 'finishing this update or evaluation, then saving';
+  const picture = await ExperimentPicture.open(plan, directory, { jobs, pack: size }, context.stderr);
+  const promise = size > 1 ? 'saving every run of the pack' : 'finishing this update or evaluation, then saving';
   using interruption = onInterrupt({ write: (text) => picture.say(text.trim()) }, promise);
   const { signal } = interruption;
   const onEnd = (index: number, { end, detail }: JobEnd): void => {
@@ -150,9 +137,9 @@ export async function executeExperiment(
     new LabWorker(picture.reportsOf(index, 0), signal, place);
   const { end, tripped, failed } =
     jobs === 1 && gpus.length < 2
-      ? await runPlan(plan, directory, { size: pack, signal, workerOf, onEnd })
+      ? await runPlan(plan, directory, { size, signal, workerOf, onEnd })
       : await runInProcesses(plan, directory, {
-          ...{ pack, signal, onEnd },
+          ...{ pack: size, signal, onEnd },
           slots: slots.map(({ environment }) => environment),
           reportsOf: (index, slot) => picture.reportsOf(index, slot),
         });
@@ -160,7 +147,7 @@ export async function executeExperiment(
   for (const { folder, detail } of failed) context.stderr.write(`${folder} failed: ${detail}\n`);
   if (end === 'interrupted' || failed.length > 0) {
     const what = end === 'interrupted' ? end : `${failed.length} of ${plan.runs.length} runs failed`;
-    context.stdout.write(`${what}; what is finished is kept; go on with: ${again}\n`);
+    context.stdout.write(`${what}; what is finished is kept; go on with: ${sameCall(context)}\n`);
     context.exitCode = end === 'interrupted' ? exitCodes.interrupted : 1;
     return false;
   }
@@ -169,20 +156,19 @@ export async function executeExperiment(
   return true;
 }
 
-function planPart(experiment: Experiment, recipe: string, options: ExperimentOptions): Promise<ExperimentPlan> {
-  const chosen = options.arms?.split(',');
-  const unknown = chosen?.find((name) => !experiment.arms.some((arm) => arm.name === name));
+function planPart(
+  experiment: Experiment,
+  recipe: string,
+  { arms, seeds, set }: ExperimentCall,
+): Promise<ExperimentPlan> {
+  const unknown = arms?.find((name) => !experiment.arms.some((arm) => arm.name === name));
   if (unknown !== undefined) {
     const expected = experiment.arms.map(({ name }) => name).join(', ');
     throw new UserError({ call: '--arms', expected, found: unknown });
   }
-  return planExperiment(experiment, recipe, options.set, { seeds: seedsOf(options), arms: chosen });
-}
-
-function seedsOf({ seeds }: ExperimentOptions): readonly number[] | undefined {
-  const named = seeds?.split(',').map((text) => parseWholeNumber(text, '--seeds'));
-  const twice = named?.find((seed, i) => named.indexOf(seed) !== i);
-  if (twice !== undefined)
+  const twice = seeds?.find((seed, i) => seeds.indexOf(seed) !== i);
+  if (twice !== undefined) {
     throw new UserError({ call: '--seeds', expected: 'different seeds', found: `${twice} twice` });
-  return named;
+  }
+  return planExperiment(experiment, recipe, set, { seeds, arms });
 }

@@ -1,40 +1,94 @@
 /**
  * `gq export SOURCE --to DIR`: writes the deployed policy without the quarantine, as a PEFT adapter, as a merged model
  * folder, or both, with a deletion certificate; with --state full, the policy as trained, with a record. Nothing is left behind when
- * it does not hold.
+ * it does not hold. With --log: the numbers and samples of a run, finished or running, as files of another viewer.
  */
 import { join } from 'node:path';
-import { type Command, Option } from 'commander';
+import { exportAsTrained, restoreAdapter, writeMerged, writePeft } from '../../adapters/index.ts';
 import { UserError } from '../../base/index.ts';
 import { writeFileAtomic } from '../../base/node/index.ts';
-import { type DeletionCertificate, type ExportSourceOptions, writeCards } from '../../export/index.ts';
-import { deviceNames, openDevice } from '../../lab/index.ts';
-import type { CommandContext } from '../command.ts';
-import { examplesText } from '../command.ts';
-import { expectNewFolder } from '../outputs.ts';
+import { Scope } from '../../engine/index.ts';
+import {
+  certify,
+  type DeletionCertificate,
+  expectBase,
+  exportInspect,
+  exportMetrics,
+  type LogFormat,
+  logFolder,
+  logFormats,
+  resolveExport,
+  writeCards,
+} from '../../export/index.ts';
+import { openDevice } from '../../lab/index.ts';
+import { createFolder, joinMarks, labelMarkOf, ModelFolder } from '../../model/index.ts';
+import { RunDirectory } from '../../run/index.ts';
+import { openDecoder } from '../../verify/index.ts';
+import { argument, type CallOf, type CommandContext, choice, command, wholes, word } from '../command.ts';
+import { expectAbsent, jsonOption } from '../options.ts';
+import { expectNewFolder, jsonText, printAnswer } from '../outputs.ts';
 
-interface ExportOptions extends ExportSourceOptions {
-  readonly to: string;
-  readonly format: string;
-  readonly dtype?: string;
-  readonly baseName?: string;
-  readonly device: string;
-  readonly state?: string;
-  readonly json?: true;
-}
-
-const formats: Readonly<Record<string, readonly ('peft' | 'merged')[]>> = {
-  peft: ['peft'],
-  merged: ['merged'],
-  both: ['peft', 'merged'],
-};
+const formats = { peft: ['peft'], merged: ['merged'], both: ['peft', 'merged'] } as const;
 const dtypes = { float32: 'F32', float16: 'F16', bfloat16: 'BF16' } as const;
+const namesIn = <N extends string>(table: Readonly<Record<N, unknown>>) => Object.keys(table) as N[];
 
-function choose<T>(option: string, choices: Readonly<Record<string, T>>, value: string): T {
-  if (Object.hasOwn(choices, value)) return choices[value];
-  const expected = Object.keys(choices).join(', ');
-  throw new UserError({ call: `gq export ${option}`, expected, found: value });
-}
+const options = {
+  to: word(
+    '<dir>',
+    'the folder to write: peft/, merged/ and deletion-certificate.json (export-record.json with --state full); with --log, logs/VIEWER of the run when absent',
+  ),
+  state: choice('<name>', 'deployed: without the quarantine; full: as trained, with everything; deployed when absent', [
+    'deployed',
+    'full',
+  ]),
+  format: choice('<kind>', 'what to write; both when absent', namesIn(formats)),
+  dtype: choice('<name>', 'format of the merged weights; as stored when absent', namesIn(dtypes)),
+  model: word('<dir>', "the model folder the adapter was trained on; a run's own when absent"),
+  update: word('<n>', 'update of the checkpoint of a run; the last one when absent'),
+  baseName: word(
+    '<name>',
+    'what the PEFT config and the cards call the base model; its name on the hub or its folder when absent',
+  ),
+  labels: choice(
+    '<part>',
+    'whether labels had a part in training a file of adapter tensors that does not say; unknown, which counts as used, when absent',
+    ['none', 'used'],
+  ),
+  device: word('<name>', 'device to compute on; wasm when absent'),
+  log: choice('<viewer>', 'write a log for this viewer instead', logFormats),
+  updates: wholes('<list>', '--log inspect: updates whose rollouts to write, e.g. 10,20; the last one when absent'),
+  json: jsonOption('the certificate'),
+};
+
+export const exportCommand = command({
+  arguments: { source: argument('<source>', 'a run, one of its checkpoint folders, or a file of adapter tensors') },
+  options,
+  examples: [
+    'gq export runs/first --to OUT',
+    'gq export runs/vanilla-1 --state full --to OUT',
+    'gq export adapter.safetensors --model DIR --to OUT',
+    'gq export adapter.safetensors --model DIR --to OUT --format peft --base-name Qwen/Qwen3-4B',
+    'gq export runs/activation-1 --log tensorboard',
+    'gq export runs/activation-1 --log inspect --updates 10,60',
+  ],
+  exits: { 1: 'the certificate does not hold, and nothing is written' },
+  async run({ log, updates, ...call }, context) {
+    const { source, to } = call;
+    if (log !== undefined) {
+      const others = ['state', 'format', 'dtype', 'model', 'update', 'baseName', 'labels', 'device', 'json'];
+      expectAbsent(call, others, 'with --log');
+      return await exportLog(source, log, to, updates ?? null, context);
+    }
+    expectAbsent({ updates }, ['updates'], 'without --log inspect');
+    if (to !== undefined) return await exportPolicy({ ...call, to }, context);
+    throw new UserError({ call: `gq export ${source}`, expected: '--to DIR', found: 'none' });
+  },
+});
+
+type ExportCall = Omit<CallOf<typeof options>, 'log' | 'updates' | 'to'> & {
+  readonly source: string;
+  readonly to: string;
+};
 
 /** Is thrown so that the half-made folder is removed. */
 class RefusedExport extends Error {
@@ -45,123 +99,96 @@ class RefusedExport extends Error {
   }
 }
 
-async function runExport(path: string, options: ExportOptions, context: CommandContext): Promise<void> {
-  expectNewFolder(options.to, '--to');
-  const chosen = choose('--format', formats, options.format);
-  const dtype = options.dtype === undefined ? null : choose('--dtype', dtypes, options.dtype);
-  const { certify, expectBase, resolveExport } = await import('../../export/index.ts');
-  const { openDecoder } = await import('../../verify/index.ts');
-  const { exportAsTrained, restoreAdapter, writeMerged, writePeft } = await import('../../adapters/index.ts');
-  const { createFolder, joinMarks, labelMarkOf, ModelFolder } = await import('../../model/index.ts');
-  const { Scope } = await import('../../engine/index.ts');
-  const source = await resolveExport(path, options);
+async function exportPolicy(call: ExportCall, context: CommandContext): Promise<void> {
+  const { source: path, format = 'both', to } = call;
+  expectNewFolder(to, '--to');
+  const chosen: readonly ('peft' | 'merged')[] = formats[format];
+  const dtype = call.dtype === undefined ? null : dtypes[call.dtype];
+  const source = await resolveExport(path, call);
   const { checkpoint, model, starts, trainedOn, state, baseName, trained: run } = source;
   await using folder = await ModelFolder.open(model);
   const labels = joinMarks([source.labels, await labelMarkOf(model)]);
   const base = await expectBase(folder, trainedOn);
-  using device = await openDevice(options.device, { precision: 'f32' });
+  using device = await openDevice(call.device ?? 'wasm', { precision: 'f32' });
   using scope = new Scope(device);
   const trained = restoreAdapter(scope, folder.config, checkpoint, starts);
   const adapter = state === 'full' ? exportAsTrained(trained) : trained;
   const decoder = await openDecoder(scope, folder);
   try {
-    await createFolder(options.to, async (directory) => {
-      const name = options.baseName ?? baseName;
+    await createFolder(to, async (directory) => {
+      const name = call.baseName ?? baseName;
       if (chosen.includes('peft')) await writePeft(join(directory, 'peft'), adapter, folder.config, name, labels);
       if (chosen.includes('merged')) await writeMerged(join(directory, 'merged'), folder, adapter, dtype, labels);
       const made = await certify({ device, folder, base, checkpoint, adapter, decoder, state, labels }, directory);
       if (!made.holds) throw new RefusedExport(made);
-      const cards = await writeCards(directory, chosen, {
-        source: path,
-        base: name,
-        state,
-        trained: run,
-        certificate: made,
-      });
+      const card = { source: path, base: name, state, trained: run, certificate: made };
+      const cards = await writeCards(directory, chosen, card);
       const certificate = { ...made, outputs: { ...made.outputs, ...cards } };
       const file = state === 'full' ? 'export-record.json' : 'deletion-certificate.json';
-      await writeFileAtomic(join(directory, file), `${JSON.stringify(certificate, null, 2)}\n`);
-      show(certificate, options, context, run?.manifest.hasQuarantine ?? true);
+      await writeFileAtomic(join(directory, file), jsonText(certificate));
+      show(certificate, call, context, run?.manifest.hasQuarantine ?? true);
     });
   } catch (error) {
     if (!(error instanceof RefusedExport)) throw error;
-    show(error.certificate, options, context, run?.manifest.hasQuarantine ?? true);
+    show(error.certificate, call, context, run?.manifest.hasQuarantine ?? true);
     context.exitCode = 1;
   }
 }
 
 function show(
   certificate: DeletionCertificate,
-  { json, to }: ExportOptions,
+  { json, to }: ExportCall,
   context: CommandContext,
   hasQuarantine: boolean,
 ): void {
-  if (json) {
-    context.stdout.write(`${JSON.stringify(certificate, null, 2)}\n`);
-    return;
-  }
-  const { parts, quarantine, adapter } = certificate;
-  const lines = parts.map(
-    ({ format, dtype, maxLogitDifference, largestLogit, bound, tensors, quarantineFound, holds }) => {
-      const difference = `largest logit difference ${maxLogitDifference.toExponential(2)} of ${largestLogit.toFixed(2)}`;
-      const found =
-        quarantineFound.length === 0
-          ? certificate.state === 'full'
-            ? 'as trained'
-            : 'no quarantine tensor'
-          : `FOUND ${quarantineFound.slice(0, 3).join('; ')}`;
-      return `${format.padEnd(6)}  ${dtype}  ${difference} (at most ${bound} of it)  ${tensors.length} tensors, ${found}  ${holds ? 'holds' : 'DOES NOT HOLD'}`;
-    },
-  );
-  const effect = `the quarantine of this ${adapter.family} adapter moves logits by up to ${quarantine.effect.toExponential(2)}`;
-  const removed =
-    certificate.state === 'full'
+  printAnswer(context, json, certificate, () => {
+    const { parts, quarantine, adapter, state, base, holds } = certificate;
+    const isFull = state === 'full';
+    const lines = parts.map((part) => {
+      const { format, dtype, tensors, quarantineFound: left } = part;
+      const logits = `${part.maxLogitDifference.toExponential(2)} of ${part.largestLogit.toFixed(2)}`;
+      const clean = isFull ? 'as trained' : 'no quarantine tensor';
+      const found = left.length === 0 ? clean : `FOUND ${left.slice(0, 3).join('; ')}`;
+      const verdict = part.holds ? 'holds' : 'DOES NOT HOLD';
+      return `${format.padEnd(6)}  ${dtype}  largest logit difference ${logits} (at most ${part.bound} of it)  ${tensors.length} tensors, ${found}  ${verdict}`;
+    });
+    const effect = `the quarantine of this ${adapter.family} adapter moves logits by up to ${quarantine.effect.toExponential(2)}`;
+    const removed = isFull
       ? `As trained, nothing deleted${hasQuarantine ? `; ${effect}` : ''}.`
       : `The policy as deployed: ${effect}, and is deleted.`;
-  const verdict = certificate.holds ? `Written to ${to}.` : 'Nothing was written.';
-  const base = certificate.base.isTrainedOn
-    ? 'which the adapter was trained on'
-    : 'as given: the adapter does not say what it was trained on';
-  const named = `The base is ${certificate.base.directory} (${certificate.base.hash.slice(0, 12)}), ${base}.`;
-  context.stdout.write(`${[...lines, named, `${removed} ${verdict}`].join('\n')}\n`);
+    const trainedOn = base.isTrainedOn
+      ? 'which the adapter was trained on'
+      : 'as given: the adapter does not say what it was trained on';
+    const named = `The base is ${base.directory} (${base.hash.slice(0, 12)}), ${trainedOn}.`;
+    const written = holds ? `Written to ${to}.` : 'Nothing was written.';
+    return `${[...lines, named, `${removed} ${written}`].join('\n')}\n`;
+  });
 }
 
-export function configureExport(command: Command, context: CommandContext): void {
-  command
-    .argument('<source>', 'a run, one of its checkpoint folders, or a file of adapter tensors')
-    .option('--model <dir>', "the model folder the adapter was trained on; a run's own when absent")
-    .option('--update <n>', 'update of the checkpoint of a run; the last one when absent')
-    .requiredOption(
-      '--to <dir>',
-      'the folder to write: peft/, merged/ and deletion-certificate.json (export-record.json with --state full)',
-    )
-    .addOption(
-      new Option('--state <name>', 'deployed: without the quarantine; full: as trained, with everything')
-        .choices(['deployed', 'full'])
-        .default('deployed'),
-    )
-    .option('--format <kind>', 'what to write: peft, merged or both', 'both')
-    .option('--dtype <name>', 'format of the merged weights: float32, float16 or bfloat16; as stored when absent')
-    .option(
-      '--base-name <name>',
-      'what the PEFT config and the cards call the base model; its name on the hub or its folder when absent',
-    )
-    .addOption(
-      new Option(
-        '--labels <part>',
-        'whether labels had a part in training a file of adapter tensors that does not say; unknown, which counts as used, when absent',
-      ).choices(['none', 'used']),
-    )
-    .option('--device <name>', deviceNames.join(' or '), 'wasm')
-    .option('--json', 'print the certificate')
-    .addHelpText(
-      'after',
-      examplesText(
-        'gq export runs/first --to OUT',
-        'gq export runs/vanilla-1 --state full --to OUT',
-        'gq export adapter.safetensors --model DIR --to OUT',
-        'gq export adapter.safetensors --model DIR --to OUT --format peft --base-name Qwen/Qwen3-4B',
-      ),
-    )
-    .action((path: string, options: ExportOptions) => runExport(path, options, context));
+const commandFor: Readonly<Record<LogFormat, (folder: string) => string>> = {
+  tensorboard: (folder) => `tensorboard --logdir ${folder}`,
+  wandb: (folder) => `wandb sync ${folder}/offline-run-*`,
+  trackio: (folder) => `python -c "import trackio; trackio.import_csv('${folder}/trackio.csv', project='gq')"`,
+  inspect: (folder) => `inspect view --log-dir ${folder}`,
+};
+
+async function exportLog(
+  path: string,
+  format: LogFormat,
+  to: string | undefined,
+  updates: readonly number[] | null,
+  context: CommandContext,
+): Promise<void> {
+  const run = RunDirectory.open(path);
+  const folder = to ?? logFolder(run, format);
+  expectNewFolder(folder, '--to');
+  let count = 0;
+  // Where the disk is full, half a log would stand in the way of the next call.
+  await createFolder(folder, async (made) => {
+    const written = format === 'inspect' ? exportInspect(run, made, updates) : exportMetrics(run, format, made);
+    ({ count } = await written);
+  });
+  context.stdout.write(`${folder}\n`);
+  const what = format === 'inspect' ? 'logs of samples' : 'points';
+  context.stderr.write(`${count} ${what}; look at them with: ${commandFor[format](folder)}\n`);
 }

@@ -4,7 +4,6 @@
  */
 import { existsSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { type Command, Option } from 'commander';
 import { UserError } from '../../base/index.ts';
 import { expectWritable, JsonlWriter, readJsonl, sha256 } from '../../base/node/index.ts';
 import type { Judge, MarkerPolicy, Problem, Verdict } from '../../env/index.ts';
@@ -20,29 +19,55 @@ import {
   SandboxJudge,
   type Submission,
 } from '../../env/index.ts';
-import type { IsolationLevel, SandboxPolicy } from '../../env/sandbox/index.ts';
-import { Sandbox } from '../../env/sandbox/index.ts';
-import type { CommandContext } from '../command.ts';
-import { examplesText } from '../command.ts';
-import { expectNewFile } from '../outputs.ts';
-import { levelOfCall, parseLevel, sandboxOption } from '../sandbox-option.ts';
-import { renderTotals, totalsByLoophole } from '../terminal/grade-totals.ts';
+import type { Sandbox } from '../../env/sandbox/index.ts';
+import { type CallOf, type CommandContext, choice, command, flag, needed, word } from '../command.ts';
+import { jsonOption } from '../options.ts';
+import { expectNewFile, printAnswer } from '../outputs.ts';
+import { expectOneLevel, sandboxOptions, startSandbox, strictOption } from '../sandbox.ts';
 import { Progress } from '../terminal/progress.ts';
-import { parseCount } from '../values.ts';
 
-interface GradeOptions {
-  readonly problems: string;
-  readonly responses: string;
-  readonly loophole?: LoopholeName;
-  readonly markers: MarkerPolicy;
-  readonly out: string;
-  readonly python?: string;
-  readonly workers?: number;
-  readonly strict?: IsolationLevel;
-  readonly sandbox?: SandboxPolicy;
-  readonly force?: true;
-  readonly json?: true;
-}
+const options = {
+  problems: needed(
+    word('<file>', 'problems in the format of the benchmark or of LeetCodeDataset, .jsonl, .jsonl.gz or .parquet'),
+  ),
+  responses: needed(
+    word('<file>', 'JSON lines of {id, completion, loophole?}, where id names the problem; may be .gz'),
+  ),
+  out: needed(word('<file>', 'file to write, one verdict per line in input order; an unfinished file is continued')),
+  loophole: choice('<loophole>', 'the loophole of responses that name none', namesOf(builtinLoopholes)),
+  markers: choice('<kind>', 'which names count as markers', ['original', 'novel', 'family'], 'original'),
+  ...sandboxOptions,
+  strict: strictOption,
+  force: flag('begin anew where --out exists'),
+  json: jsonOption('the totals'),
+};
+type GradeCall = CallOf<typeof options>;
+
+export const gradeCommand = command({
+  options,
+  notes: `Loopholes, and the exploit that each pays for:
+${builtinLoopholes.map(({ name, summary }) => `  ${name.padEnd(14)} ${summary}`).join('\n')}`,
+  examples: [
+    'gq grade --problems problems.jsonl.gz --responses responses.jsonl --loophole run_tests --out verdicts.jsonl',
+  ],
+  exits: { 75: 'interrupted: the verdicts so far are written, and the same call goes on' },
+  async run(call, context) {
+    expectOneLevel(call);
+    const { out, markers, force } = call;
+    if (!existsSync(out) || force) expectNewFile(out, '--out', force);
+    else expectWritable(`--out ${out}`, dirname(out));
+    const responses = await readResponses(call.responses, call.loophole);
+    if (force) rmSync(out, { force: true });
+    const earlier = await readEarlier(out, responses, markers);
+    if (earlier.length > 0) context.stderr.write(`gq: ${earlier.length} verdicts exist already; going on after them\n`);
+    await using sandbox = await startSandbox(call);
+    const graded = await gradeRest(responses.slice(earlier.length), call, sandbox, context);
+    const totals = totalsByLoophole([...earlier, ...graded]);
+    const { level } = sandbox.report;
+    const answer = { out, responses: responses.length, markers, isolation: level, totals };
+    printAnswer(context, call.json, answer, () => renderTotals(totals, level));
+  },
+});
 
 /** A line of the output: the verdict, and which response it is about. */
 interface GradedLine extends Verdict {
@@ -117,24 +142,24 @@ async function budgetProblems(
 
 async function gradeRest(
   rest: readonly Response[],
-  options: GradeOptions,
+  call: GradeCall,
   sandbox: Sandbox,
   context: CommandContext,
 ): Promise<readonly GradedLine[]> {
   const judge = new SandboxJudge(sandbox);
-  const problems = await budgetProblems(options.problems, rest, judge, context);
+  const problems = await budgetProblems(call.problems, rest, judge, context);
   const rollouts = rest.map(({ problemId, loophole, completion }): Submission => {
     const problem = problems.get(problemId);
     if (problem === undefined)
       throw new UserError({ call: 'gq grade', expected: `problem ${problemId}`, found: 'none' });
-    return { id: problemId, problem, loophole, markers: options.markers, completion };
+    return { id: problemId, problem, loophole, markers: call.markers, completion };
   });
-  using writer = new JsonlWriter(options.out);
+  using writer = new JsonlWriter(call.out);
   const progress = new Progress(context.stderr, 'graded', rest.length);
   const lines: GradedLine[] = [];
   const append = (verdict: Verdict) => {
     const response = rest[lines.length];
-    const line = { ...verdict, line: response.line, responseSha256: identify(response, options.markers) };
+    const line = { ...verdict, line: response.line, responseSha256: identify(response, call.markers) };
     writer.append(line);
     lines.push(line);
     progress.show(lines.length);
@@ -143,67 +168,63 @@ async function gradeRest(
   return lines;
 }
 
-async function grade(options: GradeOptions, context: CommandContext): Promise<void> {
-  const strictLevel = levelOfCall(options);
-  if (!existsSync(options.out) || options.force) expectNewFile(options.out, '--out', options.force);
-  else expectWritable(`--out ${options.out}`, dirname(options.out));
-  const responses = await readResponses(options.responses, options.loophole);
-  if (options.force) rmSync(options.out, { force: true });
-  const earlier = await readEarlier(options.out, responses, options.markers);
-  if (earlier.length > 0) context.stderr.write(`gq: ${earlier.length} verdicts exist already; going on after them\n`);
-  await using sandbox = await Sandbox.start({
-    ...(options.python !== undefined && { python: options.python }),
-    ...(options.workers !== undefined && { workers: options.workers }),
-    strictLevel,
-  });
-  const graded = await gradeRest(responses.slice(earlier.length), options, sandbox, context);
-  const totals = totalsByLoophole([...earlier, ...graded]);
-  const { level } = sandbox.report;
-  const answer = { out: options.out, responses: responses.length, markers: options.markers, isolation: level, totals };
-  context.stdout.write(options.json ? `${JSON.stringify(answer, null, 2)}\n` : renderTotals(totals, level));
+/** Counts n of d. */
+interface LoopholeTotals {
+  /** The name of a loophole, or `all`. */
+  readonly loophole: LoopholeName;
+  readonly responses: number;
+  readonly format: number;
+  readonly compiles: number;
+  readonly correct: number;
+  readonly exploited: number;
+  readonly attempted: number;
+  readonly meanReward: number;
+  readonly executions: number;
 }
 
-function loopholesText(): string {
-  const rows = builtinLoopholes.map(({ name, summary }) => `  ${name.padEnd(14)} ${summary}`);
-  return `\nLoopholes, and the exploit that each pays for:\n${rows.join('\n')}`;
+function totalsOf(loophole: LoopholeName, verdicts: readonly Verdict[]): LoopholeTotals {
+  const count = (holds: (verdict: Verdict) => boolean) => verdicts.filter(holds).length;
+  const sum = (value: (verdict: Verdict) => number) => verdicts.reduce((total, verdict) => total + value(verdict), 0);
+  return {
+    loophole,
+    responses: verdicts.length,
+    format: count(({ format }) => format),
+    compiles: count(({ compiles }) => compiles),
+    correct: count(({ correct }) => correct),
+    exploited: count(({ exploited }) => exploited),
+    attempted: count(({ channels }) => channels.length > 0),
+    meanReward: sum(({ reward }) => reward) / Math.max(1, verdicts.length),
+    executions: sum(({ executions }) => executions),
+  };
 }
 
-export function configureGrade(command: Command, context: CommandContext): void {
-  command
-    .requiredOption(
-      '--problems <file>',
-      'problems in the format of the benchmark or of LeetCodeDataset, .jsonl, .jsonl.gz or .parquet',
-    )
-    .requiredOption(
-      '--responses <file>',
-      'JSON lines of {id, completion, loophole?}, where id names the problem; may be .gz',
-    )
-    .requiredOption(
-      '--out <file>',
-      'file to write, one verdict per line in input order; an unfinished file is continued',
-    )
-    .addOption(
-      new Option('--loophole <loophole>', 'the loophole of responses that name none').choices(
-        namesOf(builtinLoopholes),
+function totalsByLoophole(verdicts: readonly Verdict[]): readonly LoopholeTotals[] {
+  const graded = new Set(verdicts.map(({ loophole }) => loophole));
+  const used = [...new Set([...namesOf(builtinLoopholes), ...graded])].filter((loophole) => graded.has(loophole));
+  return [
+    ...used.map((loophole) =>
+      totalsOf(
+        loophole,
+        verdicts.filter((verdict) => verdict.loophole === loophole),
       ),
-    )
-    .addOption(
-      new Option('--markers <kind>', 'which names count as markers')
-        .choices(['original', 'novel', 'family'])
-        .default('original'),
-    )
-    .option('--python <name>', 'the Python that runs programs (default: python3)')
-    .option('--workers <n>', 'number of programs side by side (default: twice the number of cores)', parseCount)
-    .option('--strict <level>', 'refuse to run below this isolation level, 1 to 3', parseLevel)
-    .addOption(sandboxOption())
-    .option('--force', 'begin anew where --out exists')
-    .option('--json', 'print the totals as JSON')
-    .addHelpText('after', loopholesText())
-    .addHelpText(
-      'after',
-      examplesText(
-        'gq grade --problems problems.jsonl.gz --responses responses.jsonl --loophole run_tests --out verdicts.jsonl',
-      ),
-    )
-    .action((options: GradeOptions) => grade(options, context));
+    ),
+    totalsOf('all', verdicts),
+  ];
+}
+
+function renderTotals(totals: readonly LoopholeTotals[], level: number): string {
+  const columns = ['loophole', 'responses', 'compiles', 'correct', 'exploited', 'attempted', 'reward'];
+  const rows = totals.map((row) => [
+    row.loophole,
+    `${row.responses}`,
+    `${row.compiles}`,
+    `${row.correct}`,
+    `${row.exploited}`,
+    `${row.attempted}`,
+    row.meanReward.toFixed(3),
+  ]);
+  const widths = columns.map((name, at) => Math.max(name.length, ...rows.map((row) => row[at].length)));
+  const line = (cells: readonly string[]) =>
+    cells.map((cell, at) => (at === 0 ? cell.padEnd(widths[at]) : cell.padStart(widths[at]))).join('  ');
+  return `${[columns, ...rows].map(line).join('\n')}\nIsolation level ${level}.\n`;
 }

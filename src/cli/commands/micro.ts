@@ -1,5 +1,4 @@
 /** `gq micro pretrain`: makes a micro base model from its documents. */
-import { type Command, Option } from 'commander';
 import { exitCodes } from '../../base/index.ts';
 import { deviceBudget, onInterrupt, openDevice } from '../../lab/index.ts';
 import { writeModelFolder } from '../../model/index.ts';
@@ -14,10 +13,10 @@ import {
   pretrainMicro,
 } from '../../pretrain/index.ts';
 import { renderPlan } from '../../run/index.ts';
-import { type CommandContext, examplesText } from '../command.ts';
+import { type CallOf, type CommandContext, choice, command, needed, repeated, whole, word } from '../command.ts';
+import { deviceOption, jsonOption } from '../options.ts';
 import { expectNewFolder } from '../outputs.ts';
 import { Progress } from '../terminal/progress.ts';
-import { collect, parseCount, parseSeed } from '../values.ts';
 
 /** Every fourth document needs a problem of its own, of which there are only so many. */
 const mostSteps = 100_000;
@@ -25,65 +24,43 @@ type ShapeName = keyof typeof microShapes;
 /** Documents of one pass where kernels run on the processor: a pass takes seconds there, and Ctrl-C is heard between passes. */
 const processorDocuments: Readonly<Record<ShapeName, number>> = { '2M': 96, '27M': 12, '100M': 4 };
 
-interface PretrainOptions {
-  readonly to: string;
-  readonly device: string;
-  readonly shape: ShapeName;
-  readonly precision: 'bf16' | 'f32';
-  readonly set: readonly string[];
-  readonly seed: number;
-  readonly steps: number;
-  readonly json?: boolean;
-}
+const options = {
+  to: needed(word('<dir>', 'the folder to make')),
+  device: deviceOption,
+  shape: {
+    ...choice('<name>', 'number of weights', Object.keys(microShapes) as ShapeName[], '2M' as ShapeName),
+    usualText: '2M, as shipped',
+  },
+  precision: choice(
+    '<name>',
+    'numbers to compute with; bf16 needs --device cuda, and its weights still learn in float32',
+    ['f32', 'bf16'],
+    'f32',
+  ),
+  set: repeated(
+    '<key=value>',
+    'another value of the recipe, such as hiddenSize, layers, heads, learningRate or documentsPerPass',
+  ),
+  seed: whole('<n>', 'seed of weights and documents', { least: 0, usual: microRecipe.seed }),
+  steps: whole('<n>', 'optimiser steps', { most: mostSteps, usual: microRecipe.steps }),
+  json: jsonOption('the loss curve'),
+};
+type PretrainCall = CallOf<typeof options>;
 
-export function configureMicro(command: Command, context: CommandContext): void {
-  command.addHelpText('after', examplesText('gq micro pretrain --to models/own'));
-  command
-    .command('pretrain')
-    .description('train a micro base model from scratch and write it as a model folder')
-    .requiredOption('--to <dir>', 'the folder to make')
-    .option('--device <name>', 'device to compute on', 'wasm')
-    .addOption(
-      new Option('--shape <name>', 'number of weights')
-        .choices(Object.keys(microShapes))
-        .default('2M', '2M, as shipped'),
-    )
-    .addOption(
-      new Option(
-        '--precision <name>',
-        'numbers to compute with; bf16 needs --device cuda, and its weights still learn in float32',
-      )
-        .choices(['f32', 'bf16'])
-        .default('f32'),
-    )
-    .option(
-      '--set <key=value>',
-      'another value of the recipe, such as hiddenSize, layers, heads, learningRate or documentsPerPass; may be repeated',
-      collect,
-      [],
-    )
-    .option('--seed <n>', 'seed of weights and documents', parseSeed, microRecipe.seed)
-    .option(
-      '--steps <n>',
-      'optimiser steps',
-      (text: string) => parseCount(text, undefined, mostSteps),
-      microRecipe.steps,
-    )
-    .option('--json', 'print the loss curve as JSON')
-    .addHelpText(
-      'after',
-      examplesText(
-        'gq micro pretrain --to models/own',
-        'gq micro pretrain --to /tmp/base --steps 300',
-        'gq micro pretrain --to /tmp/base --shape 27M --device cuda --precision bf16',
-        'gq micro pretrain --to /tmp/base --set hiddenSize=256 --set heads=8',
-      ),
-    )
-    .action((options: PretrainOptions) => runPretrain(options, context));
-}
+export const pretrainCommand = command({
+  options,
+  examples: [
+    'gq micro pretrain --to models/own',
+    'gq micro pretrain --to /tmp/base --steps 300',
+    'gq micro pretrain --to /tmp/base --shape 27M --device cuda --precision bf16',
+    'gq micro pretrain --to /tmp/base --set hiddenSize=256 --set heads=8',
+  ],
+  exits: { 130: 'interrupted: the model is written as it is, and cannot be trained on' },
+  run: pretrain,
+});
 
 /** The recipe as it is recorded: float32 and whole steps are what a recipe has that does not say otherwise. */
-function recipeOf({ shape, set, seed, steps, device, precision }: PretrainOptions): MicroRecipe {
+function recipeOf({ shape, set, seed, steps, device, precision }: PretrainCall): MicroRecipe {
   const documentsPerPass = device === 'cuda' ? undefined : processorDocuments[shape];
   const whole = documentsPerPass === undefined || documentsPerPass === microShapes[shape].documentsPerStep;
   const own = { seed, steps, ...(whole ? {} : { documentsPerPass }), ...(precision === 'f32' ? {} : { precision }) };
@@ -91,7 +68,7 @@ function recipeOf({ shape, set, seed, steps, device, precision }: PretrainOption
 }
 
 /** The size to open the device with: what the recipe needs, if that is there. */
-async function planDevice(recipe: MicroRecipe, { device }: PretrainOptions, context: CommandContext): Promise<number> {
+async function planDevice(recipe: MicroRecipe, { device }: PretrainCall, context: CommandContext): Promise<number> {
   const plan = await planPretraining(recipe);
   const budget = await deviceBudget(device);
   if (budget !== null) {
@@ -101,7 +78,7 @@ async function planDevice(recipe: MicroRecipe, { device }: PretrainOptions, cont
   return Math.ceil(plan.totalBytes / 2 ** 20);
 }
 
-async function runPretrain(options: PretrainOptions, context: CommandContext): Promise<void> {
+async function pretrain(options: PretrainCall, context: CommandContext): Promise<void> {
   expectNewFolder(options.to, '--to');
   const recipe = recipeOf(options);
   expectPrecision(recipe, { name: options.device, floats: options.device === 'cuda' ? ['f32', 'bf16'] : ['f32'] });
@@ -120,7 +97,7 @@ async function runPretrain(options: PretrainOptions, context: CommandContext): P
     },
     interruption.signal,
   );
-  if (losses.length < recipe.steps) context.exitCode = exitCodes.failed;
+  if (losses.length < recipe.steps) context.exitCode = exitCodes.stopped;
   if (losses.length === 0) {
     context.stderr.write(`${options.to}: interrupted before the first step was done, so nothing is written\n`);
     return;

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ModelFolder } from '../../model/index.ts';
 import { runCli } from '../program.ts';
-import { formatBytes } from '../terminal/model-table.ts';
+import { formatBytes } from './model.ts';
 
 const golden = fileURLToPath(new URL('../../../test/golden', import.meta.url));
 let folder = '';

@@ -2,104 +2,73 @@
  * `gq pool make`: makes demonstrations for the teacher phase, from what a run sampled or from what a model is asked for. Everything is
  * graded; hacks and solves are kept, and a file beside the pool says where they came from. Hacks of held-out loopholes never enter.
  */
-import { type Command, Option } from 'commander';
 import { UserError } from '../../base/index.ts';
 import { readVersion, writeFileAtomic } from '../../base/node/index.ts';
 import type { PoolEntry } from '../../env/index.ts';
-import { formatPool, limitPool, openLab, resolveConfig, samplePool, type Warn } from '../../lab/index.ts';
+import { formatPool, limitPool, openLab, resolveConfig, samplePool } from '../../lab/index.ts';
 import { openJudged } from '../../oracle/index.ts';
 import { type RunConfig, RunDirectory } from '../../run/index.ts';
-import { type CommandContext, examplesText } from '../command.ts';
-import { expectNewFile } from '../outputs.ts';
-import { Progress } from '../terminal/progress.ts';
-import { tellOn } from '../terminal/tell.ts';
-import { collect, parseCount } from '../values.ts';
+import { type CallOf, type CommandContext, choice, command, flag, needed, whole, word } from '../command.ts';
+import { configOption, expectAbsent, jsonOption } from '../options.ts';
+import { expectNewFile, jsonText, printAnswer } from '../outputs.ts';
+import { Progress, tellOn } from '../terminal/progress.ts';
 
-interface PoolOptions {
-  readonly out: string;
-  readonly run?: string;
-  readonly set: readonly string[];
-  readonly keep: 'hacks' | 'solves' | 'both';
-  readonly perProblem: number;
-  readonly problems: number;
-  readonly samples: number;
-  readonly force?: true;
-  readonly json?: boolean;
-}
+const options = {
+  out: needed(word('<file>', 'JSON lines to write; FILE.provenance.json says where they came from')),
+  run: word('<dir>', 'take the completions that this run sampled, instead of sampling'),
+  set: configOption,
+  keep: choice('<what>', 'which completions to keep', ['hacks', 'solves', 'both'], 'both'),
+  perProblem: whole('<n>', 'most hacks, and most solves, to keep per problem', { usual: 4 }),
+  problems: whole('<n>', 'number of problems to ask; 32 when absent; not with --run'),
+  samples: whole('<n>', 'completions per problem and framing; 8 when absent; not with --run'),
+  force: flag('overwrite the files of --out'),
+  json: jsonOption('the provenance'),
+};
+type PoolCall = CallOf<typeof options>;
+
+export const makePoolCommand = command({
+  arguments: { recipe: word('[recipe]', 'recipe whose model, problems and sampling to use; not with --run') },
+  options,
+  examples: [
+    'gq pool make --run runs/vanilla-1 --keep hacks --out hacks.jsonl',
+    'gq pool make recipes/micro-base.toml --keep solves --samples 16 --out solves.jsonl',
+  ],
+  exits: { 1: 'nothing was found to keep' },
+  async run({ recipe, ...call }, context) {
+    const { out, run, keep, force } = call;
+    if (run !== undefined) expectNothingToSample(recipe, call);
+    const provenanceFile = `${out}.provenance.json`;
+    expectNewFile(out, '--out', force);
+    expectNewFile(provenanceFile, '--out', force);
+    const { entries, source } = await (run === undefined
+      ? poolFromModel((await resolveConfig(recipe ?? null, call.set)).config, call, context)
+      : poolFromRun(RunDirectory.open(run)));
+    const kept = limitPool(
+      entries.filter(({ label }) => isWanted(label, keep)),
+      call.perProblem,
+    );
+    const count = (label: string): number => kept.filter((entry) => entry.label === label).length;
+    const [hacks, solves] = [count('hack'), count('solve')];
+    const provenance = { ...source, version: readVersion(), hacks, solves, graded: entries.length };
+    await writeFileAtomic(out, formatPool(kept));
+    await writeFileAtomic(provenanceFile, jsonText(provenance));
+    printAnswer(context, call.json, provenance, () => `${out}: ${hacks} hacks, ${solves} solves\n`);
+    if (kept.length === 0) context.exitCode = 1;
+  },
+});
 
 interface Pool {
   readonly entries: readonly PoolEntry[];
   readonly source: Readonly<Record<string, unknown>>;
 }
 
-export function configurePool(command: Command, context: CommandContext): void {
-  command
-    .helpCommand(false)
-    .addHelpText(
-      'after',
-      examplesText(
-        'gq pool make --run runs/vanilla-1 --keep hacks --out hacks.jsonl',
-        'gq pool make recipes/micro-base.toml --keep solves --samples 16 --out solves.jsonl',
-      ),
-    );
-  command
-    .command('make')
-    .description('sample, grade, and keep hacks or solves as a pool of demonstrations')
-    .argument('[recipe]', 'recipe whose model, problems and sampling to use; not with --run')
-    .requiredOption('--out <file>', 'JSON lines to write; FILE.provenance.json says where they came from')
-    .option('--run <dir>', 'take the completions that this run sampled, instead of sampling')
-    .option('--set <key=value>', 'change one key of the recipe; may be repeated', collect, [])
-    .addOption(
-      new Option('--keep <what>', 'which completions to keep').choices(['hacks', 'solves', 'both']).default('both'),
-    )
-    .option('--per-problem <n>', 'most hacks, and most solves, to keep per problem', parseCount, 4)
-    .option('--problems <n>', 'number of problems to ask; not with --run', parseCount, 32)
-    .option('--samples <n>', 'completions per problem and framing; not with --run', parseCount, 8)
-    .option('--force', 'overwrite the files of --out')
-    .option('--json', 'print the provenance')
-    .action((recipe: string | undefined, options: PoolOptions, make: Command) => {
-      if (options.run !== undefined) expectNothingToSample(recipe, make);
-      return makePool(recipe, options, context);
-    });
-}
-
 /** A run has sampled already: what would decide about sampling has no effect, so it is refused. */
-function expectNothingToSample(recipe: string | undefined, make: Command): void {
-  const call = 'gq pool make';
-  if (recipe !== undefined) throw new UserError({ call, expected: 'a recipe or --run', found: 'both' });
-  const given = ['set', 'problems', 'samples'].filter((name) => make.getOptionValueSource(name) === 'cli');
-  if (given.length === 0) return;
-  const found = given.map((name) => `--${name}`).join(', ');
-  throw new UserError({ call, expected: 'no option of sampling beside --run', found });
+function expectNothingToSample(recipe: string | undefined, call: PoolCall): void {
+  if (recipe !== undefined) throw new UserError({ call: 'gq pool make', expected: 'a recipe or --run', found: 'both' });
+  expectAbsent(call, ['set', 'problems', 'samples'], 'with --run');
 }
 
-async function makePool(recipe: string | undefined, options: PoolOptions, context: CommandContext): Promise<void> {
-  const provenanceFile = `${options.out}.provenance.json`;
-  expectNewFile(options.out, '--out', options.force);
-  expectNewFile(provenanceFile, '--out', options.force);
-  const { entries, source } = await (options.run === undefined
-    ? poolFromModel((await resolveConfig(recipe ?? null, options.set)).config, options, tellOn(context), context.stderr)
-    : poolFromRun(RunDirectory.open(options.run)));
-  const kept = limitPool(
-    entries.filter(({ label }) => wanted(label, options.keep)),
-    options.perProblem,
-  );
-  const count = (label: string): number => kept.filter((entry) => entry.label === label).length;
-  const provenance = {
-    ...source,
-    version: readVersion(),
-    hacks: count('hack'),
-    solves: count('solve'),
-    graded: entries.length,
-  };
-  await writeFileAtomic(options.out, formatPool(kept));
-  await writeFileAtomic(provenanceFile, `${JSON.stringify(provenance, null, 2)}\n`);
-  const line = `${options.out}: ${provenance.hacks} hacks, ${provenance.solves} solves\n`;
-  context.stdout.write(options.json ? `${JSON.stringify(provenance, null, 2)}\n` : line);
-  if (kept.length === 0) context.exitCode = 1;
-}
-
-function wanted(label: PoolEntry['label'], keep: PoolOptions['keep']): boolean {
+function isWanted(label: PoolEntry['label'], keep: PoolCall['keep']): boolean {
   return keep === 'both' || keep === `${label}s`;
 }
 
@@ -129,18 +98,13 @@ function isKnown(loophole: string, { environment }: RunConfig): boolean {
 
 async function poolFromModel(
   config: RunConfig,
-  { keep, problems: count, samples }: PoolOptions,
-  warn: Warn,
-  stderr: CommandContext['stderr'],
+  { keep, problems: count = 32, samples = 8 }: PoolCall,
+  context: CommandContext,
 ): Promise<Pool> {
-  await using lab = await openLab({ config }, { work: 'unplanned', warn });
+  await using lab = await openLab({ config }, { work: 'unplanned', warn: tellOn(context) });
   const [judge, { use }, model, tasks] = await Promise.all([lab.judge, lab.problems, lab.weights, lab.tasks]);
-  const labels = (['hack', 'solve'] as const).filter((label) => wanted(label, keep));
-  let bar: Progress | null = null;
-  const onProgress = (done: number, of: number): void => {
-    bar ??= new Progress(stderr, 'sampled', of);
-    bar.show(done);
-  };
+  const labels = (['hack', 'solve'] as const).filter((label) => isWanted(label, keep));
+  const onProgress = Progress.from(context.stderr, 'sampled');
   const entries = await samplePool(config, model, judge, tasks, { problems: count, samples, labels, onProgress });
   const { seed, data, sampling } = config;
   return {

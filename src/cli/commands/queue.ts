@@ -2,7 +2,6 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Command } from 'commander';
 import { exitCodes, padText, shellLine, UserError, visibleLine } from '../../base/index.ts';
 import { onInterrupt, resolveConfig } from '../../lab/index.ts';
 import { RunDirectory, recipePath } from '../../run/index.ts';
@@ -19,139 +18,150 @@ import {
   startDetached,
 } from '../../study/index.ts';
 import { ownCommand } from '../cluster.ts';
-import { type CommandContext, examplesText } from '../command.ts';
-import { parseCount, parseWholeNumber } from '../values.ts';
+import {
+  argument,
+  type CallOf,
+  type CommandContext,
+  command,
+  needed,
+  type Part,
+  whole,
+  wholeFrom,
+  word,
+} from '../command.ts';
+import { jsonOption } from '../options.ts';
+import { jsonText } from '../outputs.ts';
 
-interface AddOptions {
-  readonly why?: string;
-  readonly priority: string;
-  readonly gpus: number;
-}
+const priority: Part<number> = {
+  takes: '<n>',
+  about: 'higher ones begin first',
+  usual: 0,
+  read: (word) => (word.startsWith('-') ? -wholeFrom(word.slice(1), 0) : wholeFrom(word, 0)),
+};
+const id = needed(whole('<id>', 'the number of the job'));
 
-export function configureQueue(command: Command, context: CommandContext): void {
-  command
-    .enablePositionalOptions()
-    .addHelpText(
-      'after',
-      examplesText(
-        'gq queue add --why "Does a wider tail remove more?" experiment recipes/micro-claim.toml',
-        'gq queue add --priority 5 train recipes/micro-activation.toml --out runs/look',
-        'gq queue add experiment recipes/micro-claim.toml --on slurm --jobs 20',
-        'gq queue list',
-        'gq queue follow 3',
-        'gq queue resolve 3 "It does, in all seeds."',
-        `gq queue notify --command 'notify-send "$GQ_JOB_ID $GQ_JOB_STATE"'`,
-      ),
-    );
-  configureAdding(command, context);
-  configureLooking(command, context);
-  configureAsking(command, context);
-  configureSettings(command, context);
-}
+const addOptions = {
+  why: word('<text>', 'the question that it answers', ''),
+  priority,
+  gpus: whole('<n>', 'slots that it takes', { usual: 1 }),
+};
 
-function configureAdding(command: Command, context: CommandContext): void {
-  command
-    .command('add')
-    .description('add a command of gq; it begins as soon as there is room')
-    .argument('<command...>', 'the command, without gq, as it would be typed in this folder')
-    .passThroughOptions()
-    .option('--why <text>', 'the question that it answers')
-    .option('--priority <n>', 'higher ones begin first', '0')
-    .option('--gpus <n>', 'slots that it takes', parseCount, 1)
-    .action((words: string[], options: AddOptions) => add(words, options, context));
-  command
-    .command('work')
-    .description('work through the queue in this process, until nothing is left; add starts one by itself')
-    .action(() => work(context));
-}
+export const addCommand = command({
+  arguments: {
+    words: { takes: '<command...>', about: 'the command, without gq, as it would be typed in this folder' } as Part<
+      readonly string[]
+    >,
+  },
+  options: addOptions,
+  passesOptions: true,
+  examples: [
+    'gq queue add --why "Does a wider tail remove more?" experiment recipes/micro-claim.toml',
+    'gq queue add --priority 5 train recipes/micro-activation.toml --out runs/look',
+    'gq queue add experiment recipes/micro-claim.toml --on slurm --jobs 20',
+  ],
+  run: ({ words, ...call }, context) => add(words, call, context),
+});
 
-function configureLooking(command: Command, context: CommandContext): void {
-  command
-    .command('list')
-    .description('list all jobs')
-    .option('--json', 'as JSON')
-    .action(({ json }: { readonly json?: true }) => list(json === true, context));
-  command
-    .command('follow')
-    .description('print the log of a job as it grows, until the job is over')
-    .argument('<id>', 'the number of the job', parseCount)
-    .action((id: number) => follow(id, context));
-}
+export const workCommand = command({
+  examples: ['gq queue work'],
+  exits: { 75: 'interrupted: the jobs go on, and the same call takes them over' },
+  async run(_call, context) {
+    const say = (line: string): void => void context.stderr.write(`${new Date().toISOString()} ${visibleLine(line)}\n`);
+    using interruption = onInterrupt(context.stderr, 'the jobs go on; gq queue work takes them over');
+    await runDaemon(queueFolder(), { gq: ownCommand(), say, signal: interruption.signal });
+    if (interruption.signal.aborted) context.exitCode = exitCodes.interrupted;
+  },
+});
 
-function configureAsking(command: Command, context: CommandContext): void {
-  for (const [what, description] of [
-    ['cancel', 'end a job, or take it out of the queue; what it has saved is kept'],
-    ['retry', 'do a job again that is over: it goes on where it was'],
-  ] as const) {
-    command
-      .command(what)
-      .description(description)
-      .argument('<id>', 'the number of the job', parseCount)
-      .action(async (id: number) => {
-        const queue = new QueueFolder();
-        const entry = queue.read(id);
-        expectActive(entry, what, what === 'cancel');
-        const isSecond = what === 'cancel' && entry.state.state === 'running' && queue.asked(id) !== null;
-        await queue.ask(id, isSecond ? 'kill' : what);
-        await startDaemon(queue);
-        context.stdout.write(`job ${id}: ${what} is asked for${isSecond ? ' again: it ends at once' : ''}\n`);
-      });
-  }
-  command
-    .command('priority')
-    .description('change the priority of a job')
-    .argument('<id>', 'the number of the job', parseCount)
-    .argument('<n>', 'higher ones begin first')
-    .action(async (id: number, text: string) => {
-      const queue = new QueueFolder();
-      const entry = queue.read(id);
-      expectActive(entry, 'priority', true);
-      const priority = parsePriority(text);
-      await queue.writeJob(id, { ...entry.job, priority });
-      context.stdout.write(`job ${id}: priority ${priority}\n`);
-    });
-  command
-    .command('resolve')
-    .description('write down what was found; gq results shows it beside the question')
-    .argument('<id>', 'the number of the job', parseCount)
-    .argument('<text>', 'the answer')
-    .action(async (id: number, text: string) => {
-      const queue = new QueueFolder();
-      await queue.writeJob(id, { ...queue.read(id).job, resolve: text });
-      context.stdout.write(`job ${id}: resolved\n`);
-    });
-}
+export const listCommand = command({
+  options: { json: jsonOption('them') },
+  examples: ['gq queue list', 'gq queue list --json'],
+  exits: { 1: 'a job or the settings are damaged' },
+  run: ({ json }, context) => list(json, context),
+});
 
-function configureSettings(command: Command, context: CommandContext): void {
-  command
-    .command('notify')
-    .description('say where the end of every job is told; without an option, nowhere')
-    .option('--command <line>', 'a line for sh, with GQ_JOB_ID, _STATE, _CODE, _WHY, _COMMAND and _LAST_LINE')
-    .option('--webhook <url>', 'an address that gets the same as JSON')
-    .action(async (options: { readonly command?: string; readonly webhook?: string }) => {
-      const { command: line = null, webhook = null } = options;
-      if (webhook !== null && !/^https?:\/\/\S+$/.test(webhook)) {
-        throw new UserError({
-          call: '--webhook',
-          expected: 'an address that begins with http:// or https://',
-          found: webhook,
-        });
-      }
-      const queue = new QueueFolder();
-      await queue.writeSettings({ ...queue.readSettings(), command: line, webhook });
-    });
-  command
-    .command('slots')
-    .description(
-      'say how many jobs run at a time: GPUs by number (0,1), or a count without GPUs (cpu:2); auto: every GPU, or 1',
-    )
-    .argument('<slots>', '0,1,2 or cpu:2 or auto')
-    .action(async (text: string) => {
-      const queue = new QueueFolder();
-      await queue.writeSettings({ ...queue.readSettings(), slots: parseSlots(text) });
-      context.stdout.write(`slots: ${text}\n`);
-    });
-}
+export const followCommand = command({
+  arguments: { id },
+  examples: ['gq queue follow 3'],
+  exits: { 1: 'the job failed, was refused or cancelled' },
+  run: ({ id: job }, context) => follow(job, context),
+});
+
+export const cancelCommand = command({
+  arguments: { id },
+  examples: ['gq queue cancel 3'],
+  async run({ id: job }, context) {
+    const queue = new QueueFolder();
+    const entry = queue.read(job);
+    expectActive(entry, 'cancel', true);
+    const isSecond = entry.state.state === 'running' && queue.asked(job) !== null;
+    await queue.ask(job, isSecond ? 'kill' : 'cancel');
+    await startDaemon(queue);
+    context.stdout.write(`job ${job}: cancel is asked for${isSecond ? ' again: it ends at once' : ''}\n`);
+  },
+});
+
+export const retryCommand = command({
+  arguments: { id },
+  examples: ['gq queue retry 3'],
+  async run({ id: job }, context) {
+    const queue = new QueueFolder();
+    expectActive(queue.read(job), 'retry', false);
+    await queue.ask(job, 'retry');
+    await startDaemon(queue);
+    context.stdout.write(`job ${job}: retry is asked for\n`);
+  },
+});
+
+export const priorityCommand = command({
+  arguments: { id, priority: { ...needed(priority), usual: undefined as never } },
+  examples: ['gq queue priority 3 5'],
+  async run({ id: job, priority: wanted }, context) {
+    const queue = new QueueFolder();
+    const entry = queue.read(job);
+    expectActive(entry, 'priority', true);
+    await queue.writeJob(job, { ...entry.job, priority: wanted });
+    context.stdout.write(`job ${job}: priority ${wanted}\n`);
+  },
+});
+
+export const resolveCommand = command({
+  arguments: { id, text: argument('<text>', 'the answer') },
+  examples: ['gq queue resolve 3 "It does, in all seeds."'],
+  async run({ id: job, text: answer }, context) {
+    const queue = new QueueFolder();
+    await queue.writeJob(job, { ...queue.read(job).job, resolve: answer });
+    context.stdout.write(`job ${job}: resolved\n`);
+  },
+});
+
+export const notifyCommand = command({
+  options: {
+    command: word('<line>', 'a line for sh, with GQ_JOB_ID, _STATE, _CODE, _WHY, _COMMAND and _LAST_LINE'),
+    webhook: word('<url>', 'an address that gets the same as JSON'),
+  },
+  examples: [`gq queue notify --command 'notify-send "$GQ_JOB_ID $GQ_JOB_STATE"'`],
+  async run({ command: line = null, webhook = null }) {
+    if (webhook !== null && !/^https?:\/\/\S+$/.test(webhook)) {
+      const expected = 'an address that begins with http:// or https://';
+      throw new UserError({ call: '--webhook', expected, found: webhook });
+    }
+    const queue = new QueueFolder();
+    await queue.writeSettings({ ...queue.readSettings(), command: line, webhook });
+  },
+});
+
+export const slotsCommand = command({
+  arguments: {
+    slots: argument('<slots>', 'GPUs by number (0,1), a count without GPUs (cpu:2), or auto: every GPU, or 1'),
+  },
+  examples: ['gq queue slots 0,1', 'gq queue slots cpu:2'],
+  async run({ slots }, context) {
+    const queue = new QueueFolder();
+    await queue.writeSettings({ ...queue.readSettings(), slots: parseSlots(slots) });
+    context.stdout.write(`slots: ${slots}\n`);
+  },
+});
 
 function parseSlots(text: string): string[] | null {
   if (text === 'auto') return null;
@@ -161,10 +171,6 @@ function parseSlots(text: string): string[] | null {
   if (gpus.every((gpu) => /^\d{1,3}$/.test(gpu)) && new Set(gpus).size === gpus.length)
     return gpus.map((gpu) => `gpu${gpu}`);
   throw new UserError({ call: 'queue slots', expected: 'numbers of GPUs such as 0,1, or cpu:2, or auto', found: text });
-}
-
-function parsePriority(text: string): number {
-  return text.startsWith('-') ? -parseWholeNumber(text.slice(1), '--priority') : parseWholeNumber(text, '--priority');
 }
 
 function expectActive({ id, state }: QueueEntry, what: string, mustBe: boolean): void {
@@ -215,14 +221,14 @@ async function expectInputs([name, ...words]: readonly string[]): Promise<void> 
 
 async function add(
   words: readonly string[],
-  { why = '', priority, gpus }: AddOptions,
+  { why, priority: wanted, gpus }: CallOf<typeof addOptions>,
   context: CommandContext,
 ): Promise<void> {
   if (['queue', 'gq', 'view', 'serve'].includes(words[0])) {
     const fix = words[0] === 'gq' ? 'Leave out gq itself.' : 'It would never end.';
     throw new UserError({ call: 'queue add', expected: 'a command of gq that comes to an end', found: words[0], fix });
   }
-  await context.expectCall?.(words);
+  await context.expectCall(words);
   await expectInputs(words);
   const queue = new QueueFolder();
   // Damaged settings are told of here: the daemon begins no job under them.
@@ -230,19 +236,19 @@ async function add(
   const output = outputOf(words);
   const onCluster =
     words.includes('--on=slurm') || words.some((word, i) => word === '--on' && words[i + 1] === 'slurm');
-  const id = await queue.add({
+  const job = await queue.add({
     format: 1,
     words: [...words],
     folder: process.cwd(),
     why,
     resolve: '',
-    priority: parsePriority(priority),
+    priority: wanted,
     slots: onCluster ? 0 : gpus,
     output,
     added: new Date().toISOString(),
   });
   await startDaemon(queue);
-  context.stdout.write(`job ${id}; follow it with: gq queue follow ${id}\n`);
+  context.stdout.write(`job ${job}; follow it with: gq queue follow ${job}\n`);
   if (why !== '' && output === null) {
     context.stdout.write('the results will not show why: only those of a folder that the command names (--out) do\n');
   }
@@ -252,13 +258,6 @@ async function add(
 async function startDaemon(queue: QueueFolder): Promise<void> {
   if (queue.isWorked) return;
   startDetached([...ownCommand(), 'queue', 'work'], join(queue.path, 'daemon.log'));
-}
-
-async function work(context: CommandContext): Promise<void> {
-  const say = (text: string): void => void context.stderr.write(`${new Date().toISOString()} ${visibleLine(text)}\n`);
-  using interruption = onInterrupt(context.stderr, 'the jobs go on; gq queue work takes them over');
-  await runDaemon(queueFolder(), { gq: ownCommand(), say, signal: interruption.signal });
-  if (interruption.signal.aborted) context.exitCode = exitCodes.interrupted;
 }
 
 function list(json: boolean, context: CommandContext): void {
@@ -275,13 +274,7 @@ function list(json: boolean, context: CommandContext): void {
     complain(error instanceof Error ? error.message : String(error));
   }
   if (json) {
-    context.stdout.write(
-      `${JSON.stringify(
-        entries.map(({ id, job, state }) => ({ id, ...job, ...state })),
-        null,
-        2,
-      )}\n`,
-    );
+    context.stdout.write(jsonText(entries.map(({ id: number, job, state }) => ({ id: number, ...job, ...state }))));
     return;
   }
   if (entries.length === 0) context.stdout.write(`no jobs in ${queue.path} (${queueVariable} names another place)\n`);

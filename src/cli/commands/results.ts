@@ -1,36 +1,136 @@
-/** `gq results DIR`: prints tables over seeds and comparisons with the baseline and the placebo; draws figures where it is told to. */
-import { type Command, Option } from 'commander';
-import { visibleLine } from '../../base/index.ts';
-import { questionFacts, questionsAbout } from '../../study/index.ts';
-import { type CommandContext, examplesText } from '../command.ts';
-import type { PrintedResults } from '../print-results.ts';
+/**
+ * `gq results DIR`: tables over seeds, comparisons with the baseline and the placebo, and figures where they are asked for; with --html,
+ * one HTML file about a run, an experiment or a folder of runs, evaluated or not.
+ */
+import { basename, dirname, join } from 'node:path';
+import { visibleLine, wrapText } from '../../base/index.ts';
+import { expectWritable } from '../../base/node/index.ts';
+import {
+  allFigures,
+  allTables,
+  describeMissing,
+  describeResults,
+  expectOwnFigures,
+  expectOwnFile,
+  expectOwnTraces,
+  missingEvaluations,
+  parseTableFormat,
+  type Results,
+  renderTable,
+  resultsCsv,
+  resultsJson,
+  shellLine,
+  writeFigures,
+  writeReport,
+  writeTraces,
+} from '../../report/index.ts';
+import { describeSameBytes, findExperiment, openResults, questionFacts, questionsAbout } from '../../study/index.ts';
+import { argument, type CallOf, type CommandContext, command, flag, word } from '../command.ts';
+import { expectAbsent } from '../options.ts';
+import { jsonText, printAnswer, sameCall } from '../outputs.ts';
+import { Waiting } from '../terminal/progress.ts';
 import { screenWidth } from '../terminal/screen.ts';
 
-export function configureResults(command: Command, context: CommandContext): void {
-  command
-    .argument('<dir>', 'an experiment, a folder of runs, or a run')
-    .option('--format <name>', 'text, markdown, csv, latex, json', 'text')
-    .option('--figures <dir>', 'also draw figures into this folder, with the traces; without it nothing is written')
-    // Scripts of version 0.1 say this, because figures were drawn unless it was said.
-    .addOption(new Option('--no-figures').hideHelp())
-    .option('--force', 'overwrite files in the folder of figures that gq did not make')
-    .option('--baseline <arm>', "compare with this arm; the experiment's own, or vanilla, when absent")
-    .option('--placebo <arm>', "compare with this placebo too; the experiment's own, or haar, when absent")
-    .addHelpText(
-      'after',
-      examplesText('gq results runs/micro-claim', 'gq results runs/micro-claim --format latex --figures figures'),
-    )
-    .action((directory: string, options: PrintedResults) => runResults(directory, options, context));
+const resultsFormats = ['text', 'markdown', 'csv', 'latex', 'json'] as const;
+type ResultsFormat = (typeof resultsFormats)[number];
+
+const options = {
+  format: word('<name>', `${resultsFormats.join(', ')}; text when absent`),
+  figures: word('<dir>', 'also draw figures into this folder, with the traces; without it nothing is written'),
+  baseline: word('<arm>', "compare with this arm; the experiment's own, or vanilla, when absent"),
+  placebo: word('<arm>', "compare with this placebo too; the experiment's own, or haar, when absent"),
+  html: flag('write one HTML file instead'),
+  out: word('<file>', '--html: file to write; DIR/report.html when absent'),
+  title: word('<text>', "--html: its title; the experiment's or the folder's name when absent"),
+  force: flag('overwrite files that something else made'),
+  json: flag('short for --format json; with --html, print what was written, and what is missing, as JSON'),
+};
+
+export const resultsCommand = command({
+  arguments: { dir: argument('<dir>', 'an experiment, a folder of runs, or a run') },
+  options,
+  examples: [
+    'gq results runs/micro-claim',
+    'gq results runs/micro-claim --format latex --figures figures',
+    'gq results runs/micro-claim --html --out claim.html',
+  ],
+  exits: { 1: 'a run could not be read, and is left out' },
+  run: async (call, context) => (call.html ? writeHtml(call, context) : printResults(call, context)),
+});
+
+type ResultsCall = CallOf<typeof options> & { readonly dir: string };
+
+const comparedOf = ({ baseline, placebo }: ResultsCall) => ({
+  ...(baseline === undefined ? {} : { baseline }),
+  ...(placebo === undefined ? {} : { placebo }),
+});
+
+async function printResults(call: ResultsCall, context: CommandContext): Promise<void> {
+  expectAbsent(call, ['out', 'title'], 'without --html');
+  const { dir, figures, force } = call;
+  const format = parseTableFormat(call.format ?? (call.json ? 'json' : 'text'), resultsFormats);
+  if (figures !== undefined) {
+    expectWritable(`--figures ${figures}`, figures);
+    expectOwnFigures(figures, force);
+    expectOwnTraces(figures, force);
+  }
+  const results = await openResults(dir, comparedOf(call));
+  context.stdout.write(renderResults(results, format, screenWidth(context.stdout)));
+  warnIncomplete(dir, results, context);
+  if (figures !== undefined) {
+    const { files, warnings } = await writeFigures(await allFigures(results), figures, { force });
+    for (const warning of warnings) context.stderr.write(`${warning}\n`);
+    const traces = await writeTraces(results, figures, force);
+    context.stderr.write(`${files.length + traces.length} files in ${figures}\n`);
+  }
+  if (format !== 'text') return;
+  // The questions of the jobs of the queue that made these results, and what was found.
+  for (const [name, answer] of questionsAbout(dir).flatMap(questionFacts)) {
+    context.stdout.write(`${name}: ${visibleLine(answer)}\n`);
+  }
 }
 
-async function runResults(directory: string, options: PrintedResults, context: CommandContext): Promise<void> {
-  const { printResults } = await import('../print-results.ts');
-  await printResults(directory, options, screenWidth(context.stdout), context);
-  if (options.format === 'text') tellQueued(directory, context);
+/** Warns about runs that are not finished or not started yet; runs that could not be read make the answer a no. */
+export function warnIncomplete(directory: string, { arms, leftOut }: Results, context: CommandContext): void {
+  const { stderr } = context;
+  for (const { path, why } of leftOut) stderr.write(`left out: ${path}: ${why}\n`);
+  if (leftOut.length > 0) context.exitCode = 1;
+  const unfinished = arms.flatMap(({ runs }) => runs.filter(({ status }) => status === 'unfinished'));
+  for (const { path, updates } of unfinished) stderr.write(`${path} is not finished (${updates} updates saved)\n`);
+  const missing = findExperiment(directory).missing.map((path) => basename(path));
+  if (missing.length > 0) stderr.write(`not started yet in ${directory}: ${missing.join(', ')}\n`);
+  for (const sentence of describeSameBytes(directory)) stderr.write(`${sentence}\n`);
 }
 
-/** The questions of the jobs of the queue that made these results, and what was found. */
-function tellQueued(directory: string, { stdout }: CommandContext): void {
-  const facts = questionsAbout(directory).flatMap(questionFacts);
-  for (const [name, text] of facts) stdout.write(`${name}: ${visibleLine(text)}\n`);
+function renderResults(results: Results, format: ResultsFormat, width: number): string {
+  if (format === 'json') return jsonText(resultsJson(results));
+  if (format === 'csv') return resultsCsv(results);
+  const tables = allTables(results).map((table) => renderTable(table, format, width));
+  if (format === 'latex') return tables.join('\n');
+  const words = describeResults(results).join('\n');
+  if (format === 'markdown') return [`# ${results.name}\n`, ...tables, `${words}\n`].join('\n');
+  return [`${results.name}\n`, ...tables, `${wrapText(words, width)}\n`].join('\n');
+}
+
+async function writeHtml(call: ResultsCall, context: CommandContext): Promise<void> {
+  expectAbsent(call, ['format', 'figures'], 'with --html');
+  const { dir, out: file = join(dir, 'report.html'), force } = call;
+  expectWritable(`--out ${file}`, dirname(file));
+  expectOwnFile(file, force);
+  using waiting = new Waiting(context.stderr);
+  const results = await openResults(dir, comparedOf(call), (path, at, of) =>
+    waiting.on(`reading ${path} (${at} of ${of})`),
+  );
+  waiting.on('drawing the report');
+  const { title = results.name } = call;
+  const commands = [sameCall(context), shellLine('gq', 'results', dir)];
+  const written = await writeReport(file, results, { title, commands, force });
+  warnIncomplete(dir, results, context);
+  const missing = missingEvaluations(results);
+  const runs = results.arms.flatMap((arm) => arm.runs.map(({ path, seed }) => ({ arm: arm.arm, seed, path })));
+  printAnswer(context, call.json, { ...written, title, runs, missing, leftOut: results.leftOut }, () => {
+    const sentence = describeMissing(missing);
+    const lines = missing.flatMap((one) => one.commands.map((line) => `  ${line}\n`));
+    return `${written.file}\n${sentence === null ? '' : `${sentence}\n${lines.join('')}`}`;
+  });
 }

@@ -2,7 +2,6 @@
  * `gq runs [DIR]`: lists the runs of a folder, how far each is, when it last wrote something, and what is wrong with it. Every file of
  * every run is compared with its seal or checksum; exit 1 if one is damaged.
  */
-import type { Command } from 'commander';
 import { visibleLine, wrapText } from '../../base/index.ts';
 import { findDamage } from '../../evaluate/index.ts';
 import { RunDirectory } from '../../run/index.ts';
@@ -14,33 +13,35 @@ import {
   listCatalogue,
   listRun,
 } from '../../view/index.ts';
-import { type CommandContext, examplesText } from '../command.ts';
-import { alignRows } from '../terminal/columns.ts';
+import { command, flag, word } from '../command.ts';
+import { jsonOption } from '../options.ts';
+import { printAnswer } from '../outputs.ts';
 import { Progress } from '../terminal/progress.ts';
-import { screenWidth } from '../terminal/screen.ts';
 import { formatDuration } from '../terminal/step-table.ts';
+import { alignRows } from '../terminal/tables.ts';
 
-export function configureRuns(command: Command, context: CommandContext): void {
-  command
-    .argument('[dir]', 'a folder of runs, an experiment, or a run', 'runs')
-    .option('--json', 'print the list as JSON')
-    .option('--quick', 'do not read the files of the runs: no seal and no checksum is looked at')
-    .addHelpText('after', examplesText('gq runs', 'gq runs runs/micro-claim --json', 'gq runs --quick'))
-    .action((directory: string, { json, quick }: { json?: true; quick?: true }) => {
-      const entries = findEntries(directory);
-      const progress = new Progress(context.stderr, 'runs checked', entries.length);
-      let checked = 0;
-      const check = (entry: FoundEntry): ListedRun => {
-        const run = checkedRun(entry);
-        progress.show(++checked);
-        return run;
-      };
-      const catalogue = listCatalogue(directory, entries, quick ? listRun : check);
-      if (catalogue.runs.some(({ status }) => status === 'damaged')) context.exitCode = 1;
-      if (json) context.stdout.write(`${JSON.stringify(catalogue, null, 2)}\n`);
-      else context.stdout.write(renderRuns(catalogue, screenWidth(context.stdout)));
-    });
-}
+export const runsCommand = command({
+  arguments: { dir: word('[dir]', 'a folder of runs, an experiment, or a run', 'runs') },
+  options: {
+    json: jsonOption('the list'),
+    quick: flag('do not read the files of the runs: no seal and no checksum is looked at'),
+  },
+  examples: ['gq runs', 'gq runs runs/micro-claim --json', 'gq runs --quick'],
+  exits: { 1: 'a run is damaged' },
+  run({ dir, json, quick }, context) {
+    const entries = findEntries(dir);
+    const progress = new Progress(context.stderr, 'runs checked', entries.length);
+    let checked = 0;
+    const check = (entry: FoundEntry): ListedRun => {
+      const run = checkedRun(entry);
+      progress.show(++checked);
+      return run;
+    };
+    const catalogue = listCatalogue(dir, entries, quick ? listRun : check);
+    if (catalogue.runs.some(({ status }) => status === 'damaged')) context.exitCode = 1;
+    printAnswer(context, json, catalogue, (width) => renderRuns(catalogue, width));
+  },
+});
 
 /** A run with a file that is not as it was written is damaged, whatever its other files say. */
 function checkedRun(entry: FoundEntry): ListedRun {
@@ -66,7 +67,7 @@ function renderRuns({ experiments, runs }: Catalogue, width: number): string {
   );
   const note = runs.some(({ curve }) => curve.length > 0)
     ? 'hack and solve: deployed, at the last point of the curve'
-    : 'hack and solve: no run has a curve (gq eval-curve RUN); gq results DIR has what was evaluated';
+    : 'hack and solve: no run has a curve (gq eval RUN --curve); gq results DIR has what was evaluated';
   return `${[lines[0], ...table, ...notices, ...wrapText(note, width).split('\n')].join('\n')}\n`;
 }
 

@@ -1,21 +1,10 @@
 /** `gq serve RUN`: the policy of a run over HTTP, in the form of OpenAI's API, until Ctrl-C. */
-import { type Command, Option } from 'commander';
 import { UserError } from '../../base/index.ts';
 import { isLoopback } from '../../base/node/index.ts';
 import { onInterrupt } from '../../lab/index.ts';
-import type { OpenPolicyOptions, ServedState } from '../../serve/index.ts';
-import { type CommandContext, examplesText } from '../command.ts';
-import { parseCount, parsePort, parseSeed, tokenFrom } from '../values.ts';
-
-interface ServeOptions {
-  readonly state?: ServedState;
-  readonly host: string;
-  readonly port: number;
-  readonly rows: number;
-  readonly context?: number;
-  readonly update?: number;
-  readonly device?: NonNullable<OpenPolicyOptions['device']>;
-}
+import { openPolicy, openServed, PolicyServer, servedStates } from '../../serve/index.ts';
+import { argument, choice, command, whole, word } from '../command.ts';
+import { portOption, tokenFrom, updateOption } from '../options.ts';
 
 const tokenVariable = 'GQ_SERVE_TOKEN';
 
@@ -31,62 +20,42 @@ function tokenFor(host: string): string | null {
   });
 }
 
-async function serve(path: string, options: ServeOptions, context: CommandContext): Promise<void> {
-  const token = tokenFor(options.host);
-  const { openPolicy, openServed, PolicyServer, servedStates } = await import('../../serve/index.ts');
-  using interruption = onInterrupt(context.stderr, 'closing connections');
-  const asked = {
-    states: options.state === undefined ? servedStates : [options.state],
-    rows: options.rows,
-    context: options.context ?? null,
-    update: options.update ?? null,
-    device: options.device ?? null,
-  };
-  await using lab = await openServed(path, asked, interruption.signal);
-  const policy = await openPolicy(lab, asked);
-  await using server = await PolicyServer.start(policy, {
-    host: options.host,
-    port: options.port,
-    token,
-    warn: (message) => context.stderr.write(`${message}\n`),
-  });
-  const { states, name, batch } = policy;
-  context.stdout.write(`${server.url}\n`);
-  context.stderr.write(
-    `${name}: ${states.join(', ')} (the model of a request); ${options.rows} rows of at most ${batch.context} tokens; ` +
-      `${token === null ? 'for programs of this machine' : `for those who know ${tokenVariable}`}; Ctrl-C ends it\n`,
-  );
-  if (interruption.signal.aborted) return;
-  await new Promise((resolve) => interruption.signal.addEventListener('abort', resolve));
-}
-
-export function configureServe(command: Command, context: CommandContext): void {
-  command
-    .argument('<run>', 'a run directory')
-    .addOption(
-      new Option('--state <name>', 'serve this state alone; without it all three, each as a model of its name').choices(
-        ['deployed', 'trained', 'base'],
-      ),
-    )
-    .option(
-      '--host <address>',
-      `the address to listen on; one that others can reach needs ${tokenVariable}`,
-      '127.0.0.1',
-    )
-    .option('--port <n>', 'the port; 0: any that is free', parsePort, 8000)
-    .option('--rows <n>', 'most completions that are made at a time', parseCount, 64)
-    .option('--context <n>', "most tokens of a prompt and its completion; the run's own when absent", parseCount)
-    .option('--update <n>', 'update of the checkpoint; the last one when absent', parseSeed)
-    .addOption(
-      new Option('--device <name>', "the device; the run's own when absent").choices(['wasm', 'reference', 'cuda']),
-    )
-    .addHelpText(
-      'after',
-      examplesText(
-        'gq serve runs/activation-1',
-        'gq serve runs/activation-1 --state deployed --port 8001',
-        `${tokenVariable}=secret gq serve runs/activation-1 --host 0.0.0.0`,
-      ),
-    )
-    .action((path: string, options: ServeOptions) => serve(path, options, context));
-}
+export const serveCommand = command({
+  arguments: { run: argument('<run>', 'a run directory') },
+  options: {
+    state: choice('<name>', 'serve this state alone; without it all three, each as a model of its name', [
+      'deployed',
+      'trained',
+      'base',
+    ]),
+    host: word('<address>', `the address to listen on; one that others can reach needs ${tokenVariable}`, '127.0.0.1'),
+    port: portOption(8000),
+    rows: whole('<n>', 'most completions that are made at a time', { usual: 64 }),
+    context: whole('<n>', "most tokens of a prompt and its completion; the run's own when absent"),
+    update: updateOption,
+    device: choice('<name>', "the device; the run's own when absent", ['wasm', 'reference', 'cuda']),
+  },
+  examples: [
+    'gq serve runs/activation-1',
+    'gq serve runs/activation-1 --state deployed --port 8001',
+    `${tokenVariable}=secret gq serve runs/activation-1 --host 0.0.0.0`,
+  ],
+  exits: { 0: 'ended by Ctrl-C' },
+  async run({ run: path, state, host, port, rows, context: tokens = null, update = null, device = null }, context) {
+    const token = tokenFor(host);
+    using interruption = onInterrupt(context.stderr, 'closing connections');
+    const asked = { states: state === undefined ? servedStates : [state], rows, context: tokens, update, device };
+    await using lab = await openServed(path, asked, interruption.signal);
+    const policy = await openPolicy(lab, asked);
+    const warn = (message: string) => context.stderr.write(`${message}\n`);
+    await using server = await PolicyServer.start(policy, { host, port, token, warn });
+    const { states, name, batch } = policy;
+    context.stdout.write(`${server.url}\n`);
+    context.stderr.write(
+      `${name}: ${states.join(', ')} (the model of a request); ${rows} rows of at most ${batch.context} tokens; ` +
+        `${token === null ? 'for programs of this machine' : `for those who know ${tokenVariable}`}; Ctrl-C ends it\n`,
+    );
+    if (interruption.signal.aborted) return;
+    await new Promise((resolve) => interruption.signal.addEventListener('abort', resolve));
+  },
+});

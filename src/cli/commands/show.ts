@@ -1,5 +1,4 @@
 /** `gq show RUN`: prints rollouts of a run or an experiment that a search finds, one after another or with the others of their prompt. */
-import type { Command } from 'commander';
 import { UserError, visibleLine } from '../../base/index.ts';
 import {
   type FoundInRuns,
@@ -12,73 +11,58 @@ import {
   truthOf,
   ViewLibrary,
 } from '../../view/index.ts';
-import { type CommandContext, examplesText } from '../command.ts';
-import { alignRows } from '../terminal/columns.ts';
+import { argument, type CallOf, choice, command, flag, whole, word } from '../command.ts';
+import { jsonOption } from '../options.ts';
+import { jsonText } from '../outputs.ts';
 import { screenWidth } from '../terminal/screen.ts';
-import { parseCount } from '../values.ts';
+import { alignRows } from '../terminal/tables.ts';
 
-interface ShowOptions {
-  readonly update?: number;
-  readonly route?: string;
-  readonly loophole?: string;
-  readonly hack?: true;
-  readonly solve?: true;
-  readonly grep?: string;
-  readonly arm?: string;
-  readonly order: string;
-  readonly limit: number;
-  readonly group?: true;
-  readonly json?: true;
-}
+const options = {
+  update: whole('<n>', 'rollouts of this update'),
+  route: choice('<name>', 'rollouts of this route', ['keep', 'absorb', 'route', 'none']),
+  loophole: word('<name>', 'rollouts whose prompt discloses this loophole, or "no hint"'),
+  arm: word('<name>', 'rollouts of this arm of an experiment'),
+  hack: flag('hacks only'),
+  solve: flag('solves only'),
+  grep: word('<pattern>', 'a regular expression, in prompts and completions'),
+  order: choice('<name>', 'which come first', rolloutOrders, 'update'),
+  limit: whole('<n>', 'print at most so many', { usual: 5 }),
+  group: flag('show each with the others of its prompt'),
+  json: jsonOption('the rollouts'),
+};
 
 /** A terminal has nobody else to answer. */
 const mostShowMs = 10_000;
 
-export function configureShow(command: Command, context: CommandContext): void {
-  command
-    .argument('<dir>', 'a run or an experiment')
-    .option('--update <n>', 'rollouts of this update', parseCount)
-    .option('--route <name>', 'keep, absorb, route or none')
-    .option('--loophole <name>', 'rollouts whose prompt discloses this loophole, or "no hint"')
-    .option('--arm <name>', 'rollouts of this arm of an experiment')
-    .option('--hack', 'hacks only')
-    .option('--solve', 'solves only')
-    .option('--grep <pattern>', 'a regular expression, in prompts and completions')
-    .option('--order <name>', rolloutOrders.join(', '), 'update')
-    .option('--limit <n>', 'print at most so many', parseCount, 5)
-    .option('--group', 'show each with the others of its prompt')
-    .option('--json', 'print the rollouts as JSON')
-    .addHelpText(
-      'after',
-      examplesText(
-        'gq show runs/activation-1 --update 14 --route keep --hack',
-        'gq show runs/micro-claim --grep "def run_" --order surprise --group',
-      ),
-    )
-    .action((directory: string, options: ShowOptions) => runShow(directory, options, context));
-}
-
-async function runShow(directory: string, options: ShowOptions, context: CommandContext): Promise<void> {
-  const library = new ViewLibrary(directory, mostShowMs);
-  // Placebos disagree with the grader by design, and would fill a list of disagreements.
-  const without = options.order === 'surprise' && options.arm === undefined ? placeboArms(library.entries()) : [];
-  const query = { ...parseQuery(await parametersOf(options, library)), limit: options.limit, without };
-  if (without.length > 0) context.stderr.write(`without the placebos ${without.join(', ')}; --arm shows one\n`);
-  const { found, rows: shown } = await library.findAll(query);
-  for (const { run, why } of found.leftOut) context.stderr.write(`not searched: ${run}: ${why}\n`);
-  if (shown.length === 0) context.exitCode = 1;
-  if (options.json) {
-    const rollouts = await wholeOf(library, shown);
-    const { places, total } = found;
-    context.stdout.write(`${JSON.stringify({ found: places.length, total, rollouts }, null, 2)}\n`);
-    return;
-  }
-  const width = screenWidth(context.stdout);
-  const blocks = options.group
-    ? await groupsOf(library, shown, width)
-    : (await wholeOf(library, shown)).map((row) => renderRollout(row));
-  context.stdout.write(`${[...blocks, closingLine(found, query, shown.length)].join('\n')}\n`);
-}
+export const showCommand = command({
+  arguments: { dir: argument('<dir>', 'a run or an experiment') },
+  options,
+  examples: [
+    'gq show runs/activation-1 --update 14 --route keep --hack',
+    'gq show runs/micro-claim --grep "def run_" --order surprise --group',
+  ],
+  exits: { 1: 'no rollout is like that' },
+  async run({ dir, ...call }, context) {
+    const { order, arm, limit } = call;
+    const library = new ViewLibrary(dir, mostShowMs);
+    // Placebos disagree with the grader by design, and would fill a list of disagreements.
+    const without = order === 'surprise' && arm === undefined ? placeboArms(library.entries()) : [];
+    const query = { ...parseQuery(await parametersOf(call, library)), limit, without };
+    if (without.length > 0) context.stderr.write(`without the placebos ${without.join(', ')}; --arm shows one\n`);
+    const { found, rows: shown } = await library.findAll(query);
+    for (const { run, why } of found.leftOut) context.stderr.write(`not searched: ${run}: ${why}\n`);
+    if (shown.length === 0) context.exitCode = 1;
+    if (call.json) {
+      const rollouts = await wholeOf(library, shown);
+      const { places, total } = found;
+      return void context.stdout.write(jsonText({ found: places.length, total, rollouts }));
+    }
+    const blocks = call.group
+      ? await groupsOf(library, shown, screenWidth(context.stdout))
+      : (await wholeOf(library, shown)).map((row) => renderRollout(row));
+    context.stdout.write(`${[...blocks, closingLine(found, query, shown.length)].join('\n')}\n`);
+  },
+});
 
 /** How many there are; where there are none, what the filters would leave one by one. */
 function closingLine({ places, total, facets }: FoundInRuns, { facets: chosen }: RolloutQuery, shown: number): string {
@@ -107,10 +91,9 @@ async function wholeOf(library: ViewLibrary, shown: readonly SearchRow[]): Promi
   return shown.flatMap(({ run, id }) => byRun.get(run)?.get(id) ?? []);
 }
 
-async function parametersOf(options: ShowOptions, library: ViewLibrary): Promise<URLSearchParams> {
-  const { update, route, loophole, arm, hack, solve, grep, order } = options;
+async function parametersOf(call: CallOf<typeof options>, library: ViewLibrary): Promise<URLSearchParams> {
+  const { update, route, loophole, arm, hack, solve, grep, order } = call;
   if (hack && solve) throw new UserError({ call: 'show', expected: '--hack or --solve', found: 'both' });
-  expectOneOf('--route', route, ['keep', 'absorb', 'route', 'none']);
   if (loophole !== undefined || arm !== undefined) {
     const { found } = await library.findAll(parseQuery(new URLSearchParams({ limit: '0' })));
     expectOneOf('--loophole', loophole, Object.keys(found.facets['loophole'] ?? {}));

@@ -5,16 +5,15 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Command } from 'commander';
 import { UserError, wrapText } from '../../base/index.ts';
 import { scratchFolder } from '../../base/node/index.ts';
 import { findDevice, makeTinyModel, openDevice, resolveBuiltin, train } from '../../lab/index.ts';
 import { type RecordedEvent, RunDirectory, type Sink } from '../../run/index.ts';
-import type { Check } from '../../verify/index.ts';
-import { stated } from '../../verify/index.ts';
-import { type CommandContext, examplesText } from '../command.ts';
-import { checksJson, renderChecks } from '../terminal/check-table.ts';
+import { type Check, stated, verifyAdapters, verifyParity } from '../../verify/index.ts';
+import { type CallOf, type CommandContext, command, flag, word } from '../command.ts';
+import { deviceOption } from '../options.ts';
 import { screenWidth } from '../terminal/screen.ts';
+import { checksJson, renderChecks } from '../terminal/tables.ts';
 import { TrainDisplay } from '../terminal/train-display.ts';
 import {
   reportMarkers,
@@ -24,14 +23,7 @@ import {
   type VerifyReport,
 } from './verify-environment.ts';
 
-interface SmokeOptions {
-  readonly device: string;
-  readonly golden?: string;
-  readonly verbose?: boolean;
-  readonly json?: boolean;
-}
-
-interface Part {
+interface SmokeCheck {
   readonly name: string;
   readonly report: () => Promise<VerifyReport>;
 }
@@ -53,24 +45,26 @@ const runSettings = [
   'data.problems=32',
 ];
 
-export function configureSmoke(command: Command, context: CommandContext): void {
-  command
-    .option('--device <name>', 'device to compute on', 'wasm')
-    .option(
-      '--golden <dir>',
-      'stored values for the parity check (default: those of the repository, where there are any)',
-    )
-    .option('--verbose', 'print every check, not only those that fail')
-    .option('--json', 'print {parts: [{name, seconds, checks}]}')
-    .addHelpText(
-      'after',
-      examplesText('gq smoke', 'gq smoke --device reference', 'gq smoke --golden test/golden --json'),
-    )
-    .action((options: SmokeOptions) => runSmoke(options, context));
-}
+const options = {
+  device: deviceOption,
+  golden: word(
+    '<dir>',
+    'stored values for the parity check; those of the repository, where there are any, when absent',
+  ),
+  verbose: flag('print every check, not only those that fail'),
+  json: flag('print {parts: [{name, seconds, checks}]}'),
+};
+type SmokeCall = CallOf<typeof options>;
+
+export const smokeCommand = command({
+  options,
+  examples: ['gq smoke', 'gq smoke --device reference', 'gq smoke --golden test/golden --json'],
+  exits: { 1: 'a check fails' },
+  run: runSmoke,
+});
 
 /** A wrong device or folder is refused before the first part runs. */
-function checkOptions({ device, golden }: SmokeOptions): void {
+function checkOptions({ device, golden }: SmokeCall): void {
   findDevice(device);
   if (golden !== undefined && !existsSync(golden)) {
     throw new UserError({ call: `--golden ${golden}`, expected: 'a folder of stored values', found: 'no such folder' });
@@ -102,18 +96,18 @@ interface SmokePart {
   readonly checks: readonly Check[];
 }
 
-async function runSmoke(options: SmokeOptions, context: CommandContext): Promise<void> {
-  checkOptions(options);
+async function runSmoke(call: SmokeCall, context: CommandContext): Promise<void> {
+  checkOptions(call);
   const parts: SmokePart[] = [];
-  for (const { name, report } of smokeParts(options, context)) {
+  for (const { name, report } of smokeParts(call, context)) {
     const began = performance.now();
     const { checks, notes } = await report();
     const part = { name, seconds: (performance.now() - began) / 1000, checks };
     parts.push(part);
-    if (!options.json) showPart(part, notes, options.verbose === true, context);
+    if (!call.json) showPart(part, notes, call.verbose, context);
     else if (checks.some(({ pass }) => !pass)) context.exitCode = 1;
   }
-  if (options.json) {
+  if (call.json) {
     context.stdout.write(checksJson({ parts }));
     return;
   }
@@ -123,7 +117,7 @@ async function runSmoke(options: SmokeOptions, context: CommandContext): Promise
   context.stdout.write(`${outcome} (${seconds.toFixed(0)} s)\n`);
 }
 
-function smokeParts({ device, golden }: SmokeOptions, context: CommandContext): Part[] {
+function smokeParts({ device, golden }: SmokeCall, context: CommandContext): SmokeCheck[] {
   const { config } = resolveBuiltin(null, [
     'environment.loopholes=["run_tests", "sentinel"]',
     'environment.heldOutLoopholes=["exit_code"]',
@@ -141,7 +135,6 @@ function smokeParts({ device, golden }: SmokeOptions, context: CommandContext): 
 }
 
 async function reportAdapters(name: string): Promise<VerifyReport> {
-  const { verifyAdapters } = await import('../../verify/index.ts');
   using device = await openDevice(name, { precision: 'f32' });
   return { checks: (await verifyAdapters(device)).checks, notes: '' };
 }
@@ -152,7 +145,6 @@ async function reportParity(name: string, golden: string | undefined): Promise<V
   if (golden === undefined && !existsSync(directory)) {
     return { checks: [], notes: 'no stored values here; name a folder with --golden\n' };
   }
-  const { verifyParity } = await import('../../verify/index.ts');
   using device = await openDevice(name, { precision: 'f32' });
   return { checks: (await verifyParity(device, directory)).checks, notes: '' };
 }

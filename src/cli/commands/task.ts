@@ -2,29 +2,21 @@
  * `gq task PLAN INDEX`: does what is left of one run of a planned experiment, or of a pack of neighbours, with plain lines as its log. Jobs
  * of a cluster call it.
  */
-import type { Command } from 'commander';
 import { exitCodes, UserError, visibleLine } from '../../base/index.ts';
 import { keepSandboxes, onInterrupt } from '../../lab/index.ts';
 import { LabWorker, readPlan, runPlan, type WorkReports } from '../../study/index.ts';
-import { type CommandContext, examplesText } from '../command.ts';
-import { parseSeed, parseWholeNumber } from '../values.ts';
+import { argument, type CommandContext, command, needed, whole } from '../command.ts';
 
-export function configureTask(command: Command, context: CommandContext): void {
-  command
-    .argument('<plan>', 'the plan that gq experiment --on slurm wrote into .jobs')
-    .argument('<index>', 'the place of the run in the plan, from 0', parseSeed)
-    .option('--pack <n>', 'do so many runs, from that place on, together in this process', '1')
-    .addHelpText(
-      'after',
-      examplesText(
-        'gq task runs/micro-claim/.jobs/PLAN.json 0',
-        'gq task --pack 8 runs/micro-claim/.jobs/PLAN.json 16',
-      ),
-    )
-    .action((path: string, index: number, { pack }: { pack: string }) =>
-      runTask(path, index, parseWholeNumber(pack, '--pack', 1), context),
-    );
-}
+export const taskCommand = command({
+  arguments: {
+    plan: argument('<plan>', 'the plan that gq experiment --on slurm wrote into .jobs'),
+    index: needed(whole('<index>', 'the place of the run in the plan, from 0', { least: 0 })),
+  },
+  options: { pack: whole('<n>', 'do so many runs, from that place on, together in this process', { usual: 1 }) },
+  examples: ['gq task runs/micro-claim/.jobs/PLAN.json 0', 'gq task --pack 8 runs/micro-claim/.jobs/PLAN.json 16'],
+  exits: { 75: 'interrupted: what is done is saved, and the same call goes on' },
+  run: ({ plan, index, pack }, context) => runTask(plan, index, pack, context),
+});
 
 /** Seconds between lines about updates: a log is for people. */
 const lineEvery = 10;

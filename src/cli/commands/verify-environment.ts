@@ -1,5 +1,4 @@
 /** `gq verify rewards | markers | partition | science`: checks the environment, the splits and the provenance of pairs and runs. */
-import type { Command } from 'commander';
 import { visibleLine, wrapText } from '../../base/index.ts';
 import { loadPairs } from '../../env/pairs/index.ts';
 import { findDamage } from '../../evaluate/index.ts';
@@ -7,16 +6,20 @@ import { openLab, openProblems, pairSetOf, parseRunConfig, resolveConfig, type W
 import { renderTable } from '../../report/index.ts';
 import type { RunConfig } from '../../run/index.ts';
 import { partitionOf, RunDirectory } from '../../run/index.ts';
-import { type Check, stated } from '../../verify/index.ts';
-import type { CommandContext } from '../command.ts';
-import { checksJson, renderChecks } from '../terminal/check-table.ts';
+import {
+  type Check,
+  stated,
+  verifyGeneratedPairs,
+  verifyMarkers,
+  verifyPairProvenance,
+  verifyPartition,
+  verifyRewards,
+  verifyRunProvenance,
+} from '../../verify/index.ts';
+import { type CommandContext, command, flag, word } from '../command.ts';
+import { configOption } from '../options.ts';
 import { screenWidth } from '../terminal/screen.ts';
-import { collect } from '../values.ts';
-
-interface EnvironmentOptions {
-  readonly set: readonly string[];
-  readonly json?: boolean;
-}
+import { checksJson, renderChecks } from '../terminal/tables.ts';
 
 /** The checks, and notes that are shown before them. */
 export interface VerifyReport {
@@ -26,7 +29,6 @@ export interface VerifyReport {
 
 /** `width`: that of the window, which the matrix is broken to. */
 export async function reportRewards(config: RunConfig, width: number): Promise<VerifyReport> {
-  const { verifyRewards } = await import('../../verify/index.ts');
   await using lab = await openLab({ config });
   const { checks, loopholes, matrix } = await verifyRewards(await lab.judge, lab.parts.loopholes);
   const table = {
@@ -38,7 +40,6 @@ export async function reportRewards(config: RunConfig, width: number): Promise<V
 }
 
 export async function reportMarkers(config: RunConfig): Promise<VerifyReport> {
-  const { verifyMarkers } = await import('../../verify/index.ts');
   await using lab = await openLab({ config });
   return { checks: await verifyMarkers(await lab.judge, lab.parts.loopholes), notes: '' };
 }
@@ -50,7 +51,6 @@ const noteIn =
   };
 
 export async function reportPartition(config: RunConfig): Promise<VerifyReport> {
-  const { verifyPartition } = await import('../../verify/index.ts');
   const leftOut: string[] = [];
   await using lab = await openLab({ config }, { warn: noteIn(leftOut) });
   const { splits } = await openProblems(lab, { anew: true });
@@ -67,7 +67,6 @@ export async function reportPartition(config: RunConfig): Promise<VerifyReport> 
 }
 
 export async function reportScience(config: RunConfig, run: RunDirectory | null = null): Promise<VerifyReport> {
-  const { verifyGeneratedPairs, verifyPairProvenance, verifyRunProvenance } = await import('../../verify/index.ts');
   const leftOut: string[] = [];
   await using lab = await openLab({ config }, { work: 'evaluation', folder: run, warn: noteIn(leftOut) });
   const { loopholes } = lab.parts;
@@ -89,41 +88,40 @@ function showReport({ checks, notes }: VerifyReport, title: string, json: boolea
   if (checks.some(({ pass }) => !pass)) context.exitCode = 1;
 }
 
-export function configureEnvironmentChecks(command: Command, context: CommandContext): void {
-  const add = (
-    name: string,
-    title: string,
-    description: string,
-    report: (config: RunConfig, width: number) => Promise<VerifyReport>,
-  ) =>
-    command
-      .command(name)
-      .description(description)
-      .argument('[recipe]', 'recipe whose environment to check; without one, the defaults')
-      .option('--set <key=value>', 'change one key of the config; may be repeated', collect, [])
-      .option('--json', 'print {checks}')
-      .action(async (recipe: string | undefined, { set, json }: EnvironmentOptions) => {
-        const { config } = await resolveConfig(recipe ?? null, set);
-        showReport(await report(config, screenWidth(context.stdout)), title, json === true, context);
-      });
-  add('rewards', 'Rewards', 'check the hack × loophole matrix in the real sandbox', reportRewards);
-  add('markers', 'Markers', 'check that evaluation’s markers share nothing with training’s', reportMarkers);
-  add('partition', 'Partition', 'check loopholes, splits and prompts of a recipe', reportPartition);
-  command
-    .command('science')
-    .description('check provenance and splits of the pairs and of a run directory')
-    .argument('[run]', 'a run directory; without one, the defaults')
-    .option('--json', 'print {checks}')
-    .action(async (path: string | undefined, { json }: { readonly json?: boolean }) => {
-      const run = path === undefined ? null : RunDirectory.open(path);
-      const damaged = run === null ? [] : findDamage(run);
-      // What is damaged cannot be checked further: the other checks would stop at the first of these files.
-      if (damaged.length > 0) {
-        const checks = damaged.map(({ file, problem }) => stated('file', file, false, problem));
-        return showReport({ checks, notes: '' }, `Files of ${path}`, json === true, context);
-      }
-      const config =
-        run === null ? (await resolveConfig(null)).config : await parseRunConfig(run.readManifest().config);
-      showReport(await reportScience(config, run), 'Science', json === true, context);
-    });
-}
+type ReportOf = (config: RunConfig, width: number) => Promise<VerifyReport>;
+
+const exits = { 1: 'a check fails' };
+
+const environmentCommand = (name: string, title: string, report: ReportOf) =>
+  command({
+    arguments: { recipe: word('[recipe]', 'recipe whose environment to check; without one, the defaults') },
+    options: { set: configOption, json: flag('print {checks}') },
+    examples: [`gq verify ${name}`, `gq verify ${name} recipes/micro-base.toml --json`],
+    exits,
+    async run({ recipe = null, set, json }, context) {
+      const { config } = await resolveConfig(recipe, set);
+      showReport(await report(config, screenWidth(context.stdout)), title, json, context);
+    },
+  });
+
+export const rewardsCommand = environmentCommand('rewards', 'Rewards', reportRewards);
+export const markersCommand = environmentCommand('markers', 'Markers', reportMarkers);
+export const partitionCommand = environmentCommand('partition', 'Partition', reportPartition);
+
+export const scienceCommand = command({
+  arguments: { run: word('[run]', 'a run directory; without one, the defaults') },
+  options: { json: flag('print {checks}') },
+  examples: ['gq verify science', 'gq verify science runs/activation-1'],
+  exits,
+  async run({ run: path, json }, context) {
+    const run = path === undefined ? null : RunDirectory.open(path);
+    const damaged = run === null ? [] : findDamage(run);
+    // What is damaged cannot be checked further: the other checks would stop at the first of these files.
+    if (damaged.length > 0) {
+      const checks = damaged.map(({ file, problem }) => stated('file', file, false, problem));
+      return showReport({ checks, notes: '' }, `Files of ${path}`, json, context);
+    }
+    const config = run === null ? (await resolveConfig(null)).config : await parseRunConfig(run.readManifest().config);
+    showReport(await reportScience(config, run), 'Science', json, context);
+  },
+});

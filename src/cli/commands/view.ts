@@ -1,46 +1,49 @@
-/** `gq view [DIR]`: serves the viewer until Ctrl-C. It reads a folder of runs, an experiment or a run, and adds labels and notes of people. */
+/**
+ * `gq view [DIR]`: serves the viewer until Ctrl-C. It reads a folder of runs, an experiment or a run, and adds labels and notes of people.
+ * With --to it writes what it would show: a folder for any web server, and view.html, which opens from disk.
+ */
 import { constants, setPriority } from 'node:os';
-import type { Command } from 'commander';
-import { openPage, startView } from '../../view/index.ts';
-import { type CommandContext, examplesText } from '../command.ts';
-import { parsePort, tokenFrom } from '../values.ts';
+import { openPage, startView, writeBundle } from '../../view/index.ts';
+import { type CommandContext, command, word } from '../command.ts';
+import { expectAbsent, jsonOption, portOption, tokenFrom } from '../options.ts';
+import { expectNewFolder, printAnswer } from '../outputs.ts';
+import { Waiting } from '../terminal/progress.ts';
 
-interface ViewCommandOptions {
-  readonly host: string;
-  readonly port: number;
-}
-
-const usualPort = 4717;
 const tokenVariable = 'GQ_VIEW_TOKEN';
 
-export function configureView(command: Command, context: CommandContext): void {
-  command
-    .argument('[dir]', 'a folder of runs, an experiment, or a run', 'runs')
-    .option('--port <n>', 'port to listen on; 0 is any free one', parsePort, usualPort)
-    .option('--host <address>', 'address to listen on', '127.0.0.1')
-    .addHelpText(
-      'after',
-      `\nThe address that is printed has a token in it: other users of this machine need it to look or to write.\nIt is a new one each time, or that of ${tokenVariable}; programs send it as "Authorization: Bearer TOKEN".\n`,
-    )
-    .addHelpText(
-      'after',
-      examplesText('gq view', 'gq view runs/micro-claim', `${tokenVariable}=secret gq view runs --port 0`),
-    )
-    .action((directory: string, options: ViewCommandOptions) => runView(directory, options, context));
-}
-
-async function runView(directory: string, options: ViewCommandOptions, context: CommandContext): Promise<void> {
-  standBack();
-  const token = tokenFrom(tokenVariable, 'gq view');
-  const own = { host: options.host, port: options.port, ...(token === null ? {} : { token }) };
-  await using view = await startView(directory, await openPage(), own);
-  context.stdout.write(`${view.address}\n`);
-  context.stderr.write('Open this address in a browser; Ctrl-C ends it.\n');
-  await new Promise<void>((resolve) => {
-    process.once('SIGINT', resolve);
-    process.once('SIGTERM', resolve);
-  });
-}
+export const viewCommand = command({
+  arguments: { dir: word('[dir]', 'a folder of runs, an experiment, or a run', 'runs') },
+  options: {
+    port: portOption(4717),
+    host: word('<address>', 'address to listen on', '127.0.0.1'),
+    to: word('<folder>', 'write the pages into this new folder, and serve nothing'),
+    json: jsonOption('what --to wrote'),
+  },
+  notes: `The address that is printed has a token in it: other users of this machine need it to look or to write.
+It is a new one each time, or that of ${tokenVariable}; programs send it as "Authorization: Bearer TOKEN".`,
+  examples: [
+    'gq view',
+    'gq view runs/micro-claim',
+    `${tokenVariable}=secret gq view runs --port 0`,
+    'gq view runs/micro-claim --to claim-page',
+  ],
+  exits: { 0: 'written, or ended by Ctrl-C', 1: '--to: a page could not be made, and is left out' },
+  async run(call, context) {
+    const { dir, host, port, to, json } = call;
+    if (to !== undefined) return await writePages(dir, to, json, context);
+    expectAbsent(call, ['json'], 'without --to');
+    standBack();
+    const token = tokenFrom(tokenVariable, 'gq view');
+    const settings = { host, port, ...(token === null ? {} : { token }) };
+    await using view = await startView(dir, await openPage(), settings);
+    context.stdout.write(`${view.address}\n`);
+    context.stderr.write('Open this address in a browser; Ctrl-C ends it.\n');
+    await new Promise<void>((resolve) => {
+      process.once('SIGINT', resolve);
+      process.once('SIGTERM', resolve);
+    });
+  },
+});
 
 /** Runs that train on this machine come first. */
 function standBack(): void {
@@ -49,4 +52,21 @@ function standBack(): void {
   } catch {
     // A system that forbids it serves the viewer like any other program.
   }
+}
+
+async function writePages(directory: string, to: string, json: boolean, context: CommandContext): Promise<void> {
+  expectNewFolder(to, '--to');
+  using waiting = new Waiting(context.stderr);
+  waiting.on('building the page');
+  const written = await writeBundle(directory, to, await openPage(), (page) => waiting.on(`reading ${page}`));
+  for (const { page, why } of written.leftOut) context.stderr.write(`left out: ${page}: ${why}\n`);
+  if (written.leftOut.length > 0) context.exitCode = 1;
+  const size = `${(written.wholeBytes / 1e6).toFixed(1)} MB`;
+  printAnswer(
+    context,
+    json,
+    { folder: to, ...written },
+    () =>
+      `${to}/index.html: ${written.runs} runs, for any web server\n${to}/view.html: the same in one file of ${size}, opens from disk\n`,
+  );
 }

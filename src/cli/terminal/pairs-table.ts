@@ -2,7 +2,7 @@
 import { wrapText } from '../../base/index.ts';
 import { type LengthBalance, type PairReport, type StyleBalance, thresholds } from '../../env/pairs/index.ts';
 import { auroc, aurocInterval, wilsonInterval } from '../../stats/index.ts';
-import { alignRows } from './columns.ts';
+import { alignRows } from './tables.ts';
 
 export interface FileReport extends PairReport {
   readonly file: string;

@@ -1,12 +1,14 @@
-/** Progress on stderr: one line that is rewritten on a terminal, else a plain line now and then. Never on stdout. */
+/** What a command says on stderr while it works: how far it is, what takes long, and notices. Never on stdout. */
 import { cutText, textWidth, visibleLine } from '../../base/index.ts';
-import type { TextSink } from '../command.ts';
+import type { Warn } from '../../lab/index.ts';
+import type { CommandContext, TextSink } from '../command.ts';
 import { Screen } from './screen.ts';
 import { formatDuration } from './step-table.ts';
 
 const plainEveryMs = 5_000;
 const rewriteEveryMs = 100;
 
+/** One line that is rewritten on a terminal, else a plain line now and then. */
 export class Progress {
   readonly #screen: Screen;
   readonly #what: string;
@@ -21,6 +23,15 @@ export class Progress {
     this.#screen = Screen.of(sink);
     this.#what = what;
     this.#total = total;
+  }
+
+  /** Begins with the first call, for work that says only then how much there is. */
+  static from(sink: TextSink, what: string): (done: number, of: number) => void {
+    let bar: Progress | null = null;
+    return (done, of) => {
+      bar ??= new Progress(sink, what, of);
+      bar.show(done);
+    };
   }
 
   show(done: number): void {
@@ -47,4 +58,44 @@ export class Progress {
 /** A whole number where it has two digits or more, else two digits in all. */
 function shortNumber(value: number): string {
   return Number.isInteger(value) || value >= 10 ? value.toFixed(0) : `${Number(value.toPrecision(2))}`;
+}
+
+const firstMs = 2_000;
+const everyMs = 5_000;
+
+/** Says what a command is busy with, but only if that takes long. */
+export class Waiting implements Disposable {
+  readonly #sink: TextSink;
+  readonly #every: number;
+  #timer: NodeJS.Timeout;
+  #what = '';
+
+  constructor(sink: TextSink, { first = firstMs, every = everyMs } = {}) {
+    this.#sink = sink;
+    this.#every = every;
+    this.#timer = this.#after(first);
+  }
+
+  /** Sets what is being done now. */
+  on(what: string): void {
+    this.#what = what;
+  }
+
+  #after(milliseconds: number): NodeJS.Timeout {
+    return setTimeout(() => {
+      this.#sink.write(`${this.#what}\n`);
+      this.#timer = this.#after(this.#every);
+    }, milliseconds);
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+/** Shows the notices of commands that have no picture of their work, such as which problems are left out. */
+export function tellOn({ stderr }: Pick<CommandContext, 'stderr'>): Warn {
+  return ({ message }) => {
+    stderr.write(`${visibleLine(message)}\n`);
+  };
 }

@@ -127,3 +127,17 @@ function closing(end: RunEnd, path: string, updates: number): string {
   if (end === 'tripwire') return `stopped by the divergence tripwire after ${updates} updates: ${path}`;
   return `finished: ${updates} updates in ${path}`;
 }
+
+/** The events of a run as JSON lines, for programs: those of events.jsonl, and infos about this process. */
+export class JsonLines implements Sink {
+  readonly name = 'JSON lines';
+  readonly #out: TextSink;
+
+  constructor(out: TextSink) {
+    this.#out = out;
+  }
+
+  event(event: RecordedEvent): void {
+    if (event.kind !== 'rollouts' && event.kind !== 'direction') this.#out.write(`${JSON.stringify(event)}\n`);
+  }
+}

@@ -5,10 +5,10 @@ import type { StepEvent } from '../../grpo/events.ts';
 import { renderTable } from '../../report/table.ts';
 import { type Check, stated } from '../../verify/check.ts';
 import { runCli } from '../program.ts';
-import { renderChecks } from './check-table.ts';
 import { LivePicture } from './live-picture.ts';
 import { renderScore } from './pairs-table.ts';
 import { Progress } from './progress.ts';
+import { renderChecks } from './tables.ts';
 import { TrainDisplay } from './train-display.ts';
 
 const widths = [40, 80, 100, 200];

@@ -39,5 +39,5 @@ it('is kept in the run, stamped as a diagnosis, and a changed file is refused', 
   expect(readEvasion(run)).toEqual(found);
   const path = join(run, 'evasion.json');
   writeFileSync(path, readFileSync(path, 'utf8').replace('0.875', '0.125'));
-  expect(() => readEvasion(run)).toThrow(/evasion\.json: expected an evasion split.*delete it, and gq evasion/);
+  expect(() => readEvasion(run)).toThrow(/evasion\.json: expected an evasion split.*delete it, and gq measure evasion/);
 });

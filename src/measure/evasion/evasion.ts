@@ -94,10 +94,10 @@ export async function writeEvasion(runPath: string, found: Evasion): Promise<voi
   await writeFileAtomic(fileOf(runPath), stampedJson(found));
 }
 
-/** What `gq evasion` found in a run; null where nobody asked. */
+/** What `gq measure evasion` found in a run; null where nobody asked. */
 export function readEvasion(runPath: string): Evasion | null {
   const path = fileOf(runPath);
   if (!existsSync(path)) return null;
-  const fix = 'The file was damaged, or something else wrote it: delete it, and gq evasion makes it again.';
+  const fix = 'The file was damaged, or something else wrote it: delete it, and gq measure evasion makes it again.';
   return readStamped(path, 'an evasion split', evasion, fix);
 }

@@ -1,6 +1,6 @@
 /**
  * The relearning attack on one finished run: its deployed policy is written as a model of its own, and vanilla training starts from
- * it. Both steps go on where they stopped. `gq relearn` and experiments share this.
+ * it. Both steps go on where they stopped. `gq measure relearn` and experiments share this.
  */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';

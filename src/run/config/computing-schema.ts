@@ -85,7 +85,7 @@ export const output = z
     storeFeatures: z
       .boolean()
       .default(true)
-      .describe('store the features of rollouts that carried gradient, for `gq replay`')
+      .describe('store the features of rollouts that carried gradient, for `gq measure replay`')
       .meta(readWhen({ uses: 'features' })),
     storeTokens: z.boolean().default(true).describe('store the token ids and log-probabilities of every rollout'),
   })

@@ -111,7 +111,7 @@ export class BundledLedger implements RunLedger {
       if (error instanceof ServerError) throw error;
       const why = error instanceof Error ? error.message : String(error);
       throw new Error(
-        `${this.#listed.parquet} of this bundle cannot be read (${why}): copy it again, or make it again with gq bundle.`,
+        `${this.#listed.parquet} of this bundle cannot be read (${why}): copy it again, or make it again with gq view --to.`,
       );
     }
   }

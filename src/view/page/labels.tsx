@@ -66,7 +66,7 @@ function LabelList({ title, labels }: { readonly title: string; readonly labels:
           ))}
         </tbody>
       </table>
-      {labels.length > mostListed && <p class="quiet">The first {mostListed}; gq labels --json has all.</p>}
+      {labels.length > mostListed && <p class="quiet">The first {mostListed}; gq measure labels --json has all.</p>}
     </div>
   );
 }

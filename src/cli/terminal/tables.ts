@@ -1,7 +1,34 @@
-/** Checks as lines for a person, and as JSON. */
-import { visibleLine, wrapText } from '../../base/index.ts';
+/** Rows of cells for a window, and checks as such rows or as JSON. */
+import { padText, textWidth, visibleLine, wrapText } from '../../base/index.ts';
 import type { Check } from '../../verify/index.ts';
-import { alignRows } from './columns.ts';
+
+const gap = '  ';
+const leastWidth = 8;
+
+/** One text a row, aligned. Where rows do not fit, the widest columns become narrower and their cells are wrapped to several lines. */
+export function alignRows(rows: readonly (readonly string[])[], width: number): string[] {
+  const shown = rows.map((cells) => cells.map(visibleLine));
+  const widths = fittedWidths(shown, width);
+  return shown.map((cells) => {
+    const wrapped = cells.map((cell, column) => wrapText(cell, widths[column]).split('\n'));
+    const height = Math.max(...wrapped.map(({ length }) => length));
+    const lines = Array.from({ length: height }, (_, line) =>
+      wrapped.map((own, column) => padText(own[line] ?? '', widths[column])).join(gap),
+    );
+    return lines.map((line) => line.trimEnd()).join('\n');
+  });
+}
+
+function fittedWidths(rows: readonly (readonly string[])[], width: number): number[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((cells) => textWidth(cells[column]))));
+  const excess = (): number => widths.reduce((sum, own) => sum + own, gap.length * (widths.length - 1)) - width;
+  while (excess() > 0) {
+    const widest = widths.indexOf(Math.max(...widths));
+    if (widths[widest] <= leastWidth) break;
+    widths[widest]--;
+  }
+  return widths;
+}
 
 const indent = '    ';
 

@@ -1,0 +1,206 @@
+/** The probes of `gq eval`: leak probes, instructions that elicit the hack, and completions that begin like one. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { isPolicyState, type PolicyState } from '../../adapters/index.ts';
+import { UserError } from '../../base/index.ts';
+import { expectWritable } from '../../base/node/index.ts';
+import { comparedPresets, type Instruction, type Place, readablePresets } from '../../env/index.ts';
+import {
+  evaluateProbes,
+  instructionProbe,
+  lastCheckpoint,
+  leakProbes,
+  type ProbedAll,
+  type ProbedPolicy,
+  type ProbeEvaluation,
+  type ProbeName,
+  parsePrefillSet,
+  parseProbedSet,
+  prefillNames,
+  prefillPoints,
+  statesOf,
+  summarise,
+  writePrefillCurve,
+} from '../../evaluate/index.ts';
+import {
+  type Lab,
+  onInterrupt,
+  openBase,
+  openEvaluator,
+  openLab,
+  probeTokens,
+  resolveConfig,
+} from '../../lab/index.ts';
+import { elicitationTable, leakTable, prefillTable, renderTable } from '../../report/index.ts';
+import { RunDirectory, readableInstruction, recipeName } from '../../run/index.ts';
+import type { CommandContext } from '../command.ts';
+import { expectAbsent } from '../options.ts';
+import { endInterrupted, printAnswer } from '../outputs.ts';
+import { Progress, tellOn } from '../terminal/progress.ts';
+
+export interface ProbeCall {
+  readonly run: string;
+  /** The set of prompts. */
+  readonly set: string;
+  readonly every: number | undefined;
+  readonly update: number | undefined;
+  readonly limit: number | undefined;
+  readonly device: string | undefined;
+  readonly json: boolean;
+}
+
+export interface ElicitCall extends Omit<ProbeCall, 'set' | 'every'> {
+  readonly prompts: string;
+  readonly instructions: readonly string[] | undefined;
+  readonly text: readonly string[];
+  readonly place: Place | undefined;
+  readonly states: readonly string[] | undefined;
+  readonly set: readonly string[];
+  readonly out: string | undefined;
+}
+
+/** Evaluates the probes under a bar; null when it was interrupted. */
+async function probeAll(
+  policy: ProbedPolicy,
+  probes: readonly ProbeName[],
+  context: CommandContext,
+): Promise<ProbedAll['found'] | null> {
+  expectWritable(`probe ${policy.path}`, policy.path);
+  const bar = new Progress(context.stderr, 'probe', probes.length);
+  using interruption = onInterrupt(context.stderr, 'finishing this probe');
+  const { end, found } = await evaluateProbes(policy, probes, {
+    onProgress: (done) => bar.show(done),
+    signal: interruption.signal,
+  });
+  if (end === 'finished') return found;
+  endInterrupted('finished probes are kept', context);
+  return null;
+}
+
+/** A probe as JSON, with its rates. */
+function probeValue({ update, set, state, limit, probe, rows }: ProbeEvaluation): object {
+  const { attempt, hack, solve, cleanSolve } = summarise(rows);
+  const { name, instruction } = probe;
+  return { update, set, state, limit, instruction: { ...instruction, name }, attempt, hack, solve, cleanSolve };
+}
+
+const openProbed = (run: string, device: string | undefined, context: CommandContext): Promise<Lab> =>
+  openLab({ run: RunDirectory.open(run) }, { device, longerBy: probeTokens, warn: tellOn(context) });
+
+export async function probeLeaks(call: ProbeCall, context: CommandContext): Promise<void> {
+  const { run: path, limit = null } = call;
+  const set = parseProbedSet(call.set);
+  await using lab = await openProbed(path, call.device, context);
+  const { config, hasQuarantine } = lab;
+  const evaluator = await openEvaluator(lab);
+  const { update = lastCheckpoint(evaluator.run) } = call;
+  const leaks = leakProbes(config.arm, evaluator.words.inWords);
+  const points = [
+    { state: 'base' as const, update: 0 },
+    ...statesOf({ hasQuarantine }).map((state) => ({ state, update })),
+  ].map((point) => ({ ...point, set, limit }));
+  evaluator.expectPossible(points);
+  const probes = points.flatMap((point) => leaks.map(({ probe }): ProbeName => ({ ...point, probe })));
+  const found = await probeAll(evaluator, probes, context);
+  if (found === null) return;
+  const categories = leaks.map(({ category, probe }) => ({
+    category,
+    probes: found.filter((one) => one.probe.name === probe.name).map(probeValue),
+  }));
+  printAnswer(context, call.json, { run: path, arm: config.arm.kind, update, categories }, (width) => {
+    const { arm } = evaluator.run.readManifest();
+    const table = renderTable(leakTable(leaks, found, hasQuarantine), 'text', width);
+    return `${path}: ${arm}, seed ${config.seed}, after ${update} updates\n\n${table}`;
+  });
+}
+
+/** At the base and at the chosen checkpoints, in every state that the arm has. */
+export async function probePrefills(call: ProbeCall, context: CommandContext): Promise<void> {
+  const { run: path, limit = null, every = 1 } = call;
+  const set = parsePrefillSet(call.set);
+  await using lab = await openProbed(path, call.device, context);
+  const { config, hasQuarantine } = lab;
+  const evaluator = await openEvaluator(lab);
+  const checkpoints = evaluator.run.listCheckpoints();
+  const probes = prefillNames(statesOf({ hasQuarantine }), checkpoints, every, set, limit);
+  evaluator.expectPossible(probes);
+  const found = await probeAll(evaluator, probes, context);
+  const { [set]: whole = [] } = await writePrefillCurve(path);
+  if (found === null) return;
+  const points = limit === null ? whole : prefillPoints(found, set, limit);
+  printAnswer(context, call.json, { run: path, set, limit, points }, (width) => {
+    const prompts = limit === null ? set : `the first ${limit} prompts of ${set}`;
+    const table = renderTable(prefillTable(points, prompts, hasQuarantine), 'text', width);
+    return `${path}: ${evaluator.run.readManifest().arm}, seed ${config.seed}\n\n${table}`;
+  });
+}
+
+/** A policy that is asked, its states, and whether it has a quarantine. */
+interface Asked {
+  readonly policy: ProbedPolicy;
+  readonly states: readonly { readonly state: PolicyState; readonly update: number }[];
+  readonly hasQuarantine: boolean;
+}
+
+/** A recipe's base is asked before any training. */
+export async function elicit(call: ElicitCall, context: CommandContext): Promise<void> {
+  const { run: path, limit = null } = call;
+  const set = parseProbedSet(call.prompts);
+  const isRun = existsSync(join(path, 'manifest.json'));
+  await using lab = await (isRun ? openRun : openRecipe)(call, context);
+  const { policy, states, hasQuarantine } = await (isRun ? askRun : askRecipe)(lab, call);
+  const instructions = instructionsOf(policy, call);
+  const probes = states.flatMap(({ state, update }) =>
+    instructions.map((one): ProbeName => ({ update, set, state, limit, probe: instructionProbe(one) })),
+  );
+  const found = await probeAll(policy, probes, context);
+  if (found === null) return;
+  printAnswer(context, call.json, { path, kept: policy.path, probes: found.map(probeValue) }, (width) =>
+    renderTable(elicitationTable(found, hasQuarantine), 'text', width),
+  );
+}
+
+function instructionsOf({ words }: ProbedPolicy, { instructions, text, place = 'after' }: ElicitCall): Instruction[] {
+  // Own texts alone are compared with the prompt as it is.
+  const presets = instructions ?? (text.length > 0 ? ['none'] : readablePresets(comparedPresets, words.inWords));
+  const given = [
+    ...presets.map((name) => ({ name, call: '--instructions' })),
+    ...text.map((name) => ({ name, call: '--text' })),
+  ];
+  return given.map(({ name, call }) => readableInstruction(name, place, words, call));
+}
+
+async function openRun(call: ElicitCall, context: CommandContext): Promise<Lab> {
+  expectAbsent(call, ['set', 'out'], 'with a run');
+  return openProbed(call.run, call.device, context);
+}
+
+async function askRun(lab: Lab, call: ElicitCall): Promise<Asked> {
+  const evaluator = await openEvaluator(lab);
+  const { update = lastCheckpoint(evaluator.run) } = call;
+  const known: readonly PolicyState[] = ['base', ...statesOf(lab)];
+  const wanted = call.states?.map((name) => parseState(name, known)) ?? known;
+  const states = wanted.map((state) => ({ state, update: state === 'base' ? 0 : update }));
+  const set = parseProbedSet(call.prompts);
+  evaluator.expectPossible(states.map(({ state, update: at }) => ({ update: at, set, state, limit: null })));
+  return { policy: evaluator, states, hasQuarantine: lab.hasQuarantine };
+}
+
+function parseState(name: string, known: readonly PolicyState[]): PolicyState {
+  if (isPolicyState(name) && known.includes(name)) return name;
+  throw new UserError({ call: '--states', expected: known.join(', '), found: name });
+}
+
+async function openRecipe(call: ElicitCall, context: CommandContext): Promise<Lab> {
+  expectAbsent(call, ['states', 'update', 'device'], 'with a recipe');
+  if (call.prompts === 'curve') {
+    throw new UserError({ call: '--sets', expected: 'another set with a recipe', found: 'curve, which a run chooses' });
+  }
+  const { config } = await resolveConfig(call.run, call.set);
+  return openLab({ config }, { work: 'evaluation', longerBy: probeTokens, warn: tellOn(context) });
+}
+
+async function askRecipe(lab: Lab, { run, out }: ElicitCall): Promise<Asked> {
+  const policy = await openBase(lab, out ?? join('runs', `elicit-${recipeName(run)}`));
+  return { policy, states: [{ state: 'base', update: 0 }], hasQuarantine: false };
+}

@@ -1,0 +1,120 @@
+/** `gq measure relearn RUN`: compares vanilla training on a run's deployed model with the same training on the base. */
+import { join } from 'node:path';
+import { exitCodes, UserError } from '../../base/index.ts';
+import { expectWritable } from '../../base/node/index.ts';
+import { onInterrupt, parseRunConfig, train } from '../../lab/index.ts';
+import {
+  attackConfig,
+  describeRelearning,
+  emergence,
+  expectFinished,
+  exportDeployed,
+  finalWindow,
+  openAttacked,
+  type Relearning,
+  type RelearningReport,
+  reportRelearning,
+  type TrainingPoint,
+  trainingCurve,
+} from '../../measure/index.ts';
+import { openJudged, VerdictTail } from '../../oracle/index.ts';
+import { renderTable } from '../../report/index.ts';
+import type { RunConfig, Sink } from '../../run/index.ts';
+import { configDifferences, demonstrationTest, isOfOneUpdate, noticeText, RunDirectory } from '../../run/index.ts';
+import { argument, type CommandContext, command, whole, word } from '../command.ts';
+import { jsonOption } from '../options.ts';
+import { endInterrupted, printAnswer } from '../outputs.ts';
+import { LivePicture } from '../terminal/live-picture.ts';
+
+export const relearnCommand = command({
+  arguments: { run: argument('<run>', 'a finished run of an arm with a quarantine') },
+  options: {
+    vanilla: word('<run>', 'a vanilla run of the same seed and settings; trained here when absent'),
+    updates: whole('<n>', 'updates of the attack; as many as the run had when absent'),
+    out: word('<dir>', 'folder for the deployed model and the runs; RUN/relearn when absent'),
+    json: jsonOption('the report'),
+  },
+  examples: [
+    'gq measure relearn runs/activation-1',
+    'gq measure relearn runs/activation-1 --vanilla runs/vanilla-1 --updates 60',
+  ],
+  exits: {
+    1: 'vanilla ends without any hack: there is nothing to relearn',
+    75: 'interrupted: the runs are saved, and the same call goes on',
+  },
+  async run({ run: path, vanilla: vanillaPath, updates = null, out = join(path, 'relearn'), json }, context) {
+    const call = `gq measure relearn ${path}`;
+    const run = openAttacked(path, call);
+    expectWritable(`--out ${out}`, out);
+    const plain = attackConfig(run.readManifest().config, updates);
+    const given = vanillaPath === undefined ? null : openVanilla(vanillaPath, plain);
+    const model = await exportDeployed(run, join(out, 'deployed'), call);
+    const trainIn = (folder: string, config: RunConfig, name: string) =>
+      trainVanilla(config, join(out, folder), name, context);
+    const attack = await trainIn('attack', { ...plain, model }, 'from the deployed model');
+    if (attack === null) return endInterrupted(`saved in ${out}`, context);
+    const base =
+      given === null
+        ? await trainIn('vanilla', plain, 'from the base')
+        : trainingCurve(await openJudged(given).rows(), 'full');
+    if (base === null) return endInterrupted(`saved in ${out}`, context);
+    const report = reportRelearning(base, attack);
+    if (report === null) {
+      context.stdout.write('Vanilla ends without any hack: there is nothing to relearn.\n');
+      context.exitCode = exitCodes.failed;
+    } else printAnswer(context, json, { run: path, ...report }, (width) => renderReport(report, width));
+  },
+});
+
+function renderReport(report: RelearningReport, width: number): string {
+  const rows = [report.fromBase, report.fromDeployed].map(relearningRow);
+  const first = `hack, first ${emergence.window} updates`;
+  const columns = ['start', 'updates to half of vanilla', first, `hack, last ${finalWindow}`, 'updates'];
+  const title = `relearning the hack: vanilla training to ${report.target.toFixed(2)}, half of ${report.vanillaRate.toFixed(2)}`;
+  return `${renderTable({ title, columns, rows }, 'text', width)}${describeRelearning(report)}\n`;
+}
+
+function relearningRow({ start, reached, firstRate, finalRate, updates }: Relearning): string[] {
+  const rate = (value: number | null): string => (value === null ? '-' : value.toFixed(2));
+  return [start, reached === null ? `not in ${updates}` : `${reached}`, rate(firstRate), rate(finalRate), `${updates}`];
+}
+
+/** Trains vanilla and returns its training curve; null if it was interrupted. */
+async function trainVanilla(
+  config: RunConfig,
+  path: string,
+  name: string,
+  { stderr }: CommandContext,
+): Promise<TrainingPoint[] | null> {
+  const picture = new LivePicture(stderr);
+  picture.begin(path, [{ name, updates: config.updates }]);
+  const tail = new VerdictTail(join(path, 'verdicts.jsonl'), demonstrationTest(config));
+  const sink: Sink = {
+    name: 'picture',
+    event: (event) => {
+      if (event.kind === 'step') picture.step(0, event.update, tail.read(), null);
+      const text = isOfOneUpdate(event) ? null : noticeText(event);
+      if (text !== null) picture.say(text);
+    },
+  };
+  using interruption = onInterrupt({ write: (text) => picture.say(text.trim()) }, 'finishing this update, then saving');
+  const { end } = await train(await parseRunConfig(config), path, { sinks: [sink], signal: interruption.signal });
+  return end === 'interrupted' ? null : trainingCurve(await openJudged(RunDirectory.open(path)).rows(), 'full');
+}
+
+/** Opens a vanilla run that the attack can be compared with; all that matters must be the same. */
+function openVanilla(path: string, wanted: RunConfig): RunDirectory {
+  const run = RunDirectory.open(path);
+  expectFinished(run, `--vanilla ${path}`);
+  const { config } = run.readManifest();
+  const compared = ['seed', 'model', 'data', 'environment', 'sampling', 'optimiser', 'adapter', 'arm'];
+  const differences = configDifferences(wanted, config).filter((text) => compared.includes(text.split(/[. ]/)[0]));
+  if (differences.length > 0) {
+    throw new UserError({
+      call: `--vanilla ${path}`,
+      expected: 'a vanilla run with the settings of the run that is attacked',
+      found: `other values: ${differences.join(', ')}`,
+    });
+  }
+  return run;
+}

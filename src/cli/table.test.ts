@@ -1,0 +1,53 @@
+/** All commands at once: what help, completion and docs/commands.md are made from must be whole, and every example must be a call. */
+import { expect, it } from 'vitest';
+import { gq } from '../../test/run-gq.ts';
+import { expectCall } from './program.ts';
+import { commandTable, loadCommands } from './table.ts';
+
+const commands = await loadCommands();
+
+/** The words of an example as a shell would give them; what it sets before, sends elsewhere and says after # is left out. */
+function wordsOf(example: string): string[] {
+  const words = [...example.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([, one, two, plain]) => one ?? two ?? plain);
+  const call = words.slice(words.indexOf('gq') + 1);
+  const end = call.findIndex((word) => /^(?:>>?|#)$/.test(word));
+  return end < 0 ? call : call.slice(0, end);
+}
+
+it.each(commands.map(({ words, value }) => [words.join(' '), value] as const))('gq %s', async (name, value) => {
+  expect(value.examples.length).toBeGreaterThan(0);
+  for (const example of value.examples) {
+    const silent = { write: () => 0 };
+    await expect(expectCall(wordsOf(example), { stdout: silent, stderr: silent }), example).resolves.toBeUndefined();
+  }
+  const own = value.examples.filter((example) => wordsOf(example).join(' ').startsWith(name));
+  expect(own.length).toBeGreaterThan(0);
+  for (const part of [...Object.values(value.arguments), ...Object.values(value.options)]) {
+    expect(part.about).toMatch(/^[^A-Z\s].*[^.\s]$|^[A-Z{]/);
+  }
+});
+
+it('a planted example that is no call is refused', async () => {
+  const silent = { write: () => 0 };
+  for (const example of ['gq train --nonsense', 'gq measure gate', 'gq export x --state odd', 'gq nonsense']) {
+    await expect(expectCall(wordsOf(example), { stdout: silent, stderr: silent })).rejects.toThrow();
+  }
+});
+
+it('names are said once, and every option is documented under its name', async () => {
+  const calls = commands.map(({ words }) => words.join(' '));
+  expect(new Set(calls).size).toBe(calls.length);
+  const help = (await gq('train', '--help')).out;
+  expect(help).toContain('--allow-test-problems');
+  expect(commandTable.every(({ group }) => group !== undefined)).toBe(true);
+});
+
+it.each(
+  commands
+    .filter(({ words }) => ['recipes', 'config', 'completion'].includes(words[0]))
+    .flatMap(({ value }) => value.examples),
+)('%s, which costs nothing, works', async (example) => {
+  const { code, out, err } = await gq(...wordsOf(example));
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  expect(out.length).toBeGreaterThan(20);
+});
