@@ -1,5 +1,5 @@
 /**
- * `npm run check:crash`: kills runs at more than a hundred random moments, damages every file of an unfinished and of a finished run in
+ * `npm run check:crash`: kills runs at more than a hundred random moments and packs of runs at 50, damages every file of an unfinished and of a finished run in
  * seven ways, trains on disks that are too small, lets processes contend for a lock 600 times,
  * begins parts of one experiment together 50 times, has two viewers write 1,000 labels at once, and turns the clock back under a run, a viewer and the queue. Everything must end as if nothing had happened, or with an error that says what is wrong. Prints
  * the counts; exits 1 if anything was wrong silently or ended with a stack trace.
@@ -8,6 +8,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gatedKills, killAndCompare, singularKills } from '../resume/kill.ts';
+import { killPacks } from '../resume/packs.ts';
 import { turnClocksBack } from './clocks.ts';
 import { type DamageReport, damagesOf, tryDamage } from './damage.ts';
 import { diskSizes, fillDisk } from './disks.ts';
@@ -67,6 +68,14 @@ async function checkKills(): Promise<void> {
       `kill -9: ${kills} kills at ${new Set(resumedFrom).size} checkpoints; ${bytes}${enough ? '' : '; too few kills'}`,
     );
   }
+}
+
+async function checkPacks(home: string): Promise<void> {
+  const { kills, resumedFrom, differences } = await killPacks(home, 50, 24, 17);
+  failures += differences.length + (resumedFrom > 1 ? 0 : 1);
+  for (const difference of differences) say(difference);
+  const bytes = differences.length === 0 ? 'identical' : 'not identical';
+  say(`kill -9 of a pack, one of whose runs diverges: ${kills} kills at ${resumedFrom} states; ${bytes}`);
 }
 
 async function checkLocks(): Promise<void> {
@@ -131,6 +140,7 @@ try {
   await checkClocks(home, whole);
   await checkParts();
   await checkKills();
+  await checkPacks(mkdtempSync(join(home, 'packs-')));
 } finally {
   rmSync(home, { recursive: true, force: true });
 }

@@ -2,100 +2,40 @@
  * Packs through the real command: killed at random moments and begun again, interrupted, and with a run that diverges. Every run must end
  * with the bytes of an experiment whose runs went one after another.
  */
-import { spawn } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { randomStream } from '../../src/base/rng.ts';
-import { gqProgram } from '../gq-command.ts';
 import { temporaryFolder } from '../lab/hand-made.ts';
 import { gq } from '../run-gq.ts';
-import { tinyModel, tinySettings } from '../smoke/lab.ts';
-import { fingerprint } from './kill.ts';
+import {
+  diverging,
+  gqProcess,
+  lastCheckpoints,
+  liveUntil,
+  packedArms,
+  packSettings,
+  printsOf,
+  writePackRecipe,
+} from './packs.ts';
 
 const home = temporaryFolder();
 const recipe = join(home, 'three.toml');
-const arms = ['vanilla', 'activation', 'gradient'];
 const updates = 8;
-const settings = [
-  `model=${await tinyModel()}`,
-  ...tinySettings,
-  'device.variant=plain',
-  'device.arenaMiB=256',
-  `updates=${updates}`,
-  'output.checkpointEvery=2',
+const settings = await packSettings(updates);
+
+const commandOf = (from: string, out: string, ...pack: readonly string[]): string[] => [
+  ...['experiment', from, '--out', out, ...pack, ...settings],
 ];
-
-function writeRecipe(path: string, own: Readonly<Record<string, readonly string[]>> = {}): void {
-  const arm = (name: string) => {
-    const set = own[name] === undefined ? '' : `set = ${JSON.stringify(own[name])}\n`;
-    return `[[arms]]\nname = "${name}"\nrecipe = "${resolve('recipes', `micro-${name}.toml`)}"\n${set}`;
-  };
-  const evaluation = '[evaluation]\nlimit = 4\ncurveEvery = 0\nsets = ["test-original"]\n';
-  writeFileSync(path, `name = "three"\nseeds = [1]\n${evaluation}${arms.map(arm).join('')}`);
-}
-
-const commandOf = (from: string, out: string, ...pack: readonly string[]): string[] => {
-  const sets = settings.flatMap((setting) => ['--set', setting]);
-  return ['experiment', from, '--out', out, ...pack, ...sets];
-};
 
 const whole = join(home, 'whole');
 beforeAll(async () => {
-  writeRecipe(recipe);
+  writePackRecipe(recipe);
   expect(await gq(...commandOf(recipe, whole))).toMatchObject({ code: 0 });
 });
 
-const evaluationsOf = (out: string, run: string): Record<string, string> => {
-  const folder = join(out, run, 'evaluations');
-  return Object.fromEntries(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
-};
-
-async function expectSame(out: string, names = arms): Promise<void> {
-  for (const name of names) {
-    const run = `${name}-1`;
-    expect({ run, prints: await fingerprint(join(out, run)) }).toEqual({
-      run,
-      prints: await fingerprint(join(whole, run)),
-    });
-    expect(evaluationsOf(out, run)).toEqual(evaluationsOf(whole, run));
-  }
-}
-
-const lastCheckpoints = (out: string): number[] =>
-  arms.map((name) => {
-    const folder = join(out, `${name}-1`, 'checkpoints');
-    const known = existsSync(folder) ? readdirSync(folder).filter((each) => /^\d+$/.test(each)) : [];
-    return Math.max(-1, ...known.map(Number));
-  });
-
-/** Lives until so many updates of the whole pack are told, and a moment longer; resolves to whether it was killed. */
-function liveUntil(out: string, told: number, delayMs: number): Promise<boolean> {
-  const child = spawn(process.execPath, [gqProgram(), ...commandOf(recipe, out, '--pack', '3')], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  let seen = 0;
-  let err = '';
-  child.stderr.on('data', (chunk: Buffer) => {
-    err += chunk;
-    seen += `${chunk}`.split('pack: ').length - 1;
-    if (seen >= told) setTimeout(() => child.kill('SIGKILL'), delayMs);
-  });
-  return new Promise((done, fail) => {
-    child.on('error', fail);
-    child.on('close', (code) => (code === null || code === 0 ? done(code === null) : fail(new Error(err))));
-  });
-}
-
-/** A command in a process of its own: it begins processes itself, which Node 20 can only from the build. */
-function gqProcess(...argv: readonly string[]): Promise<{ code: number | null; err: string }> {
-  const child = spawn(process.execPath, [gqProgram(), ...argv], { stdio: ['ignore', 'ignore', 'pipe'] });
-  let err = '';
-  child.stderr.on('data', (chunk: Buffer) => (err += chunk));
-  return new Promise((done, fail) => {
-    child.on('error', fail);
-    child.on('close', (code) => done({ code, err }));
-  });
+async function expectSame(out: string, names = packedArms): Promise<void> {
+  expect(await printsOf(out, names)).toEqual(await printsOf(whole, names));
 }
 
 describe('a pack', () => {
@@ -135,7 +75,7 @@ describe('a pack', () => {
       if (kills === 0 || Math.min(...lastCheckpoints(out)) === updates)
         [kills, out] = [0, join(home, `killed-${life}`)];
       const told = 1 + Math.floor(stream.uniformAt(2 * life) * 10);
-      if (await liveUntil(out, told, stream.uniformAt(2 * life + 1) * 100)) kills++;
+      if (await liveUntil(commandOf(recipe, out, '--pack', '3'), told, stream.uniformAt(2 * life + 1) * 100)) kills++;
       life++;
     }
     expect(await gq(...commandOf(recipe, out, '--pack', '3'))).toMatchObject({ code: 0 });
@@ -144,7 +84,7 @@ describe('a pack', () => {
 
   it('goes on without a run that diverges, which is named', async () => {
     const [out, own] = [join(home, 'diverged'), join(home, 'diverging.toml')];
-    writeRecipe(own, { activation: ['optimiser.decayToInitial=1e30'] });
+    writePackRecipe(own, { activation: diverging });
     const { code, err } = await gq(...commandOf(own, out, '--pack', '3'));
     expect(code).toBe(1);
     expect(err).toMatch(/activation-1 failed: .*Training has diverged/);
@@ -153,7 +93,7 @@ describe('a pack', () => {
 
   it('beside another one: every run is in one of them', async () => {
     const out = join(home, 'both');
-    const { code, err } = await gqProcess(...commandOf(recipe, out, '--pack', '2', '--jobs', '2'));
+    const { code, err } = await gqProcess(commandOf(recipe, out, '--pack', '2', '--jobs', '2'));
     expect({ code, err }).toMatchObject({ code: 0, err: expect.stringContaining('3 at a time, packed') });
     expect(err.match(/24 of 24 updates, 3 of 3 runs evaluated/g)).toHaveLength(1);
     await expectSame(out);
@@ -161,8 +101,8 @@ describe('a pack', () => {
 
   it('beside another one names a run that diverges there once, and goes on with the others', async () => {
     const [out, own] = [join(home, 'both-diverged'), join(home, 'diverging-again.toml')];
-    writeRecipe(own, { vanilla: ['optimiser.decayToInitial=1e30'] });
-    const { code, err } = await gqProcess(...commandOf(own, out, '--pack', '2', '--jobs', '2'));
+    writePackRecipe(own, { vanilla: diverging });
+    const { code, err } = await gqProcess(commandOf(own, out, '--pack', '2', '--jobs', '2'));
     expect(code).toBe(1);
     // Once while it goes on, once at the end.
     expect(err.match(/vanilla-1 failed: /g)).toHaveLength(2);
