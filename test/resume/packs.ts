@@ -93,7 +93,8 @@ export async function killPacks(home: string, kills: number, updates: number, se
   writePackRecipe(plain);
   writePackRecipe(disturbed, { 'vanilla-apart': diverging }, [...packedArms, 'vanilla-apart']);
   const settings = await packSettings(updates);
-  await gq('experiment', plain, '--out', whole, ...settings);
+  const { code, err } = await gq('experiment', plain, '--out', whole, ...settings);
+  if (code !== 0) throw new Error(err);
   const expected = await printsOf(whole);
   const stream = randomStream(seed, 'kills of a pack');
   const [differences, resumedFrom]: [string[], string[]] = [[], []];
@@ -107,8 +108,8 @@ export async function killPacks(home: string, kills: number, updates: number, se
       killed++;
       resumedFrom.push(lastCheckpoints(out).join());
     }
-    const { err } = await gq(...argv);
-    if (!/vanilla-apart-1 failed: .*Training has diverged/.test(err)) differences.push(`pack ${pack}: ${err}`);
+    const { err: said } = await gq(...argv);
+    if (!/vanilla-apart-1 failed: .*Training has diverged/.test(said)) differences.push(`pack ${pack}: ${said}`);
     if (!isDeepStrictEqual(await printsOf(out), expected)) differences.push(`pack ${pack}: other bytes`);
   }
   return { kills: killed, resumedFrom: new Set(resumedFrom).size, differences };
