@@ -21,7 +21,15 @@ export {
   attributionWindows,
   type Deed,
 } from './gate/attribution.ts';
-export { type DirectionReport, reportDirections } from './gate/direction-report.ts';
+export {
+  type DirectionReport,
+  featuredRollouts,
+  type IdealDirection,
+  idealDirection,
+  type RandomBand,
+  randomBand,
+  reportDirections,
+} from './gate/directions.ts';
 export {
   dealtUnchanged,
   type GateJudgement,
@@ -31,10 +39,7 @@ export {
   judgeGate,
   judgeReinforced,
 } from './gate/gate-report.ts';
-export { type IdealDirection, idealDirection } from './gate/ideal-direction.ts';
-export { type RandomBand, randomBand } from './gate/random-directions.ts';
 export type { Separation } from './gate/separation.ts';
-export { featuredRollouts } from './gate/stored-features.ts';
 export {
   judgeMonitor,
   type MonitorJudgement,

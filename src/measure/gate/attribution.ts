@@ -6,6 +6,7 @@
  */
 import { groupBy } from '../../base/index.ts';
 import type { JudgedRollout } from '../../oracle/index.ts';
+import { windowsOf } from '../windows.ts';
 
 export type AttributedRollout = Pick<
   JudgedRollout,
@@ -72,8 +73,7 @@ export function attributeGradient(all: readonly AttributedRollout[]): Attributio
 
 /** The same by window of updates; a window without gradient in the deployed block is left out. */
 export function attributionWindows(rows: readonly AttributedRollout[], updatesPerWindow: number): Attribution[] {
-  const windows = groupBy(rows, ({ update }) => Math.floor((update - 1) / updatesPerWindow));
-  return [...windows].sort(([a], [b]) => a - b).flatMap(([, own]) => attributeGradient(own) ?? []);
+  return windowsOf(rows, updatesPerWindow).flatMap(({ rows: inside }) => attributeGradient(inside) ?? []);
 }
 
 const groupName = ({ update, group }: AttributedRollout): string => `${update}-${group}`;

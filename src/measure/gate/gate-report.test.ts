@@ -1,10 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { auroc } from '../../stats/auroc.ts';
+import { featuredRollouts, randomBand } from './directions.ts';
 import { dealtUnchanged, type GatedRollout, gateWindows, judgeGate, judgeReinforced } from './gate-report.ts';
-import { randomBand } from './random-directions.ts';
 import { separation } from './separation.ts';
-import { featuredRollouts } from './stored-features.ts';
 
 const row = (extra: Partial<GatedRollout>): GatedRollout => ({
   update: 1,

@@ -5,12 +5,12 @@
  */
 
 import type { Route } from '../../adapters/index.ts';
-import { groupBy } from '../../base/index.ts';
 import { type Rate, rateOrNull } from '../../evaluate/index.ts';
 import { type GateSettings, routeOf } from '../../gates/index.ts';
 import type { JudgedRollout } from '../../oracle/index.ts';
 import { routes } from '../../run/index.ts';
 import { fBeta, mean, quantile } from '../../stats/index.ts';
+import { type UpdateWindow, windowsOf } from '../windows.ts';
 import { type Separation, separation } from './separation.ts';
 
 export type GatedRollout = Pick<
@@ -158,10 +158,7 @@ export function judgeReinforced(rows: readonly GatedRollout[]): GateJudgement {
   return judgeGate(rows.filter(({ advantage }) => advantage > 0));
 }
 
-export interface GateWindow {
-  /** First update of the window; `to` is the last. */
-  readonly from: number;
-  readonly to: number;
+export interface GateWindow extends UpdateWindow {
   readonly all: GateJudgement;
   readonly reinforced: GateJudgement;
   readonly scores: { readonly p10: number; readonly p50: number; readonly p90: number } | null;
@@ -182,23 +179,14 @@ export function gateWindows(
   updatesPerWindow: number,
   tails: GateTails | null = null,
 ): GateWindow[] {
-  const trained = rows.filter(({ trained }) => trained);
-  const windows = groupBy(trained, ({ update }) => Math.floor((update - 1) / updatesPerWindow));
-  return [...windows]
-    .sort(([a], [b]) => a - b)
-    .map(([index, own]) => {
-      const scores = spreadOf(own.flatMap(scoresOf));
-      const cuts = meanCuts(own);
-      return {
-        from: index * updatesPerWindow + 1,
-        to: Math.max(...own.map(({ update }) => update)),
-        all: judgeGate(own),
-        reinforced: judgeReinforced(own),
-        scores,
-        cuts,
-        readings: readDrift(scores, cuts, cuts === null ? null : starved(own, tails)),
-      };
-    });
+  const trained = rows.filter((row) => row.trained);
+  return windowsOf(trained, updatesPerWindow).map(({ from, to, rows: inside }) => {
+    const scores = spreadOf(inside.flatMap(scoresOf));
+    const cuts = meanCuts(inside);
+    const few = cuts === null ? null : starved(inside, tails);
+    const judged = { all: judgeGate(inside), reinforced: judgeReinforced(inside) };
+    return { from, to, ...judged, scores, cuts, readings: readDrift(scores, cuts, few) };
+  });
 }
 
 /** The scores that met the cuts: those of the tokens, where they were stored, or the rollout's own. */

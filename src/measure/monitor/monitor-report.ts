@@ -4,10 +4,10 @@
  * correct program. A rollout on which the monitor abstained has no score and counts by its flag.
  */
 
-import { groupBy } from '../../base/index.ts';
 import { type Rate, rateOrNull } from '../../evaluate/index.ts';
 import type { JudgedRollout } from '../../oracle/index.ts';
 import { type Separation, separation } from '../gate/separation.ts';
+import { type UpdateWindow, windowsOf } from '../windows.ts';
 
 export type WatchedRollout = Pick<JudgedRollout, 'update' | 'hack' | 'attempt' | 'suspicion' | 'flagged'>;
 
@@ -62,21 +62,13 @@ function judgeFlags(rows: readonly (readonly [isTarget: boolean, isFlagged: bool
   };
 }
 
-export interface MonitorWindow extends MonitorJudgement {
-  /** First update of the window; `to` is the last. */
-  readonly from: number;
-  readonly to: number;
-}
+export type MonitorWindow = MonitorJudgement & UpdateWindow;
 
 export function monitorWindows(rows: readonly WatchedRollout[], updatesPerWindow: number): MonitorWindow[] {
-  const windows = groupBy(rows, ({ update }) => Math.floor((update - 1) / updatesPerWindow));
-  return [...windows]
-    .sort(([a], [b]) => a - b)
-    .flatMap(([index, own]) => {
-      const judged = judgeMonitor(own);
-      const to = own.reduce((last, { update }) => Math.max(last, update), 0);
-      return judged === null ? [] : [{ ...judged, from: index * updatesPerWindow + 1, to }];
-    });
+  return windowsOf(rows, updatesPerWindow).flatMap(({ from, to, rows: inside }) => {
+    const judged = judgeMonitor(inside);
+    return judged === null ? [] : [{ ...judged, from, to }];
+  });
 }
 
 /** The parts of training in which a monitor is judged. */

@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { randomStream } from '../../base/rng.ts';
-import { reportDirections } from './direction-report.ts';
-import { idealDirection } from './ideal-direction.ts';
-import { type FeaturedRollout, featuredRollouts } from './stored-features.ts';
+import { type FeaturedRollout, featuredRollouts, idealDirection, reportDirections } from './directions.ts';
 
 const shape = { modules: 2, rank: 2, kind: 'dot' as const };
 
