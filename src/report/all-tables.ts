@@ -4,6 +4,7 @@ import { claimSet, labelInformed, type Results } from './aggregate.ts';
 import { baselineTables } from './baselines.ts';
 import { comparedMetrics } from './comparisons.ts';
 import { costTable } from './costs.ts';
+import { emergenceTables } from './emergence.ts';
 import { evasionsTable } from './evasion-tables.ts';
 import { failureComparisonTable, failureTable } from './failures.ts';
 import { heldOutTables } from './held-out.ts';
@@ -18,8 +19,8 @@ import { comparisonTable, finalTable, loopholeTable, processTable, sayOnce } fro
 /** Names a table as a part of the write-up. */
 const partOf = (part: string, table: Table): Table => ({ ...table, title: `${table.title} (${part} of the write-up)` });
 
-/** All tables that have rows: label-free arms, then arms with labels, then what concerns both. */
-export function allTables(results: Results): Table[] {
+/** All tables that have rows: label-free arms, then arms with labels, then what concerns both. `emergence`: also when policies begin to attempt. */
+export function allTables(results: Results, { emergence = asksEmergence(results) } = {}): Table[] {
   const blocks = results.arms.some(({ usesOracle }) => usesOracle) ? [false, true] : [false];
   const tables = [
     ...baselineTables(results),
@@ -31,6 +32,7 @@ export function allTables(results: Results): Table[] {
     partOf('A3', ablationTable(results)),
     matchedSolveTable(results),
     keptTable(results),
+    ...(emergence ? emergenceTables(results) : []),
     ...heldOutTables(results).map((table) => partOf('A5', table)),
     relearnedTable(results),
     ...leakTables(results),
@@ -40,6 +42,9 @@ export function allTables(results: Results): Table[] {
   const shown = sayOnce(tables.filter(({ rows }) => rows.length > 0));
   return shown.map((table) => ({ ...table, notes: [...(table.notes ?? []), ...standingNotes(results, table)] }));
 }
+
+/** A claim with predictions asks for everything that its runs have. */
+export const asksEmergence = ({ design }: Results): boolean => design.predictions !== undefined;
 
 /** Notes that stay under each table that they are about, whatever was said above. */
 function standingNotes(results: Results, { rows }: Table): string[] {

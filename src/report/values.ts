@@ -10,10 +10,12 @@ import {
   solveSet,
   states,
 } from './aggregate.ts';
+import { asksEmergence } from './all-tables.ts';
 import { type BarVerdict, judgeBar, judgePredictions } from './bar.ts';
 import { type Comparison, compareArms, comparedMetrics } from './comparisons.ts';
 import { costValues } from './costs.ts';
 import type { Design } from './design.ts';
+import { type Emergence, type EmergenceTest, emergences, testEmergences } from './emergence.ts';
 import { evasionValues } from './evasion-tables.ts';
 import { compareFailures, type FailureComparison, failuresOf, type RunFailures } from './failures.ts';
 import { type KeptAndRemoved, keptAndRemoved } from './kept.ts';
@@ -103,6 +105,9 @@ export interface ResultsJson {
   readonly predictions?: ReturnType<typeof judgePredictions>;
   readonly matchedSolve: readonly MatchedSolve[];
   readonly kept: readonly KeptAndRemoved[];
+  /** When policies begin to attempt, with censoring; only where it was asked for. */
+  readonly emergence?: readonly Emergence[];
+  readonly emergenceTests?: readonly EmergenceTest[];
   readonly relearned: readonly RelearnedArm[];
   /** Leak probes and prefill sensitivity, where they were evaluated. */
   readonly leaks: readonly LeakedArm[];
@@ -117,7 +122,7 @@ export interface ResultsJson {
   readonly leftOut: Results['leftOut'];
 }
 
-export function resultsJson(results: Results): ResultsJson {
+export function resultsJson(results: Results, { emergence = asksEmergence(results) } = {}): ResultsJson {
   const comparisons = results.sets.flatMap((set) =>
     comparedMetrics(set).flatMap((metric) =>
       [false, true].flatMap((oracle) => compareArms(results, set, metric, oracle)),
@@ -140,6 +145,7 @@ export function resultsJson(results: Results): ResultsJson {
     ...(results.design.claim === undefined ? {} : { predictions: judgePredictions(results) }),
     matchedSolve: set === undefined ? [] : matchSolve(results, set),
     kept: keptAndRemoved(results),
+    ...(emergence ? { emergence: emergences(results), emergenceTests: testEmergences(results) } : {}),
     relearned: relearnedArms(results),
     leaks: leakedArms(results),
     prefills: prefilledArms(results),

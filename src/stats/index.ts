@@ -41,7 +41,4 @@ export {
   twoPeaks,
   weightedQuantile,
 } from './summary.ts';
-export {
-  kaplanMeier,
-  logRankTest,
-} from './survival.ts';
+export { kaplanMeier, logRankTest, medianTime, type Wait } from './survival.ts';

@@ -39,6 +39,9 @@ const options = {
   figures: word('<dir>', 'also draw figures into this folder, with the traces; without it nothing is written'),
   baseline: word('<arm>', "compare with this arm; the experiment's own, or vanilla, when absent"),
   placebo: word('<arm>', "compare with this placebo too; the experiment's own, or haar, when absent"),
+  emergence: flag(
+    'also when policies begin to attempt: Kaplan–Meier and log-rank over curves; always there where the experiment has predictions',
+  ),
   html: flag('write one HTML file instead'),
   out: word('<file>', '--html: file to write; DIR/report.html when absent'),
   title: word('<text>', "--html: its title; the experiment's or the folder's name when absent"),
@@ -51,6 +54,7 @@ export const resultsCommand = command({
   options,
   examples: [
     'gq results runs/micro-claim',
+    'gq results runs/micro-claim --emergence',
     'gq results runs/micro-claim --format latex --figures figures',
     'gq results runs/micro-claim --html --out claim.html',
   ],
@@ -75,7 +79,7 @@ async function printResults(call: ResultsCall, context: CommandContext): Promise
     expectOwnTraces(figures, force);
   }
   const results = await openResults(dir, comparedOf(call));
-  context.stdout.write(renderResults(results, format, screenWidth(context.stdout)));
+  context.stdout.write(renderResults(results, format, screenWidth(context.stdout), call.emergence));
   warnIncomplete(dir, results, context);
   if (figures !== undefined) {
     const { files, warnings } = await writeFigures(await allFigures(results), figures, { force });
@@ -102,10 +106,11 @@ export function warnIncomplete(directory: string, { arms, leftOut }: Results, co
   for (const sentence of describeSameBytes(directory)) stderr.write(`${sentence}\n`);
 }
 
-function renderResults(results: Results, format: ResultsFormat, width: number): string {
-  if (format === 'json') return jsonText(resultsJson(results));
+function renderResults(results: Results, format: ResultsFormat, width: number, asked: boolean): string {
+  const emergence = asked || undefined;
+  if (format === 'json') return jsonText(resultsJson(results, { emergence }));
   if (format === 'csv') return resultsCsv(results);
-  const tables = allTables(results).map((table) => renderTable(table, format, width));
+  const tables = allTables(results, { emergence }).map((table) => renderTable(table, format, width));
   if (format === 'latex') return tables.join('\n');
   const words = describeResults(results).join('\n');
   if (format === 'markdown') return [`# ${results.name}\n`, ...tables, `${words}\n`].join('\n');
@@ -113,7 +118,7 @@ function renderResults(results: Results, format: ResultsFormat, width: number): 
 }
 
 async function writeHtml(call: ResultsCall, context: CommandContext): Promise<void> {
-  expectAbsent(call, ['format', 'figures'], 'with --html');
+  expectAbsent(call, ['format', 'figures', 'emergence'], 'with --html');
   const { dir, out: file = join(dir, 'report.html'), force } = call;
   expectWritable(`--out ${file}`, dirname(file));
   expectOwnFile(file, force);
