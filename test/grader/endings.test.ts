@@ -4,7 +4,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { GraderError, UserError } from '../../src/base/errors.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { layerNames } from '../../src/env/sandbox/isolation.ts';
@@ -100,16 +100,16 @@ describe.runIf(linux)('a Python that never answers', () => {
     const found: unknown = await findPython(python, undefined, 500).catch((error: unknown) => error);
     expect(found).toBeInstanceOf(UserError);
     expect(String(found)).toMatch(/Python 3\.9 or newer, found no answer within 0\.5 s/);
-    await vi.waitFor(() => expect(isRunning(sleeps(100))).toBe(false), { timeout: 20_000 });
+    await expect.poll(() => isRunning(sleeps(100))).toBe(false);
   });
 
   test('as a worker is ended too', async () => {
     const executable = hangs(sleeps(200));
     const python = { executable, version: [3, 11, 0], libraries: [] } as const;
     const worker = new SandboxWorker({ python, layers: layerNames, workParent: tmpdir(), memoryBytes: 1 << 30 });
-    await vi.waitFor(() => expect(isRunning(sleeps(200))).toBe(true), { timeout: 20_000 });
+    await expect.poll(() => isRunning(sleeps(200))).toBe(true);
     await worker.close();
-    await vi.waitFor(() => expect(isRunning(sleeps(200))).toBe(false), { timeout: 20_000 });
+    await expect.poll(() => isRunning(sleeps(200))).toBe(false);
     await expect(worker.ready).rejects.toThrow(GraderError);
   });
 });
