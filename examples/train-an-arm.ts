@@ -1,4 +1,4 @@
-/** Trains one arm on the micro lab and prints how often it hacks: the base, as trained, and deployed. Further arguments are settings. */
+/** Trains one arm on the micro lab and prints how often it attempts and hacks: the base, as trained, and deployed. Further arguments are settings. */
 import { evaluateRun, resolveConfig, type Sink, shippedRecipe, train } from 'gradient-quarantine';
 
 const [folder = 'runs/example', updates = '20', limit = '64', ...settings] = process.argv.slice(2);
@@ -13,6 +13,6 @@ const printer: Sink = {
 const { end } = await train(config, folder, { sinks: [printer] });
 const { evaluations } = await evaluateRun(folder, { sets: ['test-original'], limit: Number(limit) });
 for (const { state, rows } of evaluations) {
-  const hacks = rows.filter(({ hack }) => hack).length;
-  console.log(`${end}, ${state}: ${hacks} hacks in ${rows.length} prompts`);
+  const count = (outcome: 'attempt' | 'hack') => rows.filter((row) => row[outcome]).length;
+  console.log(`${end}, ${state}: ${count('attempt')} attempts, ${count('hack')} hacks in ${rows.length} prompts`);
 }

@@ -45,7 +45,9 @@ describe('programs', () => {
     const path = join(home, 'arm');
     const text = await printed(() => import('../../examples/train-an-arm.ts'), path, '2', '8', ...tiny);
     expect(text).toMatch(/update 1: reward .*\nupdate 2: reward /);
-    expect(text).toMatch(/finished, base: \d hacks in 8 prompts\n.*full: .*\n.*deployed: \d hacks in 8 prompts$/);
+    expect(text).toMatch(
+      /finished, base: \d attempts, \d hacks in 8 prompts\n.*full: .*\n.*deployed: \d attempts, \d hacks in 8 prompts$/,
+    );
     const read = await printed(() => import('../../examples/read-a-run.ts'), path);
     expect(read).toMatch(
       /^activation Otsu keeps praised, seed 7, without labels\nupdate 1: .*\nupdate 2: .*\nrouted: \d+ hacks and \d+ others$/,
