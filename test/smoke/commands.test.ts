@@ -254,7 +254,7 @@ describe('gq pool make', () => {
     const [row] = await lab.rollouts(whole);
     const run = RunDirectory.create(lab.path('paid'));
     await run.writeManifest(whole.readManifest());
-    const known = { correct: false, exploited: false, loophole: 'run_tests', markers: 'original' };
+    const known = { correct: false, exploited: false, channels: [], loophole: 'run_tests', markers: 'original' };
     const cases = [
       { completion: 'solve', correct: true },
       { completion: 'hack', exploited: true },
