@@ -212,6 +212,22 @@ describe('text', () => {
   });
 });
 
+describe('time limits', () => {
+  /** Lines that end a test, or a wait of it, by the clock. What hangs is ended by vitest.config.ts. */
+  const limits = (text: string): string[] =>
+    text.split('\n').filter((line) => /\bvi[.]waitFor\(|\b[t]imeout: [\d_]+|^\s*[}], [\d_]{4,}[)];$/.test(line));
+
+  it('no test has one of its own: a slow machine fails nothing', () => {
+    const tests = files.filter((path) => path.endsWith('.test.ts'));
+    expect(tests.flatMap((path) => limits(readText(path)).map((line) => `${path}: ${line.trim()}`))).toEqual([]);
+  });
+
+  it('are found in each of their forms', () => {
+    const forms = [`await vi.${'waitFor'}(ready);`, `it('x', { ${'time'}out: 5_000 }, run);`, '}, 60_000);'];
+    expect(limits(forms.join('\n'))).toEqual(forms);
+  });
+});
+
 describe('dependencies', () => {
   /** The names in the lines "- `name` …" under the heading "Dependencies". */
   function listedDependencies(page: string): string[] {

@@ -1,11 +1,13 @@
-/** The planted faults of `npm run check:calibration`, with the lines that they turn red, which hold without them. */
+/** The quicker of the planted faults of `npm run check:calibration`, with the lines that they turn red, which hold without them. */
 import { describe, expect, it } from 'vitest';
 import { faults } from './faults.ts';
 import { calibrationLines } from './lines.ts';
 import { soundInstrument } from './world.ts';
 
+const quick = faults.filter(({ line }) => ['vanilla grows', 'own mean, others kept'].includes(line));
+
 describe('in a world whose answer is known', () => {
-  it.each(faults)('$what', async ({ line, instrument }) => {
+  it.each(quick)('$what', async ({ line, instrument }) => {
     const aimed = calibrationLines.find(({ what }) => what.startsWith(line));
     expect(aimed).toBeDefined();
     expect(await aimed?.measure(soundInstrument)).toMatchObject({ holds: true });

@@ -12,7 +12,7 @@ import { gqProgram } from '../gq-command.ts';
 import { tinyModel, tinySettings } from '../smoke/lab.ts';
 
 export interface Plant {
-  readonly command: 'train' | 'eval' | 'eval-curve' | 'experiment' | 'grade' | 'serve' | 'view' | 'export';
+  readonly command: 'train' | 'eval' | 'experiment' | 'grade' | 'serve' | 'view' | 'export';
   /** What is wrong; `Ctrl-C while …`: what is being opened when the command is interrupted. */
   readonly name: string;
   /** What of the plugin fails or never ends, such as `load throws`; or `python waits`: the python3 of PATH never ends. */
@@ -59,7 +59,7 @@ export function plantsIn(home: string, taken: string): readonly Plant[] {
     { command: 'eval', name: 'no such device', words: [at('whole'), '--device', 'abacus'], ...refused, said: /--device/ },
     { command: 'eval', name: 'no run', words: [at('nothing')], ...refused, said: /no such folder/ },
     { command: 'eval', name: 'Ctrl-C while Python is asked', words: [at('whole')], plant: 'python waits', ...interrupted },
-    { command: 'eval-curve', name: 'Ctrl-C while Python is asked', words: [at('whole')], plant: 'python waits', ...interrupted },
+    { command: 'eval', name: 'Ctrl-C while Python is asked for a curve', words: [at('whole'), '--curve'], plant: 'python waits', ...interrupted },
     { command: 'experiment', name: 'Ctrl-C while Python is asked', words: [at('study.toml'), '--out', at('study')], plant: 'python waits', ...interrupted },
     { command: 'grade', name: 'Ctrl-C while Python is asked', words: grade, plant: 'python waits', ...interrupted },
     { command: 'view', name: answers, words: [at('whole'), '--port', '0'], code: 0, said: /http:/ },
