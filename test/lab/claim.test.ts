@@ -120,7 +120,7 @@ describe('gq claim open', () => {
     expect(early).toMatchObject({ code: 2, err: expect.stringContaining('not trained: vanilla-2') });
     await runSeeds({ 2: 'ssss' });
     expect((await gq('results', study)).out).toContain('Blind until the claim is opened: vanilla-1, vanilla-2.');
-    expect((await gq('gate', join(study, 'vanilla-1'))).err).toContain('a blind seed of a claim');
+    expect((await gq('measure', 'gate', join(study, 'vanilla-1'))).err).toContain('a blind seed of a claim');
     expect((await gq('runs', study)).code).toBe(0);
     expect(await gq('claim', 'open', study)).toMatchObject({
       code: 0,

@@ -227,7 +227,7 @@ describe('a gate by token', () => {
   );
 
   it('is judged token by token, with the band of the pairs and the cosines of every direction', async () => {
-    const { out } = await gq(['gate', lab.path('tokens'), '--json']);
+    const { out } = await gq(['measure', 'gate', lab.path('tokens'), '--json']);
     const { all, directions } = JSON.parse(out);
     const { keep, absorb, route } = all.routes;
     expect(keep + absorb + route).toBe(all.tokens.tokens);
@@ -240,7 +240,7 @@ describe('a gate by token', () => {
       expect(band.width).toBeCloseTo(band.high - band.low, 12);
       expect(Math.abs(meanCosine)).toBeLessThan(1);
     }
-    const shown = (await gq(['gate', lab.path('tokens')])).out;
+    const shown = (await gq(['measure', 'gate', lab.path('tokens')])).out;
     expect(shown).toContain('the gate as a classifier of tokens');
     expect(shown).toContain('directions and the band of the pairs');
   });
