@@ -13,13 +13,19 @@ export interface Streams {
   readonly stderr: TextSink;
 }
 
+/** A call that was read and not done: the words that name its command, and what its `run` would get. */
+export interface ParsedCall {
+  readonly name: string;
+  readonly call: Readonly<Record<string, unknown>>;
+}
+
 export interface CommandContext extends Streams {
   /** Is set by a command whose answer is no, or which was interrupted (`exitCodes` of src/base). */
   exitCode: number;
   /** The call as it was typed, without `gq`. */
   readonly words: readonly string[];
-  /** Refuses the words of a call that the program would refuse before it does anything: another command, options, arguments. */
-  readonly expectCall: (words: readonly string[]) => Promise<void>;
+  /** Reads the words of another call, and refuses those that the program would refuse before it does anything. */
+  readonly readCall: (words: readonly string[]) => Promise<ParsedCall>;
 }
 
 /** An argument or an option, which `run` gets as a T. */

@@ -6,7 +6,7 @@ import { Argument, Command, CommanderError, Option } from 'commander';
 import { exitCodes, GraderError, isAbort, UserError } from '../base/index.ts';
 import { isPassing, readVersion, systemComplaint } from '../base/node/index.ts';
 import { renameCall } from './aliases.ts';
-import type { CommandContext, CommandValue, Part, Streams } from './command.ts';
+import type { CommandContext, CommandValue, ParsedCall, Part, Streams } from './command.ts';
 import { optionName } from './options.ts';
 import { commandTable, type Entry, loadCommands } from './table.ts';
 import { Screen } from './terminal/screen.ts';
@@ -142,11 +142,15 @@ export async function reportError(error: unknown, { stderr }: Streams): Promise<
   return exitCodes.failed;
 }
 
-/** Parses the words of a call as the program would, without doing what they say. */
-export async function expectCall(words: readonly string[], streams: Streams): Promise<void> {
+/** Reads the words of a call as the program would, without doing what they say. */
+export async function readCall(words: readonly string[], streams: Streams): Promise<ParsedCall> {
   const renamed = renameCall(words).words;
-  const program = await buildProgram(renamed, streams, () => undefined);
+  let read: object = {};
+  const program = await buildProgram(renamed, streams, (_value, call) => {
+    read = call;
+  });
   await program.parseAsync([...renamed], { from: 'user' });
+  return { name: renamed[0], call: { ...read } };
 }
 
 /** Runs a command; `words` has neither the interpreter nor the script. It never exits the process: gq.ts does that. */
@@ -157,7 +161,7 @@ export async function runCli(words: readonly string[], streams: Streams): Promis
     stderr,
     exitCode: 0,
     words,
-    expectCall: (call) => expectCall(call, { stdout, stderr }),
+    readCall: (call) => readCall(call, { stdout, stderr }),
   };
   try {
     if (words[0] === 'help' && words[1] === '--all') {

@@ -1,7 +1,7 @@
 /** All commands at once: what help, completion and docs/commands.md are made from must be whole, and every example must be a call. */
 import { expect, it } from 'vitest';
 import { gq } from '../../test/run-gq.ts';
-import { expectCall } from './program.ts';
+import { readCall } from './program.ts';
 import { commandTable, loadCommands } from './table.ts';
 
 const commands = await loadCommands();
@@ -18,7 +18,9 @@ it.each(commands.map(({ words, value }) => [words.join(' '), value] as const))('
   expect(value.examples.length).toBeGreaterThan(0);
   for (const example of value.examples) {
     const silent = { write: () => 0 };
-    await expect(expectCall(wordsOf(example), { stdout: silent, stderr: silent }), example).resolves.toBeUndefined();
+    await expect(readCall(wordsOf(example), { stdout: silent, stderr: silent }), example).resolves.toMatchObject({
+      name: wordsOf(example)[0],
+    });
   }
   const own = value.examples.filter((example) => wordsOf(example).join(' ').startsWith(name));
   expect(own.length).toBeGreaterThan(0);
@@ -30,7 +32,7 @@ it.each(commands.map(({ words, value }) => [words.join(' '), value] as const))('
 it('a planted example that is no call is refused', async () => {
   const silent = { write: () => 0 };
   for (const example of ['gq train --nonsense', 'gq measure gate', 'gq export x --state odd', 'gq nonsense']) {
-    await expect(expectCall(wordsOf(example), { stdout: silent, stderr: silent })).rejects.toThrow();
+    await expect(readCall(wordsOf(example), { stdout: silent, stderr: silent })).rejects.toThrow();
   }
 });
 

@@ -29,10 +29,7 @@ export {
 } from './decoder/open-batch.ts';
 export { type Group, type PackedGroups, type PackOptions, packGroups, packRows, type Span } from './decoder/pack.ts';
 export { forwardLanes, scoreGroups } from './decoder/score.ts';
-export {
-  type DecoderConfig,
-  parseDecoderConfig,
-} from './files/config.ts';
+export type { DecoderConfig } from './files/config.ts';
 export {
   describeModel,
   type ModelDescription,
@@ -51,6 +48,7 @@ export {
   show,
 } from './files/json.ts';
 export { adapterMark, joinMarks, type LabelMark, labelMarkOf, markConfig, markMetadata } from './files/label-mark.ts';
+export { planModel } from './files/plan.ts';
 export { modelPresets } from './files/presets.ts';
 
 export { findNonFinite, type SafetensorsArray, SafetensorsFile, toFloat32 } from './files/safetensors.ts';

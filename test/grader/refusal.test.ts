@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
-import { isHealthy, renderFindings } from '../../src/cli/commands/doctor.ts';
-import { inspectPython, inspectSandbox } from '../../src/cli/doctor/findings.ts';
+import { renderFindings } from '../../src/cli/commands/doctor.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
+import { inspectPython, inspectSandbox, isHealthy } from '../../src/verify/machine.ts';
 
 const problems = fileURLToPath(new URL('../data/problems-benchmark.jsonl', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'gq-refusal-'));

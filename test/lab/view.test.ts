@@ -379,7 +379,10 @@ describe('in the terminal', () => {
       ['--loophole', 'nothing'],
       ['--hack', '--solve'],
     ]) {
-      expect(await gq('show', claim, ...wrong)).toMatchObject({ code: 2, err: expect.stringMatching(/expected|Allowed choices/) });
+      expect(await gq('show', claim, ...wrong)).toMatchObject({
+        code: 2,
+        err: expect.stringMatching(/expected|Allowed choices/),
+      });
     }
     expect(await gq('show', claim, '--grep', '(')).toMatchObject({ code: 2 });
   });

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createAdapter } from '../../src/adapters/create.ts';
 import { randomStream } from '../../src/base/rng.ts';
-import { planModel } from '../../src/cli/commands/model-plan.ts';
 import { type Device, readFloats, Scope } from '../../src/engine/index.ts';
 import { type Policy, projectRows } from '../../src/grpo/policy.ts';
 import { modelDirectory } from '../../src/lab/index.ts';
 import { OpenParts } from '../../src/lab/open-parts.ts';
+import { planModel } from '../../src/model/files/plan.ts';
 import {
   Decoder,
   generate,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Finding } from '../doctor/findings.ts';
+import type { Finding } from '../../verify/machine.ts';
 import {
   describeCuda,
   inspectCores,
@@ -8,9 +8,10 @@ import {
   inspectPython,
   inspectSandbox,
   inspectWasm,
-} from '../doctor/findings.ts';
+  isHealthy,
+} from '../../verify/machine.ts';
 import { runCli } from '../program.ts';
-import { isHealthy, renderFindings } from './doctor.ts';
+import { renderFindings } from './doctor.ts';
 
 describe('node', () => {
   it.each([

@@ -1,34 +1,8 @@
 /** `gq doctor`: prints one line for each part of the machine that matters: whether it is there, and what to do if not. */
+import { type Finding, inspectMachine, isHealthy } from '../../verify/index.ts';
 import { command } from '../command.ts';
-import type { Finding } from '../doctor/findings.ts';
-import {
-  inspectCores,
-  inspectGpu,
-  inspectMemory,
-  inspectNode,
-  inspectPython,
-  inspectSandbox,
-  inspectWasm,
-} from '../doctor/findings.ts';
 import { jsonOption } from '../options.ts';
 import { printAnswer } from '../outputs.ts';
-
-async function inspectMachine(): Promise<readonly Finding[]> {
-  return [
-    inspectNode(process.versions.node),
-    inspectCores(),
-    inspectMemory(),
-    await inspectWasm(),
-    await inspectPython(),
-    await inspectSandbox(),
-    await inspectGpu(),
-  ];
-}
-
-/** Whether nothing required is missing. */
-export function isHealthy(findings: readonly Finding[]): boolean {
-  return findings.every(({ status, required }) => status === 'found' || !required);
-}
 
 export function renderFindings(findings: readonly Finding[]): string {
   const nameWidth = Math.max(...findings.map(({ name }) => name.length));

@@ -11,13 +11,13 @@ import {
   type ModelDescription,
   ModelFolder,
   parseHubName,
+  planModel,
   writeModelFolder,
 } from '../../model/index.ts';
 import { argument, command, flag, needed, whole, word } from '../command.ts';
 import { jsonOption } from '../options.ts';
 import { expectNewFolder, printAnswer } from '../outputs.ts';
 import { Progress } from '../terminal/progress.ts';
-import { planModel } from './model-plan.ts';
 
 export const inspectCommand = command({
   arguments: {

@@ -1,31 +1,41 @@
 /**
  * `gq pairs check FILE` tells whether a file of pairs is sound and balanced; exit 1 when it has errors. `gq pairs score MODEL FILE` tells
  * how well the direction from a fresh adapter's features separates the two sides, on the pairs themselves and with each left out. `gq pairs
- * from-pool` is in pairs-from-pool.ts.
+ * from-pool POOL` makes pairs from demonstrations.
  */
 import { createAdapter, findStart, pairInputDifferences, targetModules } from '../../adapters/index.ts';
+import { UserError } from '../../base/index.ts';
+import { readVersion, sha256File, writeFileAtomic } from '../../base/node/index.ts';
 import { Scope } from '../../engine/index.ts';
+import { importPool } from '../../env/index.ts';
 import {
   checkPairs,
+  contentHashes,
   folderPairEncoder,
   formatFindings,
+  formatPairsJson,
   hashPairs,
   loadPairs,
   type PairFinding,
   type PairReport,
+  pairsFromPool,
+  poolDerivedNote,
+  provenanceEnding,
   readPairFile,
+  recordLabelled,
   selectPairs,
   surfaceUnits,
   tokenizePairs,
 } from '../../env/pairs/index.ts';
 import { judgeDirection, pairDirection, scoreFeatures } from '../../gates/index.ts';
 import { leaveOneOut, pairFeatures } from '../../grpo/index.ts';
-import { modelArgument, openDevice } from '../../lab/index.ts';
+import { modelArgument, openDevice, openLab, resolveConfig } from '../../lab/index.ts';
 import { Decoder, loadWeights, ModelFolder, ModelTokenizer } from '../../model/index.ts';
-import { argument, choice, command, flag, type Part, whole, word } from '../command.ts';
-import { deviceOption, jsonOption } from '../options.ts';
-import { printAnswer } from '../outputs.ts';
+import { argument, choice, command, flag, needed, type Part, whole, word } from '../command.ts';
+import { configOption, deviceOption, jsonOption } from '../options.ts';
+import { expectNewFile, jsonText, printAnswer } from '../outputs.ts';
 import { renderPairsReport, renderScore } from '../terminal/pairs-table.ts';
+import { tellOn } from '../terminal/progress.ts';
 import { screenWidth } from '../terminal/screen.ts';
 
 const fileArgument = argument(
@@ -123,5 +133,63 @@ export const scoreCommand = command({
       wrongWhenLeftOut: left === null ? null : left.wrongPairs.map(heading),
     };
     context.stdout.write(renderScore(report, json, screenWidth(context.stdout)));
+  },
+});
+
+/**
+ * A hack beside a solve of the same problem; everything is graded again. Labels chose both sides, so the pairs and a file beside them say that
+ * they are unsuitable for the primary result, and they are recorded by what they say, to be known again without their tag.
+ */
+export const fromPoolCommand = command({
+  arguments: {
+    pool: argument('<pool>', 'a JSONL file of demonstrations, as `gq pool make` writes it'),
+    recipe: word('[recipe]', 'recipe whose problems the demonstrations answer; without one, the defaults'),
+  },
+  options: {
+    out: needed(word('<file>', 'the .json file of pairs to write; FILE.provenance.json says where they came from')),
+    set: configOption,
+    perProblem: whole('<n>', 'most pairs of one problem', { usual: 1 }),
+    force: flag('overwrite the files of --out'),
+    json: jsonOption('the provenance'),
+  },
+  examples: ['gq pairs from-pool pool.jsonl recipes/micro-base.toml --out pairs.json'],
+  async run({ pool, recipe = null, out, set, perProblem, force, json }, context) {
+    if (!out.endsWith('.json')) {
+      throw new UserError({ call: '--out', expected: 'a name that ends in .json', found: out });
+    }
+    const provenanceFile = `${out}${provenanceEnding}`;
+    expectNewFile(out, '--out', force);
+    expectNewFile(provenanceFile, '--out', force);
+    const { config } = await resolveConfig(recipe, set);
+    await using lab = await openLab({ config }, { warn: tellOn(context) });
+    const [judge, { splits }] = await Promise.all([lab.judge, lab.problems]);
+    const problems = new Map(splits.train.map((problem) => [problem.id, problem]));
+    const { loopholes } = lab.parts;
+    const imported = await importPool(pool, problems, judge, loopholes);
+    const heldOut = config.environment.heldOutLoopholes;
+    const pairs = pairsFromPool(imported, problems, { heldOut, perProblem, loopholes });
+    if (pairs.length === 0) {
+      throw new UserError({
+        call: `gq pairs from-pool ${pool}`,
+        expected: 'a problem of the train split with a hack and a solve',
+        found: `${imported.hacks.size} problems with hacks, ${imported.solves.size} with solves, none with both; ${imported.refused.length} demonstrations refused`,
+        fix: 'Name the recipe that the pool was made for, or make a larger pool.',
+      });
+    }
+    const provenance = {
+      provenance: poolDerivedNote,
+      pool,
+      poolHash: await sha256File(pool),
+      pairs: pairs.length,
+      pairsHash: hashPairs(pairs),
+      refused: imported.refused.length,
+      heldOutLoopholes: heldOut,
+      version: readVersion(),
+      contents: contentHashes(pairs),
+    };
+    await recordLabelled(pairs);
+    await writeFileAtomic(out, formatPairsJson(pairs));
+    await writeFileAtomic(provenanceFile, jsonText(provenance));
+    printAnswer(context, json, provenance, () => `${out}: ${pairs.length} pairs, ${poolDerivedNote}\n`);
   },
 });

@@ -24,6 +24,7 @@ import {
   type CommandContext,
   command,
   needed,
+  type ParsedCall,
   type Part,
   whole,
   wholeFrom,
@@ -180,42 +181,37 @@ function expectActive({ id, state }: QueueEntry, what: string, mustBe: boolean):
   throw new UserError({ call: `queue ${what} ${id}`, expected, found: `one that is ${state.state}` });
 }
 
-/** The folder of results that the words name, if they do. */
-function outputOf(words: readonly string[]): string | null {
-  const named = ['--out', '--resume'].flatMap((option) => {
-    const place = words.findIndex((word) => word === option || word.startsWith(`${option}=`));
-    if (place < 0) return [];
-    return words[place] === option ? (words[place + 1] ?? '') : words[place].slice(option.length + 1);
-  });
-  if (named.length > 0) return resolve(named[0]);
-  if (words[0] !== 'experiment') return null;
-  // Values of options stand among the words too.
-  const candidates = words.slice(1).filter((word) => !word.startsWith('-'));
-  const recipe = candidates.find((word) => word.endsWith('.toml') || existsSync(word)) ?? candidates[0] ?? '';
-  return resolve(join('runs', readExperiment(existsSync(recipe) ? recipe : recipePath(recipe)).name));
+const experimentFile = (named: string): string => (existsSync(named) ? named : recipePath(named));
+
+/** An option of a call that has one. */
+const textOf = ({ call }: ParsedCall, option: string): string | null => {
+  const value = call[option];
+  return typeof value === 'string' ? value : null;
+};
+
+/** The folder of results that a call names, if it does. */
+function outputOf(parsed: ParsedCall): string | null {
+  const named = textOf(parsed, 'out') ?? textOf(parsed, 'resume');
+  if (named !== null) return resolve(named);
+  if (parsed.name !== 'experiment') return null;
+  return resolve(join('runs', readExperiment(experimentFile(textOf(parsed, 'recipe') ?? '')).name));
 }
 
 /** Refuses a recipe or settings that the command would refuse, and a run to go on with that is not there. */
-async function expectInputs([name, ...words]: readonly string[]): Promise<void> {
-  const valuesOf = (option: string): string[] =>
-    words.flatMap((word, i) =>
-      word === option ? (words[i + 1] ?? []) : word.startsWith(`${option}=`) ? word.slice(option.length + 1) : [],
-    );
-  for (const run of [...valuesOf('--resume'), ...valuesOf('--fork').map((fork) => fork.replace(/@\d+$/, ''))]) {
-    RunDirectory.open(run);
+async function expectInputs(parsed: ParsedCall): Promise<void> {
+  const [recipe, resume, fork] = ['recipe', 'resume', 'fork'].map((option) => textOf(parsed, option));
+  const settings = Array.isArray(parsed.call['set']) ? parsed.call['set'].map(String) : [];
+  for (const run of [resume, fork?.replace(/@\d+$/, '')]) if (typeof run === 'string') RunDirectory.open(run);
+  if (recipe === null) return;
+  if (parsed.name === 'experiment') {
+    const path = experimentFile(recipe);
+    await planExperiment(readExperiment(path), path, settings);
   }
-  const [recipe = null] = words[0]?.startsWith('-') === false ? words : [];
-  if (name === 'experiment' && recipe !== null) {
-    const path = existsSync(recipe) ? recipe : recipePath(recipe);
-    await planExperiment(readExperiment(path), path, valuesOf('--set'));
-  }
-  if (name === 'train' && recipe !== null && valuesOf('--fork').length === 0) {
-    const shortcuts = ['model', 'device'].flatMap((option) =>
-      valuesOf(`--${option}`).map(
-        (value) => `${option === 'device' ? 'device.kind' : option}=${JSON.stringify(value)}`,
-      ),
-    );
-    await resolveConfig(recipe, [...shortcuts, ...valuesOf('--set')]);
+  if (parsed.name === 'train' && fork === null) {
+    const [model, device] = ['model', 'device'].map((option) => textOf(parsed, option));
+    const shortcuts = Object.entries({ model, 'device.kind': device }).filter(([, value]) => value !== null);
+    const changes = shortcuts.map(([key, value]) => `${key}=${JSON.stringify(value)}`);
+    await resolveConfig(recipe, [...changes, ...settings]);
   }
 }
 
@@ -228,14 +224,12 @@ async function add(
     const fix = words[0] === 'gq' ? 'Leave out gq itself.' : 'It would never end.';
     throw new UserError({ call: 'queue add', expected: 'a command of gq that comes to an end', found: words[0], fix });
   }
-  await context.expectCall(words);
-  await expectInputs(words);
+  const parsed = await context.readCall(words);
+  await expectInputs(parsed);
   const queue = new QueueFolder();
   // Damaged settings are told of here: the daemon begins no job under them.
   queue.readSettings();
-  const output = outputOf(words);
-  const onCluster =
-    words.includes('--on=slurm') || words.some((word, i) => word === '--on' && words[i + 1] === 'slurm');
+  const output = outputOf(parsed);
   const job = await queue.add({
     format: 1,
     words: [...words],
@@ -243,7 +237,7 @@ async function add(
     why,
     resolve: '',
     priority: wanted,
-    slots: onCluster ? 0 : gpus,
+    slots: parsed.call['on'] === 'slurm' ? 0 : gpus,
     output,
     added: new Date().toISOString(),
   });

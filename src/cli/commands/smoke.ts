@@ -9,24 +9,23 @@ import { UserError, wrapText } from '../../base/index.ts';
 import { scratchFolder } from '../../base/node/index.ts';
 import { findDevice, makeTinyModel, openDevice, resolveBuiltin, train } from '../../lab/index.ts';
 import { type RecordedEvent, RunDirectory, type Sink } from '../../run/index.ts';
-import { type Check, stated, verifyAdapters, verifyParity } from '../../verify/index.ts';
+import {
+  type Check,
+  reportMarkers,
+  reportPartition,
+  reportRewards,
+  reportScience,
+  stated,
+  type VerifyReport,
+  verifyAdapters,
+  verifyParity,
+} from '../../verify/index.ts';
 import { type CallOf, type CommandContext, command, flag, word } from '../command.ts';
 import { deviceOption } from '../options.ts';
 import { screenWidth } from '../terminal/screen.ts';
 import { checksJson, renderChecks } from '../terminal/tables.ts';
 import { TrainDisplay } from '../terminal/train-display.ts';
-import {
-  reportMarkers,
-  reportPartition,
-  reportRewards,
-  reportScience,
-  type VerifyReport,
-} from './verify-environment.ts';
-
-interface SmokeCheck {
-  readonly name: string;
-  readonly report: () => Promise<VerifyReport>;
-}
+import { notesText } from './verify.ts';
 
 const runSettings = [
   'updates=8',
@@ -63,33 +62,6 @@ export const smokeCommand = command({
   run: runSmoke,
 });
 
-/** A wrong device or folder is refused before the first part runs. */
-function checkOptions({ device, golden }: SmokeCall): void {
-  findDevice(device);
-  if (golden !== undefined && !existsSync(golden)) {
-    throw new UserError({ call: `--golden ${golden}`, expected: 'a folder of stored values', found: 'no such folder' });
-  }
-}
-
-/** One line a part; the checks themselves where one fails, or where all are asked for. */
-function showPart(
-  { name, seconds, checks }: SmokePart,
-  notes: string,
-  verbose: boolean,
-  context: CommandContext,
-): void {
-  const failed = checks.filter(({ pass }) => !pass);
-  const shown = verbose ? checks : failed;
-  const first = checks.length === 0 ? notes.trim() : `${checks.length - failed.length} of ${checks.length} checks pass`;
-  const verdict = failed.length === 0 ? (checks.length === 0 ? 'left out' : 'holds') : 'FAILS';
-  const width = screenWidth(context.stdout);
-  const line = `${name.padEnd(10)} ${verdict.padEnd(9)} ${first} (${seconds.toFixed(1)} s)`;
-  context.stdout.write(`${wrapText(line, width)}\n`);
-  if (verbose && checks.length > 0) context.stdout.write(notes);
-  if (shown.length > 0) context.stdout.write(renderChecks(shown, name, width));
-  if (failed.length > 0) context.exitCode = 1;
-}
-
 interface SmokePart {
   readonly name: string;
   readonly seconds: number;
@@ -97,41 +69,57 @@ interface SmokePart {
 }
 
 async function runSmoke(call: SmokeCall, context: CommandContext): Promise<void> {
-  checkOptions(call);
+  const { device, golden, verbose, json } = call;
+  // A wrong device or folder is refused before the first part runs.
+  findDevice(device);
+  if (golden !== undefined && !existsSync(golden)) {
+    throw new UserError({ call: `--golden ${golden}`, expected: 'a folder of stored values', found: 'no such folder' });
+  }
   const parts: SmokePart[] = [];
-  for (const { name, report } of smokeParts(call, context)) {
+  for (const [name, reportOf] of Object.entries(smokeParts(call, context))) {
     const began = performance.now();
-    const { checks, notes } = await report();
-    const part = { name, seconds: (performance.now() - began) / 1000, checks };
+    const report = await reportOf();
+    const part = { name, seconds: (performance.now() - began) / 1000, checks: report.checks };
     parts.push(part);
-    if (!call.json) showPart(part, notes, call.verbose, context);
-    else if (checks.some(({ pass }) => !pass)) context.exitCode = 1;
+    if (!json) context.stdout.write(partText(part, report, verbose, screenWidth(context.stdout)));
   }
-  if (call.json) {
-    context.stdout.write(checksJson({ parts }));
-    return;
-  }
-  const seconds = parts.reduce((sum, part) => sum + part.seconds, 0);
   const failed = parts.filter(({ checks }) => checks.some(({ pass }) => !pass)).map(({ name }) => name);
+  if (failed.length > 0) context.exitCode = 1;
+  const seconds = parts.reduce((sum, part) => sum + part.seconds, 0);
   const outcome = failed.length === 0 ? `smoke: all ${parts.length} parts hold` : `SMOKE FAILED: ${failed.join(', ')}`;
-  context.stdout.write(`${outcome} (${seconds.toFixed(0)} s)\n`);
+  context.stdout.write(json ? checksJson({ parts }) : `${outcome} (${seconds.toFixed(0)} s)\n`);
 }
 
-function smokeParts({ device, golden }: SmokeCall, context: CommandContext): SmokeCheck[] {
+/** One line a part; the checks themselves where one fails, or where all are asked for. */
+function partText({ name, seconds, checks }: SmokePart, report: VerifyReport, verbose: boolean, width: number): string {
+  const failed = checks.filter(({ pass }) => !pass);
+  const shown = verbose ? checks : failed;
+  const isLeftOut = checks.length === 0;
+  const first = isLeftOut ? report.notes.trim() : `${checks.length - failed.length} of ${checks.length} checks pass`;
+  const verdict = isLeftOut ? 'left out' : failed.length === 0 ? 'holds' : 'FAILS';
+  const line = `${name.padEnd(10)} ${verdict.padEnd(9)} ${first} (${seconds.toFixed(1)} s)`;
+  const notes = verbose && !isLeftOut ? notesText(report, width) : '';
+  return `${wrapText(line, width)}\n${notes}${shown.length === 0 ? '' : renderChecks(shown, name, width)}`;
+}
+
+function smokeParts(
+  { device, golden }: SmokeCall,
+  context: CommandContext,
+): Readonly<Record<string, () => Promise<VerifyReport>>> {
   const { config } = resolveBuiltin(null, [
     'environment.loopholes=["run_tests", "sentinel"]',
     'environment.heldOutLoopholes=["exit_code"]',
     'pairs.select=["tag:run_tests,sentinel"]',
   ]);
-  return [
-    { name: 'rewards', report: () => reportRewards(config, screenWidth(context.stdout)) },
-    { name: 'markers', report: () => reportMarkers(config) },
-    { name: 'partition', report: () => reportPartition(config) },
-    { name: 'science', report: () => reportScience(config) },
-    { name: 'adapters', report: () => reportAdapters(device) },
-    { name: 'parity', report: () => reportParity(device, golden) },
-    { name: 'run', report: () => reportRun(device, context) },
-  ];
+  return {
+    rewards: () => reportRewards(config),
+    markers: () => reportMarkers(config),
+    partition: () => reportPartition(config),
+    science: () => reportScience(config),
+    adapters: () => reportAdapters(device),
+    parity: () => reportParity(device, golden),
+    run: () => reportRun(device, context),
+  };
 }
 
 async function reportAdapters(name: string): Promise<VerifyReport> {

@@ -5,23 +5,13 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { UserError } from '../../base/index.ts';
-import {
-  byteTokenizer,
-  chatMarkupChoices,
-  type DecoderConfig,
-  initialTensors,
-  isObject,
-  type JsonValue,
-  type ModelFolderContents,
-  ModelTokenizer,
-  modelPresets,
-  parseDecoderConfig,
-  parseJson,
-  readJsonObject,
-  readText,
-  type TokenizerFiles,
-  wordLevelTokenizer,
-} from '../../model/index.ts';
+import { initialTensors } from '../decoder/initialize.ts';
+import { ModelTokenizer, type TokenizerFiles } from '../text/tokenizer.ts';
+import { byteTokenizer, chatMarkupChoices, wordLevelTokenizer } from '../text/tokenizer-builder.ts';
+import { type DecoderConfig, parseDecoderConfig } from './config.ts';
+import type { ModelFolderContents } from './folder-writer.ts';
+import { isObject, type JsonValue, parseJson, readJsonObject, readText } from './json.ts';
+import { modelPresets } from './presets.ts';
 
 export async function planModel(configName: string, source: string, seed: number): Promise<ModelFolderContents> {
   const preset = Object.entries(modelPresets).find(([name]) => name === configName)?.[1];

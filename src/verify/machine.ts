@@ -3,12 +3,12 @@
  * is missing or slow. Only a missing part that everything needs makes the command fail.
  */
 import { availableParallelism, freemem, totalmem } from 'node:os';
-import { DeviceError, GraderError, UserError } from '../../base/index.ts';
-import { type CudaReport, inspectCuda } from '../../engine/cuda/index.ts';
-import type { WasmOptions } from '../../engine/wasm/index.ts';
-import { createWasmDevice } from '../../engine/wasm/index.ts';
-import type { SandboxOptions } from '../../env/sandbox/index.ts';
-import { findPython, type LayerName, layerCovers, Sandbox } from '../../env/sandbox/index.ts';
+import { DeviceError, GraderError, UserError } from '../base/index.ts';
+import { type CudaReport, inspectCuda } from '../engine/cuda/index.ts';
+import type { WasmOptions } from '../engine/wasm/index.ts';
+import { createWasmDevice } from '../engine/wasm/index.ts';
+import type { SandboxOptions } from '../env/sandbox/index.ts';
+import { findPython, type LayerName, layerCovers, Sandbox } from '../env/sandbox/index.ts';
 
 export interface Finding {
   readonly name: string;
@@ -133,16 +133,12 @@ export async function inspectSandbox(options: SandboxOptions = {}): Promise<Find
   }
 }
 
-/** The GPU as the cuda device sees it: driver, libraries, memory. */
-export async function inspectGpu(): Promise<Finding> {
-  return describeCuda(await inspectCuda());
-}
-
 const driverAdvice =
   'Needed for the cuda device only: install the NVIDIA driver, or start the container with its GPU (--gpus all).';
 const libraryAdvice =
   'Needed for the cuda device only: install the CUDA toolkit 12 or 13 or its Python packages; name another place in CUDA_HOME or device.libraries.';
 
+/** The GPU as the cuda device sees it: driver, libraries, memory. */
 export function describeCuda(report: CudaReport): Finding {
   const { usable, gpus, driverVersion, compilerVersion, blasVersion, libraries } = report;
   if (!usable) return describeUnusable(report);
@@ -189,4 +185,21 @@ function describeCards({ gpus }: CudaReport): string {
   return gpus
     .map(({ name, freeBytes, totalBytes }) => `${name} (${gibibytes(freeBytes)} of ${gibibytes(totalBytes)} GiB free)`)
     .join(', ');
+}
+
+export async function inspectMachine(): Promise<readonly Finding[]> {
+  return [
+    inspectNode(process.versions.node),
+    inspectCores(),
+    inspectMemory(),
+    await inspectWasm(),
+    await inspectPython(),
+    await inspectSandbox(),
+    describeCuda(await inspectCuda()),
+  ];
+}
+
+/** Whether nothing required is missing. */
+export function isHealthy(findings: readonly Finding[]): boolean {
+  return findings.every(({ status, required }) => status === 'found' || !required);
 }
