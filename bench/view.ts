@@ -10,15 +10,15 @@ import type { Page } from 'playwright-core';
 import { sealRun } from '../src/oracle/index.ts';
 import { writeSeal } from '../src/run/index.ts';
 import { median } from '../src/stats/index.ts';
-import type { RolloutList } from '../src/view/api.ts';
-import { openPage, type RunningView, startView, writeBundle } from '../src/view/index.ts';
-import type { ListedLedger } from '../src/view/ledger-columns.ts';
-import { BundledLedger } from '../src/view/page/bundled-ledger.ts';
-import { searchLedgers } from '../src/view/page/ledgers.ts';
+import type { RolloutList, RunFiles } from '../src/view/api.ts';
+import { openPage, startView, writeBundle } from '../src/view/index.ts';
+import { PageRollouts } from '../src/view/page/page-rollouts.ts';
+import { RangeFile } from '../src/view/page/range-file.ts';
 import { askView } from '../test/ask-view.ts';
 import { findChromium } from '../test/browser/chromium.ts';
 import { serveFolder } from '../test/file-host.ts';
 import { writeRun } from '../test/lab/hand-made.ts';
+import { pageRollouts } from '../test/page-rollouts.ts';
 
 const size = { arms: 20, seeds: 10, updates: 100, rollouts: 64 } as const;
 const experiment = 'many-runs';
@@ -88,20 +88,25 @@ async function timed(what: string, work: () => Promise<unknown>): Promise<void> 
   console.log(`${what}: ${times}${note}`);
 }
 
-/** Asks as the page does: the first list as soon as there is one, then the rest until all runs are searched. */
-async function search(view: RunningView, what: string, parameters: Readonly<Record<string, string>>): Promise<void> {
-  const ask = async (): Promise<RolloutList> => {
-    const query = new URLSearchParams({ id: experiment, limit: '100', ...parameters });
-    return (await (await askView(view, `/api/rollouts?${query}`)).json()) as RolloutList;
-  };
-  let list: RolloutList | null = null;
+/** Searches as the page does: the first list as soon as there is one, then the rest until all runs are searched. */
+async function search(page: PageRollouts, what: string, parameters: Readonly<Record<string, string>>): Promise<void> {
+  const query = new URLSearchParams({ limit: '100', ...parameters });
+  let first: RolloutList | null = null;
+  let rest: Promise<RolloutList> | null = null;
   await timed(`${what}, first list`, async () => {
-    list = await ask();
-    return `${list.rows.length} rows, ${list.unread} runs to go`;
+    await new Promise<void>((shown) => {
+      rest = page.list(experiment, query, (list) => {
+        first ??= list;
+        shown();
+        return false;
+      });
+      void rest.then(() => shown());
+    });
+    return first === null ? 'at its end' : `${first.rows.length} rows, ${first.unread} runs to go`;
   });
   await timed(`${what}, the rest`, async () => {
-    while (list === null || list.unread > 0) list = await ask();
-    return `${list.found} of ${list.total} rollouts`;
+    const list = await rest;
+    return `${list?.found} of ${list?.total} rollouts`;
   });
 }
 
@@ -126,21 +131,24 @@ async function scroll(page: Page): Promise<string> {
 /** What a page of a static folder reads for one rollout, for a list, and for a search. */
 async function measureBundle(directory: string, out: string): Promise<string> {
   await writeBundle(directory, out, await openPage());
-  const list: Record<string, ListedLedger> = JSON.parse(readFileSync(join(out, 'data', 'list.json'), 'utf8'));
-  const { parquet, bytes } = list[`rows ${basename(directory)}`];
-  const kinds: Readonly<Record<string, (ledger: BundledLedger) => Promise<unknown>>> = {
-    'one rollout': (ledger) => ledger.group('17-0-1024'),
-    'a list': (ledger) => searchLedgers([ledger], new URLSearchParams({ limit: '100' })),
-    'a search': (ledger) => searchLedgers([ledger], new URLSearchParams({ text: 'n += 699' })),
+  const list: Record<string, RunFiles> = JSON.parse(readFileSync(join(out, 'data', 'list.json'), 'utf8'));
+  const run = basename(directory);
+  const files = list[`files ${run}`];
+  const kinds: Readonly<Record<string, (page: PageRollouts) => Promise<unknown>>> = {
+    'one rollout': (page) => page.rollout(run, '17-0-1024'),
+    'a list': (page) => page.list(run, new URLSearchParams({ limit: '100' })),
+    'a search': (page) => page.list(run, new URLSearchParams({ text: 'n += 699' })),
   };
   const found: string[] = [];
   for (const [name, read] of Object.entries(kinds)) {
     using host = await serveFolder(out, { ranges: true });
-    await read(new BundledLedger('run', { parquet: host.address + parquet, bytes }));
+    const open = ({ name: path, bytes }: RunFiles['rollouts'], isSealed: boolean) =>
+      new RangeFile({ name: host.address + path, bytes }, isSealed);
+    await read(new PageRollouts({ runs: async (id) => [id], files: async () => files, open }));
     const sum = host.sent.reduce((all, one) => all + one.bytes, 0);
     found.push(`${name} ${(sum / 1000).toFixed(0)} kB in ${host.sent.length} requests`);
   }
-  return `${found.join(', ')}, of a file of ${(bytes / 1000).toFixed(0)} kB`;
+  return `${found.join(', ')}, of a file of ${(files.rollouts.bytes / 1000).toFixed(0)} kB`;
 }
 
 const launch = findChromium();
@@ -152,14 +160,15 @@ try {
   const home = async (): Promise<string> => `${(await (await askView(view, '/api/home')).text()).length} characters`;
   await timed(`home, ${size.arms * size.seeds} runs, first`, home);
   await timed('home, again', home);
-  await search(view, 'first search, nothing is read yet', { text: 'def solve' });
-  await search(view, 'next search, another word', { text: 'thought' });
-  await search(view, 'a rare text', { text: 'n += 699' });
-  await search(view, 'regular expression', { text: 'n .= 6[0-9]9\\b', pattern: '1' });
-  await search(view, 'facets', { truth: 'hack', route: 'keep' });
-  await search(view, 'order by surprise', { order: 'surprise' });
-  await search(view, 'the same, far below', { order: 'surprise', offset: '900000' });
-  console.log(`memory of the server: ${(process.memoryUsage().rss / 1e6).toFixed(0)} MB`);
+  const rollouts = pageRollouts(view);
+  await search(rollouts, 'first search, nothing is read yet', { text: 'def solve' });
+  await search(rollouts, 'next search, another word', { text: 'thought' });
+  await search(rollouts, 'a rare text', { text: 'n += 699' });
+  await search(rollouts, 'regular expression', { text: 'n .= 6[0-9]9\\b', pattern: '1' });
+  await search(rollouts, 'facets', { truth: 'hack', route: 'keep' });
+  await search(rollouts, 'order by surprise', { order: 'surprise' });
+  await search(rollouts, 'the same, far below', { order: 'surprise', offset: '900000' });
+  console.log(`memory of server and page: ${(process.memoryUsage().rss / 1e6).toFixed(0)} MB`);
   await using browser = await launch();
   const page = await browser.newPage({ viewport: { width: 1180, height: 900 } });
   await timed('home in the browser', async () => {

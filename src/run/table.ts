@@ -50,8 +50,10 @@ export function openTable<Row>(path: string): TableReader<Row> {
   const sealed = `${path}.parquet`;
   if (expectSealed(sealed)) return new ParquetTable<Row>(sealed, () => openParquet(sealed), systemComplaint);
   if (existsSync(`${path}.jsonl`)) {
-    const follower = followJsonl(`${path}.jsonl`);
-    return new LinesTable<Row>(() => follower.read());
+    return new LinesTable<Row>(() => {
+      const follower = followJsonl(`${path}.jsonl`);
+      return () => follower.read();
+    });
   }
   if (!existsSync(sealed)) throw damagedFile(path, 'a .parquet or a .jsonl file', 'neither');
   throw damagedFile(sealed, 'a seal.json beside it that has its hash', 'none');

@@ -194,8 +194,8 @@ export function findExperiment(directory: string): FoundExperiment {
     return {
       experiment: file.experiment,
       barChanged: file.barChanged,
-      runs: runs.filter(({ path }) => isRun(path) && !isBlind(path)),
-      blind: runs.map(({ path }) => path).filter(isBlind),
+      runs: runs.filter(({ path }) => isRun(path) && !isHidden(path)),
+      blind: runs.map(({ path }) => path).filter(isHidden),
       missing: absent.filter((path) => !isDamaged(path)),
       damaged: absent.filter(isDamaged),
     };
@@ -209,6 +209,15 @@ export function findExperiment(directory: string): FoundExperiment {
     expected: 'a run, an experiment, or a folder of runs',
     found: isFolder ? 'none of them' : existsSync(directory) ? 'a file' : 'no such folder',
   });
+}
+
+/** Whether a run is blind. One whose manifest cannot be read is listed: whoever reads it is told what is wrong. */
+function isHidden(path: string): boolean {
+  try {
+    return isBlind(path);
+  } catch {
+    return false;
+  }
 }
 
 /** Whether a folder has checkpoints or events, but not the manifest without which they cannot be read. */

@@ -2,6 +2,7 @@
  * What the page is told, as JSON: by the server, from the files of a bundle, or from within view.html. The page imports these types,
  * so nothing here may need Node. Rates are between 0 and 1; updates count from 1; times are milliseconds since 1970.
  */
+import type { JudgedRollout, ListedName } from '../oracle/judged/index.ts';
 import type { Figure, Table } from '../report/draw/index.ts';
 
 /** Where a page has its data from: a server that answers questions, files beside it, or itself. */
@@ -160,52 +161,24 @@ export interface StepRow {
   readonly route: number;
 }
 
-/** One rollout with its verdict. */
-export interface LedgerRow {
-  readonly run: string;
-  readonly id: string;
-  readonly update: number;
-  readonly group: number;
-  readonly member: number;
-  readonly problem: string;
-  readonly loophole: string;
-  readonly hackable: boolean;
-  readonly source: string;
-  readonly sampled: string;
-  readonly reward: number;
-  readonly advantage: number;
-  readonly trained: boolean;
-  readonly route: string | null;
-  readonly score: number | null;
-  readonly low: number | null;
-  readonly high: number | null;
-  readonly hack: boolean;
-  readonly solve: boolean;
-  readonly attempt: boolean;
-  readonly truncated: boolean;
-  readonly tokens: number;
-  readonly prompt: string;
-  readonly completion: string;
-  readonly outcome: string;
-  readonly evidence: string;
-  readonly meanLogp: number | null;
-  /** How hard the rollout pulled on each block; null where it was not measured. */
-  readonly deployedNorm: number | null;
-  readonly quarantineNorm: number | null;
-  readonly tokenIds: readonly number[] | null;
-  readonly tokenLogps: readonly number[] | null;
-  readonly tokenRoutes: string | null;
-  readonly tokenScores: readonly number[] | null;
+/** One rollout with its verdict and the id of its run. */
+export type LedgerRow = JudgedRollout & { readonly run: string };
+
+/** A rollout in a list: without its long columns, but with its text at the place that was searched for. */
+export type ListedRollout = JudgedRollout<ListedName> & { readonly run: string; readonly excerpt: string };
+
+/** A file of a run that pages read in parts: its address, from the page on, and its length. */
+export interface RunFile {
+  readonly name: string;
+  readonly bytes: number;
 }
 
-/** What only the page of one rollout shows. */
-export const rolloutDetails = ['evidence', 'tokenIds', 'tokenLogps', 'tokenRoutes', 'tokenScores'] as const;
-
-/** A rollout as a search needs it. */
-export type SearchRow = Omit<LedgerRow, (typeof rolloutDetails)[number]>;
-
-/** A rollout in a list: its text is cut to the place that was searched for. */
-export type ListedRollout = Omit<SearchRow, 'prompt' | 'completion'> & { readonly excerpt: string };
+/** The files of a run's rollouts: Parquet of a run that is over, else JSON lines. */
+export interface RunFiles {
+  readonly isSealed: boolean;
+  readonly rollouts: RunFile;
+  readonly verdicts: RunFile;
+}
 
 export interface RolloutList {
   readonly total: number;
@@ -260,20 +233,9 @@ export interface GatePage {
 }
 
 /** A rollout that carried gradient and was scored. */
-export interface GateRow {
-  readonly id: string;
-  readonly update: number;
-  readonly score: number;
-  readonly low: number | null;
-  readonly high: number | null;
-  readonly route: string;
-  readonly hack: boolean;
-  readonly solve: boolean;
-  readonly advantage: number;
-  /** How hard it pulled on each block; null where that was not recorded. */
-  readonly deployedNorm: number | null;
-  readonly quarantineNorm: number | null;
-}
+export type GateRow = JudgedRollout<
+  'id' | 'update' | 'low' | 'high' | 'hack' | 'solve' | 'advantage' | 'deployedNorm' | 'quarantineNorm'
+> & { readonly score: number; readonly route: string };
 
 /** Every checkpoint that was evaluated on a set, the last first, prompt by prompt, in every policy state. */
 export interface AnswersPage {

@@ -22,7 +22,11 @@ test('a view.html that would be too large is without rollouts and says so; the f
   const { leftOut } = await writeBundle(join(root, 'runs'), small, page, () => undefined, 100);
   expect(leftOut).toEqual([{ page: 'view.html', why: expect.stringContaining('it is without rollouts') }]);
   const kinds = inlineKinds(small);
-  expect([kinds.has('run'), kinds.has('rows')]).toEqual([true, false]);
-  expect(inlineKinds(whole)).toEqual(new Set([...kinds, 'rows', 'tokens']));
-  expect(JSON.parse(readFileSync(join(small, 'data/list.json'), 'utf8'))).toHaveProperty(['rows one', 'parquet']);
+  expect([kinds.has('run'), kinds.has('files')]).toEqual([true, false]);
+  expect(inlineKinds(whole)).toEqual(new Set([...kinds, 'files', 'rollouts.jsonl', 'verdicts.jsonl', 'tokens']));
+  expect(JSON.parse(readFileSync(join(small, 'data/list.json'), 'utf8'))).toHaveProperty([
+    'files one',
+    'rollouts',
+    'name',
+  ]);
 });

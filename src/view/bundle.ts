@@ -5,13 +5,13 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { writeFileAtomic } from '../base/node/index.ts';
-import type { LedgerRow } from './api.ts';
-import { ledgerParquet } from './bundle-ledger.ts';
+import { readRegular, writeFileAtomic } from '../base/node/index.ts';
+import { RunDirectory } from '../run/index.ts';
+import type { RunFiles } from './api.ts';
 import { existsManifest } from './catalogue.ts';
-import type { ListedLedger } from './ledger-columns.ts';
 import { type PageKind, ViewLibrary } from './library.ts';
 import { type PageFiles, pageHtml, wholePage } from './page-files.ts';
+import { runFiles } from './run-files.ts';
 
 export interface WrittenBundle {
   readonly files: number;
@@ -40,19 +40,20 @@ export async function writeBundle(
   const library = new ViewLibrary(root);
   const leftOut: { page: string; why: string }[] = [];
   const packed = new Map<string, Buffer>();
-  const ledgers = new Map<string, Buffer>();
+  const copies = new Map<string, CopiedRun>();
   for (const [kind, id] of questionsOf(library)) {
     onPage(answerKey(kind, id));
     try {
       const value = await library.answer(kind, new URLSearchParams({ id }));
-      if (kind === 'rows') ledgers.set(answerKey(kind, id), await ledgerParquet(value as LedgerRow[]));
-      packed.set(answerKey(kind, id), gzipSync(JSON.stringify(value)));
+      if (kind === 'files') copies.set(id, copyRun(library.find(id).path));
+      else packed.set(answerKey(kind, id), gzipSync(JSON.stringify(value)));
     } catch (error) {
       leftOut.push({ page: answerKey(kind, id), why: error instanceof Error ? error.message : String(error) });
     }
   }
-  const inline = inlineAnswers(packed, mostInline);
-  if (inline.size < packed.size) {
+  const all = new Map([...packed, ...inlineFiles(copies)]);
+  const inline = inlineAnswers(all, mostInline);
+  if (inline.size < all.size) {
     const why = `it would have more than ${mostInline / 1e6} MB inside, so it is without rollouts; the folder has them`;
     leftOut.push({ page: 'view.html', why });
   }
@@ -62,7 +63,7 @@ export async function writeBundle(
     ['app.js', page.script],
     ['app.css', page.style],
     ['view.html', whole],
-    ...folderData(packed, ledgers),
+    ...folderData(packed, copies),
   ]);
   mkdirSync(join(target, 'data'), { recursive: true });
   for (const [name, content] of files) await writeFileAtomic(join(target, name), content);
@@ -71,7 +72,7 @@ export async function writeBundle(
 }
 
 function questionsOf(library: ViewLibrary): [kind: PageKind, id: string][] {
-  const kinds: readonly PageKind[] = ['run', 'gate', 'answers', 'rows', 'labels', 'tokens'];
+  const kinds: readonly PageKind[] = ['run', 'gate', 'answers', 'files', 'labels', 'tokens'];
   return [
     ['home', ''],
     ['notes', ''],
@@ -87,29 +88,67 @@ function questionsOf(library: ViewLibrary): [kind: PageKind, id: string][] {
   ];
 }
 
-/** Numbered files and the list that names them: ids may hold any character, names of files here do not. Ledgers are read in parts. */
+/** The files of a run's rollouts, named as in the run, and their bytes. */
+interface CopiedRun {
+  readonly files: RunFiles;
+  readonly bytes: Readonly<Record<'rollouts' | 'verdicts', Buffer>>;
+}
+
+function copyRun(path: string): CopiedRun {
+  const files = runFiles(RunDirectory.open(path), (name) => name);
+  const read = ({ name, bytes }: RunFiles['rollouts']): Buffer => readRegular(join(path, name)).subarray(0, bytes);
+  return { files, bytes: { rollouts: read(files.rollouts), verdicts: read(files.verdicts) } };
+}
+
+/** The same files under other names. */
+function renamed({ isSealed, rollouts, verdicts }: RunFiles, nameOf: (name: string) => string): RunFiles {
+  const file = ({ name, bytes }: RunFiles['rollouts']) => ({ name: nameOf(name), bytes });
+  return { isSealed, rollouts: file(rollouts), verdicts: file(verdicts) };
+}
+
+/** Numbered files and the list that names them: ids may hold any character, names of files here do not. Files of rollouts are read in parts. */
 function folderData(
   packed: ReadonlyMap<string, Buffer>,
-  ledgers: ReadonlyMap<string, Buffer>,
+  copies: ReadonlyMap<string, CopiedRun>,
 ): [string, string | Buffer][] {
-  const named = [...packed].map(([key, json], i) => {
-    const ledger = ledgers.get(key);
-    if (ledger === undefined) return { key, bytes: json, name: `data/${i}.json.gz` };
-    return { key, bytes: ledger, name: `data/${i}.parquet` };
-  });
-  const list = Object.fromEntries(
-    named.map(({ key, name, bytes }): [string, string | ListedLedger] => [
-      key,
-      ledgers.has(key) ? { parquet: name, bytes: bytes.length } : name,
+  const answers = [...packed].map(([key, bytes], i) => ({ key, bytes, name: `data/${i}.json.gz` }));
+  const runs = [...copies].map(([id, { files, bytes }], i) => ({
+    key: answerKey('files', id),
+    files: renamed(files, (name) => `data/run-${i}-${name}`),
+    bytes,
+  }));
+  const list = Object.fromEntries<string | RunFiles>([
+    ...answers.map(({ key, name }) => [key, name] as const),
+    ...runs.map(({ key, files }) => [key, files] as const),
+  ]);
+  return [
+    ['data/list.json', JSON.stringify(list)],
+    ...answers.map(({ name, bytes }): [string, Buffer] => [name, bytes]),
+    ...runs.flatMap(({ files, bytes }): [string, Buffer][] => [
+      [files.rollouts.name, bytes.rollouts],
+      [files.verdicts.name, bytes.verdicts],
     ]),
-  );
-  return [['data/list.json', JSON.stringify(list)], ...named.map(({ name, bytes }): [string, Buffer] => [name, bytes])];
+  ];
+}
+
+/** The files of rollouts as they are inside view.html: their bytes beside the answers, by the names that the answer `files` gives them. */
+function inlineFiles(copies: ReadonlyMap<string, CopiedRun>): [string, Buffer][] {
+  return [...copies].flatMap(([id, { files, bytes }]): [string, Buffer][] => {
+    const inside = renamed(files, (name) => `${name} ${id}`);
+    return [
+      [answerKey('files', id), gzipSync(JSON.stringify(inside))],
+      [inside.rollouts.name, bytes.rollouts],
+      [inside.verdicts.name, bytes.verdicts],
+    ];
+  });
 }
 
 /** What view.html has inside: everything, or where that is too much everything but rollouts and their tokens. */
 function inlineAnswers(packed: ReadonlyMap<string, Buffer>, most: number): ReadonlyMap<string, Buffer> {
   const sum = [...packed.values()].reduce((all, { length }) => all + length, 0);
-  return sum <= most ? packed : new Map([...packed].filter(([key]) => !/^(?:rows|tokens) /.test(key)));
+  return sum <= most
+    ? packed
+    : new Map([...packed].filter(([key]) => !/^(?:files|rollouts\.\w+|verdicts\.\w+|tokens) /.test(key)));
 }
 
 function inlineData(packed: ReadonlyMap<string, Buffer>): string {

@@ -45,7 +45,7 @@ async function withVerdicts(
   labels: readonly HumanLabel[],
 ): Promise<LabelledRollout[]> {
   const isOfAnswer = ({ rollout }: HumanLabel): boolean => parseAnswerId(rollout) !== null;
-  const rows = labels.every(isOfAnswer) ? [] : await library.rows(run);
+  const rows = labels.every(isOfAnswer) ? [] : await (await library.table(run)).rows(['id', 'hack']);
   const hacks = new Map(rows.map(({ id, hack }) => [id, hack]));
   const answers = labels.some(isOfAnswer) ? await library.answer('answers', new URLSearchParams({ id: run.id })) : null;
   return labels.flatMap((label) => {

@@ -1,7 +1,7 @@
 /** The viewer: what a folder of runs holds as answers to a page, the server that gives them, and the bundle that has them in files. */
 
 export { agreementsOf, agreementTable, lastLabels } from './agreement.ts';
-export type { Catalogue, LedgerRow, ListedRun, SearchRow } from './api.ts';
+export type { Catalogue, LedgerRow, ListedRun } from './api.ts';
 export { type WrittenBundle, writeBundle } from './bundle.ts';
 export { type FoundEntry, findEntries, listCatalogue, listRun, placeboArms } from './catalogue.ts';
 export { facetNames, truthOf } from './facets.ts';
@@ -9,5 +9,5 @@ export { labelsPage } from './human-answers.ts';
 export { ViewLibrary } from './library.ts';
 export { openPage } from './page-files.ts';
 export { parseQuery, type RolloutQuery, rolloutOrders } from './query.ts';
-export type { FoundInRuns } from './rollout-search.ts';
+export type { RolloutSearch } from './rollout-search.ts';
 export { type RunningView, startView } from './server.ts';

@@ -1,57 +1,40 @@
-/**
- * Answers the page's questions about one folder. What was read is kept as long as its files stay the same; of the rollouts, those of the
- * runs that were looked at last. It reads and never writes.
- */
-import { totalmem } from 'node:os';
+/** Answers the page's questions about one folder. What was read is kept as long as its files stay the same. It reads and never writes. */
 import { join, resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
 import { type JudgedTable, openJudged } from '../oracle/index.ts';
 import { RunDirectory } from '../run/index.ts';
 import { openResults, questionFacts, questionsAbout } from '../study/index.ts';
-import type {
-  ExperimentPage,
-  LedgerRow,
-  ListedRun,
-  RolloutList,
-  RolloutPage,
-  RunPage,
-  SearchRow,
-  TrainingPage,
-} from './api.ts';
+import type { ExperimentPage, ListedRun, RunPage, TrainingPage } from './api.ts';
 import { existsManifest, type FoundEntry, findEntries, listCatalogue, listRun } from './catalogue.ts';
 import { experimentPage } from './experiment-page.ts';
 import { GrowingRun } from './growing-run.ts';
 import { labelsPage, notesPage } from './human-answers.ts';
-import { KeptAnswers, type KeptKind } from './kept-answers.ts';
-import { PackedRows } from './packed-rows.ts';
-import { type FoundPart, findPart, listRollouts, parseQuery, type RolloutQuery } from './query.ts';
-import { type FoundInRuns, RolloutSearch } from './rollout-search.ts';
+import { KeptAnswers } from './kept-answers.ts';
+import type { RolloutQuery } from './query.ts';
+import { RolloutSearch } from './rollout-search.ts';
+import { runFiles } from './run-files.ts';
 import {
   answersPage,
   evaluatedRates,
   finishedProgress,
   gatePage,
-  gateUnit,
-  ledgerRows,
   type RunProgress,
   runPage,
   trainingPage,
 } from './run-page.ts';
-import { besideHeap, searchRows } from './search-rows.ts';
+import { RunRollouts } from './run-rollouts.ts';
 import { fileStamp, resultStampOf, stampOf } from './stamp.ts';
-import { mostSearchMs, searchWithin } from './time-limit.ts';
+import { searchWithin } from './time-limit.ts';
 import { tokenTexts } from './token-texts.ts';
 
-/** What a page may ask for; `rows` are all rollouts of a run, which only pages without a server take whole. */
+/** What a page may ask for; `files` are those of a run's rollouts, which the page reads itself. */
 export const pageKinds = [
   'home',
   'experiment',
   'run',
   'gate',
   'answers',
-  'rollouts',
-  'rollout',
-  'rows',
+  'files',
   'labels',
   'notes',
   'tokens',
@@ -59,48 +42,21 @@ export const pageKinds = [
 ] as const;
 export type PageKind = (typeof pageKinds)[number];
 
-/**
- * How many answers of a kind are kept; of rollouts as many as a third of the memory holds, so that a search over more runs is slower but not
- * less. Parts of searches are numbers of rows.
- */
-const keptKinds: Readonly<Record<string, KeptKind>> = {
-  packed: { most: usableMemory() / 3, weigh: (rows) => (rows as PackedRows).bytes },
-  rows: { most: 4 },
-  whole: { most: 2 },
-  search: { most: 8 },
-  part: { most: 2000 },
-  run: { most: 1000 },
-  rates: { most: 1000 },
-};
-const otherKinds: KeptKind = { most: 64 };
-/** Bytes that this process may use, as far as the system tells. */
-function usableMemory(): number {
-  const constrained = process.constrainedMemory();
-  return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
-}
-
-/** How long a page waits for a search before it is told what was found so far, in milliseconds. */
-const usualAnswerMs = 400;
-/** Who waits for the rest is told less often. */
-const restFactor = 3;
+/** How many answers of each kind are kept. */
+const mostKept = 1000;
 /** How long a list of what is there counts, in milliseconds: a page asks for several things at once. */
 const entriesFor = 1000;
 
 export class ViewLibrary {
   readonly root: string;
-  readonly #searchMs: number;
-  readonly #answerMs: number;
-  readonly #kept = new KeptAnswers(keptKinds, otherKinds);
+  readonly #kept = new KeptAnswers(mostKept);
   readonly #runs = new Map<string, { readonly stamp: string; readonly run: ListedRun }>();
   readonly #growing = new Map<string, JudgedTable>();
   readonly #growingRuns = new Map<string, GrowingRun>();
   #entries: { readonly at: number; readonly found: readonly FoundEntry[] } | null = null;
 
-  /** `searchMs`: how long a search of one run may take; `answerMs`: after how long it is told what was found so far. */
-  constructor(root: string, searchMs = mostSearchMs, answerMs = usualAnswerMs) {
+  constructor(root: string) {
     this.root = root;
-    this.#searchMs = searchMs;
-    this.#answerMs = answerMs;
     this.entries();
   }
 
@@ -120,18 +76,19 @@ export class ViewLibrary {
     if (kind === 'notes') return notesPage(this);
     const entry = this.find(parameters.get('id') ?? '');
     if (kind === 'labels') return labelsPage(this, entry);
-    if (kind === 'rollouts') return this.#rollouts(entry, parseQuery(parameters));
-    if (kind === 'rollout') return this.#rollout(entry, parameters.get('rollout') ?? '');
-    if (kind === 'rows') return this.wholeRows(entry);
     if (kind === 'experiment') return this.#experiment(entry);
     if (kind === 'training') return this.#training(entry);
     if (entry.kind !== 'run') throw unknownEntry(entry.id, 'a run');
     const run = RunDirectory.open(entry.path);
     const listed = this.#listed(entry);
     const keep = (read: () => Promise<unknown>) => this.#keep(kind, entry.id, entry.path, read);
-    if (kind === 'gate') return keep(async () => gatePage(run, listed, await this.#gateRows(entry, run)));
+    if (kind === 'files') {
+      await this.table(entry);
+      return runFiles(run, (name) => `api/file?${new URLSearchParams({ id: entry.id, name })}`);
+    }
+    if (kind === 'gate') return keep(async () => gatePage(run, listed, await this.table(entry)));
     if (kind === 'answers') return keep(async () => answersPage(run, listed));
-    if (kind === 'tokens') return keep(async () => tokenTexts(run, await this.wholeRows(entry)));
+    if (kind === 'tokens') return keep(async () => tokenTexts(run, await this.table(entry)));
     const page = await this.#keep('run', entry.id, entry.path, async () =>
       runPage(run, listed, await this.#progress(entry, run), await this.#rates(entry)),
     );
@@ -144,58 +101,30 @@ export class ViewLibrary {
     return found;
   }
 
-  /** The rollouts of a run with all that is known about them. */
-  wholeRows({ id, path }: FoundEntry): Promise<readonly LedgerRow[]> {
-    return this.#keep('whole', id, path, () => ledgerRows(RunDirectory.open(path), id));
+  /** The rollouts of a run with their verdicts. Of one that is not over each look reads on from where the last ended. */
+  async table({ id, path }: FoundEntry): Promise<JudgedTable> {
+    const run = RunDirectory.open(path);
+    if (run.isSealed()) {
+      this.#growing.delete(id);
+      return this.#keep('table', id, path, async () => openJudged(run));
+    }
+    const table = this.#growing.get(id) ?? openJudged(run);
+    this.#growing.set(id, table);
+    return table;
   }
 
-  /** A search in some runs. Asked for again, it goes on where it was, and knows what it found in runs that are the same. */
-  #search(about: string, runs: readonly FoundEntry[], query: RolloutQuery): Promise<RolloutSearch> {
-    const { offset: _offset, limit: _limit, ...rest } = query;
-    const key = JSON.stringify(rest);
-    const stamps = new Map(runs.map((run) => [run, stampOf(run.path)]));
-    const find = async (run: FoundEntry): Promise<FoundPart> => {
-      const stamp = stamps.get(run) ?? '';
-      const rows = await this.#packed(run, stamp);
-      const part = async () => this.#limited(query, () => findPart(rows, query));
-      return this.#kept.get('part', `${run.id} ${key}`, stamp, part);
-    };
-    const open = async () => new RolloutSearch(runs, find);
-    return this.#kept.get('search', `${about} ${key}`, [...stamps.values()].join(' '), open);
+  async rollouts(entry: FoundEntry): Promise<RunRollouts> {
+    return new RunRollouts(entry.id, await this.table(entry));
   }
 
-  /** What a query finds in all runs of the folder, with as many of the rows as it asks for. */
-  async findAll(query: RolloutQuery): Promise<{ found: FoundInRuns; rows: readonly SearchRow[] }> {
+  /** A search through all runs of the folder that have begun, at its end. `mostMs`: how long a piece of it may compute. */
+  async search(query: RolloutQuery, mostMs?: number): Promise<RolloutSearch> {
     const begun = this.entries().filter(({ kind, path }) => kind === 'run' && existsManifest(path));
-    const search = await this.#search('*', begun, query);
+    const runs = begun.map((entry) => ({ id: entry.id, open: () => this.rollouts(entry) }));
+    // Only an expression can go on for ever, and watching over it costs more than most searches of a run.
+    const search = new RolloutSearch(runs, query, (work) => (query.isPattern ? searchWithin(work, mostMs) : work()));
     await search.advance(Number.POSITIVE_INFINITY);
-    const found = search.found();
-    return { found, rows: await this.#rowsAt(found, query) };
-  }
-
-  /** What was found until an answer is due; whoever wants the rest asks again. */
-  async #rollouts(entry: FoundEntry, query: RolloutQuery): Promise<RolloutList> {
-    const search = await this.#search(entry.id, this.#begun(entry), query);
-    await search.advance(search.isBegun ? restFactor * this.#answerMs : this.#answerMs);
-    const found = search.found();
-    const { total, facets, leftOut, places, unread } = found;
-    const rows = await this.#rowsAt(found, query);
-    const counts = { total, found: places.length, facets, leftOut, unread };
-    return this.#limited(query, () => listRollouts(counts, rows, query));
-  }
-
-  /** Only an expression can go on for ever, and watching over it costs more than most searches of a run. */
-  #limited<Value>({ isPattern }: RolloutQuery, work: () => Value): Value {
-    return isPattern ? searchWithin(work, this.#searchMs) : work();
-  }
-
-  async #rowsAt({ runs, parts, places }: FoundInRuns, { offset, limit }: RolloutQuery): Promise<SearchRow[]> {
-    const read = new Map<number, PackedRows>();
-    for (const part of new Set(parts.subarray(offset, offset + limit))) read.set(part, await this.#packed(runs[part]));
-    // A run that began again meanwhile may have fewer.
-    return [...places.subarray(offset, offset + limit)].flatMap(
-      (place, i) => read.get(parts[offset + i])?.at(place) ?? [],
-    );
+    return search;
   }
 
   #begun(entry: FoundEntry): readonly FoundEntry[] {
@@ -203,38 +132,10 @@ export class ViewLibrary {
     return this.entries().filter(({ experiment, path }) => experiment === entry.id && existsManifest(path));
   }
 
-  /** The rollouts of a run without tokens and evidence. */
-  rows({ id, path }: FoundEntry): Promise<readonly SearchRow[]> {
-    return this.#keep('rows', id, path, async () => {
-      const run = RunDirectory.open(path);
-      if (run.isSealed()) {
-        this.#growing.delete(id);
-        return searchRows(run, id);
-      }
-      const growing = this.#growing.get(id) ?? openJudged(run);
-      this.#growing.delete(id);
-      const rows = await searchRows(run, id, growing);
-      // One that could not be read is read from its beginning the next time.
-      this.#growing.set(id, growing);
-      return rows;
-    });
-  }
-
-  /** The same as a search needs them. Of a run that is over the rows are not kept beside. */
-  #packed(entry: FoundEntry, stamp = stampOf(entry.path)): Promise<PackedRows> {
-    const { id, path } = entry;
-    const read = async (): Promise<PackedRows> => {
-      const run = RunDirectory.open(path);
-      const rows = run.isSealed() ? await searchRows(run, id) : await this.rows(entry);
-      return new PackedRows(rows, besideHeap);
-    };
-    return this.#kept.get('packed', id, stamp, read, entry.experiment ?? id);
-  }
-
   async #progress(entry: FoundEntry, run: RunDirectory): Promise<RunProgress> {
     const growing = this.#growingRuns.get(entry.id);
     this.#growingRuns.delete(entry.id);
-    if (run.isSealed()) return finishedProgress(run, await this.rows(entry));
+    if (run.isSealed()) return finishedProgress(run, await this.table(entry));
     const own = growing ?? new GrowingRun(run);
     const progress = own.read();
     this.#growingRuns.set(entry.id, own);
@@ -244,26 +145,6 @@ export class ViewLibrary {
   /** Evaluations are large, and change seldom: while a run is trained they are read when their folder has changed. */
   #rates({ id, path }: FoundEntry): Promise<RunPage['evaluations']> {
     return this.#keep('rates', id, path, async () => evaluatedRates(path), fileStamp(join(path, 'evaluations')));
-  }
-
-  /** Where a gate decides by token, its report needs the tokens. */
-  #gateRows(entry: FoundEntry, run: RunDirectory): Promise<readonly (SearchRow | LedgerRow)[]> {
-    return gateUnit(run) === 'token' ? this.wholeRows(entry) : this.rows(entry);
-  }
-
-  /** Run by run, since those of an experiment have the same ids, and too many tokens for the memory. */
-  async #rollout(entry: FoundEntry, id: string): Promise<RolloutPage> {
-    for (const run of this.#begun(entry)) {
-      const rows = await this.wholeRows(run).catch((error: unknown) => {
-        if (entry.kind === 'run') throw error;
-        return [];
-      });
-      const rollout = rows.find((row) => row.id === id);
-      if (rollout === undefined) continue;
-      const isOfGroup = ({ update, group }: LedgerRow): boolean => update === rollout.update && group === rollout.group;
-      return { rollout, group: rows.filter(isOfGroup) };
-    }
-    throw new UserError({ call: `rollout ${id}`, expected: `the id of a rollout of ${entry.id}`, found: 'none' });
   }
 
   /** From the pages of the runs, which are kept: only a run that has changed is read again, and one that is damaged is left out. */

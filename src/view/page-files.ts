@@ -44,7 +44,7 @@ function readPage(folder: string): PageFiles {
 function isCurrent(): boolean {
   const made = statSync(join(built, 'app.js'), { throwIfNoEntry: false });
   if (made === undefined) return false;
-  const sources = ['.', '../report', '../stats', '../base'].map((folder) =>
+  const sources = ['.', '../report', '../stats', '../base', '../run/columns', '../oracle/judged'].map((folder) =>
     join(fileURLToPath(new URL('.', import.meta.url)), folder),
   );
   const files = sources.flatMap((folder) =>

@@ -1,38 +1,40 @@
 import { expect, test } from 'vitest';
-import { UserError } from '../base/index.ts';
-import type { FoundEntry } from './catalogue.ts';
-import type { FoundPart } from './query.ts';
+import { judgedRows } from '../../test/judged-rows.ts';
+import { parseQuery } from './query.ts';
 import { RolloutSearch } from './rollout-search.ts';
+import { RunRollouts } from './run-rollouts.ts';
 
-const runs = ['a', 'b', 'c'].map((id) => ({ id }) as FoundEntry);
-const part = (): FoundPart => ({ total: 4, places: Uint32Array.of(1, 2), ranks: null, facets: { truth: { hack: 2 } } });
+const query = (text = '') => parseQuery(new URLSearchParams(text));
+const opened = (asked: string[] = [], broken = '') =>
+  ['a', 'b', 'c'].map((id) => ({
+    id,
+    open: async () => {
+      asked.push(id);
+      if (id === broken) throw new Error('damaged');
+      return new RunRollouts(id, judgedRows([{ id: '1-0-0', hack: true }, { id: '1-0-1' }], id));
+    },
+  }));
 
 test('a search tells what it found so far, and goes on where it was', async () => {
   const asked: string[] = [];
-  const search = new RolloutSearch(runs, async ({ id }) => {
-    asked.push(id);
-    return part();
-  });
-  expect(search.found()).toMatchObject({ total: 0, unread: 3 });
+  const search = new RolloutSearch(opened(asked), query());
+  expect(search.counts).toMatchObject({ total: 0, unread: 3 });
   await search.advance(0);
-  expect(search.found()).toMatchObject({ total: 4, unread: 2, runs: [{ id: 'a' }] });
+  expect(search.counts).toMatchObject({ total: 2, unread: 2 });
+  expect((await search.list(0, 10)).rows.map(({ run, id }) => `${run} ${id}`)).toEqual(['a 1-0-0', 'a 1-0-1']);
   // Two who wait at once share the work.
   await Promise.all([search.advance(0), search.advance(Number.POSITIVE_INFINITY)]);
-  expect(search.found()).toMatchObject({ total: 12, unread: 0, facets: { truth: { hack: 6 } } });
+  expect(search.counts).toMatchObject({ total: 6, found: 6, unread: 0, facets: { truth: { hack: 3, neither: 3 } } });
   await search.advance(0);
   expect(asked).toEqual(['a', 'b', 'c']);
+  expect((await search.rows(3, 2)).map(({ run, id }) => `${run} ${id}`)).toEqual(['b 1-0-1', 'c 1-0-0']);
 });
 
 test('a run that cannot be read is named; an error of the search itself ends it', async () => {
-  const search = new RolloutSearch(runs, async ({ id }) => {
-    if (id === 'b') throw new Error('damaged');
-    return part();
-  });
+  const search = new RolloutSearch(opened([], 'b'), query());
   await search.advance(Number.POSITIVE_INFINITY);
-  expect(search.found()).toMatchObject({ total: 8, unread: 0, leftOut: [{ run: 'b', why: 'damaged' }] });
-  expect([...search.found().parts]).toEqual([0, 0, 1, 1]);
-  const refused = new RolloutSearch(runs, async () => {
-    throw new UserError({ call: 'rollouts, text', expected: 'a regular expression', found: '(' });
-  });
+  expect(search.counts).toMatchObject({ total: 4, unread: 0, leftOut: [{ run: 'b', why: 'damaged' }] });
+  expect((await search.list(0, 10)).rows.map(({ run }) => run)).toEqual(['a', 'a', 'c', 'c']);
+  const refused = new RolloutSearch(opened(), query('text=(&pattern=1'));
   await expect(refused.advance(0)).rejects.toThrow('expected a regular expression');
 });

@@ -1,32 +1,36 @@
 /**
- * A search through runs, one after another, that is told of while it goes on: it works as long as somebody waits for it, and what was
- * found so far can be listed at any time. A run that cannot be read does not hide the others.
+ * A search through runs, one after another: it works as long as somebody waits for it, and what was found so far can be listed at any time.
+ * A run that cannot be read does not hide the others.
  */
 import { UserError } from '../base/index.ts';
-import type { RolloutList } from './api.ts';
-import type { FoundEntry } from './catalogue.ts';
-import { type FoundPart, type JoinedParts, joinFound } from './query.ts';
+import type { JudgedRollout } from '../oracle/judged/index.ts';
+import type { ListedRollout, RolloutList } from './api.ts';
+import { largestFirst } from './largest-first.ts';
+import { matcherOf, type RolloutQuery } from './query.ts';
+import type { FoundPart, Limit, RunRollouts } from './run-rollouts.ts';
 
-export interface FoundInRuns extends JoinedParts {
-  /** The runs whose parts were joined. */
-  readonly runs: readonly FoundEntry[];
-  readonly leftOut: RolloutList['leftOut'];
-  /** Runs that were not searched yet. */
-  readonly unread: number;
+/** A run that can be searched. */
+export interface SearchedRun {
+  readonly id: string;
+  open(): Promise<RunRollouts>;
 }
 
-export class RolloutSearch {
-  readonly #runs: readonly FoundEntry[];
-  readonly #find: (run: FoundEntry) => Promise<FoundPart>;
-  readonly #searched: FoundEntry[] = [];
-  readonly #parts: FoundPart[] = [];
-  readonly #leftOut: { run: string; why: string }[] = [];
-  #working: Promise<void> = Promise.resolve();
-  #joined: FoundInRuns | null = null;
+const excerptLength = 160;
 
-  constructor(runs: readonly FoundEntry[], find: (run: FoundEntry) => Promise<FoundPart>) {
+export class RolloutSearch {
+  readonly #runs: readonly SearchedRun[];
+  readonly #query: RolloutQuery;
+  readonly #limit: Limit;
+  readonly #parts: { readonly rollouts: RunRollouts; readonly part: FoundPart }[] = [];
+  readonly #leftOut: { run: string; why: string }[] = [];
+  #places: FoundPlaces | null = null;
+  #working: Promise<void> = Promise.resolve();
+
+  /** `limit` runs every piece of the search that may compute for long. */
+  constructor(runs: readonly SearchedRun[], query: RolloutQuery, limit: Limit = (work) => work()) {
     this.#runs = runs;
-    this.#find = find;
+    this.#query = query;
+    this.#limit = limit;
   }
 
   /** Searches on for `ms` milliseconds, or to the end; one run at least. Who asks meanwhile waits for the same work, then for their own. */
@@ -40,8 +44,8 @@ export class RolloutSearch {
     while (this.#unread > 0) {
       const run = this.#runs[this.#runs.length - this.#unread];
       try {
-        this.#parts.push(await this.#find(run));
-        this.#searched.push(run);
+        const rollouts = await run.open();
+        this.#parts.push({ rollouts, part: await rollouts.find(this.#query, this.#limit) });
       } catch (error) {
         if (this.#runs.length === 1 || isOfQuery(error)) throw error;
         this.#leftOut.push({ run: run.id, why: error instanceof Error ? error.message : String(error) });
@@ -50,22 +54,107 @@ export class RolloutSearch {
     }
   }
 
-  /** Whether some of the runs are searched. */
-  get isBegun(): boolean {
-    return this.#unread < this.#runs.length;
-  }
-
   get #unread(): number {
-    return this.#runs.length - this.#searched.length - this.#leftOut.length;
+    return this.#runs.length - this.#parts.length - this.#leftOut.length;
   }
 
-  found(): FoundInRuns {
-    if (this.#joined === null || this.#joined.unread !== this.#unread) {
-      const runs = [...this.#searched];
-      this.#joined = { ...joinFound(this.#parts), runs, leftOut: [...this.#leftOut], unread: this.#unread };
-    }
-    return this.#joined;
+  /** What was counted so far. */
+  get counts(): Omit<RolloutList, 'rows' | 'offset'> {
+    return {
+      total: this.#parts.reduce((sum, { part }) => sum + part.total, 0),
+      found: this.#parts.reduce((sum, { part }) => sum + part.places.length, 0),
+      facets: sumCounts(this.#parts.map(({ part }) => part.facets)),
+      leftOut: [...this.#leftOut],
+      unread: this.#unread,
+    };
   }
+
+  /** Some of what was found so far, in the order of the query: the named columns of the rows, or all. */
+  async rows<Name extends keyof JudgedRollout>(offset: number, limit: number, names?: readonly Name[]) {
+    return this.#read(offset, limit, (rollouts, places) => rollouts.rowsAt(places, names));
+  }
+
+  /** The same as a list shows it. Each row has the place in its text that was searched for. */
+  async list(offset: number, limit: number): Promise<RolloutList> {
+    const { counts } = this;
+    const [rows, texts] = await Promise.all([
+      this.#read(offset, limit, (rollouts, places) => rollouts.listedAt(places)),
+      this.rows(offset, limit, ['completion']),
+    ]);
+    const find = matcherOf(this.#query);
+    const excerpt = (text: string): string => {
+      const start = Math.max(0, (find?.(text) ?? 0) - 40);
+      return text.slice(start, start + excerptLength).replace(/\s+/g, ' ');
+    };
+    const listed = this.#limit(() =>
+      rows.map((row, i): ListedRollout => ({ ...row, excerpt: excerpt(texts[i]?.completion ?? '') })),
+    );
+    return { ...counts, offset, rows: listed };
+  }
+
+  /** Reads the rows of a page from the runs that have them. */
+  async #read<Row>(
+    offset: number,
+    limit: number,
+    read: (rollouts: RunRollouts, places: readonly number[]) => Promise<readonly Row[]>,
+  ): Promise<Row[]> {
+    const { parts, places } = this.#inOrder();
+    const shown = [...parts.subarray(offset, offset + limit)];
+    const rows: Row[] = [];
+    for (const part of new Set(shown)) {
+      const own = shown.flatMap((each, i) => (each === part ? [i] : []));
+      const found = await read(
+        this.#parts[part].rollouts,
+        own.map((i) => places[offset + i]),
+      );
+      for (const [at, row] of found.entries()) rows[own[at]] = row;
+    }
+    return rows.flat(0);
+  }
+
+  /** Of each row that was found its part and its place there, in the order of the query. */
+  #inOrder(): FoundPlaces {
+    const known = this.#places;
+    if (known !== null && known.of === this.#parts.length) return known;
+    const count = this.counts.found;
+    const [parts, places, ranks] = [new Uint32Array(count), new Uint32Array(count), new Float64Array(count)];
+    let at = 0;
+    for (const [i, { part }] of this.#parts.entries()) {
+      parts.fill(i, at, at + part.places.length);
+      places.set(part.places, at);
+      ranks.set(part.ranks ?? [], at);
+      at += part.places.length;
+    }
+    const order = this.#query.order === 'update' ? null : largestFirst(ranks);
+    this.#places = {
+      of: this.#parts.length,
+      parts: order?.map((i) => parts[i]) ?? parts,
+      places: order?.map((i) => places[i]) ?? places,
+    };
+    return this.#places;
+  }
+}
+
+interface FoundPlaces {
+  /** The number of runs that were searched when this was made. */
+  readonly of: number;
+  readonly parts: Uint32Array;
+  readonly places: Uint32Array;
+}
+
+/** Counts of the same names added up, the largest first. */
+function sumCounts(all: readonly RolloutList['facets'][]): RolloutList['facets'] {
+  const sums = new Map<string, Map<string, number>>();
+  for (const [name, counts] of all.flatMap((one) => Object.entries(one))) {
+    const own = sums.get(name) ?? new Map<string, number>();
+    for (const [value, count] of Object.entries(counts)) own.set(value, (own.get(value) ?? 0) + count);
+    sums.set(name, own);
+  }
+  const sorted = [...sums].map(([name, own]): [string, Record<string, number>] => [
+    name,
+    Object.fromEntries([...own].sort(([, a], [, b]) => b - a)),
+  ]);
+  return Object.fromEntries(sorted);
 }
 
 /** Whether an error is about the search itself, so that every run would give it. */

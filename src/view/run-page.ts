@@ -12,7 +12,7 @@ import {
   trailingSolveRate,
   trainingCurve,
 } from '../measure/index.ts';
-import { openJudged } from '../oracle/index.ts';
+import { type JudgedTable, listedNames } from '../oracle/judged/index.ts';
 import { driftTable, gateTable, windowTable } from '../report/index.ts';
 import { configLeaves, type Manifest, type RunDirectory, type RunEvent, readEvents } from '../run/index.ts';
 import type {
@@ -20,16 +20,13 @@ import type {
   AnswersPage,
   GatePage,
   GateRow,
-  LedgerRow,
   ListedRun,
   RunPage,
-  SearchRow,
   StepRow,
   TrainingPage,
 } from './api.ts';
 import { shown } from './experiment-page.ts';
 import { type RunStory, storyOf } from './growing-run.ts';
-import { ledgerNames } from './search-rows.ts';
 
 /** Updates of a window in the tables of a gate. */
 const gateWindow = 10;
@@ -38,10 +35,10 @@ const gateWindow = 10;
 export type RunProgress = RunStory & Pick<RunPage, 'training'>;
 
 /** What a run that is over tells. */
-export async function finishedProgress(run: RunDirectory, rows: readonly SearchRow[]): Promise<RunProgress> {
+export async function finishedProgress(run: RunDirectory, table: JudgedTable): Promise<RunProgress> {
   const events: RunEvent[] = [];
   for await (const event of readEvents(run)) events.push(event);
-  return { ...storyOf(events), training: trainingCurve(rows, 'full') };
+  return { ...storyOf(events), training: trainingCurve(await table.rows(listedNames), 'full') };
 }
 
 export async function runPage(
@@ -143,17 +140,9 @@ export function trainingPage(pages: readonly RunPage[]): Omit<TrainingPage, 'lef
   };
 }
 
-export async function ledgerRows(run: RunDirectory, id: string): Promise<LedgerRow[]> {
-  return (await openJudged(run).rows(ledgerNames)).map((row) => ({ run: id, ...row }));
-}
-
-/** What the gate of a run decides about. */
-export function gateUnit(run: RunDirectory): GatePage['unit'] {
-  return gateSettingsOf(run.readManifest().config.arm)?.granularity === 'token' ? 'token' : 'rollout';
-}
-
-export function gatePage(run: RunDirectory, listed: ListedRun, all: readonly (SearchRow | LedgerRow)[]): GatePage {
+export async function gatePage(run: RunDirectory, listed: ListedRun, table: JudgedTable): Promise<GatePage> {
   const { arm } = run.readManifest().config;
+  const all = await table.rows([...listedNames, 'tokenRoutes', 'tokenScores']);
   const rollouts = all.filter(({ source }) => source === 'student');
   const rows = rollouts.flatMap((row): GateRow[] => {
     const { id, update, score, low, high, route, hack, solve, advantage, trained, deployedNorm, quarantineNorm } = row;
@@ -163,7 +152,7 @@ export function gatePage(run: RunDirectory, listed: ListedRun, all: readonly (Se
   const windows = gateWindows(rollouts, gateWindow, gateTailsOf(arm));
   return {
     run: listed,
-    unit: gateUnit(run),
+    unit: gateSettingsOf(arm)?.granularity === 'token' ? 'token' : 'rollout',
     keepsOnlyPraised: gateSettingsOf(arm)?.keepOnly === 'praised',
     rows,
     tables: [

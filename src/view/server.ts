@@ -1,4 +1,4 @@
-/** The viewer's server: the page, its questions as /api/KIND, and /api/changes. Labels and notes of people can be added, and nothing else. */
+/** The viewer's server: the page, its questions as /api/KIND, files of rollouts in parts, and /api/changes. Labels and notes of people can be added, and nothing else. */
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
@@ -9,6 +9,7 @@ import { Changes } from './changes.ts';
 import { addWritten, writtenKinds } from './human-answers.ts';
 import { pageKinds, ViewLibrary } from './library.ts';
 import { type PageFiles, pageHtml } from './page-files.ts';
+import { pathOfFile, sendFile } from './run-files.ts';
 import { refuse, safeHeaders, tokenCookie } from './safety.ts';
 
 export interface ViewOptions {
@@ -90,8 +91,12 @@ async function answer(request: IncomingMessage, response: ServerResponse, site: 
     else site.changes.listen(response);
     return;
   }
+  if (pathname === '/api/file') {
+    const { path } = site.library.find(url.searchParams.get('id') ?? '');
+    return sendFile(request, response, pathOfFile(path, url.searchParams.get('name') ?? ''));
+  }
   const kind = pageKinds.find((name) => pathname === `/api/${name}`);
-  if (kind === undefined || kind === 'rows') return send(request, response, 404, { error: 'no such page' });
+  if (kind === undefined) return send(request, response, 404, { error: 'no such page' });
   send(request, response, 200, await site.library.answer(kind, url.searchParams));
 }
 

@@ -2,8 +2,8 @@
 import { UserError } from '../base/index.ts';
 import { withinLimit } from '../base/node/index.ts';
 
-/** Nothing else is answered meanwhile, not even Ctrl-C. */
-export const mostSearchMs = 1500;
+/** Milliseconds for what is read of a run at a time. Nothing else is answered meanwhile, not even Ctrl-C. */
+const mostSearchMs = 10_000;
 
 /** The value of a search. */
 export function searchWithin<Value>(search: () => Value, limitMs = mostSearchMs): Value {

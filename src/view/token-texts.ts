@@ -1,12 +1,13 @@
 /** The texts of the tokens that the rollouts of a run are made of, from the tokenizer of its model. */
 import { modelDirectory } from '../lab/index.ts';
 import { ModelTokenizer } from '../model/index.ts';
+import type { JudgedTable } from '../oracle/index.ts';
 import type { RunDirectory } from '../run/index.ts';
-import type { LedgerRow, TokenTexts } from './api.ts';
+import type { TokenTexts } from './api.ts';
 
 /** Without stored tokens, or where the model is not there any more, there are no texts. */
-export async function tokenTexts(run: RunDirectory, rows: readonly LedgerRow[]): Promise<TokenTexts> {
-  const ids = new Set(rows.flatMap(({ tokenIds }) => tokenIds ?? []));
+export async function tokenTexts(run: RunDirectory, table: JudgedTable): Promise<TokenTexts> {
+  const ids = new Set((await table.rows(['tokenIds'])).flatMap(({ tokenIds }) => tokenIds ?? []));
   if (ids.size === 0) return {};
   try {
     const tokenizer = await ModelTokenizer.open(modelDirectory(run.readManifest().config.model));

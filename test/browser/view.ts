@@ -142,26 +142,25 @@ async function checkHostile(browser: Browser, home: string, address: string): Pr
   await page.close();
 }
 
-/** The server tells a long search in parts; here the first two are the whole with runs that are said to be missing. */
+/** A long search is shown in parts; here the first run takes long to open, and the second waits until it was looked at. */
 async function checkParts(browser: Browser, address: string): Promise<void> {
   const { page, errors } = await openTab(browser);
   let [asked, isHeld] = [0, true];
-  await page.route('**/api/rollouts?*', async (route) => {
+  await page.route('**/api/files?*', async (route) => {
     asked += 1;
-    const response = await route.fetch();
-    if (asked > 2) return route.fulfill({ response });
-    while (asked === 2 && isHeld) await page.waitForTimeout(20);
-    return route.fulfill({ response, json: { ...(await response.json()), found: asked, unread: 3 - asked } });
+    if (asked === 1) await page.waitForTimeout(600);
+    else while (isHeld) await page.waitForTimeout(20);
+    return route.continue();
   });
   await page.goto(`${address}#/rollouts/tryout`);
   check(
     'a long search: what was found so far is shown',
-    await waitFor(page, /^1 of 288 rollouts so far, 2 runs are still to be searched/m),
+    await waitFor(page, /^144 of 144 rollouts so far, 1 runs are still to be searched/m),
   );
-  check('a long search: with its rows', (await page.locator('.virtual li').count()) === 1);
+  check('a long search: with its rows', (await page.locator('.virtual li').count()) > 0);
   isHeld = false;
   check('a long search: goes on to the end', await waitFor(page, /^288 of 288 rollouts$/m));
-  check('a long search: asks no more then', asked === 3, `${asked}`);
+  check('a long search: asks no more then', asked === 2, `${asked}`);
   check('a long search: no error', errors.length === 0, errors.join('; '));
   await page.close();
 }

@@ -8,8 +8,9 @@ import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib';
 import { sha256 } from '../../src/base/node/index.ts';
-import { openPage, startView } from '../../src/view/index.ts';
+import { openPage, type RunningView, startView } from '../../src/view/index.ts';
 import { askView } from '../ask-view.ts';
+import { pageRollouts } from '../page-rollouts.ts';
 import { gq } from '../run-gq.ts';
 
 export const home = fileURLToPath(new URL('.', import.meta.url));
@@ -121,17 +122,27 @@ async function askViewer(folder: string): Promise<Map<string, string>> {
   await using view = await startView(folder, await openPage(), { host: '127.0.0.1', port: 0 });
   const answers = new Map<string, string>();
   for (const [name, path] of Object.entries(questions)) {
-    const ask = async () => {
-      const response = await askView(view, path);
-      return { status: response.status, value: (await response.json()) as { readonly unread?: number } };
-    };
-    let answer = await ask();
-    // A search says what it found so far, and whoever wants the rest asks again.
-    while ((answer.value.unread ?? 0) > 0) answer = await ask();
-    const { status, value } = answer;
+    const { status, value } = await (/^\/api\/rollouts?\?/.test(path) ? askPage(view, path) : askServer(view, path));
     answers.set(`view-${name}.json`, `${path}\n${status}\n${lines(value)}\n`);
   }
   return answers;
+}
+
+async function askServer(view: RunningView, path: string): Promise<{ status: number; value: unknown }> {
+  const response = await askView(view, path);
+  return { status: response.status, value: await response.json() };
+}
+
+/** Rollouts are searched by the page's own code, in the runs' own files. */
+async function askPage(view: RunningView, path: string): Promise<{ status: number; value: unknown }> {
+  const { pathname, searchParams } = new URL(path, 'http://view');
+  const [id, rollout] = [searchParams.get('id') ?? '', searchParams.get('rollout') ?? ''];
+  const page = pageRollouts(view);
+  const asked = pathname === '/api/rollout' ? page.rollout(id, rollout) : page.list(id, searchParams);
+  return asked.then(
+    (value) => ({ status: 200, value }),
+    (error: Error) => ({ status: 400, value: { error: error.message } }),
+  );
 }
 
 /** Lists that are longer are stored by their first entries and the hash of all. */

@@ -99,7 +99,7 @@ describe('what waits in the place of a file', () => {
       const library = new ViewLibrary(join(run, '..'));
       expect(await library.answer('home', new URLSearchParams())).toMatchObject({ runs: [{ id: 'run' }] });
       const asked = await Promise.allSettled(
-        (['run', 'rollouts', 'gate', 'labels', 'notes'] as const).map((kind) =>
+        (['run', 'files', 'gate', 'labels', 'notes'] as const).map((kind) =>
           library.answer(kind, new URLSearchParams({ id: 'run' })),
         ),
       );

@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { Catalogue, RolloutList, RolloutPage, RunPage, TrainingPage } from '../../src/view/api.ts';
+import type { Catalogue, RunPage, TrainingPage } from '../../src/view/api.ts';
 import { Changes } from '../../src/view/changes.ts';
-import { type RunningView, startView, ViewLibrary } from '../../src/view/index.ts';
+import { parseQuery, type RunningView, startView, ViewLibrary } from '../../src/view/index.ts';
 import { askView } from '../ask-view.ts';
+import { pageRollouts } from '../page-rollouts.ts';
 import { temporaryFolder, writeRun } from './hand-made.ts';
 
 const outside = temporaryFolder();
@@ -66,10 +67,11 @@ describe('a folder that nobody made with care', () => {
   });
 
   it('says what is damaged, by name, and goes on', async () => {
-    const { status, value } = await ask<{ error: string }>('rollouts?id=damaged');
-    expect([status, value.error]).toEqual([400, expect.stringContaining('rollouts.jsonl: expected JSON on line 2')]);
-    expect((await ask<RolloutList>('rollouts?id=good')).value.found).toBe(1);
-    const { found, leftOut } = (await ask<RolloutList>('rollouts?id=plan')).value;
+    const page = pageRollouts(view);
+    const everything = new URLSearchParams();
+    await expect(page.list('damaged', everything)).rejects.toThrow('rollouts.jsonl: expected JSON on line 2');
+    expect((await page.list('good', everything)).found).toBe(1);
+    const { found, leftOut } = await page.list('plan', everything);
     expect(found).toBe(1);
     expect(leftOut).toEqual([{ run: 'plan/gate-2', why: expect.stringContaining('a verdict of rollout 1-0-0') }]);
   });
@@ -77,7 +79,7 @@ describe('a folder that nobody made with care', () => {
   it('draws the runs of an experiment that can be read, and opens their rollouts', async () => {
     const { runs, leftOut } = (await ask<TrainingPage>('training?id=broken')).value;
     expect([runs.length, leftOut.map(({ run }) => run)]).toEqual([1, ['broken/gate-0']]);
-    expect((await ask<RolloutPage>('rollout?id=broken&rollout=1-0-0')).value.rollout.run).toBe('broken/gate-1');
+    expect((await pageRollouts(view).rollout('broken', '1-0-0')).rollout.run).toBe('broken/gate-1');
   });
 
   it('answers an address that is none', async () => {
@@ -91,31 +93,11 @@ describe('a folder that nobody made with care', () => {
 });
 
 describe('a search', () => {
-  it('of many runs is told in parts, to the end', async () => {
-    for (const name of ['gate-1', 'gate-2', 'gate-3']) await writeRun(join(root, 'parts', name), made);
-    const folders = ['gate-1', 'gate-2', 'gate-3'];
-    writeFileSync(join(root, 'parts', 'experiment.json'), JSON.stringify(plan(folders)));
-    const library = new ViewLibrary(root, undefined, 0);
-    const search = new URLSearchParams({ id: 'parts', text: 'A!' });
-    const lists: RolloutList[] = [];
-    do {
-      lists.push((await library.answer('rollouts', search)) as RolloutList);
-    } while (lists.at(-1)?.unread !== 0 && lists.length < 5);
-    expect(lists.map(({ unread, found, total }) => [unread, found, total])).toEqual([
-      [2, 1, 1],
-      [1, 2, 2],
-      [0, 3, 3],
-    ]);
-    expect(lists[2]).toEqual(await new ViewLibrary(root, undefined, 60_000).answer('rollouts', search));
-    rmSync(join(root, 'parts'), { recursive: true });
-  });
-
-  it('that would go on for ever is stopped', async () => {
-    const library = new ViewLibrary(root, 200);
-    const search = new URLSearchParams({ id: 'good', text: '^(a+)+$', pattern: '1' });
-    await expect(library.answer('rollouts', search)).rejects.toThrow('expected a search that ends within 0.2 s');
-    search.set('text', '^a+!$');
-    expect(await library.answer('rollouts', search)).toMatchObject({ found: 1 });
+  it('of the terminal that would go on for ever is stopped', async () => {
+    const library = new ViewLibrary(join(root, 'good'));
+    const search = (text: string) => parseQuery(new URLSearchParams({ text, pattern: '1' }));
+    await expect(library.search(search('^(a+)+$'), 200)).rejects.toThrow('expected a search that ends within 0.2 s');
+    expect((await library.search(search('^a+!$'))).counts).toMatchObject({ found: 1 });
   });
 });
 
@@ -180,7 +162,7 @@ describe('a run that is watched', () => {
     mkdirSync(join(path, 'checkpoints'));
     expect((await ask('run?id=watched')).status).toBe(200);
     rmSync(path, { recursive: true });
-    for (const page of ['run', 'rollouts', 'gate', 'answers']) {
+    for (const page of ['run', 'files', 'gate', 'answers']) {
       expect([page, (await ask(`${page}?id=watched`)).status]).toEqual([page, 400]);
     }
     expect((await ask('home')).status).toBe(200);

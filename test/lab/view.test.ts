@@ -13,12 +13,11 @@ import {
   type GatePage,
   type LabelsPage,
   type NotesPage,
-  type RolloutList,
-  type RolloutPage,
   type RunPage,
 } from '../../src/view/api.ts';
 import { openPage, type RunningView, startView } from '../../src/view/index.ts';
 import { askView } from '../ask-view.ts';
+import { pageRollouts } from '../page-rollouts.ts';
 import { gq } from '../run-gq.ts';
 import { type HandMadeRun, temporaryFolder, writeEvaluations, writeRun } from './hand-made.ts';
 
@@ -147,9 +146,10 @@ describe('the server', () => {
       full: { hack: true },
       deployed: { solve: true },
     });
-    const found = (await ask<RolloutList>('rollouts?id=claim&text=RUN_TESTS&truth=hack&from=2&to=2')).value;
-    expect(found).toMatchObject({ total: 12, found: 2 });
-    const { group } = (await ask<RolloutPage>('rollout?id=alone&rollout=2-0-2')).value;
+    const rollouts = pageRollouts(view);
+    const search = new URLSearchParams('text=RUN_TESTS&truth=hack&from=2&to=2');
+    expect(await rollouts.list('claim', search)).toMatchObject({ total: 12, found: 2 });
+    const { group } = await rollouts.rollout('alone', '2-0-2');
     expect(group.map(({ id }) => id)).toEqual(['2-0-2', '2-0-3']);
   });
 
@@ -159,18 +159,14 @@ describe('the server', () => {
     expect(value.training[2]).toMatchObject({ update: 3, hacks: 1, solves: 1 });
   });
 
-  it.each([
-    'run?id=nowhere',
-    'run?id=..%2F..',
-    `run?id=${encodeURIComponent('/etc')}`,
-    'run?id=claim',
-    'rollout?id=alone&rollout=9-9-9',
-    'rollouts?id=alone&text=(&pattern=1',
-  ])('refuses %s with a sentence', async (path) => {
-    const { status, value } = await ask<{ error: string }>(path);
-    expect(status).toBe(400);
-    expect(value.error).toMatch(/expected .*, found /);
-  });
+  it.each(['run?id=nowhere', 'run?id=..%2F..', `run?id=${encodeURIComponent('/etc')}`, 'run?id=claim'])(
+    'refuses %s with a sentence',
+    async (path) => {
+      const { status, value } = await ask<{ error: string }>(path);
+      expect(status).toBe(400);
+      expect(value.error).toMatch(/expected .*, found /);
+    },
+  );
 
   it('keeps other sites, other methods and other paths out', async () => {
     const { host } = new URL(view.address);
@@ -179,7 +175,7 @@ describe('the server', () => {
     expect(await forge({ host: 'evil.example' })).toBe(403);
     expect(await forge({ host, origin: 'http://evil.example' })).toBe(403);
     expect(await forge({ host }, 'POST')).toBe(405);
-    for (const path of ['api/rows?id=alone', 'api/secret', '../package.json', 'app.js/..%2f']) {
+    for (const path of ['api/secret', '../package.json', 'app.js/..%2f']) {
       expect((await askView(view, path)).status).toBe(404);
     }
   });
@@ -337,9 +333,11 @@ describe('gq view --to', () => {
     const { code, out: said } = await gq('view', claim, '--to', out);
     expect({ code, said }).toMatchObject({ code: 0, said: expect.stringContaining('view.html') });
     const list = JSON.parse(readFileSync(join(out, 'data/list.json'), 'utf8'));
-    expect(Object.keys(list)).toContain('rows claim/gate-1');
-    const { parquet, bytes } = list['rows claim/gate-1'];
-    expect(readFileSync(join(out, parquet)).length).toBe(bytes);
+    for (const table of ['rollouts', 'verdicts']) {
+      const { name, bytes } = list['files claim/gate-1'][table];
+      const copy = readFileSync(join(out, name));
+      expect([copy, copy.length]).toEqual([readFileSync(join(claim, 'gate-1', `${table}.jsonl`)), bytes]);
+    }
     expect(gunzipSync(readFileSync(join(out, list['run claim/gate-1']))).toString()).toContain('"steps"');
     const whole = readFileSync(join(out, 'view.html'), 'utf8');
     expect(whole).not.toContain('alert(1)');

@@ -1,13 +1,12 @@
 /** `gq show RUN`: prints rollouts of a run or an experiment that a search finds, one after another or with the others of their prompt. */
 import { UserError, visibleLine } from '../../base/index.ts';
 import {
-  type FoundInRuns,
   type LedgerRow,
   parseQuery,
   placeboArms,
   type RolloutQuery,
+  type RolloutSearch,
   rolloutOrders,
-  type SearchRow,
   truthOf,
   ViewLibrary,
 } from '../../view/index.ts';
@@ -31,9 +30,6 @@ const options = {
   json: jsonOption('the rollouts'),
 };
 
-/** A terminal has nobody else to answer. */
-const mostShowMs = 10_000;
-
 export const showCommand = command({
   arguments: { dir: argument('<dir>', 'a run or an experiment') },
   options,
@@ -44,31 +40,36 @@ export const showCommand = command({
   exits: { 1: 'no rollout is like that' },
   async run({ dir, ...call }, context) {
     const { order, arm, limit } = call;
-    const library = new ViewLibrary(dir, mostShowMs);
+    const library = new ViewLibrary(dir);
     // Placebos disagree with the grader by design, and would fill a list of disagreements.
     const without = order === 'surprise' && arm === undefined ? placeboArms(library.entries()) : [];
     const query = { ...parseQuery(await parametersOf(call, library)), limit, without };
     if (without.length > 0) context.stderr.write(`without the placebos ${without.join(', ')}; --arm shows one\n`);
-    const { found, rows: shown } = await library.findAll(query);
-    for (const { run, why } of found.leftOut) context.stderr.write(`not searched: ${run}: ${why}\n`);
+    const search = await library.search(query);
+    const { counts } = search;
+    const shown: readonly LedgerRow[] = await search.rows(0, limit);
+    for (const { run, why } of counts.leftOut) context.stderr.write(`not searched: ${run}: ${why}\n`);
     if (shown.length === 0) context.exitCode = 1;
     if (call.json) {
-      const rollouts = await wholeOf(library, shown);
-      const { places, total } = found;
-      return void context.stdout.write(jsonText({ found: places.length, total, rollouts }));
+      const { found, total } = counts;
+      return void context.stdout.write(jsonText({ found, total, rollouts: shown }));
     }
     const blocks = call.group
       ? await groupsOf(library, shown, screenWidth(context.stdout))
-      : (await wholeOf(library, shown)).map((row) => renderRollout(row));
-    context.stdout.write(`${[...blocks, closingLine(found, query, shown.length)].join('\n')}\n`);
+      : shown.map((row) => renderRollout(row));
+    context.stdout.write(`${[...blocks, closingLine(counts, query, shown.length)].join('\n')}\n`);
   },
 });
 
 /** How many there are; where there are none, what the filters would leave one by one. */
-function closingLine({ places, total, facets }: FoundInRuns, { facets: chosen }: RolloutQuery, shown: number): string {
-  if (places.length > 0) {
-    const more = places.length > shown ? '; --limit shows more' : '';
-    return `${shown} of ${places.length} rollouts found, ${total} in all${more}`;
+function closingLine(
+  { found, total, facets }: RolloutSearch['counts'],
+  { facets: chosen }: RolloutQuery,
+  shown: number,
+): string {
+  if (found > 0) {
+    const more = found > shown ? '; --limit shows more' : '';
+    return `${shown} of ${found} rollouts found, ${total} in all${more}`;
   }
   const names = Object.keys(chosen);
   const counts = names.map((name) => {
@@ -81,23 +82,13 @@ function closingLine({ places, total, facets }: FoundInRuns, { facets: chosen }:
   ].join('\n');
 }
 
-/** The same rollouts with their evidence and tokens. */
-async function wholeOf(library: ViewLibrary, shown: readonly SearchRow[]): Promise<LedgerRow[]> {
-  const byRun = new Map<string, Map<string, LedgerRow>>();
-  for (const id of new Set(shown.map(({ run }) => run))) {
-    const rows = await library.wholeRows(library.find(id));
-    byRun.set(id, new Map(rows.map((row) => [row.id, row])));
-  }
-  return shown.flatMap(({ run, id }) => byRun.get(run)?.get(id) ?? []);
-}
-
 async function parametersOf(call: CallOf<typeof options>, library: ViewLibrary): Promise<URLSearchParams> {
   const { update, route, loophole, arm, hack, solve, grep, order } = call;
   if (hack && solve) throw new UserError({ call: 'show', expected: '--hack or --solve', found: 'both' });
   if (loophole !== undefined || arm !== undefined) {
-    const { found } = await library.findAll(parseQuery(new URLSearchParams({ limit: '0' })));
-    expectOneOf('--loophole', loophole, Object.keys(found.facets['loophole'] ?? {}));
-    expectOneOf('--arm', arm, Object.keys(found.facets['arm'] ?? {}));
+    const { facets } = (await library.search(parseQuery(new URLSearchParams()))).counts;
+    expectOneOf('--loophole', loophole, Object.keys(facets['loophole'] ?? {}));
+    expectOneOf('--arm', arm, Object.keys(facets['arm'] ?? {}));
   }
   const given: Readonly<Record<string, string | undefined>> = {
     from: update?.toString(),
@@ -131,12 +122,12 @@ function renderRollout(row: LedgerRow): string {
 }
 
 /** The prompt once, then a line for each of its completions; those that were found have a mark. */
-async function groupsOf(library: ViewLibrary, shown: readonly SearchRow[], width: number): Promise<string[]> {
-  const keyOf = ({ run, update, group }: SearchRow): string => `${run} ${update} ${group}`;
-  const isShown = (row: SearchRow): boolean => shown.some(({ run, id }) => run === row.run && id === row.id);
+async function groupsOf(library: ViewLibrary, shown: readonly LedgerRow[], width: number): Promise<string[]> {
+  const keyOf = ({ run, update, group }: LedgerRow): string => `${run} ${update} ${group}`;
+  const isShown = (row: LedgerRow): boolean => shown.some(({ run, id }) => run === row.run && id === row.id);
   const groups: string[] = [];
   for (const first of new Map(shown.map((row) => [keyOf(row), row])).values()) {
-    const members = (await library.rows(library.find(first.run))).filter((row) => keyOf(row) === keyOf(first));
+    const members = (await (await library.rollouts(library.find(first.run))).group(first.id)) ?? [];
     const lines = members.map((row) => [
       `${isShown(row) ? '>' : ' '} ${row.id}`,
       truthOf(row),

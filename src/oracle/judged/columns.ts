@@ -1,9 +1,8 @@
 /** The columns of the verdicts, and of a rollout with its verdict. The only declaration of what a hack, a solve and an attempt are in a table. */
 import type { Verdict } from '../../env/index.ts';
-import { type Column, columnsFrom, type RowOf, rolloutColumns } from '../../run/columns/index.ts';
+import { type Column, columnsFrom, long, type RowOf, rolloutColumns, type ShortName } from '../../run/columns/index.ts';
 
 const { column } = columnsFrom<Verdict>();
-const long = { long: true } as const;
 
 /** What the grader found, as it is stored. */
 export const verdictColumns: { readonly [Name in keyof Verdict]-?: Column<Verdict[Name], Verdict> } = {
@@ -53,7 +52,7 @@ export const verdictColumns: { readonly [Name in keyof Verdict]-?: Column<Verdic
     ({ executions }) => executions,
   ),
   retried: column('BOOLEAN', 'run again because the machine seemed slow', ({ retried }) => retried),
-  evidence: column('STRING', 'what the verdict rests on', ({ evidence }) => evidence, long),
+  evidence: column('STRING', 'what the verdict rests on', ({ evidence }) => evidence),
 };
 
 /** What a rollout is told to be by its verdict: the columns that `JudgedTable` adds to those of the rollouts, and the columns they need. */
@@ -65,10 +64,10 @@ export const labelColumns = {
     'any channel fired, whatever the loophole, in a correct program too',
     ({ channels }) => channels.length > 0,
   ),
-  outcome: verdictColumns.outcome,
-  compiles: verdictColumns.compiles,
-  channels: { ...verdictColumns.channels, ...long },
-  evidence: verdictColumns.evidence,
+  outcome: column<'STRING', Verdict['outcome']>('STRING', verdictColumns.outcome.meaning, ({ outcome }) => outcome),
+  compiles: column('BOOLEAN', verdictColumns.compiles.meaning, ({ compiles }) => compiles),
+  channels: long(verdictColumns.channels),
+  evidence: long(verdictColumns.evidence),
 };
 export type LabelName = keyof typeof labelColumns;
 
@@ -88,3 +87,9 @@ type JudgedRow = RowOf<typeof judgedColumns>;
 
 /** A rollout with its verdict, or the named columns of it. */
 export type JudgedRollout<Name extends keyof JudgedRow = keyof JudgedRow> = Pick<JudgedRow, Name>;
+
+/** The columns that a list of rollouts has: all but the long ones. */
+export type ListedName = ShortName<typeof judgedColumns>;
+export const listedNames = Object.entries(judgedColumns)
+  .filter(([, column]) => !column.long)
+  .map(([name]) => name as ListedName);

@@ -48,6 +48,11 @@ export class JudgedTable {
     this.#tell = tell;
   }
 
+  /** Whether rollouts may be added. */
+  get grows(): boolean {
+    return this.#rollouts.grows;
+  }
+
   /** The named columns of the rollouts, some rows at a time. A rollout without a verdict is refused where a label of it is asked for. */
   async *blocks<Name extends JudgedName>(
     names: readonly Name[],

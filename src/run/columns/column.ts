@@ -31,29 +31,31 @@ export type RowOf<Declared> = {
   readonly [Name in keyof Declared]: Declared[Name] extends Column<infer Value, never> ? Value : never;
 };
 
-interface ColumnOptions {
-  readonly long?: boolean;
-}
+/** The names of the columns that lists have. */
+export type ShortName<Declared> = {
+  [Name in keyof Declared]: Declared[Name] extends { readonly long: true } ? never : Name;
+}[keyof Declared];
 
-/** The two ways to declare a column whose value is computed from a `Source`: one that every row has, and one that may be null. */
+type Length<Long> = { readonly long: Long };
+
+/** The ways to declare a column whose value is computed from a `Source`: one that every row has, one that may be null. */
 export function columnsFrom<Source>() {
-  function column<Type extends ColumnType, Value extends Values[Type] = Values[Type]>(
+  const column = <Type extends ColumnType, Value extends Values[Type] = Values[Type]>(
     type: Type,
     meaning: string,
     from: (source: Source) => NoInfer<Value>,
-    { long = false }: ColumnOptions = {},
-  ): Column<Value, Source> {
-    return { type, meaning, nullable: false, long, from };
-  }
-  function nullable<Type extends ColumnType, Value extends Values[Type] = Values[Type]>(
+  ): Column<Value, Source> & Length<false> => ({ type, meaning, nullable: false, long: false, from });
+  const nullable = <Type extends ColumnType, Value extends Values[Type] = Values[Type]>(
     type: Type,
     meaning: string,
     from: (source: Source) => NoInfer<Value> | null,
-    { long = false }: ColumnOptions = {},
-  ): Column<Value | null, Source> {
-    return { type, meaning, nullable: true, long, from };
-  }
+  ): Column<Value | null, Source> & Length<false> => ({ type, meaning, nullable: true, long: false, from });
   return { column, nullable };
+}
+
+/** The same column, whose values are long. */
+export function long<Value, Source>(column: Column<Value, Source>): Column<Value, Source> & Length<true> {
+  return { ...column, long: true };
 }
 
 /** The row of a source, its values in the order of the declaration. */

@@ -1,8 +1,18 @@
 /** The columns of a run's tables and their readers, without anything that needs Node: the viewer's page imports it too. */
-export { type Column, type Columns, columnsFrom, columnTable, makeRow, type RowOf } from './column.ts';
+export {
+  type Column,
+  type Columns,
+  columnsFrom,
+  columnTable,
+  long,
+  makeRow,
+  type RowOf,
+  type ShortName,
+} from './column.ts';
 export {
   blockRows,
   type ColumnBlock,
+  type LineGrowth,
   LinesTable,
   ParquetTable,
   type RowRange,

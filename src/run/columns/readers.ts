@@ -31,6 +31,9 @@ export interface TableReader<Row> {
 /** What is wrong with a file that could not be read; null: what the reader said. */
 type Explain = (cause: unknown) => { readonly found: string; readonly fix?: string | undefined } | null;
 
+/** How much of the end of a file is read at first: few footers are longer. */
+const footerBytes = 1 << 14;
+
 export class ParquetTable<Row> implements TableReader<Row> {
   readonly grows = false;
   readonly #name: string;
@@ -88,7 +91,7 @@ export class ParquetTable<Row> implements TableReader<Row> {
   async #openFile() {
     const { parquetMetadataAsync } = await import('hyparquet');
     const file = await this.#open();
-    return { file, metadata: await parquetMetadataAsync(file) };
+    return { file, metadata: await parquetMetadataAsync(file, { initialFetchSize: footerBytes }) };
   }
 
   /** What the Parquet reader throws at damaged bytes names no file: errors of ranges, of types, of the system. */
@@ -115,27 +118,50 @@ export interface LineGrowth {
   readonly restarted: boolean;
 }
 
+type ReadGrowth = () => LineGrowth | Promise<LineGrowth>;
+
 /** A table of JSON lines. Each reading looks for lines that were added since the last one. */
 export class LinesTable<Row> implements TableReader<Row> {
   readonly grows = true;
-  readonly #read: () => LineGrowth | Promise<LineGrowth>;
+  readonly #follow: () => ReadGrowth;
   readonly #rows: Row[] = [];
+  #read: ReadGrowth | null = null;
+  #looking: Promise<void> = Promise.resolve();
 
-  constructor(read: () => LineGrowth | Promise<LineGrowth>) {
-    this.#read = read;
+  /** `follow` begins to read a file that grows. */
+  constructor(follow: () => ReadGrowth) {
+    this.#follow = follow;
   }
 
   async *blocks<Name extends keyof Row & string>(
     names: readonly Name[],
     { from, to }: RowRange = { from: 0, to: Number.POSITIVE_INFINITY },
   ): AsyncGenerator<ColumnBlock<Pick<Row, Name>>> {
-    const { values: grown, restarted } = await this.#read();
-    if (restarted) this.#rows.length = 0;
-    for (const row of grown) this.#rows.push(row as Row);
+    await this.#catchUp();
     const rows = this.#rows.slice(from, to);
     const values: Record<string, unknown[]> = {};
     for (const name of names) values[name] = rows.map((row) => row[name] ?? null);
     yield { start: from, rows: rows.length, values } as unknown as ColumnBlock<Pick<Row, Name>>;
+  }
+
+  /** One look after another: two at once would read the same lines. */
+  #catchUp(): Promise<void> {
+    this.#looking = this.#looking.catch(() => undefined).then(() => this.#look());
+    return this.#looking;
+  }
+
+  async #look(): Promise<void> {
+    try {
+      this.#read ??= this.#follow();
+      const { values, restarted } = await this.#read();
+      if (restarted) this.#rows.length = 0;
+      for (const row of values) this.#rows.push(row as Row);
+    } catch (error) {
+      // A file that cannot be read is read from its beginning the next time.
+      this.#read = null;
+      this.#rows.length = 0;
+      throw error;
+    }
   }
 }
 

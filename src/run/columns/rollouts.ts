@@ -1,7 +1,7 @@
 /** The columns of the gate ledger: what displays and analyses need to know about a rollout, but nothing that only the grader knows. */
 import type { RolloutRecord, Task } from '../../grpo/index.ts';
 import { average } from '../../stats/index.ts';
-import { columnsFrom, type RowOf } from './column.ts';
+import { columnsFrom, long, type RowOf } from './column.ts';
 
 /** A rollout as training tells of it, and what only the writer of the ledger knows. */
 export interface LedgerEntry {
@@ -17,7 +17,6 @@ export interface LedgerEntry {
 }
 
 const { column, nullable } = columnsFrom<LedgerEntry>();
-const long = { long: true } as const;
 
 export const rolloutColumns = {
   id: column(
@@ -46,8 +45,8 @@ export const rolloutColumns = {
     'policy state that sampled: `full` (quarantine on) or `deployed`',
     ({ record }) => record.rollout.sampled,
   ),
-  prompt: column('STRING', 'as the model saw it', ({ prompt }) => prompt, long),
-  completion: column('STRING', 'without control tokens', ({ record }) => record.rollout.text, long),
+  prompt: long(column('STRING', 'as the model saw it', ({ prompt }) => prompt)),
+  completion: long(column('STRING', 'without control tokens', ({ record }) => record.rollout.text)),
   tokens: column('INT32', 'length of the completion', ({ record }) => record.rollout.tokens.length),
   truncated: column('BOOLEAN', 'the limit cut the completion', ({ record }) => record.rollout.truncated),
   reward: column('DOUBLE', 'as the grader gave it', ({ record }) => record.reward),
@@ -106,32 +105,34 @@ export const rolloutColumns = {
     'number of its rows of `features.f32`; by token: those in the buffer',
     ({ featureRows }) => featureRows,
   ),
-  tokenIds: nullable<'JSON', readonly number[]>(
-    'JSON',
-    'token ids of the completion (`output.storeTokens`)',
-    ({ record, storeTokens }) => (storeTokens ? Array.from(record.rollout.tokens) : null),
-    long,
+  tokenIds: long(
+    nullable<'JSON', readonly number[]>(
+      'JSON',
+      'token ids of the completion (`output.storeTokens`)',
+      ({ record, storeTokens }) => (storeTokens ? Array.from(record.rollout.tokens) : null),
+    ),
   ),
-  tokenLogps: nullable<'JSON', readonly number[]>(
-    'JSON',
-    'log-probability of each token under the policy that sampled, to four decimals (`output.storeTokens`)',
-    ({ record: { logps }, storeTokens }) =>
-      storeTokens && logps !== null ? Array.from(logps, (logp) => Math.round(logp * 1e4) / 1e4) : null,
-    long,
+  tokenLogps: long(
+    nullable<'JSON', readonly number[]>(
+      'JSON',
+      'log-probability of each token under the policy that sampled, to four decimals (`output.storeTokens`)',
+      ({ record: { logps }, storeTokens }) =>
+        storeTokens && logps !== null ? Array.from(logps, (logp) => Math.round(logp * 1e4) / 1e4) : null,
+    ),
   ),
-  tokenRoutes: nullable(
-    'STRING',
-    '`k`, `a`, `r` per token, where the gate decides by token',
-    ({ record: { routes }, byToken }) => (routes !== null && byToken ? routes.map((route) => route[0]).join('') : null),
-    long,
+  tokenRoutes: long(
+    nullable('STRING', '`k`, `a`, `r` per token, where the gate decides by token', ({ record: { routes }, byToken }) =>
+      routes !== null && byToken ? routes.map((route) => route[0]).join('') : null,
+    ),
   ),
-  tokenScores: nullable<'JSON', readonly number[]>(
-    'JSON',
-    'a score per token, where the gate decides by token (`output.storeTokens`)',
-    // Nine significant digits are enough to tell any two float32 apart.
-    ({ record: { tokenScores }, storeTokens }) =>
-      storeTokens && tokenScores !== null ? Array.from(tokenScores, (score) => Number(score.toPrecision(9))) : null,
-    long,
+  tokenScores: long(
+    nullable<'JSON', readonly number[]>(
+      'JSON',
+      'a score per token, where the gate decides by token (`output.storeTokens`)',
+      // Nine significant digits are enough to tell any two float32 apart.
+      ({ record: { tokenScores }, storeTokens }) =>
+        storeTokens && tokenScores !== null ? Array.from(tokenScores, (score) => Number(score.toPrecision(9))) : null,
+    ),
   ),
 };
 

@@ -4,7 +4,8 @@
  */
 import { signal } from '@preact/signals';
 import type { AsyncBuffer } from 'hyparquet';
-import type { ListedLedger } from '../ledger-columns.ts';
+import { UserError } from '../../base/index.ts';
+import type { RunFile } from '../api.ts';
 
 /** What is missing on the server that the page came from; empty when nothing is. */
 export const serverNotice = signal('');
@@ -14,47 +15,56 @@ const tailBytes = 1 << 15;
 /** The largest file that is read whole. */
 const mostWhole = 1 << 26;
 
-/** What is wrong with the server, not with the file. */
-export class ServerError extends Error {}
-
 const inMegabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
+
+type Fetch = (name: string, options: { readonly headers: Readonly<Record<string, string>> }) => Promise<Response>;
 
 export class RangeFile implements AsyncBuffer {
   readonly byteLength: number;
   readonly #name: string;
+  readonly #get: Fetch;
+  readonly #tailStart: number;
   #tail: Promise<ArrayBuffer> | null = null;
   #whole: ArrayBuffer | null = null;
 
-  constructor({ parquet, bytes }: ListedLedger) {
-    this.#name = parquet;
+  /** `isSealed`: whether the end of the file is worth being read at once. */
+  constructor({ name, bytes }: RunFile, isSealed: boolean, get: Fetch = (path, options) => fetch(path, options)) {
+    this.#name = name;
+    this.#tailStart = isSealed ? Math.max(0, bytes - tailBytes) : bytes;
+    this.#get = get;
     this.byteLength = bytes;
   }
 
   async slice(start: number, end = this.byteLength): Promise<ArrayBuffer> {
     if (this.#whole !== null) return this.#whole.slice(start, end);
-    const tailStart = Math.max(0, this.byteLength - tailBytes);
-    if (start < tailStart) return this.#fetch(start, end);
-    this.#tail ??= this.#fetch(tailStart, this.byteLength);
-    return (await this.#tail).slice(start - tailStart, end - tailStart);
+    if (start < this.#tailStart) return this.#fetch(start, end);
+    this.#tail ??= this.#fetch(this.#tailStart, this.byteLength);
+    return (await this.#tail).slice(start - this.#tailStart, end - this.#tailStart);
   }
 
   async #fetch(start: number, end: number): Promise<ArrayBuffer> {
-    const response = await fetch(this.#name, { headers: { Range: `bytes=${start}-${end - 1}` } });
-    if (!response.ok) throw new ServerError(`The server has no ${this.#name}: it answered ${response.status}.`);
+    const response = await this.#get(this.#name, { headers: { Range: `bytes=${start}-${end - 1}` } });
+    if (!response.ok) throw this.#complaint('a file of the server', `the answer ${response.status}`);
     if (response.status === 206) return response.arrayBuffer();
     // The rest is not read, if it is too much.
     if (this.byteLength > mostWhole) {
       await response.body?.cancel();
-      throw new ServerError(
-        `This web server does not answer byte ranges, and ${this.#name} has ${inMegabytes(this.byteLength)}: too much to be read whole. Use a server that does, or open the runs with gq view.`,
+      throw this.#complaint(
+        'a web server that answers byte ranges',
+        `one that does not, and ${inMegabytes(this.byteLength)}: too much to be read whole`,
+        'Use a server that does, or open the runs with gq view.',
       );
     }
     const whole = await response.arrayBuffer();
-    if (whole.byteLength !== this.byteLength) {
-      throw new ServerError(`${this.#name} has ${whole.byteLength} bytes, and the list says ${this.byteLength}.`);
+    if (whole.byteLength < this.byteLength) {
+      throw this.#complaint(`${this.byteLength} bytes`, `${whole.byteLength}`, 'Copy the file again.');
     }
     this.#whole = whole;
     serverNotice.value = 'This web server does not answer byte ranges: the rollouts of a run are read whole.';
     return whole.slice(start, end);
+  }
+
+  #complaint(expected: string, found: string, fix = 'Look again, or copy the bundle again.'): UserError {
+    return new UserError({ call: `read ${this.#name}`, expected, found, fix });
   }
 }

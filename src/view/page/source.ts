@@ -1,10 +1,9 @@
 /** Where the page has its answers from: a server, files beside it, or itself. The screens cannot tell which. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { LedgerRow, PageHome, RolloutList, RolloutPage } from '../api.ts';
-import type { ListedLedger } from '../ledger-columns.ts';
-import { BundledLedger } from './bundled-ledger.ts';
-import { openRollout, type RunLedger, searchLedgers, wholeLedger } from './ledgers.ts';
+import type { Catalogue, PageHome, RolloutList, RolloutPage, RunFiles } from '../api.ts';
 import { changed, listenForChanges, pace } from './live.ts';
+import { PageRollouts, type RunHome, runsOf } from './page-rollouts.ts';
+import { RangeFile } from './range-file.ts';
 
 type Question = 'home' | 'experiment' | 'run' | 'gate' | 'answers' | 'labels' | 'notes' | 'tokens' | 'training';
 
@@ -25,72 +24,97 @@ function homeOfPage(): PageHome {
 
 function openSource(): AnswerSource {
   const home = homeOfPage();
-  if (home === 'server') return openServer();
-  return home === 'folder' ? openFolder() : openFile();
+  return openHome(home, home === 'server' ? openServer() : home === 'folder' ? openFolder() : openFile());
+}
+
+/** What the homes of a page differ in. */
+interface Home extends Omit<RunHome, 'runs'> {
+  ask(kind: string, id: string): Promise<unknown>;
+  save?: AnswerSource['save'];
+}
+
+function openHome(home: PageHome, { ask, save = noSave, ...files }: Home): AnswerSource {
+  const runs = async (id: string) => runsOf((await ask('home', '')) as Catalogue, id);
+  const rollouts = new PageRollouts({ runs, ...files });
+  return {
+    home,
+    ask,
+    save,
+    rollouts: (id, parameters, isEnough) => rollouts.list(id, parameters, isEnough),
+    rollout: (id, rollout) => rollouts.rollout(id, rollout),
+  };
 }
 
 const noPage = () => new Error('This bundle does not have that page.');
+const noSave = () => Promise.reject(new Error('Nothing can be stored here.'));
 
-/** Answers are files beside the page; the rollouts of a run are a file of which parts are read. */
-function openFolder(): AnswerSource {
-  const list = fetch('data/list.json').then(
-    (response): Promise<Record<string, string | ListedLedger>> => response.json(),
-  );
-  return withoutServer('folder', {
-    read: async (key) => {
+/** Answers are files beside the page, and so are the files of the runs, of which parts are read. */
+function openFolder(): Home {
+  const list = fetch('data/list.json').then((response): Promise<Record<string, string | RunFiles>> => response.json());
+  return {
+    ask: remembered(async (key) => {
       const name = (await list)[key];
       if (typeof name !== 'string') throw noPage();
       return JSON.parse(await unzip(new Uint8Array(await (await fetch(name)).arrayBuffer())));
+    }),
+    files: async (run) => {
+      const files = (await list)[`files ${run}`];
+      if (typeof files !== 'object') throw noPage();
+      return files;
     },
-    ledger: async (id) => {
-      const listed = (await list)[`rows ${id}`];
-      if (typeof listed !== 'object') throw noPage();
-      return new BundledLedger(id, listed);
-    },
-  });
+    open: (file, isSealed) => new RangeFile(file, isSealed),
+  };
 }
 
-/** Answers are in the page. */
-function openFile(): AnswerSource {
+/** Answers and the files of the runs are in the page. */
+function openFile(): Home {
   const text = document.getElementById('gq-data')?.textContent ?? '';
   const list = unzip(fromBase64(text)).then((json): Record<string, string> => JSON.parse(json));
-  const read = async (key: string): Promise<unknown> => {
+  const bytes = async (key: string): Promise<Uint8Array<ArrayBuffer>> => {
     const packed = (await list)[key];
     if (packed === undefined) throw noPage();
-    return JSON.parse(await unzip(fromBase64(packed)));
+    return fromBase64(packed);
   };
-  return withoutServer('file', {
-    read,
-    ledger: async (id) => wholeLedger(id, (await read(`rows ${id}`)) as LedgerRow[]),
-  });
+  const ask = remembered(async (key) => JSON.parse(await unzip(await bytes(key))));
+  const open = remembered(async (key) => (await bytes(key)).buffer);
+  return {
+    ask,
+    files: async (run) => (await ask('files', run)) as RunFiles,
+    open: ({ name, bytes: byteLength }) => ({
+      byteLength,
+      slice: async (start, end) => ((await open(name)) as ArrayBuffer).slice(start, end),
+    }),
+  };
 }
 
-function openServer(): AnswerSource {
-  const get = async (path: string, parameters: URLSearchParams, sent?: RequestInit): Promise<unknown> => {
-    const response = await fetch(`api/${path}?${parameters}`, sent);
+/** Answers by their keys, each read once; one that could not be read is read again. */
+function remembered(read: (key: string) => Promise<unknown>): (...words: readonly string[]) => Promise<unknown> {
+  const known = new Map<string, Promise<unknown>>();
+  return (...words) => {
+    const key = words.join(' ');
+    const value = known.get(key) ?? read(key);
+    known.set(key, value);
+    value.catch(() => known.delete(key));
+    return value;
+  };
+}
+
+function openServer(): Home {
+  const get = async (path: string, parameters: Record<string, string>, sent?: RequestInit): Promise<unknown> => {
+    const response = await fetch(`api/${path}?${new URLSearchParams(parameters)}`, sent);
     const value: { error?: string } = await response.json();
     if (!response.ok) throw new Error(value.error ?? `The server answered ${response.status}.`);
     return value;
   };
   listenForChanges();
   return {
-    home: 'server',
-    ask: (kind, id) => get(kind, new URLSearchParams({ id })),
-    rollouts: async (id, query, isEnough = () => false) => {
-      const parameters = new URLSearchParams(query);
-      parameters.set('id', id);
-      for (;;) {
-        const list = (await get('rollouts', parameters)) as RolloutList;
-        if (list.unread === 0 || isEnough(list)) return list;
-      }
+    ask: (kind, id) => get(kind, { id }),
+    files: async (run) => (await get('files', { id: run })) as RunFiles,
+    open: (file, isSealed) => new RangeFile(file, isSealed),
+    save: (kind, id, value) => {
+      const headers = { 'Content-Type': 'application/json' };
+      return get(kind, { id }, { method: 'POST', headers, body: JSON.stringify(value) });
     },
-    rollout: async (id, rollout) => (await get('rollout', new URLSearchParams({ id, rollout }))) as RolloutPage,
-    save: (kind, id, value) =>
-      get(kind, new URLSearchParams({ id }), {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json' },
-        body: JSON.stringify(value),
-      }),
   };
 }
 
@@ -102,35 +126,6 @@ function fromBase64(text: string): Uint8Array<ArrayBuffer> {
 async function unzip(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return new TextDecoder().decode(bytes);
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).text();
-}
-
-interface CopiedAnswers {
-  read(key: string): Promise<unknown>;
-  ledger(run: string): Promise<RunLedger>;
-}
-
-function withoutServer(home: PageHome, { read, ledger }: CopiedAnswers): AnswerSource {
-  const kept = new Map<string, Promise<unknown>>();
-  const keep = <Value>(key: string, make: () => Promise<Value>): Promise<Value> => {
-    const value = kept.get(key) ?? make();
-    kept.set(key, value);
-    return value as Promise<Value>;
-  };
-  const ask = (kind: string, id: string): Promise<unknown> => keep(`${kind} ${id}`, () => read(`${kind} ${id}`));
-  /** Of a run, or of the runs of an experiment, which the catalogue names; runs that are not in the copy have none. */
-  const ledgersOf = async (id: string): Promise<RunLedger[]> => {
-    const { runs } = (await ask('home', '')) as { runs: { id: string; experiment: string | null }[] };
-    const own = runs.filter((run) => run.id === id || run.experiment === id);
-    const all = own.map((run) => keep(`ledger ${run.id}`, () => ledger(run.id)).catch(() => null));
-    return (await Promise.all(all)).flatMap((found) => found ?? []);
-  };
-  return {
-    home,
-    ask,
-    rollouts: async (id, parameters) => searchLedgers(await ledgersOf(id), parameters),
-    rollout: async (id, rollout) => openRollout(await ledgersOf(id), rollout),
-    save: () => Promise.reject(new Error('Nothing can be stored here.')),
-  };
 }
 
 export const source = openSource();

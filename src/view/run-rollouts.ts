@@ -1,0 +1,239 @@
+/**
+ * The rollouts of one run as a search goes through them. What lists show is read once and stays; texts are read where a search goes through
+ * them, and for the rows that are shown. The same code runs in the page and in the terminal.
+ */
+import { murmur3 } from '../base/index.ts';
+import { type JudgedRollout, type JudgedTable, type ListedName, listedNames } from '../oracle/judged/index.ts';
+import { blockRows } from '../run/columns/index.ts';
+import type { LedgerRow } from './api.ts';
+import { facetValues } from './facets.ts';
+import { matcherOf, type RolloutOrder, type RolloutQuery } from './query.ts';
+
+/** What a query finds in a run: the places of the rows, by what they are ordered (null: as they are), and the counts of its facets. */
+export interface FoundPart {
+  readonly total: number;
+  readonly places: Uint32Array;
+  readonly ranks: Float64Array | null;
+  readonly facets: Readonly<Record<string, Readonly<Record<string, number>>>>;
+}
+
+type ListedRow = JudgedRollout<ListedName> & { readonly run: string };
+
+interface Listed {
+  readonly rows: readonly ListedRow[];
+  readonly facets: readonly CodedFacet[];
+}
+
+/** A facet of all rows: the place of each row's value among the different ones. */
+interface CodedFacet {
+  readonly name: string;
+  readonly values: readonly string[];
+  readonly codes: Uint32Array;
+}
+
+/** Runs a piece of a search that may compute for long. */
+export type Limit = <Value>(work: () => Value) => Value;
+
+export class RunRollouts {
+  readonly run: string;
+  readonly #table: JudgedTable;
+  #listed: Promise<Listed> | null = null;
+  #last: { readonly key: string; readonly part: Promise<FoundPart> } | null = null;
+
+  constructor(run: string, table: JudgedTable) {
+    this.run = run;
+    this.#table = table;
+  }
+
+  /** What a query finds. Asked again about a run that is over, it is known. */
+  find(query: RolloutQuery, limit: Limit): Promise<FoundPart> {
+    const { offset: _offset, limit: _limit, ...rest } = query;
+    const key = JSON.stringify(rest);
+    if (this.#last?.key !== key || this.#table.grows) {
+      const part = this.#find(query, limit);
+      this.#last = { key, part };
+      part.catch(() => {
+        this.#last = null;
+      });
+    }
+    return this.#last.part;
+  }
+
+  /** The listed columns of rows, without reading anything. */
+  async listedAt(places: readonly number[]): Promise<ListedRow[]> {
+    const { rows } = await this.#readListed();
+    // A run that began again meanwhile may have fewer.
+    return places.flatMap((place) => rows[place] ?? []);
+  }
+
+  /** The named columns of rows, read in ranges: rows that are near each other together. */
+  async rowsAt<Name extends keyof JudgedRollout>(
+    places: readonly number[],
+    names?: readonly Name[],
+  ): Promise<(JudgedRollout<Name> & { readonly run: string })[]> {
+    const found = new Map<number, JudgedRollout<Name>>();
+    const ranges = rangesOf([...places].sort((a, b) => a - b));
+    await Promise.all(
+      ranges.map(async ([from, to]) => {
+        for (const [i, row] of (await this.#table.rows(names, { from, to })).entries()) found.set(from + i, row);
+      }),
+    );
+    return places.flatMap((place) => {
+      const row = found.get(place);
+      return row === undefined ? [] : [{ run: this.run, ...row }];
+    });
+  }
+
+  /** The rollouts of the same prompt in the same update as one of them, whole; null without that one. */
+  async group(id: string): Promise<LedgerRow[] | null> {
+    const { rows } = await this.#readListed();
+    const found = rows.find((row) => row.id === id);
+    if (found === undefined) return null;
+    const isOfGroup = (row: ListedRow): boolean => row.update === found.update && row.group === found.group;
+    return this.rowsAt(rows.flatMap((row, place) => (isOfGroup(row) ? [place] : [])));
+  }
+
+  #readListed(): Promise<Listed> {
+    if (this.#listed === null || this.#table.grows) {
+      this.#listed = this.#read();
+      this.#listed.catch(() => {
+        this.#listed = null;
+      });
+    }
+    return this.#listed;
+  }
+
+  async #read(): Promise<Listed> {
+    const rows: ListedRow[] = [];
+    for await (const block of this.#table.blocks(listedNames)) {
+      for (const row of blockRows(block)) rows.push({ run: this.run, ...row });
+    }
+    return { rows, facets: Object.entries(facetValues).map(([name, value]) => codeFacet(name, rows, value)) };
+  }
+
+  async #find(query: RolloutQuery, limit: Limit): Promise<FoundPart> {
+    const { rows, facets } = await this.#readListed();
+    const isMatch = await this.#matches(query, rows.length, limit);
+    const isWanted = wanted(rows, query);
+    const places: number[] = [];
+    const counted = facets.map((facet) => {
+      const value = query.facets[facet.name];
+      return { ...facet, chosen: value === undefined ? null : facet.values.indexOf(value), others: [] as number[] };
+    });
+    const chosen = counted.filter((facet) => facet.chosen !== null);
+    for (let place = 0; place < rows.length; place++) {
+      if (!isWanted(place) || !isMatch(place)) continue;
+      const against = chosen.filter((facet) => facet.codes[place] !== facet.chosen);
+      if (against.length === 0) places.push(place);
+      // A facet counts what the others leave, whatever it has chosen itself.
+      else if (against.length === 1) against[0].others.push(place);
+    }
+    const rank = rankBy(rows, query.order);
+    return {
+      total: rows.length,
+      places: Uint32Array.from(places),
+      ranks: rank === null ? null : Float64Array.from(places, (place) => rank(rows[place]) ?? Number.NEGATIVE_INFINITY),
+      facets: Object.fromEntries(counted.map((facet) => [facet.name, countValues(facet, [places, facet.others])])),
+    };
+  }
+
+  /** Whether the text of a query is in a row: in its completion, or in its prompt, of which many rows have the same. */
+  async #matches(query: RolloutQuery, length: number, limit: Limit): Promise<(place: number) => boolean> {
+    const find = matcherOf(query);
+    if (find === null) return () => true;
+    const found = new Uint8Array(length);
+    const prompts = new Map<string, boolean>();
+    const isInPrompt = (prompt: string): boolean => {
+      const known = prompts.get(prompt) ?? find(prompt) >= 0;
+      prompts.set(prompt, known);
+      return known;
+    };
+    for await (const { start, values } of this.#table.blocks(['prompt', 'completion'])) {
+      limit(() =>
+        values.completion.forEach((text, i) => {
+          found[start + i] = Number(find(text) >= 0 || isInPrompt(values.prompt[i]));
+        }),
+      );
+    }
+    return (place) => found[place] === 1;
+  }
+}
+
+/** Whether the updates and the arms of a query are those of a row. */
+function wanted(rows: readonly ListedRow[], { from, to, without }: RolloutQuery): (place: number) => boolean {
+  if (rows.length > 0 && without.includes(facetValues['arm'](rows[0]))) return () => false;
+  if (from === null && to === null) return () => true;
+  const [first, last] = [from ?? 0, to ?? Number.POSITIVE_INFINITY];
+  return (place) => rows[place].update >= first && rows[place].update <= last;
+}
+
+function codeFacet(name: string, rows: readonly ListedRow[], facetOf: (row: ListedRow) => string): CodedFacet {
+  const known = new Map<string, number>();
+  const codes = Uint32Array.from(rows, (row) => {
+    const value = facetOf(row);
+    const code = known.get(value) ?? known.size;
+    known.set(value, code);
+    return code;
+  });
+  return { name, values: [...known.keys()], codes };
+}
+
+function countValues({ values, codes }: CodedFacet, all: readonly (readonly number[])[]): Record<string, number> {
+  const counts = new Uint32Array(values.length);
+  for (const places of all) for (const place of places) counts[codes[place]] += 1;
+  return Object.fromEntries(values.flatMap((value, i) => (counts[i] === 0 ? [] : [[value, counts[i]]])));
+}
+
+/** Rows that are fewer than this apart are read together. */
+const near = 16;
+
+/** Ascending numbers as ranges [from, to). */
+function rangesOf(places: readonly number[]): [from: number, to: number][] {
+  const ranges: [number, number][] = [];
+  for (const place of places) {
+    const last = ranges.at(-1);
+    if (last !== undefined && place - last[1] < near) last[1] = place + 1;
+    else ranges.push([place, place + 1]);
+  }
+  return ranges;
+}
+
+/**
+ * How far the gate and the grader disagree about a rollout: the share of all scores of its run that lie between its score and the middle
+ * of its cuts, above 0 on the wrong side. A share means the same in every run, however wide its scores are and however near its cuts. `scores` are
+ * those of the run, sorted. Null where there are no cuts.
+ */
+export function surpriseOf(
+  { hack, score, low, high }: JudgedRollout<'hack' | 'score' | 'low' | 'high'>,
+  scores: Float64Array,
+): number | null {
+  if (score === null || low === null || high === null) return null;
+  const between = halvesBelow(scores, (low + high) / 2) - halvesBelow(scores, score);
+  return (hack ? between : 0 - between) / (2 * scores.length);
+}
+
+/** Twice the count of sorted numbers below a value; those that equal it count half. */
+function halvesBelow(sorted: Float64Array, value: number): number {
+  const first = (isBeyond: (other: number) => boolean): number => {
+    let [low, high] = [0, sorted.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (isBeyond(sorted[middle])) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  };
+  return first((other) => other >= value) + first((other) => other > value);
+}
+
+/** By what the rows of an order are sorted, the largest first; null: they stay as they are. */
+function rankBy(rows: readonly ListedRow[], order: RolloutOrder): ((row: ListedRow) => number | null) | null {
+  if (order === 'update') return null;
+  if (order === 'surprise') {
+    const scores = Float64Array.from(rows.flatMap(({ score }) => score ?? [])).sort();
+    return (row) => surpriseOf(row, scores);
+  }
+  // The same order on every machine, which says nothing about the rollouts: the first of them are a fair sample.
+  if (order === 'shuffled') return ({ run, id }) => murmur3(`${run} ${id}`);
+  return (row) => row[order];
+}
