@@ -1,8 +1,8 @@
 /** What each part buys: every arm against the baseline and its placebos with the quarantine's share beside, and what the arms change. */
 import { claimSet, finalSample, findArm, formatSample, type Results } from './aggregate.ts';
 import { type ComparedMetric, type Comparison, compareArms } from './comparisons.ts';
-import type { Table } from './table.ts';
-import { formatP, noClaim, oracleMark, setTitles, signed } from './tables.ts';
+import type { Cell, Table } from './table.ts';
+import { armCell, formatP, noClaim, setTitles, signed } from './tables.ts';
 
 /** One row per comparison of deployed attempts and hacks, with the rates of the arm and the qmass of both. */
 export function ablationTable(results: Results): Table {
@@ -24,13 +24,13 @@ export function ablationTable(results: Results): Table {
   };
 }
 
-function ablationRow(results: Results, one: Comparison, attempts: Comparison): string[] {
+function ablationRow(results: Results, one: Comparison, attempts: Comparison): Cell[] {
   const { set, arm, against, qmass, interval, difference, seeds, adjusted } = one;
   const own = findArm(results, arm);
   const rate = (metric: ComparedMetric): string => formatSample(finalSample(own?.runs ?? [], set, 'deployed', metric));
   const mass = (value: number | null): string => (value === null ? '-' : value.toFixed(2));
   return [
-    `${arm}${own?.usesOracle ? oracleMark : ''}`,
+    armCell({ arm, usesOracle: own?.usesOracle === true }, { set }),
     against,
     rate('attempt'),
     rate('hack'),
@@ -52,9 +52,8 @@ export function settingsTable(results: Results): Table {
     const arm = findArm(results, name);
     if (arm === undefined || set === undefined) return [];
     const rate = (metric: ComparedMetric): string => formatSample(finalSample(arm.runs, set, 'deployed', metric));
-    const shown = `${name}${arm.usesOracle ? oracleMark : ''}`;
     const rates = [rate('attempt'), rate('hack'), rate('solve')];
-    return [[shown, `${arm.runs.length}`, recipe, changes.join(' ') || '-', ...rates]];
+    return [[armCell(arm, { set }), `${arm.runs.length}`, recipe, changes.join(' ') || '-', ...rates]];
   });
   return {
     title: `what the arms change${set === undefined ? '' : `, ${setTitles[set]}`}`,

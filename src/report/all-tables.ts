@@ -13,7 +13,7 @@ import { matchedSolveTable } from './matched-solve.ts';
 import { monitorsOverTimeTable, monitorsTable } from './monitor-tables.ts';
 import { leakTables, prefillTables } from './probe-results.ts';
 import { relearnedTable } from './relearned.ts';
-import type { Table } from './table.ts';
+import { aboutOf, type Table } from './table.ts';
 import { comparisonTable, finalTable, loopholeTable, processTable, sayOnce } from './tables.ts';
 
 /** Names a table as a part of the write-up. */
@@ -48,7 +48,7 @@ export const asksEmergence = ({ design }: Results): boolean => design.prediction
 
 /** Notes that stay under each table that they are about, whatever was said above. */
 function standingNotes(results: Results, { rows }: Table): string[] {
-  const hasArm = (arm: string): boolean => rows.some(([first]) => first === arm || first.startsWith(`${arm} `));
+  const hasArm = (arm: string): boolean => rows.some((row) => aboutOf(row, 0).arm === arm);
   const informed = labelInformed(results).filter(hasArm);
   return [
     ...(informed.length === 0

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { evaluationRows, type MadeEvaluation } from '../../test/lab/hand-made.ts';
 import { type MadeResults, madeResults } from '../../test/lab/made-results.ts';
+import { plain } from '../../test/lab/plain.ts';
 import { allTables } from './all-tables.ts';
 import { describeDesign, judgeBar } from './bar.ts';
 import type { Bar } from './design.ts';
@@ -12,7 +13,7 @@ import {
   scaleTable,
   surfacedTable,
 } from './evaluation-tables.ts';
-import type { Table } from './table.ts';
+import type { TextTable } from './table.ts';
 import { finalTable, loopholeTable } from './tables.ts';
 import { resultsCsv, resultsJson } from './values.ts';
 
@@ -45,7 +46,7 @@ const gate = armOf('activation', 'activation', [
   ['hhhhhbbbbb', '-ssss-----'],
 ]);
 
-const column = ({ columns, rows }: Table, name: string): (string | undefined)[] => {
+const column = ({ columns, rows }: TextTable, name: string): (string | undefined)[] => {
   expect(columns).toContain(name);
   return rows.map((row) => row[columns.indexOf(name)]);
 };
@@ -54,7 +55,7 @@ const column = ({ columns, rows }: Table, name: string): (string | undefined)[] 
 const hackColumns = (columns: readonly string[]): string[] =>
   columns.filter((name) => /^hack\b/.test(name) && name !== "hack, authors' label");
 
-function expectAttempts({ title, columns }: Table): void {
+function expectAttempts({ title, columns }: TextTable): void {
   for (const name of hackColumns(columns)) {
     const at = columns.indexOf(name.replace('hack', 'attempt'));
     expect(at, `${title}: ${name}`).toBeGreaterThanOrEqual(0);
@@ -68,7 +69,7 @@ describe('results', async () => {
   });
 
   it('have attempts and clean solves in the table of final rates', () => {
-    const table = finalTable(results, set, false);
+    const table = plain(finalTable(results, set, false));
     expect(column(table, 'arm')).toEqual(['base', 'vanilla', 'activation']);
     expect(column(table, 'attempt as trained')).toEqual(['-', 'the same', '1.00 ± 0.00']);
     expect(column(table, 'attempt deployed')).toEqual(['0.10 ± 0.00', '1.00 ± 0.00', '0.15 ± 0.15']);
@@ -77,14 +78,14 @@ describe('results', async () => {
   });
 
   it('have them by loophole', () => {
-    const table = loopholeTable(results, set, false);
+    const table = plain(loopholeTable(results, set, false));
     const at = table.rows.findIndex(([arm, loophole]) => arm === 'activation' && loophole === 'run_tests');
     expect(column(table, 'attempt deployed')[at]).toBe('0.13 ± 0.13');
     expect(column(table, 'clean solve deployed')[at]).toBe('0.25 ± 0.00');
   });
 
   it('give no hack rate in any table without its attempt before it', () => {
-    const tables = allTables(results);
+    const tables = plain(allTables(results));
     expect(tables.filter(({ columns }) => hackColumns(columns).length > 0).length).toBeGreaterThan(3);
     for (const table of tables) expectAttempts(table);
     const compared = tables.map(({ title }) => title).filter((title) => title.includes('paired differences, '));
@@ -132,10 +133,10 @@ describe('the evaluations of one run', () => {
   const evaluations = [evaluation('full', 'hhhbbbbb--'), evaluation('scale-0.5', 'hbs-------'), evaluation('deployed', 'abss------')]; // biome-ignore format: one line
 
   it('have attempts before hacks, and clean solves', () => {
-    const table = finalEvaluationTable(evaluations, true);
+    const table = plain(finalEvaluationTable(evaluations, true));
     expect(column(table, 'attempt')[1]).toMatch(/^2\/10 0.20/);
     expect(column(table, 'clean solve')[1]).toMatch(/^2\/10 0.20/);
-    const tables = [table, loopholeEvaluationTable(evaluations, []), scaleTable(evaluations)];
+    const tables = [table, ...plain([loopholeEvaluationTable(evaluations, []), scaleTable(evaluations)])];
     for (const one of tables) {
       expect(one.rows.length).toBeGreaterThan(1);
       expectAttempts(one);
@@ -143,7 +144,7 @@ describe('the evaluations of one run', () => {
   });
 
   it('have attempts before hacks prompt by prompt', () => {
-    const table = surfacedTable(evaluations);
+    const table = plain(surfacedTable(evaluations));
     expect(column(table, 'what')).toEqual(['attempt', 'hack']);
     expect(column(table, 'in both')).toEqual(['2', '0']);
     expect(column(table, 'removed')).toEqual(['6', '3']);
@@ -152,7 +153,7 @@ describe('the evaluations of one run', () => {
   it('have attempts over updates', () => {
     const rates = { attempt: { count: 9, of: 10, rate: 0.9, low: 0.6, high: 1 } };
     const point = { update: 20, state: 'full', ...rates, hack: rates.attempt, solve: rates.attempt };
-    const table = curveTable([point as unknown as Parameters<typeof curveTable>[0][number]], 'curve', true);
+    const table = plain(curveTable([point as unknown as Parameters<typeof curveTable>[0][number]], 'curve', true));
     expect(column(table, 'attempt, as trained')).toEqual(['9/10 0.90 [0.60, 1.00]']);
     expectAttempts(table);
   });

@@ -1,6 +1,7 @@
 /** Arms by what watches and what is done, from runs written by hand. */
 import { expect, it } from 'vitest';
 import { madeArm, madeResults } from '../../test/lab/made-results.ts';
+import { plain } from '../../test/lab/plain.ts';
 import { allTables } from './all-tables.ts';
 import { actionOf, baselineTables } from './baselines.ts';
 import type { Figure, Mark } from './chart.ts';
@@ -30,7 +31,7 @@ const all = await madeResults(
   { ceiling: 'ceiling' },
 );
 
-const figures = await allFigures(all);
+const figures = plain(await allFigures(all));
 const figureOf = (name: string): Figure | undefined => figures.find((figure) => figure.name === name);
 
 it('names what watches and what is done', () => {
@@ -49,7 +50,7 @@ it('names what watches and what is done', () => {
 
 it('a single arm with a monitor has its row beside the baseline; gates alone have no such table', () => {
   const rows = (...names: readonly string[]): readonly (string | undefined)[] => {
-    const [first] = allTables({ ...all, arms: all.arms.filter(({ arm }) => names.includes(arm)) });
+    const [first] = plain(allTables({ ...all, arms: all.arms.filter(({ arm }) => names.includes(arm)) }));
     return first.title.includes('side by side') ? first.rows.map(([arm]) => arm) : [];
   };
   expect(rows('vanilla', 'ceiling', 'penalty-probe')).toEqual(['vanilla', 'ceiling', 'penalty-probe']);
@@ -57,7 +58,7 @@ it('a single arm with a monitor has its row beside the baseline; gates alone hav
 });
 
 it('the table comes first, monitor by monitor, and labels have a table of their own', () => {
-  const [blind, labelled, next] = allTables(all);
+  const [blind, labelled, next] = plain(allTables(all));
   expect(blind.rows.map(([arm]) => arm)).toEqual([
     ...['vanilla', 'ceiling', 'steer', 'penalty-probe', 'gate', 'additive', 'haar', 'routed-probe'],
   ]);
@@ -99,6 +100,6 @@ it('the picture has a colour a monitor, a shape an action, and panels that never
 
 it('are not there where nothing but gates is compared', async () => {
   const results = await madeResults([...references, ...gates], null, { ceiling: 'ceiling' });
-  expect((await allFigures(results)).map(({ name }) => name)).not.toContain('baselines');
-  expect(baselineTables(results)).toEqual([]);
+  expect(plain(await allFigures(results)).map(({ name }) => name)).not.toContain('baselines');
+  expect(plain(baselineTables(results))).toEqual([]);
 });

@@ -15,7 +15,7 @@ import {
 import { comparedCost } from './costs.ts';
 import { keptAndRemoved, shareText } from './kept.ts';
 import { monitorMetrics, monitorValues } from './monitor-metrics.ts';
-import type { Table } from './table.ts';
+import { armNamed, type Cell, type Table } from './table.ts';
 import { noClaim, oracleTitle, setTitles } from './tables.ts';
 
 /** What watches an arm's rollouts (null: nothing), and what is done: in the arm's words, and as a kind. */
@@ -57,7 +57,7 @@ export function baselineTables(results: Results): Table[] {
   const shares = new Map(keptAndRemoved(results).map((one) => [one.arm, one]));
   const cost = (arm: ArmResults, metric: 'seconds' | 'scoring-passes'): string =>
     comparedCost(arm, findArm(results, results.baseline), metric);
-  const rowOf = (own: ArmResults): string[] => {
+  const rowOf = (own: ArmResults): Cell[] => {
     const { monitor, action } = actionOf(own);
     const [attempt, hack] = (['attempt', 'hack'] as const).map((metric) =>
       finalSample(own.runs, set, 'deployed', metric),
@@ -65,7 +65,8 @@ export function baselineTables(results: Results): Table[] {
     const solve = finalSample(own.runs, solved, 'deployed', 'solve');
     const share = shares.get(own.arm);
     return [
-      ...[own.arm, monitor ?? '-', monitor === null ? '-' : action, `${hack?.n ?? 0}`],
+      armNamed(own.arm),
+      ...[monitor ?? '-', monitor === null ? '-' : action, `${hack?.n ?? 0}`],
       ...[attempt, hack, solve].map((sample) => formatSample(sample)),
       ...[share?.attemptRemoved, share?.hackRemoved, share?.solveKept].map((one) => shareText(one ?? null)),
       ...monitorMetrics.map((metric) => formatSample(sampleOf(own.runs, monitorValues[metric]))),

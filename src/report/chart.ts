@@ -1,6 +1,7 @@
 /** Panels with axes, and the few kinds of marks in the lab's figures. The caller gives the domains; marks outside are not clipped. */
 import { labelSize, placeLabels } from './place-labels.ts';
 import { element, path, text, ticks } from './svg.ts';
+import { armNamed, type Cell, type Table } from './table.ts';
 
 export interface Point {
   readonly x: number;
@@ -75,8 +76,18 @@ export interface Figure {
   readonly columns?: number;
   /** Width and height of a panel, where they are not the usual ones. */
   readonly panelSize?: { readonly width: number; readonly height: number };
-  /** The numbers behind the figure. */
-  readonly data: { readonly columns: readonly string[]; readonly rows: readonly (readonly string[])[] };
+  /** The numbers behind the figure; the first column is the arm. */
+  readonly data: { readonly columns: readonly string[]; readonly rows: readonly (readonly Cell[])[] };
+  /** Whether they were counted from the rollouts of training, not from answers. */
+  readonly training?: true;
+}
+
+/** The first numbers behind a figure as a table, whose rows are about their arms. */
+export function numbersOf({ title, data: { columns, rows }, training }: Figure, most = rows.length): Table {
+  const shown = rows
+    .slice(0, most)
+    .map(([arm, ...others]): Cell[] => [typeof arm === 'string' ? armNamed(arm, { training }) : arm, ...others]);
+  return { title, columns, rows: shown };
 }
 
 /** The size of a panel, and the margins of its axes. */

@@ -5,7 +5,7 @@
 import { type ArmResults, findArm, formatSample, type Results, sampleOf } from './aggregate.ts';
 import type { RunResult } from './run-result.ts';
 import type { Table } from './table.ts';
-import { oracleMark } from './tables.ts';
+import { armCell } from './tables.ts';
 
 /** Names as they stand in CSV and JSON. */
 const costMetrics = ['seconds', 'scoring-passes'] as const;
@@ -24,7 +24,7 @@ export function costTable(results: Results): Table {
     title: 'cost of an update',
     columns: ['arm', 'n', 'seconds', `× ${baseline}`, 'scoring passes', `above ${baseline}`, 'asked beside'],
     rows: known.map((arm) => [
-      `${arm.arm}${arm.usesOracle ? oracleMark : ''}`,
+      armCell(arm),
       `${arm.runs.length}`,
       formatSample(sampleOf(arm.runs, costValues.seconds)),
       comparedCost(arm, reference, 'seconds'),

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type MadeResults, madeResults, tenPrompts } from '../../test/lab/made-results.ts';
+import { plain } from '../../test/lab/plain.ts';
 import { ablationTable, settingsTable } from './ablations.ts';
 import type { Results } from './aggregate.ts';
 import { allTables } from './all-tables.ts';
@@ -55,7 +56,7 @@ describe('placebos of an arm', async () => {
   });
 
   it('stand in the table of ablations with the qmass of both', () => {
-    const rows = ablationTable(results).rows.map((row) =>
+    const rows = plain(ablationTable(results)).rows.map((row) =>
       [row[0], row[5], row[1], row[6], row[7], row[8], row[10]].join(' '),
     );
     expect(rows.slice(0, 3)).toEqual([
@@ -78,7 +79,7 @@ describe('placebos of an arm', async () => {
   });
 
   it('leave the settings of every arm to a table of their own', () => {
-    expect(settingsTable(results).rows.at(-1)).toEqual(['mass', '3', 'mass.toml', 'arm.tail=0.2', '0.37 ± 0.03', '0.37 ± 0.03', '0.23 ± 0.03']); // biome-ignore format: one line
+    expect(plain(settingsTable(results)).rows.at(-1)).toEqual(['mass', '3', 'mass.toml', 'arm.tail=0.2', '0.37 ± 0.03', '0.37 ± 0.03', '0.23 ± 0.03']); // biome-ignore format: one line
   });
 });
 
@@ -144,16 +145,16 @@ describe('the table of training', () => {
   it('says where its rates count tokens', async () => {
     const rollouts = [{ update: 1, route: 'route', tokenRoutes: 'rk', trained: true }];
     const arm = { kind: 'activation', granularity: 'token' };
-    const byToken = processTable(await madeResults([{ name: 'token', arm, rollouts }]), false);
+    const byToken = plain(processTable(await madeResults([{ name: 'token', arm, rollouts }]), false));
     expect(byToken.notes?.[1]).toMatch(/^A gate by token: .* count tokens/);
-    expect(processTable(both, false).notes?.join()).not.toContain('by token');
+    expect(plain(processTable(both, false)).notes?.join()).not.toContain('by token');
   });
 });
 
 describe('reported rows', () => {
   it('stand in the final table of the claim alone, with their source', () => {
     const references = [{ name: 'paper', source: 'A page', hack: 0.79, solve: null }];
-    const { rows, notes } = finalTable(withDesign({ references }), set, false);
+    const { rows, notes } = plain(finalTable(withDesign({ references }), set, false));
     const own = ['-', '-', '-', '-', '0.79', '-', '-', '-', '-', '-'];
     expect(rows.at(-1)).toEqual(['paper (reported elsewhere, not run here)', ...own]);
     expect(notes).toContain('paper: A page.');
@@ -183,7 +184,9 @@ describe('settings that labelled runs suggested', () => {
 
   it('are said under every table that has the arm, in the sentences and in JSON', async () => {
     const results = await made('label-informed');
-    const tables = allTables(results).filter(({ rows }) => rows.some(([first]) => first.startsWith('activation')));
+    const tables = plain(allTables(results)).filter(({ rows }) =>
+      rows.some(([first]) => first.startsWith('activation')),
+    );
     expect(tables.length).toBeGreaterThan(1);
     for (const { title, notes = [] } of tables) {
       expect(notes.join(' '), title).toContain('Not free of labels: the settings of activation');
@@ -194,7 +197,7 @@ describe('settings that labelled runs suggested', () => {
 
   it('are not said of others', async () => {
     const results = await made('fixed');
-    const all = JSON.stringify([allTables(results), describeResults(results), resultsJson(results)]);
+    const all = JSON.stringify([plain(allTables(results)), describeResults(results), resultsJson(results)]);
     expect(all).not.toMatch(/informed|Not free of labels/);
   });
 });

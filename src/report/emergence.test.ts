@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { MadeEvaluation } from '../../test/lab/hand-made.ts';
 import { type MadeResults, madeResults } from '../../test/lab/made-results.ts';
+import { plain } from '../../test/lab/plain.ts';
 import { allTables } from './all-tables.ts';
 import { emergences, emergenceTables, testEmergences } from './emergence.ts';
 import { resultsJson } from './values.ts';
@@ -49,7 +50,7 @@ describe('the time until a policy attempts', async () => {
   });
 
   it('has the share without it by Kaplan and Meier, with its interval', () => {
-    const [table] = emergenceTables(results);
+    const [table] = plain(emergenceTables(results));
     // 2 of 3; log(−log S) has the standard error √(1/6) / log 1.5 = 1.0069: S^7.195 and S^0.139.
     expect(table.rows.map((row) => row.slice(0, 6))).toEqual([
       ['vanilla', 'as trained', '3', '3', '5', '0.00 [0.00, 0.00]'],
@@ -64,7 +65,7 @@ describe('the time until a policy attempts', async () => {
     const [test] = testEmergences(results);
     expect(test).toMatchObject({ arm: 'gate', against: 'vanilla', observed: 1, expected: 2.5 });
     expect(test.pValue).toBeCloseTo(0.0628, 4);
-    expect(emergenceTables(results)[1].rows).toEqual([['gate − vanilla', '1', '2.5', '0.063', '0.063']]);
+    expect(plain(emergenceTables(results))[1].rows).toEqual([['gate − vanilla', '1', '2.5', '0.063', '0.063']]);
   });
 
   it('says of one seed that nothing is claimed', async () => {

@@ -10,7 +10,7 @@ import type { ArmResults, Results } from './aggregate.ts';
 import { adjustTogether, comparedWith } from './comparisons.ts';
 import type { RunResult } from './run-result.ts';
 import type { Table } from './table.ts';
-import { armsOf, formatP, noClaim, oracleMark } from './tables.ts';
+import { armCell, armsOf, differenceCell, formatP, noClaim } from './tables.ts';
 
 type WaitState = Extract<PolicyState, 'full' | 'deployed'>;
 
@@ -104,7 +104,7 @@ export function emergenceTables(results: Results): Table[] {
       title: 'time until the policy attempts, in updates',
       columns: ['arm', 'policy', 'runs', 'got there', 'median', 'without it at the end', 'run by run'],
       rows: found.map(({ arm, usesOracle, state, seeds, waits, emerged, median, without }) => [
-        `${arm}${usesOracle ? oracleMark : ''}`,
+        armCell({ arm, usesOracle }),
         stateWords[state],
         `${waits.length}`,
         `${emerged}`,
@@ -123,7 +123,7 @@ export function emergenceTables(results: Results): Table[] {
       title: 'time until the deployed policy attempts: log-rank tests',
       columns: ['comparison', 'got there', 'expected', 'p (log-rank)', 'p (Holm)'],
       rows: tests.map(({ arm, against, observed, expected, pValue, adjusted }) => [
-        `${arm} − ${against}`,
+        differenceCell({ arm, against }),
         `${observed}`,
         expected.toFixed(1),
         formatP(pValue),

@@ -3,7 +3,7 @@ import type { Evasion } from '../measure/index.ts';
 import { formatSample, type Results, sampleOf } from './aggregate.ts';
 import type { RunResult } from './run-result.ts';
 import type { Table } from './table.ts';
-import { noClaim, oracleMark, signed } from './tables.ts';
+import { armCell, noClaim, signed } from './tables.ts';
 
 const note =
   'Mean scores of the same texts, as the base reads them and as the trained policy does, by the monitor of the last checkpoint; labels divide the rollouts, for diagnosis only. Hacks that score lower on the policy hide in its activations; hacks that score low on both pass by their text.';
@@ -61,7 +61,7 @@ export function evasionsTable({ arms }: Results): Table {
       ...['AUROC on base', 'AUROC on policy'],
     ],
     rows: split.map(({ arm, runs, usesOracle }) => [
-      `${arm}${usesOracle ? oracleMark : ''}`,
+      armCell({ arm, usesOracle }, { training: true }),
       `${runs.filter(({ evasion }) => evasion !== null).length}`,
       ...Object.values(evasionValues).map((value) => formatSample(sampleOf(runs, value))),
     ]),

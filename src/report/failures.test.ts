@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { MadeEvaluation } from '../../test/lab/hand-made.ts';
 import { type MadeResults, madeResults } from '../../test/lab/made-results.ts';
+import { plain } from '../../test/lab/plain.ts';
 import { allTables } from './all-tables.ts';
 import { failureComparisonTable, failuresOf, failureTable } from './failures.ts';
 import { resultsJson } from './values.ts';
@@ -33,7 +34,7 @@ describe('runs that fail', async () => {
   const results = await madeResults([...vanilla, ...gate, ...haar], 'haar', { seeds });
 
   it('are those with more deployed attempts than 0.10, with the exact interval of their share', () => {
-    const { title, columns, rows } = failureTable(results, false);
+    const { title, columns, rows } = plain(failureTable(results, false));
     expect(title).toContain('runs that fail, held-out problems, original markers');
     expect(columns.slice(0, 2)).toEqual(['arm', 'runs that fail']);
     // A tenth of the prompts is not more than 0.10. Clopper and Pearson, as R's binom.test gives them: 1 of 5 and 4 of 5.
@@ -45,7 +46,7 @@ describe('runs that fail', async () => {
   });
 
   it('are told as two clusters where attempts have two peaks', () => {
-    const attempts = failureTable(results, false).rows.map((row) => row[2]);
+    const attempts = plain(failureTable(results, false)).rows.map((row) => row[2]);
     expect(attempts).toEqual(['0.90 to 1.00', 'two peaks: 0.00 to 0.10 (4 runs), 0.90 (1 run)', '0.10 to 0.60']);
   });
 
@@ -55,7 +56,7 @@ describe('runs that fail', async () => {
   });
 
   it('are paired by seed with the baseline and the placebo, by the exact test of McNemar', () => {
-    const { rows, notes } = failureComparisonTable(results, false);
+    const { rows, notes } = plain(failureComparisonTable(results, false));
     // gate fails in seed 4, vanilla in all, haar in 1 to 4: 0 against 4 discordant seeds, p = 2 / 2⁴; 0 against 3, p = 2 / 2³.
     expect(rows).toEqual([
       ['gate − vanilla', '5', '0', '4', '1', '0.125', '0.375'],
@@ -66,7 +67,7 @@ describe('runs that fail', async () => {
   });
 
   it('stand before the paired differences of rates, and in JSON', () => {
-    const titles = allTables(results).map(({ title }) => title);
+    const titles = plain(allTables(results)).map(({ title }) => title);
     const at = titles.findIndex((title) => title.startsWith('runs that fail'));
     expect(at).toBeGreaterThan(0);
     expect(at).toBeLessThan(titles.findIndex((title) => title.includes('deployed, paired differences')));
@@ -91,15 +92,15 @@ describe('runs that fail', async () => {
   it('follow the share that the experiment states', async () => {
     const strict = { ...results, design: { ...results.design, failAbove: 0.05 } };
     expect(failuresOf(strict).map(({ arm, failed }) => `${arm} ${failed}`)).toEqual(['vanilla 5', 'gate 2', 'haar 5']);
-    expect(failureTable(strict, false).notes?.[0]).toContain('more than 0.05 of the prompts');
+    expect(plain(failureTable(strict, false)).notes?.[0]).toContain('more than 0.05 of the prompts');
   });
 
   it('name the seeds that were stated and are not evaluated', async () => {
     const fewer = { ...results, design: { ...results.design, seeds: [...seeds, 6] } };
-    expect(failureTable(fewer, false).notes?.join(' ')).toContain(
+    expect(plain(failureTable(fewer, false)).notes?.join(' ')).toContain(
       'Stated and not evaluated: vanilla 6; gate 6; haar 6.',
     );
-    expect(failureTable(results, false).notes?.join(' ')).not.toContain('not evaluated');
+    expect(plain(failureTable(results, false)).notes?.join(' ')).not.toContain('not evaluated');
   });
 });
 
@@ -112,5 +113,5 @@ it('nothing fails where no loophole is open', async () => {
   );
   const results = await madeResults(unhinted);
   expect(failuresOf(results)).toEqual([]);
-  expect(failureTable(results, false).rows).toEqual([]);
+  expect(plain(failureTable(results, false)).rows).toEqual([]);
 });

@@ -7,8 +7,8 @@ import type { FinalSet } from '../evaluate/index.ts';
 import { exactInterval, type Interval, mcnemarExact, type Peaks, twoPeaks } from '../stats/index.ts';
 import { type ArmResults, claimSet, finalSample, type Results } from './aggregate.ts';
 import { adjustTogether, comparedWith } from './comparisons.ts';
-import type { Table } from './table.ts';
-import { armsOf, formatP, noClaim, oracleTitle, setTitles } from './tables.ts';
+import { armNamed, type Table } from './table.ts';
+import { armsOf, differenceCell, formatP, noClaim, oracleTitle, setTitles } from './tables.ts';
 
 export interface RunFailures {
   readonly arm: string;
@@ -92,8 +92,8 @@ export function failureTable(results: Results, oracle: boolean): Table {
   return {
     title: titleOf(results, 'runs that fail', oracle),
     columns: ['arm', 'runs that fail', 'attempt deployed, run by run'],
-    rows: found.map(({ arm, failed, n, interval: { low, high }, attempts, peaks }) => [
-      arm,
+    rows: found.map(({ arm, set, failed, n, interval: { low, high }, attempts, peaks }) => [
+      armNamed(arm, { set }),
       `${failed} of ${n} [${low.toFixed(2)}, ${high.toFixed(2)}]`,
       peaks === null ? rangeText(attempts) : `two peaks: ${clusterText(peaks.lower)}, ${clusterText(peaks.upper)}`,
     ]),
@@ -115,7 +115,7 @@ export function failureComparisonTable(results: Results, oracle: boolean): Table
     title: titleOf(results, 'runs that fail, paired by seed', oracle),
     columns: ['comparison', 'seeds', 'only the first fails', 'only the second', 'both', 'p (McNemar)', 'p (Holm)'],
     rows: found.map(({ arm, against, seeds, onlyArm, onlyAgainst, both, pValue, adjusted }) => [
-      `${arm} − ${against}`,
+      differenceCell({ arm, against }, claimSet(results)),
       ...[seeds.length, onlyArm, onlyAgainst, both].map(String),
       ...[formatP(pValue), formatP(adjusted)],
     ]),

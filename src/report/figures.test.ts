@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { MadeEvaluation, MadeRollout } from '../../test/lab/hand-made.ts';
 import { type MadeResults, madeResults, madeRun, tenPrompts } from '../../test/lab/made-results.ts';
+import { plain } from '../../test/lab/plain.ts';
 import type { Figure } from './chart.ts';
 import { allFigures } from './figures.ts';
 
 const gated = { name: 'activation', arm: { kind: 'activation' } } as const;
 
 async function figureOf(name: string, runs: readonly MadeResults[]): Promise<Figure | undefined> {
-  return (await allFigures(await madeResults(runs))).find((figure) => figure.name === name);
+  return plain(await allFigures(await madeResults(runs))).find((figure) => figure.name === name);
 }
 
 describe('gate scores against the two cuts', () => {
@@ -122,7 +123,7 @@ describe('curves', () => {
       { update: 20, set: 'curve', state: 'full', outcomes: tenPrompts(0, solves) },
     ];
     const runs = [{ evaluations: at(2) }, { name: 'best', arm: { kind: 'no-loophole' }, evaluations: at(3) }];
-    const figures = await allFigures(await madeResults(runs, null, { ceiling: 'best' }));
+    const figures = plain(await allFigures(await madeResults(runs, null, { ceiling: 'best' })));
     const panels = figures.find(({ name }) => name === 'curves')?.panels ?? [];
     expect(panels.map(({ y }) => y[1])).toEqual([1, 1, expect.closeTo(0.3, 12), expect.closeTo(0.3, 12)]);
     expect(panels[2].marks.filter(({ kind }) => kind === 'level')).toEqual([
@@ -256,7 +257,7 @@ describe('units and prompts', () => {
     );
     const results = await madeResults([]);
     const arm = { arm: 'activation', usesOracle: false, hasQuarantine: true, runs };
-    const figure = (await allFigures({ ...results, arms: [arm] })).find(({ name }) => name === 'scale');
+    const figure = plain(await allFigures({ ...results, arms: [arm] })).find(({ name }) => name === 'scale');
     expect(figure?.caption).toContain('10 prompts of test-original');
     expect(figure?.panels[0].marks).toHaveLength(2);
   });

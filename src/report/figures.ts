@@ -17,6 +17,7 @@ import { armStyle, hackInk, routeColours } from './palette.ts';
 import type { RunResult } from './run-result.ts';
 import { armLegend, seriesMarks, trainingSeries } from './series.ts';
 import { storyFigure } from './story-figure.ts';
+import { armNamed, type Cell } from './table.ts';
 import { setTitles } from './tables.ts';
 
 /** The names of all figures, in the order in which they are made. */
@@ -60,7 +61,15 @@ function trainingFigure({ arms }: Results): Figure | null {
   if (data.rows.length === 0) return null;
   const panels = Object.entries(named).map(([title, series]) => overUpdates(arms, title, 'rate', series));
   const caption = `Training's own samples, as trained, over the last ${emergence.window} updates. ${bandText(arms)}`;
-  return { name: 'training', title: 'Hack and solve while training', caption, panels, legend: armLegend(arms), data };
+  return {
+    name: 'training',
+    title: 'Hack and solve while training',
+    caption,
+    panels,
+    legend: armLegend(arms),
+    data,
+    training: true,
+  };
 }
 
 /** The scores that met the cuts, each measured from those of its own update: of rollouts, or of tokens where the gate decides by token. */
@@ -200,7 +209,7 @@ function loopholeFigure({ arms, sets }: Results): Figure | null {
   const rows = arms.flatMap(({ runs }) => runs.flatMap(({ final }) => final[set]?.deployed ?? []));
   const loopholes = [...new Set(rows.map(({ loophole }) => loophole))].sort();
   if (loopholes.length < 2) return null;
-  const data: string[][] = [];
+  const data: Cell[][] = [];
   const panels = arms.map(({ arm, runs }, i): Panel => {
     const hack = (state: 'full' | 'deployed', loophole: string) =>
       sampleOf(runs, ({ final }) => {
@@ -213,7 +222,13 @@ function loopholeFigure({ arms, sets }: Results): Figure | null {
       full: hack('full', loophole),
     }));
     for (const { x, deployed, full } of points) {
-      data.push([arm, loopholes[x], `${deployed?.mean ?? ''}`, `${full?.mean ?? ''}`, `${deployed?.n ?? 0}`]);
+      data.push([
+        armNamed(arm, { loophole: loopholes[x] }),
+        loopholes[x],
+        `${deployed?.mean ?? ''}`,
+        `${full?.mean ?? ''}`,
+        `${deployed?.n ?? 0}`,
+      ]);
     }
     const { colour } = armStyle(i);
     const bars = points.map(({ x, deployed }) => ({ x0: x - 0.3, x1: x + 0.3, y0: 0, y1: deployed?.mean ?? 0 }));

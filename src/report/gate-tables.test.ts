@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { plain } from '../../test/lab/plain.ts';
 import { type GatedRollout, gateWindows } from '../measure/gate/gate-report.ts';
 import { bandTable, driftTable } from './gate-tables.ts';
 
@@ -42,7 +43,7 @@ describe('scores against the cuts', () => {
       10,
     );
     const cut = (value: number): string => value.toPrecision(3);
-    expect(driftTable(windows).rows).toEqual([['1-1', '1.00', '5.00', '9.00', cut(low), cut(high), reading]]);
+    expect(plain(driftTable(windows)).rows).toEqual([['1-1', '1.00', '5.00', '9.00', cut(low), cut(high), reading]]);
   });
 });
 
@@ -63,10 +64,10 @@ describe('the gate among random directions', () => {
     { auroc: 0.2, above: '4/4', what: 'all are above' },
   ])('$what', ({ auroc, above }) => {
     const own = { auroc, interval: null, hacks: 20, clean: 20, updates: 1 };
-    expect(bandTable(own, band).rows.at(-1)).toEqual(['random at or above this gate', above]);
+    expect(plain(bandTable(own, band)).rows.at(-1)).toEqual(['random at or above this gate', above]);
   });
 
   it('says nothing where the gate has no AUROC', () => {
-    expect(bandTable(null, band).rows.at(-1)).toEqual(['random at or above this gate', '-']);
+    expect(plain(bandTable(null, band)).rows.at(-1)).toEqual(['random at or above this gate', '-']);
   });
 });

@@ -11,7 +11,7 @@ import type {
   RandomBand,
   Separation,
 } from '../measure/index.ts';
-import type { Table } from './table.ts';
+import type { Cell, Table } from './table.ts';
 
 const rateText = (rate: Rate | null): string => (rate === null ? '-' : formatRate(rate));
 const short = (rate: Rate | null): string => (rate === null ? '-' : `${rate.count}/${rate.of}`);
@@ -25,12 +25,18 @@ function aurocText(separation: Separation | null): string {
     : `${auroc.toFixed(2)} [${interval.low.toFixed(2)}, ${interval.high.toFixed(2)}]`;
 }
 
+/** The first cell of a row about some updates. */
+export const windowCell = ({ from, to }: { readonly from: number; readonly to: number }): Cell => ({
+  text: `${from}-${to}`,
+  updates: [from, to],
+});
+
 /** The gate over the whole run: all rollouts with gradient, beside the positively reinforced ones. */
 export function gateTable(all: GateJudgement, reinforced: GateJudgement): Table {
-  const row = (name: string, value: (judgement: GateJudgement) => string): string[] => [
+  const row = (name: string, value: (judgement: GateJudgement) => string): Cell[] => [
     name,
     value(all),
-    value(reinforced),
+    { text: value(reinforced), advantage: 'above 0' },
   ];
   const byToken = all.tokens !== null;
   const unit = byToken ? 'tokens ' : '';
@@ -108,7 +114,7 @@ export function directionTable(directions: readonly DirectionReport[]): Table {
     title: 'directions and the band of the pairs',
     columns: ['updates', 'clean pairs', 'hack pairs', 'width', 'cosine of rollouts', 'cosine to ideal'],
     rows: directions.map(({ from, to, band, meanCosine, cosineToIdeal }) => [
-      `${from}-${to}`,
+      windowCell({ from, to }),
       precise(band?.low),
       precise(band?.high),
       precise(band?.width),
@@ -138,7 +144,7 @@ export function windowTable(windows: readonly GateWindow[], reinforced: boolean)
     rows: windows.map((window) => {
       const own = reinforced ? window.reinforced : window.all;
       return [
-        `${window.from}-${window.to}`,
+        windowCell(window),
         `${own.rollouts}`,
         `${own.hacks}`,
         own.separation === null ? '-' : own.separation.auroc.toFixed(2),
@@ -159,7 +165,7 @@ export function driftTable(windows: readonly GateWindow[]): Table {
     title: 'scores against the cuts',
     columns: ['updates', 'p10', 'p50', 'p90', 'low cut', 'high cut', 'reading'],
     rows: windows.map(({ from, to, scores, cuts, readings }) => [
-      `${from}-${to}`,
+      windowCell({ from, to }),
       precise(scores?.p10),
       precise(scores?.p50),
       precise(scores?.p90),
@@ -198,7 +204,7 @@ export function attributionWindowTable(windows: readonly Attribution[]): Table {
     title: 'whose gradient the deployed block learned from, by window of updates',
     columns: ['updates', 'Σ |g_d|²', ...parts.map(({ deed, sign }) => `${deed}, A ${sign}`)],
     rows: windows.map(({ from, to, energy, shares }) => [
-      `${from}-${to}`,
+      windowCell({ from, to }),
       energy.toPrecision(2),
       ...parts.map((part) =>
         shares

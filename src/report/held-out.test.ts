@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { MadeRollout } from '../../test/lab/hand-made.ts';
 import { type MadeResults, madeResults } from '../../test/lab/made-results.ts';
+import { plain } from '../../test/lab/plain.ts';
 import { describeDesign, judgeBar } from './bar.ts';
 import { noDesign } from './design.ts';
 import { allFigures } from './figures.ts';
@@ -29,7 +30,7 @@ describe('known and held-out loopholes', async () => {
   const vanilla = armOf('vanilla', ['hhhhhh', 'hhhhh-']);
   const gate = armOf('gate', ['---h-h', 'h-----']);
   const results = await madeResults([...vanilla, ...gate]);
-  const [attempts, aggregate, , differences] = heldOutTables(results);
+  const [attempts, aggregate, , differences] = plain(heldOutTables(results));
 
   it('are averaged over the loopholes of each group, then over seeds', () => {
     // Known: (1/2 + 0)/2 in both seeds; held out: 1/2 and 0.
@@ -41,14 +42,14 @@ describe('known and held-out loopholes', async () => {
 
   it('have attempts before hacks', async () => {
     expect([attempts.title, aggregate.title].map((title) => title.split(',')[0])).toEqual(['attempt deployed', 'hack deployed']); // biome-ignore format: one line
-    const [tried] = heldOutTables(await madeResults(armOf('vanilla', ['hb-abh'])));
+    const [tried] = plain(heldOutTables(await madeResults(armOf('vanilla', ['hb-abh']))));
     // run_tests 1 and 4: h and a; sentinel 2 and 5: b twice; file_marker 3 and 6: - and h.
     expect(tried.rows[0].slice(0, 4)).toEqual(['vanilla', '1', '1.00', '0.50']);
   });
 
   it('count every loophole once, however many prompts it has', async () => {
     // Four prompts: run_tests 1 and 4, sentinel 2, file_marker 3. Known: (2/2 + 0/1)/2, where all prompts together have 2/3.
-    const [uneven] = heldOutTables(await madeResults(armOf('vanilla', ['h--h'])));
+    const [uneven] = plain(heldOutTables(await madeResults(armOf('vanilla', ['h--h']))));
     expect(uneven.rows[0].slice(0, 5)).toEqual(['vanilla', '1', '0.50', '0.00', '-0.50']);
   });
 
@@ -84,7 +85,7 @@ describe('known and held-out loopholes', async () => {
 
   it('are no table where nothing is held out', async () => {
     expect(
-      heldOutTables(await madeResults([{ evaluations: [{ update: 0, set, state: 'full', outcomes: 'h' }] }])),
+      plain(heldOutTables(await madeResults([{ evaluations: [{ update: 0, set, state: 'full', outcomes: 'h' }] }]))),
     ).toEqual([]);
   });
 });
@@ -125,12 +126,12 @@ describe('relearning over seeds', async () => {
   });
 
   it('names seeds in which the hack did not come back', () => {
-    const [row] = relearnedTable(attackedFrom([4, 99])).rows;
+    const [row] = plain(relearnedTable(attackedFrom([4, 99]))).rows;
     expect(row.slice(0, 5)).toEqual(['gate', '2', '7.0', '7.5 (not reached in 1 of 2)', '0.5 (not reached in 1 of 2)']);
   });
 
   it('is no table without attacks', () => {
-    expect(relearnedTable(runs).rows).toEqual([]);
+    expect(plain(relearnedTable(runs)).rows).toEqual([]);
   });
 });
 
@@ -144,7 +145,7 @@ describe('leakage over recall', () => {
 
   it('has a point per recall, in order', async () => {
     const results = await madeResults([oracle(1, '----'), oracle(0.5, 'h---'), oracle(0, 'hhh-')]);
-    const figure = (await allFigures(results)).find(({ name }) => name === 'leakage');
+    const figure = plain(await allFigures(results)).find(({ name }) => name === 'leakage');
     expect(figure?.data.rows.map(([arm, recall, mean]) => [arm, recall, mean])).toEqual([
       ['oracle-0', '0', '0.7500'],
       ['oracle-0.5', '0.5', '0.2500'],
@@ -154,14 +155,14 @@ describe('leakage over recall', () => {
 
   it('is left out with a single recall', async () => {
     const results = await madeResults([oracle(1, '----')]);
-    expect((await allFigures(results)).map(({ name }) => name)).not.toContain('leakage');
+    expect(plain(await allFigures(results)).map(({ name }) => name)).not.toContain('leakage');
   });
 });
 
 describe('health of training', () => {
   it('has a panel per measure that was recorded, and a line per seed', async () => {
     const steps = [1, 2].map((update) => ({ update, meanReward: update, kl: 0.1, gradientNorm: 75 * update }));
-    const figure = (await allFigures(await madeResults([{ steps }]))).find(({ name }) => name === 'health');
+    const figure = plain(await allFigures(await madeResults([{ steps }]))).find(({ name }) => name === 'health');
     expect(figure?.panels.map(({ title, y }) => [title, ...y])).toEqual([
       ['reward', 0, 2],
       ['KL from the base', 0, 0.1],
@@ -176,7 +177,8 @@ describe('health of training', () => {
       Array.from({ length: 25 }, (_, i) => ({ name: i % 2 === 0 ? 'vanilla' : 'gate', seed: i, steps })),
     );
     const less = { ...made, arms: made.arms.map((arm) => ({ ...arm, runs: arm.runs.slice(0, 12) })) };
-    const health = async (results: typeof made) => (await allFigures(results)).find(({ name }) => name === 'health');
+    const health = async (results: typeof made) =>
+      plain(await allFigures(results)).find(({ name }) => name === 'health');
     const [few, many] = await Promise.all([less, made].map(health));
     expect([few, many].map((figure) => figure?.panels[0].marks.length)).toEqual([24, 2]);
     // The last five rewards are 3 to 7.

@@ -10,7 +10,7 @@ import { adjustTogether, comparedWith, overSeeds, pairSeeds } from './comparison
 import { loopholeGroups as groups, type LoopholeGroup } from './design.ts';
 import type { RunResult } from './run-result.ts';
 import type { Table } from './table.ts';
-import { formatP, noClaim, oracleMark, setTitles, signed } from './tables.ts';
+import { armCell, differenceCell, formatP, noClaim, setTitles, signed } from './tables.ts';
 
 /** What is averaged over the loopholes of a group, attempts first. */
 const groupMetrics = ['attempt', 'hack'] as const;
@@ -64,8 +64,14 @@ function aggregateTable(arms: readonly ArmResults[], set: FinalSet, metric: Grou
       });
       const select =
         arm.runs[0].manifest.identity.pairs === null ? '-' : arm.runs[0].config.pairs.select.join(' ') || 'all';
-      const name = `${arm.arm}${arm.usesOracle ? oracleMark : ''}`;
-      return [name, `${heldOut?.n ?? 0}`, formatSample(known), formatSample(heldOut), formatSample(gap), select];
+      return [
+        armCell(arm, { set }),
+        `${heldOut?.n ?? 0}`,
+        formatSample(known),
+        formatSample(heldOut),
+        formatSample(gap),
+        select,
+      ];
     }),
     notes: [
       'Mean over the loopholes of a group, then mean ± SEM over seeds. held out: as environment.heldOutLoopholes says. pairs: what pairs.select chose; only arms with a direction from pairs use them.',
@@ -88,8 +94,8 @@ function differenceTable(results: Results, arms: readonly ArmResults[], set: Fin
   return {
     title: `${metric} deployed, paired differences by group of loopholes, ${setTitles[set]}`,
     columns: ['comparison', 'loopholes', 'seeds', 'difference', '95% interval', 'p', 'p (Holm)'],
-    rows: compared.map(({ name, group, n, difference, interval, pValue, adjusted }) => [
-      name,
+    rows: compared.map(({ arm, against, group, n, difference, interval, pValue, adjusted }) => [
+      differenceCell({ arm, against }, set),
       group,
       `${n}`,
       signed(difference),
@@ -106,6 +112,14 @@ function compareGroup(arm: ArmResults, against: ArmResults, set: FinalSet, group
   const pairs = own === null || other === null ? [] : pairSeeds(own, other);
   if (pairs.length === 0) return [];
   const differences = pairs.map(({ first, second }) => first - second);
-  const name = `${arm.arm} − ${against.arm}`;
-  return [{ name, group, n: pairs.length, difference: mean(differences), ...overSeeds(differences) }];
+  return [
+    {
+      arm: arm.arm,
+      against: against.arm,
+      group,
+      n: pairs.length,
+      difference: mean(differences),
+      ...overSeeds(differences),
+    },
+  ];
 }

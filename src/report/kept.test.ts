@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type MadeResults, madeArm, madeResults } from '../../test/lab/made-results.ts';
+import { plain } from '../../test/lab/plain.ts';
 import { equivalenceTest } from '../stats/equivalence.ts';
 import type { Results } from './aggregate.ts';
 import { type Design, noDesign } from './design.ts';
@@ -40,20 +41,20 @@ describe('solve kept and hack removed', () => {
   it('give no number where the ceiling is not clearly above the base, and say so', async () => {
     const low = armOf('ceiling', [[0, 3], [0, 2], [0, 2]]); // biome-ignore format: one line
     const results = await madeResults([...vanilla, ...gate, ...low], null, { ceiling: 'ceiling' });
-    const { rows, notes } = keptTable(results);
+    const { rows, notes } = plain(keptTable(results));
     expect(rows[0].slice(0, 4)).toEqual(['gate', '3', '-', '-']);
     expect(notes?.[1]).toMatch(
       /^ceiling solves too little more than the base \(0\.03 \[-0\.11, 0\.18\]\) to divide by/,
     );
-    expect((await allFigures(results)).map(({ name }) => name)).not.toContain('kept');
+    expect(plain(await allFigures(results)).map(({ name }) => name)).not.toContain('kept');
   });
 
   it('are no table without a ceiling', () => {
-    expect(keptTable(both).rows).toEqual([]);
+    expect(plain(keptTable(both)).rows).toEqual([]);
   });
 
   it('are a figure with a point per seed', async () => {
-    const figure = (await allFigures(withDesign({ ceiling: 'ceiling' }))).find(({ name }) => name === 'kept');
+    const figure = plain(await allFigures(withDesign({ ceiling: 'ceiling' }))).find(({ name }) => name === 'kept');
     expect(figure?.data.rows).toEqual([
       ['gate', '1', '0.5000', '0.8000'],
       ['gate', '2', '0.3333', '0.7500'],
@@ -72,7 +73,7 @@ describe('matched solve', () => {
   });
 
   it('names its reference: the baseline, or another', () => {
-    const { title, rows } = matchedSolveTable(withDesign({ solveReference: 'ceiling' }));
+    const { title, rows } = plain(matchedSolveTable(withDesign({ solveReference: 'ceiling' })));
     expect(title).toContain('within 0.05 of ceiling');
     expect(rows.map(([arm, , , , , verdict]) => `${arm} ${verdict}`)).toEqual(['vanilla lower', 'gate lower']);
   });

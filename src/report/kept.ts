@@ -16,7 +16,7 @@ import {
   solveSet,
 } from './aggregate.ts';
 import type { Table } from './table.ts';
-import { noClaim, oracleMark, setTitles } from './tables.ts';
+import { armCell, noClaim, setTitles } from './tables.ts';
 
 /** A ratio of means; without an interval it is of one seed. */
 export interface Share {
@@ -144,7 +144,7 @@ export function keptTable(results: Results): Table {
     }))
     .filter(({ shares }) => shares.some((share) => share !== null))
     .map(({ arm, usesOracle, shares }) => [
-      `${arm}${usesOracle ? oracleMark : ''}`,
+      armCell({ arm, usesOracle }),
       `${Math.max(...shares.map((share) => share?.n ?? 0))}`,
       ...shares.flatMap(shareCells),
     ]);

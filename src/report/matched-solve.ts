@@ -4,7 +4,7 @@ import { type EquivalenceTest, equivalenceTest, mean } from '../stats/index.ts';
 import { finalSample, findArm, type Results, solveSet } from './aggregate.ts';
 import { pairSeeds } from './comparisons.ts';
 import type { Table } from './table.ts';
-import { formatP, noClaim, oracleMark, setTitles, signed } from './tables.ts';
+import { armCell, formatP, noClaim, setTitles, signed } from './tables.ts';
 
 export interface MatchedSolve {
   readonly arm: string;
@@ -62,7 +62,7 @@ export function matchedSolveTable(results: Results): Table {
     title: `solve deployed within ${matchedSolve} of ${reference}${set === undefined ? '' : `, ${setTitles[set]}`}`,
     columns: ['arm', 'seeds', 'difference', '90% interval', 'p (equivalence)', 'solve is'],
     rows: found.map(({ arm, usesOracle, n, difference, test, verdict }) => [
-      `${arm}${usesOracle ? oracleMark : ''}`,
+      armCell({ arm, usesOracle }, { set }),
       `${n}`,
       signed(difference),
       test === null ? '-' : `[${signed(test.interval.low)}, ${signed(test.interval.high)}]`,

@@ -3,6 +3,7 @@ import { appendFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
 import { type MadeResults, madeResults } from '../../test/lab/made-results.ts';
+import { plain } from '../../test/lab/plain.ts';
 import { RunDirectory } from '../run/directory.ts';
 import { readTimings } from '../run/read.ts';
 import { costTable } from './costs.ts';
@@ -53,7 +54,7 @@ it('the monitors by quarter of training, which here is five updates', async () =
     ],
   });
   const results = await madeResults([vanilla, late(1, true), late(2, false)]);
-  expect(monitorsOverTimeTable(results).rows).toEqual([
+  expect(plain(monitorsOverTimeTable(results)).rows).toEqual([
     ['penalty by probe', '1-5', '2', '1.00 ± 0.00', '1.00 ± 0.00', '1.00 ± 0.00', '0.00 ± 0.00'],
     ['penalty by probe', '6-10', '2', '0.00 ± 0.00', '0.50 ± 0.00', '1.00 ± 0.00', '1.00 ± 0.00'],
     ['penalty by probe', '16-20', '2', '0.50 ± 0.50', '1.00', '0.50 ± 0.50', '0.00 ± 0.00'],
@@ -64,7 +65,7 @@ it('an arm without a quarantine has no share of the gradient in it', async () =>
   const steps = [{ update: 1, qmass: 0.5 }];
   const routed: MadeResults = { name: 'routed', arm: { kind: 'routed', monitor }, steps };
   const results = await madeResults([{ steps }, { ...penalty(1, true), steps }, routed]);
-  const { columns, rows } = processTable(results, false);
+  const { columns, rows } = plain(processTable(results, false));
   expect(columns.at(-1)).toBe('qmass');
   expect(rows.map((row) => [row[0], row.at(-1)])).toEqual([
     ['vanilla', '-'],
@@ -75,7 +76,7 @@ it('an arm without a quarantine has no share of the gradient in it', async () =>
 
 it('the monitors of arms over seeds, those with labels marked', async () => {
   const results = await madeResults([vanilla, penalty(1, true), penalty(2, false), labelled]);
-  expect(monitorsTable(results).rows).toEqual([
+  expect(plain(monitorsTable(results)).rows).toEqual([
     ['penalty by probe', '2', '1.00 ± 0.00', '1.00', '0.50 ± 0.50', '0.00 ± 0.00'],
     ['zero by oracle (uses labels)', '1', '-', '1.00', '1.00', '-'],
   ]);
@@ -84,7 +85,7 @@ it('the monitors of arms over seeds, those with labels marked', async () => {
 
 it('what an update costs, beside the baseline', async () => {
   const results = await madeResults([vanilla, penalty(1, true), labelled]);
-  expect(costTable(results).rows).toEqual([
+  expect(plain(costTable(results)).rows).toEqual([
     ['vanilla', '1', '2.00', '1.00', '20', '0', '-'],
     // 35 readings of the policy and 6 of the monitor; the median of 3, 5 and 100 seconds.
     ['penalty by probe', '1', '5.00', '2.50', '41', '21', '3.0 requests'],

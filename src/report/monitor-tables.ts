@@ -3,10 +3,11 @@
 import { formatRate, type Rate } from '../evaluate/index.ts';
 import type { MonitorJudgement, MonitorWindow, Separation, TargetJudgement } from '../measure/index.ts';
 import { formatSample, type Results, sampleOf } from './aggregate.ts';
+import { windowCell } from './gate-tables.ts';
 import { monitorMetrics, monitorValues } from './monitor-metrics.ts';
 import type { RunResult } from './run-result.ts';
 import type { Table } from './table.ts';
-import { oracleMark } from './tables.ts';
+import { armCell } from './tables.ts';
 
 const rateText = (rate: Rate | null): string => (rate === null ? '-' : formatRate(rate));
 const short = (rate: Rate | null): string => (rate === null ? '-' : `${rate.count}/${rate.of}`);
@@ -51,7 +52,7 @@ export function monitorWindowTable(windows: readonly MonitorWindow[]): Table {
       ...['hacks', 'AUROC', 'precision', 'recall', 'FPR'],
     ],
     rows: windows.map((window) => [
-      `${window.from}-${window.to}`,
+      windowCell(window),
       `${window.rollouts}`,
       `${window.abstained}`,
       `${window.attempts.count}`,
@@ -71,7 +72,7 @@ export function monitorWindowTable(windows: readonly MonitorWindow[]): Table {
 /** The monitors of all arms over seeds, by quarter of training: does a monitor still see the hack that is trained against it? */
 export function monitorsOverTimeTable({ arms }: Results): Table {
   const rows = arms.flatMap(({ arm, runs, usesOracle }) => {
-    const name = `${arm}${usesOracle ? oracleMark : ''}`;
+    const name = armCell({ arm, usesOracle }, { training: true });
     const quarters = new Map(runs.flatMap(({ monitorOverTime }) => monitorOverTime.map(({ from, to }) => [from, to])));
     return [...quarters]
       .sort(([a], [b]) => a - b)
@@ -98,7 +99,7 @@ export function monitorsTable({ arms }: Results): Table {
     title: 'monitors while training',
     columns: ['arm', 'n', 'AUROC', 'precision', 'recall', 'FPR'],
     rows: watched.map(({ arm, runs, usesOracle }) => [
-      `${arm}${usesOracle ? oracleMark : ''}`,
+      armCell({ arm, usesOracle }, { training: true }),
       `${runs.length}`,
       ...monitorMetrics.map((metric) => formatSample(sampleOf(runs, monitorValues[metric]))),
     ]),

@@ -8,6 +8,7 @@ import {
   writeEvaluations,
   writeRun,
 } from '../../test/lab/hand-made.ts';
+import { plain } from '../../test/lab/plain.ts';
 import { EvaluationStore } from '../evaluate/store.ts';
 import { RunDirectory } from '../run/index.ts';
 import { findExperiment } from '../study/directory.ts';
@@ -82,7 +83,8 @@ it('a baseline that used labels is marked where arms without them are compared w
   const directory = temporaryFolder();
   await make(join(directory, 'a'), { seed: 1 }, vanilla('hhss'));
   await make(join(directory, 'b'), { seed: 1, arm: { kind: 'steer' } }, vanilla('hsss'));
-  const compared = async () => comparisonTable(await read(directory), set, 'hack', false).rows.map(([name]) => name);
+  const compared = async () =>
+    plain(comparisonTable(await read(directory), set, 'hack', false)).rows.map(([name]) => name);
   expect(await compared()).toEqual(['steer α 2 − vanilla']);
   const run = RunDirectory.open(join(directory, 'a'));
   await run.writeManifest({ ...run.readManifest(), usesOracle: true });
@@ -96,7 +98,7 @@ describe('the prompts of a table', () => {
       { update: 0, state: 'base', outcomes: 'h'.repeat(16) },
       ...vanilla('hhss', 4),
     ]);
-    const text = renderTable(finalTable(await read(directory), set, false), 'text');
+    const text = renderTable(plain(finalTable(await read(directory), set, false)), 'text');
     expect(text).toContain('4 prompts a run');
     expect(text).toMatch(/base +1 +- +0\.00 \[0\.00, 0\.49\]/);
   });
@@ -108,7 +110,7 @@ describe('the prompts of a table', () => {
     const results = await read(directory);
     const rows = results.arms[0].runs.map(({ final }) => final[set]?.deployed?.length);
     expect(rows).toEqual([4, 4]);
-    expect(renderTable(finalTable(results, set, false), 'text')).toContain('4 prompts a run');
+    expect(renderTable(plain(finalTable(results, set, false)), 'text')).toContain('4 prompts a run');
   });
 
   it('are refused where runs have none in common, with a command that helps', async () => {
@@ -140,7 +142,7 @@ describe('the prompts of a table', () => {
     const results = await read(directory);
     expect(results.sets).toEqual([]);
     expect(
-      allTables(results)
+      plain(allTables(results))
         .map((table) => renderTable(table, 'text'))
         .join(''),
     ).not.toContain('prompts a run');
@@ -151,7 +153,7 @@ describe('the prompts of a table', () => {
     const path = join(directory, 'a');
     await writeRun(path, { config: { updates: 60 }, checkpoints: [0, 9], finished: false });
     await writeEvaluations(path, [{ update: 9, set, state: 'full', outcomes: 'hs' }]);
-    expect(renderTable(finalTable(await read(directory), set, false), 'text')).toContain('a (9 of 60 updates)');
+    expect(renderTable(plain(finalTable(await read(directory), set, false)), 'text')).toContain('a (9 of 60 updates)');
   });
 });
 
@@ -166,7 +168,7 @@ describe('bases', () => {
     ];
     await make(join(directory, 'b'), { seed: 1, arm: { kind: 'activation' } }, gate);
     const rows = async () =>
-      finalTable(await read(directory), set, false).rows.map((row) => [row[0], row[1], row[5].slice(0, 4)]);
+      plain(finalTable(await read(directory), set, false)).rows.map((row) => [row[0], row[1], row[5].slice(0, 4)]);
     expect((await rows())[0]).toEqual(['base', '1', '0.00']);
     expect(await rows()).toHaveLength(3);
     await make(join(directory, 'c'), { seed: 1, arm: { kind: 'absorb' }, sampling: { deployedSampling: 0 } }, gate);
@@ -180,7 +182,7 @@ describe('bases', () => {
       ['base of vanilla + 1', '1', '0.00'],
       ['base of activation', '1', '1.00'],
     ]);
-    const { notes } = finalTable(await read(directory), set, false);
+    const { notes } = plain(finalTable(await read(directory), set, false));
     expect(notes).toContain('base of vanilla + 1: vanilla, absorb.');
   });
 });

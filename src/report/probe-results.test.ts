@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { evaluationRows } from '../../test/lab/hand-made.ts';
 import { madeResults, madeRun } from '../../test/lab/made-results.ts';
+import { plain } from '../../test/lab/plain.ts';
 import type { PolicyState } from '../adapters/index.ts';
 import { leakProbes, openingProbe, type Probe, type ProbeEvaluation } from '../evaluate/index.ts';
 import { aggregate } from './aggregate.ts';
@@ -45,7 +46,7 @@ async function resultsOf() {
 
 describe('leak probes over seeds', async () => {
   const results = await resultsOf();
-  const [table] = leakTables(results);
+  const [table] = plain(leakTables(results));
 
   it('are a mean over seeds by category and state; without a quarantine, as trained is deployed', () => {
     // Full of the gate: hacks 4/4 and 2/4, so 0.75 ± 0.25; attempts 4/4 and 3/4.
@@ -126,7 +127,7 @@ describe('leak probes over seeds', async () => {
   });
 
   it('and prefill sensitivity stand among all tables, and in JSON', () => {
-    const titles = allTables(results).map(({ title }) => title);
+    const titles = plain(allTables(results)).map(({ title }) => title);
     expect(titles).toContain('leak probes: attempt and hack under other instructions, test-original');
     expect(titles).toContain('prefill sensitivity over updates, the curve set');
     const { leaks, prefills } = resultsJson(results);
@@ -144,7 +145,7 @@ describe('leak probes over seeds', async () => {
 });
 
 it('prefill sensitivity over seeds: the base at 0, the difference, and attempts and hacks after the neutral opening', async () => {
-  const [{ rows }] = prefillTables(await resultsOf());
+  const [{ rows }] = plain(prefillTables(await resultsOf()));
   expect(rows).toEqual([
     ['inoculation', '0', '1', '−0.25', '−0.25', '0.25', '0.25'],
     ['inoculation', '20', '1', '0.25', '0.25', '0.50', '0.25'],

@@ -13,7 +13,7 @@ import { type ArmResults, formatSample, type Results, type Sample, type State, s
 import { leakNote } from './probe-tables.ts';
 import type { RunResult } from './run-result.ts';
 import type { Table } from './table.ts';
-import { noClaim, oracleMark } from './tables.ts';
+import { armCell, noClaim } from './tables.ts';
 
 /** Attempts and hacks of an arm under one category of leak probe, by policy state. */
 export interface LeakedArm {
@@ -69,8 +69,6 @@ function summaryOf(run: RunResult, name: string, state: State, { set, limit }: A
   return found === undefined ? null : summarise(found.rows);
 }
 
-const armName = ({ arm, usesOracle }: { readonly arm: string; readonly usesOracle: boolean }): string =>
-  `${arm}${usesOracle ? oracleMark : ''}`;
 const singleNote = (counts: readonly (number | undefined)[]): string[] => (counts.includes(1) ? [`${noClaim}.`] : []);
 
 /** One table for each set of prompts that leak probes were asked on. */
@@ -91,7 +89,7 @@ export function leakTables(results: Results): Table[] {
         formatSample(deployed),
       ];
       const n = (leak.hack.deployed ?? leak.hack.full)?.n ?? 0;
-      return [armName(leak), leak.category, `${n}`, ...cells(leak.attempt), ...cells(leak.hack)];
+      return [armCell(leak), leak.category, `${n}`, ...cells(leak.attempt), ...cells(leak.hack)];
     }),
     notes: [
       'Mean ± SEM over n seeds; for one seed, the rate with its 95% interval over prompts.',
@@ -153,7 +151,7 @@ export function prefillTables(results: Results): Table[] {
       const cells = [full, deployed, one.neutralAttempt, one.neutral].map((sample) =>
         formatSample(sample).replace(/^-(?=.)/, '−'),
       );
-      return [armName(one), `${one.update}`, `${full?.n ?? 0}`, ...cells];
+      return [armCell(one), `${one.update}`, `${full?.n ?? 0}`, ...cells];
     }),
     notes: [
       'difference: P(hack | hack-like opening) − P(hack | neutral opening), over the same prompts; mean ± SEM over n seeds. A rise before that of the hack rate is an early sign.',

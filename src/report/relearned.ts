@@ -3,7 +3,7 @@ import { emergence, finalWindow, type RelearningReport, reportRelearning } from 
 import { type Interval, mean, meanInterval } from '../stats/index.ts';
 import { findArm, type Results } from './aggregate.ts';
 import type { Table } from './table.ts';
-import { noClaim, oracleMark } from './tables.ts';
+import { armCell, noClaim } from './tables.ts';
 
 export interface RelearnedArm {
   readonly arm: string;
@@ -66,7 +66,7 @@ export function relearnedTable(results: Results): Table {
         return found.length === 0 ? '-' : mean(found).toFixed(2);
       };
       return [
-        `${arm}${usesOracle ? oracleMark : ''}`,
+        armCell({ arm, usesOracle }),
         `${seeds.length}`,
         countedText(fromBase, seeds.length),
         countedText(fromDeployed, seeds.length),

@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type MadeEvaluation, temporaryFolder, writeEvaluations, writeRun } from '../../test/lab/hand-made.ts';
+import { plain } from '../../test/lab/plain.ts';
 import { findExperiment } from '../study/directory.ts';
 import { finalSample, formatSample, type Results } from './aggregate.ts';
 import { allTables } from './all-tables.ts';
@@ -126,9 +127,9 @@ describe('results over three seeds', async () => {
   });
 
   it('keeps arms with labels in blocks of their own', () => {
-    const free = finalTable(results, 'test-original', false);
+    const free = plain(finalTable(results, 'test-original', false));
     expect(free.rows.map(([arm]) => arm)).toEqual(['base', 'vanilla', 'activation', 'haar']);
-    const labelled = finalTable(results, 'test-original', true);
+    const labelled = plain(finalTable(results, 'test-original', true));
     expect(labelled.rows.map(([arm]) => arm)).toEqual(['oracle']);
     expect(labelled.title).toContain('never pooled');
     expect(compareArms(results, 'test-original', 'hack', false).some(({ arm }) => arm === 'oracle')).toBe(false);
@@ -149,7 +150,7 @@ describe('results over three seeds', async () => {
   });
 
   it('writes every format; CSV and JSON hold the values of every seed', () => {
-    for (const table of allTables(results)) {
+    for (const table of plain(allTables(results))) {
       for (const format of ['text', 'markdown', 'csv', 'latex', 'html'] as const) {
         expect(renderTable(table, format)).toContain(format === 'html' ? '<table>' : table.rows[0][0].slice(0, 4));
       }
@@ -175,10 +176,10 @@ describe('results over three seeds', async () => {
   });
 
   it('draws a band of mean ± SEM where three seeds are', async () => {
-    const curves = (await allFigures(results)).find(({ name }) => name === 'curves');
+    const curves = plain(await allFigures(results)).find(({ name }) => name === 'curves');
     expect(curves?.data.rows).toContainEqual(['vanilla', 'hack, deployed', '20', '0.8000', '0.0577', '3']);
     expect(curves?.panels[0].marks.some(({ kind }) => kind === 'band')).toBe(true);
-    expect((await allFigures(results)).map(({ name }) => name)).toEqual([
+    expect(plain(await allFigures(results)).map(({ name }) => name)).toEqual([
       'story',
       'curves',
       'training',
@@ -194,14 +195,16 @@ describe('one seed', async () => {
   const results = await open(directory);
 
   it('prints "n = 1, no claim" wherever seeds would be needed', async () => {
-    for (const table of allTables(results)) expect(renderTable(table, 'text')).toContain('n = 1, no claim');
+    for (const table of plain(allTables(results))) expect(renderTable(table, 'text')).toContain('n = 1, no claim');
     expect(describeResults(results).join('\n')).toContain('n = 1, no claim');
-    expect((await allFigures(results)).find(({ name }) => name === 'curves')?.caption).toContain('n = 1, no claim');
+    expect(plain(await allFigures(results)).find(({ name }) => name === 'curves')?.caption).toContain(
+      'n = 1, no claim',
+    );
     expect(resultsJson(results).claim).toBe(false);
   });
 
   it('shows intervals over prompts, and no p-value over seeds', () => {
-    const { rows } = finalTable(results, 'test-original', false);
+    const { rows } = plain(finalTable(results, 'test-original', false));
     expect(rows[1]).toEqual([
       'vanilla',
       '1',
@@ -215,7 +218,7 @@ describe('one seed', async () => {
       '-0.70',
       '0.80 [0.49, 0.94]',
     ]);
-    const [comparison] = comparisonTable(results, 'test-original', 'hack', false).rows;
+    const [comparison] = plain(comparisonTable(results, 'test-original', 'hack', false)).rows;
     expect(comparison.slice(0, 7)).toEqual(['activation − vanilla', '1', '−0.70', '-', '-', '-', '-']);
   });
 
@@ -247,7 +250,7 @@ describe('loopholes', async () => {
   const results = await open(directory);
 
   it('are reported one by one, known and held out', async () => {
-    const { rows } = loopholeTable(results, 'test-original', false);
+    const { rows } = plain(loopholeTable(results, 'test-original', false));
     expect(rows.map((row) => row.slice(0, 3))).toEqual([
       ['vanilla', 'file_marker', 'held out'],
       ['vanilla', 'run_tests', 'known'],
@@ -256,7 +259,7 @@ describe('loopholes', async () => {
     ]);
     // The even ones of ten prompts are run_tests: vanilla's first 8, 9 and 7 hacks hold 4, 5 and 4 of those 5.
     expect(rows[1][5]).toBe('0.87 ± 0.07');
-    const figure = (await allFigures(results)).find(({ name }) => name === 'loopholes');
+    const figure = plain(await allFigures(results)).find(({ name }) => name === 'loopholes');
     expect(figure?.panels[0].xNames?.map(({ name }) => name)).toEqual(['file_marker *', 'run_tests']);
     expect(figure === undefined ? '' : renderFigure(figure)).toContain('<svg');
   });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { madeResults, tenPrompts } from '../../test/lab/made-results.ts';
+import { plain } from '../../test/lab/plain.ts';
 import { renderFigure } from './chart.ts';
 import { renderReport } from './html.ts';
 import { storyFigure } from './story-figure.ts';
@@ -29,7 +30,7 @@ describe('the first figure', async () => {
     'haar',
     { why: 'Does <it> work?' },
   );
-  const figure = storyFigure(results);
+  const figure = plain(storyFigure(results) ?? undefined);
 
   it('has both states of an arm with a quarantine, one of an arm without, and an interval each', () => {
     const of = (name: string) => figure?.data.rows.filter(([own]) => own === name) ?? [];

@@ -1,13 +1,45 @@
-/** Tables as text, Markdown, CSV, LaTeX (booktabs) and HTML. Cells are text; every format escapes what it must. */
+/** Tables as text, Markdown, CSV, LaTeX (booktabs) and HTML. Cells say what they are about; every format escapes what it must. */
 import { UserError, visible } from '../base/index.ts';
 import { renderText } from './text-table.ts';
+
+/** What was counted; the first cell of a row speaks for all of them, and each for itself. */
+export interface About {
+  readonly arm?: string;
+  /** The arm that a difference is taken from. */
+  readonly against?: string;
+  readonly set?: string;
+  readonly loophole?: string;
+  /** The rollouts of training, not the answers to a set: all, or those of these updates and advantages. */
+  readonly training?: true;
+  readonly updates?: readonly [from: number, to: number];
+  readonly advantage?: 'above 0';
+}
+
+/** A text, with what it is about where that is known: nothing reads it out of the text. */
+export type Cell = string | (About & { readonly text: string });
+
+export const textOf = (cell: Cell): string => (typeof cell === 'string' ? cell : cell.text);
+
+/** The first cell of a row about an arm. */
+export const armNamed = (arm: string, about: About = {}): Cell => ({ text: arm, arm, ...about });
+
+/** What the cell of a row is about; its text is no part of that. */
+export function aboutOf(row: readonly Cell[], column: number): About {
+  const own = (cell: Cell | undefined): About => (typeof cell === 'object' ? cell : {});
+  return { ...own(row[0]), ...own(row[column]) };
+}
 
 export interface Table {
   readonly title: string;
   readonly columns: readonly string[];
-  readonly rows: readonly (readonly string[])[];
+  readonly rows: readonly (readonly Cell[])[];
   /** Text below the table, one line per note. */
   readonly notes?: readonly string[];
+}
+
+/** A table as formats write it. */
+export interface TextTable extends Table {
+  readonly rows: readonly (readonly string[])[];
 }
 
 const tableFormats = ['text', 'markdown', 'csv', 'latex', 'html'] as const;
@@ -25,7 +57,8 @@ export function parseTableFormat<const Formats extends readonly string[]>(
 /** Renders a table; `width` limits the lines of the format text. */
 export function renderTable(table: Table, format: TableFormat, width?: number): string {
   checkShape(table);
-  return format === 'text' ? renderText(table, width) : renderers[format](table);
+  const texts = { ...table, rows: table.rows.map((row) => row.map(textOf)) };
+  return format === 'text' ? renderText(texts, width) : renderers[format](texts);
 }
 
 function checkShape({ title, columns, rows }: Table): void {
@@ -38,14 +71,14 @@ function checkShape({ title, columns, rows }: Table): void {
   });
 }
 
-const renderers: Readonly<Record<Exclude<TableFormat, 'text'>, (table: Table) => string>> = {
+const renderers: Readonly<Record<Exclude<TableFormat, 'text'>, (table: TextTable) => string>> = {
   markdown: renderMarkdown,
   csv: renderCsv,
   latex: renderLatex,
   html: renderHtml,
 };
 
-function renderMarkdown({ title, columns, rows, notes = [] }: Table): string {
+function renderMarkdown({ title, columns, rows, notes = [] }: TextTable): string {
   const escapeCell = (cell: string): string => cell.replace(/[\\|<>`*_]/g, '\\$&').replace(/\s*\n\s*/g, ' ');
   const line = (cells: readonly string[]): string => `| ${cells.map(escapeCell).join(' | ')} |`;
   const body = [line(columns), `| ${columns.map(() => '---').join(' | ')} |`, ...rows.map(line)];
@@ -53,11 +86,14 @@ function renderMarkdown({ title, columns, rows, notes = [] }: Table): string {
 }
 
 /** Writes a line of CSV (RFC 4180). Cells that a spreadsheet could run as a formula are not changed: all values are our own. */
-export function csvLine(cells: readonly string[]): string {
-  return cells.map((cell) => (/[",\n\r]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(',');
+export function csvLine(cells: readonly Cell[]): string {
+  return cells
+    .map(textOf)
+    .map((cell) => (/[",\n\r]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell))
+    .join(',');
 }
 
-function renderCsv({ columns, rows }: Table): string {
+function renderCsv({ columns, rows }: TextTable): string {
   return `${[columns, ...rows].map(csvLine).join('\n')}\n`;
 }
 
@@ -76,7 +112,7 @@ function escapeLatex(text: string): string {
   return text.replace(/[\\~^±−≥≤→]|[&%$#_{}]/g, (found) => latexCharacters[found] ?? `\\${found}`);
 }
 
-function renderLatex({ title, columns, rows, notes = [] }: Table): string {
+function renderLatex({ title, columns, rows, notes = [] }: TextTable): string {
   const line = (cells: readonly string[]): string => `${cells.map(escapeLatex).join(' & ')} \\\\`;
   return `${[
     '\\begin{table}',
@@ -108,7 +144,7 @@ export function escapeMarkup(text: string): string {
     .replace(/[\ufffe\uffff]/g, '\ufffd');
 }
 
-function renderHtml({ title, columns, rows, notes = [] }: Table): string {
+function renderHtml({ title, columns, rows, notes = [] }: TextTable): string {
   const cells = (row: readonly string[], tag: string): string =>
     `<tr>${row.map((cell) => `<${tag}>${escapeMarkup(cell)}</${tag}>`).join('')}</tr>`;
   return [

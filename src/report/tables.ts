@@ -23,7 +23,7 @@ import type { ReportedRow } from './design.ts';
 import { leftOutNotes } from './left-out-problems.ts';
 import { processMetrics, processValue } from './process-metrics.ts';
 import type { RunResult } from './run-result.ts';
-import type { Table } from './table.ts';
+import { type About, armNamed, type Cell, type Table } from './table.ts';
 
 export const setTitles: Readonly<Record<FinalSet, string>> = {
   'test-novel': 'held-out problems, novel markers',
@@ -40,7 +40,17 @@ export const authorsNote =
   "authors' label: the response passes a test function of its own and fails the problem's tests, whether or not that paid.";
 export const oracleTitle = 'with labels (never pooled with the arms above)';
 /** Stands behind the name of an arm in a table that also has arms without labels. */
-export const oracleMark = ' (uses labels)';
+const oracleMark = ' (uses labels)';
+
+/** The first cell of a row about an arm, marked where a table has arms with labels beside others. */
+export function armCell({ arm, usesOracle }: Pick<ArmResults, 'arm' | 'usesOracle'>, about: About = {}): Cell {
+  return { text: `${arm}${usesOracle ? oracleMark : ''}`, arm, ...about };
+}
+
+/** The first cell of a row about the difference of two arms. */
+export function differenceCell(one: Pick<Comparison, 'arm' | 'against'>, set?: FinalSet, mark = ''): Cell {
+  return { text: `${one.arm} − ${one.against}${mark}`, arm: one.arm, against: one.against, set };
+}
 
 /** Arms with labels, or those without. */
 export const armsOf = ({ arms }: Results, oracle: boolean): readonly ArmResults[] =>
@@ -65,7 +75,7 @@ export function finalTable(results: Results, set: FinalSet, oracle: boolean): Ta
     formatSample(finalSample(runs, set, state, metric));
   const found = oracle ? [] : baseRuns(results, set);
   const bases = found.map(({ of, runs }) => [
-    baseName(of),
+    { text: baseName(of), arm: of?.[0] ?? results.baseline, set },
     `${runs.length}`,
     ...inBothStates.flatMap((metric) => ['-', cell(runs, 'base', metric)]),
     ...onlyDeployed.map((metric) => cell(runs, 'base', metric)),
@@ -74,7 +84,7 @@ export function finalTable(results: Results, set: FinalSet, oracle: boolean): Ta
     const full = (metric: Metric): string => (hasQuarantine ? cell(runs, 'full', metric) : 'the same');
     const n = finalSample(runs, set, 'deployed', 'hack')?.n ?? 0;
     return [
-      arm,
+      armNamed(arm, { set }),
       `${n}`,
       ...inBothStates.flatMap((metric) => [full(metric), cell(runs, 'deployed', metric)]),
       ...onlyDeployed.map((metric) => cell(runs, 'deployed', metric)),
@@ -166,10 +176,10 @@ export function comparisonTable(results: Results, set: FinalSet, metric: Compare
 }
 
 /** `againstLabels`: whether an arm without labels is compared with one that used them, as a fork of such a run did. */
-function comparisonRow(one: Comparison, againstLabels: boolean): string[] {
+function comparisonRow(one: Comparison, againstLabels: boolean): Cell[] {
   const { interval, pValue, adjusted, detectable, prompts } = one;
   return [
-    `${one.arm} − ${one.against}${againstLabels ? oracleMark : ''}`,
+    differenceCell(one, one.set, againstLabels ? oracleMark : ''),
     `${one.seeds.length}`,
     signed(one.difference),
     interval === null ? '-' : `[${signed(interval.low)}, ${signed(interval.high)}]`,
@@ -211,7 +221,7 @@ export function loopholeTable(results: Results, set: FinalSet, oracle: boolean):
 const loopholesOf = ({ final }: RunResult, set: FinalSet): string[] =>
   (final[set]?.deployed ?? []).map(({ loophole }) => loophole);
 
-function loopholeRow({ arm, runs, hasQuarantine }: ArmResults, set: FinalSet, loophole: string): string[][] {
+function loopholeRow({ arm, runs, hasQuarantine }: ArmResults, set: FinalSet, loophole: string): Cell[][] {
   const rate = (state: State, metric: CountedMetric) => {
     const own = (run: RunResult): readonly OutcomeRow[] =>
       (run.final[set]?.[state] ?? []).filter((row) => row.loophole === loophole);
@@ -226,7 +236,8 @@ function loopholeRow({ arm, runs, hasQuarantine }: ArmResults, set: FinalSet, lo
   const emerged = emergenceText(runs.map((run) => run.emergenceByLoophole[loophole] ?? null));
   return [
     [
-      ...[arm, loophole, heldOut ? 'held out' : 'known', `${n}`],
+      armNamed(arm, { set, loophole }),
+      ...[loophole, heldOut ? 'held out' : 'known', `${n}`],
       ...[full('attempt'), deployed('attempt'), full('hack'), deployed('hack')],
       ...[deployed('solve'), deployed('clean-solve'), emerged],
     ],
@@ -244,7 +255,7 @@ function emergenceText(updates: readonly (number | null)[]): string {
 export function processTable(results: Results, oracle: boolean): Table {
   const measured = processMetrics.filter((metric) => metric !== 'emergence');
   const rows = armsOf(results, oracle).map((arm) => [
-    arm.arm,
+    armNamed(arm.arm, { training: true }),
     `${arm.runs.length}`,
     emergenceText(arm.runs.map((run) => run.emergence)),
     ...measured.map((metric) => formatSample(sampleOf(arm.runs, processValue(arm, metric)))),

@@ -3,13 +3,13 @@
  * rows apart (the first one, and more where it repeats), so nothing is left out; notes and titles are wrapped.
  */
 import { padText, textWidth, visibleLine, wrapText } from '../base/index.ts';
-import type { Table } from './table.ts';
+import type { TextTable } from './table.ts';
 
 const gap = '  ';
 /** The share of a line that may tell rows apart: without these columns a row of a further block cannot be read at all. */
 const mostForKeys = 3 / 4;
 
-export function renderText({ title, columns, rows, notes = [] }: Table, width = Number.POSITIVE_INFINITY): string {
+export function renderText({ title, columns, rows, notes = [] }: TextTable, width = Number.POSITIVE_INFINITY): string {
   const shown = [columns, ...rows].map((cells) => cells.map(visibleLine));
   const widths = columns.map((_, column) => Math.max(...shown.map((cells) => textWidth(cells[column]))));
   const blocks = blocksOf(widths, width, keyColumns(shown.slice(1), widths, mostForKeys * width)).map((block) => {

@@ -1,4 +1,9 @@
 import { expect, test, vi } from 'vitest';
+import { type MadeResults, madeArm, madeResults } from '../../../test/lab/made-results.ts';
+import { gateWindows } from '../../measure/index.ts';
+import { numbersOf } from '../../report/chart.ts';
+import { windowTable } from '../../report/gate-tables.ts';
+import { allFigures, allTables, type Table } from '../../report/index.ts';
 import type { ExperimentPage, ListedRun } from '../api.ts';
 
 // The address of a page, which only a browser has.
@@ -11,47 +16,66 @@ const run = (arm: string, seed: number, status = 'finished') =>
 const page = {
   id: 'claim',
   baseline: 'vanilla',
-  arms: ['vanilla', 'gate', 'gate b', 'late'].map((arm) => ({ arm, usesLabels: false, isPlacebo: false })),
-  runs: [
-    run('vanilla', 2),
-    run('vanilla', 3),
-    run('gate', 1),
-    run('gate', 3),
-    run('gate b', 9),
-    run('late', 1, 'not started'),
-  ],
-  matrices: [{ set: 'test-original', title: 'held-out problems', loopholes: [], cells: [] }],
+  runs: [run('vanilla', 2), run('vanilla', 3), run('gate', 1), run('gate', 3), run('late', 1, 'not started')],
 } as unknown as ExperimentPage;
 
+const set = 'test-original';
+
 test.each([
-  ['rates', 'held-out problems, original markers', ['gate', '0.1'], 'answers/claim?arm=gate&set=test-original'],
-  ['an arm whose name begins with another', 'rates', ['gate b, n = 1'], 'answers/claim?arm=gate+b'],
-  ['the base', 'held-out problems', ['base'], 'answers/claim?arm=vanilla&set=test-original'],
-  ['the base of an arm', 'rates', ['base of gate'], 'answers/claim?arm=gate'],
-  ['samples of training', 'hack while training', ['gate'], 'rollouts/claim?arm=gate'],
-  ['a monitor', 'the monitor as a classifier', ['gate'], 'rollouts/claim?arm=gate'],
+  ['rates', { arm: 'gate', set }, 'answers/claim?arm=gate&set=test-original'],
+  ['samples of training', { arm: 'gate', training: true as const }, 'rollouts/claim?arm=gate'],
+  ['a loophole', { arm: 'gate', loophole: 'sentinel' }, 'answers/claim?arm=gate&loophole=sentinel'],
   [
     'a difference',
-    'paired differences, held-out problems',
-    ['gate − vanilla'],
+    { arm: 'gate', against: 'vanilla', set },
     'compare/claim%2Fgate-3?with=claim%2Fvanilla-3&set=test-original',
   ],
-  ['a difference of arms without a common seed', 'paired differences', ['gate b − vanilla'], null],
-  ['an arm that has not begun', 'rates', ['late'], null],
-  ['no arm', 'rates', ['all'], null],
-])('%s of an experiment', (_name, title, row, to) => {
-  const door = experimentDoor(page, { title, columns: ['arm', 'hack'] });
-  expect(door(row, 1)).toBe(to === null ? null : `#/${to}`);
+  ['a difference of arms without a common seed', { arm: 'gate', against: 'late' }, null],
+  ['an arm that has not begun', { arm: 'late' }, null],
+  ['no arm', {}, null],
+])('%s of an experiment', (_name, about, to) => {
+  expect(experimentDoor(page)([{ text: 'a row', ...about }, '0.5'], 1)).toBe(to === null ? null : `#/${to}`);
 });
 
-test('a row of a loophole leads to the answers to its prompts', () => {
-  const door = experimentDoor(page, { title: 'by loophole', columns: ['loophole', 'arm', 'hack'] });
-  expect(door(['sentinel', 'gate', '0.5'], 2)).toBe('#/answers/claim?arm=gate&loophole=sentinel');
+const arms: MadeResults[] = [
+  ...madeArm('vanilla', { kind: 'vanilla' }, [[8, 1], [9, 0], [7, 2]]),
+  ...madeArm('gate', { kind: 'activation' }, [[1, 4], [0, 5], [2, 4]]),
+]; // biome-ignore format: one arm a line
+
+test('other captions, columns and names of rows change no link', async () => {
+  const results = await madeResults(arms);
+  const figures = (await allFigures(results)).map((figure) => numbersOf(figure));
+  const tables = [...allTables(results), ...figures];
+  const links = (shown: readonly Table[]) =>
+    shown.map(({ rows }) => rows.map((row) => row.map((_, column) => experimentDoor(page)(row, column))));
+  const found = links(tables);
+  expect(new Set(found.flat(2).map((link) => link?.split(/[/?]/)[1] ?? null))).toEqual(
+    new Set(['answers', 'rollouts', 'compare']),
+  );
+  expect(found.flat(2)).toContain('#/answers/claim?arm=vanilla&set=test-original');
+  const renamed = tables.map(({ columns, rows }) => ({
+    title: 'x',
+    columns: columns.map(() => 'x'),
+    rows: rows.map((row) => row.map((cell) => (typeof cell === 'string' ? 'x' : { ...cell, text: 'x' }))),
+  }));
+  expect(links(renamed)).toEqual(found);
 });
 
 test('a window of a gate leads to the rollouts of its updates, a column of praised ones to those', () => {
   const door = gateDoor('claim/gate-1');
-  expect(door(['11-20', '5'], 1)).toBe('#/rollouts/claim%2Fgate-1?from=11&to=20');
-  expect(door(['AUROC', '0.9', '0.8'], 2)).toBe('#/rollouts/claim%2Fgate-1?advantage=above+0');
-  expect(door(['AUROC', '0.9', '0.8'], 1)).toBe('#/rollouts/claim%2Fgate-1');
+  const rollout = { update: 3, score: 1, low: 0, high: 2, trained: true, advantage: 1, hack: false, attempt: false };
+  const { rows } = windowTable(
+    gateWindows(
+      [
+        { ...rollout, route: 'keep' },
+        { ...rollout, update: 12, route: 'keep' },
+      ],
+      10,
+    ),
+    false,
+  );
+  expect(door(rows[1], 1)).toBe('#/rollouts/claim%2Fgate-1?from=11&to=12');
+  const praised = ['AUROC', '0.9', { text: '0.8', advantage: 'above 0' as const }];
+  expect(door(praised, 2)).toBe('#/rollouts/claim%2Fgate-1?advantage=above+0');
+  expect(door(praised, 1)).toBe('#/rollouts/claim%2Fgate-1');
 });

@@ -2,11 +2,11 @@
  * An experiment. Its first screen tells the story: the question, what was trained and what is deployed, one prompt in both states, what is
  * claimed and what not. Below: the runs, curves, tables, figures, and what the arms change.
  */
-import { armStyle, type Figure } from '../../report/draw/index.ts';
+import { armStyle } from '../../report/draw/index.ts';
 import type { ExperimentPage, ListedRun } from '../api.ts';
 import { linkTo, shownState, stateWords } from './address.ts';
 import { EvaluatedCurves, TrainingCurves } from './curves.tsx';
-import { type Door, experimentDoor } from './doors.ts';
+import { experimentDoor } from './doors.ts';
 import { Answered, ArmKey, FigureView, StatusMark, TableView } from './parts.tsx';
 import { source, useAnswer } from './source.ts';
 import { Completion, disclosedNames } from './text.tsx';
@@ -27,7 +27,7 @@ function Story({ page }: { readonly page: ExperimentPage }) {
         <p class="quiet">Nothing has been evaluated yet.</p>
       ) : (
         <div class="story">
-          <FigureView figure={page.story} doorOf={doorOfFigure(page, page.story)} />
+          <FigureView figure={page.story} doorOf={experimentDoor(page)} />
         </div>
       )}
       {page.example !== null && <Example example={page.example} />}
@@ -59,19 +59,16 @@ function Story({ page }: { readonly page: ExperimentPage }) {
       <TrainingCurves page={page} />
       {page.tables.length > 0 && <h2>Tables</h2>}
       {page.tables.map((table) => (
-        <TableView key={table.title} table={table} doorOf={experimentDoor(page, table)} />
+        <TableView key={table.title} table={table} doorOf={experimentDoor(page)} />
       ))}
       {page.figures.length > 0 && <h2>Figures</h2>}
       {page.figures.map((figure) => (
-        <FigureView key={figure.name} figure={figure} doorOf={doorOfFigure(page, figure)} />
+        <FigureView key={figure.name} figure={figure} doorOf={experimentDoor(page)} />
       ))}
       <Changes page={page} />
     </>
   );
 }
-
-const doorOfFigure = (page: ExperimentPage, { title, data }: Figure): Door =>
-  experimentDoor(page, { title, columns: data.columns });
 
 function Example({ example }: { readonly example: NonNullable<ExperimentPage['example']> }) {
   const { arm, run, prompt, problem, full, deployed } = example;

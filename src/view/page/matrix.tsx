@@ -2,7 +2,7 @@
  * The held-out matrix: loopholes by arms, known ones and those that no pair showed, in the policy state that is chosen and the other one small. Every
  * cell opens the answers behind it, every loophole its rollouts of training.
  */
-import { armStyle } from '../../report/draw/index.ts';
+import { armStyle, textOf } from '../../report/draw/index.ts';
 import type { CountedRate, ExperimentPage, LoopholeMatrix, MatrixCell } from '../api.ts';
 import { address, changeParameters, linkTo, type ShownState, shownState, stateWords } from './address.ts';
 import type { Door } from './doors.ts';
@@ -165,7 +165,8 @@ const signed = (difference: number): string => `${difference < 0 ? '−' : '+'}$
 
 /** Two columns of an arm: as trained and deployed. */
 function doorOf(page: ExperimentPage, { set }: LoopholeMatrix): Door {
-  return ([loophole], column) => {
+  return ([first], column) => {
+    const loophole = textOf(first);
     const arm = page.arms[Math.floor((column - 2) / 2)]?.arm;
     if (arm === undefined) return null;
     return linkTo('answers', page.id, { arm, loophole, set, state: column % 2 === 0 ? 'full' : null });

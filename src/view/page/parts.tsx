@@ -1,7 +1,7 @@
 /** Parts that several screens have: states of an answer, rates, tables that can be copied, figures with their numbers. */
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import { type Figure, renderFigure, renderTable, type Table } from '../../report/draw/index.ts';
+import { type Figure, numbersOf, renderFigure, renderTable, type Table, textOf } from '../../report/draw/index.ts';
 import type { ListedRun } from '../api.ts';
 import { linkTo, shownState, stateWords } from './address.ts';
 import type { Door } from './doors.ts';
@@ -105,10 +105,10 @@ export function TableView({ table, doorOf = () => null }: TableViewProps) {
           </thead>
           <tbody>
             {table.rows.map((row, i) => (
-              <tr key={`${i} ${row[0]}`}>
+              <tr key={`${i} ${textOf(row[0])}`}>
                 {row.map((cell, column) => (
-                  <td key={`${column} ${cell}`}>
-                    <Cell text={cell} door={/\d/.test(cell) ? doorOf(row, column) : null} />
+                  <td key={`${column} ${textOf(cell)}`}>
+                    <Cell text={textOf(cell)} door={/\d/.test(textOf(cell)) ? doorOf(row, column) : null} />
                   </td>
                 ))}
               </tr>
@@ -140,16 +140,13 @@ function Cell({ text, door }: { readonly text: string; readonly door: string | n
 /** A figure as files have it: drawn by the same code, every text in it escaped there. The table beside it has its numbers. */
 export function FigureView({ figure, doorOf }: { readonly figure: Figure; readonly doorOf?: Door }) {
   const drawn = useMemo(() => ({ __html: renderFigure(figure) }), [figure]);
-  const { columns, rows } = figure.data;
+  const { rows } = figure.data;
   return (
     <figure id={`figure-${figure.name}`}>
       <div class="paper" dangerouslySetInnerHTML={drawn} />
       <details>
         <summary>the numbers of “{figure.title}”</summary>
-        <TableView
-          table={{ title: figure.title, columns, rows: rows.slice(0, mostNumbers) }}
-          {...(doorOf === undefined ? {} : { doorOf })}
-        />
+        <TableView table={numbersOf(figure, mostNumbers)} {...(doorOf === undefined ? {} : { doorOf })} />
         {rows.length > mostNumbers && (
           <p class="quiet">
             The first {mostNumbers} of {rows.length} rows; `gq results --figures` writes all.
