@@ -5,7 +5,7 @@ import type { Results } from '../../src/report/aggregate.ts';
 import { readResults } from '../../src/report/read-results.ts';
 import { renderTable } from '../../src/report/table.ts';
 import { temporaryFolder, writeEvaluations, writeRun } from '../lab/hand-made.ts';
-import { checkControls, checkReadme, checkScience, readmeTables } from './check.ts';
+import { checkClaimPage, checkControls, checkScience, claimTables } from './check.ts';
 
 async function made(base: string, arms: Readonly<Record<string, readonly string[]>>): Promise<Results> {
   const directory = temporaryFolder();
@@ -72,18 +72,18 @@ describe('check:science', () => {
     expect(checkControls(await made('ss--', { scorda: ['h---'] }))).toMatchObject({ holds: false });
   });
 
-  it('wants the tables in README as they are printed, whatever their alignment', async () => {
+  it('wants the tables in the page of the claim as they are printed, whatever their alignment', async () => {
     const results = await made('ss--', {
       vanilla: ['hhh-', 'hh--'],
       absorb: ['h---', '----'],
       oracle: ['----', '----'],
     });
-    const readme = readmeTables(results)
+    const page = claimTables(results)
       .map((table) => renderTable(table, 'markdown'))
       .join('\n');
-    expect(checkReadme(results, readme)).toMatchObject({ holds: true, found: '3 tables' });
-    expect(checkReadme(results, readme.replaceAll(' |', '   |'))).toMatchObject({ holds: true });
-    expect(checkReadme(results, readme.replace('0.13', '0.12'))).toMatchObject({ holds: false });
-    expect(checkReadme(results, '')).toMatchObject({ holds: false });
+    expect(checkClaimPage(results, page)).toMatchObject({ holds: true, found: '3 tables' });
+    expect(checkClaimPage(results, page.replaceAll(' |', '   |'))).toMatchObject({ holds: true });
+    expect(checkClaimPage(results, page.replace('0.13', '0.12'))).toMatchObject({ holds: false });
+    expect(checkClaimPage(results, '')).toMatchObject({ holds: false });
   });
 });

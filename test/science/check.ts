@@ -122,8 +122,8 @@ export function checkControls(results: Results): Line {
   };
 }
 
-/** The tables of `gq results` that README shows: the arms, their paired differences, the arms with labels, and what is kept and removed. */
-export function readmeTables(results: Results): Table[] {
+/** The tables of `gq results` that docs/micro-claim.md shows: the arms, their paired differences, the arms with labels, and what is kept and removed. */
+export function claimTables(results: Results): Table[] {
   return sayOnce([
     finalTable(results, set, false),
     comparisonTable(results, set, 'hack', false),
@@ -140,12 +140,12 @@ const cellsOf = (text: string): string =>
     .map((line) => line.replace(/-{3,}/g, '---').replace(/\s*\|\s*/g, '|'))
     .join('\n');
 
-export function checkReadme(results: Results, readme: string): Line {
-  const shown = cellsOf(readme);
-  const tables = readmeTables(results).filter(({ rows }) => rows.length > 0);
+export function checkClaimPage(results: Results, page: string): Line {
+  const shown = cellsOf(page);
+  const tables = claimTables(results).filter(({ rows }) => rows.length > 0);
   const missing = tables.filter((table) => !shown.includes(cellsOf(renderTable(table, 'markdown'))));
   return {
-    what: 'README shows the tables that gq results prints',
+    what: 'docs/micro-claim.md shows the tables that gq results prints',
     holds: tables.length > 0 && missing.length === 0,
     found:
       missing.length === 0
@@ -192,8 +192,8 @@ async function main(): Promise<number> {
   const results = await openResults(claim);
   const beside = otherExperiments.map((name) => join(values.runs, name)).filter((path) => existsSync(path));
   const others = await Promise.all(beside.map((path) => openResults(path)));
-  const readme = checkReadme(results, readFileSync(join(root, 'README.md'), 'utf8'));
-  const lines = [...checkScience(results, 5), checkControls(results), readme];
+  const page = checkClaimPage(results, readFileSync(join(root, 'docs', 'micro-claim.md'), 'utf8'));
+  const lines = [...checkScience(results, 5), checkControls(results), page];
   const folder = join(root, 'bench', 'results');
   mkdirSync(folder, { recursive: true });
   await writeFileAtomic(join(folder, 'science.md'), renderScience(results, others, lines));

@@ -1,5 +1,5 @@
 /**
- * Compares README's numbers with bench/results: its tables are in the output of `npm run check:science`, and the cells of its
+ * Compares the numbers of docs/micro-claim.md with bench/results: its tables are in the output of `npm run check:science`, and the cells of its
  * arms follow from the values of every seed.
  */
 import { existsSync, readFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { mean, standardError } from '../../src/stats/summary.ts';
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
-const readme = read('README.md');
+const page = read('docs/micro-claim.md');
 
 /** The cells of every Markdown table, table by table. */
 function tablesOf(text: string): string[][][] {
@@ -28,7 +28,7 @@ function tablesOf(text: string): string[][][] {
     );
 }
 
-const shown = tablesOf(readme).filter(([[first]]) => first === 'arm' || first === 'comparison');
+const shown = tablesOf(page).filter(([[first]]) => first === 'arm' || first === 'comparison');
 
 type Values = ReadonlyMap<string, readonly number[]>;
 
@@ -49,7 +49,7 @@ function keptValues(set = 'test-original'): Values {
   );
 }
 
-describe("README's results", () => {
+describe('the page of the claim', () => {
   const values = keptValues();
   const of = (arm: string, state: string, metric: string): readonly number[] =>
     values.get(`${arm}/${state}/${metric}`) ?? [];
@@ -112,8 +112,8 @@ describe("README's results", () => {
   });
 
   it('links figures and pages that exist', () => {
-    const links = [...readme.matchAll(/\]\(([^)#]+)\)/g)].map(([, path]) => path).filter((path) => !path.includes(':'));
-    expect(links).toContain('docs/figures/micro-claim-curves.svg');
-    for (const path of links) expect(existsSync(new URL(`../../${path}`, import.meta.url)), path).toBe(true);
+    const links = [...page.matchAll(/\]\(([^)#]+)\)/g)].map(([, path]) => path).filter((path) => !path.includes(':'));
+    expect(links).toContain('figures/micro-claim-curves.svg');
+    for (const path of links) expect(existsSync(new URL(`../../docs/${path}`, import.meta.url)), path).toBe(true);
   });
 });
