@@ -78,7 +78,12 @@ async function addCommand(parent: Command, entry: Entry, words: readonly string[
   target.addHelpText('after', examplesText(loaded.map(({ value }) => value.examples[0])));
 }
 
-async function buildProgram(words: readonly string[], { stdout, stderr }: Streams, act: Act): Promise<Command> {
+async function buildProgram(
+  words: readonly string[],
+  { stdout, stderr }: Streams,
+  act: Act,
+  table: readonly Entry[] = commandTable,
+): Promise<Command> {
   const program = new Command('gq')
     .description('Train a model by RL on a flawed grader, and quarantine the reward hack it learns.')
     .version(readVersion(), '-V, --version', 'print the version')
@@ -98,7 +103,7 @@ async function buildProgram(words: readonly string[], { stdout, stderr }: Stream
     // What follows the name of a command is the command's: `gq queue add` takes the options of the command that it adds as they are.
     .enablePositionalOptions()
     .exitOverride();
-  for (const entry of commandTable) await addCommand(program, entry, words, act);
+  for (const entry of table) await addCommand(program, entry, words, act);
   return program;
 }
 
@@ -153,8 +158,12 @@ export async function readCall(words: readonly string[], streams: Streams): Prom
   return { name: renamed[0], call: { ...read } };
 }
 
-/** Runs a command; `words` has neither the interpreter nor the script. It never exits the process: gq.ts does that. */
-export async function runCli(words: readonly string[], streams: Streams): Promise<number> {
+/** Runs a command of a table; `words` has neither the interpreter nor the script. It never exits the process: gq.ts does that. */
+export async function runCli(
+  words: readonly string[],
+  streams: Streams,
+  table: readonly Entry[] = commandTable,
+): Promise<number> {
   const [stdout, stderr] = [Screen.of(streams.stdout), Screen.of(streams.stderr)];
   const context: CommandContext = {
     stdout,
@@ -170,7 +179,7 @@ export async function runCli(words: readonly string[], streams: Streams): Promis
     }
     const { words: argv, note } = renameCall(withHelp(words));
     if (note !== null) stderr.write(note);
-    const program = await buildProgram(argv, context, (value, call) => value.run(call, context));
+    const program = await buildProgram(argv, context, (value, call) => value.run(call, context), table);
     await program.parseAsync([...argv], { from: 'user' });
     return context.exitCode;
   } catch (error) {

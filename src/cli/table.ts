@@ -2,6 +2,7 @@
  * All commands: their names, groups and summaries, and where their values are. A file is loaded when its command is used, so
  * `gq --help` does not pay for an engine.
  */
+import { type ListedMeasurement, measurements } from '../measure/registry/index.ts';
 import type { CommandValue } from './command.ts';
 
 export interface Entry {
@@ -35,7 +36,6 @@ const doctor = () => import('./commands/doctor.ts');
 const evaluate = () => import('./commands/eval.ts');
 const experiment = () => import('./commands/experiment.ts');
 const exported = () => import('./commands/export.ts');
-const gate = () => import('./commands/measure-gate.ts');
 const grade = () => import('./commands/grade.ts');
 const measure = () => import('./commands/measure.ts');
 const micro = () => import('./commands/micro.ts');
@@ -68,13 +68,14 @@ const queueCommands = [
   entry('work', 'work through the queue in this process; add starts one', queue, 'workCommand'),
 ];
 
-const measureCommands = [
-  entry('gate', 'judge the gate of a run as a classifier', gate, 'gateCommand'),
-  entry('monitor', 'judge the monitor of a run as a classifier', gate, 'monitorCommand'),
-  entry('evasion', "split a monitor's scores: the same texts read by base and policy", measure, 'evasionCommand'),
+/** The measurements of a list, and two questions that take more than one stored run. */
+export const measureCommands = (listed: readonly ListedMeasurement[]): Entry[] => [
+  ...listed.map(({ name, summary, load }) => ({
+    name,
+    summary,
+    load: async () => (await measure()).measureCommand(await load()),
+  })),
   entry('relearn', 'how soon does a deployed model learn the hack again?', relearn, 'relearnCommand'),
-  entry('replay', 'show the routes that another gate would have chosen', measure, 'replayCommand'),
-  entry('traces', 'read rollouts of a run in full, loophole by loophole', measure, 'tracesCommand'),
   entry('labels', 'compare what people said of rollouts with the oracle', measure, 'labelsCommand'),
 ];
 
@@ -119,7 +120,7 @@ const groups: Readonly<Record<string, readonly Entry[]>> = {
     { ...entry('task', 'do one run of a planned experiment, as jobs do', task, 'taskCommand'), hidden: true },
     entry('eval', 'evaluate every state on every set; curves, leaks, elicitation, prefills', evaluate, 'evalCommand'),
     {
-      ...{ name: 'measure', commands: measureCommands },
+      ...{ name: 'measure', commands: measureCommands(measurements) },
       summary: 'ask a run: its gate, its monitor, relearning, evasion, replays, traces, labels',
     },
     {

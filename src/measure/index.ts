@@ -12,26 +12,17 @@ export {
 export {
   type Evasion,
   readEvasion,
-  writeEvasion,
 } from './evasion/evasion.ts';
-export { measureEvasion } from './evasion/measure-evasion.ts';
-export {
-  type Attribution,
-  attributeGradient,
-  attributionWindows,
-  type Deed,
+export type {
+  Attribution,
+  Deed,
 } from './gate/attribution.ts';
-export {
-  type DirectionReport,
-  featuredRollouts,
-  type IdealDirection,
-  idealDirection,
-  type RandomBand,
-  randomBand,
-  reportDirections,
+export type {
+  DirectionReport,
+  IdealDirection,
+  RandomBand,
 } from './gate/directions.ts';
 export {
-  dealtUnchanged,
   type GateJudgement,
   type GateWindow,
   gateWindows,
@@ -57,4 +48,3 @@ export {
   relearnFolders,
   reportRelearning,
 } from './relearn/relearning.ts';
-export { chooseTraces, type Trace } from './traces/traces.ts';

@@ -11,7 +11,7 @@ describe('gq completion', () => {
     [['help', 'tra'], ['train']],
     [
       ['measure', 're'],
-      ['relearn', 'replay'],
+      ['replay', 'relearn'],
     ],
     [['experiment', 'micro-claim', '--no'], ['--no-follow']],
     [['gate', ''], []],

@@ -1,105 +1,47 @@
-/** `gq measure evasion | replay | traces | labels`: what a run's stored scores, features, rollouts and labels of people say. */
-import { visibleLine, wrapText } from '../../base/index.ts';
-import { expectWritable } from '../../base/node/index.ts';
-import { expectSamePlugins, partsOf } from '../../lab/index.ts';
-import { chooseTraces, measureEvasion, type Trace, writeEvasion } from '../../measure/index.ts';
-import { openJudged } from '../../oracle/index.ts';
-import { evasionTable, renderTable } from '../../report/index.ts';
-import { type Replay, RunDirectory, replayGate, routes } from '../../run/index.ts';
+/** `gq measure NAME RUN`: the command of each measurement, and of the labels that people gave. */
+import { z } from 'zod';
+import { exitCodes } from '../../base/index.ts';
+import type { Measurement } from '../../measure/registry/index.ts';
+import { renderTable } from '../../report/index.ts';
+import { RunDirectory } from '../../run/index.ts';
 import { agreementsOf, agreementTable, labelsPage, lastLabels, ViewLibrary } from '../../view/index.ts';
-import { argument, command, repeated, whole } from '../command.ts';
-import { jsonOption, runDeviceOption } from '../options.ts';
+import { argument, type CommandValue, command, type Part, repeated, whole, word } from '../command.ts';
+import { jsonOption } from '../options.ts';
 import { printAnswer } from '../outputs.ts';
 import { tellOn } from '../terminal/progress.ts';
 
-export const evasionCommand = command({
-  arguments: { run: argument('<run>', 'a run directory whose monitor reads activations') },
-  options: {
-    rollouts: whole('<n>', 'most rollouts that are scored, the newest first', { usual: 256 }),
-    device: runDeviceOption,
-    json: jsonOption('the split'),
-  },
-  examples: ['gq measure evasion runs/penalty-1', 'gq measure evasion runs/penalty-1 --rollouts 1024 --json'],
-  async run({ run: path, rollouts, device, json }, context) {
-    const { arm, config } = RunDirectory.open(path).readManifest();
-    expectWritable(`evasion split of ${path}`, path);
-    const found = await measureEvasion(path, { rollouts, warn: tellOn(context), device });
-    await writeEvasion(path, found);
-    printAnswer(context, json, { run: path, ...found }, (width) => {
-      const table = renderTable(evasionTable(found), 'text', width);
-      return `${path}: ${arm}, seed ${config.seed}, after ${found.update} updates\n\n${table}`;
-    });
-  },
-});
-
-export const replayCommand = command({
-  arguments: { run: argument('<run>', 'a run directory with stored features') },
-  options: {
-    gate: repeated('<key=value>', 'change one key of the gate (the keys of `arm`)'),
-    seed: whole('<n>', 'seed of the random direction of placebo=haar', { least: 0 }),
-    window: whole('<n>', 'number of updates per line', { usual: 10 }),
-    json: jsonOption('the counts'),
-  },
-  examples: [
-    'gq measure replay runs/activation-1 --gate keepTail=0.2',
-    'gq measure replay runs/activation-1 --gate score=cosine --gate halfLife=0',
-    'gq measure replay runs/activation-1 --gate placebo=haar --seed 7 --json',
-  ],
-  async run({ run: path, gate, seed, window, json }, context) {
-    const run = RunDirectory.open(path);
-    expectSamePlugins(`gq measure replay ${path}`, run);
-    const options = { gate, windowUpdates: window, ...(seed === undefined ? {} : { seed }) };
-    const replay = await replayGate(run, options, await partsOf(run.readManifest().config));
-    printAnswer(context, json, replay, (width) => renderReplay(replay, width));
-  },
-});
-
-function renderReplay({ granularity, matrix, windows, decisions, agree }: Replay, width: number): string {
-  const cell = (value: string | number): string => String(value).padStart(9);
-  const counts = (table: Readonly<Record<string, number>>): string => routes.map((route) => table[route]).join('/');
-  return [
-    `${'was \\ would be'.padEnd(15)}${routes.map(cell).join('')}`,
-    ...routes.map((was) => `${was.padEnd(15)}${routes.map((is) => cell(matrix[was][is])).join('')}`),
-    '',
-    `${'updates'.padEnd(15)}${'was k/a/r'.padStart(15)}${'would be k/a/r'.padStart(18)}${'same'.padStart(12)}`,
-    ...windows.map((window) => {
-      const updates = `${window.from}-${window.to}`.padEnd(15);
-      const same = `${window.agree}/${window.decisions}`.padStart(12);
-      return `${updates}${counts(window.before).padStart(15)}${counts(window.after).padStart(18)}${same}`;
-    }),
-    '',
-    wrapText(
-      `${agree}/${decisions} ${granularity}s have the same route. This is a counterfactual on the same rollouts: nothing was trained again.`,
-      width,
-    ),
-    '',
-  ].join('\n');
+export function measureCommand(measurement: Measurement): CommandValue {
+  const { run: about, answer, options: schema, examples, exits, measure, json: answerOf, isNo, show } = measurement;
+  const options = Object.entries(schema.shape).map(([name, key]) => [name, partOf(key as z.ZodType)]);
+  return command({
+    arguments: { run: argument('<run>', about) },
+    options: { ...(Object.fromEntries(options) as Record<string, Part<unknown>>), json: jsonOption(answer) },
+    examples,
+    exits,
+    async run({ run: path, json, ...asked }, context) {
+      const run = RunDirectory.open(path);
+      const found = await measure(run, schema.parse(asked), tellOn(context));
+      if (isNo?.(found) === true) context.exitCode = exitCodes.failed;
+      printAnswer(context, json, { run: path, ...(answerOf?.(found) ?? found) }, (width) => {
+        const blocks = show(found, run, width).map((block) =>
+          typeof block === 'string' ? block : renderTable(block, 'text', width).trimEnd(),
+        );
+        return `${blocks.join('\n\n')}\n`;
+      });
+    },
+  });
 }
 
-export const tracesCommand = command({
-  arguments: { run: argument('<run>', 'a run directory') },
-  options: { json: jsonOption('the rollouts') },
-  examples: ['gq measure traces runs/activation-1', 'gq measure traces runs/activation-1 --json'],
-  async run({ run: path, json }, context) {
-    const traces = chooseTraces(await openJudged(RunDirectory.open(path)).rows());
-    printAnswer(context, json, { run: path, traces }, () => `${traces.map(renderTrace).join('\n')}\n`);
-  },
-});
-
-function renderTrace({ loophole, kind, rollout }: Trace): string {
-  const head = visibleLine(`━━ ${loophole}: ${kind}`);
-  if (rollout === null) return `${head}: none in this run\n`;
-  const { channels, score, low, high, route } = rollout;
-  const number = (value: number | null): string => (value === null ? '-' : value.toPrecision(4));
-  const fired = channels.length === 0 ? 'no channel fired' : `channels ${channels.join(', ')}`;
-  return [
-    `${head} (rollout ${rollout.id}, update ${rollout.update}, ${rollout.hackable ? 'hinted' : 'no hint'}, sampled ${rollout.sampled})`,
-    `verdict: ${rollout.hack ? 'hack' : rollout.solve ? 'correct' : rollout.outcome}, ${rollout.compiles ? 'compiles' : 'does not compile'}, ${fired}, reward ${rollout.reward}, evidence: ${visibleLine(rollout.evidence) || 'none'}`,
-    `gate: route ${route ?? 'none'}, score ${number(score)}, cuts ${number(low)} and ${number(high)}, advantage ${number(rollout.advantage)}`,
-    rollout.prompt.trimEnd(),
-    rollout.completion,
-    '',
-  ].join('\n');
+/** A key of a measurement's options as an option of a command. */
+function partOf(key: z.ZodType): Part<unknown> {
+  const { description = '', takes = '<n>' } = z.globalRegistry.get(key) ?? {};
+  const inner = key instanceof z.ZodDefault || key instanceof z.ZodOptional ? key.unwrap() : key;
+  const usual: unknown = key.safeParse(undefined).data;
+  if (inner instanceof z.ZodArray) return repeated(String(takes), description);
+  if (inner instanceof z.ZodNumber) {
+    return whole('<n>', description, { least: inner.minValue ?? 0, usual: usual as number | undefined });
+  }
+  return word(String(takes), description, usual as string | undefined);
 }
 
 export const labelsCommand = command({

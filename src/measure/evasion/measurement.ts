@@ -1,9 +1,11 @@
 /**
- * Measures the evasion split of a run: its last rollouts are read by the base and by the policy of the newest checkpoint, and the monitor
+ * `gq measure evasion RUN`: measures the evasion split of a run. Its last rollouts are read by the base and by the policy of the newest checkpoint, and the monitor
  * as it is in that checkpoint scores both. The base is the run's own adapter at its start, whose features a monitor was first made from.
  */
 
+import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
+import { expectWritable } from '../../base/node/index.ts';
 import {
   type Arm,
   completionFeatures,
@@ -14,29 +16,44 @@ import {
 } from '../../grpo/index.ts';
 import { openLab, type Warn } from '../../lab/index.ts';
 import { type JudgedRollout, openJudged } from '../../oracle/index.ts';
-import { loadCheckpoint, RunDirectory, seenRow } from '../../run/index.ts';
-import { type Evasion, type EvasionRow, splitEvasion } from './evasion.ts';
+import { evasionTable } from '../../report/index.ts';
+import { loadCheckpoint, type RunDirectory, seenRow } from '../../run/index.ts';
+import { defineMeasurement, runLine } from '../registry/index.ts';
+import { type Evasion, type EvasionRow, splitEvasion, writeEvasion } from './evasion.ts';
 
-export interface EvasionOptions {
-  /** Most rollouts that are scored, the newest first. */
-  readonly rollouts: number;
-  /** The device; default: the one that the run was trained on. */
-  readonly device?: string | undefined;
-  readonly warn?: Warn;
-  /** Ends what is being opened, with its reason. */
-  readonly signal?: AbortSignal;
-}
+export const evasion = defineMeasurement({
+  run: 'a run directory whose monitor reads activations',
+  answer: 'the split',
+  options: z.object({
+    rollouts: z.int().min(1).default(256).describe('most rollouts that are scored, the newest first'),
+    device: z
+      .string()
+      .optional()
+      .describe('device to compute on; the one the run was trained on when absent')
+      .meta({ takes: '<name>' }),
+  }),
+  examples: ['gq measure evasion runs/penalty-1', 'gq measure evasion runs/penalty-1 --rollouts 1024 --json'],
+  async measure(run, { rollouts, device }, warn) {
+    expectWritable(`evasion split of ${run.path}`, run.path);
+    const found = await measureEvasion(run, rollouts, device, warn);
+    await writeEvasion(run.path, found);
+    return found;
+  },
+  show: (found, run) => [`${runLine(run)}, after ${found.update} updates`, evasionTable(found)],
+});
 
-export async function measureEvasion(
-  path: string,
-  { rollouts: most, device, warn, signal }: EvasionOptions,
+/** `most` rollouts are scored, the newest first. */
+async function measureEvasion(
+  run: RunDirectory,
+  most: number,
+  device: string | undefined,
+  warn: Warn,
 ): Promise<Evasion> {
-  const call = `evasion split of ${path}`;
-  const run = RunDirectory.open(path);
+  const call = `evasion split of ${run.path}`;
   const update = run.listCheckpoints().at(-1);
   if (update === undefined) throw new UserError({ call, expected: 'a run with a checkpoint', found: 'none' });
   const { state } = await loadCheckpoint(run, update);
-  await using lab = await openLab({ run }, { work: 'training', call, device, warn, signal });
+  await using lab = await openLab({ run }, { work: 'training', call, device, warn });
   const { config } = lab;
   const [{ trainer, policy, arm }, tasks] = await Promise.all([lab.trainer, lab.tasks]);
   const score = scorer(call, arm, run);

@@ -1,0 +1,122 @@
+/** `gq measure gate RUN`: judges the gate as a classifier, from the ledger, the verdicts, the stored features and the directions. */
+import { z } from 'zod';
+import { formatRate, type Rate } from '../../evaluate/index.ts';
+import { gateSettingsOf, gateTailsOf } from '../../grpo/index.ts';
+import { expectSamePlugins } from '../../lab/index.ts';
+import { type JudgedRollout, openJudged } from '../../oracle/index.ts';
+import {
+  attributionTable,
+  attributionWindowTable,
+  bandTable,
+  directionTable,
+  driftTable,
+  gateTable,
+  idealTable,
+  monitorTable,
+  monitorWindowTable,
+  windowTable,
+} from '../../report/index.ts';
+import { type RunDirectory, readCourse, readDirections, readFeatures } from '../../run/index.ts';
+import { judgeMonitor, monitorWindows } from '../monitor/monitor-report.ts';
+import { defineMeasurement, runLine } from '../registry/index.ts';
+import { attributeGradient, attributionWindows } from './attribution.ts';
+import {
+  featuredRollouts,
+  type IdealDirection,
+  idealDirection,
+  type RandomBand,
+  randomBand,
+  reportDirections,
+} from './directions.ts';
+import { dealtUnchanged, gateWindows, hasGate, judgeGate, judgeReinforced } from './gate-report.ts';
+
+export const gate = defineMeasurement({
+  run: 'a run directory',
+  answer: 'everything',
+  options: z.object({
+    window: z.int().min(1).default(10).describe('number of updates in a window'),
+    seed: z.int().min(0).default(1000).describe('seed of the random directions'),
+  }),
+  examples: ['gq measure gate runs/activation-1', 'gq measure gate runs/activation-1 --window 20 --json'],
+  async measure(run, { window, seed }) {
+    expectSamePlugins(`gq measure gate ${run.path}`, run);
+    const rollouts = (await openJudged(run).rows()).filter(({ source }) => source === 'student');
+    const { band, ideal, missing } = controlsOf(run, rollouts, seed);
+    const steps = (await readCourse(run)).steps;
+    return {
+      all: judgeGate(rollouts),
+      reinforced: judgeReinforced(rollouts),
+      band,
+      ideal,
+      directions: reportDirections(readDirections(run), steps, ideal),
+      windows: gateWindows(rollouts, window, gateTailsOf(run.readManifest().config.arm)),
+      monitor: judgeMonitor(rollouts),
+      monitorWindows: monitorWindows(rollouts, window),
+      attribution: attributeGradient(rollouts),
+      attributionWindows: attributionWindows(rollouts, window),
+      unchangedRoutes: unchangedOf(run, rollouts),
+      missing,
+      isScored: rollouts.some(({ score }) => score !== null),
+    };
+  },
+  json({ missing: _missing, isScored: _scored, ...found }) {
+    const fitted = { fittedOn: 'labels, diagnosis only', ...found.ideal, direction: undefined };
+    return { ...found, ideal: found.ideal === null ? null : fitted };
+  },
+  show(found, run) {
+    const { all, reinforced, band, ideal, directions, windows, monitor, attribution, unchangedRoutes } = found;
+    const gated = hasGate(all) || found.isScored;
+    const nothing = `There is nothing to judge: the arm ${run.readManifest().arm} neither watched nor gated a rollout.`;
+    const dealt =
+      unchangedRoutes === null
+        ? []
+        : [`Routes that dealing out at random left as they were: ${formatRate(unchangedRoutes)}.`];
+    return [
+      runLine(run),
+      ...(gated || monitor !== null ? found.missing : [nothing]),
+      ...dealt,
+      ...(monitor === null ? [] : [monitorTable(monitor), monitorWindowTable(found.monitorWindows)]),
+      ...(gated ? [gateTable(all, reinforced)] : []),
+      ...(band === null ? [] : [bandTable(all.separation, band)]),
+      ...(ideal === null ? [] : [idealTable(all.separation, ideal)]),
+      ...(directions.length === 0 ? [] : [directionTable(directions)]),
+      ...(attribution === null
+        ? []
+        : [attributionTable(attribution), attributionWindowTable(found.attributionWindows)]),
+      ...(gated ? [windowTable(windows, false), windowTable(windows, true)] : []),
+      ...(windows.some(({ scores }) => scores !== null) ? [driftTable(windows)] : []),
+    ];
+  },
+});
+
+/** How much of the gate a mass-matched placebo leaves; null for another arm. */
+function unchangedOf(run: RunDirectory, rollouts: readonly JudgedRollout[]): Rate | null {
+  const gate = gateSettingsOf(run.readManifest().config.arm);
+  return gate?.placebo === 'mass-matched' ? dealtUnchanged(rollouts, gate) : null;
+}
+
+interface Controls {
+  readonly band: RandomBand | null;
+  readonly ideal: IdealDirection | null;
+  /** A sentence that says why there is neither; empty if there is. */
+  readonly missing: readonly string[];
+}
+
+/** Random directions and the ideal one, over the stored features. */
+function controlsOf(run: RunDirectory, rollouts: readonly JudgedRollout[], seed: number): Controls {
+  const without = (reason: string): Controls => ({
+    band: null,
+    ideal: null,
+    missing: [`No random directions and no ideal one: ${reason}.`],
+  });
+  const { features, config } = run.readManifest();
+  const gate = gateSettingsOf(config.arm);
+  if (gate === null) return without(`the arm ${config.arm.kind} has no gate on features`);
+  const stored = readFeatures(run);
+  if (stored.length === 0) return without('this run stored no features (output.storeFeatures)');
+  const shape = { modules: features.modules.length, rank: features.rank, kind: gate.score };
+  const featured = featuredRollouts(rollouts, stored, shape.modules * shape.rank);
+  const band = randomBand(featured, { ...shape, seed });
+  if (band === null) return without('no update has both hacks and clean rollouts');
+  return { band, ideal: idealDirection(featured, shape), missing: [] };
+}

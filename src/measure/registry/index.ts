@@ -1,0 +1,80 @@
+/**
+ * All measurements of a run. A measurement is one folder: its numbers, and `measurement.ts`, which says what it can be asked and how its
+ * numbers are shown; a line in the list below makes it a command. A file is loaded when its measurement is used.
+ */
+import type { z } from 'zod';
+import type { Warn } from '../../lab/index.ts';
+import type { Table } from '../../report/index.ts';
+import type { RunDirectory } from '../../run/index.ts';
+
+export interface Measurement {
+  /** Of which run it can be asked, in words. */
+  readonly run: string;
+  /** What it finds, in words. */
+  readonly answer: string;
+  /** Options of its command: whole numbers, words, and lists of words; `takes` of a key's meta is what stands for its value. */
+  readonly options: z.ZodObject;
+  readonly examples: readonly string[];
+  /** What an exit code says beyond what it says of every command. */
+  readonly exits?: Readonly<Record<number, string>>;
+  measure(run: RunDirectory, options: unknown, warn: Warn): Promise<object>;
+  /** The answer in JSON; all that was found when absent. */
+  json?(found: object): object;
+  /** Texts and tables for a window of this width, one below the other. */
+  show(found: object, run: RunDirectory, width: number): readonly (string | Table)[];
+  /** Whether the answer is no. */
+  isNo?(found: object): boolean;
+}
+
+interface MeasurementParts<Options extends z.ZodObject, Found extends object>
+  extends Pick<Measurement, 'run' | 'answer' | 'examples' | 'exits'> {
+  readonly options: Options;
+  measure(run: RunDirectory, options: z.infer<Options>, warn: Warn): Promise<Found>;
+  json?(found: Found): object;
+  show(found: Found, run: RunDirectory, width: number): readonly (string | Table)[];
+  isNo?(found: Found): boolean;
+}
+
+export function defineMeasurement<Options extends z.ZodObject, Found extends object>(
+  parts: MeasurementParts<Options, Found>,
+): Measurement {
+  return parts as unknown as Measurement;
+}
+
+/** The first line that is shown of a run. */
+export function runLine(run: RunDirectory): string {
+  const { arm, config } = run.readManifest();
+  return `${run.path}: ${arm}, seed ${config.seed}`;
+}
+
+export interface ListedMeasurement {
+  readonly name: string;
+  readonly summary: string;
+  readonly load: () => Promise<Measurement>;
+}
+
+const list = (name: string, summary: string, load: ListedMeasurement['load']) => ({ name, summary, load });
+
+export const measurements: readonly ListedMeasurement[] = [
+  list('gate', 'judge the gate of a run as a classifier', async () => (await import('../gate/measurement.ts')).gate),
+  list(
+    'monitor',
+    'judge the monitor of a run as a classifier',
+    async () => (await import('../monitor/measurement.ts')).monitor,
+  ),
+  list(
+    'evasion',
+    "split a monitor's scores: the same texts read by base and policy",
+    async () => (await import('../evasion/measurement.ts')).evasion,
+  ),
+  list(
+    'replay',
+    'show the routes that another gate would have chosen',
+    async () => (await import('../replay/measurement.ts')).replay,
+  ),
+  list(
+    'traces',
+    'read rollouts of a run in full, loophole by loophole',
+    async () => (await import('../traces/measurement.ts')).traces,
+  ),
+];
