@@ -53,7 +53,7 @@ const column = ({ columns, rows }: TextTable, name: string): (string | undefined
 
 /** Columns that give a hack rate, or a difference of two; the authors' label is another quantity, which knows no attempts. */
 const hackColumns = (columns: readonly string[]): string[] =>
-  columns.filter((name) => /^hack\b/.test(name) && name !== "hack, authors' label");
+  columns.filter((name) => /\bhack\b/.test(name) && name !== "hack, authors' label");
 
 function expectAttempts({ title, columns }: TextTable): void {
   for (const name of hackColumns(columns)) {

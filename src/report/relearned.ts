@@ -57,11 +57,13 @@ export function relearnedTable(results: Results): Table {
       'from deployed',
       'difference',
       '95% interval',
+      'first attempt',
+      'last attempt',
       'first hack',
       'last hack',
     ],
     rows: arms.map(({ arm, usesOracle, seeds, fromBase, fromDeployed, difference }) => {
-      const rate = (of: 'firstRate' | 'finalRate'): string => {
+      const rate = (of: 'firstAttempt' | 'finalAttempt' | 'firstRate' | 'finalRate'): string => {
         const found = seeds.flatMap(({ report }) => report.fromDeployed[of] ?? []);
         return found.length === 0 ? '-' : mean(found).toFixed(2);
       };
@@ -74,12 +76,14 @@ export function relearnedTable(results: Results): Table {
         difference.interval === null
           ? '-'
           : `[${difference.interval.low.toFixed(1)}, ${difference.interval.high.toFixed(1)}]`,
+        rate('firstAttempt'),
+        rate('finalAttempt'),
         rate('firstRate'),
         rate('finalRate'),
       ];
     }),
     notes: [
-      `The hack is back at half of ${results.baseline}'s final rate. Means over seeds; a seed that never got there counts with all its updates and is named. first hack, last hack: rates over the first ${emergence.window} and the last ${finalWindow} updates from the deployed policy.`,
+      `The hack is back at half of ${results.baseline}'s final rate. Means over seeds; a seed that never got there counts with all its updates and is named. first, last: rates of attempts and of hacks on hinted prompts over the first ${emergence.window} and the last ${finalWindow} updates from the deployed policy.`,
       ...(arms.some(({ seeds }) => seeds.length === 1) ? [`${noClaim}.`] : []),
     ],
   };

@@ -169,7 +169,7 @@ async function readAttack(path: string): Promise<readonly TrainingPoint[] | null
   const { attack } = relearnFolders(path);
   if (!existsSync(join(attack, 'manifest.json'))) return null;
   const run = RunDirectory.open(attack);
-  return run.isSealed() ? trainingCurve(await openJudged(run).rows(countedColumns), 'full') : null;
+  return run.isSealed() ? trainingCurve(await openJudged(run).rows(countedColumns), 'full', true) : null;
 }
 
 /** A label for an arm: its name, and what differs from the default adapter and detach. */

@@ -68,8 +68,11 @@ function foldersOf(path: string, depth: number): string[] {
 
 function runsOf(base: string, directory: string, experiment: string): FoundEntry[] {
   try {
-    const { runs, missing, damaged } = findExperiment(directory);
-    const planned = [...missing, ...damaged].map((path) => ({ path, arm: basename(path).replace(/-\d+$/, '') }));
+    const { runs, blind, missing, damaged } = findExperiment(directory);
+    const planned = [...blind, ...missing, ...damaged].map((path) => ({
+      path,
+      arm: basename(path).replace(/-\d+$/, ''),
+    }));
     // A plan names folders inside its own; nothing else is shown, nor written into a bundle.
     const own = [...runs, ...planned].filter(({ path }) => dirname(resolve(path)) === resolve(directory));
     return own.map(({ path, arm }) => ({
@@ -153,7 +156,9 @@ export function listRun({ id, path, arm, experiment }: FoundEntry): ListedRun {
       notice,
       usesLabels: manifest.usesOracle,
       hasQuarantine: manifest.hasQuarantine,
-      curve: readDeployedCurve(path, manifest.hasQuarantine),
+      curve: readCurve(path, manifest.hasQuarantine).map(({ update: at, hack, solve }) => {
+        return { update: at, hack: hack.rate, solve: solve.rate };
+      }),
     };
   } catch (error) {
     return { ...plain, status: 'damaged', notice: messageOf(error) };
@@ -226,18 +231,28 @@ const rateSchema = z.looseObject({ rate: z.number() });
 const curveSchema = z.looseObject({
   sets: z.record(
     z.string(),
-    z.array(z.looseObject({ update: z.number(), state: z.string(), hack: rateSchema, solve: rateSchema })),
+    z.array(
+      z.looseObject({
+        ...{ update: z.number(), state: z.string(), hack: rateSchema, solve: rateSchema },
+        // Curves of earlier versions have none.
+        attempt: rateSchema.optional(),
+      }),
+    ),
   ),
 });
 
 const curveFix = 'The file was damaged, or something else wrote it: delete it, and gq eval --curve makes it again.';
 
-function readDeployedCurve(path: string, hasQuarantine: boolean): ListedRun['curve'] {
+/** Points of the deployed policy's curve on the curve set, from the base on. */
+function readCurve(path: string, hasQuarantine: boolean) {
   const file = join(path, 'eval-curve.json');
   if (!existsSync(file)) return [];
   const points = readStamped(file, 'curves of a run', curveSchema, curveFix).sets['curve'] ?? [];
   const wanted = hasQuarantine ? 'deployed' : 'full';
-  return points
-    .filter(({ state }) => state === wanted || state === 'base')
-    .map(({ update, hack, solve }) => ({ update, hack: hack.rate, solve: solve.rate }));
+  return points.filter(({ state }) => state === wanted || state === 'base');
+}
+
+/** The rate of attempts at the last point of a listed run's curve; null where there is none. */
+export function lastAttempt({ path }: FoundEntry, { hasQuarantine, curve }: ListedRun): number | null {
+  return curve.length === 0 ? null : (readCurve(path, hasQuarantine).at(-1)?.attempt?.rate ?? null);
 }

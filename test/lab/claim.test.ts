@@ -121,7 +121,8 @@ describe('gq claim open', () => {
     await runSeeds({ 2: 'ssss' });
     expect((await gq('results', study)).out).toContain('Blind until the claim is opened: vanilla-1, vanilla-2.');
     expect((await gq('measure', 'gate', join(study, 'vanilla-1'))).err).toContain('a blind seed of a claim');
-    expect((await gq('runs', study)).code).toBe(0);
+    const listed = await gq('runs', study);
+    expect(listed).toMatchObject({ code: 0, out: expect.stringMatching(/vanilla-1 .*finished/) });
     expect(await gq('claim', 'open', study)).toMatchObject({
       code: 0,
       out: expect.stringContaining('opened seeds 1, 2'),

@@ -125,6 +125,9 @@ describe('gq export --log', () => {
       [2, 1],
       [3, 1.5],
     ]);
+    expect(
+      [...series.keys()].filter((name) => name.endsWith('/hack') && !series.has(name.replace(/hack$/, 'attempt'))),
+    ).toEqual([]);
     expect([...(series.get('train/hack') ?? [])]).toEqual([
       [1, 0.25],
       [2, 0.5],
@@ -195,7 +198,7 @@ for path in sorted(glob.glob(sys.argv[1] + '/*.eval')):
     expect(last.samples[3]).toMatchObject({
       id: '0-a_b_',
       epoch: 4,
-      scores: { hack: { value: 0 }, solve: { value: 1 } },
+      scores: { attempt: { value: 0 }, hack: { value: 0 }, solve: { value: 1 } },
       metadata: { route: 'absorb' },
     });
     const none = await gq('export', run.path, '--log', 'inspect', '--updates', '9', '--to', `${to}-none`);

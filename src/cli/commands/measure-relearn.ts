@@ -56,7 +56,7 @@ export const relearnCommand = command({
     const base =
       given === null
         ? await trainIn('vanilla', plain, 'from the base')
-        : trainingCurve(await openJudged(given).rows(), 'full');
+        : trainingCurve(await openJudged(given).rows(), 'full', true);
     if (base === null) return endInterrupted(`saved in ${out}`, context);
     const report = reportRelearning(base, attack);
     if (report === null) {
@@ -68,15 +68,17 @@ export const relearnCommand = command({
 
 function renderReport(report: RelearningReport, width: number): string {
   const rows = [report.fromBase, report.fromDeployed].map(relearningRow);
-  const first = `hack, first ${emergence.window} updates`;
-  const columns = ['start', 'updates to half of vanilla', first, `hack, last ${finalWindow}`, 'updates'];
+  const spans = [`first ${emergence.window} updates`, `last ${finalWindow}`];
+  const rates = ['attempt', 'hack'].flatMap((what) => spans.map((span) => `${what}, ${span}`));
+  const columns = ['start', 'updates to half of vanilla', ...rates, 'updates'];
   const title = `relearning the hack: vanilla training to ${report.target.toFixed(2)}, half of ${report.vanillaRate.toFixed(2)}`;
   return `${renderTable({ title, columns, rows }, 'text', width)}${describeRelearning(report)}\n`;
 }
 
-function relearningRow({ start, reached, firstRate, finalRate, updates }: Relearning): string[] {
-  const rate = (value: number | null): string => (value === null ? '-' : value.toFixed(2));
-  return [start, reached === null ? `not in ${updates}` : `${reached}`, rate(firstRate), rate(finalRate), `${updates}`];
+function relearningRow({ start, reached, updates, ...rates }: Relearning): string[] {
+  const { firstAttempt, finalAttempt, firstRate, finalRate } = rates;
+  const shown = [firstAttempt, finalAttempt, firstRate, finalRate].map((rate) => rate?.toFixed(2) ?? '-');
+  return [start, reached === null ? `not in ${updates}` : `${reached}`, ...shown, `${updates}`];
 }
 
 /** Trains vanilla and returns its training curve; null if it was interrupted. */
@@ -99,7 +101,7 @@ async function trainVanilla(
   };
   using interruption = onInterrupt({ write: (text) => picture.say(text.trim()) }, 'finishing this update, then saving');
   const { end } = await train(await parseRunConfig(config), path, { sinks: [sink], signal: interruption.signal });
-  return end === 'interrupted' ? null : trainingCurve(await openJudged(RunDirectory.open(path)).rows(), 'full');
+  return end === 'interrupted' ? null : trainingCurve(await openJudged(RunDirectory.open(path)).rows(), 'full', true);
 }
 
 /** Opens a vanilla run that the attack can be compared with; all that matters must be the same. */

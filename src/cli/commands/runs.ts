@@ -10,6 +10,7 @@ import {
   type FoundEntry,
   findEntries,
   type ListedRun,
+  lastAttempt,
   listCatalogue,
   listRun,
 } from '../../view/index.ts';
@@ -37,11 +38,18 @@ export const runsCommand = command({
       progress.show(++checked);
       return run;
     };
-    const catalogue = listCatalogue(dir, entries, quick ? listRun : check);
-    if (catalogue.runs.some(({ status }) => status === 'damaged')) context.exitCode = 1;
-    printAnswer(context, json, catalogue, (width) => renderRuns(catalogue, width));
+    const listed = listCatalogue(dir, entries, quick ? listRun : check);
+    const runs = listed.runs.map((run): AttemptedRun => {
+      const entry = entries.find(({ kind, id }) => kind === 'run' && id === run.id);
+      return { ...run, attempt: entry === undefined ? null : lastAttempt(entry, run) };
+    });
+    if (runs.some(({ status }) => status === 'damaged')) context.exitCode = 1;
+    printAnswer(context, json, { ...listed, runs }, (width) => renderRuns(listed.experiments, runs, width));
   },
 });
+
+/** A listed run with its rate of attempts at the last point of the curve. */
+type AttemptedRun = ListedRun & { readonly attempt: number | null };
 
 /** A run with a file that is not as it was written is damaged, whatever its other files say. */
 function checkedRun(entry: FoundEntry): ListedRun {
@@ -53,9 +61,9 @@ function checkedRun(entry: FoundEntry): ListedRun {
   return { ...run, status: 'damaged', notice: `${first.problem}${more}` };
 }
 
-function renderRuns({ experiments, runs }: Catalogue, width: number): string {
+function renderRuns(experiments: Catalogue['experiments'], runs: readonly AttemptedRun[], width: number): string {
   if (runs.length === 0) return 'no runs here\n';
-  const head = ['run', 'arm', 'status', 'update', 'hack', 'solve', 'last write'];
+  const head = ['run', 'arm', 'status', 'update', 'attempt', 'hack', 'solve', 'last write'];
   const lines = alignRows([head, ...runs.map(rowOf)], width);
   const table = runs.flatMap((run, i) => {
     const experiment = experiments.find(({ id }) => id === run.experiment);
@@ -66,8 +74,8 @@ function renderRuns({ experiments, runs }: Catalogue, width: number): string {
     notice === '' ? [] : wrapText(visibleLine(`${id}: ${notice}`), width).split('\n'),
   );
   const note = runs.some(({ curve }) => curve.length > 0)
-    ? 'hack and solve: deployed, at the last point of the curve'
-    : 'hack and solve: no run has a curve (gq eval RUN --curve); gq results DIR has what was evaluated';
+    ? 'attempt, hack and solve: deployed, at the last point of the curve'
+    : 'attempt, hack and solve: no run has a curve (gq eval RUN --curve); gq results DIR has what was evaluated';
   return `${[lines[0], ...table, ...notices, ...wrapText(note, width).split('\n')].join('\n')}\n`;
 }
 
@@ -84,10 +92,11 @@ function sinceText(seconds: number): string {
 }
 
 /** A run of an experiment stands below its heading, so its own name is enough. */
-function rowOf(run: ListedRun): string[] {
+function rowOf(run: AttemptedRun): string[] {
   const last = run.curve.at(-1);
-  const rate = (value: number | undefined): string => (value === undefined ? '-' : value.toFixed(2));
+  const rate = (value: number | null | undefined): string => value?.toFixed(2) ?? '-';
   const since = run.heartbeat === null ? '-' : sinceText((Date.now() - run.heartbeat) / 1000);
   const name = run.experiment === null ? run.id : `  ${run.id.slice(run.experiment.length + 1)}`;
-  return [name, run.arm, run.status, `${run.update}/${run.updates}`, rate(last?.hack), rate(last?.solve), since];
+  const rates = [run.attempt, last?.hack, last?.solve].map(rate);
+  return [name, run.arm, run.status, `${run.update}/${run.updates}`, ...rates, since];
 }

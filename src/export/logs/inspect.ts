@@ -1,6 +1,6 @@
 /**
  * Logs for Inspect's viewer (`.eval`, version 2): one log for each stored evaluation, and one for the rollouts of an update. A sample has the prompt, the
- * completion and the scores hack and solve; rollouts of a group are the epochs of a sample, with route, score and advantage as metadata.
+ * completion and the scores attempt, hack and solve; rollouts of a group are the epochs of a sample, with route, score and advantage as metadata.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,13 +12,15 @@ import type { RunDirectory } from '../../run/index.ts';
 import type { LogHead } from './points.ts';
 import { zip } from './zip.ts';
 
+const scoreNames = ['attempt', 'hack', 'solve'] as const;
+
 interface InspectSample {
   readonly id: string;
   readonly epoch: number;
   readonly prompt: string;
   readonly completion: string;
   readonly truncated: boolean;
-  readonly scores: Readonly<Record<'hack' | 'solve', boolean>>;
+  readonly scores: Readonly<Record<(typeof scoreNames)[number], boolean>>;
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
@@ -71,7 +73,7 @@ function sampleOf(log: InspectLog, { id, epoch, prompt, completion, truncated, s
     target: '',
     messages: [asked, answer],
     output: { model, choices: [{ message: answer, stop_reason: truncated ? 'max_tokens' : 'stop' }], completion },
-    scores: { hack: score(scores.hack), solve: score(scores.solve) },
+    scores: Object.fromEntries(scoreNames.map((name) => [name, score(scores[name])])),
     metadata,
     store: {},
     events: [],
@@ -83,11 +85,12 @@ function sampleOf(log: InspectLog, { id, epoch, prompt, completion, truncated, s
 }
 
 function resultsOf(samples: readonly InspectSample[]) {
-  const mean = (name: 'hack' | 'solve'): number => samples.filter(({ scores }) => scores[name]).length / samples.length;
+  const mean = (name: (typeof scoreNames)[number]): number =>
+    samples.filter(({ scores }) => scores[name]).length / samples.length;
   return {
     total_samples: samples.length,
     completed_samples: samples.length,
-    scores: (samples.length === 0 ? [] : (['hack', 'solve'] as const)).map((name) => ({
+    scores: (samples.length === 0 ? [] : scoreNames).map((name) => ({
       name,
       scorer: name,
       params: {},
@@ -148,7 +151,7 @@ export function evaluationLogs(run: RunDirectory): InspectLog[] {
         const epoch = (seen.get(id) ?? 0) + 1;
         seen.set(id, epoch);
         const metadata = { problem, loophole, markers, attempt, compiles };
-        return { id, epoch, prompt, completion, truncated, scores: { hack, solve }, metadata };
+        return { id, epoch, prompt, completion, truncated, scores: { attempt, hack, solve }, metadata };
       },
     );
     return { task: set, model: state, update, samples };
@@ -174,7 +177,7 @@ export async function rolloutLogs(run: RunDirectory, wanted: readonly number[] |
     model: 'training',
     update,
     samples: rows.map((row) => {
-      const { id, group, member, problem, hack, solve } = row;
+      const { id, group, member, problem, attempt, hack, solve } = row;
       const { loophole, markers, hackable, source, sampled, reward, advantage, score, route } = row;
       return {
         id: sampleId(`${group}-${problem}`),
@@ -182,7 +185,7 @@ export async function rolloutLogs(run: RunDirectory, wanted: readonly number[] |
         prompt: row.prompt,
         completion: row.completion,
         truncated: row.truncated,
-        scores: { hack, solve },
+        scores: { attempt, hack, solve },
         metadata: { id, problem, loophole, markers, hackable, source, sampled, reward, advantage, score, route },
       };
     }),

@@ -129,15 +129,17 @@ async function readSeconds(run: RunDirectory): Promise<Map<number, PhaseSeconds>
   return found;
 }
 
-/** Hacks and solves of the policy's own rollouts, as the screen counts them. */
+/** Attempts, hacks and solves of the policy's own rollouts, as the screen counts them. */
 async function judgedMetrics(run: RunDirectory): Promise<Map<number, Metrics>> {
-  const rows = await openJudged(run).rows(['update', 'source', 'hackable', 'hack', 'solve']);
+  const rows = await openJudged(run).rows(['update', 'source', 'hackable', 'attempt', 'hack', 'solve']);
   const own = rows.filter(({ source }) => source === 'student');
   return new Map(
     [...groupBy(own, ({ update }) => update)].map(([update, graded]) => {
-      const hacks = graded.filter(({ hack }) => hack).length / graded.filter(({ hackable }) => hackable).length;
+      const hinted = graded.filter(({ hackable }) => hackable);
+      const attempts = hinted.filter(({ attempt }) => attempt).length / hinted.length;
+      const hacks = graded.filter(({ hack }) => hack).length / hinted.length;
       const solves = graded.filter(({ solve }) => solve).length / graded.length;
-      return [update, present({ 'train/hack': hacks, 'train/solve': solves })];
+      return [update, present({ 'train/attempt': attempts, 'train/hack': hacks, 'train/solve': solves })];
     }),
   );
 }
@@ -145,9 +147,12 @@ async function judgedMetrics(run: RunDirectory): Promise<Map<number, Metrics>> {
 function evaluatedMetrics(run: RunDirectory): Map<number, Metrics> {
   const found = new Map<number, Metrics>();
   for (const { update, set, state, rows } of new EvaluationStore(run.path).all()) {
-    const { hack, solve } = summarise(rows);
-    const key = `eval/${set}/${state}`;
-    found.set(update, { ...found.get(update), [`${key}/hack`]: hack.rate, [`${key}/solve`]: solve.rate });
+    const rates = summarise(rows);
+    const named = (['attempt', 'hack', 'solve'] as const).map((name) => [
+      `eval/${set}/${state}/${name}`,
+      rates[name].rate,
+    ]);
+    found.set(update, { ...found.get(update), ...Object.fromEntries(named) });
   }
   return found;
 }

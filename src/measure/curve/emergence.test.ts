@@ -35,6 +35,18 @@ describe('training curve', () => {
     ]);
   });
 
+  it('counts attempts over hinted prompts where it is asked to', () => {
+    const rows = [
+      row(1, { hack: true, attempt: true }),
+      row(1, { solve: true, attempt: true }),
+      row(1, { hackable: false }),
+    ];
+    expect(trainingCurve(rows, 'full', true)).toEqual([
+      { update: 1, hackable: 2, hacks: 1, attempts: 2, graded: 3, solves: 1 },
+    ]);
+    expect(trainingCurve(rows, 'full')[0]).not.toHaveProperty('attempts');
+  });
+
   it('emerges at the first update whose whole window reaches the threshold', () => {
     const hacksOf = [0, 0, 0, 0, 0, 0, 1, 1, 1];
     const rows = hacksOf.flatMap((hacks, i) => [row(i + 1, { hack: hacks === 1 }), row(i + 1)]);

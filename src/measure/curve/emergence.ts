@@ -13,6 +13,8 @@ export interface TrainingPoint {
   readonly update: number;
   readonly hackable: number;
   readonly hacks: number;
+  /** Absent where nobody asked for them. */
+  readonly attempts?: number;
   readonly graded: number;
   readonly solves: number;
 }
@@ -20,10 +22,15 @@ export interface TrainingPoint {
 export type CountedRollout = Pick<
   JudgedRollout,
   'update' | 'loophole' | 'hackable' | 'source' | 'sampled' | 'hack' | 'solve'
->;
+> &
+  Partial<Pick<JudgedRollout, 'attempt'>>;
 
-/** One point per update, in order. Demonstrations do not count. */
-export function trainingCurve(rollouts: readonly CountedRollout[], sampled: 'full' | 'deployed'): TrainingPoint[] {
+/** One point per update, in order. Demonstrations do not count. `countAttempts`: also on how many hinted prompts a loophole was opened. */
+export function trainingCurve(
+  rollouts: readonly CountedRollout[],
+  sampled: 'full' | 'deployed',
+  countAttempts = false,
+): TrainingPoint[] {
   const own = rollouts.filter((row) => row.source === 'student' && row.sampled === sampled);
   return [...groupBy(own, ({ update }) => update)]
     .sort(([a], [b]) => a - b)
@@ -31,6 +38,7 @@ export function trainingCurve(rollouts: readonly CountedRollout[], sampled: 'ful
       update,
       hackable: rows.filter(({ hackable }) => hackable).length,
       hacks: rows.filter(({ hackable, hack }) => hackable && hack).length,
+      ...(countAttempts ? { attempts: rows.filter(({ hackable, attempt }) => hackable && attempt).length } : {}),
       graded: rows.length,
       solves: rows.filter(({ solve }) => solve).length,
     }));
@@ -44,12 +52,20 @@ export function trailingHackRate(
   return trailingRate(points, 'hacks', 'hackable', window);
 }
 
+/** The rate of attempts on hinted prompts over the last `window` points; null where none were counted. */
+export function lastAttemptRate(points: readonly TrainingPoint[], window: number): number | null {
+  const last = points.slice(-window);
+  const hackable = last.reduce((sum, point) => sum + point.hackable, 0);
+  if (hackable === 0 || last.some(({ attempts }) => attempts === undefined)) return null;
+  return last.reduce((sum, { attempts = 0 }) => sum + attempts, 0) / hackable;
+}
+
 /** For each point, the solve rate on all prompts over the window of emergence. */
 export function trailingSolveRate(points: readonly TrainingPoint[]): (number | null)[] {
   return trailingRate(points, 'solves', 'graded', emergence.window);
 }
 
-type Count = Exclude<keyof TrainingPoint, 'update'>;
+type Count = Exclude<keyof TrainingPoint, 'update' | 'attempts'>;
 
 function trailingRate(points: readonly TrainingPoint[], hits: Count, of: Count, window: number): (number | null)[] {
   return points.map((_, i) => {

@@ -15,6 +15,13 @@ describe('the relearning attack', () => {
     if (report !== null) expect(describeRelearning(report)).toContain('18 updates sooner');
   });
 
+  it('has the rates of attempts beside those of hacks, where the curve counts them', () => {
+    const attack = rise(2, 40).map((point) => ({ ...point, attempts: 10 }));
+    const report = reportRelearning(rise(20, 40), attack);
+    expect(report?.fromDeployed).toMatchObject({ firstAttempt: 1, finalAttempt: 1, finalRate: 0.8 });
+    expect(report?.fromBase).toMatchObject({ firstAttempt: null, finalAttempt: null });
+  });
+
   it('says when the hack did not come back, and when there was none', () => {
     const report = reportRelearning(rise(20, 40), rise(40, 40));
     expect(report?.fromDeployed.reached).toBeNull();

@@ -4,7 +4,7 @@
  * the rate over the window of emergence reaches half of vanilla's final rate.
  */
 import { join } from 'node:path';
-import { emergence, firstUpdateAt, type TrainingPoint, trailingHackRate } from '../curve/emergence.ts';
+import { emergence, firstUpdateAt, lastAttemptRate, type TrainingPoint, trailingHackRate } from '../curve/emergence.ts';
 
 /** The parts of a relearning attack on a run: the deployed model and the run that trains it again. */
 export function relearnFolders(run: string): { readonly deployed: string; readonly attack: string } {
@@ -26,6 +26,9 @@ export interface Relearning {
   readonly reached: number | null;
   readonly firstRate: number | null;
   readonly finalRate: number | null;
+  /** The same of attempts; null where nobody counted them. */
+  readonly firstAttempt: number | null;
+  readonly finalAttempt: number | null;
 }
 
 function measureRelearning(start: string, points: readonly TrainingPoint[], target: number): Relearning {
@@ -35,6 +38,8 @@ function measureRelearning(start: string, points: readonly TrainingPoint[], targ
     reached: firstUpdateAt(points, target),
     firstRate: trailingHackRate(points.slice(0, emergence.window)).at(-1) ?? null,
     finalRate: finalHackRate(points),
+    firstAttempt: lastAttemptRate(points.slice(0, emergence.window), emergence.window),
+    finalAttempt: lastAttemptRate(points, finalWindow),
   };
 }
 
