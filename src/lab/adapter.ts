@@ -13,9 +13,11 @@ import {
 } from '../adapters/index.ts';
 import { cacheFolder } from '../base/node/index.ts';
 import type { Policy } from '../grpo/index.ts';
-import { computeTable, describeDisk, planDisk } from '../run/index.ts';
+import { ModelFolder } from '../model/index.ts';
+import { computeTable, type DiskPlan, describeDisk, planDisk, type RunConfig } from '../run/index.ts';
+import { partsOf } from './config.ts';
 import { coresLimit } from './device.ts';
-import type { OpenModel } from './model.ts';
+import { modelDirectory, type OpenModel } from './model.ts';
 import type { Lab } from './open.ts';
 import type { Warn } from './open-parts.ts';
 
@@ -94,6 +96,13 @@ function factorProgress(family: string, warn: Warn): (done: number, modules: num
 
 /** The room on disk from which on it is told. */
 const tellingBytes = 1e9;
+
+/** The room that the checkpoints of a run will take; no weights are read for it. */
+export async function planCheckpoints(config: RunConfig): Promise<DiskPlan> {
+  await using folder = await ModelFolder.open(modelDirectory(config.model));
+  const { family, targets } = config.adapter;
+  return planDisk(config, findStart(family, (await partsOf(config)).starts), targetModules(folder.config, targets));
+}
 
 /** Tells how much room the checkpoints of a run will take, where it is much. */
 export async function tellDisk({ config, parts, warn }: AdapterLab, { family, modules }: Adapter): Promise<void> {

@@ -14,6 +14,7 @@ import { type Launched, launchedRanks } from '../parallel/index.ts';
 import {
   assertFits,
   type Budget,
+  type MemoryPlan,
   planMemory,
   type Rehearsal,
   type RunConfig,
@@ -145,7 +146,7 @@ export async function openLabDevice(lab: Lab): Promise<Device> {
   const { work, longerBy = 0 } = options;
   if (work === 'unplanned') return lab.use(await openDevice(config.device.kind, config.device));
   const warming = work === 'training' ? warmDevice(config, lab) : null;
-  const [{ folder, text }] = await Promise.all([lab.model, lab.unchanged, warming]);
+  const [{ folder }] = await Promise.all([lab.model, lab.unchanged, warming]);
   const decoder = folder.config;
   if (work === 'evaluation') {
     const tasks = async (): Promise<Task[]> => {
@@ -154,10 +155,20 @@ export async function openLabDevice(lab: Lab): Promise<Device> {
     };
     return lab.use(await openRunDevice(config, { decoder, tasks, work: { rowsTogether }, show: () => undefined }));
   }
+  const show = (message: string) => lab.warn({ kind: 'info', name: 'memory-plan', message });
+  return lab.use(await openRunDevice(config, { ...(await trainingWork(lab)), show }));
+}
+
+async function trainingWork(lab: Lab): Promise<Omit<PlannedWork, 'show'>> {
+  const { folder, text } = await lab.model;
   const opened = [...(await lab.armModels), ['base', { folder, text }] as const];
   const models = new Map(opened.map(([name, each]) => [name, { decoder: each.folder.config, text: each.text }]));
-  const show = (message: string) => lab.warn({ kind: 'info', name: 'memory-plan', message });
-  return lab.use(await openRunDevice(config, { decoder, tasks: () => lab.tasks, work: 'training', models, show }));
+  return { decoder: folder.config, tasks: () => lab.tasks, work: 'training', models };
+}
+
+/** The memory that training a lab's config takes on its GPU; nothing is opened on one. */
+export async function planLabMemory(lab: Lab): Promise<MemoryPlan> {
+  return rehearse(lab.config, await trainingWork(lab), await lab.tasks);
 }
 
 /** The task with a longer prompt, to plan memory for. */
@@ -177,20 +188,27 @@ interface PlannedWork {
 }
 
 export async function openRunDevice(config: RunConfig, planned: PlannedWork): Promise<Device> {
-  const { kind, precision } = config.device;
+  const { kind } = config.device;
   if (kind !== 'cuda') return openDevice(kind, config.device);
-  const { decoder, work, show, models = new Map() } = planned;
   const tasks = await planned.tasks();
   const place = tasks.length === 0 ? null : await findGpu(config.device);
   if (place === null) return openDevice(kind, config.device);
   const { budget, ordinal } = place;
-  const floats = precision === 'bf16' ? (['bf16', 'f32'] as const) : (['f32', 'bf16'] as const);
+  const plan = await rehearse(config, planned, tasks);
+  assertFits(plan, budget, config);
+  await planned.show(renderPlan(plan, budget));
+  return openDevice(kind, { ...config.device, ordinal, arenaMiB: Math.ceil(plan.totalBytes / 2 ** 20) });
+}
+
+async function rehearse(
+  config: RunConfig,
+  { decoder, work, models = new Map() }: Omit<PlannedWork, 'show'>,
+  tasks: readonly Task[],
+): Promise<MemoryPlan> {
+  const floats = config.device.precision === 'bf16' ? (['bf16', 'f32'] as const) : (['f32', 'bf16'] as const);
   const parts = await partsOf(config);
   const [arm, start] = [armOf(config, parts), findStart(config.adapter.family, parts.starts)];
-  const plan = await planMemory({ config, arm, start, decoder, models, tasks, floats }, work);
-  assertFits(plan, budget, config);
-  await show(renderPlan(plan, budget));
-  return openDevice(kind, { ...config.device, ordinal, arenaMiB: Math.ceil(plan.totalBytes / 2 ** 20) });
+  return planMemory({ config, arm, start, decoder, models, tasks, floats }, work);
 }
 
 /** The memory that a device can take by default; null if no GPU answers, in which case opening the device will say why. */

@@ -1,4 +1,5 @@
 /** The lab as a library: configs, runs, their training and evaluation, and the parts that plugins may define. */
+
 export { z } from 'zod';
 export { type AdapterStart, defineStart } from '../adapters/index.ts';
 export { readWhen } from '../base/index.ts';
@@ -7,6 +8,7 @@ export { defineProblemSource, type ProblemSource } from '../env/sources/index.ts
 export { type Arm, type ArmDefinition, type ArmTools, defineArm } from '../grpo/index.ts';
 export { defineMonitor, type Monitor, type MonitorDefinition } from '../monitors/index.ts';
 export { type RunConfig, RunDirectory, type RunIdentity, type Sink, shippedRecipe } from '../run/index.ts';
+export { planCheckpoints } from './adapter.ts';
 export { type LabConfig, parseRunConfig, partsOf, resolveBuiltin, resolveConfig } from './config.ts';
 export {
   coresEach,
@@ -16,6 +18,7 @@ export {
   findDevice,
   gpuMemoryVariable,
   openDevice,
+  planLabMemory,
 } from './device.ts';
 export {
   type EvaluatedRun,

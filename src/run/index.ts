@@ -43,11 +43,11 @@ export { computeTable, grpoSettings } from './config/settings.ts';
 export { readToml } from './config/toml-file.ts';
 export { type DamagedFile, type FileCheck, findDamagedFiles } from './damaged.ts';
 export { isTraining, RunDirectory } from './directory.ts';
-export { describeDisk, planDisk } from './disk.ts';
+export { type DiskPlan, describeDisk, planDisk } from './disk.ts';
 export { FileSink } from './file-sink.ts';
 export { type InstructionWords, instructedPrompt, readableInstruction } from './instructed.ts';
 export { type Manifest, type RunIdentity, runFormat } from './manifest.ts';
-export { planMemory, type Rehearsal, type Work } from './memory.ts';
+export { type MemoryPlan, planMemory, type Rehearsal, type Work } from './memory.ts';
 export { assertFits, type Budget, renderPlan } from './memory-budget.ts';
 export {
   isOfOneUpdate,

@@ -17,8 +17,9 @@ export class WorkEstimate {
     this.#started = now();
   }
 
-  get elapsedSeconds(): number {
-    return this.#now() - this.#started;
+  /** Of all runs together, since the work began. */
+  get updatesPerSecond(): number {
+    return this.#trained / (this.#now() - this.#started);
   }
 
   addTraining(updates: number, seconds: number): void {

@@ -11,7 +11,8 @@ export {
   readSlurmTable,
 } from './experiment.ts';
 export type { Experiment } from './experiment-schema.ts';
-export { runInProcesses, type WorkReports } from './job.ts';
+export { expectDiskRoom, type Forecast, forecastDisk, forecastExperiment } from './forecast.ts';
+export { type Report, type RunReport, runInProcesses } from './job.ts';
 export { openResults } from './open-results.ts';
 export { runDaemon } from './queue/daemon.ts';
 export {
@@ -23,6 +24,7 @@ export {
   queueVariable,
 } from './queue/folder.ts';
 export { startDetached } from './queue/launch.ts';
+export { measuring } from './rates.ts';
 export { type JobEnd, runPlan, runsLeft, trainedStatus } from './run.ts';
 export { gpusFor, planSlots } from './slots.ts';
 export { expectSlurm } from './slurm/client.ts';

@@ -1,19 +1,17 @@
 /** The process of a run of an experiment, or of several in a pack. A message tells it what to do; it reports its progress and how it ended. */
 import { explainUncaught } from '../base/node/index.ts';
 import { keepSandboxes, onInterrupt } from '../lab/index.ts';
-import type { JobMessage, JobStart, WorkReports } from './job.ts';
+import type { JobMessage, JobStart, Report } from './job.ts';
 import { failureText, runPlan } from './run.ts';
 import { LabWorker } from './worker.ts';
 
 /** A message that finds no parent any more is lost; without the callback it would end the process before the run is saved. */
 const tell = (message: JobMessage): void => void process.send?.(message, undefined, undefined, () => undefined);
 
-const reportsOf = (index: number): WorkReports => ({
-  note: (text) => tell({ kind: 'note', index, text }),
-  warn: (text) => tell({ kind: 'warn', index, text }),
-  step: (update, seconds) => tell({ kind: 'step', index, update, seconds }),
-  evaluated: (seconds) => tell({ kind: 'evaluated', index, seconds }),
-});
+const reportOf =
+  (index: number): Report =>
+  (report) =>
+    tell({ index, ...report });
 
 /** Tells the last thing, and ends the process once it is told. */
 const leave = (message: JobMessage): void => void process.send?.(message, () => process.exit(0));
@@ -30,12 +28,15 @@ process.on('disconnect', () => process.kill(process.pid, 'SIGINT'));
 async function work({ plan, indices, pack, directory }: JobStart): Promise<JobMessage> {
   const [first] = indices;
   await using _sandboxes = keepSandboxes();
-  using interruption = onInterrupt({ write: (text) => reportsOf(first).warn(text.trim()) }, 'saving every run');
+  using interruption = onInterrupt(
+    { write: (text) => reportOf(first)({ kind: 'warn', text: text.trim() }) },
+    'saving every run',
+  );
   const { signal } = interruption;
   let last: JobMessage = { kind: 'failed', detail: 'no run has ended' };
   await runPlan(plan, directory, {
     ...{ indices, size: pack, signal },
-    workerOf: (index, place) => new LabWorker(reportsOf(index), signal, place),
+    workerOf: (index, place) => new LabWorker(reportOf(index), signal, place),
     onEnd: (index, end) => {
       last = { kind: 'end', index, ...end };
       tell(last);

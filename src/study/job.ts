@@ -21,28 +21,22 @@ export interface JobStart {
   readonly directory: string;
 }
 
-/** Reports that a run makes while it works. */
-export interface WorkReports {
-  note(text: string): void;
-  step(update: number, seconds: number): void;
-  evaluated(seconds: number): void;
-  warn(text: string): void;
-}
-
-/** What is told of a run of the job. */
-type RunMessage = { readonly index: number } & (
+/** What a run tells while it works. */
+export type RunReport =
   | { readonly kind: 'note' | 'warn'; readonly text: string }
   | { readonly kind: 'step'; readonly update: number; readonly seconds: number }
-  | { readonly kind: 'evaluated'; readonly seconds: number }
-  | ({ readonly kind: 'end' } & JobEnd)
-);
+  /** `made`: evaluations that this took; those that were there before are not made again. */
+  | { readonly kind: 'evaluated'; readonly seconds: number; readonly made: number; readonly processBytes: number };
+export type Report = (report: RunReport) => void;
 
 /** `failed`: the process itself, with every run that has not ended. */
-export type JobMessage = RunMessage | { readonly kind: 'failed'; readonly detail: string };
+export type JobMessage =
+  | ({ readonly index: number } & (RunReport | ({ readonly kind: 'end' } & JobEnd)))
+  | { readonly kind: 'failed'; readonly detail: string };
 
 interface JobOptions {
   readonly environment: Readonly<Record<string, string>>;
-  readonly reportsOf: (index: number) => WorkReports;
+  readonly reportOf: (index: number) => Report;
   /** Is told how a run ended as soon as it has. */
   readonly onEnd?: (index: number, end: JobEnd) => void;
   /** Asks the process to save and stop. */
@@ -53,14 +47,14 @@ const keptErrorLines = 20;
 
 /** Resolves to how each of its runs ended. */
 function runJob(start: JobStart, options: JobOptions): Promise<ReadonlyMap<number, JobEnd>> {
-  const { environment, reportsOf, onEnd, signal } = options;
+  const { environment, reportOf, onEnd, signal } = options;
   const child = fork(jobProgram, [], {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     detached: true,
     env: { ...process.env, ...environment },
   });
   const ends = new Map<number, JobEnd>();
-  const reports = new Map(start.indices.map((index) => [index, reportsOf(index)]));
+  const reports = new Map(start.indices.map((index) => [index, reportOf(index)]));
   const end = (index: number, how: JobEnd): void => {
     // The last run's end is told at once, and again when its process leaves.
     if (ends.has(index)) return;
@@ -77,11 +71,8 @@ function runJob(start: JobStart, options: JobOptions): Promise<ReadonlyMap<numbe
       failure = message.detail;
       return;
     }
-    const told = reports.get(message.index);
     if (message.kind === 'end') end(message.index, { end: message.end, detail: message.detail });
-    else if (message.kind === 'step') told?.step(message.update, message.seconds);
-    else if (message.kind === 'evaluated') told?.evaluated(message.seconds);
-    else told?.[message.kind](message.text);
+    else reports.get(message.index)?.(message);
   });
   const interrupt = (): void => void child.kill('SIGINT');
   signal.addEventListener('abort', interrupt, { once: true });
@@ -105,14 +96,14 @@ export interface ProcessWork extends Pick<JobOptions, 'onEnd' | 'signal'> {
   readonly pack: number;
   /** What each process that works at a time has in its environment. */
   readonly slots: readonly JobOptions['environment'][];
-  readonly reportsOf: (index: number, slot: number) => WorkReports;
+  readonly reportOf: (index: number, slot: number) => Report;
 }
 
 /** Does what is left of the plan in processes: each run in one of its own, or packs that share all runs between them. */
 export async function runInProcesses(
   plan: ExperimentPlan,
   directory: string,
-  { pack, slots, reportsOf, ...options }: ProcessWork,
+  { pack, slots, reportOf, ...options }: ProcessWork,
 ): Promise<ExperimentEnd> {
   const left = await runsLeft(plan, directory);
   const count = pack === 1 ? left.length : Math.min(slots.length, left.length);
@@ -120,7 +111,7 @@ export async function runInProcesses(
   return await runSideBySide(plan, groups, slots.length, options.signal, (indices, slot) =>
     runJob(
       { plan, indices, pack, directory },
-      { ...options, environment: slots[slot], reportsOf: (index) => reportsOf(index, slot) },
+      { ...options, environment: slots[slot], reportOf: (index) => reportOf(index, slot) },
     ),
   );
 }

@@ -173,14 +173,23 @@ export async function trainedStatus(path: string): Promise<'finished' | 'tripwir
 }
 
 /** The evaluations of a trained run that the plan asks for and that are not stored. */
-export function evaluationsLeft(path: string, { sets, scales, limit, curveEvery }: EvaluationPlan) {
+export function evaluationsLeft(path: string, plan: EvaluationPlan): ReturnType<typeof finalNames> {
   const run = RunDirectory.open(path);
-  const states = statesOf(run.readManifest());
   const store = new EvaluationStore(path);
+  const all = evaluationsOf(statesOf(run.readManifest()), run.listCheckpoints(), plan);
+  return all.filter((name) => !store.has(name));
+}
+
+/** The evaluations of a run with these states and checkpoints that the plan asks for. */
+export function evaluationsOf(
+  states: ReturnType<typeof statesOf>,
+  checkpoints: readonly number[],
+  { sets, scales, limit, curveEvery }: EvaluationPlan,
+): ReturnType<typeof finalNames> {
   return [
-    ...finalNames(states, { update: lastCheckpoint(run), sets, scales, limit }),
-    ...(curveEvery === 0 ? [] : curveNames(states, run.listCheckpoints(), curveEvery)),
-  ].filter((name) => !store.has(name));
+    ...finalNames(states, { update: checkpoints.at(-1) ?? 0, sets, scales, limit }),
+    ...(curveEvery === 0 ? [] : curveNames(states, checkpoints, curveEvery)),
+  ];
 }
 
 /** Whether a run is trained, evaluated and, where the plan says so, attacked. */

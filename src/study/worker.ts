@@ -17,7 +17,7 @@ import type { Manifest, RunConfig, RunEnd, Sink } from '../run/index.ts';
 import { isOfOneUpdate, noticeText, RunDirectory } from '../run/index.ts';
 import type { PlannedRun } from './experiment.ts';
 import type { EvaluationPlan } from './experiment-schema.ts';
-import type { WorkReports } from './job.ts';
+import type { Report } from './job.ts';
 import { type ExperimentWorker, evaluationsLeft, trainedStatus } from './run.ts';
 
 /** The config of a run that has begun: it goes on with that, and the plan was compared with it. */
@@ -26,19 +26,19 @@ function trainedWith(path: string): RunConfig | null {
 }
 
 export class LabWorker implements ExperimentWorker {
-  readonly #reports: WorkReports;
+  readonly #report: Report;
   readonly #signal: AbortSignal;
   readonly #place: PackPlace | null;
 
   /** `signal` asks it to save and stop; `place` is the run's own in a pack. */
-  constructor(reports: WorkReports, signal: AbortSignal, place: PackPlace | null = null) {
-    this.#reports = reports;
+  constructor(report: Report, signal: AbortSignal, place: PackPlace | null = null) {
+    this.#report = report;
     this.#signal = signal;
     this.#place = place;
   }
 
   async train({ config }: PlannedRun, path: string, claim?: Manifest['claim']): Promise<RunEnd> {
-    this.#reports.note('loading');
+    this.#report({ kind: 'note', text: 'loading' });
     const { end } = await train(trainedWith(path) ?? (await parseRunConfig(config)), path, {
       sinks: [this.#sink()],
       signal: this.#signal,
@@ -55,10 +55,10 @@ export class LabWorker implements ExperimentWorker {
       name: 'reports of the experiment',
       event: (event) => {
         const text = isOfOneUpdate(event) ? null : noticeText(event);
-        if (text !== null) this.#reports.warn(text);
+        if (text !== null) this.#report({ kind: 'warn', text: text });
         if (event.kind !== 'step') return;
         const now = performance.now();
-        this.#reports.step(event.update, (now - before) / 1000);
+        this.#report({ kind: 'step', update: event.update, seconds: (now - before) / 1000 });
         before = now;
       },
     };
@@ -74,7 +74,7 @@ export class LabWorker implements ExperimentWorker {
     const update = lastCheckpoint(RunDirectory.open(path));
     const missing = evaluationsLeft(path, plan);
     if (missing.length > 0) {
-      this.#reports.note(`making ${missing.length} evaluations`);
+      this.#report({ kind: 'note', text: `making ${missing.length} evaluations` });
       const signal = this.#signal;
       await using lab = await this.#openTrained(path);
       const end = await openEvaluator(lab, siblings)
@@ -86,13 +86,15 @@ export class LabWorker implements ExperimentWorker {
       if (end === 'interrupted') return end;
     }
     if (plan.curveEvery > 0) await writeCurve(path, 'curve');
-    this.#reports.evaluated((performance.now() - started) / 1000);
-    this.#reports.note(`done after ${update} updates`);
+    const seconds = (performance.now() - started) / 1000;
+    const processBytes = process.memoryUsage.rss();
+    this.#report({ kind: 'evaluated', seconds, made: missing.length, processBytes });
+    this.#report({ kind: 'note', text: `done after ${update} updates` });
     return 'finished';
   }
 
   async #openTrained(path: string): Promise<Lab> {
-    const warn: Warn = ({ message }) => this.#reports.warn(message);
+    const warn: Warn = ({ message }) => this.#report({ kind: 'warn', text: message });
     const [signal, place] = [this.#signal, this.#place];
     if (place === null) return openLab({ run: path }, { signal, warn });
     const config = await parseRunConfig(RunDirectory.open(path).readManifest().config);
@@ -108,12 +110,12 @@ export class LabWorker implements ExperimentWorker {
       expectUpdates(folders.attack, config.updates, call);
       return 'finished';
     }
-    this.#reports.note('writing the deployed model');
+    this.#report({ kind: 'note', text: 'writing the deployed model' });
     const model = await exportDeployed(run, folders.deployed, call);
     const options = { sinks: [this.#attackSink()], signal: this.#signal };
     const { end } = await train(await parseRunConfig({ ...config, model }), folders.attack, options);
     if (end === 'interrupted') return end;
-    this.#reports.note(`relearning attack of ${config.updates} updates done`);
+    this.#report({ kind: 'note', text: `relearning attack of ${config.updates} updates done` });
     return 'finished';
   }
 
@@ -121,7 +123,7 @@ export class LabWorker implements ExperimentWorker {
     return {
       name: 'reports of the attack',
       event: (event) => {
-        if (event.kind === 'step') this.#reports.note(`relearning, update ${event.update}`);
+        if (event.kind === 'step') this.#report({ kind: 'note', text: `relearning, update ${event.update}` });
       },
     };
   }

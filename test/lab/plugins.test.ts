@@ -103,7 +103,7 @@ describe('a plugin that cannot be used', () => {
     expect(await gq('experiment', file, '--out', out, '--seeds', '1')).toMatchObject({ code: 0 });
     writeFileSync(path, `${readFileSync(path, 'utf8')}\n// another\n`);
     const { signal } = new AbortController();
-    const worker = new LabWorker({ note: () => {}, step: () => {}, evaluated: () => {}, warn: () => {} }, signal);
+    const worker = new LabWorker(() => undefined, signal);
     await expect(runPlan(plan, out, { indices: [1], size: 1, signal, workerOf: () => worker })).rejects.toThrow(
       'its plugins as it was when the experiment began',
     );

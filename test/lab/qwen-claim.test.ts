@@ -21,8 +21,7 @@ import { writeMultiples, writeTinyQwen } from './qwen-lab.ts';
 const recipe = 'recipes/qwen3-4b-claim.toml';
 const stoppedArm = 'activation';
 const sets: FinalSet[] = ['test-original', 'test-unhinted'];
-const nothing = (): void => undefined;
-const silent = { note: nothing, warn: nothing, step: nothing, evaluated: nothing };
+const silent = (): void => undefined;
 
 /** Stops in the middle of one arm, as Ctrl-C does. */
 class StoppedWorker extends LabWorker {

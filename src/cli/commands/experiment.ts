@@ -9,12 +9,17 @@ import {
   describeSameBytes,
   type Experiment,
   type ExperimentPlan,
+  expectDiskRoom,
   expectFilledSets,
+  forecastDisk,
+  forecastExperiment,
   gpusFor,
   type JobEnd,
   LabWorker,
+  measuring,
   planExperiment,
   planSlots,
+  type Report,
   readExperiment,
   runInProcesses,
   runPlan,
@@ -38,6 +43,7 @@ import {
 } from '../command.ts';
 import { sameCall } from '../outputs.ts';
 import { ExperimentPicture } from '../terminal/experiment-picture.ts';
+import { forecastLines } from '../terminal/forecast-text.ts';
 
 const pack: Part<number | 'auto'> = {
   takes: '<n>',
@@ -56,7 +62,7 @@ const options = {
     'number of processes side by side, each with its share of the cores and of the GPUs: one on each GPU when absent, one without any; on Slurm all',
   ),
   pack,
-  dryRun: flag('list the runs and stop; with --on slurm, write the script of the jobs too'),
+  dryRun: flag('list the runs, say what they will cost, and stop; with --on slurm, write the script of the jobs too'),
   on: choice('<where>', 'where the runs are done', ['local', 'slurm'], 'local'),
   ...slurmOptions,
 };
@@ -85,10 +91,7 @@ export const experimentCommand = command({
     const packed = packOf(call, plan);
     const clustered = { ...call, jobs, packed };
     if (call.dryRun) {
-      const lines = plan.runs.map(
-        ({ folder, config, configHash }) => `${folder}  ${config.updates} updates  config ${configHash.slice(0, 12)}`,
-      );
-      context.stdout.write(`${[directory, ...lines].join('\n')}\n`);
+      await showForecast(plan, directory, { jobs, pack: packed }, context);
       if (on === 'slurm') await showScript(plan, directory, recipe, clustered, context);
     } else if (on === 'slurm') await executeOnSlurm(plan, directory, recipe, clustered, context);
     else await executeExperiment(plan, directory, { jobs, pack: packed }, context);
@@ -102,6 +105,22 @@ const mostPacked = { wasm: 8, reference: 8, cuda: 32 } as const;
 export function packOf({ pack: asked }: Pick<ExperimentCall, 'pack'>, { runs }: ExperimentPlan): number {
   if (asked !== 'auto') return asked;
   return Math.min(runs.length, ...runs.map(({ config }) => mostPacked[config.device.kind]));
+}
+
+/** Lists the runs and says what is left of them will cost; refuses what the disk cannot hold. */
+async function showForecast(
+  plan: ExperimentPlan,
+  directory: string,
+  { jobs, pack: size = 1 }: ExecuteOptions,
+  { stdout }: CommandContext,
+): Promise<void> {
+  const lines = plan.runs.map(
+    ({ folder, config, configHash }) => `${folder}  ${config.updates} updates  config ${configHash.slice(0, 12)}`,
+  );
+  const slots = planSlots(jobs, plan.runs.length, gpusFor(plan));
+  const forecast = await forecastExperiment(plan, directory, { slots, pack: size });
+  stdout.write(`${[directory, ...lines, ...forecastLines(forecast, plan.runs.length)].join('\n')}\n`);
+  expectDiskRoom(directory, forecast.disk);
 }
 
 interface ExecuteOptions {
@@ -120,6 +139,7 @@ export async function executeExperiment(
 ): Promise<boolean> {
   expectWritable(`experiment in ${directory}`, directory);
   await expectFilledSets(plan);
+  expectDiskRoom(directory, await forecastDisk(plan, directory, size * (asked ?? 1), size));
   await writeExperiment(directory, plan);
   await using _sandboxes = keepSandboxes();
   const gpus = gpusFor(plan);
@@ -133,15 +153,19 @@ export async function executeExperiment(
     // The whole text stands at the end; whoever watches learns of it now.
     if (end === 'failed') picture.say(`${plan.runs[index].folder} failed: ${detail.split('\n', 1)[0]}`);
   };
-  const workerOf = (index: number, place: PackPlace | null) =>
-    new LabWorker(picture.reportsOf(index, 0), signal, place);
+  const reportOf = (index: number, slot: number): Report => {
+    const { folder, config } = plan.runs[index];
+    const run = { config, path: join(directory, folder), atATime: Math.min(jobs * size, plan.runs.length), pack: size };
+    return measuring(run, picture.reportOf(index, slot));
+  };
+  const workerOf = (index: number, place: PackPlace | null) => new LabWorker(reportOf(index, 0), signal, place);
   const { end, tripped, failed } =
     jobs === 1 && gpus.length < 2
       ? await runPlan(plan, directory, { size, signal, workerOf, onEnd })
       : await runInProcesses(plan, directory, {
           ...{ pack: size, signal, onEnd },
           slots: slots.map(({ environment }) => environment),
-          reportsOf: (index, slot) => picture.reportsOf(index, slot),
+          reportOf,
         });
   for (const run of tripped) context.stderr.write(`${run} was stopped by the divergence tripwire\n`);
   for (const { folder, detail } of failed) context.stderr.write(`${folder} failed: ${detail}\n`);

@@ -4,7 +4,7 @@
  */
 import { exitCodes, UserError, visibleLine } from '../../base/index.ts';
 import { keepSandboxes, onInterrupt } from '../../lab/index.ts';
-import { LabWorker, readPlan, runPlan, type WorkReports } from '../../study/index.ts';
+import { LabWorker, type Report, readPlan, runPlan } from '../../study/index.ts';
 import { argument, type CommandContext, command, needed, whole } from '../command.ts';
 
 export const taskCommand = command({
@@ -21,19 +21,18 @@ export const taskCommand = command({
 /** Seconds between lines about updates: a log is for people. */
 const lineEvery = 10;
 
-function logLines({ stdout }: CommandContext, updates: number, prefix: string): WorkReports {
+function logLines({ stdout }: CommandContext, updates: number, prefix: string): Report {
   let last = Number.NEGATIVE_INFINITY;
   const say = (text: string): void => void stdout.write(`${visibleLine(`${prefix}${text}`)}\n`);
-  return {
-    note: say,
-    warn: say,
-    evaluated: (seconds) => say(`evaluated in ${seconds.toFixed(0)} s`),
-    step: (update) => {
+  return (report) => {
+    if (report.kind === 'evaluated') say(`evaluated in ${report.seconds.toFixed(0)} s`);
+    else if (report.kind !== 'step') say(report.text);
+    else {
       const now = performance.now() / 1000;
-      if (update < updates && now - last < lineEvery) return;
+      if (report.update < updates && now - last < lineEvery) return;
       last = now;
-      say(`update ${update} of ${updates}`);
-    },
+      say(`update ${report.update} of ${updates}`);
+    }
   };
 }
 

@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import { VerdictTail } from '../../oracle/index.ts';
 import { demonstrationTest } from '../../run/index.ts';
-import type { ExperimentPlan, WorkReports } from '../../study/index.ts';
+import type { ExperimentPlan, Report, RunReport } from '../../study/index.ts';
 import { trainedStatus, WorkEstimate } from '../../study/index.ts';
 import type { TextSink } from '../command.ts';
 import { LivePicture } from './live-picture.ts';
@@ -21,7 +21,7 @@ export class ExperimentPicture {
   readonly #plan: ExperimentPlan;
   readonly #directory: string;
   /** Runs that work at a time. */
-  readonly #jobs: number;
+  readonly #atATime: number;
   readonly #shape: ExperimentShape;
   readonly #picture: LivePicture;
   readonly #estimate = new WorkEstimate();
@@ -40,7 +40,7 @@ export class ExperimentPicture {
     this.#plan = plan;
     this.#directory = directory;
     this.#shape = shape;
-    this.#jobs = Math.min(shape.jobs * shape.pack, plan.runs.length);
+    this.#atATime = Math.min(shape.jobs * shape.pack, plan.runs.length);
     this.#picture = new LivePicture(stderr);
     this.#trained = trained;
     this.#evaluated = plan.runs.map(() => false);
@@ -50,37 +50,49 @@ export class ExperimentPicture {
     const statuses = await Promise.all(plan.runs.map(({ folder }) => trainedStatus(join(directory, folder))));
     const trained = statuses.map((status, i) => (status === null ? 0 : plan.runs[i].config.updates));
     const picture = new ExperimentPicture(plan, directory, shape, stderr, trained);
-    const finished = statuses.filter((status) => status !== null).length;
-    if (shape.pack > 1) picture.#beginPack(finished);
-    else if (shape.jobs > 1) picture.#beginSlots(finished);
+    if (picture.#atATime > 1) picture.#begin(statuses.filter((status) => status !== null).length);
     return picture;
   }
 
-  /** What shows the progress of a run, which a process works on that has this slot. */
-  reportsOf(index: number, slot: number): WorkReports {
-    if (this.#shape.pack > 1) return this.#inPack(index);
-    return this.#shape.jobs > 1 ? this.#inSlot(index, slot) : this.#inTurn(index);
-  }
-
-  #beginSlots(finished: number): void {
-    const { length } = this.#plan.runs;
-    const title = `${length} runs, ${finished} of them trained; ${this.#jobs} at a time`;
-    this.#picture.begin(
-      title,
-      Array.from({ length: this.#jobs }, () => ({ name: '-', updates: 0 })),
-    );
-  }
-
-  /** One line for all runs of the pack. */
-  #beginPack(finished: number): void {
+  /** One line for all runs of packs, else one for each process. */
+  #begin(finished: number): void {
     const { runs } = this.#plan;
-    const title = `${runs.length} runs, ${finished} of them trained; ${this.#jobs} at a time, packed`;
+    const isPacked = this.#shape.pack > 1;
+    const title = `${runs.length} runs, ${finished} of them trained; ${this.#atATime} at a time${isPacked ? ', packed' : ''}`;
     const updates = runs.reduce((sum, { config }) => sum + config.updates, 0);
-    this.#picture.begin(title, [{ name: 'pack', updates }]);
+    const slots = Array.from({ length: this.#atATime }, () => ({ name: '-', updates: 0 }));
+    this.#picture.begin(title, isPacked ? [{ name: 'pack', updates }] : slots);
+  }
+
+  /** What shows the progress of a run, which a process works on that has this slot. */
+  reportOf(index: number, slot: number): Report {
+    const { folder, config } = this.#plan.runs[index];
+    const isPacked = this.#shape.pack > 1;
+    const line = isPacked ? 0 : this.#shape.jobs > 1 ? this.#lineInSlot(index, slot) : this.#lineInTurn(index);
+    const tail = new VerdictTail(join(this.#directory, folder, 'verdicts.jsonl'), demonstrationTest(config));
+    return (report) => {
+      if (report.kind === 'warn') this.#picture.say(this.#atATime > 1 ? `${folder}: ${report.text}` : report.text);
+      else this.#count(index, report);
+      if (isPacked) this.#notePack();
+      else if (report.kind === 'note') this.#picture.note(line, report.text);
+      else if (report.kind === 'step') this.#picture.step(line, report.update, tail.read(), this.#secondsLeft());
+    };
+  }
+
+  #count(index: number, report: RunReport): void {
+    const { updates } = this.#plan.runs[index].config;
+    if (report.kind === 'step') {
+      this.#trained[index] = report.update;
+      this.#estimate.addTraining(1, report.seconds);
+    } else if (report.kind === 'evaluated') {
+      this.#trained[index] = updates;
+      this.#evaluated[index] = true;
+      this.#estimate.addEvaluation(updates, report.seconds);
+    }
   }
 
   /** The line of a run, for runs one after another: every seed begins a new block. */
-  #inTurn(index: number): WorkReports {
+  #lineInTurn(index: number): number {
     const { runs } = this.#plan;
     const arms = runs.filter(({ seed }) => seed === runs[0].seed).length;
     const line = index % arms;
@@ -90,26 +102,7 @@ export class ExperimentPicture {
       const title = `seed ${runs[index].seed}: runs ${index + 1} to ${index + block.length} of ${runs.length}`;
       this.#picture.begin(title, lines);
     }
-    return this.#reports(index, line);
-  }
-
-  /** What a run of the pack tells: its warnings under its name, and the progress of all. */
-  #inPack(index: number): WorkReports {
-    const { folder } = this.#plan.runs[index];
-    const own = this.#reports(index, 0);
-    return {
-      note: () => this.#notePack(),
-      warn: (text) => this.#picture.say(`${folder}: ${text}`),
-      step: (update, seconds) => {
-        this.#trained[index] = update;
-        this.#estimate.addTraining(1, seconds);
-        this.#notePack();
-      },
-      evaluated: (seconds) => {
-        own.evaluated(seconds);
-        this.#notePack();
-      },
-    };
+    return line;
   }
 
   /** Where nothing is redrawn, a line for each hundredth of the work is enough. */
@@ -122,38 +115,21 @@ export class ExperimentPicture {
     const hundredth = `${Math.floor((100 * trained) / total)} ${evaluated}`;
     if (hundredth === this.#told) return;
     this.#told = hundredth;
-    const left = seconds === null ? '' : `, ${formatDuration(seconds)} left in total`;
+    const rate = this.#estimate.updatesPerSecond;
+    const speed = rate < 0.1 ? `${formatDuration(1 / rate)} an update` : `${rate.toFixed(1)} updates a second`;
+    const left = seconds === null ? '' : `, ${speed}, ${formatDuration(seconds)} left in total`;
     this.#picture.note(0, `${trained} of ${total} updates, ${evaluated} of ${runs.length} runs evaluated${left}`);
   }
 
   /** The line of a run, for runs side by side: the run takes the line of its slot. */
-  #inSlot(index: number, slot: number): WorkReports {
+  #lineInSlot(index: number, slot: number): number {
     const { folder, config } = this.#plan.runs[index];
     this.#picture.change(slot, { name: folder, updates: config.updates });
-    return this.#reports(index, slot);
+    return slot;
   }
 
   say(text: string): void {
     this.#picture.say(text);
-  }
-
-  #reports(index: number, line: number): WorkReports {
-    const { folder, config } = this.#plan.runs[index];
-    const tail = new VerdictTail(join(this.#directory, folder, 'verdicts.jsonl'), demonstrationTest(config));
-    return {
-      note: (text) => this.#picture.note(line, text),
-      warn: (text) => this.#picture.say(this.#jobs > 1 ? `${folder}: ${text}` : text),
-      step: (update, seconds) => {
-        this.#trained[index] = update;
-        this.#estimate.addTraining(1, seconds);
-        this.#picture.step(line, update, tail.read(), this.#secondsLeft());
-      },
-      evaluated: (seconds) => {
-        this.#trained[index] = config.updates;
-        this.#evaluated[index] = true;
-        this.#estimate.addEvaluation(config.updates, seconds);
-      },
-    };
   }
 
   #secondsLeft(): number | null {
@@ -162,6 +138,6 @@ export class ExperimentPicture {
     const toTrain = sum((updates, index) => updates - this.#trained[index]);
     const toEvaluate = sum((updates, index) => (this.#evaluated[index] ? 0 : updates));
     const left = this.#estimate.secondsLeft(toTrain, toEvaluate);
-    return left === null ? null : left / this.#jobs;
+    return left === null ? null : left / this.#atATime;
   }
 }

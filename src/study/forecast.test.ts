@@ -1,0 +1,96 @@
+/** What an experiment will cost: known from configs, from earlier runs of the same shape, or not at all. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { temporaryFolder } from '../../test/lab/hand-made.ts';
+import { type ExperimentPlan, planExperiment, readExperiment } from './experiment.ts';
+import { expectDiskRoom, forecastExperiment } from './forecast.ts';
+import { measuring, readRate } from './rates.ts';
+import { planSlots } from './slots.ts';
+
+const home = temporaryFolder();
+const path = join(home, 'two.toml');
+const armOf = (name: string) => `[[arms]]\nname = "${name}"\nrecipe = "${resolve('recipes', `micro-${name}.toml`)}"\n`;
+writeFileSync(path, `name = "two"\nseeds = [1, 2, 3]\nset = ["updates=20"]\n[evaluation]\ncurveEvery = 0\nsets = ["test-original"]\n${armOf('vanilla')}${armOf('activation')}`); // biome-ignore format: one line
+
+let plan: ExperimentPlan;
+beforeEach(async () => {
+  vi.stubEnv('GQ_STATE', join(temporaryFolder(), 'state'));
+  plan = await planExperiment(readExperiment(path), path);
+});
+
+const shape = (jobs: number, pack: number) => ({ slots: planSlots(jobs, 6, []), pack });
+
+/** A run of this arm that took 3 s for its first update and 2 s for each other, and 5 s for each of 4 evaluations. */
+async function measure(arm: string, atATime: number, pack: number): Promise<void> {
+  const run = plan.runs.find((each) => each.arm === arm);
+  if (run === undefined) throw new Error(arm);
+  const folder = join(temporaryFolder(), 'measured');
+  mkdirSync(join(folder, 'checkpoints', '00020'), { recursive: true });
+  writeFileSync(join(folder, 'checkpoints', '00020', 'adapter.safetensors'), Buffer.alloc(9999));
+  writeFileSync(join(folder, 'events.jsonl'), Buffer.alloc(2000));
+  const passed: string[] = [];
+  const report = measuring({ config: run.config, path: folder, atATime, pack }, ({ kind }) => passed.push(kind));
+  for (let update = 1; update <= 20; update++) report({ kind: 'step', update, seconds: update === 1 ? 3 : 2 });
+  report({ kind: 'evaluated', seconds: 20, made: 4, processBytes: 1e9 });
+  expect(passed).toHaveLength(21);
+  await expect.poll(() => readRate(run.config, pack)).not.toBeNull();
+}
+
+describe('an experiment costs', () => {
+  it('checkpoints on disk, known from its configs; time and memory are not known before a run was measured', async () => {
+    const forecast = await forecastExperiment(plan, join(home, 'new'), shape(1, 1));
+    expect(forecast).toMatchObject({
+      seconds: null,
+      unmeasured: ['vanilla', 'activation'],
+      hostBytes: null,
+      atATime: 1,
+    });
+    expect(forecast.disk.checkpointBytes).toBeGreaterThan(6 * 20_000);
+    expect(forecast.disk.ledgerBytes).toBeNull();
+    const one = await forecastExperiment({ ...plan, runs: plan.runs.slice(0, 1) }, join(home, 'new'), shape(1, 1));
+    expect(forecast.disk.checkpointBytes).toBeGreaterThan(4 * one.disk.checkpointBytes);
+  });
+
+  it('what runs of the same shape took, shared among those that were measured side by side', async () => {
+    await measure('vanilla', 1, 1);
+    const half = await forecastExperiment(plan, join(home, 'new'), shape(1, 1));
+    expect(half).toMatchObject({ seconds: null, unmeasured: ['activation'] });
+    await measure('activation', 2, 1);
+    const { seconds, disk, hostBytes } = await forecastExperiment(plan, join(home, 'new'), shape(2, 1));
+    // An update takes 2 s, an evaluation 5 s: of the base and of one state of vanilla, of the base and of two of activation.
+    const [vanilla, activation] = [20 * 2 + 2 * 5, (20 * 2 + 3 * 5) / 2];
+    expect(seconds).toBeCloseTo(3 * vanilla + 3 * activation, 9);
+    expect(disk.ledgerBytes).toBe(6 * 2000);
+    expect(hostBytes).toBe(2e9);
+    expect(await forecastExperiment(plan, join(home, 'new'), shape(1, 3))).toMatchObject({ seconds: null });
+  });
+
+  it('more than a disk holds: refused, with what is missing', () => {
+    const disk = { checkpointBytes: 8e9, ledgerBytes: null, freeBytes: 5e9 };
+    expect(() => expectDiskRoom('runs/two', disk)).toThrow(/8\.0 GB of room on its disk.*found 5\.0 GB free/);
+    expect(() => expectDiskRoom('runs/two', { ...disk, freeBytes: 8e9 })).not.toThrow();
+    expect(() => expectDiskRoom('runs/two', { ...disk, ledgerBytes: 1, freeBytes: 8e9 })).toThrow('GB free');
+  });
+
+  it('on each GPU what the arms need at most, whatever the machine has', async () => {
+    const own = ['device.kind=cuda', 'sampling.promptsPerStep=2', 'sampling.group=2', 'compute.tokensPerPass=512'];
+    const onGpus = await planExperiment(readExperiment(path), path, own, { seeds: [1], arms: ['vanilla'] });
+    const gpus = ['0', '1'].map((name) => ({ name, freeMiB: 1000 }));
+    const needed = async (jobs: number, pack: number) => {
+      const forecast = await forecastExperiment(onGpus, join(home, 'new'), { slots: planSlots(jobs, 9, gpus), pack });
+      return forecast.gpus.map(({ name, freeBytes, neededBytes }) => ({ name, freeBytes, neededBytes }));
+    };
+    const three = await needed(3, 1);
+    const one = three[1].neededBytes;
+    expect(one).toBeGreaterThan(2 ** 29);
+    const freeBytes = 1000 * 2 ** 20;
+    expect(three).toEqual([
+      { name: '0', freeBytes, neededBytes: 2 * one },
+      { name: '1', freeBytes, neededBytes: one },
+    ]);
+    const [{ neededBytes: packed }] = await needed(2, 4);
+    expect(packed).toBeGreaterThan(one);
+    expect(packed).toBeLessThan(4 * one);
+  });
+});

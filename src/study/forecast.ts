@@ -1,0 +1,156 @@
+/**
+ * What is left of an experiment will cost: hours, disk, memory. Checkpoints and the memory of a GPU follow from the configs; the rest is known from earlier runs
+ * of the same shape on this machine, or unknown.
+ */
+import { existsSync, statfsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { UserError } from '../base/index.ts';
+import { statesOf } from '../evaluate/index.ts';
+import { armOf, keepSandboxes, openLab, partsOf, planCheckpoints, planLabMemory } from '../lab/index.ts';
+import type { DiskPlan, RunConfig } from '../run/index.ts';
+import type { ExperimentPlan, PlannedRun } from './experiment.ts';
+import { bytesIn, type RunRate, readRate } from './rates.ts';
+import { evaluationsOf, runsLeft } from './run.ts';
+import type { Slot } from './slots.ts';
+
+export interface DiskForecast {
+  readonly checkpointBytes: number;
+  /** Null where no run of some shape was measured. */
+  readonly ledgerBytes: number | null;
+  readonly freeBytes: number;
+}
+
+export interface GpuForecast {
+  readonly name: string;
+  readonly freeBytes: number | null;
+  /** At most: the runs of a pack share the base and more. */
+  readonly neededBytes: number;
+}
+
+export interface Forecast {
+  readonly left: readonly PlannedRun[];
+  readonly atATime: number;
+  /** Null where no run of some arm's shape was measured here. */
+  readonly seconds: number | null;
+  readonly unmeasured: readonly string[];
+  /** The measurements that it goes by. */
+  readonly rates: readonly RunRate[];
+  readonly disk: DiskForecast;
+  readonly gpus: readonly GpuForecast[];
+  /** Memory of all processes together; null where none was measured. */
+  readonly hostBytes: number | null;
+  readonly hostFreeBytes: number;
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
+/** Arms differ in cost, seeds do not: the first run of each stands for all. */
+function shapesOf(runs: readonly PlannedRun[]): readonly PlannedRun[] {
+  return runs.filter(({ arm }, index) => runs.findIndex((run) => run.arm === arm) === index);
+}
+
+/** What the disk must hold once the runs that are left are done, and what is free on it. */
+export async function forecastDisk(
+  plan: ExperimentPlan,
+  directory: string,
+  atATime: number,
+  pack: number,
+): Promise<DiskForecast> {
+  const left = await runsLeft(plan, directory);
+  const runs = left.map((index) => plan.runs[index]);
+  const plans = new Map<string, DiskPlan>();
+  for (const { arm, config } of shapesOf(runs)) plans.set(arm, await planCheckpoints(config));
+  const states = Math.max(0, ...[...plans.values()].map(({ stateBytes }) => stateBytes));
+  const checkpoints = runs.map(({ arm, folder, config }) => {
+    const there = bytesIn(join(directory, folder), () => true);
+    return Math.max(0, lastingBytes(plans.get(arm), config) - there);
+  });
+  const ledgers = runs.map(({ config }) => {
+    const rate = readRate(config, pack);
+    return rate === null ? null : rate.ledgerBytesPerUpdate * config.updates;
+  });
+  return {
+    checkpointBytes: sum(checkpoints) + Math.min(atATime, runs.length) * states,
+    ledgerBytes: ledgers.every((bytes) => bytes !== null) ? sum(ledgers) : null,
+    freeBytes: freeOn(directory),
+  };
+}
+
+/** What the checkpoints of a finished run take: the state before the newest is gone by then. */
+function lastingBytes(plan: DiskPlan | undefined, { output }: RunConfig): number {
+  if (plan === undefined) return 0;
+  return plan.mostBytes - (output.keepState === 'all' || plan.checkpoints < 2 ? 0 : plan.stateBytes);
+}
+
+function freeOn(path: string): number {
+  const folder = resolve(path);
+  if (!existsSync(folder)) return freeOn(dirname(folder));
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize;
+}
+
+const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(bytes < 1e8 ? 3 : 1)} GB`;
+
+/** Refuses an experiment that the disk cannot hold. */
+export function expectDiskRoom(directory: string, { checkpointBytes, ledgerBytes, freeBytes }: DiskForecast): void {
+  const needed = checkpointBytes + (ledgerBytes ?? 0);
+  if (needed <= freeBytes) return;
+  throw new UserError({
+    call: `experiment in ${directory}`,
+    expected: `${gigabytes(needed)} of room on its disk for what is left of it`,
+    found: `${gigabytes(freeBytes)} free`,
+    fix: 'Make room, choose another --out, or keep less: a larger output.checkpointEvery, output.keepState = "newest", fewer seeds or arms.',
+  });
+}
+
+export async function forecastExperiment(
+  plan: ExperimentPlan,
+  directory: string,
+  { slots, pack }: { readonly slots: readonly Slot[]; readonly pack: number },
+): Promise<Forecast> {
+  const left = (await runsLeft(plan, directory)).map((index) => plan.runs[index]);
+  const atATime = Math.max(1, Math.min(slots.length * pack, left.length));
+  const rates = new Map(shapesOf(left).map(({ arm, config }) => [arm, readRate(config, pack)]));
+  const known = [...rates.values()].filter((rate) => rate !== null);
+  const seconds = await Promise.all(left.map((run) => secondsOf(run, rates.get(run.arm) ?? null, plan)));
+  const unmeasured = [...rates].filter(([, rate]) => rate === null).map(([arm]) => arm);
+  return {
+    ...{ left, atATime, unmeasured, rates: known },
+    seconds: unmeasured.length === 0 ? sum(seconds) : null,
+    disk: await forecastDisk(plan, directory, atATime, pack),
+    gpus: await forecastGpus(left, slots, pack),
+    hostBytes: known.length === 0 ? null : slots.length * Math.max(...known.map(({ processBytes }) => processBytes)),
+    hostFreeBytes: process.availableMemory(),
+  };
+}
+
+/** The share of a run in the time of all: as many as were measured side by side take it together. */
+async function secondsOf({ config }: PlannedRun, rate: RunRate | null, plan: ExperimentPlan): Promise<number> {
+  if (rate === null) return 0;
+  const hasQuarantine = armOf(config, await partsOf(config)).quarantine;
+  const every = config.output.checkpointEvery;
+  const checkpoints = Array.from({ length: Math.ceil(config.updates / every) }, (_, i) =>
+    Math.min(config.updates, (i + 1) * every),
+  );
+  const evaluations = evaluationsOf(statesOf({ hasQuarantine }), checkpoints, plan.experiment.evaluation).length;
+  return (config.updates * rate.updateSeconds + evaluations * rate.evaluationSeconds) / rate.atATime;
+}
+
+/** What each GPU must have room for, by a rehearsal of the largest update of every arm. */
+async function forecastGpus(left: readonly PlannedRun[], slots: readonly Slot[], pack: number): Promise<GpuForecast[]> {
+  if (slots.every(({ gpu }) => gpu === null)) return [];
+  await using _sandboxes = keepSandboxes();
+  let most = 0;
+  for (const { config } of shapesOf(left)) {
+    await using lab = await openLab({ config });
+    const { standing, totalBytes } = await planLabMemory(lab);
+    const weights = standing.find(({ name }) => name === 'weights')?.bytes ?? 0;
+    most = Math.max(most, weights + pack * (totalBytes - weights));
+  }
+  const names = [...new Set(slots.map(({ gpu }) => gpu?.name ?? ''))];
+  return names.map((name) => {
+    const sharing = slots.filter(({ gpu }) => gpu?.name === name);
+    const free = sharing[0].gpu?.freeMiB ?? null;
+    return { name, freeBytes: free === null ? null : free * 2 ** 20, neededBytes: sharing.length * most };
+  });
+}

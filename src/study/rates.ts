@@ -1,0 +1,97 @@
+/**
+ * What runs cost on this machine, measured by earlier ones: seconds of an update and of an evaluation, bytes of ledgers on disk, memory of a
+ * process. Kept in the user's state, a file for each shape of run, the last measurement of it. A guess for whoever plans; nothing else reads it.
+ */
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join, relative } from 'node:path';
+import { z } from 'zod';
+import { makeFolder, sha256Json, stateFolder, writeFileAtomic } from '../base/node/index.ts';
+import { type RunConfig, readStored } from '../run/index.ts';
+import type { Report } from './job.ts';
+
+const rateSchema = z.object({
+  format: z.literal(1),
+  at: z.string(),
+  /** Runs that worked side by side when it was measured: seconds are those that each of them took. */
+  atATime: z.number().int().min(1),
+  updateSeconds: z.number().positive(),
+  evaluationSeconds: z.number().min(0),
+  /** Of ledgers and evaluations: checkpoints are known from the config. */
+  ledgerBytesPerUpdate: z.number().min(0),
+  /** Of the whole process, with all runs that it worked on. */
+  processBytes: z.number().min(0),
+});
+export type RunRate = Readonly<z.infer<typeof rateSchema>>;
+
+/** All that the cost of a run follows from, roughly; `pack`: the runs that share its process. */
+function rateFile(config: RunConfig, pack: number): string {
+  const { model, data, device, sampling, adapter, arm, compute, loss, environment } = config;
+  const { promptsPerStep, group, maxNewTokens } = sampling;
+  const shape = {
+    ...{ model, data, compute, pack, promptsPerStep, group, maxNewTokens, rank: adapter.rank, arm: arm.kind },
+    ...{ device: device.kind, precision: device.precision, epochs: loss.epochs, sandbox: environment.sandbox },
+  };
+  return join(stateFolder('rates'), `${sha256Json({ ...shape, host: hostname() }).slice(0, 24)}.json`);
+}
+
+/** Null where no run of this shape was measured here, or where what was kept cannot be read. */
+export function readRate(config: RunConfig, pack: number): RunRate | null {
+  const path = rateFile(config, pack);
+  if (!existsSync(path)) return null;
+  try {
+    return readStored(path, 'the rate of runs', rateSchema);
+  } catch {
+    return null;
+  }
+}
+
+export interface MeasuredRun {
+  readonly config: RunConfig;
+  readonly path: string;
+  readonly atATime: number;
+  readonly pack: number;
+}
+
+/** Passes reports on, and keeps what the run cost when it is trained and evaluated. */
+export function measuring(run: MeasuredRun, report: Report): Report {
+  const seconds: number[] = [];
+  return (told) => {
+    report(told);
+    if (told.kind === 'step') seconds.push(told.seconds);
+    if (told.kind !== 'evaluated' || told.made === 0 || seconds.length === 0) return;
+    // The first update has what was loaded before it.
+    const steady = seconds.length > 1 ? seconds.slice(1) : seconds;
+    void storeRate(run, {
+      format: 1,
+      at: new Date().toISOString(),
+      atATime: run.atATime,
+      updateSeconds: steady.reduce((sum, each) => sum + each, 0) / steady.length,
+      evaluationSeconds: told.seconds / told.made,
+      ledgerBytesPerUpdate: bytesIn(run.path, isLedger) / run.config.updates,
+      processBytes: told.processBytes,
+    });
+  };
+}
+
+/** What cannot be kept is not known next time, nothing else. */
+async function storeRate({ config, pack }: MeasuredRun, rate: RunRate): Promise<void> {
+  try {
+    makeFolder(stateFolder('rates'));
+    await writeFileAtomic(rateFile(config, pack), `${JSON.stringify(rate, null, 1)}\n`);
+  } catch {
+    return;
+  }
+}
+
+/** Checkpoints and the initial values follow from the config. */
+const isLedger = (file: string): boolean => !file.startsWith('checkpoints') && file !== 'initial.safetensors';
+
+/** Bytes of those files in a folder, by their paths in it. */
+export function bytesIn(folder: string, counts: (file: string) => boolean): number {
+  const entries = existsSync(folder) ? readdirSync(folder, { withFileTypes: true, recursive: true }) : [];
+  const paths = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+  const counted = paths.filter((path) => counts(relative(folder, path)));
+  // A file of a run that goes on may be gone by now.
+  return counted.reduce((sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0);
+}
