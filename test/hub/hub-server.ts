@@ -8,6 +8,8 @@ import type { AddressInfo } from 'node:net';
 
 export interface HubFaults {
   /** Connections break after this many bytes of a file. */
+  /** Is called when a file that is silent is asked to go on. */
+  onSilence?: () => void;
   breakAfter?: number;
   /** How many answers to come are errors of the server. */
   errors?: number;
@@ -33,6 +35,8 @@ export class HubServer implements AsyncDisposable {
   readonly commit = 'c0ffee'.padEnd(40, '1');
   readonly faults: HubFaults = {};
   readonly seen: Seen[] = [];
+  /** Ends the connection over which a part of a file was sent; whoever calls it has read something of that. */
+  breakConnection: () => void = () => undefined;
   readonly #files: ReadonlyMap<string, Buffer>;
   readonly #hub: Server;
   readonly #store: Server;
@@ -99,10 +103,15 @@ export class HubServer implements AsyncDisposable {
     const ranged = { 'content-range': `bytes ${start}-${data.length - 1}/${data.length}` };
     response.writeHead(start > 0 ? 206 : 200, { 'content-length': part.length, ...(start > 0 ? ranged : {}) });
     // One byte of the file and no more, however often it is asked to go on.
-    if (silent?.has(name)) start === 0 ? response.write(part.subarray(0, 1)) : response.flushHeaders();
-    else if (part.length > breakAfter) {
-      // The client gets to read what was sent before the connection ends.
-      response.write(part.subarray(0, breakAfter), () => setTimeout(() => response.destroy(), 100));
+    if (silent?.has(name)) {
+      if (start === 0) response.write(part.subarray(0, 1));
+      else {
+        response.flushHeaders();
+        this.faults.onSilence?.();
+      }
+    } else if (part.length > breakAfter) {
+      response.write(part.subarray(0, breakAfter));
+      this.breakConnection = () => void response.destroy();
     } else response.end(part);
   }
 

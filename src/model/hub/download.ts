@@ -23,6 +23,19 @@ export interface FileToFetch {
   readonly digest: FileDigest;
 }
 
+/** Calls `silent` when nothing has been heard of the address for too long, until it is ended. */
+export type SilenceWatch = (
+  url: string,
+  silent: () => void,
+) => { readonly heard: () => void; readonly end: () => void };
+
+export const longestSilenceMs = 30_000;
+
+const byTheClock: SilenceWatch = (_url, silent) => {
+  const timer = setTimeout(silent, longestSilenceMs);
+  return { heard: () => timer.refresh(), end: () => clearTimeout(timer) };
+};
+
 export interface DownloadOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
@@ -30,8 +43,8 @@ export interface DownloadOptions {
   readonly progress?: (bytes: number) => void;
   /** Most attempts in a row that bring nothing. */
   readonly attempts?: number;
-  /** How long a connection may be silent. */
-  readonly silenceMs?: number;
+  /** Says when a connection has been silent for too long. */
+  readonly silence?: SilenceWatch;
   /** The wait after the first attempt that brought nothing; it doubles with each. */
   readonly waitMs?: number;
 }
@@ -136,12 +149,12 @@ export async function download(file: FileToFetch, options: DownloadOptions): Pro
 async function receive(
   { url, size }: FileToFetch,
   partial: string,
-  { headers, signal, progress, silenceMs = 30_000 }: DownloadOptions,
+  { headers, signal, progress, silence: watch = byTheClock }: DownloadOptions,
   moved: () => void,
 ): Promise<void> {
   const here = statSync(partial, { throwIfNoEntry: false })?.size ?? 0;
   if (here === size && (size > 0 || existsSync(partial))) return;
-  using silence = new Silence(silenceMs, signal);
+  using silence = new Silence(url, watch, signal);
   const from = here > size ? 0 : here;
   const range: Record<string, string> = from === 0 ? {} : { range: `bytes=${from}-` };
   const response = await request(url, { ...headers, 'accept-encoding': 'identity', ...range }, silence.signal);
@@ -174,21 +187,21 @@ function rangeStart(response: Response): number {
 /** A signal that aborts when nothing is heard for a while, or when the caller's does. */
 class Silence implements Disposable {
   readonly #controller = new AbortController();
-  readonly #timer: NodeJS.Timeout;
+  readonly #watched: ReturnType<SilenceWatch>;
   readonly signal: AbortSignal;
 
-  constructor(milliseconds: number, outer: AbortSignal | undefined) {
-    const silent = () => this.#controller.abort(new Error(`silence for ${milliseconds / 1000} seconds`));
-    this.#timer = setTimeout(silent, milliseconds);
+  constructor(url: string, watch: SilenceWatch, outer: AbortSignal | undefined) {
+    const words = `silence for ${longestSilenceMs / 1000} seconds`;
+    this.#watched = watch(url, () => this.#controller.abort(new Error(words)));
     this.signal = outer === undefined ? this.#controller.signal : AbortSignal.any([this.#controller.signal, outer]);
   }
 
   heard(): void {
-    this.#timer.refresh();
+    this.#watched.heard();
   }
 
   [Symbol.dispose](): void {
-    clearTimeout(this.#timer);
+    this.#watched.end();
   }
 }
 

@@ -17,7 +17,7 @@ import {
   isCommit,
   missingModelFiles,
 } from './cache.ts';
-import { type DownloadOptions, download, type FileDigest, persist, request } from './download.ts';
+import { type DownloadOptions, download, type FileDigest, longestSilenceMs, persist, request } from './download.ts';
 
 export interface FetchOptions extends Omit<DownloadOptions, 'headers' | 'progress'> {
   readonly environment?: HubEnvironment;
@@ -127,7 +127,7 @@ async function readListing(name: HubName, endpoint: string, options: DownloadOpt
   const answer = await persist(
     address,
     async () => {
-      const limit = AbortSignal.timeout(options.silenceMs ?? 30_000);
+      const limit = AbortSignal.timeout(longestSilenceMs);
       const signal = options.signal === undefined ? limit : AbortSignal.any([limit, options.signal]);
       return (await request(address, options.headers, signal)).json() as Promise<unknown>;
     },
