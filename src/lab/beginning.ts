@@ -8,6 +8,7 @@ import type { Shards } from '../parallel/index.ts';
 import {
   configHash,
   expectGrown,
+  expectOpen,
   type LoadedCheckpoint,
   loadAlone,
   loadCheckpoint,
@@ -81,6 +82,7 @@ async function openParent(
   { run: path, update, adapterOnly }: Parent,
   { updates, safety }: RunConfig,
 ): Promise<LoadedCheckpoint> {
+  expectOpen(path, `${call} from ${path}@${update}`);
   const loaded = await (adapterOnly ? loadAlone : loadCheckpoint)(RunDirectory.open(path), update);
   if (updates > update || (updates === update && safety.healSteps > 0)) return loaded;
   throw new UserError({

@@ -3,8 +3,11 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { temporaryFolder, writeEvaluations, writeRun } from '../../test/lab/hand-made.ts';
+import { parseRunConfig } from '../lab/config.ts';
 import { openEvaluator } from '../lab/evaluate.ts';
 import { openLab } from '../lab/open.ts';
+import { train } from '../lab/train.ts';
+import { openAttacked } from '../measure/relearn/attack.ts';
 import { VerdictTail } from '../oracle/verdict-tail.ts';
 import { openJudged, sealRun } from '../oracle/verdicts.ts';
 import { allTables } from '../report/all-tables.ts';
@@ -233,6 +236,20 @@ describe('blind seeds', () => {
     const results = await openResults(directory);
     expect(results.arms.flatMap(({ runs }) => runs.map(({ seed }) => seed))).toEqual([3, 3]);
     expect(describeResults(results).join('\n')).toContain('Blind until the claim is opened: vanilla-4, gate-4.');
+  });
+
+  it('are neither forked nor attacked: what comes of that would tell', async () => {
+    const config = { updates: 7, arm: { kind: 'activation' } };
+    const { path } = await writeRun(join(folder, 'gate-4'), {
+      config,
+      checkpoints: [0, 7],
+      claim: { hash: 'h', blind: true },
+    });
+    expect(() => openAttacked(path, 'attack')).toThrow('a blind seed of a claim');
+    const fork = train(await parseRunConfig({ ...config, updates: 9 }), join(folder, 'fork'), {
+      parent: { run: path, update: 7 },
+    });
+    await expect(fork).rejects.toThrow('a blind seed of a claim');
   });
 
   it('are not counted while they are trained', async () => {

@@ -12,11 +12,12 @@ import { lastCheckpoint } from '../../evaluate/index.ts';
 import { openLab } from '../../lab/index.ts';
 import { createFolder } from '../../model/index.ts';
 import type { RunConfig } from '../../run/index.ts';
-import { checkedTensors, RunDirectory, readStamped, stampedJson } from '../../run/index.ts';
+import { checkedTensors, expectOpen, RunDirectory, readStamped, stampedJson } from '../../run/index.ts';
 
 /** Opens a run that can be attacked: finished, with a quarantine to delete. */
 export function openAttacked(path: string, call: string): RunDirectory {
   const run = RunDirectory.open(path);
+  expectOpen(path, call);
   const { config, hasQuarantine } = run.readManifest();
   if (!hasQuarantine) {
     const found = `${config.arm.kind}, which deploys everything it trained`;
