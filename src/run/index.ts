@@ -9,7 +9,7 @@ export {
   expectGrownFile,
   readState,
 } from './checkpoint-files.ts';
-export { readStamped, stampedJson } from './checksums.ts';
+export { damagedFile, readStamped, stampedJson } from './checksums.ts';
 export { PhaseClock } from './clock.ts';
 export { blockRows, makeRow, type RolloutRow, rolloutColumns } from './columns/index.ts';
 export {
@@ -71,8 +71,6 @@ export {
   type StoredDirection,
 } from './read.ts';
 export { followRun, recordRun } from './record.ts';
-export { replayGate, seenRow } from './replay.ts';
-export { type Replay, routes } from './replay-summary.ts';
 export { expectAllSealed, writeSeal } from './seal.ts';
 export { type PhaseSeconds, type RunEnd, type Sink, SinkGroup } from './sink.ts';
 export { StartClock } from './start-clock.ts';

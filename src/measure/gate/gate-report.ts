@@ -8,8 +8,8 @@ import type { Route } from '../../adapters/index.ts';
 import { type Rate, rateOrNull } from '../../evaluate/index.ts';
 import { type GateSettings, routeOf } from '../../gates/index.ts';
 import type { JudgedRollout } from '../../oracle/index.ts';
-import { routes } from '../../run/index.ts';
 import { fBeta, mean, quantile } from '../../stats/index.ts';
+import { routes } from '../replay/summary.ts';
 import { type UpdateWindow, windowsOf } from '../windows.ts';
 import { type Separation, separation } from './separation.ts';
 

@@ -2,8 +2,9 @@
 import { z } from 'zod';
 import { wrapText } from '../../base/index.ts';
 import { expectSamePlugins, partsOf } from '../../lab/index.ts';
-import { type Replay, replayGate, routes } from '../../run/index.ts';
 import { defineMeasurement } from '../registry/index.ts';
+import { replayGate } from './replay.ts';
+import { type Replay, routes } from './summary.ts';
 
 export const replay = defineMeasurement({
   run: 'a run directory with stored features',

@@ -5,9 +5,9 @@
  * direction and its kind of score cannot be changed.
  */
 
-import type { Route } from '../adapters/index.ts';
-import { UserError } from '../base/index.ts';
-import { type CondensedRows, Gate, haarDirection } from '../gates/index.ts';
+import type { Route } from '../../adapters/index.ts';
+import { groupBy, UserError } from '../../base/index.ts';
+import { type CondensedRows, Gate, haarDirection } from '../../gates/index.ts';
 import {
   type GateArmSettings,
   gateArm,
@@ -16,14 +16,20 @@ import {
   massMatched,
   type RoutingArm,
   type Seen,
-} from '../grpo/index.ts';
-import { damagedFile } from './checksums.ts';
-import type { RolloutRow } from './columns/index.ts';
-import { checkConfig, readConfig } from './config/config.ts';
-import type { ConfigParts } from './config/parts.ts';
-import type { RunDirectory } from './directory.ts';
-import { readDirections, readFeatures, readRollouts, type StoredDirection } from './read.ts';
-import { type Replay, type ReplayedRollout, summariseReplay } from './replay-summary.ts';
+} from '../../grpo/index.ts';
+import {
+  type ConfigParts,
+  checkConfig,
+  damagedFile,
+  type RolloutRow,
+  type RunDirectory,
+  readConfig,
+  readDirections,
+  readFeatures,
+  readRollouts,
+  type StoredDirection,
+} from '../../run/index.ts';
+import { type Replay, type ReplayedRollout, summariseReplay } from './summary.ts';
 
 export interface ReplayOptions {
   /** Changes to the gate's keys, such as `tail=0.2`. */
@@ -44,8 +50,7 @@ export async function replayGate(
   const width = modules.length * rank;
   const { granularity } = settings;
   const replayed: ReplayedRollout[] = [];
-  for await (const rows of storedUpdates(run)) {
-    const [{ update }] = rows;
+  for (const [update, rows] of await storedUpdates(run)) {
     point(update);
     const stored = rows.map((row) => rowsOf(run, row, features, width));
     const seen =
@@ -112,18 +117,11 @@ export function seenRow({ id, update, group, member, sampled, truncated, tokens 
   return { id, step: update - 1, group, member, sampled: state, truncated, length: tokens, text: null };
 }
 
-/** The rows that have features, one update at a time. */
-async function* storedUpdates(run: RunDirectory): AsyncGenerator<RolloutRow[]> {
-  let rows: RolloutRow[] = [];
-  for await (const row of readRollouts(run)) {
-    if (row.featureRow === null) continue;
-    if (rows.length > 0 && rows[0].update !== row.update) {
-      yield rows;
-      rows = [];
-    }
-    rows.push(row);
-  }
-  if (rows.length > 0) yield rows;
+/** The rows that have features, by update. */
+async function storedUpdates(run: RunDirectory): Promise<Map<number, RolloutRow[]>> {
+  const rows: RolloutRow[] = [];
+  for await (const row of readRollouts(run)) if (row.featureRow !== null) rows.push(row);
+  return groupBy(rows, ({ update }) => update);
 }
 
 /** Keys that decide what was measured; a replay cannot change them. */
@@ -221,5 +219,5 @@ function usableDirections(run: RunDirectory, cadence: number, original: number):
 }
 
 function complain(run: RunDirectory, expected: string, found: string, fix?: string): UserError {
-  return new UserError({ call: `replay ${run.path}`, expected, found, ...(fix === undefined ? {} : { fix }) });
+  return new UserError({ call: `replay ${run.path}`, expected, found, fix });
 }

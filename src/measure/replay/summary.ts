@@ -1,5 +1,6 @@
 /** Counts of what a replay changed: for every route that was chosen, the routes that would have been, in all and by window of updates. */
-import type { Route } from '../adapters/index.ts';
+import type { Route } from '../../adapters/index.ts';
+import { groupBy } from '../../base/index.ts';
 
 export const routes = ['keep', 'absorb', 'route'] as const satisfies readonly Route[];
 export type RouteTable<T> = Readonly<Record<Route, T>>;
@@ -37,13 +38,7 @@ export function summariseReplay(
   granularity: Replay['granularity'],
   windowUpdates: number,
 ): Replay {
-  const byWindow = new Map<number, ReplayedRollout[]>();
-  for (const rollout of rollouts) {
-    const index = Math.floor((rollout.update - 1) / windowUpdates);
-    const own = byWindow.get(index);
-    if (own === undefined) byWindow.set(index, [rollout]);
-    else own.push(rollout);
-  }
+  const byWindow = groupBy(rollouts, ({ update }) => Math.floor((update - 1) / windowUpdates));
   const { matrix, ...whole } = countWindow(rollouts);
   const windows = [...byWindow.values()].map((own) => {
     const { matrix: _matrix, ...window } = countWindow(own);
