@@ -105,7 +105,12 @@ const decoder = await Decoder.load(scope, shape, randomWeights(shape), { maxPosi
 const adapter = randomAdapter(scope, rank, targetModules(shape, config.adapter.targets));
 const { recompute, tokensPerPass } = settings.compute;
 const definition = armOf(config, builtinParts);
-const unsteered: Policy = { decoder, adapter, deployedScale: deployedScaleOf(definition.quarantine), recompute };
+const unsteered: Policy = {
+  decoder,
+  adapter,
+  deployedScale: deployedScaleOf(definition.quarantine(config.arm)),
+  recompute,
+};
 const pairs = Array.from({ length: 16 }, (_, i) => ({
   prompt: randomIds(`pair ${i}`, 300),
   hack: randomIds(`hack ${i}`, 120),

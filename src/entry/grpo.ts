@@ -7,8 +7,6 @@ export {
   completionFeatures,
   drawTasks,
   type GrpoSettings,
-  gateSettings,
-  gateSettingsOf,
   klEstimate,
   learningRateAt,
   type Policy,
@@ -26,3 +24,4 @@ export {
   Trainer,
   updatePolicy,
 } from '../grpo/index.ts';
+export { gateSettings, gateSettingsOf } from '../monitors/index.ts';

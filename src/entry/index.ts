@@ -32,7 +32,15 @@ export {
   type TrainResult,
   train,
 } from '../lab/index.ts';
-export { defineMonitor, type Monitor, type MonitorDefinition } from '../monitors/index.ts';
+export {
+  type CutDefinition,
+  defineCut,
+  defineMonitor,
+  defineRemedy,
+  type Monitor,
+  type MonitorDefinition,
+  type RemedyDefinition,
+} from '../monitors/index.ts';
 export { readVerdicts, VerdictTail } from '../oracle/index.ts';
 export { allTables, type Results, readResults, renderTable, type Table } from '../report/index.ts';
 export {

@@ -13,4 +13,5 @@ export {
   scoreRows,
 } from './direction.ts';
 export { type CondensedRows, Gate, type GateSettings, routeOf } from './gate.ts';
+export { mixtureSplit } from './mixture.ts';
 export { gateStateFrom, gateStateOf } from './state.ts';

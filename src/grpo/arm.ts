@@ -66,6 +66,8 @@ export interface Watched {
   readonly flagged: readonly boolean[];
   /** Scores above it are flagged; null while there is none. */
   readonly cut: number | null;
+  /** Scores up to it are kept by an arm that routes; absent with one cut. */
+  readonly low?: number;
   /** Abstentions by reason. */
   readonly abstentions: Readonly<Record<string, number>>;
   /** What the scores cost beside the training itself, in counts by name: `passes` (completions read by a model), `requests`, `tokens`. */
@@ -246,8 +248,11 @@ export type ArmUse = (typeof armUses)[number];
 export interface ArmDefinition {
   readonly kind: string;
   readonly summary: string;
-  /** Whether deployment deletes a block. Without a quarantine everything that is trained is deployed. */
-  readonly quarantine: boolean;
+  /**
+   * Whether deployment deletes a block under these settings, which may lack keys that must still be given. Without a quarantine
+   * everything that is trained is deployed.
+   */
+  quarantine(settings: unknown): boolean;
   /** Whether the arm is given labels under these settings. The manifest records it, and results never pool such an arm with the others. */
   usesLabels(settings: unknown): boolean;
   /** `closed`: every problem is shown without its hint and graded by ground truth alone. */
@@ -262,14 +267,29 @@ export interface ArmDefinition {
   models(settings: unknown): readonly string[];
   /** Paths of the runs whose rollouts and labels the arm learns from. */
   runs(settings: unknown): readonly string[];
+  /** What an arm that watches is made of; null for one that watches nothing. */
+  means(settings: unknown): ArmMeaning | null;
+  /** The tables that settings may leave out, as they are then. */
+  usual(settings: unknown): Readonly<Record<string, { readonly kind: string }>>;
   open(settings: unknown, tools: ArmTools): Arm | Promise<Arm>;
+}
+
+/** An arm that watches as a monitor, a cut and a remedy. */
+export interface ArmMeaning {
+  readonly monitor: Readonly<Record<string, unknown>>;
+  readonly cut: Readonly<Record<string, unknown>>;
+  readonly remedy: Readonly<Record<string, unknown>>;
+  /** What it costs beside training itself, in words. */
+  readonly costs: readonly string[];
+  /** Settings that make its placebos. */
+  readonly placebos: readonly string[];
 }
 
 export interface ArmSource<Shape extends z.ZodRawShape> {
   readonly kind: string;
   readonly summary: string;
   readonly settings: z.ZodObject<Shape>;
-  readonly quarantine?: boolean;
+  readonly quarantine?: boolean | ((settings: unknown) => boolean);
   readonly usesLabels?: boolean | ((settings: z.infer<z.ZodObject<Shape>>) => boolean);
   readonly loopholes?: 'open' | 'closed';
   /** Default: everything. */
@@ -280,6 +300,10 @@ export interface ArmSource<Shape extends z.ZodRawShape> {
   models?(settings: z.infer<z.ZodObject<Shape>>): readonly string[];
   /** Default: none. */
   runs?(settings: z.infer<z.ZodObject<Shape>>): readonly string[];
+  /** Default: the arm watches nothing. */
+  means?(settings: z.infer<z.ZodObject<Shape>>): ArmMeaning;
+  /** Is asked about settings that are not checked yet. Default: none. */
+  usual?(settings: Readonly<Record<string, unknown>>): Readonly<Record<string, { readonly kind: string }>>;
   open(settings: z.infer<z.ZodObject<Shape>>, tools: ArmTools): Arm | Promise<Arm>;
 }
 
@@ -290,13 +314,15 @@ export function defineArm<Shape extends z.ZodRawShape>(source: ArmSource<Shape>)
     kind,
     summary,
     settings,
-    quarantine,
+    quarantine: (raw) => (typeof quarantine === 'function' ? quarantine(raw) : quarantine),
     usesLabels: (raw) => (typeof usesLabels === 'function' ? usesLabels(settings.parse(raw)) : usesLabels),
     loopholes,
     uses: (raw) => (typeof uses === 'function' ? uses(settings.parse(raw)) : uses),
     label: (raw) => source.label?.(settings.parse(raw)) ?? kind,
     models: (raw) => source.models?.(settings.parse(raw)) ?? [],
     runs: (raw) => source.runs?.(settings.parse(raw)) ?? [],
+    means: (raw) => source.means?.(settings.parse(raw)) ?? null,
+    usual: (raw) => source.usual?.(Object(raw)) ?? {},
     open: (raw, tools) => source.open(settings.parse(raw), tools),
   };
 }

@@ -2,6 +2,7 @@ export { meanKey, setApart } from './advantage.ts';
 export {
   type Arm,
   type ArmDefinition,
+  type ArmMeaning,
   type ArmState,
   type ArmTools,
   type ArmUse,
@@ -23,16 +24,7 @@ export {
   seesNothing,
   type Watched,
 } from './arm.ts';
-export { gateArm, massMatched, type RoutingArm } from './arms/gate.ts';
-export {
-  type GateArmSettings,
-  gateSettings,
-  gateSettingsOf,
-  gateTailsOf,
-  placeboSeedKey,
-  placeboWords,
-  standardiseKey,
-} from './arms/gated.ts';
+export { dealOut, gateArm, massMatched, type RoutingArm, watchByGate } from './arms/gate.ts';
 export { learnedInstruction } from './arms/prompted.ts';
 export { blindArms } from './arms/registry.ts';
 

@@ -4,10 +4,10 @@ import { plainArm, TinyLab } from '../../test/grpo/tiny-lab.ts';
 import { ranksInProcess } from '../../test/parallel/in-process.ts';
 import { readFloats } from '../engine/index.ts';
 import { Gate, haarDirection } from '../gates/index.ts';
+import { gateSettings, gateSettingsOf } from '../monitors/index.ts';
 import { alone, type Communicator, Shards } from '../parallel/index.ts';
 import { type Arm, seesNothing } from './arm.ts';
 import { gateArm } from './arms/gate.ts';
-import { gateSettings, gateSettingsOf } from './arms/gated.ts';
 
 let labs: TinyLab[];
 beforeAll(async () => {

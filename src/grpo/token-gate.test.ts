@@ -6,10 +6,17 @@ import { gradientFeatures } from '../adapters/features.ts';
 import type { TokenPair } from '../adapters/pair-inputs.ts';
 import { AdamW, Scope } from '../engine/index.ts';
 import { Gate, haarDirection, scoreRows } from '../gates/index.ts';
+import {
+  blindMonitors,
+  builtinCuts,
+  builtinRemedies,
+  gateSettings,
+  gateSettingsOf,
+  watchedArms,
+} from '../monitors/index.ts';
 import { Shards } from '../parallel/index.ts';
 import { average } from '../stats/index.ts';
-import type { Arm, ArmTools, GradedRollouts } from './arm.ts';
-import { activation, gateSettings, gateSettingsOf, gradient } from './arms/gated.ts';
+import type { Arm, ArmDefinition, ArmTools, GradedRollouts } from './arm.ts';
 import { cutPasses, packPass } from './batches.ts';
 import { openArm } from './open-arm.ts';
 import { rebuildDirection } from './pair-features.ts';
@@ -23,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => lab[Symbol.dispose]());
 
-const definitions = { activation, gradient };
+const arms = watchedArms({ monitors: blindMonitors, cuts: builtinCuts, remedies: builtinRemedies });
 const kinds = ['activation', 'gradient'] as const;
 const pairs: TokenPair[] = Array.from({ length: 3 }, (_, i) => ({
   prompt: tokens(`prompt ${i}`, 4),
@@ -55,7 +62,11 @@ function toolsOf(): ArmTools {
   };
 }
 const openGate = (kind: (typeof kinds)[number], settings: Readonly<Record<string, unknown>> = {}) =>
-  openArm(definitions[kind], { granularity: 'token', bufferTokens: 3, warmupRows: 2, ...settings }, toolsOf());
+  openArm(
+    arms.find((arm) => arm.kind === kind) as ArmDefinition,
+    { granularity: 'token', bufferTokens: 3, warmupRows: 2, ...settings },
+    toolsOf(),
+  );
 
 function gateKeys(kind: (typeof kinds)[number]) {
   const keys = gateSettingsOf({ kind, ...{ granularity: 'token' } });
@@ -218,7 +229,7 @@ function trainerOf(arm: Arm, optimiser: AdamW, updates: number): Trainer {
 describe('the buffer of a gate by token', () => {
   it('that would not fit is refused before the first update', async () => {
     await expect(openGate('activation', { bufferRows: 1e7, bufferTokens: 1000 })).rejects.toThrow(
-      /key arm\.bufferRows: expected a buffer of at most 2 GiB.* Lower arm\.bufferRows to \d+ or less/,
+      /key bufferRows of the gate: expected a buffer of at most 2 GiB.* Lower bufferRows to \d+ or less/,
     );
   });
 });

@@ -6,7 +6,15 @@ export { readWhen } from '../base/index.ts';
 export { defineJudge, defineLoophole, type Judgement, type Loophole, type NamedJudge } from '../env/index.ts';
 export { defineProblemSource, type ProblemSource } from '../env/sources/index.ts';
 export { type Arm, type ArmDefinition, type ArmTools, defineArm } from '../grpo/index.ts';
-export { defineMonitor, type Monitor, type MonitorDefinition } from '../monitors/index.ts';
+export {
+  type CutDefinition,
+  defineCut,
+  defineMonitor,
+  defineRemedy,
+  type Monitor,
+  type MonitorDefinition,
+  type RemedyDefinition,
+} from '../monitors/index.ts';
 export { type RunConfig, RunDirectory, type RunIdentity, type Sink, shippedRecipe } from '../run/index.ts';
 export { planCheckpoints } from './adapter.ts';
 export { type LabConfig, parseRunConfig, partsOf, resolveBuiltin, resolveConfig } from './config.ts';

@@ -44,7 +44,7 @@ export async function makeManifest(
     arm: labelOf(arm, settings),
     usesOracle: (await labelSources(config, parts, pairs, parent)).length > 0,
     armSees: sightOf(sees, arm.usesLabels(settings)),
-    hasQuarantine: arm.quarantine,
+    hasQuarantine: arm.quarantine(settings),
     plugins: pluginRecords(config.plugins),
     device: describeDevice(device),
     features: { modules: modules.sort(), rank: config.adapter.rank },

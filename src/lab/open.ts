@@ -82,7 +82,7 @@ export class Lab implements AsyncDisposable {
     this.ranks = options.ranks ?? openShards(config);
     this.run = options.folder ?? null;
     this.manifest = begun;
-    this.hasQuarantine = begun?.hasQuarantine ?? this.arm.quarantine;
+    this.hasQuarantine = begun?.hasQuarantine ?? this.arm.quarantine(settings);
     const { pool, makeProblems } = config.teacher;
     const named = makeProblems === 0 || this.run === null ? pool : this.run.madePool;
     this.pool = options.pool === undefined ? named : options.pool;

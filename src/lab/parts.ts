@@ -7,24 +7,34 @@ import { UserError } from '../base/index.ts';
 import { builtinLoopholes, type Loophole } from '../env/index.ts';
 import { builtinSources, type ProblemSource } from '../env/sources/index.ts';
 import { type ArmDefinition, blindArms } from '../grpo/index.ts';
-import { blindMonitors, type MonitorDefinition, watchedArms } from '../monitors/index.ts';
+import {
+  blindMonitors,
+  builtinCuts,
+  builtinRemedies,
+  type CutDefinition,
+  type MonitorDefinition,
+  type RemedyDefinition,
+  watchedArms,
+} from '../monitors/index.ts';
 import { oracleArm, oracleMonitor } from '../oracle/index.ts';
 import type { RunConfig } from '../run/index.ts';
 
 export interface Parts {
   readonly arms: readonly ArmDefinition[];
-  /** What the arms with a monitor may name in the table arm.monitor. */
+  /** What arms that watch are made of. */
   readonly monitors: readonly MonitorDefinition[];
+  readonly cuts: readonly CutDefinition[];
+  readonly remedies: readonly RemedyDefinition[];
   readonly loopholes: readonly Loophole[];
   readonly starts: readonly AdapterStart[];
   readonly problemSources: readonly ProblemSource[];
 }
 
-const builtinMonitors = [...blindMonitors, oracleMonitor];
+const grid = { monitors: [...blindMonitors, oracleMonitor], cuts: builtinCuts, remedies: builtinRemedies };
 
 export const builtinParts: Parts = {
-  arms: [...blindArms, oracleArm, ...watchedArms(builtinMonitors)],
-  monitors: builtinMonitors,
+  arms: [...blindArms, oracleArm, ...watchedArms(grid)],
+  ...grid,
   loopholes: builtinLoopholes,
   starts: builtinStarts,
   problemSources: builtinSources,
@@ -46,12 +56,16 @@ export function joinParts(known: Parts, added: Partial<Parts>, source: string): 
     }
     return [...own, ...(others ?? [])];
   };
-  const monitors = join('monitor', known.monitors, added.monitors, ({ kind }) => kind);
-  const watched = watchedArms(monitors);
+  const grid = {
+    monitors: join('monitor', known.monitors, added.monitors, ({ kind }) => kind),
+    cuts: join('cut', known.cuts, added.cuts, ({ kind }) => kind),
+    remedies: join('remedy', known.remedies, added.remedies, ({ kind }) => kind),
+  };
+  const watched = watchedArms(grid);
   const arms = known.arms.map((arm) => watched.find(({ kind }) => kind === arm.kind) ?? arm);
   return {
     arms: join('arm', arms, added.arms, ({ kind }) => kind),
-    monitors,
+    ...grid,
     loopholes: join('loophole', known.loopholes, added.loopholes, ({ name }) => name),
     starts: join('adapter start', known.starts, added.starts, ({ name }) => name),
     problemSources: join('problem source', known.problemSources, added.problemSources, ({ kind }) => kind),

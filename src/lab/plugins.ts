@@ -1,5 +1,5 @@
 /**
- * Plugins: modules that a recipe names and that export arms, monitors, loopholes, adapter starts or problem sources. They are loaded before the
+ * Plugins: modules that a recipe names and that export arms, monitors, cuts, remedies, loopholes, adapter starts or problem sources. They are loaded before the
  * config is checked, so that the schema covers what they add as strictly as everything else. The manifest of a run has a hash of
  * their code and of the files that it imports by relative paths.
  */
@@ -23,6 +23,8 @@ const exportNames = [
   'starts',
   'problemSources',
   'monitors',
+  'cuts',
+  'remedies',
 ] as const satisfies readonly (keyof Parts)[];
 
 /** The parts of the package, followed by those of the modules in the given order. */
@@ -101,7 +103,7 @@ const neededKeys: Readonly<Record<keyof Parts, Readonly<Record<string, string>>>
     kind: 'string',
     summary: 'string',
     settings: 'object',
-    quarantine: 'boolean',
+    quarantine: 'function',
     usesLabels: 'function',
     open: 'function',
     label: 'function',
@@ -114,7 +116,10 @@ const neededKeys: Readonly<Record<keyof Parts, Readonly<Record<string, string>>>
     open: 'function',
     label: 'function',
     models: 'function',
+    costs: 'function',
   },
+  cuts: { kind: 'string', summary: 'string', settings: 'object', words: 'function', find: 'function' },
+  remedies: { kind: 'string', summary: 'string', settings: 'object', words: 'function', act: 'function' },
   loopholes: { name: 'string', summary: 'string' },
   starts: { name: 'string', summary: 'string', factors: 'function' },
   problemSources: { kind: 'string', summary: 'string', settings: 'object', load: 'function' },
@@ -123,6 +128,8 @@ const neededKeys: Readonly<Record<keyof Parts, Readonly<Record<string, string>>>
 const helpers: Readonly<Record<keyof Parts, string>> = {
   arms: 'defineArm',
   monitors: 'defineMonitor',
+  cuts: 'defineCut',
+  remedies: 'defineRemedy',
   loopholes: 'defineLoophole',
   starts: 'defineStart',
   problemSources: 'defineProblemSource',
@@ -154,7 +161,7 @@ function checkPart(call: string, name: keyof Parts, part: Readonly<Record<string
     throw new UserError({ call: `${call}, export ${name}, key ${key}`, expected, found });
   };
   if (!plainName.test(String(word))) refuse('small letters, digits, single - or _', JSON.stringify(word));
-  if (name !== 'arms' && name !== 'monitors' && name !== 'problemSources') return;
+  if (name === 'loopholes' || name === 'starts') return;
   const { settings } = part;
   const shape = settings instanceof z.ZodObject ? settings.shape : null;
   if (shape === null) refuse('settings made with z.strictObject of gradient-quarantine', 'something else');

@@ -13,10 +13,11 @@ export const chanceMonitor: MonitorDefinition = defineMonitor({
   settings: z.strictObject({
     rate: z.number().min(0).max(1).default(0.5).describe('share of the rollouts that is flagged'),
   }),
+  usualCut: { kind: 'fixed', threshold: 0.5 },
+  scores: 'flags',
   label: ({ rate }) => `chance ${rate}`,
   open: ({ rate }, { seed }) => ({
     sees: seesNothing,
-    cut: { kind: 'fixed', value: 0.5 },
     score: ({ rollouts }) =>
       rollouts.map(({ id }) => (randomStream(seed, ['chance monitor', id]).uniformAt(0) < rate ? 1 : 0)),
   }),

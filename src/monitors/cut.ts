@@ -1,91 +1,89 @@
 /**
- * Where a monitor's scores are cut: a rollout is flagged if its score is above the cut. `fixed`: a number. `fpr`: the least score of
- * clean completions that at most the given share of them exceeds. `otsu`: Otsu's cut over the run's last scores (src/gates). No cut
- * looks at labels.
+ * A cut says where scores divide: a rollout is flagged if its score is above it, and a cut may have a low side too, up to which an arm that
+ * routes keeps. A cut is a function of the run's last scores or of the scores of clean completions. No cut looks at labels.
  */
-import { z } from 'zod';
-import { readWhen } from '../base/index.ts';
-import { otsuSplit } from '../gates/index.ts';
-import type { CutRule } from './monitor.ts';
+import type { z } from 'zod';
 
-/** The keys of a monitor whose scores need a cut, with its usual kind of cut and its usual fixed one. */
-export function cutKeys(usual: { readonly cut: CutRule['kind']; readonly threshold: number }) {
+/** What a cut may be made from. */
+export interface CutInputs {
+  /** The run's last scores, oldest first, with those of this update; empty for a cut that needs none. */
+  readonly scores: Float64Array;
+  /** Scores of completions that are clean by construction. */
+  readonly clean: () => readonly number[];
+}
+
+/** What is above `high` is flagged. */
+export interface FoundCut {
+  readonly high: number;
+  readonly low?: number;
+}
+
+/** A cut as a config can name it, in the table [cut]. */
+export interface CutDefinition {
+  readonly kind: string;
+  readonly summary: string;
+  /** The cut's keys in the config, beside `kind`. */
+  readonly settings: z.ZodObject;
+  /** What it is made from; `monitor`: the monitor itself gives it. */
+  readonly needs: 'nothing' | 'scores' | 'clean scores' | 'pairs' | 'monitor';
+  /** Its words in tables, after the monitor's name; `usual`: whether it is the usual cut of the monitor. */
+  words(settings: unknown, usual: boolean): string;
+  /** Null while there is no cut, so that nothing is flagged. */
+  find(settings: unknown, inputs: CutInputs): FoundCut | null;
+}
+
+export interface CutSource<Shape extends z.ZodRawShape> {
+  readonly kind: string;
+  readonly summary: string;
+  readonly settings: z.ZodObject<Shape>;
+  readonly needs: CutDefinition['needs'];
+  /** The kind if absent. */
+  words?(settings: z.infer<z.ZodObject<Shape>>): string;
+  find(settings: z.infer<z.ZodObject<Shape>>, inputs: CutInputs): FoundCut | null;
+}
+
+/** Makes a definition whose `find` gets settings of its schema's type. */
+export function defineCut<Shape extends z.ZodRawShape>(source: CutSource<Shape>): CutDefinition {
+  const { kind, summary, settings, needs } = source;
   return {
-    cut: z
-      .enum(['fixed', 'fpr', 'otsu'])
-      .default(usual.cut)
-      .describe(
-        "where scores are cut; fixed: at `threshold`; fpr: where `flaggedClean` of the clean sides of the pairs score higher; otsu: where Otsu's method divides the run's last scores",
-      ),
-    threshold: z
-      .number()
-      .default(usual.threshold)
-      .describe('score above which a rollout is flagged')
-      .meta(readWhen({ cut: 'fixed' })),
-    flaggedClean: z
-      .number()
-      .min(0)
-      .lt(1)
-      .default(0.05)
-      .describe('largest share of the clean sides of the pairs that is flagged')
-      .meta(readWhen({ cut: 'fpr' })),
-    warmupRows: z
-      .number()
-      .int()
-      .min(0)
-      .max(1e7)
-      .default(64)
-      .describe('scores that are needed before anything is flagged')
-      .meta(readWhen({ cut: 'otsu' })),
-    halfLife: z
-      .number()
-      .int()
-      .min(0)
-      .max(1e7)
-      .default(96)
-      .describe('half-life of a score, in rollouts; 0: no decay')
-      .meta(readWhen({ cut: 'otsu' })),
+    kind,
+    summary,
+    settings,
+    needs,
+    words: (raw, usual) => {
+      const own = settings.parse(raw);
+      return [...(usual ? [] : [source.words?.(own) ?? kind]), ...memoryWords(own)].map((word) => ` ${word}`).join('');
+    },
+    find: (raw, inputs) => source.find(settings.parse(raw), inputs),
   };
 }
 
-type CutSettings = z.infer<z.ZodObject<ReturnType<typeof cutKeys>>>;
-
-/** What a monitor may give as its cut. */
-export const cutSchema: z.ZodType<CutRule> = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('fixed'), value: z.number() }),
-  z.object({ kind: z.literal('fpr'), rate: z.number().min(0).lt(1) }),
-  z.object({ kind: z.literal('otsu'), warmupRows: z.number().min(0), halfLife: z.number().gt(0).nullable() }),
-]);
-
-export function cutRule({ cut, threshold, flaggedClean, warmupRows, halfLife }: CutSettings): CutRule {
-  if (cut === 'fixed') return { kind: cut, value: threshold };
-  if (cut === 'fpr') return { kind: cut, rate: flaggedClean };
-  return { kind: cut, warmupRows, halfLife: halfLife === 0 ? null : halfLife };
+function memoryWords({
+  keepTail = null,
+  memory,
+}: {
+  readonly keepTail?: unknown;
+  readonly memory?: unknown;
+}): string[] {
+  return [...(keepTail === null ? [] : [`keeping ${keepTail}`]), ...(memory === 'features' ? ['rescored'] : [])];
 }
 
-/** The usual words of a monitor's name in tables, with its cut where that is not the usual one. */
-export function cutWords(settings: CutSettings, usual: CutRule['kind']): string {
-  if (settings.cut === usual) return '';
-  return { fixed: ` above ${settings.threshold}`, fpr: ` at FPR ${settings.flaggedClean}`, otsu: ' Otsu' }[
-    settings.cut
-  ];
+/** A cut with its settings. */
+export interface ChosenCut {
+  /** How many scores it remembers; 0: none. */
+  readonly remembers: number;
+  readonly needsClean: boolean;
+  find(inputs: CutInputs): FoundCut | null;
 }
 
-/** The least of the clean scores that at most a share `rate` of them is above. */
-export function fprCut(clean: ArrayLike<number>, rate: number): number {
-  const sorted = Float64Array.from(clean).sort();
-  // A product such as 0.95 · 20 may fall a little above its whole number.
-  const place = Math.ceil((1 - rate) * sorted.length - 1e-9);
-  return sorted[Math.max(0, place - 1)];
+export function chosenCut({ needs, find }: CutDefinition, settings: Readonly<Record<string, unknown>>): ChosenCut {
+  const { bufferRows } = settings;
+  return {
+    remembers: needs === 'scores' ? (typeof bufferRows === 'number' ? bufferRows : mostScores) : 0,
+    needsClean: needs === 'clean scores',
+    find: (inputs) => find(settings, inputs),
+  };
 }
 
-/** Otsu's cut over scores, oldest first: the largest score of the lower part. Null where too few are in or no cut divides them. */
-export function otsuCut(
-  scores: Float64Array,
-  { warmupRows, halfLife }: Extract<CutRule, { kind: 'otsu' }>,
-): number | null {
-  if (scores.length < Math.max(2, warmupRows)) return null;
-  const newest = scores.length - 1;
-  const weights = scores.map((_, i) => (halfLife === null ? 1 : 0.5 ** ((newest - i) / halfLife)));
-  return otsuSplit(scores, weights)?.below ?? null;
-}
+/** The most scores that are remembered for a cut that does not say. */
+export const mostScores = 8192;

@@ -1,13 +1,13 @@
 /**
  * A monitor is a value that says how suspicious a rollout looks: a number, or null where it abstains. It declares what it sees and is
- * shown nothing else. An arm with a monitor (src/monitors/arms) turns its scores into flags by the monitor's cut, and flags into what
- * the arm does: a penalty, a rollout left out, a route. A monitor that uses labels says so, and so does every run that it watches.
+ * shown nothing else. A cut (cut.ts) turns its scores into flags, and a remedy (remedy.ts) flags into what the arm does: a penalty, a
+ * rollout left out, a route. A monitor that uses labels says so, and so does every run that it watches.
  */
 import type { z } from 'zod';
 import type { Features } from '../adapters/index.ts';
 import type { Arm, ArmTools, ArmUse, FeatureTerm, SeenRollouts, Sight } from '../grpo/index.ts';
 
-/** Where the scores are cut in two: a rollout is flagged if its score is above the cut. */
+/** The cut that a monitor may give itself: a rollout is flagged if its score is above it. */
 export type CutRule =
   | { readonly kind: 'fixed'; readonly value: number }
   /** The quantile 1 − rate of the monitor's scores of clean completions. */
@@ -17,7 +17,8 @@ export type CutRule =
 
 export interface Monitor extends Pick<Arm, 'refresh' | 'rehearse' | 'save' | 'restore'> {
   readonly sees: Sight;
-  readonly cut: CutRule;
+  /** Where its scores are cut if the config has the cut `own`, which is the usual one of a monitor that names no other. */
+  readonly cut?: CutRule;
   /** One score per rollout, higher is more suspicious; null: the monitor abstains. */
   score(seen: SeenRollouts): readonly (number | null)[] | Promise<readonly (number | null)[]>;
   /** The scores as a function of features, with its gradient, for an arm that trains against them through the activations. */
@@ -30,6 +31,19 @@ export interface Monitor extends Pick<Arm, 'refresh' | 'rehearse' | 'save' | 're
   report?(): MonitorReport;
 }
 
+/** A table of a config whose keys depend on its kind. */
+export interface KindTable {
+  readonly kind: string;
+  readonly [key: string]: unknown;
+}
+
+/** An arm that watches, as the three choices that it is. */
+export interface PartTables {
+  readonly monitor: KindTable;
+  readonly cut: KindTable;
+  readonly remedy: KindTable;
+}
+
 /** Counts by name. They follow from the config and its seed, as all events do: no times. */
 export interface MonitorReport {
   /** Abstentions by reason. */
@@ -38,12 +52,33 @@ export interface MonitorReport {
   readonly costs?: Readonly<Record<string, number>>;
 }
 
-/** A monitor as a config can name it, in the table arm.monitor. */
+/** What a part costs beside training itself. */
+export type Cost = 'pairs' | 'readings' | 'gradients' | 'judge' | 'requests' | 'labels' | 'labelled run';
+
+/** What cuts and remedies may ask of a monitor beside its scores. */
+export type MonitorGift = 'clean scores' | 'slopes' | 'direction';
+
+/** What the cut of a config asks of the monitor. */
+export interface MonitorNeeds {
+  readonly cleanScores: boolean;
+}
+
+/** A monitor as a config can name it, in the table [monitor]. */
 export interface MonitorDefinition {
   readonly kind: string;
   readonly summary: string;
   /** The monitor's keys in the config, beside `kind`. */
   readonly settings: z.ZodObject;
+  /** Its keys in the table arm.monitor of arms that are named by their remedy, where its cut stands among them. */
+  readonly former: z.ZodObject;
+  /** The cut of a config that names none. */
+  readonly usualCut: KindTable;
+  /** What its scores are: 0 or 1, probabilities, or any numbers. */
+  readonly scores: 'flags' | 'probabilities' | 'numbers';
+  readonly gives: readonly MonitorGift[];
+  /** The values of its key `placebo` that stand in for what it knows; without any, the monitor `chance` is its placebo. */
+  readonly placebos: readonly string[];
+  costs(settings: unknown): readonly Cost[];
   /** Whether labels reach the monitor under these settings. */
   usesLabels(settings: unknown): boolean;
   /** What the monitor makes use of under these settings. */
@@ -56,13 +91,25 @@ export interface MonitorDefinition {
   models(settings: unknown): readonly string[];
   /** Paths of the runs whose rollouts and labels it learns from. */
   runs(settings: unknown): readonly string[];
-  open(settings: unknown, tools: ArmTools): Monitor | Promise<Monitor>;
+  open(settings: unknown, tools: ArmTools, needs?: MonitorNeeds): Monitor | Promise<Monitor>;
 }
 
 export interface MonitorSource<Shape extends z.ZodRawShape> {
   readonly kind: string;
   readonly summary: string;
   readonly settings: z.ZodObject<Shape>;
+  /** Default: the settings. */
+  readonly former?: z.ZodObject;
+  /** Default: the cut that the opened monitor gives itself. */
+  readonly usualCut?: KindTable;
+  /** Default: any numbers. */
+  readonly scores?: MonitorDefinition['scores'];
+  /** Default: nothing. */
+  readonly gives?: readonly MonitorGift[];
+  /** Default: none. */
+  readonly placebos?: readonly string[];
+  /** Default: none. */
+  costs?(settings: z.infer<z.ZodObject<Shape>>): readonly Cost[];
   /** Default: no labels. */
   readonly usesLabels?: boolean | ((settings: z.infer<z.ZodObject<Shape>>) => boolean);
   /** Default: everything. */
@@ -75,7 +122,7 @@ export interface MonitorSource<Shape extends z.ZodRawShape> {
   models?(settings: z.infer<z.ZodObject<Shape>>): readonly string[];
   /** Default: none. */
   runs?(settings: z.infer<z.ZodObject<Shape>>): readonly string[];
-  open(settings: z.infer<z.ZodObject<Shape>>, tools: ArmTools): Monitor | Promise<Monitor>;
+  open(settings: z.infer<z.ZodObject<Shape>>, tools: ArmTools, needs: MonitorNeeds): Monitor | Promise<Monitor>;
 }
 
 /** What a monitor that does not say may make use of. */
@@ -83,17 +130,23 @@ const everyUse: readonly ArmUse[] = ['pairs', 'pool', 'features'];
 
 /** Makes a definition whose `open` gets settings of its schema's type. */
 export function defineMonitor<Shape extends z.ZodRawShape>(source: MonitorSource<Shape>): MonitorDefinition {
-  const { kind, summary, settings, usesLabels = false, uses = everyUse, abstains = true } = source;
+  const { settings, usesLabels = false, uses = everyUse } = source;
   return {
-    kind,
-    summary,
+    kind: source.kind,
+    summary: source.summary,
     settings,
+    former: source.former ?? settings,
+    usualCut: source.usualCut ?? { kind: 'own' },
+    scores: source.scores ?? 'numbers',
+    gives: source.gives ?? [],
+    placebos: source.placebos ?? [],
+    costs: (raw) => source.costs?.(settings.parse(raw)) ?? [],
     usesLabels: (raw) => (typeof usesLabels === 'function' ? usesLabels(settings.parse(raw)) : usesLabels),
     uses: () => uses,
-    abstains,
-    label: (raw) => source.label?.(settings.parse(raw)) ?? kind,
+    abstains: source.abstains ?? true,
+    label: (raw) => source.label?.(settings.parse(raw)) ?? source.kind,
     models: (raw) => source.models?.(settings.parse(raw)) ?? [],
     runs: (raw) => source.runs?.(settings.parse(raw)) ?? [],
-    open: (raw, tools) => source.open(settings.parse(raw), tools),
+    open: (raw, tools, needs = { cleanScores: false }) => source.open(settings.parse(raw), tools, needs),
   };
 }

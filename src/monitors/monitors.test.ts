@@ -7,14 +7,15 @@ import type { TokenPair } from '../adapters/index.ts';
 import { Scope } from '../engine/index.ts';
 import { pairDirection, scoreFeatures } from '../gates/index.ts';
 import { type ArmTools, openArm, type Policy, pairFeatures, type SeenRollouts } from '../grpo/index.ts';
-import { watchedArms } from './arms/registry.ts';
 import { chanceMonitor } from './chance.ts';
+import { builtinCuts } from './cuts.ts';
 import { directionMonitor } from './direction.ts';
 import { heldOutClean } from './held-out.ts';
+import { watchedArms } from './kinds.ts';
 import type { MonitorDefinition } from './monitor.ts';
 import { probeMonitor } from './probe.ts';
 import { regexMonitor, searching } from './regex.ts';
-import { blindMonitors } from './registry.ts';
+import { blindMonitors, builtinRemedies } from './registry.ts';
 
 let lab: TinyLab;
 beforeAll(async () => {
@@ -46,9 +47,11 @@ const toolsOf = (policy: Policy, labelled: ArmTools['labelled'] = null): ArmTool
   folder: null,
 });
 
+const needs = { cleanScores: true };
+
 /** A monitor after its first refresh, with its scores of the hack and of the clean sides of the pairs. */
 async function scoresOf(definition: MonitorDefinition, settings: object, labelled: ArmTools['labelled'] = null) {
-  const monitor = await definition.open(settings, toolsOf(lab.policy, labelled));
+  const monitor = await definition.open(settings, toolsOf(lab.policy, labelled), needs);
   const built = (await monitor.refresh?.(0, lab.policy)) ?? null;
   const sides = await pairFeatures(lab.policy, pairs, { kind: 'activation', tokensPerPass: 64 });
   const score = async (features: SeenRollouts['features']) =>
@@ -78,7 +81,7 @@ describe('chance', () => {
 
 describe('the direction', () => {
   it('scores features as the gate does, and says how it separates the pairs', async () => {
-    const { hack, clean, sides, built, monitor } = await scoresOf(directionMonitor, { cut: 'fpr' });
+    const { hack, clean, sides, built, monitor } = await scoresOf(directionMonitor, {});
     const direction = pairDirection(sides.hack, sides.clean, { standardise: false });
     expect(hack).toEqual(Array.from(scoreFeatures(sides.hack, direction, 'dot')));
     expect(built?.direction).toEqual(direction.data);
@@ -86,7 +89,7 @@ describe('the direction', () => {
     // Clean sides are scored by directions that were built without them.
     expect(monitor.cleanScores?.()).toHaveLength(6);
     expect(Array.from(monitor.cleanScores?.() ?? [])).not.toEqual(clean);
-    const resumed = await directionMonitor.open({ cut: 'fpr' }, toolsOf(lab.policy));
+    const resumed = await directionMonitor.open({}, toolsOf(lab.policy), needs);
     const saved = monitor.save?.();
     if (saved !== undefined) resumed.restore?.(saved);
     expect(await resumed.score({ features: sides.hack } as SeenRollouts)).toEqual(hack);
@@ -127,7 +130,7 @@ describe('the probe', () => {
       { group: 2 * i, prompt, tokens: hack, exploited: false },
       { group: 2 * i + 1, prompt, tokens: clean, exploited: true },
     ]);
-    const settings = { labelledRun: 'runs/one', cut: 'fixed' };
+    const settings = { labelledRun: 'runs/one' };
     const { hack, clean } = await scoresOf(probeMonitor, settings, async () => labelled);
     expect(Math.max(...hack)).toBeLessThan(0.5);
     expect(Math.min(...clean)).toBeGreaterThan(0.5);
@@ -176,7 +179,9 @@ describe('a run that was resumed', () => {
     ['routed', { monitor: { kind: 'probe', steps: 40, refreshEvery: 2, ...otsu }, others: 'keep' }],
     ['activation-penalty', { monitor: { kind: 'probe', steps: 40, ...otsu } }],
   ])('ends as one that was not: %s', async (kind, settings) => {
-    const definition = watchedArms(blindMonitors).find((arm) => arm.kind === kind);
+    const definition = watchedArms({ monitors: blindMonitors, cuts: builtinCuts, remedies: builtinRemedies }).find(
+      (arm) => arm.kind === kind,
+    );
     if (definition === undefined) throw new Error(kind);
     const open = (policy: Policy) => openArm(definition, settings, toolsOf(policy));
     const whole = await trainTiny(open, 3);

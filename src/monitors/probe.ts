@@ -7,7 +7,7 @@
 import { z } from 'zod';
 import { randomStream, readWhen, UserError } from '../base/index.ts';
 import { type ArmTools, completionFeatures, type Policy, pairFeatures } from '../grpo/index.ts';
-import { cutKeys, cutRule, cutWords } from './cut.ts';
+import { cutKeys } from './cuts.ts';
 import { heldOutClean, type PairRows, rowsOf } from './held-out.ts';
 import {
   fitLayers,
@@ -21,10 +21,9 @@ import {
   noProbes,
   splitProbes,
 } from './layers.ts';
-import { defineMonitor, type Monitor, type MonitorDefinition } from './monitor.ts';
+import { defineMonitor, type Monitor, type MonitorDefinition, type MonitorNeeds } from './monitor.ts';
 
 const settings = z.strictObject({
-  ...cutKeys({ cut: 'fpr', threshold: 0.67 }),
   labelledRun: z
     .string()
     .nullable()
@@ -64,28 +63,29 @@ export const probeMonitor: MonitorDefinition = defineMonitor({
   kind: 'probe',
   summary: 'a linear probe on pooled activations, fitted to the pairs or to a labelled run',
   settings,
+  former: settings.extend(cutKeys({ cut: 'fpr', threshold: 0.67 })),
+  usualCut: { kind: 'fpr' },
+  scores: 'probabilities',
+  gives: ['clean scores', 'slopes'],
+  costs: ({ labelledRun }) => ['readings', labelledRun === null ? 'pairs' : 'labelled run'],
   uses: ['pairs', 'features'],
   abstains: false,
   usesLabels: ({ labelledRun }) => labelledRun !== null,
-  label: (own) => {
-    const cut = cutWords(own, 'fpr');
-    const layers = own.layers === 'together' ? '' : ` by layer, ${own.layers}${cut === '' ? '' : ','}`;
-    return `${own.labelledRun === null ? 'probe' : 'labelled probe'}${layers}${cut}`;
-  },
+  label: ({ labelledRun, layers }) =>
+    `${labelledRun === null ? 'probe' : 'labelled probe'}${layers === 'together' ? '' : ` by layer, ${layers}`}`,
   runs: ({ labelledRun }) => (labelledRun === null ? [] : [labelledRun]),
-  open: (own, tools) => openProbe(own, tools),
+  open: (own, tools, needs) => openProbe(own, tools, needs),
 });
 
-function openProbe(own: ProbeSettings, tools: ArmTools): Monitor {
+function openProbe(own: ProbeSettings, tools: ArmTools, needs: MonitorNeeds): Monitor {
   const { refreshEvery, layers } = own;
   const { modules, rank } = tools.policy.adapter;
   const ranges = layerRanges(modules, rank, layers);
-  const layered: Layered = { own, ranges };
+  const layered: Layered = { own, ranges, needs };
   let fit: LayerProbes = noProbes;
   let clean: Float64Array = new Float64Array();
   return {
     sees: { features: { kind: 'activation', granularity: 'rollout' }, text: false },
-    cut: cutRule(own),
     async refresh(step, policy) {
       if (fit.probes.length > 0 && (refreshEvery === 0 || step % refreshEvery !== 0)) return null;
       ({ fit, clean } = await fitted(layered, tools, policy));
@@ -122,22 +122,23 @@ function openProbe(own: ProbeSettings, tools: ArmTools): Monitor {
 
 const asTensor = (data: Float32Array) => ({ shape: [data.length], data });
 
-/** The settings, with the columns of each layer. */
+/** The settings, with the columns of each layer and what the cut asks for. */
 interface Layered {
   readonly own: ProbeSettings;
+  readonly needs: MonitorNeeds;
   readonly ranges: readonly LayerRange[];
 }
 
 interface Fitted {
   readonly fit: LayerProbes;
-  /** Scores of the clean sides of the pairs, for the cut `fpr`; empty with another cut. */
+  /** Scores of the clean sides of the pairs; empty where no cut needs them. */
   readonly clean: Float64Array;
 }
 
 async function fitted(layered: Layered, tools: ArmTools, policy: Policy): Promise<Fitted> {
-  const { own } = layered;
+  const { own, needs } = layered;
   const { seed, pairs, tokensPerPass } = tools;
-  const needsPairs = own.labelledRun === null || own.cut === 'fpr';
+  const needsPairs = own.labelledRun === null || needs.cleanScores;
   const sides = needsPairs ? await pairFeatures(policy, pairs, { kind: 'activation', tokensPerPass }) : null;
   const rows = sides === null ? null : { hack: rowsOf(sides.hack), clean: rowsOf(sides.clean) };
   const fitPairs = ({ hack, clean }: PairRows): LayerProbes =>
@@ -147,8 +148,9 @@ async function fitted(layered: Layered, tools: ArmTools, policy: Policy): Promis
     return { fit, clean: Float64Array.from(rows?.clean ?? [], scoreBy(fit, layered)) };
   }
   if (rows === null) throw new RangeError('a probe without labels is fitted on pairs');
-  const held =
-    own.cut === 'fpr' ? heldOutClean(rows, (others) => scoreBy(fitPairs(others), layered)) : new Float64Array();
+  const held = needs.cleanScores
+    ? heldOutClean(rows, (others) => scoreBy(fitPairs(others), layered))
+    : new Float64Array();
   return { fit: fitPairs(rows), clean: held };
 }
 

@@ -22,6 +22,8 @@ export const regexMonitor: MonitorDefinition = defineMonitor({
     ignoreCase: z.boolean().default(false).describe('whether letters match in either case'),
   }),
   uses: [],
+  usualCut: { kind: 'fixed', threshold: 0.5 },
+  scores: 'flags',
   open: ({ pattern, ignoreCase }) => searching(new RegExp(pattern, ignoreCase ? 'mi' : 'm')),
 });
 
@@ -32,7 +34,6 @@ export function searching(expression: RegExp, milliseconds = mostMilliseconds): 
   let late = 0;
   return {
     sees: { features: null, text: true },
-    cut: { kind: 'fixed', value: 0.5 },
     score: ({ rollouts }) => {
       const found = rollouts.map(({ text }) => matches(text?.completion ?? ''));
       late = found.filter((answer) => answer === null).length;

@@ -1,10 +1,15 @@
-/** The monitors of the package that are never given labels of the run that they watch. The one by label is in src/oracle. */
+/** The parts of the package for arms that watch. The monitor by label is in src/oracle. */
 import { chanceMonitor } from './chance.ts';
 import { directionMonitor } from './direction.ts';
 import { textJudgeMonitor } from './judge/judge.ts';
 import type { MonitorDefinition } from './monitor.ts';
 import { probeMonitor } from './probe.ts';
 import { regexMonitor } from './regex.ts';
+import { advantageModification } from './remedies/modify.ts';
+import { activationPenalty, penalty, probePenalty, zero } from './remedies/penalty.ts';
+import { route } from './remedies/route.ts';
+import { filter, screen } from './remedies/screen.ts';
+import type { RemedyDefinition } from './remedy.ts';
 
 export const blindMonitors: readonly MonitorDefinition[] = [
   directionMonitor,
@@ -12,4 +17,15 @@ export const blindMonitors: readonly MonitorDefinition[] = [
   regexMonitor,
   textJudgeMonitor,
   chanceMonitor,
+];
+
+export const builtinRemedies: readonly RemedyDefinition[] = [
+  penalty,
+  zero,
+  probePenalty,
+  activationPenalty,
+  screen,
+  filter,
+  advantageModification,
+  route,
 ];

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { GradedRollouts, Policy } from '../grpo/index.ts';
 import { seesNothing } from '../grpo/index.ts';
-import { fprCut, otsuCut } from './cut.ts';
+import { cutOfRule, fprCut } from './cuts.ts';
 import type { CutRule, Monitor, MonitorReport } from './monitor.ts';
 import { type Abstain, openInTime, watchHooks } from './watch.ts';
 
@@ -25,7 +25,9 @@ describe('cuts', () => {
   });
 
   it('otsu: between two heaps, once there are enough scores', () => {
-    const rule = { kind: 'otsu', warmupRows: 6, halfLife: null } as const;
+    const rule: CutRule = { kind: 'otsu', warmupRows: 6, halfLife: null };
+    const otsuCut = (scores: Float64Array, own: CutRule) =>
+      cutOfRule(own).find({ scores, clean: () => [] })?.high ?? null;
     const scores = Float64Array.of(0, 10, 1, 11, 2, 12);
     expect(otsuCut(scores, rule)).toBe(2);
     expect(otsuCut(scores.slice(0, 5), rule)).toBeNull();
@@ -115,7 +117,7 @@ describe('abstentions', () => {
 
   it('stop the run by default, and say why', async () => {
     await expect(watching([0.9, null], { report }).watch(shown(2))).rejects.toThrow(
-      'monitor own: expected a score for each of 2 rollouts (arm.abstain = "error"), found abstentions: late (1)',
+      'monitor own: expected a score for each of 2 rollouts (abstain = "error"), found abstentions: late (1)',
     );
   });
 

@@ -5,27 +5,33 @@
  */
 import { UserError } from '../base/index.ts';
 import type { Arm, ArmState, NewDirection, Seen, SeenRollouts, Watched } from '../grpo/index.ts';
-import { cutSchema, fprCut, otsuCut } from './cut.ts';
-import type { Monitor, MonitorReport } from './monitor.ts';
+import type { ChosenCut } from './cut.ts';
+import { cutOfRule, cutSchema } from './cuts.ts';
+import type { CutRule, Monitor, MonitorReport } from './monitor.ts';
 
 export type Abstain = 'clean' | 'flag' | 'error';
 
 /** How long a monitor may take where it does not say. */
 const longestSeconds = 3600;
-/** The most scores that are remembered. */
-const mostScores = 8192;
 
 export type WatchHooks = Required<Pick<Arm, 'sees' | 'refresh' | 'watch' | 'save' | 'restore'>> & Pick<Arm, 'rehearse'>;
 
-/** `kind`: the monitor's name in the config. */
-export function watchHooks(monitor: Monitor, kind: string, abstain: Abstain): WatchHooks {
-  expectMonitor(monitor, kind);
+/** `kind`: the monitor's name in the config. `chosen`: null for the cut that the monitor gives itself. */
+export function watchHooks(
+  monitor: Monitor,
+  kind: string,
+  abstain: Abstain,
+  chosen: ChosenCut | null = null,
+): WatchHooks {
+  expectMonitor(monitor, kind, chosen);
+  const cut = chosen ?? cutOfRule(monitor.cut as CutRule);
   let remembered = new Float64Array();
   const remember = (scores: readonly (number | null)[]): void => {
-    if (monitor.cut.kind !== 'otsu') return;
+    if (cut.remembers === 0) return;
     const own = scores.filter((score) => score !== null);
-    remembered = Float64Array.from([...remembered, ...own].slice(-mostScores));
+    remembered = Float64Array.from([...remembered, ...own].slice(-cut.remembers));
   };
+  const clean = () => cleanScores(monitor, kind);
   return {
     sees: monitor.sees,
     async refresh(step, policy) {
@@ -41,12 +47,13 @@ export function watchHooks(monitor: Monitor, kind: string, abstain: Abstain): Wa
       const { abstentions, costs } = reportOf(monitor, kind, scores);
       if (abstain === 'error') refuseAbstentions(kind, scores.length, abstentions);
       remember(scores);
-      const cut = cutOf(monitor, kind, remembered);
-      const rounded = cut === null ? null : Math.fround(cut);
+      const { high = null, low } = cut.find({ scores: remembered, clean }) ?? {};
+      const rounded = high === null ? null : Math.fround(high);
       const flagged = scores.map((score) =>
         score === null ? abstain === 'flag' : rounded !== null && score > rounded,
       );
-      return { scores, flagged, cut, abstentions, costs };
+      const two = low === undefined ? {} : { low: Math.fround(low) };
+      return { scores, flagged, cut: high, ...two, abstentions, costs };
     },
     ...(monitor.rehearse === undefined ? {} : { rehearse: async () => monitor.rehearse?.() }),
     save: () => joinState(savedBy(monitor, kind), remembered),
@@ -186,9 +193,9 @@ function refuseAbstentions(kind: string, count: number, abstentions: Watched['ab
   if (reasons.length === 0) return;
   throw new UserError({
     call: `monitor ${kind}`,
-    expected: `a score for each of ${count} rollouts (arm.abstain = "error")`,
+    expected: `a score for each of ${count} rollouts (abstain = "error")`,
     found: `abstentions: ${reasons.map(([reason, times]) => `${reason} (${times})`).join(', ')}`,
-    fix: 'To go on where the monitor abstains, say what such a rollout counts as: arm.abstain = "clean" or "flag".',
+    fix: 'To go on where the monitor abstains, say what such a rollout counts as: abstain = "clean" or "flag".',
   });
 }
 
@@ -205,7 +212,7 @@ const functions = [
 const parts: readonly string[] = ['sees', 'cut', 'mostSeconds', ...functions];
 
 /** Refuses what would be passed over in silence: a misspelt function, a state that is never given back, a cut without its number. */
-function expectMonitor(monitor: Monitor, kind: string): void {
+function expectMonitor(monitor: Monitor, kind: string, chosen: ChosenCut | null): void {
   const refuse = (expected: string, found: string, fix?: string): never => {
     throw new UserError({ call: `monitor ${kind}`, expected, found, ...(fix === undefined ? {} : { fix }) });
   };
@@ -219,24 +226,24 @@ function expectMonitor(monitor: Monitor, kind: string): void {
   }
   const { mostSeconds = 1 } = monitor;
   if (typeof mostSeconds !== 'number' || !(mostSeconds > 0)) refuse('mostSeconds above 0', String(mostSeconds));
+  if (chosen !== null && monitor.cut === undefined) return;
   if (cutSchema.safeParse(monitor.cut).success) return;
   refuse(
     "cut: { kind: 'fixed', value }, { kind: 'fpr', rate } from 0 to 1 or { kind: 'otsu', warmupRows, halfLife or null }",
     JSON.stringify(monitor.cut) ?? 'nothing',
-    'cutRule of gradient-quarantine makes one from the keys of cutKeys.',
+    'A monitor without one needs a table [cut] in the config.',
   );
 }
 
-function cutOf({ cut, cleanScores }: Monitor, kind: string, remembered: Float64Array): number | null {
-  if (cut.kind === 'fixed') return cut.value;
-  if (cut.kind === 'otsu') return otsuCut(remembered, cut);
-  const clean = Array.from(cleanScores?.() ?? [], Math.fround);
-  if (clean.length > 0 && clean.every(Number.isFinite)) return fprCut(clean, cut.rate);
+/** The monitor's scores of clean completions. */
+function cleanScores(monitor: Monitor, kind: string): number[] {
+  const clean = Array.from(monitor.cleanScores?.() ?? [], Math.fround);
+  if (clean.length > 0 && clean.every(Number.isFinite)) return clean;
   throw new UserError({
     call: `monitor ${kind}, cut "fpr"`,
     expected: 'finite scores of clean completions',
     found: clean.length === 0 ? 'none' : clean.join(', '),
-    fix: 'Choose another arm.monitor.cut.',
+    fix: 'Choose another cut.',
   });
 }
 

@@ -30,7 +30,7 @@ describe('the oracle gate', () => {
     const tools = { seed: 5, labels } as unknown as ArmTools;
     const rollouts = ['a', 'b', 'c'].map((id, member) => ({ id, step: 0, group: 0, member }));
     const own = await oracleArm.open({ mean: 'own' }, tools);
-    expect(own.screen?.({ rollouts } as unknown as GradedRollouts)).toEqual(['apart', 'train', 'train']);
+    expect(await own.screen?.({ rollouts } as unknown as GradedRollouts)).toEqual(['apart', 'train', 'train']);
     expect((await oracleArm.open({}, tools)).screen).toBeUndefined();
     expect(oracleArm.label({ mean: 'own', recall: 0.5 })).toBe('oracle 0.5 0 own mean');
   });

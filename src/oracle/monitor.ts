@@ -22,12 +22,20 @@ const settings = z.strictObject({
     .nullable()
     .default(null)
     .describe('share of the other rollouts that is flagged; null: 1 − accuracy'),
+  draws: z
+    .enum(['monitor', 'gate'])
+    .default('monitor')
+    .describe('gate: with the errors that arm.kind = "oracle" draws at the same seed'),
 });
 
 export const oracleMonitor: MonitorDefinition = defineMonitor({
   kind: 'oracle',
   summary: 'labels, right with a chosen accuracy, never pooled with label-free arms',
   usesLabels: true,
+  former: settings.omit({ draws: true }),
+  usualCut: { kind: 'fixed', threshold: 0.5 },
+  scores: 'flags',
+  costs: () => ['labels'],
   uses: [],
   abstains: false,
   settings,
@@ -42,11 +50,11 @@ export const oracleMonitor: MonitorDefinition = defineMonitor({
     const rates = ratesOf(own);
     return {
       sees: seesNothing,
-      cut: { kind: 'fixed', value: 0.5 },
       score: ({ rollouts }) =>
-        rollouts.map(({ id }) => {
+        rollouts.map(({ id, step, group, member }) => {
           const chance = flagChance(labels(id), rates, own, seed);
-          return randomStream(seed, ['oracle monitor', id]).uniformAt(0) < chance ? 1 : 0;
+          const draw = own.draws === 'gate' ? ['oracle', `${step}-${group}-${member}`] : ['oracle monitor', id];
+          return randomStream(seed, draw).uniformAt(0) < chance ? 1 : 0;
         }),
     };
   },

@@ -1,7 +1,7 @@
 /** The gates of a report's runs, one folded part per run: as a classifier, by window of updates, and scores against the cuts. */
 
-import { gateTailsOf } from '../grpo/index.ts';
 import { gateWindows, hasGate, judgeGate, judgeReinforced, monitorWindows } from '../measure/index.ts';
+import { gateTailsOf } from '../monitors/index.ts';
 import type { Results } from './aggregate.ts';
 import { driftTable, gateTable, windowTable } from './gate-tables.ts';
 import { monitorTable, monitorWindowTable } from './monitor-tables.ts';

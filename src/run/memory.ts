@@ -62,7 +62,12 @@ export async function planMemory(rehearsal: Rehearsal, work: Work = 'training'):
   const decoder = await stand('weights', () => rehearseWeights(scope, rehearsal.decoder, longest, floats));
   const adapter = await stand('adapter and its gradients', () => rehearseAdapter(scope, rehearsal));
   const { recompute } = config.compute;
-  const policy: Policy = { decoder, adapter, deployedScale: deployedScaleOf(rehearsal.arm.quarantine), recompute };
+  const policy: Policy = {
+    decoder,
+    adapter,
+    deployedScale: deployedScaleOf(rehearsal.arm.quarantine(config.arm)),
+    recompute,
+  };
   using optimiser = work === 'training' ? await stand('optimiser', () => new AdamW(adapter.parameters)) : undefined;
   let base = device.arena.highest;
   // The arm is opened before the first phase begins: what it loads is in memory all the time.

@@ -197,7 +197,7 @@ function expectFitting(
     const found = `one of the kind ${arm.kind}, whose prompts disclose loopholes`;
     complain('ceiling: an arm that is trained without a loophole', found, fix);
   }
-  if (experiment.relearn?.arms.includes(name) && !quarantine) {
+  if (experiment.relearn?.arms.includes(name) && !quarantine(config.arm)) {
     const found = `${name}, of the kind ${arm.kind}, which deploys everything it trained`;
     complain('relearn.arms: arms with a quarantine', found);
   }

@@ -2,7 +2,7 @@
 
 import { readJsonl } from '../base/node/index.ts';
 import { EvaluationStore, summarise } from '../evaluate/index.ts';
-import { gateSettingsOf, gateTailsOf, type StepEvent } from '../grpo/index.ts';
+import type { StepEvent } from '../grpo/index.ts';
 import {
   emergence,
   gateWindows,
@@ -12,6 +12,7 @@ import {
   trailingSolveRate,
   trainingCurve,
 } from '../measure/index.ts';
+import { gateSettingsOf, gateTailsOf } from '../monitors/index.ts';
 import { type JudgedTable, listedNames } from '../oracle/judged/index.ts';
 import { driftTable, gateTable, windowTable } from '../report/index.ts';
 import { configLeaves, type Manifest, type RunDirectory, type RunEvent, readEvents } from '../run/index.ts';

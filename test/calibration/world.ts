@@ -13,12 +13,17 @@ import {
   absorbAll,
   type GradedRollouts,
   gateArm,
-  gateSettings,
-  gateSettingsOf,
   type Label,
   type Seen,
 } from '../../src/grpo/index.ts';
-import { blindMonitors, watchedArms } from '../../src/monitors/index.ts';
+import {
+  blindMonitors,
+  builtinCuts,
+  builtinRemedies,
+  gateSettings,
+  gateSettingsOf,
+  watchedArms,
+} from '../../src/monitors/index.ts';
 import { oracleArm, oracleMonitor } from '../../src/oracle/index.ts';
 
 const prompts = 64;
@@ -226,6 +231,9 @@ async function openWorldArm(settings: WorldSettings, labels: (id: string) => Lab
     const rebuild = () => Promise.reject(new RangeError('nothing is rebuilt'));
     return gateArm({ gate: own, kind: gate.kind, granularity: 'rollout', rebuild, refreshEvery: null, mean });
   }
-  const definition = [...watchedArms([...blindMonitors, oracleMonitor]), oracleArm].find((each) => each.kind === kind);
+  const definition = [
+    ...watchedArms({ monitors: [...blindMonitors, oracleMonitor], cuts: builtinCuts, remedies: builtinRemedies }),
+    oracleArm,
+  ].find((each) => each.kind === kind);
   return definition === undefined ? { sees: { features: null, text: false } } : definition.open(keys, tools);
 }

@@ -74,7 +74,7 @@ export async function writeRun(path: string, made: HandMadeRun): Promise<RunDire
     arm: arm.label(armSettings),
     usesOracle: arm.usesLabels(armSettings),
     armSees: null,
-    hasQuarantine: arm.quarantine,
+    hasQuarantine: arm.quarantine(armSettings),
     plugins: [],
     device: 'none',
     features: { modules, rank: made.rank ?? 2 },

@@ -158,7 +158,7 @@ async function trainShown(
         path: run.path,
         updates: config.updates,
         isDemonstration: demonstrationTest(config),
-        hasQuarantine: definition.quarantine,
+        hasQuarantine: definition.quarantine(settings),
       });
   const { seed, updates } = config;
   const ranks = size === 1 ? '' : `, ${size} ranks`;

@@ -12,8 +12,10 @@ import {
   type GradedRollouts,
   type Granularity,
   type NewDirection,
-  type Screening,
+  type Routing,
+  type ScoredRollouts,
   type SeenRollouts,
+  type Watched,
 } from '../arm.ts';
 import type { Policy } from '../policy.ts';
 
@@ -47,7 +49,7 @@ export function gateArm(options: GateArmOptions): RoutingArm {
       return due ? rebuild(policy) : null;
     },
     ...(granularity === 'token' ? { condense: (rows) => gate.condense(rows) } : {}),
-    ...(mean === 'own' ? { screen: (graded) => screenByGate(gate, graded) } : {}),
+    ...(mean === 'own' ? { screen: (graded) => setApart(gate.flag(calibratedRows(gate, graded))) } : {}),
     route(scored) {
       const rows = condensedRows(gate, scored);
       if (rows === null) return absorbAll(scored.rollouts.length);
@@ -74,34 +76,39 @@ function condensedRows(gate: Gate, { rollouts, features, condensed }: SeenRollou
   return rollouts.map((_, row) => gate.condense({ data: features.data.subarray(row * width, (row + 1) * width) }));
 }
 
-/** Sets apart what the gate flags. */
-function screenByGate(gate: Gate, graded: GradedRollouts): readonly Screening[] {
+/** The rows of all rollouts; those that will carry gradient have calibrated the gate. */
+function calibratedRows(gate: Gate, graded: GradedRollouts): readonly CondensedRows[] {
   const rows = condensedRows(gate, graded) ?? [];
   const groups = graded.rollouts.map(({ group }) => group);
   const learns = inGroupsWithSpread(graded.rewards, groups);
   gate.calibrate(rows.filter((_, i) => learns[i]));
-  return setApart(gate.flag(rows));
+  return rows;
 }
 
 /**
- * Deals an arm's routes out at random among all rollouts of an update whose advantages have the same sign, whatever their group: each route
- * goes to as many praised and to as many blamed rollouts as before, and nothing else is left of who deserved it.
+ * Deals routes out at random among all rollouts of an update whose advantages have the same sign, whatever their group: each route goes to
+ * as many praised and to as many blamed rollouts as before, and nothing else is left of who deserved it.
  */
+export function dealOut(decided: Routing, { step, advantages }: ScoredRollouts, seed: number): Routing {
+  const routes = [...decided.routes];
+  for (const sign of [-1, 0, 1]) {
+    const alike = [...advantages.keys()].filter((i) => Math.sign(advantages[i]) === sign);
+    const deal = randomStream(seed, ['mass-matched', `sign ${sign}`], step).permutation(alike.length);
+    alike.forEach((index, i) => {
+      routes[index] = decided.routes[alike[deal[i]]];
+    });
+  }
+  return { ...decided, routes };
+}
+
+/** The arm with its routes dealt out. */
 export function massMatched(inner: RoutingArm, seed: number): RoutingArm {
-  return {
-    ...inner,
-    async route(scored) {
-      const { step, advantages } = scored;
-      const decided = await inner.route(scored);
-      const routes = [...decided.routes];
-      for (const sign of [-1, 0, 1]) {
-        const alike = [...advantages.keys()].filter((i) => Math.sign(advantages[i]) === sign);
-        const deal = randomStream(seed, ['mass-matched', `sign ${sign}`], step).permutation(alike.length);
-        alike.forEach((index, i) => {
-          routes[index] = decided.routes[alike[deal[i]]];
-        });
-      }
-      return { ...decided, routes };
-    },
-  };
+  return { ...inner, route: async (scored) => dealOut(await inner.route(scored), scored, seed) };
+}
+
+/** What the gate says of rollouts before advantages are computed, for a remedy other than routes; calibrated as with the own mean. */
+export function watchByGate(gate: Gate, graded: GradedRollouts): Watched {
+  const rows = calibratedRows(gate, graded);
+  const { scores, cuts } = gate.route(rows, new Float32Array(rows.length));
+  return { scores, flagged: gate.flag(rows), cut: cuts?.high ?? null, abstentions: {}, costs: {} };
 }

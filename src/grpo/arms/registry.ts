@@ -1,7 +1,6 @@
-/** The arms of the package that need no labels. The one that needs them is in src/oracle. */
+/** The arms of the package that watch nothing. Those that do are made of a monitor, a cut and a remedy, in src/monitors. */
 import type { ArmDefinition } from '../arm.ts';
 import { ablate } from './ablate.ts';
-import { activation, gradient } from './gated.ts';
 import { gradientRegularisation } from './gradient-regularisation.ts';
 import { inoculationAdapter } from './inoculation-adapter.ts';
 import { absorb, noLoophole, vanilla } from './plain.ts';
@@ -12,8 +11,6 @@ export const blindArms: readonly ArmDefinition[] = [
   vanilla,
   absorb,
   noLoophole,
-  activation,
-  gradient,
   steer,
   ablate,
   gradientRegularisation,

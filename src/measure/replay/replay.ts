@@ -8,15 +8,8 @@
 import type { Route } from '../../adapters/index.ts';
 import { groupBy, UserError } from '../../base/index.ts';
 import { type CondensedRows, Gate, haarDirection } from '../../gates/index.ts';
-import {
-  type GateArmSettings,
-  gateArm,
-  gateSettings,
-  gateSettingsOf,
-  massMatched,
-  type RoutingArm,
-  type Seen,
-} from '../../grpo/index.ts';
+import { gateArm, massMatched, type RoutingArm, type Seen } from '../../grpo/index.ts';
+import { type GateArmSettings, gateSettings, gateSettingsOf } from '../../monitors/index.ts';
 import {
   type ConfigParts,
   checkConfig,

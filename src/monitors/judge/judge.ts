@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { readWhen, UserError } from '../../base/index.ts';
 import type { ArmTools, Seen } from '../../grpo/index.ts';
-import { cutKeys, cutRule, cutWords } from '../cut.ts';
+import { cutKeys } from '../cuts.ts';
 import { defineMonitor, type Monitor } from '../monitor.ts';
 import { AnswerFile, answersName } from './answer-file.ts';
 import { addressFault, ChatEndpoint } from './endpoint.ts';
@@ -26,7 +26,6 @@ function sound(faultOf: (text: string) => string | null) {
 
 const word = z.string().regex(/\S/, 'a word');
 const count = (least: number, most: number) => z.number().int().min(least).max(most);
-const { flaggedClean: _flagged, ...cuts } = cutKeys({ cut: 'fixed', threshold: 0.5 });
 
 const byModel = readWhen({ model: { not: null } });
 const byEndpoint = readWhen({ endpoint: { not: null } });
@@ -84,20 +83,28 @@ const settings = z.strictObject({
     .default('error')
     .describe('what an endpoint that does not answer means; error: the run stops, and can be resumed')
     .meta(byEndpoint),
+});
+type Settings = z.infer<typeof settings>;
+
+const { flaggedClean: _flagged, ...cuts } = cutKeys({ cut: 'fixed', threshold: 0.5 });
+const former = settings.extend({
   ...cuts,
   cut: z
     .enum(['fixed', 'otsu'])
     .default('fixed')
     .describe("where scores are cut; fixed: at `threshold`; otsu: where Otsu's method divides the run's last scores"),
 });
-type Settings = z.infer<typeof settings>;
 
 export const textJudgeMonitor = defineMonitor({
   kind: 'judge',
   uses: [],
   summary: 'a language model that is asked about the text',
   settings,
-  label: (own) => `judge ${nameOf(own)}${cutWords(cutsOf(own), 'fixed')}`,
+  former,
+  usualCut: { kind: 'fixed', threshold: 0.5 },
+  scores: 'probabilities',
+  costs: ({ endpoint }) => [endpoint === null ? 'judge' : 'requests'],
+  label: (own) => `judge ${nameOf(own)}`,
   models: (own) => {
     const place = placeOf(own);
     return place.model === null ? [] : [place.model];
@@ -107,7 +114,6 @@ export const textJudgeMonitor = defineMonitor({
     const asked = model === null ? await openEndpoint(endpoint, own, tools) : await openModel(model, own, tools);
     return {
       sees: { features: null, text: true },
-      cut: cutRule(cutsOf(own)),
       // Each request has a limit of its own.
       mostSeconds: Number.POSITIVE_INFINITY,
       score: ({ step, rollouts }) => asked.score(step, rollouts.map(textOf)),
@@ -125,10 +131,6 @@ async function openEndpoint(endpoint: string, own: Settings, { folder }: ArmTool
 async function openModel(model: string, own: Settings, tools: ArmTools): Promise<TextJudge> {
   const longest = own.maxQuestionTokens + (own.answer === 'text' ? own.maxTokens : 1);
   return modelJudge(own, await tools.openModel(model, longest), tools.tokensPerPass);
-}
-
-function cutsOf({ cut, threshold, warmupRows, halfLife }: Settings) {
-  return { cut, threshold, warmupRows, halfLife, flaggedClean: 0 };
 }
 
 type Place = { readonly model: string; readonly endpoint: null } | { readonly model: null; readonly endpoint: string };

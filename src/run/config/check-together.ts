@@ -32,7 +32,7 @@ export function checkTogether(tables: JoinedTables, parts: ConfigParts): void {
   }
   checkTeacher(tables);
   checkGenerated(tables);
-  const quarantine = parts.arms.some(({ kind, quarantine: own }) => kind === arm.kind && own);
+  const quarantine = parts.arms.find(({ kind }) => kind === arm.kind)?.quarantine(arm) ?? false;
   if (safety.healSteps > 0 && !quarantine) {
     throw new UserError({
       call: 'config, key safety.healSteps',

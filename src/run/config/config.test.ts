@@ -340,7 +340,7 @@ describe('an outline', () => {
       sharpness: z.enum(['low', 'high']),
       hint: z.string().optional(),
     });
-    const own = { kind: 'own', summary: 'of a test', settings, quarantine: true };
+    const own = { kind: 'own', summary: 'of a test', settings, quarantine: () => true };
     const other = { ...own, kind: 'other', settings: z.strictObject({ level: level(7) }) };
     const parts: ConfigParts = { ...builtinParts, arms: [...builtinParts.arms, own, other] };
     const arm = (...set: string[]) => {

@@ -31,13 +31,13 @@ describe('wrong values of the gate', () => {
 
   it('routes of single tokens cannot be dealt out among rollouts of other lengths', () => {
     expect(() => resolve('arm.granularity=token', 'arm.placebo=mass-matched')).toThrow(
-      'arm.placebo: expected a placebo of the direction with arm.granularity "token"',
+      'arm.placebo: expected a placebo of the direction with scores by token',
     );
   });
 
   it('routes that are dealt out after the advantages leave no own mean before them', () => {
     expect(() => resolve('arm.mean=own', 'arm.placebo=mass-matched')).toThrow(
-      'arm.mean: expected "group" with arm.placebo "mass-matched"',
+      'arm.mean: expected "group" with the placebo "mass-matched"',
     );
   });
 });

@@ -1,6 +1,7 @@
 /** The parts that a config names: arms, sources of problems, loopholes and adapter starts, and the schemas of their names and tables. */
 import { z } from 'zod';
 import { openNames } from '../../env/index.ts';
+import type { ArmMeaning } from '../../grpo/index.ts';
 
 /** What a config may name: the parts of the package, and those of plugins. */
 export interface ConfigParts {
@@ -17,11 +18,15 @@ export interface ConfigPart {
 }
 
 export interface ArmPart extends ConfigPart {
-  /** Whether deployment deletes a block. */
-  readonly quarantine: boolean;
+  /** Whether deployment deletes a block under these settings, which may lack keys that must still be given. */
+  quarantine(settings: unknown): boolean;
   readonly loopholes?: 'open' | 'closed';
   /** What it makes use of under these settings; absent: everything. */
   uses?(settings: unknown): readonly string[];
+  /** What an arm that watches is made of. */
+  means?(settings: unknown): ArmMeaning | null;
+  /** The tables that settings may leave out, as they are then. */
+  usual?(settings: unknown): Readonly<Record<string, KindTable>>;
 }
 
 /** A table whose keys depend on its kind; only the part of that kind knows their types. */

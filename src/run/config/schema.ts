@@ -195,7 +195,7 @@ const teacher = z
   .prefault({});
 
 const withPairs = readWhen({ uses: 'pairs' });
-const written = readWhen({ 'arm.generatedPairs': true });
+const written = readWhen({ 'arm.generatedPairs': true }, { 'arm.monitor.generatedPairs': true });
 
 const pairs = z
   .strictObject({

@@ -135,7 +135,7 @@ function usesOf({ arm, adapter, environment, safety, teacher }: RunConfig, parts
       ? []
       : ['pairs']),
     ...(teacher.offStep > 0 ? ['pool'] : []),
-    ...(definition?.quarantine === false ? [] : ['quarantine']),
+    ...(definition?.quarantine(settings) === false ? [] : ['quarantine']),
     ...(definition?.loopholes === 'closed' ? [] : ['hints']),
     ...(shown.some(({ markers }) => markers !== undefined) ? ['markers'] : []),
     ...(open.length > 1 ? ['several loopholes'] : []),

@@ -2,15 +2,15 @@
  * Advantage modification (Wu and Tang, arXiv 2604.01476): rewards are changed by how far a rollout's score stands above its group before
  * advantages are computed. With z = (score − group mean) / max(group deviation, floor), floor 0.1, α = 2 and σ the logistic function:
  *   multiplicative: r · (1 − α · σ(z)) where z > 0        additive: r − α · max(z, 0)
- * No cut is used. The deviation divides by the group's size, as that of the rewards does. A rollout without a score is left as it is,
- * and is not in the statistics; if arm.abstain flags it, it has the largest z of its group.
+ * The cut says only what is told of as flagged. The deviation divides by the group's size, as that of the rewards does. A rollout without a score is left as it is,
+ * and is not in the statistics; if the config flags abstentions, it has the largest z of its group.
  */
 import { z } from 'zod';
 import type { Watched } from '../../grpo/index.ts';
 import { average } from '../../stats/index.ts';
-import type { Intervention } from './watched-arm.ts';
+import { defineRemedy, type RemedyDefinition } from '../remedy.ts';
 
-const keys = {
+const settings = z.strictObject({
   form: z
     .enum(['multiplicative', 'additive'])
     .default('multiplicative')
@@ -21,12 +21,12 @@ const keys = {
     .gt(0)
     .default(0.1)
     .describe("least deviation of a group's scores that its scores are divided by"),
-};
+});
 
-export const advantageModification: Intervention<typeof keys> = {
+export const advantageModification: RemedyDefinition = defineRemedy({
   kind: 'advantage-modification',
   summary: "rewards changed by how far a rollout's score stands above its group",
-  keys,
+  settings,
   words: ({ form, strength }) =>
     ['advantage-modification', ...(form === 'additive' ? [form] : []), ...(strength === 2 ? [] : [strength])].join(' '),
   act: ({ form, strength, deviationFloor }) => ({
@@ -39,7 +39,7 @@ export const advantageModification: Intervention<typeof keys> = {
       return rewards.map((reward, i) => modified(reward, above[i], form, strength));
     },
   }),
-};
+});
 
 function modified(reward: number, above: number, form: 'multiplicative' | 'additive', strength: number): number {
   if (!(above > 0)) return reward;

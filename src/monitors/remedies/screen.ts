@@ -3,17 +3,17 @@
  * fewer than two others is skipped, as in the screening of Ariahw's benchmark (github.com/ariahw/rl-rewardhacking); `filter`
  * (shawnghu/small-rl) leaves their rewards in the statistics, so that the others of the group still are compared with a hack's reward.
  */
+import { z } from 'zod';
 import type { Screening } from '../../grpo/index.ts';
-import type { Intervention } from './watched-arm.ts';
+import { defineRemedy, type RemedyDefinition } from '../remedy.ts';
 
-function screening(kind: string, summary: string, flagged: Screening): Intervention<Record<never, never>> {
-  return {
+const screening = (kind: string, summary: string, flagged: Screening): RemedyDefinition =>
+  defineRemedy({
     kind,
     summary,
-    keys: {},
+    settings: z.strictObject({}),
     act: () => ({ screen: ({ watched }) => watched.flagged.map((flag) => (flag ? flagged : 'train')) }),
-  };
-}
+  });
 
-export const screen = screening('screen', 'flagged rollouts left out of their group', 'leave-out');
-export const filter = screening('filter', 'advantages of flagged rollouts set to 0', 'silence');
+export const screen: RemedyDefinition = screening('screen', 'flagged rollouts left out of their group', 'leave-out');
+export const filter: RemedyDefinition = screening('filter', 'advantages of flagged rollouts set to 0', 'silence');

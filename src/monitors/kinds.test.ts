@@ -1,6 +1,11 @@
 /** The keys of the gates: how an arm is called in tables, and what the gate itself is given. */
 import { describe, expect, it } from 'vitest';
-import { activation, gateSettings, gateSettingsOf, gateTailsOf, gradient } from './gated.ts';
+import { builtinCuts } from './cuts.ts';
+import { gateSettings, gateSettingsOf, gateTailsOf } from './gates.ts';
+import { watchedArms } from './kinds.ts';
+import { blindMonitors, builtinRemedies } from './registry.ts';
+
+const [activation, gradient] = watchedArms({ monitors: blindMonitors, cuts: builtinCuts, remedies: builtinRemedies });
 
 describe('gates in tables', () => {
   it.each([
@@ -28,9 +33,7 @@ describe('the settings that the gate itself takes', () => {
 
   it('keep half of the scores or more only below a cut that divides them', () => {
     expect(read({ calibration: 'otsu', keepTail: 1 })).toMatchObject({ keepTail: 1 });
-    expect(() => read({ keepTail: 0.5 })).toThrow(
-      'expected a share below 0.5 with arm.calibration \\"quantile\\", found 0.5',
-    );
+    expect(() => activation.label({ keepTail: 0.5 })).toThrow('expected a share below 0.5 with quantiles, found 0.5');
   });
 
   it('have buffered tokens only by token, and tails only by quantile', () => {

@@ -9,69 +9,67 @@ import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
 import type { Arm } from '../../grpo/index.ts';
 import type { Monitor } from '../monitor.ts';
-import type { Acts, Intervention } from './watched-arm.ts';
+import { type Acts, defineRemedy, type RemedyDefinition } from '../remedy.ts';
 
-const penaltyKeys = {
-  penalty: z.number().min(0).default(3).describe('amount taken off the reward of a flagged rollout'),
-};
-
-export const penalty: Intervention<typeof penaltyKeys> = {
+export const penalty: RemedyDefinition = defineRemedy({
   kind: 'penalty',
   summary: 'rewards of flagged rollouts lowered',
-  keys: penaltyKeys,
+  settings: z.strictObject({
+    penalty: z.number().min(0).default(3).describe('amount taken off the reward of a flagged rollout'),
+  }),
   words: (settings) => (settings.penalty === 3 ? 'penalty' : `penalty ${settings.penalty}`),
   act: ({ penalty: amount }) => ({
     reward: ({ rewards, watched }) => rewards.map((reward, i) => (watched.flagged[i] ? reward - amount : reward)),
   }),
-};
+});
 
-export const zero: Intervention<Record<never, never>> = {
+export const zero: RemedyDefinition = defineRemedy({
   kind: 'zero',
   summary: 'rewards of flagged rollouts set to 0',
-  keys: {},
+  settings: z.strictObject({}),
   act: () => ({
     reward: ({ rewards, watched }) => rewards.map((reward, i) => (watched.flagged[i] ? 0 : reward)),
   }),
-};
+});
 
 const doseKeys = {
   weight: z.number().min(0).default(1).describe("w: the monitor's probability times w is taken off every reward"),
 };
 
-/** A rollout on which the monitor abstained counts as p = 1 if arm.abstain flags it, else as p = 0. */
+/** A rollout on which the monitor abstained counts as p = 1 if the config flags abstentions, else as p = 0. */
 const dose = (weight: number): Acts => ({
   reward: ({ rewards, watched: { scores, flagged } }) =>
     rewards.map((reward, i) => reward - weight * probabilityOf(scores[i] ?? (flagged[i] ? 1 : 0))),
 });
 
-export const probePenalty: Intervention<typeof doseKeys> = {
+export const probePenalty: RemedyDefinition = defineRemedy({
   kind: 'probe-penalty',
   summary: 'every reward lowered by the probability that the monitor gives',
-  keys: doseKeys,
+  settings: z.strictObject(doseKeys),
+  needs: 'probabilities',
   words: ({ weight }) => (weight === 1 ? 'probe-penalty' : `probe-penalty ${weight}`),
   act: ({ weight }) => dose(weight),
-};
+});
 
-const activationKeys = {
-  ...doseKeys,
-  lossWeight: z
-    .number()
-    .min(0)
-    .default(1)
-    .describe('λ: the mean of those probabilities times λ is a term of the loss, through the activations'),
-};
-
-export const activationPenalty: Intervention<typeof activationKeys> = {
+export const activationPenalty: RemedyDefinition = defineRemedy({
   kind: 'activation-penalty',
   summary: 'the probability that the monitor gives, taken off rewards and lowered through the activations',
-  keys: activationKeys,
+  settings: z.strictObject({
+    ...doseKeys,
+    lossWeight: z
+      .number()
+      .min(0)
+      .default(1)
+      .describe('λ: the mean of those probabilities times λ is a term of the loss, through the activations'),
+  }),
+  needs: 'slopes',
   words: ({ weight, lossWeight }) =>
     ['activation-penalty', ...(weight === 1 && lossWeight === 1 ? [] : [weight, lossWeight])].join(' '),
   act: ({ weight, lossWeight }) => ({
     ...dose(weight),
     term: (monitor) => weighted(slopesOf(monitor), lossWeight),
   }),
-};
+});
 
 /** The term of the loss, times its weight. */
 const weighted =
@@ -88,7 +86,7 @@ function slopesOf(monitor: Monitor): NonNullable<Monitor['slopes']> {
     call: 'arm activation-penalty',
     expected: 'a monitor that is a smooth function of activations',
     found: 'one that is not',
-    fix: 'Choose arm.monitor.kind = "probe".',
+    fix: 'Choose the monitor probe.',
   });
 }
 
