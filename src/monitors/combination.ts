@@ -3,7 +3,7 @@
  * makes. Everything follows from the three definitions, so that a part of a plugin goes with all that it fits.
  */
 import { UserError } from '../base/index.ts';
-import { type Arm, type ArmTools, type ArmUse, setApart, type Watched } from '../grpo/index.ts';
+import { type Arm, type ArmMeaning, type ArmTools, type ArmUse, setApart, type Watched } from '../grpo/index.ts';
 import { type CutDefinition, chosenCut } from './cut.ts';
 import { openGated, remembersFeatures } from './gates.ts';
 import type { Cost, KindTable, Monitor, MonitorDefinition, PartTables } from './monitor.ts';
@@ -39,7 +39,7 @@ export function combine(tables: PartTables, { monitors, cuts, remedies }: GridPa
     cut: choose(cuts, tables.cut, 'cut'),
     remedy: choose(remedies, tables.remedy, 'remedy'),
     abstain: abstain as Abstain,
-    tables: { ...tables, monitor: monitor as KindTable },
+    tables: { monitor: monitor as KindTable, cut: tables.cut, remedy: tables.remedy },
   };
 }
 
@@ -135,10 +135,16 @@ const costWords: Readonly<Record<Cost, string>> = {
   'labelled run': 'labels of another run',
 };
 
-/** What a combination is, for readers of a config. */
-export function describeCombination({ monitor, cut, remedy, abstain, tables }: Combination) {
-  const values = (part: string, placebos: readonly string[]) => placebos.map((name) => `${part}.placebo=${name}`);
-  const own = values('monitor', monitor.definition.placebos);
+/** What a combination is, for readers of a config. `settingOf`: what is set to change a key of a part; null for one that cannot be set. */
+export function describeCombination(
+  { monitor, cut, remedy, abstain, tables }: Combination,
+  settingOf: (part: keyof PartTables, key: string) => string | null,
+): ArmMeaning {
+  const values = (part: keyof PartTables, key: string, names: readonly string[]): string[] => {
+    const setting = settingOf(part, key);
+    return setting === null ? [] : names.map((name) => `${setting}=${name}`);
+  };
+  const own = values('monitor', 'placebo', monitor.definition.placebos);
   const complete = ({ definition, settings }: Chosen<{ readonly settings: MonitorDefinition['settings'] }>) =>
     definition.settings.parse(settings);
   const abstaining = monitor.definition.abstains ? { abstain } : {};
@@ -148,8 +154,8 @@ export function describeCombination({ monitor, cut, remedy, abstain, tables }: C
     remedy: { kind: tables.remedy.kind, ...complete(remedy) },
     costs: monitor.definition.costs(monitor.settings).map((cost) => costWords[cost]),
     placebos: [
-      ...(own.length > 0 || monitor.definition.kind === 'chance' ? own : ['monitor.kind=chance']),
-      ...values('remedy', remedy.definition.placebos),
+      ...(own.length > 0 || tables.monitor.kind === 'chance' ? own : values('monitor', 'kind', ['chance'])),
+      ...values('remedy', 'placebo', remedy.definition.placebos),
     ],
   };
 }

@@ -14,7 +14,7 @@ import {
   rebuildDirection,
   watchByGate,
 } from '../grpo/index.ts';
-import { memoryKeys, tailKey } from './cuts.ts';
+import { builtinCuts, memoryKeys, tailKey } from './cuts.ts';
 import { directionKeys, directionSettings, gateDirectionKeys, pairsOf, placeboWords } from './direction.ts';
 import type { KindTable, PartTables } from './monitor.ts';
 import { dealt, keepOnlyKey, routeSettings } from './remedies/route.ts';
@@ -94,16 +94,27 @@ export const remembersFeatures = ({ kind, memory }: KindTable): boolean => kind 
 
 /** The keys of the gate that tables make, whose cut remembers features. */
 function gateOfTables({ monitor, cut, remedy }: PartTables): GeneratingSettings {
-  const { kind: calibration, low, tail, keepTail, halfLife, warmupRows, bufferRows, bufferTokens } = cut;
-  const { kind: _direction, features: _features, ...direction } = monitor;
-  const { mean, keepOnly, placebo = 'none' } = remedy;
+  const own = directionOf(monitor);
+  const { score, standardise, refreshEvery, granularity, orthogonalTo, generatedPairs } = own;
+  const { kind: calibration, ...cutSettings } = cut;
+  const definition = builtinCuts.find(({ kind }) => kind === calibration);
+  const { low, tail, keepTail, halfLife, warmupRows, bufferRows, bufferTokens } = Object(
+    definition?.settings.parse(cutSettings),
+  );
+  const routed = remedy.kind === 'route' ? routeOf(remedy) : null;
+  const isDealt = routed?.placebo === 'mass-matched';
   return gradientKeys.parse({
-    ...direction,
-    ...{ mean, keepOnly, calibration, tail, halfLife, warmupRows, bufferRows, bufferTokens },
-    keepTail: calibration === 'pairs' && low === true ? null : (keepTail ?? 0),
-    placebo: placebo === 'none' ? direction['placebo'] : placebo,
+    ...{ score, standardise, refreshEvery, granularity, orthogonalTo, generatedPairs },
+    ...{ calibration, tail, halfLife, warmupRows, bufferRows, bufferTokens },
+    ...{ mean: routed?.mean, keepOnly: routed?.keepOnly },
+    keepTail: calibration === 'pairs' && low ? null : (keepTail ?? 0),
+    placebo: isDealt ? 'mass-matched' : own.placebo,
+    placeboSeed: isDealt ? routed.placeboSeed : own.placeboSeed,
   });
 }
+
+const directionOf = ({ kind: _kind, ...settings }: KindTable) => directionSettings.parse(settings);
+const routeOf = ({ kind: _kind, ...settings }: KindTable) => routeSettings.parse(settings);
 
 /** The settings of an arm's gate on features, with its kind of feature; null for an arm that has no such gate. */
 export function gateSettingsOf(arm: {
@@ -183,8 +194,7 @@ function expectRoom({ bufferTokens, bufferRows }: GateSettings, width: number): 
  * that carry gradient; any other remedy acts on what the gate flags before.
  */
 export async function openGated(tables: PartTables, acts: Acts, tools: ArmTools): Promise<Arm> {
-  const { kind: _kind, ...monitor } = tables.monitor;
-  const own = directionSettings.parse(monitor);
+  const own = directionOf(tables.monitor);
   const { adapter } = tools.policy;
   const { features: kind, granularity, placebo, placeboSeed, refreshEvery, standardise, orthogonalTo } = own;
   const settings = gateOfTables(tables);
@@ -202,8 +212,8 @@ export async function openGated(tables: PartTables, acts: Acts, tools: ArmTools)
     mean: settings.mean,
   });
   if (acts.route === undefined) return { ...arm, watch: (graded) => watchByGate(gate, graded) };
-  const { kind: _route, ...remedy } = tables.remedy;
-  const { others, keepOnly, ...dealing } = routeSettings.parse(remedy);
+  const remedy = routeOf(tables.remedy);
+  const { others, keepOnly } = remedy;
   return {
     ...arm,
     ...(screen === undefined ? {} : { screen }),
@@ -213,7 +223,7 @@ export async function openGated(tables: PartTables, acts: Acts, tools: ArmTools)
       const routes = decided.routes.map((rows, i) =>
         keep(i) ? rows.map((each) => (each === 'absorb' ? 'keep' : each)) : rows,
       );
-      return dealt({ ...decided, routes }, scored, dealing, tools.seed);
+      return dealt({ ...decided, routes }, scored, remedy, tools.seed);
     },
   };
 }

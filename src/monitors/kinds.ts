@@ -32,6 +32,8 @@ export interface WatchingKind {
   place(part: keyof PartTables, key: string): readonly string[];
   /** The arm's name in tables; default: that of the combination. */
   label?(settings: Readonly<Record<string, unknown>>): string;
+  /** The tables that the settings may leave out, as they are then; default: none. */
+  usual?(settings: Readonly<Record<string, unknown>>): Readonly<Record<string, KindTable>>;
   /** Whether the monitor is asked when routes are chosen; default: after grading. */
   readonly late?: boolean;
 }
@@ -64,16 +66,17 @@ export function watchingArm(source: WatchingKind, parts: GridParts): ArmDefiniti
       const { monitor } = read(raw);
       return monitor.definition.runs(monitor.settings);
     },
-    means: (raw) => describeCombination(read(raw)),
-    usual: (raw) => usualTables(raw, parts),
+    means: (raw) => describeCombination(read(raw), (part, key) => settingOf(source, part, key)),
+    usual: (raw) => source.usual?.(raw) ?? {},
     open: (raw, tools) => openCombination(read(raw), tools, late),
   });
 }
 
-/** The usual cut of the monitor that a table names, where the config names none. */
-function usualTables({ monitor }: { readonly monitor?: unknown }, { monitors }: GridParts) {
-  const named = monitors.find(({ kind }) => kind === (monitor as KindTable | undefined)?.kind);
-  return named === undefined ? {} : { cut: named.usualCut };
+/** What is set to change a key of a part; null for a key that this kind of arm lacks. */
+function settingOf({ kind, settings, place }: WatchingKind, part: keyof PartTables, key: string): string | null {
+  const path = place(part, key);
+  if (path.length === 1 && !(path[0] in settings.shape)) return null;
+  return kind === 'watched' ? path.join('.') : ['arm', ...path].join('.');
 }
 
 const abstainKey = z
@@ -108,6 +111,11 @@ function watched({ monitors, cuts, remedies }: GridParts): WatchingKind {
     },
     read: (raw) => raw as unknown as PartTables,
     place: (part, key) => [part, key],
+    // Without a table [cut] the cut is the usual one of the monitor.
+    usual: ({ monitor }) => {
+      const named = monitors.find(({ kind }) => kind === Object(monitor).kind);
+      return named === undefined ? {} : { cut: named.usualCut };
+    },
   };
 }
 

@@ -31,7 +31,8 @@ export function verifyGeneratedPairs(
   const check = (quantity: string, holds: boolean, detail: string) =>
     stated('generated pairs', quantity, holds, detail);
   if (said === null) {
-    return gateSettingsOf(config.arm)?.generatedPairs === true ? [check('are stored', false, 'the manifest tells of none')] : [];
+    const writes = [config.arm, config.arm['monitor']].some((table) => Object(table).generatedPairs === true);
+    return writes ? [check('are stored', false, 'the manifest tells of none')] : [];
   }
   if (!existsSync(run.generatedPairs)) return [check('are stored', false, `no file ${run.generatedPairs}`)];
   const { pairs } = readStored(run.generatedPairs, 'pairs that a policy wrote', storedPairs);

@@ -86,6 +86,19 @@ export const watchedArms: Readonly<Record<string, readonly string[]>> = {
   'filter by chance': ['arm.kind=filter', 'arm.monitor.kind=chance'],
   'routed by reversed direction': ['arm.kind=routed', ...direction, 'arm.monitor.placebo=reversed'],
   'routed by direction at a false-positive rate': ['arm.kind=routed', ...directionAlone, 'arm.monitor.cut=fpr'],
+  // Combinations that no kind of arm names.
+  'screen by gradient direction, upper tail': [
+    ...['monitor.kind=direction', 'monitor.features=gradient', 'monitor.refreshEvery=2'],
+    ...['cut.kind=quantile', 'cut.tail=0.2', 'cut.warmupRows=4', 'remedy.kind=screen'],
+  ],
+  'penalty by direction, mixture, features remembered': [
+    ...['monitor.kind=direction', 'monitor.refreshEvery=2', 'cut.kind=mixture', 'cut.memory=features'],
+    ...['cut.warmupRows=4', 'remedy.kind=penalty', 'remedy.penalty=2'],
+  ],
+  'routed by probe, two cuts': [
+    ...['monitor.kind=probe', 'monitor.steps=50', 'cut.kind=otsu', 'cut.keepTail=0.4', 'cut.warmupRows=4'],
+    ...['remedy.kind=route', 'remedy.mean=own', 'remedy.keepOnly=praised'],
+  ],
 };
 
 /** An arm whose monitor is given labels. */

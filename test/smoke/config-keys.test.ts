@@ -24,7 +24,10 @@ afterAll(() => {
 const forPeople = ['notes.why', 'notes.resolve'];
 
 /** Tables with a kind, which are passed unchanged to the part that they name. */
-const kindTables = ['arm', 'data', 'arm.monitor'];
+const kindTables = ['arm', 'data', 'arm.monitor', 'arm.cut', 'arm.remedy'];
+
+/** Keys that an arm that watches reads itself, or takes out of its monitor's table and hands to the cut. */
+const handedOn = ['cut', 'threshold', 'flaggedClean', 'warmupRows', 'halfLife', 'abstain', 'memory'];
 
 /** A proxy of a copy of `table` that records which of its keys are read; a config itself is frozen, and a proxy may not wrap its tables. */
 function watch<T extends object>(table: T, reads: Set<string>, prefix = ''): T {
@@ -52,7 +55,7 @@ function watch<T extends object>(table: T, reads: Set<string>, prefix = ''): T {
 function watchKind<T extends object>(table: T, reads: Set<string>, name: string): T {
   return new Proxy(table, {
     get(target, key, receiver) {
-      if (key === 'kind') reads.add(`${name}.kind`);
+      if (key === 'kind' || handedOn.includes(String(key))) reads.add(`${name}.${String(key)}`);
       return Reflect.get(target, key, receiver);
     },
   });
@@ -60,10 +63,12 @@ function watchKind<T extends object>(table: T, reads: Set<string>, name: string)
 
 /** Makes every part record which keys of its settings it reads. */
 function watchParts(reads: Set<string>): void {
-  const { arms, monitors, problemSources } = builtinParts;
+  const { arms, monitors, cuts, remedies, problemSources } = builtinParts;
   for (const [name, parts] of [
     ['arm', arms],
     ['arm.monitor', monitors],
+    ['arm.cut', cuts],
+    ['arm.remedy', remedies],
     ['data', problemSources],
   ] as const) {
     for (const { settings } of parts) {

@@ -21,12 +21,13 @@ export const configCommand = command({
   arguments: { recipe: word('[recipe]', 'a TOML recipe; without one, the defaults') },
   options: {
     set: configOption,
-    json: flag('print {config, hash, sources, missing}'),
+    json: flag('print {config, hash, sources, missing, meaning}'),
     reference: flag('print the reference page of all keys instead, with those of the recipe’s plugins'),
   },
   examples: [
     'gq config recipes/micro-activation.toml',
     'gq config recipes/micro-vanilla.toml --set seed=2 --json',
+    'gq config micro-base --set monitor.kind=probe --set remedy.kind=screen',
     'gq config --reference > docs/config.md',
   ],
   async run({ recipe = null, set, json, reference }, { stdout }) {
@@ -38,7 +39,7 @@ export const configCommand = command({
   },
 });
 
-function outlineJson({ keys, hash, missing }: ConfigOutline): string {
+function outlineJson({ keys, hash, missing, meaning }: ConfigOutline): string {
   const config: Record<string, unknown> = {};
   for (const { path, ...key } of keys) {
     if (!('value' in key)) continue;
@@ -50,13 +51,13 @@ function outlineJson({ keys, hash, missing }: ConfigOutline): string {
     }, config);
   }
   const sources = Object.fromEntries(keys.map(({ path, source }) => [path, source]));
-  return jsonText({ config, hash, sources, missing });
+  return jsonText({ config, hash, sources, missing, meaning });
 }
 
 /** Longer names and values push the rest of their line to the right, and only of theirs. */
 const widest = 32;
 
-function renderOutline({ keys, hash, missing }: ConfigOutline): string {
+function renderOutline({ keys, hash, missing, meaning }: ConfigOutline): string {
   const rows = keys.map(({ path, source, ...key }) => [
     path,
     'value' in key ? JSON.stringify(key.value) : '-',
@@ -65,7 +66,23 @@ function renderOutline({ keys, hash, missing }: ConfigOutline): string {
   const widths = [0, 1].map((column) => Math.min(widest, Math.max(...rows.map((row) => row[column].length))));
   const lines = rows.map(([path, value, source]) => `${path.padEnd(widths[0])}  ${value.padEnd(widths[1])}  ${source}`);
   const end = hash === null ? `must be given before a run can start: ${missing.join(', ')}` : `hash ${hash}`;
-  return `${[...lines, end].join('\n')}\n`;
+  return `${[...lines, ...meaningLines(meaning), end].join('\n')}\n`;
+}
+
+/** What an arm that watches is made of, a line each. */
+function meaningLines(meaning: ConfigOutline['meaning']): string[] {
+  if (meaning === null) return [];
+  const { costs, placebos, ...parts } = meaning;
+  const tables = Object.entries(parts).map(([part, { kind, ...keys }]) => {
+    const values = Object.entries(keys).map(([key, value]) => `${key} ${JSON.stringify(value)}`);
+    return `[${part}] ${[kind, ...values].join(', ')}`;
+  });
+  return [
+    'what the arm is made of:',
+    ...tables.map((line) => `  ${line}`),
+    `  costs ${costs.join(', ') || 'nothing'}`,
+    `  placebos ${placebos.join(', ') || 'none'}`,
+  ];
 }
 
 function showSource(source: string): string {

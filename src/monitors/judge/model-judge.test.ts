@@ -3,25 +3,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { qwen3Like } from '../../../test/training/model.ts';
-import { randomStream } from '../../base/index.ts';
+import { openFrozen } from '../../../test/training/frozen-model.ts';
 import { readFloats, Scope, Tape } from '../../engine/index.ts';
 import { createReferenceDevice } from '../../engine/reference/index.ts';
 import { microTokenizer } from '../../env/micro/tokenizer.ts';
 import type { FrozenModel } from '../../grpo/arm.ts';
-import {
-  byteTokenizer,
-  chatMarkupChoices,
-  Decoder,
-  initialTensors,
-  loadWeights,
-  ModelFolder,
-  modelText,
-  packGroups,
-  scoreGroups,
-  type TokenizerFiles,
-  writeModelFolder,
-} from '../../model/index.ts';
+import { byteTokenizer, chatMarkupChoices, packGroups, scoreGroups } from '../../model/index.ts';
 import { type ModelJudgeSettings, modelJudge } from './model-judge.ts';
 
 const scope = new Scope(createReferenceDevice());
@@ -29,24 +16,10 @@ let home = '';
 let bytes: FrozenModel;
 let micro: FrozenModel;
 
-async function openTiny(name: string, tokenizer: TokenizerFiles, vocabSize: number): Promise<FrozenModel> {
-  const sizes = { hiddenSize: 8, layers: 1, heads: 1, kvHeads: 1, headDim: 8, intermediateSize: 8, maxPositions: 512 };
-  const config = qwen3Like({ ...sizes, vocabSize });
-  const tensors = initialTensors(config, 1).map(({ name: tensor, shape }) => {
-    const data = new Float32Array(shape.reduce((product, axis) => product * axis, 1)).fill(1);
-    if (shape.length > 1) randomStream(1, tensor).fillNormal(data, 0.7);
-    return { name: tensor, shape, dtype: 'F32' as const, data: () => data };
-  });
-  await writeModelFolder(join(home, name), { config, tensors, tokenizer });
-  await using folder = await ModelFolder.open(join(home, name));
-  const weights = loadWeights(folder.weights, folder.config, { as: 'float32' });
-  return { text: modelText(folder, false), decoder: await Decoder.load(scope, folder.config, weights) };
-}
-
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'gq-judge-'));
-  bytes = await openTiny('bytes', byteTokenizer(chatMarkupChoices), 259);
-  micro = await openTiny('micro', microTokenizer(), 89);
+  bytes = await openFrozen(join(home, 'bytes'), byteTokenizer(chatMarkupChoices), 259, scope);
+  micro = await openFrozen(join(home, 'micro'), microTokenizer(), 89, scope);
 });
 afterAll(async () => {
   scope[Symbol.dispose]();

@@ -294,8 +294,14 @@ describe('an outline', () => {
 
   it('of a config that a run could start from is that config, key by key', () => {
     const { config, hash, sources } = resolveBuiltin(null, ['seed=3', 'arm.kind=activation', 'arm.keepTail=null']);
-    const { keys, ...rest } = outline(null, ['seed=3', 'arm.kind=activation', 'arm.keepTail=null']);
+    const { keys, meaning, ...rest } = outline(null, ['seed=3', 'arm.kind=activation', 'arm.keepTail=null']);
     expect(rest).toEqual({ missing: [], hash });
+    expect(meaning).toMatchObject({
+      monitor: { kind: 'direction' },
+      cut: { keepTail: 0.1 },
+      remedy: { kind: 'route' },
+    });
+    expect(outline(null, []).meaning).toBeNull();
     for (const { path, value, source } of keys) {
       const own = path.split('.').reduce<unknown>((table, key) => (table as Record<string, unknown>)[key], config);
       expect([path, value, source]).toEqual([path, own, sources.get(path)]);
@@ -360,9 +366,9 @@ describe('an outline', () => {
     expect(configPage(parts)).toContain('| `arm.sharpness` | `low`, `high` | none: must be given |');
     // One name, three meanings: a row for each.
     expect(configPage(builtinParts).match(/^\| `arm\.placebo` \| [^|]*/gm)).toEqual([
+      '| `arm.placebo` | `none`, `random` ',
+      '| `arm.placebo` | `none`, `random` ',
       '| `arm.placebo` | `none`, `haar`, `reversed`, `shuffled`, `mass-matched` ',
-      '| `arm.placebo` | `none`, `random` ',
-      '| `arm.placebo` | `none`, `random` ',
     ]);
   });
 

@@ -65,7 +65,8 @@ export function readConfig(
   if (base !== null) merge(raw, { ...base.config }, { name: base.source, layer: 0 }, origins, '');
   const chain = recipe === null ? [] : readChain(recipePath(recipe));
   for (const [i, { path, table }] of chain.entries()) {
-    merge(raw, withPaths(table, dirname(path), pluginPaths(raw)), { name: path, layer: i + 1 }, origins, '');
+    const own = withPaths(withArmTables(table, `recipe ${path}`), dirname(path), pluginPaths(raw));
+    merge(raw, own, { name: path, layer: i + 1 }, origins, '');
   }
   let source: Source = { name: option, layer: chain.length };
   for (const [i, setting] of settings.entries()) {
@@ -73,9 +74,31 @@ export function readConfig(
     // What an experiment, its arms and the command line set come one after another.
     const shared = own.shared ?? false;
     if (i === 0 || source.shared !== shared) source = { name: option, layer: source.layer + 1, shared };
-    merge(raw, withPaths(parseSetting(own.text, option), own.folder), source, origins, '');
+    const table = withArmTables(parseSetting(own.text, option), option);
+    merge(raw, withPaths(table, own.folder), source, origins, '');
   }
   return { raw, ...origins, plugins: pluginPaths(raw) };
+}
+
+/** The tables of an arm that watches, which stand at the top of a recipe and in the arm `watched` of a config. */
+const armTables = ['monitor', 'cut', 'remedy'];
+
+function withArmTables(table: Table, call: string): Table {
+  const given = armTables.filter((name) => table[name] !== undefined);
+  if (given.length === 0) return table;
+  const arm = isTable(table['arm']) ? table['arm'] : {};
+  const { kind = 'watched' } = arm;
+  if (kind !== 'watched') {
+    throw new UserError({
+      call,
+      expected: 'arm.kind, or the tables [monitor], [cut] and [remedy]',
+      found: `arm.kind = ${JSON.stringify(kind)} beside [${given.join('], [')}]`,
+      fix: 'gq config shows what the arm means in these tables.',
+    });
+  }
+  const others = Object.entries(table).filter(([name]) => !armTables.includes(name));
+  const own = Object.fromEntries(given.map((name) => [name, table[name]]));
+  return { ...Object.fromEntries(others), arm: { ...arm, kind, ...own } };
 }
 
 /** Keys that name a file or a folder, and the values of them that are names instead. */
@@ -132,7 +155,7 @@ function pluginPaths({ plugins }: Table): string[] {
 
 /** Checks a config against the schema that the parts give; src/lab knows which parts there are. */
 export function checkConfig({ raw, sources, layers, shared }: RawConfig, parts: ConfigParts): ResolvedConfig {
-  nameKinds(raw);
+  nameKinds(raw, parts);
   const parsed = runSchema(parts).safeParse(raw);
   if (!parsed.success) {
     throw configError(parsed.error.issues.flatMap((issue) => describeIssue(issue, raw, sources, parts)));
@@ -175,11 +198,18 @@ function configError(faults: readonly Fault[], usualFix?: string): UserError {
   });
 }
 
-/** Gives tables that name no kind the usual one. */
-export function nameKinds(raw: Table): void {
+/** Gives tables that name no kind the usual one; of an arm, those that its other tables decide. */
+export function nameKinds(raw: Table, { arms }: ConfigParts): void {
   for (const [name, kind] of Object.entries(usualKinds)) {
     const table = raw[name];
     if (isTable(table) && table['kind'] === undefined) table['kind'] = kind;
+  }
+  const { arm } = raw;
+  if (!isTable(arm)) return;
+  const usual = arms.find(({ kind }) => kind === arm['kind'])?.usual?.(arm) ?? {};
+  for (const [name, table] of Object.entries(usual)) {
+    const given = arm[name] ?? Object.create(null);
+    if (isTable(given) && given['kind'] === undefined) arm[name] = { ...table, ...given };
   }
 }
 

@@ -1,5 +1,6 @@
 /** A config listed key by key for a reader, even if keys that must be given are still missing. */
 import type { z } from 'zod';
+import type { ArmMeaning } from '../../grpo/index.ts';
 import { checkTogether } from './check-together.ts';
 import { checkConfig, nameKinds, type RawConfig, type ResolvedConfig } from './config.ts';
 import { type ConfigKey, listKeys, valueAt } from './issues.ts';
@@ -19,6 +20,8 @@ export interface ConfigOutline {
   readonly missing: readonly string[];
   /** Hash of the config; null while keys are missing. */
   readonly hash: string | null;
+  /** What an arm that watches is made of; null for one that watches nothing, and while keys are missing. */
+  readonly meaning: ArmMeaning | null;
 }
 
 /** Throws for a wrong key, as a run would; keys that are merely missing are listed. */
@@ -39,13 +42,15 @@ export function outlineConfig(written: RawConfig, parts: ConfigParts): ConfigOut
       return usual.success ? { path, value: usual.data ?? null, source } : { path, source: 'must be given' };
     });
   const missing = keys.filter((key) => !('value' in key)).map(({ path }) => path);
-  return { keys, missing, hash: resolved?.hash ?? null };
+  const { kind: _kind, ...settings } = resolved?.config.arm ?? { kind: '' };
+  const arm = resolved === null ? undefined : parts.arms.find(({ kind }) => kind === kindAt(raw, ['arm']));
+  return { keys, missing, hash: resolved?.hash ?? null, meaning: arm?.means?.(settings) ?? null };
 }
 
 /** The resolved config; null if it lacks keys and has no other fault. */
 function resolveComplete(written: RawConfig, parts: ConfigParts): ResolvedConfig | null {
   const { raw } = written;
-  nameKinds(raw);
+  nameKinds(raw, parts);
   const schema = runSchema(parts);
   const parsed = schema.safeParse(raw);
   const isMissing = ({ path }: z.core.$ZodIssue) => valueAt(raw, path.map(String)) === undefined;
@@ -59,7 +64,7 @@ function resolveComplete(written: RawConfig, parts: ConfigParts): ResolvedConfig
     safety: safety.parse(raw['safety']),
     pairs: pairs.parse(raw['pairs']),
   };
-  checkTogether({ ...tables, arm: { kind: kindAt(raw, ['arm']) } }, parts);
+  checkTogether({ ...tables, arm: { ...Object(raw['arm']), kind: kindAt(raw, ['arm']) } }, parts);
   return null;
 }
 

@@ -9,7 +9,7 @@ import { ruleOf, ruleWords } from './unread-keys.ts';
 export function configPage(parts: ConfigParts): string {
   const sections = new Map<string, string[]>();
   for (const key of listKeys(parts).flatMap(splitByMeaning)) {
-    const [table] = key.path.length === 1 ? [''] : key.path;
+    const table = tableOf(key);
     sections.set(table, [...(sections.get(table) ?? []), rowOf(key, parts)]);
   }
   const chapters = [...sections].map(([table, rows]) =>
@@ -28,8 +28,15 @@ const introduction = `# Config reference
 
 Made from the schema by \`gq config --reference\`. A recipe is a TOML file with any of these keys; \`extends = "other.toml"\` names a
 recipe that it changes (a bare name such as \`"micro-base"\` is a recipe of the package); \`--set key=value\` changes one key of a command. Unknown keys are errors, and so is a key that is set although nothing reads it under the other keys. Tables with a \`kind\` have the keys
-of that kind only; setting another kind resets the table. \`gq config RECIPE\` prints what a recipe resolves to, and where
+of that kind only; setting another kind resets the table. An arm that watches may be said as three tables at the top of a recipe, \`[monitor]\`, \`[cut]\` and \`[remedy]\`
+(\`--set monitor.kind=probe\`), in place of \`arm.kind\`: they are \`arm.monitor\`, \`arm.cut\` and \`arm.remedy\` of the arm \`watched\`. Without \`[cut]\` the cut is the monitor's usual one. \`gq config RECIPE\` prints what a recipe resolves to, and where
 each value came from.`;
+
+/** The table that a key stands under: those of an arm that have kinds are tables of their own. */
+function tableOf({ path, choices }: ConfigKey): string {
+  const inner = choices.at(-1)?.table ?? [];
+  return inner.length > 1 ? inner.join('.') : path.length === 1 ? '' : path[0];
+}
 
 /** A key that takes or means something else under other kinds has a row for each meaning. */
 function splitByMeaning(key: ConfigKey): ConfigKey[] {

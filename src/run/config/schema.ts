@@ -304,7 +304,7 @@ function makeSchema({ arm, data, loophole, family }: OpenTables) {
       .array(z.string())
       .default([])
       .describe(
-        'modules that add arms, monitors, loopholes, adapter starts and problem sources; paths are relative to the recipe that names them',
+        'modules that add arms, monitors, cuts, remedies, loopholes, adapter starts and problem sources; paths are relative to the recipe that names them',
       ),
     model: z
       .string()

@@ -1,0 +1,183 @@
+/**
+ * The grid of monitors, cuts and remedies: every combination is refused with the reason before anything begins, or opens an arm that makes
+ * two updates of the tiny policy. What is refused follows from the parts, and the counts below say how much of the product is left. Here
+ * two updates are made of enough combinations that any two parts meet; npm run check:grid makes them of all.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TokenPair } from '../src/adapters/index.ts';
+import { Scope } from '../src/engine/index.ts';
+import { createReferenceDevice } from '../src/engine/reference/index.ts';
+import { type ArmTools, type FrozenModel, openArm, type Policy } from '../src/grpo/index.ts';
+import { builtinParts } from '../src/lab/index.ts';
+import { byteTokenizer, chatMarkupChoices } from '../src/model/index.ts';
+import { makePolicy, tokens } from './grpo/tiny-policy.ts';
+import { trainTiny } from './grpo/tiny-trainer.ts';
+import { openFrozen } from './training/frozen-model.ts';
+
+const home = mkdtempSync(join(tmpdir(), 'gq-grid-'));
+const scope = new Scope(createReferenceDevice());
+let judge: FrozenModel;
+beforeAll(async () => {
+  judge = await openFrozen(join(home, 'judge'), byteTokenizer(chatMarkupChoices), 259, scope);
+});
+afterAll(() => {
+  scope[Symbol.dispose]();
+  rmSync(home, { recursive: true });
+});
+
+const pairs: TokenPair[] = Array.from({ length: 4 }, (_, i) => ({
+  prompt: tokens(`prompt ${i}`, 4),
+  hack: tokens(`hack ${i}`, 5),
+  clean: tokens(`clean ${i}`, 6),
+}));
+
+const toolsOf = (policy: Policy): ArmTools => ({
+  seed: 1,
+  policy,
+  tokensPerPass: 512,
+  pairs,
+  demonstrations: { pool: [], pairs: [] },
+  scope,
+  countBait: async () => ({ took: 0, of: 0 }),
+  tell: async () => undefined,
+  instruct: () => () => new Int32Array(1),
+  writePairs: async () => pairs,
+  tokenize: () => new Int32Array(1),
+  labels: (id) => {
+    const attempt = id.endsWith('0');
+    return { attempt, exploited: attempt, correct: false, problem: 'a', loopholes: ['exit_code'], markers: [] };
+  },
+  labelled: null,
+  openModel: async () => judge,
+  folder: null,
+});
+
+type Table = { readonly kind: string; readonly [key: string]: unknown };
+
+/** The table of a monitor in every granularity and kind of features that it has. */
+const monitors: Readonly<Record<string, Table>> = {
+  ...Object.fromEntries(
+    ['activation', 'gradient'].flatMap((features) =>
+      ['rollout', 'token'].map((granularity) => [
+        `${features} direction by ${granularity}`,
+        { kind: 'direction', features, granularity, refreshEvery: 1 },
+      ]),
+    ),
+  ),
+  probe: { kind: 'probe', steps: 20 },
+  regex: { kind: 'regex', pattern: '1' },
+  judge: { kind: 'judge', model: 'base', question: '{task}\n{response}\n{yes} or {no}?' },
+  chance: { kind: 'chance' },
+  'oracle of attempts': { kind: 'oracle', target: 'attempt' },
+  'oracle of outcomes': { kind: 'oracle' },
+};
+const memories = ['scores', 'features'].flatMap((memory) =>
+  ['quantile', 'otsu', 'mixture'].map((kind) => [`${kind} of ${memory}`, { kind, memory, warmupRows: 2 }] as const),
+);
+const cuts: Readonly<Record<string, Table>> = {
+  ...Object.fromEntries(['fixed', 'fpr', 'pairs', 'own'].map((kind) => [kind, { kind }])),
+  ...Object.fromEntries(memories),
+};
+const remedies = Object.fromEntries(builtinParts.remedies.map(({ kind }) => [kind, { kind }]));
+
+const definition = builtinParts.arms.find(({ kind }) => kind === 'watched');
+if (definition === undefined) throw new Error('no arm that watches');
+
+interface Cell {
+  readonly name: string;
+  readonly settings: Readonly<Record<'monitor' | 'cut' | 'remedy', Table>>;
+  /** Why it is refused; null for one that runs. */
+  readonly refused: string | null;
+}
+
+const cells = Object.entries(monitors).flatMap(([watcher, monitor]) =>
+  Object.entries(cuts).flatMap(([where, cut]) =>
+    Object.entries(remedies).map(([what, remedy]): Cell => {
+      const settings = { monitor, cut, remedy };
+      const issues = definition.settings.safeParse(settings).error?.issues ?? [];
+      const refused = issues.length === 0 ? null : issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
+      return { name: `${what} by ${watcher}, ${where}`, settings, refused: refused?.join('; ') ?? null };
+    }),
+  ),
+);
+
+it('every part of the package is in the product', () => {
+  expect(new Set(Object.values(monitors).map(({ kind }) => kind))).toEqual(
+    new Set(builtinParts.monitors.map(({ kind }) => kind)),
+  );
+  expect(new Set(Object.values(cuts).map(({ kind }) => kind))).toEqual(
+    new Set(builtinParts.cuts.map(({ kind }) => kind)),
+  );
+  expect(cells).toHaveLength(10 * 10 * 8);
+});
+
+describe('what is refused', () => {
+  it('is told with the key, what would fit and why', () => {
+    const reasons = cells.flatMap(({ refused }) => (refused === null ? [] : [refused]));
+    const told = /^(?:(?:^|; )(?:cut|remedy)\.(?:kind|memory): expected .+ with .+[:,] .+, found ".+")+$/;
+    expect(reasons.filter((reason) => !told.test(reason))).toEqual([]);
+  });
+
+  it('leaves these', () => {
+    const runs = (wanted: (cell: Cell) => boolean): number =>
+      cells.filter((cell) => cell.refused === null && wanted(cell)).length;
+    const by = (kind: string, granularity?: string) =>
+      runs(({ settings: { monitor } }) => monitor.kind === kind && monitor['granularity'] === granularity);
+    // Directions: nine cuts, and all remedies but the two that need probabilities. By token: four cuts, and routes only.
+    expect([by('direction', 'rollout'), by('direction', 'token')]).toEqual([2 * 9 * 6, 2 * 4]);
+    // A probe: five cuts and every remedy. A judge: no clean scores and no slopes.
+    expect([by('probe'), by('judge')]).toEqual([5 * 8, 4 * 7]);
+    // Scores of 0 and 1: one cut.
+    expect([by('regex'), by('chance'), by('oracle')]).toEqual([7, 7, 2 * 7]);
+  });
+});
+
+const running = cells.filter(({ refused }) => refused === null);
+
+/** Combinations of which each has two parts that no one before it has. */
+function meetings(all: readonly Cell[]): Cell[] {
+  const met = new Set<string>();
+  return all.filter(({ settings: { monitor, cut, remedy } }) => {
+    const twos = [`${names.get(monitor)} ${names.get(cut)}`, `${names.get(monitor)} ${remedy.kind}`, `${names.get(cut)} ${remedy.kind}`]; // biome-ignore format: one line
+    const isNew = twos.some((two) => !met.has(two));
+    for (const two of twos) met.add(two);
+    return isNew;
+  });
+}
+
+const names = new Map([...Object.entries(monitors), ...Object.entries(cuts)].map(([name, table]) => [table, name]));
+
+it('whatever fits opens', async () => {
+  const { scope: own, policy } = await makePolicy();
+  for (const { settings } of running) {
+    const { sees } = await openArm(definition, settings, toolsOf(policy));
+    expect(sees).toBeDefined();
+  }
+  own[Symbol.dispose]();
+});
+
+describe('two updates of whatever fits', () => {
+  const flagged = new Set<string>();
+  const trained = process.env['GQ_GRID'] === 'whole' ? running : meetings(running);
+  const byMonitor = Object.entries(monitors).map(
+    ([name, monitor]) => [name, trained.filter(({ settings }) => settings.monitor === monitor)] as const,
+  );
+
+  it.each(byMonitor)('by %s', async (_name, own) => {
+    for (const { name, settings } of own) {
+      const { events } = await trainTiny((policy) => openArm(definition, settings, toolsOf(policy)), 2);
+      const steps = events.flatMap((event) => (event.kind === 'step' ? [event] : []));
+      expect([name, steps.map(({ update }) => update)]).toEqual([name, [1, 2]]);
+      const acted = steps.some(({ watched, routes }) => (watched?.flagged ?? 0) > 0 || routes.route > 0);
+      if (acted) for (const part of Object.values(settings)) flagged.add(part.kind);
+    }
+  });
+
+  it('every part has had something to act on', () => {
+    const kinds = running.flatMap(({ settings }) => Object.values(settings).map(({ kind }) => kind));
+    expect([...flagged].sort()).toEqual([...new Set(kinds)].sort());
+  });
+});
