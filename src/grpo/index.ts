@@ -8,6 +8,7 @@ export {
   type ArmUse,
   absorbAll,
   defineArm,
+  type FeatureKind,
   type FeatureTerm,
   type FrozenModel,
   type GradedRollouts,
@@ -24,7 +25,7 @@ export {
   seesNothing,
   type Watched,
 } from './arm.ts';
-export { dealOut, gateArm, massMatched, type RoutingArm, watchByGate } from './arms/gate.ts';
+export { dealRoutes, gateArm, massMatched, type RoutingArm, watchByGate } from './arms/gate.ts';
 export { learnedInstruction } from './arms/prompted.ts';
 export { blindArms } from './arms/registry.ts';
 

@@ -31,7 +31,7 @@ export interface Combination {
 }
 
 /** The parts that the tables name. */
-export function combine(tables: PartTables, { monitors, cuts, remedies }: GridParts): Combination {
+export function combineParts(tables: PartTables, { monitors, cuts, remedies }: GridParts): Combination {
   const { abstain = 'error', ...monitor } = tables.monitor;
   const chosen = choose(monitors, monitor as KindTable, 'monitor');
   return {

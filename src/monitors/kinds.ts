@@ -7,9 +7,9 @@ import { readWhen } from '../base/index.ts';
 import { type ArmDefinition, defineArm, type FeatureKind } from '../grpo/index.ts';
 import {
   type Combination,
-  combine,
   combinedLabel,
   combinedUses,
+  combineParts,
   describeCombination,
   type GridParts,
   misfits,
@@ -41,7 +41,7 @@ export interface WatchingKind {
 export function watchingArm(source: WatchingKind, parts: GridParts): ArmDefinition {
   const { kind, summary, quarantine, late = false } = source;
   const read = (settings: object): Combination =>
-    combine(source.read(settings as Readonly<Record<string, unknown>>), parts);
+    combineParts(source.read(settings as Readonly<Record<string, unknown>>), parts);
   const settings = source.settings.superRefine((raw, context) => {
     for (const { part, key, message } of misfits(read(raw))) {
       context.addIssue({ code: 'custom', path: [...source.place(part, key)], message });
@@ -85,7 +85,7 @@ const abstainKey = z
   .describe('what a rollout counts as on which the monitor abstains; error: the run stops');
 
 /** A union of the tables of all kinds, in which a key of another kind is an unknown key. */
-function tableOf(
+export function tableOfKinds(
   definitions: readonly { readonly kind: string; readonly summary: string; readonly settings: z.ZodObject }[],
 ): z.ZodType<KindTable> {
   const [first, ...others] = definitions.map(({ kind, summary, settings }) =>
@@ -104,7 +104,11 @@ function watched({ monitors, cuts, remedies }: GridParts): WatchingKind {
   return {
     kind: 'watched',
     summary: 'a monitor, a cut and a remedy, each in a table of its own',
-    settings: z.strictObject({ monitor: tableOf(abstaining), cut: tableOf(cuts), remedy: tableOf(remedies) }),
+    settings: z.strictObject({
+      monitor: tableOfKinds(abstaining),
+      cut: tableOfKinds(cuts),
+      remedy: tableOfKinds(remedies),
+    }),
     quarantine: (raw) => {
       const { remedy } = raw as Partial<PartTables>;
       return remedies.some(({ kind, quarantine }) => kind === remedy?.kind && quarantine);
@@ -112,7 +116,7 @@ function watched({ monitors, cuts, remedies }: GridParts): WatchingKind {
     read: (raw) => raw as unknown as PartTables,
     place: (part, key) => [part, key],
     // Without a table [cut] the cut is the usual one of the monitor.
-    usual: ({ monitor }) => {
+    usual: ({ monitor }): Readonly<Record<string, KindTable>> => {
       const named = monitors.find(({ kind }) => kind === Object(monitor).kind);
       return named === undefined ? {} : { cut: named.usualCut };
     },
@@ -143,7 +147,7 @@ function namedByRemedy(remedy: RemedyDefinition, monitors: readonly MonitorDefin
     kind: remedy.kind === 'route' ? 'routed' : remedy.kind,
     summary:
       remedy.kind === 'route' ? 'gradient routing by a monitor: flagged rollouts train the quarantine' : remedy.summary,
-    settings: z.strictObject({ monitor: tableOf(formerly), abstain, ...keys }),
+    settings: z.strictObject({ monitor: tableOfKinds(formerly), abstain, ...keys }),
     quarantine: remedy.quarantine,
     read: (settings) => {
       const named = settings['monitor'] as KindTable;

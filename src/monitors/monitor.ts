@@ -31,7 +31,7 @@ export interface Monitor extends Pick<Arm, 'refresh' | 'rehearse' | 'save' | 're
   report?(): MonitorReport;
 }
 
-/** A table of a config whose keys depend on its kind. */
+/** A table of a config whose keys depend on its kind; only the part of that kind knows their types. */
 export interface KindTable {
   readonly kind: string;
   readonly [key: string]: unknown;

@@ -7,7 +7,7 @@ import { probeMonitor } from './probe.ts';
 import { regexMonitor } from './regex.ts';
 import { advantageModification } from './remedies/modify.ts';
 import { activationPenalty, penalty, probePenalty, zero } from './remedies/penalty.ts';
-import { route } from './remedies/route.ts';
+import { routeRemedy } from './remedies/route.ts';
 import { filter, screen } from './remedies/screen.ts';
 import type { RemedyDefinition } from './remedy.ts';
 
@@ -27,5 +27,5 @@ export const builtinRemedies: readonly RemedyDefinition[] = [
   screen,
   filter,
   advantageModification,
-  route,
+  routeRemedy,
 ];

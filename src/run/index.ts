@@ -29,7 +29,7 @@ export { armDifferences, configDifferences, configLeaves } from './config/differ
 export type { Fault } from './config/issues.ts';
 export { type ConfigOutline, type OutlinedKey, outlineConfig } from './config/outline.ts';
 export { configPage } from './config/page.ts';
-export type { ConfigPart, ConfigParts, KindTable } from './config/parts.ts';
+export type { ConfigPart, ConfigParts } from './config/parts.ts';
 export {
   listRecipes,
   recipeFrom,

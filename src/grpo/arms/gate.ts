@@ -89,7 +89,7 @@ function calibratedRows(gate: Gate, graded: GradedRollouts): readonly CondensedR
  * Deals routes out at random among all rollouts of an update whose advantages have the same sign, whatever their group: each route goes to
  * as many praised and to as many blamed rollouts as before, and nothing else is left of who deserved it.
  */
-export function dealOut(decided: Routing, { step, advantages }: ScoredRollouts, seed: number): Routing {
+export function dealRoutes(decided: Routing, { step, advantages }: ScoredRollouts, seed: number): Routing {
   const routes = [...decided.routes];
   for (const sign of [-1, 0, 1]) {
     const alike = [...advantages.keys()].filter((i) => Math.sign(advantages[i]) === sign);
@@ -103,7 +103,7 @@ export function dealOut(decided: Routing, { step, advantages }: ScoredRollouts, 
 
 /** The arm with its routes dealt out. */
 export function massMatched(inner: RoutingArm, seed: number): RoutingArm {
-  return { ...inner, route: async (scored) => dealOut(await inner.route(scored), scored, seed) };
+  return { ...inner, route: async (scored) => dealRoutes(await inner.route(scored), scored, seed) };
 }
 
 /** What the gate says of rollouts before advantages are computed, for a remedy other than routes; calibrated as with the own mean. */

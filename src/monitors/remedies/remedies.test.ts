@@ -9,7 +9,7 @@ import { blindMonitors, builtinRemedies } from '../registry.ts';
 import type { Acts } from '../remedy.ts';
 import { advantageModification } from './modify.ts';
 import { activationPenalty, penalty, probePenalty, zero } from './penalty.ts';
-import { route } from './route.ts';
+import { routeRemedy } from './route.ts';
 import { filter, screen } from './screen.ts';
 
 const said = (scores: readonly (number | null)[], cut = 0.5, abstained = false): Watched => ({
@@ -132,16 +132,16 @@ describe('screening', () => {
 
 it('routing: flagged to the quarantine, the others where the config says', () => {
   const scored = { watched } as unknown as ScoredRollouts & { readonly watched: Watched };
-  expect(route.act({ others: 'absorb', mean: 'group' }, 1).route?.(scored).routes.flat()).toEqual([
+  expect(routeRemedy.act({ others: 'absorb', mean: 'group' }, 1).route?.(scored).routes.flat()).toEqual([
     'route',
     'absorb',
     'route',
     'absorb',
   ]);
-  const own = route.act({ others: 'keep', mean: 'own' }, 1).screen?.(graded(rewards, watched));
+  const own = routeRemedy.act({ others: 'keep', mean: 'own' }, 1).screen?.(graded(rewards, watched));
   expect(own).toEqual(['apart', 'train', 'apart', 'train']);
-  expect(route.act({ others: 'keep', mean: 'group' }, 1).screen).toBeUndefined();
-  expect(route.act({ others: 'keep', mean: 'group' }, 1).route?.(scored).routes.flat()).toEqual([
+  expect(routeRemedy.act({ others: 'keep', mean: 'group' }, 1).screen).toBeUndefined();
+  expect(routeRemedy.act({ others: 'keep', mean: 'group' }, 1).route?.(scored).routes.flat()).toEqual([
     'route',
     'keep',
     'route',

@@ -6,7 +6,7 @@
 import { z } from 'zod';
 import type { Route } from '../../adapters/index.ts';
 import { readWhen } from '../../base/index.ts';
-import { dealOut, meanKey, type Routing, type ScoredRollouts, setApart } from '../../grpo/index.ts';
+import { dealRoutes, meanKey, type Routing, type ScoredRollouts, setApart } from '../../grpo/index.ts';
 import { placeboSeedKey } from '../direction.ts';
 import { defineRemedy, type RemedyDefinition, type Told } from '../remedy.ts';
 
@@ -44,7 +44,7 @@ export const routeSettings = z
   });
 type RouteSettings = z.infer<typeof routeSettings>;
 
-export const route: RemedyDefinition = defineRemedy({
+export const routeRemedy: RemedyDefinition = defineRemedy({
   kind: 'route',
   summary: 'flagged rollouts train the quarantine, which deployment deletes',
   quarantine: true,
@@ -75,7 +75,7 @@ export function dealt(
   { placebo, placeboSeed }: Pick<RouteSettings, 'placebo' | 'placeboSeed'>,
   seed: number,
 ): Routing {
-  return placebo === 'none' ? routing : dealOut(routing, scored, placeboSeed ?? seed);
+  return placebo === 'none' ? routing : dealRoutes(routing, scored, placeboSeed ?? seed);
 }
 
 function routesOf(

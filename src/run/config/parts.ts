@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { openNames } from '../../env/index.ts';
 import type { ArmMeaning } from '../../grpo/index.ts';
+import { type KindTable, tableOfKinds } from '../../monitors/index.ts';
 
 /** What a config may name: the parts of the package, and those of plugins. */
 export interface ConfigParts {
@@ -29,20 +30,8 @@ export interface ArmPart extends ConfigPart {
   usual?(settings: unknown): Readonly<Record<string, KindTable>>;
 }
 
-/** A table whose keys depend on its kind; only the part of that kind knows their types. */
-export interface KindTable {
-  readonly kind: string;
-  readonly [key: string]: unknown;
-}
-
-/** A union of the tables of all kinds, in which a key of another kind is an unknown key. */
-export function kindTable(parts: readonly ConfigPart[], usual: string) {
-  const tables = parts.map(({ kind, summary, settings }) =>
-    z.strictObject({ kind: z.literal(kind).describe(summary), ...settings.shape }),
-  );
-  const [first, ...others] = tables;
-  if (first === undefined) throw new RangeError('a table needs at least one kind');
-  return z.discriminatedUnion('kind', [first, ...others]).prefault({ kind: usual }) as unknown as z.ZodType<KindTable>;
+export function kindTable(parts: readonly ConfigPart[], usual: string): z.ZodType<KindTable> {
+  return tableOfKinds(parts).prefault({ kind: usual });
 }
 
 export function nameOf(parts: readonly { readonly name: string }[]): z.ZodType<string> {

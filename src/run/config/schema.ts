@@ -5,8 +5,9 @@
 import { z } from 'zod';
 import { defaultTargets } from '../../adapters/index.ts';
 import { readWhen } from '../../base/index.ts';
+import type { KindTable } from '../../monitors/index.ts';
 import { compute, device, output, parallel } from './computing-schema.ts';
-import { type ConfigParts, joinedNameOf, type KindTable, kindTable, nameOf } from './parts.ts';
+import { type ConfigParts, joinedNameOf, kindTable, nameOf } from './parts.ts';
 
 const share = z.number().min(0).max(1);
 /** Counts have upper bounds far above any use, so that a slip of the hand is refused at once instead of filling the memory. */
