@@ -1,8 +1,8 @@
 /** `gq measure gate RUN`: judges the gate as a classifier, from the ledger, the verdicts, the stored features and the directions. */
 import { z } from 'zod';
 import { formatRate, type Rate } from '../../evaluate/index.ts';
-import { gateSettingsOf, gateTailsOf } from '../../monitors/index.ts';
 import { expectSamePlugins } from '../../lab/index.ts';
+import { gateSettingsOf, gateTailsOf } from '../../monitors/index.ts';
 import { type JudgedRollout, openJudged } from '../../oracle/index.ts';
 import {
   attributionTable,
