@@ -1,4 +1,4 @@
-/** The real command on a machine of eight GPUs that are stand-ins: its processes are real, and tell which GPU they were given before they fail to open it. */
+/** The real command on a machine of two GPUs that are stand-ins: its processes are real, and tell which GPU they were given before they fail to open it. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
@@ -9,12 +9,12 @@ import { tinyModel, tinySettings } from '../smoke/lab.ts';
 import { temporaryFolder } from './hand-made.ts';
 
 const home = temporaryFolder();
-const names = Array.from({ length: 8 }, (_, i) => `GPU-stand-in-${i}`);
+const names = Array.from({ length: 2 }, (_, i) => `GPU-stand-in-${i}`);
 const settings = [`model=${await tinyModel()}`, ...tinySettings, 'device.kind=cuda', 'updates=1'];
-const recipe = join(home, 'eight.toml');
+const recipe = join(home, 'three.toml');
 writeFileSync(
   recipe,
-  `name = "eight"\nseeds = [1, 2, 3, 4, 5, 6, 7, 8, 9]\n[evaluation]\ncurveEvery = 0\nlimit = 2\nsets = ["test-original"]\n` +
+  `name = "three"\nseeds = [1, 2, 3]\n[evaluation]\ncurveEvery = 0\nlimit = 2\nsets = ["test-original"]\n` +
     `[[arms]]\nname = "vanilla"\nrecipe = "${resolve('recipes', 'micro-vanilla.toml')}"\n`,
 );
 mkdirSync(join(home, 'bin'));
@@ -47,8 +47,8 @@ function gpusOf(...words: readonly string[]): string[] {
   return readFileSync(record, 'utf8').trim().split('\n').sort();
 }
 
-it('nine jobs share them: two on one GPU have half of nine tenths of its memory each', () => {
+it('three jobs share them: two on one GPU have half of nine tenths of its memory each', () => {
   const [shared] = names;
   const expected = [`${shared} 36450`, ...names.map((name) => (name === shared ? `${name} 36450` : `${name} all`))];
-  expect(gpusOf('--jobs', '9')).toEqual(expected.sort());
+  expect(gpusOf('--jobs', '3')).toEqual(expected.sort());
 });
