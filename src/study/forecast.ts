@@ -127,7 +127,7 @@ export async function forecastExperiment(
 /** The share of a run in the time of all: as many as were measured side by side take it together. */
 async function secondsOf({ config }: PlannedRun, rate: RunRate | null, plan: ExperimentPlan): Promise<number> {
   if (rate === null) return 0;
-  const hasQuarantine = armOf(config, await partsOf(config)).quarantine;
+  const hasQuarantine = armOf(config, await partsOf(config)).quarantine(config.arm);
   const every = config.output.checkpointEvery;
   const checkpoints = Array.from({ length: Math.ceil(config.updates / every) }, (_, i) =>
     Math.min(config.updates, (i + 1) * every),
