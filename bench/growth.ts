@@ -18,11 +18,11 @@ import { policySampler } from '../src/grpo/sampler.ts';
 import type { StepContext } from '../src/grpo/stages.ts';
 import { step } from '../src/grpo/step.ts';
 import { armOf, builtinParts, resolveBuiltin } from '../src/lab/index.ts';
+import { planMemory } from '../src/lab/memory/plan.ts';
 import { Decoder } from '../src/model/index.ts';
 import { Shards } from '../src/parallel/index.ts';
 import { PhaseClock } from '../src/run/clock.ts';
 import { grpoSettings } from '../src/run/config/settings.ts';
-import { planMemory } from '../src/run/index.ts';
 import { qwen3Shapes, randomAdapter, randomWeights } from './qwen3-shapes.ts';
 
 const { values: options } = parseArgs({

@@ -11,8 +11,9 @@ import { parseArgs } from 'node:util';
 import { findStart } from '../src/adapters/index.ts';
 import { AdamW, CountingDevice, readFloats } from '../src/engine/index.ts';
 import { openLab, resolveConfig } from '../src/lab/index.ts';
+import { planMemory } from '../src/lab/memory/plan.ts';
 import { saveCheckpoint } from '../src/run/checkpoint.ts';
-import { planMemory, RunDirectory } from '../src/run/index.ts';
+import { RunDirectory } from '../src/run/index.ts';
 
 const { values } = parseArgs({
   options: {

@@ -11,17 +11,10 @@ import { rowsTogether } from '../evaluate/index.ts';
 import type { Task } from '../grpo/index.ts';
 import type { DecoderConfig } from '../model/index.ts';
 import { type Launched, launchedRanks } from '../parallel/index.ts';
-import {
-  assertFits,
-  type Budget,
-  type MemoryPlan,
-  planMemory,
-  type Rehearsal,
-  type RunConfig,
-  renderPlan,
-  type Work,
-} from '../run/index.ts';
+import type { RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';
+import { assertFits, type Budget, renderPlan } from './memory/budget.ts';
+import { type MemoryPlan, planMemory, type Rehearsal, type Work } from './memory/plan.ts';
 import type { Lab } from './open.ts';
 import type { Resources } from './open-parts.ts';
 import { armOf } from './parts.ts';

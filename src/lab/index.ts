@@ -40,6 +40,7 @@ export { expectSamePlugins, pluginHash } from './identity.ts';
 export { type Interruption, onInterrupt } from './interrupt.ts';
 export { keepSandboxes } from './judge.ts';
 export { labelSources } from './labels.ts';
+export { renderPlan } from './memory/budget.ts';
 export { hashModel, type ModelFiles, modelArgument, modelDirectory, type OpenModel } from './model.ts';
 export { Lab, openLab } from './open.ts';
 export { type Warn, wasAsked } from './open-parts.ts';

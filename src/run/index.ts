@@ -47,8 +47,6 @@ export { type DiskPlan, describeDisk, planDisk } from './disk.ts';
 export { FileSink } from './file-sink.ts';
 export { type InstructionWords, instructedPrompt, readableInstruction } from './instructed.ts';
 export { type Manifest, type RunIdentity, runFormat } from './manifest.ts';
-export { type MemoryPlan, planMemory, type Rehearsal, type Work } from './memory.ts';
-export { assertFits, type Budget, renderPlan } from './memory-budget.ts';
 export {
   isOfOneUpdate,
   type Notice,

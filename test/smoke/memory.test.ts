@@ -7,10 +7,10 @@ import { runCli } from '../../src/cli/program.ts';
 import { multiply, Scope } from '../../src/engine/index.ts';
 import { type Arm, defineArm, seesNothing } from '../../src/grpo/index.ts';
 import { armOf, builtinParts } from '../../src/lab/index.ts';
+import { assertFits, renderPlan } from '../../src/lab/memory/budget.ts';
+import { type MemoryPlan, planMemory } from '../../src/lab/memory/plan.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';
 import type { RunConfig } from '../../src/run/config/schema.ts';
-import { type MemoryPlan, planMemory } from '../../src/run/memory.ts';
-import { assertFits, renderPlan } from '../../src/run/memory-budget.ts';
 import { Lab, tinySettings } from './lab.ts';
 
 let lab: Lab;

@@ -1,6 +1,6 @@
 /** `gq micro pretrain`: makes a micro base model from its documents. */
 import { exitCodes } from '../../base/index.ts';
-import { deviceBudget, onInterrupt, openDevice } from '../../lab/index.ts';
+import { deviceBudget, onInterrupt, openDevice, renderPlan } from '../../lab/index.ts';
 import { writeModelFolder } from '../../model/index.ts';
 import {
   changeRecipe,
@@ -12,7 +12,6 @@ import {
   planPretraining,
   pretrainMicro,
 } from '../../pretrain/index.ts';
-import { renderPlan } from '../../run/index.ts';
 import { type CallOf, type CommandContext, choice, command, needed, repeated, whole, word } from '../command.ts';
 import { deviceOption, jsonOption } from '../options.ts';
 import { expectNewFolder } from '../outputs.ts';

@@ -3,12 +3,12 @@
  * as it may be, a pass filled to its last token) is rehearsed on a device that only counts. Weights, adapter and optimiser are in
  * memory all the time; phases follow one another, so only the largest counts. A margin covers what kernels use for themselves.
  */
-import { type AdapterStart, assembleAdapter, deployedScaleOf, targetModules } from '../adapters/index.ts';
-import { AdamW, CountingDevice, type DType, Scope } from '../engine/index.ts';
-import type { ArmDefinition, FrozenModel, Policy, Task } from '../grpo/index.ts';
-import type { DecoderConfig, ModelText } from '../model/index.ts';
-import { Decoder, expectedTensors, type LoadedWeight } from '../model/index.ts';
-import type { RunConfig } from './config/schema.ts';
+import { type AdapterStart, assembleAdapter, deployedScaleOf, targetModules } from '../../adapters/index.ts';
+import { AdamW, CountingDevice, type DType, Scope } from '../../engine/index.ts';
+import type { ArmDefinition, FrozenModel, Policy, Task } from '../../grpo/index.ts';
+import type { DecoderConfig, ModelText } from '../../model/index.ts';
+import { Decoder, expectedTensors, type LoadedWeight } from '../../model/index.ts';
+import type { RunConfig } from '../../run/index.ts';
 import { rehearseEvaluation, rehearseUpdate } from './rehearsal.ts';
 
 export interface MemoryPart {

@@ -1,7 +1,7 @@
 /** Compares a memory plan with a budget: the table that is shown before the first update, and the error that says what to lower. */
-import { UserError } from '../base/index.ts';
-import type { RunConfig } from './config/schema.ts';
-import type { MemoryPart, MemoryPlan } from './memory.ts';
+import { UserError } from '../../base/index.ts';
+import type { RunConfig } from '../../run/index.ts';
+import type { MemoryPart, MemoryPlan } from './plan.ts';
 
 function gibibytes(bytes: number): string {
   return `${(bytes / 2 ** 30).toFixed(2)} GiB`;

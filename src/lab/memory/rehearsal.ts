@@ -5,8 +5,8 @@
  * are two rehearsals, and only the first one decodes. Only those hooks of the arm run that use the device's memory: prepare, steer,
  * term, gradient and settle. The prompts of an arm with a prompt hook are as long as they may be (sampling.maxPromptTokens).
  */
-import { randomStream } from '../base/index.ts';
-import { type AdamW, Scope } from '../engine/index.ts';
+import { randomStream } from '../../base/index.ts';
+import { type AdamW, Scope } from '../../engine/index.ts';
 import {
   type Arm,
   type ArmTools,
@@ -23,12 +23,11 @@ import {
   step,
   type Task,
   type Watched,
-} from '../grpo/index.ts';
-import type { Generation } from '../model/index.ts';
-import { Shards } from '../parallel/index.ts';
-import type { RunConfig } from './config/schema.ts';
-import { grpoSettings } from './config/settings.ts';
-import type { Rehearsal } from './memory.ts';
+} from '../../grpo/index.ts';
+import type { Generation } from '../../model/index.ts';
+import { Shards } from '../../parallel/index.ts';
+import { grpoSettings, type RunConfig } from '../../run/index.ts';
+import type { Rehearsal } from './plan.ts';
 
 export interface Gauge {
   begin(): void;

@@ -1,7 +1,7 @@
 /** The completions of a rehearsed pass, cut into passes by the trainer's own code. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cutPasses } from '../grpo/batches.ts';
+import { cutPasses } from '../../grpo/batches.ts';
 import { fillPass } from './rehearsal.ts';
 
 const tokensPerPass = 800;
