@@ -1,3 +1,4 @@
+export { gradeResponses, readGraded } from './grade-file.ts';
 export { createGrader, type Grader } from './grader.ts';
 export { hintedPrompt, hintFor, unhintedPrompt } from './hints.ts';
 export { type LoadedProblems, loadProblems } from './importers/load.ts';
@@ -40,7 +41,7 @@ export { defineJudge, type Judgement, type NamedJudge } from './own-judge.ts';
 export { loopholeOf, makePartition, type Partition, readPartition } from './partition.ts';
 export { importPool, type PoolEntry } from './pools.ts';
 export type { Problem } from './problem.ts';
-export { type Response, readResponses } from './responses.ts';
+export { readResponses } from './responses.ts';
 
 export { SandboxJudge } from './sandbox-judge.ts';
 export { checkProblems, checkSoundness, type Soundness, type SoundProblems } from './soundness.ts';

@@ -1,4 +1,5 @@
 /** Rates of a policy on fixed sets of prompts: the sets, the states, what is evaluated when, and where it is stored. */
+export { type ComparedEvaluation, compareRuns } from './compare-runs.ts';
 export { type CurvePoint, writeCurve } from './curve-file.ts';
 export { type CurveChoice, curvePrompts } from './curve-set.ts';
 export { findDamage } from './damage.ts';

@@ -2,8 +2,8 @@
  * What leaves the lab: adapters and merged models with their cards and deletion certificates, and the numbers and samples of a run in
  * the formats of other viewers (TensorBoard, Weights & Biases, Trackio, Inspect).
  */
-export { writeCards } from './card.ts';
-export { certify, type DeletionCertificate, expectBase } from './certificate.ts';
+export type { DeletionCertificate } from './certificate.ts';
+export { exportPolicy } from './export-policy.ts';
 export {
   exportInspect,
   exportMetrics,
@@ -14,4 +14,3 @@ export {
   type MetricLog,
   metricLogs,
 } from './logs/logs.ts';
-export { resolveExport } from './source.ts';

@@ -49,7 +49,7 @@ export { type PackPlace, RunPack } from './pack.ts';
 export { expectIsolatedPairs, pairSetOf } from './pairs.ts';
 export { armOf, builtinParts, type Parts, sourceOf } from './parts.ts';
 export { loadParts, type PluginRecord, pluginRecords } from './plugins.ts';
-export { formatPool, limitPool, makePool, samplePool } from './pool.ts';
+export { formatPool, type GradedPool, limitPool, makePool, poolOfRun, samplePool } from './pool.ts';
 export { openProblems } from './problems.ts';
 export { openShards, withShards } from './ranks.ts';
 export type { NamedSampler, Replacements } from './replacements.ts';

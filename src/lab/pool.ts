@@ -10,7 +10,8 @@ import { framePrompts } from '../env/pairs/index.ts';
 import { rowsTogether } from '../evaluate/index.ts';
 import { type DemonstrationPool, expectCovered, samplingSettings, type Task } from '../grpo/index.ts';
 import { type Generation, generate, type ModelText } from '../model/index.ts';
-import { grpoSettings, type RunConfig } from '../run/index.ts';
+import { openJudged } from '../oracle/index.ts';
+import { grpoSettings, type RunConfig, type RunDirectory } from '../run/index.ts';
 import { partsOf } from './config.ts';
 import type { OpenModel } from './model.ts';
 import { type Lab, openLab } from './open.ts';
@@ -151,4 +152,35 @@ export async function makePool(lab: Lab, path: string): Promise<void> {
   const message = `made a pool of ${count('hack')} hacks and ${count('solve')} solves of ${problems} problems, chosen by labels: ${path}`;
   await warn({ kind: 'info', name: 'made-pool', message });
   await writeFileAtomic(path, formatPool(entries));
+}
+
+/** Demonstrations that were graded, and where they came from. */
+export interface GradedPool {
+  readonly entries: readonly PoolEntry[];
+  readonly source: Readonly<Record<string, unknown>>;
+}
+
+/** What a run sampled by itself: its solves, and its hacks of loopholes that are not held out. */
+export async function poolOfRun(run: RunDirectory): Promise<GradedPool> {
+  const { config, identity } = run.readManifest();
+  const entries: PoolEntry[] = [];
+  for (const { problem, completion, source, ...row } of await openJudged(run).rows()) {
+    if (source !== 'student') continue;
+    const { markers, hack, solve } = row;
+    const loophole = row.hackable ? row.loophole : 'gt_only';
+    const entry = { problem, completion, loophole, markers };
+    if (solve) entries.push({ ...entry, label: 'solve' });
+    else if (hack && isKnown(loophole, config)) entries.push({ ...entry, label: 'hack' });
+  }
+  return {
+    entries,
+    source: { run: run.path, configHash: identity.config, modelHash: identity.model, seed: config.seed },
+  };
+}
+
+function isKnown(loophole: string, { environment }: RunConfig): boolean {
+  return (
+    environment.loopholes.some((known) => known === loophole) &&
+    !environment.heldOutLoopholes.some((other) => other === loophole)
+  );
 }

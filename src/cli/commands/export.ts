@@ -3,66 +3,56 @@
  * folder, or both, with a deletion certificate; with --state full, the policy as trained, with a record. Nothing is left behind when
  * it does not hold. With --log: the numbers and samples of a run, finished or running, as files of another viewer.
  */
-import { join } from 'node:path';
-import { exportAsTrained, restoreAdapter, writeMerged, writePeft } from '../../adapters/index.ts';
 import { UserError } from '../../base/index.ts';
-import { writeFileAtomic } from '../../base/node/index.ts';
-import { Scope } from '../../engine/index.ts';
 import {
-  certify,
   type DeletionCertificate,
-  expectBase,
   exportInspect,
   exportMetrics,
+  exportPolicy,
   type LogFormat,
   logFolder,
   logFormats,
-  resolveExport,
-  writeCards,
 } from '../../export/index.ts';
-import { openDevice } from '../../lab/index.ts';
-import { createFolder, joinMarks, labelMarkOf, ModelFolder } from '../../model/index.ts';
+import { createFolder } from '../../model/index.ts';
 import { RunDirectory } from '../../run/index.ts';
-import { openDecoder } from '../../verify/index.ts';
-import { argument, type CallOf, type CommandContext, choice, command, wholes, word } from '../command.ts';
+import { argument, type CommandContext, choice, command, wholes, word } from '../command.ts';
 import { expectAbsent, jsonOption } from '../options.ts';
-import { expectNewFolder, jsonText, printAnswer } from '../outputs.ts';
+import { expectNewFolder, printAnswer } from '../outputs.ts';
 
 const formats = { peft: ['peft'], merged: ['merged'], both: ['peft', 'merged'] } as const;
 const dtypes = { float32: 'F32', float16: 'F16', bfloat16: 'BF16' } as const;
 const namesIn = <N extends string>(table: Readonly<Record<N, unknown>>) => Object.keys(table) as N[];
 
-const options = {
-  to: word(
-    '<dir>',
-    'the folder to write: peft/, merged/ and deletion-certificate.json (export-record.json with --state full); with --log, logs/VIEWER of the run when absent',
-  ),
-  state: choice('<name>', 'deployed: without the quarantine; full: as trained, with everything; deployed when absent', [
-    'deployed',
-    'full',
-  ]),
-  format: choice('<kind>', 'what to write; both when absent', namesIn(formats)),
-  dtype: choice('<name>', 'format of the merged weights; as stored when absent', namesIn(dtypes)),
-  model: word('<dir>', "the model folder the adapter was trained on; a run's own when absent"),
-  update: word('<n>', 'update of the checkpoint of a run; the last one when absent'),
-  baseName: word(
-    '<name>',
-    'what the PEFT config and the cards call the base model; its name on the hub or its folder when absent',
-  ),
-  labels: choice(
-    '<part>',
-    'whether labels had a part in training a file of adapter tensors that does not say; unknown, which counts as used, when absent',
-    ['none', 'used'],
-  ),
-  device: word('<name>', 'device to compute on; wasm when absent'),
-  log: choice('<viewer>', 'write a log for this viewer instead', logFormats),
-  updates: wholes('<list>', '--log inspect: updates whose rollouts to write, e.g. 10,20; the last one when absent'),
-  json: jsonOption('the certificate'),
-};
-
 export const exportCommand = command({
   arguments: { source: argument('<source>', 'a run, one of its checkpoint folders, or a file of adapter tensors') },
-  options,
+  options: {
+    to: word(
+      '<dir>',
+      'the folder to write: peft/, merged/ and deletion-certificate.json (export-record.json with --state full); with --log, logs/VIEWER of the run when absent',
+    ),
+    state: choice(
+      '<name>',
+      'deployed: without the quarantine; full: as trained, with everything; deployed when absent',
+      ['deployed', 'full'],
+    ),
+    format: choice('<kind>', 'what to write; both when absent', namesIn(formats)),
+    dtype: choice('<name>', 'format of the merged weights; as stored when absent', namesIn(dtypes)),
+    model: word('<dir>', "the model folder the adapter was trained on; a run's own when absent"),
+    update: word('<n>', 'update of the checkpoint of a run; the last one when absent'),
+    baseName: word(
+      '<name>',
+      'what the PEFT config and the cards call the base model; its name on the hub or its folder when absent',
+    ),
+    labels: choice(
+      '<part>',
+      'whether labels had a part in training a file of adapter tensors that does not say; unknown, which counts as used, when absent',
+      ['none', 'used'],
+    ),
+    device: word('<name>', 'device to compute on; wasm when absent'),
+    log: choice('<viewer>', 'write a log for this viewer instead', logFormats),
+    updates: wholes('<list>', '--log inspect: updates whose rollouts to write, e.g. 10,20; the last one when absent'),
+    json: jsonOption('the certificate'),
+  },
   examples: [
     'gq export runs/first --to OUT',
     'gq export runs/vanilla-1 --state full --to OUT',
@@ -80,89 +70,39 @@ export const exportCommand = command({
       return await exportLog(source, log, to, updates ?? null, context);
     }
     expectAbsent({ updates }, ['updates'], 'without --log inspect');
-    if (to !== undefined) return await exportPolicy({ ...call, to }, context);
-    throw new UserError({ call: `gq export ${source}`, expected: '--to DIR', found: 'none' });
+    if (to === undefined) throw new UserError({ call: `gq export ${source}`, expected: '--to DIR', found: 'none' });
+    expectNewFolder(to, '--to');
+    const { format = 'both', dtype, device = 'wasm' } = call;
+    const { certificate, hasQuarantine } = await exportPolicy({
+      ...{ ...call, to, device, formats: formats[format] },
+      dtype: dtype === undefined ? null : dtypes[dtype],
+    });
+    printAnswer(context, call.json, certificate, () => certificateText(certificate, to, hasQuarantine));
+    if (!certificate.holds) context.exitCode = 1;
   },
 });
 
-type ExportCall = Omit<CallOf<typeof options>, 'log' | 'updates' | 'to'> & {
-  readonly source: string;
-  readonly to: string;
-};
-
-/** Is thrown so that the half-made folder is removed. */
-class RefusedExport extends Error {
-  readonly certificate: DeletionCertificate;
-  constructor(certificate: DeletionCertificate) {
-    super('the deletion certificate does not hold');
-    this.certificate = certificate;
-  }
-}
-
-async function exportPolicy(call: ExportCall, context: CommandContext): Promise<void> {
-  const { source: path, format = 'both', to } = call;
-  expectNewFolder(to, '--to');
-  const chosen: readonly ('peft' | 'merged')[] = formats[format];
-  const dtype = call.dtype === undefined ? null : dtypes[call.dtype];
-  const source = await resolveExport(path, call);
-  const { checkpoint, model, starts, trainedOn, state, baseName, trained: run } = source;
-  await using folder = await ModelFolder.open(model);
-  const labels = joinMarks([source.labels, await labelMarkOf(model)]);
-  const base = await expectBase(folder, trainedOn);
-  using device = await openDevice(call.device ?? 'wasm', { precision: 'f32' });
-  using scope = new Scope(device);
-  const trained = restoreAdapter(scope, folder.config, checkpoint, starts);
-  const adapter = state === 'full' ? exportAsTrained(trained) : trained;
-  const decoder = await openDecoder(scope, folder);
-  try {
-    await createFolder(to, async (directory) => {
-      const name = call.baseName ?? baseName;
-      if (chosen.includes('peft')) await writePeft(join(directory, 'peft'), adapter, folder.config, name, labels);
-      if (chosen.includes('merged')) await writeMerged(join(directory, 'merged'), folder, adapter, dtype, labels);
-      const made = await certify({ device, folder, base, checkpoint, adapter, decoder, state, labels }, directory);
-      if (!made.holds) throw new RefusedExport(made);
-      const card = { source: path, base: name, state, trained: run, certificate: made };
-      const cards = await writeCards(directory, chosen, card);
-      const certificate = { ...made, outputs: { ...made.outputs, ...cards } };
-      const file = state === 'full' ? 'export-record.json' : 'deletion-certificate.json';
-      await writeFileAtomic(join(directory, file), jsonText(certificate));
-      show(certificate, call, context, run?.manifest.hasQuarantine ?? true);
-    });
-  } catch (error) {
-    if (!(error instanceof RefusedExport)) throw error;
-    show(error.certificate, call, context, run?.manifest.hasQuarantine ?? true);
-    context.exitCode = 1;
-  }
-}
-
-function show(
-  certificate: DeletionCertificate,
-  { json, to }: ExportCall,
-  context: CommandContext,
-  hasQuarantine: boolean,
-): void {
-  printAnswer(context, json, certificate, () => {
-    const { parts, quarantine, adapter, state, base, holds } = certificate;
-    const isFull = state === 'full';
-    const lines = parts.map((part) => {
-      const { format, dtype, tensors, quarantineFound: left } = part;
-      const logits = `${part.maxLogitDifference.toExponential(2)} of ${part.largestLogit.toFixed(2)}`;
-      const clean = isFull ? 'as trained' : 'no quarantine tensor';
-      const found = left.length === 0 ? clean : `FOUND ${left.slice(0, 3).join('; ')}`;
-      const verdict = part.holds ? 'holds' : 'DOES NOT HOLD';
-      return `${format.padEnd(6)}  ${dtype}  largest logit difference ${logits} (at most ${part.bound} of it)  ${tensors.length} tensors, ${found}  ${verdict}`;
-    });
-    const effect = `the quarantine of this ${adapter.family} adapter moves logits by up to ${quarantine.effect.toExponential(2)}`;
-    const removed = isFull
-      ? `As trained, nothing deleted${hasQuarantine ? `; ${effect}` : ''}.`
-      : `The policy as deployed: ${effect}, and is deleted.`;
-    const trainedOn = base.isTrainedOn
-      ? 'which the adapter was trained on'
-      : 'as given: the adapter does not say what it was trained on';
-    const named = `The base is ${base.directory} (${base.hash.slice(0, 12)}), ${trainedOn}.`;
-    const written = holds ? `Written to ${to}.` : 'Nothing was written.';
-    return `${[...lines, named, `${removed} ${written}`].join('\n')}\n`;
+function certificateText(certificate: DeletionCertificate, to: string, hasQuarantine: boolean): string {
+  const { parts, quarantine, adapter, state, base, holds } = certificate;
+  const isFull = state === 'full';
+  const lines = parts.map((part) => {
+    const { format, dtype, tensors, quarantineFound: left } = part;
+    const logits = `${part.maxLogitDifference.toExponential(2)} of ${part.largestLogit.toFixed(2)}`;
+    const clean = isFull ? 'as trained' : 'no quarantine tensor';
+    const found = left.length === 0 ? clean : `FOUND ${left.slice(0, 3).join('; ')}`;
+    const verdict = part.holds ? 'holds' : 'DOES NOT HOLD';
+    return `${format.padEnd(6)}  ${dtype}  largest logit difference ${logits} (at most ${part.bound} of it)  ${tensors.length} tensors, ${found}  ${verdict}`;
   });
+  const effect = `the quarantine of this ${adapter.family} adapter moves logits by up to ${quarantine.effect.toExponential(2)}`;
+  const removed = isFull
+    ? `As trained, nothing deleted${hasQuarantine ? `; ${effect}` : ''}.`
+    : `The policy as deployed: ${effect}, and is deleted.`;
+  const trainedOn = base.isTrainedOn
+    ? 'which the adapter was trained on'
+    : 'as given: the adapter does not say what it was trained on';
+  const named = `The base is ${base.directory} (${base.hash.slice(0, 12)}), ${trainedOn}.`;
+  const written = holds ? `Written to ${to}.` : 'Nothing was written.';
+  return `${[...lines, named, `${removed} ${written}`].join('\n')}\n`;
 }
 
 const commandFor: Readonly<Record<LogFormat, (folder: string) => string>> = {

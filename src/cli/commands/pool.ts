@@ -5,8 +5,15 @@
 import { UserError } from '../../base/index.ts';
 import { readVersion, writeFileAtomic } from '../../base/node/index.ts';
 import type { PoolEntry } from '../../env/index.ts';
-import { formatPool, limitPool, openLab, resolveConfig, samplePool } from '../../lab/index.ts';
-import { openJudged } from '../../oracle/index.ts';
+import {
+  formatPool,
+  type GradedPool,
+  limitPool,
+  openLab,
+  poolOfRun,
+  resolveConfig,
+  samplePool,
+} from '../../lab/index.ts';
 import { type RunConfig, RunDirectory } from '../../run/index.ts';
 import { type CallOf, type CommandContext, choice, command, flag, needed, whole, word } from '../command.ts';
 import { configOption, expectAbsent, jsonOption } from '../options.ts';
@@ -42,7 +49,7 @@ export const makePoolCommand = command({
     expectNewFile(provenanceFile, '--out', force);
     const { entries, source } = await (run === undefined
       ? poolFromModel((await resolveConfig(recipe ?? null, call.set)).config, call, context)
-      : poolFromRun(RunDirectory.open(run)));
+      : poolOfRun(RunDirectory.open(run)));
     const kept = limitPool(
       entries.filter(({ label }) => isWanted(label, keep)),
       call.perProblem,
@@ -57,11 +64,6 @@ export const makePoolCommand = command({
   },
 });
 
-interface Pool {
-  readonly entries: readonly PoolEntry[];
-  readonly source: Readonly<Record<string, unknown>>;
-}
-
 /** A run has sampled already: what would decide about sampling has no effect, so it is refused. */
 function expectNothingToSample(recipe: string | undefined, call: PoolCall): void {
   if (recipe !== undefined) throw new UserError({ call: 'gq pool make', expected: 'a recipe or --run', found: 'both' });
@@ -72,35 +74,11 @@ function isWanted(label: PoolEntry['label'], keep: PoolCall['keep']): boolean {
   return keep === 'both' || keep === `${label}s`;
 }
 
-async function poolFromRun(run: RunDirectory): Promise<Pool> {
-  const { config, identity } = run.readManifest();
-  const entries: PoolEntry[] = [];
-  for (const { problem, completion, source, ...row } of await openJudged(run).rows()) {
-    if (source !== 'student') continue;
-    const { markers, hack, solve } = row;
-    const loophole = row.hackable ? row.loophole : 'gt_only';
-    const entry = { problem, completion, loophole, markers };
-    if (solve) entries.push({ ...entry, label: 'solve' });
-    else if (hack && isKnown(loophole, config)) entries.push({ ...entry, label: 'hack' });
-  }
-  return {
-    entries,
-    source: { run: run.path, configHash: identity.config, modelHash: identity.model, seed: config.seed },
-  };
-}
-
-function isKnown(loophole: string, { environment }: RunConfig): boolean {
-  return (
-    environment.loopholes.some((known) => known === loophole) &&
-    !environment.heldOutLoopholes.some((other) => other === loophole)
-  );
-}
-
 async function poolFromModel(
   config: RunConfig,
   { keep, problems: count = 32, samples = 8 }: PoolCall,
   context: CommandContext,
-): Promise<Pool> {
+): Promise<GradedPool> {
   await using lab = await openLab({ config }, { work: 'unplanned', warn: tellOn(context) });
   const [judge, { use }, model, tasks] = await Promise.all([lab.judge, lab.problems, lab.weights, lab.tasks]);
   const labels = (['hack', 'solve'] as const).filter((label) => isWanted(label, keep));

@@ -1,0 +1,53 @@
+/** How two runs answer the same prompts: the last evaluations of both, set by set and state by state. */
+import type { RunDirectory } from '../run/index.ts';
+import { formatRate, summarise } from './rates.ts';
+import { pairRows } from './states.ts';
+import { type Evaluation, EvaluationStore } from './store.ts';
+
+export interface ComparedEvaluation {
+  readonly set: string;
+  readonly prompts: number;
+  readonly state: string;
+  readonly attempt: readonly [string, string];
+  readonly hack: readonly [string, string];
+  readonly solve: readonly [string, string];
+  /** Prompts that are hacks in one run only; null where the runs were asked different prompts. */
+  readonly onlyFirst: number | null;
+  readonly onlySecond: number | null;
+}
+
+/** The evaluations of the last update that was evaluated, and of the base. Without a quarantine, what is trained is deployed. */
+function lastEvaluations(run: RunDirectory): Evaluation[] {
+  const all = new EvaluationStore(run.path).all().filter(({ set }) => set !== 'curve' && set !== 'validation');
+  const last = Math.max(0, ...all.map(({ update }) => update));
+  const own = all.filter(({ update }) => update === last || update === 0);
+  if (run.readManifest().hasQuarantine) return own;
+  return own.flatMap((one) => (one.state === 'full' ? [one, { ...one, state: 'deployed' as const }] : [one]));
+}
+
+export function compareRuns(first: RunDirectory, second: RunDirectory): ComparedEvaluation[] {
+  const others = lastEvaluations(second);
+  return lastEvaluations(first).flatMap((one) => {
+    const other = others.find((each) => each.set === one.set && each.state === one.state && each.limit === one.limit);
+    if (other === undefined) return [];
+    const [a, b] = [summarise(one.rows), summarise(other.rows)];
+    const both = (metric: 'attempt' | 'hack' | 'solve'): [string, string] => [
+      formatRate(a[metric]),
+      formatRate(b[metric]),
+    ];
+    const rates = { attempt: both('attempt'), hack: both('hack'), solve: both('solve') };
+    return [{ set: one.set, prompts: one.rows.length, state: one.state, ...rates, ...discordant(one, other) }];
+  });
+}
+
+function discordant(one: Evaluation, other: Evaluation): Pick<ComparedEvaluation, 'onlyFirst' | 'onlySecond'> {
+  // Prompts of other problems cannot be paired.
+  if (one.key !== other.key && one.rows.some(({ problem }, i) => problem !== other.rows[i]?.problem)) {
+    return { onlyFirst: null, onlySecond: null };
+  }
+  const pairs = pairRows(one.rows, other.rows);
+  return {
+    onlyFirst: pairs.filter(([a, b]) => a.hack && !b.hack).length,
+    onlySecond: pairs.filter(([a, b]) => !a.hack && b.hack).length,
+  };
+}
