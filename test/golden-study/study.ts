@@ -54,7 +54,8 @@ export async function askAll(folder: string): Promise<Map<string, string>> {
   const command = async (name: string, ...argv: readonly string[]): Promise<void> => {
     const { code, out, err: said } = await gq(...argv);
     // `gate` and `report` are names of before, which must answer as they did; the line that says so is not part of their answer.
-    const err = said.replace(/^gq .* is now gq .*\n/, '');
+    // A slow machine says what it is busy with, which is not part of it either.
+    const err = said.replace(/^gq .* is now gq .*\n/, '').replace(/^(?:reading .*|drawing the report)\n/gm, '');
     tell(name, `${out}${err === '' ? '' : `\nstandard error:\n${err}`}${code === 0 ? '' : `\nexit code ${code}\n`}`);
   };
   for (const format of ['text', 'markdown', 'csv', 'latex', 'json']) {
