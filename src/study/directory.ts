@@ -168,6 +168,8 @@ export interface FoundRun {
   readonly path: string;
   /** Name of the arm in the experiment; null outside an experiment, where the run's config names it. */
   readonly arm: string | null;
+  /** Whether it lies in a folder that completes the experiment. */
+  readonly isShared?: boolean;
 }
 
 export interface FoundExperiment {
@@ -183,13 +185,31 @@ export interface FoundExperiment {
   readonly damaged: readonly string[];
 }
 
-/** Finds the runs below a directory, or the directory itself when it is a run. */
-export function findExperiment(directory: string): FoundExperiment {
+/**
+ * Finished runs of other folders by the hash of their config, which includes the seed: the same run need not be trained twice. Runs with plugins
+ * are not among them, since that hash does not cover their code.
+ */
+export function sharedRuns(folders: readonly string[]): ReadonlyMap<string, string> {
+  const runs = folders.flatMap((folder) => findExperiment(folder).runs.map(({ path }) => RunDirectory.open(path)));
+  const shared = runs.filter((run) => run.isSealed() && run.readManifest().plugins.length === 0);
+  return new Map(shared.map((run) => [run.readManifest().identity.config, run.path]));
+}
+
+/**
+ * Finds the runs below a directory, or the directory itself when it is a run. Runs that an experiment plans and has not started are taken from the folders
+ * `from` where those have them.
+ */
+export function findExperiment(directory: string, from: readonly string[] = []): FoundExperiment {
   const alone = { experiment: null, barChanged: false, blind: [], missing: [], damaged: [] };
   if (isRun(directory)) return { ...alone, runs: [{ path: directory, arm: null }] };
   if (existsSync(join(directory, fileName))) {
     const file = readFile(directory);
-    const runs = file.runs.map(({ arm, folder }) => ({ path: join(directory, folder), arm }));
+    const shared = sharedRuns(from);
+    const runs = file.runs.map(({ arm, folder, configHash }) => {
+      const path = join(directory, folder);
+      const taken = isRun(path) || isDamaged(path) ? undefined : shared.get(configHash);
+      return taken === undefined ? { path, arm } : { path: taken, arm, isShared: true };
+    });
     const absent = runs.map(({ path }) => path).filter((path) => !isRun(path));
     return {
       experiment: file.experiment,

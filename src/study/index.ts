@@ -1,11 +1,12 @@
 export { claimOf, openBlind, readRegister, statedRuns } from './claim.ts';
 export { type BegunRun, begunRuns, everStated } from './claim-progress.ts';
-export { describeSameBytes, findExperiment, writeExperiment } from './directory.ts';
+export { describeSameBytes, findExperiment, sharedRuns, writeExperiment } from './directory.ts';
 export { WorkEstimate } from './estimate.ts';
 export {
   checkExperiment,
   type ExperimentPlan,
   expectFilledSets,
+  type PlannedRun,
   planExperiment,
   readExperiment,
   readSlurmTable,

@@ -8,6 +8,8 @@ import type { Experiment } from './experiment-schema.ts';
 export interface OpenedResults {
   readonly baseline?: string;
   readonly placebo?: string;
+  /** Folders whose runs complete the experiment. */
+  readonly from?: readonly string[];
 }
 
 export async function openResults(
@@ -15,7 +17,7 @@ export async function openResults(
   options: OpenedResults = {},
   onReading?: OnReading,
 ): Promise<Results> {
-  const { experiment, barChanged, runs, damaged } = findExperiment(directory);
+  const { experiment, barChanged, runs, damaged } = findExperiment(directory, options.from);
   const source = {
     name: experiment?.name ?? null,
     baseline: options.baseline ?? experiment?.baseline ?? null,

@@ -17,12 +17,14 @@ import {
   type JobEnd,
   LabWorker,
   measuring,
+  type PlannedRun,
   planExperiment,
   planSlots,
   type Report,
   readExperiment,
   runInProcesses,
   runPlan,
+  sharedRuns,
   writeExperiment,
 } from '../../study/index.ts';
 import { executeOnSlurm, expectNoCluster, showScript, slurmOptions } from '../cluster.ts';
@@ -62,6 +64,7 @@ const options = {
     'number of processes side by side, each with its share of the cores and of the GPUs: one on each GPU when absent, one without any; on Slurm all',
   ),
   pack,
+  from: repeated('<dir>', 'do not train runs again that this folder has, finished, with the same config and seed'),
   dryRun: flag('list the runs, say what they will cost, and stop; with --on slurm, write the script of the jobs too'),
   on: choice('<where>', 'where the runs are done', ['local', 'slurm'], 'local'),
   ...slurmOptions,
@@ -75,6 +78,7 @@ export const experimentCommand = command({
     'gq experiment recipes/micro-claim.toml',
     'gq experiment recipes/micro-claim.toml --jobs 4',
     'gq experiment recipes/micro-claim.toml --pack auto',
+    'gq experiment recipes/micro-ablations.toml --from runs/micro-claim',
     'gq experiment recipes/micro-claim.toml --on slurm --jobs 20 --time 4:00:00 --gpus 1',
     'gq experiment recipes/micro-claim.toml --seeds 1 --arms vanilla,activation,haar --out runs/look',
   ],
@@ -86,8 +90,10 @@ export const experimentCommand = command({
     const recipe = existsSync(named) ? named : recipePath(named);
     const { on, jobs = null } = call;
     if (on === 'local') expectNoCluster(call);
-    const plan = await planPart(readExperiment(recipe), recipe, call);
-    const directory = call.out ?? join('runs', plan.experiment.name);
+    const whole = await planPart(readExperiment(recipe), recipe, call);
+    const directory = call.out ?? join('runs', whole.experiment.name);
+    const plan = await leaveShared(whole, directory, call, context);
+    if (plan.runs.length === 0) return;
     const packed = packOf(call, plan);
     const clustered = { ...call, jobs, packed };
     if (call.dryRun) {
@@ -97,6 +103,29 @@ export const experimentCommand = command({
     else await executeExperiment(plan, directory, { jobs, pack: packed }, context);
   },
 });
+
+/** The plan without the runs that other folders have; what the experiment consists of is written down with them. */
+async function leaveShared(
+  plan: ExperimentPlan,
+  directory: string,
+  { from, dryRun }: Pick<ExperimentCall, 'from' | 'dryRun'>,
+  { stderr, stdout }: CommandContext,
+): Promise<ExperimentPlan> {
+  const shared = sharedRuns(from);
+  const isShared = ({ configHash, folder, config }: PlannedRun): boolean =>
+    config.plugins.length === 0 && shared.has(configHash) && !existsSync(join(directory, folder));
+  const taken = plan.runs.filter(isShared);
+  if (taken.length === 0) return plan;
+  for (const { folder, configHash } of taken)
+    stderr.write(`${folder} is ${shared.get(configHash)}: not trained again\n`);
+  if (!dryRun) await writeExperiment(directory, plan);
+  const rest = plan.runs.filter((run) => !isShared(run));
+  if (rest.length === 0) {
+    const again = shellLine('gq', 'results', directory, ...from.flatMap((folder) => ['--from', folder]));
+    stdout.write(`every run is there; see: ${again}\n`);
+  }
+  return { ...plan, runs: rest };
+}
 
 /** Runs that pay in one pack: beyond these, what they share is a small part of what they do. */
 const mostPacked = { wasm: 8, reference: 8, cuda: 32 } as const;

@@ -25,7 +25,7 @@ import {
   writeTraces,
 } from '../../report/index.ts';
 import { describeSameBytes, findExperiment, openResults, questionFacts, questionsAbout } from '../../study/index.ts';
-import { argument, type CallOf, type CommandContext, command, flag, word } from '../command.ts';
+import { argument, type CallOf, type CommandContext, command, flag, repeated, word } from '../command.ts';
 import { expectAbsent } from '../options.ts';
 import { jsonText, printAnswer, sameCall } from '../outputs.ts';
 import { Waiting } from '../terminal/progress.ts';
@@ -39,6 +39,10 @@ const options = {
   figures: word('<dir>', 'also draw figures into this folder, with the traces; without it nothing is written'),
   baseline: word('<arm>', "compare with this arm; the experiment's own, or vanilla, when absent"),
   placebo: word('<arm>', "compare with this placebo too; the experiment's own, or haar, when absent"),
+  from: repeated(
+    '<dir>',
+    'take runs that the experiment plans and has not started from this folder, where it has them',
+  ),
   emergence: flag(
     'also when policies begin to attempt: Kaplan–Meier and log-rank over curves; always there where the experiment has predictions',
   ),
@@ -55,6 +59,7 @@ export const resultsCommand = command({
   examples: [
     'gq results runs/micro-claim',
     'gq results runs/micro-claim --emergence',
+    'gq results runs/micro-ablations --from runs/micro-claim',
     'gq results runs/micro-claim --format latex --figures figures',
     'gq results runs/micro-claim --html --out claim.html',
   ],
@@ -64,9 +69,10 @@ export const resultsCommand = command({
 
 type ResultsCall = CallOf<typeof options> & { readonly dir: string };
 
-const comparedOf = ({ baseline, placebo }: ResultsCall) => ({
+const comparedOf = ({ baseline, placebo, from }: ResultsCall) => ({
   ...(baseline === undefined ? {} : { baseline }),
   ...(placebo === undefined ? {} : { placebo }),
+  from,
 });
 
 async function printResults(call: ResultsCall, context: CommandContext): Promise<void> {
@@ -80,7 +86,7 @@ async function printResults(call: ResultsCall, context: CommandContext): Promise
   }
   const results = await openResults(dir, comparedOf(call));
   context.stdout.write(renderResults(results, format, screenWidth(context.stdout), call.emergence));
-  warnIncomplete(dir, results, context);
+  warnIncomplete(dir, results, context, call.from);
   if (figures !== undefined) {
     const { files, warnings } = await writeFigures(await allFigures(results), figures, { force });
     for (const warning of warnings) context.stderr.write(`${warning}\n`);
@@ -95,13 +101,20 @@ async function printResults(call: ResultsCall, context: CommandContext): Promise
 }
 
 /** Warns about runs that are not finished or not started yet; runs that could not be read make the answer a no. */
-export function warnIncomplete(directory: string, { arms, leftOut }: Results, context: CommandContext): void {
+export function warnIncomplete(
+  directory: string,
+  { arms, leftOut }: Results,
+  context: CommandContext,
+  from: readonly string[] = [],
+): void {
   const { stderr } = context;
   for (const { path, why } of leftOut) stderr.write(`left out: ${path}: ${why}\n`);
   if (leftOut.length > 0) context.exitCode = 1;
   const unfinished = arms.flatMap(({ runs }) => runs.filter(({ status }) => status === 'unfinished'));
   for (const { path, updates } of unfinished) stderr.write(`${path} is not finished (${updates} updates saved)\n`);
-  const missing = findExperiment(directory).missing.map((path) => basename(path));
+  const { runs, missing: absent } = findExperiment(directory, from);
+  for (const { path } of runs.filter((run) => run.isShared)) stderr.write(`taken from another folder: ${path}\n`);
+  const missing = absent.map((path) => basename(path));
   if (missing.length > 0) stderr.write(`not started yet in ${directory}: ${missing.join(', ')}\n`);
   for (const sentence of describeSameBytes(directory)) stderr.write(`${sentence}\n`);
 }
@@ -130,7 +143,7 @@ async function writeHtml(call: ResultsCall, context: CommandContext): Promise<vo
   const { title = results.name } = call;
   const commands = [sameCall(context), shellLine('gq', 'results', dir)];
   const written = await writeReport(file, results, { title, commands, force });
-  warnIncomplete(dir, results, context);
+  warnIncomplete(dir, results, context, call.from);
   const missing = missingEvaluations(results);
   const runs = results.arms.flatMap((arm) => arm.runs.map(({ path, seed }) => ({ arm: arm.arm, seed, path })));
   printAnswer(context, call.json, { ...written, title, runs, missing, leftOut: results.leftOut }, () => {

@@ -1,0 +1,64 @@
+/** Two experiments with the same baseline: it is trained once, and the results of the second take it from the first. */
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { beforeAll, expect, it } from 'vitest';
+import { gq } from '../run-gq.ts';
+import { tinyModel, tinySettings } from '../smoke/lab.ts';
+import { temporaryFolder } from './hand-made.ts';
+
+const home = temporaryFolder();
+const [first, second] = [join(home, 'first'), join(home, 'second')];
+const short = ['device.variant=plain', 'device.arenaMiB=256', 'updates=2'];
+const settings = [`model=${await tinyModel()}`, ...tinySettings, ...short].flatMap((setting) => ['--set', setting]);
+
+function recipeOf(name: string, ...arms: readonly string[]): string {
+  const path = join(home, `${name}.toml`);
+  const tables = arms.map((arm) => {
+    const recipe = resolve('recipes', `micro-${arm.replace(/-again$/, '')}.toml`);
+    return `[[arms]]\nname = "${arm}"\nrecipe = "${recipe}"\n`;
+  });
+  const evaluation = '[evaluation]\ncurveEvery = 0\nlimit = 2\nsets = ["test-original"]\n';
+  writeFileSync(
+    path,
+    `name = "${name}"\nseeds = [1]\nbaseline = "${arms[0]}"\nplacebo = "${arms[0]}"\n${evaluation}${tables.join('')}`,
+  );
+  return path;
+}
+
+const begin = (name: string, ...words: readonly string[]) =>
+  gq('experiment', join(home, `${name}.toml`), '--out', join(home, name), ...words, ...settings);
+
+beforeAll(async () => {
+  recipeOf('first', 'vanilla', 'absorb');
+  recipeOf('second', 'vanilla-again', 'activation');
+  expect(await begin('first')).toMatchObject({ code: 0 });
+});
+
+it('the run of the same config and seed is not trained again, under whatever name', async () => {
+  const dry = await begin('second', '--from', first, '--dry-run');
+  expect(dry).toMatchObject({ code: 0, out: expect.stringContaining('runs     1 of 1 left') });
+  expect(existsSync(second)).toBe(false);
+  const { code, err } = await begin('second', '--from', first);
+  expect({ code, err }).toMatchObject({ code: 0 });
+  expect(err).toContain(`vanilla-again-1 is ${join(first, 'vanilla-1')}: not trained again`);
+  expect(readdirSync(second).filter((name) => name.endsWith('-1'))).toEqual(['activation-1']);
+});
+
+it('results take it from the folder that has it, say so, and without that folder say what is missing', async () => {
+  const alone = await gq('results', second, '--json');
+  expect(alone.err).toContain('not started yet in');
+  const armsOf = (out: string): string[] => [
+    ...new Set<string>(JSON.parse(out).values.map(({ arm }: { arm: string }) => arm)),
+  ];
+  expect(armsOf(alone.out)).toEqual(['activation']);
+  const both = await gq('results', second, '--from', first, '--json');
+  expect(both.err).toContain(`taken from another folder: ${join(first, 'vanilla-1')}`);
+  expect(both.err).not.toContain('not started yet');
+  expect(armsOf(both.out)).toEqual(['vanilla-again', 'activation']);
+});
+
+it('a run of another seed is trained', async () => {
+  recipeOf('third', 'vanilla');
+  const { code, err } = await begin('third', '--from', first, '--seeds', '2');
+  expect({ code, taken: err.includes('not trained again') }, err).toEqual({ code: 0, taken: false });
+});
