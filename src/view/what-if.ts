@@ -2,6 +2,7 @@
  * Routes that other cuts would have given the stored scores, without training again: a counterfactual on the same rollouts. Nothing
  * here knows how the policy would have changed. Verdicts only count what the routes caught; that is a diagnosis.
  */
+import { routeOf } from '../gates/index.ts';
 import { quantile } from '../stats/index.ts';
 import type { GateRow } from './api.ts';
 
@@ -39,8 +40,9 @@ export function whatIf(rows: readonly GateRow[], wanted: WhatIfCuts, keepsOnlyPr
   const tallies = { keep: emptyTally(), absorb: emptyTally(), route: emptyTally() };
   let changed = 0;
   for (const row of rows) {
+    const keeps = !keepsOnlyPraised || row.advantage > 0;
     const route =
-      wanted.kind === 'recorded' ? recordedRoute(row) : routeBy(row, cuts.get(row.update), keepsOnlyPraised);
+      wanted.kind === 'recorded' ? recordedRoute(row) : routeOf(row.score, cuts.get(row.update) ?? null, keeps);
     const tally = tallies[route];
     tally.rollouts += 1;
     tally.hacks += Number(row.hack);
@@ -63,17 +65,6 @@ export function whatIf(rows: readonly GateRow[], wanted: WhatIfCuts, keepsOnlyPr
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 const emptyTally = (): Writable<RouteTally> => ({ rollouts: 0, hacks: 0, solves: 0, weight: 0 });
-
-/** As the gate decides: kept up to the low cut, routed from the high one on, absorbed between them or without cuts. */
-function routeBy(
-  { score, advantage }: GateRow,
-  cuts: { readonly low: number; readonly high: number } | undefined,
-  keepsOnlyPraised: boolean,
-): 'keep' | 'absorb' | 'route' {
-  if (cuts === undefined) return 'absorb';
-  if (score <= cuts.low) return keepsOnlyPraised && advantage <= 0 ? 'absorb' : 'keep';
-  return score >= cuts.high ? 'route' : 'absorb';
-}
 
 const recordedRoute = ({ route }: GateRow): 'keep' | 'absorb' | 'route' =>
   route === 'keep' || route === 'route' ? route : 'absorb';
