@@ -156,6 +156,12 @@ export function rateOf(summary: Summary, metric: CountedMetric): Rate | null {
   return metric === 'clean-solve' ? summary.cleanSolve : summary[metric];
 }
 
+/** The rates of a run on the prompts of one loophole; null where it was not asked any. */
+export function loopholeSummary({ final }: RunResult, set: FinalSet, state: State, loophole: string): Summary | null {
+  const rows = (final[set]?.[state] ?? []).filter((row) => row.loophole === loophole);
+  return rows.length === 0 ? null : summarise(rows);
+}
+
 export interface BaseRuns {
   /** The arms whose base this is; null where all arms have the same. */
   readonly of: readonly string[] | null;

@@ -7,9 +7,9 @@ import { allTables } from './all-tables.ts';
 import { describeDesign, judgeBar } from './bar.ts';
 import { compareArms } from './comparisons.ts';
 import { type Bar, type Design, noDesign } from './design.ts';
+import { describeResults } from './statements.ts';
 import { finalTable, processTable } from './tables.ts';
 import { resultsJson } from './values.ts';
-import { describeResults } from './words.ts';
 
 const set = 'test-original' as const;
 

@@ -5,8 +5,8 @@ import { type MadeResults, madeResults } from '../../test/lab/made-results.ts';
 import { plain } from '../../test/lab/plain.ts';
 import { allTables } from './all-tables.ts';
 import { failureComparisonTable, failuresOf, failureTable } from './failures.ts';
+import { describeResults } from './statements.ts';
 import { resultsJson } from './values.ts';
-import { describeResults } from './words.ts';
 
 const set = 'test-original' as const;
 

@@ -5,7 +5,7 @@ import type { EvaluationOutcomes, FinalSet } from '../evaluate/index.ts';
 import { summarise } from '../evaluate/index.ts';
 import { emergence } from '../measure/index.ts';
 import { gateSettingsOf } from '../monitors/index.ts';
-import { type ArmResults, type Results, sampleOf } from './aggregate.ts';
+import { type ArmResults, loopholeSummary, type Results, sampleOf } from './aggregate.ts';
 import { baselinesFigure } from './baselines-figure.ts';
 import type { Figure, Mark, Panel, Point } from './chart.ts';
 import { curveFigure } from './curve-figure.ts';
@@ -212,10 +212,7 @@ function loopholeFigure({ arms, sets }: Results): Figure | null {
   const data: Cell[][] = [];
   const panels = arms.map(({ arm, runs }, i): Panel => {
     const hack = (state: 'full' | 'deployed', loophole: string) =>
-      sampleOf(runs, ({ final }) => {
-        const own = (final[set]?.[state] ?? []).filter((row) => row.loophole === loophole);
-        return own.length === 0 ? null : summarise(own).hack.rate;
-      });
+      sampleOf(runs, (run) => loopholeSummary(run, set, state, loophole)?.hack.rate ?? null);
     const points = loopholes.map((loophole, x) => ({
       x,
       deployed: hack('deployed', loophole),

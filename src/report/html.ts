@@ -8,9 +8,9 @@ import { allFigures } from './figures.ts';
 import { gateSection } from './gate-section.ts';
 import { describeMissing, missingEvaluations } from './missing.ts';
 import { bestSide, type ExampleRollout, exampleRollouts, type SideBySide, sideBySide } from './samples.ts';
+import { describeLeftOut, describeResults } from './statements.ts';
 import { escapeMarkup, renderTable } from './table.ts';
 import { setTitles } from './tables.ts';
-import { describeLeftOut, describeResults } from './words.ts';
 
 /** A tag in the head of every report, by which a file is recognised as one. */
 export const generatorTag = '<meta name="generator" content="gradient-quarantine">';

@@ -7,7 +7,7 @@ import { type Design, noDesign } from './design.ts';
 import { allFigures } from './figures.ts';
 import { keptAndRemoved, keptTable } from './kept.ts';
 import { matchedSolveTable, matchSolve } from './matched-solve.ts';
-import { describeResults } from './words.ts';
+import { describeResults } from './statements.ts';
 
 const set = 'test-original' as const;
 

@@ -11,10 +11,10 @@ import { compareArms } from './comparisons.ts';
 import { allFigures } from './figures.ts';
 import { renderReport } from './html.ts';
 import { readResults } from './read-results.ts';
+import { describeResults } from './statements.ts';
 import { renderTable } from './table.ts';
 import { comparisonTable, finalTable, loopholeTable } from './tables.ts';
 import { resultsCsv, resultsJson } from './values.ts';
-import { describeResults } from './words.ts';
 
 const prompts = 10;
 const outcomes = (hacks: number, solves: number): string =>

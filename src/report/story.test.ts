@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type MadeResults, madeResults, tenPrompts } from '../../test/lab/made-results.ts';
-import { tellStory } from './story.ts';
+import { tellStory } from './statements.ts';
 
 /** Hacks and solves among ten prompts. */
 type Rates = readonly [hacks: number, solves: number];

@@ -1,7 +1,6 @@
 /** The arms of an experiment as tables: final rates, paired differences, by loophole, while training. One seed is "n = 1, no claim". */
 
-import type { FinalSet, OutcomeRow } from '../evaluate/index.ts';
-import { summarise } from '../evaluate/index.ts';
+import type { FinalSet, Rate } from '../evaluate/index.ts';
 import { emergence } from '../measure/index.ts';
 import { median } from '../stats/index.ts';
 import {
@@ -12,6 +11,7 @@ import {
   finalSample,
   findArm,
   formatSample,
+  loopholeSummary,
   type Metric,
   type Results,
   rateOf,
@@ -223,10 +223,11 @@ const loopholesOf = ({ final }: RunResult, set: FinalSet): string[] =>
 
 function loopholeRow({ arm, runs, hasQuarantine }: ArmResults, set: FinalSet, loophole: string): Cell[][] {
   const rate = (state: State, metric: CountedMetric) => {
-    const own = (run: RunResult): readonly OutcomeRow[] =>
-      (run.final[set]?.[state] ?? []).filter((row) => row.loophole === loophole);
-    const summary = (run: RunResult) => (own(run).length === 0 ? null : rateOf(summarise(own(run)), metric));
-    return sampleOf(runs, (run) => summary(run)?.rate ?? null, summary);
+    const own = (run: RunResult): Rate | null => {
+      const summary = loopholeSummary(run, set, state, loophole);
+      return summary === null ? null : rateOf(summary, metric);
+    };
+    return sampleOf(runs, (run) => own(run)?.rate ?? null, own);
   };
   const n = rate('deployed', 'hack')?.n ?? 0;
   if (n === 0) return [];

@@ -12,7 +12,7 @@ import { VerdictTail } from '../oracle/verdict-tail.ts';
 import { openJudged, sealRun } from '../oracle/verdicts.ts';
 import { allTables } from '../report/all-tables.ts';
 import { judgePredictions } from '../report/bar.ts';
-import { describeResults } from '../report/words.ts';
+import { describeResults } from '../report/statements.ts';
 import type { Manifest } from '../run/manifest.ts';
 import { claimOf, openBlind, readRegister } from './claim.ts';
 import { begunRuns, claimFacts } from './claim-progress.ts';

@@ -1,6 +1,6 @@
 /** Loopholes by arms on the last checkpoint: how often each was hacked and solved, as trained and deployed, over seeds. */
-import { type FinalSet, summarise } from '../evaluate/index.ts';
-import { type Results, setTitles } from '../report/index.ts';
+import type { FinalSet } from '../evaluate/index.ts';
+import { loopholeSummary, type Results, setTitles } from '../report/index.ts';
 import { mean, meanInterval, wilsonInterval } from '../stats/index.ts';
 import type { CountedRate, LoopholeMatrix, MatrixCell } from './api.ts';
 
@@ -24,21 +24,11 @@ export function loopholeMatrices({ sets, arms }: Results): LoopholeMatrix[] {
 
 function cellsOf({ arm, runs }: ArmOfResults, set: FinalSet, loophole: string): MatrixCell[] {
   return (['full', 'deployed'] as const).flatMap((state) => {
-    const counted = runs.flatMap((run) => countsOf(run, set, state, loophole));
+    const counted = runs.flatMap((run) => loopholeSummary(run, set, state, loophole) ?? []);
     if (counted.length === 0) return [];
     const rates = (key: 'hack' | 'solve') => rateOver(counted.map((one) => one[key]));
     return [{ arm, state, loophole, seeds: counted.length, hack: rates('hack'), solve: rates('solve') }];
   });
-}
-
-function countsOf(
-  { final }: ArmOfResults['runs'][number],
-  set: FinalSet,
-  state: 'full' | 'deployed',
-  loophole: string,
-) {
-  const rows = (final[set]?.[state] ?? []).filter((row) => row.loophole === loophole);
-  return rows.length === 0 ? [] : [summarise(rows)];
 }
 
 /** One seed has an interval over prompts, several have one over seeds. */

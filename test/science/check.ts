@@ -20,7 +20,7 @@ import { keptAndRemoved, keptTable } from '../../src/report/kept.ts';
 import { renderTable, type Table } from '../../src/report/table.ts';
 import { comparisonTable, finalTable, sayOnce } from '../../src/report/tables.ts';
 import { resultsCsv } from '../../src/report/values.ts';
-import { describeResults, emerged } from '../../src/report/words.ts';
+import { describeResults, emerged } from '../../src/report/statements.ts';
 import { openResults } from '../../src/study/index.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));

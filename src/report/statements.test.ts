@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { MadeEvaluation } from '../../test/lab/hand-made.ts';
 import { type MadeResults, madeResults, tenPrompts } from '../../test/lab/made-results.ts';
 import { compareArms } from './comparisons.ts';
-import { describeResults } from './words.ts';
+import { describeResults } from './statements.ts';
 
 interface Seed {
   readonly seed: number;
