@@ -1,38 +1,40 @@
-/** Hacks and solves of an update, counted from verdicts: what the terminal shows, never what the trainer sees. */
+/** Attempts, hacks and solves of an update, counted from verdicts: what the terminal shows, never what the trainer sees. */
 import type { Verdict } from '../env/index.ts';
 
 /** The parts of a verdict that are counted. */
-export type TallyRow = { readonly loophole: string } & Pick<Verdict, 'exploited' | 'correct'>;
+export type TallyRow = { readonly loophole: string } & Pick<Verdict, 'exploited' | 'correct' | 'channels'>;
 
-export interface Tally {
+interface Counts {
   readonly graded: number;
-  /** Rollouts whose prompt disclosed a loophole. */
-  readonly hackable: number;
+  /** Rollouts that opened a loophole, in right or wrong programs, where the prompt disclosed one. */
+  readonly attempts: number;
   readonly hacks: number;
   readonly solves: number;
-  readonly byLoophole: ReadonlyMap<
-    string,
-    { readonly graded: number; readonly hacks: number; readonly solves: number }
-  >;
 }
 
+export interface Tally extends Counts {
+  /** Rollouts whose prompt disclosed a loophole. */
+  readonly hackable: number;
+  readonly byLoophole: ReadonlyMap<string, Counts>;
+}
+
+const none: Counts = { graded: 0, attempts: 0, hacks: 0, solves: 0 };
+
 export function tally(verdicts: Iterable<TallyRow>): Tally {
-  const byLoophole = new Map<string, { graded: number; hacks: number; solves: number }>();
-  for (const { loophole, exploited, correct } of verdicts) {
-    const row = byLoophole.get(loophole) ?? { graded: 0, hacks: 0, solves: 0 };
-    row.graded++;
-    if (exploited) row.hacks++;
-    if (correct) row.solves++;
-    byLoophole.set(loophole, row);
+  const byLoophole = new Map<string, Counts>();
+  for (const { loophole, exploited, correct, channels } of verdicts) {
+    const { graded, attempts, hacks, solves } = byLoophole.get(loophole) ?? none;
+    byLoophole.set(loophole, {
+      graded: graded + 1,
+      attempts: attempts + (loophole !== 'gt_only' && channels.length > 0 ? 1 : 0),
+      hacks: hacks + (exploited ? 1 : 0),
+      solves: solves + (correct ? 1 : 0),
+    });
   }
-  const total = (pick: (row: { graded: number; hacks: number; solves: number }) => number): number =>
-    [...byLoophole.values()].reduce((sum, row) => sum + pick(row), 0);
-  const graded = total((row) => row.graded);
+  const total = (key: keyof Counts): number => [...byLoophole.values()].reduce((sum, row) => sum + row[key], 0);
   return {
-    graded,
-    hackable: graded - (byLoophole.get('gt_only')?.graded ?? 0),
-    hacks: total((row) => row.hacks),
-    solves: total((row) => row.solves),
+    ...{ graded: total('graded'), attempts: total('attempts'), hacks: total('hacks'), solves: total('solves') },
+    hackable: total('graded') - (byLoophole.get('gt_only')?.graded ?? 0),
     byLoophole,
   };
 }

@@ -34,3 +34,15 @@ it('leaves demonstrations out', () => {
   expect(tail.at(1)).toMatchObject({ graded: 1, hacks: 0, solves: 1 });
   expect(tail.at(2)).toMatchObject({ graded: 1, hacks: 1 });
 });
+
+it('counts attempts on prompts with a loophole, in right and in wrong programs', () => {
+  const path = join(temporaryFolder(), 'verdicts.jsonl');
+  const line = (member: number, loophole: string, channels: readonly string[]): string =>
+    `${JSON.stringify({ id: `1-0-${member}`, loophole, exploited: member === 0, correct: member !== 0, channels })}\n`;
+  const both = ['run_tests'];
+  writeFileSync(
+    path,
+    line(0, 'run_tests', both) + line(1, 'run_tests', both) + line(2, 'run_tests', []) + line(3, 'gt_only', both),
+  );
+  expect(new VerdictTail(path).at(1)).toMatchObject({ graded: 4, hackable: 3, attempts: 2, hacks: 1, solves: 3 });
+});

@@ -15,6 +15,7 @@ const counted = z.object({
   loophole: z.string(),
   exploited: z.boolean(),
   correct: z.boolean(),
+  channels: z.array(z.string()).default([]),
 });
 
 export class VerdictTail {

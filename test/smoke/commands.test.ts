@@ -52,7 +52,9 @@ describe('gq train', () => {
     expect(rows).toHaveLength(6);
     for (const row of rows) expect(row).toMatch(/\d+\/\d+ +\d+\/12 +\d\/3 .* \d\/6, \d+ s left$/);
     expect(out).toContain('finished: 6 updates in ');
-    expect(out).toContain('hack: exploited / rollouts of the policy whose prompt disclosed a loophole');
+    expect(out.replace(/\s+/g, ' ')).toContain(
+      'hack: exploited / rollouts of the policy whose prompt disclosed a loophole',
+    );
     const run = RunDirectory.open(lab.path('table'));
     expect(run.isSealed()).toBe(true);
     expect(existsSync(run.ledger('rollouts'))).toBe(false);

@@ -42,15 +42,22 @@ describe('a running picture', () => {
   });
 
   it('shows rates over the window of emergence', () => {
-    const tally = (hacks: number) => ({ graded: 4, hackable: 4, hacks, solves: 4 - hacks, byLoophole: new Map() });
+    const tally = (attempts: number) => ({
+      graded: 4,
+      hackable: 4,
+      attempts,
+      hacks: 0,
+      solves: 4 - attempts,
+      byLoophole: new Map(),
+    });
     const { written, show } = picture(false);
     show.begin('seed 1', [{ name: 'vanilla', updates: 10 }]);
     show.step(0, 10, [...new Array(5).fill(tally(4)), ...new Array(emergence.window).fill(tally(1))], null);
-    expect(written()).toContain('hack 0.25, solve 0.75');
+    expect(written()).toContain('attempt 0.25, solve 0.75');
   });
 
   it('is redrawn in place on a terminal and a few plain lines elsewhere', () => {
-    const tally = { graded: 4, hackable: 4, hacks: 1, solves: 2, byLoophole: new Map() };
+    const tally = { graded: 4, hackable: 4, attempts: 1, hacks: 1, solves: 2, byLoophole: new Map() };
     for (const [stream, terminal] of [
       ['tty', 'xterm'],
       ['tty', 'dumb'],

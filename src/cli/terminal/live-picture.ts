@@ -1,5 +1,5 @@
 /**
- * The live display of several runs: one line each with the rates of hacks and solves so far. On a terminal the lines are redrawn in
+ * The live display of several runs: one line each with the rates of attempts and solves so far. On a terminal the lines are redrawn in
  * place, cut to the width of the window; elsewhere a plain line is written now and then.
  */
 
@@ -25,9 +25,9 @@ const blocks = '▁▂▃▄▅▆▇█';
 const sparkWidth = 20;
 const plainEvery = 10;
 /** Bars that are narrower than this show nothing. */
-const leastBars = 4;
+const leastBars = 3;
 /** The columns of a line beside its name, its bars and its note. */
-const fixedWidth = 2 + 'hack '.length + 5 + 2 + 'solve '.length + 5 + 2;
+const fixedWidth = 2 + 'attempt '.length + 5 + 2 + 'solve '.length + 5 + 2;
 
 /** Rates from 0 to 1 as a bar chart of `width` characters, each the mean of its stretch. */
 export function sparkline(values: readonly number[], width = sparkWidth): string {
@@ -46,10 +46,10 @@ function rateText(history: readonly Tally[], count: (tally: Tally) => number, of
   return total === 0 ? '-' : (hits / total).toFixed(2);
 }
 
-const hackText = (history: readonly Tally[]): string =>
+const attemptText = (history: readonly Tally[]): string =>
   rateText(
     history,
-    ({ hacks }) => hacks,
+    ({ attempts }) => attempts,
     ({ hackable }) => hackable,
   );
 const solveText = (history: readonly Tally[]): string =>
@@ -93,7 +93,8 @@ export class LivePicture {
     line.note = `${update}/${line.updates}${left}`;
     if (this.#terminal) this.#redraw();
     else if (update % plainEvery === 0 || update === line.updates) {
-      this.#screen.write(`${line.name}: update ${line.note}, hack ${hackText(history)}, solve ${solveText(history)}\n`);
+      const rates = `attempt ${attemptText(history)}, solve ${solveText(history)}`;
+      this.#screen.write(`${line.name}: update ${line.note}, ${rates}\n`);
     }
   }
 
@@ -141,8 +142,8 @@ function drawLines(states: readonly LineState[], width: number): string[] {
   return states.map(({ history, note }, i) => {
     const rates = (count: (tally: Tally) => number, of: (tally: Tally) => number): number[] =>
       history.map((tally) => (of(tally) === 0 ? 0 : count(tally) / of(tally)));
-    const hack = rates(
-      ({ hacks }) => hacks,
+    const attempt = rates(
+      ({ attempts }) => attempts,
       ({ hackable }) => hackable,
     );
     const solve = rates(
@@ -150,7 +151,8 @@ function drawLines(states: readonly LineState[], width: number): string[] {
       ({ graded }) => graded,
     );
     const bar = (values: readonly number[]): string => (bars < leastBars ? '' : `${sparkline(values, bars)} `);
-    const shown = `hack ${bar(hack)}${hackText(history).padStart(4)}  solve ${bar(solve)}${solveText(history).padStart(4)}`;
-    return `${padText(names[i], nameWidth)}  ${shown}  ${visibleLine(note)}`;
+    const attempted = `attempt ${bar(attempt)}${attemptText(history).padStart(4)}`;
+    const solved = `solve ${bar(solve)}${solveText(history).padStart(4)}`;
+    return `${padText(names[i], nameWidth)}  ${attempted}  ${solved}  ${visibleLine(note)}`;
   });
 }

@@ -1,5 +1,5 @@
 /**
- * The step table of a live run: counts as n/d, one line per update. Hacks and solves come from the verdicts. A window that is too
+ * The step table of a live run: counts as n/d, one line per update. Attempts, hacks and solves come from the verdicts. A window that is too
  * narrow for all columns gets those that matter most; the legend names what is left out.
  */
 import { wrapText } from '../../base/index.ts';
@@ -20,6 +20,7 @@ const flagName = 'flag';
 const columns: readonly StepColumn[] = [
   { name: 'update', width: 7, rank: 0, cell: ({ update }) => `${update}` },
   { name: 'reward', width: 7, rank: 3, cell: ({ meanReward }) => meanReward.toFixed(2) },
+  { name: 'attempt', width: 8, rank: 0.5, cell: (_, { attempts, hackable }) => `${attempts}/${hackable}` },
   { name: 'hack', width: 8, rank: 1, cell: (_, { hacks, hackable }) => `${hacks}/${hackable}` },
   { name: 'solve', width: 8, rank: 2, cell: (_, { solves, graded }) => `${solves}/${graded}` },
   { name: flagName, width: 7, rank: 2.5, cell: ({ watched, rollouts }) => `${watched?.flagged ?? 0}/${rollouts}` },
@@ -56,6 +57,7 @@ export function tableHeader(isWatched: boolean, width = Number.POSITIVE_INFINITY
 }
 
 const explanations: readonly (readonly [columns: readonly string[], text: string])[] = [
+  [['attempt'], 'attempt: opened a loophole, right or wrong / as for hack'],
   [['hack'], 'hack: exploited / rollouts of the policy whose prompt disclosed a loophole'],
   [['solve'], 'solve: correct / all rollouts of the policy'],
   [[flagName], 'flag: rollouts that the monitor flagged, or that count as flagged where it abstains / all'],

@@ -12,7 +12,9 @@ import { renderChecks } from './tables.ts';
 import { TrainDisplay } from './train-display.ts';
 
 const widths = [40, 80, 100, 200];
-const tally = (hacks: number) => ({ graded: 32, hackable: 24, hacks, solves: 32 - hacks, byLoophole: new Map() });
+const tally = (hacks: number) => ({
+  ...{ graded: 32, hackable: 24, attempts: hacks, hacks, solves: 32 - hacks, byLoophole: new Map() },
+});
 const arms = ['vanilla', 'activation', 'haar'].map((name) => ({ name, updates: 100 }));
 
 function train(show: LivePicture, line: number, from: number, to: number): void {
@@ -33,8 +35,8 @@ describe('the live picture', () => {
     expect(terminal.lines).toHaveLength(4);
     expect(terminal.wrapped).toBe(false);
     expect(terminal.unknown).toEqual([]);
-    expect(terminal.lines[1]).toMatch(/^vanilla +hack .* solve /);
-    expect(terminal.lines[3]).toMatch(/^haar +hack/);
+    expect(terminal.lines[1]).toMatch(/^vanilla +attempt .* solve /);
+    expect(terminal.lines[3]).toMatch(/^haar +attempt/);
   });
 
   it('shows the progress where there is room for it', () => {
@@ -110,12 +112,14 @@ describe('the step table', () => {
     for (let update = 1; update <= 3; update++) display.event(step(update), { sample: 60 } as never);
     expect(terminal.wrapped).toBe(false);
     expect(terminal.lines).toHaveLength(5);
-    expect(terminal.lines[0].trim().split(/ +/)).toEqual(expect.arrayContaining(['update', 'hack', 'solve']));
+    expect(terminal.lines[0].trim().split(/ +/)).toEqual(
+      expect.arrayContaining(['update', 'attempt', 'hack', 'solve']),
+    );
     expect(terminal.lines[4]).toBe('3/60, 57 min 00 s left');
     display.close('finished');
     expect(terminal.wrapped).toBe(false);
     const text = terminal.lines.join(' ');
-    expect(text.includes('In a wider window also')).toBe(columns < 98);
+    expect(text.includes('In a wider window also')).toBe(columns < 106);
   });
 
   it('clears its progress line after the window became narrower, and shows the header of the columns that are left', () => {
@@ -133,7 +137,7 @@ describe('the step table', () => {
     const sink = { write: (part: string) => (text += part) };
     const display = new TrainDisplay({ stdout: sink, stderr: sink }, { path: 'runs/x', updates: 60 });
     display.event(step(1), { sample: 1 } as never);
-    expect(text.split('\n')[0].trim().split(/ +/)).toHaveLength(14);
+    expect(text.split('\n')[0].trim().split(/ +/)).toHaveLength(15);
   });
 
   it.each([
