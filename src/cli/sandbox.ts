@@ -50,9 +50,6 @@ export function expectOneLevel({ strict, sandbox }: SandboxCall): void {
 }
 
 export function startSandbox({ python, workers, sandbox = 'auto', strict = 0 }: SandboxCall): Promise<Sandbox> {
-  return Sandbox.start({
-    ...(python !== undefined && { python }),
-    ...(workers !== undefined && { workers }),
-    strictLevel: Math.max(strict, levelWanted[sandbox]) as IsolationLevel,
-  });
+  const strictLevel = Math.max(strict, levelWanted[sandbox]) as IsolationLevel;
+  return Sandbox.start({ python, workers, strictLevel });
 }

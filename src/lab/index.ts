@@ -53,6 +53,7 @@ export { formatPool, type GradedPool, limitPool, makePool, poolOfRun, samplePool
 export { openProblems } from './problems.ts';
 export { openShards, withShards } from './ranks.ts';
 export type { NamedSampler, Replacements } from './replacements.ts';
+export { type PairScores, scorePairs } from './score-pairs.ts';
 export { makeTinyModel } from './tiny-model.ts';
 export { drive, type TrainOptions, type TrainResult, train, trainRun } from './train.ts';
 export type { Assembly } from './trainer.ts';

@@ -6,3 +6,4 @@ export { type Finding, inspectMachine, isHealthy } from './machine.ts';
 export { verifyParity } from './parity.ts';
 export { openDecoder } from './parity-model.ts';
 export { reportMarkers, reportPartition, reportRewards, reportScience, type VerifyReport } from './reports.ts';
+export { reportAdapters, reportParity, reportTinyRun } from './smoke.ts';

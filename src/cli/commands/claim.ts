@@ -4,10 +4,10 @@
  */
 import { existsSync, statSync } from 'node:fs';
 import { shellLine, UserError } from '../../base/index.ts';
-import { judgePredictions, renderTable, type Table } from '../../report/index.ts';
+import { judgePredictions, renderTable } from '../../report/index.ts';
 import { recipePath } from '../../run/index.ts';
 import {
-  type BegunRun,
+  armTable,
   begunRuns,
   claimOf,
   type Experiment,
@@ -15,6 +15,7 @@ import {
   findExperiment,
   openBlind,
   openResults,
+  predictionTable,
   readExperiment,
   readRegister,
   statedRuns,
@@ -128,59 +129,6 @@ function fileLine(file: string, hash: string): string {
   if (!existsSync(file)) return `${file} is not there any more`;
   const isSame = claimOf(readExperiment(file), file)?.hash === hash;
   return `${file} ${isSame ? 'states the same now' : 'does not state this now, or settings of the call were part of it'}`;
-}
-
-function armTable(experiment: Experiment, stated: readonly string[], begun: readonly BegunRun[]): Table {
-  const names = [...new Set([...experiment.arms.map(({ name }) => name), ...begun.map(({ arm }) => arm)])];
-  const rows = names.map((arm) => {
-    const own = begun.filter((run) => run.arm === arm);
-    const seeds = (runs: readonly BegunRun[]): string => runs.map(({ seed }) => seed).join(' ') || '-';
-    const wanted = stated.filter((folder) => folder.replace(/-\d+$/, '') === arm);
-    const absent = wanted.filter((folder) => own.every((run) => run.folder !== folder));
-    return [
-      arm,
-      `${wanted.length}`,
-      `${own.length}`,
-      ...(['ended', 'stopped', 'gone'] as const).map((state) => seeds(own.filter((run) => run.state === state))),
-      absent.map((folder) => folder.slice(arm.length + 1)).join(' ') || '-',
-      seeds(own.filter(({ isStated }) => !isStated)),
-    ];
-  });
-  const columns = ['arm', 'stated', 'begun', 'ended', 'stopped', 'gone', 'not begun', 'not stated'];
-  const again = begun.filter(({ times }) => times > 1).map(({ folder, times }) => `${folder} (${times} times)`);
-  const blind = begun.filter((run) => run.isBlind).map(({ folder }) => folder);
-  return {
-    title: 'runs by seed',
-    columns,
-    rows,
-    notes: [
-      'ended: trained to the end, or stopped by the tripwire; gone: begun, and no run is in its folder.',
-      ...(again.length === 0 ? [] : [`Begun again: ${again.join(', ')}.`]),
-      ...(blind.length === 0 ? [] : [`Blind until opened: ${blind.join(', ')}.`]),
-    ],
-  };
-}
-
-interface JudgedPrediction extends Omit<ReturnType<typeof judgePredictions>[number], 'bar' | 'verdict'> {
-  readonly what: string;
-  readonly inSeeds: number;
-  readonly verdict: string;
-}
-
-function predictionTable(predictions: readonly JudgedPrediction[]): Table {
-  return {
-    title: 'predictions',
-    columns: ['prediction', 'needs', 'reached', 'evaluated', 'verdict', 'by seed'],
-    rows: predictions.map(({ what, inSeeds, met, values, planned, verdict }) => [
-      what,
-      `${inSeeds} of ${planned}`,
-      `${met}`,
-      `${values.length}`,
-      verdict,
-      values.map(({ seed, value }) => `${seed}: ${value.toFixed(3).replace('-', '−')}`).join(', ') || '-',
-    ]),
-    notes: ['refuted: the seeds that are missing could not change it any more; open: they could.'],
-  };
 }
 
 async function open(directory: string, force: boolean, { stdout }: CommandContext): Promise<void> {

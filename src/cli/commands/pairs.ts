@@ -3,19 +3,16 @@
  * how well the direction from a fresh adapter's features separates the two sides, on the pairs themselves and with each left out. `gq pairs
  * from-pool POOL` makes pairs from demonstrations.
  */
-import { createAdapter, findStart, pairInputDifferences, targetModules } from '../../adapters/index.ts';
 import { UserError } from '../../base/index.ts';
 import { readVersion, sha256File, writeFileAtomic } from '../../base/node/index.ts';
-import { Scope } from '../../engine/index.ts';
 import { importPool } from '../../env/index.ts';
 import {
   checkPairs,
   contentHashes,
-  folderPairEncoder,
   formatFindings,
   formatPairsJson,
   hashPairs,
-  loadPairs,
+  type loadPairs,
   type PairFinding,
   type PairReport,
   pairsFromPool,
@@ -25,12 +22,9 @@ import {
   recordLabelled,
   selectPairs,
   surfaceUnits,
-  tokenizePairs,
 } from '../../env/pairs/index.ts';
-import { judgeDirection, pairDirection, scoreFeatures } from '../../gates/index.ts';
-import { leaveOneOut, pairFeatures } from '../../grpo/index.ts';
-import { modelArgument, openDevice, openLab, resolveConfig } from '../../lab/index.ts';
-import { Decoder, loadWeights, ModelFolder, ModelTokenizer } from '../../model/index.ts';
+import { modelArgument, openLab, resolveConfig, scorePairs } from '../../lab/index.ts';
+import { ModelTokenizer } from '../../model/index.ts';
 import { argument, choice, command, flag, needed, type Part, whole, word } from '../command.ts';
 import { configOption, deviceOption, jsonOption } from '../options.ts';
 import { expectNewFile, jsonText, printAnswer } from '../outputs.ts';
@@ -48,7 +42,6 @@ const selectOption: Part<readonly string[]> = {
   usual: [],
   usualText: 'all',
 };
-const tokensPerPass = 8192;
 
 export const checkCommand = command({
   arguments: { file: fileArgument },
@@ -96,43 +89,8 @@ export const scoreCommand = command({
     json: jsonOption('scores and wrong pairs'),
   },
   examples: ['gq pairs score MODEL micro --kind gradient'],
-  async run(
-    { model, file, select, family: familyName, rank, seed, kind, score, standardise, device: deviceName, json },
-    context,
-  ) {
-    const { name: family, needsPairs } = findStart(familyName);
-    const { pairs, hash, file: path } = await loadPairs(file, select);
-    await using folder = await ModelFolder.open(modelArgument(model));
-    const tokenized = tokenizePairs(pairs, folderPairEncoder(folder));
-    using device = await openDevice(deviceName);
-    using scope = new Scope(device);
-    const decoder = await Decoder.load(
-      scope,
-      folder.config,
-      loadWeights(folder.weights, folder.config, { as: 'float32' }),
-    );
-    const differences = needsPairs
-      ? { differences: await pairInputDifferences(decoder, targetModules(folder.config), tokenized) }
-      : {};
-    const adapter = await createAdapter(scope, decoder, { family, rank, seed, ...differences });
-    const features = await pairFeatures({ decoder, adapter, deployedScale: 0 }, tokenized, { kind, tokensPerPass });
-    const direction = pairDirection(features.hack, features.clean, { standardise });
-    const hackScores = scoreFeatures(features.hack, direction, score);
-    const cleanScores = scoreFeatures(features.clean, direction, score);
-    const heading = (index: number): string => pairs[index].heading;
-    const { wrongPairs } = judgeDirection(hackScores, cleanScores);
-    const left = pairs.length < 2 ? null : leaveOneOut(features, { standardise, score });
-    const report = {
-      model,
-      file: path,
-      hash,
-      settings: { family, rank, seed, kind, score, standardise },
-      hackScores: Array.from(hackScores),
-      cleanScores: Array.from(cleanScores),
-      wrongPairs: wrongPairs.map(heading),
-      wrongWhenLeftOut: left === null ? null : left.wrongPairs.map(heading),
-    };
-    context.stdout.write(renderScore(report, json, screenWidth(context.stdout)));
+  async run({ json, ...call }, context) {
+    context.stdout.write(renderScore(await scorePairs(call), json, screenWidth(context.stdout)));
   },
 });
 

@@ -88,31 +88,24 @@ export const followCommand = command({
   run: ({ id: job }, context) => follow(job, context),
 });
 
-export const cancelCommand = command({
-  arguments: { id },
-  examples: ['gq queue cancel 3'],
-  async run({ id: job }, context) {
-    const queue = new QueueFolder();
-    const entry = queue.read(job);
-    expectActive(entry, 'cancel', true);
-    const isSecond = entry.state.state === 'running' && queue.asked(job) !== null;
-    await queue.ask(job, isSecond ? 'kill' : 'cancel');
-    await startDaemon(queue);
-    context.stdout.write(`job ${job}: cancel is asked for${isSecond ? ' again: it ends at once' : ''}\n`);
-  },
-});
+/** Asks the daemon to end a job or to do it again; who asks twice for an end gets it at once. */
+const askingCommand = (what: 'cancel' | 'retry') =>
+  command({
+    arguments: { id },
+    examples: [`gq queue ${what} 3`],
+    async run({ id: job }, context) {
+      const queue = new QueueFolder();
+      const entry = queue.read(job);
+      expectActive(entry, what, what === 'cancel');
+      const isSecond = what === 'cancel' && entry.state.state === 'running' && queue.asked(job) !== null;
+      await queue.ask(job, isSecond ? 'kill' : what);
+      await startDaemon(queue);
+      context.stdout.write(`job ${job}: ${what} is asked for${isSecond ? ' again: it ends at once' : ''}\n`);
+    },
+  });
 
-export const retryCommand = command({
-  arguments: { id },
-  examples: ['gq queue retry 3'],
-  async run({ id: job }, context) {
-    const queue = new QueueFolder();
-    expectActive(queue.read(job), 'retry', false);
-    await queue.ask(job, 'retry');
-    await startDaemon(queue);
-    context.stdout.write(`job ${job}: retry is asked for\n`);
-  },
-});
+export const cancelCommand = askingCommand('cancel');
+export const retryCommand = askingCommand('retry');
 
 export const priorityCommand = command({
   arguments: { id, priority: { ...needed(priority), usual: undefined as never } },

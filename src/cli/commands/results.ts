@@ -69,12 +69,6 @@ export const resultsCommand = command({
 
 type ResultsCall = CallOf<typeof options> & { readonly dir: string };
 
-const comparedOf = ({ baseline, placebo, from }: ResultsCall) => ({
-  ...(baseline === undefined ? {} : { baseline }),
-  ...(placebo === undefined ? {} : { placebo }),
-  from,
-});
-
 async function printResults(call: ResultsCall, context: CommandContext): Promise<void> {
   expectAbsent(call, ['out', 'title'], 'without --html');
   const { dir, figures, force } = call;
@@ -84,7 +78,7 @@ async function printResults(call: ResultsCall, context: CommandContext): Promise
     expectOwnFigures(figures, force);
     expectOwnTraces(figures, force);
   }
-  const results = await openResults(dir, comparedOf(call));
+  const results = await openResults(dir, call);
   context.stdout.write(renderResults(results, format, screenWidth(context.stdout), call.emergence));
   warnIncomplete(dir, results, context, call.from);
   if (figures !== undefined) {
@@ -136,9 +130,7 @@ async function writeHtml(call: ResultsCall, context: CommandContext): Promise<vo
   expectWritable(`--out ${file}`, dirname(file));
   expectOwnFile(file, force);
   using waiting = new Waiting(context.stderr);
-  const results = await openResults(dir, comparedOf(call), (path, at, of) =>
-    waiting.on(`reading ${path} (${at} of ${of})`),
-  );
+  const results = await openResults(dir, call, (path, at, of) => waiting.on(`reading ${path} (${at} of ${of})`));
   waiting.on('drawing the report');
   const { title = results.name } = call;
   const commands = [sameCall(context), shellLine('gq', 'results', dir)];

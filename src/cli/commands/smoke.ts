@@ -3,22 +3,18 @@
  * model through the real pipeline. Each part prints a line; after a failure the others still run, and the command fails.
  */
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { UserError, wrapText } from '../../base/index.ts';
-import { scratchFolder } from '../../base/node/index.ts';
-import { findDevice, makeTinyModel, openDevice, resolveBuiltin, train } from '../../lab/index.ts';
-import { type RecordedEvent, RunDirectory, type Sink } from '../../run/index.ts';
+import { findDevice, resolveBuiltin } from '../../lab/index.ts';
 import {
   type Check,
+  reportAdapters,
   reportMarkers,
+  reportParity,
   reportPartition,
   reportRewards,
   reportScience,
-  stated,
+  reportTinyRun,
   type VerifyReport,
-  verifyAdapters,
-  verifyParity,
 } from '../../verify/index.ts';
 import { type CallOf, type CommandContext, command, flag, word } from '../command.ts';
 import { deviceOption } from '../options.ts';
@@ -26,23 +22,6 @@ import { screenWidth } from '../terminal/screen.ts';
 import { checksJson, renderChecks } from '../terminal/tables.ts';
 import { TrainDisplay } from '../terminal/train-display.ts';
 import { notesText } from './verify.ts';
-
-const runSettings = [
-  'updates=8',
-  'adapter.rank=2',
-  'sampling.maxNewTokens=32',
-  'sampling.promptsPerStep=4',
-  'sampling.group=4',
-  'sampling.temperature=0.9',
-  'sampling.topK=0',
-  'sampling.topP=1',
-  'optimiser.learningRate=1e-2',
-  'arm.kind=activation',
-  'arm.warmupRows=4',
-  'arm.tail=0.2',
-  'arm.refreshEvery=2',
-  'data.problems=32',
-];
 
 const options = {
   device: deviceOption,
@@ -118,56 +97,11 @@ function smokeParts(
     science: () => reportScience(config),
     adapters: () => reportAdapters(device),
     parity: () => reportParity(device, golden),
-    run: () => reportRun(device, context),
+    run: async () => {
+      let table = '';
+      const stdout = { write: (text: string) => (table += text) };
+      const report = await reportTinyRun(device, (run) => new TrainDisplay({ stdout, stderr: context.stderr }, run));
+      return { ...report, notes: table };
+    },
   };
-}
-
-async function reportAdapters(name: string): Promise<VerifyReport> {
-  using device = await openDevice(name, { precision: 'f32' });
-  return { checks: (await verifyAdapters(device)).checks, notes: '' };
-}
-
-/** The stored values are not in the package: without them, the part says that it was left out. */
-async function reportParity(name: string, golden: string | undefined): Promise<VerifyReport> {
-  const directory = golden ?? fileURLToPath(new URL('../../../test/golden', import.meta.url));
-  if (golden === undefined && !existsSync(directory)) {
-    return { checks: [], notes: 'no stored values here; name a folder with --golden\n' };
-  }
-  using device = await openDevice(name, { precision: 'f32' });
-  return { checks: (await verifyParity(device, directory)).checks, notes: '' };
-}
-
-/** A routed run of a tiny model, and the checks of its run directory. */
-async function reportRun(device: string, { stderr }: CommandContext): Promise<VerifyReport> {
-  using home = scratchFolder('gq-smoke-');
-  const model = join(home.path, 'model');
-  await makeTinyModel(model, device);
-  const settings = [`model=${model}`, `device.kind=${device}`, ...runSettings];
-  const { config } = resolveBuiltin(null, settings);
-  const events: RecordedEvent[] = [];
-  let table = '';
-  const stdout = { write: (text: string) => (table += text) };
-  const path = join(home.path, 'run');
-  const display = new TrainDisplay({ stdout, stderr }, { path, updates: config.updates });
-  const collector: Sink = { name: 'smoke', event: (event) => void events.push(event) };
-  const { end } = await train(config, path, { sinks: [display, collector] });
-  const { checks } = await reportScience(config, RunDirectory.open(path));
-  return {
-    checks: [stated('run', 'finished', end === 'finished', end), ...checkEvents(events), ...checks],
-    notes: table,
-  };
-}
-
-function checkEvents(events: readonly RecordedEvent[]): Check[] {
-  const steps = events.filter((event) => event.kind === 'step');
-  const routes = new Set(
-    steps.flatMap((step) => Object.entries(step.routes).flatMap(([route, n]) => (n > 0 ? [route] : []))),
-  );
-  const moving = steps.filter(({ gradientNorm }) => gradientNorm > 0);
-  const norms = steps.flatMap(({ gradientNorm, loss, kl, parity }) => [gradientNorm, loss, kl, parity]);
-  return [
-    stated('run', 'learned something', moving.length > 0, 'no update carried gradient'),
-    stated('run', 'finite numbers', norms.every(Number.isFinite), norms.join(', ')),
-    stated('run', 'every route was used', routes.size === 3, [...routes].join(', ')),
-  ];
 }

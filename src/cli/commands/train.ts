@@ -120,11 +120,10 @@ async function startRun(
   const path = call.out ?? join('runs', `${config.arm.kind}-${config.seed}`);
   const isFirst = communicator === null || communicator.rank === 0;
   const run = isFirst ? placeRun(path, config, parent) : RunDirectory.follow(path);
-  return trainShown(config, run, call, context, { ...(parent === null ? {} : { parent }), ...ranksOf(communicator) });
-}
-
-function ranksOf(communicator: Communicator | null): Pick<TrainOptions, 'communicator'> {
-  return communicator === null ? {} : { communicator };
+  return trainShown(config, run, call, context, {
+    parent: parent ?? undefined,
+    communicator: communicator ?? undefined,
+  });
 }
 
 /** The same command again goes on with the run that it began; a folder with another run is refused. */
@@ -200,5 +199,5 @@ async function resumeRun(
       fix: 'Fork it to change the config: --fork RUN@UPDATE.',
     });
   }
-  return trainShown(run.readManifest().config, run, call, context, ranksOf(communicator));
+  return trainShown(run.readManifest().config, run, call, context, { communicator: communicator ?? undefined });
 }

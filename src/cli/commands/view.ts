@@ -34,8 +34,7 @@ It is a new one each time, or that of ${tokenVariable}; programs send it as "Aut
     expectAbsent(call, ['json'], 'without --to');
     standBack();
     const token = tokenFrom(tokenVariable, 'gq view');
-    const settings = { host, port, ...(token === null ? {} : { token }) };
-    await using view = await startView(dir, await openPage(), settings);
+    await using view = await startView(dir, await openPage(), { host, port, token: token ?? undefined });
     context.stdout.write(`${view.address}\n`);
     context.stderr.write('Open this address in a browser; Ctrl-C ends it.\n');
     await new Promise<void>((resolve) => {

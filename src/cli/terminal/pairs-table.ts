@@ -1,6 +1,7 @@
 /** The findings of the pair commands as lines for a person. */
 import { wrapText } from '../../base/index.ts';
 import { type LengthBalance, type PairReport, type StyleBalance, thresholds } from '../../env/pairs/index.ts';
+import type { PairScores } from '../../lab/index.ts';
 import { auroc, aurocInterval, wilsonInterval } from '../../stats/index.ts';
 import { alignRows } from './tables.ts';
 
@@ -9,18 +10,6 @@ export interface FileReport extends PairReport {
   readonly hash: string;
   /** The loopholes that its pairs show, as the file says. */
   readonly shows?: readonly string[];
-}
-
-export interface ScoreReport {
-  readonly model: string;
-  readonly file: string;
-  readonly hash: string;
-  readonly settings: Readonly<Record<string, string | number | boolean>>;
-  readonly hackScores: readonly number[];
-  readonly cleanScores: readonly number[];
-  readonly wrongPairs: readonly string[];
-  /** Pairs that the direction of the others ranks wrongly; null if there is only one pair. */
-  readonly wrongWhenLeftOut: readonly string[] | null;
 }
 
 function countText(count: number, noun: string): string {
@@ -66,7 +55,7 @@ function rateText(right: number, total: number): string {
   return `${right}/${total} = ${(right / total).toFixed(3)} (95% ${low.toFixed(3)} to ${high.toFixed(3)})`;
 }
 
-export function renderScore(report: ScoreReport, json: boolean, width: number): string {
+export function renderScore(report: PairScores, json: boolean, width: number): string {
   const { hackScores, cleanScores, wrongPairs, wrongWhenLeftOut } = report;
   const total = hackScores.length;
   const { low, high } = aurocInterval(hackScores, cleanScores);
