@@ -13,7 +13,7 @@ import {
 } from '../adapters/index.ts';
 import { cacheFolder } from '../base/node/index.ts';
 import type { Policy } from '../grpo/index.ts';
-import { ModelFolder } from '../model/index.ts';
+import { expectedTensors, ModelFolder } from '../model/index.ts';
 import { computeTable, type DiskPlan, describeDisk, planDisk, type RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';
 import { coresLimit } from './device.ts';
@@ -97,11 +97,16 @@ function factorProgress(family: string, warn: Warn): (done: number, modules: num
 /** The room on disk from which on it is told. */
 const tellingBytes = 1e9;
 
-/** The room that the checkpoints of a run will take; no weights are read for it. */
-export async function planCheckpoints(config: RunConfig): Promise<DiskPlan> {
+/** The room that the checkpoints of a run will take, and its deployed model as a model of its own; no weights are read for it. */
+export async function planCheckpoints(config: RunConfig): Promise<DiskPlan & { readonly deployedBytes: number }> {
   await using folder = await ModelFolder.open(modelDirectory(config.model));
   const { family, targets } = config.adapter;
-  return planDisk(config, findStart(family, (await partsOf(config)).starts), targetModules(folder.config, targets));
+  const start = findStart(family, (await partsOf(config)).starts);
+  const numbers = [...expectedTensors(folder.config).values()].map((shape) =>
+    shape.reduce((size, axis) => size * axis),
+  );
+  const deployedBytes = 4 * numbers.reduce((total, count) => total + count);
+  return { ...planDisk(config, start, targetModules(folder.config, targets)), deployedBytes };
 }
 
 /** Tells how much room the checkpoints of a run will take, where it is much. */

@@ -1,5 +1,5 @@
 /** What an experiment will cost: known from configs, from earlier runs of the same shape, or not at all. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { temporaryFolder } from '../../test/lab/hand-made.ts';
@@ -64,6 +64,20 @@ describe('an experiment costs', () => {
     expect(disk.ledgerBytes).toBe(6 * 2000);
     expect(hostBytes).toBe(2e9);
     expect(await forecastExperiment(plan, join(home, 'new'), shape(1, 3))).toMatchObject({ seconds: null });
+  });
+
+  it('its attacks too: a deployed model, and an attack as long as it says', async () => {
+    await measure('vanilla', 1, 1);
+    await measure('activation', 1, 1);
+    const relearn = { arms: ['activation'], updates: 7 };
+    const attacked = { ...plan, experiment: { ...plan.experiment, relearn } };
+    const [without, whole] = [
+      await forecastExperiment(plan, join(home, 'new'), shape(1, 1)),
+      await forecastExperiment(attacked, join(home, 'new'), shape(1, 1)),
+    ];
+    expect((whole.seconds ?? 0) - (without.seconds ?? 0)).toBeCloseTo(3 * 7 * 2, 9);
+    const weights = statSync(join('models', 'micro', 'model.safetensors')).size;
+    expect(whole.disk.checkpointBytes - without.disk.checkpointBytes).toBeGreaterThan(3 * weights);
   });
 
   it('more than a disk holds: refused, with what is missing', () => {

@@ -7,6 +7,7 @@ import { dirname, join, resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
 import { statesOf } from '../evaluate/index.ts';
 import { armOf, keepSandboxes, openLab, partsOf, planCheckpoints, planLabMemory } from '../lab/index.ts';
+import { attackConfig } from '../measure/index.ts';
 import type { DiskPlan, RunConfig } from '../run/index.ts';
 import type { ExperimentPlan, PlannedRun } from './experiment.ts';
 import { bytesIn, type RunRate, readRate } from './rates.ts';
@@ -58,12 +59,18 @@ export async function forecastDisk(
 ): Promise<DiskForecast> {
   const left = await runsLeft(plan, directory);
   const runs = left.map((index) => plan.runs[index]);
-  const plans = new Map<string, DiskPlan>();
-  for (const { arm, config } of shapesOf(runs)) plans.set(arm, await planCheckpoints(config));
-  const states = Math.max(0, ...[...plans.values()].map(({ stateBytes }) => stateBytes));
-  const checkpoints = runs.map(({ arm, folder, config }) => {
+  const lasting = new Map<string, number>();
+  let states = 0;
+  for (const { arm, config } of shapesOf(runs)) {
+    const own = await planCheckpoints(config);
+    const attack = attackOf(plan, arm, config);
+    const attacked = attack === null ? 0 : own.deployedBytes + lastingBytes(await planCheckpoints(attack), attack);
+    lasting.set(arm, lastingBytes(own, config) + attacked);
+    states = Math.max(states, own.stateBytes);
+  }
+  const checkpoints = runs.map(({ arm, folder }) => {
     const there = bytesIn(join(directory, folder), () => true);
-    return Math.max(0, lastingBytes(plans.get(arm), config) - there);
+    return Math.max(0, (lasting.get(arm) ?? 0) - there);
   });
   const ledgers = runs.map(({ config }) => {
     const rate = readRate(config, pack);
@@ -76,9 +83,13 @@ export async function forecastDisk(
   };
 }
 
+/** The attack on the deployed policy of an arm; null where the experiment has none. */
+function attackOf({ experiment: { relearn } }: ExperimentPlan, arm: string, config: RunConfig): RunConfig | null {
+  return relearn?.arms.includes(arm) ? attackConfig(config, relearn.updates) : null;
+}
+
 /** What the checkpoints of a finished run take: the state before the newest is gone by then. */
-function lastingBytes(plan: DiskPlan | undefined, { output }: RunConfig): number {
-  if (plan === undefined) return 0;
+function lastingBytes(plan: DiskPlan, { output }: RunConfig): number {
   return plan.mostBytes - (output.keepState === 'all' || plan.checkpoints < 2 ? 0 : plan.stateBytes);
 }
 
@@ -125,7 +136,7 @@ export async function forecastExperiment(
 }
 
 /** The share of a run in the time of all: as many as were measured side by side take it together. */
-async function secondsOf({ config }: PlannedRun, rate: RunRate | null, plan: ExperimentPlan): Promise<number> {
+async function secondsOf({ arm, config }: PlannedRun, rate: RunRate | null, plan: ExperimentPlan): Promise<number> {
   if (rate === null) return 0;
   const hasQuarantine = armOf(config, await partsOf(config)).quarantine(config.arm);
   const every = config.output.checkpointEvery;
@@ -133,7 +144,8 @@ async function secondsOf({ config }: PlannedRun, rate: RunRate | null, plan: Exp
     Math.min(config.updates, (i + 1) * every),
   );
   const evaluations = evaluationsOf(statesOf({ hasQuarantine }), checkpoints, plan.experiment.evaluation).length;
-  return (config.updates * rate.updateSeconds + evaluations * rate.evaluationSeconds) / rate.atATime;
+  const updates = config.updates + (attackOf(plan, arm, config)?.updates ?? 0);
+  return (updates * rate.updateSeconds + evaluations * rate.evaluationSeconds) / rate.atATime;
 }
 
 /** What each GPU must have room for, by a rehearsal of the largest update of every arm. */
