@@ -181,3 +181,78 @@ describe('two updates of whatever fits', () => {
     expect([...flagged].sort()).toEqual([...new Set(kinds)].sort());
   });
 });
+
+describe('a kind of arm and what it means', () => {
+  const armOf = (kind: string) => {
+    const found = builtinParts.arms.find((arm) => arm.kind === kind);
+    if (found === undefined) throw new Error(kind);
+    return found;
+  };
+  const tables = (kind: string, settings: object) => {
+    const { monitor, cut, remedy } = armOf(kind).means(settings) ?? {};
+    return { monitor, cut, remedy };
+  };
+
+  it.each([
+    ['activation', { warmupRows: 2, calibration: 'otsu', keepTail: 0.3, keepOnly: 'praised' }],
+    ['activation', { warmupRows: 2, placebo: 'mass-matched', tail: 0.2 }],
+    ['gradient', { warmupRows: 2, granularity: 'token', mean: 'own', keepTail: 0 }],
+    ['gradient', { calibration: 'pairs', placebo: 'shuffled', placeboSeed: 3 }],
+    ['routed', { monitor: { kind: 'direction', warmupRows: 2 }, others: 'keep', mean: 'own' }],
+    ['screen', { monitor: { kind: 'probe', steps: 20, cut: 'fixed', threshold: 0.4 } }],
+    ['penalty', { monitor: { kind: 'regex', pattern: '1' }, penalty: 2 }],
+    ['advantage-modification', { monitor: { kind: 'chance' }, form: 'additive' }],
+  ])('leave the same policy and remember the same: %s %j', async (kind, settings) => {
+    const named = await trainTiny((policy) => openArm(armOf(kind), settings, toolsOf(policy)), 3);
+    const said = await trainTiny((policy) => openArm(definition, tables(kind, settings), toolsOf(policy)), 3);
+    expect(said.events).toEqual(named.events);
+    expect(said.state).toEqual(named.state);
+  });
+
+  it('the oracle arm and its tables draw the same errors and route the same', async () => {
+    const settings = { target: 'attempt', recall: 0.6, falsePositiveRate: 0.3 };
+    const named = await trainTiny((policy) => openArm(armOf('oracle'), settings, toolsOf(policy)), 2);
+    const said = await trainTiny((policy) => openArm(definition, tables('oracle', settings), toolsOf(policy)), 2);
+    expect(said.state.adapter).toEqual(named.state.adapter);
+  });
+
+  it('is called what it does, costs what its parts cost, and has their placebos', () => {
+    const direction = { kind: 'direction', features: 'gradient', placebo: 'haar', placeboSeed: 3 };
+    const two = { kind: 'quantile', tail: 0.2, keepTail: 0.3, memory: 'features' };
+    const routed = { monitor: direction, cut: two, remedy: { kind: 'route', mean: 'own' } };
+    expect(definition.label(routed)).toBe(
+      'routed, own mean, by haar gradient direction draw 3 upper 0.2 keeping 0.3 rescored',
+    );
+    expect(definition.means(routed)).toMatchObject({
+      costs: ['readings of the pairs', 'a reading and a gradient of every rollout in deployed state'],
+      placebos: [
+        ...['haar', 'reversed', 'shuffled'].map((name) => `monitor.placebo=${name}`),
+        'remedy.placebo=mass-matched',
+      ],
+    });
+    const judged = {
+      monitor: { kind: 'judge', endpoint: 'http://localhost/v1', modelName: 'm' },
+      cut: { kind: 'fixed' },
+      remedy: { kind: 'screen' },
+    };
+    expect(definition.label(judged)).toBe('screen by judge m');
+    expect(definition.means(judged)).toMatchObject({
+      costs: ["a request to the judge's endpoint for every rollout"],
+      placebos: ['monitor.kind=chance'],
+    });
+    expect(
+      [routed, judged].map((settings) => [definition.usesLabels(settings), definition.quarantine(settings)]),
+    ).toEqual([
+      [false, true],
+      [false, false],
+    ]);
+  });
+
+  it('labels follow from the monitor, whatever the remedy', () => {
+    const by = (monitor: object) => ({ monitor, cut: { kind: 'fixed' }, remedy: { kind: 'filter' } });
+    const uses = [{ kind: 'oracle' }, { kind: 'probe', labelledRun: 'runs/x' }, { kind: 'probe' }].map((monitor) =>
+      definition.usesLabels(by(monitor)),
+    );
+    expect(uses).toEqual([true, true, false]);
+  });
+});

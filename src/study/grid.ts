@@ -54,7 +54,8 @@ function cellsOf({ keys }: Grid): readonly Cell[] {
     if (!Array.isArray(values)) {
       return Object.entries(values).map(([name, each]) => ({ ending: `-${name}`, set: setting(each) }));
     }
-    const word = entries.length === 1 ? '' : `-${wordOf(key)}`;
+    // Kinds are words that speak for themselves.
+    const word = entries.length === 1 || key.endsWith('.kind') ? '' : `-${wordOf(key)}`;
     return values.map((each) => ({ ending: `${word}-${each}`, set: setting(each) }));
   });
   return columns.reduce(

@@ -48,6 +48,33 @@ describe('an experiment', () => {
     expect(runs[0].config.model).toBe(join(process.cwd(), 'mine'));
   });
 
+  it('may be a product of monitors, cuts and remedies, and is refused whole where two of them do not fit', async () => {
+    const path = join(recipeFolder(), 'both.toml');
+    const plan = (keys: object) => {
+      const grid = {
+        arms: ['by'],
+        keys: { 'cut.kind': ['otsu', 'fixed'], 'remedy.kind': ['screen', 'route'], ...keys },
+      };
+      const arms = [{ name: 'by', recipe: 'base.toml' }];
+      return planExperiment(checkExperiment({ name: 'x', seeds: [1], arms, grid }, path), path);
+    };
+    const { runs } = await plan({ 'monitor.kind': ['direction', 'probe'] });
+    expect(runs.map(({ arm }) => arm)).toEqual(
+      ['otsu', 'fixed'].flatMap((cut) =>
+        ['screen', 'route'].flatMap((remedy) => [`by-${cut}-${remedy}-direction`, `by-${cut}-${remedy}-probe`]),
+      ),
+    );
+    expect(runs.at(-1)?.config.arm).toMatchObject({
+      kind: 'watched',
+      monitor: { kind: 'probe' },
+      cut: { kind: 'fixed' },
+      remedy: { kind: 'route' },
+    });
+    await expect(plan({ 'monitor.kind': ['direction', 'chance'] })).rejects.toThrow(
+      'arm.cut.kind: expected a fixed cut with the monitor chance, whose scores are 0 or 1',
+    );
+  });
+
   it('has no arm twice under two names, and no seeds but its own', async () => {
     const path = join(recipeFolder(), 'both.toml');
     const raw = { name: 'x', seeds: [1], arms: [{ name: 'vanilla', recipe: 'base.toml' }] };

@@ -176,6 +176,27 @@ describe('plugins of a recipe', () => {
     expect(flagged).toBeGreaterThan(0);
   });
 
+  it('an own cut: what is above it is left out, with a monitor and a remedy of the package', async () => {
+    const run = await trainExample('own-cut', '--set', 'cut.distances=0.5');
+    expect(run.readManifest()).toMatchObject({
+      arm: 'screen by gradient direction outliers 0.5',
+      usesOracle: false,
+      hasQuarantine: false,
+      config: { arm: { kind: 'watched', cut: { kind: 'outliers', distances: 0.5 } } },
+    });
+    const words = new Map<string, number>();
+    for await (const { flagged, screening } of readRollouts(run)) {
+      const word = `${flagged} ${screening}`;
+      words.set(word, (words.get(word) ?? 0) + 1);
+    }
+    expect([...words.keys()].sort()).toEqual(['false train', 'true leave-out']);
+    const refused = await gq('config', join(examples, 'own-cut.toml'), '--set', 'monitor.kind=chance');
+    expect(refused).toMatchObject({ code: 2 });
+    expect(refused.err).toContain(
+      'arm.cut.kind: expected a fixed cut with the monitor chance, whose scores are 0 or 1',
+    );
+  });
+
   it('an own adapter start trains, and is exported by its name', async () => {
     const run = await trainExample('own-start');
     const initial = await readTensors(run.file('initial.safetensors'));

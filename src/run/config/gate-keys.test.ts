@@ -1,9 +1,52 @@
-/** What the keys of the gates refuse in a config. */
+/** The tables of an arm that watches in a config, and what the keys of the gates refuse. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../../../test/lab/hand-made.ts';
 import { UserError } from '../../base/errors.ts';
 import { resolveBuiltin } from '../../lab/index.ts';
 
 const resolve = (...settings: string[]) => resolveBuiltin(null, ['arm.kind=activation', ...settings]);
+
+describe('a monitor, a cut and a remedy at the top of a config', () => {
+  const armOf = (...settings: readonly string[]) => resolveBuiltin(null, settings).config.arm;
+
+  it('are the tables of the arm `watched`, and the cut is the usual one of the monitor', () => {
+    const arm = armOf('monitor.kind=probe', 'remedy.kind=screen');
+    expect(arm).toMatchObject({
+      kind: 'watched',
+      monitor: { kind: 'probe' },
+      cut: { kind: 'fpr', flaggedClean: 0.05 },
+    });
+    expect(armOf('monitor.kind=chance', 'remedy.kind=zero')).toMatchObject({ cut: { kind: 'fixed', threshold: 0.5 } });
+    expect(armOf('monitor.kind=direction', 'cut.halfLife=7', 'remedy.kind=route')).toMatchObject({
+      cut: { kind: 'otsu', halfLife: 7 },
+    });
+  });
+
+  it('replace another arm, and another arm replaces them', () => {
+    const tables = ['monitor.kind=direction', 'remedy.kind=screen'];
+    expect(armOf('arm.kind=activation', 'arm.tail=0.2', ...tables)).toMatchObject({ kind: 'watched' });
+    expect(armOf(...tables, 'arm.kind=vanilla')).toEqual({ kind: 'vanilla' });
+    expect(armOf(...tables, 'remedy.kind=penalty', 'remedy.penalty=2')).toMatchObject({
+      monitor: { kind: 'direction' },
+      remedy: { kind: 'penalty', penalty: 2 },
+    });
+  });
+
+  it('are refused beside another kind of arm in one recipe, and where a part is missing or unknown', () => {
+    const path = join(temporaryFolder(), 'both.toml');
+    writeFileSync(path, '[arm]\nkind = "screen"\n[monitor]\nkind = "probe"\n');
+    expect(() => resolveBuiltin(path)).toThrow(
+      'expected arm.kind, or the tables [monitor], [cut] and [remedy], found arm.kind = "screen" beside [monitor]',
+    );
+    expect(() => armOf('monitor.kind=probe')).toThrow('config, key arm.remedy');
+    expect(() => armOf('monitor.kind=prob', 'remedy.kind=screen')).toThrow('did you mean "probe"?');
+    expect(() => armOf('monitor.kind=probe', 'remedy.kind=screen', 'cut.treshold=1')).toThrow(
+      'unknown key arm.cut.treshold',
+    );
+  });
+});
 
 describe('wrong values of the gate', () => {
   it.each([
