@@ -4,6 +4,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { textOf } from '../../src/report/draw/index.ts';
 import type { HumanAgreement } from '../../src/view/agreement.ts';
 import {
   type AnswersPage,
@@ -131,8 +132,8 @@ describe('the server', () => {
       ['gate', 'full', 3, 4],
       ['gate', 'deployed', 1, 4],
     ]);
-    const [gate] = value.tables[0].rows.filter(([arm]) => arm === 'gate');
-    expect(gate[3]).toBe('0.25 [0.05, 0.70]');
+    const [gate] = value.tables[0].rows.filter(([arm]) => textOf(arm) === 'gate');
+    expect(textOf(gate[3])).toBe('0.25 [0.05, 0.70]');
   });
 
   it('answers about a run, its gate, its answers and its rollouts', async () => {
