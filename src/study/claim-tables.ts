@@ -40,18 +40,11 @@ interface JudgedPrediction extends Omit<ReturnType<typeof judgePredictions>[numb
   readonly verdict: string;
 }
 
-export function predictionTable(predictions: readonly JudgedPrediction[]): Table {
-  return {
-    title: 'predictions',
-    columns: ['prediction', 'needs', 'reached', 'evaluated', 'verdict', 'by seed'],
-    rows: predictions.map(({ what, inSeeds, met, values, planned, verdict }) => [
-      what,
-      `${inSeeds} of ${planned}`,
-      `${met}`,
-      `${values.length}`,
-      verdict,
-      values.map(({ seed, value }) => `${seed}: ${value.toFixed(3).replace('-', '−')}`).join(', ') || '-',
-    ]),
-    notes: ['refuted: the seeds that are missing could not change it any more; open: they could.'],
-  };
+/** A sentence for each; `refuted`: the seeds that are missing could not change it any more, `open`: they could. */
+export function describePredictions(predictions: readonly JudgedPrediction[]): string[] {
+  return predictions.map(({ what, inSeeds, met, values, planned, verdict }) => {
+    const bySeed = values.map(({ seed, value }) => `${seed}: ${value.toFixed(3).replace('-', '−')}`).join(', ');
+    const reached = `Reached in ${met} of ${values.length} seeds that are evaluated, needed in ${inSeeds} of ${planned}`;
+    return `${verdict}: ${what} ${reached}${bySeed === '' ? '' : ` (${bySeed})`}.`;
+  });
 }

@@ -1,6 +1,6 @@
 export { claimOf, openBlind, readRegister, statedRuns } from './claim.ts';
 export { begunRuns, everStated } from './claim-progress.ts';
-export { armTable, predictionTable } from './claim-tables.ts';
+export { armTable, describePredictions } from './claim-tables.ts';
 export { describeSameBytes, findExperiment, sharedRuns, writeExperiment } from './directory.ts';
 export { WorkEstimate } from './estimate.ts';
 export {

@@ -3,19 +3,19 @@
  * whether each prediction was met. `gq claim open FOLDER` opens its blind seeds, once.
  */
 import { existsSync, statSync } from 'node:fs';
-import { shellLine, UserError } from '../../base/index.ts';
+import { shellLine, UserError, wrapText } from '../../base/index.ts';
 import { judgePredictions, renderTable } from '../../report/index.ts';
 import { recipePath } from '../../run/index.ts';
 import {
   armTable,
   begunRuns,
   claimOf,
+  describePredictions,
   type Experiment,
   everStated,
   findExperiment,
   openBlind,
   openResults,
-  predictionTable,
   readExperiment,
   readRegister,
   statedRuns,
@@ -108,9 +108,9 @@ async function showStudy(directory: string, { json }: ClaimCall, context: Comman
       ...(claim === null ? [] : [fileLine(claim.file, claim.hash)]),
       ...(opened === null ? [] : [`blind seeds opened ${opened.at}`]),
     ];
-    const tables = [armTable(experiment, runs, begun), predictionTable(predictions)];
-    const shown = tables.filter(({ rows }) => rows.length > 0).map((table) => renderTable(table, 'text', width));
-    return `${[...lines, ...shown].join('\n')}\n`;
+    const table = renderTable(armTable(experiment, runs, begun), 'text', width);
+    const judged = describePredictions(predictions).map((sentence) => wrapText(sentence, width));
+    return `${[...lines, table, ...judged].join('\n')}\n`;
   });
 }
 
