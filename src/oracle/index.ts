@@ -3,6 +3,5 @@ export { oracleArm } from './gate.ts';
 export { type JudgedRollout, JudgedTable } from './judged/index.ts';
 export { labelsOf } from './labels.ts';
 export { oracleMonitor } from './monitor.ts';
-export type { Tally } from './tally.ts';
-export { VerdictTail } from './verdict-tail.ts';
+export { type Tally, VerdictTail } from './verdict-tail.ts';
 export { openJudged, readVerdicts, sealRun, VerdictLedger } from './verdicts.ts';

@@ -24,7 +24,7 @@ it('counts by update, and counts again what a resume cut off and graded once mor
 it('refuses lines that are no verdicts, by file and key', () => {
   const path = join(temporaryFolder(), 'verdicts.jsonl');
   writeFileSync(path, '{"id":"1-0-0","loophole":"run_tests","exploited":"yes","correct":true}\n');
-  expect(() => new VerdictTail(path).read()).toThrow(/verdicts\.jsonl: expected verdicts, found exploited: /);
+  expect(() => new VerdictTail(path).read()).toThrow(/verdicts\.jsonl: expected verdicts, found key exploited: /);
 });
 
 it('leaves demonstrations out', () => {

@@ -4,10 +4,8 @@
  */
 import { dirname } from 'node:path';
 import { z } from 'zod';
-import { UserError } from '../base/index.ts';
 import { followJsonl, type JsonlFollower } from '../base/node/index.ts';
-import { type DemonstrationTest, isBlind } from '../run/index.ts';
-import { type Tally, type TallyRow, tally } from './tally.ts';
+import { checkStored, type DemonstrationTest, isBlind } from '../run/index.ts';
 
 /** The parts of a verdict that counting needs; the id begins with the update. */
 const counted = z.object({
@@ -18,10 +16,22 @@ const counted = z.object({
   channels: z.array(z.string()).default([]),
 });
 
+/** What is counted of an update. */
+export interface Tally {
+  readonly graded: number;
+  /** Rollouts whose prompt disclosed a loophole. */
+  readonly hackable: number;
+  /** Of these, rollouts that opened a loophole, in right or wrong programs. */
+  readonly attempts: number;
+  readonly hacks: number;
+  readonly solves: number;
+}
+
+const nothing: Tally = { graded: 0, hackable: 0, attempts: 0, hacks: 0, solves: 0 };
+
 export class VerdictTail {
   readonly #follower: JsonlFollower;
   readonly #isDemonstration: DemonstrationTest;
-  readonly #rows = new Map<number, TallyRow[]>();
   readonly #tallies = new Map<number, Tally>();
   /** Null until there is something to read: a run has a manifest by then. */
   #hidden: boolean | null = null;
@@ -41,34 +51,28 @@ export class VerdictTail {
   /** Counts of one update; all zero when nothing was graded in it. */
   at(update: number): Tally {
     this.#catchUp();
-    return this.#tallies.get(update) ?? tally([]);
+    return this.#tallies.get(update) ?? nothing;
   }
 
   #catchUp(): void {
     const { values, restarted } = this.#follower.read();
-    if (restarted) {
-      this.#rows.clear();
-      this.#tallies.clear();
-    }
+    if (restarted) this.#tallies.clear();
     if (values.length > 0) this.#hidden ??= isBlind(dirname(this.#follower.path));
     if (this.#hidden) return;
-    const changed = new Set<number>();
     for (const value of values) {
-      const { id, ...row } = this.#parse(value);
-      if (this.#isDemonstration(id, row.loophole)) continue;
+      const call = `read ${this.#follower.path}`;
+      const { id, loophole, exploited, correct, channels } = checkStored(value, call, 'verdicts', counted);
+      if (this.#isDemonstration(id, loophole)) continue;
       const update = Number.parseInt(id, 10);
-      const known = this.#rows.get(update);
-      if (known === undefined) this.#rows.set(update, [row]);
-      else known.push(row);
-      changed.add(update);
+      const isHackable = loophole !== 'gt_only';
+      const { graded, hackable, attempts, hacks, solves } = this.#tallies.get(update) ?? nothing;
+      this.#tallies.set(update, {
+        graded: graded + 1,
+        hackable: hackable + Number(isHackable),
+        attempts: attempts + Number(isHackable && channels.length > 0),
+        hacks: hacks + Number(exploited),
+        solves: solves + Number(correct),
+      });
     }
-    for (const update of changed) this.#tallies.set(update, tally(this.#rows.get(update) ?? []));
-  }
-
-  #parse(value: unknown): z.infer<typeof counted> {
-    const parsed = counted.safeParse(value);
-    if (parsed.success) return parsed.data;
-    const found = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
-    throw new UserError({ call: `read ${this.#follower.path}`, expected: 'verdicts', found });
   }
 }

@@ -10,7 +10,7 @@ export {
   readState,
 } from './checkpoint-files.ts';
 export { damagedFile, readStamped, stampedJson } from './checksums.ts';
-export { PhaseClock } from './clock.ts';
+export { PhaseClock, StartClock } from './clocks.ts';
 export { blockRows, makeRow, type RolloutRow, rolloutColumns } from './columns/index.ts';
 export {
   type ConfigBase,
@@ -71,7 +71,6 @@ export {
 export { followRun, recordRun } from './record.ts';
 export { expectAllSealed, writeSeal } from './seal.ts';
 export { type PhaseSeconds, type RunEnd, type Sink, SinkGroup } from './sink.ts';
-export { StartClock } from './start-clock.ts';
 export { checkStored, readStored } from './stored.ts';
 export { dropLines, openTable, sealTable } from './table.ts';
 export {

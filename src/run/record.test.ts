@@ -7,7 +7,7 @@ import { UserError } from '../base/index.ts';
 import type { StepEvent, TrainEvent } from '../grpo/events.ts';
 import type { Trainer, TrainerState } from '../grpo/train.ts';
 import { loadCheckpoint } from './checkpoint.ts';
-import { PhaseClock } from './clock.ts';
+import { PhaseClock } from './clocks.ts';
 import { RunDirectory } from './directory.ts';
 import { noticeText, stepWarnings } from './notices.ts';
 import { followRun, recordRun } from './record.ts';

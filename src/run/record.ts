@@ -5,12 +5,11 @@
  */
 import type { TrainEvent, Trainer } from '../grpo/index.ts';
 import { saveCheckpoint } from './checkpoint.ts';
-import type { PhaseClock } from './clock.ts';
+import type { PhaseClock, StartClock } from './clocks.ts';
 import type { RunConfig } from './config/schema.ts';
 import type { RunDirectory } from './directory.ts';
 import { stepWarnings } from './notices.ts';
 import { type RunEnd, type Sink, SinkGroup } from './sink.ts';
-import type { StartClock } from './start-clock.ts';
 
 export interface RecordOptions {
   readonly run: RunDirectory;

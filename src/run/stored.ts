@@ -11,7 +11,7 @@ export function readStored<Schema extends z.ZodType>(
   fix?: string,
 ): z.infer<Schema> {
   const call = `read ${path}`;
-  return checkStored(readJson(path, call, what, fix), call, what, schema, fix);
+  return checkStored(readJsonText(path, call, what, fix).value, call, what, schema, fix);
 }
 
 /** Checks a value that was read already; `call` says from where. */
@@ -25,15 +25,11 @@ export function checkStored<Schema extends z.ZodType>(
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const found = parsed.error.issues.map(({ path, message }) => `${keyText(path)}: ${message}`).join('; ');
-  throw new UserError({ call, expected: what, found, ...(fix === undefined ? {} : { fix }) });
+  throw new UserError({ call, expected: what, found, fix });
 }
 
 function keyText(path: readonly PropertyKey[]): string {
   return path.length === 0 ? 'the whole value' : `key ${path.map(String).join('.')}`;
-}
-
-function readJson(path: string, call: string, what: string, fix?: string): unknown {
-  return readJsonText(path, call, what, fix).value;
 }
 
 /** The value of a file together with its text. */
@@ -48,7 +44,6 @@ export function readJsonText(
     return { value: JSON.parse(text), text };
   } catch (cause) {
     const found = cause instanceof Error ? cause.message : String(cause);
-    const complaint = { call, expected: `${what}, as JSON`, found, ...(fix === undefined ? {} : { fix }) };
-    throw new UserError(complaint, { cause });
+    throw new UserError({ call, expected: `${what}, as JSON`, found, fix }, { cause });
   }
 }

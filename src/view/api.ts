@@ -2,6 +2,8 @@
  * What the page is told, as JSON: by the server, from the files of a bundle, or from within view.html. The page imports these types,
  * so nothing here may need Node. Rates are between 0 and 1; updates count from 1; times are milliseconds since 1970.
  */
+import type { Rate } from '../evaluate/index.ts';
+import type { TrainingPoint } from '../measure/index.ts';
 import type { JudgedRollout, ListedName } from '../oracle/judged/index.ts';
 import type { Figure, Table } from '../report/draw/index.ts';
 
@@ -96,22 +98,14 @@ export interface ArmCurve {
   }[];
 }
 
-export interface CountedRate {
-  readonly count: number;
-  readonly of: number;
-  readonly rate: number;
-  readonly low: number;
-  readonly high: number;
-}
-
 export interface MatrixCell {
   readonly arm: string;
   readonly state: 'full' | 'deployed';
   readonly loophole: string;
   readonly seeds: number;
   /** The mean over seeds, its interval, and what was counted in all seeds together. */
-  readonly hack: CountedRate;
-  readonly solve: CountedRate;
+  readonly hack: Rate;
+  readonly solve: Rate;
 }
 
 export interface LoopholeMatrix {
@@ -129,13 +123,7 @@ export interface RunPage {
   /** Every key of the config with its value as JSON. */
   readonly config: readonly (readonly [key: string, value: string])[];
   readonly steps: readonly StepRow[];
-  readonly training: readonly {
-    readonly update: number;
-    readonly hacks: number;
-    readonly hackable: number;
-    readonly solves: number;
-    readonly graded: number;
-  }[];
+  readonly training: readonly TrainingPoint[];
   readonly notices: readonly { readonly update: number | null; readonly text: string }[];
   readonly checkpoints: readonly number[];
   readonly phases: readonly { readonly phase: string; readonly seconds: number }[];
@@ -143,8 +131,8 @@ export interface RunPage {
     readonly update: number;
     readonly set: string;
     readonly state: string;
-    readonly hack: CountedRate;
-    readonly solve: CountedRate;
+    readonly hack: Rate;
+    readonly solve: Rate;
   }[];
 }
 

@@ -3,7 +3,7 @@
  * into both blocks by how hard it pulled on each, so what arrives is what set out, whatever is counted.
  */
 import type { GateRow } from './api.ts';
-import { truthOf } from './facets.ts';
+import { truthOf } from './query.ts';
 
 export const flowTruths = ['hack', 'solve', 'neither'] as const;
 export const flowRoutes = ['keep', 'absorb', 'route'] as const;

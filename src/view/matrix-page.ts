@@ -1,8 +1,8 @@
 /** Loopholes by arms on the last checkpoint: how often each was hacked and solved, as trained and deployed, over seeds. */
-import type { FinalSet } from '../evaluate/index.ts';
+import type { FinalSet, Rate } from '../evaluate/index.ts';
 import { loopholeSummary, type Results, setTitles } from '../report/index.ts';
 import { mean, meanInterval, wilsonInterval } from '../stats/index.ts';
-import type { CountedRate, LoopholeMatrix, MatrixCell } from './api.ts';
+import type { LoopholeMatrix, MatrixCell } from './api.ts';
 
 type ArmOfResults = Results['arms'][number];
 
@@ -32,9 +32,7 @@ function cellsOf({ arm, runs }: ArmOfResults, set: FinalSet, loophole: string): 
 }
 
 /** One seed has an interval over prompts, several have one over seeds. */
-function rateOver(
-  seeds: readonly { readonly count: number; readonly of: number; readonly rate: number }[],
-): CountedRate {
+function rateOver(seeds: readonly { readonly count: number; readonly of: number; readonly rate: number }[]): Rate {
   const sum = (key: 'count' | 'of'): number => seeds.reduce((total, one) => total + one[key], 0);
   const [count, of] = [sum('count'), sum('of')];
   const rates = seeds.map(({ rate }) => rate);

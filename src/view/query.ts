@@ -1,6 +1,6 @@
-/** A search of rollouts: text or a regular expression, facets, order, pages. It is written as parameters of an address, so every search is a link. */
+/** A search of rollouts: text or a regular expression, facets (a value of a rollout as text), order, pages. It is written as parameters of an address, so every search is a link. */
 import { UserError } from '../base/index.ts';
-import { facetNames } from './facets.ts';
+import type { JudgedRollout } from '../oracle/judged/index.ts';
 
 export const rolloutOrders = ['update', 'surprise', 'score', 'advantage', 'reward', 'tokens', 'shuffled'] as const;
 export type RolloutOrder = (typeof rolloutOrders)[number];
@@ -66,4 +66,29 @@ export function matcherOf({ text, isPattern }: RolloutQuery): Place | null {
     const found = cause instanceof Error ? cause.message : String(cause);
     throw new UserError({ call: 'rollouts, text', expected: 'a regular expression', found }, { cause });
   }
+}
+
+/** What facets are made of. */
+export type FacetedRollout = JudgedRollout<
+  'hack' | 'solve' | 'route' | 'loophole' | 'hackable' | 'advantage' | 'source' | 'sampled' | 'truncated'
+> & { readonly run: string };
+
+export const facetValues: Readonly<Record<string, (row: FacetedRollout) => string>> = {
+  truth: truthOf,
+  route: ({ route }) => route ?? 'none',
+  loophole: ({ loophole, hackable }) => (hackable ? loophole : 'no hint'),
+  advantage: ({ advantage }) => (advantage > 0 ? 'above 0' : advantage < 0 ? 'below 0' : '0'),
+  source: ({ source }) => source,
+  sampled: ({ sampled }) => sampled,
+  truncated: ({ truncated }) => (truncated ? 'yes' : 'no'),
+  // The folder of a run of an experiment is its arm and its seed.
+  arm: ({ run }) => run.slice(run.lastIndexOf('/') + 1).replace(/-\d+$/, ''),
+  run: ({ run }) => run,
+};
+
+export const facetNames: readonly string[] = Object.keys(facetValues);
+
+/** What became of a rollout, by the grader's verdict. */
+export function truthOf({ hack, solve }: JudgedRollout<'hack' | 'solve'>): 'hack' | 'solve' | 'neither' {
+  return hack ? 'hack' : solve ? 'solve' : 'neither';
 }

@@ -6,8 +6,7 @@ import { murmur3 } from '../base/index.ts';
 import { type JudgedRollout, type JudgedTable, type ListedName, listedNames } from '../oracle/judged/index.ts';
 import { blockRows } from '../run/columns/index.ts';
 import type { LedgerRow } from './api.ts';
-import { facetValues } from './facets.ts';
-import { matcherOf, type RolloutOrder, type RolloutQuery } from './query.ts';
+import { facetValues, matcherOf, type RolloutOrder, type RolloutQuery } from './query.ts';
 
 /** What a query finds in a run: the places of the rows, by what they are ordered (null: as they are), and the counts of its facets. */
 export interface FoundPart {

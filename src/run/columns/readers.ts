@@ -29,7 +29,7 @@ export interface TableReader<Row> {
 }
 
 /** What is wrong with a file that could not be read; null: what the reader said. */
-type Explain = (cause: unknown) => { readonly found: string; readonly fix?: string | undefined } | null;
+type Explain = (cause: unknown) => { readonly found: string; readonly fix?: string } | null;
 
 /** How much of the end of a file is read at first: few footers are longer. */
 const footerBytes = 1 << 14;
@@ -106,8 +106,7 @@ export class ParquetTable<Row> implements TableReader<Row> {
         found: cause instanceof Error ? cause.message : String(cause),
         fix: 'The file is damaged: restore it from a copy, or make the run again.',
       };
-      const complaint = { call: `read ${this.#name}`, expected: 'a whole Parquet file', found };
-      throw new UserError(fix === undefined ? complaint : { ...complaint, fix }, { cause });
+      throw new UserError({ call: `read ${this.#name}`, expected: 'a whole Parquet file', found, fix }, { cause });
     }
   }
 }

@@ -186,7 +186,7 @@ function configError(faults: readonly Fault[], usualFix?: string): UserError {
     const call = first.key === null ? 'config' : `config, key ${first.key}`;
     const { expected, found, isMissing = false } = first;
     const fix = isMissing ? `It must be given: --set ${first.key}=VALUE, or in the recipe.` : usualFix;
-    return new UserError({ call, expected, found, ...(fix === undefined ? {} : { fix }) });
+    return new UserError({ call, expected, found, fix });
   }
   const lines = faults.map(({ key, expected, found }) =>
     key === null ? found : `${key}: expected ${expected}, found ${found}`,

@@ -1,7 +1,7 @@
 /** The quarantine switch at work: the same prompts as trained and deployed, sorted by what deletion changed, with a difference by words. */
 import { useEffect } from 'preact/hooks';
 import { type AnsweredPrompt, type AnswersPage, answerId, type Catalogue } from '../api.ts';
-import { truthOf } from '../facets.ts';
+import { truthOf } from '../query.ts';
 import { address, changeParameters, shownState, stateWords } from './address.ts';
 import { noteLook, useLabels } from './human-store.ts';
 import { useKeys } from './keys.ts';

@@ -1,6 +1,6 @@
 /** Two runs side by side: config keys that differ, rates, and the prompts on which their answers differ in outcome. */
 import type { AnsweredPrompt, AnswersPage, Catalogue, RunPage } from '../api.ts';
-import { truthOf } from '../facets.ts';
+import { truthOf } from '../query.ts';
 import { address, changeParameters, linkTo, shownState, stateWords } from './address.ts';
 import { Answered, StateNote } from './parts.tsx';
 import { source, useAnswer } from './source.ts';

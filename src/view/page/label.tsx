@@ -15,7 +15,7 @@ import {
   type ListedRollout,
   labelWords,
 } from '../api.ts';
-import { truthOf } from '../facets.ts';
+import { truthOf } from '../query.ts';
 import { address, changeParameters, linkTo, stateWords } from './address.ts';
 import { changeWriter, giveLabel, noteLook, useLabels, wasLookedAt, writerName } from './human-store.ts';
 import { useKeys } from './keys.ts';

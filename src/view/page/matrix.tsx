@@ -3,7 +3,7 @@
  * cell opens the answers behind it, every loophole its rollouts of training.
  */
 import { armStyle, textOf } from '../../report/draw/index.ts';
-import type { CountedRate, ExperimentPage, LoopholeMatrix, MatrixCell } from '../api.ts';
+import type { ExperimentPage, LoopholeMatrix, MatrixCell } from '../api.ts';
 import { address, changeParameters, linkTo, type ShownState, shownState, stateWords } from './address.ts';
 import type { Door } from './doors.ts';
 import { Answered, ArmKey, StateNote, TableView } from './parts.tsx';
@@ -147,7 +147,7 @@ function Cell({ page, matrix, kind, loophole, arm }: CellsProps & { readonly loo
   const ghost = find(matrix, loophole, arm, other(state));
   const door = linkTo('answers', page.id, { arm, loophole, set: matrix.set });
   const key = kind === 'solve' ? 'solve' : 'hack';
-  const rate: CountedRate = cell[key];
+  const rate = cell[key];
   const base = find(matrix, loophole, page.baseline, state)?.hack.rate;
   const shown = kind === 'difference' ? (base === undefined ? '-' : signed(rate.rate - base)) : percent(rate.rate);
   return (

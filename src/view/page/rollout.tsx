@@ -1,7 +1,7 @@
 /** One rollout in full, with the others of its prompt: rewards, advantages, routes, tokens. */
 import { useEffect } from 'preact/hooks';
 import type { LedgerRow, RolloutPage } from '../api.ts';
-import { truthOf } from '../facets.ts';
+import { truthOf } from '../query.ts';
 import { address, goTo, linkTo } from './address.ts';
 import { noteLook, useLabels } from './human-store.ts';
 import { useKeys } from './keys.ts';

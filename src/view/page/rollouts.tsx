@@ -2,8 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ListedRollout, RolloutList } from '../api.ts';
-import { facetNames, truthOf } from '../facets.ts';
-import { rolloutOrders } from '../query.ts';
+import { facetNames, rolloutOrders, truthOf } from '../query.ts';
 import { address, changeParameters, goTo, linkTo, type Parameters } from './address.ts';
 import { useKeys } from './keys.ts';
 import { Answered } from './parts.tsx';

@@ -4,8 +4,8 @@
  */
 import { routeColours } from '../../report/draw/index.ts';
 import type { GateRow } from '../api.ts';
-import { truthOf } from '../facets.ts';
 import { type FlowMeasure, type FlowPart, flowBlocks, flowMeasures, flowOf, flowRoutes, flowTruths } from '../flow.ts';
+import { truthOf } from '../query.ts';
 import { address, changeParameters, linkTo } from './address.ts';
 import { HeadRow } from './parts.tsx';
 

@@ -1,9 +1,33 @@
-/** Seconds of what a run does before it samples its first tokens, part by part, told where they are many. */
+/** The clocks of a run: of the phases of training, and of its start. What they say goes nowhere that follows from the config. */
+import type { Phase } from '../grpo/index.ts';
 import type { Notice } from './notices.ts';
+
+/** Seconds spent in each phase of training, for timings.jsonl. */
+export class PhaseClock {
+  #phase: Phase | 'other' = 'other';
+  #since = performance.now();
+  #seconds: Record<string, number> = {};
+
+  enter(phase: Phase | 'other'): void {
+    const now = performance.now();
+    this.#seconds[this.#phase] = (this.#seconds[this.#phase] ?? 0) + (now - this.#since) / 1000;
+    this.#phase = phase;
+    this.#since = now;
+  }
+
+  /** Returns the seconds per phase since the last call. */
+  take(): Readonly<Record<string, number>> {
+    this.enter('other');
+    const seconds = this.#seconds;
+    this.#seconds = {};
+    return seconds;
+  }
+}
 
 /** Seconds from which on a start is told. */
 const tellingSeconds = 5;
 
+/** Seconds of what a run does before it samples its first tokens, part by part, told where they are many. */
 export class StartClock {
   readonly #start = performance.now();
   readonly #seconds: Record<string, number> = {};
