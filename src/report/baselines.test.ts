@@ -48,6 +48,20 @@ it('names what watches and what is done', () => {
   ]);
 });
 
+it('an arm of three tables is told by its remedy, as one that is named by it', async () => {
+  const tables = { ...monitor('probe'), cut: { kind: 'otsu' } };
+  const said = await madeResults(
+    [...references, ...madeArm('said', { kind: 'watched', ...tables, remedy: { kind: 'route', mean: 'own' } }, some)],
+    'haar',
+    { ceiling: 'ceiling' },
+  );
+  expect(said.arms.map(actionOf).at(-1)).toEqual({
+    monitor: 'probe Otsu',
+    action: 'routed, own mean,',
+    kind: 'routed',
+  });
+});
+
 it('a single arm with a monitor has its row beside the baseline; gates alone have no such table', () => {
   const rows = (...names: readonly string[]): readonly (string | undefined)[] => {
     const [first] = plain(allTables({ ...all, arms: all.arms.filter(({ arm }) => names.includes(arm)) }));

@@ -29,14 +29,16 @@ export interface Action {
 const by = ' by ';
 
 export function actionOf({ arm, runs: [{ config, manifest }] }: ArmResults): Action {
-  const { kind, monitor, placebo } = config.arm as {
+  const { kind, monitor, placebo, remedy } = config.arm as {
     readonly kind: string;
     readonly monitor?: { readonly kind: string };
     readonly placebo?: string;
+    readonly remedy?: { readonly kind: string };
   };
   if (monitor !== undefined) {
     const [action, ...watcher] = manifest.arm.split(by);
-    return { monitor: watcher.join(by) || monitor.kind, action, kind };
+    const done = remedy?.kind === 'route' ? 'routed' : (remedy?.kind ?? kind);
+    return { monitor: watcher.join(by) || monitor.kind, action, kind: done };
   }
   const named = placebo === undefined || placebo === 'none' ? '' : `${placebo} `;
   if (kind === 'activation') return { monitor: `${named}direction`, action: 'gate', kind: 'gate' };

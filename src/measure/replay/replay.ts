@@ -138,7 +138,9 @@ function openReplayArm(
 ): { arm: RoutingArm; settings: GateArmSettings; point: (update: number) => void } {
   const { config: original, features } = run.readManifest();
   const before = gateSettingsOf(original.arm);
-  if (before === null) throw complain(run, 'a run with a gate', `arm ${original.arm.kind}`);
+  // The keys of a replay are those of an arm with a gate, which the three tables say in other places.
+  if (before === null || original.arm.kind === 'watched')
+    throw complain(run, 'a run with a gate', `arm ${original.arm.kind}`);
   for (const term of gate) expectChangeable(term, before, before.granularity === 'token' ? fixedByToken : fixedKeys);
   const settings = gate.map((term) => `arm.${term}`);
   const raw = readConfig(null, settings, { config: original, source: run.path }, '--gate');
