@@ -17,10 +17,10 @@ import type { FinalSet } from '../../src/evaluate/sets.ts';
 import { type ArmResults, finalSample, formatSample, type Results } from '../../src/report/aggregate.ts';
 import { allTables } from '../../src/report/all-tables.ts';
 import { keptAndRemoved, keptTable } from '../../src/report/kept.ts';
+import { describeResults, emerged } from '../../src/report/statements.ts';
 import { renderTable, type Table } from '../../src/report/table.ts';
 import { comparisonTable, finalTable, sayOnce } from '../../src/report/tables.ts';
 import { resultsCsv } from '../../src/report/values.ts';
-import { describeResults, emerged } from '../../src/report/statements.ts';
 import { openResults } from '../../src/study/index.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
