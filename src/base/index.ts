@@ -23,7 +23,7 @@ export { murmur3 } from './murmur3.ts';
 export { nearestName } from './nearest.ts';
 
 export { mapPool } from './pool.ts';
-export { type Condition, readWhen } from './read-when.ts';
+export { type Condition, type NamedPath, namesPath, readWhen } from './read-when.ts';
 export { RandomStream, randomStream } from './rng.ts';
 export { shellLine } from './shell.ts';
 export { cutText, padText, textWidth, visible, visibleLine, wrapText } from './text.ts';

@@ -1,6 +1,8 @@
 /**
- * Says beside the declaration of a setting when it is read: `z.number().default(0.05).meta(readWhen({ cut: 'fpr' }))`. One that somebody
- * sets although nothing reads it would change nothing without a word, so configs refuse it. The rule is plain data in zod's registry.
+ * What the declaration of a setting says beside its values, as plain data in zod's registry: when it is read, and that it names a file.
+ *
+ * When it is read: `z.number().default(0.05).meta(readWhen({ cut: 'fpr' }))`. One that somebody
+ * sets although nothing reads it would change nothing without a word, so configs refuse it.
  */
 
 type Value = string | number | boolean | null;
@@ -14,4 +16,17 @@ export type Condition = Readonly<Record<string, Value | readonly Value[] | { rea
 /** The setting is read where one of the conditions holds. */
 export function readWhen(...conditions: readonly Condition[]): { readonly readWhen: readonly Condition[] } {
   return { readWhen: conditions };
+}
+
+/** How a setting names a file or a folder. */
+export interface NamedPath {
+  /** Values that are names and no paths. */
+  readonly unless?: RegExp;
+  /** Whether it names a model: what has the form of a name on the hub is one, unless a folder has that path. */
+  readonly isModel?: boolean;
+}
+
+/** The setting is a path: a relative one begins in the folder of the recipe that says it, or in the working folder. */
+export function namesPath(how: NamedPath = {}): { readonly namesPath: NamedPath } {
+  return { namesPath: how };
 }

@@ -4,7 +4,16 @@
  */
 export { z } from 'zod';
 export { type AdapterStart, defineStart } from '../adapters/index.ts';
-export { DeviceError, exitCodes, GraderError, randomStream, readWhen, ShapeError, UserError } from '../base/index.ts';
+export {
+  DeviceError,
+  exitCodes,
+  GraderError,
+  namesPath,
+  randomStream,
+  readWhen,
+  ShapeError,
+  UserError,
+} from '../base/index.ts';
 export {
   createGrader,
   defineJudge,

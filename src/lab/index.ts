@@ -2,7 +2,7 @@
 
 export { z } from 'zod';
 export { type AdapterStart, defineStart } from '../adapters/index.ts';
-export { readWhen } from '../base/index.ts';
+export { namesPath, readWhen } from '../base/index.ts';
 export { defineJudge, defineLoophole, type Judgement, type Loophole, type NamedJudge } from '../env/index.ts';
 export { defineProblemSource, type ProblemSource } from '../env/sources/index.ts';
 export { type Arm, type ArmDefinition, type ArmTools, defineArm } from '../grpo/index.ts';

@@ -5,7 +5,7 @@
  * (github.com/ariahw/rl-rewardhacking). Clean sides are scored by probes that were fitted without them.
  */
 import { z } from 'zod';
-import { randomStream, readWhen, UserError } from '../base/index.ts';
+import { namesPath, randomStream, readWhen, UserError } from '../base/index.ts';
 import { type ArmTools, completionFeatures, type Policy, pairFeatures } from '../grpo/index.ts';
 import { cutKeys } from './cuts.ts';
 import { heldOutClean, type PairRows, rowsOf } from './held-out.ts';
@@ -30,7 +30,8 @@ const settings = z.strictObject({
     .default(null)
     .describe(
       'a run whose rollouts and labels the probe is fitted on, which uses labels; null: it is fitted on the pairs',
-    ),
+    )
+    .meta(namesPath()),
   labelledRollouts: z
     .number()
     .int()

@@ -4,7 +4,7 @@
  */
 import { existsSync, statSync } from 'node:fs';
 import { z } from 'zod';
-import { UserError } from '../../base/index.ts';
+import { namesPath, UserError } from '../../base/index.ts';
 import { loadProblems } from '../importers/load.ts';
 import type { Problem } from '../problem.ts';
 import { expectNoKnownTest } from './known-tests.ts';
@@ -17,13 +17,14 @@ const pathOf = (split: string, share: string) =>
     .string()
     .nullable()
     .default(null)
-    .describe(`file of the ${split} problems, used whole; null: ${share} in 16 of data.path, by hash of the id`);
+    .describe(`file of the ${split} problems, used whole; null: ${share} in 16 of data.path, by hash of the id`)
+    .meta(namesPath());
 
 export const fileSource: ProblemSource = defineProblemSource({
   kind: 'file',
   summary: 'problems from files of the benchmark or of LeetCodeDataset',
   settings: z.strictObject({
-    path: z.string().describe('file of problems: .jsonl, .jsonl.gz or .parquet'),
+    path: z.string().describe('file of problems: .jsonl, .jsonl.gz or .parquet').meta(namesPath()),
     testPath: pathOf('test', '3'),
     validationPath: pathOf('validation', '1'),
     // Absent rather than false: configs of earlier runs keep their hash.

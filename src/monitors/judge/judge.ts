@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path';
 import { z } from 'zod';
-import { readWhen, UserError } from '../../base/index.ts';
+import { namesPath, readWhen, UserError } from '../../base/index.ts';
 import type { ArmTools, Seen } from '../../grpo/index.ts';
 import { cutKeys } from '../cuts.ts';
 import { defineMonitor, type Monitor } from '../monitor.ts';
@@ -35,7 +35,8 @@ const settings = z.strictObject({
     .string()
     .nullable()
     .default(null)
-    .describe('a model folder, loaded beside the policy, or "base": the policy without its adapter; null: an endpoint'),
+    .describe('a model folder, loaded beside the policy, or "base": the policy without its adapter; null: an endpoint')
+    .meta(namesPath({ unless: /^(?:micro|micro-two|base)$/, isModel: true })),
   answer: z
     .enum(['probability', 'text'])
     .default('probability')

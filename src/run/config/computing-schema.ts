@@ -1,6 +1,6 @@
 /** The tables of a config that say how a run is computed and what it stores, not what it learns. */
 import { z } from 'zod';
-import { readWhen } from '../../base/index.ts';
+import { namesPath, readWhen } from '../../base/index.ts';
 
 const count = (most: number) => z.number().int().min(0).max(most);
 const positive = (most = 1e7) => z.number().int().min(1).max(most);
@@ -33,7 +33,7 @@ export const device = z
       .nullable()
       .default(null)
       .describe('a folder with the CUDA libraries, searched before the usual places')
-      .meta(onCuda),
+      .meta({ ...onCuda, ...namesPath() }),
   })
   .prefault({});
 

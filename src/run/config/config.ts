@@ -5,11 +5,12 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { parse } from 'smol-toml';
-import { shellLine, UserError } from '../../base/index.ts';
+import { z } from 'zod';
+import { type NamedPath, shellLine, UserError } from '../../base/index.ts';
 import { sha256Json } from '../../base/node/index.ts';
 import { parseHubName } from '../../model/index.ts';
 import { checkTogether } from './check-together.ts';
-import { describeIssue, type Fault } from './issues.ts';
+import { describeIssue, type Fault, listKeys, schemaUnder, valueAt } from './issues.ts';
 import type { ConfigParts } from './parts.ts';
 import { recipeFrom, recipeName, recipePath } from './recipes.ts';
 import { type RunConfig, runSchema, usualKinds } from './schema.ts';
@@ -39,6 +40,8 @@ export interface RawConfig {
   readonly sources: Map<string, string>;
   /** Key path → how late its source came: 0 for what nobody sets now, as the config of a run. */
   readonly layers: Map<string, number>;
+  /** Key path → the folder that a relative path in its value begins in; none for what is absolute already, as in the config of a run. */
+  readonly folders: Map<string, string>;
   /** Paths of the keys whose settings are for many configs. */
   readonly shared: Set<string>;
   /** Absolute paths of modules to load before the config can be checked. */
@@ -60,13 +63,14 @@ export function readConfig(
   base: ConfigBase | null = null,
   option = '--set',
 ): RawConfig {
-  const origins: Origins = { sources: new Map(), layers: new Map(), shared: new Set() };
+  const origins: Origins = { sources: new Map(), layers: new Map(), folders: new Map(), shared: new Set() };
   const raw: Table = Object.create(null);
   if (base !== null) merge(raw, { ...base.config }, { name: base.source, layer: 0 }, origins, '');
   const chain = recipe === null ? [] : readChain(recipePath(recipe));
   for (const [i, { path, table }] of chain.entries()) {
-    const own = withPaths(withArmTables(table, `recipe ${path}`), dirname(path), pluginPaths(raw));
-    merge(raw, own, { name: path, layer: i + 1 }, origins, '');
+    const folder = dirname(path);
+    const own = withPlugins(withArmTables(table, `recipe ${path}`), folder, pluginPaths(raw));
+    merge(raw, own, { name: path, layer: i + 1, folder }, origins, '');
   }
   let source: Source = { name: option, layer: chain.length };
   for (const [i, setting] of settings.entries()) {
@@ -75,7 +79,7 @@ export function readConfig(
     const shared = own.shared ?? false;
     if (i === 0 || source.shared !== shared) source = { name: option, layer: source.layer + 1, shared };
     const table = withArmTables(parseSetting(own.text, option), option);
-    merge(raw, withPaths(table, own.folder), source, origins, '');
+    merge(raw, withPlugins(table, own.folder), { ...source, folder: own.folder }, origins, '');
   }
   return { raw, ...origins, plugins: pluginPaths(raw) };
 }
@@ -101,47 +105,26 @@ function withArmTables(table: Table, call: string): Table {
   return { ...Object.fromEntries(others), arm: { ...arm, kind, ...own } };
 }
 
-/** Keys that name a file or a folder, and the values of them that are names instead. */
-const pathKeys: readonly { readonly path: readonly string[]; readonly isName: RegExp | null }[] = [
-  { path: ['model'], isName: /^micro(?:-two)?$/ },
-  { path: ['data', 'path'], isName: null },
-  { path: ['data', 'testPath'], isName: null },
-  { path: ['data', 'validationPath'], isName: null },
-  { path: ['environment', 'partition'], isName: null },
-  { path: ['teacher', 'pool'], isName: null },
-  { path: ['device', 'libraries'], isName: null },
-  { path: ['arm', 'monitor', 'labelledRun'], isName: null },
-  { path: ['arm', 'monitor', 'model'], isName: /^(?:micro|micro-two|base)$/ },
-  // A set of pairs without one of these endings is one of the package.
-  { path: ['pairs', 'file'], isName: /^(?!.*\.(?:md|json)$)/s },
-];
-
-/**
- * Makes paths absolute: they are relative to the folder of the recipe that names them, or to the working directory. A recipe adds to the
- * plugins of those that it extends, since what it changes in them may need them.
- */
-function withPaths(table: Table, folder: string, inherited: readonly string[] = []): Table {
-  const absolute = (path: unknown): unknown => (typeof path === 'string' ? resolve(folder, path) : path);
+/** Plugins are loaded before the schema is known. A recipe adds to those that it extends, since what it changes in them may need them. */
+function withPlugins(table: Table, folder: string, inherited: readonly string[] = []): Table {
   const { plugins } = table;
-  const own: unknown[] = Array.isArray(plugins) ? plugins.map(absolute) : [];
-  const all = [...inherited.filter((path) => !own.includes(path)), ...own];
-  const made: Table = { ...table, ...(Array.isArray(plugins) ? { plugins: all } : {}) };
-  return pathKeys.reduce(
-    (all, { path, isName }) =>
-      changeAt(all, path, (value) => {
-        if (typeof value !== 'string' || isName?.test(value)) return value;
-        return path.at(-1) === 'model' && isHubName(value, folder) ? value : absolute(value);
-      }),
-    made,
-  );
+  if (!Array.isArray(plugins)) return table;
+  const named = plugins.map((path: unknown) => (typeof path === 'string' ? resolve(folder, path) : path));
+  return { ...table, plugins: [...inherited.filter((path) => !named.includes(path)), ...named] };
 }
 
-/** A table with one value of it changed, or of a table in it; what is not there stays as it is. */
-function changeAt(table: Table, [key, ...rest]: readonly string[], change: (value: unknown) => unknown): Table {
-  const value = table[key];
-  if (value === undefined) return table;
-  if (rest.length === 0) return { ...table, [key]: change(value) };
-  return isTable(value) ? { ...table, [key]: changeAt(value, rest, change) } : table;
+/** Makes the paths of a config absolute, whoever declared their keys: a relative one begins in the folder of its source. */
+function resolvePaths({ raw, folders }: Pick<RawConfig, 'raw' | 'folders'>, parts: ConfigParts): void {
+  for (const key of listKeys(parts)) {
+    const how = z.globalRegistry.get(schemaUnder(key, raw))?.['namesPath'] as NamedPath | undefined;
+    const folder = folders.get(key.path.join('.'));
+    const table = valueAt(raw, key.path.slice(0, -1)) as Table | undefined;
+    const name = key.path[key.path.length - 1];
+    const value = table?.[name];
+    if (how === undefined || folder === undefined || table === undefined || typeof value !== 'string') continue;
+    const isName = how.unless?.test(value) || (how.isModel && isHubName(value, folder));
+    if (!isName) table[name] = resolve(folder, value);
+  }
 }
 
 /** A model is taken by its name on the hub where no folder has that path. */
@@ -154,8 +137,9 @@ function pluginPaths({ plugins }: Table): string[] {
 }
 
 /** Checks a config against the schema that the parts give; src/lab knows which parts there are. */
-export function checkConfig({ raw, sources, layers, shared }: RawConfig, parts: ConfigParts): ResolvedConfig {
-  nameKinds(raw, parts);
+export function checkConfig(written: RawConfig, parts: ConfigParts): ResolvedConfig {
+  const { raw, sources, layers, shared } = written;
+  completeRaw(written, parts);
   const parsed = runSchema(parts).safeParse(raw);
   if (!parsed.success) {
     throw configError(parsed.error.issues.flatMap((issue) => describeIssue(issue, raw, sources, parts)));
@@ -198,8 +182,14 @@ function configError(faults: readonly Fault[], usualFix?: string): UserError {
   });
 }
 
+/** Names the kinds that are not named, and makes paths absolute. */
+export function completeRaw(written: RawConfig, parts: ConfigParts): void {
+  nameKinds(written.raw, parts);
+  resolvePaths(written, parts);
+}
+
 /** Gives tables that name no kind the usual one; of an arm, those that its other tables decide. */
-export function nameKinds(raw: Table, { arms }: ConfigParts): void {
+function nameKinds(raw: Table, { arms }: ConfigParts): void {
   for (const [name, kind] of Object.entries(usualKinds)) {
     const table = raw[name];
     if (isTable(table) && table['kind'] === undefined) table['kind'] = kind;
@@ -216,7 +206,8 @@ export function nameKinds(raw: Table, { arms }: ConfigParts): void {
 /** Takes a config from a manifest, where it is already complete. */
 export function rawConfig(raw: unknown): RawConfig {
   const table = isTable(raw) ? raw : {};
-  return { raw: table, sources: new Map(), layers: new Map(), shared: new Set(), plugins: pluginPaths(table) };
+  const origins: Origins = { sources: new Map(), layers: new Map(), folders: new Map(), shared: new Set() };
+  return { raw: table, ...origins, plugins: pluginPaths(table) };
 }
 
 /** The hash of a config. The folders of plugins do not count; the manifest has a hash of their code. */
@@ -310,15 +301,18 @@ function parseValue(text: string): unknown {
 interface Source {
   readonly name: string;
   readonly layer: number;
+  readonly folder?: string;
   readonly shared?: boolean;
 }
 
-type Origins = Pick<RawConfig, 'sources' | 'layers' | 'shared'>;
+type Origins = Pick<RawConfig, 'sources' | 'layers' | 'folders' | 'shared'>;
 
 /** Notes where the value of a key came from. */
-function trace(path: string, { name, layer, shared = false }: Source, origins: Origins): void {
+function trace(path: string, { name, layer, folder, shared = false }: Source, origins: Origins): void {
   origins.sources.set(path, name);
   origins.layers.set(path, layer);
+  if (folder === undefined) origins.folders.delete(path);
+  else origins.folders.set(path, folder);
   if (shared) origins.shared.add(path);
   else origins.shared.delete(path);
 }
@@ -332,7 +326,7 @@ function merge(into: Table, from: Table, source: Source, origins: Origins, prefi
       const anew = isTable(present) && value['kind'] !== undefined && present['kind'] !== value['kind'];
       const table: Table = isTable(present) && !anew ? present : Object.create(null);
       for (const lost of anew ? leafPaths(present, `${path}.`) : []) {
-        for (const origin of [origins.sources, origins.layers, origins.shared]) origin.delete(lost);
+        for (const origin of [origins.sources, origins.layers, origins.folders, origins.shared]) origin.delete(lost);
       }
       into[key] = table;
       if (Object.keys(value).length === 0) trace(path, source, origins);

@@ -123,6 +123,12 @@ export interface ConfigKey {
   readonly variants: readonly z.core.$ZodType[];
 }
 
+/** The schema of a key under the kinds that a config names. */
+export function schemaUnder(key: ConfigKey, config: unknown): z.core.$ZodType {
+  const kind = valueAt(config, [...(key.choices.at(-1)?.table ?? []), 'kind']);
+  return key.variants[key.kinds.indexOf(typeof kind === 'string' ? kind : '')] ?? key.schema;
+}
+
 const listed = new WeakMap<ConfigParts, readonly ConfigKey[]>();
 
 /** Every key that a valid config may have, including those that only some kinds have. */

@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import type { ArmMeaning } from '../../grpo/index.ts';
 import { checkTogether } from './check-together.ts';
-import { checkConfig, nameKinds, type RawConfig, type ResolvedConfig } from './config.ts';
+import { checkConfig, completeRaw, type RawConfig, type ResolvedConfig } from './config.ts';
 import { type ConfigKey, listKeys, valueAt } from './issues.ts';
 import type { ConfigParts } from './parts.ts';
 import { runSchema, usualKinds } from './schema.ts';
@@ -50,7 +50,7 @@ export function outlineConfig(written: RawConfig, parts: ConfigParts): ConfigOut
 /** The resolved config; null if it lacks keys and has no other fault. */
 function resolveComplete(written: RawConfig, parts: ConfigParts): ResolvedConfig | null {
   const { raw } = written;
-  nameKinds(raw, parts);
+  completeRaw(written, parts);
   const schema = runSchema(parts);
   const parsed = schema.safeParse(raw);
   const isMissing = ({ path }: z.core.$ZodIssue) => valueAt(raw, path.map(String)) === undefined;

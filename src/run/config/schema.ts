@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { defaultTargets } from '../../adapters/index.ts';
-import { readWhen } from '../../base/index.ts';
+import { namesPath, readWhen } from '../../base/index.ts';
 import type { KindTable } from '../../monitors/index.ts';
 import { compute, device, output, parallel } from './computing-schema.ts';
 import { type ConfigParts, joinedNameOf, kindTable, nameOf } from './parts.ts';
@@ -38,7 +38,8 @@ const environmentOf = (loophole: z.ZodType<string>) =>
         .string()
         .nullable()
         .default(null)
-        .describe('a file that gives each problem id its loophole; null: they are dealt out evenly by partitionSeed'),
+        .describe('a file that gives each problem id its loophole; null: they are dealt out evenly by partitionSeed')
+        .meta(namesPath()),
       partitionSeed: count(Number.MAX_SAFE_INTEGER)
         .default(1)
         .describe(
@@ -177,7 +178,7 @@ const teacher = z
       .nullable()
       .default(null)
       .describe('a JSONL file of demonstrations; null: none')
-      .meta(readWhen({ uses: 'pool' })),
+      .meta({ ...readWhen({ uses: 'pool' }), ...namesPath() }),
     offStep: count()
       .default(0)
       .describe('the warm start: how many updates have demonstrations, from the first on; those after have none'),
@@ -204,7 +205,9 @@ const pairs = z
       .string()
       .nullable()
       .default(null)
-      .describe('a file of pairs, or the name of a shipped set; null: the set that belongs to the problem source'),
+      .describe('a file of pairs, or the name of a shipped set; null: the set that belongs to the problem source')
+      // A set of pairs without one of these endings is one of the package.
+      .meta(namesPath({ unless: /^(?!.*\.(?:md|json)$)/s })),
     select: z
       .array(z.string())
       .default([])
@@ -312,7 +315,8 @@ function makeSchema({ arm, data, loophole, family }: OpenTables) {
       .default('micro')
       .describe(
         'a Hugging Face model folder, the name of a model in the Hugging Face cache (ORG/NAME[@REVISION]), or "micro": the model in the package',
-      ),
+      )
+      .meta(namesPath({ unless: /^micro(?:-two)?$/, isModel: true })),
     device,
     data,
     environment: environmentOf(loophole),

@@ -6,7 +6,7 @@
 import { z } from 'zod';
 import type { Condition } from '../../base/index.ts';
 import { openNames } from '../../env/index.ts';
-import { type ConfigKey, type Fault, listKeys, sourceText, valueAt, valueText } from './issues.ts';
+import { type Fault, listKeys, schemaUnder, sourceText, valueAt, valueText } from './issues.ts';
 import type { ConfigParts } from './parts.ts';
 import type { RunConfig } from './schema.ts';
 
@@ -69,11 +69,6 @@ export function handSet(config: RunConfig, parts: ConfigParts): KeyOrigins {
     if (JSON.stringify(value) !== JSON.stringify(usual.data)) layers.set(key.path.join('.'), 1);
   }
   return { sources: new Map(), layers };
-}
-
-function schemaUnder(key: ConfigKey, config: unknown): z.core.$ZodType {
-  const kind = valueAt(config, [...(key.choices.at(-1)?.table ?? []), 'kind']);
-  return key.variants[key.kinds.indexOf(String(kind))] ?? key.schema;
 }
 
 /** The rule of a key; null for one that is always read. */
