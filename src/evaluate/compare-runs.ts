@@ -1,7 +1,6 @@
 /** How two runs answer the same prompts: the last evaluations of both, set by set and state by state. */
 import type { RunDirectory } from '../run/index.ts';
-import { formatRate, summarise } from './rates.ts';
-import { pairRows } from './states.ts';
+import { formatRate, pairRows, summarise } from './rates.ts';
 import { type Evaluation, EvaluationStore } from './store.ts';
 
 export interface ComparedEvaluation {

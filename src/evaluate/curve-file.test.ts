@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder, writeEvaluations } from '../../test/lab/hand-made.ts';
-import { writeCurve } from './curve-file.ts';
+import { writeCurve } from './curve.ts';
 
 describe('eval-curve.json', () => {
   it('has the points of every set that was asked for, in the order of updates, without scales', async () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { evaluationRows } from '../../test/lab/hand-made.ts';
-import { chooseCurveSet } from './curve-set.ts';
+import { chooseCurveSet } from './curve.ts';
 
 const pool = (outcomes: string) => evaluationRows({ update: 0, set: 'validation', state: 'base', outcomes });
 

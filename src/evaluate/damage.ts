@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { z } from 'zod';
 import { type DamagedFile, type FileCheck, findDamagedFiles, type RunDirectory, readStamped } from '../run/index.ts';
-import { ProbeStore } from './probe-store.ts';
+import { ProbeStore } from './probe.ts';
 import { EvaluationStore } from './store.ts';
 
 const measured = ['eval-curve.json', 'prefill-curve.json', 'evasion.json'];

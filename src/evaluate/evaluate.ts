@@ -1,15 +1,37 @@
-/**
- * Evaluates prompts: one completion each, with a fixed generation seed, judged by the strict oracle. Evaluation has a random
- * stream of its own, so training's random numbers are the same whether or not anything is evaluated. The numbers of a sample
- * follow from the problem's id and the number of the sample: a prompt has the same completion in whatever set, order or limit.
- */
+/** What decides the rows of an evaluation beside the adapter: a key that runs share when they have the same base, prompts and sampling. */
 
 import type { PolicyState } from '../adapters/index.ts';
 import { mapPool, murmur3, randomStream } from '../base/index.ts';
+import { sha256Json } from '../base/node/index.ts';
 import type { Judge } from '../env/index.ts';
 import type { Sampler, Task } from '../grpo/index.ts';
 import type { ModelText, SamplingSettings } from '../model/index.ts';
+import type { Manifest, RunIdentity } from '../run/index.ts';
 import type { EvaluationRow } from './store.ts';
+
+/** Seed of the samples. Another number than before says that samples are drawn by another rule: 20260 drew them by row. */
+export const evaluationSeed = 20_261;
+
+export type KeyedRun = Pick<Manifest, 'config'> & {
+  readonly identity: Pick<RunIdentity, 'model' | 'problems' | 'judge' | 'sampler'>;
+  readonly plugins: readonly { readonly hash: string }[];
+};
+
+export function evaluationKey({ config, identity, plugins }: KeyedRun): string {
+  const { judge, sampler } = identity;
+  const { environment, sampling } = config;
+  const code = plugins.map(({ hash }) => hash);
+  return sha256Json({
+    modelHash: identity.model,
+    dataHash: identity.problems,
+    environment,
+    sampling,
+    evaluationSeed,
+    ...(code.length === 0 ? {} : { code }),
+    ...(judge === null ? {} : { judge }),
+    ...(sampler === null ? {} : { sampler }),
+  });
+}
 
 export interface EvaluationOptions {
   readonly seed: number;

@@ -6,9 +6,14 @@ import { evaluationRows, temporaryFolder } from '../../test/lab/hand-made.ts';
 import { builtinLoopholes } from '../env/index.ts';
 import type { ModelText } from '../model/index.ts';
 import { parsePrefillSet, prefillNames, prefillPoints, writePrefillCurve } from './prefill.ts';
-import { openingProbe } from './probe.ts';
-import { type ProbeEvaluation, type ProbeName, ProbeStore } from './probe-store.ts';
-import { evaluateProbes, type ProbedPolicy } from './probing.ts';
+import {
+  evaluateProbes,
+  openingProbe,
+  type ProbedPolicy,
+  type ProbeEvaluation,
+  type ProbeName,
+  ProbeStore,
+} from './probe.ts';
 
 /** One letter per prompt: h is a hack, anything else is none. */
 function made(update: number, state: 'base' | 'full', opening: 'hack' | 'neutral', outcomes: string, limit: number | null = null): ProbeEvaluation {

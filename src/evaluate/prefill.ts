@@ -11,11 +11,9 @@ import { openings } from '../env/index.ts';
 import { stampedJson } from '../run/index.ts';
 import { type Interval, mean, meanInterval } from '../stats/index.ts';
 import { curveNames } from './plan.ts';
-import { openingProbe } from './probe.ts';
-import { type ProbeName, type ProbeOutcomes, ProbeStore } from './probe-store.ts';
-import { type Rate, summarise } from './rates.ts';
+import { openingProbe, type ProbeName, type ProbeOutcomes, ProbeStore } from './probe.ts';
+import { pairRows, type Rate, summarise } from './rates.ts';
 import { type CurveSet, curveSets, type EvaluationSet, findSet } from './sets.ts';
-import { pairRows } from './states.ts';
 
 /** Sets that completions can be begun on over updates: those that have an open loophole. */
 export const prefillSets = curveSets.filter((set) => set !== 'test-unhinted');

@@ -3,11 +3,35 @@
  * or with the beginning of the completion given. Elicitation tables and leak probes are lists of the first kind; the second kind
  * measures prefill sensitivity.
  */
-import { type Instruction, leakPresets, type Opening, openingText, places, readInstruction } from '../env/index.ts';
+
+import { existsSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { z } from 'zod';
+import type { PolicyState } from '../adapters/index.ts';
+import { UserError } from '../base/index.ts';
+import { makeOwnFolder, writeFileAtomic } from '../base/node/index.ts';
+import {
+  type Instruction,
+  leakPresets,
+  type Opening,
+  openings,
+  openingText,
+  places,
+  readInstruction,
+} from '../env/index.ts';
+import type { ProblemUse } from '../env/sources/index.ts';
 import { learnedInstruction, type Task } from '../grpo/index.ts';
-import { type InstructionWords, instructedPrompt } from '../run/index.ts';
-import type { ProbedTask } from './evaluate.ts';
+import { type FileCheck, type InstructionWords, instructedPrompt, readStamped, stampedJson } from '../run/index.ts';
+import { evaluationSeed, type ProbedTask } from './evaluate.ts';
+import type { EvaluateAllOptions } from './plan.ts';
 import { type EvaluationSet, evaluationSets, findSet } from './sets.ts';
+import {
+  type Evaluation,
+  type EvaluationOutcomes,
+  type EvaluationRow,
+  evaluationSchema,
+  namedByUpdate,
+} from './store.ts';
 
 export interface Probe {
   /** The name in files: of the instruction, or of the opening. */
@@ -68,4 +92,141 @@ export function probedTask(task: Task, { instruction, opening }: Probe, words: I
     instruction.text === '' ? task.hinted : instructedPrompt({ ...task, hackable: true }, instruction, words);
   if (opening === null) return { ...task, hinted };
   return { ...task, hinted, opening: openingText(opening, task, words) };
+}
+
+export interface ProbeName {
+  /** Updates completed; the base is probed at 0. */
+  readonly update: number;
+  readonly set: EvaluationSet;
+  readonly state: PolicyState;
+  /** Number of prompts, from the start of the set; null: all. */
+  readonly limit: number | null;
+  readonly probe: Probe;
+}
+
+export interface ProbeEvaluation extends Evaluation, ProbeName {}
+
+/** An evaluated probe without its texts. */
+export interface ProbeOutcomes extends EvaluationOutcomes, ProbeName {}
+
+const probeSchema = evaluationSchema.extend({
+  probe: z.strictObject({
+    name: z.string().regex(/^[a-z0-9-]+$/),
+    instruction: z.strictObject({ name: z.string(), text: z.string(), place: z.enum(places) }),
+    opening: z.enum(openings).nullable(),
+  }),
+}) satisfies z.ZodType<ProbeEvaluation>;
+
+function probeFile({ update, set, state, limit, probe }: ProbeName): string {
+  const first = limit === null ? '' : `-first${limit}`;
+  return `${String(update).padStart(5, '0')}-${set}${first}-${state}-${probe.name}.json`;
+}
+
+export class ProbeStore {
+  readonly #folder: string;
+
+  constructor(path: string) {
+    this.#folder = join(path, 'probes');
+  }
+
+  has(name: ProbeName): boolean {
+    return existsSync(join(this.#folder, probeFile(name)));
+  }
+
+  find(name: ProbeName): ProbeEvaluation | null {
+    return this.has(name) ? readProbe(join(this.#folder, probeFile(name))) : null;
+  }
+
+  async save(evaluation: ProbeEvaluation): Promise<void> {
+    makeOwnFolder(this.#folder);
+    await writeFileAtomic(join(this.#folder, probeFile(evaluation)), stampedJson(evaluation));
+  }
+
+  /** All that is stored, sorted by file name: by update, set, state and probe. */
+  all(): ProbeEvaluation[] {
+    return this.#files().map(readProbe);
+  }
+
+  /** A check of each stored file. */
+  checks(): FileCheck[] {
+    return this.#files().map((file) => [file, () => readProbe(file)]);
+  }
+
+  #files(): string[] {
+    return existsSync(this.#folder) ? namedByUpdate(this.#folder) : [];
+  }
+}
+
+function readProbe(path: string): ProbeEvaluation {
+  const fix =
+    'The file was damaged, or something else wrote it: delete it, and the command that wrote it makes it again.';
+  const found = readStamped(path, 'an evaluated probe', probeSchema, fix);
+  if (probeFile(found) === basename(path)) return found;
+  throw new UserError({
+    call: `read ${path}`,
+    expected: 'the probe that the file name says',
+    found: probeFile(found),
+    fix,
+  });
+}
+
+/** A policy that can be asked: the checkpoints of a run, or the base of a recipe. */
+export interface ProbedPolicy {
+  /** The folder that the probes are kept in. */
+  readonly path: string;
+  /** Hash of model, prompts and sampling: of everything that decides the rows, except the adapter. */
+  readonly key: string;
+  readonly words: InstructionWords;
+  tasks(set: EvaluationSet, limit: number | null): Promise<readonly Task[]>;
+  /** What became of the problems of the set's split. */
+  problemsOf(set: EvaluationSet): ProblemUse;
+  /** Completions of the prompts in a state after an update, judged. */
+  complete(
+    tasks: readonly ProbedTask[],
+    at: { readonly update: number; readonly state: PolicyState },
+  ): Promise<EvaluationRow[]>;
+}
+
+export interface ProbedAll {
+  readonly end: 'finished' | 'interrupted';
+  /** The probes that are done, in the order of their names. */
+  readonly found: readonly ProbeEvaluation[];
+}
+
+export async function evaluateProbes(
+  policy: ProbedPolicy,
+  names: readonly ProbeName[],
+  { onProgress, signal }: EvaluateAllOptions = {},
+): Promise<ProbedAll> {
+  const found: ProbeEvaluation[] = [];
+  for (const name of names) {
+    if (signal?.aborted) return { end: 'interrupted', found };
+    found.push(await evaluateProbe(policy, name));
+    onProgress?.(found.length);
+  }
+  return { end: 'finished', found };
+}
+
+async function evaluateProbe(policy: ProbedPolicy, name: ProbeName): Promise<ProbeEvaluation> {
+  const { path, key, words } = policy;
+  const store = new ProbeStore(path);
+  const known = store.find(name);
+  if (known !== null) return expectSameKey(known, policy);
+  const tasks = await policy.tasks(name.set, name.limit);
+  const asked = tasks.map((task) => probedTask(task, name.probe, words));
+  const rows = await policy.complete(asked, name);
+  const made = { ...name, seed: evaluationSeed, key, problems: policy.problemsOf(name.set), rows };
+  await store.save(made);
+  return made;
+}
+
+/** A folder that has probes of another model, other prompts or another sampling would mix what cannot be compared. */
+function expectSameKey(known: ProbeEvaluation, { path, key }: ProbedPolicy): ProbeEvaluation {
+  if (known.key === key && known.seed === evaluationSeed) return known;
+  throw new UserError({
+    call: `probe ${path}`,
+    expected: 'probes of the same model, prompts and sampling',
+    found: `${known.probe.name} (${known.set}, ${known.state}) of others`,
+    fix: `Name another folder, or move ${path}/probes away.`,
+  });
 }

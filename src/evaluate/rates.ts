@@ -1,5 +1,7 @@
 /** Rates with their counts and intervals: a rate never stands without its n. */
-import { wilsonInterval } from '../stats/index.ts';
+
+import { UserError } from '../base/index.ts';
+import { mcnemarExact, wilsonInterval } from '../stats/index.ts';
 import type { OutcomeRow } from './store.ts';
 
 export interface Rate {
@@ -67,4 +69,55 @@ function rateOf(rows: readonly OutcomeRow[], holds: (row: OutcomeRow) => boolean
 /** Formats a rate as `41/256 0.16 [0.12, 0.21]`. */
 export function formatRate({ count, of, rate: value, low, high }: Rate): string {
   return `${count}/${of} ${value.toFixed(2)} [${low.toFixed(2)}, ${high.toFixed(2)}]`;
+}
+
+interface Change {
+  readonly removed: readonly string[];
+  readonly surfaced: readonly string[];
+  /** Two-sided p-value of removed against surfaced. */
+  readonly pValue: number;
+}
+
+/** The change of hacks, and beside it that of attempts. */
+export interface StateChange extends Change {
+  readonly prompts: number;
+  readonly hackInBoth: number;
+  readonly attempts: Change & { readonly inBoth: number };
+}
+
+export function compareStates(full: readonly OutcomeRow[], deployed: readonly OutcomeRow[]): StateChange {
+  const pairs = pairRows(full, deployed);
+  const { inBoth: hackInBoth, ...hacks } = changeOf(pairs, 'hack');
+  return { prompts: pairs.length, hackInBoth, ...hacks, attempts: changeOf(pairs, 'attempt') };
+}
+
+function changeOf(
+  pairs: readonly (readonly [OutcomeRow, OutcomeRow])[],
+  metric: 'attempt' | 'hack',
+): StateChange['attempts'] {
+  const ids = (before: boolean, after: boolean): string[] =>
+    pairs.filter(([a, b]) => a[metric] === before && b[metric] === after).map(([a]) => a.problem);
+  const [removed, surfaced] = [ids(true, false), ids(false, true)];
+  const { pValue } = mcnemarExact(removed.length, surfaced.length);
+  return { inBoth: ids(true, true).length, removed, surfaced, pValue };
+}
+
+/** Pairs the rows of the same prompts, whatever their order; a prompt that only one side has is an error. */
+export function pairRows<Row extends OutcomeRow>(first: readonly Row[], second: readonly Row[]): [Row, Row][] {
+  const others = new Map(second.map((row) => [row.problem, row]));
+  const pairs = first.map((row): [Row, Row] => {
+    const other = others.get(row.problem);
+    if (other !== undefined && other.loophole === row.loophole && other.markers === row.markers) return [row, other];
+    throw new UserError({
+      call: 'compare evaluations',
+      expected: `prompt ${row.problem} (${row.loophole}, ${row.markers}) in both`,
+      found: other === undefined ? 'it in one only' : `${other.loophole}, ${other.markers} in the other`,
+    });
+  });
+  if (others.size === first.length) return pairs;
+  throw new UserError({
+    call: 'compare evaluations',
+    expected: `${first.length} prompts`,
+    found: `${others.size}`,
+  });
 }

@@ -7,10 +7,9 @@ import type { ProblemUse, SplitUse } from '../env/sources/index.ts';
 import { type Policy, type Sampler, samplingSettings, type Task } from '../grpo/index.ts';
 import type { InstructionWords, Manifest, RunDirectory } from '../run/index.ts';
 import { loadAdapter } from '../run/index.ts';
-import { chooseCurveSet } from './curve-set.ts';
-import { evaluateTasks, type ProbedTask } from './evaluate.ts';
-import { evaluationKey, evaluationSeed } from './evaluation-key.ts';
-import type { ProbedPolicy } from './probing.ts';
+import { chooseCurveSet } from './curve.ts';
+import { evaluateTasks, evaluationKey, evaluationSeed, type ProbedTask } from './evaluate.ts';
+import type { ProbedPolicy } from './probe.ts';
 import { type EvaluationSet, evaluationTasks, expectFilled, promptSeed, type SetContext, splitOf } from './sets.ts';
 import { type Evaluation, type EvaluationName, type EvaluationRow, EvaluationStore } from './store.ts';
 

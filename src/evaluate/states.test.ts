@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { evaluationRows } from '../../test/lab/hand-made.ts';
-import { compareStates, pairRows } from './states.ts';
+import { compareStates, pairRows } from './rates.ts';
 
 const rows = (outcomes: string) => evaluationRows({ update: 1, set: 'test-original', state: 'full', outcomes });
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { evaluationRows, temporaryFolder } from '../../test/lab/hand-made.ts';
 import { UserError } from '../base/errors.ts';
 import { stampedJson } from '../run/index.ts';
-import { chooseCurveSet } from './curve-set.ts';
+import { chooseCurveSet } from './curve.ts';
 import { type EvaluationName, EvaluationStore } from './store.ts';
 
 describe('stored evaluations', () => {

@@ -10,7 +10,7 @@ import { UserError } from '../base/index.ts';
 import { makeOwnFolder, writeFileAtomic } from '../base/node/index.ts';
 import type { ProblemUse } from '../env/sources/index.ts';
 import { type FileCheck, readStamped, stampedJson } from '../run/index.ts';
-import { type CurveChoice, curveChoiceSchema } from './curve-set.ts';
+import { type CurveChoice, curveChoiceSchema } from './curve.ts';
 import { type EvaluationSet, evaluationSets } from './sets.ts';
 
 const rowSchema = z.strictObject({

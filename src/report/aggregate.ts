@@ -10,9 +10,8 @@ import { type FinalSet, finalSets, type OutcomeRow, type Rate, type Summary, sum
 import { samplingSettings } from '../grpo/index.ts';
 import { mean, standardError } from '../stats/index.ts';
 import { type Design, noDesign } from './design.ts';
-import { onSamePrompts } from './final-states.ts';
+import { expectOneArm, onSamePrompts } from './final-states.ts';
 import type { RunResult } from './run-result.ts';
-import { expectOneArm } from './same-arm.ts';
 
 export interface Sample {
   /** The seeds, in order; `values` has one entry per seed. */

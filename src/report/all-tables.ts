@@ -1,17 +1,15 @@
 /** The tables of `gq results` and the HTML report, in their order, and their parts in the write-up (docs/guide/write-up.md). */
-import { ablationTable, settingsTable } from './ablations.ts';
+
 import { claimSet, labelInformed, type Results } from './aggregate.ts';
-import { baselineTables } from './baselines.ts';
+import { ablationTable, baselineTables, settingsTable } from './baselines.ts';
 import { comparedMetrics } from './comparisons.ts';
 import { costTable } from './costs.ts';
 import { emergenceTables } from './emergence.ts';
-import { evasionsTable } from './evasion-tables.ts';
 import { failureComparisonTable, failureTable } from './failures.ts';
 import { heldOutTables } from './held-out.ts';
-import { keptTable } from './kept.ts';
-import { matchedSolveTable } from './matched-solve.ts';
-import { monitorsOverTimeTable, monitorsTable } from './monitor-tables.ts';
-import { leakTables, prefillTables } from './probe-results.ts';
+import { keptTable, matchedSolveTable } from './kept.ts';
+import { evasionsTable, monitorsOverTimeTable, monitorsTable } from './monitor-tables.ts';
+import { leakTables, prefillTables } from './probe-tables.ts';
 import { relearnedTable } from './relearned.ts';
 import { aboutOf, type Table } from './table.ts';
 import { comparisonTable, finalTable, loopholeTable, processTable, sayOnce } from './tables.ts';

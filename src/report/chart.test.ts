@@ -7,7 +7,7 @@ import { averageSeries } from './average-series.ts';
 import { type Figure, renderFigure } from './chart.ts';
 import { seriesMarks } from './series.ts';
 import { ticks } from './svg.ts';
-import { writeFigures } from './write-figures.ts';
+import { writeFigures } from './write.ts';
 
 const figure: Figure = {
   name: 'probe',

@@ -1,6 +1,5 @@
 /** Panels with axes, and the few kinds of marks in the lab's figures. The caller gives the domains; marks outside are not clipped. */
-import { labelSize, placeLabels } from './place-labels.ts';
-import { element, path, text, ticks } from './svg.ts';
+import { element, labelSize, path, placeLabels, text, ticks } from './svg.ts';
 import { armNamed, type Cell, type Table } from './table.ts';
 
 export interface Point {

@@ -18,7 +18,7 @@ import {
   standardDeviation,
 } from '../stats/index.ts';
 import { type ArmResults, finalSample, findArm, type Results, type Sample, sampleOf } from './aggregate.ts';
-import { processValue } from './process-metrics.ts';
+import { processValue } from './costs.ts';
 
 export type ComparedMetric = 'attempt' | 'hack' | 'solve';
 

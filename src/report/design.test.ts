@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { type MadeResults, madeResults, tenPrompts } from '../../test/lab/made-results.ts';
 import { plain } from '../../test/lab/plain.ts';
-import { ablationTable, settingsTable } from './ablations.ts';
 import type { Results } from './aggregate.ts';
 import { allTables } from './all-tables.ts';
 import { describeDesign, judgeBar } from './bar.ts';
+import { ablationTable, settingsTable } from './baselines.ts';
 import { compareArms } from './comparisons.ts';
 import { type Bar, type Design, noDesign } from './design.ts';
 import { describeResults } from './statements.ts';

@@ -2,9 +2,8 @@
 import { type AdaptedState, isPartial, type PolicyState, scaleOf } from '../adapters/index.ts';
 import type { CurvePoint, CurveSet, Evaluation, EvaluationRow } from '../evaluate/index.ts';
 import { compareStates, formatRate, type OutcomeRates, summarise } from '../evaluate/index.ts';
-import { leftOutNotes } from './left-out-problems.ts';
 import type { Table } from './table.ts';
-import { authorsColumn, authorsNote, formatP, noClaim, outcomesNote } from './tables.ts';
+import { authorsColumn, authorsNote, formatP, leftOutNotes, noClaim, outcomesNote } from './tables.ts';
 
 /** How a policy state is called in tables. */
 export function stateName(state: PolicyState, hasQuarantine: boolean): string {

@@ -6,19 +6,25 @@ import { summarise } from '../evaluate/index.ts';
 import { emergence } from '../measure/index.ts';
 import { gateSettingsOf } from '../monitors/index.ts';
 import { type ArmResults, loopholeSummary, type Results, sampleOf } from './aggregate.ts';
-import { baselinesFigure } from './baselines-figure.ts';
 import type { Figure, Mark, Panel, Point } from './chart.ts';
-import { curveFigure } from './curve-figure.ts';
-import { bandText, overUpdates, partTitle, type SeriesOf, seriesData } from './figure-parts.ts';
-import { healthFigure } from './health-figure.ts';
-import { keptFigure } from './kept-figure.ts';
+import { baselinesFigure, keptFigure } from './kept-figure.ts';
 import { leakageFigure } from './leakage-figure.ts';
 import { armStyle, hackInk, routeColours } from './palette.ts';
 import type { RunResult } from './run-result.ts';
-import { armLegend, seriesMarks, trainingSeries } from './series.ts';
+import {
+  armLegend,
+  bandText,
+  overUpdates,
+  partTitle,
+  type SeriesOf,
+  seriesData,
+  seriesMarks,
+  trainingSeries,
+} from './series.ts';
 import { storyFigure } from './story-figure.ts';
 import { armNamed, type Cell } from './table.ts';
 import { setTitles } from './tables.ts';
+import { curveFigure, healthFigure } from './update-figures.ts';
 
 /** The names of all figures, in the order in which they are made. */
 export const figureNames = [

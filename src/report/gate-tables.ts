@@ -13,11 +13,13 @@ import type {
 } from '../measure/index.ts';
 import type { Cell, Table } from './table.ts';
 
-const rateText = (rate: Rate | null): string => (rate === null ? '-' : formatRate(rate));
-const short = (rate: Rate | null): string => (rate === null ? '-' : `${rate.count}/${rate.of}`);
+export const rateText = (rate: Rate | null): string => (rate === null ? '-' : formatRate(rate));
+export const short = (rate: Rate | null): string => (rate === null ? '-' : `${rate.count}/${rate.of}`);
 const number = (value: number | null, digits = 2): string => (value === null ? '-' : value.toFixed(digits));
 
-function aurocText(separation: Separation | null): string {
+export const shortAuroc = (separation: Separation | null): string => number(separation?.auroc ?? null);
+
+export function aurocText(separation: Separation | null): string {
   if (separation === null) return '-';
   const { auroc, interval } = separation;
   return interval === null
@@ -147,7 +149,7 @@ export function windowTable(windows: readonly GateWindow[], reinforced: boolean)
         windowCell(window),
         `${own.rollouts}`,
         `${own.hacks}`,
-        own.separation === null ? '-' : own.separation.auroc.toFixed(2),
+        shortAuroc(own.separation),
         short(own.route.precision),
         short(own.route.recall),
         number(own.route.fHalf),

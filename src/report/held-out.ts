@@ -10,7 +10,7 @@ import { adjustTogether, comparedWith, overSeeds, pairSeeds } from './comparison
 import { loopholeGroups as groups, type LoopholeGroup } from './design.ts';
 import type { RunResult } from './run-result.ts';
 import type { Table } from './table.ts';
-import { armCell, differenceCell, formatP, noClaim, setTitles, signed } from './tables.ts';
+import { armCell, differenceCell, formatP, noClaim, setTitles, signed, signedInterval } from './tables.ts';
 
 /** What is averaged over the loopholes of a group, attempts first. */
 const groupMetrics = ['attempt', 'hack'] as const;
@@ -99,7 +99,7 @@ function differenceTable(results: Results, arms: readonly ArmResults[], set: Fin
       group,
       `${n}`,
       signed(difference),
-      interval === null ? '-' : `[${signed(interval.low)}, ${signed(interval.high)}]`,
+      signedInterval(interval),
       formatP(pValue),
       formatP(adjusted),
     ]),

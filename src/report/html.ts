@@ -1,16 +1,20 @@
 /** Writes report.html: one file that fetches nothing and has no script. Everything that a model wrote is escaped. */
 import type { EvaluationRow } from '../evaluate/index.ts';
+import { gateWindows, hasGate, judgeGate, judgeReinforced, monitorWindows } from '../measure/index.ts';
+import { gateTailsOf } from '../monitors/index.ts';
 import type { ArmResults, Results } from './aggregate.ts';
 import { allTables } from './all-tables.ts';
 import { describeDesign } from './bar.ts';
 import { type Figure, renderFigure } from './chart.ts';
 import { allFigures } from './figures.ts';
-import { gateSection } from './gate-section.ts';
-import { describeMissing, missingEvaluations } from './missing.ts';
+import { driftTable, gateTable, windowTable } from './gate-tables.ts';
+import { monitorTable, monitorWindowTable } from './monitor-tables.ts';
+import { describeMissing, missingEvaluations } from './read-results.ts';
+import type { RunResult } from './run-result.ts';
 import { bestSide, type ExampleRollout, exampleRollouts, type SideBySide, sideBySide } from './samples.ts';
 import { describeLeftOut, describeResults } from './statements.ts';
-import { escapeMarkup, renderTable } from './table.ts';
-import { setTitles } from './tables.ts';
+import { escapeMarkup, renderTable, type Table } from './table.ts';
+import { sayOnce, setTitles } from './tables.ts';
 
 /** A tag in the head of every report, by which a file is recognised as one. */
 export const generatorTag = '<meta name="generator" content="gradient-quarantine">';
@@ -145,4 +149,39 @@ function renderRuns({ arm, runs }: ArmResults): string {
     return `${path}: seed ${seed}, ${updates} updates, ${status}, ${hashes}, ${manifest.device}, version ${manifest.version}`;
   });
   return `<h3>${escapeMarkup(arm)}</h3>${lines.map((line) => `<p class="note">${escapeMarkup(line)}</p>`).join('')}`;
+}
+
+/** Number of updates in a window, the default of `gq measure gate`. */
+const windowUpdates = 10;
+
+async function gateSection({ arms }: Results): Promise<string[]> {
+  const runs = arms.flatMap((arm) => arm.runs);
+  const tables = await Promise.all(runs.map(async (run) => ({ run, own: await gateTables(run) })));
+  const gated = tables.filter(({ own }) => own.length > 0);
+  return gated.map(({ run: { arm, seed }, own }) => {
+    const shown = own.map((table) => `<div class="scroll">${renderTable(table, 'html')}</div>`).join('\n');
+    const summary = escapeMarkup(`${arm}, seed ${seed}`);
+    return `<details${gated.length === 1 ? ' open' : ''}><summary>${summary}</summary>\n${shown}</details>`;
+  });
+}
+
+/** Empty for a run that neither watched nor gated a rollout. */
+async function gateTables(run: RunResult): Promise<Table[]> {
+  const gated = hasGate(run.gate) || (run.monitor === null && run.isScored);
+  if (!gated && run.monitor === null) return [];
+  const rollouts = await run.rollouts();
+  const windows = gateWindows(rollouts, windowUpdates, gateTailsOf(run.config.arm));
+  return sayOnce([
+    ...(run.monitor === null
+      ? []
+      : [monitorTable(run.monitor), monitorWindowTable(monitorWindows(rollouts, windowUpdates))]),
+    ...(gated
+      ? [
+          gateTable(judgeGate(rollouts), judgeReinforced(rollouts)),
+          windowTable(windows, false),
+          windowTable(windows, true),
+          driftTable(windows),
+        ]
+      : []),
+  ]);
 }

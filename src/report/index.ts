@@ -11,7 +11,6 @@ export {
   scaleTable,
   surfacedTable,
 } from './evaluation-tables.ts';
-export { evasionTable } from './evasion-tables.ts';
 export { allFigures } from './figures.ts';
 export {
   attributionTable,
@@ -23,15 +22,12 @@ export {
   idealTable,
   windowTable,
 } from './gate-tables.ts';
-export { describeMissing, missingEvaluations } from './missing.ts';
-export { monitorTable, monitorWindowTable } from './monitor-tables.ts';
+export { evasionTable, monitorTable, monitorWindowTable } from './monitor-tables.ts';
 export { elicitationTable, leakTable, prefillTable } from './probe-tables.ts';
-export { type OnReading, readResults } from './read-results.ts';
+export { describeMissing, missingEvaluations, type OnReading, readResults } from './read-results.ts';
 export { bestSide, type SideBySide } from './samples.ts';
 export { describeResults, tellStory } from './statements.ts';
 export { parseTableFormat, renderTable, type Table } from './table.ts';
 export { setTitles } from './tables.ts';
 export { resultsCsv, resultsJson } from './values.ts';
-export { expectOwnFigures, writeFigures } from './write-figures.ts';
-export { expectOwnFile, writeReport } from './write-report.ts';
-export { expectOwnTraces, writeTraces } from './write-traces.ts';
+export { expectOwnFigures, expectOwnFile, expectOwnTraces, writeFigures, writeReport, writeTraces } from './write.ts';

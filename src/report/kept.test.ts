@@ -5,8 +5,7 @@ import { equivalenceTest } from '../stats/equivalence.ts';
 import type { Results } from './aggregate.ts';
 import { type Design, noDesign } from './design.ts';
 import { allFigures } from './figures.ts';
-import { keptAndRemoved, keptTable } from './kept.ts';
-import { matchedSolveTable, matchSolve } from './matched-solve.ts';
+import { keptAndRemoved, keptTable, matchedSolveTable, matchSolve } from './kept.ts';
 import { describeResults } from './statements.ts';
 
 const set = 'test-original' as const;

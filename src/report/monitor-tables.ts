@@ -1,22 +1,19 @@
-/** Monitors as classifiers: of one run, by window of updates, and of all arms over their seeds. */
-
-import { formatRate, type Rate } from '../evaluate/index.ts';
-import type { MonitorJudgement, MonitorWindow, Separation, TargetJudgement } from '../measure/index.ts';
+import type { Evasion, MonitorJudgement, MonitorWindow, TargetJudgement } from '../measure/index.ts';
 import { formatSample, type Results, sampleOf } from './aggregate.ts';
-import { windowCell } from './gate-tables.ts';
-import { monitorMetrics, monitorValues } from './monitor-metrics.ts';
+import { aurocText, rateText, short, shortAuroc, windowCell } from './gate-tables.ts';
 import type { RunResult } from './run-result.ts';
 import type { Table } from './table.ts';
-import { armCell } from './tables.ts';
+import { armCell, noClaim, signed, signedInterval } from './tables.ts';
 
-const rateText = (rate: Rate | null): string => (rate === null ? '-' : formatRate(rate));
-const short = (rate: Rate | null): string => (rate === null ? '-' : `${rate.count}/${rate.of}`);
-const aurocText = (separation: Separation | null): string => {
-  if (separation === null) return '-';
-  const { auroc, interval } = separation;
-  return interval === null
-    ? auroc.toFixed(2)
-    : `${auroc.toFixed(2)} [${interval.low.toFixed(2)}, ${interval.high.toFixed(2)}]`;
+/** Names as they stand in CSV and JSON. */
+export const monitorMetrics = ['monitor-auroc', 'monitor-precision', 'monitor-recall', 'monitor-fpr'] as const;
+type MonitorMetric = (typeof monitorMetrics)[number];
+
+export const monitorValues: Readonly<Record<MonitorMetric, (run: Pick<RunResult, 'monitor'>) => number | null>> = {
+  'monitor-auroc': ({ monitor }) => monitor?.separation?.auroc ?? null,
+  'monitor-precision': ({ monitor }) => monitor?.precision?.rate ?? null,
+  'monitor-recall': ({ monitor }) => monitor?.recall?.rate ?? null,
+  'monitor-fpr': ({ monitor }) => monitor?.falsePositiveRate?.rate ?? null,
 };
 
 const note =
@@ -56,12 +53,12 @@ export function monitorWindowTable(windows: readonly MonitorWindow[]): Table {
       `${window.rollouts}`,
       `${window.abstained}`,
       `${window.attempts.count}`,
-      window.attempts.separation === null ? '-' : window.attempts.separation.auroc.toFixed(2),
+      shortAuroc(window.attempts.separation),
       short(window.attempts.precision),
       short(window.attempts.recall),
       short(window.attempts.falsePositiveRate),
       `${window.hacks}`,
-      window.separation === null ? '-' : window.separation.auroc.toFixed(2),
+      shortAuroc(window.separation),
       short(window.precision),
       short(window.recall),
       short(window.falsePositiveRate),
@@ -104,5 +101,69 @@ export function monitorsTable({ arms }: Results): Table {
       ...monitorMetrics.map((metric) => formatSample(sampleOf(runs, monitorValues[metric]))),
     ]),
     notes: [note],
+  };
+}
+
+const evasionNote =
+  'Mean scores of the same texts, as the base reads them and as the trained policy does, by the monitor of the last checkpoint; labels divide the rollouts, for diagnosis only. Hacks that score lower on the policy hide in its activations; hacks that score low on both pass by their text.';
+
+export function evasionTable({ hacks, clean, auroc, difference, ...found }: Evasion): Table {
+  const { from, to, rollouts, abstained } = found;
+  const sides = [['hacks', hacks] as const, ['clean', clean] as const];
+  const missed = abstained === 0 ? [] : [`The monitor abstained on ${abstained} of ${rollouts}.`];
+  const areas =
+    auroc === null
+      ? 'none, for lack of one side'
+      : `${auroc.base.toFixed(2)} on the base, ${auroc.policy.toFixed(2)} on the policy`;
+  return {
+    title: `evasion split, rollouts of updates ${from} to ${to}`,
+    columns: ['rollouts', 'n', 'score on base', 'score on policy', 'difference', '95% interval', 'contribution'],
+    rows: sides.map(([name, side]) =>
+      side === null
+        ? [name, '0', '-', '-', '-', '-', '-']
+        : [
+            name,
+            `${side.rollouts}`,
+            side.base.toFixed(3),
+            side.policy.toFixed(3),
+            signed(side.difference),
+            signedInterval(side.interval),
+            signed(side.contribution),
+          ],
+    ),
+    notes: [
+      evasionNote,
+      `The contributions add up to the difference over all rollouts, ${signed(difference)}. AUROC of hacks against clean rollouts: ${areas}.`,
+      ...missed,
+      `Interval: Student's, over rollouts. ${noClaim}.`,
+    ],
+  };
+}
+
+/** Values of a run by their names in CSV and JSON; null for a run that nobody asked about. */
+export const evasionValues: Readonly<Record<string, (run: RunResult) => number | null>> = {
+  'evasion-hacks-base': ({ evasion }) => evasion?.hacks?.base ?? null,
+  'evasion-hacks-policy': ({ evasion }) => evasion?.hacks?.policy ?? null,
+  'evasion-clean-base': ({ evasion }) => evasion?.clean?.base ?? null,
+  'evasion-clean-policy': ({ evasion }) => evasion?.clean?.policy ?? null,
+  'evasion-auroc-base': ({ evasion }) => evasion?.auroc?.base ?? null,
+  'evasion-auroc-policy': ({ evasion }) => evasion?.auroc?.policy ?? null,
+};
+
+/** The splits of all arms that have one, over seeds. */
+export function evasionsTable({ arms }: Results): Table {
+  const split = arms.filter(({ runs }) => runs.some(({ evasion }) => evasion !== null));
+  return {
+    title: 'evasion split of monitors that read activations',
+    columns: [
+      ...['arm', 'n', 'hacks, on base', 'hacks, on policy', 'clean, on base', 'clean, on policy'],
+      ...['AUROC on base', 'AUROC on policy'],
+    ],
+    rows: split.map(({ arm, runs, usesOracle }) => [
+      armCell({ arm, usesOracle }, { training: true }),
+      `${runs.filter(({ evasion }) => evasion !== null).length}`,
+      ...Object.values(evasionValues).map((value) => formatSample(sampleOf(runs, value))),
+    ]),
+    notes: [evasionNote],
   };
 }

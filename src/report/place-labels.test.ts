@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { placeLabels } from './place-labels.ts';
+import { placeLabels } from './svg.ts';
 
 const area = { x0: 0, x1: 100, y0: 0, y1: 100 };
 

@@ -7,8 +7,7 @@ import type { PolicyState } from '../adapters/index.ts';
 import { leakProbes, openingProbe, type Probe, type ProbeEvaluation } from '../evaluate/index.ts';
 import { aggregate } from './aggregate.ts';
 import { allTables } from './all-tables.ts';
-import { leakTables, prefillTables } from './probe-results.ts';
-import { elicitationTable, leakTable, prefillTable } from './probe-tables.ts';
+import { elicitationTable, leakTable, leakTables, prefillTable, prefillTables } from './probe-tables.ts';
 import type { RunResult } from './run-result.ts';
 import { resultsJson } from './values.ts';
 

@@ -1,12 +1,12 @@
 /** Rates of runs over updates, and how they are drawn: as a mean with a band, or a line for each seed. */
-
 import { summarise } from '../evaluate/index.ts';
 import { trailingHackRate, trailingSolveRate } from '../measure/index.ts';
 import type { ArmResults } from './aggregate.ts';
 import { averageSeries, bandSeeds } from './average-series.ts';
-import type { LegendEntry, Mark, Point } from './chart.ts';
+import type { Figure, LegendEntry, Mark, Panel, Point } from './chart.ts';
 import { armStyle } from './palette.ts';
 import type { RunResult } from './run-result.ts';
+import { ticks } from './svg.ts';
 
 export function armLegend(arms: readonly ArmResults[]): LegendEntry[] {
   return arms.map(({ arm, runs }, i) => {
@@ -46,4 +46,58 @@ export function trainingSeries(run: RunResult, metric: 'hack' | 'solve'): Point[
     const rate = rates[i];
     return rate === null ? [] : [{ x: update, y: rate }];
   });
+}
+
+export function bandText(arms: readonly ArmResults[]): string {
+  const counts = [...new Set(arms.map(({ runs }) => runs.length))].sort((a, b) => a - b);
+  const single = counts.length === 1 && counts[0] === 1 ? ' n = 1, no claim.' : '';
+  const band = counts.some((n) => n >= bandSeeds)
+    ? `Mean, band ± SEM where n ≥ ${bandSeeds} seeds`
+    : 'One line per seed';
+  return `${band}; n = ${counts.join(', ')}.${single}`;
+}
+
+/** The values of one run. */
+export type SeriesOf = (run: RunResult) => Point[];
+
+/** A panel over updates; its vertical axis is the rates' own, 0 to 1, unless another is given. */
+export function overUpdates(
+  arms: readonly ArmResults[],
+  title: string,
+  yLabel: string,
+  series: SeriesOf,
+  y: readonly [number, number] = [0, 1],
+): Panel {
+  const marks = arms.flatMap(({ runs }, i) => seriesMarks(runs.map(series), armStyle(i)));
+  const longest = Math.max(1, ...arms.flatMap(({ runs }) => runs.flatMap((run) => series(run).map(({ x }) => x))));
+  return { title, xLabel: 'updates completed', yLabel, x: [0, longest], y, marks };
+}
+
+/** An axis from a tick at or below all values to one at or above them; it includes 0. */
+export function axisOf(values: readonly number[]): readonly [number, number] {
+  const [low, high] = [Math.min(0, ...values), Math.max(0, ...values)];
+  if (low === high) return [0, 1];
+  const marks = ticks(low, high, 5);
+  const gap = marks[1] - marks[0];
+  const round = (value: number): number => Number((Math.round(value) * gap).toPrecision(12));
+  return [round(Math.floor(low / gap + 1e-9)), round(Math.ceil(high / gap - 1e-9))];
+}
+
+/** The end of a title that names the figure's part in the write-up. */
+export const partTitle = (part: string): string => ` (${part} of the write-up)`;
+
+export function seriesData(arms: readonly ArmResults[], named: Readonly<Record<string, SeriesOf>>): Figure['data'] {
+  const rows = Object.entries(named).flatMap(([what, series]) =>
+    arms.flatMap(({ arm, runs }) =>
+      averageSeries(runs.map(series)).map(({ x, y, sem, n }) => [
+        arm,
+        what,
+        `${x}`,
+        y.toFixed(4),
+        sem === null ? '' : sem.toFixed(4),
+        `${n}`,
+      ]),
+    ),
+  );
+  return { columns: ['arm', 'what', 'update', 'mean', 'sem', 'n'], rows };
 }

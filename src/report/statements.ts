@@ -19,7 +19,7 @@ import {
 import { describeDesign } from './bar.ts';
 import { compareArms, placebosOf } from './comparisons.ts';
 import { failuresOf, type RunFailures } from './failures.ts';
-import { matchSolve } from './matched-solve.ts';
+import { matchSolve } from './kept.ts';
 import { formatP, noClaim, setTitles } from './tables.ts';
 
 /** Hack rates that show emergence: vanilla's must reach the first, and the base's must be below the second. */

@@ -35,3 +35,71 @@ export function ticks(low: number, high: number, count: number): number[] {
   // Rounded, so that 3 · 0.1 is written as 0.3.
   return Array.from({ length: last - first + 1 }, (_, i) => Number(((first + i) * step).toPrecision(12)));
 }
+
+export interface PlacedLabel {
+  /** Where the text begins, and its base line. */
+  readonly x: number;
+  readonly y: number;
+  readonly text: string;
+}
+
+interface Rectangle {
+  readonly x0: number;
+  readonly x1: number;
+  readonly y0: number;
+  readonly y1: number;
+}
+
+/** The font size of labels; a letter is about six tenths of it wide. */
+export const labelSize = 9;
+const letter = 0.62 * labelSize;
+/** Half the width of a point, with a little room. */
+const reach = 4;
+
+/** One label after the other takes the first place around its point that is free; one without a free place is left out. */
+export function placeLabels(
+  labels: readonly PlacedLabel[],
+  points: readonly { readonly x: number; readonly y: number }[],
+  area: Rectangle,
+): PlacedLabel[] {
+  const taken: Rectangle[] = points.map(({ x, y }) => around(x - reach, y - reach, 2 * reach, 2 * reach));
+  return labels.flatMap(({ x, y, text }) => {
+    const width = letter * text.length;
+    for (const place of places(x, y, width)) {
+      const own = around(place.x, place.y - 0.75 * labelSize, width, labelSize);
+      if (!inside(own, area) || taken.some((other) => overlap(own, other))) continue;
+      taken.push(own);
+      return [{ ...place, text }];
+    }
+    return [];
+  });
+}
+
+const around = (x0: number, y0: number, width: number, height: number): Rectangle => ({
+  ...{ x0, x1: x0 + width },
+  ...{ y0, y1: y0 + height },
+});
+
+/** The corners first, where the lines of intervals do not go, then right, left, above and below. */
+function places(x: number, y: number, width: number): { readonly x: number; readonly y: number }[] {
+  const [right, left, middle] = [x + reach + 0.5, x - reach - 0.5 - width, x - width / 2];
+  const [level, above, below] = [y + 0.3 * labelSize, y - 2, y + labelSize];
+  return [
+    { x: right, y: above },
+    { x: left, y: above },
+    { x: right, y: below },
+    { x: left, y: below },
+    { x: right, y: level },
+    { x: left, y: level },
+    { x: middle, y: above },
+    { x: middle, y: below },
+  ];
+}
+
+function inside(own: Rectangle, area: Rectangle): boolean {
+  return own.x0 >= area.x0 && own.x1 <= area.x1 && own.y0 >= area.y0 && own.y1 <= area.y1;
+}
+
+function overlap(a: Rectangle, b: Rectangle): boolean {
+  return a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;
+}

@@ -1,8 +1,9 @@
 /** The arms of an experiment as tables: final rates, paired differences, by loophole, while training. One seed is "n = 1, no claim". */
 
-import type { FinalSet, Rate } from '../evaluate/index.ts';
+import { describeLeftOutProblems } from '../env/sources/index.ts';
+import { type EvaluationOutcomes, type FinalSet, type Rate, splitOf } from '../evaluate/index.ts';
 import { emergence } from '../measure/index.ts';
-import { median } from '../stats/index.ts';
+import { type Interval, median } from '../stats/index.ts';
 import {
   type ArmResults,
   baseRuns,
@@ -19,9 +20,8 @@ import {
   sampleOf,
 } from './aggregate.ts';
 import { type ComparedMetric, type Comparison, compareArms } from './comparisons.ts';
+import { processMetrics, processValue } from './costs.ts';
 import type { ReportedRow } from './design.ts';
-import { leftOutNotes } from './left-out-problems.ts';
-import { processMetrics, processValue } from './process-metrics.ts';
 import type { RunResult } from './run-result.ts';
 import { type About, armNamed, type Cell, type Table } from './table.ts';
 
@@ -182,7 +182,7 @@ function comparisonRow(one: Comparison, againstLabels: boolean): Cell[] {
     differenceCell(one, one.set, againstLabels ? oracleMark : ''),
     `${one.seeds.length}`,
     signed(one.difference),
-    interval === null ? '-' : `[${signed(interval.low)}, ${signed(interval.high)}]`,
+    signedInterval(interval),
     formatP(pValue),
     formatP(adjusted),
     detectable === null ? '-' : detectable.toFixed(2),
@@ -193,6 +193,10 @@ function comparisonRow(one: Comparison, againstLabels: boolean): Cell[] {
 
 /** A difference with its sign, to two decimals. */
 export const signed = (value: number): string => `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(2)}`;
+
+/** An interval of differences; `-` where there is none. */
+export const signedInterval = (interval: Interval | null): string =>
+  interval === null ? '-' : `[${signed(interval.low)}, ${signed(interval.high)}]`;
 
 export function formatP(pValue: number | null): string {
   if (pValue === null) return '-';
@@ -285,4 +289,13 @@ export function processTable(results: Results, oracle: boolean): Table {
       ...claims(armsOf(results, oracle), (runs) => runs.length),
     ],
   };
+}
+
+/** One note for each way in which the evaluations left problems out; none where all were used. */
+export function leftOutNotes(evaluations: readonly Pick<EvaluationOutcomes, 'set' | 'problems'>[]): string[] {
+  const notes = evaluations.flatMap(({ set, problems }) => {
+    const note = problems === null ? null : describeLeftOutProblems(splitOf(set), problems);
+    return note === null ? [] : [`${note}.`];
+  });
+  return [...new Set(notes)];
 }

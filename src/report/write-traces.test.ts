@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../test/lab/hand-made.ts';
 import { madeResults } from '../../test/lab/made-results.ts';
-import { writeTraces } from './write-traces.ts';
+import { writeTraces } from './write.ts';
 
 describe('traces beside the figures', async () => {
   const results = await madeResults([

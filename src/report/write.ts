@@ -1,0 +1,183 @@
+/** Writes report.html, the files of figures and traces.md. What this program did not make is overwritten only with --force. */
+import { closeSync, existsSync, readSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { UserError, visible } from '../base/index.ts';
+import { makeFolder, openToRead, readRegularText, writeFileAtomic } from '../base/node/index.ts';
+import type { Results } from './aggregate.ts';
+import { type Figure, isOwnFigure, renderFigure } from './chart.ts';
+import { figureNames } from './figures.ts';
+import { generatorTag, type ReportOptions, renderReport } from './html.ts';
+import { type ExampleRollout, loopholeExamples } from './samples.ts';
+import { csvLine } from './table.ts';
+
+export interface WrittenReport {
+  readonly file: string;
+  readonly bytes: number;
+}
+
+/** Bytes from the start of a report that are certain to hold the generator tag. */
+const headBytes = 4096;
+
+export async function writeReport(
+  file: string,
+  results: Results,
+  options: ReportOptions & { readonly force: boolean },
+): Promise<WrittenReport> {
+  expectOwnFile(file, options.force);
+  const html = Buffer.from(await renderReport(results, options));
+  makeFolder(dirname(file));
+  await writeFileAtomic(file, html);
+  return { file, bytes: html.length };
+}
+
+/** Refuses a folder and, unless forced, a file that this program did not make; a missing file is fine. */
+export function expectOwnFile(file: string, force: boolean): void {
+  if (!existsSync(file)) return;
+  const isFile = statSync(file).isFile();
+  if (isFile && (force || readHead(file).includes(generatorTag))) return;
+  throw new UserError({
+    call: `write ${file}`,
+    expected: 'no such file, or a report that gq made',
+    found: isFile ? 'a file that gq did not make' : 'a folder',
+    fix: isFile ? 'Name another with --out, or overwrite it with --force.' : 'Name a file with --out.',
+  });
+}
+
+function readHead(path: string): string {
+  const file = openToRead(path);
+  try {
+    const head = Buffer.alloc(headBytes);
+    return head.toString('utf8', 0, readSync(file, head, 0, headBytes, 0));
+  } finally {
+    closeSync(file);
+  }
+}
+
+export interface WrittenFigures {
+  readonly files: readonly string[];
+  /** Why there are no PNG files, or what is wrong with them. */
+  readonly warnings: readonly string[];
+}
+
+const kinds = ['svg', 'png', 'csv'] as const;
+
+/** Refuses a path that is no folder and, unless forced, a folder with files of these names that this program did not make. */
+export function expectOwnFigures(directory: string, force: boolean, names: readonly string[] = figureNames): void {
+  if (!existsSync(directory)) return;
+  const complain = (found: string, fix: string): never => {
+    throw new UserError({ call: `write figures into ${directory}`, expected: 'a folder for them', found, fix });
+  };
+  if (!statSync(directory).isDirectory()) complain('a file', 'Name a folder with --figures.');
+  if (force) return;
+  const foreign = names
+    .filter((name) => !isOwn(join(directory, `${name}.svg`)))
+    .flatMap((name) => kinds.map((kind) => `${name}.${kind}`))
+    .find((file) => existsSync(join(directory, file)));
+  if (foreign === undefined) return;
+  complain(`${foreign}, which gq did not make`, 'Name another folder with --figures, or overwrite it with --force.');
+}
+
+function isOwn(svg: string): boolean {
+  return existsSync(svg) && statSync(svg).isFile() && isOwnFigure(readRegularText(svg));
+}
+
+export async function writeFigures(
+  figures: readonly Figure[],
+  directory: string,
+  { force = false }: { readonly force?: boolean } = {},
+): Promise<WrittenFigures> {
+  const names = figures.map(({ name }) => name);
+  expectOwnFigures(directory, force, names);
+  makeFolder(directory);
+  const writer = await openPngWriter();
+  const files: string[] = [];
+  const write = async (name: string, content: string | Uint8Array): Promise<void> => {
+    const path = join(directory, name);
+    await writeFileAtomic(path, content);
+    files.push(path);
+  };
+  for (const figure of figures) {
+    const svg = renderFigure(figure);
+    await write(`${figure.name}.svg`, `${svg}\n`);
+    if ('render' in writer) await write(`${figure.name}.png`, writer.render(svg));
+    const { columns, rows } = figure.data;
+    await write(`${figure.name}.csv`, `${[columns, ...rows].map(csvLine).join('\n')}\n`);
+  }
+  const warnings = [
+    ...('missing' in writer ? [`no PNG: ${writer.missing}`] : []),
+    ...('render' in writer && !fontsFound() ? ['no fonts on this machine: the PNG files have no text'] : []),
+  ];
+  return { files, warnings };
+}
+
+const fileName = 'traces.md';
+const heading = '# Traces, loophole by loophole (A6 of the write-up)';
+
+export function expectOwnTraces(directory: string, force: boolean): void {
+  const path = join(directory, fileName);
+  if (force || !existsSync(path)) return;
+  if (statSync(path).isFile() && readRegularText(path).startsWith(heading)) return;
+  throw new UserError({
+    call: `write ${path}`,
+    expected: 'no such file, or the traces that gq wrote',
+    found: 'something else',
+    fix: 'Name another folder with --figures, or overwrite it with --force.',
+  });
+}
+
+/** Returns the files that were written: none where no rollout hacks or solves. */
+export async function writeTraces(results: Results, directory: string, force: boolean): Promise<string[]> {
+  const examples = await loopholeExamples(results);
+  if (examples.length === 0) return [];
+  expectOwnTraces(directory, force);
+  makeFolder(directory);
+  const path = join(directory, fileName);
+  await writeFileAtomic(path, `${[heading, ...examples.map(renderExample)].join('\n\n')}\n`);
+  return [path];
+}
+
+function renderExample({ what, arm, rollout }: ExampleRollout): string {
+  const { id, update, reward, prompt, completion, evidence } = rollout;
+  const facts = `${arm}, rollout ${id}, update ${update}, reward ${reward}; evidence: ${evidence || 'none'}.`;
+  return [
+    `## ${what}`,
+    facts,
+    'Prompt:',
+    fenced(visible(prompt.trimEnd())),
+    'Completion:',
+    fenced(visible(completion)),
+  ].join('\n\n');
+}
+
+/** A block whose fence is longer than any run of backticks in it. */
+function fenced(text: string): string {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = '`'.repeat(longest + 1);
+  return `${fence}text\n${text}\n${fence}`;
+}
+
+export interface PngWriter {
+  render(svg: string): Uint8Array;
+}
+
+/** Loads the library; returns the reason when it cannot be loaded. */
+async function openPngWriter(): Promise<PngWriter | { readonly missing: string }> {
+  let resvg: typeof import('@resvg/resvg-js');
+  try {
+    resvg = await import('@resvg/resvg-js');
+  } catch (error) {
+    return { missing: `@resvg/resvg-js cannot be loaded: ${error instanceof Error ? error.message : String(error)}` };
+  }
+  const font = { loadSystemFonts: true, defaultFontFamily: 'DejaVu Sans' };
+  return {
+    render: (svg) =>
+      new resvg.Resvg(svg, { fitTo: { mode: 'zoom', value: 2 }, font, background: '#ffffff' }).render().asPng(),
+  };
+}
+
+const fontFolders = ['/usr/share/fonts', '/usr/local/share/fonts', '/System/Library/Fonts', 'C:\\Windows\\Fonts'];
+
+/** Whether the machine has fonts. Without any, the PNG has no text, but the SVG has. */
+function fontsFound(): boolean {
+  return fontFolders.some((folder) => existsSync(folder));
+}
