@@ -42,7 +42,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'runs of another environment share the evaluation of their base',
-    file: 'src/evaluate/evaluation-key.ts',
+    file: 'src/evaluate/evaluate.ts',
     text: '    environment,\n',
     replacement: '',
     testFile: 'src/evaluate/evaluation-key.test.ts',
