@@ -1,4 +1,7 @@
 /** All commands at once: what help, completion and docs/commands.md are made from must be whole, and every example must be a call. */
+import { readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { gq } from '../../test/run-gq.ts';
 import { readCall } from './program.ts';
@@ -52,4 +55,23 @@ it.each(
   const { code, out, err } = await gq(...wordsOf(example));
   expect({ code, err }).toEqual({ code: 0, err: '' });
   expect(out.length).toBeGreaterThan(20);
+});
+
+/** The files of src that a file needs before it runs: what it imports by a statement, and what those import. */
+function neededBy(file: string, found = new Set<string>()): ReadonlySet<string> {
+  if (found.has(file)) return found;
+  found.add(file);
+  const statements = readFileSync(file, 'utf8').matchAll(/^(?:import|export) (?!type )[^;]*? from '(\.[^']+)';/gm);
+  for (const [, path] of statements) neededBy(join(dirname(file), path), found);
+  return found;
+}
+
+it('help and version load no part of the lab', () => {
+  const program = fileURLToPath(new URL('./program.ts', import.meta.url));
+  const src = join(dirname(program), '..');
+  const files = [...neededBy(program)].map((file) => relative(src, file));
+  expect(files).toContain('cli/table.ts');
+  expect(files.filter((file) => !/^(?:base|cli|measure\/registry)\//.test(file))).toEqual([]);
+  expect(files.filter((file) => file.startsWith('cli/commands/'))).toEqual([]);
+  expect([...neededBy(join(src, 'cli/commands/eval.ts'))].map((file) => relative(src, file))).toContain('lab/open.ts');
 });

@@ -1,7 +1,7 @@
 export { gradeResponses, readGraded } from './grade-file.ts';
 export { createGrader, type Grader } from './grader.ts';
 export { hintedPrompt, hintFor, unhintedPrompt } from './hints.ts';
-export { type LoadedProblems, loadProblems } from './importers/load.ts';
+export { loadProblems } from './importers/load.ts';
 export {
   comparedPresets,
   expectedInstruction,
@@ -44,5 +44,5 @@ export type { Problem } from './problem.ts';
 export { readResponses } from './responses.ts';
 
 export { SandboxJudge } from './sandbox-judge.ts';
-export { checkProblems, checkSoundness, type Soundness, type SoundProblems } from './soundness.ts';
+export { checkProblems, checkSoundness, type SoundProblems, writeFiltered } from './soundness.ts';
 export type { Verdict, VerdictSink } from './verdict.ts';

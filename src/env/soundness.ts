@@ -3,7 +3,10 @@
  * a sound problem; unsound problems are listed with the reason and are not used.
  */
 
+import { Buffer } from 'node:buffer';
+import { gzipSync } from 'node:zlib';
 import { mapPool, UserError } from '../base/index.ts';
+import { sha256File, writeFileAtomic } from '../base/node/index.ts';
 import type { LoadedProblems, RefusedProblem } from './importers/load.ts';
 import type { Judge } from './judge.ts';
 import { budgetSeconds, type Problem } from './problem.ts';
@@ -85,4 +88,27 @@ export async function checkProblems(
   const { sound, unsound } = await checkSoundness(problems, judge, onProgress);
   const failed = unsound.map(({ id, reason }) => ({ id, line: lines.get(id) ?? 0, reason }));
   return { sound, unsound: [...refused, ...failed].sort((a, b) => a.line - b.line) };
+}
+
+/** Writes the sound lines unchanged, and beside them a manifest of what was dropped and why. */
+export async function writeFiltered(
+  source: string,
+  target: string,
+  loaded: LoadedProblems,
+  result: Soundness,
+): Promise<string> {
+  const sound = new Map(result.sound.map((problem) => [problem.id, problem]));
+  const kept = loaded.loaded.filter(({ problem }) => sound.has(problem.id));
+  const text = kept.map(({ record }) => `${record.text}\n`).join('');
+  await writeFileAtomic(target, target.endsWith('.gz') ? gzipSync(Buffer.from(text)) : text);
+  const manifest = {
+    source,
+    sourceSha256: await sha256File(source),
+    sha256: await sha256File(target),
+    kept: result.sound.map(({ id, cpuSeconds }) => ({ id, cpuSeconds })),
+    dropped: result.unsound,
+  };
+  const manifestPath = `${target}.manifest.json`;
+  await writeFileAtomic(manifestPath, `${JSON.stringify(manifest, null, 2)}\n`);
+  return manifestPath;
 }

@@ -39,7 +39,7 @@ export {
   monitorWindows,
   type TargetJudgement,
 } from './monitor/monitor-report.ts';
-export { attackConfig, expectFinished, expectUpdates, exportDeployed, openAttacked } from './relearn/attack.ts';
+export { attackConfig, expectUpdates, exportDeployed, openAttacked, openVanilla } from './relearn/attack.ts';
 export {
   describeRelearning,
   finalWindow,

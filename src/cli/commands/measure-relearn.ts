@@ -1,16 +1,16 @@
 /** `gq measure relearn RUN`: compares vanilla training on a run's deployed model with the same training on the base. */
 import { join } from 'node:path';
-import { exitCodes, UserError } from '../../base/index.ts';
+import { exitCodes } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
 import { onInterrupt, parseRunConfig, train } from '../../lab/index.ts';
 import {
   attackConfig,
   describeRelearning,
   emergence,
-  expectFinished,
   exportDeployed,
   finalWindow,
   openAttacked,
+  openVanilla,
   type Relearning,
   type RelearningReport,
   reportRelearning,
@@ -20,7 +20,7 @@ import {
 import { openJudged, VerdictTail } from '../../oracle/index.ts';
 import { renderTable } from '../../report/index.ts';
 import type { RunConfig, Sink } from '../../run/index.ts';
-import { configDifferences, demonstrationTest, isOfOneUpdate, noticeText, RunDirectory } from '../../run/index.ts';
+import { demonstrationTest, isOfOneUpdate, noticeText, RunDirectory } from '../../run/index.ts';
 import { argument, type CommandContext, command, whole, word } from '../command.ts';
 import { jsonOption } from '../options.ts';
 import { endInterrupted, printAnswer } from '../outputs.ts';
@@ -102,21 +102,4 @@ async function trainVanilla(
   using interruption = onInterrupt({ write: (text) => picture.say(text.trim()) }, 'finishing this update, then saving');
   const { end } = await train(await parseRunConfig(config), path, { sinks: [sink], signal: interruption.signal });
   return end === 'interrupted' ? null : trainingCurve(await openJudged(RunDirectory.open(path)).rows(), 'full', true);
-}
-
-/** Opens a vanilla run that the attack can be compared with; all that matters must be the same. */
-function openVanilla(path: string, wanted: RunConfig): RunDirectory {
-  const run = RunDirectory.open(path);
-  expectFinished(run, `--vanilla ${path}`);
-  const { config } = run.readManifest();
-  const compared = ['seed', 'model', 'data', 'environment', 'sampling', 'optimiser', 'adapter', 'arm'];
-  const differences = configDifferences(wanted, config).filter((text) => compared.includes(text.split(/[. ]/)[0]));
-  if (differences.length > 0) {
-    throw new UserError({
-      call: `--vanilla ${path}`,
-      expected: 'a vanilla run with the settings of the run that is attacked',
-      found: `other values: ${differences.join(', ')}`,
-    });
-  }
-  return run;
 }

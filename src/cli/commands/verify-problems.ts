@@ -1,37 +1,11 @@
 /** `gq verify problems FILE`: runs every canonical solution on its problem's tests, and names the problems that are unsound. */
-import { Buffer } from 'node:buffer';
-import { gzipSync } from 'node:zlib';
 import { UserError } from '../../base/index.ts';
-import { sha256File, writeFileAtomic } from '../../base/node/index.ts';
-import { checkProblems, type LoadedProblems, loadProblems, SandboxJudge, type Soundness } from '../../env/index.ts';
+import { checkProblems, loadProblems, SandboxJudge, writeFiltered } from '../../env/index.ts';
 import { argument, command, flag, word } from '../command.ts';
 import { jsonOption } from '../options.ts';
-import { expectNewFile, isSameFile, jsonText, printAnswer } from '../outputs.ts';
+import { expectNewFile, isSameFile, printAnswer } from '../outputs.ts';
 import { sandboxOptions, startSandbox } from '../sandbox.ts';
 import { Progress } from '../terminal/progress.ts';
-
-/** Writes the sound lines unchanged, and beside them a manifest of what was dropped and why. */
-async function writeFiltered(
-  source: string,
-  target: string,
-  loaded: LoadedProblems,
-  result: Soundness,
-): Promise<string> {
-  const sound = new Map(result.sound.map((problem) => [problem.id, problem]));
-  const kept = loaded.loaded.filter(({ problem }) => sound.has(problem.id));
-  const text = kept.map(({ record }) => `${record.text}\n`).join('');
-  await writeFileAtomic(target, target.endsWith('.gz') ? gzipSync(Buffer.from(text)) : text);
-  const manifest = {
-    source,
-    sourceSha256: await sha256File(source),
-    sha256: await sha256File(target),
-    kept: result.sound.map(({ id, cpuSeconds }) => ({ id, cpuSeconds })),
-    dropped: result.unsound,
-  };
-  const manifestPath = `${target}.manifest.json`;
-  await writeFileAtomic(manifestPath, jsonText(manifest));
-  return manifestPath;
-}
 
 /** The input itself is never a target: the problems that are dropped may be in no other file. */
 function checkTarget(source: string, target: string, force: boolean): void {

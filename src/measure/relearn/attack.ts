@@ -12,7 +12,14 @@ import { lastCheckpoint } from '../../evaluate/index.ts';
 import { openLab } from '../../lab/index.ts';
 import { createFolder } from '../../model/index.ts';
 import type { RunConfig } from '../../run/index.ts';
-import { checkedTensors, expectOpen, RunDirectory, readStamped, stampedJson } from '../../run/index.ts';
+import {
+  checkedTensors,
+  configDifferences,
+  expectOpen,
+  RunDirectory,
+  readStamped,
+  stampedJson,
+} from '../../run/index.ts';
 
 /** Opens a run that can be attacked: finished, with a quarantine to delete. */
 export function openAttacked(path: string, call: string): RunDirectory {
@@ -27,7 +34,7 @@ export function openAttacked(path: string, call: string): RunDirectory {
   return run;
 }
 
-export function expectFinished(run: RunDirectory, call: string): void {
+function expectFinished(run: RunDirectory, call: string): void {
   if (run.isSealed()) return;
   throw new UserError({
     call,
@@ -43,6 +50,23 @@ export function attackConfig(config: RunConfig, updates: number | null): RunConf
   const teacher = { ...config.teacher, pool: null, makeProblems: 0, offStep: 0 };
   const safety = { ...config.safety, healSteps: 0 };
   return { ...config, arm: { kind: 'vanilla' }, teacher, safety, updates: updates ?? config.updates };
+}
+
+/** Opens a vanilla run that the attack can be compared with; all that matters must be the same. */
+export function openVanilla(path: string, wanted: RunConfig): RunDirectory {
+  const run = RunDirectory.open(path);
+  expectFinished(run, `--vanilla ${path}`);
+  const { config } = run.readManifest();
+  const compared = ['seed', 'model', 'data', 'environment', 'sampling', 'optimiser', 'adapter', 'arm'];
+  const differences = configDifferences(wanted, config).filter((text) => compared.includes(text.split(/[. ]/)[0]));
+  if (differences.length > 0) {
+    throw new UserError({
+      call: `--vanilla ${path}`,
+      expected: 'a vanilla run with the settings of the run that is attacked',
+      found: `other values: ${differences.join(', ')}`,
+    });
+  }
+  return run;
 }
 
 /** Refuses an attack that was finished with another number of updates than is asked for now. */
