@@ -1,20 +1,5 @@
-/** The lab as a library: configs, runs, their training and evaluation, and the parts that plugins may define. */
+/** The lab as a library: configs, runs, their training and evaluation. */
 
-export { z } from 'zod';
-export { type AdapterStart, defineStart } from '../adapters/index.ts';
-export { namesPath, readWhen } from '../base/index.ts';
-export { defineJudge, defineLoophole, type Judgement, type Loophole, type NamedJudge } from '../env/index.ts';
-export { defineProblemSource, type ProblemSource } from '../env/sources/index.ts';
-export { type Arm, type ArmDefinition, type ArmTools, defineArm } from '../grpo/index.ts';
-export {
-  type CutDefinition,
-  defineCut,
-  defineMonitor,
-  defineRemedy,
-  type Monitor,
-  type MonitorDefinition,
-  type RemedyDefinition,
-} from '../monitors/index.ts';
 export { type RunConfig, RunDirectory, type RunIdentity, type Sink, shippedRecipe } from '../run/index.ts';
 export { planCheckpoints } from './adapter.ts';
 export { type LabConfig, parseRunConfig, partsOf, resolveBuiltin, resolveConfig } from './config.ts';

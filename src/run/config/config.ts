@@ -239,12 +239,12 @@ function checkKinds({ arm, data }: RunConfig, { arms, problemSources }: ConfigPa
   }
 }
 
-/** The recipe and those it extends, with the one that extends nothing first. */
 /** The tables of a recipe and of those that it extends, the farthest first, as they are written. */
 export function readRecipe(path: string): Table[] {
   return readChain(path).map(({ table }) => table);
 }
 
+/** The recipe and those it extends, with the one that extends nothing first. */
 function readChain(path: string, seen: readonly string[] = []): { path: string; table: Table }[] {
   if (seen.includes(path)) {
     throw new UserError({
