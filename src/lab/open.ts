@@ -1,5 +1,5 @@
 /**
- * The door of the lab: whatever works with a run, or with a config of which there is no run yet, opens it here. A lab's parts are
+ * The door of the lab: whatever trains or samples, from a run or from a config of which there is no run yet, opens it here. A lab's parts are
  * promises that open what they need when they are first asked for; closing the lab closes them all.
  */
 import type { InitialFactors } from '../adapters/index.ts';
