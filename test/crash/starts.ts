@@ -81,7 +81,7 @@ const pluginOf = (program: string): string => {
     return JSON.stringify(new URL(path, import.meta.url).href);
   };
   return `import { writeFileSync } from 'node:fs';
-import { defineProblemSource, defineStart, defineArm, z } from ${entry('lab')};
+import { defineProblemSource, defineStart, defineArm, z } from ${entry('entry')};
 const plant = process.env.GQ_PLANT ?? '';
 const fail = (part) => {
   if (plant === part + ' throws') throw new Error('planted failure');
