@@ -8,7 +8,7 @@ import { resolveConfig, train } from '../../src/lab/index.ts';
 import { stoppedAfterFirst, tinyModel, tinySettings } from './lab.ts';
 
 const plugin = `import { readFileSync } from 'node:fs';
-import { defineProblemSource, defineStart, z } from 'gradient-quarantine';
+import { defineProblemSource, defineStart, namesPath, z } from 'gradient-quarantine';
 const test = (n, add) => ({ positional: [n], keywords: [], builders: [], shape: 'plain', expected: n + add, tolerance: null });
 const problem = (add, tested) => ({
   id: 'add-' + add,
@@ -23,7 +23,7 @@ const problem = (add, tested) => ({
 export const problemSources = [defineProblemSource({
   kind: 'listed',
   summary: 'problems of a list',
-  settings: z.strictObject({ path: z.string() }),
+  settings: z.strictObject({ path: z.string().meta(namesPath()) }),
   pairs: 'micro',
   asksInWords: false,
   isSound: true,
