@@ -5,6 +5,7 @@ export {
   emergenceByLoophole,
   firstUpdateAt,
   type TrainingPoint,
+  trailingAttemptRate,
   trailingHackRate,
   trailingSolveRate,
   trainingCurve,

@@ -30,7 +30,15 @@ export interface ListedRun {
   readonly usesLabels: boolean;
   readonly hasQuarantine: boolean;
   /** Deployed rates over updates, where they were evaluated. */
-  readonly curve: readonly { readonly update: number; readonly hack: number; readonly solve: number }[];
+  readonly curve: readonly (CurveRates & { readonly update: number })[];
+}
+
+/** Rates at one point of a curve. */
+interface CurveRates {
+  /** Null where a curve was made by an earlier version. */
+  readonly attempt: number | null;
+  readonly hack: number;
+  readonly solve: number;
 }
 
 export interface ListedExperiment {
@@ -93,8 +101,8 @@ export interface ArmCurve {
   readonly seed: number;
   readonly points: readonly {
     readonly update: number;
-    readonly full: { readonly hack: number; readonly solve: number } | null;
-    readonly deployed: { readonly hack: number; readonly solve: number } | null;
+    readonly full: CurveRates | null;
+    readonly deployed: CurveRates | null;
   }[];
 }
 
@@ -104,6 +112,7 @@ export interface MatrixCell {
   readonly loophole: string;
   readonly seeds: number;
   /** The mean over seeds, its interval, and what was counted in all seeds together. */
+  readonly attempt: Rate;
   readonly hack: Rate;
   readonly solve: Rate;
 }
@@ -131,6 +140,7 @@ export interface RunPage {
     readonly update: number;
     readonly set: string;
     readonly state: string;
+    readonly attempt: Rate;
     readonly hack: Rate;
     readonly solve: Rate;
   }[];
@@ -204,6 +214,7 @@ export interface TrainingPage {
 
 export interface TrainingRates {
   readonly update: number;
+  readonly attempt: number | null;
   readonly hack: number | null;
   readonly solve: number | null;
   readonly reward: number | null;

@@ -156,8 +156,8 @@ export function listRun({ id, path, arm, experiment }: FoundEntry): ListedRun {
       notice,
       usesLabels: manifest.usesOracle,
       hasQuarantine: manifest.hasQuarantine,
-      curve: readCurve(path, manifest.hasQuarantine).map(({ update: at, hack, solve }) => {
-        return { update: at, hack: hack.rate, solve: solve.rate };
+      curve: readCurve(path, manifest.hasQuarantine).map(({ update: at, attempt, hack, solve }) => {
+        return { update: at, attempt: attempt?.rate ?? null, hack: hack.rate, solve: solve.rate };
       }),
     };
   } catch (error) {
@@ -250,9 +250,4 @@ function readCurve(path: string, hasQuarantine: boolean) {
   const points = readStamped(file, 'curves of a run', curveSchema, curveFix).sets['curve'] ?? [];
   const wanted = hasQuarantine ? 'deployed' : 'full';
   return points.filter(({ state }) => state === wanted || state === 'base');
-}
-
-/** The rate of attempts at the last point of a listed run's curve; null where there is none. */
-export function lastAttempt({ path }: FoundEntry, { hasQuarantine, curve }: ListedRun): number | null {
-  return curve.length === 0 ? null : (readCurve(path, hasQuarantine).at(-1)?.attempt?.rate ?? null);
 }

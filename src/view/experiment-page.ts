@@ -69,8 +69,8 @@ function curvesOf({ arms }: Results): ArmCurve[] {
         const wanted = run.hasQuarantine ? state : 'full';
         const found = own.find((one) => one.update === update && (one.state === wanted || one.state === 'base'));
         if (found === undefined) return null;
-        const { hack, solve } = summarise(found.rows);
-        return { hack: hack.rate, solve: solve.rate };
+        const { attempt, hack, solve } = summarise(found.rows);
+        return { attempt: attempt.rate, hack: hack.rate, solve: solve.rate };
       };
       const points = updates.map((update) => ({ update, full: at(update, 'full'), deployed: at(update, 'deployed') }));
       return { arm, seed: run.seed, points };

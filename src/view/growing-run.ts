@@ -37,9 +37,7 @@ export class GrowingRun {
     if (restarted) this.#known = [];
     for (const value of values) this.#known.push(checkEvent(value, `read ${this.#events.path}`));
     const story = storyOf(this.#known);
-    const training = this.#verdicts.read().map(({ hacks, hackable, solves, graded }, i) => {
-      return { update: i + 1, hacks, hackable, solves, graded };
-    });
+    const training = this.#verdicts.read().map((counts, i) => ({ update: i + 1, ...counts }));
     // Verdicts of an update that is not over are not counted.
     return { ...story, training: training.slice(0, story.steps.length) };
   }

@@ -23,3 +23,11 @@ it('the interval of one seed is over its prompts', async () => {
   const { low, high } = wilsonInterval(3, 10);
   expect(await cellOf([3, 2])).toMatchObject({ seeds: 1, hack: { count: 3, of: 10, rate: 0.3, low, high } });
 });
+
+it('an attempt in a right program counts as one, and its rate stands before that of hacks', async () => {
+  const evaluations = [{ update: 20, set: 'test-original', state: 'full', outcomes: 'hab-' }] as const;
+  const [matrix] = loopholeMatrices(await madeResults([{ checkpoints: [0, 20], evaluations }]));
+  const cell = matrix.cells.find(({ state }) => state === 'full');
+  expect(cell).toMatchObject({ attempt: { count: 3, of: 4 }, hack: { count: 1, of: 4 } });
+  expect(Object.keys(cell ?? {}).slice(-3)).toEqual(['attempt', 'hack', 'solve']);
+});

@@ -8,6 +8,7 @@ import {
   gateWindows,
   judgeGate,
   judgeReinforced,
+  trailingAttemptRate,
   trailingHackRate,
   trailingSolveRate,
   trainingCurve,
@@ -39,7 +40,7 @@ export type RunProgress = RunStory & Pick<RunPage, 'training'>;
 export async function finishedProgress(run: RunDirectory, table: JudgedTable): Promise<RunProgress> {
   const events: RunEvent[] = [];
   for await (const event of readEvents(run)) events.push(event);
-  return { ...storyOf(events), training: trainingCurve(await table.rows(listedNames), 'full') };
+  return { ...storyOf(events), training: trainingCurve(await table.rows(listedNames), 'full', true) };
 }
 
 export async function runPage(
@@ -66,8 +67,8 @@ export async function runPage(
 /** The rates of all evaluations of a run. */
 export function evaluatedRates(path: string): RunPage['evaluations'] {
   return new EvaluationStore(path).all().map(({ update, set, state, rows }) => {
-    const { hack, solve } = summarise(rows);
-    return { update, set, state, hack, solve };
+    const { attempt, hack, solve } = summarise(rows);
+    return { update, set, state, attempt, hack, solve };
   });
 }
 
@@ -128,10 +129,12 @@ export function trainingPage(pages: readonly RunPage[]): Omit<TrainingPage, 'lef
   return {
     window: emergence.window,
     runs: pages.map(({ run: { arm, seed }, training, steps }) => {
-      const [hacks, solves] = [trailingHackRate(training), trailingSolveRate(training)];
+      const [attempts, hacks] = [trailingAttemptRate(training), trailingHackRate(training)];
+      const solves = trailingSolveRate(training);
       const rewards = new Map(steps.map(({ update, reward }) => [update, reward]));
       const points = training.map(({ update }, i) => ({
         update,
+        attempt: attempts[i],
         hack: hacks[i],
         solve: solves[i],
         reward: rewards.get(update) ?? null,

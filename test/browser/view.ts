@@ -21,16 +21,19 @@ const gated = 'tryout%2Factivation-1';
 
 /** The address of every screen, and a text that only it has. */
 const screens: Readonly<Record<string, readonly [address: string, text: RegExp]>> = {
-  home: ['#/', /2 of 2 runs finished/],
+  home: ['#/', /2 of 2 runs finished[\s\S]*attempt, deployed\s+hack, deployed\s+solve, deployed/],
   experiment: ['#/experiment/tryout', /Does the page show what was trained\?[\s\S]*What is claimed, and what is not/],
-  run: [`#/run/${gated}`, /update 6 of 6[\s\S]*rates with 95% intervals/],
+  run: [
+    `#/run/${gated}`,
+    /update 6 of 6[\s\S]*rates with 95% intervals over prompts\s+set\s+update\s+state\s+attempt\s+hack\s+solve/,
+  ],
   gate: [`#/gate/${gated}?cuts=shares&keep=0.2&route=0.2`, /routes, recorded → with these cuts/],
   answers: [`#/answers/${gated}?diff=1`, /Prompt 1 of \d+[\s\S]*From as trained/],
   rollouts: ['#/rollouts/tryout?text=solve&order=surprise', /\d+ of 288 rollouts/],
   rollout: [`#/rollout/${gated}?rollout=2-0-1`, /The group: the same prompt, 4 completions/],
   'rollout by token': ['#/rollout/claim%2Fgate-1?rollout=1-0-1', /which the gate gave each token/],
   bands: ['#/experiment/claim', /What would settle it: A lower rate of hacks\.[\s\S]*While training/],
-  matrix: ['#/matrix/claim', /sentinel held out/],
+  matrix: ['#/matrix/claim', /sentinel held out\s+attempt \d+% [\s\S]*?\shack \d+% /],
   label: ['#/label/claim', /1 of 36 in a shuffled order/],
   labels: ['#/labels/claim', /people against the oracle|Nobody has labelled/],
   compare: ['#/compare/tryout%2Fvanilla-1?with=tryout%2Factivation-1', /config keys that differ[\s\S]*arm\.kind/],

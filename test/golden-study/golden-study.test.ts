@@ -28,6 +28,27 @@ it.each([...stored.keys()])('%s', (name) => {
   expect(differenceOf(asked.get(name) ?? '', stored.get(name)?.toString('utf8') ?? '')).toBeNull();
 });
 
+it.each([...stored.keys()].filter((name) => name.startsWith('view-')))(
+  '%s has no rate or count of hacks without that of attempts before it',
+  (name) => {
+    const [, , ...lines] = (asked.get(name) ?? '').split('\n');
+    expect(hacksAlone(JSON.parse(lines.join('\n')))).toEqual([]);
+  },
+);
+
+/** The places in an answer where hacks are counted and attempts are not, or come later. Whether one completion is a hack is no
+ * count; a facet of the search shares rollouts out among outcomes. */
+function hacksAlone(value: unknown, place = ''): string[] {
+  if (typeof value !== 'object' || value === null || place === '/facets/truth') return [];
+  const isAlone = Object.entries({ hack: 'attempt', hacks: 'attempts' }).some(([hack, attempt]) => {
+    const at = Object.keys(value).indexOf(hack);
+    const isCount = at >= 0 && typeof Object.values(value)[at] !== 'boolean';
+    return isCount && !Object.keys(value).slice(0, at).includes(attempt);
+  });
+  const inside = Object.entries(value).flatMap(([key, each]) => hacksAlone(each, `${place}/${key}`));
+  return isAlone ? [place, ...inside] : inside;
+}
+
 /** The first line that differs, which says more than two whole answers; null where none does. */
 function differenceOf(now: string, then: string): object | null {
   const [found, expected] = [now.split('\n'), then.split('\n')];

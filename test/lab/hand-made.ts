@@ -23,6 +23,8 @@ export type MadeRollout = Partial<RolloutRow> & {
   readonly update: number;
   readonly hack?: boolean;
   readonly solve?: boolean;
+  /** A loophole was opened though the program is right, or in vain. */
+  readonly attempt?: boolean;
 };
 
 export interface HandMadeRun {
@@ -112,7 +114,7 @@ function writeCheckpoint(run: RunDirectory, update: number): void {
   writeFileSync(place('state.json'), stampedJson({ ...state, lengths: { ...none, verdicts: 0 }, hashes }));
 }
 
-function rolloutRow({ hack: _hack, solve: _solve, ...row }: MadeRollout, i: number): RolloutRow {
+function rolloutRow({ hack: _hack, solve: _solve, attempt: _attempt, ...row }: MadeRollout, i: number): RolloutRow {
   return {
     id: `${row.update}-0-${i}`,
     problem: `problem-${i}`,
@@ -167,7 +169,7 @@ function verdictOf({ id, problem, loophole, hackable, markers }: RolloutRow, mad
     passed: hack || (made.solve ?? false),
     exploited: hack,
     channel: hack,
-    channels: [],
+    channels: made.attempt === true || hack ? ['run_tests'] : [],
     labels: { ownTestsPass: null, ownTestsRejectCanonical: null },
     outcome: 'wrong',
     durationMs: 1,

@@ -25,22 +25,16 @@ import { type HandMadeRun, temporaryFolder, writeEvaluations, writeRun } from '.
 const hostile = '</script><script>alert(1)</script><img src=x onerror=alert(2)>\u0000\u001b[31m\u202e';
 const mostScript = 120_000;
 
+const cuts = { low: 0, high: 1 };
+/** A right program, which in the first update opens a loophole as well. */
+const rightOf = (update: number) => ({ solve: true, attempt: update === 1 });
 const run = (kind: string, seed: number, finished = true): HandMadeRun => ({
   config: { seed, updates: 3, arm: { kind } },
   checkpoints: [0, 3],
   finished,
   rollouts: [1, 2, 3].flatMap((update) => [
-    {
-      update,
-      hack: true,
-      route: 'route',
-      score: 2,
-      low: 0,
-      high: 1,
-      advantage: 1,
-      completion: `def run_tests ${hostile}`,
-    },
-    { update, solve: true, route: 'keep', score: -1, low: 0, high: 1, advantage: -1, completion: 'return n' },
+    { update, hack: true, route: 'route', score: 2, ...cuts, advantage: 1, completion: `def run_tests ${hostile}` },
+    { update, ...rightOf(update), route: 'keep', score: -1, ...cuts, advantage: -1, completion: 'return n' },
   ]),
   steps: [1, 2, 3].map((update) => ({ update, meanReward: update / 2, routes: { keep: 1, absorb: 0, route: 1 } })),
 });
@@ -139,7 +133,7 @@ describe('the server', () => {
   it('answers about a run, its gate, its answers and its rollouts', async () => {
     const own = (await ask<RunPage>('run?id=claim%2Fgate-1')).value;
     expect(own.steps.map(({ reward }) => reward)).toEqual([0.5, 1, 1.5]);
-    expect(own.training[0]).toEqual({ update: 1, hackable: 2, hacks: 1, graded: 2, solves: 1 });
+    expect(own.training[0]).toEqual({ update: 1, hackable: 2, attempts: 2, hacks: 1, graded: 2, solves: 1 });
     expect((await ask<GatePage>('gate?id=claim%2Fgate-1')).value.rows).toHaveLength(6);
     const answers = (await ask<AnswersPage>('answers?id=claim%2Fgate-1')).value;
     expect(answers.sets[0].prompts[0]).toMatchObject({
@@ -154,10 +148,11 @@ describe('the server', () => {
     expect(group.map(({ id }) => id)).toEqual(['2-0-2', '2-0-3']);
   });
 
-  it('counts hacks of a run that is not over from its verdicts', async () => {
+  it('counts attempts and hacks of a run that is not over from its verdicts', async () => {
     const { value } = await ask<RunPage>('run?id=alone');
     expect(value.training).toHaveLength(3);
-    expect(value.training[2]).toMatchObject({ update: 3, hacks: 1, solves: 1 });
+    expect(value.training[0]).toMatchObject({ update: 1, attempts: 2, hacks: 1, solves: 1 });
+    expect(value.training[2]).toMatchObject({ update: 3, attempts: 1, hacks: 1, solves: 1 });
   });
 
   it.each(['run?id=nowhere', 'run?id=..%2F..', `run?id=${encodeURIComponent('/etc')}`, 'run?id=claim'])(

@@ -10,7 +10,6 @@ import {
   type FoundEntry,
   findEntries,
   type ListedRun,
-  lastAttempt,
   listCatalogue,
   listRun,
 } from '../../view/index.ts';
@@ -39,17 +38,11 @@ export const runsCommand = command({
       return run;
     };
     const listed = listCatalogue(dir, entries, quick ? listRun : check);
-    const runs = listed.runs.map((run): AttemptedRun => {
-      const entry = entries.find(({ kind, id }) => kind === 'run' && id === run.id);
-      return { ...run, attempt: entry === undefined ? null : lastAttempt(entry, run) };
-    });
+    const runs = listed.runs.map((run) => ({ ...run, attempt: run.curve.at(-1)?.attempt ?? null }));
     if (runs.some(({ status }) => status === 'damaged')) context.exitCode = 1;
     printAnswer(context, json, { ...listed, runs }, (width) => renderRuns(listed.experiments, runs, width));
   },
 });
-
-/** A listed run with its rate of attempts at the last point of the curve. */
-type AttemptedRun = ListedRun & { readonly attempt: number | null };
 
 /** A run with a file that is not as it was written is damaged, whatever its other files say. */
 function checkedRun(entry: FoundEntry): ListedRun {
@@ -61,7 +54,7 @@ function checkedRun(entry: FoundEntry): ListedRun {
   return { ...run, status: 'damaged', notice: `${first.problem}${more}` };
 }
 
-function renderRuns(experiments: Catalogue['experiments'], runs: readonly AttemptedRun[], width: number): string {
+function renderRuns(experiments: Catalogue['experiments'], runs: readonly ListedRun[], width: number): string {
   if (runs.length === 0) return 'no runs here\n';
   const head = ['run', 'arm', 'status', 'update', 'attempt', 'hack', 'solve', 'last write'];
   const lines = alignRows([head, ...runs.map(rowOf)], width);
@@ -92,11 +85,11 @@ function sinceText(seconds: number): string {
 }
 
 /** A run of an experiment stands below its heading, so its own name is enough. */
-function rowOf(run: AttemptedRun): string[] {
+function rowOf(run: ListedRun): string[] {
   const last = run.curve.at(-1);
   const rate = (value: number | null | undefined): string => value?.toFixed(2) ?? '-';
   const since = run.heartbeat === null ? '-' : sinceText((Date.now() - run.heartbeat) / 1000);
   const name = run.experiment === null ? run.id : `  ${run.id.slice(run.experiment.length + 1)}`;
-  const rates = [run.attempt, last?.hack, last?.solve].map(rate);
+  const rates = [last?.attempt, last?.hack, last?.solve].map(rate);
   return [name, run.arm, run.status, `${run.update}/${run.updates}`, ...rates, since];
 }

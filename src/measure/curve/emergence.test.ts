@@ -4,6 +4,7 @@ import {
   type CountedRollout,
   emergenceByLoophole,
   firstUpdateAt,
+  trailingAttemptRate,
   trailingHackRate,
   trainingCurve,
 } from './emergence.ts';
@@ -45,6 +46,13 @@ describe('training curve', () => {
       { update: 1, hackable: 2, hacks: 1, attempts: 2, graded: 3, solves: 1 },
     ]);
     expect(trainingCurve(rows, 'full')[0]).not.toHaveProperty('attempts');
+  });
+
+  it('the trailing rate of attempts is over hinted prompts, and unknown where nobody counted them', () => {
+    const rows = [row(1, { attempt: true }), row(1), row(2), row(2), row(3, { hackable: false })];
+    expect(trailingAttemptRate(trainingCurve(rows, 'full', true), 2)).toEqual([0.5, 0.25, 0]);
+    expect(trailingAttemptRate(trainingCurve(rows, 'full'), 2)).toEqual([null, null, null]);
+    expect(trailingAttemptRate(trainingCurve(rows, 'full', true), 1).at(-1)).toBeNull();
   });
 
   it('emerges at the first update whose whole window reaches the threshold', () => {

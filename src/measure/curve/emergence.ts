@@ -12,9 +12,9 @@ export const emergence = { window: 5, threshold: 0.2 } as const;
 export interface TrainingPoint {
   readonly update: number;
   readonly hackable: number;
-  readonly hacks: number;
   /** Absent where nobody asked for them. */
   readonly attempts?: number;
+  readonly hacks: number;
   readonly graded: number;
   readonly solves: number;
 }
@@ -37,8 +37,8 @@ export function trainingCurve(
     .map(([update, rows]) => ({
       update,
       hackable: rows.filter(({ hackable }) => hackable).length,
-      hacks: rows.filter(({ hackable, hack }) => hackable && hack).length,
       ...(countAttempts ? { attempts: rows.filter(({ hackable, attempt }) => hackable && attempt).length } : {}),
+      hacks: rows.filter(({ hackable, hack }) => hackable && hack).length,
       graded: rows.length,
       solves: rows.filter(({ solve }) => solve).length,
     }));
@@ -52,12 +52,12 @@ export function trailingHackRate(
   return trailingRate(points, 'hacks', 'hackable', window);
 }
 
-/** The rate of attempts on hinted prompts over the last `window` points; null where none were counted. */
-export function lastAttemptRate(points: readonly TrainingPoint[], window: number): number | null {
-  const last = points.slice(-window);
-  const hackable = last.reduce((sum, point) => sum + point.hackable, 0);
-  if (hackable === 0 || last.some(({ attempts }) => attempts === undefined)) return null;
-  return last.reduce((sum, { attempts = 0 }) => sum + attempts, 0) / hackable;
+/** The same of attempts; null also where nobody counted them. */
+export function trailingAttemptRate(
+  points: readonly TrainingPoint[],
+  window: number = emergence.window,
+): (number | null)[] {
+  return trailingRate(points, 'attempts', 'hackable', window);
 }
 
 /** For each point, the solve rate on all prompts over the window of emergence. */
@@ -65,13 +65,17 @@ export function trailingSolveRate(points: readonly TrainingPoint[]): (number | n
   return trailingRate(points, 'solves', 'graded', emergence.window);
 }
 
-type Count = Exclude<keyof TrainingPoint, 'update' | 'attempts'>;
-
-function trailingRate(points: readonly TrainingPoint[], hits: Count, of: Count, window: number): (number | null)[] {
+function trailingRate(
+  points: readonly TrainingPoint[],
+  hits: 'attempts' | 'hacks' | 'solves',
+  of: 'hackable' | 'graded',
+  window: number,
+): (number | null)[] {
   return points.map((_, i) => {
     const last = points.slice(Math.max(0, i + 1 - window), i + 1);
     const total = last.reduce((sum, point) => sum + point[of], 0);
-    return total === 0 ? null : last.reduce((sum, point) => sum + point[hits], 0) / total;
+    if (total === 0 || last.some((point) => point[hits] === undefined)) return null;
+    return last.reduce((sum, { [hits]: count = 0 }) => sum + count, 0) / total;
   });
 }
 

@@ -4,7 +4,13 @@
  * the rate over the window of emergence reaches half of vanilla's final rate.
  */
 import { join } from 'node:path';
-import { emergence, firstUpdateAt, lastAttemptRate, type TrainingPoint, trailingHackRate } from '../curve/emergence.ts';
+import {
+  emergence,
+  firstUpdateAt,
+  type TrainingPoint,
+  trailingAttemptRate,
+  trailingHackRate,
+} from '../curve/emergence.ts';
 
 /** The parts of a relearning attack on a run: the deployed model and the run that trains it again. */
 export function relearnFolders(run: string): { readonly deployed: string; readonly attack: string } {
@@ -38,8 +44,8 @@ function measureRelearning(start: string, points: readonly TrainingPoint[], targ
     reached: firstUpdateAt(points, target),
     firstRate: trailingHackRate(points.slice(0, emergence.window)).at(-1) ?? null,
     finalRate: finalHackRate(points),
-    firstAttempt: lastAttemptRate(points.slice(0, emergence.window), emergence.window),
-    finalAttempt: lastAttemptRate(points, finalWindow),
+    firstAttempt: trailingAttemptRate(points.slice(0, emergence.window)).at(-1) ?? null,
+    finalAttempt: trailingAttemptRate(points, finalWindow).at(-1) ?? null,
   };
 }
 

@@ -46,7 +46,7 @@ export function EvaluatedCurves({ page }: { readonly page: ExperimentPage }) {
   const doorOf = (update: number) => linkTo('rollouts', page.id, { from: update, to: update });
   const state = shownState.value;
   const other = state === 'full' ? 'deployed' : 'full';
-  const lines = (metric: 'hack' | 'solve'): Line[] =>
+  const lines = (metric: 'attempt' | 'hack' | 'solve'): Line[] =>
     [other, state].flatMap((own) => {
       const series = curves.map(({ arm, seed, points }) => ({
         arm,
@@ -60,7 +60,15 @@ export function EvaluatedCurves({ page }: { readonly page: ExperimentPage }) {
       <h2>Curves</h2>
       <StateNote />
       <div class="charts">
-        <Chart title={`hack, ${stateWords[state]}`} range={[0, 1]} lines={lines('hack')} doorOf={doorOf} />
+        {(['attempt', 'hack'] as const).map((metric) => (
+          <Chart
+            key={metric}
+            title={`${metric}, ${stateWords[state]}`}
+            range={[0, 1]}
+            lines={lines(metric)}
+            doorOf={doorOf}
+          />
+        ))}
         <Chart title={`solve, ${stateWords[state]}`} lines={lines('solve')} doorOf={doorOf} />
       </div>
       <p class="quiet">The other state is drawn faintly. {bandWords} A click on an update opens its rollouts.</p>
@@ -78,6 +86,7 @@ function TrainingCharts({ page, training }: { readonly page: ExperimentPage; rea
   const known = page.arms.map(({ arm }) => arm);
   const names = [...new Set([...known, ...training.runs.map(({ arm }) => arm)])];
   const metrics = [
+    ['attempt', 'attempt on hinted prompts, while training'],
     ['hack', 'hack on hinted prompts, while training'],
     ['solve', 'solve on all prompts, while training'],
     ['reward', 'mean reward, while training'],
@@ -102,7 +111,7 @@ function TrainingCharts({ page, training }: { readonly page: ExperimentPage; rea
             title={title}
             lines={lines}
             doorOf={doorOf}
-            {...(metric === 'hack' ? { range: [0, 1] as const } : {})}
+            {...(metric === 'attempt' || metric === 'hack' ? { range: [0, 1] as const } : {})}
           />
         ))}
       </div>

@@ -71,6 +71,10 @@ function Card({ experiment, runs }: { readonly experiment: ListedExperiment; rea
   );
 }
 
+const rates = ['attempt', 'hack', 'solve'] as const;
+const rateColumns = rates.map((rate) => `${rate}, deployed`);
+const runColumns = ['run', 'arm', 'status', 'update', ...rateColumns, 'last sign of life', 'open'];
+
 function RunSection({ title, runs }: { readonly title: string; readonly runs: readonly ListedRun[] }) {
   if (runs.length === 0) return null;
   return (
@@ -81,13 +85,11 @@ function RunSection({ title, runs }: { readonly title: string; readonly runs: re
           <caption>{title}</caption>
           <thead>
             <tr>
-              {['run', 'arm', 'status', 'update', 'hack, deployed', 'solve, deployed', 'last sign of life', ''].map(
-                (name) => (
-                  <th scope="col" key={name}>
-                    {name || 'open'}
-                  </th>
-                ),
-              )}
+              {runColumns.map((name) => (
+                <th scope="col" key={name}>
+                  {name}
+                </th>
+              ))}
             </tr>
           </thead>
           <tbody>
@@ -116,12 +118,12 @@ function RunRow({ run }: { readonly run: ListedRun }) {
         <td>
           {run.update} of {run.updates}
         </td>
-        <td>
-          <RateDoor run={run.id} rate={last?.hack ?? null} /> <Spark values={run.curve.map(({ hack }) => hack)} />
-        </td>
-        <td>
-          <RateDoor run={run.id} rate={last?.solve ?? null} /> <Spark values={run.curve.map(({ solve }) => solve)} />
-        </td>
+        {rates.map((rate) => (
+          <td key={rate}>
+            <RateDoor run={run.id} rate={last?.[rate] ?? null} />{' '}
+            <Spark values={run.curve.flatMap((point) => point[rate] ?? [])} />
+          </td>
+        ))}
         <td>{ago(run.heartbeat)}</td>
         <td>
           <RunLinks run={run} />
@@ -129,7 +131,7 @@ function RunRow({ run }: { readonly run: ListedRun }) {
       </tr>
       {run.notice !== '' && (
         <tr class="notice">
-          <td colSpan={8}>{run.notice}</td>
+          <td colSpan={runColumns.length}>{run.notice}</td>
         </tr>
       )}
     </>

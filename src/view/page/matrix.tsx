@@ -2,19 +2,17 @@
  * The held-out matrix: loopholes by arms, known ones and those that no pair showed, in the policy state that is chosen and the other one small. Every
  * cell opens the answers behind it, every loophole its rollouts of training.
  */
-import { armStyle, textOf } from '../../report/draw/index.ts';
-import type { ExperimentPage, LoopholeMatrix, MatrixCell } from '../api.ts';
+import { armStyle } from '../../report/draw/index.ts';
+import type { ExperimentPage, LoopholeMatrix } from '../api.ts';
 import { address, changeParameters, linkTo, type ShownState, shownState, stateWords } from './address.ts';
-import type { Door } from './doors.ts';
+import { doorOf, findCell, metricsOf, type ShownKind, type ShownRate, shownKinds, tableOf } from './matrix-table.ts';
 import { Answered, ArmKey, StateNote, TableView } from './parts.tsx';
 import { source, useAnswer } from './source.ts';
 
-const shownKinds = ['hack', 'solve', 'difference'] as const;
-type ShownKind = (typeof shownKinds)[number];
 const kindWords: Readonly<Record<ShownKind, string>> = {
-  hack: 'hack',
+  hack: 'attempt and hack',
   solve: 'solve',
-  difference: 'hack, difference from the baseline',
+  difference: 'attempt and hack, difference from the baseline',
 };
 
 export function MatrixScreen({ id }: { readonly id: string }) {
@@ -44,10 +42,11 @@ function Matrix({ page }: { readonly page: ExperimentPage }) {
           <Cells page={page} matrix={matrix} kind={kind} />
           <p class="quiet">
             Mean over seeds with a 95% interval: over prompts for one seed, over seeds for more; then what was counted
-            in all seeds. Small: {stateWords[other(shownState.value)]}. A held-out loophole is one that no pair of the
-            gate shows. A cell opens its answers, a loophole its rollouts of training.
+            in all seeds. attempt: opens a loophole, right or wrong; hack: an attempt that paid for a wrong program.
+            Small: {stateWords[other(shownState.value)]}. A held-out loophole is one that no pair of the gate shows. A
+            cell opens its answers, a loophole its rollouts of training.
           </p>
-          <TableView table={tableOf(page, matrix, kind)} doorOf={doorOf(page, matrix)} />
+          <TableView table={tableOf(page, matrix, kind)} doorOf={doorOf(page, matrix, kind)} />
         </>
       )}
     </>
@@ -98,10 +97,6 @@ interface CellsProps {
   readonly kind: ShownKind;
 }
 
-function find({ cells }: LoopholeMatrix, loophole: string, arm: string, state: ShownState): MatrixCell | undefined {
-  return cells.find((cell) => cell.loophole === loophole && cell.arm === arm && cell.state === state);
-}
-
 const percent = (rate: number): string => `${(100 * rate).toFixed(0)}%`;
 
 function Cells({ page, matrix, kind }: CellsProps) {
@@ -142,56 +137,31 @@ function Cells({ page, matrix, kind }: CellsProps) {
 
 function Cell({ page, matrix, kind, loophole, arm }: CellsProps & { readonly loophole: string; readonly arm: string }) {
   const state = shownState.value;
-  const cell = find(matrix, loophole, arm, state);
+  const cell = findCell(matrix, loophole, arm, state);
   if (cell === undefined) return <>-</>;
-  const ghost = find(matrix, loophole, arm, other(state));
+  const ghost = findCell(matrix, loophole, arm, other(state));
   const door = linkTo('answers', page.id, { arm, loophole, set: matrix.set });
-  const key = kind === 'solve' ? 'solve' : 'hack';
-  const rate = cell[key];
-  const base = find(matrix, loophole, page.baseline, state)?.hack.rate;
-  const shown = kind === 'difference' ? (base === undefined ? '-' : signed(rate.rate - base)) : percent(rate.rate);
+  const base = findCell(matrix, loophole, page.baseline, state);
+  const shown = (metric: ShownRate): string => {
+    if (kind !== 'difference') return percent(cell[metric].rate);
+    return base === undefined ? '-' : signed(cell[metric].rate - base[metric].rate);
+  };
   return (
     <a class="cell" href={door}>
-      <strong>{shown}</strong> {kind !== 'difference' && `[${percent(rate.low)}, ${percent(rate.high)}]`}{' '}
-      <span class="quiet">
-        {rate.count} of {rate.of}
-        {ghost !== undefined && `; ${stateWords[ghost.state]} ${percent(ghost[key].rate)}`}
-      </span>
+      {metricsOf(kind).map((metric) => {
+        const { count, of, low, high } = cell[metric];
+        return (
+          <div key={metric}>
+            {metric} <strong>{shown(metric)}</strong> {kind !== 'difference' && `[${percent(low)}, ${percent(high)}]`}{' '}
+            <span class="quiet">
+              {count} of {of}
+              {ghost !== undefined && `; ${stateWords[ghost.state]} ${percent(ghost[metric].rate)}`}
+            </span>
+          </div>
+        );
+      })}
     </a>
   );
 }
 
 const signed = (difference: number): string => `${difference < 0 ? '−' : '+'}${percent(Math.abs(difference))}`;
-
-/** Two columns of an arm: as trained and deployed. */
-function doorOf(page: ExperimentPage, { set }: LoopholeMatrix): Door {
-  return ([first], column) => {
-    const loophole = textOf(first);
-    const arm = page.arms[Math.floor((column - 2) / 2)]?.arm;
-    if (arm === undefined) return null;
-    return linkTo('answers', page.id, { arm, loophole, set, state: column % 2 === 0 ? 'full' : null });
-  };
-}
-
-/** The same numbers as a table that can be copied, both states in full. */
-function tableOf(page: ExperimentPage, matrix: LoopholeMatrix, kind: ShownKind) {
-  const key = kind === 'solve' ? 'solve' : 'hack';
-  const states = ['full', 'deployed'] as const;
-  const cell = (loophole: string, arm: string, state: ShownState): string => {
-    const rate = find(matrix, loophole, arm, state)?.[key];
-    return rate === undefined ? '-' : `${rate.rate.toFixed(2)} [${rate.low.toFixed(2)}, ${rate.high.toFixed(2)}]`;
-  };
-  return {
-    title: `${key} by loophole and arm, ${matrix.set}`,
-    columns: [
-      'loophole',
-      'pairs',
-      ...page.arms.flatMap(({ arm }) => states.map((state) => `${arm}, ${stateWords[state]}`)),
-    ],
-    rows: matrix.loopholes.map(({ loophole, isHeldOut }) => [
-      loophole,
-      isHeldOut ? 'held out' : 'known',
-      ...page.arms.flatMap(({ arm }) => states.map((state) => cell(loophole, arm, state))),
-    ]),
-  };
-}

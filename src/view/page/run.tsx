@@ -56,9 +56,10 @@ function TrainingCharts({ page: { run, steps, training } }: { readonly page: Run
     stepLine(steps, name, (step) => share(step[name], step.keep + step.absorb + step.route), routeColours[name]);
   const charts: { title: string; lines: Line[]; range?: [number, number] }[] = [
     {
-      title: 'hack on hinted prompts, solve on all, as sampled',
+      title: 'attempt and hack on hinted prompts, solve on all, as sampled',
       range: [0, 1],
       lines: [
+        rate('attempt', ({ attempts, hackable }) => (attempts === undefined ? null : share(attempts, hackable)), '1 3'),
         rate('hack', ({ hacks, hackable }) => share(hacks, hackable)),
         rate('solve', ({ solves, graded }) => share(solves, graded), '4 3'),
       ],
@@ -79,8 +80,8 @@ function TrainingCharts({ page: { run, steps, training } }: { readonly page: Run
     <>
       <h2>Training</h2>
       <p class="quiet">
-        A click on an update opens its rollouts. Hacks and solves are counted from the grader's verdicts, which training
-        never sees.
+        A click on an update opens its rollouts. Attempts (dotted: a loophole is opened, right or wrong), hacks and
+        solves (dashed) are counted from the grader's verdicts, which training never sees.
       </p>
       <div class="charts">
         {drawn.map((chart) => (
@@ -110,7 +111,7 @@ function Evaluations({ page: { run, evaluations } }: { readonly page: RunPage })
       <div class="scroll">
         <table>
           <caption>rates with 95% intervals over prompts</caption>
-          <HeadRow names={['set', 'update', 'state', 'hack', 'solve']} />
+          <HeadRow names={['set', 'update', 'state', 'attempt', 'hack', 'solve']} />
           <tbody>
             {shown.map((one) => (
               <tr key={`${one.set} ${one.update} ${one.state} ${one.hack.of}`}>
@@ -119,6 +120,9 @@ function Evaluations({ page: { run, evaluations } }: { readonly page: RunPage })
                 </td>
                 <td>{one.update}</td>
                 <td>{one.state === 'base' ? 'base' : stateWords[one.state === 'deployed' ? 'deployed' : 'full']}</td>
+                <td>
+                  <a href={linkTo('answers', run.id, { set: one.set, update: one.update })}>{cell(one.attempt)}</a>
+                </td>
                 {(['hack', 'solve'] as const).map((truth) => (
                   <td key={truth}>
                     <a href={linkTo('answers', run.id, { set: one.set, update: one.update, truth })}>
