@@ -18,6 +18,8 @@ export interface Claim {
   readonly file: string;
   /** Folders of the runs that it states, seeds outside. */
   readonly runs: readonly string[];
+  /** What the call changed in every arm (`--set`). */
+  readonly settings: readonly string[];
 }
 
 export const runFolder = (arm: string, seed: number): string => `${arm}-${seed}`;
@@ -35,10 +37,15 @@ export function claimOf(experiment: Experiment, file: string, settings: readonly
   const recipes = Object.fromEntries(arms.map(({ recipe }) => [recipe, readRecipe(recipeFrom(folder, recipe))]));
   // What TOML has and JSON has not, such as dates, is hashed as its text.
   const statement = JSON.parse(JSON.stringify({ experiment, recipes, settings }));
-  return { hash: sha256Json(statement), file: resolve(file), runs: statedRuns(experiment) };
+  return { hash: sha256Json(statement), file: resolve(file), runs: statedRuns(experiment), settings };
 }
 
-export const claimSchema = z.object({ hash: z.string(), file: z.string(), runs: z.array(z.string()) });
+export const claimSchema = z.object({
+  hash: z.string(),
+  file: z.string(),
+  runs: z.array(z.string()),
+  settings: z.array(z.string()).default([]),
+});
 const statedSchema = claimSchema.extend({
   at: z.string(),
   /** Runs of the study that had begun by then. */

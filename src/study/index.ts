@@ -1,4 +1,4 @@
-export { claimOf, openBlind, readRegister, statedRuns } from './claim.ts';
+export { type Claim, claimOf, openBlind, readRegister, statedRuns } from './claim.ts';
 export { begunRuns, everStated } from './claim-progress.ts';
 export { armTable, describePredictions } from './claim-tables.ts';
 export { describeSameBytes, findExperiment, sharedRuns, writeExperiment } from './directory.ts';

@@ -40,8 +40,8 @@ beforeEach(() => {
 });
 
 /** Begins these seeds and ends them, with these outcomes, as `gq experiment` would. */
-async function runSeeds(outcomes: Readonly<Record<number, string>>): Promise<void> {
-  const plan = await planExperiment(readExperiment(file), file);
+async function runSeeds(outcomes: Readonly<Record<number, string>>, settings: readonly string[] = []): Promise<void> {
+  const plan = await planExperiment(readExperiment(file), file, settings);
   await writeExperiment(study, plan);
   const { claim, experiment } = plan;
   for (const run of plan.runs.filter(({ seed }) => outcomes[seed] !== undefined)) {
@@ -131,6 +131,14 @@ describe('gq claim open', () => {
     });
     expect(await gq('claim', 'open', study)).toMatchObject({ code: 2, err: expect.stringContaining('opened once') });
     expect((await gq('claim', study)).out).toContain('blind seeds opened');
+  });
+
+  it('says the call that goes on, with what the call of the study had set', async () => {
+    writeFileSync(file, statement('blindSeeds = [1, 2]'));
+    await runSeeds({ 1: 'ssss', 2: 'ssss' }, ['updates=4']);
+    expect((await gq('claim', study)).out).toContain(`${file} --set updates=4 states the same now`);
+    const { out } = await gq('claim', 'open', study);
+    expect(out).toContain(`evaluate them with: gq experiment ${file} --set updates=4 --out ${study}`);
   });
 
   it('refuses a study without blind seeds', async () => {

@@ -9,6 +9,7 @@ import { recipePath } from '../../run/index.ts';
 import {
   armTable,
   begunRuns,
+  type Claim,
   claimOf,
   describePredictions,
   type Experiment,
@@ -105,7 +106,7 @@ async function showStudy(directory: string, { json }: ClaimCall, context: Comman
       claim === null
         ? 'No claim was registered: the study was begun by an earlier version, or predicts nothing.'
         : `claim ${claim.hash}, stated ${claim.at}${changed ? ': changed after its first run' : ', before its first run'}`,
-      ...(claim === null ? [] : [fileLine(claim.file, claim.hash)]),
+      ...(claim === null ? [] : [fileLine(claim)]),
       ...(opened === null ? [] : [`blind seeds opened ${opened.at}`]),
     ];
     const table = renderTable(armTable(experiment, runs, begun), 'text', width);
@@ -124,12 +125,15 @@ function experimentOf(directory: string): Experiment {
   });
 }
 
-/** Whether the file still states what was registered last. Settings of the call are not known any more. */
-function fileLine(file: string, hash: string): string {
+/** Whether the file still states what was registered last. */
+function fileLine({ file, hash, settings }: Claim): string {
   if (!existsSync(file)) return `${file} is not there any more`;
-  const isSame = claimOf(readExperiment(file), file)?.hash === hash;
-  return `${file} ${isSame ? 'states the same now' : 'does not state this now, or settings of the call were part of it'}`;
+  const isSame = claimOf(readExperiment(file), file, settings)?.hash === hash;
+  const called = [file, ...setWords(settings)].join(' ');
+  return `${called} ${isSame ? 'states the same now' : 'does not state this now'}`;
 }
+
+const setWords = (settings: readonly string[]): string[] => settings.flatMap((setting) => ['--set', setting]);
 
 async function open(directory: string, force: boolean, { stdout }: CommandContext): Promise<void> {
   const experiment = experimentOf(directory);
@@ -151,6 +155,6 @@ async function open(directory: string, force: boolean, { stdout }: CommandContex
     });
   }
   openBlind(directory, claim.hash, missing);
-  const again = shellLine('gq', 'experiment', claim.file, '--out', directory);
+  const again = shellLine('gq', 'experiment', claim.file, ...setWords(claim.settings), '--out', directory);
   stdout.write(`opened seeds ${blindSeeds.join(', ')}; evaluate them with: ${again}\n`);
 }
