@@ -1,4 +1,4 @@
-export { expectOpen, isBlind, openedName, registerName } from './blind.ts';
+export { expectOpen, isBlind, openedName, openedSchema, registerName } from './blind.ts';
 export { type LoadedCheckpoint, loadAdapter, loadAlone, loadCheckpoint } from './checkpoint.ts';
 export {
   checkedInitial,

@@ -1,5 +1,5 @@
 /** A claim: its hash, the register of what was begun under it, and seeds that stay blind until it is opened. */
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { temporaryFolder, writeEvaluations, writeRun } from '../../test/lab/hand-made.ts';
@@ -13,6 +13,7 @@ import { openJudged, sealRun } from '../oracle/verdicts.ts';
 import { allTables } from '../report/all-tables.ts';
 import { judgePredictions } from '../report/bar.ts';
 import { describeResults } from '../report/statements.ts';
+import { isBlind } from '../run/blind.ts';
 import type { Manifest } from '../run/manifest.ts';
 import { claimOf, openBlind, readRegister } from './claim.ts';
 import { begunRuns, claimFacts } from './claim-progress.ts';
@@ -236,6 +237,20 @@ describe('blind seeds', () => {
     const results = await openResults(directory);
     expect(results.arms.flatMap(({ runs }) => runs.map(({ seed }) => seed))).toEqual([3, 3]);
     expect(describeResults(results).join('\n')).toContain('Blind until the claim is opened: vanilla-4, gate-4.');
+  });
+
+  it('stay blind by whatever link they are reached, and beside a file that records no opening', async () => {
+    const { path } = await writeRun(join(folder, 'gate-4'), { claim: { hash: 'h', blind: true } });
+    const elsewhere = join(folder, 'elsewhere');
+    mkdirSync(join(elsewhere, 'register'), { recursive: true });
+    symlinkSync(path, join(elsewhere, 'gate-4'));
+    writeFileSync(join(elsewhere, 'register', 'opened.json'), '{"at":"now","claim":"h","missing":[]}');
+    expect(isBlind(join(elsewhere, 'gate-4'))).toBe(true);
+    mkdirSync(join(folder, 'register'));
+    writeFileSync(join(folder, 'register', 'opened.json'), '');
+    expect(isBlind(path)).toBe(true);
+    writeFileSync(join(folder, 'register', 'opened.json'), '{"at":"now","claim":"h","missing":[]}');
+    expect(isBlind(path)).toBe(false);
   });
 
   it('are neither forked nor attacked: what comes of that would tell', async () => {

@@ -9,7 +9,7 @@ import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { makeOwnFolder, sha256Json, writeNew } from '../base/node/index.ts';
-import { openedName, readRecipe, readStored, recipeFrom, registerName } from '../run/index.ts';
+import { openedName, openedSchema, readRecipe, readStored, recipeFrom, registerName } from '../run/index.ts';
 import type { Experiment } from './experiment-schema.ts';
 
 export interface Claim {
@@ -58,7 +58,6 @@ const begunSchema = z.object({
   claim: z.string().nullable(),
   at: z.string(),
 });
-const openedSchema = z.object({ at: z.string(), claim: z.string(), missing: z.array(z.string()) });
 
 export interface Register {
   /** In the order in which they were made. */

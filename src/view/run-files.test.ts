@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync, symlinkSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { askView } from '../../test/ask-view.ts';
@@ -29,4 +29,18 @@ it('the server gives the files of rollouts in parts, and nothing else of a run',
   }
   const wrong = new URLSearchParams('text=(&pattern=1');
   await expect(pageRollouts(view).list('alone', wrong)).rejects.toThrow('expected a regular expression');
+});
+
+it('a link in the folder of a run is not followed, and no file is read whole that is too long to be sent', async () => {
+  const root = temporaryFolder();
+  for (const name of ['linked', 'long'])
+    await writeRun(join(root, name), { rollouts: [{ update: 1 }], finished: false });
+  const linked = join(root, 'linked', 'rollouts.jsonl');
+  rmSync(linked);
+  symlinkSync('/etc/hostname', linked);
+  truncateSync(join(root, 'long', 'rollouts.jsonl'), 2 ** 33);
+  await using view = await startView(root, { script: '', style: '' }, { host: '127.0.0.1', port: 0 });
+  const statusOf = async (id: string) => (await askView(view, `/api/file?id=${id}&name=rollouts.jsonl`)).status;
+  expect(await statusOf('linked')).toBe(400);
+  expect(await statusOf('long')).toBe(416);
 });

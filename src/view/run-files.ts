@@ -1,5 +1,5 @@
 /** The files of a run's rollouts as pages read them: what they are called and how long they are, and parts of their bytes. */
-import { closeSync, fstatSync, readSync, statSync } from 'node:fs';
+import { closeSync, fstatSync, lstatSync, readSync, statSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { UserError } from '../base/index.ts';
 import { HttpProblem, openToRead, sendAnswer } from '../base/node/index.ts';
@@ -25,8 +25,15 @@ export function pathOfFile(path: string, name: string): string {
     throw new UserError({ call: `view ${name}`, expected: 'a file of rollouts or verdicts', found: 'another' });
   }
   expectOpen(path, `view ${name} of ${path}`);
-  return RunDirectory.open(path).file(name);
+  const file = RunDirectory.open(path).file(name);
+  if (lstatSync(file).isSymbolicLink()) {
+    throw new UserError({ call: `view ${name} of ${path}`, expected: 'a file of the run', found: 'a link' });
+  }
+  return file;
 }
+
+/** Bytes that are sent at once. */
+const largestPart = 2 ** 28;
 
 /** Sends a file, or the range of its bytes that was asked for. */
 export function sendFile(request: IncomingMessage, response: ServerResponse, path: string): void {
@@ -35,6 +42,7 @@ export function sendFile(request: IncomingMessage, response: ServerResponse, pat
     const { size } = fstatSync(file);
     const range = rangeOf(request.headers.range, size);
     const { from, to } = range ?? { from: 0, to: size };
+    if (to - from > largestPart) throw new HttpProblem(416, `ask for at most ${largestPart} bytes at once.`);
     const body = Buffer.alloc(to - from);
     const read = readSync(file, body, 0, body.length, from);
     const headers = { ...safeHeaders, 'accept-ranges': 'bytes' };
