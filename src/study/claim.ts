@@ -73,7 +73,7 @@ export function readRegister(directory: string): Register {
   const names = existsSync(folder) ? readdirSync(folder) : [];
   const read = <Entry extends { readonly at: string }>(beginning: string, schema: z.ZodType<Entry>): Entry[] =>
     names
-      .filter((name) => name.startsWith(beginning))
+      .filter((name) => name.startsWith(beginning) && name.endsWith('.json'))
       .map((name) => readStored(join(folder, name), 'an entry of the register of a study', schema))
       .sort((a, b) => (a.at < b.at ? -1 : 1));
   return {
@@ -87,7 +87,7 @@ export function readRegister(directory: string): Register {
 export function stateClaim(directory: string, claim: Claim, begunBefore: number): void {
   const { stated } = readRegister(directory);
   if (stated.at(-1)?.hash === claim.hash) return;
-  writeEntry(directory, `claim-${stated.length + 1}.json`, { ...claim, begunBefore });
+  for (let time = 1; !writeEntry(directory, `claim-${time}.json`, { ...claim, begunBefore }); time++);
 }
 
 /** Counts a run that is about to begin. */

@@ -1,9 +1,9 @@
 /** `gq claim`: of a file its hash and what it predicts, of a study what was begun and whether it was met; blind seeds are opened once. */
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { sealRun } from '../../src/oracle/verdicts.ts';
-import { countBegun } from '../../src/study/claim.ts';
+import { countBegun, readRegister } from '../../src/study/claim.ts';
 import { writeExperiment } from '../../src/study/directory.ts';
 import { planExperiment, readExperiment } from '../../src/study/experiment.ts';
 import { gq } from '../run-gq.ts';
@@ -139,6 +139,21 @@ describe('gq claim open', () => {
     expect((await gq('claim', study)).out).toContain(`${file} --set updates=4 states the same now`);
     const { out } = await gq('claim', 'open', study);
     expect(out).toContain(`evaluate them with: gq experiment ${file} --set updates=4 --out ${study}`);
+  });
+
+  it('opens seeds that the file no longer names, and no statement is lost where one was deleted', async () => {
+    writeFileSync(file, statement('blindSeeds = [1, 2]'));
+    await runSeeds({ 1: 'ssss', 2: 'ssss' });
+    writeFileSync(file, statement('', 0.5));
+    await runSeeds({});
+    rmSync(join(study, 'register', 'claim-1.json'));
+    writeFileSync(file, statement('', 0.6));
+    await runSeeds({});
+    expect(readRegister(study).stated).toHaveLength(2);
+    expect(await gq('claim', 'open', study)).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('opened seeds 1, 2'),
+    });
   });
 
   it('refuses a study without blind seeds', async () => {

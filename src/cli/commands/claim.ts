@@ -137,13 +137,15 @@ const setWords = (settings: readonly string[]): string[] => settings.flatMap((se
 
 async function open(directory: string, force: boolean, { stdout }: CommandContext): Promise<void> {
   const experiment = experimentOf(directory);
-  const { blindSeeds = [] } = experiment;
+  const begun = await begunRuns(directory, experiment);
+  // A seed that the file no longer names stays blind where its run was begun so.
+  const trainedBlind = begun.filter(({ isBlind }) => isBlind).map(({ seed }) => seed);
+  const blindSeeds = [...new Set([...(experiment.blindSeeds ?? []), ...trainedBlind])];
   const claim = readRegister(directory).stated.at(-1);
   if (claim === undefined || blindSeeds.length === 0) {
     const found = claim === undefined ? 'no claim' : 'none';
     throw new UserError({ call: `gq claim open ${directory}`, expected: 'a claim with blind seeds', found });
   }
-  const begun = await begunRuns(directory, experiment);
   const ended = new Set(begun.filter(({ state }) => state === 'ended').map(({ folder }) => folder));
   const missing = statedRuns({ ...experiment, seeds: blindSeeds }).filter((folder) => !ended.has(folder));
   if (missing.length > 0 && !force) {
