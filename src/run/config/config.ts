@@ -100,6 +100,11 @@ function withArmTables(table: Table, call: string): Table {
       fix: 'gq config shows what the arm means in these tables.',
     });
   }
+  const twice = given.find((name) => arm[name] !== undefined);
+  if (twice !== undefined) {
+    const found = `[arm.${twice}] beside [${twice}]`;
+    throw new UserError({ call, expected: `one table of the ${twice}`, found, fix: 'Take one of them out.' });
+  }
   const others = Object.entries(table).filter(([name]) => !armTables.includes(name));
   const own = Object.fromEntries(given.map((name) => [name, table[name]]));
   return { ...Object.fromEntries(others), arm: { ...arm, kind, ...own } };

@@ -40,6 +40,10 @@ describe('a monitor, a cut and a remedy at the top of a config', () => {
     expect(() => resolveBuiltin(path)).toThrow(
       'expected arm.kind, or the tables [monitor], [cut] and [remedy], found arm.kind = "screen" beside [monitor]',
     );
+    writeFileSync(path, '[monitor]\nkind = "direction"\n[remedy]\nkind = "screen"\n[arm.monitor]\nkind = "probe"\n');
+    expect(() => resolveBuiltin(path)).toThrow(
+      'expected one table of the monitor, found [arm.monitor] beside [monitor]',
+    );
     expect(() => armOf('monitor.kind=probe')).toThrow('config, key arm.remedy');
     expect(() => armOf('monitor.kind=prob', 'remedy.kind=screen')).toThrow('did you mean "probe"?');
     expect(() => armOf('monitor.kind=probe', 'remedy.kind=screen', 'cut.treshold=1')).toThrow(
