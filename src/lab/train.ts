@@ -48,6 +48,8 @@ export interface TrainOptions extends Replacements {
   readonly parent?: ForkPoint;
   /** The claim that a new run is begun under; a resumed run has the one in its manifest. */
   readonly claim?: Manifest['claim'];
+  /** Is called before a new run begins, once no other process can begin it. */
+  readonly onBegin?: () => void;
   /** The run's place among runs that share a process; default: it is alone. */
   readonly place?: PackPlace | undefined;
   /** The ranks that train this run together; default: this process alone. Rank 0 writes, the others make `run` by RunDirectory.follow. */
@@ -77,6 +79,7 @@ export async function trainRun(given: RunConfig, run: RunDirectory, options: Tra
     using _lock = writes ? await sinks.guard(async () => run.lock()) : null;
     const found = await shards.fromFirst(async () => ({ sealed: run.isSealed(), begun: run.hasManifest() }));
     if (found.sealed) return writes ? await finishSealed(run, sinks) : { end: 'finished', holds: true };
+    if (writes && !found.begun) options.onBegin?.();
     const result = await trainOpen(config, run, { ...options, shards, begun: found.begun }, sinks);
     if (writes && result.end !== 'interrupted') await sealRun(run);
     return result;

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -139,6 +139,26 @@ describe('directories', () => {
     expect(() => run.lock()).toThrow('on elsewhere');
     hold({ pid: 'one' });
     expect(() => run.lock()).toThrow(/lock\.json: .* found key pid: .*key host: .*delete this file/);
+  });
+
+  it('a start that finds another process at work removes nothing of it', () => {
+    const run = RunDirectory.create(join(home, `run-${count++}`));
+    using _held = run.lock();
+    const other = RunDirectory.create(run.path);
+    expect(() => other.lock()).toThrow('no other process trains');
+    other.removeStart();
+    expect(readdirSync(run.path).sort()).toEqual(['checkpoints', 'lock.json']);
+  });
+
+  it('without a folder of checkpoints has none if it recorded nothing yet, and is damaged otherwise', async () => {
+    const run = await makeRun();
+    rmSync(run.file('checkpoints'), { recursive: true });
+    expect(run.listCheckpoints()).toEqual([]);
+    writeFileSync(run.ledger('events'), '{}\n');
+    expect(() => run.listCheckpoints()).toThrow(/checkpoints: expected the folder of checkpoints, found none/);
+    rmSync(run.ledger('events'));
+    writeFileSync(run.file('rollouts.parquet'), '');
+    expect(() => run.listCheckpoints()).toThrow(/checkpoints: expected the folder of checkpoints, found none/);
   });
 });
 

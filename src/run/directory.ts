@@ -68,9 +68,9 @@ export class RunDirectory {
     return new RunDirectory(path, made);
   }
 
-  /** Removes what a start that failed has made; a folder that was there before stays, empty. */
+  /** Removes what a start that failed has made; a folder that was there before stays, empty, and that of another process as it is. */
   removeStart(): void {
-    if (this.hasManifest()) return;
+    if (this.hasManifest() || isTraining(this.path)) return;
     for (const name of readdirSync(this.path)) {
       if (isLeftover(join(this.path, name))) rmSync(join(this.path, name), { recursive: true });
     }
@@ -140,7 +140,10 @@ export class RunDirectory {
   /** The updates that have a complete checkpoint, in order. */
   listCheckpoints(): number[] {
     const folder = this.file('checkpoints');
-    if (!existsSync(folder)) throw damagedFile(folder, 'the folder of checkpoints', 'none');
+    if (!existsSync(folder)) {
+      if (!this.#hasRecords()) return [];
+      throw damagedFile(folder, 'the folder of checkpoints', 'none');
+    }
     const updates = readdirSync(folder)
       .filter((name) => /^\d{5,}$/.test(name))
       .map(Number)
@@ -150,6 +153,13 @@ export class RunDirectory {
       throw damagedFile(folder, `the last checkpoint of the run, after ${last} updates`, updates.join(', ') || 'none');
     }
     return updates;
+  }
+
+  /** Whether anything was recorded after the manifest, with which a run begins. */
+  #hasRecords(): boolean {
+    const files = [...Object.values(exactFiles), 'verdicts.jsonl'].map((name) => this.file(name));
+    const tables = ['rollouts.parquet', 'verdicts.parquet'].map((name) => this.file(name));
+    return hasSeal(this.path) || tables.some((path) => existsSync(path)) || files.some((path) => sizeOf(path) > 0);
   }
 
   checkpoint(update: number): string {

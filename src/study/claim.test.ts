@@ -60,7 +60,8 @@ const outcomesOf = { vanilla: 'hhhh', gate: 'hsss' };
 /** A worker whose runs are written by hand; `stops` are folders whose training does not end, `fails` those that are refused. */
 function worker({ stops = [], fails = [] }: { stops?: string[]; fails?: string[] } = {}): ExperimentWorker {
   return {
-    async train({ folder: name, config }, path, claim) {
+    async train({ folder: name, config }, path, { claim, onBegin } = {}) {
+      if (!existsSync(join(path, 'manifest.json'))) onBegin?.();
       if (fails.includes(name)) throw new RangeError(`${name} is refused`);
       const finished = !stops.includes(name);
       const run = await writeRun(path, { config, checkpoints: [0, 7], finished, claim, rollouts: [{ update: 1 }] });

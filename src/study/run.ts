@@ -7,9 +7,9 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { OutOfMemoryError, UserError } from '../base/index.ts';
 import { curveNames, EvaluationStore, finalNames, lastCheckpoint, statesOf } from '../evaluate/index.ts';
-import { type PackPlace, pluginHash, RunPack } from '../lab/index.ts';
+import { type PackPlace, pluginHash, RunPack, type TrainOptions } from '../lab/index.ts';
 import { relearnFolders } from '../measure/index.ts';
-import type { Manifest, RunEnd } from '../run/index.ts';
+import type { RunEnd } from '../run/index.ts';
 import { isBlind, RunDirectory, readCourse, userErrorOf } from '../run/index.ts';
 import { countBegun } from './claim.ts';
 import type { ExperimentPlan, PlannedRun } from './experiment.ts';
@@ -17,7 +17,7 @@ import type { EvaluationPlan } from './experiment-schema.ts';
 
 export interface ExperimentWorker {
   /** Starts the run, or continues it. */
-  train(run: PlannedRun, path: string, claim?: Manifest['claim']): Promise<RunEnd>;
+  train(run: PlannedRun, path: string, start?: Pick<TrainOptions, 'claim' | 'onBegin'>): Promise<RunEnd>;
   /** Evaluates the run; evaluations that exist are not made again. */
   evaluate(
     run: PlannedRun,
@@ -58,10 +58,11 @@ async function runOne(
   const path = join(directory, run.folder);
   expectPlannedCode(run);
   const blind = experiment.blindSeeds?.includes(run.seed) ?? false;
-  const begin = (): Promise<RunEnd> => {
-    if (!existsSync(join(path, 'manifest.json'))) countBegun(directory, run, claim?.hash ?? null);
-    return worker.train(run, path, claim === undefined ? undefined : { hash: claim.hash, blind });
-  };
+  const begin = (): Promise<RunEnd> =>
+    worker.train(run, path, {
+      claim: claim === undefined ? undefined : { hash: claim.hash, blind },
+      onBegin: () => countBegun(directory, run, claim?.hash ?? null),
+    });
   const end = (await trainedStatus(path)) ?? (await begin());
   if (end === 'interrupted' || isBlind(path)) return end;
   const siblings = runs.filter(({ folder }) => folder !== run.folder).map(({ folder }) => join(directory, folder));

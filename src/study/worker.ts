@@ -13,7 +13,7 @@ import {
   wasAsked,
 } from '../lab/index.ts';
 import { attackConfig, expectUpdates, exportDeployed, openAttacked, relearnFolders } from '../measure/index.ts';
-import type { Manifest, RunConfig, RunEnd, Sink } from '../run/index.ts';
+import type { RunConfig, RunEnd, Sink } from '../run/index.ts';
 import { isOfOneUpdate, noticeText, RunDirectory } from '../run/index.ts';
 import type { PlannedRun } from './experiment.ts';
 import type { EvaluationPlan } from './experiment-schema.ts';
@@ -37,13 +37,17 @@ export class LabWorker implements ExperimentWorker {
     this.#place = place;
   }
 
-  async train({ config }: PlannedRun, path: string, claim?: Manifest['claim']): Promise<RunEnd> {
+  async train(
+    { config }: PlannedRun,
+    path: string,
+    start: Parameters<ExperimentWorker['train']>[2] = {},
+  ): Promise<RunEnd> {
     this.#report({ kind: 'note', text: 'loading' });
     const { end } = await train(trainedWith(path) ?? (await parseRunConfig(config)), path, {
       sinks: [this.#sink()],
       signal: this.#signal,
       place: this.#place ?? undefined,
-      claim,
+      ...start,
     });
     return end;
   }

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { readRegister } from '../../src/study/claim.ts';
 import { findExperiment } from '../../src/study/index.ts';
 import { gqProgram } from '../gq-command.ts';
 import { tinyModel, tinySettings } from '../smoke/lab.ts';
@@ -12,6 +13,58 @@ const parts = ['vanilla', 'haar'];
 /** Begins both parts so many times, each time in another folder; returns what was wrong. */
 export async function beginTogether(rounds: number): Promise<readonly string[]> {
   const home = mkdtempSync(join(tmpdir(), 'gq-parts-'));
+  const surprises: string[] = [];
+  try {
+    const recipe = await writeRecipe(home);
+    for (let round = 0; round < rounds; round++) {
+      const out = join(home, `round-${round}`);
+      const ends = await Promise.all(parts.map((arm) => beginPart(recipe, arm, out)));
+      const { runs, missing, experiment } = findExperiment(out);
+      const found = JSON.stringify({
+        codes: ends.map(({ code }) => code),
+        runs: runs.map(({ arm }) => arm).sort(),
+        missing: missing.length,
+        design: experiment?.arms.map(({ name }) => name),
+      });
+      if (found !== JSON.stringify({ codes: [0, 0], runs: ['haar', 'vanilla'], missing: 0, design: parts })) {
+        surprises.push(`round ${round}: ${found}`);
+      }
+      rmSync(out, { recursive: true, force: true });
+    }
+    return surprises;
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+/** Begins one part by two processes at once; returns what was wrong with them, or with the study afterwards. */
+export async function beginSame(): Promise<readonly string[]> {
+  const home = mkdtempSync(join(tmpdir(), 'gq-parts-'));
+  try {
+    const recipe = await writeRecipe(home);
+    const out = join(home, 'study');
+    const begin = (): Promise<PartEnd> => beginPart(recipe, 'vanilla', out);
+    const ends = await Promise.all([begin(), begin()]);
+    const surprises = ends
+      .filter(({ code, said }) => code !== 0 && !said.includes('expected a run that no other process trains'))
+      .map(({ code, said }) => `ended with ${code}: ${said}`);
+    if (ends.every(({ code }) => code !== 0)) surprises.push('neither trained the run');
+    const begun = readRegister(out).begun.length;
+    if (begun !== 1) surprises.push(`counted as begun ${begun} times`);
+    // A claim whose prediction is open ends with 1.
+    const claim = await runProgram('claim', out);
+    if (claim.code !== 0 && claim.code !== 1)
+      surprises.push(`claim afterwards ended with ${claim.code}: ${claim.said}`);
+    for (const { code, said } of [await runProgram('results', out), await begin()]) {
+      if (code !== 0) surprises.push(`afterwards ended with ${code}: ${said}`);
+    }
+    return surprises;
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+async function writeRecipe(home: string): Promise<string> {
   const settings = [`model=${JSON.stringify(await tinyModel())}`, ...tinySettings, 'updates=1'];
   const recipe = join(home, 'parts.toml');
   writeFileSync(
@@ -30,34 +83,31 @@ recipe = "micro-vanilla"
 name = "haar"
 recipe = "micro-symmetric"
 set = ["arm.placebo=haar"]
+[[predictions]]
+what = "vanilla attempts"
+arm = "vanilla"
+metric = "attempt"
+atLeast = 0.1
+inSeeds = 1
 `,
   );
-  const surprises: string[] = [];
-  try {
-    for (let round = 0; round < rounds; round++) {
-      const out = join(home, `round-${round}`);
-      const codes = await Promise.all(parts.map((arm) => beginPart(recipe, arm, out)));
-      const { runs, missing, experiment } = findExperiment(out);
-      const found = JSON.stringify({
-        codes,
-        runs: runs.map(({ arm }) => arm).sort(),
-        missing: missing.length,
-        design: experiment?.arms.map(({ name }) => name),
-      });
-      if (found !== JSON.stringify({ codes: [0, 0], runs: ['haar', 'vanilla'], missing: 0, design: parts })) {
-        surprises.push(`round ${round}: ${found}`);
-      }
-      rmSync(out, { recursive: true, force: true });
-    }
-    return surprises;
-  } finally {
-    rmSync(home, { recursive: true, force: true });
-  }
+  return recipe;
 }
 
-/** The exit code of the process that does one part. */
-function beginPart(recipe: string, arm: string, out: string): Promise<number | null> {
-  const words = ['experiment', recipe, '--arms', arm, '--out', out];
-  const child = spawn(process.execPath, [gqProgram(), ...words], { stdio: 'ignore' });
-  return new Promise((resolve, reject) => child.on('error', reject).on('close', resolve));
+interface PartEnd {
+  readonly code: number | null;
+  /** What it printed to standard error. */
+  readonly said: string;
+}
+
+const beginPart = (recipe: string, arm: string, out: string): Promise<PartEnd> =>
+  runProgram('experiment', recipe, '--arms', arm, '--out', out);
+
+function runProgram(...words: readonly string[]): Promise<PartEnd> {
+  const child = spawn(process.execPath, [gqProgram(), ...words], { stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said += text;
+  });
+  return new Promise((resolve, reject) => child.on('error', reject).on('close', (code) => resolve({ code, said })));
 }
