@@ -30,7 +30,6 @@ const { seed, compute, sampling } = settings;
 
 // Problems, a judge with its sandbox, a frozen model, an adapter whose change is zero, and the pairs that the direction is made from.
 const lab = await openLab({ config });
-process.once('beforeExit', () => lab[Symbol.asyncDispose]());
 const [judge, { pairs }, tasks, policy] = await Promise.all([lab.judge, lab.pairs, lab.tasks, lab.policy]);
 const { text } = await lab.model;
 const { decoder, adapter } = policy;
@@ -98,6 +97,8 @@ for (let step = 0; step < config.updates; step++) {
   const hash = await adapterHash(policy);
   console.log(`update ${step + 1}: reward ${reward.toFixed(3)}, routed ${routed} of ${kept.length}, adapter ${hash}`);
 }
+
+await lab[Symbol.asyncDispose]();
 
 /** A rollout that the full policy sampled and that is kept is learned without the quarantine, so it is read once more with it. */
 async function oldLogps(
