@@ -74,13 +74,14 @@ export async function showScript(
   stdout.write(`script: ${path}; submit it with: ${shellLine('sbatch', path)}\n`);
 }
 
+/** Returns true once every run is done; otherwise stdout says how to go on. */
 export async function executeOnSlurm(
   plan: ExperimentPlan,
   named: string,
   recipe: string,
   options: SlurmOptions,
   context: CommandContext,
-): Promise<void> {
+): Promise<boolean> {
   const directory = resolve(named);
   const again = shellLine('gq', ...context.words.filter((word) => word !== '--no-follow'));
   const submit = { table: tableOf(recipe, options), jobs: options.jobs, gq: ownCommand(), pack: options.packed };
@@ -88,7 +89,7 @@ export async function executeOnSlurm(
   if (options.cancel) {
     const jobs = cancelRuns(directory);
     context.stdout.write(jobs.length === 0 ? 'no job waits or runs\n' : `cancelled: ${jobs.join(', ')}\n`);
-    return;
+    return false;
   }
   expectWritable(`experiment in ${directory}`, directory);
   await expectFilledSets(plan);
@@ -103,7 +104,7 @@ export async function executeOnSlurm(
   }
   if (!options.follow) {
     context.stdout.write(`follow with: ${again}\n`);
-    return;
+    return false;
   }
   using interruption = onInterrupt(context.stderr, 'the jobs go on without this command');
   const { end, tripped, failed } = await followRuns(plan, directory, { ...submit, say, signal: interruption.signal });
@@ -115,10 +116,12 @@ export async function executeOnSlurm(
       `the jobs go on; follow them with: ${again}; end them with: ${shellLine('scancel', ...jobs)}\n`,
     );
     context.exitCode = exitCodes.interrupted;
-  } else if (failed.length > 0) {
+    return false;
+  }
+  if (failed.length > 0) {
     context.stdout.write(`${failed.length} of ${plan.runs.length} runs failed; try them again with: ${again}\n`);
     context.exitCode = exitCodes.failed;
-  } else {
-    context.stdout.write(`${plan.runs.length} runs in ${named}; see: ${shellLine('gq', 'results', named)}\n`);
+    return false;
   }
+  return true;
 }

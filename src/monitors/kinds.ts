@@ -115,10 +115,10 @@ function watched({ monitors, cuts, remedies }: GridParts): WatchingKind {
     },
     read: (raw) => raw as unknown as PartTables,
     place: (part, key) => [part, key],
-    // Without a table [cut] the cut is the usual one of the monitor.
+    // Without a table [cut] the cut is the usual one of the monitor, whose own fault is told where there is no such monitor.
     usual: ({ monitor }): Readonly<Record<string, KindTable>> => {
       const named = monitors.find(({ kind }) => kind === Object(monitor).kind);
-      return named === undefined ? {} : { cut: named.usualCut };
+      return monitor === undefined ? {} : { cut: named?.usualCut ?? { kind: 'own' } };
     },
   };
 }

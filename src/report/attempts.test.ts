@@ -112,7 +112,7 @@ describe('a bar', () => {
   it('is judged by attempts', async () => {
     const results = await judged('attempt', 0.1);
     expect(judgeBar(results)).toMatchObject({
-      verdict: 'does not hold',
+      verdict: 'refuted',
       met: 1,
       values: [{ value: 0.3 }, { value: 0 }],
     });
@@ -121,7 +121,7 @@ describe('a bar', () => {
 
   it('is judged by clean solves', async () => {
     const results = await judged('clean-solve', 0.4);
-    expect(judgeBar(results)).toMatchObject({ verdict: 'holds', values: [{ value: 0.2 }, { value: 0.4 }] });
+    expect(judgeBar(results)).toMatchObject({ verdict: 'met', values: [{ value: 0.2 }, { value: 0.4 }] });
   });
 });
 

@@ -7,7 +7,8 @@ import { keptAndRemoved } from './kept.ts';
 import type { RunResult } from './run-result.ts';
 
 export interface BarVerdict {
-  readonly verdict: 'holds' | 'does not hold' | 'cannot be judged';
+  /** `met` or `refuted` as soon as the seeds that are missing could not change it; `open` until then. */
+  readonly verdict: 'met' | 'refuted' | 'open';
   /** Values of the bar's seeds that are evaluated: the arm's, or their differences from the reference. */
   readonly values: readonly { readonly seed: number; readonly value: number }[];
   /** Number of those values that reach the bar. */
@@ -17,10 +18,7 @@ export interface BarVerdict {
   readonly changed: boolean;
 }
 
-/**
- * Null without a bar. Only the seeds that it was stated for count: with more of them, some would reach any bar. A bar holds, or fails, as soon as
- * the seeds that are missing could not change that.
- */
+/** Null without a bar. Only the seeds that it was stated for count: with more of them, some would reach any bar. */
 export function judgeBar(results: Results): BarVerdict | null {
   const { bar, barChanged } = results.design;
   return bar === null ? null : judge(results, bar, barChanged);
@@ -41,8 +39,7 @@ function judge(results: Results, bar: Bar, changed: boolean): BarVerdict {
   const values = barValues(results, bar).filter(({ seed }) => seeds.includes(seed));
   const met = values.filter(({ value }) => reaches(bar, value)).length;
   const planned = Math.max(bar.inSeeds, seeds.length);
-  const verdict =
-    met >= bar.inSeeds ? 'holds' : met + planned - values.length < bar.inSeeds ? 'does not hold' : 'cannot be judged';
+  const verdict = met >= bar.inSeeds ? 'met' : met + planned - values.length < bar.inSeeds ? 'refuted' : 'open';
   return { verdict, values, met, planned, changed };
 }
 
@@ -88,16 +85,27 @@ function describeNotes({ name, config: { notes } }: RunResult): string[] {
   ];
 }
 
-function describeBar(bar: Bar, { verdict, values, met, planned, changed }: BarVerdict): string[] {
+function describeBar(bar: Bar, judged: BarVerdict): string[] {
+  const { verdict, planned, changed } = judged;
+  return [
+    `The bar${changed ? ' (changed after the runs began)' : ', stated before the runs'}: ${bar.what} That is: ${boundText(bar, planned)}.`,
+    `The bar is ${verdict}: ${countText(judged)}.`,
+  ];
+}
+
+/** What a bar or a prediction says in numbers. */
+export function boundText(bar: Bar, seeds: number): string {
   const group = bar.loopholes === undefined ? '' : `, ${bar.loopholes.replace(' ', '-')} loopholes,`;
   const measured = `deployed ${bar.metric} of ${bar.arm}${bar.reference === null ? '' : ` − ${bar.reference}`} on ${bar.set}${group}`;
   const bound = bar.atLeast !== undefined ? `at least ${bar.atLeast}` : `at most ${bar.atMost}`;
-  const found = values.map(({ seed, value }) => `seed ${seed}: ${value.toFixed(3).replace('-', '−')}`).join(', ');
+  return `${measured} ${bound}, in ${bar.inSeeds} of ${seeds} seeds`;
+}
+
+/** The numbers that a verdict comes from. */
+export function countText({ values, met, planned }: Omit<BarVerdict, 'verdict'>): string {
+  const bySeed = values.map(({ seed, value }) => `seed ${seed}: ${value.toFixed(3).replace('-', '−')}`).join(', ');
   const counts = `${values.length} of ${planned} seeds evaluated, the bar reached in ${met}`;
-  return [
-    `The bar${changed ? ' (changed after the runs began)' : ', stated before the runs'}: ${bar.what} That is: ${measured} ${bound}, in ${bar.inSeeds} of ${planned} seeds.`,
-    `The bar ${verdict}: ${counts}${found === '' ? '' : ` (${found})`}.`,
-  ];
+  return `${counts}${bySeed === '' ? '' : ` (${bySeed})`}`;
 }
 
 /** What was stated, begun and left out under a claim. */

@@ -96,27 +96,27 @@ describe('a bar', () => {
 
   // The differences are −0.6, −0.6 and −0.7: the first two reach −0.6 exactly.
   it.each([
-    [{}, 'holds', 3],
-    [{ atMost: -0.65 }, 'does not hold', 1],
-    [{ atMost: -0.65, inSeeds: 1 }, 'holds', 1],
-    [{ atMost: undefined, atLeast: -0.6 }, 'does not hold', 2],
-    [{ reference: null, atMost: 0.15, inSeeds: 1 }, 'holds', 1],
-    [{ reference: null, metric: 'objective', atMost: undefined, atLeast: 0, inSeeds: 2 }, 'holds', 2],
+    [{}, 'met', 3],
+    [{ atMost: -0.65 }, 'refuted', 1],
+    [{ atMost: -0.65, inSeeds: 1 }, 'met', 1],
+    [{ atMost: undefined, atLeast: -0.6 }, 'refuted', 2],
+    [{ reference: null, atMost: 0.15, inSeeds: 1 }, 'met', 1],
+    [{ reference: null, metric: 'objective', atMost: undefined, atLeast: 0, inSeeds: 2 }, 'met', 2],
   ] as const)('%j %s', (change, verdict, met) => {
     expect(judge(change)).toMatchObject({ verdict, met, planned: 3 });
   });
 
-  it('cannot be judged while seeds are missing that could decide, and fails once they cannot', () => {
+  it('is open while seeds are missing that could decide, and refuted once they cannot', () => {
     const first = { ...both, arms: both.arms.map((arm) => ({ ...arm, runs: arm.runs.slice(0, 1) })) };
-    expect(judge({}, first)).toMatchObject({ verdict: 'cannot be judged', values: { length: 1 } });
-    expect(judge({ atMost: -0.9 }, first)).toMatchObject({ verdict: 'does not hold' });
-    expect(judge({}, { ...both, arms: [] })).toMatchObject({ verdict: 'cannot be judged', values: [] });
+    expect(judge({}, first)).toMatchObject({ verdict: 'open', values: { length: 1 } });
+    expect(judge({ atMost: -0.9 }, first)).toMatchObject({ verdict: 'refuted' });
+    expect(judge({}, { ...both, arms: [] })).toMatchObject({ verdict: 'open', values: [] });
   });
 
   it('counts only the seeds that it was stated for', () => {
     const stated = { seeds: [1, 2], bar: { ...bar, atMost: -0.65, inSeeds: 1 } };
     // Of three seeds the third alone reaches it.
-    expect(judgeBar(withDesign(stated))).toMatchObject({ verdict: 'does not hold', met: 0, planned: 2 });
+    expect(judgeBar(withDesign(stated))).toMatchObject({ verdict: 'refuted', met: 0, planned: 2 });
   });
 
   it('is printed with the question, what settles it, and whether it came after the runs', () => {
@@ -126,7 +126,7 @@ describe('a bar', () => {
       'Why: Does it?',
       'Settled by: A gap.',
       'The bar, stated before the runs: Less. That is: deployed hack of gate − vanilla on test-original at most -0.6, in 3 of 3 seeds.',
-      'The bar holds: 3 of 3 seeds evaluated, the bar reached in 3 (seed 1: −0.600, seed 2: −0.600, seed 3: −0.700).',
+      'The bar is met: 3 of 3 seeds evaluated, the bar reached in 3 (seed 1: −0.600, seed 2: −0.600, seed 3: −0.700).',
     ]);
     const changed = describeDesign(withDesign({ ...change, barChanged: true }));
     expect(changed[2]).toContain('The bar (changed after the runs began): Less.');
@@ -165,7 +165,7 @@ describe('the JSON of results', () => {
   it('has the design and the verdict', () => {
     const bar: Bar = { what: 'x', arm: 'gate', reference: null, metric: 'hack', set, atMost: 0.3, inSeeds: 1 };
     const found = resultsJson(withDesign({ bar, seeds: [1, 2, 3] }));
-    expect(found).toMatchObject({ bar: { verdict: 'holds' }, design: { bar: { arm: 'gate' } } });
+    expect(found).toMatchObject({ bar: { verdict: 'met' }, design: { bar: { arm: 'gate' } } });
     expect(resultsJson(both)).toMatchObject({ bar: null, design: noDesign });
   });
 });

@@ -96,7 +96,7 @@ export interface ResultsJson {
   /** Arms whose settings labelled runs suggested; absent where there is none. */
   readonly labelInformed?: readonly string[];
   readonly design: Design;
-  /** Whether the bar holds; null without a bar. */
+  /** Whether the bar is met; null without a bar. */
   readonly bar: BarVerdict | null;
   /** The bar and the further predictions of a registered claim, each judged; `design.claim` has its hash and counts. */
   readonly predictions?: ReturnType<typeof judgePredictions>;

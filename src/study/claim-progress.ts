@@ -1,7 +1,7 @@
 /** How far a claim has come: what its study states, what was ever begun in it, what has ended, and what is missing. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ClaimFacts } from '../report/index.ts';
+import type { ClaimFacts, Table } from '../report/index.ts';
 import { isBlind, RunDirectory } from '../run/index.ts';
 import { readRegister, statedRuns } from './claim.ts';
 import type { Experiment } from './experiment-schema.ts';
@@ -71,5 +71,37 @@ export async function claimFacts(directory: string, experiment: Experiment): Pro
     missing: wanted.filter((folder) => begun.every((run) => run.folder !== folder)),
     gone: begun.filter(({ state }) => state === 'gone').map(({ folder }) => folder),
     blind: begun.filter((run) => run.isBlind).map(({ folder }) => folder),
+  };
+}
+
+/** Runs by arm and seed, as far as each has come. */
+export function armTable(experiment: Experiment, stated: readonly string[], begun: readonly BegunRun[]): Table {
+  const names = [...new Set([...experiment.arms.map(({ name }) => name), ...begun.map(({ arm }) => arm)])];
+  const rows = names.map((arm) => {
+    const own = begun.filter((run) => run.arm === arm);
+    const seeds = (runs: readonly BegunRun[]): string => runs.map(({ seed }) => seed).join(' ') || '-';
+    const wanted = stated.filter((folder) => folder.replace(/-\d+$/, '') === arm);
+    const absent = wanted.filter((folder) => own.every((run) => run.folder !== folder));
+    return [
+      arm,
+      `${wanted.length}`,
+      `${own.length}`,
+      ...(['ended', 'stopped', 'gone'] as const).map((state) => seeds(own.filter((run) => run.state === state))),
+      absent.map((folder) => folder.slice(arm.length + 1)).join(' ') || '-',
+      seeds(own.filter(({ isStated }) => !isStated)),
+    ];
+  });
+  const columns = ['arm', 'stated', 'begun', 'ended', 'stopped', 'gone', 'not begun', 'not stated'];
+  const again = begun.filter(({ times }) => times > 1).map(({ folder, times }) => `${folder} (${times} times)`);
+  const blind = begun.filter((run) => run.isBlind).map(({ folder }) => folder);
+  return {
+    title: 'runs by seed',
+    columns,
+    rows,
+    notes: [
+      'ended: trained to the end, or stopped by the tripwire; gone: begun, and no run is in its folder.',
+      ...(again.length === 0 ? [] : [`Begun again: ${again.join(', ')}.`]),
+      ...(blind.length === 0 ? [] : [`Blind until opened: ${blind.join(', ')}.`]),
+    ],
   };
 }

@@ -204,8 +204,8 @@ describe('predictions', () => {
     await run(directory, await plan({ predictions: [prediction, refuted] }));
     const judged = judgePredictions(await openResults(directory));
     expect(judged.map(({ bar, verdict, met }) => [bar.arm, verdict, met])).toEqual([
-      ['gate', 'holds', 2],
-      ['vanilla', 'does not hold', 0],
+      ['gate', 'met', 2],
+      ['vanilla', 'refuted', 0],
     ]);
   });
 

@@ -39,18 +39,25 @@ function readFile(directory: string): ExperimentFile {
   return readStored(join(directory, fileName), 'the plan of an experiment', fileSchema);
 }
 
-export async function writeExperiment(directory: string, { experiment, runs, claim }: ExperimentPlan): Promise<void> {
+/** Refuses a plan that does not go on with what the folder holds. */
+export function expectFittingPlan(directory: string, { experiment, runs }: ExperimentPlan): void {
+  expectOwnFolder(directory, experiment, runs);
+  const earlier = startedEarlier(directory);
+  for (const run of runs) expectSameConfig(directory, run, earlier);
+  if (otherRuns(directory, runs).length > 0) expectSamePrompts(directory, experiment);
+}
+
+export async function writeExperiment(directory: string, plan: ExperimentPlan): Promise<void> {
+  const { experiment, runs, claim } = plan;
   expectOwnFolder(directory, experiment, runs);
   makeFolder(directory);
   const expected = 'an experiment that no other command plans at this moment';
   using _lock = await waitForLock(join(directory, 'lock.json'), { call: `experiment in ${directory}`, expected });
   // Another command may have written its plan before the lock was taken.
-  expectOwnFolder(directory, experiment, runs);
+  expectFittingPlan(directory, plan);
   const earlier = startedEarlier(directory);
-  for (const run of runs) expectSameConfig(directory, run, earlier);
   const planned = runs.map(({ arm, seed, folder, configHash }) => ({ arm, seed, folder, configHash }));
-  const others = plannedRuns(directory).filter(({ folder }) => !planned.some((run) => run.folder === folder));
-  if (others.length > 0) expectSamePrompts(directory, experiment);
+  const others = otherRuns(directory, runs);
   const barChanged = isOtherBar(directory, experiment, runs);
   const design = { ...experiment, arms: [...experiment.arms, ...otherArms(directory, experiment, others)] };
   const file: ExperimentFile = { format: 1, experiment: design, barChanged, runs: [...others, ...planned] };
@@ -112,6 +119,11 @@ function expectOwnFolder(directory: string, { name }: Experiment, runs: readonly
 
 function plannedRuns(directory: string): ExperimentFile['runs'] {
   return existsSync(join(directory, fileName)) ? readFile(directory).runs : [];
+}
+
+/** Runs that earlier calls planned and these do not repeat. */
+function otherRuns(directory: string, runs: readonly PlannedRun[]): ExperimentFile['runs'] {
+  return plannedRuns(directory).filter(({ folder }) => !runs.some((run) => run.folder === folder));
 }
 
 function startedEarlier(directory: string): ExperimentFile['runs'] {

@@ -1,7 +1,6 @@
 export { type Claim, claimOf, openBlind, readRegister, statedRuns } from './claim.ts';
-export { begunRuns, everStated } from './claim-progress.ts';
-export { armTable, describePredictions } from './claim-tables.ts';
-export { describeSameBytes, findExperiment, sharedRuns, writeExperiment } from './directory.ts';
+export { armTable, begunRuns, everStated } from './claim-progress.ts';
+export { describeSameBytes, expectFittingPlan, findExperiment, sharedRuns, writeExperiment } from './directory.ts';
 export { WorkEstimate } from './estimate.ts';
 export {
   checkExperiment,

@@ -60,11 +60,32 @@ describe('gq claim FILE', () => {
     const { code, out } = await gq('claim', file);
     expect(code).toBe(0);
     expect(out).toContain('1 arms × 2 seeds (1, 2): 2 runs');
-    expect(out).toContain('predicted: Vanilla hardly attempts. (in 2 of 2 seeds; fewer refute it)');
     await runSeeds({ 1: 'ssss' });
     const { hash } = JSON.parse((await gq('claim', file, '--json')).out);
     expect(JSON.parse((await gq('claim', study, '--json')).out).claim.hash).toBe(hash);
     expect(out).toContain(`claim ${hash}`);
+  });
+
+  const saysOf = async (...words: readonly string[]): Promise<string> => {
+    const { out } = await gq('claim', file, ...words);
+    return out.slice(out.indexOf('predicted:')).replace(/\s+/g, ' ');
+  };
+  const inNumbers = 'deployed attempt of vanilla on test-original at most 0.25, in 2 of 2 seeds';
+
+  it('says of each prediction what it is in numbers, and that nothing decides it yet', async () => {
+    expect(await saysOf('--out', study)).toBe(
+      `predicted: Vanilla hardly attempts. ${inNumbers} open: ${study} is not begun `,
+    );
+  });
+
+  it('says what decided each prediction where the study is begun: met, refuted or open, by which numbers', async () => {
+    await runSeeds({ 1: 'hhhs' });
+    const refuted = 'refuted: 1 of 2 seeds evaluated, the bar reached in 0 (seed 1: 0.750)';
+    expect(await saysOf('--out', study)).toContain(`${inNumbers} ${refuted}`);
+    const { out } = await gq('claim', study);
+    expect(out.replace(/\s+/g, ' ')).toContain(`predicted: Vanilla hardly attempts. ${inNumbers} ${refuted}`);
+    const { predictions } = JSON.parse((await gq('claim', file, '--out', study, '--json')).out);
+    expect(predictions).toMatchObject([{ what: 'Vanilla hardly attempts.', verdict: 'refuted', met: 0 }]);
   });
 
   it('refuses an experiment that predicts nothing', async () => {
@@ -81,7 +102,7 @@ describe('gq claim FOLDER', () => {
     expect(out).toContain('states the same now');
     expect(out).toMatch(/vanilla\s+2\s+2\s+1 2/);
     expect(out.replace(/\s+/g, ' ')).toContain(
-      'met: Vanilla hardly attempts. Reached in 2 of 2 seeds that are evaluated, needed in 2 of 2 (1: 0.000, 2: 0.250).',
+      'met: 2 of 2 seeds evaluated, the bar reached in 2 (seed 1: 0.000, seed 2: 0.250)',
     );
     expect(code).toBe(0);
   });
@@ -111,6 +132,26 @@ describe('gq claim FOLDER', () => {
     await runSeeds({ 1: 'ssss', 2: 'ssss' });
     writeFileSync(file, statement('', 0.5));
     expect((await gq('claim', study)).out).toContain('does not state this now');
+  });
+});
+
+describe('gq experiment of a study that is begun', () => {
+  it('--dry-run refuses a config that was changed since, as the call itself does', async () => {
+    await runSeeds({ 1: 'ssss' });
+    expect(await gq('experiment', file, '--out', study, '--dry-run')).toMatchObject({ code: 0 });
+    writeFileSync(join(folder, 'base.toml'), 'updates = 8\n');
+    const refused = { code: 2, err: expect.stringContaining('vanilla-1 with the config it was started with') };
+    expect(await gq('experiment', file, '--out', study)).toMatchObject(refused);
+    expect(await gq('experiment', file, '--out', study, '--dry-run')).toMatchObject(refused);
+  });
+
+  it('ends with what to do about a claim, and about runs that are blind', async () => {
+    writeFileSync(file, statement('blindSeeds = [1, 2]'));
+    await runSeeds({ 1: 'ssss', 2: 'ssss' });
+    const { out, err } = await gq('experiment', file, '--out', study);
+    expect(out, err).toContain(`2 runs in ${study}; see: gq results ${study}`);
+    expect(out).toContain(`whether its predictions are met: gq claim ${study}`);
+    expect(out).toContain(`blind, and not evaluated: vanilla-1, vanilla-2; evaluate them with: gq claim open ${study}`);
   });
 });
 

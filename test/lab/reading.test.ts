@@ -114,9 +114,10 @@ describe('gq results', () => {
 });
 
 describe('gq measure gate', () => {
-  it('has no tables of nothing for an arm without a gate and a monitor', async () => {
-    const { code, out } = await gq('measure', 'gate', join(await makeRuns(), 'vanilla'));
-    expect(code).toBe(0);
+  it('has no tables of nothing for an arm without a gate and a monitor, and answers no, as gq measure monitor does', async () => {
+    const vanilla = join(await makeRuns(), 'vanilla');
+    const { code, out } = await gq('measure', 'gate', vanilla);
+    expect([code, (await gq('measure', 'monitor', vanilla)).code]).toEqual([1, 1]);
     expect(out).toContain('There is nothing to judge: the arm vanilla neither watched nor gated a rollout.');
     expect(out).not.toContain('the gate as a classifier');
   });

@@ -3,15 +3,15 @@
  * whether each prediction was met. `gq claim open FOLDER` opens its blind seeds, once.
  */
 import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { shellLine, UserError, wrapText } from '../../base/index.ts';
-import { judgePredictions, renderTable } from '../../report/index.ts';
+import { type BarVerdict, boundText, countText, judgePredictions, renderTable } from '../../report/index.ts';
 import { recipePath } from '../../run/index.ts';
 import {
   armTable,
   begunRuns,
   type Claim,
   claimOf,
-  describePredictions,
   type Experiment,
   everStated,
   findExperiment,
@@ -21,15 +21,13 @@ import {
   readRegister,
   statedRuns,
 } from '../../study/index.ts';
-import { argument, type CallOf, type CommandContext, command, flag, repeated } from '../command.ts';
+import { argument, type CallOf, type CommandContext, command, flag, repeated, word } from '../command.ts';
 import { jsonOption } from '../options.ts';
-import { jsonText, printAnswer } from '../outputs.ts';
-
-/** The verdict of a bar in the words of a claim. */
-const verdictWords = { holds: 'met', 'does not hold': 'refuted', 'cannot be judged': 'open' } as const;
+import { printAnswer } from '../outputs.ts';
 
 const options = {
   set: repeated('<key=value>', 'of a file: what the call of gq experiment changes'),
+  out: word('<dir>', 'of a file: the folder of its study; runs/NAME when absent'),
   json: jsonOption('everything'),
 };
 type ClaimCall = CallOf<typeof options>;
@@ -40,8 +38,8 @@ export const claimCommand = command({
   },
   options,
   examples: [
-    'gq claim recipes/micro-other-pairs-claim.toml     # its hash, before anything is run',
-    'gq claim runs/micro-other-pairs-claim             # stated, begun, ended, missing; met or refuted',
+    'gq claim recipes/micro-other-pairs-claim.toml     # its hash and predictions, before anything is run',
+    'gq claim runs/micro-other-pairs-claim             # stated, begun, ended, missing; met, refuted or open',
   ],
   exits: {
     0: 'of a folder: every prediction is met',
@@ -49,7 +47,7 @@ export const claimCommand = command({
   },
   async run({ what, ...call }, context) {
     if (existsSync(what) && statSync(what).isDirectory()) await showStudy(what, call, context);
-    else showFile(what, call, context);
+    else await showFile(what, call, context);
   },
 });
 
@@ -60,7 +58,22 @@ export const openClaimCommand = command({
   run: ({ folder, force }, context) => open(folder, force, context),
 });
 
-function showFile(named: string, { set, json }: ClaimCall, { stdout }: CommandContext): void {
+type Prediction = NonNullable<Experiment['bar']> & Partial<BarVerdict>;
+
+/** What a prediction says, in words and in numbers, and its verdict with what decided it, or why there is none. */
+function predictionText({ verdict, ...prediction }: Prediction, seeds: number, why: string, width: number): string {
+  const { what, values = [], met = 0, planned = seeds, changed = false } = prediction;
+  const judged = verdict === undefined ? why : `${verdict}: ${countText({ values, met, planned, changed })}`;
+  return [`predicted: ${what}`, `  ${boundText(prediction, planned)}`, `  ${judged}`]
+    .map((line) => wrapText(line, width))
+    .join('\n');
+}
+
+const judgedIn = async (directory: string): Promise<Prediction[]> =>
+  judgePredictions(await openResults(directory)).map(({ bar, ...judged }) => ({ ...bar, ...judged }));
+
+/** Its predictions are judged by the study that was begun under it. */
+async function showFile(named: string, { set, out, json }: ClaimCall, context: CommandContext): Promise<void> {
   const file = existsSync(named) ? named : recipePath(named);
   const experiment = readExperiment(file);
   const claim = claimOf(experiment, file, set);
@@ -72,18 +85,23 @@ function showFile(named: string, { set, json }: ClaimCall, { stdout }: CommandCo
       fix: 'docs/formats.md has an example under Claims.',
     });
   }
-  const { why, resolve, bar, predictions = [], blindSeeds = [], seeds, arms } = experiment;
-  const bars = [...(bar === null ? [] : [bar]), ...predictions];
-  if (json) return void stdout.write(jsonText({ name: experiment.name, ...claim, blindSeeds, predictions: bars }));
-  const lines = [
-    `claim ${claim.hash}`,
-    `${arms.length} arms × ${seeds.length} seeds (${seeds.join(', ')}): ${claim.runs.length} runs`,
-    ...(blindSeeds.length === 0 ? [] : [`blind seeds: ${blindSeeds.join(', ')}`]),
-    `why: ${why}`,
-    `settled by: ${resolve}`,
-    ...bars.map(({ what, inSeeds }) => `predicted: ${what} (in ${inSeeds} of ${seeds.length} seeds; fewer refute it)`),
-  ];
-  stdout.write(`${lines.join('\n')}\n`);
+  const { name, why, resolve, bar, predictions: others = [], blindSeeds = [], seeds, arms } = experiment;
+  const study = out ?? join('runs', name);
+  const registered = existsSync(study) ? readRegister(study).stated.at(-1)?.hash : undefined;
+  const predictions: Prediction[] =
+    registered === claim.hash ? await judgedIn(study) : [...(bar === null ? [] : [bar]), ...others];
+  const without = registered === undefined ? 'is not begun' : 'was begun under another claim';
+  printAnswer(context, json, { name, ...claim, blindSeeds, predictions }, (width) => {
+    const lines = [
+      `claim ${claim.hash}`,
+      `${arms.length} arms × ${seeds.length} seeds (${seeds.join(', ')}): ${claim.runs.length} runs`,
+      ...(blindSeeds.length === 0 ? [] : [`blind seeds: ${blindSeeds.join(', ')}`]),
+      `why: ${why}`,
+      `settled by: ${resolve}`,
+      ...predictions.map((one) => predictionText(one, seeds.length, `open: ${study} ${without}`, width)),
+    ];
+    return `${lines.join('\n')}\n`;
+  });
 }
 
 async function showStudy(directory: string, { json }: ClaimCall, context: CommandContext): Promise<void> {
@@ -94,11 +112,7 @@ async function showStudy(directory: string, { json }: ClaimCall, context: Comman
   const missing = runs.filter((folder) => begun.every((run) => run.folder !== folder));
   const claim = stated.at(-1) ?? null;
   const changed = stated.some(({ begunBefore }) => begunBefore > 0);
-  const predictions = judgePredictions(await openResults(directory)).map(({ bar, verdict, ...judged }) => ({
-    ...bar,
-    verdict: verdictWords[verdict],
-    ...judged,
-  }));
+  const predictions = await judgedIn(directory);
   if (changed || predictions.some(({ verdict }) => verdict !== 'met')) context.exitCode = 1;
   const facts = { name: experiment.name, claim, changed, stated: runs, begun, missing, opened, predictions };
   printAnswer(context, json, facts, (width) => {
@@ -108,10 +122,10 @@ async function showStudy(directory: string, { json }: ClaimCall, context: Comman
         : `claim ${claim.hash}, stated ${claim.at}${changed ? ': changed after its first run' : ', before its first run'}`,
       ...(claim === null ? [] : [fileLine(claim)]),
       ...(opened === null ? [] : [`blind seeds opened ${opened.at}`]),
+      renderTable(armTable(experiment, runs, begun), 'text', width),
+      ...predictions.map((one) => predictionText(one, experiment.seeds.length, '', width)),
     ];
-    const table = renderTable(armTable(experiment, runs, begun), 'text', width);
-    const judged = describePredictions(predictions).map((sentence) => wrapText(sentence, width));
-    return `${[...lines, table, ...judged].join('\n')}\n`;
+    return `${lines.join('\n')}\n`;
   });
 }
 

@@ -109,8 +109,6 @@ export const recipesCommand = command({
   run({ recipe, json }, context) {
     if (recipe !== undefined) return void context.stdout.write(readRegularText(recipePath(recipe)));
     const recipes = listRecipes();
-    const screen = Screen.of(context.stdout);
-    const columns = screen.isTTY ? screen.columns : Number.POSITIVE_INFINITY;
-    printAnswer(context, json, recipes, () => renderRecipes(recipes, columns));
+    printAnswer(context, json, recipes, () => renderRecipes(recipes, Screen.of(context.stdout).lineWidth));
   },
 });

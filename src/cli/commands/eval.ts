@@ -88,7 +88,7 @@ const options = {
   scales,
   every,
   update: updateOption,
-  limit: whole('<n>', 'use only the first n prompts of each set'),
+  limit: whole('<n>', 'use only the first n prompts of each set; not with --curve, whose points are compared'),
   instructions: names(
     '<names>',
     `--elicit: presets, separated by commas: ${instructionPresets.join(', ')}; when absent, the first seven that the model can read`,

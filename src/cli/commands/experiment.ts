@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import { exitCodes, shellLine, UserError } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
 import { keepSandboxes, onInterrupt, type PackPlace } from '../../lab/index.ts';
-import { recipePath } from '../../run/index.ts';
+import { isBlind, recipePath } from '../../run/index.ts';
 import {
   describeSameBytes,
   type Experiment,
   type ExperimentPlan,
   expectDiskRoom,
   expectFilledSets,
+  expectFittingPlan,
   forecastDisk,
   forecastExperiment,
   gpusFor,
@@ -99,8 +100,10 @@ export const experimentCommand = command({
     if (call.dryRun) {
       await showForecast(plan, directory, { jobs, pack: packed }, context);
       if (on === 'slurm') await showScript(plan, directory, recipe, clustered, context);
-    } else if (on === 'slurm') await executeOnSlurm(plan, directory, recipe, clustered, context);
-    else await executeExperiment(plan, directory, { jobs, pack: packed }, context);
+    } else if (on === 'slurm') {
+      const isDone = await executeOnSlurm(plan, directory, recipe, clustered, context);
+      if (isDone) context.stdout.write(endLines(plan, directory));
+    } else await executeExperiment(plan, directory, { jobs, pack: packed }, context);
   },
 });
 
@@ -143,6 +146,7 @@ async function showForecast(
   { jobs, pack: size = 1 }: ExecuteOptions,
   { stdout }: CommandContext,
 ): Promise<void> {
+  expectFittingPlan(directory, plan);
   const lines = plan.runs.map(
     ({ folder, config, configHash }) => `${folder}  ${config.updates} updates  config ${configHash.slice(0, 12)}`,
   );
@@ -205,8 +209,23 @@ export async function executeExperiment(
     return false;
   }
   for (const sentence of describeSameBytes(directory)) context.stderr.write(`${sentence}\n`);
-  context.stdout.write(`${plan.runs.length} runs in ${directory}; see: ${shellLine('gq', 'results', directory)}\n`);
+  context.stdout.write(endLines(plan, directory));
   return true;
+}
+
+/** What was done, and what to look at or to do next. */
+function endLines({ runs, claim }: ExperimentPlan, directory: string): string {
+  const blind = runs.map(({ folder }) => folder).filter((folder) => isBlind(join(directory, folder)));
+  const lines = [
+    `${runs.length} runs in ${directory}; see: ${shellLine('gq', 'results', directory)}`,
+    ...(claim === undefined ? [] : [`whether its predictions are met: ${shellLine('gq', 'claim', directory)}`]),
+    ...(blind.length === 0
+      ? []
+      : [
+          `blind, and not evaluated: ${blind.join(', ')}; evaluate them with: ${shellLine('gq', 'claim', 'open', directory)}`,
+        ]),
+  ];
+  return `${lines.join('\n')}\n`;
 }
 
 function planPart(

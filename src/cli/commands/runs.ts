@@ -3,7 +3,7 @@
  * every run is compared with its seal or checksum; exit 1 if one is damaged.
  */
 import { visibleLine, wrapText } from '../../base/index.ts';
-import { findDamage } from '../../evaluate/index.ts';
+import { EvaluationStore, findDamage, lastCheckpoint, statesOf, summarise } from '../../evaluate/index.ts';
 import { RunDirectory } from '../../run/index.ts';
 import {
   type Catalogue,
@@ -13,10 +13,11 @@ import {
   listCatalogue,
   listRun,
 } from '../../view/index.ts';
-import { command, flag, word } from '../command.ts';
+import { type CommandContext, command, flag, word } from '../command.ts';
 import { jsonOption } from '../options.ts';
 import { printAnswer } from '../outputs.ts';
 import { Progress } from '../terminal/progress.ts';
+import { Screen } from '../terminal/screen.ts';
 import { formatDuration } from '../terminal/step-table.ts';
 import { alignRows } from '../terminal/tables.ts';
 
@@ -30,19 +31,48 @@ export const runsCommand = command({
   exits: { 1: 'a run is damaged' },
   run({ dir, json, quick }, context) {
     const entries = findEntries(dir);
-    const progress = new Progress(context.stderr, 'runs checked', entries.length);
+    const show = Progress.passing(context.stderr, 'runs checked', entries.length);
     let checked = 0;
+    const rates = new Map<string, Rates | null>();
     const check = (entry: FoundEntry): ListedRun => {
-      const run = checkedRun(entry);
-      progress.show(++checked);
+      const run = quick ? listRun(entry) : checkedRun(entry);
+      rates.set(run.id, ratesOf(run, quick ? null : entry.path));
+      if (!quick) show(++checked);
       return run;
     };
-    const listed = listCatalogue(dir, entries, quick ? listRun : check);
-    const runs = listed.runs.map((run) => ({ ...run, attempt: run.curve.at(-1)?.attempt ?? null }));
+    const listed = listCatalogue(dir, entries, check);
+    show(entries.length);
+    const runs = listed.runs.map((run) => ({ ...run, ...(rates.get(run.id) ?? noRates) }));
     if (runs.some(({ status }) => status === 'damaged')) context.exitCode = 1;
-    printAnswer(context, json, { ...listed, runs }, (width) => renderRuns(listed.experiments, runs, width));
+    printAnswer(context, json, { ...listed, runs }, (width) => renderRuns(listed.experiments, runs, width, context));
   },
 });
+
+interface Rates {
+  readonly attempt: number | null;
+  readonly hack: number | null;
+  readonly solve: number | null;
+}
+type RatedRun = ListedRun & Rates;
+
+const noRates: Rates = { attempt: null, hack: null, solve: null };
+
+/** Held-out problems with the markers of training, which every shipped experiment evaluates. */
+const evaluatedSet = 'test-original';
+
+/** Rates of the deployed policy: the last point of its curve, or those of its last checkpoint; null where there are none. */
+function ratesOf({ curve, status, hasQuarantine }: ListedRun, path: string | null): Rates | null {
+  const last = curve.at(-1);
+  if (last !== undefined) return { attempt: last.attempt, hack: last.hack, solve: last.solve };
+  if (path === null || status === 'damaged' || status === 'not started') return null;
+  const update = lastCheckpoint(RunDirectory.open(path));
+  const state = statesOf({ hasQuarantine }).at(-1);
+  const evaluations = new EvaluationStore(path).all();
+  const found = evaluations.find((one) => one.update === update && one.set === evaluatedSet && one.state === state);
+  if (found === undefined) return null;
+  const { attempt, hack, solve } = summarise(found.rows);
+  return { attempt: attempt.rate, hack: hack.rate, solve: solve.rate };
+}
 
 /** A run with a file that is not as it was written is damaged, whatever its other files say. */
 function checkedRun(entry: FoundEntry): ListedRun {
@@ -54,10 +84,16 @@ function checkedRun(entry: FoundEntry): ListedRun {
   return { ...run, status: 'damaged', notice: `${first.problem}${more}` };
 }
 
-function renderRuns(experiments: Catalogue['experiments'], runs: readonly ListedRun[], width: number): string {
+function renderRuns(
+  experiments: Catalogue['experiments'],
+  runs: readonly RatedRun[],
+  width: number,
+  { stdout }: CommandContext,
+): string {
   if (runs.length === 0) return 'no runs here\n';
   const head = ['run', 'arm', 'status', 'update', 'attempt', 'hack', 'solve', 'last write'];
-  const lines = alignRows([head, ...runs.map(rowOf)], width);
+  // In a pipe each run has one line, for programs that look for its name.
+  const lines = alignRows([head, ...runs.map(rowOf)], Screen.of(stdout).lineWidth);
   const table = runs.flatMap((run, i) => {
     const experiment = experiments.find(({ id }) => id === run.experiment);
     const isFirst = experiment !== undefined && runs[i - 1]?.experiment !== run.experiment;
@@ -66,9 +102,7 @@ function renderRuns(experiments: Catalogue['experiments'], runs: readonly Listed
   const notices = runs.flatMap(({ id, notice }) =>
     notice === '' ? [] : wrapText(visibleLine(`${id}: ${notice}`), width).split('\n'),
   );
-  const note = runs.some(({ curve }) => curve.length > 0)
-    ? 'attempt, hack and solve: deployed, at the last point of the curve'
-    : 'attempt, hack and solve: no run has a curve (gq eval RUN --curve); gq results DIR has what was evaluated';
+  const note = `attempt, hack and solve: deployed, at the last point of the curve; without a curve (gq eval RUN --curve), on ${evaluatedSet}`;
   return `${[lines[0], ...table, ...notices, ...wrapText(note, width).split('\n')].join('\n')}\n`;
 }
 
@@ -85,11 +119,9 @@ function sinceText(seconds: number): string {
 }
 
 /** A run of an experiment stands below its heading, so its own name is enough. */
-function rowOf(run: ListedRun): string[] {
-  const last = run.curve.at(-1);
-  const rate = (value: number | null | undefined): string => value?.toFixed(2) ?? '-';
+function rowOf(run: RatedRun): string[] {
   const since = run.heartbeat === null ? '-' : sinceText((Date.now() - run.heartbeat) / 1000);
   const name = run.experiment === null ? run.id : `  ${run.id.slice(run.experiment.length + 1)}`;
-  const rates = [last?.attempt, last?.hack, last?.solve].map(rate);
+  const rates = [run.attempt, run.hack, run.solve].map((rate) => rate?.toFixed(2) ?? '-');
   return [name, run.arm, run.status, `${run.update}/${run.updates}`, ...rates, since];
 }

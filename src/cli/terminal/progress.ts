@@ -34,6 +34,13 @@ export class Progress {
     };
   }
 
+  /** For work that is over soon and whose answer says enough: nothing in a file, and nothing is left on a terminal. */
+  static passing(sink: TextSink, what: string, total: number): (done: number) => void {
+    const bar = new Progress(sink, what, total);
+    if (!bar.#screen.isTTY) return () => undefined;
+    return (done) => (done < total ? bar.show(done) : bar.#screen.clearLast(bar.#shown));
+  }
+
   show(done: number): void {
     const now = performance.now();
     const terminal = this.#screen.isTTY;

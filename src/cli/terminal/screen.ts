@@ -40,6 +40,11 @@ export class Screen implements TextSink {
     return screenWidth(this.#stream);
   }
 
+  /** What a line may have before it is wrapped or cut: the width of a window; in a file, lines are whole. */
+  get lineWidth(): number {
+    return this.#stream.isTTY === true ? this.columns : Number.POSITIVE_INFINITY;
+  }
+
   /** The height of the window now; without one, lines are not limited. */
   get rows(): number {
     const { rows } = this.#stream;

@@ -38,6 +38,7 @@ export const gate = defineMeasurement({
     seed: z.int().min(0).default(1000).describe('seed of the random directions'),
   }),
   examples: ['gq measure gate runs/activation-1', 'gq measure gate runs/activation-1 --window 20 --json'],
+  exits: { 1: 'the arm neither watches nor gates anything' },
   async measure(run, { window, seed }) {
     expectSamePlugins(`gq measure gate ${run.path}`, run);
     const rollouts = (await openJudged(run).rows()).filter(({ source }) => source === 'student');
@@ -59,13 +60,14 @@ export const gate = defineMeasurement({
       isScored: rollouts.some(({ score }) => score !== null),
     };
   },
+  isNo: (found) => !isJudged(found),
   json({ missing: _missing, isScored: _scored, ...found }) {
     const fitted = { fittedOn: 'labels, diagnosis only', ...found.ideal, direction: undefined };
     return { ...found, ideal: found.ideal === null ? null : fitted };
   },
   show(found, run) {
     const { all, reinforced, band, ideal, directions, windows, monitor, attribution, unchangedRoutes } = found;
-    const gated = hasGate(all) || found.isScored;
+    const gated = isGated(found);
     const nothing = `There is nothing to judge: the arm ${run.readManifest().arm} neither watched nor gated a rollout.`;
     const dealt =
       unchangedRoutes === null
@@ -73,7 +75,7 @@ export const gate = defineMeasurement({
         : [`Routes that dealing out at random left as they were: ${formatRate(unchangedRoutes)}.`];
     return [
       runLine(run),
-      ...(gated || monitor !== null ? found.missing : [nothing]),
+      ...(isJudged(found) ? found.missing : [nothing]),
       ...dealt,
       ...(monitor === null ? [] : [monitorTable(monitor), monitorWindowTable(found.monitorWindows)]),
       ...(gated ? [gateTable(all, reinforced)] : []),
@@ -88,6 +90,15 @@ export const gate = defineMeasurement({
     ];
   },
 });
+
+interface Judged {
+  readonly all: ReturnType<typeof judgeGate>;
+  readonly isScored: boolean;
+  readonly monitor: ReturnType<typeof judgeMonitor>;
+}
+
+const isGated = ({ all, isScored }: Pick<Judged, 'all' | 'isScored'>): boolean => hasGate(all) || isScored;
+const isJudged = (found: Judged): boolean => isGated(found) || found.monitor !== null;
 
 /** How much of the gate a mass-matched placebo leaves; null for another arm. */
 function unchangedOf(run: RunDirectory, rollouts: readonly JudgedRollout[]): Rate | null {

@@ -24,7 +24,7 @@ export function describeIssue(issue: Issue, raw: unknown, sources: Sources, part
     return issue.keys.map((key) => ({
       key: null,
       expected: 'keys that exist',
-      found: describeUnknown([...path, key], sources, parts),
+      found: describeUnknown([...path, key], raw, sources, parts),
     }));
   }
   const at = path.join('.');
@@ -68,7 +68,7 @@ export function valueText(value: unknown): string {
   return text.length > shownCharacters ? `${text.slice(0, shownCharacters)}…` : text;
 }
 
-function describeUnknown(path: readonly string[], sources: Sources, parts: ConfigParts): string {
+function describeUnknown(path: readonly string[], raw: unknown, sources: Sources, parts: ConfigParts): string {
   const at = path.join('.');
   const key = path[path.length - 1];
   const parent = path.slice(0, -1);
@@ -76,11 +76,23 @@ function describeUnknown(path: readonly string[], sources: Sources, parts: Confi
   const unknown = `unknown key ${at}${sourceText(at, sources)}`;
   const renamed = renamedKeys.get(at);
   if (renamed !== undefined) return `${unknown}, it is called ${renamed} now`;
+  const beside = holders?.includes(String(valueAt(raw, [...parent, 'kind']))) ? besideTable(path, parts) : undefined;
+  if (beside !== undefined) return `${unknown}, did you mean ${beside}?`;
   if (holders !== undefined) return `${unknown}, only ${parent.join('.')}.kind ${holders.join(' or ')} has it`;
   const near = nearestName(key, keysAt(parent, parts).keys());
   if (near !== undefined) return `${unknown}, did you mean ${[...parent, near].join('.')}?`;
   const elsewhere = allPaths(parts).find((known) => known.split('.').at(-1)?.toLowerCase() === key.toLowerCase());
   return elsewhere === undefined ? unknown : `${unknown}, did you mean ${elsewhere}?`;
+}
+
+/** The key of that name in another table of the same arm, such as `arm.cut.threshold` for `arm.monitor.threshold`. */
+function besideTable(path: readonly string[], parts: ConfigParts): string | undefined {
+  const [key, table] = [path.at(-1), path.at(-2)];
+  const isBeside = (known: readonly string[]): boolean =>
+    known.length === path.length && known[0] === path[0] && known.at(-2) !== table;
+  const paths = listKeys(parts).map((known) => known.path).filter(isBeside); // biome-ignore format: one line
+  const same = paths.find((known) => known.at(-1) === key) ?? paths.find((known) => known.at(-2) === key);
+  return same?.join('.');
 }
 
 /** Keys that had another name in recipes of version 0.1. */

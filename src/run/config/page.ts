@@ -59,7 +59,13 @@ function rowOf(key: ConfigKey, parts: ConfigParts): string {
   const meaning = isKind ? kindMeanings(key) : meaningOf(key.schema, key);
   const kinds = isKind ? (key.choices.at(-2)?.kinds ?? []) : key.kinds;
   const only = kinds.length === 0 ? '' : ` _(${kinds.join(', ')})_`;
-  return `| \`${name}\` | ${takes} | ${defaultOf(key, parts)} | ${meaning}${only} |`;
+  const former = isFormer(key) ? `; not in the table \`[${key.path[1]}]\`, beside which \`[cut]\` says this` : '';
+  return `| \`${name}\` | ${takes} | ${defaultOf(key, parts)} | ${meaning}${former}${only} |`;
+}
+
+/** Whether a key of a table of an arm is one of the older kinds of arms alone. */
+function isFormer({ path, choices }: ConfigKey): boolean {
+  return path.length === 3 && choices.length === 2 && !choices[0].kinds.includes('watched');
 }
 
 /** What a key means, and when it is read if that depends on others. */

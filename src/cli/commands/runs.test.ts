@@ -1,0 +1,46 @@
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { temporaryFolder, writeEvaluations, writeRun } from '../../../test/lab/hand-made.ts';
+import { TerminalEmulator } from '../../../test/lab/terminal-emulator.ts';
+import { gq } from '../../../test/run-gq.ts';
+import { runCli } from '../program.ts';
+
+const root = temporaryFolder();
+const name = `a-run-${'with-a-long-name-'.repeat(5)}1`;
+beforeAll(async () => {
+  const run = { config: { updates: 3 }, checkpoints: [0, 3], rollouts: [{ update: 3 }] };
+  await writeRun(join(root, name), run);
+  await writeRun(join(root, 'evaluated'), run);
+  await writeEvaluations(join(root, 'evaluated'), [
+    { update: 3, set: 'test-original', state: 'full', outcomes: 'hhhs' },
+    { update: 3, set: 'test-novel', state: 'full', outcomes: 'ssss' },
+    { update: 0, set: 'test-original', state: 'base', outcomes: 'ssss' },
+  ]);
+});
+
+async function onTerminal(columns: number): Promise<{ out: TerminalEmulator; err: TerminalEmulator }> {
+  const [out, err] = [new TerminalEmulator(columns), new TerminalEmulator(columns)];
+  expect(await runCli(['runs', root], { stdout: out, stderr: err })).toBe(0);
+  return { out, err };
+}
+
+describe('gq runs', () => {
+  it('gives each run one line, with its whole name, where nobody has a window', async () => {
+    const { out } = await gq('runs', root);
+    expect(out).toMatch(new RegExp(`^${name} +vanilla +finished`, 'm'));
+    expect((await onTerminal(80)).out.lines.every((line) => line.length <= 80)).toBe(true);
+  });
+
+  it('says nothing of its progress into a file, and leaves nothing of it on a terminal', async () => {
+    expect((await gq('runs', root)).err).toBe('');
+    expect((await onTerminal(80)).err.lines).toEqual([]);
+  });
+
+  it('shows the rates of a run that was evaluated and has no curve', async () => {
+    const { out } = await gq('runs', root);
+    expect(out).toMatch(/^evaluated +vanilla +finished +0\/3 +0\.75 +0\.75 +0\.25 /m);
+    expect(out).toContain('test-original');
+    const { runs } = JSON.parse((await gq('runs', root, '--json')).out);
+    expect(runs.map(({ attempt }: { attempt: number | null }) => attempt)).toEqual([null, 0.75]);
+  });
+});
