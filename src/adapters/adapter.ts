@@ -8,6 +8,9 @@ import type { Project } from '../model/index.ts';
 import type { AdapterPart } from './shapes.ts';
 import type { TargetModule } from './targets.ts';
 
+/** The linear layers that carry an adapter. */
+export const defaultTargets = ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'] as const;
+
 export interface AdapterPass {
   /** Coefficients of both blocks for each token of the batch. */
   readonly coefficients: BlockCoefficients;

@@ -9,7 +9,7 @@ import { mapPool, ShapeError, UserError, widenHalves } from '../base/index.ts';
 import { NormalThreads, sha256, sha256Json } from '../base/node/index.ts';
 import type { Device, HostArray, Scope, Tensor } from '../engine/index.ts';
 import type { Decoder, DecoderConfig } from '../model/index.ts';
-import type { Adapter } from './adapter.ts';
+import { type Adapter, defaultTargets } from './adapter.ts';
 import { AntipastoAdapter } from './antipasto-adapter.ts';
 import { fullSvd, type LeadingSvd } from './basis.ts';
 import { FactorCache } from './factor-cache.ts';
@@ -18,7 +18,7 @@ import { LinearAdapter } from './linear-adapter.ts';
 import type { PairDifferences } from './pair-inputs.ts';
 import { builtinStarts, findStart } from './starts/registry.ts';
 import { type AdapterStart, computeFactors, type DrawNormals, type InitialFactors } from './starts/start.ts';
-import { defaultTargets, type TargetModule, targetModules } from './targets.ts';
+import { type TargetModule, targetModules } from './targets.ts';
 
 export interface AdapterOptions {
   /** The name of a start. */

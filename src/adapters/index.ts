@@ -29,16 +29,12 @@ export { type PairDifferences, pairInputDifferences, pairOutputDifferences, type
 export { routeGroups, routeTokens, scaleGroups, scaleRows } from './passes.ts';
 export { readPeft, writePeft } from './peft.ts';
 export {
-  type AdaptedState,
   deployedScaleOf,
-  isPartial,
   isPolicyState,
   type PolicyState,
   scaleOf,
-  stateOfScale,
 } from './policy-state.ts';
 export { type Detach, quarantineInForward, type Route, routeCoefficients } from './routes.ts';
-export { countNumbers } from './shapes.ts';
 export { builtinStarts, type Family, families, findStart } from './starts/registry.ts';
 export {
   type AdapterStart,
@@ -46,5 +42,5 @@ export {
   type InitialFactors,
 } from './starts/start.ts';
 export { steerAdapter } from './steer.ts';
-export { defaultTargets, type TargetModule, targetModules } from './targets.ts';
+export { type TargetModule, targetModules } from './targets.ts';
 export { transpose } from './transpose.ts';

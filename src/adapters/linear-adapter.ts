@@ -13,11 +13,18 @@ import {
   type Tensor,
 } from '../engine/index.ts';
 import type { Project } from '../model/index.ts';
-import { type Adapter, type AdapterPass, expectStored, type LowRankChange, type StoredTensor } from './adapter.ts';
+import {
+  type Adapter,
+  type AdapterPass,
+  defaultTargets,
+  expectStored,
+  type LowRankChange,
+  type StoredTensor,
+} from './adapter.ts';
 import { projectAdapted, tellBlocks } from './project.ts';
 import type { AdapterPart } from './shapes.ts';
 import type { InitialFactors } from './starts/start.ts';
-import { defaultTargets, type TargetModule } from './targets.ts';
+import type { TargetModule } from './targets.ts';
 import { transpose } from './transpose.ts';
 
 export class LinearAdapter implements Adapter {

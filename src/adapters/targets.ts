@@ -2,6 +2,7 @@
 import { UserError } from '../base/index.ts';
 import type { DecoderConfig } from '../model/index.ts';
 import { expectedTensors } from '../model/index.ts';
+import { defaultTargets } from './adapter.ts';
 
 export interface TargetModule {
   /** The module's name, such as `model.layers.0.self_attn.q_proj`. */
@@ -9,8 +10,6 @@ export interface TargetModule {
   readonly inputs: number;
   readonly outputs: number;
 }
-
-export const defaultTargets = ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'] as const;
 
 /** The target modules sorted by name, which is their order in features and checkpoints. */
 export function targetModules(config: DecoderConfig, targets: readonly string[] = defaultTargets): TargetModule[] {

@@ -4,19 +4,12 @@ import { resolve } from 'node:path';
 import { exitCodes, shellLine, visibleLine } from '../base/index.ts';
 import { expectWritable } from '../base/node/index.ts';
 import { onInterrupt } from '../lab/index.ts';
-import {
-  cancelRuns,
-  type ExperimentPlan,
-  expectFilledSets,
-  expectSlurm,
-  followRuns,
-  readArrays,
-  readSlurmTable,
-  runsLeft,
-  submitRuns,
-  writeExperiment,
-  writeScript,
-} from '../study/index.ts';
+import { writeExperiment } from '../study/directory.ts';
+import { type ExperimentPlan, expectFilledSets, readSlurmTable } from '../study/experiment.ts';
+import { runsLeft } from '../study/run.ts';
+import { expectSlurm } from '../study/slurm/client.ts';
+import { cancelRuns, followRuns } from '../study/slurm/follow.ts';
+import { readArrays, submitRuns, writeScript } from '../study/slurm/submission.ts';
 import { type CallOf, type CommandContext, flag, repeated, whole, word } from './command.ts';
 import { expectAbsent } from './options.ts';
 

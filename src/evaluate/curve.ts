@@ -6,7 +6,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { isPartial } from '../adapters/index.ts';
+import { isPartial } from '../adapters/policy-state.ts';
 import { randomStream } from '../base/index.ts';
 import { readRegularText, writeFileAtomic } from '../base/node/index.ts';
 import { readStamped, stampedJson } from '../run/index.ts';

@@ -3,7 +3,7 @@ export { type ComparedEvaluation, compareRuns } from './compare-runs.ts';
 export { type CurveChoice, type CurvePoint, curvePrompts, writeCurve } from './curve.ts';
 export { findDamage } from './damage.ts';
 export { evaluateTasks, evaluationKey, evaluationSeed, rowsTogether } from './evaluate.ts';
-export { curveNames, evaluateAll, finalNames, lastCheckpoint } from './plan.ts';
+export { curveNames, evaluateAll, finalNames, lastCheckpoint, statesOf } from './plan.ts';
 export {
   type PrefillPoint,
   parsePrefillSet,
@@ -38,7 +38,6 @@ export {
   type Summary,
   summarise,
 } from './rates.ts';
-export { RunEvaluator, statesOf } from './run-evaluator.ts';
 export {
   type CurveSet,
   curveSets,

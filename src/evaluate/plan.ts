@@ -2,11 +2,16 @@
  * Which evaluations belong together. A final evaluation has base, full and deployed on every set, and the scales in between on the
  * first set. A curve has one set at the base and at every chosen checkpoint, full and deployed.
  */
-import { type AdaptedState, stateOfScale } from '../adapters/index.ts';
-import type { RunDirectory } from '../run/index.ts';
+import { type AdaptedState, stateOfScale } from '../adapters/policy-state.ts';
+import type { Manifest, RunDirectory } from '../run/index.ts';
 import type { RunEvaluator } from './run-evaluator.ts';
 import type { CurveSet, EvaluationSet } from './sets.ts';
 import type { EvaluationName } from './store.ts';
+
+/** Policy states to evaluate: two for an arm with a quarantine, one for others, which deploy what they trained. */
+export function statesOf({ hasQuarantine }: Pick<Manifest, 'hasQuarantine'>): readonly AdaptedState[] {
+  return hasQuarantine ? ['full', 'deployed'] : ['full'];
+}
 
 export interface FinalOptions {
   readonly update: number;

@@ -5,9 +5,9 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { isPartial } from '../adapters/index.ts';
+import { isPartial } from '../adapters/policy-state.ts';
 import { readRegularText, writeFileAtomic } from '../base/node/index.ts';
-import { openings } from '../env/index.ts';
+import { openings } from '../env/openings.ts';
 import { stampedJson } from '../run/index.ts';
 import { type Interval, mean, meanInterval } from '../stats/index.ts';
 import { curveNames } from './plan.ts';

@@ -10,17 +10,11 @@ import { z } from 'zod';
 import type { PolicyState } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import { makeOwnFolder, writeFileAtomic } from '../base/node/index.ts';
-import {
-  type Instruction,
-  leakPresets,
-  type Opening,
-  openings,
-  openingText,
-  places,
-  readInstruction,
-} from '../env/index.ts';
+import { type Instruction, leakPresets, places, readInstruction } from '../env/instructions.ts';
+import { type Opening, openings, openingText } from '../env/openings.ts';
 import type { ProblemUse } from '../env/sources/index.ts';
-import { learnedInstruction, type Task } from '../grpo/index.ts';
+import { learnedInstruction } from '../grpo/arms/prompted.ts';
+import type { Task } from '../grpo/rollout.ts';
 import { type FileCheck, type InstructionWords, instructedPrompt, readStamped, stampedJson } from '../run/index.ts';
 import { evaluationSeed, type ProbedTask } from './evaluate.ts';
 import type { EvaluateAllOptions } from './plan.ts';

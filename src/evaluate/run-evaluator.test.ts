@@ -5,7 +5,8 @@ import { builtinLoopholes, type Judge, type Verdict } from '../env/index.ts';
 import { generateMicroProblems } from '../env/micro/index.ts';
 import type { Sampler } from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';
-import { EvaluationStore, RunEvaluator } from './index.ts';
+import { EvaluationStore } from './index.ts';
+import { RunEvaluator } from './run-evaluator.ts';
 
 const problems = generateMicroProblems({ seed: 1, split: 'test', count: 3 });
 const none = new Float32Array();

@@ -1,12 +1,11 @@
 /** Evaluates checkpoints of a run: loads an adapter's tensors, sets the state, generates, grades, stores. */
-import type { AdaptedState } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import { expectWritable } from '../base/node/index.ts';
 import type { Judge } from '../env/index.ts';
 import type { ProblemUse, SplitUse } from '../env/sources/index.ts';
 import { type Policy, type Sampler, samplingSettings, type Task } from '../grpo/index.ts';
-import type { InstructionWords, Manifest, RunDirectory } from '../run/index.ts';
-import { loadAdapter } from '../run/index.ts';
+import { loadAdapter } from '../run/checkpoint.ts';
+import type { InstructionWords, RunDirectory } from '../run/index.ts';
 import { chooseCurveSet } from './curve.ts';
 import { evaluateTasks, evaluationKey, evaluationSeed, type ProbedTask } from './evaluate.ts';
 import type { ProbedPolicy } from './probe.ts';
@@ -23,11 +22,6 @@ export interface EvaluatorParts extends SetContext {
   readonly inWords: boolean;
   /** Directories of runs whose evaluations of the same base may be copied. */
   readonly siblings?: readonly string[];
-}
-
-/** Policy states to evaluate: two for an arm with a quarantine, one for others, which deploy what they trained. */
-export function statesOf({ hasQuarantine }: Pick<Manifest, 'hasQuarantine'>): readonly AdaptedState[] {
-  return hasQuarantine ? ['full', 'deployed'] : ['full'];
 }
 
 const turns = new Map<string, Promise<unknown>>();

@@ -6,8 +6,8 @@
  */
 import { randomStream, UserError } from '../base/index.ts';
 import type { Loophole, MarkerPolicy, Problem } from '../env/index.ts';
-import { loopholeOf, type Partition } from '../env/index.ts';
-import { assertDisjoint, type Splits } from '../env/sources/index.ts';
+import { loopholeOf, type Partition } from '../env/partition.ts';
+import { assertDisjoint, type Splits } from '../env/sources/splits.ts';
 import type { Task } from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';
 import type { RunConfig } from '../run/index.ts';

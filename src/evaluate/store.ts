@@ -5,7 +5,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
-import { isPolicyState, type PolicyState } from '../adapters/index.ts';
+import { isPolicyState, type PolicyState } from '../adapters/policy-state.ts';
 import { UserError } from '../base/index.ts';
 import { makeOwnFolder, writeFileAtomic } from '../base/node/index.ts';
 import type { ProblemUse } from '../env/sources/index.ts';

@@ -1,10 +1,9 @@
-export { type Cuts, otsuSplit } from './calibration.ts';
+export type { Cuts } from './calibration.ts';
 export {
   buildDirection,
   type Direction,
   type DirectionOptions,
   type DirectionQuality,
-  directionPlacebos,
   haarDirection,
   judgeDirection,
   pairDirection,
@@ -13,5 +12,3 @@ export {
   scoreRows,
 } from './direction.ts';
 export { type CondensedRows, Gate, type GateSettings, routeOf } from './gate.ts';
-export { mixtureSplit } from './mixture.ts';
-export { gateStateFrom, gateStateOf } from './state.ts';

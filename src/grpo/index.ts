@@ -1,4 +1,4 @@
-export { meanKey, setApart } from './advantage.ts';
+export { meanKey } from './advantage.ts';
 export {
   type Arm,
   type ArmDefinition,
@@ -8,7 +8,6 @@ export {
   type ArmUse,
   absorbAll,
   defineArm,
-  type FeatureKind,
   type FeatureTerm,
   type FrozenModel,
   type GradedRollouts,
@@ -25,7 +24,7 @@ export {
   seesNothing,
   type Watched,
 } from './arm.ts';
-export { dealRoutes, gateArm, massMatched, type RoutingArm, watchByGate } from './arms/gate.ts';
+export { gateArm, massMatched, type RoutingArm } from './arms/gate.ts';
 export { learnedInstruction } from './arms/prompted.ts';
 export { blindArms } from './arms/registry.ts';
 
@@ -61,7 +60,7 @@ export { type ComputeTable, type GrpoSettings, samplingSettings } from './settin
 export { shardedSampler } from './sharded.ts';
 export type { Phase, StepContext } from './stages.ts';
 export { step } from './step.ts';
-export { type DemonstrationPool, expectCovered, isDemonstration } from './teacher.ts';
+export { type DemonstrationPool, expectCovered } from './teacher.ts';
 export { Trainer, type TrainerState } from './train.ts';
 export {
   accumulateGradients,

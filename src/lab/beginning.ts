@@ -5,17 +5,8 @@ import { resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
 import type { TrainerState } from '../grpo/index.ts';
 import type { Shards } from '../parallel/index.ts';
-import {
-  configHash,
-  expectGrown,
-  expectOpen,
-  type LoadedCheckpoint,
-  loadAlone,
-  loadCheckpoint,
-  type Manifest,
-  type RunConfig,
-  RunDirectory,
-} from '../run/index.ts';
+import { type LoadedCheckpoint, loadAlone, loadCheckpoint } from '../run/checkpoint.ts';
+import { configHash, expectGrown, expectOpen, type Manifest, type RunConfig, RunDirectory } from '../run/index.ts';
 import { expectIdentity, pluginHash } from './identity.ts';
 import { expectIsolatedPairs } from './pairs.ts';
 import { pluginRecords } from './plugins.ts';

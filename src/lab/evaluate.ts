@@ -13,10 +13,10 @@ import {
   finalSets,
   lastCheckpoint,
   type ProbedPolicy,
-  RunEvaluator,
   splitOf,
   statesOf,
 } from '../evaluate/index.ts';
+import { RunEvaluator } from '../evaluate/run-evaluator.ts';
 import { type Sampler, samplingSettings } from '../grpo/index.ts';
 import { generate } from '../model/index.ts';
 import { computeTable, expectOpen, problemsHash, RunDirectory } from '../run/index.ts';

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { task } from '../../test/grpo/tiny-policy.ts';
 import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
-import { FlippedLedger, VerdictLedger } from '../oracle/index.ts';
+import { FlippedLedger } from '../oracle/flipped.ts';
+import { VerdictLedger } from '../oracle/index.ts';
 import { labelledRollouts } from './labels.ts';
 
 const home = temporaryFolder();

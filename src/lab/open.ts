@@ -8,9 +8,9 @@ import type { Judge, Partition } from '../env/index.ts';
 import type { ProblemSource } from '../env/sources/index.ts';
 import type { ArmDefinition, Policy, Task } from '../grpo/index.ts';
 import type { Shards } from '../parallel/index.ts';
+import { loadAdapter } from '../run/checkpoint.ts';
 import {
   checkedInitial,
-  loadAdapter,
   type Manifest,
   type RunConfig,
   RunDirectory,

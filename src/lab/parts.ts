@@ -16,7 +16,8 @@ import {
   type RemedyDefinition,
   watchedArms,
 } from '../monitors/index.ts';
-import { oracleArm, oracleMonitor } from '../oracle/index.ts';
+import { oracleArm } from '../oracle/gate.ts';
+import { oracleMonitor } from '../oracle/monitor.ts';
 import type { RunConfig } from '../run/index.ts';
 
 export interface Parts {

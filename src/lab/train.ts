@@ -15,17 +15,16 @@ import {
   configHash,
   expectCheckpoint,
   FileSink,
-  followRun,
   type Manifest,
   type RunConfig,
   RunDirectory,
   type RunEnd,
-  recordRun,
   type Sink,
   SinkGroup,
   stampNotice,
   type WarningEvent,
 } from '../run/index.ts';
+import { followRun, recordRun } from '../run/record.ts';
 import { type Beginning, type ForkPoint, findBeginning, forkState } from './beginning.ts';
 import { admitConfig } from './config.ts';
 import { expectFork, expectIdentity } from './identity.ts';

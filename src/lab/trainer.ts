@@ -20,7 +20,8 @@ import {
   Trainer,
 } from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';
-import { labelsOf, VerdictLedger } from '../oracle/index.ts';
+import { VerdictLedger } from '../oracle/index.ts';
+import { labelsOf } from '../oracle/labels.ts';
 import type { Shards } from '../parallel/index.ts';
 import {
   assertPromptsFit,

@@ -40,7 +40,6 @@ export {
   monitorWindows,
   type TargetJudgement,
 } from './monitor/monitor-report.ts';
-export { attackConfig, expectUpdates, exportDeployed, openAttacked, openVanilla } from './relearn/attack.ts';
 export {
   describeRelearning,
   finalWindow,

@@ -3,7 +3,8 @@
  * makes. Everything follows from the three definitions, so that a part of a plugin goes with all that it fits.
  */
 import { UserError } from '../base/index.ts';
-import { type Arm, type ArmMeaning, type ArmTools, type ArmUse, setApart, type Watched } from '../grpo/index.ts';
+import { setApart } from '../grpo/advantage.ts';
+import type { Arm, ArmMeaning, ArmTools, ArmUse, Watched } from '../grpo/arm.ts';
 import { type CutDefinition, chosenCut } from './cut.ts';
 import { openGated, remembersFeatures } from './gates.ts';
 import type { Cost, KindTable, Monitor, MonitorDefinition, PartTables } from './monitor.ts';

@@ -5,7 +5,8 @@
  */
 import { z } from 'zod';
 import { readWhen } from '../base/index.ts';
-import { mixtureSplit, otsuSplit } from '../gates/index.ts';
+import { otsuSplit } from '../gates/calibration.ts';
+import { mixtureSplit } from '../gates/mixture.ts';
 import { weightedQuantile } from '../stats/index.ts';
 import {
   type ChosenCut,

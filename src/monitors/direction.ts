@@ -13,8 +13,9 @@ import {
   haarDirection,
   judgeDirection,
   scoreFeatures,
-} from '../gates/index.ts';
-import { type ArmTools, type NewDirection, type Policy, pairFeatures } from '../grpo/index.ts';
+} from '../gates/direction.ts';
+import type { ArmTools, NewDirection } from '../grpo/arm.ts';
+import type { Policy } from '../grpo/policy.ts';
 import { average } from '../stats/index.ts';
 import { cutKeys } from './cuts.ts';
 import { heldOutClean, type PairRows, rowsOf } from './held-out.ts';
@@ -114,6 +115,7 @@ export const pairsOf = ({ generatedPairs }: DirectionSettings, tools: ArmTools) 
   generatedPairs ? tools.writePairs() : tools.pairs;
 
 async function openDirection(own: DirectionSettings, tools: ArmTools, needs: MonitorNeeds): Promise<Monitor> {
+  const { pairFeatures } = await import('../grpo/pair-features.ts');
   const { seed, policy, tokensPerPass } = tools;
   const { features: kind, score, standardise, orthogonalTo, refreshEvery, placebo, placeboSeed } = own;
   const { modules, rank } = policy.adapter;

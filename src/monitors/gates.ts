@@ -4,16 +4,11 @@
  */
 import { z } from 'zod';
 import { readWhen, UserError } from '../base/index.ts';
-import { directionPlacebos, Gate, type GateSettings, haarDirection } from '../gates/index.ts';
-import {
-  type Arm,
-  type ArmTools,
-  type FeatureKind,
-  gateArm,
-  meanKey,
-  rebuildDirection,
-  watchByGate,
-} from '../grpo/index.ts';
+import { directionPlacebos, haarDirection } from '../gates/direction.ts';
+import { Gate, type GateSettings } from '../gates/gate.ts';
+import { meanKey } from '../grpo/advantage.ts';
+import type { Arm, ArmTools, FeatureKind } from '../grpo/arm.ts';
+import { gateArm, watchByGate } from '../grpo/arms/gate.ts';
 import { builtinCuts, memoryKeys, tailKey } from './cuts.ts';
 import { directionKeys, directionSettings, gateDirectionKeys, pairsOf, placeboWords } from './direction.ts';
 import type { KindTable, PartTables } from './monitor.ts';
@@ -194,6 +189,7 @@ function expectRoom({ bufferTokens, bufferRows }: GateSettings, width: number): 
  * that carry gradient; any other remedy acts on what the gate flags before.
  */
 export async function openGated(tables: PartTables, acts: Acts, tools: ArmTools): Promise<Arm> {
+  const { rebuildDirection } = await import('../grpo/pair-features.ts');
   const own = directionOf(tables.monitor);
   const { adapter } = tools.policy;
   const { features: kind, granularity, placebo, placeboSeed, refreshEvery, standardise, orthogonalTo } = own;

@@ -1,8 +1,7 @@
 export { type CutDefinition, defineCut } from './cut.ts';
 export { builtinCuts } from './cuts.ts';
 export { type GateArmSettings, gateSettings, gateSettingsOf, gateTailsOf } from './gates.ts';
-export { answersName } from './judge/answer-file.ts';
-export { tableOfKinds, watchedArms, watchingArm } from './kinds.ts';
+export { watchedArms, watchingArm } from './kinds.ts';
 export {
   defineMonitor,
   type KindTable,

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { readWhen } from '../base/index.ts';
-import { type ArmDefinition, defineArm, type FeatureKind } from '../grpo/index.ts';
+import { type ArmDefinition, defineArm, type FeatureKind } from '../grpo/arm.ts';
 import {
   type Combination,
   combinedLabel,

@@ -7,7 +7,7 @@
 import type { PolicyState } from '../adapters/index.ts';
 import { groupBy } from '../base/index.ts';
 import { type FinalSet, finalSets, type OutcomeRow, type Rate, type Summary, summarise } from '../evaluate/index.ts';
-import { samplingSettings } from '../grpo/index.ts';
+import { samplingSettings } from '../grpo/settings.ts';
 import { mean, standardError } from '../stats/index.ts';
 import { type Design, noDesign } from './design.ts';
 import { expectOneArm, onSamePrompts } from './final-states.ts';

@@ -1,5 +1,5 @@
 /** One run's evaluations as tables: the final one by set and state, by loophole, over the quarantine's scale, and the curve. */
-import { type AdaptedState, isPartial, type PolicyState, scaleOf } from '../adapters/index.ts';
+import { type AdaptedState, isPartial, type PolicyState, scaleOf } from '../adapters/policy-state.ts';
 import type { CurvePoint, CurveSet, Evaluation, EvaluationRow } from '../evaluate/index.ts';
 import { compareStates, formatRate, type OutcomeRates, summarise } from '../evaluate/index.ts';
 import type { Table } from './table.ts';

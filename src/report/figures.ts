@@ -1,10 +1,10 @@
 /** The lab's figures. Each is made from results alone, says its n in the caption, and carries the numbers behind it. */
-import { isPartial, scaleOf } from '../adapters/index.ts';
+import { isPartial, scaleOf } from '../adapters/policy-state.ts';
 import { groupBy } from '../base/index.ts';
 import type { EvaluationOutcomes, FinalSet } from '../evaluate/index.ts';
 import { summarise } from '../evaluate/index.ts';
 import { emergence } from '../measure/index.ts';
-import { gateSettingsOf } from '../monitors/index.ts';
+import { gateSettingsOf } from '../monitors/gates.ts';
 import { type ArmResults, loopholeSummary, type Results, sampleOf } from './aggregate.ts';
 import type { Figure, Mark, Panel, Point } from './chart.ts';
 import { baselinesFigure, keptFigure } from './kept-figure.ts';

@@ -1,7 +1,7 @@
 /** Writes report.html: one file that fetches nothing and has no script. Everything that a model wrote is escaped. */
 import type { EvaluationRow } from '../evaluate/index.ts';
 import { gateWindows, hasGate, judgeGate, judgeReinforced, monitorWindows } from '../measure/index.ts';
-import { gateTailsOf } from '../monitors/index.ts';
+import { gateTailsOf } from '../monitors/gates.ts';
 import type { ArmResults, Results } from './aggregate.ts';
 import { allTables } from './all-tables.ts';
 import { describeDesign } from './bar.ts';

@@ -3,7 +3,7 @@ export { loopholeSummary, type Results } from './aggregate.ts';
 export { allTables } from './all-tables.ts';
 export { type BarVerdict, boundText, countText, judgePredictions } from './bar.ts';
 export { placebosOf } from './comparisons.ts';
-export { type ClaimFacts, type Design, loopholeGroups } from './design.ts';
+export type { ClaimFacts, Design } from './design.ts';
 export {
   curveTable,
   finalEvaluationTable,

@@ -1,6 +1,6 @@
 /** The arms of an experiment as tables: final rates, paired differences, by loophole, while training. One seed is "n = 1, no claim". */
 
-import { describeLeftOutProblems } from '../env/sources/index.ts';
+import { describeLeftOutProblems } from '../env/sources/use.ts';
 import { type EvaluationOutcomes, type FinalSet, type Rate, splitOf } from '../evaluate/index.ts';
 import { emergence } from '../measure/index.ts';
 import { type Interval, median } from '../stats/index.ts';

@@ -3,7 +3,10 @@
  * checkpoint, and the state of the trainer (two moments of every parameter, the rows of a gate) in the newest or in all. While the newest
  * is written the one before it still has its state. Headers and small files do not count.
  */
-import { type AdapterStart, countNumbers, type TargetModule } from '../adapters/index.ts';
+
+import { countNumbers } from '../adapters/shapes.ts';
+import type { AdapterStart } from '../adapters/starts/start.ts';
+import type { TargetModule } from '../adapters/targets.ts';
 import type { RunConfig } from './config/schema.ts';
 
 export interface DiskPlan {

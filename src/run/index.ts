@@ -1,5 +1,4 @@
 export { expectOpen, isBlind, openedName, openedSchema, registerName } from './blind.ts';
-export { type LoadedCheckpoint, loadAdapter, loadAlone, loadCheckpoint } from './checkpoint.ts';
 export {
   checkedInitial,
   checkedTensors,
@@ -67,8 +66,8 @@ export {
   readRollouts,
   readTimings,
   type StoredDirection,
+  trainedStatus,
 } from './read.ts';
-export { followRun, recordRun } from './record.ts';
 export { expectAllSealed, writeSeal } from './seal.ts';
 export { type PhaseSeconds, type RunEnd, type Sink, SinkGroup } from './sink.ts';
 export { checkStored, readStored } from './stored.ts';

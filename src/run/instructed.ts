@@ -1,17 +1,9 @@
 /** Prompts of tasks with an instruction beside the user message, as the model reads them: for training and for evaluation. */
 import { UserError } from '../base/index.ts';
-import {
-  hintedPrompt,
-  type Instruction,
-  instruct,
-  type Loophole,
-  type LoopholeName,
-  type MarkerPolicy,
-  type Place,
-  type Problem,
-  readInstruction,
-  unhintedPrompt,
-} from '../env/index.ts';
+import { hintedPrompt, unhintedPrompt } from '../env/hints.ts';
+import { type Instruction, instruct, type Place, readInstruction } from '../env/instructions.ts';
+import type { Loophole, LoopholeName, MarkerPolicy } from '../env/loopholes/loophole.ts';
+import type { Problem } from '../env/problem.ts';
 import type { ModelText } from '../model/index.ts';
 
 export interface InstructionWords {

@@ -3,12 +3,13 @@
  * their only reader is src/oracle.
  */
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { readJsonl, readRegular } from '../base/node/index.ts';
 import type { Expectation, HealEvent, StepEvent, StopEvent } from '../grpo/index.ts';
 import { expectGrownFile } from './checkpoint-files.ts';
 import { blockRows, type RolloutRow, rolloutColumns, type TableReader } from './columns/index.ts';
-import type { RunDirectory } from './directory.ts';
+import { RunDirectory } from './directory.ts';
 import type { WarningEvent } from './notices.ts';
 import { expectRows, expectSealed } from './seal.ts';
 import { checkStored } from './stored.ts';
@@ -69,6 +70,16 @@ export async function readCourse(run: RunDirectory): Promise<{ steps: StepEvent[
     if (event.kind === 'stop') status ??= event.reason;
   }
   return { steps, status: status ?? 'unfinished' };
+}
+
+/** How training ended; null for a run that still has to be trained. */
+export async function trainedStatus(path: string): Promise<'finished' | 'tripwire' | null> {
+  if (!existsSync(join(path, 'manifest.json'))) return null;
+  const run = RunDirectory.open(path);
+  // A run that is over but not sealed was killed while it was being sealed: training it again seals it.
+  if (!run.isSealed()) return null;
+  const { status } = await readCourse(run);
+  return status === 'unfinished' ? null : status;
 }
 
 /** The gate ledger. A file that is not as the seal of the run or its last checkpoint says is refused. */

@@ -6,7 +6,7 @@ import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { sha256File, writeFileAtomic } from '../base/node/index.ts';
-import { answersName } from '../monitors/index.ts';
+import { answersName } from '../monitors/judge/answer-file.ts';
 import { damagedFile, expectHash, readStamped, stampedJson } from './checksums.ts';
 
 const sealName = 'seal.json';

@@ -1,18 +1,10 @@
 /** Turns problems into tasks: each gets one loophole, and both of its prompts as tokens. */
 import { UserError } from '../base/index.ts';
 import { sha256 } from '../base/node/index.ts';
-import {
-  hintedPrompt,
-  type Loophole,
-  type LoopholeName,
-  loopholeOf,
-  type MarkerPolicy,
-  makePartition,
-  type Partition,
-  type Problem,
-  readPartition,
-  unhintedPrompt,
-} from '../env/index.ts';
+import { hintedPrompt, unhintedPrompt } from '../env/hints.ts';
+import type { Loophole, LoopholeName, MarkerPolicy } from '../env/loopholes/loophole.ts';
+import { loopholeOf, makePartition, type Partition, readPartition } from '../env/partition.ts';
+import type { Problem } from '../env/problem.ts';
 import type { Splits } from '../env/sources/index.ts';
 import type { Task } from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';

@@ -1,5 +1,5 @@
 /** Whether a run has a teacher phase, and which rows of its ledgers are demonstrations. */
-import { isDemonstration } from '../grpo/index.ts';
+import { isDemonstration } from '../grpo/teacher.ts';
 import type { RunConfig } from './config/schema.ts';
 
 /** A run has demonstrations from a pool that exists, or from one that it makes for itself. */

@@ -2,10 +2,9 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClaimFacts, Table } from '../report/index.ts';
-import { isBlind, RunDirectory } from '../run/index.ts';
+import { isBlind, RunDirectory, trainedStatus } from '../run/index.ts';
 import { readRegister, statedRuns } from './claim.ts';
 import type { Experiment } from './experiment-schema.ts';
-import { trainedStatus } from './run.ts';
 
 export interface BegunRun {
   readonly arm: string;

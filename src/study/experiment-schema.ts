@@ -1,7 +1,7 @@
 /** What an experiment's file may say. Messages of this schema follow the words "KEY: ". */
 import { z } from 'zod';
 import { finalSets } from '../evaluate/index.ts';
-import { loopholeGroups } from '../report/index.ts';
+import { loopholeGroups } from '../report/design.ts';
 import { gridSchema } from './grid.ts';
 import { slurmSchema } from './slurm/script.ts';
 

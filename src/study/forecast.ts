@@ -7,7 +7,7 @@ import { dirname, join, resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
 import { statesOf } from '../evaluate/index.ts';
 import { armOf, keepSandboxes, openLab, partsOf, planCheckpoints, planLabMemory } from '../lab/index.ts';
-import { attackConfig } from '../measure/index.ts';
+import { attackConfig } from '../measure/relearn/attack.ts';
 import type { DiskPlan, RunConfig } from '../run/index.ts';
 import type { ExperimentPlan, PlannedRun } from './experiment.ts';
 import { bytesIn, type RunRate, readRate } from './rates.ts';

@@ -10,7 +10,7 @@ import { curveNames, EvaluationStore, finalNames, lastCheckpoint, statesOf } fro
 import { type PackPlace, pluginHash, RunPack, type TrainOptions } from '../lab/index.ts';
 import { relearnFolders } from '../measure/index.ts';
 import type { RunEnd } from '../run/index.ts';
-import { isBlind, RunDirectory, readCourse, userErrorOf } from '../run/index.ts';
+import { isBlind, RunDirectory, trainedStatus, userErrorOf } from '../run/index.ts';
 import { countBegun } from './claim.ts';
 import type { ExperimentPlan, PlannedRun } from './experiment.ts';
 import type { EvaluationPlan } from './experiment-schema.ts';
@@ -161,16 +161,6 @@ export async function runSideBySide(
 export function failureText(error: unknown): string {
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return userErrorOf(error)?.message ?? stack;
-}
-
-/** How training ended; null for a run that still has to be trained. */
-export async function trainedStatus(path: string): Promise<'finished' | 'tripwire' | null> {
-  if (!existsSync(join(path, 'manifest.json'))) return null;
-  const run = RunDirectory.open(path);
-  // A run that is over but not sealed was killed while it was being sealed: training it again seals it.
-  if (!run.isSealed()) return null;
-  const { status } = await readCourse(run);
-  return status === 'unfinished' ? null : status;
 }
 
 /** The evaluations of a trained run that the plan asks for and that are not stored. */

@@ -12,13 +12,14 @@ import {
   type Warn,
   wasAsked,
 } from '../lab/index.ts';
-import { attackConfig, expectUpdates, exportDeployed, openAttacked, relearnFolders } from '../measure/index.ts';
+import { relearnFolders } from '../measure/index.ts';
+import { attackConfig, expectUpdates, exportDeployed, openAttacked } from '../measure/relearn/attack.ts';
 import type { RunConfig, RunEnd, Sink } from '../run/index.ts';
-import { isOfOneUpdate, noticeText, RunDirectory } from '../run/index.ts';
+import { isOfOneUpdate, noticeText, RunDirectory, trainedStatus } from '../run/index.ts';
 import type { PlannedRun } from './experiment.ts';
 import type { EvaluationPlan } from './experiment-schema.ts';
 import type { Report } from './job.ts';
-import { type ExperimentWorker, evaluationsLeft, trainedStatus } from './run.ts';
+import { type ExperimentWorker, evaluationsLeft } from './run.ts';
 
 /** The config of a run that has begun: it goes on with that, and the plan was compared with it. */
 function trainedWith(path: string): RunConfig | null {

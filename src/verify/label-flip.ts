@@ -10,7 +10,8 @@ import { readRegular, sha256 } from '../base/node/index.ts';
 import type { Verdict } from '../env/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
 import { armOf, drive, type LabOptions, labelSources, makePool, openLab, partsOf } from '../lab/index.ts';
-import { FlippedLedger, readVerdicts, VerdictLedger } from '../oracle/index.ts';
+import { FlippedLedger } from '../oracle/flipped.ts';
+import { readVerdicts, VerdictLedger } from '../oracle/index.ts';
 import { type RunConfig, RunDirectory, type Sink } from '../run/index.ts';
 import { type Check, stated } from './check.ts';
 

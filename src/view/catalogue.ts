@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { openToRead } from '../base/node/index.ts';
 import { isTraining, type Manifest, RunDirectory, readStamped } from '../run/index.ts';
-import { findExperiment } from '../study/index.ts';
+import { findExperiment } from '../study/directory.ts';
 import type { Catalogue, ListedExperiment, ListedRun, ListedStatus } from './api.ts';
 
 /** A run or an experiment with its address. */

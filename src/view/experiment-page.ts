@@ -3,7 +3,7 @@ import { summarise } from '../evaluate/index.ts';
 import type { Results, SideBySide } from '../report/index.ts';
 import { allFigures, allTables, bestSide, describeResults, placebosOf } from '../report/index.ts';
 import { armDifferences } from '../run/index.ts';
-import { type QueueEntry, questionFacts } from '../study/index.ts';
+import { type QueueEntry, questionFacts } from '../study/queue/folder.ts';
 import type { ArmCurve, ExperimentPage, ListedRun, ShownCompletion } from './api.ts';
 import { loopholeMatrices } from './matrix-page.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
 import { temporaryFolder, writeEvaluations, writeRun } from '../../test/lab/hand-made.ts';
 import { runCli } from '../cli/program.ts';
-import { QueueFolder } from '../study/index.ts';
+import { QueueFolder } from '../study/queue/folder.ts';
 import { type PageKind, ViewLibrary } from './library.ts';
 
 afterEach(() => void vi.unstubAllEnvs());

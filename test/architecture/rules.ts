@@ -1,6 +1,7 @@
 /**
  * The architecture as a table. `rows` are in reading order: a file may import the folders of its own row and of those
- * before it, so `base … monitors` can never reach `oracle`. Across the top folders of src only an index is imported. `owners` are the
+ * before it, so `base … monitors` can never reach `oracle`. An index is the short
+ * way to a folder; whoever needs little of one imports its file, so that reading results loads no engine. `owners` are the
  * packages only some folders may touch, `bundled` those that are no runtime dependency, `loaders` the files that may import a module
  * whose name they compute. Unit tests beside their source (`name.test.ts`) may import any file, test/ and any installed package, except that no test of `base … monitors` may
  * reach `oracle`; nothing may import a test. Nothing else in src imports from outside src.
@@ -95,9 +96,6 @@ function folderOf(path: string): string | undefined {
   return holding.sort((a, b) => b.length - a.length)[0];
 }
 
-/** `src/env` of `src/env/sandbox/worker.ts`: inside it files import each other, from outside only an index. */
-const topOf = (path: string) => path.split('/', 2).join('/');
-
 const rankOf = (path: string) => ranks.get(folderOf(path) ?? '') ?? -1;
 const isBlind = (path: string) => rankOf(path) <= (ranks.get('monitors') ?? -1);
 
@@ -127,8 +125,7 @@ function judgeModule(path: string, target: string, sources: ReadonlyMap<string, 
   if (rankOf(target) > rankOf(path)) {
     return [`${path}: ${folderOf(path)} may not import ${folderOf(target)} (${target})`];
   }
-  if (topOf(target) === topOf(path) || target.endsWith('/index.ts')) return [];
-  return [`${path}: goes past the index of ${topOf(target)} (${target})`];
+  return [];
 }
 
 /** The shortest chain of imports from `start` to a file of oracle, or undefined. */

@@ -24,7 +24,8 @@ import {
   gateSettingsOf,
   watchedArms,
 } from '../../src/monitors/index.ts';
-import { oracleArm, oracleMonitor } from '../../src/oracle/index.ts';
+import { oracleArm } from '../../src/oracle/gate.ts';
+import { oracleMonitor } from '../../src/oracle/monitor.ts';
 
 const prompts = 64;
 const group = 8;

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readRegister } from '../../src/study/claim.ts';
-import { findExperiment } from '../../src/study/index.ts';
+import { findExperiment } from '../../src/study/directory.ts';
 import { gqProgram } from '../gq-command.ts';
 import { tinyModel, tinySettings } from '../smoke/lab.ts';
 

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join, resolve } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { demoExperiment, demoJobs } from '../../src/cli/commands/demo.ts';
-import { planExperiment } from '../../src/study/index.ts';
+import { planExperiment } from '../../src/study/experiment.ts';
 import { gq } from '../run-gq.ts';
 import { tinyModel } from '../smoke/lab.ts';
 import { temporaryFolder } from './hand-made.ts';

@@ -9,7 +9,7 @@ import { readPartition } from '../../src/env/partition.ts';
 import { EvaluationStore, openingProbe, ProbeStore, writeCurve, writePrefillCurve } from '../../src/evaluate/index.ts';
 import { readEvasion } from '../../src/measure/index.ts';
 import { stampedJson } from '../../src/run/index.ts';
-import { planExperiment, readExperiment } from '../../src/study/index.ts';
+import { planExperiment, readExperiment } from '../../src/study/experiment.ts';
 import { evaluationRows, temporaryFolder, writeEvaluations } from './hand-made.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'gq-formats-'));

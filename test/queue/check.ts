@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { randomStream } from '../../src/base/index.ts';
-import { QueueFolder } from '../../src/study/index.ts';
+import { QueueFolder } from '../../src/study/queue/folder.ts';
 import { counted, expectThat, failures, gq, say, settings, start, until } from '../cluster/tools.ts';
 import { gqProgram } from '../gq-command.ts';
 import { fingerprint } from '../resume/kill.ts';

@@ -21,7 +21,7 @@ import { describeResults, emerged } from '../../src/report/statements.ts';
 import { renderTable, type Table } from '../../src/report/table.ts';
 import { comparisonTable, finalTable, sayOnce } from '../../src/report/tables.ts';
 import { resultsCsv } from '../../src/report/values.ts';
-import { openResults } from '../../src/study/index.ts';
+import { openResults } from '../../src/study/open-results.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const recipe = 'recipes/micro-claim.toml';

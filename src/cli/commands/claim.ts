@@ -7,20 +7,12 @@ import { join } from 'node:path';
 import { shellLine, UserError, wrapText } from '../../base/index.ts';
 import { type BarVerdict, boundText, countText, judgePredictions, renderTable } from '../../report/index.ts';
 import { recipePath } from '../../run/index.ts';
-import {
-  armTable,
-  begunRuns,
-  type Claim,
-  claimOf,
-  type Experiment,
-  everStated,
-  findExperiment,
-  openBlind,
-  openResults,
-  readExperiment,
-  readRegister,
-  statedRuns,
-} from '../../study/index.ts';
+import { type Claim, claimOf, openBlind, readRegister, statedRuns } from '../../study/claim.ts';
+import { armTable, begunRuns, everStated } from '../../study/claim-progress.ts';
+import { findExperiment } from '../../study/directory.ts';
+import { readExperiment } from '../../study/experiment.ts';
+import type { Experiment } from '../../study/experiment-schema.ts';
+import { openResults } from '../../study/open-results.ts';
 import { argument, type CallOf, type CommandContext, command, flag, repeated, word } from '../command.ts';
 import { jsonOption } from '../options.ts';
 import { printAnswer } from '../outputs.ts';

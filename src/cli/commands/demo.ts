@@ -15,14 +15,10 @@ import {
   writeFigures,
   writeReport,
 } from '../../report/index.ts';
-import {
-  checkExperiment,
-  type Experiment,
-  type ExperimentPlan,
-  openResults,
-  planExperiment,
-  runsLeft,
-} from '../../study/index.ts';
+import { checkExperiment, type ExperimentPlan, planExperiment } from '../../study/experiment.ts';
+import type { Experiment } from '../../study/experiment-schema.ts';
+import { openResults } from '../../study/open-results.ts';
+import { runsLeft } from '../../study/run.ts';
 import { type CommandContext, command, flag, repeated, whole, word } from '../command.ts';
 import { jsonText, sameCall } from '../outputs.ts';
 import { screenWidth } from '../terminal/screen.ts';

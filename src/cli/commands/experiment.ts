@@ -5,29 +5,21 @@ import { exitCodes, shellLine, UserError } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
 import { keepSandboxes, onInterrupt, type PackPlace } from '../../lab/index.ts';
 import { isBlind, recipePath } from '../../run/index.ts';
+import { describeSameBytes, expectFittingPlan, sharedRuns, writeExperiment } from '../../study/directory.ts';
 import {
-  describeSameBytes,
-  type Experiment,
   type ExperimentPlan,
-  expectDiskRoom,
   expectFilledSets,
-  expectFittingPlan,
-  forecastDisk,
-  forecastExperiment,
-  gpusFor,
-  type JobEnd,
-  LabWorker,
-  measuring,
   type PlannedRun,
   planExperiment,
-  planSlots,
-  type Report,
   readExperiment,
-  runInProcesses,
-  runPlan,
-  sharedRuns,
-  writeExperiment,
-} from '../../study/index.ts';
+} from '../../study/experiment.ts';
+import type { Experiment } from '../../study/experiment-schema.ts';
+import { expectDiskRoom, forecastDisk, forecastExperiment } from '../../study/forecast.ts';
+import { type Report, runInProcesses } from '../../study/job.ts';
+import { measuring } from '../../study/rates.ts';
+import { type JobEnd, runPlan } from '../../study/run.ts';
+import { gpusFor, planSlots } from '../../study/slots.ts';
+import { LabWorker } from '../../study/worker.ts';
 import { executeOnSlurm, expectNoCluster, showScript, slurmOptions } from '../cluster.ts';
 import {
   argument,

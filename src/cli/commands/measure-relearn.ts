@@ -4,19 +4,16 @@ import { exitCodes } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
 import { onInterrupt, parseRunConfig, train } from '../../lab/index.ts';
 import {
-  attackConfig,
   describeRelearning,
   emergence,
-  exportDeployed,
   finalWindow,
-  openAttacked,
-  openVanilla,
   type Relearning,
   type RelearningReport,
   reportRelearning,
   type TrainingPoint,
   trainingCurve,
 } from '../../measure/index.ts';
+import { attackConfig, exportDeployed, openAttacked, openVanilla } from '../../measure/relearn/attack.ts';
 import { openJudged, VerdictTail } from '../../oracle/index.ts';
 import { renderTable } from '../../report/index.ts';
 import type { RunConfig, Sink } from '../../run/index.ts';

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { temporaryFolder, writeRun } from '../../../test/lab/hand-made.ts';
-import { QueueFolder } from '../../study/index.ts';
+import { QueueFolder } from '../../study/queue/folder.ts';
 import { runCli } from '../program.ts';
 
 afterEach(() => void vi.unstubAllEnvs());

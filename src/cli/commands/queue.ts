@@ -5,18 +5,11 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { exitCodes, padText, shellLine, UserError, visibleLine } from '../../base/index.ts';
 import { onInterrupt, resolveConfig } from '../../lab/index.ts';
 import { RunDirectory, recipePath } from '../../run/index.ts';
-import {
-  LogTail,
-  lastLine,
-  planExperiment,
-  type QueueEntry,
-  QueueFolder,
-  queueFolder,
-  queueVariable,
-  readExperiment,
-  runDaemon,
-  startDetached,
-} from '../../study/index.ts';
+import { planExperiment, readExperiment } from '../../study/experiment.ts';
+import { runDaemon } from '../../study/queue/daemon.ts';
+import { type QueueEntry, QueueFolder, queueFolder, queueVariable } from '../../study/queue/folder.ts';
+import { startDetached } from '../../study/queue/launch.ts';
+import { LogTail, lastLine } from '../../study/slurm/log-tail.ts';
 import { ownCommand } from '../cluster.ts';
 import {
   argument,

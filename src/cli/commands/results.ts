@@ -24,7 +24,9 @@ import {
   writeReport,
   writeTraces,
 } from '../../report/index.ts';
-import { describeSameBytes, findExperiment, openResults, questionFacts, questionsAbout } from '../../study/index.ts';
+import { describeSameBytes, findExperiment } from '../../study/directory.ts';
+import { openResults } from '../../study/open-results.ts';
+import { questionFacts, questionsAbout } from '../../study/queue/folder.ts';
 import { argument, type CallOf, type CommandContext, command, flag, repeated, word } from '../command.ts';
 import { expectAbsent } from '../options.ts';
 import { jsonText, printAnswer, sameCall } from '../outputs.ts';

@@ -5,14 +5,8 @@
 import { visibleLine, wrapText } from '../../base/index.ts';
 import { EvaluationStore, findDamage, lastCheckpoint, statesOf, summarise } from '../../evaluate/index.ts';
 import { RunDirectory } from '../../run/index.ts';
-import {
-  type Catalogue,
-  type FoundEntry,
-  findEntries,
-  type ListedRun,
-  listCatalogue,
-  listRun,
-} from '../../view/index.ts';
+import type { Catalogue, ListedRun } from '../../view/api.ts';
+import { type FoundEntry, findEntries, listCatalogue, listRun } from '../../view/catalogue.ts';
 import { type CommandContext, command, flag, word } from '../command.ts';
 import { jsonOption } from '../options.ts';
 import { printAnswer } from '../outputs.ts';

@@ -4,7 +4,10 @@
  */
 import { exitCodes, UserError, visibleLine } from '../../base/index.ts';
 import { keepSandboxes, onInterrupt } from '../../lab/index.ts';
-import { LabWorker, type Report, readPlan, runPlan } from '../../study/index.ts';
+import type { Report } from '../../study/job.ts';
+import { runPlan } from '../../study/run.ts';
+import { readPlan } from '../../study/stored-plan.ts';
+import { LabWorker } from '../../study/worker.ts';
 import { argument, type CommandContext, command, needed, whole } from '../command.ts';
 
 export const taskCommand = command({

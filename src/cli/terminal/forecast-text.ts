@@ -1,5 +1,5 @@
 /** What `--dry-run` says about an experiment: how many runs, how long, how much disk and memory, and which of it is not known. */
-import type { Forecast } from '../../study/index.ts';
+import type { Forecast } from '../../study/forecast.ts';
 import { formatDuration } from './step-table.ts';
 
 const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(bytes < 1e8 ? 3 : 1)} GB`;

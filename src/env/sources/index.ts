@@ -4,7 +4,7 @@ import type { ProblemSource } from './source.ts';
 
 export { defineProblemSource, type ProblemSource, type Refusal } from './source.ts';
 export { assertDisjoint, type Split, type Splits } from './splits.ts';
-export { describeLeftOutProblems, describeUse, type ProblemUse, type SplitUse, useOf } from './use.ts';
+export { describeUse, type ProblemUse, type SplitUse, useOf } from './use.ts';
 
 /** The sources of the package. */
 export const builtinSources: readonly ProblemSource[] = [microSource, fileSource];

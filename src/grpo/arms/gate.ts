@@ -3,7 +3,8 @@
  * mass-matched placebo runs the same gate and then deals its routes out at random.
  */
 import { randomStream } from '../../base/index.ts';
-import { type CondensedRows, type Gate, gateStateFrom, gateStateOf } from '../../gates/index.ts';
+import type { CondensedRows, Gate } from '../../gates/gate.ts';
+import { gateStateFrom, gateStateOf } from '../../gates/state.ts';
 import { inGroupsWithSpread, setApart } from '../advantage.ts';
 import {
   type Arm,

@@ -5,7 +5,7 @@
  * under one that permits it (arXiv 2512.19027). Everything that they train is deployed.
  */
 import { z } from 'zod';
-import { expectedInstruction, instructionLabel, places } from '../../env/index.ts';
+import { expectedInstruction, instructionLabel, places } from '../../env/instructions.ts';
 import { type ArmDefinition, defineArm, seesNothing } from '../arm.ts';
 
 const instruction = z.string().superRefine((given, context) => {

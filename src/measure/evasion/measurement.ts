@@ -17,7 +17,8 @@ import {
 import { openLab, type Warn } from '../../lab/index.ts';
 import { type JudgedRollout, openJudged } from '../../oracle/index.ts';
 import { evasionTable } from '../../report/index.ts';
-import { loadCheckpoint, type RunDirectory } from '../../run/index.ts';
+import { loadCheckpoint } from '../../run/checkpoint.ts';
+import type { RunDirectory } from '../../run/index.ts';
 import { defineMeasurement, runLine } from '../registry/index.ts';
 import { seenRow } from '../replay/replay.ts';
 import { type Evasion, type EvasionRow, splitEvasion, writeEvasion } from './evasion.ts';

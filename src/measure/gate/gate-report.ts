@@ -6,7 +6,7 @@
 
 import type { Route } from '../../adapters/index.ts';
 import { type Rate, rateOrNull } from '../../evaluate/index.ts';
-import { type GateSettings, routeOf } from '../../gates/index.ts';
+import { type GateSettings, routeOf } from '../../gates/gate.ts';
 import type { JudgedRollout } from '../../oracle/index.ts';
 import { fBeta, mean, quantile } from '../../stats/index.ts';
 import { routes } from '../replay/summary.ts';

@@ -6,7 +6,9 @@
 import { z } from 'zod';
 import type { Route } from '../../adapters/index.ts';
 import { readWhen } from '../../base/index.ts';
-import { dealRoutes, meanKey, type Routing, type ScoredRollouts, setApart } from '../../grpo/index.ts';
+import { meanKey, setApart } from '../../grpo/advantage.ts';
+import type { Routing, ScoredRollouts } from '../../grpo/arm.ts';
+import { dealRoutes } from '../../grpo/arms/gate.ts';
 import { placeboSeedKey } from '../direction.ts';
 import { defineRemedy, type RemedyDefinition, type Told } from '../remedy.ts';
 

@@ -8,7 +8,7 @@ import { parse } from 'smol-toml';
 import { z } from 'zod';
 import { type NamedPath, shellLine, UserError } from '../../base/index.ts';
 import { sha256Json } from '../../base/node/index.ts';
-import { parseHubName } from '../../model/index.ts';
+import { parseHubName } from '../../model/hub/cache.ts';
 import { checkTogether } from './check-together.ts';
 import { describeIssue, type Fault, listKeys, schemaUnder, valueAt } from './issues.ts';
 import type { ConfigParts } from './parts.ts';

@@ -1,8 +1,9 @@
 /** The parts that a config names: arms, sources of problems, loopholes and adapter starts, and the schemas of their names and tables. */
 import { z } from 'zod';
-import { openNames } from '../../env/index.ts';
+import { openNames } from '../../env/loopholes/registry.ts';
 import type { ArmMeaning } from '../../grpo/index.ts';
-import { type KindTable, tableOfKinds } from '../../monitors/index.ts';
+import { tableOfKinds } from '../../monitors/kinds.ts';
+import type { KindTable } from '../../monitors/monitor.ts';
 
 /** What a config may name: the parts of the package, and those of plugins. */
 export interface ConfigParts {

@@ -3,7 +3,7 @@
  * have a default: that of the fast preset (docs/science.md, section 10) where nothing else is said.
  */
 import { z } from 'zod';
-import { defaultTargets } from '../../adapters/index.ts';
+import { defaultTargets } from '../../adapters/adapter.ts';
 import { namesPath, readWhen } from '../../base/index.ts';
 import type { KindTable } from '../../monitors/index.ts';
 import { compute, device, output, parallel } from './computing-schema.ts';

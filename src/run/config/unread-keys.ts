@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import type { Condition } from '../../base/index.ts';
-import { openNames } from '../../env/index.ts';
+import { openNames } from '../../env/loopholes/registry.ts';
 import { type Fault, listKeys, schemaUnder, sourceText, valueAt, valueText } from './issues.ts';
 import type { ConfigParts } from './parts.ts';
 import type { RunConfig } from './schema.ts';

@@ -5,8 +5,9 @@
  */
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { trainedStatus } from '../../run/index.ts';
 import type { ExperimentPlan } from '../experiment.ts';
-import { type ExperimentEnd, runsLeft, savedWork, trainedStatus } from '../run.ts';
+import { type ExperimentEnd, runsLeft, savedWork } from '../run.ts';
 import { cancelJob } from './client.ts';
 import { LogTail, lastLine } from './log-tail.ts';
 import {
