@@ -12,20 +12,9 @@ export { assembleAdapter, createAdapter, drawFactors } from './create.ts';
 export { type BlockNorms, GradientEnergy } from './energy.ts';
 export { ActivationPooling, type Features, gradientFeatures, wholeRollouts } from './features.ts';
 export { exportAsTrained } from './full.ts';
-export {
-  addVector,
-  changeOutputs,
-  emptyDirections,
-  emptyVector,
-  layerOutput,
-  type OutputChange,
-  removeDirections,
-  writeDirections,
-  writeRounded,
-} from './layer-outputs.ts';
 export { LinearAdapter } from './linear-adapter.ts';
 export { addChange, type MergedDType, mergedTensor, writeMerged } from './merge.ts';
-export { type PairDifferences, pairInputDifferences, pairOutputDifferences, type TokenPair } from './pair-inputs.ts';
+export { pairInputDifferences, pairOutputDifferences, type TokenPair } from './pair-inputs.ts';
 export { routeGroups, routeTokens, scaleGroups, scaleRows } from './passes.ts';
 export { readPeft, writePeft } from './peft.ts';
 export {

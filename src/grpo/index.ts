@@ -1,4 +1,3 @@
-export { meanKey } from './advantage.ts';
 export {
   type Arm,
   type ArmDefinition,

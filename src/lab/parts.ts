@@ -2,20 +2,22 @@
  * Everything a config can name: the parts of the package, and those that plugins add. Only here are all arms and all monitors in one
  * list, including those that use labels.
  */
-import { type AdapterStart, builtinStarts } from '../adapters/index.ts';
+
+import { builtinStarts } from '../adapters/starts/registry.ts';
+import type { AdapterStart } from '../adapters/starts/start.ts';
 import { UserError } from '../base/index.ts';
-import { builtinLoopholes, type Loophole } from '../env/index.ts';
-import { builtinSources, type ProblemSource } from '../env/sources/index.ts';
-import { type ArmDefinition, blindArms } from '../grpo/index.ts';
-import {
-  blindMonitors,
-  builtinCuts,
-  builtinRemedies,
-  type CutDefinition,
-  type MonitorDefinition,
-  type RemedyDefinition,
-  watchedArms,
-} from '../monitors/index.ts';
+import type { Loophole } from '../env/loopholes/loophole.ts';
+import { builtinLoopholes } from '../env/loopholes/registry.ts';
+import { builtinSources } from '../env/sources/index.ts';
+import type { ProblemSource } from '../env/sources/source.ts';
+import type { ArmDefinition } from '../grpo/arm.ts';
+import { blindArms } from '../grpo/arms/registry.ts';
+import type { CutDefinition } from '../monitors/cut.ts';
+import { builtinCuts } from '../monitors/cuts.ts';
+import { watchedArms } from '../monitors/kinds.ts';
+import type { MonitorDefinition } from '../monitors/monitor.ts';
+import { blindMonitors, builtinRemedies } from '../monitors/registry.ts';
+import type { RemedyDefinition } from '../monitors/remedy.ts';
 import { oracleArm } from '../oracle/gate.ts';
 import { oracleMonitor } from '../oracle/monitor.ts';
 import type { RunConfig } from '../run/index.ts';

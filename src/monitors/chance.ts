@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { randomStream } from '../base/index.ts';
-import { seesNothing } from '../grpo/index.ts';
+import { seesNothing } from '../grpo/arm.ts';
 import { defineMonitor, type MonitorDefinition } from './monitor.ts';
 
 export const chanceMonitor: MonitorDefinition = defineMonitor({

@@ -1,7 +1,7 @@
 export { type CutDefinition, defineCut } from './cut.ts';
 export { builtinCuts } from './cuts.ts';
 export { type GateArmSettings, gateSettings, gateSettingsOf, gateTailsOf } from './gates.ts';
-export { watchedArms, watchingArm } from './kinds.ts';
+export { watchedArms } from './kinds.ts';
 export {
   defineMonitor,
   type KindTable,
@@ -9,5 +9,4 @@ export {
   type MonitorDefinition,
 } from './monitor.ts';
 export { blindMonitors, builtinRemedies } from './registry.ts';
-export { othersKey } from './remedies/route.ts';
 export { defineRemedy, type RemedyDefinition } from './remedy.ts';

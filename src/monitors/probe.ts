@@ -6,7 +6,9 @@
  */
 import { z } from 'zod';
 import { namesPath, randomStream, readWhen, UserError } from '../base/index.ts';
-import { type ArmTools, completionFeatures, type Policy, pairFeatures } from '../grpo/index.ts';
+import type { ArmTools } from '../grpo/arm.ts';
+import { completionFeatures, pairFeatures } from '../grpo/pair-features.ts';
+import type { Policy } from '../grpo/policy.ts';
 import { cutKeys } from './cuts.ts';
 import { heldOutClean, type PairRows, rowsOf } from './held-out.ts';
 import {

@@ -4,8 +4,12 @@
  * never pooled with arms that have no labels.
  */
 import { z } from 'zod';
-import { type ArmDefinition, meanKey } from '../grpo/index.ts';
-import { builtinCuts, builtinRemedies, othersKey, watchingArm } from '../monitors/index.ts';
+import { meanKey } from '../grpo/advantage.ts';
+import type { ArmDefinition } from '../grpo/arm.ts';
+import { builtinCuts } from '../monitors/cuts.ts';
+import { watchingArm } from '../monitors/kinds.ts';
+import { builtinRemedies } from '../monitors/registry.ts';
+import { othersKey } from '../monitors/remedies/route.ts';
 import { labelKeys, targetWords } from './labels.ts';
 import { oracleMonitor } from './monitor.ts';
 

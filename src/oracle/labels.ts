@@ -6,7 +6,9 @@
  */
 import { z } from 'zod';
 import { randomStream, readWhen } from '../base/index.ts';
-import { type Loophole, markerFor, openLoopholes } from '../env/index.ts';
+import type { Loophole } from '../env/loopholes/loophole.ts';
+import { openLoopholes } from '../env/loopholes/registry.ts';
+import { markerFor } from '../env/markers.ts';
 import type { Label, Labels } from '../grpo/index.ts';
 import type { VerdictLedger } from './verdicts.ts';
 

@@ -5,8 +5,8 @@
  */
 import { z } from 'zod';
 import { randomStream, readWhen, ShapeError } from '../base/index.ts';
-import { seesNothing } from '../grpo/index.ts';
-import { defineMonitor, type MonitorDefinition } from '../monitors/index.ts';
+import { seesNothing } from '../grpo/arm.ts';
+import { defineMonitor, type MonitorDefinition } from '../monitors/monitor.ts';
 import { flagChance, labelKeys, targetWords } from './labels.ts';
 
 const share = z.number().min(0).max(1);

@@ -1,17 +1,11 @@
 /** `gq config`: what a recipe and settings resolve to, and where each value came from. `gq recipes`: the recipes of the package. */
 import { cutText, padText } from '../../base/index.ts';
 import { readRegularText } from '../../base/node/index.ts';
-import { loadParts } from '../../lab/index.ts';
-import {
-  type ConfigOutline,
-  configPage,
-  listRecipes,
-  outlineConfig,
-  readConfig,
-  recipeName,
-  recipePath,
-  type ShippedRecipe,
-} from '../../run/index.ts';
+import { loadParts } from '../../lab/plugins.ts';
+import { readConfig } from '../../run/config/config.ts';
+import { type ConfigOutline, outlineConfig } from '../../run/config/outline.ts';
+import { configPage } from '../../run/config/page.ts';
+import { listRecipes, recipeName, recipePath, type ShippedRecipe } from '../../run/config/recipes.ts';
 import { command, flag, word } from '../command.ts';
 import { configOption } from '../options.ts';
 import { jsonText, printAnswer } from '../outputs.ts';

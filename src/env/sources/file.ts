@@ -5,7 +5,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { z } from 'zod';
 import { namesPath, UserError } from '../../base/index.ts';
-import { loadProblems } from '../importers/load.ts';
 import type { Problem } from '../problem.ts';
 import { expectNoKnownTest } from './known-tests.ts';
 import { expectNoOverlap } from './overlap.ts';
@@ -38,6 +37,7 @@ export const fileSource: ProblemSource = defineProblemSource({
     const own: Readonly<Record<Split, string | null>> = { train: null, validation: validationPath, test: testPath };
     const splitIn = (id: string): Split => (own[splitOfId(id)] === null ? splitOfId(id) : 'train');
     const problems: Record<Split, Problem[]> = { train: [], validation: [], test: [] };
+    const { loadProblems } = await import('../importers/load.ts');
     const refused: Refusal[] = [];
     const read = async (file: string, splitOf: (id: string) => Split): Promise<void> => {
       expectLasting(file);

@@ -5,19 +5,17 @@
  * so that they are the same whenever a run is resumed. The control has as many random orthonormal directions.
  */
 import { z } from 'zod';
+import { leadingSvd, toMatrix } from '../../adapters/basis.ts';
 import {
   changeOutputs,
   emptyDirections,
   layerOutput,
-  leadingSvd,
   type OutputChange,
-  type PairDifferences,
-  pairOutputDifferences,
   removeDirections,
-  type TargetModule,
-  toMatrix,
   writeDirections,
-} from '../../adapters/index.ts';
+} from '../../adapters/layer-outputs.ts';
+import { type PairDifferences, pairOutputDifferences } from '../../adapters/pair-inputs.ts';
+import type { TargetModule } from '../../adapters/targets.ts';
 import { randomStream, UserError } from '../../base/index.ts';
 import { type Arm, type ArmDefinition, defineArm, seesNothing } from '../arm.ts';
 import { layerKey, usualLayer } from './steer.ts';

@@ -11,7 +11,10 @@
  */
 import { z } from 'zod';
 import { readWhen, UserError } from '../../base/index.ts';
-import { type Parameter, readFloats, Scope, type Tensor } from '../../engine/index.ts';
+import type { Parameter } from '../../engine/optimiser.ts';
+import { Scope } from '../../engine/scope.ts';
+import type { Tensor } from '../../engine/tensor.ts';
+import { readFloats } from '../../engine/transfer.ts';
 import { type Arm, type ArmDefinition, defineArm, seesNothing } from '../arm.ts';
 
 const settings = z.strictObject({

@@ -7,7 +7,7 @@
  */
 import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
-import { readFloats } from '../../engine/index.ts';
+import { readFloats } from '../../engine/transfer.ts';
 import type { JsonValue } from '../../model/index.ts';
 import { type Arm, type ArmDefinition, type ArmTools, type BaitCount, defineArm, seesNothing } from '../arm.ts';
 import type { Expectation } from '../events.ts';

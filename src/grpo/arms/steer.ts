@@ -12,12 +12,12 @@ import {
   emptyVector,
   layerOutput,
   type OutputChange,
-  pairOutputDifferences,
-  type TokenPair,
   writeRounded,
-} from '../../adapters/index.ts';
+} from '../../adapters/layer-outputs.ts';
+import { pairOutputDifferences, type TokenPair } from '../../adapters/pair-inputs.ts';
 import { readWhen } from '../../base/index.ts';
-import { Scope, type Tensor } from '../../engine/index.ts';
+import { Scope } from '../../engine/scope.ts';
+import type { Tensor } from '../../engine/tensor.ts';
 import type { Decoder, DecoderConfig } from '../../model/index.ts';
 import { type Arm, type ArmDefinition, type BaitCount, defineArm, seesNothing } from '../arm.ts';
 import { type Policy, steerPolicy } from '../policy.ts';

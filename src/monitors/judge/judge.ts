@@ -12,7 +12,6 @@ import { defineMonitor, type Monitor } from '../monitor.ts';
 import { AnswerFile, answersName } from './answer-file.ts';
 import { addressFault, ChatEndpoint } from './endpoint.ts';
 import { endpointJudge } from './endpoint-judge.ts';
-import { modelJudge } from './model-judge.ts';
 import { questionFault, usualQuestion } from './question.ts';
 import type { JudgedText, TextJudge } from './text-judge.ts';
 
@@ -131,6 +130,7 @@ async function openEndpoint(endpoint: string, own: Settings, { folder }: ArmTool
 
 async function openModel(model: string, own: Settings, tools: ArmTools): Promise<TextJudge> {
   const longest = own.maxQuestionTokens + (own.answer === 'text' ? own.maxTokens : 1);
+  const { modelJudge } = await import('./model-judge.ts');
   return modelJudge(own, await tools.openModel(model, longest), tools.tokensPerPass);
 }
 

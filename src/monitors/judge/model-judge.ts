@@ -4,9 +4,13 @@
  * questions are cut into passes changes no score.
  */
 import { randomStream, UserError } from '../../base/index.ts';
-import { readFloats, Scope, Tape } from '../../engine/index.ts';
+import { Scope } from '../../engine/scope.ts';
+import { Tape } from '../../engine/tape.ts';
+import { readFloats } from '../../engine/transfer.ts';
 import type { FrozenModel } from '../../grpo/index.ts';
-import { generate, greedy, packGroups, scoreGroups } from '../../model/index.ts';
+import { generate, greedy } from '../../model/decoder/generate.ts';
+import { packGroups } from '../../model/decoder/pack.ts';
+import { scoreGroups } from '../../model/decoder/score.ts';
 import { askAbout, type QuestionWords, type Quoted, readAnswer } from './question.ts';
 import { JudgeCounts, type TextJudge } from './text-judge.ts';
 
