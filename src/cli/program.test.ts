@@ -75,3 +75,23 @@ describe('errors', () => {
     expect(err).toMatch(/^RangeError: planted\n\s+at /);
   });
 });
+
+describe('gq eval', () => {
+  const modes = ['curve', 'elicit', 'leak', 'prefill'];
+  const given = { sets: 'curve', scales: '0', every: '1', update: '0', limit: '1', instructions: 'none', text: 'x' };
+  const options = { ...given, place: 'after', states: 'base', set: 'seed=1', out: 'x' };
+
+  it.each(Object.entries(options))('says in its help which modes refuse --%s', async (option, value) => {
+    const help = (await run('eval', '--help')).out.replace(/\s+/g, ' ');
+    const about = new RegExp(`--${option} <.*?(?= --\\w+ <| --device)`).exec(help)?.[0] ?? '';
+    const refused = [];
+    for (const mode of modes) {
+      const { err } = await run('eval', 'runs/none', `--${mode}`, `--${option}`, value);
+      if (err.includes(`no such option with --${mode}`)) refused.push(mode);
+    }
+    const [, without = ''] = /; not with ([^;()]*)/.exec(about) ?? [];
+    const [, only] = /> ((?:--\w+, )*--\w+): /.exec(about) ?? [];
+    const told = modes.filter((mode) => (only === undefined ? without.includes(mode) : !only.includes(mode)));
+    expect(refused).toEqual(told);
+  });
+});

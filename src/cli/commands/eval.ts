@@ -41,6 +41,7 @@ import {
   flag,
   names,
   type Part,
+  type PartTable,
   repeated,
   whole,
   word,
@@ -61,12 +62,7 @@ const scales: Part<readonly number[] | undefined> = {
     }),
 };
 
-const every = whole(
-  '<n>',
-  '--curve, --prefill: least updates between points, in multiples of it; every point is a checkpoint, the last one always included; 1 when absent',
-);
-
-/** What each mode can be asked beside --device and --json. */
+/** What each mode can be asked beside --device and --json; `final` is the one without a flag. */
 const modes = {
   final: ['sets', 'scales', 'update', 'limit'],
   curve: ['sets', 'every'],
@@ -76,28 +72,49 @@ const modes = {
 } as const;
 type Mode = keyof typeof modes;
 
-const options = {
-  curve: flag('evaluate one set at the base and at many checkpoints'),
-  elicit: flag('how often does it hack under each of a list of instructions?'),
-  leak: flag('does the hack come back when the prompt says something else than in deployment?'),
-  prefill: flag('begin completions like a hack at many checkpoints: an early sign of hacking'),
+/** Says in the help of an option which modes take it, where not all do. */
+function ofModes<P extends PartTable>(parts: P): P {
+  const entries = Object.entries(parts).map(([name, part]) => {
+    const has = ([, own]: readonly [string, readonly string[]]): boolean => own.includes(name);
+    const [taking, refusing] = [Object.entries(modes).filter(has), Object.entries(modes).filter((each) => !has(each))];
+    const list = (all: typeof taking): string => all.map(([mode]) => `--${mode}`).join(', ');
+    if (refusing.length === 0) return [name, part];
+    const { final } = Object.fromEntries(taking);
+    const about = final === undefined ? `${list(taking)}: ${part.about}` : `${part.about}; not with ${list(refusing)}`;
+    return [name, { ...part, about }];
+  });
+  return Object.fromEntries(entries) as P;
+}
+
+const modeOptions = {
   sets: names(
     '<names>',
     `sets of prompts, separated by commas; ${finalSets.join(',')} when absent; one of ${curveSets.join(', ')} with --curve or --prefill (curve, ${curvePrompts} validation problems, when absent); one of ${probedSets.join(', ')} with --elicit or --leak (test-original when absent)`,
   ),
   scales,
-  every,
+  every: whole(
+    '<n>',
+    'least updates between points, in multiples of it; every point is a checkpoint, the last one always included; 1 when absent',
+  ),
   update: updateOption,
-  limit: whole('<n>', 'use only the first n prompts of each set; not with --curve, whose points are compared'),
+  limit: whole('<n>', 'use only the first n prompts of each set'),
   instructions: names(
     '<names>',
-    `--elicit: presets, separated by commas: ${instructionPresets.join(', ')}; when absent, the first seven that the model can read`,
+    `presets, separated by commas: ${instructionPresets.join(', ')}; when absent, the first seven that the model can read`,
   ),
-  text: repeated('<instruction>', '--elicit: an own instruction'),
-  place: choice('<where>', '--elicit: where instructions stand beside the user message; after when absent', places),
-  states: names('<names>', '--elicit: states of a run: base, full, deployed; all when absent'),
-  set: { ...configOption, about: '--elicit: change one key of the recipe; may be repeated' },
-  out: word('<dir>', '--elicit: folder for what is found about a recipe; runs/elicit-NAME when absent'),
+  text: repeated('<instruction>', 'an own instruction'),
+  place: choice('<where>', 'where instructions stand beside the user message; after when absent', places),
+  states: names('<names>', 'states of a run: base, full, deployed; all when absent'),
+  set: { ...configOption, about: 'change one key of the recipe; may be repeated' },
+  out: word('<dir>', 'folder for what is found about a recipe; runs/elicit-NAME when absent'),
+};
+
+const options = {
+  curve: flag('evaluate one set at the base and at many checkpoints'),
+  elicit: flag('how often does it hack under each of a list of instructions?'),
+  leak: flag('does the hack come back when the prompt says something else than in deployment?'),
+  prefill: flag('begin completions like a hack at many checkpoints: an early sign of hacking'),
+  ...ofModes(modeOptions),
   device: runDeviceOption,
   json: jsonOption('the rates'),
 };
