@@ -62,6 +62,33 @@ describe('errors', () => {
   );
 });
 
+describe('a call that lacks something', () => {
+  it.each([
+    [['results'], 'gq results --help'],
+    [['measure', 'gate'], 'gq measure gate --help'],
+    [['pool', 'make', '--nonsense'], 'gq pool make --help'],
+  ])('is told where to read on: %j', async (argv, hint) => {
+    const { code, err } = await run(...argv);
+    expect({ code, lines: err.trimEnd().split('\n').length }).toEqual({ code: 2, lines: 1 });
+    expect(err).toContain(`(see: ${hint})`);
+  });
+
+  it.each(['runs', 'view'])('a folder that is not there is told as of the command: gq %s', async (command) => {
+    const { code, err } = await run(command, join(home, 'nowhere'));
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(`gq: runs of ${join(home, 'nowhere')}:`) });
+  });
+
+  it('an experiment where a run is expected is named, with its runs', async () => {
+    const folder = join(home, 'study');
+    mkdirSync(join(folder, 'vanilla-1'), { recursive: true });
+    writeFileSync(join(folder, 'experiment.json'), '{}');
+    writeFileSync(join(folder, 'vanilla-1', 'manifest.json'), '{}');
+    const { code, err } = await run('eval', folder);
+    expect(code).toBe(2);
+    expect(err).toContain(`found an experiment. Name one of its runs, such as ${join(folder, 'vanilla-1')}`);
+  });
+});
+
 describe('a cluster that is not there', () => {
   afterEach(() => void vi.unstubAllEnvs());
   const small = ['--seeds', '1', '--arms', 'vanilla', '--out', join(home, 'on-cluster')];

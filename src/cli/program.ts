@@ -63,15 +63,27 @@ function configure(target: Command, value: CommandValue, act: Act): void {
   });
 }
 
+/** A fault of a call as all other errors begin, with what to read. */
+const faultText = (text: string, call: string): string =>
+  `${text.replace(/^error: /, 'gq: ').trimEnd()} (see: ${call} --help)\n`;
+
 /** Adds a command, and loads what is below it where the words name it. */
-async function addCommand(parent: Command, entry: Entry, words: readonly string[], act: Act): Promise<void> {
+async function addCommand(
+  parent: Command,
+  entry: Entry,
+  words: readonly string[],
+  act: Act,
+  before = 'gq',
+): Promise<void> {
   const { name, summary, group, hidden = false, load, commands = [] } = entry;
+  const call = `${before} ${name}`;
   const target = parent.command(name, { hidden }).summary(summary).description(summary).helpCommand(false);
+  target.configureOutput({ outputError: (text, write) => write(faultText(text, call)) });
   if (group !== undefined) target.helpGroup(`${group}:`);
   const [first, ...others] = words;
   if (first !== name) return;
   target.enablePositionalOptions();
-  for (const each of commands) await addCommand(target, each, others, act);
+  for (const each of commands) await addCommand(target, each, others, act, call);
   if (commands.some((each) => each.name === others[0])) return;
   if (load !== undefined) return configure(target, await load(), act);
   const loaded = await loadCommands(commands, [name]);
@@ -93,7 +105,7 @@ async function buildProgram(
     .configureOutput({
       writeOut: (text) => stdout.write(text),
       writeErr: (text) => stderr.write(text),
-      outputError: (text, write) => write(text.replace(/^error: /, 'gq: ')),
+      outputError: (text, write) => write(faultText(text, 'gq')),
     })
     // The descriptions say by themselves what is chosen from, and what is used when absent.
     .configureHelp({

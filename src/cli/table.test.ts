@@ -39,6 +39,11 @@ it('a planted example that is no call is refused', async () => {
   }
 });
 
+it('examples name recipes by their bare names, which are found in any folder', () => {
+  const examples = commands.flatMap(({ value }) => value.examples);
+  expect(examples.filter((example) => example.includes('recipes/'))).toEqual([]);
+});
+
 it('names are said once, and every option is documented under its name', async () => {
   const calls = commands.map(({ words }) => words.join(' '));
   expect(new Set(calls).size).toBe(calls.length);

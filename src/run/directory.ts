@@ -84,8 +84,15 @@ export class RunDirectory {
   static open(path: string): RunDirectory {
     const manifest = join(path, 'manifest.json');
     if (!existsSync(manifest)) {
-      const found = existsSync(path) ? 'no manifest.json in it' : 'no such folder';
-      throw new UserError({ call: `open run ${path}`, expected: 'a run directory', found });
+      const call = `open run ${path}`;
+      const expected = 'a run directory';
+      if (existsSync(join(path, 'experiment.json'))) {
+        const run = readdirSync(path).find((name) => existsSync(join(path, name, 'manifest.json')));
+        const fix =
+          run === undefined ? 'None of its runs was begun.' : `Name one of its runs, such as ${join(path, run)}`;
+        throw new UserError({ call, expected, found: 'an experiment', fix });
+      }
+      throw new UserError({ call, expected, found: existsSync(path) ? 'no manifest.json in it' : 'no such folder' });
     }
     expectFormat(manifest);
     return new RunDirectory(path);

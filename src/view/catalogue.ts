@@ -27,7 +27,7 @@ const deepest = 3;
 export function findEntries(root: string): FoundEntry[] {
   if (statSync(root, { throwIfNoEntry: false })?.isDirectory() !== true) {
     throw new UserError({
-      call: `view ${root}`,
+      call: `runs of ${root}`,
       expected: 'a folder of runs, an experiment or a run',
       found: existsSync(root) ? 'a file' : 'no such folder',
       fix: 'Make one with: gq demo --quick',

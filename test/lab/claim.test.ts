@@ -88,6 +88,15 @@ describe('gq claim FILE', () => {
     expect(predictions).toMatchObject([{ what: 'Vanilla hardly attempts.', verdict: 'refuted', met: 0 }]);
   });
 
+  it('fits 80 columns, what belongs to a prediction indented', async () => {
+    const words = 'A prediction of many words, '.repeat(6);
+    writeFileSync(file, statement().replace('Vanilla hardly', `${words}vanilla hardly`));
+    const lines = (await gq('claim', file)).out.split('\n');
+    expect(lines.filter((line) => line.length > 80)).toEqual([]);
+    const at = lines.findIndex((line) => line.startsWith('predicted:'));
+    expect(lines.slice(at + 1).filter((line) => line !== '' && !line.startsWith('  '))).toEqual([]);
+  });
+
   it('refuses an experiment that predicts nothing', async () => {
     writeFileSync(file, statement().replace(/\[\[predictions\]\][^[]*/, ''));
     expect(await gq('claim', file)).toMatchObject({ code: 2, err: expect.stringContaining('predicts nothing') });

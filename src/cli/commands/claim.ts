@@ -30,8 +30,8 @@ export const claimCommand = command({
   },
   options,
   examples: [
-    'gq claim recipes/micro-other-pairs-claim.toml     # its hash and predictions, before anything is run',
-    'gq claim runs/micro-other-pairs-claim             # stated, begun, ended, missing; met, refuted or open',
+    'gq claim micro-other-pairs-claim          # its hash and predictions, before anything is run',
+    'gq claim runs/micro-other-pairs-claim     # stated, begun, ended, missing; met, refuted or open',
   ],
   exits: {
     0: 'of a folder: every prediction is met',
@@ -56,9 +56,10 @@ type Prediction = NonNullable<Experiment['bar']> & Partial<BarVerdict>;
 function predictionText({ verdict, ...prediction }: Prediction, seeds: number, why: string, width: number): string {
   const { what, values = [], met = 0, planned = seeds, changed = false } = prediction;
   const judged = verdict === undefined ? why : `${verdict}: ${countText({ values, met, planned, changed })}`;
-  return [`predicted: ${what}`, `  ${boundText(prediction, planned)}`, `  ${judged}`]
-    .map((line) => wrapText(line, width))
-    .join('\n');
+  const [first, ...others] = [`predicted: ${what}`, boundText(prediction, planned), judged].flatMap((text) =>
+    wrapText(text, width - 2).split('\n'),
+  );
+  return [first, ...others.map((line) => `  ${line}`)].join('\n');
 }
 
 const judgedIn = async (directory: string): Promise<Prediction[]> =>
@@ -88,8 +89,8 @@ async function showFile(named: string, { set, out, json }: ClaimCall, context: C
       `claim ${claim.hash}`,
       `${arms.length} arms × ${seeds.length} seeds (${seeds.join(', ')}): ${claim.runs.length} runs`,
       ...(blindSeeds.length === 0 ? [] : [`blind seeds: ${blindSeeds.join(', ')}`]),
-      `why: ${why}`,
-      `settled by: ${resolve}`,
+      wrapText(`why: ${why}`, width),
+      wrapText(`settled by: ${resolve}`, width),
       ...predictions.map((one) => predictionText(one, seeds.length, `open: ${study} ${without}`, width)),
     ];
     return `${lines.join('\n')}\n`;

@@ -19,8 +19,8 @@ export const configCommand = command({
     reference: flag('print the reference page of all keys instead, with those of the recipe’s plugins'),
   },
   examples: [
-    'gq config recipes/micro-activation.toml',
-    'gq config recipes/micro-vanilla.toml --set seed=2 --json',
+    'gq config micro-activation',
+    'gq config micro-vanilla --set seed=2 --json',
     'gq config micro-base --set monitor.kind=probe --set remedy.kind=screen',
     'gq config --reference > docs/config.md',
   ],

@@ -128,7 +128,7 @@ export const evalCommand = command({
     'gq eval runs/activation-1 --curve --sets test-original --every 20',
     'gq eval runs/activation-1 --leak --limit 64',
     'gq eval runs/vanilla-1 --prefill --every 20 --json',
-    'gq eval recipes/micro-base.toml --elicit',
+    'gq eval micro-base --elicit',
     'gq eval runs/inoculation-1 --elicit --instructions none,request,unrelated',
   ],
   exits: { 75: 'interrupted: finished evaluations are kept, and the same call goes on' },

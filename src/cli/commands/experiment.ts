@@ -68,12 +68,12 @@ export const experimentCommand = command({
   arguments: { recipe: argument('<recipe>', 'a TOML file of arms and seeds') },
   options,
   examples: [
-    'gq experiment recipes/micro-claim.toml',
-    'gq experiment recipes/micro-claim.toml --jobs 4',
-    'gq experiment recipes/micro-claim.toml --pack auto',
-    'gq experiment recipes/micro-ablations.toml --from runs/micro-claim',
-    'gq experiment recipes/micro-claim.toml --on slurm --jobs 20 --time 4:00:00 --gpus 1',
-    'gq experiment recipes/micro-claim.toml --seeds 1 --arms vanilla,activation,haar --out runs/look',
+    'gq experiment micro-claim',
+    'gq experiment micro-claim --jobs 4',
+    'gq experiment micro-claim --pack auto',
+    'gq experiment micro-ablations --from runs/micro-claim',
+    'gq experiment micro-claim --on slurm --jobs 20 --time 4:00:00 --gpus 1',
+    'gq experiment micro-claim --seeds 1 --arms vanilla,activation,haar --out runs/look',
   ],
   exits: {
     1: 'a run failed; the others are done',

@@ -110,7 +110,7 @@ export const fromPoolCommand = command({
     force: flag('overwrite the files of --out'),
     json: jsonOption('the provenance'),
   },
-  examples: ['gq pairs from-pool pool.jsonl recipes/micro-base.toml --out pairs.json'],
+  examples: ['gq pairs from-pool pool.jsonl micro-base --out pairs.json'],
   async run({ pool, recipe = null, out, set, perProblem, force, json }, context) {
     if (!out.endsWith('.json')) {
       throw new UserError({ call: '--out', expected: 'a name that ends in .json', found: out });

@@ -38,7 +38,7 @@ export const makePoolCommand = command({
   options,
   examples: [
     'gq pool make --run runs/vanilla-1 --keep hacks --out hacks.jsonl',
-    'gq pool make recipes/micro-base.toml --keep solves --samples 16 --out solves.jsonl',
+    'gq pool make micro-base --keep solves --samples 16 --out solves.jsonl',
   ],
   exits: { 1: 'nothing was found to keep' },
   async run({ recipe, ...call }, context) {

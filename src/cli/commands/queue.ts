@@ -49,9 +49,9 @@ export const addCommand = command({
   options: addOptions,
   passesOptions: true,
   examples: [
-    'gq queue add --why "Does a wider tail remove more?" experiment recipes/micro-claim.toml',
-    'gq queue add --priority 5 train recipes/micro-activation.toml --out runs/look',
-    'gq queue add experiment recipes/micro-claim.toml --on slurm --jobs 20',
+    'gq queue add --why "Does a wider tail remove more?" experiment micro-claim',
+    'gq queue add --priority 5 train micro-activation --out runs/look',
+    'gq queue add experiment micro-claim --on slurm --jobs 20',
   ],
   run: ({ words, ...call }, context) => add(words, call, context),
 });

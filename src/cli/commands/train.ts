@@ -60,10 +60,10 @@ export const trainCommand = command({
   },
   options,
   examples: [
-    'gq train recipes/micro-activation.toml --out runs/activation-1',
-    'gq train recipes/micro-vanilla.toml --set seed=2 --set updates=50 --out runs/vanilla-2',
+    'gq train micro-activation --out runs/activation-1',
+    'gq train micro-vanilla --set seed=2 --set updates=50 --out runs/vanilla-2',
     'gq train --resume runs/activation-1',
-    'gq train recipes/micro-activation.toml --ranks 2 --out runs/activation-2',
+    'gq train micro-activation --ranks 2 --out runs/activation-2',
     'gq train --fork runs/activation-1@20 --set optimiser.learningRate=5e-4 --out runs/forked',
   ],
   exits: { 1: 'stopped by the divergence tripwire, or failed', 75: 'interrupted: saved; --resume goes on' },

@@ -82,7 +82,7 @@ export const armCommand = command({
     updates: whole('<n>', 'updates of each of the two runs', { usual: 5 }),
     json: flag('print {checks, usesLabels, sources, trained, pinned}'),
   },
-  examples: ['gq verify arm recipes/micro-activation.toml', 'gq verify arm my-gate.toml --updates 2 --json'],
+  examples: ['gq verify arm micro-activation', 'gq verify arm my-gate.toml --updates 2 --json'],
   exits: { 1: 'labels reach training' },
   async run({ recipe = null, set, updates, json }, context) {
     const { config } = await resolveConfig(recipe, set);
@@ -118,7 +118,7 @@ const environmentCommand = (name: string, title: string, reportOf: (config: RunC
   command({
     arguments: { recipe: word('[recipe]', 'recipe whose environment to check; without one, the defaults') },
     options: { set: configOption, json: flag('print {checks}') },
-    examples: [`gq verify ${name}`, `gq verify ${name} recipes/micro-base.toml --json`],
+    examples: [`gq verify ${name}`, `gq verify ${name} micro-base --json`],
     exits,
     async run({ recipe = null, set, json }, context) {
       const { config } = await resolveConfig(recipe, set);
