@@ -10,15 +10,15 @@ import { runsLeft } from '../study/run.ts';
 import { expectSlurm } from '../study/slurm/client.ts';
 import { cancelRuns, followRuns } from '../study/slurm/follow.ts';
 import { readArrays, submitRuns, writeScript } from '../study/slurm/submission.ts';
-import { type CallOf, type CommandContext, flag, repeated, whole, word } from './command.ts';
+import { type CallOf, type CommandContext, flag, mostAtOnce, repeated, whole, word } from './command.ts';
 import { expectAbsent } from './options.ts';
 
 export const slurmOptions = {
   partition: word('<name>', "Slurm: the partition; the recipe's [slurm] table has this and the following too"),
   account: word('<name>', 'Slurm: the account that is charged'),
   time: word('<limit>', 'Slurm: the time limit of one attempt, e.g. 8:00:00; a run goes on after it'),
-  gpus: whole('<n>', 'Slurm: GPUs of each run'),
-  cpus: whole('<n>', 'Slurm: cores of each run'),
+  gpus: whole('<n>', 'Slurm: GPUs of each run', { most: mostAtOnce }),
+  cpus: whole('<n>', 'Slurm: cores of each run', { most: mostAtOnce }),
   memory: word('<amount>', 'Slurm: memory of each run, e.g. 32G'),
   sbatch: repeated('<option>', 'Slurm: a further option of sbatch, e.g. --sbatch=--qos=low'),
   follow: { ...flag('Slurm: submit, and do not wait for the end'), usual: true, isNegated: true },

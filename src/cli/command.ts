@@ -3,6 +3,7 @@
  * Help, shell completion, docs/commands.md and the tests that walk all commands are made from these values; table.ts names them.
  */
 import { InvalidArgumentError } from 'commander';
+import { readWhole } from '../base/index.ts';
 
 export interface TextSink {
   write(text: string): unknown;
@@ -103,9 +104,12 @@ export function whole<U extends number | undefined = undefined>(
   return { takes, about, usual, read: (word) => wholeFrom(word, least, most) };
 }
 
+/** More processes, rows or GPUs than a machine has. */
+export const mostAtOnce = 4096;
+
 export function wholeFrom(text: string, least = 1, most = Number.MAX_SAFE_INTEGER): number {
-  const value = Number(text);
-  if (text.trim() !== '' && Number.isSafeInteger(value) && value >= least && value <= most) return value;
+  const value = readWhole(text, least, most);
+  if (value !== null) return value;
   const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
   throw new InvalidArgumentError(`Expected a whole number ${range}.`);
 }

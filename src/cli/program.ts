@@ -119,6 +119,18 @@ async function buildProgram(
   return program;
 }
 
+/** The words up to one that should name a command and names none: an option after it, such as --help, would hide that. */
+function upToUnknown(words: readonly string[], table: readonly Entry[]): readonly string[] {
+  let entries = table;
+  for (const [i, word] of words.entries()) {
+    const entry = entries.find(({ name }) => name === word);
+    if (entry === undefined) return word.startsWith('-') ? words : words.slice(0, i + 1);
+    if (entry.load !== undefined && !entry.commands?.some(({ name }) => name === words[i + 1])) return words;
+    entries = entry.commands ?? [];
+  }
+  return words;
+}
+
 /** `gq help pool make` is `gq pool make --help`; a command that does not exist is told as such. */
 function withHelp(words: readonly string[]): readonly string[] {
   const [first, ...others] = words;
@@ -189,7 +201,8 @@ export async function runCli(
       stdout.write((await import('./reference.ts')).commandsPage(await loadCommands()));
       return context.exitCode;
     }
-    const { words: argv, note } = renameCall(withHelp(words));
+    const { words: renamed, note } = renameCall(withHelp(words));
+    const argv = upToUnknown(renamed, table);
     if (note !== null) stderr.write(note);
     const program = await buildProgram(argv, context, (value, call) => value.run(call, context), table);
     await program.parseAsync([...argv], { from: 'user' });

@@ -3,7 +3,7 @@
  * speaks, but when a rank fails, the lowest of those that did says so for all, and every rank ends with its exit code.
  */
 import { InvalidArgumentError } from 'commander';
-import { UserError } from '../base/index.ts';
+import { readWhole, UserError } from '../base/index.ts';
 import { coresEach, coresVariable, onInterrupt } from '../lab/index.ts';
 import {
   alone,
@@ -15,14 +15,14 @@ import {
   RankFailure,
   startRanks,
 } from '../parallel/index.ts';
-import type { CommandContext, Part } from './command.ts';
+import { type CommandContext, mostAtOnce, type Part } from './command.ts';
 
 export const ranksOption: Part<number | undefined> = {
   takes: '<n>',
   about: 'train in so many processes, which need Open MPI (docs/scale.md)',
   read(word) {
-    const ranks = Number(word);
-    if (Number.isSafeInteger(ranks) && Number.isInteger(Math.log2(ranks))) return ranks;
+    const ranks = readWhole(word, 1, mostAtOnce);
+    if (ranks !== null && Number.isInteger(Math.log2(ranks))) return ranks;
     throw new InvalidArgumentError('Expected 1, 2, 4, 8 or another power of two.');
   },
 };

@@ -8,7 +8,7 @@ import {
   type SandboxPolicy,
   sandboxPolicies,
 } from '../env/sandbox/index.ts';
-import { choice, type Part, whole, word } from './command.ts';
+import { choice, mostAtOnce, type Part, whole, word } from './command.ts';
 
 export const sandboxOption: Part<SandboxPolicy | undefined> = choice(
   '<policy>',
@@ -18,7 +18,7 @@ export const sandboxOption: Part<SandboxPolicy | undefined> = choice(
 
 export const sandboxOptions = {
   python: word('<name>', 'the Python that runs programs; python3 when absent'),
-  workers: whole('<n>', 'number of programs side by side; twice the number of cores when absent'),
+  workers: whole('<n>', 'number of programs side by side; twice the number of cores when absent', { most: mostAtOnce }),
   sandbox: sandboxOption,
 };
 

@@ -7,8 +7,17 @@
  * An arm declares what it sees and is shown nothing else. It saves what it must remember between updates as an opaque state. An arm
  * that needs labels is given them when it is opened, by the caller who holds the verdicts: nothing in this folder can reach them.
  */
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { Features, Route, StoredTensor, TokenPair } from '../adapters/index.ts';
+import {
+  aFunction,
+  expectShape,
+  flagOrFunction,
+  type PartShape,
+  partName,
+  partSettings,
+  partWords,
+} from '../base/parts/index.ts';
 import type { Parameter, Scope } from '../engine/index.ts';
 import type { Place, Problem } from '../env/index.ts';
 import type { CondensedRows, Cuts, DirectionQuality } from '../gates/index.ts';
@@ -243,6 +252,7 @@ export interface ArmTools {
 /** What an arm may make use of beside rewards: keys of the config about anything else have no reader. */
 const armUses = ['pairs', 'pool', 'features', 'routes'] as const;
 export type ArmUse = (typeof armUses)[number];
+export const armUseList: z.ZodType = z.array(z.enum(armUses));
 
 /** An arm as a config can name it. */
 export interface ArmDefinition {
@@ -307,9 +317,47 @@ export interface ArmSource<Shape extends z.ZodRawShape> {
   open(settings: z.infer<z.ZodObject<Shape>>, tools: ArmTools): Arm | Promise<Arm>;
 }
 
+const meaning = z.strictObject({
+  monitor: z.looseObject({}),
+  cut: z.looseObject({}),
+  remedy: z.looseObject({}),
+  costs: z.array(z.string()),
+  placebos: z.array(z.string()),
+});
+
+export const armShape: PartShape = {
+  word: 'arm',
+  members: z.strictObject({
+    kind: partName,
+    summary: z.string(),
+    settings: partSettings,
+    quarantine: flagOrFunction.optional(),
+    usesLabels: flagOrFunction.optional(),
+    loopholes: z.enum(['open', 'closed']).optional(),
+    uses: z.union([armUseList, aFunction], `a list of ${armUses.join(', ')}, or a function`).optional(),
+    label: aFunction.optional(),
+    models: aFunction.optional(),
+    runs: aFunction.optional(),
+    means: aFunction.optional(),
+    usual: aFunction.optional(),
+    open: aFunction,
+  }),
+  answers: {
+    quarantine: z.boolean(),
+    usesLabels: z.boolean(),
+    uses: armUseList,
+    label: partWords.refine((label) => label !== '', 'a label: a text that is not empty'),
+    models: z.array(z.string()),
+    runs: z.array(z.string()),
+    means: meaning.nullable(),
+    usual: z.record(z.string(), z.looseObject({ kind: z.string() })),
+  },
+};
+
 /** Makes a definition whose `open` gets settings of its schema's type. By default the arm has a quarantine and is given no labels. */
 export function defineArm<Shape extends z.ZodRawShape>(source: ArmSource<Shape>): ArmDefinition {
   const { kind, summary, settings, quarantine = true, usesLabels = false, loopholes = 'open', uses = armUses } = source;
+  expectShape(`arm ${kind}`, armShape.members, source);
   return {
     kind,
     summary,

@@ -13,7 +13,7 @@ import {
   rawConfig,
   readConfig,
 } from '../run/index.ts';
-import { builtinParts, type Parts } from './parts.ts';
+import { armOf, builtinParts, type Parts } from './parts.ts';
 import { loadParts } from './plugins.ts';
 
 export interface LabConfig extends ResolvedConfig {
@@ -57,8 +57,16 @@ const checked = new WeakSet<RunConfig>();
 
 function check(raw: RawConfig, parts: Parts): LabConfig {
   const resolved = checkConfig(raw, parts);
+  if (resolved.config.plugins.length > 0) askArm(resolved.config, parts);
   checked.add(freeze(resolved.config));
   return { ...resolved, parts };
+}
+
+/** Asks a plugin's parts what they say of the config, so that a mistake in them is told before anything begins. */
+function askArm(config: RunConfig, parts: Parts): void {
+  const { kind: _kind, ...settings } = config.arm;
+  const arm = armOf(config, parts);
+  for (const question of ['label', 'usesLabels', 'models', 'runs', 'means'] as const) arm[question](settings);
 }
 
 function freeze<T extends object>(value: T): T {

@@ -1,9 +1,8 @@
 /** Makes the manifest of a run. */
 import { targetModules } from '../adapters/index.ts';
-import { UserError } from '../base/index.ts';
 import { readVersion } from '../base/node/index.ts';
 import type { Device } from '../engine/index.ts';
-import type { ArmDefinition, Sight } from '../grpo/index.ts';
+import type { Sight } from '../grpo/index.ts';
 import { type Manifest, type RunDirectory, runFormat } from '../run/index.ts';
 import { labelSources } from './labels.ts';
 import type { Lab } from './open.ts';
@@ -41,7 +40,7 @@ export async function makeManifest(
       generated === null
         ? null
         : { attempted: generated.attempted, kept: generated.pairs.length, hash: generated.hash },
-    arm: labelOf(arm, settings),
+    arm: arm.label(settings),
     usesOracle: (await labelSources(config, parts, pairs, parent)).length > 0,
     armSees: sightOf(sees, arm.usesLabels(settings)),
     hasQuarantine: arm.quarantine(settings),
@@ -87,10 +86,4 @@ function sightOf({ features, text }: Sight, labels: boolean): NonNullable<Manife
     ...(text ? (['text'] as const) : []),
     ...(labels ? (['labels'] as const) : []),
   ];
-}
-
-function labelOf(arm: ArmDefinition, settings: unknown): string {
-  const label: unknown = arm.label(settings);
-  if (typeof label === 'string' && label !== '') return label;
-  throw new UserError({ call: `arm ${arm.kind}`, expected: 'a label: a text that is not empty', found: String(label) });
 }

@@ -6,9 +6,17 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { z } from 'zod';
-import { UserError } from '../base/index.ts';
+import type { z } from 'zod';
+import { startShape } from '../adapters/starts/start.ts';
+import { explainForeign, UserError } from '../base/index.ts';
 import { readRegularText, sha256 } from '../base/node/index.ts';
+import { aFunction, expectShape, type PartShape, partName } from '../base/parts/index.ts';
+import { defineLoophole, loopholeShape } from '../env/loopholes/define.ts';
+import { sourceShape } from '../env/sources/source.ts';
+import { armShape } from '../grpo/arm.ts';
+import { cutShape } from '../monitors/cut.ts';
+import { monitorShape } from '../monitors/monitor.ts';
+import { remedyShape } from '../monitors/remedy.ts';
 import { builtinParts, joinParts, type Parts } from './parts.ts';
 
 export interface PluginRecord {
@@ -16,16 +24,6 @@ export interface PluginRecord {
   /** Hash of the module's code and of the files that it imports by relative paths. */
   readonly hash: string;
 }
-
-const exportNames = [
-  'arms',
-  'loopholes',
-  'starts',
-  'problemSources',
-  'monitors',
-  'cuts',
-  'remedies',
-] as const satisfies readonly (keyof Parts)[];
 
 /** The parts of the package, followed by those of the modules in the given order. */
 export async function loadParts(plugins: readonly string[]): Promise<Parts> {
@@ -78,94 +76,89 @@ function loadingFix(message: string): { fix?: string } {
 }
 
 async function loadPlugin(path: string): Promise<Partial<Parts>> {
-  const call = `plugin ${path}`;
   expectModule(path);
   if (!loaded.has(path)) loaded.set(path, hashCode(path));
-  let module: Readonly<Record<string, unknown>>;
+  const parts = checked.get(path) ?? checkModule(`plugin ${path}`, await importModule(path));
+  checked.set(path, parts);
+  return parts;
+}
+
+/** The parts of each module that was loaded. */
+const checked = new Map<string, Partial<Parts>>();
+
+async function importModule(path: string): Promise<Readonly<Record<string, unknown>>> {
   try {
-    module = await import(pathToFileURL(path).href);
+    return await import(pathToFileURL(path).href);
   } catch (cause) {
     const found = cause instanceof Error ? cause.message : String(cause);
-    throw new UserError({ call, expected: 'a module that loads', found, ...loadingFix(found) }, { cause });
+    const complaint = { call: `plugin ${path}`, expected: 'a module that loads', found, ...loadingFix(found) };
+    throw new UserError(complaint, { cause });
   }
+}
+
+const exported: Readonly<Record<keyof Parts, { readonly helper: string; readonly shape: PartShape }>> = {
+  arms: { helper: 'defineArm', shape: armShape },
+  loopholes: { helper: 'defineLoophole', shape: loopholeShape },
+  starts: { helper: 'defineStart', shape: startShape },
+  problemSources: { helper: 'defineProblemSource', shape: sourceShape },
+  monitors: { helper: 'defineMonitor', shape: monitorShape },
+  cuts: { helper: 'defineCut', shape: cutShape },
+  remedies: { helper: 'defineRemedy', shape: remedyShape },
+};
+const exportNames = Object.keys(exported) as (keyof Parts)[];
+
+function checkModule(call: string, module: Readonly<Record<string, unknown>>): Partial<Parts> {
   const found = exportNames.filter((name) => module[name] !== undefined);
   if (found.length === 0) {
     const expected = `an export named ${exportNames.join(' or ')}`;
     throw new UserError({ call, expected, found: Object.keys(module).join(', ') || 'no exports' });
   }
-  for (const name of found) checkList(call, name, module[name]);
-  return Object.fromEntries(found.map((name) => [name, module[name]]));
+  return Object.fromEntries(found.map((name) => [name, checkList(call, name, module[name])]));
 }
 
-/** The keys, with their types, that each kind of part must have. */
-const neededKeys: Readonly<Record<keyof Parts, Readonly<Record<string, string>>>> = {
-  arms: {
-    kind: 'string',
-    summary: 'string',
-    settings: 'object',
-    quarantine: 'function',
-    usesLabels: 'function',
-    open: 'function',
-    label: 'function',
-  },
-  monitors: {
-    kind: 'string',
-    summary: 'string',
-    settings: 'object',
-    usesLabels: 'function',
-    open: 'function',
-    label: 'function',
-    models: 'function',
-    costs: 'function',
-  },
-  cuts: { kind: 'string', summary: 'string', settings: 'object', words: 'function', find: 'function' },
-  remedies: { kind: 'string', summary: 'string', settings: 'object', words: 'function', act: 'function' },
-  loopholes: { name: 'string', summary: 'string' },
-  starts: { name: 'string', summary: 'string', factors: 'function' },
-  problemSources: { kind: 'string', summary: 'string', settings: 'object', load: 'function' },
-};
-
-const helpers: Readonly<Record<keyof Parts, string>> = {
-  arms: 'defineArm',
-  monitors: 'defineMonitor',
-  cuts: 'defineCut',
-  remedies: 'defineRemedy',
-  loopholes: 'defineLoophole',
-  starts: 'defineStart',
-  problemSources: 'defineProblemSource',
-};
-
-function checkList(call: string, name: keyof Parts, value: unknown): void {
-  const fix = `Make each with ${helpers[name]} of gradient-quarantine.`;
-  if (!Array.isArray(value)) {
-    throw new UserError({ call: `${call}, export ${name}`, expected: 'a list', found: typeof value, fix });
+function checkList(call: string, name: keyof Parts, list: unknown): unknown[] {
+  const { helper, shape } = exported[name];
+  if (!Array.isArray(list)) {
+    const fix = `Make each with ${helper} of gradient-quarantine.`;
+    throw new UserError({ call: `${call}, export ${name}`, expected: 'a list', found: typeof list, fix });
   }
-  for (const [index, part] of value.entries()) {
-    for (const [key, type] of Object.entries(neededKeys[name])) {
-      const own: unknown = typeof part === 'object' && part !== null ? part[key] : undefined;
-      if (typeof own === type && own !== null) continue;
-      const at = `${call}, export ${name}[${index}], key ${key}`;
-      throw new UserError({ call: at, expected: `a ${type}`, found: own === undefined ? 'nothing' : typeof own, fix });
-    }
-    checkPart(call, name, part);
-  }
+  const schema = wholePart(name, shape);
+  return list.map((part, i) => {
+    expectShape(`${call}, export ${name}[${i}]`, schema, part);
+    if (name === 'loopholes' && ('hint' in part || 'fires' in part)) defineLoophole(part);
+    return guarded(`${call}, ${shape.word} ${part.kind ?? part.name}`, part, shape);
+  });
 }
 
-/** Names that are safe in files, tables and terminals. */
-const plainName = /^[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*$/;
+/** A part as its helper makes it: with all members, those that may be a value or a function as functions. */
+function wholePart(name: keyof Parts, { members, answers }: PartShape): z.ZodObject {
+  const named = 'name' in members.shape ? { name: partName } : {};
+  if (name === 'loopholes') return members.partial({ hint: true, fires: true }).extend(named);
+  if (name === 'starts') return members;
+  return members.required().extend(Object.fromEntries(Object.keys(answers).map((key) => [key, aFunction])));
+}
 
-/** What the keys cannot say one by one. */
-function checkPart(call: string, name: keyof Parts, part: Readonly<Record<string, unknown>>): void {
-  const [key, word] = 'kind' in part ? ['kind', part['kind']] : ['name', part['name']];
-  const refuse = (expected: string, found: string): never => {
-    throw new UserError({ call: `${call}, export ${name}, key ${key}`, expected, found });
+/** The same part, whose functions name themselves where they throw, and where what they answer means nothing. */
+function guarded(call: string, part: Readonly<Record<string, unknown>>, { answers }: PartShape): object {
+  const wrap = ([name, schema]: readonly [string, z.ZodType]) => {
+    const own = part[name];
+    if (typeof own !== 'function') return {};
+    const at = `${call}, ${name}`;
+    const answer = (...given: unknown[]): unknown => {
+      let value: unknown;
+      try {
+        value = own.apply(part, given);
+      } catch (error) {
+        throw explainForeign(error, { call: at, expected: 'no error' });
+      }
+      // What a promise is rejected with is no news any more.
+      if (value instanceof Promise) value.catch(() => undefined);
+      expectShape(at, schema, value);
+      return value;
+    };
+    return { [name]: answer };
   };
-  if (!plainName.test(String(word))) refuse('small letters, digits, single - or _', JSON.stringify(word));
-  if (name === 'loopholes' || name === 'starts') return;
-  const { settings } = part;
-  const shape = settings instanceof z.ZodObject ? settings.shape : null;
-  if (shape === null) refuse('settings made with z.strictObject of gradient-quarantine', 'something else');
-  else if ('kind' in shape) refuse('settings without a key of their own named kind', 'one');
+  return Object.assign({ ...part }, ...Object.entries(answers).map(wrap));
 }
 
 /** Matches imports by a literal relative path; imported packages are not hashed. */

@@ -2,7 +2,8 @@
  * A cut says where scores divide: a rollout is flagged if its score is above it, and a cut may have a low side too, up to which an arm that
  * routes keeps. A cut is a function of the run's last scores or of the scores of clean completions. No cut looks at labels.
  */
-import type { z } from 'zod';
+import { z } from 'zod';
+import { aFunction, expectShape, type PartShape, partName, partSettings, partWords } from '../base/parts/index.ts';
 
 /** What a cut may be made from. */
 export interface CutInputs {
@@ -42,9 +43,30 @@ export interface CutSource<Shape extends z.ZodRawShape> {
   find(settings: z.infer<z.ZodObject<Shape>>, inputs: CutInputs): FoundCut | null;
 }
 
+const found = z
+  .strictObject({ high: z.number(), low: z.number().optional() })
+  .refine(({ high, low = high }) => low <= high, 'a low side that is not above the high one');
+
+export const cutShape: PartShape = {
+  word: 'cut',
+  members: z.strictObject({
+    kind: partName,
+    summary: z.string(),
+    settings: partSettings,
+    needs: z.enum(['nothing', 'scores', 'clean scores', 'pairs', 'monitor']),
+    words: aFunction.optional(),
+    find: aFunction,
+  }),
+  answers: {
+    words: partWords,
+    find: z.union([found, z.null()], 'null, or { high, low } with low as one may leave out'),
+  },
+};
+
 /** Makes a definition whose `find` gets settings of its schema's type. */
 export function defineCut<Shape extends z.ZodRawShape>(source: CutSource<Shape>): CutDefinition {
   const { kind, summary, settings, needs } = source;
+  expectShape(`cut ${kind}`, cutShape.members, source);
   return {
     kind,
     summary,
@@ -52,7 +74,9 @@ export function defineCut<Shape extends z.ZodRawShape>(source: CutSource<Shape>)
     needs,
     words: (raw, usual) => {
       const own = settings.parse(raw);
-      return [...(usual ? [] : [source.words?.(own) ?? kind]), ...memoryWords(own)].map((word) => ` ${word}`).join('');
+      const said = source.words?.(own) ?? kind;
+      expectShape(`cut ${kind}, words`, partWords, said);
+      return [...(usual ? [] : [said]), ...memoryWords(own)].map((word) => ` ${word}`).join('');
     },
     find: (raw, inputs) => source.find(settings.parse(raw), inputs),
   };

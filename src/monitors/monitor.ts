@@ -3,9 +3,26 @@
  * shown nothing else. A cut (cut.ts) turns its scores into flags, and a remedy (remedy.ts) flags into what the arm does: a penalty, a
  * rollout left out, a route. A monitor that uses labels says so, and so does every run that it watches.
  */
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { Features } from '../adapters/index.ts';
-import type { Arm, ArmTools, ArmUse, FeatureTerm, SeenRollouts, Sight } from '../grpo/index.ts';
+import {
+  aFunction,
+  expectShape,
+  flagOrFunction,
+  type PartShape,
+  partName,
+  partSettings,
+  partWords,
+} from '../base/parts/index.ts';
+import {
+  type Arm,
+  type ArmTools,
+  type ArmUse,
+  armUseList,
+  type FeatureTerm,
+  type SeenRollouts,
+  type Sight,
+} from '../grpo/arm.ts';
 
 /** The cut that a monitor may give itself: a rollout is flagged if its score is above it. */
 export type CutRule =
@@ -53,10 +70,12 @@ export interface MonitorReport {
 }
 
 /** What a part costs beside training itself. */
-export type Cost = 'pairs' | 'readings' | 'gradients' | 'judge' | 'requests' | 'labels' | 'labelled run';
+const costs = ['pairs', 'readings', 'gradients', 'judge', 'requests', 'labels', 'labelled run'] as const;
+export type Cost = (typeof costs)[number];
 
 /** What cuts and remedies may ask of a monitor beside its scores. */
-export type MonitorGift = 'clean scores' | 'slopes' | 'direction';
+const gifts = ['clean scores', 'slopes', 'direction'] as const;
+export type MonitorGift = (typeof gifts)[number];
 
 /** What the cut of a config asks of the monitor. */
 export interface MonitorNeeds {
@@ -128,9 +147,40 @@ export interface MonitorSource<Shape extends z.ZodRawShape> {
 /** What a monitor that does not say may make use of. */
 const everyUse: readonly ArmUse[] = ['pairs', 'pool', 'features'];
 
+export const monitorShape: PartShape = {
+  word: 'monitor',
+  members: z.strictObject({
+    kind: partName,
+    summary: z.string(),
+    settings: partSettings,
+    former: partSettings.optional(),
+    usualCut: z.looseObject({ kind: z.string() }).optional(),
+    scores: z.enum(['flags', 'probabilities', 'numbers']).optional(),
+    gives: z.array(z.enum(gifts)).optional(),
+    placebos: z.array(z.string()).optional(),
+    costs: aFunction.optional(),
+    usesLabels: flagOrFunction.optional(),
+    uses: armUseList.optional(),
+    abstains: z.boolean().optional(),
+    label: aFunction.optional(),
+    models: aFunction.optional(),
+    runs: aFunction.optional(),
+    open: aFunction,
+  }),
+  answers: {
+    costs: z.array(z.enum(costs)),
+    usesLabels: z.boolean(),
+    uses: armUseList,
+    label: partWords,
+    models: z.array(z.string()),
+    runs: z.array(z.string()),
+  },
+};
+
 /** Makes a definition whose `open` gets settings of its schema's type. */
 export function defineMonitor<Shape extends z.ZodRawShape>(source: MonitorSource<Shape>): MonitorDefinition {
   const { settings, usesLabels = false, uses = everyUse } = source;
+  expectShape(`monitor ${source.kind}`, monitorShape.members, source);
   return {
     kind: source.kind,
     summary: source.summary,

@@ -2,7 +2,8 @@
  * A remedy is what is done about the rollouts that a monitor has scored and a cut has flagged: rewards lowered, rollouts left out, routes.
  * It acts through the hooks of an arm; the step knows only those.
  */
-import type { z } from 'zod';
+import { z } from 'zod';
+import { aFunction, expectShape, type PartShape, partName, partSettings, partWords } from '../base/parts/index.ts';
 import type { Arm, GradedRollouts, Routing, ScoredRollouts, Screening, Watched } from '../grpo/index.ts';
 import type { Monitor } from './monitor.ts';
 
@@ -47,9 +48,33 @@ export interface RemedySource<Shape extends z.ZodRawShape> {
   act(settings: z.infer<z.ZodObject<Shape>>, seed: number): Acts;
 }
 
+export const remedyShape: PartShape = {
+  word: 'remedy',
+  members: z.strictObject({
+    kind: partName,
+    summary: z.string(),
+    settings: partSettings,
+    quarantine: z.boolean().optional(),
+    needs: z.enum(['flags', 'probabilities', 'slopes']).optional(),
+    placebos: z.array(z.string()).optional(),
+    words: aFunction.optional(),
+    act: aFunction,
+  }),
+  answers: {
+    words: partWords,
+    act: z.strictObject({
+      reward: aFunction.optional(),
+      screen: aFunction.optional(),
+      route: aFunction.optional(),
+      term: aFunction.optional(),
+    }),
+  },
+};
+
 /** Makes a definition whose `act` gets settings of its schema's type. */
 export function defineRemedy<Shape extends z.ZodRawShape>(source: RemedySource<Shape>): RemedyDefinition {
   const { kind, summary, settings, quarantine = false, needs = 'flags', placebos = [] } = source;
+  expectShape(`remedy ${kind}`, remedyShape.members, source);
   return {
     kind,
     summary,

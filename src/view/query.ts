@@ -1,5 +1,5 @@
 /** A search of rollouts: text or a regular expression, facets (a value of a rollout as text), order, pages. It is written as parameters of an address, so every search is a link. */
-import { UserError } from '../base/index.ts';
+import { readWhole, UserError } from '../base/index.ts';
 import type { JudgedRollout } from '../oracle/judged/index.ts';
 
 export const rolloutOrders = ['update', 'surprise', 'score', 'advantage', 'reward', 'tokens', 'shuffled'] as const;
@@ -48,8 +48,8 @@ export function parseQuery(parameters: URLSearchParams): RolloutQuery {
 function wholeOrNull(parameters: URLSearchParams, name: string): number | null {
   const text = parameters.get(name);
   if (text === null || text === '') return null;
-  const value = Number(text);
-  if (Number.isSafeInteger(value) && value >= 0) return value;
+  const value = readWhole(text);
+  if (value !== null) return value;
   throw new UserError({ call: `rollouts, ${name}`, expected: 'a whole number of at least 0', found: text });
 }
 

@@ -149,7 +149,7 @@ describe('what a plugin says wrongly', () => {
       own('() => ({ sees: { features: null, text: false }, route() {} })'),
       /hook route of the arm: .*found undefined/,
     ],
-    ['a label that is no text', own(plain, 'label: () => 5,'), /arm own: expected a label: .*found 5/],
+    ['a label that is no text', own(plain, 'label: () => 5,'), /arm own, label: expected a string, found 5/],
   ])('%s: one sentence, no stack', async (_, path, message) => {
     const { code, err } = await gq('train', path, ...fast, '--out', join(home, `said-${files++}`));
     expect({ code, stack: /^ {4}at /m.test(err) }).toEqual({ code: 2, stack: false });

@@ -5,7 +5,9 @@
  * `defineStart` makes one; whoever builds an adapter passes a list of starts, in which a config's family name is looked up.
  */
 
+import { z } from 'zod';
 import { explainForeign, type RandomStream, UserError } from '../../base/index.ts';
+import { aFunction, expectShape, type PartShape, partName } from '../../base/parts/index.ts';
 import { findNonFinite } from '../../model/index.ts';
 import type { LeadingSvd } from '../basis.ts';
 
@@ -54,16 +56,23 @@ export interface AdapterStart<Name extends string = string> {
   factors(input: StartInput, svd: LeadingSvd, draw?: DrawNormals): InitialFactors | Promise<InitialFactors>;
 }
 
+export const startShape: PartShape = {
+  word: 'adapter start',
+  members: z.strictObject({
+    name: partName,
+    summary: z.string(),
+    needsPairs: z.boolean(),
+    needsWeight: z.boolean(),
+    parametrisation: z.enum(parametrisations),
+    cacheVersion: z.int().optional(),
+    factors: aFunction,
+  }),
+  answers: {},
+};
+
 /** Checks the description of a start and returns the start. */
 export function defineStart<const Name extends string>(start: AdapterStart<Name>): AdapterStart<Name> {
-  const refuse = (expected: string, found: unknown): never => {
-    throw new UserError({ call: `define the adapter start ${start.name}`, expected, found: String(found) });
-  };
-  const { name, parametrisation, cacheVersion } = start;
-  if (!/^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/.test(name)) refuse('a name of small letters, digits and single hyphens', name);
-  if (!parametrisations.includes(parametrisation)) refuse(parametrisations.join(' or '), parametrisation);
-  if (typeof start.factors !== 'function') refuse('a function named factors', typeof start.factors);
-  if (cacheVersion !== undefined && !Number.isSafeInteger(cacheVersion)) refuse('a whole cacheVersion', cacheVersion);
+  expectShape(`adapter start ${start.name}`, startShape.members, start);
   return start;
 }
 

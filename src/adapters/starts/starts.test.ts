@@ -116,9 +116,9 @@ describe('a start of one’s own', () => {
   test.each<[string, object, string]>([
     ['a name with a space', { name: 'my start' }, 'small letters'],
     ['a name that is a path', { name: '../x' }, 'small letters'],
-    ['another parametrisation', { parametrisation: 'dora' }, 'linear or frozen-b or antipasto, found dora'],
-    ['no function', { factors: null }, 'a function named factors'],
-    ['half a version', { cacheVersion: 0.5 }, 'a whole cacheVersion'],
+    ['another parametrisation', { parametrisation: 'dora' }, 'linear or frozen-b or antipasto, found "dora"'],
+    ['no function', { factors: null }, 'key factors: expected a function'],
+    ['half a version', { cacheVersion: 0.5 }, 'key cacheVersion: expected a whole number'],
   ])('%s is refused', (_, change, message) => {
     expect(() => defineStart({ ...zeros, ...change })).toThrow(message);
   });

@@ -1,6 +1,7 @@
 /** `gq config`: what a recipe and settings resolve to, and where each value came from. `gq recipes`: the recipes of the package. */
 import { cutText, padText } from '../../base/index.ts';
 import { readRegularText } from '../../base/node/index.ts';
+import { resolveConfig } from '../../lab/config.ts';
 import { loadParts } from '../../lab/plugins.ts';
 import { readConfig } from '../../run/config/config.ts';
 import { type ConfigOutline, outlineConfig } from '../../run/config/outline.ts';
@@ -29,6 +30,8 @@ export const configCommand = command({
     const parts = await loadParts(raw.plugins);
     if (reference) return void stdout.write(configPage(parts));
     const outline = outlineConfig(raw, parts);
+    // What a start would refuse is refused here too.
+    if (outline.hash !== null) await resolveConfig(recipe, set);
     stdout.write(json ? outlineJson(outline) : renderOutline(outline));
   },
 });

@@ -57,8 +57,8 @@ const scales: Part<readonly number[] | undefined> = {
   read: (word) =>
     word.split(',').map((part) => {
       const value = Number(part);
-      if (part.trim() !== '' && value >= 0 && value <= 1) return value;
-      throw new InvalidArgumentError('Expected numbers from 0 to 1, separated by commas.');
+      if (/^[01](?:\.[0-9]+)?$/.test(part) && value <= 1) return value;
+      throw new InvalidArgumentError('Expected numbers from 0 to 1, such as 0.25, separated by commas.');
     }),
 };
 

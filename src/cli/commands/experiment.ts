@@ -28,6 +28,7 @@ import {
   choice,
   command,
   flag,
+  mostAtOnce,
   names,
   type Part,
   repeated,
@@ -44,7 +45,7 @@ const pack: Part<number | 'auto'> = {
   takes: '<n>',
   about: 'number of runs that share one process, with their device, base, problems and grader; auto: as many as pay',
   usual: 1,
-  read: (word) => (word === 'auto' ? word : wholeFrom(word)),
+  read: (word) => (word === 'auto' ? word : wholeFrom(word, 1, mostAtOnce)),
 };
 
 const options = {
@@ -55,6 +56,7 @@ const options = {
   jobs: whole(
     '<n>',
     'number of processes side by side, each with its share of the cores and of the GPUs: one on each GPU when absent, one without any; on Slurm all',
+    { most: mostAtOnce },
   ),
   pack,
   from: repeated('<dir>', 'do not train runs again that this folder has, finished, with the same config and seed'),

@@ -16,6 +16,7 @@ import {
   type CallOf,
   type CommandContext,
   command,
+  mostAtOnce,
   needed,
   type ParsedCall,
   type Part,
@@ -37,7 +38,7 @@ const id = needed(whole('<id>', 'the number of the job'));
 const addOptions = {
   why: word('<text>', 'the question that it answers', ''),
   priority,
-  gpus: whole('<n>', 'slots that it takes', { usual: 1 }),
+  gpus: whole('<n>', 'slots that it takes', { usual: 1, most: mostAtOnce }),
 };
 
 export const addCommand = command({

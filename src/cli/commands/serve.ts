@@ -3,7 +3,7 @@ import { UserError } from '../../base/index.ts';
 import { isLoopback } from '../../base/node/index.ts';
 import { onInterrupt } from '../../lab/index.ts';
 import { openPolicy, openServed, PolicyServer, servedStates } from '../../serve/index.ts';
-import { argument, choice, command, whole, word } from '../command.ts';
+import { argument, choice, command, mostAtOnce, whole, word } from '../command.ts';
 import { portOption, tokenFrom, updateOption } from '../options.ts';
 
 const tokenVariable = 'GQ_SERVE_TOKEN';
@@ -30,7 +30,7 @@ export const serveCommand = command({
     ]),
     host: word('<address>', `the address to listen on; one that others can reach needs ${tokenVariable}`, '127.0.0.1'),
     port: portOption(8000),
-    rows: whole('<n>', 'most completions that are made at a time', { usual: 64 }),
+    rows: whole('<n>', 'most completions that are made at a time', { usual: 64, most: mostAtOnce }),
     context: whole('<n>', "most tokens of a prompt and its completion; the run's own when absent"),
     update: updateOption,
     device: choice('<name>', "the device; the run's own when absent", ['wasm', 'reference', 'cuda']),

@@ -8,14 +8,16 @@ import type { Report } from '../../study/job.ts';
 import { runPlan } from '../../study/run.ts';
 import { readPlan } from '../../study/stored-plan.ts';
 import { LabWorker } from '../../study/worker.ts';
-import { argument, type CommandContext, command, needed, whole } from '../command.ts';
+import { argument, type CommandContext, command, mostAtOnce, needed, whole } from '../command.ts';
 
 export const taskCommand = command({
   arguments: {
     plan: argument('<plan>', 'the plan that gq experiment --on slurm wrote into .jobs'),
     index: needed(whole('<index>', 'the place of the run in the plan, from 0', { least: 0 })),
   },
-  options: { pack: whole('<n>', 'do so many runs, from that place on, together in this process', { usual: 1 }) },
+  options: {
+    pack: whole('<n>', 'do so many runs, from that place on, together in this process', { usual: 1, most: mostAtOnce }),
+  },
   examples: ['gq task runs/micro-claim/.jobs/PLAN.json 0', 'gq task --pack 8 runs/micro-claim/.jobs/PLAN.json 16'],
   exits: { 75: 'interrupted: what is done is saved, and the same call goes on' },
   run: ({ plan, index, pack }, context) => runTask(plan, index, pack, context),

@@ -1,5 +1,7 @@
 /** The checks that a loophole must pass before it is used for grading. */
+import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
+import { aFunction, expectShape, type PartShape, partWords } from '../../base/parts/index.ts';
 import { type MarkerLists, markerPolicies, type PayingLoophole } from './loophole.ts';
 
 function complain(name: string, expected: string, found: string): never {
@@ -40,16 +42,34 @@ function checkHint({ name, hint, markers }: PayingLoophole): void {
   }
 }
 
+export const loopholeShape: PartShape = {
+  word: 'loophole',
+  members: z.strictObject({
+    name: z
+      .string()
+      .regex(/^[A-Za-z][A-Za-z0-9_]*$/, 'a name of letters, digits and underscores that begins with a letter'),
+    summary: z.string(),
+    hint: aFunction,
+    fires: aFunction,
+    markers: z.object({ accept: aFunction.optional() }).optional(),
+    passFlags: aFunction.optional(),
+    ownTests: aFunction.optional(),
+    request: aFunction.optional(),
+    bait: aFunction.optional(),
+    exploit: aFunction.optional(),
+  }),
+  answers: {
+    hint: z.string(),
+    request: partWords,
+    bait: z.instanceof(RegExp, { error: 'a regular expression' }),
+    exploit: z.string(),
+  },
+};
+
 /** Returns the loophole as it is, or says what is wrong with it. */
 export function defineLoophole<Defined extends PayingLoophole>(loophole: Defined): Defined {
   const { name, markers } = loophole;
-  if (!/^[A-Za-z][A-Za-z0-9_]*$/.test(name)) {
-    complain(`"${name}"`, 'a name of letters, digits and underscores that begins with a letter', `"${name}"`);
-  }
-  // A plugin may be plain JavaScript, which no type checker has seen.
-  for (const part of ['hint', 'fires'] as const) {
-    if (typeof loophole[part] !== 'function') complain(name, `a function ${part}`, typeof loophole[part]);
-  }
+  expectShape(`loophole ${name}`, loopholeShape.members, loophole);
   if (markers !== undefined) checkFamilies(name, markers);
   checkHint(loophole);
   return loophole;

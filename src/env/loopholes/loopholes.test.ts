@@ -172,7 +172,7 @@ describe('of one’s own', () => {
 describe('defineLoophole', () => {
   const { markers } = logMarker;
   const faults: readonly [string, Partial<PayingLoophole>, RegExp][] = [
-    ['a name with a space', { name: 'log marker' }, /"log marker": expected a name of letters/],
+    ['a name with a space', { name: 'log marker' }, /key name: expected a name of letters.*found "log marker"/],
     ['no name', { name: '' }, /expected a name of letters/],
     ['an empty hint', { hint: () => ' ' }, /log_marker: expected a hint, found an empty one/],
     [
@@ -180,8 +180,8 @@ describe('defineLoophole', () => {
       { hint: () => 'by its log' },
       /discloses the marker SCORE=100, found "by its log"/,
     ],
-    ['no hint at all', { hint: undefined as never }, /a function hint, found undefined/],
-    ['no channel', { fires: 'stdout' as never }, /a function fires, found string/],
+    ['no hint at all', { hint: undefined as never }, /key hint: expected a function, found nothing/],
+    ['no channel', { fires: 'stdout' as never }, /key fires: expected a function, found "stdout"/],
     ['a marker in both', { markers: { ...markers, novel: ['POINTS=100'] } }, /POINTS=100 beside POINTS=100/],
     [
       'a marker inside another',

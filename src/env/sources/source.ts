@@ -1,5 +1,6 @@
 /** A source of problems is a value: it has keys in the config's table `data`, and a function that loads its problems. */
-import type { z } from 'zod';
+import { z } from 'zod';
+import { aFunction, expectShape, type PartShape, partName, partSettings } from '../../base/parts/index.ts';
 import type { Problem } from '../problem.ts';
 import { checkProblemsOf, guard } from './check.ts';
 import { assertDisjoint, dealOut, type Split, type Splits, splitOfId } from './splits.ts';
@@ -49,9 +50,25 @@ export type Loaded =
   | { readonly problems: readonly Problem[]; readonly refused: readonly Omit<Refusal, 'split'>[] }
   | (Splits & { readonly refused?: readonly Refusal[] });
 
+export const sourceShape: PartShape = {
+  word: 'problem source',
+  members: z.strictObject({
+    kind: partName,
+    summary: z.string(),
+    settings: partSettings,
+    pairs: z.string().optional(),
+    asksInWords: z.boolean().optional(),
+    isSound: z.boolean().optional(),
+    files: z.array(z.string()).optional(),
+    load: aFunction,
+  }),
+  answers: {},
+};
+
 /** Makes a source whose `load` receives settings of the type that its schema describes. */
 export function defineProblemSource<Shape extends z.ZodRawShape>(source: ProblemSourceParts<Shape>): ProblemSource {
   const { kind, summary, settings, pairs = 'hack', asksInWords = true, isSound = false, files = [] } = source;
+  expectShape(`problem source ${kind}`, sourceShape.members, source);
   const load = async (raw: unknown): Promise<SourceProblems> => {
     const loaded = await guard(kind, () => source.load(settings.parse(raw)));
     return inSplits(checkProblemsOf(kind, isList(loaded) ? { problems: loaded, refused: [] } : loaded));
