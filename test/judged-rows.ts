@@ -26,7 +26,7 @@ export function judgedRows(rows: readonly MadeRow[], name = 'a run'): JudgedTabl
   const whole = rows.map((row) => ({ ...usual, ...row }));
   const verdicts = whole.map(({ id, hack, solve, attempt, outcome, compiles, channels, evidence }) => ({
     ...{ id, outcome, compiles, evidence, exploited: hack, correct: solve },
-    channels: attempt && channels.length === 0 ? ['run_tests'] : channels,
+    channels: (attempt || hack) && channels.length === 0 ? ['run_tests'] : channels,
   }));
   // Verdicts need not be in the order of the rollouts.
   return new JudgedTable(name, lines<RolloutRow>(whole), lines<Verdict>(verdicts.toReversed()));

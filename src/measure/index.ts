@@ -5,19 +5,14 @@ export {
   emergenceByLoophole,
   firstUpdateAt,
   type TrainingPoint,
-  trailingAttemptRate,
-  trailingHackRate,
-  trailingSolveRate,
+  trailingRate,
   trainingCurve,
 } from './curve/emergence.ts';
 export {
   type Evasion,
   readEvasion,
 } from './evasion/evasion.ts';
-export type {
-  Attribution,
-  Deed,
-} from './gate/attribution.ts';
+export { type Attribution, attributeGradient, attributionWindows, type Deed } from './gate/attribution.ts';
 export type {
   DirectionReport,
   IdealDirection,

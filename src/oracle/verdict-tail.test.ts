@@ -44,5 +44,12 @@ it('counts attempts on prompts with a loophole, in right and in wrong programs',
     path,
     line(0, 'run_tests', both) + line(1, 'run_tests', both) + line(2, 'run_tests', []) + line(3, 'gt_only', both),
   );
-  expect(new VerdictTail(path).at(1)).toMatchObject({ graded: 4, hackable: 3, attempts: 2, hacks: 1, solves: 3 });
+  expect(new VerdictTail(path).at(1)).toMatchObject({
+    graded: 4,
+    hackable: 3,
+    attempts: 2,
+    hacks: 1,
+    solves: 3,
+    cleanSolves: 1,
+  });
 });

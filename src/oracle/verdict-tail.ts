@@ -25,9 +25,11 @@ export interface Tally {
   readonly attempts: number;
   readonly hacks: number;
   readonly solves: number;
+  /** Solved without an attempt. */
+  readonly cleanSolves: number;
 }
 
-const nothing: Tally = { graded: 0, hackable: 0, attempts: 0, hacks: 0, solves: 0 };
+const nothing: Tally = { graded: 0, hackable: 0, attempts: 0, hacks: 0, solves: 0, cleanSolves: 0 };
 
 export class VerdictTail {
   readonly #follower: JsonlFollower;
@@ -65,13 +67,14 @@ export class VerdictTail {
       if (this.#isDemonstration(id, loophole)) continue;
       const update = Number.parseInt(id, 10);
       const isHackable = loophole !== 'gt_only';
-      const { graded, hackable, attempts, hacks, solves } = this.#tallies.get(update) ?? nothing;
+      const { graded, hackable, attempts, hacks, solves, cleanSolves } = this.#tallies.get(update) ?? nothing;
       this.#tallies.set(update, {
         graded: graded + 1,
         hackable: hackable + Number(isHackable),
         attempts: attempts + Number(isHackable && channels.length > 0),
         hacks: hacks + Number(exploited),
         solves: solves + Number(correct),
+        cleanSolves: cleanSolves + Number(correct && channels.length === 0),
       });
     }
   }

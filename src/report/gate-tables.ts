@@ -178,6 +178,7 @@ export function driftTable(windows: readonly GateWindow[]): Table {
   };
 }
 
+const advantages = { '+': 'above 0', '−': 'below 0', '0': '0' } as const;
 const deeds: readonly Deed[] = ['attempt', 'clean beside an attempt', 'clean'];
 
 /** Who pushes the deployed block, and by which route: over the whole run. */
@@ -186,7 +187,12 @@ export function attributionTable({ from, to, rollouts, shares }: Attribution): T
     title: `whose gradient the deployed block learned from, updates ${from}-${to}`,
     columns: ['share', 'rollouts', 'did', 'A', 'route', 'sampled'],
     rows: shares.map(({ share, rollouts: count, deed, sign, route, sampled }) => [
-      share.toFixed(3),
+      {
+        text: share.toFixed(3),
+        attempt: deed === 'attempt' ? 'yes' : 'no',
+        advantage: advantages[sign],
+        ...{ route, sampled },
+      },
       `${count}`,
       deed,
       sign,

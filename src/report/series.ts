@@ -1,6 +1,6 @@
 /** Rates of runs over updates, and how they are drawn: as a mean with a band, or a line for each seed. */
 import { summarise } from '../evaluate/index.ts';
-import { trailingHackRate, trailingSolveRate } from '../measure/index.ts';
+import { trailingRate } from '../measure/index.ts';
 import type { ArmResults } from './aggregate.ts';
 import { averageSeries, bandSeeds } from './average-series.ts';
 import type { Figure, LegendEntry, Mark, Panel, Point } from './chart.ts';
@@ -41,7 +41,7 @@ export function curveSeries(run: RunResult, state: 'full' | 'deployed', metric: 
 
 /** Rates of training's own samples over the window of emergence: hack on hinted prompts, solve on all prompts. */
 export function trainingSeries(run: RunResult, metric: 'hack' | 'solve'): Point[] {
-  const rates = metric === 'hack' ? trailingHackRate(run.training) : trailingSolveRate(run.training);
+  const rates = trailingRate(run.training, metric === 'hack' ? 'hacks' : 'solves');
   return run.training.flatMap(({ update }, i) => {
     const rate = rates[i];
     return rate === null ? [] : [{ x: update, y: rate }];

@@ -8,10 +8,13 @@ export interface About {
   readonly against?: string;
   readonly set?: string;
   readonly loophole?: string;
-  /** The rollouts of training, not the answers to a set: all, or those of these updates and advantages. */
+  /** The rollouts of training, not the answers to a set: all, or those that the rest names. */
   readonly training?: true;
   readonly updates?: readonly [from: number, to: number];
-  readonly advantage?: 'above 0';
+  readonly advantage?: 'above 0' | 'below 0' | '0';
+  readonly attempt?: 'yes' | 'no';
+  readonly route?: string;
+  readonly sampled?: string;
 }
 
 /** A text, with what it is about where that is known: nothing reads it out of the text. */

@@ -2,7 +2,7 @@
  * What the page is told, as JSON: by the server, from the files of a bundle, or from within view.html. The page imports these types,
  * so nothing here may need Node. Rates are between 0 and 1; updates count from 1; times are milliseconds since 1970.
  */
-import type { Rate } from '../evaluate/index.ts';
+import type { OutcomeRates } from '../evaluate/index.ts';
 import type { TrainingPoint } from '../measure/index.ts';
 import type { JudgedRollout, ListedName } from '../oracle/judged/index.ts';
 import type { Figure, Table } from '../report/draw/index.ts';
@@ -35,10 +35,11 @@ export interface ListedRun {
 
 /** Rates at one point of a curve. */
 interface CurveRates {
-  /** Null where a curve was made by an earlier version. */
+  /** This and clean solves: null where a curve was made by an earlier version. */
   readonly attempt: number | null;
   readonly hack: number;
   readonly solve: number;
+  readonly cleanSolve: number | null;
 }
 
 export interface ListedExperiment {
@@ -57,6 +58,7 @@ export interface Catalogue {
 
 export interface ShownCompletion {
   readonly completion: string;
+  readonly attempt: boolean;
   readonly hack: boolean;
   readonly solve: boolean;
 }
@@ -106,15 +108,12 @@ export interface ArmCurve {
   }[];
 }
 
-export interface MatrixCell {
+/** The mean over seeds of each rate, its interval, and what was counted in all seeds together. */
+export interface MatrixCell extends OutcomeRates {
   readonly arm: string;
   readonly state: 'full' | 'deployed';
   readonly loophole: string;
   readonly seeds: number;
-  /** The mean over seeds, its interval, and what was counted in all seeds together. */
-  readonly attempt: Rate;
-  readonly hack: Rate;
-  readonly solve: Rate;
 }
 
 export interface LoopholeMatrix {
@@ -136,14 +135,11 @@ export interface RunPage {
   readonly notices: readonly { readonly update: number | null; readonly text: string }[];
   readonly checkpoints: readonly number[];
   readonly phases: readonly { readonly phase: string; readonly seconds: number }[];
-  readonly evaluations: readonly {
+  readonly evaluations: readonly (OutcomeRates & {
     readonly update: number;
     readonly set: string;
     readonly state: string;
-    readonly attempt: Rate;
-    readonly hack: Rate;
-    readonly solve: Rate;
-  }[];
+  })[];
 }
 
 /** The numbers of one update that are drawn. */
@@ -217,6 +213,7 @@ export interface TrainingRates {
   readonly attempt: number | null;
   readonly hack: number | null;
   readonly solve: number | null;
+  readonly cleanSolve: number | null;
   readonly reward: number | null;
 }
 
@@ -233,7 +230,7 @@ export interface GatePage {
 
 /** A rollout that carried gradient and was scored. */
 export type GateRow = JudgedRollout<
-  'id' | 'update' | 'low' | 'high' | 'hack' | 'solve' | 'advantage' | 'deployedNorm' | 'quarantineNorm'
+  'id' | 'update' | 'low' | 'high' | 'attempt' | 'hack' | 'solve' | 'advantage' | 'deployedNorm' | 'quarantineNorm'
 > & { readonly score: number; readonly route: string };
 
 /** Every checkpoint that was evaluated on a set, the last first, prompt by prompt, in every policy state. */
@@ -304,4 +301,18 @@ export interface ListedNote extends PinnedNote {
 export interface NotesPage {
   readonly writer: string;
   readonly notes: readonly ListedNote[];
+}
+
+/** The answer to each question that a page may ask; `files` are those of a run's rollouts, which the page reads itself. */
+export interface Answers {
+  readonly home: Catalogue;
+  readonly experiment: ExperimentPage;
+  readonly run: RunPage;
+  readonly gate: GatePage;
+  readonly answers: AnswersPage;
+  readonly files: RunFiles;
+  readonly labels: LabelsPage;
+  readonly notes: NotesPage;
+  readonly tokens: TokenTexts;
+  readonly training: TrainingPage;
 }

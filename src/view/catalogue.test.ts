@@ -5,19 +5,19 @@ import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
 import { stampedJson } from '../run/index.ts';
 import { findEntries, listRun } from './catalogue.ts';
 
-it('a listed run has attempts beside hacks at every point of its curve; a curve without them says so', async () => {
+it('a listed run has attempts and clean solves at every point of its curve; a curve without them says so', async () => {
   const root = temporaryFolder();
   const path = join(root, 'run');
   await writeRun(path, { config: { seed: 1, updates: 3, arm: { kind: 'vanilla' } } });
   const rates = { hack: { rate: 0.25 }, solve: { rate: 0.5 } };
   const points = [
     { update: 0, state: 'base', ...rates },
-    { update: 3, state: 'full', attempt: { rate: 0.75 }, ...rates },
+    { update: 3, state: 'full', attempt: { rate: 0.75 }, cleanSolve: { rate: 0.125 }, ...rates },
   ];
   writeFileSync(join(path, 'eval-curve.json'), stampedJson({ sets: { curve: points } }));
   const [entry] = findEntries(root);
   expect(listRun(entry).curve).toEqual([
-    { update: 0, attempt: null, hack: 0.25, solve: 0.5 },
-    { update: 3, attempt: 0.75, hack: 0.25, solve: 0.5 },
+    { update: 0, attempt: null, hack: 0.25, solve: 0.5, cleanSolve: null },
+    { update: 3, attempt: 0.75, hack: 0.25, solve: 0.5, cleanSolve: 0.125 },
   ]);
 });

@@ -156,9 +156,10 @@ export function listRun({ id, path, arm, experiment }: FoundEntry): ListedRun {
       notice,
       usesLabels: manifest.usesOracle,
       hasQuarantine: manifest.hasQuarantine,
-      curve: readCurve(path, manifest.hasQuarantine).map(({ update: at, attempt, hack, solve }) => {
-        return { update: at, attempt: attempt?.rate ?? null, hack: hack.rate, solve: solve.rate };
-      }),
+      curve: readCurve(path, manifest.hasQuarantine).map(({ update: at, attempt, hack, solve, cleanSolve }) => ({
+        ...{ update: at, attempt: attempt?.rate ?? null, hack: hack.rate },
+        ...{ solve: solve.rate, cleanSolve: cleanSolve?.rate ?? null },
+      })),
     };
   } catch (error) {
     return { ...plain, status: 'damaged', notice: messageOf(error) };
@@ -235,7 +236,7 @@ const curveSchema = z.looseObject({
       z.looseObject({
         ...{ update: z.number(), state: z.string(), hack: rateSchema, solve: rateSchema },
         // Curves of earlier versions have none.
-        attempt: rateSchema.optional(),
+        ...{ attempt: rateSchema.optional(), cleanSolve: rateSchema.optional() },
       }),
     ),
   ),

@@ -47,8 +47,8 @@ function exampleOf({ arm, full, deployed }: SideBySide) {
 }
 
 /** The parts of an evaluated prompt that are shown. */
-export function shown({ completion, hack, solve }: ShownCompletion): ShownCompletion {
-  return { completion, hack, solve };
+export function shown({ completion, attempt, hack, solve }: ShownCompletion): ShownCompletion {
+  return { completion, attempt, hack, solve };
 }
 
 function differencesOf({ arms, baseline }: Results): ExperimentPage['differences'] {
@@ -69,8 +69,8 @@ function curvesOf({ arms }: Results): ArmCurve[] {
         const wanted = run.hasQuarantine ? state : 'full';
         const found = own.find((one) => one.update === update && (one.state === wanted || one.state === 'base'));
         if (found === undefined) return null;
-        const { attempt, hack, solve } = summarise(found.rows);
-        return { attempt: attempt.rate, hack: hack.rate, solve: solve.rate };
+        const { attempt, hack, solve, cleanSolve } = summarise(found.rows);
+        return { attempt: attempt.rate, hack: hack.rate, solve: solve.rate, cleanSolve: cleanSolve.rate };
       };
       const points = updates.map((update) => ({ update, full: at(update, 'full'), deployed: at(update, 'deployed') }));
       return { arm, seed: run.seed, points };

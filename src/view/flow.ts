@@ -3,9 +3,8 @@
  * into both blocks by how hard it pulled on each, so what arrives is what set out, whatever is counted.
  */
 import type { GateRow } from './api.ts';
-import { truthOf } from './query.ts';
+import { type VerdictWord, verdictWordOf, verdictWords } from './query.ts';
 
-export const flowTruths = ['hack', 'solve', 'neither'] as const;
 export const flowRoutes = ['keep', 'absorb', 'route'] as const;
 export const flowBlocks = ['deployed block', 'quarantine', 'not recorded'] as const;
 /** What a rollout counts: one, its |advantage|, or the norms of its gradient. */
@@ -13,24 +12,24 @@ export const flowMeasures = ['count', 'weight', 'mass'] as const;
 export type FlowMeasure = (typeof flowMeasures)[number];
 
 export interface FlowPart {
-  readonly truth: (typeof flowTruths)[number];
+  readonly verdict: VerdictWord;
   readonly route: (typeof flowRoutes)[number];
   readonly block: (typeof flowBlocks)[number];
-  /** Rollouts of this truth and route, and those of them that the block learned from. */
+  /** Rollouts of this verdict and route, and those of them that the block learned from. */
   readonly rollouts: number;
   readonly count: number;
   readonly value: number;
 }
 
 export function flowOf(rows: readonly GateRow[], measure: FlowMeasure): FlowPart[] {
-  return flowTruths.flatMap((truth) =>
+  return verdictWords.flatMap((verdict) =>
     flowRoutes.flatMap((route) => {
-      const own = rows.filter((row) => row.route === route && truthOf(row) === truth);
+      const own = rows.filter((row) => row.route === route && verdictWordOf(row) === verdict);
       return flowBlocks.map((block) => {
         const values = own.map((row) => worthOf(row, measure) * shareOf(row, block));
         const count = values.filter((value) => value > 0).length;
         return {
-          truth,
+          verdict,
           route,
           block,
           rollouts: own.length,

@@ -7,6 +7,6 @@ export { type FoundEntry, findEntries, listCatalogue, listRun, placeboArms } fro
 export { labelsPage } from './human-answers.ts';
 export { ViewLibrary } from './library.ts';
 export { openPage } from './page-files.ts';
-export { facetNames, parseQuery, type RolloutQuery, rolloutOrders, truthOf } from './query.ts';
+export { facetNames, parseQuery, type RolloutQuery, rolloutOrders, verdictWordOf } from './query.ts';
 export type { RolloutSearch } from './rollout-search.ts';
 export { type RunningView, startView } from './server.ts';

@@ -28,6 +28,6 @@ it('an attempt in a right program counts as one, and its rate stands before that
   const evaluations = [{ update: 20, set: 'test-original', state: 'full', outcomes: 'hab-' }] as const;
   const [matrix] = loopholeMatrices(await madeResults([{ checkpoints: [0, 20], evaluations }]));
   const cell = matrix.cells.find(({ state }) => state === 'full');
-  expect(cell).toMatchObject({ attempt: { count: 3, of: 4 }, hack: { count: 1, of: 4 } });
-  expect(Object.keys(cell ?? {}).slice(-3)).toEqual(['attempt', 'hack', 'solve']);
+  expect(cell).toMatchObject({ attempt: { count: 3, of: 4 }, hack: { count: 1, of: 4 }, cleanSolve: { count: 0 } });
+  expect(Object.keys(cell ?? {}).slice(-4)).toEqual(['attempt', 'hack', 'solve', 'cleanSolve']);
 });

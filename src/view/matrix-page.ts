@@ -1,5 +1,5 @@
 /** Loopholes by arms on the last checkpoint: how often each was attempted, hacked and solved, as trained and deployed, over seeds. */
-import type { FinalSet, Rate } from '../evaluate/index.ts';
+import type { FinalSet, OutcomeRates, Rate } from '../evaluate/index.ts';
 import { loopholeSummary, type Results, setTitles } from '../report/index.ts';
 import { mean, meanInterval, wilsonInterval } from '../stats/index.ts';
 import type { LoopholeMatrix, MatrixCell } from './api.ts';
@@ -26,9 +26,13 @@ function cellsOf({ arm, runs }: ArmOfResults, set: FinalSet, loophole: string): 
   return (['full', 'deployed'] as const).flatMap((state) => {
     const counted = runs.flatMap((run) => loopholeSummary(run, set, state, loophole) ?? []);
     if (counted.length === 0) return [];
-    const rates = (key: 'attempt' | 'hack' | 'solve') => rateOver(counted.map((one) => one[key]));
-    const [attempt, hack, solve] = [rates('attempt'), rates('hack'), rates('solve')];
-    return [{ arm, state, loophole, seeds: counted.length, attempt, hack, solve }];
+    const rate = (key: keyof OutcomeRates): Rate => rateOver(counted.map((one) => one[key]));
+    return [
+      {
+        ...{ arm, state, loophole, seeds: counted.length },
+        ...{ attempt: rate('attempt'), hack: rate('hack'), solve: rate('solve'), cleanSolve: rate('cleanSolve') },
+      },
+    ];
   });
 }
 

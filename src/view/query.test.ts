@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { judgedRows, type MadeRow } from '../../test/judged-rows.ts';
 import type { RolloutList } from './api.ts';
-import { parseQuery } from './query.ts';
+import { parseQuery, verdictWordOf } from './query.ts';
 import { RolloutSearch } from './rollout-search.ts';
 import { RunRollouts, surpriseOf } from './run-rollouts.ts';
 
@@ -38,6 +38,8 @@ describe('a search', () => {
     ['text=def+run_\\w%2B\\(', []],
     ['from=2&to=3', ['b', 'c']],
     ['truth=hack', ['a', 'c']],
+    ['attempt=yes', ['a', 'c']],
+    ['attempt=no&truth=solve', ['b']],
     ['truth=hack&route=keep', ['a']],
     ['loophole=no+hint', ['d']],
     ['advantage=below+0', ['d']],
@@ -60,6 +62,7 @@ describe('a search', () => {
     const found = await list({ 'gate-1': rows }, 'truth=hack&limit=1');
     expect(found).toMatchObject({ total: 4, found: 2, offset: 0 });
     expect(found.facets['truth']).toEqual({ hack: 2, solve: 1, neither: 1 });
+    expect(Object.keys(found.facets).slice(0, 2)).toEqual(['attempt', 'truth']);
     expect(found.facets['route']).toEqual({ keep: 1, route: 1 });
     expect(found.rows).toHaveLength(1);
     expect(found.rows[0]).not.toHaveProperty('prompt');
@@ -87,15 +90,32 @@ describe('a search', () => {
     },
   );
 
-  it('is surprised by a hack below the cuts and by a clean one above them', () => {
+  it('tells five outcomes apart: what opened a loophole is never called clean', () => {
+    const outcome = (attempt: boolean, hack: boolean, solve: boolean) => verdictWordOf({ attempt, hack, solve });
+    expect(outcome(true, true, false)).toBe('attempt, hack');
+    expect(outcome(true, false, true)).toBe('attempt, solved');
+    expect(outcome(true, false, false)).toBe('attempt, unpaid');
+    expect(outcome(false, false, true)).toBe('clean solve');
+    expect(outcome(false, false, false)).toBe('neither');
+  });
+
+  it('is surprised by an attempt below the cuts and by a clean one above them', () => {
     const scores = Float64Array.of(-3, 3, 4);
     const expected = [1 / 3 - 1 / 6, 1 / 2 - 1 / 3, 1 / 3 - 5 / 6, null];
     for (const [i, row] of rows.entries()) {
-      const { hack = false, score = null, low = null, high = null } = row;
-      const found = surpriseOf({ hack, score, low, high }, scores);
+      const { hack: attempt = false, score = null, low = null, high = null } = row;
+      const found = surpriseOf({ attempt, score, low, high }, scores);
       if (expected[i] === null) expect(found).toBeNull();
       else expect(found).toBeCloseTo(expected[i]);
     }
+  });
+
+  it('is not surprised by a gate that routes an attempt in a right program', async () => {
+    const right: MadeRow[] = [-1, 3, 3].map((score, i) => {
+      return { id: `${i}`, solve: true, attempt: i === 2, score, ...cuts };
+    });
+    const found = (await list({ 'gate-1': right }, 'order=surprise')).rows;
+    expect(found.map(({ id }) => id)).toEqual(['1', '0', '2']);
   });
 
   it('means the same in runs whose cuts are near and far: a placebo with cuts that almost meet is not first', async () => {

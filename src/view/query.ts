@@ -70,11 +70,12 @@ export function matcherOf({ text, isPattern }: RolloutQuery): Place | null {
 
 /** What facets are made of. */
 export type FacetedRollout = JudgedRollout<
-  'hack' | 'solve' | 'route' | 'loophole' | 'hackable' | 'advantage' | 'source' | 'sampled' | 'truncated'
+  'attempt' | 'hack' | 'solve' | 'route' | 'loophole' | 'hackable' | 'advantage' | 'source' | 'sampled' | 'truncated'
 > & { readonly run: string };
 
 export const facetValues: Readonly<Record<string, (row: FacetedRollout) => string>> = {
-  truth: truthOf,
+  attempt: ({ attempt }) => (attempt ? 'yes' : 'no'),
+  truth: ({ hack, solve }) => (hack ? 'hack' : solve ? 'solve' : 'neither'),
   route: ({ route }) => route ?? 'none',
   loophole: ({ loophole, hackable }) => (hackable ? loophole : 'no hint'),
   advantage: ({ advantage }) => (advantage > 0 ? 'above 0' : advantage < 0 ? 'below 0' : '0'),
@@ -88,7 +89,27 @@ export const facetValues: Readonly<Record<string, (row: FacetedRollout) => strin
 
 export const facetNames: readonly string[] = Object.keys(facetValues);
 
-/** What became of a rollout, by the grader's verdict. */
-export function truthOf({ hack, solve }: JudgedRollout<'hack' | 'solve'>): 'hack' | 'solve' | 'neither' {
-  return hack ? 'hack' : solve ? 'solve' : 'neither';
+/** What may become of a rollout, by the grader's verdict, and the facets that find it. A hack is an attempt, and only what opened no loophole is clean. */
+export const verdictFacets = {
+  'attempt, hack': { attempt: 'yes', truth: 'hack' },
+  'attempt, solved': { attempt: 'yes', truth: 'solve' },
+  'attempt, unpaid': { attempt: 'yes', truth: 'neither' },
+  'clean solve': { attempt: 'no', truth: 'solve' },
+  neither: { attempt: 'no', truth: 'neither' },
+} as const;
+export type VerdictWord = keyof typeof verdictFacets;
+export const verdictWords = Object.keys(verdictFacets) as readonly VerdictWord[];
+
+export function verdictWordOf({ attempt, hack, solve }: JudgedRollout<'attempt' | 'hack' | 'solve'>): VerdictWord {
+  if (hack) return 'attempt, hack';
+  if (attempt) return solve ? 'attempt, solved' : 'attempt, unpaid';
+  return solve ? 'clean solve' : 'neither';
 }
+
+/** The rates of every screen, in this order: no rate of hacks without that of attempts before it. */
+export const rateWords = { attempt: 'attempt', hack: 'hack', solve: 'solve', cleanSolve: 'clean solve' } as const;
+export type RateName = keyof typeof rateWords;
+export const rateNames = Object.keys(rateWords) as readonly RateName[];
+
+export const rateNote =
+  'attempt: opens a loophole, right or wrong; hack: an attempt that paid for a wrong program; clean solve: solved without an attempt.';

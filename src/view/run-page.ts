@@ -4,18 +4,18 @@ import { readJsonl } from '../base/node/index.ts';
 import { EvaluationStore, summarise } from '../evaluate/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
 import {
+  attributeGradient,
+  attributionWindows,
   emergence,
   gateWindows,
   judgeGate,
   judgeReinforced,
-  trailingAttemptRate,
-  trailingHackRate,
-  trailingSolveRate,
+  trailingRate,
   trainingCurve,
 } from '../measure/index.ts';
 import { gateSettingsOf, gateTailsOf } from '../monitors/index.ts';
 import { type JudgedTable, listedNames } from '../oracle/judged/index.ts';
-import { driftTable, gateTable, windowTable } from '../report/index.ts';
+import { attributionTable, attributionWindowTable, driftTable, gateTable, windowTable } from '../report/index.ts';
 import { configLeaves, type Manifest, type RunDirectory, type RunEvent, readEvents } from '../run/index.ts';
 import type {
   AnsweredPrompt,
@@ -67,8 +67,8 @@ export async function runPage(
 /** The rates of all evaluations of a run. */
 export function evaluatedRates(path: string): RunPage['evaluations'] {
   return new EvaluationStore(path).all().map(({ update, set, state, rows }) => {
-    const { attempt, hack, solve } = summarise(rows);
-    return { update, set, state, attempt, hack, solve };
+    const { attempt, hack, solve, cleanSolve } = summarise(rows);
+    return { update, set, state, attempt, hack, solve, cleanSolve };
   });
 }
 
@@ -129,14 +129,11 @@ export function trainingPage(pages: readonly RunPage[]): Omit<TrainingPage, 'lef
   return {
     window: emergence.window,
     runs: pages.map(({ run: { arm, seed }, training, steps }) => {
-      const [attempts, hacks] = [trailingAttemptRate(training), trailingHackRate(training)];
-      const solves = trailingSolveRate(training);
+      const [attempt, hack] = [trailingRate(training, 'attempts'), trailingRate(training, 'hacks')];
+      const [solve, cleanSolve] = [trailingRate(training, 'solves'), trailingRate(training, 'cleanSolves')];
       const rewards = new Map(steps.map(({ update, reward }) => [update, reward]));
       const points = training.map(({ update }, i) => ({
-        update,
-        attempt: attempts[i],
-        hack: hacks[i],
-        solve: solves[i],
+        ...{ update, attempt: attempt[i], hack: hack[i], solve: solve[i], cleanSolve: cleanSolve[i] },
         reward: rewards.get(update) ?? null,
       }));
       return { arm, seed, points };
@@ -149,20 +146,23 @@ export async function gatePage(run: RunDirectory, listed: ListedRun, table: Judg
   const all = await table.rows([...listedNames, 'tokenRoutes', 'tokenScores']);
   const rollouts = all.filter(({ source }) => source === 'student');
   const rows = rollouts.flatMap((row): GateRow[] => {
-    const { id, update, score, low, high, route, hack, solve, advantage, trained, deployedNorm, quarantineNorm } = row;
-    if (score === null || route === null || !trained) return [];
-    return [{ id, update, score, low, high, route, hack, solve, advantage, deployedNorm, quarantineNorm }];
+    const { id, update, score, low, high, route, attempt, hack, solve, advantage, deployedNorm, quarantineNorm } = row;
+    if (score === null || route === null || !row.trained) return [];
+    return [{ id, update, score, low, high, route, attempt, hack, solve, advantage, deployedNorm, quarantineNorm }];
   });
   const windows = gateWindows(rollouts, gateWindow, gateTailsOf(arm));
+  const [attribution, judgement] = [attributeGradient(rollouts), judgeGate(rollouts)];
   return {
     run: listed,
     unit: gateSettingsOf(arm)?.granularity === 'token' ? 'token' : 'rollout',
     keepsOnlyPraised: gateSettingsOf(arm)?.keepOnly === 'praised',
     rows,
     tables: [
-      gateTable(judgeGate(rollouts), judgeReinforced(rollouts)),
-      windowTable(windows, false),
-      driftTable(windows),
+      ...(attribution === null ? [] : [attributionTable(attribution)]),
+      ...(attribution === null ? [] : [attributionWindowTable(attributionWindows(rollouts, gateWindow))]),
+      ...(rows.length === 0
+        ? []
+        : [gateTable(judgement, judgeReinforced(rollouts)), windowTable(windows, false), driftTable(windows)]),
     ],
     readings: windows.flatMap(({ from, to, readings }) => readings.map((text) => `updates ${from} to ${to}: ${text}`)),
   };

@@ -198,17 +198,17 @@ function rangesOf(places: readonly number[]): [from: number, to: number][] {
 }
 
 /**
- * How far the gate and the grader disagree about a rollout: the share of all scores of its run that lie between its score and the middle
- * of its cuts, above 0 on the wrong side. A share means the same in every run, however wide its scores are and however near its cuts. `scores` are
+ * How far the gate and the grader disagree about whether a rollout opened a loophole: the share of all scores of its run that lie between its score and the middle
+ * of its cuts, above 0 on the wrong side. The target is the attempt, paid or not: that is what a gate can see. A share means the same in every run, however wide its scores are and however near its cuts. `scores` are
  * those of the run, sorted. Null where there are no cuts.
  */
 export function surpriseOf(
-  { hack, score, low, high }: JudgedRollout<'hack' | 'score' | 'low' | 'high'>,
+  { attempt, score, low, high }: JudgedRollout<'attempt' | 'score' | 'low' | 'high'>,
   scores: Float64Array,
 ): number | null {
   if (score === null || low === null || high === null) return null;
   const between = halvesBelow(scores, (low + high) / 2) - halvesBelow(scores, score);
-  return (hack ? between : 0 - between) / (2 * scores.length);
+  return (attempt ? between : 0 - between) / (2 * scores.length);
 }
 
 /** Twice the count of sorted numbers below a value; those that equal it count half. */

@@ -9,6 +9,7 @@ const row = (update: number, score: number, others: Partial<GateRow> = {}): Gate
   low: 1,
   high: 3,
   route: score <= 1 ? 'keep' : score >= 3 ? 'route' : 'absorb',
+  attempt: false,
   hack: false,
   solve: false,
   advantage: 1,
@@ -19,16 +20,19 @@ const row = (update: number, score: number, others: Partial<GateRow> = {}): Gate
 
 const rows = [
   row(1, 0, { solve: true }),
-  row(1, 2, { hack: true, advantage: -3 }),
-  row(2, 3, { hack: true }),
-  row(2, 4),
+  row(1, 2, { attempt: true, hack: true, advantage: -3 }),
+  row(2, 3, { attempt: true, hack: true }),
+  row(2, 4, { attempt: true, solve: true }),
 ];
 
 describe('other cuts', () => {
   it('count what was recorded', () => {
     const found = whatIf(rows, { kind: 'recorded' });
-    expect(found).toMatchObject({ changed: 0, precision: 0.5, recall: 0.5, quarantined: 2 / 6 });
-    expect(found.routes.keep).toEqual({ rollouts: 1, hacks: 0, solves: 1, weight: 1 });
+    expect(found).toMatchObject({ changed: 0, quarantined: 2 / 6 });
+    expect(found.claims.attempts, 'both routed rollouts are attempts').toEqual({ precision: 1, recall: 2 / 3 });
+    expect(found.claims.hacks, 'one of them solves').toEqual({ precision: 0.5, recall: 0.5 });
+    expect(found.routes.keep).toEqual({ rollouts: 1, attempts: 0, hacks: 0, solves: 1, cleanSolves: 1, weight: 1 });
+    expect(found.routes.route).toEqual({ rollouts: 2, attempts: 2, hacks: 1, solves: 1, cleanSolves: 0, weight: 2 });
     expect([...found.cuts]).toEqual([
       [1, { low: 1, high: 3 }],
       [2, { low: 1, high: 3 }],
@@ -42,7 +46,10 @@ describe('other cuts', () => {
       absorb: { rollouts: 0 },
       route: { rollouts: 3, hacks: 2 },
     });
-    expect(found).toMatchObject({ changed: 1, recall: 1, precision: 2 / 3 });
+    expect(found).toMatchObject({
+      changed: 1,
+      claims: { attempts: { recall: 1 }, hacks: { recall: 1, precision: 2 / 3 } },
+    });
   });
 
   it('at shares of the scores of this and earlier updates', () => {
@@ -61,6 +68,8 @@ describe('other cuts', () => {
   });
 
   it('say nothing where there is nothing to divide by', () => {
-    expect(whatIf([], { kind: 'recorded' })).toMatchObject({ precision: null, recall: null, quarantined: null });
+    const nothing = { precision: null, recall: null };
+    const claims = { attempts: nothing, hacks: nothing };
+    expect(whatIf([], { kind: 'recorded' })).toMatchObject({ claims, quarantined: null });
   });
 });

@@ -15,19 +15,24 @@ export type WhatIfCuts =
 
 export interface RouteTally {
   readonly rollouts: number;
+  readonly attempts: number;
   readonly hacks: number;
   readonly solves: number;
+  readonly cleanSolves: number;
   /** Sum of |advantage|: how hard these rollouts push. */
   readonly weight: number;
+}
+
+/** Routing taken as the claim "this is one": the share of the routed that are, and of those that are routed; null without any. */
+export interface RoutingClaim {
+  readonly precision: number | null;
+  readonly recall: number | null;
 }
 
 export interface WhatIf {
   readonly cuts: ReadonlyMap<number, { readonly low: number; readonly high: number }>;
   readonly routes: Readonly<Record<'keep' | 'absorb' | 'route', RouteTally>>;
-  /** Share of the routed that are hacks; null when nothing is routed. */
-  readonly precision: number | null;
-  /** Share of the hacks that are routed; null without hacks. */
-  readonly recall: number | null;
+  readonly claims: Readonly<Record<'attempts' | 'hacks', RoutingClaim>>;
   /** Share of |advantage| that only the quarantine learns from; null when no rollout pushes. */
   readonly quarantined: number | null;
   /** Rollouts whose route is another one than recorded. */
@@ -37,34 +42,35 @@ export interface WhatIf {
 /** `keepsOnlyPraised`: what the low cut keeps is kept only with a positive advantage, as some gates do. */
 export function whatIf(rows: readonly GateRow[], wanted: WhatIfCuts, keepsOnlyPraised = false): WhatIf {
   const cuts = cutsOf(rows, wanted);
-  const tallies = { keep: emptyTally(), absorb: emptyTally(), route: emptyTally() };
+  const routes = { keep: emptyTally(), absorb: emptyTally(), route: emptyTally() };
   let changed = 0;
   for (const row of rows) {
     const keeps = !keepsOnlyPraised || row.advantage > 0;
     const route =
       wanted.kind === 'recorded' ? recordedRoute(row) : routeOf(row.score, cuts.get(row.update) ?? null, keeps);
-    const tally = tallies[route];
+    const tally = routes[route];
     tally.rollouts += 1;
+    tally.attempts += Number(row.attempt);
     tally.hacks += Number(row.hack);
     tally.solves += Number(row.solve);
+    tally.cleanSolves += Number(row.solve && !row.attempt);
     tally.weight += Math.abs(row.advantage);
     changed += Number(route !== row.route);
   }
-  const { keep, absorb, route } = tallies;
-  const hacks = keep.hacks + absorb.hacks + route.hacks;
-  const weight = keep.weight + absorb.weight + route.weight;
-  return {
-    cuts,
-    routes: tallies,
-    precision: route.rollouts === 0 ? null : route.hacks / route.rollouts,
-    recall: hacks === 0 ? null : route.hacks / hacks,
-    quarantined: weight === 0 ? null : route.weight / weight,
-    changed,
-  };
+  const share = (part: number, of: number): number | null => (of === 0 ? null : part / of);
+  const inAll = (name: keyof RouteTally): number => routes.keep[name] + routes.absorb[name] + routes.route[name];
+  const claim = (name: 'attempts' | 'hacks'): RoutingClaim => ({
+    precision: share(routes.route[name], routes.route.rollouts),
+    recall: share(routes.route[name], inAll(name)),
+  });
+  const claims = { attempts: claim('attempts'), hacks: claim('hacks') };
+  return { cuts, routes, claims, quarantined: share(routes.route.weight, inAll('weight')), changed };
 }
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
-const emptyTally = (): Writable<RouteTally> => ({ rollouts: 0, hacks: 0, solves: 0, weight: 0 });
+const emptyTally = (): Writable<RouteTally> => {
+  return { rollouts: 0, attempts: 0, hacks: 0, solves: 0, cleanSolves: 0, weight: 0 };
+};
 
 const recordedRoute = ({ route }: GateRow): 'keep' | 'absorb' | 'route' =>
   route === 'keep' || route === 'route' ? route : 'absorb';

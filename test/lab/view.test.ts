@@ -133,12 +133,12 @@ describe('the server', () => {
   it('answers about a run, its gate, its answers and its rollouts', async () => {
     const own = (await ask<RunPage>('run?id=claim%2Fgate-1')).value;
     expect(own.steps.map(({ reward }) => reward)).toEqual([0.5, 1, 1.5]);
-    expect(own.training[0]).toEqual({ update: 1, hackable: 2, attempts: 2, hacks: 1, graded: 2, solves: 1 });
+    expect(own.training[0]).toMatchObject({ hackable: 2, attempts: 2, hacks: 1, solves: 1, cleanSolves: 0 });
     expect((await ask<GatePage>('gate?id=claim%2Fgate-1')).value.rows).toHaveLength(6);
     const answers = (await ask<AnswersPage>('answers?id=claim%2Fgate-1')).value;
     expect(answers.sets[0].prompts[0]).toMatchObject({
-      base: { solve: true },
-      full: { hack: true },
+      base: { attempt: false, solve: true },
+      full: { attempt: true, hack: true },
       deployed: { solve: true },
     });
     const rollouts = pageRollouts(view);
@@ -361,7 +361,7 @@ describe('in the terminal', () => {
     expect(one.out).toContain('━━ gate-1, rollout 2-0-2');
     for (const control of ['\u0000', '\u001b', '\u202e']) expect(one.out).not.toContain(control);
     const group = await gq('show', claim, '--solve', '--limit', '1', '--group');
-    expect(group.out).toMatch(/^ {2}1-0-0 +hack +route[\s\S]*^> 1-0-1 +solve +keep/m);
+    expect(group.out).toMatch(/^ {2}1-0-0 +attempt, hack +route[\s\S]*^> 1-0-1 +attempt, solved +keep/m);
     const json = JSON.parse((await gq('show', claim, '--route', 'keep', '--json')).out);
     expect([json.found, json.rollouts.length]).toEqual([6, 5]);
     expect(await gq('show', claim, '--grep', 'nowhere')).toMatchObject({ code: 1 });

@@ -89,12 +89,12 @@ export const mutants: readonly Mutant[] = [
     test: 'the interval of several seeds is over seeds: seeds that agree leave none, however few prompts they have',
   },
   {
-    mistake: 'the histogram of scores shows hacks as clean',
+    mistake: 'the histogram of scores shows attempts in right programs as clean',
     file: 'src/view/page/score-histogram.tsx',
-    text: 'rows.filter((each) => each.hack === hack)',
-    replacement: 'rows.filter(() => !hack)',
+    text: 'count(({ attempt }) => !attempt)',
+    replacement: 'count(({ hack }) => !hack)',
     testFile: 'src/view/page/score-histogram.test.ts',
-    test: 'clean rollouts stand above the line and hacks below it, each as tall as there are of its kind',
+    test: 'clean rollouts stand above the line, hacks below it and other attempts below those, each as tall as there are of its kind',
   },
   {
     mistake: 'a served prompt is counted once a choice',

@@ -7,8 +7,8 @@ import {
   type RolloutQuery,
   type RolloutSearch,
   rolloutOrders,
-  truthOf,
   ViewLibrary,
+  verdictWordOf,
 } from '../../view/index.ts';
 import { argument, type CallOf, choice, command, flag, whole, word } from '../command.ts';
 import { jsonOption } from '../options.ts';
@@ -114,7 +114,7 @@ const number = (value: number | null): string => (value === null ? '-' : value.t
 
 function renderRollout(row: LedgerRow): string {
   const facts = [
-    `${truthOf(row)}, ${row.hackable ? row.loophole : 'no hint'}, route ${row.route ?? 'none'}, reward ${row.reward}, advantage ${number(row.advantage)}`,
+    `${verdictWordOf(row)}, ${row.hackable ? row.loophole : 'no hint'}, route ${row.route ?? 'none'}, reward ${row.reward}, advantage ${number(row.advantage)}`,
     `score ${number(row.score)}, cuts ${number(row.low)} and ${number(row.high)}, evidence: ${visibleLine(row.evidence) || 'none'}`,
   ];
   const head = `━━ ${visibleLine(row.run)}, rollout ${row.id}`;
@@ -130,7 +130,7 @@ async function groupsOf(library: ViewLibrary, shown: readonly LedgerRow[], width
     const members = (await (await library.rollouts(library.find(first.run))).group(first.id)) ?? [];
     const lines = members.map((row) => [
       `${isShown(row) ? '>' : ' '} ${row.id}`,
-      truthOf(row),
+      verdictWordOf(row),
       row.route ?? 'none',
       `${row.reward}`,
       number(row.advantage),

@@ -56,7 +56,7 @@ describe('a running picture', () => {
   });
 
   it('is redrawn in place on a terminal and a few plain lines elsewhere', () => {
-    const tally = { graded: 4, hackable: 4, attempts: 1, hacks: 1, solves: 2 };
+    const tally = { graded: 4, hackable: 4, attempts: 1, hacks: 1, solves: 2, cleanSolves: 0 };
     for (const [stream, terminal] of [
       ['tty', 'xterm'],
       ['tty', 'dumb'],

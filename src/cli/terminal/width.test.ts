@@ -13,7 +13,7 @@ import { TrainDisplay } from './train-display.ts';
 
 const widths = [40, 80, 100, 200];
 const tally = (hacks: number) => ({
-  ...{ graded: 32, hackable: 24, attempts: hacks, hacks, solves: 32 - hacks },
+  ...{ graded: 32, hackable: 24, attempts: hacks, hacks, solves: 32 - hacks, cleanSolves: 32 - hacks },
 });
 const arms = ['vanilla', 'activation', 'haar'].map((name) => ({ name, updates: 100 }));
 

@@ -1,13 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  type CountedRollout,
-  emergenceByLoophole,
-  firstUpdateAt,
-  trailingAttemptRate,
-  trailingHackRate,
-  trainingCurve,
-} from './emergence.ts';
+import { type CountedRollout, emergenceByLoophole, firstUpdateAt, trailingRate, trainingCurve } from './emergence.ts';
 
 const row = (update: number, extra: Partial<CountedRollout> = {}): CountedRollout => ({
   update,
@@ -40,19 +33,19 @@ describe('training curve', () => {
     const rows = [
       row(1, { hack: true, attempt: true }),
       row(1, { solve: true, attempt: true }),
-      row(1, { hackable: false }),
+      row(1, { hackable: false, solve: true }),
     ];
     expect(trainingCurve(rows, 'full', true)).toEqual([
-      { update: 1, hackable: 2, hacks: 1, attempts: 2, graded: 3, solves: 1 },
+      { update: 1, hackable: 2, hacks: 1, attempts: 2, graded: 3, solves: 2, cleanSolves: 1 },
     ]);
     expect(trainingCurve(rows, 'full')[0]).not.toHaveProperty('attempts');
   });
 
   it('the trailing rate of attempts is over hinted prompts, and unknown where nobody counted them', () => {
     const rows = [row(1, { attempt: true }), row(1), row(2), row(2), row(3, { hackable: false })];
-    expect(trailingAttemptRate(trainingCurve(rows, 'full', true), 2)).toEqual([0.5, 0.25, 0]);
-    expect(trailingAttemptRate(trainingCurve(rows, 'full'), 2)).toEqual([null, null, null]);
-    expect(trailingAttemptRate(trainingCurve(rows, 'full', true), 1).at(-1)).toBeNull();
+    expect(trailingRate(trainingCurve(rows, 'full', true), 'attempts', 2)).toEqual([0.5, 0.25, 0]);
+    expect(trailingRate(trainingCurve(rows, 'full'), 'attempts', 2)).toEqual([null, null, null]);
+    expect(trailingRate(trainingCurve(rows, 'full', true), 'attempts', 1).at(-1)).toBeNull();
   });
 
   it('emerges at the first update whose whole window reaches the threshold', () => {
@@ -66,7 +59,7 @@ describe('training curve', () => {
   it('does not emerge before a whole window, whatever the first updates do', () => {
     const points = trainingCurve([row(1, { hack: true }), row(2, { hack: true })], 'full');
     expect(firstUpdateAt(points)).toBeNull();
-    expect(trailingHackRate(points)).toEqual([1, 1]);
+    expect(trailingRate(points, 'hacks')).toEqual([1, 1]);
   });
 
   it('knows each loophole by itself', () => {
@@ -87,7 +80,7 @@ describe('training curve', () => {
         const points = made.map(({ hackable, share }, i) => {
           return { update: i + 1, hackable, hacks: Math.round(share * hackable), graded: hackable, solves: 0 };
         });
-        trailingHackRate(points, window).forEach((rate, i) => {
+        trailingRate(points, 'hacks', window).forEach((rate, i) => {
           const rates = points.slice(Math.max(0, i + 1 - window), i + 1).map(({ hacks, hackable }) => hacks / hackable);
           expect(rate).toBeGreaterThanOrEqual(Math.min(...rates) - 1e-12);
           expect(rate).toBeLessThanOrEqual(Math.max(...rates) + 1e-12);

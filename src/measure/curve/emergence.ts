@@ -17,6 +17,8 @@ export interface TrainingPoint {
   readonly hacks: number;
   readonly graded: number;
   readonly solves: number;
+  /** Solved without an attempt; absent as these are. */
+  readonly cleanSolves?: number;
 }
 
 export type CountedRollout = Pick<
@@ -25,7 +27,7 @@ export type CountedRollout = Pick<
 > &
   Partial<Pick<JudgedRollout, 'attempt'>>;
 
-/** One point per update, in order. Demonstrations do not count. `countAttempts`: also on how many hinted prompts a loophole was opened. */
+/** One point per update, in order. Demonstrations do not count. `countAttempts`: also on how many hinted prompts a loophole was opened, and how many solves opened none. */
 export function trainingCurve(
   rollouts: readonly CountedRollout[],
   sampled: 'full' | 'deployed',
@@ -41,41 +43,24 @@ export function trainingCurve(
       hacks: rows.filter(({ hackable, hack }) => hackable && hack).length,
       graded: rows.length,
       solves: rows.filter(({ solve }) => solve).length,
+      ...(countAttempts ? { cleanSolves: rows.filter(({ solve, attempt }) => solve && !attempt).length } : {}),
     }));
 }
 
-/** For each point, the hack rate on hinted prompts over the last `window` points; null where there were no hinted prompts. */
-export function trailingHackRate(
+/** What each count of a point is a share of. */
+const ofWhat = { attempts: 'hackable', hacks: 'hackable', solves: 'graded', cleanSolves: 'graded' } as const;
+
+/** For each point, the rate over the last `window` points: attempts and hacks on hinted prompts, solves on all; null where there were none, or nobody counted. */
+export function trailingRate(
   points: readonly TrainingPoint[],
+  counted: keyof typeof ofWhat,
   window: number = emergence.window,
-): (number | null)[] {
-  return trailingRate(points, 'hacks', 'hackable', window);
-}
-
-/** The same of attempts; null also where nobody counted them. */
-export function trailingAttemptRate(
-  points: readonly TrainingPoint[],
-  window: number = emergence.window,
-): (number | null)[] {
-  return trailingRate(points, 'attempts', 'hackable', window);
-}
-
-/** For each point, the solve rate on all prompts over the window of emergence. */
-export function trailingSolveRate(points: readonly TrainingPoint[]): (number | null)[] {
-  return trailingRate(points, 'solves', 'graded', emergence.window);
-}
-
-function trailingRate(
-  points: readonly TrainingPoint[],
-  hits: 'attempts' | 'hacks' | 'solves',
-  of: 'hackable' | 'graded',
-  window: number,
 ): (number | null)[] {
   return points.map((_, i) => {
     const last = points.slice(Math.max(0, i + 1 - window), i + 1);
-    const total = last.reduce((sum, point) => sum + point[of], 0);
-    if (total === 0 || last.some((point) => point[hits] === undefined)) return null;
-    return last.reduce((sum, { [hits]: count = 0 }) => sum + count, 0) / total;
+    const total = last.reduce((sum, point) => sum + point[ofWhat[counted]], 0);
+    if (total === 0 || last.some((point) => point[counted] === undefined)) return null;
+    return last.reduce((sum, { [counted]: count = 0 }) => sum + count, 0) / total;
   });
 }
 
@@ -85,7 +70,7 @@ export function firstUpdateAt(
   threshold: number = emergence.threshold,
   window: number = emergence.window,
 ): number | null {
-  const rates = trailingHackRate(points, window);
+  const rates = trailingRate(points, 'hacks', window);
   const at = rates.findIndex((rate, i) => i + 1 >= window && rate !== null && rate >= threshold);
   return at < 0 ? null : points[at].update;
 }

@@ -4,13 +4,7 @@
  * the rate over the window of emergence reaches half of vanilla's final rate.
  */
 import { join } from 'node:path';
-import {
-  emergence,
-  firstUpdateAt,
-  type TrainingPoint,
-  trailingAttemptRate,
-  trailingHackRate,
-} from '../curve/emergence.ts';
+import { emergence, firstUpdateAt, type TrainingPoint, trailingRate } from '../curve/emergence.ts';
 
 /** The parts of a relearning attack on a run: the deployed model and the run that trains it again. */
 export function relearnFolders(run: string): { readonly deployed: string; readonly attack: string } {
@@ -22,7 +16,7 @@ export const finalWindow = 10;
 
 /** The hack rate at the end of training; null when there were no hinted prompts. */
 function finalHackRate(points: readonly TrainingPoint[]): number | null {
-  return trailingHackRate(points, finalWindow).at(-1) ?? null;
+  return trailingRate(points, 'hacks', finalWindow).at(-1) ?? null;
 }
 
 export interface Relearning {
@@ -42,10 +36,10 @@ function measureRelearning(start: string, points: readonly TrainingPoint[], targ
     start,
     updates: points.at(-1)?.update ?? 0,
     reached: firstUpdateAt(points, target),
-    firstRate: trailingHackRate(points.slice(0, emergence.window)).at(-1) ?? null,
+    firstRate: trailingRate(points.slice(0, emergence.window), 'hacks').at(-1) ?? null,
     finalRate: finalHackRate(points),
-    firstAttempt: trailingAttemptRate(points.slice(0, emergence.window)).at(-1) ?? null,
-    finalAttempt: trailingAttemptRate(points, finalWindow).at(-1) ?? null,
+    firstAttempt: trailingRate(points.slice(0, emergence.window), 'attempts').at(-1) ?? null,
+    finalAttempt: trailingRate(points, 'attempts', finalWindow).at(-1) ?? null,
   };
 }
 

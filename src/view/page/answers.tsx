@@ -1,12 +1,12 @@
 /** The quarantine switch at work: the same prompts as trained and deployed, sorted by what deletion changed, with a difference by words. */
 import { useEffect } from 'preact/hooks';
-import { type AnsweredPrompt, type AnswersPage, answerId, type Catalogue } from '../api.ts';
-import { truthOf } from '../query.ts';
+import { type AnsweredPrompt, type AnswersPage, answerId, type ShownCompletion } from '../api.ts';
+import { rateNote, verdictFacets, verdictWordOf } from '../query.ts';
 import { address, changeParameters, shownState, stateWords } from './address.ts';
 import { noteLook, useLabels } from './human-store.ts';
 import { useKeys } from './keys.ts';
 import { LabelButtons } from './label.tsx';
-import { Answered, StateNote } from './parts.tsx';
+import { Answered, Choices, StateNote } from './parts.tsx';
 import { source, useAnswer } from './source.ts';
 import { Completion, Difference, disclosedNames } from './text.tsx';
 
@@ -20,9 +20,9 @@ export function AnswersScreen({ id }: { readonly id: string }) {
 
 /** The answers of all runs of an arm of an experiment as those of one run; each prompt says of which it is. */
 async function answersOfArm(id: string, arm: string): Promise<AnswersPage> {
-  const { runs } = (await source.ask('home', '')) as Catalogue;
+  const { runs } = await source.ask('home', '');
   const own = runs.filter((run) => run.experiment === id && run.arm === arm && run.status !== 'not started');
-  const pages = (await Promise.all(own.map((run) => source.ask('answers', run.id)))) as AnswersPage[];
+  const pages = await Promise.all(own.map((run) => source.ask('answers', run.id)));
   const [first] = pages;
   if (first === undefined) throw new Error(`${id} has no run of the arm ${arm}.`);
   const names = [...new Set(pages.flatMap(({ sets }) => sets.map(({ set }) => set)))];
@@ -39,19 +39,29 @@ async function answersOfArm(id: string, arm: string): Promise<AnswersPage> {
   };
 }
 
+const rateTests: Readonly<Record<string, (answer: ShownCompletion) => boolean>> = {
+  attempt: ({ attempt }) => attempt,
+  hack: ({ hack }) => hack,
+  solve: ({ solve }) => solve,
+  'clean solve': ({ attempt, solve }) => solve && !attempt,
+};
+const wordsOfChange = (rate: string) =>
+  rate.endsWith('solve')
+    ? { before: `${rate} lost`, after: `${rate} gained`, both: null }
+    : { before: `${rate} removed`, after: `${rate} surfaced`, both: `${rate} kept` };
 /** Kinds of change, by what the completion is as trained and deployed. */
-const changeKinds = ['all', 'hack removed', 'hack kept', 'hack surfaced', 'solve lost', 'solve gained'] as const;
-type ChangeKind = (typeof changeKinds)[number];
+const changeKinds = ['all', ...Object.keys(rateTests).flatMap((rate) => Object.values(wordsOfChange(rate)))].filter(
+  (kind) => kind !== null,
+);
 
-function changesOf({ full, deployed }: AnsweredPrompt): ChangeKind[] {
+function changesOf({ full, deployed }: AnsweredPrompt): (string | null)[] {
   if (full === null || deployed === null) return ['all'];
-  return [
-    'all',
-    ...(full.hack ? [deployed.hack ? ('hack kept' as const) : ('hack removed' as const)] : []),
-    ...(!full.hack && deployed.hack ? ['hack surfaced' as const] : []),
-    ...(full.solve && !deployed.solve ? ['solve lost' as const] : []),
-    ...(!full.solve && deployed.solve ? ['solve gained' as const] : []),
-  ];
+  const changes = Object.entries(rateTests).map(([rate, holds]) => {
+    const { before, after, both } = wordsOfChange(rate);
+    if (holds(full)) return holds(deployed) ? both : before;
+    return holds(deployed) ? after : null;
+  });
+  return ['all', ...changes];
 }
 
 type AnsweredSet = AnswersPage['sets'][number];
@@ -78,16 +88,17 @@ function Answers({ page: { run, sets } }: { readonly page: AnswersPage }) {
   }
   const kind = changeKinds.find((name) => name === parameters.get('change')) ?? 'all';
   const loopholes = [...new Set(set.prompts.map(({ loophole }) => loophole))];
-  const chosen = parameters.get('loophole');
-  const truth = parameters.get('truth');
-  const isChosen = (prompt: AnsweredPrompt): boolean => {
+  const facetOf = (prompt: AnsweredPrompt, facet: 'loophole' | 'attempt' | 'truth'): string | null => {
+    if (facet === 'loophole') return prompt.loophole;
     const answer = prompt[shownState.value] ?? prompt.full ?? prompt.deployed;
-    return (
-      (chosen === null || prompt.loophole === chosen) &&
-      (truth === null || (answer !== null && truthOf(answer) === truth))
-    );
+    return answer === null ? null : verdictFacets[verdictWordOf(answer)][facet];
   };
-  const shown = set.prompts.filter(isChosen);
+  /** The prompts that are left by what was chosen of these facets. */
+  const promptsOf = (facets: readonly ('loophole' | 'attempt' | 'truth')[]): readonly AnsweredPrompt[] =>
+    set.prompts.filter((prompt) =>
+      facets.every((facet) => [null, facetOf(prompt, facet)].includes(parameters.get(facet))),
+    );
+  const shown = promptsOf(['loophole', 'attempt', 'truth']);
   const found = shown.filter((prompt) => changesOf(prompt).includes(kind));
   const at = Math.max(
     0,
@@ -104,64 +115,51 @@ function Answers({ page: { run, sets } }: { readonly page: AnswersPage }) {
         <p class="quiet">This arm has no quarantine: what is trained is deployed.</p>
       )}
       <div class="facets">
-        <fieldset>
-          <legend>set</legend>
-          {sets
-            .filter(({ set: name }, i) => sets.findIndex((one) => one.set === name) === i)
-            .map(({ set: name, prompts }) => (
-              <button
-                type="button"
-                key={name}
-                aria-pressed={name === set.set}
-                onClick={() => changeParameters({ set: name, update: null, problem: null })}
-              >
-                {name} {prompts.length}
-              </button>
-            ))}
-        </fieldset>
+        <Choices
+          legend="set"
+          parameter="set"
+          values={[...new Set(sets.map((one) => one.set))]}
+          chosen={set.set}
+          wordsOf={(name) => `${name} ${sets.find((one) => one.set === name)?.prompts.length}`}
+          without={['update', 'problem']}
+        />
         <UpdateChoice sets={sets.filter((one) => one.set === set.set)} update={set.update} />
         {loopholes.length > 1 && (
-          <fieldset>
-            <legend>loophole</legend>
-            {loopholes.map((name) => (
-              <button
-                type="button"
-                key={name}
-                aria-pressed={name === chosen}
-                onClick={() => changeParameters({ loophole: name === chosen ? null : name, problem: null })}
-              >
-                {name} {set.prompts.filter(({ loophole }) => loophole === name).length}
-              </button>
-            ))}
-          </fieldset>
+          <Choices
+            legend="loophole"
+            parameter="loophole"
+            values={loopholes}
+            chosen={parameters.get('loophole')}
+            wordsOf={(name) => `${name} ${set.prompts.filter(({ loophole }) => loophole === name).length}`}
+            isOptional
+            without={['problem']}
+          />
         )}
-        <fieldset>
-          <legend>outcome, {stateWords[shownState.value]}</legend>
-          {(['hack', 'solve', 'neither'] as const).map((name) => (
-            <button
-              type="button"
-              key={name}
-              aria-pressed={name === truth}
-              onClick={() => changeParameters({ truth: name === truth ? null : name, problem: null })}
-            >
-              {name}
-            </button>
-          ))}
-        </fieldset>
-        <fieldset>
-          <legend>change by deletion</legend>
-          {changeKinds.map((name) => (
-            <button
-              type="button"
-              key={name}
-              aria-pressed={name === kind}
-              onClick={() => changeParameters({ change: name, problem: null })}
-            >
-              {name} {shown.filter((prompt) => changesOf(prompt).includes(name)).length}
-            </button>
-          ))}
-        </fieldset>
+        {(['attempt', 'truth'] as const).map((facet) => (
+          <Choices
+            key={facet}
+            legend={`${facet}, ${stateWords[shownState.value]}`}
+            parameter={facet}
+            values={[...new Set(Object.values(verdictFacets).map((one) => one[facet]))]}
+            chosen={parameters.get(facet)}
+            wordsOf={(value) => {
+              const others = promptsOf(facet === 'attempt' ? ['loophole', 'truth'] : ['loophole', 'attempt']);
+              return `${value} ${others.filter((prompt) => facetOf(prompt, facet) === value).length}`;
+            }}
+            isOptional
+            without={['problem']}
+          />
+        ))}
+        <Choices
+          legend="change by deletion"
+          parameter="change"
+          values={changeKinds}
+          chosen={kind}
+          wordsOf={(name) => `${name} ${shown.filter((prompt) => changesOf(prompt).includes(name)).length}`}
+          without={['problem']}
+        />
       </div>
+      <p class="quiet">{rateNote}</p>
       {found[at] === undefined ? (
         <p>No prompt is like that.</p>
       ) : (
@@ -173,21 +171,9 @@ function Answers({ page: { run, sets } }: { readonly page: AnswersPage }) {
 
 function UpdateChoice({ sets, update }: { readonly sets: readonly AnsweredSet[]; readonly update: number }) {
   if (sets.length < 2) return null;
-  return (
-    <fieldset>
-      <legend>after update</legend>
-      {sets.toReversed().map((one) => (
-        <button
-          type="button"
-          key={one.update}
-          aria-pressed={one.update === update}
-          onClick={() => changeParameters({ update: one.update, problem: null })}
-        >
-          {one.update}
-        </button>
-      ))}
-    </fieldset>
-  );
+  const updates = sets.map((one) => `${one.update}`).toReversed();
+  const legend = 'after update';
+  return <Choices legend={legend} parameter="update" values={updates} chosen={`${update}`} without={['problem']} />;
 }
 
 /** A label of the answer that is shown; its verdict is beside it, so it is not blind. Answers of a whole arm are labelled run by run. */
@@ -234,12 +220,12 @@ function OnePrompt({ prompts, at, set, run }: OnePromptProps) {
       </p>
       <Completion content={prompt} marked={marked} label="prompt" />
       <h2 id="answer">
-        {stateWords[state]}: {shown === null ? 'not evaluated' : truthOf(shown)}
+        {stateWords[state]}: {shown === null ? 'not evaluated' : verdictWordOf(shown)}
       </h2>
       {shown !== null && isOfRun && (
         <AnswerLabel run={run} id={answerId(set.set, set.update, given, problem)} hack={shown.hack} />
       )}
-      {shown !== null && <Completion content={shown.completion} marked={shown.hack ? marked : []} />}
+      {shown !== null && <Completion content={shown.completion} marked={shown.attempt ? marked : []} />}
       {isDifference && sides.full !== null && sides.deployed !== null && (
         <>
           <h2>From as trained (struck out) to deployed (underlined)</h2>
@@ -248,7 +234,7 @@ function OnePrompt({ prompts, at, set, run }: OnePromptProps) {
       )}
       {base !== null && (
         <details>
-          <summary>the base answers: {truthOf(base)}</summary>
+          <summary>the base answers: {verdictWordOf(base)}</summary>
           <Completion content={base.completion} label="completion of the base" />
         </details>
       )}

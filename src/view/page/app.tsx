@@ -1,7 +1,16 @@
 /** The viewer: one bar, one screen, keys. What is shown follows from the address alone. */
-import { render } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
-import { address, changeParameters, followAddress, goTo, linkTo, shownState, stateWords } from './address.ts';
+import { type ComponentType, render } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import {
+  address,
+  changeParameters,
+  followAddress,
+  goTo,
+  linkTo,
+  type ScreenName,
+  shownState,
+  stateWords,
+} from './address.ts';
 import { AnswersScreen } from './answers.tsx';
 import { CompareScreen } from './compare.tsx';
 import { ExperimentScreen } from './experiment.tsx';
@@ -13,6 +22,7 @@ import { LabelsScreen } from './labels.tsx';
 import { isLive } from './live.ts';
 import { MatrixScreen } from './matrix.tsx';
 import { NotePanel, WrittenDownload } from './notes.tsx';
+import { Facts } from './parts.tsx';
 import { serverNotice } from './range-file.ts';
 import { RolloutScreen } from './rollout.tsx';
 import { RolloutsScreen } from './rollouts.tsx';
@@ -36,33 +46,19 @@ const keyWords: readonly (readonly [key: string, words: string])[] = [
   ['?', 'these keys'],
 ];
 
-function Screen() {
-  const { screen, id } = address.value;
-  switch (screen) {
-    case 'home':
-      return <Home />;
-    case 'experiment':
-      return <ExperimentScreen id={id} />;
-    case 'run':
-      return <RunScreen id={id} />;
-    case 'gate':
-      return <GateScreen id={id} />;
-    case 'answers':
-      return <AnswersScreen id={id} />;
-    case 'rollouts':
-      return <RolloutsScreen id={id} />;
-    case 'rollout':
-      return <RolloutScreen id={id} />;
-    case 'matrix':
-      return <MatrixScreen id={id} />;
-    case 'label':
-      return <LabelScreen id={id} />;
-    case 'labels':
-      return <LabelsScreen id={id} />;
-    case 'compare':
-      return <CompareScreen id={id} />;
-  }
-}
+const screenOfName: Readonly<Record<ScreenName, ComponentType<{ readonly id: string }>>> = {
+  home: Home,
+  experiment: ExperimentScreen,
+  matrix: MatrixScreen,
+  run: RunScreen,
+  gate: GateScreen,
+  answers: AnswersScreen,
+  rollouts: RolloutsScreen,
+  rollout: RolloutScreen,
+  label: LabelScreen,
+  labels: LabelsScreen,
+  compare: CompareScreen,
+};
 
 const switchState = () => changeParameters({ state: shownState.value === 'full' ? null : 'full' });
 
@@ -78,8 +74,8 @@ function App() {
   const [isHelp, setHelp] = useState(false);
   const [isNoting, setNoting] = useState(false);
   const [told, setTold] = useState('');
-  const main = useRef<HTMLElement>(null);
   const { screen, id } = address.value;
+  const Screen = screenOfName[screen];
   useEffect(() => {
     document.title = screen === 'home' || screen === 'label' ? 'gq view' : `${screen} ${id} · gq view`;
     window.scrollTo(0, 0);
@@ -116,29 +112,16 @@ function App() {
         <span role="status">{told}</span>
         {serverNotice.value !== '' && <span class="quiet">{serverNotice.value}</span>}
       </header>
-      {isHelp && <KeyList />}
+      {isHelp && (
+        <aside aria-label="keys">
+          <Facts facts={keyWords} />
+        </aside>
+      )}
       {isNoting && <NotePanel onClose={() => setNoting(false)} />}
-      <main ref={main}>
-        <Screen />
+      <main>
+        <Screen id={id} />
       </main>
     </>
-  );
-}
-
-function KeyList() {
-  return (
-    <aside aria-label="keys">
-      <dl class="facts">
-        {keyWords.map(([key, words]) => (
-          <div key={key}>
-            <dt>
-              <kbd>{key}</kbd>
-            </dt>
-            <dd>{words}</dd>
-          </div>
-        ))}
-      </dl>
-    </aside>
   );
 }
 

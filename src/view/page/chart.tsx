@@ -1,6 +1,7 @@
 /** Curves over updates with a cursor. A click on an update opens the rollouts behind it. A table beside the chart has its numbers. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
+import { PageTable } from './parts.tsx';
 
 export interface Line {
   readonly label: string;
@@ -45,6 +46,7 @@ function optionsOf({ lines, range, title }: ChartProps, width: number, shown: ()
     height: 220,
     scales: { x: { time: false }, ...(range === undefined ? {} : { y: { range: [range[0], range[1]] } }) },
     axes: [{ ...axis }, { ...axis, size: 52 }],
+    legend: { markers: { dash: (_chart, i) => borderOf(lines[i - 1]?.dash) } },
     hooks: { drawAxes: [(chart) => drawBands(chart, shown())] },
     series: [
       { label: 'update' },
@@ -62,6 +64,10 @@ function optionsOf({ lines, range, title }: ChartProps, width: number, shown: ()
     ],
   };
 }
+
+/** How the legend tells the dashes of lines apart. */
+const borderOf = (dash: string | undefined): string =>
+  dash === undefined ? 'solid' : dash.startsWith('1 ') ? 'dotted' : dash.startsWith('4 ') ? 'dashed' : 'double';
 
 /** Bands lie below the lines. */
 function drawBands({ ctx, bbox, valToPos }: uPlot, lines: readonly Line[]): void {
@@ -187,33 +193,9 @@ function ChartNumbers(props: ChartProps) {
 
 function NumbersTable({ title, lines, doorOf }: ChartProps) {
   const [updates] = dataOf(lines);
-  return (
-    <div class="scroll">
-      <table>
-        <caption>{title}</caption>
-        <thead>
-          <tr>
-            <th scope="col">update</th>
-            {lines.map(({ label }) => (
-              <th scope="col" key={label}>
-                {label}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {[...updates].map((update) => (
-            <tr key={update}>
-              <th scope="row">
-                <a href={doorOf(update)}>{update}</a>
-              </th>
-              {lines.map((line) => (
-                <td key={line.label}>{cellOf(line, update)}</td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
+  const rows = [...updates].map((update) => [
+    <a href={doorOf(update)}>{update}</a>,
+    ...lines.map((line) => cellOf(line, update)),
+  ]);
+  return <PageTable caption={title} heads={['update', ...lines.map(({ label }) => label)]} rows={rows} hasRowHeads />;
 }

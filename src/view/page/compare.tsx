@@ -1,14 +1,14 @@
 /** Two runs side by side: config keys that differ, rates, and the prompts on which their answers differ in outcome. */
-import type { AnsweredPrompt, AnswersPage, Catalogue, RunPage } from '../api.ts';
-import { truthOf } from '../query.ts';
+import type { AnsweredPrompt, AnswersPage, RunPage, ShownCompletion } from '../api.ts';
+import { rateNote, rateWords, type VerdictWord, verdictWordOf, verdictWords } from '../query.ts';
 import { address, changeParameters, linkTo, shownState, stateWords } from './address.ts';
-import { Answered, StateNote } from './parts.tsx';
-import { source, useAnswer } from './source.ts';
+import { Answered, ChoiceButtons, PageTable, percent, StateNote } from './parts.tsx';
+import { source, useAnswer, useAsked } from './source.ts';
 import { Difference } from './text.tsx';
 
 export function CompareScreen({ id }: { readonly id: string }) {
   const other = address.value.parameters.get('with') ?? '';
-  const home = useAnswer<Catalogue>('home', '', () => source.ask('home', ''));
+  const home = useAsked('home', '');
   return (
     <>
       <h1>Compare {id}</h1>
@@ -61,37 +61,22 @@ function Both({ first, second }: { readonly first: string; readonly second: stri
 function Keys({ runs: [a, b] }: { readonly runs: Pages['runs'] }) {
   const [before, after] = [new Map(a.config), new Map(b.config)];
   const keys = [...new Set([...before.keys(), ...after.keys()])].filter((key) => before.get(key) !== after.get(key));
+  const door = ({ run }: RunPage) => <a href={linkTo('run', run.id)}>{run.id}</a>;
+  const value = (known: ReadonlyMap<string, string>, key: string): string => known.get(key) ?? 'absent';
   return (
-    <div class="scroll">
-      <table>
-        <caption>config keys that differ</caption>
-        <thead>
-          <tr>
-            <th scope="col">key</th>
-            {[a, b].map(({ run }) => (
-              <th scope="col" key={run.id}>
-                <a href={linkTo('run', run.id)}>{run.id}</a>
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {keys.map((key) => (
-            <tr key={key}>
-              <th scope="row">{key}</th>
-              <td>{before.get(key) ?? 'absent'}</td>
-              <td>{after.get(key) ?? 'absent'}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+    <>
+      <PageTable
+        caption="config keys that differ"
+        heads={['key', door(a), door(b)]}
+        rows={keys.map((key) => [key, value(before, key), value(after, key)])}
+        hasRowHeads
+      />
       {keys.length === 0 && <p>The configs are the same.</p>}
-    </div>
+    </>
   );
 }
 
 const mostListed = 50;
-const outcomes = ['hack', 'solve', 'neither'] as const;
 
 function Outcomes({ answers: [a, b] }: { readonly answers: Pages['answers'] }) {
   const { parameters } = address.value;
@@ -113,59 +98,52 @@ function Outcomes({ answers: [a, b] }: { readonly answers: Pages['answers'] }) {
   });
   const cell = parameters.get('cell');
   const isListed = ({ first, second }: (typeof pairs)[number]): boolean =>
-    cell === null ? truthOf(first) !== truthOf(second) : cell === `${truthOf(first)}, ${truthOf(second)}`;
+    cell === null
+      ? verdictWordOf(first) !== verdictWordOf(second)
+      : cell === `${verdictWordOf(first)} → ${verdictWordOf(second)}`;
   const listed = pairs.filter(isListed);
+  const rates = [a, b].map(({ run }, i) => {
+    const own = pairs.map(({ first, second }) => (i === 0 ? first : second));
+    const share = (holds: (answer: ShownCompletion) => boolean): string => {
+      const found = own.filter(holds).length;
+      return `${percent(own.length === 0 ? null : found / own.length)}, ${found} of ${own.length}`;
+    };
+    const [solve, cleanSolve] = [share((one) => one.solve), share((one) => one.solve && !one.attempt)];
+    return [run.id, share(({ attempt }) => attempt), share(({ hack }) => hack), solve, cleanSolve];
+  });
+  const count = (row: VerdictWord, column: VerdictWord) => (
+    <ChoiceButtons
+      parameter="cell"
+      values={[`${row} → ${column}`]}
+      chosen={cell}
+      wordsOf={() =>
+        `${pairs.filter(({ first, second }) => verdictWordOf(first) === row && verdictWordOf(second) === column).length}`
+      }
+      isOptional
+    />
+  );
   return (
     <>
       <h2>
         {chosen.set}, {stateWords[state]}, {pairs.length} prompts
       </h2>
       <StateNote />
-      <div class="scroll">
-        <table id="outcomes">
-          <caption>
-            outcomes: rows {a.run.id}, columns {b.run.id}
-          </caption>
-          <thead>
-            <tr>
-              <th scope="col">outcome</th>
-              {outcomes.map((name) => (
-                <th scope="col" key={name}>
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {outcomes.map((row) => (
-              <tr key={row}>
-                <th scope="row">{row}</th>
-                {outcomes.map((column) => (
-                  <td key={column}>
-                    <button
-                      type="button"
-                      aria-pressed={cell === `${row}, ${column}`}
-                      onClick={() =>
-                        changeParameters({ cell: cell === `${row}, ${column}` ? null : `${row}, ${column}` })
-                      }
-                    >
-                      {pairs.filter(({ first, second }) => truthOf(first) === row && truthOf(second) === column).length}
-                    </button>
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <PageTable caption="rates" heads={['run', ...Object.values(rateWords)]} rows={rates} hasRowHeads />
+      <PageTable
+        id="outcomes"
+        caption={`outcomes: rows ${a.run.id}, columns ${b.run.id}`}
+        heads={['outcome', ...verdictWords]}
+        rows={verdictWords.map((row) => [row, ...verdictWords.map((column) => count(row, column))])}
+        hasRowHeads
+      />
       <p class="quiet">
         {listed.length} prompts {cell === null ? 'whose outcomes differ' : `with ${cell}`}
-        {listed.length > mostListed && `, the first ${mostListed} of them`}. A count lists its prompts.
+        {listed.length > mostListed && `, the first ${mostListed} of them`}. A count lists its prompts. {rateNote}
       </p>
       {listed.slice(0, mostListed).map(({ problem, first, second }) => (
         <details key={problem}>
           <summary>
-            {problem}: {truthOf(first)} and {truthOf(second)}
+            {problem}: {verdictWordOf(first)} and {verdictWordOf(second)}
           </summary>
           <p>
             {[a, b].map(({ run: { id } }) => (

@@ -1,10 +1,11 @@
 /** Curves of an experiment: of arms with enough seeds the mean with a band and the seeds faintly behind it, of others each seed. */
 import { armStyle, averageSeries, bandSeeds } from '../../report/draw/index.ts';
 import type { ExperimentPage, TrainingPage } from '../api.ts';
-import { linkTo, shownState, stateWords } from './address.ts';
+import { type RateName, rateNames, rateNote, rateWords } from '../query.ts';
+import { linkTo, type ShownState, shownState, stateWords } from './address.ts';
 import { Chart, type Line } from './chart.tsx';
 import { Answered, StateNote } from './parts.tsx';
-import { source, useAnswer } from './source.ts';
+import { useAsked } from './source.ts';
 
 interface SeedSeries {
   readonly arm: string;
@@ -45,40 +46,41 @@ export function EvaluatedCurves({ page }: { readonly page: ExperimentPage }) {
   if (curves.length === 0) return null;
   const doorOf = (update: number) => linkTo('rollouts', page.id, { from: update, to: update });
   const state = shownState.value;
-  const other = state === 'full' ? 'deployed' : 'full';
-  const lines = (metric: 'attempt' | 'hack' | 'solve'): Line[] =>
+  const other: ShownState = state === 'full' ? 'deployed' : 'full';
+  const lines = (metric: RateName): Line[] =>
     [other, state].flatMap((own) => {
       const series = curves.map(({ arm, seed, points }) => ({
         arm,
         seed,
-        points: points.map((point) => ({ x: point.update, y: point[own as 'full' | 'deployed']?.[metric] ?? null })),
+        points: points.map((point) => ({ x: point.update, y: point[own]?.[metric] ?? null })),
       }));
-      return armLines(series, names, `, ${stateWords[own as 'full' | 'deployed']}`, own === other);
+      return armLines(series, names, `, ${stateWords[own]}`, own === other);
     });
   return (
     <>
       <h2>Curves</h2>
       <StateNote />
       <div class="charts">
-        {(['attempt', 'hack'] as const).map((metric) => (
+        {rateNames.map((metric) => (
           <Chart
             key={metric}
-            title={`${metric}, ${stateWords[state]}`}
+            title={`${rateWords[metric]}, ${stateWords[state]}`}
             range={[0, 1]}
             lines={lines(metric)}
             doorOf={doorOf}
           />
         ))}
-        <Chart title={`solve, ${stateWords[state]}`} lines={lines('solve')} doorOf={doorOf} />
       </div>
-      <p class="quiet">The other state is drawn faintly. {bandWords} A click on an update opens its rollouts.</p>
+      <p class="quiet">
+        The other state is drawn faintly. {bandWords} A click on an update opens its rollouts. {rateNote}
+      </p>
     </>
   );
 }
 
 /** What the runs sampled while they were trained; it grows while they are. */
 export function TrainingCurves({ page }: { readonly page: ExperimentPage }) {
-  const answer = useAnswer<TrainingPage>(`training ${page.id}`, page.id, () => source.ask('training', page.id));
+  const answer = useAsked('training', page.id);
   return <Answered answer={answer}>{(training) => <TrainingCharts page={page} training={training} />}</Answered>;
 }
 
@@ -89,6 +91,7 @@ function TrainingCharts({ page, training }: { readonly page: ExperimentPage; rea
     ['attempt', 'attempt on hinted prompts, while training'],
     ['hack', 'hack on hinted prompts, while training'],
     ['solve', 'solve on all prompts, while training'],
+    ['cleanSolve', 'clean solve on all prompts, while training'],
     ['reward', 'mean reward, while training'],
   ] as const;
   const charts = metrics.map(([metric, title]) => {
@@ -111,7 +114,7 @@ function TrainingCharts({ page, training }: { readonly page: ExperimentPage; rea
             title={title}
             lines={lines}
             doorOf={doorOf}
-            {...(metric === 'attempt' || metric === 'hack' ? { range: [0, 1] as const } : {})}
+            {...(metric === 'reward' ? {} : { range: [0, 1] as const })}
           />
         ))}
       </div>

@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest';
 import { type MadeResults, madeArm, madeResults } from '../../../test/lab/made-results.ts';
 import { gateWindows } from '../../measure/index.ts';
 import { numbersOf } from '../../report/chart.ts';
-import { windowTable } from '../../report/gate-tables.ts';
+import { attributionTable, windowTable } from '../../report/gate-tables.ts';
 import { allFigures, allTables, type Table } from '../../report/index.ts';
 import type { ExperimentPage, ListedRun } from '../api.ts';
 
@@ -78,4 +78,15 @@ test('a window of a gate leads to the rollouts of its updates, a column of prais
   const praised = ['AUROC', '0.9', { text: '0.8', advantage: 'above 0' as const }];
   expect(door(praised, 2)).toBe('#/rollouts/claim%2Fgate-1?advantage=above+0');
   expect(door(praised, 1)).toBe('#/rollouts/claim%2Fgate-1');
+});
+
+test('a share of the deployed gradient leads to the rollouts that it came from', () => {
+  const share = { route: 'absorb', deed: 'clean beside an attempt', sign: '−', sampled: 'deployed' } as const;
+  const shares = [{ ...share, rollouts: 3, share: 0.6 }, { ...share, deed: 'attempt', sign: '+', rollouts: 1, share: 0.4 }] as const; // biome-ignore format: rows
+  const { rows } = attributionTable({ from: 1, to: 2, rollouts: 4, energy: 1, shares });
+  const doors = rows.map((row) => gateDoor('claim/gate-1')(row, 0));
+  expect(doors).toEqual([
+    '#/rollouts/claim%2Fgate-1?attempt=no&route=absorb&advantage=below+0&sampled=deployed',
+    '#/rollouts/claim%2Fgate-1?attempt=yes&route=absorb&advantage=above+0&sampled=deployed',
+  ]);
 });

@@ -32,8 +32,8 @@ function compareDoor(page: ExperimentPage, first: string, second: string, set: s
 /** The doors of a table about the gate of a run: a window opens the rollouts of its updates. */
 export function gateDoor(run: string): Door {
   return (row, column) => {
-    const { updates, advantage = null } = aboutOf(row, column);
+    const { updates, attempt = '', route = '', advantage = '', sampled = '' } = aboutOf(row, column);
     const [from = '', to = ''] = updates?.map(String) ?? [];
-    return linkTo('rollouts', run, { from, to, advantage });
+    return linkTo('rollouts', run, { from, to, attempt, route, advantage, sampled });
   };
 }

@@ -2,19 +2,15 @@
  * An experiment. Its first screen tells the story: the question, what was trained and what is deployed, one prompt in both states, what is
  * claimed and what not. Below: the runs, curves, tables, figures, and what the arms change.
  */
-import { armStyle } from '../../report/draw/index.ts';
 import type { ExperimentPage, ListedRun } from '../api.ts';
+import { verdictFacets, verdictWordOf } from '../query.ts';
 import { linkTo, shownState, stateWords } from './address.ts';
 import { EvaluatedCurves, TrainingCurves } from './curves.tsx';
 import { experimentDoor } from './doors.ts';
-import { Answered, ArmKey, FigureView, StatusMark, TableView } from './parts.tsx';
-import { source, useAnswer } from './source.ts';
+import { ArmKey, FigureView, PageTable, StatusMark, screenOf, TableView } from './parts.tsx';
 import { Completion, disclosedNames } from './text.tsx';
 
-export function ExperimentScreen({ id }: { readonly id: string }) {
-  const answer = useAnswer<ExperimentPage>(`experiment ${id}`, id, () => source.ask('experiment', id));
-  return <Answered answer={answer}>{(page) => <Story page={page} />}</Answered>;
-}
+export const ExperimentScreen = screenOf('experiment', (page) => <Story page={page} />);
 
 function Story({ page }: { readonly page: ExperimentPage }) {
   const placebos = page.arms.flatMap(({ arm, isPlacebo }) => (isPlacebo ? [arm] : [])).join(',') || null;
@@ -39,16 +35,16 @@ function Story({ page }: { readonly page: ExperimentPage }) {
       </ul>
       <p>
         <a href={linkTo('rollouts', page.id)}>All rollouts</a>,{' '}
-        <a href={linkTo('rollouts', page.id, { truth: 'hack', route: 'keep', without: placebos })}>
-          hacks that were kept
+        <a href={linkTo('rollouts', page.id, { attempt: 'yes', route: 'keep', without: placebos })}>
+          attempts that were kept
         </a>
         ,{' '}
-        <a href={linkTo('rollouts', page.id, { truth: 'solve', route: 'route', without: placebos })}>
-          solves that were routed
+        <a href={linkTo('rollouts', page.id, { ...verdictFacets['clean solve'], route: 'route', without: placebos })}>
+          clean solves that were routed
         </a>
         ,{' '}
         <a href={linkTo('rollouts', page.id, { order: 'surprise', without: placebos })}>
-          where gate and grader disagree most
+          where gate and grader disagree most about attempts
         </a>
         ; <a href={linkTo('matrix', page.id)}>loopholes by arm</a>;{' '}
         <a href={linkTo('label', page.id)}>label rollouts</a>,{' '}
@@ -87,11 +83,11 @@ function Example({ example }: { readonly example: NonNullable<ExperimentPage['ex
         {sides.map(({ state, shown }) => (
           <div key={state} class={state === shownState.value ? 'chosen' : ''}>
             <h3>
-              {stateWords[state]}: {shown?.hack ? 'hack' : shown?.solve ? 'solve' : 'neither hack nor solve'}
+              {stateWords[state]}: {shown === null ? 'not evaluated' : verdictWordOf(shown)}
             </h3>
             <Completion
               content={shown?.completion ?? ''}
-              marked={shown?.hack ? marked : []}
+              marked={shown?.attempt ? marked : []}
               label={`completion, ${stateWords[state]}`}
             />
           </div>
@@ -114,36 +110,18 @@ function RunMatrix({ page: { arms, seeds, runs } }: { readonly page: ExperimentP
   return (
     <>
       <h2>Runs</h2>
-      <div class="scroll">
-        <table>
-          <caption>arms and seeds</caption>
-          <thead>
-            <tr>
-              <th scope="col">arm</th>
-              {seeds.map((seed) => (
-                <th scope="col" key={seed}>
-                  seed {seed}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {names.map((name, i) => (
-              <tr key={name}>
-                <th scope="row">
-                  <ArmKey style={armStyle(i)} /> {name}
-                  {kind(name)}
-                </th>
-                {seeds.map((seed) => (
-                  <td key={seed}>
-                    <RunCell run={at(name, seed)} />
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <PageTable
+        caption="arms and seeds"
+        heads={['arm', ...seeds.map((seed) => `seed ${seed}`)]}
+        rows={names.map((name, i) => [
+          <>
+            <ArmKey arm={i} /> {name}
+            {kind(name)}
+          </>,
+          ...seeds.map((seed) => <RunCell run={at(name, seed)} />),
+        ])}
+        hasRowHeads
+      />
     </>
   );
 }

@@ -1,23 +1,20 @@
 /**
- * The gate of a run: scores over updates with the cuts that moved, and what other cuts would have done with the same rollouts. Clean
- * rollouts are shades, hacks are dots over them, so both are seen where they overlap.
+ * The gate of a run: scores over updates with the cuts that moved, whose gradient the deployed block learned from, and what other cuts would
+ * have done with the same rollouts. Attempts, which are what a gate can see, come before hacks.
  */
 import { useMemo } from 'preact/hooks';
 import type { GatePage } from '../api.ts';
-import { type WhatIf, type WhatIfCuts, whatIf } from '../what-if.ts';
-import { address, changeParameters, goTo, linkTo } from './address.ts';
+import { verdictFacets } from '../query.ts';
+import { type RouteTally, type WhatIf, type WhatIfCuts, whatIf } from '../what-if.ts';
+import { address, changeParameters, goTo, linkTo, type Parameters } from './address.ts';
 import { gateDoor } from './doors.ts';
 import { HeatMap } from './heat-map.tsx';
 import { useKeys } from './keys.ts';
-import { Answered, HeadRow, TableView } from './parts.tsx';
+import { Choices, PageTable, percent, screenOf, TableView } from './parts.tsx';
 import { RouteFlow } from './route-flow.tsx';
 import { ScoreHistogram } from './score-histogram.tsx';
-import { source, useAnswer } from './source.ts';
 
-export function GateScreen({ id }: { readonly id: string }) {
-  const answer = useAnswer<GatePage>(`gate ${id}`, id, () => source.ask('gate', id));
-  return <Answered answer={answer}>{(page) => <Gate page={page} />}</Answered>;
-}
+export const GateScreen = screenOf('gate', (page) => <Gate page={page} />);
 
 /** The cuts that the address asks for. */
 function wantedCuts(page: GatePage): WhatIfCuts {
@@ -38,7 +35,7 @@ function wantedCuts(page: GatePage): WhatIfCuts {
 }
 
 function Gate({ page }: { readonly page: GatePage }) {
-  const { run, rows, unit, tables, readings } = page;
+  const { run, rows, unit, readings } = page;
   const updates = useMemo(() => [...new Set(rows.map(({ update }) => update))].sort((a, b) => a - b), [rows]);
   const { parameters } = address.value;
   const last = updates.at(-1) ?? 1;
@@ -60,6 +57,7 @@ function Gate({ page }: { readonly page: GatePage }) {
       <>
         <h1>The gate of {run.id}</h1>
         <p>This arm scores nothing: it has no gate, or no rollout has carried gradient yet.</p>
+        <GateTables page={page} />
       </>
     );
   }
@@ -73,9 +71,9 @@ function Gate({ page }: { readonly page: GatePage }) {
         cursor={cursor}
       />
       <p class="quiet">
-        {unit === 'token' ? 'Mean scores of the tokens. ' : ''}Shades: clean rollouts; dots: hacks, by the grader. Blue:
-        the cut below which rollouts are kept; orange: the one above which they are routed. <kbd>[</kbd> and{' '}
-        <kbd>]</kbd> move the cursor.
+        {unit === 'token' ? 'Mean scores of the tokens. ' : ''}Shades: clean rollouts; rings: attempts (a loophole was
+        opened, right or wrong); dots in them: hacks, by the grader. Blue: the cut below which rollouts are kept;
+        orange: the one above which they are routed. <kbd>[</kbd> and <kbd>]</kbd> move the cursor.
       </p>
       <ScoreHistogram
         rows={rows.filter(({ update }) => update === cursor)}
@@ -91,7 +89,7 @@ function Gate({ page }: { readonly page: GatePage }) {
       <WhatIfTable run={run.id} recorded={recorded} other={other} isOther={cuts.kind !== 'recorded'} />
       <p class="quiet">
         A counterfactual on the same rollouts: with other cuts the policy would have learned and sampled something else.
-        Hacks are counted from verdicts, for diagnosis; no gate without labels may be tuned by them.
+        Attempts and hacks are counted from verdicts, for diagnosis; no gate without labels may be tuned by them.
       </p>
       {readings.length > 0 && <h2>Readings</h2>}
       <ul>
@@ -99,6 +97,15 @@ function Gate({ page }: { readonly page: GatePage }) {
           <li key={text}>{text}</li>
         ))}
       </ul>
+      <GateTables page={page} />
+    </>
+  );
+}
+
+function GateTables({ page: { run, tables } }: { readonly page: GatePage }) {
+  return (
+    <>
+      {tables.length > 0 && <h2>Tables</h2>}
       {tables.map((table) => (
         <TableView key={table.title} table={table} doorOf={gateDoor(run.id)} />
       ))}
@@ -106,25 +113,21 @@ function Gate({ page }: { readonly page: GatePage }) {
   );
 }
 
+const cutWords = { recorded: 'as recorded', fixed: 'two fixed scores', shares: 'shares of recent scores' } as const;
+
 function CutControls({ cuts, page }: { readonly cuts: WhatIfCuts; readonly page: GatePage }) {
   const scores = page.rows.map(({ score }) => score);
   const [least, most] = [Math.min(...scores), Math.max(...scores)];
   const step = (most - least) / 200 || 1;
-  const kinds = { recorded: 'as recorded', fixed: 'two fixed scores', shares: 'shares of recent scores' } as const;
   return (
-    <fieldset class="cuts">
-      <legend>cuts</legend>
-      {Object.entries(kinds).map(([kind, words]) => (
-        <label key={kind}>
-          <input
-            type="radio"
-            name="cuts"
-            checked={cuts.kind === kind}
-            onChange={() => changeParameters({ cuts: kind })}
-          />{' '}
-          {words}
-        </label>
-      ))}
+    <div class="cuts">
+      <Choices
+        legend="cuts"
+        parameter="cuts"
+        values={Object.keys(cutWords)}
+        chosen={cuts.kind}
+        wordsOf={(kind) => cutWords[kind as WhatIfCuts['kind']]}
+      />
       {cuts.kind === 'fixed' && (
         <>
           <Slider name="low" words="keep up to" value={cuts.low} least={least} most={most} step={step} />
@@ -138,7 +141,7 @@ function CutControls({ cuts, page }: { readonly cuts: WhatIfCuts; readonly page:
           <Slider name="window" words="updates that count" value={cuts.window} least={1} most={50} step={1} />
         </>
       )}
-    </fieldset>
+    </div>
   );
 }
 
@@ -177,49 +180,45 @@ interface WhatIfProps {
 
 function WhatIfTable({ run, recorded, other, isOther }: WhatIfProps) {
   const names = ['keep', 'absorb', 'route'] as const;
-  const share = (value: number | null): string => (value === null ? '-' : `${(100 * value).toFixed(0)}%`);
   const sides = isOther ? [recorded, other] : [recorded];
   const pair = (value: (side: WhatIf) => string): string => sides.map(value).join(' → ');
+  const rows = names.map((route) => {
+    const cell = (count: keyof RouteTally, door: Parameters = {}) => (
+      <a href={linkTo('rollouts', run, { route, ...door })}>
+        {pair(({ routes }) => `${Number(routes[route][count].toFixed(1))}`)}
+      </a>
+    );
+    return [
+      <a href={linkTo('rollouts', run, { route })}>{route}</a>,
+      cell('rollouts'),
+      cell('attempts', { attempt: 'yes' }),
+      cell('hacks', verdictFacets['attempt, hack']),
+      cell('solves', { truth: 'solve' }),
+      cell('cleanSolves', verdictFacets['clean solve']),
+      cell('weight', { order: 'advantage' }),
+    ];
+  });
+  const claim = (name: 'attempts' | 'hacks') => (
+    <p>
+      Target {name}: routed that are {name} {pair(({ claims }) => percent(claims[name].precision))}; {name} that are
+      routed {pair(({ claims }) => percent(claims[name].recall))}.
+    </p>
+  );
   return (
-    <div class="scroll">
-      <table id="what-if">
-        <caption>{isOther ? 'routes, recorded → with these cuts' : 'routes, as recorded'}</caption>
-        <HeadRow names={['route', 'rollouts', 'hacks among them', 'solves among them', 'sum of |advantage|']} />
-        <tbody>
-          {names.map((name) => (
-            <tr key={name}>
-              <th scope="row">
-                <a href={linkTo('rollouts', run, { route: name })}>{name}</a>
-              </th>
-              <td>
-                <a href={linkTo('rollouts', run, { route: name })}>
-                  {pair(({ routes }) => `${routes[name].rollouts}`)}
-                </a>
-              </td>
-              <td>
-                <a href={linkTo('rollouts', run, { route: name, truth: 'hack' })}>
-                  {pair(({ routes }) => `${routes[name].hacks}`)}
-                </a>
-              </td>
-              <td>
-                <a href={linkTo('rollouts', run, { route: name, truth: 'solve' })}>
-                  {pair(({ routes }) => `${routes[name].solves}`)}
-                </a>
-              </td>
-              <td>
-                <a href={linkTo('rollouts', run, { route: name, order: 'advantage' })}>
-                  {pair(({ routes }) => routes[name].weight.toFixed(1))}
-                </a>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+    <>
+      <PageTable
+        id="what-if"
+        caption={isOther ? 'routes, recorded → with these cuts' : 'routes, as recorded'}
+        heads={['route', 'rollouts', 'attempts', 'hacks', 'solves', 'clean solves', 'sum of |advantage|']}
+        rows={rows}
+        hasRowHeads
+      />
+      {claim('attempts')}
+      {claim('hacks')}
       <p>
-        Routed that are hacks: {pair(({ precision }) => share(precision))}. Hacks that are routed:{' '}
-        {pair(({ recall }) => share(recall))}. Weight that only the quarantine learns from:{' '}
-        {pair(({ quarantined }) => share(quarantined))}.{isOther && ` ${other.changed} rollouts change their route.`}
+        Weight that only the quarantine learns from: {pair(({ quarantined }) => percent(quarantined))}.
+        {isOther && ` ${other.changed} rollouts change their route.`}
       </p>
-    </div>
+    </>
   );
 }

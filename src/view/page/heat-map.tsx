@@ -1,4 +1,4 @@
-/** Scores over updates on a canvas: shades for clean rollouts, dots for hacks, lines for the cuts. */
+/** Scores over updates on a canvas: shades for clean rollouts, rings for attempts, dots in them for hacks, lines for the cuts. */
 import { useEffect, useRef } from 'preact/hooks';
 import { hackInk, routeColours } from '../../report/draw/index.ts';
 import type { GateRow } from '../api.ts';
@@ -46,8 +46,8 @@ export function HeatMap(props: HeatMapProps) {
     const update = updates[Math.floor(x / column)];
     if (update !== undefined) changeParameters({ update });
   };
-  const hacks = props.rows.filter(({ hack }) => hack).length;
-  const words = `Scores of ${props.rows.length} rollouts over ${frameOf(props.rows).updates.length} updates, ${hacks} of them hacks; the tables below have the numbers`;
+  const count = (label: 'attempt' | 'hack'): number => props.rows.filter((row) => row[label]).length;
+  const words = `Scores of ${props.rows.length} rollouts over ${frameOf(props.rows).updates.length} updates, ${count('attempt')} of them attempts and ${count('hack')} hacks; the tables below have the numbers`;
   return (
     <div class="paper">
       <canvas ref={canvas} width={size.width} height={size.height} role="img" aria-label={words} onClick={choose} />
@@ -85,28 +85,37 @@ function drawCells(
   frame: Frame,
   place: ReadonlyMap<number, number>,
 ): void {
-  const cells = new Map<string, { x: number; bin: number; clean: number; hacks: number }>();
-  for (const { update, score, hack } of rows) {
+  const cells = new Map<string, { x: number; bin: number; clean: number; attempts: number; hacks: number }>();
+  for (const { update, score, attempt, hack } of rows) {
     const bin = Math.min(size.bins - 1, Math.floor(((score - frame.least) / frame.span) * size.bins));
     const key = `${update} ${bin}`;
-    const cell = cells.get(key) ?? { x: place.get(update) ?? 0, bin, clean: 0, hacks: 0 };
-    if (hack) cell.hacks += 1;
-    else cell.clean += 1;
+    const cell = cells.get(key) ?? { x: place.get(update) ?? 0, bin, clean: 0, attempts: 0, hacks: 0 };
+    cell.clean += Number(!attempt);
+    cell.attempts += Number(attempt);
+    cell.hacks += Number(hack);
     cells.set(key, cell);
   }
-  const most = Math.max(1, ...[...cells.values()].map(({ clean, hacks }) => Math.max(clean, hacks)));
+  const most = Math.max(1, ...[...cells.values()].map(({ clean, attempts }) => Math.max(clean, attempts)));
   const height = (size.height - size.bottom) / size.bins;
-  for (const { x, bin, clean, hacks } of cells.values()) {
+  for (const { x, bin, clean, attempts, hacks } of cells.values()) {
     const y = (size.bins - 1 - bin) * height;
     if (clean > 0) {
       context.fillStyle = `rgba(120, 120, 120, ${0.2 + 0.6 * (clean / most)})`;
       context.fillRect(x, y, Math.max(1, frame.column - 0.5), height - 0.5);
     }
-    if (hacks > 0) {
-      context.fillStyle = hackInk;
+    const circle = (count: number): void => {
+      const radius = Math.min(frame.column, height) * (0.25 + 0.35 * (count / most));
       context.beginPath();
-      const radius = Math.min(frame.column, height) * (0.25 + 0.35 * (hacks / most));
       context.arc(x + frame.column / 2, y + height / 2, Math.max(1, radius), 0, 2 * Math.PI);
+    };
+    context.strokeStyle = hackInk;
+    context.fillStyle = hackInk;
+    if (attempts > 0) {
+      circle(attempts);
+      context.stroke();
+    }
+    if (hacks > 0) {
+      circle(hacks);
       context.fill();
     }
   }

@@ -1,14 +1,15 @@
 /** Home: what needs a look comes first. Running runs with their last sign of life, what stopped and why, then experiments and runs. */
 import { useEffect } from 'preact/hooks';
 import type { Catalogue, ListedExperiment, ListedRun } from '../api.ts';
+import { rateNames, rateWords } from '../query.ts';
 import { goTo, linkTo } from './address.ts';
 import { useKeys } from './keys.ts';
 import { Notes } from './notes.tsx';
-import { Answered, ago, Percent, RunLinks, StatusMark } from './parts.tsx';
-import { source, useAnswer } from './source.ts';
+import { Answered, ago, PageTable, percent, RunLinks, StatusMark } from './parts.tsx';
+import { useAsked } from './source.ts';
 
 export function Home() {
-  const answer = useAnswer<Catalogue>('home', '', () => source.ask('home', ''));
+  const answer = useAsked('home', '');
   const { value } = answer;
   // Without an address, a folder that holds one experiment and nothing else opens at its story.
   const only = value !== null && location.hash === '' ? onlyExperiment(value) : null;
@@ -71,81 +72,42 @@ function Card({ experiment, runs }: { readonly experiment: ListedExperiment; rea
   );
 }
 
-const rates = ['attempt', 'hack', 'solve'] as const;
-const rateColumns = rates.map((rate) => `${rate}, deployed`);
-const runColumns = ['run', 'arm', 'status', 'update', ...rateColumns, 'last sign of life', 'open'];
-
 function RunSection({ title, runs }: { readonly title: string; readonly runs: readonly ListedRun[] }) {
   if (runs.length === 0) return null;
+  const rates = rateNames.map((rate) => `${rateWords[rate]}, deployed`);
   return (
     <section>
       <h2>{title}</h2>
-      <div class="scroll">
-        <table>
-          <caption>{title}</caption>
-          <thead>
-            <tr>
-              {runColumns.map((name) => (
-                <th scope="col" key={name}>
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {runs.map((run) => (
-              <RunRow key={run.id} run={run} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <PageTable
+        caption={title}
+        heads={['run', 'arm', 'status', 'update', ...rates, 'last sign of life', 'open']}
+        rows={runs.map(runCells)}
+      />
     </section>
   );
 }
 
-function RunRow({ run }: { readonly run: ListedRun }) {
+/** A rate of the curve set leads to its answers. What a person should know stands below the status. */
+function runCells(run: ListedRun) {
   const last = run.curve.at(-1);
-  return (
+  const rates = rateNames.map((rate) => (
     <>
-      <tr>
-        <td>
-          <a href={linkTo('run', run.id)}>{run.id}</a>
-        </td>
-        <td>{run.arm}</td>
-        <td>
-          <StatusMark status={run.status} />
-        </td>
-        <td>
-          {run.update} of {run.updates}
-        </td>
-        {rates.map((rate) => (
-          <td key={rate}>
-            <RateDoor run={run.id} rate={last?.[rate] ?? null} />{' '}
-            <Spark values={run.curve.flatMap((point) => point[rate] ?? [])} />
-          </td>
-        ))}
-        <td>{ago(run.heartbeat)}</td>
-        <td>
-          <RunLinks run={run} />
-        </td>
-      </tr>
-      {run.notice !== '' && (
-        <tr class="notice">
-          <td colSpan={runColumns.length}>{run.notice}</td>
-        </tr>
-      )}
+      {last === undefined ? '-' : <a href={linkTo('answers', run.id, { set: 'curve' })}>{percent(last[rate])}</a>}{' '}
+      <Spark values={run.curve.flatMap((point) => point[rate] ?? [])} />
     </>
-  );
-}
-
-/** A rate of the curve set leads to its answers. */
-function RateDoor({ run, rate }: { readonly run: string; readonly rate: number | null }) {
-  if (rate === null) return <>-</>;
-  return (
-    <a href={linkTo('answers', run, { set: 'curve' })}>
-      <Percent rate={rate} />
-    </a>
-  );
+  ));
+  return [
+    <a href={linkTo('run', run.id)}>{run.id}</a>,
+    run.arm,
+    <>
+      <StatusMark status={run.status} />
+      {run.notice !== '' && <div class="notice">{run.notice}</div>}
+    </>,
+    `${run.update} of ${run.updates}`,
+    ...rates,
+    ago(run.heartbeat),
+    <RunLinks run={run} />,
+  ];
 }
 
 /** A line of a few points between 0 and 1; the number beside it is its last. */

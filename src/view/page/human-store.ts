@@ -4,7 +4,7 @@
  */
 import { computed, signal } from '@preact/signals';
 import type { HumanLabel, LabelledRollout, LabelsPage, ListedNote, NotesPage, PinnedNote } from '../api.ts';
-import { type Answer, source, useAnswer } from './source.ts';
+import { type Answer, source, useAsked } from './source.ts';
 
 const ownLabels = signal<readonly LabelledRollout[]>([]);
 const ownNotes = signal<readonly ListedNote[]>([]);
@@ -48,7 +48,7 @@ export const wasLookedAt = (run: string, rollout: string): boolean => looked.val
 
 /** The labels of a run or an experiment, those given in this page last. */
 export function useLabels(id: string): Answer<LabelsPage> {
-  const answer = useAnswer<LabelsPage>(`labels ${id}`, id, () => source.ask('labels', id));
+  const answer = useAsked('labels', id);
   const own = ownLabels.value.filter(({ run }) => run === id || run.startsWith(`${id}/`));
   return answer.value === null
     ? answer
@@ -65,7 +65,7 @@ export async function giveLabel(run: string, hack: boolean, given: Omit<HumanLab
 
 /** All notes, the newest first. */
 export function useNotes(): Answer<NotesPage> {
-  const answer = useAnswer<NotesPage>('notes', '', () => source.ask('notes', ''));
+  const answer = useAsked('notes', '');
   if (answer.value === null) return answer;
   const known = new Set(answer.value.notes.map((note) => JSON.stringify(note)));
   const own = ownNotes.value.filter((note) => !known.has(JSON.stringify(note)));

@@ -6,16 +6,8 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { murmur3 } from '../../base/index.ts';
 import { lastLabels } from '../agreement.ts';
-import {
-  type AnswersPage,
-  answerId,
-  type Catalogue,
-  type LabelsPage,
-  type LabelWord,
-  type ListedRollout,
-  labelWords,
-} from '../api.ts';
-import { truthOf } from '../query.ts';
+import { answerId, type LabelsPage, type LabelWord, type ListedRollout, labelWords } from '../api.ts';
+import { verdictWordOf } from '../query.ts';
 import { address, changeParameters, linkTo, stateWords } from './address.ts';
 import { changeWriter, giveLabel, noteLook, useLabels, wasLookedAt, writerName } from './human-store.ts';
 import { useKeys } from './keys.ts';
@@ -76,7 +68,7 @@ function rolloutItem(row: ListedRollout): LabelItem {
     facts: [
       ['run', row.run],
       ['rollout', row.id],
-      ['verdict', truthOf(row)],
+      ['verdict', verdictWordOf(row)],
       ['route', row.route ?? 'none'],
       ['sampled', row.sampled],
       ['reward', `${row.reward}`],
@@ -87,9 +79,9 @@ function rolloutItem(row: ListedRollout): LabelItem {
 
 /** The answers of the last checkpoint of a run, or of all runs of an experiment, as trained and deployed, in an order that says nothing. */
 async function answerItems(id: string): Promise<LabelItem[]> {
-  const { runs } = (await source.ask('home', '')) as Catalogue;
+  const { runs } = await source.ask('home', '');
   const own = runs.filter((run) => (run.id === id || run.experiment === id) && run.status !== 'not started');
-  const pages = (await Promise.all(own.map((run) => source.ask('answers', run.id)))) as AnswersPage[];
+  const pages = await Promise.all(own.map((run) => source.ask('answers', run.id)));
   const items = pages.flatMap(({ run, sets }) => {
     const last = sets.filter(({ set }, i) => sets.findIndex((one) => one.set === set) === i);
     return last.flatMap(({ set, update, prompts }) =>
@@ -100,7 +92,7 @@ async function answerItems(id: string): Promise<LabelItem[]> {
           const facts: LabelItem['facts'] = [
             ['run', run.id],
             ['set', `${set} after update ${update}`],
-            ['verdict', truthOf(shown)],
+            ['verdict', verdictWordOf(shown)],
             ['policy', stateWords[state]],
           ];
           const text = { prompt: prompt.prompt, completion: shown.completion };

@@ -3,7 +3,7 @@ import { agreementsOf, agreementTable, lastLabels } from '../agreement.ts';
 import { type LabelledRollout, type LabelsPage, parseAnswerId } from '../api.ts';
 import { linkTo } from './address.ts';
 import { useLabels } from './human-store.ts';
-import { Answered, HeadRow, TableView } from './parts.tsx';
+import { Answered, PageTable, TableView } from './parts.tsx';
 
 export function LabelsScreen({ id }: { readonly id: string }) {
   return (
@@ -44,29 +44,21 @@ function labelDoor(run: string, rollout: string): string {
 function LabelList({ title, labels }: { readonly title: string; readonly labels: readonly LabelledRollout[] }) {
   if (labels.length === 0) return null;
   return (
-    <div class="scroll">
-      <table>
-        <caption>
-          {title}: {labels.length}
-        </caption>
-        <HeadRow names={['rollout', 'label', 'oracle', 'writer', 'blind']} />
-        <tbody>
-          {labels.slice(0, mostListed).map(({ run, rollout, label, hack, writer, blind }) => (
-            <tr key={`${run} ${rollout} ${writer}`}>
-              <td>
-                <a href={labelDoor(run, rollout)}>
-                  {run} {rollout}
-                </a>
-              </td>
-              <td>{label}</td>
-              <td>{hack ? 'hack' : 'clean'}</td>
-              <td>{writer}</td>
-              <td>{blind ? 'yes' : 'no'}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+    <>
+      <PageTable
+        caption={`${title}: ${labels.length}`}
+        heads={['rollout', 'label', 'oracle', 'writer', 'blind']}
+        rows={labels.slice(0, mostListed).map(({ run, rollout, label, hack, writer, blind }) => [
+          <a href={labelDoor(run, rollout)}>
+            {run} {rollout}
+          </a>,
+          label,
+          hack ? 'hack' : 'clean',
+          writer,
+          blind ? 'yes' : 'no',
+        ])}
+      />
       {labels.length > mostListed && <p class="quiet">The first {mostListed}; gq measure labels --json has all.</p>}
-    </div>
+    </>
   );
 }

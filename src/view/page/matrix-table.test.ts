@@ -8,7 +8,8 @@ const { doorOf, tableOf } = await import('./matrix-table.ts');
 
 const rate = (value: number): Rate => ({ count: value * 10, of: 10, rate: value, low: value, high: value });
 const cell = (arm: string, state: 'full' | 'deployed', attempt: number, hack: number): MatrixCell => {
-  return { arm, state, loophole: 'sentinel', seeds: 1, attempt: rate(attempt), hack: rate(hack), solve: rate(0) };
+  const solves = { solve: rate(0.1), cleanSolve: rate(0) };
+  return { arm, state, loophole: 'sentinel', seeds: 1, attempt: rate(attempt), hack: rate(hack), ...solves };
 };
 const page = { id: 'study', arms: [{ arm: 'vanilla' }, { arm: 'gate' }] } as unknown as ExperimentPage;
 const matrix: LoopholeMatrix = {
@@ -38,6 +39,16 @@ it('the numbers of hacks stand behind those of attempts, in both states of every
     '0.30',
     '0.40',
     '0.20',
+  ]);
+});
+
+it('solves have those without an attempt beside them', () => {
+  const { columns } = tableOf(page, matrix, 'solve');
+  expect(columns.slice(2, 6)).toEqual([
+    'vanilla, solve as trained',
+    'vanilla, solve deployed',
+    'vanilla, clean solve as trained',
+    'vanilla, clean solve deployed',
   ]);
 });
 

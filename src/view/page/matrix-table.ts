@@ -1,16 +1,16 @@
 /** The numbers of a loophole matrix as a table that can be copied, and where each leads. */
 import { textOf } from '../../report/draw/index.ts';
 import type { ExperimentPage, LoopholeMatrix, MatrixCell } from '../api.ts';
+import { type RateName, rateWords } from '../query.ts';
 import { linkTo, type ShownState, stateWords } from './address.ts';
 import type { Door } from './doors.ts';
 
-/** What a matrix may show; hacks never stand without attempts. */
+/** What a matrix may show; hacks never stand without attempts, nor solves without those that are clean. */
 export const shownKinds = ['hack', 'solve', 'difference'] as const;
 export type ShownKind = (typeof shownKinds)[number];
 
-export type ShownRate = 'attempt' | 'hack' | 'solve';
-export const metricsOf = (kind: ShownKind): readonly ShownRate[] =>
-  kind === 'solve' ? ['solve'] : ['attempt', 'hack'];
+export const metricsOf = (kind: ShownKind): readonly RateName[] =>
+  kind === 'solve' ? ['solve', 'cleanSolve'] : ['attempt', 'hack'];
 
 export function findCell(
   { cells }: LoopholeMatrix,
@@ -32,8 +32,12 @@ export function tableOf(page: ExperimentPage, matrix: LoopholeMatrix, kind: Show
     return rate === undefined ? '-' : `${rate.rate.toFixed(2)} [${rate.low.toFixed(2)}, ${rate.high.toFixed(2)}]`;
   };
   return {
-    title: `${metrics.join(' and ')} by loophole and arm, ${matrix.set}`,
-    columns: ['loophole', 'pairs', ...rates.map(({ arm, metric, state }) => `${arm}, ${metric} ${stateWords[state]}`)],
+    title: `${metrics.map((metric) => rateWords[metric]).join(' and ')} by loophole and arm, ${matrix.set}`,
+    columns: [
+      'loophole',
+      'pairs',
+      ...rates.map(({ arm, metric, state }) => `${arm}, ${rateWords[metric]} ${stateWords[state]}`),
+    ],
     rows: matrix.loopholes.map(({ loophole, isHeldOut }) => [
       loophole,
       isHeldOut ? 'held out' : 'known',

@@ -1,11 +1,26 @@
-/** Parts that several screens have: states of an answer, rates, tables that can be copied, figures with their numbers. */
+/** Parts that several screens have: states of an answer, rates, choices, tables that can be copied, figures with their numbers. */
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import { type Figure, numbersOf, renderFigure, renderTable, type Table, textOf } from '../../report/draw/index.ts';
-import type { ListedRun } from '../api.ts';
-import { linkTo, shownState, stateWords } from './address.ts';
+import {
+  armStyle,
+  type Figure,
+  numbersOf,
+  renderFigure,
+  renderTable,
+  type Table,
+  textOf,
+} from '../../report/draw/index.ts';
+import type { Answers, ListedRun } from '../api.ts';
+import { changeParameters, linkTo, shownState, stateWords } from './address.ts';
 import type { Door } from './doors.ts';
-import type { Answer } from './source.ts';
+import { type Answer, useAsked } from './source.ts';
+
+/** A screen that shows the answer to one question about what its address names. */
+export function screenOf<Kind extends keyof Answers>(kind: Kind, show: (page: Answers[Kind]) => ComponentChildren) {
+  return function AskedScreen({ id }: { readonly id: string }) {
+    return <Answered answer={useAsked(kind, id)}>{show}</Answered>;
+  };
+}
 
 /** What to show of an answer that may not be there yet. */
 export function Answered<Value>(props: {
@@ -27,9 +42,7 @@ export function StatusMark({ status }: { readonly status: ListedRun['status'] })
   return <span class={`status ${status.replace(' ', '-')}`}>{status}</span>;
 }
 
-export function Percent({ rate }: { readonly rate: number | null }) {
-  return <>{rate === null ? '-' : `${(100 * rate).toFixed(0)}%`}</>;
-}
+export const percent = (rate: number | null): string => (rate === null ? '-' : `${(100 * rate).toFixed(0)}%`);
 
 /** What is known of a run or a rollout, by name. */
 export function Facts({ facts }: { readonly facts: readonly (readonly [string, string])[] }) {
@@ -45,18 +58,87 @@ export function Facts({ facts }: { readonly facts: readonly (readonly [string, s
   );
 }
 
-/** The head of a table whose columns have fixed names. */
-export function HeadRow({ names }: { readonly names: readonly string[] }) {
+interface PageTableProps {
+  readonly caption: ComponentChildren;
+  readonly heads: readonly ComponentChildren[];
+  readonly rows: readonly (readonly ComponentChildren[])[];
+  readonly id?: string;
+  /** Whether the first cell of a row is its head. */
+  readonly hasRowHeads?: boolean;
+  readonly classOf?: (row: number) => string;
+}
+
+/** A table of anything that can be shown. */
+export function PageTable({ caption, heads, rows, id, hasRowHeads = false, classOf = () => '' }: PageTableProps) {
   return (
-    <thead>
-      <tr>
-        {names.map((name) => (
-          <th scope="col" key={name}>
-            {name}
-          </th>
-        ))}
-      </tr>
-    </thead>
+    <div class="scroll">
+      <table id={id}>
+        <caption>{caption}</caption>
+        <thead>
+          <tr>
+            {/* A head without a name would be read out as one. */}
+            {heads.map((head, i) => (head === '' ? <td key={i} /> : <th scope="col" key={i} children={head} />))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((cells, i) => (
+            <tr key={i} class={classOf(i)}>
+              {cells.map((cell, column) => {
+                const isHead = hasRowHeads && column === 0;
+                return isHead ? <th scope="row" key={column} children={cell} /> : <td key={column}>{cell}</td>;
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+interface ChoicesProps {
+  readonly legend: string;
+  /** The parameter of the address that a choice changes. */
+  readonly parameter: string;
+  readonly values: readonly string[];
+  readonly chosen: string | null;
+  readonly wordsOf?: (value: string) => string;
+  /** Whether what is chosen is chosen no more when it is pressed again. */
+  readonly isOptional?: boolean;
+  /** Other parameters that go with another choice. */
+  readonly without?: readonly string[];
+  readonly children?: ComponentChildren;
+}
+
+/** Values of which one is chosen, a button each. */
+export function Choices({ legend, children, ...choice }: ChoicesProps) {
+  return (
+    <fieldset>
+      <legend>{legend}</legend>
+      <ChoiceButtons {...choice} />
+      {children}
+    </fieldset>
+  );
+}
+
+export function ChoiceButtons(choice: Omit<ChoicesProps, 'legend' | 'children'>) {
+  const { parameter, values, chosen, wordsOf = (value) => value, isOptional = false, without = [] } = choice;
+  const dropped = Object.fromEntries(without.map((name) => [name, null]));
+  const choose = (value: string) =>
+    changeParameters({ ...dropped, [parameter]: isOptional && value === chosen ? null : value });
+  return (
+    <>
+      {values.map((value) => (
+        <button
+          type="button"
+          key={value}
+          aria-pressed={value === chosen}
+          class={parameter === 'route' ? `route-${value}` : ''}
+          onClick={() => choose(value)}
+        >
+          {wordsOf(value)}
+        </button>
+      ))}
+    </>
   );
 }
 
@@ -84,38 +166,16 @@ export function TableView({ table, doorOf = () => null }: TableViewProps) {
     await navigator.clipboard.writeText(renderTable(table, format));
     setCopied(format);
   };
+  const rows = table.rows.map((row) =>
+    row.map((cell, column) => {
+      const text = textOf(cell);
+      const door = /\d/.test(text) ? doorOf(row, column) : null;
+      return door === null ? text : <a href={door}>{text}</a>;
+    }),
+  );
   return (
     <div class="table">
-      <div class="scroll">
-        <table>
-          <caption>{table.title}</caption>
-          <thead>
-            <tr>
-              {table.columns.map((column, i) =>
-                // A head without a name would be read out as one.
-                column === '' ? (
-                  <td key={`${i}`} />
-                ) : (
-                  <th scope="col" key={`${i} ${column}`}>
-                    {column}
-                  </th>
-                ),
-              )}
-            </tr>
-          </thead>
-          <tbody>
-            {table.rows.map((row, i) => (
-              <tr key={`${i} ${textOf(row[0])}`}>
-                {row.map((cell, column) => (
-                  <td key={`${column} ${textOf(cell)}`}>
-                    <Cell text={textOf(cell)} door={/\d/.test(textOf(cell)) ? doorOf(row, column) : null} />
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <PageTable caption={table.title} heads={table.columns} rows={rows} />
       <p class="copy">
         copy as{' '}
         {copyFormats.map((format) => (
@@ -131,10 +191,6 @@ export function TableView({ table, doorOf = () => null }: TableViewProps) {
       ))}
     </div>
   );
-}
-
-function Cell({ text, door }: { readonly text: string; readonly door: string | null }) {
-  return door === null ? text : <a href={door}>{text}</a>;
 }
 
 /** A figure as files have it: drawn by the same code, every text in it escaped there. The table beside it has its numbers. */
@@ -169,12 +225,9 @@ export function RunLinks({ run }: { readonly run: ListedRun }) {
   );
 }
 
-/** The colour of an arm, as in every figure. */
-export function ArmKey({
-  style: { colour, dash },
-}: {
-  readonly style: { readonly colour: string; readonly dash?: string };
-}) {
+/** The colour of the i-th arm, as in every figure. */
+export function ArmKey({ arm }: { readonly arm: number }) {
+  const { colour, dash } = armStyle(arm);
   return (
     <svg class="paper key" width="22" height="8" aria-hidden="true">
       <path d="M1 4L21 4" stroke={colour} stroke-width="3" stroke-dasharray={dash ?? 'none'} />

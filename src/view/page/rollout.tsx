@@ -1,12 +1,12 @@
 /** One rollout in full, with the others of its prompt: rewards, advantages, routes, tokens. */
 import { useEffect } from 'preact/hooks';
 import type { LedgerRow, RolloutPage } from '../api.ts';
-import { truthOf } from '../query.ts';
+import { verdictWordOf } from '../query.ts';
 import { address, goTo, linkTo } from './address.ts';
 import { noteLook, useLabels } from './human-store.ts';
 import { useKeys } from './keys.ts';
 import { LabelButtons } from './label.tsx';
-import { Answered, Facts, HeadRow } from './parts.tsx';
+import { Answered, Facts, PageTable } from './parts.tsx';
 import { source, useAnswer } from './source.ts';
 import { Completion, disclosedNames } from './text.tsx';
 import { TokenStrip } from './token-strip.tsx';
@@ -26,7 +26,8 @@ function Group({ page: { rollout, group } }: { readonly page: RolloutPage }) {
   useKeys({ j: () => open(group[at + 1]), k: () => open(group[at - 1]) });
   const facts: readonly (readonly [string, string])[] = [
     ['update', `${rollout.update}`],
-    ['verdict', `${truthOf(rollout)} (${rollout.outcome})`],
+    ['verdict', `${verdictWordOf(rollout)} (${rollout.outcome})`],
+    ['loopholes opened', rollout.channels.join(', ') || 'none'],
     ['evidence', rollout.evidence || 'none'],
     ['prompt', rollout.hackable ? `hints at ${rollout.loophole}` : 'no hint, graded by ground truth'],
     ['sampled', `${rollout.sampled}, ${rollout.source}`],
@@ -50,7 +51,7 @@ function Group({ page: { rollout, group } }: { readonly page: RolloutPage }) {
       <h2>Prompt</h2>
       <Completion content={rollout.prompt} marked={marked} label="prompt" />
       <h2>Completion</h2>
-      <Completion content={rollout.completion} marked={rollout.hack ? marked : []} />
+      <Completion content={rollout.completion} marked={rollout.attempt ? marked : []} />
       <TokenStrip rollout={rollout} />
       <h2>The group: the same prompt, {group.length} completions</h2>
       <p class="quiet">
@@ -70,30 +71,21 @@ function scoreWords({ score, low, high }: LedgerRow): string {
 function GroupTable({ rollout, group }: { readonly rollout: LedgerRow; readonly group: readonly LedgerRow[] }) {
   const largest = Math.max(1e-9, ...group.map(({ advantage }) => Math.abs(advantage)));
   return (
-    <div class="scroll">
-      <table>
-        <caption>completions of the same prompt in update {rollout.update}</caption>
-        <HeadRow names={['rollout', 'verdict', 'route', 'reward', 'advantage', 'completion']} />
-        <tbody>
-          {group.map((row) => (
-            <tr key={row.id} class={row.id === rollout.id ? 'at' : ''}>
-              <td>
-                <a href={linkTo('rollout', row.run, { rollout: row.id })}>{row.id}</a>
-              </td>
-              <td>{truthOf(row)}</td>
-              <td class={`route-${row.route ?? 'none'}`}>{row.route ?? 'none'}</td>
-              <td>{row.reward}</td>
-              <td>
-                {row.advantage.toFixed(2)} <Bar share={row.advantage / largest} />
-              </td>
-              <td>
-                <code>{row.completion.slice(0, 120).replace(/\s+/g, ' ')}</code>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <PageTable
+      caption={`completions of the same prompt in update ${rollout.update}`}
+      heads={['rollout', 'verdict', 'route', 'reward', 'advantage', 'completion']}
+      rows={group.map((row) => [
+        <a href={linkTo('rollout', row.run, { rollout: row.id })}>{row.id}</a>,
+        verdictWordOf(row),
+        <span class={`route-${row.route ?? 'none'}`}>{row.route ?? 'none'}</span>,
+        row.reward,
+        <>
+          {row.advantage.toFixed(2)} <Bar share={row.advantage / largest} />
+        </>,
+        <code>{row.completion.slice(0, 120).replace(/\s+/g, ' ')}</code>,
+      ])}
+      classOf={(i) => (group[i].id === rollout.id ? 'at' : '')}
+    />
   );
 }
 

@@ -2,10 +2,10 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ListedRollout, RolloutList } from '../api.ts';
-import { facetNames, rolloutOrders, truthOf } from '../query.ts';
+import { facetNames, rolloutOrders, verdictWordOf } from '../query.ts';
 import { address, changeParameters, goTo, linkTo, type Parameters } from './address.ts';
 import { useKeys } from './keys.ts';
-import { Answered } from './parts.tsx';
+import { Answered, ChoiceButtons, Choices } from './parts.tsx';
 import { source, useAnswer } from './source.ts';
 import { VirtualList } from './virtual-list.tsx';
 
@@ -145,49 +145,24 @@ function Facets({ list }: { readonly list: RolloutList }) {
   return (
     <div class="facets">
       {shown.map((name) => {
-        const values = Object.entries(list.facets[name] ?? {});
+        const counts = list.facets[name] ?? {};
         const chosen = parameters.get(name);
-        const first = values.filter(([value], i) => i < mostValues || value === chosen);
+        const values = Object.keys(counts);
+        const first = values.filter((value, i) => i < mostValues || value === chosen);
         const rest = values.filter((value) => !first.includes(value));
+        const choice = { parameter: name, chosen, wordsOf: (value: string) => `${value} ${counts[value]}` };
         return (
-          <fieldset key={name}>
-            <legend>{name}</legend>
-            <FacetValues name={name} values={first} />
+          <Choices key={name} legend={name} values={first} isOptional {...choice}>
             {rest.length > 0 && (
               <details>
                 <summary>{rest.length} more</summary>
-                <FacetValues name={name} values={rest} />
+                <ChoiceButtons values={rest} isOptional {...choice} />
               </details>
             )}
-          </fieldset>
+          </Choices>
         );
       })}
     </div>
-  );
-}
-
-function FacetValues({
-  name,
-  values,
-}: {
-  readonly name: string;
-  readonly values: readonly (readonly [string, number])[];
-}) {
-  const chosen = address.value.parameters.get(name);
-  return (
-    <>
-      {values.map(([value, count]) => (
-        <button
-          type="button"
-          key={value}
-          aria-pressed={chosen === value}
-          class={name === 'route' ? `route-${value}` : ''}
-          onClick={() => changeParameters({ [name]: chosen === value ? null : value })}
-        >
-          {value} {count}
-        </button>
-      ))}
-    </>
   );
 }
 
@@ -250,7 +225,7 @@ function Row({ row }: { readonly row: ListedRollout | undefined }) {
       <span class="name">
         {row.run.slice(row.run.lastIndexOf('/') + 1)} {row.id}
       </span>
-      <span class={`truth ${truthOf(row)}`}>{truthOf(row)}</span>
+      <span class={`outcome ${row.hack ? 'hack' : ''}`}>{verdictWordOf(row)}</span>
       <span class={`route-${row.route ?? 'none'}`}>{row.route ?? 'no route'}</span>
       <span class="quiet">
         reward {number(row.reward)}, advantage {number(row.advantage)}, score {number(row.score)}

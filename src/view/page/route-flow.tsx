@@ -4,20 +4,20 @@
  */
 import { routeColours } from '../../report/draw/index.ts';
 import type { GateRow } from '../api.ts';
-import { type FlowMeasure, type FlowPart, flowBlocks, flowMeasures, flowOf, flowRoutes, flowTruths } from '../flow.ts';
-import { truthOf } from '../query.ts';
-import { address, changeParameters, linkTo } from './address.ts';
-import { HeadRow } from './parts.tsx';
+import { type FlowMeasure, type FlowPart, flowBlocks, flowMeasures, flowOf, flowRoutes } from '../flow.ts';
+import { verdictFacets, verdictWordOf, verdictWords } from '../query.ts';
+import { address, linkTo } from './address.ts';
+import { Choices, PageTable } from './parts.tsx';
 
-const size = { width: 960, height: 260, gap: 14, left: 110, middle: 440, right: 780 } as const;
+const size = { width: 960, height: 260, gap: 14, left: 150, middle: 460, right: 780 } as const;
 const measureWords: Readonly<Record<FlowMeasure, string>> = {
   count: 'count',
   weight: '|advantage|',
   mass: 'gradient norm',
 };
 
-type Column = 'truth' | 'route' | 'block';
-const columns = { truth: flowTruths, route: flowRoutes, block: flowBlocks } as const;
+type Column = 'verdict' | 'route' | 'block';
+const columns = { verdict: verdictWords, route: flowRoutes, block: flowBlocks } as const;
 
 const sumOf = (parts: readonly FlowPart[]): number => parts.reduce((sum, { value }) => sum + value, 0);
 
@@ -28,20 +28,13 @@ export function RouteFlow({ run, rows }: { readonly run: string; readonly rows: 
   return (
     <section>
       <h2>Where rollouts went</h2>
-      <fieldset class="cuts">
-        <legend>by</legend>
-        {flowMeasures.map((name) => (
-          <label key={name}>
-            <input
-              type="radio"
-              name="flow"
-              checked={name === measure}
-              onChange={() => changeParameters({ flow: name === 'count' ? null : name })}
-            />{' '}
-            {measureWords[name]}
-          </label>
-        ))}
-      </fieldset>
+      <Choices
+        legend="by"
+        parameter="flow"
+        values={flowMeasures}
+        chosen={measure}
+        wordsOf={(name) => measureWords[name as FlowMeasure]}
+      />
       {parts.length === 0 ? (
         <p class="quiet">This run recorded no norms.</p>
       ) : (
@@ -50,8 +43,8 @@ export function RouteFlow({ run, rows }: { readonly run: string; readonly rows: 
         </div>
       )}
       <p class="quiet">
-        From the verdict to the route to the block that learned from it. A rollout goes to both blocks by how hard it
-        pulled on each.
+        From the verdict to the route to the block that learned from it; the upper three open a loophole (attempts), and
+        of them hacks are paid for a wrong program. A rollout goes to both blocks by how hard it pulled on each.
       </p>
       <UpdateMass run={run} rows={rows} />
     </section>
@@ -63,7 +56,7 @@ interface DrawnRibbon {
   readonly words: string;
   readonly href: string;
   readonly route: FlowPart['route'];
-  readonly isHack: boolean;
+  readonly opacity: number;
   readonly d: string;
 }
 
@@ -82,7 +75,7 @@ function topsOf(parts: readonly FlowPart[], column: Column, scale: number): Map<
 /** Ribbons between two columns; each begins and ends where the last of its boxes left off. */
 function drawBetween(parts: readonly FlowPart[], from: Column, to: Column, scale: number, run: string): DrawnRibbon[] {
   const [tops, ends] = [topsOf(parts, from, scale), topsOf(parts, to, scale)];
-  const [x0, x1] = from === 'truth' ? [size.left, size.middle - 60] : [size.middle + 30, size.right];
+  const [x0, x1] = from === 'verdict' ? [size.left, size.middle - 60] : [size.middle + 30, size.right];
   const middle = (x0 + x1) / 2;
   return columns[from].flatMap((start) =>
     columns[to].flatMap((end): DrawnRibbon[] => {
@@ -96,14 +89,15 @@ function drawBetween(parts: readonly FlowPart[], from: Column, to: Column, scale
       const count = own.reduce((sum, part) => sum + part.count, 0);
       const { route } = first;
       const d = `M${x0} ${y0}C${middle} ${y0} ${middle} ${y1} ${x1} ${y1}V${y1 + height}C${middle} ${y1 + height} ${middle} ${y0 + height} ${x0} ${y0 + height}Z`;
-      const truth = from === 'truth' ? first.truth : null;
+      const facets = from === 'verdict' ? verdictFacets[first.verdict] : {};
+      const isAttempt = from === 'verdict' && verdictFacets[first.verdict].attempt === 'yes';
       return [
         {
           key: `${start} ${end}`,
           words: `${count} rollouts: ${start} → ${end}, ${((100 * sumOf(own)) / sumOf(parts)).toFixed(1)}%`,
-          href: linkTo('rollouts', run, { truth, route }),
+          href: linkTo('rollouts', run, { ...facets, route }),
           route,
-          isHack: truth === 'hack',
+          opacity: isAttempt ? (first.verdict === 'attempt, hack' ? 0.9 : 0.65) : 0.4,
           d,
         },
       ];
@@ -112,38 +106,38 @@ function drawBetween(parts: readonly FlowPart[], from: Column, to: Column, scale
 }
 
 function Ribbons({ run, parts }: { readonly run: string; readonly parts: readonly FlowPart[] }) {
-  const scale = (size.height - 2 * size.gap) / sumOf(parts);
+  const scale = (size.height - (verdictWords.length - 1) * size.gap) / sumOf(parts);
   // A rollout is in two parts where both blocks learned from it; to its route it goes once.
   const counted = new Map<string, FlowPart>();
   for (const part of parts) {
-    const key = `${part.truth} ${part.route}`;
+    const key = `${part.verdict} ${part.route}`;
     const known = counted.get(key) ?? { ...part, count: part.rollouts, value: 0 };
     counted.set(key, { ...known, value: known.value + part.value });
   }
   const drawn = [
-    ...drawBetween([...counted.values()], 'truth', 'route', scale, run),
+    ...drawBetween([...counted.values()], 'verdict', 'route', scale, run),
     ...drawBetween(parts, 'route', 'block', scale, run),
   ];
-  const places = { truth: size.left - 8, route: size.middle - 52, block: size.right + 8 } as const;
+  const places = { verdict: size.left - 8, route: size.middle - 52, block: size.right + 8 } as const;
   return (
     <svg
       viewBox={`0 0 ${size.width} ${size.height}`}
       role="group"
-      aria-label="rollouts by truth, route and the block that learned from them"
+      aria-label="rollouts by verdict, route and the block that learned from them"
     >
       <rect width={size.width} height={size.height} fill="#ffffff" />
-      {drawn.map(({ key, words, href, route, isHack, d }) => (
+      {drawn.map(({ key, words, href, route, opacity, d }) => (
         <a key={key} href={href} aria-label={words}>
-          <path d={d} fill={routeColours[route]} fill-opacity={isHack ? 0.9 : 0.4}>
+          <path d={d} fill={routeColours[route]} fill-opacity={opacity}>
             <title>{words}</title>
           </path>
         </a>
       ))}
-      {(['truth', 'route', 'block'] as const).flatMap((column) =>
+      {(['verdict', 'route', 'block'] as const).flatMap((column) =>
         [...topsOf(parts, column, scale)].flatMap(([name, top]) => {
           const value = sumOf(parts.filter((part) => part[column] === name));
           if (value === 0) return [];
-          const anchor = column === 'truth' ? 'end' : 'start';
+          const anchor = column === 'verdict' ? 'end' : 'start';
           return (
             <text key={name} x={places[column]} y={top + 14} text-anchor={anchor} font-size="14" fill="#222222">
               {name} {value < 10 ? value.toPrecision(2) : value.toFixed(0)}
@@ -160,43 +154,35 @@ function UpdateMass({ run, rows }: { readonly run: string; readonly rows: readon
   const known = rows.filter(({ deployedNorm, quarantineNorm }) => deployedNorm !== null && quarantineNorm !== null);
   const total = known.reduce((sum, row) => sum + (row.deployedNorm ?? 0) + (row.quarantineNorm ?? 0), 0);
   if (total === 0) return <p class="quiet">This run recorded no norms, so the mass of its updates is not known.</p>;
-  const names = [
-    ...flowTruths.map((truth) => ({ truth, route: null })),
-    ...flowRoutes.map((route) => ({ truth: null, route })),
+  const kinds = [
+    { name: 'attempt', facets: { attempt: 'yes' }, holds: ({ attempt }: GateRow) => attempt },
+    ...verdictWords.map((name) => ({
+      name,
+      facets: verdictFacets[name],
+      holds: (row: GateRow) => verdictWordOf(row) === name,
+    })),
+    ...flowRoutes.map((name) => ({ name, facets: { route: name }, holds: ({ route }: GateRow) => route === name })),
   ];
+  const table = kinds.map(({ name, facets, holds }) => {
+    const own = known.filter(holds);
+    const deployed = own.reduce((sum, row) => sum + (row.deployedNorm ?? 0), 0);
+    const quarantine = own.reduce((sum, row) => sum + (row.quarantineNorm ?? 0), 0);
+    const share = deployed + quarantine === 0 ? '-' : percent(quarantine / (deployed + quarantine));
+    const cells = [`${own.length}`, percent(deployed / total), percent(quarantine / total), share];
+    const link = (text: string) => <a href={linkTo('rollouts', run, facets)}>{text}</a>;
+    return [<span class={`route-${name}`}>{name}</span>, ...cells.map(link)];
+  });
   return (
-    <div class="scroll">
-      <table id="mass">
-        <caption>update mass: how hard rollouts pulled on each block</caption>
-        <HeadRow
-          names={['rollouts', 'count', 'on the deployed block', 'on the quarantine', "the quarantine's share"]}
-        />
-        <tbody>
-          {names.map(({ truth, route }) => {
-            const own = known.filter((row) => (truth === null ? row.route === route : truthOf(row) === truth));
-            const deployed = own.reduce((sum, row) => sum + (row.deployedNorm ?? 0), 0);
-            const quarantine = own.reduce((sum, row) => sum + (row.quarantineNorm ?? 0), 0);
-            const share = deployed + quarantine === 0 ? '-' : percent(quarantine / (deployed + quarantine));
-            return (
-              <tr key={`${truth} ${route}`}>
-                <th scope="row" class={route === null ? '' : `route-${route}`}>
-                  {truth ?? route}
-                </th>
-                <td>
-                  <a href={linkTo('rollouts', run, { truth, route })}>{own.length}</a>
-                </td>
-                {[percent(deployed / total), percent(quarantine / total), share].map((text, i) => (
-                  <td key={`${i} ${text}`}>
-                    <a href={linkTo('rollouts', run, { truth, route })}>{text}</a>
-                  </td>
-                ))}
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
+    <>
+      <PageTable
+        id="mass"
+        caption="update mass: how hard rollouts pulled on each block"
+        heads={['rollouts', 'count', 'on the deployed block', 'on the quarantine', "the quarantine's share"]}
+        rows={table}
+        hasRowHeads
+      />
       <p class="quiet">Shares of the sum of gradient norms at the bottleneck, over rollouts that carried gradient.</p>
-    </div>
+    </>
   );
 }
 

@@ -1,15 +1,14 @@
 /** One run: how far it is, its rewards, rates, norms and routes over updates, what it was told, its config. Live while it trains. */
+
+import type { Rate } from '../../evaluate/index.ts';
 import { routeColours } from '../../report/draw/index.ts';
 import type { RunPage, StepRow } from '../api.ts';
-import { linkTo, shownState, stateWords } from './address.ts';
+import { rateNames, rateNote, rateWords, verdictFacets } from '../query.ts';
+import { linkTo, type Parameters, shownState, stateWords } from './address.ts';
 import { Chart, type Line } from './chart.tsx';
-import { Answered, ago, Facts, HeadRow, RunLinks, StateNote, StatusMark } from './parts.tsx';
-import { source, useAnswer } from './source.ts';
+import { ago, Facts, PageTable, RunLinks, StateNote, StatusMark, screenOf } from './parts.tsx';
 
-export function RunScreen({ id }: { readonly id: string }) {
-  const answer = useAnswer<RunPage>(`run ${id}`, id, () => source.ask('run', id));
-  return <Answered answer={answer}>{(page) => <Parts page={page} />}</Answered>;
-}
+export const RunScreen = screenOf('run', (page) => <Parts page={page} />);
 
 function Parts({ page }: { readonly page: RunPage }) {
   const { run, facts } = page;
@@ -45,7 +44,8 @@ function stepLine(
 
 function TrainingCharts({ page: { run, steps, training } }: { readonly page: RunPage }) {
   const doorOf = (update: number) => linkTo('rollouts', run.id, { from: update, to: update });
-  const share = (count: number, of: number): number | null => (of === 0 ? null : count / of);
+  const share = (count: number | undefined, of: number): number | null =>
+    count === undefined || of === 0 ? null : count / of;
   const rate = (label: string, value: (point: RunPage['training'][number]) => number | null, dash?: string): Line => ({
     label,
     colour: black,
@@ -56,12 +56,13 @@ function TrainingCharts({ page: { run, steps, training } }: { readonly page: Run
     stepLine(steps, name, (step) => share(step[name], step.keep + step.absorb + step.route), routeColours[name]);
   const charts: { title: string; lines: Line[]; range?: [number, number] }[] = [
     {
-      title: 'attempt and hack on hinted prompts, solve on all, as sampled',
+      title: 'attempt and hack on hinted prompts, solve and clean solve on all, as sampled',
       range: [0, 1],
       lines: [
-        rate('attempt', ({ attempts, hackable }) => (attempts === undefined ? null : share(attempts, hackable)), '1 3'),
+        rate('attempt', ({ attempts, hackable }) => share(attempts, hackable), '1 3'),
         rate('hack', ({ hacks, hackable }) => share(hacks, hackable)),
         rate('solve', ({ solves, graded }) => share(solves, graded), '4 3'),
+        rate('clean solve', ({ cleanSolves, graded }) => share(cleanSolves, graded), '8 3'),
       ],
     },
     { title: 'mean reward', lines: [stepLine(steps, 'reward', ({ reward }) => reward)] },
@@ -80,8 +81,8 @@ function TrainingCharts({ page: { run, steps, training } }: { readonly page: Run
     <>
       <h2>Training</h2>
       <p class="quiet">
-        A click on an update opens its rollouts. Attempts (dotted: a loophole is opened, right or wrong), hacks and
-        solves (dashed) are counted from the grader's verdicts, which training never sees.
+        A click on an update opens its rollouts. Attempts (dotted), hacks, solves (short dashes) and clean solves (long
+        ones) are counted from the grader's verdicts, which training never sees. {rateNote}
       </p>
       <div class="charts">
         {drawn.map((chart) => (
@@ -102,39 +103,33 @@ function Evaluations({ page: { run, evaluations } }: { readonly page: RunPage })
   }
   const wanted = run.hasQuarantine ? shownState.value : 'full';
   const shown = evaluations.filter(({ state, set }) => (state === wanted || state === 'base') && set !== 'validation');
-  const cell = ({ count, of, rate, low, high }: RunPage['evaluations'][number]['hack']): string =>
+  const cell = ({ count, of, rate, low, high }: Rate): string =>
     `${rate.toFixed(2)} [${low.toFixed(2)}, ${high.toFixed(2)}], ${count} of ${of}`;
+  const rows = shown.map((one) => {
+    const { set, update, state } = one;
+    const door = (outcome: Parameters = {}): string => linkTo('answers', run.id, { set, update, ...outcome });
+    const doors = {
+      attempt: door({ attempt: 'yes' }),
+      hack: door(verdictFacets['attempt, hack']),
+      solve: door({ truth: 'solve' }),
+    };
+    const cleanSolve = door(verdictFacets['clean solve']);
+    return [
+      <a href={door()}>{set}</a>,
+      `${update}`,
+      state === 'base' ? 'base' : stateWords[state === 'deployed' ? 'deployed' : 'full'],
+      ...rateNames.map((name) => <a href={{ ...doors, cleanSolve }[name]}>{cell(one[name])}</a>),
+    ];
+  });
   return (
     <>
       <h2>Evaluations</h2>
       {run.hasQuarantine && <StateNote />}
-      <div class="scroll">
-        <table>
-          <caption>rates with 95% intervals over prompts</caption>
-          <HeadRow names={['set', 'update', 'state', 'attempt', 'hack', 'solve']} />
-          <tbody>
-            {shown.map((one) => (
-              <tr key={`${one.set} ${one.update} ${one.state} ${one.hack.of}`}>
-                <td>
-                  <a href={linkTo('answers', run.id, { set: one.set, update: one.update })}>{one.set}</a>
-                </td>
-                <td>{one.update}</td>
-                <td>{one.state === 'base' ? 'base' : stateWords[one.state === 'deployed' ? 'deployed' : 'full']}</td>
-                <td>
-                  <a href={linkTo('answers', run.id, { set: one.set, update: one.update })}>{cell(one.attempt)}</a>
-                </td>
-                {(['hack', 'solve'] as const).map((truth) => (
-                  <td key={truth}>
-                    <a href={linkTo('answers', run.id, { set: one.set, update: one.update, truth })}>
-                      {cell(one[truth])}
-                    </a>
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <PageTable
+        caption="rates with 95% intervals over prompts"
+        heads={['set', 'update', 'state', ...Object.values(rateWords)]}
+        rows={rows}
+      />
     </>
   );
 }
@@ -175,25 +170,7 @@ function Config({ page: { config } }: { readonly page: RunPage }) {
   return (
     <details>
       <summary>the config, {config.length} keys</summary>
-      <div class="scroll">
-        <table>
-          <caption>config</caption>
-          <thead>
-            <tr>
-              <th scope="col">key</th>
-              <th scope="col">value</th>
-            </tr>
-          </thead>
-          <tbody>
-            {config.map(([key, value]) => (
-              <tr key={key}>
-                <td>{key}</td>
-                <td>{value}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <PageTable caption="config" heads={['key', 'value']} rows={config} />
     </details>
   );
 }

@@ -13,9 +13,10 @@ function elementsOf(from: unknown, kind: string): Node['props'][] {
   return [...(type === kind ? [props] : []), ...elementsOf(props.children, kind)];
 }
 
-it('clean rollouts stand above the line and hacks below it, each as tall as there are of its kind', () => {
-  const row = (score: number, hack: boolean) => ({ score, hack }) as GateRow;
-  const rows = [row(0, false), row(0, false), row(0, false), row(1, true), row(1, true), row(1, false)];
+it('clean rollouts stand above the line, hacks below it and other attempts below those, each as tall as there are of its kind', () => {
+  const row = (score: number, attempt: boolean, hack = false) => ({ score, attempt, hack }) as GateRow;
+  const clean = [row(0, false), row(0, false), row(0, false), row(1, false)];
+  const rows = [...clean, row(1, true, true), row(1, true, true), row(1, true)];
   const shown = ScoreHistogram({ rows, cuts: undefined, update: 7 });
   const [paper, ...bars] = elementsOf(shown, 'rect').map(({ x, y, height }) => ({
     x: Number(x),
@@ -30,8 +31,10 @@ it('clean rollouts stand above the line and hacks below it, each as tall as ther
     ['above', 3, false],
     ['above', 1, true],
     ['below', 2, true],
+    ['below', 1, true],
   ]);
+  expect(tall[3].y, 'where the hacks end').toBeCloseTo(tall[2].y + tall[2].height);
   expect(elementsOf(shown, 'p').map(({ children }) => children)).toEqual([
-    'Scores of update 7: 4 clean above, 2 hacks below',
+    'Scores of update 7: 4 clean above, 3 attempts below, of them 2 hacks (black)',
   ]);
 });

@@ -1,15 +1,13 @@
 /** Where the page has its answers from: a server, files beside it, or itself. The screens cannot tell which. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Catalogue, PageHome, RolloutList, RolloutPage, RunFiles } from '../api.ts';
+import type { Answers, PageHome, RolloutList, RolloutPage, RunFiles } from '../api.ts';
 import { changed, listenForChanges, pace } from './live.ts';
 import { PageRollouts, type RunHome, runsOf } from './page-rollouts.ts';
 import { RangeFile } from './range-file.ts';
 
-type Question = 'home' | 'experiment' | 'run' | 'gate' | 'answers' | 'labels' | 'notes' | 'tokens' | 'training';
-
 export interface AnswerSource {
   readonly home: PageHome;
-  ask(kind: Question, id: string): Promise<unknown>;
+  ask<Kind extends keyof Answers>(kind: Kind, id: string): Promise<Answers[Kind]>;
   /** Asks until all is searched, or until what was found so far is enough. */
   rollouts(id: string, query: URLSearchParams, isEnough?: (list: RolloutList) => boolean): Promise<RolloutList>;
   rollout(id: string, rollout: string): Promise<RolloutPage>;
@@ -33,8 +31,9 @@ interface Home extends Omit<RunHome, 'runs'> {
   save?: AnswerSource['save'];
 }
 
-function openHome(home: PageHome, { ask, save = noSave, ...files }: Home): AnswerSource {
-  const runs = async (id: string) => runsOf((await ask('home', '')) as Catalogue, id);
+function openHome(home: PageHome, { ask: read, save = noSave, ...files }: Home): AnswerSource {
+  const ask: AnswerSource['ask'] = (kind, id) => read(kind, id) as Promise<Answers[typeof kind]>;
+  const runs = async (id: string) => runsOf(await ask('home', ''), id);
   const rollouts = new PageRollouts({ runs, ...files });
   return {
     home,
@@ -139,6 +138,11 @@ export interface Answer<Value> {
 function concerns(id: string): boolean {
   const { ids } = changed.value;
   return ids.some((each) => each === '*' || id === '' || each === id || each.startsWith(`${id}/`));
+}
+
+/** The answer to a question about a run, an experiment or, without an id, the folder. */
+export function useAsked<Kind extends keyof Answers>(kind: Kind, id: string): Answer<Answers[Kind]> {
+  return useAnswer(`${kind} ${id}`, id, () => source.ask(kind, id));
 }
 
 /**

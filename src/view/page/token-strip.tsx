@@ -1,8 +1,8 @@
 /** The tokens of a completion: the darker, the less likely; underlined in the colour of the route. A table has the numbers. */
 import { visible } from '../../base/index.ts';
 import type { LedgerRow, TokenTexts } from '../api.ts';
-import { Answered, HeadRow } from './parts.tsx';
-import { source, useAnswer } from './source.ts';
+import { Answered, PageTable } from './parts.tsx';
+import { useAsked } from './source.ts';
 
 const routeLetters: Readonly<Record<string, string>> = { k: 'keep', a: 'absorb', r: 'route' };
 /** Tokens that are shown; a page of more would not scroll. */
@@ -31,7 +31,7 @@ export function TokenStrip({ rollout }: { readonly rollout: LedgerRow }) {
 }
 
 function KnownTokens({ rollout }: { readonly rollout: LedgerRow }) {
-  const answer = useAnswer<TokenTexts>(`tokens ${rollout.run}`, rollout.run, () => source.ask('tokens', rollout.run));
+  const answer = useAsked('tokens', rollout.run);
   return (
     <>
       <h2>Tokens</h2>
@@ -81,25 +81,18 @@ function TokenTable({ tokens }: { readonly tokens: readonly StripToken[] }) {
   return (
     <details>
       <summary>the numbers of the tokens</summary>
-      <div class="scroll">
-        <table id="tokens">
-          <caption>tokens</caption>
-          <HeadRow names={['place', 'token', 'log-probability', 'route', 'score']} />
-          <tbody>
-            {tokens.map(({ text, logp, route, score }, i) => (
-              <tr key={i}>
-                <td>{i + 1}</td>
-                <td>
-                  <code>{visible(JSON.stringify(text))}</code>
-                </td>
-                <td>{logp ?? '-'}</td>
-                <td class={`route-${route}`}>{route}</td>
-                <td>{score?.toPrecision(3) ?? '-'}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <PageTable
+        id="tokens"
+        caption="tokens"
+        heads={['place', 'token', 'log-probability', 'route', 'score']}
+        rows={tokens.map(({ text, logp, route, score }, i) => [
+          i + 1,
+          <code>{visible(JSON.stringify(text))}</code>,
+          logp ?? '-',
+          <span class={`route-${route}`}>{route}</span>,
+          score?.toPrecision(3) ?? '-',
+        ])}
+      />
     </details>
   );
 }

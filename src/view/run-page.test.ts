@@ -1,0 +1,55 @@
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { temporaryFolder, writeEvaluations, writeRun } from '../../test/lab/hand-made.ts';
+import { textOf } from '../report/draw/index.ts';
+import type { GatePage, RunPage } from './api.ts';
+import { ViewLibrary } from './library.ts';
+
+/** A hack that is routed beside a right program that is kept, which in the first update opens a loophole as well. */
+async function madeRuns(): Promise<ViewLibrary> {
+  const root = temporaryFolder();
+  const cuts = { low: 0, high: 1 };
+  for (const kind of ['activation', 'vanilla']) {
+    const scored = (score: number) => (kind === 'vanilla' ? {} : { score, ...cuts });
+    const rollouts = [1, 2, 3].flatMap((update) => [
+      { update, hack: true, route: 'route', ...scored(2), advantage: 1, deployedNorm: 0 },
+      { update, solve: true, attempt: update === 1, route: 'keep', ...scored(-1), advantage: -1, deployedNorm: 2 },
+    ]);
+    await writeRun(join(root, kind), { config: { seed: 1, updates: 3, arm: { kind } }, rollouts });
+    await writeEvaluations(join(root, kind), [{ update: 3, set: 'test-original', state: 'full', outcomes: 'hbas' }]);
+  }
+  return new ViewLibrary(root);
+}
+
+const library = await madeRuns();
+const answer = (kind: 'gate' | 'run', id: string) => library.answer(kind, new URLSearchParams({ id }));
+
+it('a gate has attempts beside hacks in every row, and whose gradient the deployed block learned from', async () => {
+  const { rows, tables } = (await answer('gate', 'activation')) as GatePage;
+  const labels = rows.map(({ attempt, hack }) => `${attempt} ${hack}`);
+  expect(labels.slice(0, 4)).toEqual(['true true', 'true false', 'true true', 'false false']);
+  expect(tables[0].title).toBe('whose gradient the deployed block learned from, updates 1-3');
+  expect(tables[0].columns).toEqual(['share', 'rollouts', 'did', 'A', 'route', 'sampled']);
+  expect(tables[0].rows.map((row) => row.map(textOf).join(', '))).toEqual([
+    '0.667, 2, clean beside an attempt, −, keep, full',
+    '0.333, 1, attempt, −, keep, full',
+    '0.000, 3, attempt, +, route, full',
+  ]);
+});
+
+it('an arm without a gate has the gradient of its deployed block attributed too, and no table of a gate', async () => {
+  const { rows, tables } = (await answer('gate', 'vanilla')) as GatePage;
+  expect(rows).toEqual([]);
+  expect(tables.map(({ title }) => title)).toEqual([
+    'whose gradient the deployed block learned from, updates 1-3',
+    'whose gradient the deployed block learned from, by window of updates',
+  ]);
+});
+
+it('an evaluation of a run has attempts first and clean solves last', async () => {
+  const { evaluations } = (await answer('run', 'activation')) as RunPage;
+  const counts = Object.entries(evaluations[0]).flatMap(([name, rate]) =>
+    typeof rate === 'object' ? [`${name} ${rate.count}`] : [],
+  );
+  expect(counts).toEqual(['attempt 3', 'hack 1', 'solve 2', 'cleanSolve 1']);
+});
