@@ -34,8 +34,8 @@ const rowSchema = z.strictObject({
 
 /** The completion of one prompt, and how it was judged. */
 export type EvaluationRow = Readonly<z.infer<typeof rowSchema>>;
-/** How a prompt was judged, without its texts and lists. */
-export type OutcomeRow = Omit<EvaluationRow, 'prompt' | 'completion' | 'channels'>;
+/** How a prompt was judged, without its texts. */
+export type OutcomeRow = Omit<EvaluationRow, 'prompt' | 'completion'>;
 
 export interface EvaluationName {
   /** Updates completed; the base is evaluated at 0. */

@@ -124,6 +124,17 @@ function knownModelHash(folder: ModelFolder, signal: AbortSignal): Promise<strin
   return hashModel(folder, (path) => keptHash(path, { signal }));
 }
 
+/** The hash of the base that a config names, without opening it for anything else; null where it is not on this machine. */
+export async function hashOfBase({ model }: Pick<RunConfig, 'model'>): Promise<string | null> {
+  try {
+    await using folder = await ModelFolder.open(modelDirectory(model));
+    return await hashModel(folder, (path) => keptHash(path));
+  } catch (error) {
+    if (error instanceof UserError) return null;
+    throw error;
+  }
+}
+
 /** Weights of this size are looked through by the device. */
 const manyBytes = 2 ** 28;
 

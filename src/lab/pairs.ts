@@ -29,6 +29,11 @@ export async function pairSetOf(config: RunConfig): Promise<string> {
   return config.pairs.file ?? sourceOf(config, await partsOf(config)).pairs;
 }
 
+/** The hash of the pairs that a config names and selects. */
+export async function hashOfPairs(config: RunConfig): Promise<string> {
+  return (await loadPairs(await pairSetOf(config), config.pairs.select)).hash;
+}
+
 export interface OpenedPairs {
   readonly pairs: readonly TokenPair[];
   readonly pairsHash: string;

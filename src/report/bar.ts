@@ -1,5 +1,6 @@
 /** Judges the bar that an experiment stated before its runs, and says why there are runs and what would settle the question. */
-import { finalSample, findArm, type Results } from './aggregate.ts';
+import { average } from '../stats/index.ts';
+import { finalSample, findArm, type Results, sampleOf } from './aggregate.ts';
 import { pairSeeds } from './comparisons.ts';
 import type { Bar, ClaimFacts } from './design.ts';
 import { groupSample } from './held-out.ts';
@@ -43,13 +44,14 @@ function judge(results: Results, bar: Bar, changed: boolean): BarVerdict {
   return { verdict, values, met, planned, changed };
 }
 
-function barValues(results: Results, { arm, reference, set, metric, loopholes }: Bar): BarVerdict['values'] {
+function barValues(results: Results, { arm, reference, set, metric, loopholes, channel }: Bar): BarVerdict['values'] {
   if (metric === 'kept') {
     const points = keptAndRemoved(results).find((one) => one.arm === arm)?.points ?? [];
     return points.map(({ seed, kept }) => ({ seed, value: kept }));
   }
   const sampleOfArm = (name: string) => {
     const runs = findArm(results, name)?.runs ?? [];
+    if (channel !== undefined) return sampleOf(runs, (run) => channelRate(run, set, channel));
     return loopholes === undefined
       ? finalSample(runs, set, 'deployed', metric)
       : groupSample({ runs }, set, loopholes, metric === 'attempt' ? 'attempt' : 'hack');
@@ -60,6 +62,13 @@ function barValues(results: Results, { arm, reference, set, metric, loopholes }:
   const other = sampleOfArm(reference);
   if (other === null) return [];
   return pairSeeds(own, other).map(({ seed, first, second }) => ({ seed, value: first - second }));
+}
+
+/** The share of prompts on which the deployed policy fires this loophole's channel; null where channels were not recorded. */
+function channelRate({ final }: RunResult, set: Bar['set'], channel: string): number | null {
+  const rows = final[set]?.deployed ?? [];
+  if (rows.length === 0 || rows.some(({ channels }) => channels === null)) return null;
+  return average(rows.map(({ channels }) => (channels?.includes(channel) ? 1 : 0)));
 }
 
 /** Rates are counts over prompts: a difference that equals the bar on paper may miss it in the last bits. */
@@ -96,7 +105,8 @@ function describeBar(bar: Bar, judged: BarVerdict): string[] {
 /** What a bar or a prediction says in numbers. */
 export function boundText(bar: Bar, seeds: number): string {
   const group = bar.loopholes === undefined ? '' : `, ${bar.loopholes.replace(' ', '-')} loopholes,`;
-  const measured = `deployed ${bar.metric} of ${bar.arm}${bar.reference === null ? '' : ` − ${bar.reference}`} on ${bar.set}${group}`;
+  const by = bar.channel === undefined ? '' : ` by ${bar.channel}`;
+  const measured = `deployed ${bar.metric}${by} of ${bar.arm}${bar.reference === null ? '' : ` − ${bar.reference}`} on ${bar.set}${group}`;
   const bound = bar.atLeast !== undefined ? `at least ${bar.atLeast}` : `at most ${bar.atMost}`;
   return `${measured} ${bound}, in ${bar.inSeeds} of ${seeds} seeds`;
 }

@@ -14,6 +14,8 @@ export interface Bar {
   readonly set: FinalSet;
   /** The group that a rate of attempts or hacks is of, averaged over its loopholes; absent: every prompt of the set counts. */
   readonly loopholes?: LoopholeGroup | undefined;
+  /** The loophole whose attempts alone are counted, where prompts disclose several; absent: an attempt by any. */
+  readonly channel?: string | undefined;
   readonly atLeast?: number | undefined;
   readonly atMost?: number | undefined;
   readonly inSeeds: number;

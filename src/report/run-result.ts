@@ -147,7 +147,7 @@ const isOwn = ({ source }: JudgedRollout<'source'>): boolean => source === 'stud
 function withoutTexts<One extends { readonly rows: readonly EvaluationRow[] }>(
   one: One,
 ): Omit<One, 'rows'> & { readonly rows: readonly OutcomeRow[] } {
-  return { ...one, rows: one.rows.map(({ prompt: _, completion: __, channels: ___, ...row }) => row) };
+  return { ...one, rows: one.rows.map(({ prompt: _, completion: __, ...row }) => row) };
 }
 
 async function readCosts(run: RunDirectory, steps: readonly StepEvent[]): Promise<RunCosts> {

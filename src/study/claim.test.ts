@@ -1,8 +1,10 @@
 /** A claim: its hash, the register of what was begun under it, and seeds that stay blind until it is opened. */
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { temporaryFolder, writeEvaluations, writeRun } from '../../test/lab/hand-made.ts';
+import { tinyModel } from '../../test/smoke/lab.ts';
 import { parseRunConfig } from '../lab/config.ts';
 import { openEvaluator } from '../lab/evaluate.ts';
 import { openLab } from '../lab/open.ts';
@@ -54,11 +56,17 @@ const file = (): string => join(folder, 'both.toml');
 const plan = (changes: object = {}, settings: readonly string[] = []): Promise<ExperimentPlan> =>
   planExperiment(checkExperiment({ ...stated, ...changes }, file()), file(), settings);
 
+interface MadeStudy {
+  readonly stops: string[];
+  readonly fails: string[];
+  readonly gate: string;
+}
+
 /** What the policies do in four prompts: h is a hack, s is a solve. */
 const outcomesOf = { vanilla: 'hhhh', gate: 'hsss' };
 
-/** A worker whose runs are written by hand; `stops` are folders whose training does not end, `fails` those that are refused. */
-function worker({ stops = [], fails = [] }: { stops?: string[]; fails?: string[] } = {}): ExperimentWorker {
+/** A worker whose runs are written by hand; `stops` are folders whose training does not end, `fails` those that are refused, `gate` what that arm does. */
+function worker({ stops = [], fails = [], gate = outcomesOf.gate }: Partial<MadeStudy> = {}): ExperimentWorker {
   return {
     async train({ folder: name, config }, path, { claim, onBegin } = {}) {
       if (!existsSync(join(path, 'manifest.json'))) onBegin?.();
@@ -69,7 +77,7 @@ function worker({ stops = [], fails = [] }: { stops?: string[]; fails?: string[]
       return finished ? 'finished' : 'interrupted';
     },
     async evaluate({ arm }, path, { sets }) {
-      const outcomes = outcomesOf[arm as keyof typeof outcomesOf];
+      const outcomes = arm === 'gate' ? gate : outcomesOf.vanilla;
       const states = arm === 'gate' ? (['full', 'deployed'] as const) : (['full'] as const);
       for (const set of sets) {
         await writeEvaluations(path, [{ update: 0, set, state: 'base', outcomes: '....' }]);
@@ -105,6 +113,26 @@ describe('the hash of a claim', () => {
     expect(new Set(hashes).size).toBe(6);
   });
 
+  it('is of the bytes of the base and of the pairs that it is trained with', async () => {
+    const base = join(folder, 'base');
+    cpSync(await tinyModel(), base, { recursive: true });
+    const pairs = join(folder, 'pairs.md');
+    const written = readFileSync(fileURLToPath(new URL('../../data/pairs/micro.md', import.meta.url)), 'utf8');
+    writeFileSync(pairs, written);
+    const settings = [`model=${base}`, `pairs.file=${pairs}`];
+    const hashes = [(await plan({}, settings)).claim?.hash];
+    writeFileSync(pairs, written.slice(0, written.lastIndexOf('###')));
+    hashes.push((await plan({}, settings)).claim?.hash);
+    const weights = join(base, 'model.safetensors');
+    const bytes = readFileSync(weights);
+    bytes[bytes.length - 1] ^= 1;
+    writeFileSync(weights, bytes);
+    hashes.push((await plan({}, settings)).claim?.hash);
+    expect(new Set(hashes).size).toBe(3);
+    const { hash } = (await claimOf(checkExperiment(stated, file()), file(), settings)) ?? {};
+    expect(hash).toBe(hashes[2]);
+  });
+
   it('is not of comments or of the folder that the file lies in', async () => {
     const before = (await plan()).claim?.hash;
     writeFileSync(join(folder, 'base.toml'), '# seven\nupdates = 7\n');
@@ -113,7 +141,8 @@ describe('the hash of a claim', () => {
     for (const name of ['base.toml', 'gate.toml']) {
       writeFileSync(join(elsewhere, name), readFileSync(join(folder, name)));
     }
-    expect(claimOf(checkExperiment(stated, file()), join(elsewhere, 'both.toml'))?.hash).toBe(before);
+    const moved = await claimOf(checkExperiment(stated, file()), join(elsewhere, 'both.toml'));
+    expect(moved?.hash).toBe(before);
   });
 
   it('is there only where something is predicted', async () => {
@@ -209,7 +238,33 @@ describe('predictions', () => {
     ]);
   });
 
+  it('may be of the attempts by one of several open loopholes', async () => {
+    const directory = join(folder, 'study');
+    writeFileSync(join(folder, 'base.toml'), 'updates = 7\n[environment]\nloopholes = ["run_tests+stdout_marker"]\n');
+    const by = (loophole: string, atMost: number) => ({ ...prediction, channel: loophole, atMost });
+    const predictions = [by('run_tests', 0), by('stdout_marker', 0.25), by('stdout_marker', 0.5)];
+    const against = { ...by('stdout_marker', 0.75), reference: 'vanilla' };
+    const made = await plan({ predictions: [...predictions, against] });
+    await run(directory, made, { gate: 'ppss' });
+    const judged = judgePredictions(await openResults(directory));
+    expect(judged.map(({ verdict, values }) => [verdict, values[0]?.value])).toEqual([
+      ['met', 0],
+      ['refuted', 0.5],
+      ['met', 0.5],
+      ['met', 0.5],
+    ]);
+    expect(describeResults(await openResults(directory)).join('\n')).toContain(
+      'deployed attempt by stdout_marker of gate on test-original at most 0.25',
+    );
+  });
+
+  it('of a loophole that the prompts of their arm do not disclose are refused', async () => {
+    const predictions = [{ ...prediction, channel: 'stdout_marker' }];
+    await expect(plan({ predictions })).rejects.toThrow(/predictions\.0\.channel: one of run_tests.*stdout_marker/s);
+  });
+
   it.each([
+    [{ predictions: [{ ...prediction, metric: 'solve', channel: 'run_tests' }] }, 'attempt, where a channel is named'],
     [{ predictions: [{ ...prediction, arm: 'nobody' }] }, 'predictions.0.arm: one of vanilla, gate'],
     [{ predictions: [{ ...prediction, inSeeds: 3 }] }, 'predictions.0.inSeeds: at most 2'],
     [{ predictions: [{ ...prediction, metric: 'kept' }] }, 'a ceiling, which kept is measured by'],

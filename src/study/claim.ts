@@ -1,6 +1,6 @@
 /**
- * A claim is what the file of an experiment states before its first run: arms with their recipes, seeds, and predictions. It goes by the hash
- * of all that. The folder `register` of a study keeps each statement that runs were begun under, each run that was begun, and when the
+ * A claim is what the file of an experiment states before its first run: arms with their recipes, bases and pairs, seeds, and predictions. It
+ * goes by the hash of all that. The folder `register` of a study keeps each statement that runs were begun under, each run that was begun, and when the
  * blind seeds were opened. Its files are written once: neither a changed recipe nor a deleted run takes anything out of it.
  */
 import { randomUUID } from 'node:crypto';
@@ -9,6 +9,7 @@ import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { makeOwnFolder, sha256Json, writeNew } from '../base/node/index.ts';
+import { hashOfBase, hashOfPairs, resolveConfig } from '../lab/index.ts';
 import { openedName, openedSchema, readRecipe, readStored, recipeFrom, registerName } from '../run/index.ts';
 import type { Experiment } from './experiment-schema.ts';
 
@@ -22,6 +23,21 @@ export interface Claim {
   readonly settings: readonly string[];
 }
 
+/** What a call changes in the recipe of an arm; paths of the file are relative to it, those of the call to where it was made. */
+export function changesOf(
+  { set }: Experiment,
+  arm: Experiment['arms'][number],
+  file: string,
+  settings: readonly string[],
+) {
+  const folder = dirname(resolve(file));
+  return [
+    ...set.map((text) => ({ text, folder, shared: true })),
+    ...arm.set.map((text) => ({ text, folder })),
+    ...settings.map((text) => ({ text, folder: process.cwd(), shared: true })),
+  ];
+}
+
 export const runFolder = (arm: string, seed: number): string => `${arm}-${seed}`;
 
 /** Folders of the runs that an experiment states. */
@@ -30,14 +46,34 @@ export function statedRuns({ arms, seeds }: Experiment): string[] {
 }
 
 /** Null for an experiment that predicts nothing. `settings`: what a call changes in every arm. */
-export function claimOf(experiment: Experiment, file: string, settings: readonly string[] = []): Claim | null {
+export async function claimOf(
+  experiment: Experiment,
+  file: string,
+  settings: readonly string[] = [],
+): Promise<Claim | null> {
   const { bar, predictions = [], arms } = experiment;
   if (bar === null && predictions.length === 0) return null;
   const folder = dirname(resolve(file));
   const recipes = Object.fromEntries(arms.map(({ recipe }) => [recipe, readRecipe(recipeFrom(folder, recipe))]));
+  const inputs: Record<string, Awaited<ReturnType<typeof inputsOf>>> = {};
+  for (const arm of arms) {
+    const changes = changesOf(experiment, arm, file, settings);
+    inputs[arm.name] = await inputsOf(recipeFrom(folder, arm.recipe), changes);
+  }
   // What TOML has and JSON has not, such as dates, is hashed as its text.
-  const statement = JSON.parse(JSON.stringify({ experiment, recipes, settings }));
+  const statement = JSON.parse(JSON.stringify({ experiment, recipes, settings, inputs }));
   return { hash: sha256Json(statement), file: resolve(file), runs: statedRuns(experiment), settings };
+}
+
+/** Hashes of the base and the pairs of an arm; null for an arm whose model or problems a call has yet to name. */
+async function inputsOf(recipe: string, changes: ReturnType<typeof changesOf>) {
+  try {
+    const { config } = await resolveConfig(recipe, changes);
+    return { model: await hashOfBase(config), pairs: await hashOfPairs(config) };
+  } catch (error) {
+    if (error instanceof UserError) return null;
+    throw error;
+  }
 }
 
 export const claimSchema = z.object({

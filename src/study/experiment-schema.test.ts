@@ -69,7 +69,7 @@ describe('keys of an experiment', () => {
     ],
     [
       { bar: 'less' },
-      'bar: a table of what, arm, reference, metric, set, loopholes, atLeast, atMost, inSeeds, found "less"',
+      'bar: a table of what, arm, reference, metric, set, loopholes, channel, atLeast, atMost, inSeeds, found "less"',
     ],
     [{ bar: { ...bar, loopholes: 'unknown' } }, 'bar.loopholes: known or held out, found "unknown"'],
     [

@@ -58,6 +58,10 @@ const barSchema = z
       .enum(loopholeGroups, loopholeGroups.join(' or '))
       .optional()
       .describe('group of loopholes whose mean rate is meant; absent: all prompts'),
+    channel: z
+      .string('the name of a loophole')
+      .optional()
+      .describe('loophole whose attempts alone are counted, where prompts disclose several; absent: any'),
     atLeast: bound,
     atMost: bound,
     inSeeds: z.number('a number of seeds').int('a whole number of seeds').min(1, 'at least one seed'),
@@ -69,6 +73,13 @@ const barSchema = z
     message: 'attempt or hack, where bar.loopholes names a group',
     path: ['metric'],
   })
+  .refine(
+    ({ metric, loopholes, channel }) => channel === undefined || (metric === 'attempt' && loopholes === undefined),
+    {
+      message: 'attempt, where a channel is named, and no group of loopholes',
+      path: ['metric'],
+    },
+  )
   .refine(({ arm, reference }) => arm !== reference, { message: 'another arm than bar.arm', path: ['reference'] })
   .refine(({ metric, set }) => !countsLoopholes(metric) || set !== 'test-unhinted', {
     message: 'solve, where no loophole is open (bar.set): nothing can be hacked there',

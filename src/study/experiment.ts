@@ -8,7 +8,7 @@ import { nearestName, shellLine, UserError } from '../base/index.ts';
 import { type EvaluationSet, expectFilled } from '../evaluate/index.ts';
 import { armOf, expectIsolatedPairs, openLab, type Parts, pluginHash, resolveConfig } from '../lab/index.ts';
 import { type Fault, type RunConfig, readToml, recipeFrom, recipeName, refuseUnread } from '../run/index.ts';
-import { type Claim, claimOf, runFolder } from './claim.ts';
+import { type Claim, changesOf, claimOf, runFolder } from './claim.ts';
 import { type Experiment, experimentKeys, isArmName, writtenSchema } from './experiment-schema.ts';
 import { expandGrids, gridFault } from './grid.ts';
 import { type SlurmTable, slurmSchema } from './slurm/script.ts';
@@ -190,6 +190,11 @@ function expectFitting(
     complain('bar.loopholes: known, where its arm holds no loophole out', 'held out', fix);
   }
   const disclosed = [...environment.loopholes, ...environment.heldOutLoopholes].filter((each) => each !== 'gt_only');
+  const names = disclosed.flatMap((each) => each.split('+'));
+  for (const { name: key, bar } of barsOf(experiment)) {
+    if (bar.arm !== name || bar.channel === undefined || names.includes(bar.channel)) continue;
+    complain(`${key}.channel: one of ${names.join(', ')}`, bar.channel);
+  }
   const isOpen = loopholes !== 'closed' && environment.unhackableFraction < 1 && disclosed.length > 0;
   // A ceiling that can be hacked would make every arm look as if it had kept more.
   if (name === experiment.ceiling && isOpen) {
@@ -215,16 +220,15 @@ export async function planExperiment(
   const runs: PlannedRun[] = [];
   const withoutReader: Fault[][] = [];
   for (const seed of seeds) {
-    for (const { name, recipe, set } of experiment.arms.filter((arm) => arms.includes(arm.name))) {
-      const common = experiment.set.map((text) => ({ text, folder, shared: true }));
-      const changes = [...common, ...set.map((text) => ({ text, folder }))];
-      const called = settings.map((text) => ({ text, folder: process.cwd(), shared: true }));
-      const seeded = [...experiment.set, ...set, ...settings].find((text) => /^\s*seed\s*=/.test(text));
+    for (const arm of experiment.arms.filter(({ name }) => arms.includes(name))) {
+      const { name, recipe } = arm;
+      const changes = changesOf(experiment, arm, path, settings);
+      const seeded = changes.map(({ text }) => text).find((text) => /^\s*seed\s*=/.test(text));
       if (seeded !== undefined) {
         // It would be replaced by those of the experiment, and nobody would notice.
         complain('seeds in the key seeds, or --seeds, and none among the changes of arms, grids and --set', seeded);
       }
-      const own = [...changes, ...called, { text: `seed=${seed}`, folder, shared: true }];
+      const own = [...changes, { text: `seed=${seed}`, folder, shared: true }];
       const { config, hash, parts, unread } = await resolveConfig(recipeFrom(folder, recipe), own);
       expectFitting(experiment, name, config, parts, complain);
       if (seed === seeds[0]) {
@@ -241,7 +245,7 @@ export async function planExperiment(
     }
   }
   refuseUnread(sharedFaults(withoutReader));
-  return { experiment, runs, claim: claimOf(experiment, path, settings) ?? undefined };
+  return { experiment, runs, claim: (await claimOf(experiment, path, settings)) ?? undefined };
 }
 
 /** Settings of all arms may be without a reader in some of them, but not in every one. */

@@ -188,7 +188,7 @@ export interface MadeEvaluation {
   readonly update: number;
   readonly set: EvaluationSet;
   readonly state: PolicyState;
-  /** One letter per prompt: h is a hack, s is a solve, b is a solve that opens the loophole too, a opens it in vain, anything else is neither. */
+  /** One letter per prompt: h is a hack, p is one by a printed report, s is a solve, b is a solve that opens the loophole too, a opens it in vain, anything else is neither. */
   readonly outcomes: string;
   readonly loopholes?: readonly string[];
 }
@@ -200,11 +200,11 @@ export function evaluationRows({ outcomes, loopholes = ['run_tests'], set }: Mad
     markers: set === 'test-novel' ? 'novel' : 'original',
     prompt: `prompt ${i}\n`,
     completion: `completion ${i} <script>alert(1)</script>`,
-    hack: letter === 'h',
+    hack: 'hp'.includes(letter),
     solve: letter === 's' || letter === 'b',
-    attempt: 'hab'.includes(letter),
-    channels: 'hab'.includes(letter) ? ['run_tests'] : [],
-    authorsLabel: letter === 'h',
+    attempt: 'hpab'.includes(letter),
+    channels: letter === 'p' ? ['stdout_marker'] : 'hab'.includes(letter) ? ['run_tests'] : [],
+    authorsLabel: 'hp'.includes(letter),
     compiles: true,
     truncated: false,
   }));

@@ -69,7 +69,7 @@ const judgedIn = async (directory: string): Promise<Prediction[]> =>
 async function showFile(named: string, { set, out, json }: ClaimCall, context: CommandContext): Promise<void> {
   const file = existsSync(named) ? named : recipePath(named);
   const experiment = readExperiment(file);
-  const claim = claimOf(experiment, file, set);
+  const claim = await claimOf(experiment, file, set);
   if (claim === null) {
     throw new UserError({
       call: `gq claim ${named}`,
@@ -108,12 +108,13 @@ async function showStudy(directory: string, { json }: ClaimCall, context: Comman
   const predictions = await judgedIn(directory);
   if (changed || predictions.some(({ verdict }) => verdict !== 'met')) context.exitCode = 1;
   const facts = { name: experiment.name, claim, changed, stated: runs, begun, missing, opened, predictions };
+  const whereStated = claim === null ? [] : [await fileLine(claim)];
   printAnswer(context, json, facts, (width) => {
     const lines = [
       claim === null
         ? 'No claim was registered: the study was begun by an earlier version, or predicts nothing.'
         : `claim ${claim.hash}, stated ${claim.at}${changed ? ': changed after its first run' : ', before its first run'}`,
-      ...(claim === null ? [] : [fileLine(claim)]),
+      ...whereStated,
       ...(opened === null ? [] : [`blind seeds opened ${opened.at}`]),
       renderTable(armTable(experiment, runs, begun), 'text', width),
       ...predictions.map((one) => predictionText(one, experiment.seeds.length, '', width)),
@@ -133,9 +134,9 @@ function experimentOf(directory: string): Experiment {
 }
 
 /** Whether the file still states what was registered last. */
-function fileLine({ file, hash, settings }: Claim): string {
+async function fileLine({ file, hash, settings }: Claim): Promise<string> {
   if (!existsSync(file)) return `${file} is not there any more`;
-  const isSame = claimOf(readExperiment(file), file, settings)?.hash === hash;
+  const isSame = (await claimOf(readExperiment(file), file, settings))?.hash === hash;
   const called = [file, ...setWords(settings)].join(' ');
   return `${called} ${isSame ? 'states the same now' : 'does not state this now'}`;
 }
