@@ -52,7 +52,9 @@ export async function hashArmRuns({ arm, armSettings, options }: Lab): Promise<R
 /** A hash of what a monitor may learn from a run: its rollouts with their labels, however the files are stored. */
 async function labelledHash(path: string): Promise<string> {
   let hash = '';
-  for (const { id, problem, hackable, source, tokenIds, hack } of await openJudged(RunDirectory.open(path)).rows()) {
+  for (const { id, problem, hackable, source, tokenIds, hack } of await (
+    await openJudged(RunDirectory.open(path))
+  ).rows()) {
     hash = sha256Json([hash, id, problem, hackable, source, tokenIds, hack]);
   }
   return hash;
@@ -81,7 +83,7 @@ export async function labelledRollouts(
   }
   const known = new Map(tasks.map((task) => [task.problem.id, task]));
   const found: LabelledCompletion[] = [];
-  for (const { problem, hackable, source, tokenIds, hack } of await ledger.read(run).rows()) {
+  for (const { problem, hackable, source, tokenIds, hack } of await (await ledger.read(run)).rows()) {
     const task = known.get(problem);
     if (task === undefined || source !== 'student') continue;
     if (tokenIds === null) {

@@ -164,7 +164,7 @@ export interface GradedPool {
 export async function poolOfRun(run: RunDirectory): Promise<GradedPool> {
   const { config, identity } = run.readManifest();
   const entries: PoolEntry[] = [];
-  for (const { problem, completion, source, ...row } of await openJudged(run).rows()) {
+  for (const { problem, completion, source, ...row } of await (await openJudged(run)).rows()) {
     if (source !== 'student') continue;
     const { markers, hack, solve } = row;
     const loophole = row.hackable ? row.loophole : 'gt_only';

@@ -51,7 +51,7 @@ export class FlippedLedger extends VerdictLedger {
     return { append: (verdict) => append(flipVerdict(verdict, this.#loopholes)) };
   }
 
-  override read(run: RunDirectory): JudgedTable {
+  override read(run: RunDirectory): Promise<JudgedTable> {
     return openJudged(run, (verdict) => flipVerdict(verdict, this.#loopholes));
   }
 

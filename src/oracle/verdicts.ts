@@ -48,7 +48,7 @@ export class VerdictLedger implements Disposable {
   }
 
   /** The rollouts of another run with their verdicts, told as this ledger tells all others. */
-  read(run: RunDirectory): JudgedTable {
+  read(run: RunDirectory): Promise<JudgedTable> {
     return openJudged(run);
   }
 
@@ -74,16 +74,19 @@ export class VerdictLedger implements Disposable {
  * The rollouts of a run with their verdicts, whether it is over or not. A file that is not as the seal of the run or its last checkpoint
  * says is refused. `tell`: what is told of a verdict instead of what was stored.
  */
-export function openJudged(run: RunDirectory, tell: ((verdict: Verdict) => Verdict) | null = null): JudgedTable {
+export async function openJudged(
+  run: RunDirectory,
+  tell: ((verdict: Verdict) => Verdict) | null = null,
+): Promise<JudgedTable> {
   expectOpen(run.path, `read the labels of ${run.path}`);
-  const rollouts = openRollouts(run);
-  if (!run.isSealed()) expectGrownFile(run, 'verdicts.jsonl');
-  return new JudgedTable(run.path, rollouts, openTable<Verdict>(run.file('verdicts')), tell);
+  const rollouts = await openRollouts(run);
+  if (!run.isSealed()) await expectGrownFile(run, 'verdicts.jsonl');
+  return new JudgedTable(run.path, rollouts, await openTable<Verdict>(run.file('verdicts')), tell);
 }
 
 /** Verdicts by rollout id, from verdicts.jsonl or verdicts.parquet, whichever exists; `path` may name either. */
 export async function readVerdicts(path: string): Promise<Map<string, Verdict>> {
-  const table = openTable<Verdict>(path.replace(/\.(?:jsonl|parquet)$/, ''));
+  const table = await openTable<Verdict>(path.replace(/\.(?:jsonl|parquet)$/, ''));
   const verdicts = new Map<string, Verdict>();
   for await (const block of table.blocks(Object.keys(verdictColumns) as (keyof Verdict)[])) {
     for (const verdict of blockRows(block)) verdicts.set(verdict.id, verdict);

@@ -95,7 +95,7 @@ export async function readRunResult(path: string, arm?: string): Promise<RunResu
   const manifest = run.readManifest();
   const { config, usesOracle, hasQuarantine } = manifest;
   const { steps, status } = await readCourse(run);
-  const table = openJudged(run);
+  const table = await openJudged(run);
   const counted = (await table.rows(countedColumns)).filter(isOwn);
   const evaluations = new EvaluationStore(path).all().map(withoutTexts);
   const updates = lastCheckpoint(run);
@@ -169,7 +169,7 @@ async function readAttack(path: string): Promise<readonly TrainingPoint[] | null
   const { attack } = relearnFolders(path);
   if (!existsSync(join(attack, 'manifest.json'))) return null;
   const run = RunDirectory.open(attack);
-  return run.isSealed() ? trainingCurve(await openJudged(run).rows(countedColumns), 'full', true) : null;
+  return run.isSealed() ? trainingCurve(await (await openJudged(run)).rows(countedColumns), 'full', true) : null;
 }
 
 /** A label for an arm: its name, and what differs from the default adapter and detach. */

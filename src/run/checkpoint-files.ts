@@ -9,7 +9,7 @@ import { UserError } from '../base/index.ts';
 import { writeFileAtomic } from '../base/node/index.ts';
 import type { TrainerState } from '../grpo/index.ts';
 import type { JsonValue } from '../model/index.ts';
-import { damagedFile, expectHash, readStamped, stampedJson } from './checksums.ts';
+import { damagedFile, expectHash, expectHashInPieces, readStamped, stampedJson } from './checksums.ts';
 import { type ExactFile, exactFiles, type FileLengths, type RunDirectory } from './directory.ts';
 import { initialFile } from './seal.ts';
 
@@ -136,7 +136,8 @@ export function expectGrown(run: RunDirectory, update: number): void {
   for (const name of Object.keys(exactFiles) as ExactFile[]) {
     if (lengths[name] > 0) expectHash(run.file(exactFiles[name]), hashes[name], lengths[name]);
   }
-  expectVerdicts(run, update, lengths);
+  const verdicts = verdictStart(run, update, lengths);
+  if (verdicts !== null) expectHash(run.ledger('verdicts'), verdicts.hash, verdicts.bytes);
 }
 
 /** The hashes that the last checkpoint has of files as they are now, by name: of the initial values, and of what has not grown since. */
@@ -152,17 +153,28 @@ export function checkpointHashes(run: RunDirectory): ReadonlyMap<string, string>
 }
 
 /** Refuses a growing file that no longer begins with what it held at the run's last checkpoint. */
-export function expectGrownFile(run: RunDirectory, file: string): void {
-  const last = run.listCheckpoints().at(-1);
-  if (last === undefined || !existsSync(join(run.checkpoint(last), checkpointFiles.state))) return;
-  const { lengths, hashes } = readState(run, last);
-  const name = (Object.keys(exactFiles) as ExactFile[]).find((key) => exactFiles[key] === file);
-  if (name !== undefined && lengths[name] > 0) expectHash(run.file(file), hashes[name], lengths[name]);
-  if (file === 'verdicts.jsonl') expectVerdicts(run, last, lengths);
+export async function expectGrownFile(run: RunDirectory, file: string): Promise<void> {
+  const start = lastStart(run, file);
+  if (start !== null) await expectHashInPieces(run.file(file), start.hash, start.bytes);
 }
 
-function expectVerdicts(run: RunDirectory, update: number, lengths: FileLengths): void {
-  if (lengths.verdicts === 0) return;
-  const bytes = run.measureVerdicts(lengths.verdicts);
-  expectHash(run.ledger('verdicts'), readVerdictHashes(run)[update] ?? 'none', bytes);
+/** What a growing file must begin with. */
+interface FileStart {
+  readonly hash: string;
+  readonly bytes: number;
+}
+
+/** Null where the run's last checkpoint says nothing of the file. */
+export function lastStart(run: RunDirectory, file: string): FileStart | null {
+  const last = run.listCheckpoints().at(-1);
+  if (last === undefined || !existsSync(join(run.checkpoint(last), checkpointFiles.state))) return null;
+  const { lengths, hashes } = readState(run, last);
+  if (file === 'verdicts.jsonl') return verdictStart(run, last, lengths);
+  const name = (Object.keys(exactFiles) as ExactFile[]).find((key) => exactFiles[key] === file);
+  return name === undefined || lengths[name] === 0 ? null : { hash: hashes[name], bytes: lengths[name] };
+}
+
+function verdictStart(run: RunDirectory, update: number, lengths: FileLengths): FileStart | null {
+  if (lengths.verdicts === 0) return null;
+  return { hash: readVerdictHashes(run)[update] ?? 'none', bytes: run.measureVerdicts(lengths.verdicts) };
 }

@@ -6,7 +6,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { closeSync, existsSync, readSync, statSync } from 'node:fs';
 import type { z } from 'zod';
 import { UserError } from '../base/index.ts';
-import { openToRead, sha256 } from '../base/node/index.ts';
+import { openToRead, sha256, streamRegular } from '../base/node/index.ts';
 import { checkStored, readJsonText } from './stored.ts';
 
 const restore = 'The run directory is damaged: restore it from a copy, or start a new run.';
@@ -37,7 +37,7 @@ export class PrefixHashes {
 function feed(hash: Hash, path: string, from: number, to: number): void {
   const file = openToRead(path);
   try {
-    const chunk = Buffer.alloc(1 << 20);
+    const chunk = Buffer.alloc(bytesPerRead);
     for (let at = from; at < to; ) {
       const read = readSync(file, chunk, 0, Math.min(chunk.length, to - at), at);
       if (read === 0) throw damagedFile(path, `at least ${to} bytes`, `${at}`);
@@ -49,14 +49,33 @@ function feed(hash: Hash, path: string, from: number, to: number): void {
   }
 }
 
+const bytesPerRead = 2 ** 20;
+
 /** Refuses a file that is missing, shorter than `bytes`, or whose first `bytes` bytes (default: all) have another hash. */
 export function expectHash(path: string, expected: string, bytes?: number): void {
+  const size = sizeOf(path, bytes);
+  compareHashes(path, expected, new PrefixHashes().digest(path, bytes ?? size), bytes);
+}
+
+/** The same, in pieces between which other work goes on: a large file takes seconds. */
+export async function expectHashInPieces(path: string, expected: string, bytes?: number): Promise<void> {
+  const size = sizeOf(path, bytes);
+  const read = bytes ?? size;
+  const hash = createHash('sha256');
+  if (read > 0) for await (const piece of streamRegular(path, bytesPerRead, read - 1)) hash.update(piece);
+  compareHashes(path, expected, hash.digest('hex'), bytes);
+}
+
+function sizeOf(path: string, least = 0): number {
   if (!existsSync(path)) throw damagedFile(path, 'a file', 'none');
-  const size = statSync(path).size;
-  if (bytes !== undefined && size < bytes) throw damagedFile(path, `at least ${bytes} bytes`, `${size}`);
-  const found = new PrefixHashes().digest(path, bytes ?? size);
+  const { size } = statSync(path);
+  if (size < least) throw damagedFile(path, `at least ${least} bytes`, `${size}`);
+  return size;
+}
+
+function compareHashes(path: string, expected: string, found: string, bytes?: number): void {
   if (found === expected) return;
-  const part = bytes === undefined || bytes === size ? 'bytes' : `first ${bytes} bytes`;
+  const part = bytes === undefined || bytes === sizeOf(path) ? 'bytes' : `first ${bytes} bytes`;
   throw damagedFile(path, `${part} with the hash that was stored (${expected})`, `another hash (${found})`);
 }
 

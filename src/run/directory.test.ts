@@ -238,7 +238,7 @@ describe('ledger rows', () => {
     files.event({ kind: 'direction', update: 1, direction, pairCuts: { low: -2, high: 3 } }, {});
     files.event({ kind: 'direction', update: 6, direction, pairCuts: { low: 0.5, high: 1 } }, {});
     files.close();
-    expect(readDirections(run)).toEqual([
+    expect(await readDirections(run)).toEqual([
       { update: 1, pairCuts: { low: -2, high: 3 }, direction },
       { update: 6, pairCuts: { low: 0.5, high: 1 }, direction },
     ]);

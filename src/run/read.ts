@@ -30,13 +30,13 @@ const eventSchema = z.discriminatedUnion('kind', [
 ]);
 
 /** Refuses a file that is not as the seal of the run or its last checkpoint says; one that neither mentions may be missing. */
-function expectIntact(run: RunDirectory, name: string): void {
-  if (run.isSealed()) expectSealed(run.file(name));
-  else expectGrownFile(run, name);
+async function expectIntact(run: RunDirectory, name: string): Promise<void> {
+  if (run.isSealed()) await expectSealed(run.file(name));
+  else await expectGrownFile(run, name);
 }
 
 export async function* readEvents(run: RunDirectory): AsyncGenerator<RunEvent> {
-  expectIntact(run, 'events.jsonl');
+  await expectIntact(run, 'events.jsonl');
   for await (const event of readChecked(run.ledger('events'), 'an event', eventSchema)) {
     yield event as unknown as RunEvent;
   }
@@ -83,14 +83,14 @@ export async function trainedStatus(path: string): Promise<'finished' | 'tripwir
 }
 
 /** The gate ledger. A file that is not as the seal of the run or its last checkpoint says is refused. */
-export function openRollouts(run: RunDirectory): TableReader<RolloutRow> {
-  if (!run.isSealed()) expectGrownFile(run, 'rollouts.jsonl');
+export async function openRollouts(run: RunDirectory): Promise<TableReader<RolloutRow>> {
+  if (!run.isSealed()) await expectGrownFile(run, 'rollouts.jsonl');
   return openTable(run.file('rollouts'));
 }
 
 export async function* readRollouts(run: RunDirectory): AsyncGenerator<RolloutRow> {
   const names = Object.keys(rolloutColumns) as (keyof RolloutRow)[];
-  for await (const block of openRollouts(run).blocks(names)) yield* blockRows(block);
+  for await (const block of (await openRollouts(run)).blocks(names)) yield* blockRows(block);
 }
 
 const timingSchema = z.object({ update, seconds: z.record(z.string(), z.number()) });
@@ -99,7 +99,7 @@ const timingSchema = z.object({ update, seconds: z.record(z.string(), z.number()
 export async function readTimings(run: RunDirectory): Promise<number[]> {
   const path = run.file('timings.jsonl');
   if (!existsSync(path)) return [];
-  if (run.isSealed()) expectSealed(path);
+  if (run.isSealed()) await expectSealed(path);
   const seconds = new Map<number, number>();
   for await (const row of readChecked(path, 'the timings of an update', timingSchema)) {
     seconds.set(
@@ -111,7 +111,7 @@ export async function readTimings(run: RunDirectory): Promise<number[]> {
 }
 
 /** Rows of modules · rank values; `RolloutRow.featureRow` counts them. */
-export function readFeatures(run: RunDirectory): Float32Array {
+export async function readFeatures(run: RunDirectory): Promise<Float32Array> {
   const { modules, rank } = run.readManifest().features;
   return readRows(run, 'features.f32', modules.length * rank);
 }
@@ -124,10 +124,10 @@ export interface StoredDirection {
   readonly pairCuts: { readonly low: number; readonly high: number };
 }
 
-export function readDirections(run: RunDirectory): StoredDirection[] {
+export async function readDirections(run: RunDirectory): Promise<StoredDirection[]> {
   const { modules, rank } = run.readManifest().features;
   const width = 3 + modules.length * rank;
-  const values = readRows(run, 'directions.f32', width);
+  const values = await readRows(run, 'directions.f32', width);
   return Array.from({ length: values.length / width }, (_, row) => ({
     update: values[row * width],
     pairCuts: { low: values[row * width + 1], high: values[row * width + 2] },
@@ -136,8 +136,8 @@ export function readDirections(run: RunDirectory): StoredDirection[] {
 }
 
 /** The values of a file of rows; a file that is not as it was stored, or that ends within a row, is refused. */
-function readRows(run: RunDirectory, name: string, width: number): Float32Array {
-  expectIntact(run, name);
+async function readRows(run: RunDirectory, name: string, width: number): Promise<Float32Array> {
+  await expectIntact(run, name);
   const path = run.file(name);
   if (!existsSync(path)) return new Float32Array(0);
   expectRows(path, 4 * width);

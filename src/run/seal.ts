@@ -7,7 +7,7 @@ import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { sha256File, writeFileAtomic } from '../base/node/index.ts';
 import { answersName } from '../monitors/judge/answer-file.ts';
-import { damagedFile, expectHash, readStamped, stampedJson } from './checksums.ts';
+import { damagedFile, expectHash, expectHashInPieces, readStamped, stampedJson } from './checksums.ts';
 
 const sealName = 'seal.json';
 /** The initial values that the adapter is measured from, stored once in a run. */
@@ -60,10 +60,10 @@ export async function writeSeal(
 }
 
 /** Refuses a file of a sealed run that is missing or was changed. Returns whether the run is sealed and lists the file. */
-export function expectSealed(path: string): boolean {
+export async function expectSealed(path: string): Promise<boolean> {
   const hash = readSeal(dirname(path))?.files[basename(path)];
   if (hash === undefined) return false;
-  expectHash(path, hash);
+  await expectHashInPieces(path, hash);
   return true;
 }
 

@@ -46,9 +46,9 @@ export async function dropLines(path: string): Promise<void> {
 }
 
 /** The table `path`.parquet, whose bytes must be those that were sealed, or `path`.jsonl. One that is missing or was changed is refused. */
-export function openTable<Row>(path: string): TableReader<Row> {
+export async function openTable<Row>(path: string): Promise<TableReader<Row>> {
   const sealed = `${path}.parquet`;
-  if (expectSealed(sealed)) return new ParquetTable<Row>(sealed, () => openParquet(sealed), systemComplaint);
+  if (await expectSealed(sealed)) return new ParquetTable<Row>(sealed, () => openParquet(sealed), systemComplaint);
   if (existsSync(`${path}.jsonl`)) {
     return new LinesTable<Row>(() => {
       const follower = followJsonl(`${path}.jsonl`);

@@ -64,7 +64,7 @@ export async function verifyRunProvenance(
   const sources = await labelSources(config, await partsOf(config), inputs, parent);
   const inherited = manifest.parent !== null && manifest.usesOracle;
   const begun = manifest.identity;
-  const table = openJudged(run);
+  const table = await openJudged(run);
   const rows = await table.rows(['featureRow', 'featureRows']);
   const { verdicts, unjudged } = await table.coverage();
   const red: string[] = [];
@@ -105,7 +105,7 @@ export async function verifyRunProvenance(
     stated(name, 'updates follow one another', Number.isFinite(steps), 'a gap in events.jsonl'),
     stated(name, 'every rollout has a verdict', unjudged.length === 0, `${unjudged.length} have none`),
     compareExact(name, 'verdicts', [verdicts], [rows.length]),
-    compareExact(name, 'rows of features', [readFeatures(run).length / width], [stored]),
+    compareExact(name, 'rows of features', [(await readFeatures(run)).length / width], [stored]),
     stated(
       name,
       'checkpoints are complete and as they were saved',

@@ -107,9 +107,9 @@ export class ViewLibrary {
     const run = RunDirectory.open(path);
     if (run.isSealed()) {
       this.#growing.delete(id);
-      return this.#keep('table', id, path, async () => openJudged(run));
+      return this.#keep('table', id, path, () => openJudged(run));
     }
-    const table = this.#growing.get(id) ?? openJudged(run);
+    const table = this.#growing.get(id) ?? (await openJudged(run));
     this.#growing.set(id, table);
     return table;
   }

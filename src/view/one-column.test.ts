@@ -71,7 +71,7 @@ async function valuesOf(name: string): Promise<Record<string, unknown>> {
   ledger.sink.append(verdict);
   const valueIn = (row: object): unknown => Object.entries(row).find(([key]) => key === name)?.[1];
   const lines = valueIn(JSON.parse(readFileSync(run.ledger('rollouts'), 'utf8')));
-  const [growing] = await openJudged(run).rows();
+  const [growing] = await (await openJudged(run)).rows();
   await sealRun(run);
   const bytes = (path: string) => new Uint8Array(readFileSync(path)).buffer;
   const parquet = new ParquetTable<Record<string, unknown>>('rollouts.parquet', async () =>
@@ -79,7 +79,7 @@ async function valuesOf(name: string): Promise<Record<string, unknown>> {
   );
   let stored: unknown;
   for await (const { values } of parquet.blocks([name])) stored = values[name][0] ?? undefined;
-  const [sealed] = await openJudged(run).rows();
+  const [sealed] = await (await openJudged(run)).rows();
   const page = new PageRollouts({
     runs: async (id) => [id],
     files: async () => runFiles(run, (file) => run.file(file)),

@@ -68,7 +68,7 @@ describe('the rollouts of a page', () => {
   it('have every value of every row', async () => {
     using host = await serveFolder(folder, { ranges: true });
     const page = pageOf(host);
-    const expected = await openJudged(sealed).rows();
+    const expected = await (await openJudged(sealed)).rows();
     for (const place of [0, 17, 799]) {
       const { rollout, group } = await page.rollout('sealed', expected[place].id);
       expect(rollout).toEqual({ run: 'sealed', ...expected[place] });

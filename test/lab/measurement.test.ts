@@ -18,7 +18,7 @@ const late = defineMeasurement({
   examples: ['gq measure late runs/vanilla-1'],
   exits: { 1: 'nothing is hacked' },
   async measure(run, { from, source }) {
-    const rows = (await openJudged(run).rows()).filter((row) => row.update >= from && row.source === source);
+    const rows = (await (await openJudged(run)).rows()).filter((row) => row.update >= from && row.source === source);
     return { rollouts: rows.length, hacks: rows.filter(({ hack }) => hack).length };
   },
   isNo: ({ hacks }) => hacks === 0,

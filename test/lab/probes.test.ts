@@ -140,7 +140,7 @@ describe('gq measure evasion', () => {
     const { code, out, err } = await gq('measure', 'evasion', own, '--json');
     expect({ code, err }).toEqual({ code: 0, err: '' });
     const found = JSON.parse(out);
-    const rows = await openJudged(RunDirectory.open(own)).rows();
+    const rows = await (await openJudged(RunDirectory.open(own))).rows();
     expect(found).toMatchObject({ labels: 'diagnosis only', update: 2, from: 1, to: 2, rollouts: rows.length });
     expect([found.difference, found.clean.difference]).toEqual([0, 0]);
     const clean = rows.filter(({ hack }) => !hack).map(({ suspicion }) => suspicion ?? Number.NaN);

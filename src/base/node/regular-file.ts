@@ -84,9 +84,9 @@ export function writeNew(path: string, text: string): void {
   }
 }
 
-/** The file is open when this returns, and closed with the stream. */
-export function streamRegular(path: string, highWaterMark = 2 ** 16): ReadStream {
-  return createReadStream(path, { fd: openToRead(path), highWaterMark });
+/** The file is open when this returns, and closed with the stream. `end`: the last byte that is read. */
+export function streamRegular(path: string, highWaterMark = 2 ** 16, end = Number.POSITIVE_INFINITY): ReadStream {
+  return createReadStream(path, { fd: openToRead(path), highWaterMark, end });
 }
 
 /** Makes a folder whose files will be written, or removed: a link to another place is refused. */

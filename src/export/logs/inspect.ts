@@ -161,7 +161,7 @@ export function evaluationLogs(run: RunDirectory): InspectLog[] {
 /** A log for the rollouts of each of these updates; null: of the last one. */
 export async function rolloutLogs(run: RunDirectory, wanted: readonly number[] | null): Promise<InspectLog[]> {
   if (!existsSync(run.ledger('rollouts')) && !run.isSealed()) return [];
-  const rollouts = await openJudged(run).rows();
+  const rollouts = await (await openJudged(run)).rows();
   // Updates come in order.
   const chosen = wanted ?? rollouts.slice(-1).map(({ update }) => update);
   const byUpdate = groupBy(

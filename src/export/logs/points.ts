@@ -131,7 +131,7 @@ async function readSeconds(run: RunDirectory): Promise<Map<number, PhaseSeconds>
 
 /** Attempts, hacks and solves of the policy's own rollouts, as the screen counts them. */
 async function judgedMetrics(run: RunDirectory): Promise<Map<number, Metrics>> {
-  const rows = await openJudged(run).rows(['update', 'source', 'hackable', 'attempt', 'hack', 'solve']);
+  const rows = await (await openJudged(run)).rows(['update', 'source', 'hackable', 'attempt', 'hack', 'solve']);
   const own = rows.filter(({ source }) => source === 'student');
   return new Map(
     [...groupBy(own, ({ update }) => update)].map(([update, graded]) => {

@@ -128,7 +128,7 @@ async function lastRollouts(
   most: number,
 ): Promise<Chosen[]> {
   const known = new Map(tasks.map((task) => [task.problem.id, task]));
-  const rows = (await openJudged(run).rows())
+  const rows = (await (await openJudged(run)).rows())
     .filter((row) => row.source === 'student' && row.update <= update)
     .slice(-most);
   const found = rows.map((row, group): Chosen => {

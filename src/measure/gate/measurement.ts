@@ -41,15 +41,15 @@ export const gate = defineMeasurement({
   exits: { 1: 'the arm neither watches nor gates anything' },
   async measure(run, { window, seed }) {
     expectSamePlugins(`gq measure gate ${run.path}`, run);
-    const rollouts = (await openJudged(run).rows()).filter(({ source }) => source === 'student');
-    const { band, ideal, missing } = controlsOf(run, rollouts, seed);
+    const rollouts = (await (await openJudged(run)).rows()).filter(({ source }) => source === 'student');
+    const { band, ideal, missing } = await controlsOf(run, rollouts, seed);
     const steps = (await readCourse(run)).steps;
     return {
       all: judgeGate(rollouts),
       reinforced: judgeReinforced(rollouts),
       band,
       ideal,
-      directions: reportDirections(readDirections(run), steps, ideal),
+      directions: reportDirections(await readDirections(run), steps, ideal),
       windows: gateWindows(rollouts, window, gateTailsOf(run.readManifest().config.arm)),
       monitor: judgeMonitor(rollouts),
       monitorWindows: monitorWindows(rollouts, window),
@@ -114,7 +114,7 @@ interface Controls {
 }
 
 /** Random directions and the ideal one, over the stored features. */
-function controlsOf(run: RunDirectory, rollouts: readonly JudgedRollout[], seed: number): Controls {
+async function controlsOf(run: RunDirectory, rollouts: readonly JudgedRollout[], seed: number): Promise<Controls> {
   const without = (reason: string): Controls => ({
     band: null,
     ideal: null,
@@ -123,7 +123,7 @@ function controlsOf(run: RunDirectory, rollouts: readonly JudgedRollout[], seed:
   const { features, config } = run.readManifest();
   const gate = gateSettingsOf(config.arm);
   if (gate === null) return without(`the arm ${config.arm.kind} has no gate on features`);
-  const stored = readFeatures(run);
+  const stored = await readFeatures(run);
   if (stored.length === 0) return without('this run stored no features (output.storeFeatures)');
   const shape = { modules: features.modules.length, rank: features.rank, kind: gate.score };
   const featured = featuredRollouts(rollouts, stored, shape.modules * shape.rank);

@@ -14,7 +14,7 @@ export const monitor = defineMeasurement({
   exits: { 1: 'the arm watches nothing' },
   async measure(run, { window }) {
     expectSamePlugins(`gq measure monitor ${run.path}`, run);
-    const rollouts = (await openJudged(run).rows()).filter(({ source }) => source === 'student');
+    const rollouts = (await (await openJudged(run)).rows()).filter(({ source }) => source === 'student');
     return { monitor: judgeMonitor(rollouts), windows: monitorWindows(rollouts, window) };
   },
   isNo: ({ monitor: judged }) => judged === null,

@@ -37,8 +37,8 @@ export async function replayGate(
   { gate, seed, windowUpdates }: ReplayOptions,
   parts: ConfigParts,
 ): Promise<Replay> {
-  const { arm, settings, point } = openReplayArm(run, gate, seed, parts);
-  const features = readFeatures(run);
+  const { arm, settings, point } = await openReplayArm(run, gate, seed, parts);
+  const features = await readFeatures(run);
   const { modules, rank } = run.readManifest().features;
   const width = modules.length * rank;
   const { granularity } = settings;
@@ -130,12 +130,12 @@ const fixedKeys = [
 /** Keys that change the score of every token, of which a few only have stored features. */
 const fixedByToken = [...fixedKeys, 'score', 'placebo', 'refreshEvery'] as const;
 
-function openReplayArm(
+async function openReplayArm(
   run: RunDirectory,
   gate: readonly string[],
   haarSeed: number | undefined,
   parts: ConfigParts,
-): { arm: RoutingArm; settings: GateArmSettings; point: (update: number) => void } {
+): Promise<{ arm: RoutingArm; settings: GateArmSettings; point: (update: number) => void }> {
   const { config: original, features } = run.readManifest();
   const before = gateSettingsOf(original.arm);
   // The keys of a replay are those of an arm with a gate, which the three tables say in other places.
@@ -175,7 +175,7 @@ function openReplayArm(
     ...options,
     rebuild: () => Promise.reject(new RangeError('nothing is rebuilt in a replay')),
   });
-  const directions = random ? [] : usableDirections(run, arm.refreshEvery, before.refreshEvery);
+  const directions = random ? [] : await usableDirections(run, arm.refreshEvery, before.refreshEvery);
   return {
     arm: arm.placebo === 'mass-matched' ? massMatched(inner, arm.placeboSeed ?? seed) : inner,
     settings: arm,
@@ -204,8 +204,8 @@ function expectChangeable(term: string, before: object, fixedNames: readonly str
 }
 
 /** The stored directions that a gate with this cadence would have had. */
-function usableDirections(run: RunDirectory, cadence: number, original: number): StoredDirection[] {
-  const stored = readDirections(run);
+async function usableDirections(run: RunDirectory, cadence: number, original: number): Promise<StoredDirection[]> {
+  const stored = await readDirections(run);
   if (cadence === 0) return stored.slice(0, 1);
   if (original === 0 ? cadence !== original : cadence % original !== 0) {
     throw complain(run, `a multiple of the run's arm.refreshEvery (${original}), or 0`, `${cadence}`);

@@ -10,7 +10,7 @@ export const traces = defineMeasurement({
   answer: 'the rollouts',
   options: z.object({}),
   examples: ['gq measure traces runs/activation-1', 'gq measure traces runs/activation-1 --json'],
-  measure: async (run) => ({ traces: chooseTraces(await openJudged(run).rows()) }),
+  measure: async (run) => ({ traces: chooseTraces(await (await openJudged(run)).rows()) }),
   show: (found) => [found.traces.map(traceText).join('\n')],
 });
 

@@ -14,7 +14,7 @@ describe('traces', () => {
         { update: 1, loophole: 'run_tests', solve: true, route: null, trained: false },
       ],
     });
-    const traces = chooseTraces(await openJudged(run).rows());
+    const traces = chooseTraces(await (await openJudged(run)).rows());
     const found = Object.fromEntries(
       traces.map(({ loophole, kind, rollout }) => [`${loophole} ${kind}`, rollout?.update ?? null]),
     );

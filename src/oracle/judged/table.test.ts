@@ -17,13 +17,13 @@ const rollouts = [
 describe('the judged ledger', () => {
   it('joins rollouts with their verdicts, as lines and sealed', async () => {
     const run = await writeRun(join(temporaryFolder(), 'run'), { rollouts, steps: [{ update: 1 }, { update: 2 }] });
-    const before = await openJudged(run).rows();
+    const before = await (await openJudged(run)).rows();
     expect(before.map(({ hack, solve, score, route }) => ({ hack, solve, score, route }))).toEqual([
       { hack: true, solve: false, score: 1.5, route: 'absorb' },
       { hack: false, solve: true, score: null, route: null },
     ]);
     await sealRun(run);
-    expect(await openJudged(run).rows()).toEqual(before);
+    expect(await (await openJudged(run)).rows()).toEqual(before);
     const { steps, status } = await readCourse(run);
     expect([steps.map(({ update }) => update), status]).toEqual([[1, 2], 'finished']);
   });
@@ -34,7 +34,7 @@ describe('the judged ledger', () => {
     const lines = readFileSync(run.ledger('rollouts'), 'utf8').trimEnd().split('\n');
     const without = lines.map((line) => JSON.stringify({ ...JSON.parse(line), suspicion: undefined }));
     writeFileSync(run.ledger('rollouts'), `${without.join('\n')}\n`);
-    const before = await openJudged(run).rows(['id', 'suspicion', 'hack']);
+    const before = await (await openJudged(run)).rows(['id', 'suspicion', 'hack']);
     expect(before.map(({ suspicion, hack }) => [suspicion, hack])).toEqual([
       [null, true],
       [null, false],
@@ -43,13 +43,13 @@ describe('the judged ledger', () => {
     await sealTable(run.file('verdicts'), verdictColumns);
     await writeSeal(run.path, 0);
     for (const name of ['rollouts', 'verdicts'] as const) rmSync(run.ledger(name));
-    expect(await openJudged(run).rows(['id', 'suspicion', 'hack'])).toEqual(before);
+    expect(await (await openJudged(run)).rows(['id', 'suspicion', 'hack'])).toEqual(before);
   });
 
   it('refuses a rollout without a verdict and says which', async () => {
     const run = await writeRun(join(temporaryFolder(), 'run'), { rollouts, finished: false });
     writeFileSync(run.ledger('verdicts'), '');
-    await expect(openJudged(run).rows()).rejects.toThrow('a verdict of rollout 1-0-0');
+    await expect((await openJudged(run)).rows()).rejects.toThrow('a verdict of rollout 1-0-0');
     expect((await readCourse(run)).status).toBe('unfinished');
   });
 });
