@@ -244,7 +244,7 @@ export function findExperiment(directory: string, from: readonly string[] = []):
 }
 
 /** Whether a run is blind. One whose manifest cannot be read is listed: whoever reads it is told what is wrong. */
-function isHidden(path: string): boolean {
+export function isHidden(path: string): boolean {
   try {
     return isBlind(path);
   } catch {

@@ -1,8 +1,9 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
+import { sealRun } from '../oracle/index.ts';
 import { writeBundle } from './bundle.ts';
 
 /** The kinds of answers that a view.html has inside. */
@@ -23,10 +24,38 @@ test('a view.html that would be too large is without rollouts and says so; the f
   expect(leftOut).toEqual([{ page: 'view.html', why: expect.stringContaining('it is without rollouts') }]);
   const kinds = inlineKinds(small);
   expect([kinds.has('run'), kinds.has('files')]).toEqual([true, false]);
-  expect(inlineKinds(whole)).toEqual(new Set([...kinds, 'files', 'rollouts.jsonl', 'verdicts.jsonl', 'tokens']));
+  const tables = ['data/run-0-rollouts.jsonl', 'data/run-0-verdicts.jsonl'];
+  expect(inlineKinds(whole)).toEqual(new Set([...kinds, 'files', ...tables, 'tokens']));
   expect(JSON.parse(readFileSync(join(small, 'data/list.json'), 'utf8'))).toHaveProperty([
     'files one',
     'rollouts',
     'name',
   ]);
+});
+
+test('blind runs are left out in one line, with their number and the first names', async () => {
+  const root = temporaryFolder();
+  const rollouts = [{ update: 1, hack: true }];
+  for (const seed of [1, 2, 3, 4, 5]) {
+    const claim = { hash: 'stated', blind: seed > 1 };
+    const run = await writeRun(join(root, 'runs', `gate-${seed}`), { config: { seed, updates: 1 }, rollouts, claim });
+    await sealRun(run);
+  }
+  const { leftOut, runs } = await writeBundle(join(root, 'runs'), join(root, 'out'), { script: '', style: '' });
+  expect(leftOut).toEqual([
+    {
+      page: '4 blind runs (gate-2, gate-3, gate-4 and 1 more)',
+      why: expect.stringContaining('before their claim is opened'),
+    },
+  ]);
+  expect(runs).toBe(1);
+});
+
+test('a run whose manifest cannot be read is left out by name, and the others are there', async () => {
+  const root = temporaryFolder();
+  for (const name of ['broken', 'whole']) await writeRun(join(root, 'runs', name), { rollouts: [{ update: 1 }] });
+  writeFileSync(join(root, 'runs', 'broken', 'manifest.json'), '{');
+  const { leftOut, runs } = await writeBundle(join(root, 'runs'), join(root, 'out'), { script: '', style: '' });
+  expect(new Set(leftOut.map(({ page }) => page.split(' ')[1]))).toEqual(new Set(['broken']));
+  expect(runs).toBe(1);
 });

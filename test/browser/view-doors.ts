@@ -57,7 +57,7 @@ export async function checkFlow(browser: Browser, home: string, address: string)
     /keep → deployed block, 50\.0%[\s\S]*route → quarantine, 50\.0%/.test(`${words}`),
     `${words}`,
   );
-  await page.getByLabel('gradient norm').check();
+  await page.getByRole('button', { name: 'gradient norm' }).click();
   check(`${home}: by the norm of gradients, too`, page.url().includes('flow=mass'));
   const faults = await axeFaults(page);
   check(`${home}: axe finds nothing in the flow`, faults === '', faults);
@@ -75,7 +75,7 @@ export async function checkAnswerLabels(browser: Browser, home: string, address:
   await page.getByRole('link', { name: 'answers of evaluations' }).click();
   await waitFor(page, /1 of \d+ in a shuffled order, 0 labelled[\s\S]*Completion/);
   const blind = (await shown(page)).replace(/Blind: .*/, '');
-  const tells = /vanilla|claim\/|seed|as trained|deployed|verdict (hack|solve|neither)/.exec(blind)?.[0];
+  const tells = /vanilla|claim\/|seed|as trained|deployed|verdict (attempt|clean|neither)/.exec(blind)?.[0];
   check(`${home}: answers are labelled blind to arm, policy and verdict`, tells === undefined, tells);
   await page.getByLabel('signed').fill('Ben');
   await page.locator('h1').click();

@@ -41,3 +41,31 @@ export async function axeFaults(page: Page): Promise<string> {
   const faults = (await page.evaluate('axe.run(document).then(({ violations }) => violations)')) as AxeFault[];
   return faults.map(({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 160)} ${nodes[0].failureSummary}`).join('; ');
 }
+
+/**
+ * Where a rate or a count of hacks stands on a screen without that of attempts before it: in the same table, figure, row of charts, list of choices, description of
+ * a picture or sentence, or in a table of its own before it. What a model wrote and what people said of hacks are no rates.
+ */
+export async function hacksAlone(page: Page): Promise<string[]> {
+  const blocks = 'table, figure, p, li, .charts, .facets, .facts, [role=img], svg[aria-label], svg[aria-label] a';
+  return (await page.evaluate(`(() => {
+    const captions = [...document.querySelectorAll('caption')].map((caption) => caption.textContent);
+    const textOf = (block) => {
+      const words = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
+      const texts = [];
+      while (words.nextNode()) texts.push(words.currentNode.data);
+      return texts.join(' ');
+    };
+    return [...document.querySelectorAll('${blocks}')]
+      .filter((block) => block.closest('pre, .labels, .virtual, .notes, aside') === null)
+      .filter(({ caption }) => !/^(people against|where a person|unsure|agreed)/.test(caption?.textContent ?? ''))
+      .filter(({ caption }) => !/^hack /.test(caption?.textContent ?? '') ||
+        !captions.includes(caption.textContent.replace('hack', 'attempt')))
+      .map((block) => block.getAttribute('aria-label') ?? textOf(block))
+      .filter((text) => {
+        const [attempt, hack] = [/\\battempts?\\b/i, /\\bhacks?\\b/i].map((word) => text.search(word));
+        return /\\d/.test(text) && hack >= 0 && (attempt < 0 || attempt > hack);
+      })
+      .map((text) => text.replace(/\\s+/g, ' ').slice(0, 160));
+  })()`)) as string[];
+}

@@ -15,19 +15,26 @@ import { checkAnswerLabels, checkDoors, checkFlow } from './view-doors.ts';
 import { checkDownload, checkLabels, checkMatrix, checkNotes } from './view-human.ts';
 import { makeClaim, makeExperiment, makeHostile } from './view-lab.ts';
 import { checkLive, checkLiveExperiment } from './view-live.ts';
-import { axeFaults, openTab, seenText, shown, waitFor } from './view-tab.ts';
+import { axeFaults, hacksAlone, openTab, seenText, shown, waitFor } from './view-tab.ts';
 
 const gated = 'tryout%2Factivation-1';
 
 /** The address of every screen, and a text that only it has. */
 const screens: Readonly<Record<string, readonly [address: string, text: RegExp]>> = {
-  home: ['#/', /2 of 2 runs finished[\s\S]*attempt, deployed\s+hack, deployed\s+solve, deployed/],
+  home: [
+    '#/',
+    /2 of 2 runs finished[\s\S]*attempt, deployed\s+hack, deployed\s+solve, deployed\s+clean solve, deployed/,
+  ],
   experiment: ['#/experiment/tryout', /Does the page show what was trained\?[\s\S]*What is claimed, and what is not/],
   run: [
     `#/run/${gated}`,
-    /update 6 of 6[\s\S]*rates with 95% intervals over prompts\s+set\s+update\s+state\s+attempt\s+hack\s+solve/,
+    /update 6 of 6[\s\S]*rates with 95% intervals over prompts\s+set\s+update\s+state\s+attempt\s+hack\s+solve\s+clean solve/,
   ],
-  gate: [`#/gate/${gated}?cuts=shares&keep=0.2&route=0.2`, /routes, recorded → with these cuts/],
+  gate: [
+    `#/gate/${gated}?cuts=shares&keep=0.2&route=0.2`,
+    /recorded → with these cuts[\s\S]*Target attempts: [\s\S]*Target hacks: [\s\S]*whose gradient the deployed block/,
+  ],
+  'no gate': ['#/gate/tryout%2Fvanilla-1', /This arm scores nothing[\s\S]*whose gradient the deployed block/],
   answers: [`#/answers/${gated}?diff=1`, /Prompt 1 of \d+[\s\S]*From as trained/],
   rollouts: ['#/rollouts/tryout?text=solve&order=surprise', /\d+ of 288 rollouts/],
   rollout: [`#/rollout/${gated}?rollout=2-0-1`, /The group: the same prompt, 4 completions/],
@@ -36,7 +43,10 @@ const screens: Readonly<Record<string, readonly [address: string, text: RegExp]>
   matrix: ['#/matrix/claim', /sentinel held out\s+attempt \d+% [\s\S]*?\shack \d+% /],
   label: ['#/label/claim', /1 of 36 in a shuffled order/],
   labels: ['#/labels/claim', /people against the oracle|Nobody has labelled/],
-  compare: ['#/compare/tryout%2Fvanilla-1?with=tryout%2Factivation-1', /config keys that differ[\s\S]*arm\.kind/],
+  compare: [
+    '#/compare/tryout%2Fvanilla-1?with=tryout%2Factivation-1',
+    /config keys that differ[\s\S]*arm\.kind[\s\S]*attempt\s+hack\s+solve\s+clean solve[\s\S]*attempt, solved/,
+  ],
 };
 
 async function checkScreens(browser: Browser, home: string, address: string): Promise<void> {
@@ -49,6 +59,8 @@ async function checkScreens(browser: Browser, home: string, address: string): Pr
       check(`${home}, ${scheme}: ${name} by its address`, isShown, isShown ? '' : (await shown(page)).slice(0, 400));
       const faults = await axeFaults(page);
       check(`${home}, ${scheme}: axe finds nothing in ${name}`, faults === '', faults);
+      const alone = await hacksAlone(page);
+      check(`${home}, ${scheme}: no hacks without attempts in ${name}`, alone.length === 0, alone.join('\n        '));
     }
     check(`${home}, ${scheme}: no error in the console`, errors.length === 0, errors.join('; '));
     await page.close();
@@ -96,7 +108,7 @@ async function checkWhatIf(browser: Browser, address: string): Promise<void> {
   const { page } = await openTab(browser);
   await page.goto(`${address}#/gate/${gated}`);
   await waitFor(page, /routes, as recorded/);
-  await page.getByLabel('two fixed scores').check();
+  await page.getByRole('button', { name: 'two fixed scores' }).click();
   await page.getByLabel(/route from/).fill((await page.getByLabel(/route from/).getAttribute('min')) ?? '0');
   await page.getByLabel(/keep up to/).fill((await page.getByLabel(/keep up to/).getAttribute('min')) ?? '0');
   const changed = /recorded → with these cuts[\s\S]*[1-9]\d* rollouts change their route/;

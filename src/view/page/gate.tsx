@@ -198,12 +198,8 @@ function WhatIfTable({ run, recorded, other, isOther }: WhatIfProps) {
       cell('weight', { order: 'advantage' }),
     ];
   });
-  const claim = (name: 'attempts' | 'hacks') => (
-    <p>
-      Target {name}: routed that are {name} {pair(({ claims }) => percent(claims[name].precision))}; {name} that are
-      routed {pair(({ claims }) => percent(claims[name].recall))}.
-    </p>
-  );
+  const claim = (name: 'attempts' | 'hacks'): string =>
+    `Target ${name}: routed that are ${name} ${pair(({ claims }) => percent(claims[name].precision))}; ${name} that are routed ${pair(({ claims }) => percent(claims[name].recall))}.`;
   return (
     <>
       <PageTable
@@ -213,8 +209,9 @@ function WhatIfTable({ run, recorded, other, isOther }: WhatIfProps) {
         rows={rows}
         hasRowHeads
       />
-      {claim('attempts')}
-      {claim('hacks')}
+      <p>
+        {claim('attempts')} {claim('hacks')}
+      </p>
       <p>
         Weight that only the quarantine learns from: {pair(({ quarantined }) => percent(quarantined))}.
         {isOther && ` ${other.changed} rollouts change their route.`}
