@@ -11,13 +11,10 @@ export interface HumanAgreement {
   readonly onlyBlind: boolean;
   /** The writer's hacks are the predictions. */
   readonly confusion: Confusion;
-  /** Rollouts of which the writer is unsure; they are in no other count. */
+  /** Rollouts of which one of them is unsure; they are in no other count. */
   readonly unsure: number;
   readonly kappa: Kappa | null;
 }
-
-const oracle = 'the oracle';
-const oracleOfAnswers = 'the oracle, on evaluated answers';
 
 /** The last label of each writer for each rollout; what was taken back is left out. */
 export function lastLabels(labels: readonly LabelledRollout[]): LabelledRollout[] {
@@ -29,57 +26,45 @@ export function lastLabels(labels: readonly LabelledRollout[]): LabelledRollout[
 export function agreementsOf(labels: readonly LabelledRollout[]): HumanAgreement[] {
   const last = lastLabels(labels);
   const writers = [...new Set(last.map(({ writer }) => writer))].sort();
-  const isOfAnswer = ({ rollout }: LabelledRollout): boolean => parseAnswerId(rollout) !== null;
-  const kinds = [
-    [oracle, last.filter((label) => !isOfAnswer(label))],
-    [oracleOfAnswers, last.filter(isOfAnswer)],
-  ] as const;
   const withOracle = writers.flatMap((writer) =>
-    kinds.flatMap(([against, labelled]) => {
-      const own = labelled.filter((label) => label.writer === writer);
+    ['the oracle', 'the oracle, on evaluated answers'].flatMap((against, kind) => {
+      const isOfKind = ({ rollout }: LabelledRollout): boolean => (parseAnswerId(rollout) === null) === (kind === 0);
+      const own = last.filter((label) => label.writer === writer && isOfKind(label));
       const blind = own.filter((label) => label.blind);
-      const rows = blind.length === own.length ? [] : [againstOracle(writer, against, own, false)];
-      return blind.length === 0 ? rows : [againstOracle(writer, against, blind, true), ...rows];
+      const compare = (labels: readonly LabelledRollout[], onlyBlind: boolean): HumanAgreement => {
+        const pairs = labels.map(({ label, hack }): LabelPair => [label, hack ? 'hack' : 'clean']);
+        return agreement(writer, against, onlyBlind, pairs);
+      };
+      return [
+        ...(blind.length === 0 ? [] : [compare(blind, true)]),
+        ...(blind.length === own.length ? [] : [compare(own, false)]),
+      ];
     }),
   );
-  return [
-    ...withOracle,
-    ...writers.flatMap((first, i) => writers.slice(i + 1).flatMap((second) => between(last, first, second))),
-  ];
+  const between = writers.flatMap((first, i) =>
+    writers.slice(i + 1).flatMap((second) => {
+      const pairs = last
+        .filter(({ writer }) => writer === first)
+        .flatMap(({ run, rollout, label }) =>
+          last
+            .filter((other) => other.writer === second && other.run === run && other.rollout === rollout)
+            .map((other): LabelPair => [label, other.label]),
+        );
+      return pairs.length === 0 ? [] : [agreement(first, second, false, pairs)];
+    }),
+  );
+  return [...withOracle, ...between];
 }
 
-function againstOracle(
-  writer: string,
-  against: string,
-  own: readonly LabelledRollout[],
-  onlyBlind: boolean,
-): HumanAgreement {
-  const sure = own.filter(({ label }) => label !== 'unsure');
-  const confusion = countConfusion(
-    sure.map(({ label }) => label === 'hack'),
-    sure.map(({ hack }) => hack),
-  );
-  const unsure = own.length - sure.length;
-  return { writer, against, onlyBlind, confusion, unsure, kappa: cohenKappa(confusion) };
-}
+type LabelPair = readonly [LabelledRollout['label'], LabelledRollout['label']];
 
-function between(last: readonly LabelledRollout[], first: string, second: string): HumanAgreement[] {
-  const keyOf = ({ run, rollout }: LabelledRollout): string => JSON.stringify([run, rollout]);
-  const others = new Map(last.filter(({ writer }) => writer === second).map((label) => [keyOf(label), label]));
-  const pairs = last
-    .filter(({ writer }) => writer === first)
-    .flatMap((label): [LabelledRollout, LabelledRollout][] => {
-      const other = others.get(keyOf(label));
-      return other === undefined ? [] : [[label, other]];
-    });
-  const sure = pairs.filter((pair) => pair.every(({ label }) => label !== 'unsure'));
-  if (pairs.length === 0) return [];
+function agreement(writer: string, against: string, onlyBlind: boolean, pairs: readonly LabelPair[]): HumanAgreement {
+  const sure = pairs.filter((pair) => !pair.includes('unsure'));
   const confusion = countConfusion(
-    sure.map(([label]) => label.label === 'hack'),
-    sure.map(([, label]) => label.label === 'hack'),
+    sure.map(([label]) => label === 'hack'),
+    sure.map(([, label]) => label === 'hack'),
   );
-  const unsure = pairs.length - sure.length;
-  return [{ writer: first, against: second, onlyBlind: false, confusion, unsure, kappa: cohenKappa(confusion) }];
+  return { writer, against, onlyBlind, confusion, unsure: pairs.length - sure.length, kappa: cohenKappa(confusion) };
 }
 
 export function agreementTable(agreements: readonly HumanAgreement[]): Table {
@@ -87,27 +72,14 @@ export function agreementTable(agreements: readonly HumanAgreement[]): Table {
   return {
     title: 'people against the oracle',
     columns: [
-      'writer',
-      'against',
-      'labels',
-      'n',
-      'kappa',
-      '95% interval',
-      'agree',
-      'both hack',
-      'hack, clean',
-      'clean, hack',
-      'both clean',
-      'unsure',
+      ...['writer', 'against', 'labels', 'n', 'kappa', '95% interval', 'agree'],
+      ...['both hack', 'hack, clean', 'clean, hack', 'both clean', 'unsure'],
     ],
     rows: agreements.map(({ writer, against, onlyBlind, confusion, unsure, kappa }) => {
       const { truePositives, falsePositives, falseNegatives, trueNegatives } = confusion;
       const n = truePositives + falsePositives + falseNegatives + trueNegatives;
       return [
-        writer,
-        against,
-        onlyBlind ? 'blind' : 'all',
-        `${n}`,
+        ...[writer, against, onlyBlind ? 'blind' : 'all', `${n}`],
         kappa === null ? '-' : number(kappa.kappa),
         kappa === null ? '-' : `[${number(kappa.low)}, ${number(kappa.high)}]`,
         n === 0 ? '-' : number((truePositives + trueNegatives) / n),

@@ -9,7 +9,7 @@ import { UserError } from '../base/index.ts';
 import { openToRead } from '../base/node/index.ts';
 import { isTraining, type Manifest, RunDirectory, readStamped } from '../run/index.ts';
 import { findExperiment } from '../study/directory.ts';
-import type { Catalogue, ListedExperiment, ListedRun, ListedStatus } from './api.ts';
+import type { Catalogue, ListedExperiment, ListedRun } from './api.ts';
 
 /** A run or an experiment with its address. */
 export interface FoundEntry {
@@ -44,8 +44,10 @@ function baseOf(root: string): string {
 
 const planName = 'experiment.json';
 
+const idOf = (base: string, path: string): string => relative(base, path).split(sep).join('/');
+
 function search(base: string, path: string, depth: number): FoundEntry[] {
-  const id = relative(base, path).split(sep).join('/');
+  const id = idOf(base, path);
   const own = { id, path, arm: null, experiment: null };
   if (existsManifest(path)) return [{ kind: 'run', ...own }];
   if (existsSync(join(path, planName))) return [{ kind: 'experiment', ...own }, ...runsOf(base, path, id)];
@@ -69,19 +71,12 @@ function foldersOf(path: string, depth: number): string[] {
 function runsOf(base: string, directory: string, experiment: string): FoundEntry[] {
   try {
     const { runs, blind, missing, damaged } = findExperiment(directory);
-    const planned = [...blind, ...missing, ...damaged].map((path) => ({
-      path,
-      arm: basename(path).replace(/-\d+$/, ''),
-    }));
+    const others = [...blind, ...missing, ...damaged].map((path) => {
+      return { path, arm: basename(path).replace(/-\d+$/, '') };
+    });
     // A plan names folders inside its own; nothing else is shown, nor written into a bundle.
-    const own = [...runs, ...planned].filter(({ path }) => dirname(resolve(path)) === resolve(directory));
-    return own.map(({ path, arm }) => ({
-      kind: 'run',
-      id: relative(base, path).split(sep).join('/'),
-      path,
-      arm,
-      experiment,
-    }));
+    const inside = [...runs, ...others].filter(({ path }) => dirname(resolve(path)) === resolve(directory));
+    return inside.map(({ path, arm }) => ({ kind: 'run', id: idOf(base, path), path, arm, experiment }));
   } catch {
     // The experiment itself is listed, and says what is wrong when it is opened.
     return [];
@@ -102,28 +97,27 @@ export function listCatalogue(
 
 /** The arms that experiments name as placebos, of all arms or of some. */
 export function placeboArms(entries: readonly FoundEntry[]): string[] {
-  const found = entries
-    .filter(({ kind }) => kind === 'experiment')
-    .flatMap(({ path }) => {
-      try {
-        const { experiment } = findExperiment(path);
-        return [experiment?.placebo, ...(experiment?.arms.flatMap(({ placebos }) => placebos ?? []) ?? [])];
-      } catch {
-        // A plan that cannot be read is told of where the experiment is listed.
-        return [];
-      }
-    });
-  return [...new Set(found.filter((arm) => arm !== undefined && arm !== null))];
+  const plans = entries.filter(({ kind }) => kind === 'experiment').map(({ path }) => readPlan(path).plan);
+  const arms = plans.flatMap((plan) => [
+    plan?.placebo,
+    ...(plan?.arms.flatMap(({ placebos }) => placebos ?? []) ?? []),
+  ]);
+  return [...new Set(arms.filter((arm) => arm !== undefined && arm !== null))];
+}
+
+/** The plan of an experiment, or why it cannot be read: the experiment is listed, and says so when it is opened. */
+function readPlan(path: string) {
+  try {
+    return { plan: findExperiment(path).experiment, why: '' };
+  } catch (error) {
+    return { plan: null, why: messageOf(error) };
+  }
 }
 
 function listExperiment({ id, path }: FoundEntry): ListedExperiment {
-  try {
-    const { experiment } = findExperiment(path);
-    const { name, why, arms, seeds } = experiment ?? { name: basename(path), why: '', arms: [], seeds: [] };
-    return { id, name, why, arms: arms.map((arm) => arm.name), seeds };
-  } catch (error) {
-    return { id, name: basename(path), why: messageOf(error), arms: [], seeds: [] };
-  }
+  const { plan, why } = readPlan(path);
+  if (plan === null) return { id, name: basename(path), why, arms: [], seeds: [] };
+  return { id, name: plan.name, why: plan.why, arms: plan.arms.map((arm) => arm.name), seeds: plan.seeds };
 }
 
 /** Whether a run was begun, so that it can be read. */
@@ -171,13 +165,7 @@ function seedOf(path: string): number | null {
   return found === undefined ? null : Number(found);
 }
 
-interface Progress {
-  readonly status: ListedStatus;
-  readonly update: number;
-  readonly notice: string;
-}
-
-function readProgress(path: string, { config }: Manifest): Progress {
+function readProgress(path: string, { config }: Manifest): Pick<ListedRun, 'status' | 'update' | 'notice'> {
   const events = readLastEvents(join(path, 'events.jsonl'));
   const update = events.findLast((event) => event.kind === 'step')?.update ?? 0;
   const stop = events.findLast((event) => event.kind === 'stop');
@@ -194,20 +182,12 @@ const lastEvent = z.looseObject({
   kind: z.string(),
   update: z.number().optional(),
   reason: z.string().optional(),
-  detail: z.unknown().optional(),
+  detail: z.string().optional().catch(undefined),
   message: z.string().optional(),
 });
 
-interface LastEvent {
-  readonly kind: string;
-  readonly update?: number | undefined;
-  readonly reason?: string | undefined;
-  readonly detail?: string | undefined;
-  readonly message?: string | undefined;
-}
-
 /** The events in the last part of the file; a line that is not whole is left out. */
-function readLastEvents(path: string): LastEvent[] {
+function readLastEvents(path: string): z.infer<typeof lastEvent>[] {
   if (!existsSync(path)) return [];
   const file = openToRead(path);
   try {
@@ -217,8 +197,7 @@ function readLastEvents(path: string): LastEvent[] {
     const lines = bytes.toString('utf8', 0, read).split('\n');
     return lines.flatMap((line) => {
       try {
-        const { kind, update, reason, detail, message } = lastEvent.parse(JSON.parse(line));
-        return [{ kind, update, reason, detail: typeof detail === 'string' ? detail : undefined, message }];
+        return [lastEvent.parse(JSON.parse(line))];
       } catch {
         return [];
       }
@@ -229,18 +208,12 @@ function readLastEvents(path: string): LastEvent[] {
 }
 
 const rateSchema = z.looseObject({ rate: z.number() });
-const curveSchema = z.looseObject({
-  sets: z.record(
-    z.string(),
-    z.array(
-      z.looseObject({
-        ...{ update: z.number(), state: z.string(), hack: rateSchema, solve: rateSchema },
-        // Curves of earlier versions have none.
-        ...{ attempt: rateSchema.optional(), cleanSolve: rateSchema.optional() },
-      }),
-    ),
-  ),
+const pointSchema = z.looseObject({
+  ...{ update: z.number(), state: z.string(), hack: rateSchema, solve: rateSchema },
+  // Curves of earlier versions have none.
+  ...{ attempt: rateSchema.optional(), cleanSolve: rateSchema.optional() },
 });
+const curveSchema = z.looseObject({ sets: z.record(z.string(), z.array(pointSchema)) });
 
 const curveFix = 'The file was damaged, or something else wrote it: delete it, and gq eval --curve makes it again.';
 

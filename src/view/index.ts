@@ -4,7 +4,7 @@ export { agreementsOf, agreementTable, lastLabels } from './agreement.ts';
 export type { Catalogue, LedgerRow, ListedRun } from './api.ts';
 export { type WrittenBundle, writeBundle } from './bundle.ts';
 export { type FoundEntry, findEntries, listCatalogue, listRun, placeboArms } from './catalogue.ts';
-export { labelsPage } from './human-answers.ts';
+export { labelsPage } from './human.ts';
 export { ViewLibrary } from './library.ts';
 export { openPage } from './page-files.ts';
 export { facetNames, parseQuery, type RolloutQuery, rolloutOrders, verdictWordOf } from './query.ts';

@@ -9,7 +9,7 @@ import type { ExperimentPage, ListedRun, RunPage, TrainingPage } from './api.ts'
 import { existsManifest, type FoundEntry, findEntries, listCatalogue, listRun } from './catalogue.ts';
 import { experimentPage } from './experiment-page.ts';
 import { GrowingRun } from './growing-run.ts';
-import { labelsPage, notesPage } from './human-answers.ts';
+import { labelsPage, notesPage } from './human.ts';
 import { KeptAnswers } from './kept-answers.ts';
 import type { RolloutQuery } from './query.ts';
 import { RolloutSearch } from './rollout-search.ts';

@@ -6,7 +6,7 @@ import { UserError } from '../base/index.ts';
 import { HttpProblem, isSameToken, listenOn, readJsonBody, sendAnswer } from '../base/node/index.ts';
 import { userErrorOf } from '../run/index.ts';
 import { Changes } from './changes.ts';
-import { addWritten, writtenKinds } from './human-answers.ts';
+import { addWritten, writtenKinds } from './human.ts';
 import { pageKinds, ViewLibrary } from './library.ts';
 import { type PageFiles, pageHtml } from './page-files.ts';
 import { pathOfFile, sendFile } from './run-files.ts';

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { EvaluationStore } from '../../src/evaluate/index.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
-import { addWritten } from '../../src/view/human-answers.ts';
+import { addWritten } from '../../src/view/human.ts';
 import { ViewLibrary } from '../../src/view/library.ts';
 import { gq } from '../run-gq.ts';
 import { temporaryFolder, writeEvaluations, writeRun } from './hand-made.ts';

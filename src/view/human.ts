@@ -1,0 +1,142 @@
+/**
+ * Labels and notes that people write through the viewer, in files beside those of the run or the experiment they are about: human-labels.jsonl and notes.jsonl. Lines are
+ * only appended, each whole and flushed, with the name of its writer, by one process at a time. Nothing of training reads them, and no seal covers them.
+ */
+import { existsSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { UserError } from '../base/index.ts';
+import { JsonlWriter, readJsonl, waitForLock } from '../base/node/index.ts';
+import { checkStored } from '../run/index.ts';
+import {
+  type AnswersPage,
+  type HumanLabel,
+  type LabelledRollout,
+  type LabelsPage,
+  type ListedNote,
+  labelWords,
+  type NotesPage,
+  parseAnswerId,
+} from './api.ts';
+import { existsManifest, type FoundEntry } from './catalogue.ts';
+import type { ViewLibrary } from './library.ts';
+
+const writer = z.string().trim().min(1).max(60);
+const label = z.strictObject({
+  rollout: z.string().max(400),
+  label: z.enum(labelWords).nullable(),
+  writer,
+  blind: z.boolean(),
+});
+const note = z.strictObject({
+  screen: z.string().max(20),
+  parameters: z.string().max(2000),
+  text: z.string().trim().min(1).max(4000),
+  writer,
+});
+const at = z.string();
+
+/** What a page may add, by the path that it posts to: what is sent, what is stored with its time, and where. */
+const written = {
+  labels: { file: 'human-labels.jsonl', sent: label, stored: label.extend({ at }) },
+  notes: { file: 'notes.jsonl', sent: note, stored: note.extend({ at }) },
+} as const;
+export type WrittenKind = keyof typeof written;
+export const writtenKinds = Object.keys(written) as readonly WrittenKind[];
+
+/** Labels of a run, or of all runs of an experiment, each with the verdict of its rollout. */
+export async function labelsPage(library: ViewLibrary, entry: FoundEntry): Promise<LabelsPage> {
+  const labels: LabelledRollout[] = [];
+  for (const run of library.entries()) {
+    const isOwn = run.kind === 'run' && [run.id, run.experiment].includes(entry.id);
+    if (!isOwn || !existsManifest(run.path)) continue;
+    const stored = await readAll(run.path, 'labels');
+    if (stored.length > 0) labels.push(...(await withVerdicts(library, run, stored)));
+  }
+  return { writer: usualWriter(), labels };
+}
+
+async function withVerdicts(
+  library: ViewLibrary,
+  run: FoundEntry,
+  labels: readonly HumanLabel[],
+): Promise<LabelledRollout[]> {
+  const isOfAnswer = ({ rollout }: HumanLabel): boolean => parseAnswerId(rollout) !== null;
+  const rows = labels.every(isOfAnswer) ? [] : await (await library.table(run)).rows(['id', 'hack']);
+  const hacks = new Map(rows.map(({ id, hack }) => [id, hack]));
+  const answers = labels.some(isOfAnswer) ? await library.answer('answers', new URLSearchParams({ id: run.id })) : null;
+  return labels.flatMap((one) => {
+    const hack = hacks.get(one.rollout) ?? verdictOf(answers as AnswersPage | null, one.rollout);
+    // A run that was resumed may have lost the rollouts after its last checkpoint.
+    return hack === undefined ? [] : [{ ...one, run: run.id, hack }];
+  });
+}
+
+/** Whether an answer is a hack; undefined where there is no such answer. */
+function verdictOf(page: AnswersPage | null, id: string): boolean | undefined {
+  const asked = parseAnswerId(id);
+  if (page === null || asked === null) return undefined;
+  const found = page.sets.find(({ set, update }) => set === asked.set && update === asked.update);
+  return found?.prompts.find(({ problem }) => problem === asked.problem)?.[asked.state]?.hack;
+}
+
+/** The notes of a folder, the newest first. */
+export async function notesPage(library: ViewLibrary): Promise<NotesPage> {
+  const places = new Map([[library.root, ''], ...library.entries().map(({ path, id }) => [path, id] as const)]);
+  const notes: ListedNote[] = [];
+  for (const [path, id] of places) for (const one of await readAll(path, 'notes')) notes.push({ ...one, id });
+  return { writer: usualWriter(), notes: notes.sort((a, b) => (a.at < b.at ? 1 : -1)) };
+}
+
+/** Stores a label or a note about a run or an experiment; an empty id is the folder itself. It gets its time here. */
+export async function addWritten(
+  library: ViewLibrary,
+  kind: WrittenKind,
+  id: string,
+  body: unknown,
+): Promise<LabelledRollout | ListedNote> {
+  const now = new Date().toISOString();
+  if (kind === 'notes') {
+    const added = { ...checkStored(body, 'note', 'a note: screen, parameters, text, writer', note), at: now };
+    await append(id === '' ? library.root : library.find(id).path, kind, added);
+    return { ...added, id };
+  }
+  const added = { ...checkStored(body, 'label', 'a label: rollout, label, writer, blind', label), at: now };
+  const run = library.find(id);
+  const [labelled] = run.kind === 'run' ? await withVerdicts(library, run, [added]) : [];
+  if (labelled === undefined) {
+    throw new UserError({ call: `label ${added.rollout}`, expected: `a rollout of the run ${id}`, found: 'none' });
+  }
+  await append(run.path, kind, added);
+  return labelled;
+}
+
+/** Several viewers may show one folder. A writer cuts off what a crash left of a line, so it must not see half of another's. */
+async function append(folder: string, kind: WrittenKind, value: object): Promise<void> {
+  const { file } = written[kind];
+  const use = { call: `write ${join(folder, file)}`, expected: 'a file that no other viewer writes' };
+  using _lock = await waitForLock(join(folder, `.${file}.lock`), use, 10);
+  using lines = new JsonlWriter(join(folder, file), { fsync: true });
+  lines.append(value);
+}
+
+async function readAll<Kind extends WrittenKind>(folder: string, kind: Kind) {
+  const { file, stored } = written[kind];
+  const rows: z.infer<(typeof written)[Kind]['stored']>[] = [];
+  const path = join(folder, file);
+  if (!existsSync(path)) return rows;
+  for await (const value of readJsonl(path)) {
+    rows.push(checkStored(value, `read ${path}`, `${kind} of people`, stored) as (typeof rows)[number]);
+  }
+  return rows;
+}
+
+/** The name of whoever started this process, where the system knows one. */
+function usualWriter(): string {
+  try {
+    return userInfo().username.slice(0, 60) || 'someone';
+  } catch {
+    return 'someone';
+  }
+}
