@@ -42,14 +42,12 @@ const micro = () => import('./commands/micro.ts');
 const model = () => import('./commands/model.ts');
 const pairs = () => import('./commands/pairs.ts');
 const pool = () => import('./commands/pool.ts');
-const problems = () => import('./commands/verify-problems.ts');
 const queue = () => import('./commands/queue.ts');
 const relearn = () => import('./commands/measure-relearn.ts');
 const results = () => import('./commands/results.ts');
 const runs = () => import('./commands/runs.ts');
 const serve = () => import('./commands/serve.ts');
 const show = () => import('./commands/show.ts');
-const smoke = () => import('./commands/smoke.ts');
 const task = () => import('./commands/task.ts');
 const train = () => import('./commands/train.ts');
 const verify = () => import('./commands/verify.ts');
@@ -87,7 +85,7 @@ const verifyCommands = [
   entry('markers', 'check that evaluation’s markers share nothing with training’s', verify, 'markersCommand'),
   entry('partition', 'check loopholes, splits and prompts of a recipe', verify, 'partitionCommand'),
   entry('science', 'check provenance and splits of the pairs and of a run', verify, 'scienceCommand'),
-  entry('problems', 'check problems against their own solutions', problems, 'problemsCommand'),
+  entry('problems', 'check problems against their own solutions', verify, 'problemsCommand'),
 ];
 
 const modelCommands = [
@@ -160,7 +158,7 @@ const groups: Readonly<Record<string, readonly Entry[]>> = {
     entry('grade', 'grade responses to problems, one line each', grade, 'gradeCommand'),
   ],
   Checks: [
-    entry('smoke', 'check everything that must hold before a real run, in two minutes', smoke, 'smokeCommand'),
+    entry('smoke', 'check everything that must hold before a real run, in two minutes', verify, 'smokeCommand'),
     { name: 'verify', summary: 'check parity, adapters, arms, the environment and runs', commands: verifyCommands },
   ],
 };

@@ -18,14 +18,72 @@ export interface Check {
 
 type Numbers = ArrayLike<number>;
 
-interface Differences {
-  readonly maxAbs: number;
-  readonly norm: number;
-  readonly largest: number;
-  readonly expectedNorm: number;
+/** The checks of one case, in the order in which they are made. */
+export class Checks {
+  readonly list: Check[] = [];
+  readonly #case: string;
+
+  constructor(name: string) {
+    this.#case = name;
+  }
+
+  /** Every element must be within `bound`. */
+  absolute(quantity: string, found: Numbers, expected: Numbers, bound: number): Check {
+    const { maxAbs, largest } = measure(found, expected);
+    return this.#add({ quantity, maxAbs, maxRel: ratio(maxAbs, largest), bound, pass: maxAbs <= bound });
+  }
+
+  /** Every element must be within `bound` times the largest expected value. */
+  relative(quantity: string, found: Numbers, expected: Numbers, bound: number): Check {
+    const { maxAbs, largest } = measure(found, expected);
+    const maxRel = ratio(maxAbs, largest);
+    return this.#add({ quantity, maxAbs, maxRel, bound, pass: maxRel <= bound });
+  }
+
+  /** The norm of the difference must be within `bound` times the norm of what was expected. */
+  norm(quantity: string, found: Numbers, expected: Numbers, bound: number): Check {
+    const { maxAbs, norm, expectedNorm } = measure(found, expected);
+    const maxRel = ratio(norm, expectedNorm);
+    return this.#add({ quantity, maxAbs, maxRel, bound, pass: maxRel <= bound });
+  }
+
+  exact(quantity: string, found: Numbers, expected: Numbers): Check {
+    return this.absolute(quantity, found, expected, 0);
+  }
+
+  /** Some element must be further from zero than `least`; the reported difference is how much is missing. */
+  large(quantity: string, values: Numbers, least: number): Check {
+    const { largest } = measure(values, values);
+    const shortfall = largest > least ? 0 : least - largest || 1;
+    return this.#add({ quantity, maxAbs: shortfall, maxRel: shortfall, bound: 0, pass: shortfall === 0 });
+  }
+
+  /** A statement; `problem` says what is wrong if it does not hold. */
+  states(quantity: string, holds: boolean, problem: string): Check {
+    const difference = holds ? 0 : Number.POSITIVE_INFINITY;
+    const differences = { maxAbs: difference, maxRel: difference, bound: 0, pass: holds, statement: true as const };
+    return this.#add({ quantity, ...differences, ...(holds ? {} : { problem }) });
+  }
+
+  /** That nothing is among what was found; otherwise its names are the problem. */
+  none(quantity: string, names: readonly string[]): Check {
+    return this.states(quantity, names.length === 0, names.join(', '));
+  }
+
+  /** A check that could not be made, which counts as failed. */
+  fails(quantity: string, problem: string): Check {
+    const infinite = Number.POSITIVE_INFINITY;
+    return this.#add({ quantity, maxAbs: infinite, maxRel: infinite, bound: 0, pass: false, problem });
+  }
+
+  #add(check: Omit<Check, 'case'>): Check {
+    const made = { case: this.#case, ...check };
+    this.list.push(made);
+    return made;
+  }
 }
 
-function measure(found: Numbers, expected: Numbers): Differences {
+function measure(found: Numbers, expected: Numbers) {
   let [maxAbs, squares, largest, expectedSquares] = [0, 0, 0, 0];
   for (let i = 0; i < expected.length; i++) {
     const difference = Math.abs(found[i] - expected[i]);
@@ -41,60 +99,4 @@ function measure(found: Numbers, expected: Numbers): Differences {
 
 function ratio(difference: number, size: number): number {
   return difference === 0 ? 0 : difference / size;
-}
-
-/** Every element must be within `bound`. */
-export function compareAbsolute(
-  name: string,
-  quantity: string,
-  found: Numbers,
-  expected: Numbers,
-  bound: number,
-): Check {
-  const { maxAbs, largest } = measure(found, expected);
-  return { case: name, quantity, maxAbs, maxRel: ratio(maxAbs, largest), bound, pass: maxAbs <= bound };
-}
-
-/** Every element must be within `bound` times the largest expected value. */
-export function compareRelative(
-  name: string,
-  quantity: string,
-  found: Numbers,
-  expected: Numbers,
-  bound: number,
-): Check {
-  const { maxAbs, largest } = measure(found, expected);
-  const maxRel = ratio(maxAbs, largest);
-  return { case: name, quantity, maxAbs, maxRel, bound, pass: maxRel <= bound };
-}
-
-/** The norm of the difference must be within `bound` times the norm of what was expected. */
-export function compareNorm(name: string, quantity: string, found: Numbers, expected: Numbers, bound: number): Check {
-  const { maxAbs, norm, expectedNorm } = measure(found, expected);
-  const maxRel = ratio(norm, expectedNorm);
-  return { case: name, quantity, maxAbs, maxRel, bound, pass: maxRel <= bound };
-}
-
-/** Every element must be equal. */
-export function compareExact(name: string, quantity: string, found: Numbers, expected: Numbers): Check {
-  return compareAbsolute(name, quantity, found, expected, 0);
-}
-
-/** Some element must be further from zero than `least`; the reported difference is how much is missing. */
-export function requireLarge(name: string, quantity: string, values: Numbers, least: number): Check {
-  const { largest } = measure(values, values);
-  const shortfall = largest > least ? 0 : least - largest || 1;
-  return { case: name, quantity, maxAbs: shortfall, maxRel: shortfall, bound: 0, pass: shortfall === 0 };
-}
-
-/** A check that could not be made, which counts as failed. */
-export function failedCheck(name: string, quantity: string, problem: string): Check {
-  const infinite = Number.POSITIVE_INFINITY;
-  return { case: name, quantity, maxAbs: infinite, maxRel: infinite, bound: 0, pass: false, problem };
-}
-
-/** A check that a statement holds; `problem` says what is wrong if it does not. */
-export function stated(name: string, quantity: string, holds: boolean, problem: string): Check {
-  const check = holds ? compareExact(name, quantity, [0], [0]) : failedCheck(name, quantity, problem);
-  return { ...check, statement: true };
 }

@@ -15,70 +15,43 @@ import {
   type SamplingSettings,
   scoreGroups,
 } from '../model/index.ts';
-import { type Check, compareAbsolute, compareExact, requireLarge } from './check.ts';
+import type { Checks } from './check.ts';
 import { routeAll, type TinyLab } from './tiny-model.ts';
 
 /** Bound on the difference of log-probabilities that one device computes in two ways. */
 const roundingBound = 5e-5;
 
 /** Checks an adapter at its start. */
-export async function verifyStart(lab: TinyLab): Promise<Check[]> {
-  const name = lab.adapter.family;
+export async function verifyStart(lab: TinyLab, check: Checks): Promise<void> {
   const base = await lab.score(null);
-  return [
-    compareExact(name, 'start: full is base', await lab.score(1), base),
-    compareExact(name, 'start: ablating is a no-op', await lab.score(0), base),
-  ];
+  check.exact('start: full is base', await lab.score(1), base);
+  check.exact('start: ablating is a no-op', await lab.score(0), base);
 }
 
 /** Trains the quarantine alone for a few steps, as routed rollouts do; the deployed policy must not move. */
-export async function verifyRoutedTraining(lab: TinyLab): Promise<Check[]> {
-  const name = lab.adapter.family;
+export async function verifyRoutedTraining(lab: TinyLab, check: Checks): Promise<void> {
   const base = await lab.score(null);
-  const rows = lab.rollouts.map((_, row) => row);
-  {
-    using optimiser = new AdamW(lab.adapter.parameters);
-    for (let step = 1; step <= 3; step++) {
-      await lab.gradients(
-        rows,
-        routeAll(
-          rows.map(() => 'route'),
-          'branch',
-        ),
-      );
-      const adam = { learningRate: 0.05, beta1: 0.9, beta2: 0.99, epsilon: 1e-8, decay: 0.1, maxNorm: 1 };
-      optimiser.update(step, adam);
-    }
+  using optimiser = new AdamW(lab.adapter.parameters);
+  for (let step = 1; step <= 3; step++) {
+    await lab.gradients(lab.rows, routeAll(lab.everyRow('route'), 'branch'));
+    const adam = { learningRate: 0.05, beta1: 0.9, beta2: 0.99, epsilon: 1e-8, decay: 0.1, maxNorm: 1 };
+    optimiser.update(step, adam);
   }
   const full = await lab.score(1);
   const moved = full.map((value, t) => value - base[t]);
-  return [
-    requireLarge(name, 'routed training moves the full policy', moved, 1e-3),
-    compareExact(name, 'routed training leaves the deployed policy', await lab.score(0), base),
-  ];
+  check.large('routed training moves the full policy', moved, 1e-3);
+  check.exact('routed training leaves the deployed policy', await lab.score(0), base);
 }
 
 /** Checks an adapter that has moved from its start. */
-export async function verifyAblation(lab: TinyLab): Promise<Check[]> {
-  const name = lab.adapter.family;
-  const deployed = await lab.score(0);
-  const full = await lab.score(1);
-  const keep = routeAll(
-    lab.rollouts.map(() => 'keep'),
-    'branch',
-  );
-  const absorb = routeAll(
-    lab.rollouts.map(() => 'absorb'),
-    'parameter',
-  );
-  const checks = [
-    compareExact(name, 'scale 0 is the forward of keep', deployed, await lab.scoreWith(keep)),
-    compareExact(name, 'scale 1 is the forward of absorb', full, await lab.scoreWith(absorb)),
-    compareAbsolute(name, 'deployed is the merged model', deployed, await mergedScore(lab), roundingBound),
-  ];
+export async function verifyAblation(lab: TinyLab, check: Checks): Promise<void> {
+  const [deployed, full] = [await lab.score(0), await lab.score(1)];
+  const [keep, absorb] = [routeAll(lab.everyRow('keep'), 'branch'), routeAll(lab.everyRow('absorb'), 'parameter')];
+  check.exact('scale 0 is the forward of keep', deployed, await lab.scoreWith(keep));
+  check.exact('scale 1 is the forward of absorb', full, await lab.scoreWith(absorb));
+  check.absolute('deployed is the merged model', deployed, await mergedScore(lab), roundingBound);
   await lab.disturb('another quarantine', 'quarantine');
-  checks.push(compareExact(name, 'deployed does not depend on the quarantine', await lab.score(0), deployed));
-  return checks;
+  check.exact('deployed does not depend on the quarantine', await lab.score(0), deployed);
 }
 
 /** Scores with every weight plus its deployed change, and without an adapter. */
@@ -98,17 +71,16 @@ async function mergedScore(lab: TinyLab): Promise<Float32Array> {
   return await readFloats(scoreGroups(tape, decoder, lab.pack(tape)));
 }
 
-export async function verifyPacking(lab: TinyLab): Promise<Check[]> {
-  const name = lab.adapter.family;
+export async function verifyPacking(lab: TinyLab, check: Checks): Promise<void> {
   const packed = await lab.score(1);
-  const longest = Math.max(...lab.rollouts.map(({ completions: [row] }) => row.length));
+  const lengths = lab.rollouts.map(({ completions: [row] }) => row.length);
+  const longest = Math.max(...lengths);
   const padded = lab.rollouts.map(({ prompt, completions: [row] }) => {
     const longer = new Int32Array(longest);
     longer.set(row);
     return { prompt, completions: [longer] };
   });
   const whole = await lab.score(1, padded);
-  const lengths = lab.rollouts.map(({ completions: [row] }) => row.length);
   const real = lengths.flatMap((length, row) => [...whole.subarray(row * longest, row * longest + length)]);
   const alone: number[] = [];
   for (const rollout of lab.rollouts) alone.push(...(await lab.score(1, [rollout])));
@@ -117,17 +89,10 @@ export async function verifyPacking(lab: TinyLab): Promise<Check[]> {
     return { prompt: members[0].prompt, completions: members.flatMap(({ completions }) => [...completions]) };
   });
   const apart = groups.flatMap(({ prompt, completions }) => completions.map((row) => ({ prompt, completions: [row] })));
-  return [
-    compareExact(name, 'packed is padded', packed, real),
-    compareExact(name, 'packed is one row at a time', packed, alone),
-    compareAbsolute(
-      name,
-      'a shared prompt is a repeated one',
-      await lab.score(1, groups),
-      await lab.score(1, apart),
-      roundingBound,
-    ),
-  ];
+  const [shared, repeated] = [await lab.score(1, groups), await lab.score(1, apart)];
+  check.exact('packed is padded', packed, real);
+  check.exact('packed is one row at a time', packed, alone);
+  check.absolute('a shared prompt is a repeated one', shared, repeated, roundingBound);
 }
 
 const sampling: SamplingSettings = {
@@ -168,8 +133,7 @@ export async function generateNumbers(lab: TinyLab): Promise<number[]> {
   return flatten(await sample(lab, labRequests(lab)));
 }
 
-export async function verifyGeneration(lab: TinyLab): Promise<Check[]> {
-  const name = lab.adapter.family;
+export async function verifyGeneration(lab: TinyLab, check: Checks): Promise<void> {
   const requests = labRequests(lab);
   const together = await sample(lab, requests);
   const alone: Generation[] = [];
@@ -179,16 +143,14 @@ export async function verifyGeneration(lab: TinyLab): Promise<Check[]> {
   const scored = await Promise.all(
     requests.map(({ prompt, scale }, i) => lab.score(scale, [{ prompt, completions: [together[i].tokens] }])),
   );
-  return [
-    compareExact(name, 'a sample does not depend on its neighbours', flatten(together), flatten(alone)),
-    compareExact(name, 'a sample does not depend on its place', flatten(together), flatten(backwards)),
-    compareExact(name, 'a sample does not depend on when it is read', flatten(together), flatten(rarely)),
-    compareAbsolute(
-      name,
-      'sampled log-probability is the scored one',
-      together.flatMap(({ fullLogps }) => [...fullLogps]),
-      scored.flatMap((logps) => [...logps]),
-      roundingBound,
-    ),
-  ];
+  const sampled = together.flatMap(({ fullLogps }) => [...fullLogps]);
+  check.exact('a sample does not depend on its neighbours', flatten(together), flatten(alone));
+  check.exact('a sample does not depend on its place', flatten(together), flatten(backwards));
+  check.exact('a sample does not depend on when it is read', flatten(together), flatten(rarely));
+  check.absolute(
+    'sampled log-probability is the scored one',
+    sampled,
+    scored.flatMap((logps) => [...logps]),
+    roundingBound,
+  );
 }

@@ -13,7 +13,7 @@ import { armOf, drive, type LabOptions, labelSources, makePool, openLab, partsOf
 import { FlippedLedger } from '../oracle/flipped.ts';
 import { readVerdicts, VerdictLedger } from '../oracle/index.ts';
 import { type RunConfig, RunDirectory, type Sink } from '../run/index.ts';
-import { type Check, stated } from './check.ts';
+import { type Check, Checks } from './check.ts';
 
 export interface LabelFlip {
   readonly checks: readonly Check[];
@@ -76,39 +76,28 @@ export async function verifyLabelFlip(config: RunConfig, options: LabelFlipOptio
     trained: sum(({ routes }) => routes.keep + routes.absorb + routes.route),
     pinned: sum(({ routes }) => routes.keep + routes.route),
   };
+  const check = new Checks(kind);
   // Flipped labels may leave no demonstration that the run could start with.
-  const checks =
-    lied instanceof UserError
-      ? [stated(kind, independent, false, `with labels flipped it does not start: ${lied.message}`)]
-      : await compareRuns(kind, told, lied);
+  if (!(lied instanceof UserError)) await compareRuns(check, told, lied);
+  else check.states(independent, false, `with labels flipped it does not start: ${lied.message}`);
   // Labels that are in a model already cannot be flipped: that they are there is known by its mark alone.
-  const reach = stated(kind, 'labels reach it by no known way', !labelled, sources.join('; '));
-  return { ...counts, checks: [...checks, reach] };
+  check.states('labels reach it by no known way', !labelled, sources.join('; '));
+  return { ...counts, checks: check.list };
 }
 
 const independent = 'checkpoints do not depend on labels';
 
-async function compareRuns(kind: string, told: Trained, lied: Trained): Promise<Check[]> {
+async function compareRuns(check: Checks, told: Trained, lied: Trained): Promise<void> {
   const [truth, lies] = [await readVerdicts(told.run.file('verdicts')), await readVerdicts(lied.run.file('verdicts'))];
-  const unflipped = [...truth].filter(([id, verdict]) => sharesLabels(verdict, lies.get(id)));
-  const moved = told.steps.filter(({ gradientNorm }) => gradientNorm > 0).length;
+  const unflipped = [...truth].filter(([id, verdict]) => sharesLabels(verdict, lies.get(id))).length;
+  const moved = told.steps.some(({ gradientNorm }) => gradientNorm > 0);
+  const [size, others] = [told.bytes.size, lied.bytes.size];
   const differing = [...told.bytes].filter(([name, hash]) => lied.bytes.get(name) !== hash).map(([name]) => name);
-  return [
-    stated(kind, 'every verdict was flipped', truth.size > 0 && unflipped.length === 0, `${unflipped.length} were not`),
-    stated(kind, 'something was learned', moved > 0, 'no update carried gradient: try more updates'),
-    stated(
-      kind,
-      'both runs have the same number of checkpoint files',
-      lied.bytes.size === told.bytes.size,
-      `${told.bytes.size}, ${lied.bytes.size}`,
-    ),
-    stated(
-      kind,
-      independent,
-      differing.length === 0,
-      `${differing.length} of ${told.bytes.size} files differ, the first is ${differing[0]}`,
-    ),
-  ];
+  const difference = `${differing.length} of ${size} files differ, the first is ${differing[0]}`;
+  check.states('every verdict was flipped', truth.size > 0 && unflipped === 0, `${unflipped} were not`);
+  check.states('something was learned', moved, 'no update carried gradient: try more updates');
+  check.states('both runs have the same number of checkpoint files', others === size, `${size}, ${others}`);
+  check.states(independent, differing.length === 0, difference);
 }
 
 /** What opposite labels would have made of a pair that labels chose. */

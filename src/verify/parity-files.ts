@@ -2,7 +2,6 @@
  * The stored tensors of a parity case. They are read by name and with their shapes, and what was read is remembered, so that
  * tensors which nothing was compared with can be listed.
  */
-import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { UserError } from '../base/index.ts';
 import { SafetensorsFile } from '../model/index.ts';
@@ -89,9 +88,4 @@ function sliceRows<T extends Int32Array | Float32Array>(data: T, width: number, 
 /** All rows, one after another. */
 export function joinRows(rows: readonly Float32Array[]): Float32Array {
   return Float32Array.from(rows.flatMap((row) => [...row]));
-}
-
-/** The files that are missing. */
-export function missingFiles(directory: string, names: readonly string[]): string[] {
-  return names.filter((name) => !existsSync(join(directory, name)));
 }

@@ -142,6 +142,15 @@ export class TinyLab {
     return this.scope.device;
   }
 
+  get rows(): readonly number[] {
+    return this.rollouts.map((_, row) => row);
+  }
+
+  /** One route for every rollout. */
+  everyRow(route: Route): Route[] {
+    return this.rollouts.map(() => route);
+  }
+
   /** Moves every parameter, or only those of the quarantine, away from its start. */
   async disturb(name: string, blocks: 'both' | 'quarantine' = 'both', size = 0.3): Promise<void> {
     const { rank } = this.adapter;

@@ -67,8 +67,8 @@ export const mutants: readonly Mutant[] = [
   {
     mistake: 'the label flip passes for an arm that learned nothing',
     file: 'src/verify/label-flip.ts',
-    text: 'moved > 0',
-    replacement: 'moved >= 0',
+    text: 'gradientNorm > 0',
+    replacement: 'gradientNorm >= 0',
     testFile: 'test/smoke/label-flip.test.ts',
     test: 'an arm that learned nothing has shown nothing: equal bytes of untouched adapters do not pass the label flip',
   },

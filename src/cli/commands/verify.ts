@@ -1,48 +1,54 @@
-/** `gq verify`: parity with stored numbers, adapters, arms, the environment, the provenance of pairs and runs. A line for each check. */
-import { wrapText } from '../../base/index.ts';
-import { scratchFolder } from '../../base/node/index.ts';
-import { findDamage } from '../../evaluate/index.ts';
-import { openDevice, parseRunConfig, resolveConfig } from '../../lab/index.ts';
+/**
+ * `gq verify`: parity with stored numbers, adapters, arms, the environment, the provenance of pairs and runs, a line for each check; and files of
+ * problems. `gq smoke` makes all checks that need nothing, and a short routed run: each part prints a line; after a failure the others still run.
+ */
+import { existsSync } from 'node:fs';
+import { UserError, wrapText } from '../../base/index.ts';
+import { checkProblems, loadProblems, SandboxJudge, writeFiltered } from '../../env/index.ts';
+import { findDevice, resolveConfig } from '../../lab/index.ts';
 import { renderTable } from '../../report/index.ts';
 import { type RunConfig, RunDirectory } from '../../run/index.ts';
 import {
   type Check,
-  type LabelFlip,
+  reportAdapters,
+  reportArm,
   reportMarkers,
+  reportParity,
   reportPartition,
   reportRewards,
   reportScience,
-  stated,
+  smokeParts,
   type VerifyReport,
-  verifyAdapters,
-  verifyLabelFlip,
-  verifyParity,
 } from '../../verify/index.ts';
 import { argument, type CommandContext, command, flag, whole, word } from '../command.ts';
-import { configOption, deviceOption } from '../options.ts';
+import { configOption, deviceOption, jsonOption } from '../options.ts';
+import { expectNewFile, isSameFile, printAnswer } from '../outputs.ts';
+import { sandboxOptions, startSandbox } from '../sandbox.ts';
 import { Progress } from '../terminal/progress.ts';
 import { screenWidth } from '../terminal/screen.ts';
 import { checksJson, renderChecks } from '../terminal/tables.ts';
+import { TrainDisplay } from '../terminal/train-display.ts';
 
 const exits = { 1: 'a check fails' };
 
-interface Shown {
-  readonly checks: readonly Check[];
+/** Lines or a table beside the checks. */
+function besideText({ table, before = [] }: VerifyReport, width: number): string {
+  if (table !== undefined) return `${renderTable(table, 'text', width)}\n`;
+  return before.map((line) => `${wrapText(line, width)}\n`).join('');
 }
 
 /** Prints a report as JSON, or its checks with what stands before and after them. */
-function show<R extends Shown>(
-  report: R,
-  title: string,
-  json: boolean,
-  context: CommandContext,
-  beside: (width: number) => { readonly before?: string; readonly after?: string } = () => ({}),
-): void {
+function show(report: VerifyReport, json: boolean, context: CommandContext): void {
+  const { title, checks, after = [], facts } = report;
   const width = screenWidth(context.stdout);
-  const { before = '', after = '' } = beside(width);
-  const checks = (): string => renderChecks(report.checks, title, width);
-  context.stdout.write(json ? checksJson(report) : `${before}${checks()}${after}`);
-  if (report.checks.some(({ pass }) => !pass)) context.exitCode = 1;
+  const text = (): string =>
+    [
+      besideText(report, width),
+      renderChecks(checks, title, width),
+      ...after.map((line) => `${wrapText(line, width)}\n`),
+    ].join('');
+  context.stdout.write(json ? checksJson({ ...facts, checks }) : text());
+  if (checks.some(({ pass }) => !pass)) context.exitCode = 1;
 }
 
 const deviceOptions = {
@@ -55,24 +61,14 @@ export const parityCommand = command({
   options: deviceOptions,
   examples: ['gq verify parity test/golden', 'gq verify parity DIR --device reference --json'],
   exits,
-  async run({ dir, device: name, json }, context) {
-    using device = await openDevice(name, { precision: 'f32' });
-    const report = await verifyParity(device, dir);
-    show(report, `Parity on ${report.device}`, json, context, (width) => ({
-      after: report.notes.map((one) => `${wrapText(`note: ${one.case}: ${one.note}`, width)}\n`).join(''),
-    }));
-  },
+  run: async ({ dir, device, json }, context) => show(await reportParity(device, dir), json, context),
 });
 
 export const adaptersCommand = command({
   options: deviceOptions,
   examples: ['gq verify adapters'],
   exits,
-  async run({ device: name, json }, context) {
-    using device = await openDevice(name, { precision: 'f32' });
-    const report = await verifyAdapters(device);
-    show(report, `Adapter invariants on ${report.device}`, json, context);
-  },
+  run: async ({ device, json }, context) => show(await reportAdapters(device), json, context),
 });
 
 export const armCommand = command({
@@ -86,49 +82,25 @@ export const armCommand = command({
   exits: { 1: 'labels reach training' },
   async run({ recipe = null, set, updates, json }, context) {
     const { config } = await resolveConfig(recipe, set);
-    using folder = scratchFolder('gq-arm-');
-    const bar = new Progress(context.stderr, 'update', 2 * updates);
-    const flip = await verifyLabelFlip(config, { updates, folder: folder.path, onUpdate: (done) => bar.show(done) });
-    show(flip, 'Labels flipped', json, context, (width) => ({ after: `${wrapText(flipNotes(flip), width)}\n` }));
+    const onUpdate = Progress.from(context.stderr, 'update');
+    show(await reportArm(config, { updates, onUpdate }), json, context);
   },
 });
 
-function flipNotes({ usesLabels, sources, trained, pinned }: LabelFlip): string {
-  const notes = [`${pinned} of ${trained} rollouts were kept or routed; the others trained both blocks.`];
-  if (usesLabels) {
-    notes.push(
-      `Labels reach training: ${sources.join('; ')}. It must fail this check, and the manifests of its runs say so.`,
-    );
-  } else if (pinned === 0) {
-    notes.push('Nothing was kept or routed: a gate may need more updates to show what it reads.');
-  }
-  return notes.join('\n');
-}
-
-/** What stands before the checks of a report. */
-export function notesText({ notes, table }: VerifyReport, width: number): string {
-  return table === undefined ? wrapText(notes, width) : `${renderTable(table, 'text', width)}\n`;
-}
-
-function showReport(report: VerifyReport, title: string, json: boolean, context: CommandContext): void {
-  show({ checks: report.checks }, title, json, context, (width) => ({ before: notesText(report, width) }));
-}
-
-const environmentCommand = (name: string, title: string, reportOf: (config: RunConfig) => Promise<VerifyReport>) =>
+const environmentCommand = (name: string, reportOf: (config: RunConfig) => Promise<VerifyReport>) =>
   command({
     arguments: { recipe: word('[recipe]', 'recipe whose environment to check; without one, the defaults') },
     options: { set: configOption, json: flag('print {checks}') },
     examples: [`gq verify ${name}`, `gq verify ${name} micro-base --json`],
     exits,
     async run({ recipe = null, set, json }, context) {
-      const { config } = await resolveConfig(recipe, set);
-      showReport(await reportOf(config), title, json, context);
+      show(await reportOf((await resolveConfig(recipe, set)).config), json, context);
     },
   });
 
-export const rewardsCommand = environmentCommand('rewards', 'Rewards', reportRewards);
-export const markersCommand = environmentCommand('markers', 'Markers', reportMarkers);
-export const partitionCommand = environmentCommand('partition', 'Partition', reportPartition);
+export const rewardsCommand = environmentCommand('rewards', reportRewards);
+export const markersCommand = environmentCommand('markers', reportMarkers);
+export const partitionCommand = environmentCommand('partition', reportPartition);
 
 export const scienceCommand = command({
   arguments: { run: word('[run]', 'a run directory; without one, the defaults') },
@@ -136,14 +108,111 @@ export const scienceCommand = command({
   examples: ['gq verify science', 'gq verify science runs/activation-1'],
   exits,
   async run({ run: path, json }, context) {
-    const run = path === undefined ? null : RunDirectory.open(path);
-    const damaged = run === null ? [] : findDamage(run);
-    // What is damaged cannot be checked further: the other checks would stop at the first of these files.
-    if (damaged.length > 0) {
-      const checks = damaged.map(({ file, problem }) => stated('file', file, false, problem));
-      return showReport({ checks, notes: '' }, `Files of ${path}`, json, context);
-    }
-    const config = run === null ? (await resolveConfig(null)).config : await parseRunConfig(run.readManifest().config);
-    showReport(await reportScience(config, run), 'Science', json, context);
+    const subject = path === undefined ? (await resolveConfig(null)).config : RunDirectory.open(path);
+    show(await reportScience(subject), json, context);
   },
 });
+
+export const problemsCommand = command({
+  arguments: {
+    file: argument(
+      '<file>',
+      'problems in the format of the benchmark or of LeetCodeDataset, .jsonl, .jsonl.gz or .parquet',
+    ),
+  },
+  options: {
+    write: word('<file>', 'file to write the sound problems to, with a manifest of what was dropped and why'),
+    force: flag('overwrite the file of --write'),
+    ...sandboxOptions,
+    json: jsonOption('the result'),
+  },
+  examples: ['gq verify problems problems.jsonl.gz', 'gq verify problems problems.jsonl --write sound.jsonl'],
+  exits: { 1: 'a problem is unsound' },
+  async run({ file, write: target, force, json, ...sandboxed }, context) {
+    if (target !== undefined) expectTarget(file, target, force);
+    const loaded = await loadProblems(file);
+    await using sandbox = await startSandbox(sandboxed);
+    const progress = new Progress(context.stderr, 'checked', loaded.loaded.length);
+    const result = await checkProblems(loaded, new SandboxJudge(sandbox), (done) => progress.show(done));
+    const manifest = target === undefined ? undefined : await writeFiltered(file, target, loaded, result);
+    const { sound, unsound } = result;
+    const problems = sound.length + unsound.length;
+    const budgets = sound.map(({ id, cpuSeconds }) => ({ id, cpuSeconds }));
+    const isolation = sandbox.report.level;
+    printAnswer(context, json, { file, problems, sound: budgets, unsound, isolation }, () => {
+      const lines = unsound.map(({ id, line, reason }) => `unsound  ${id} (line ${line}): ${reason}\n`);
+      const written = manifest === undefined ? '' : `Wrote ${target} and ${manifest}\n`;
+      return `${lines.join('')}${sound.length} of ${problems} problems are sound.\n${written}`;
+    });
+    context.exitCode = unsound.length === 0 ? 0 : 1;
+  },
+});
+
+/** The input itself is never a target: the problems that are dropped may be in no other file. */
+function expectTarget(source: string, target: string, force: boolean): void {
+  const refuse = (expected: string, found: string): never => {
+    throw new UserError({ call: `--write ${target}`, expected, found });
+  };
+  if (isSameFile(source, target)) refuse('another file than the one that is read', 'the same');
+  if (/\.parquet$/i.test(target)) refuse('a .jsonl or .jsonl.gz file', '.parquet');
+  expectNewFile(target, '--write', force);
+  expectNewFile(`${target}.manifest.json`, '--write', force);
+}
+
+export const smokeCommand = command({
+  options: {
+    device: deviceOption,
+    golden: word(
+      '<dir>',
+      'stored values for the parity check; those of the repository, where there are any, when absent',
+    ),
+    verbose: flag('print every check, not only those that fail'),
+    json: flag('print {parts: [{name, seconds, checks}]}'),
+  },
+  examples: ['gq smoke', 'gq smoke --device reference', 'gq smoke --golden test/golden --json'],
+  exits,
+  async run({ device, golden, verbose, json }, context) {
+    // A wrong device or folder is refused before the first part runs.
+    findDevice(device);
+    if (golden !== undefined && !existsSync(golden)) {
+      const expected = 'a folder of stored values';
+      throw new UserError({ call: `--golden ${golden}`, expected, found: 'no such folder' });
+    }
+    const width = screenWidth(context.stdout);
+    const parts: SmokePart[] = [];
+    let table = '';
+    const stdout = { write: (text: string) => (table += text) };
+    const checks = smokeParts(device, golden, (run) => new TrainDisplay({ stdout, stderr: context.stderr }, run));
+    for (const [name, reportOf] of Object.entries(checks)) {
+      const began = performance.now();
+      const report = await reportOf();
+      const part = { name, seconds: (performance.now() - began) / 1000, checks: report.checks };
+      parts.push(part);
+      const beside = name === 'run' ? table : besideText(report, width);
+      if (!json) context.stdout.write(partText(part, beside, verbose, width));
+    }
+    const failed = parts.filter((part) => part.checks.some(({ pass }) => !pass)).map(({ name }) => name);
+    if (failed.length > 0) context.exitCode = 1;
+    const seconds = parts.reduce((sum, part) => sum + part.seconds, 0).toFixed(0);
+    const end = failed.length === 0 ? `smoke: all ${parts.length} parts hold` : `SMOKE FAILED: ${failed.join(', ')}`;
+    context.stdout.write(json ? checksJson({ parts }) : `${end} (${seconds} s)\n`);
+  },
+});
+
+interface SmokePart {
+  readonly name: string;
+  readonly seconds: number;
+  readonly checks: readonly Check[];
+}
+
+/** One line a part; the checks themselves where one fails, or where all are asked for. */
+function partText({ name, seconds, checks }: SmokePart, beside: string, verbose: boolean, width: number): string {
+  const failed = checks.filter(({ pass }) => !pass);
+  const shown = verbose ? checks : failed;
+  const isLeftOut = checks.length === 0;
+  const first = isLeftOut ? beside.trim() : `${checks.length - failed.length} of ${checks.length} checks pass`;
+  const verdict = isLeftOut ? 'left out' : failed.length === 0 ? 'holds' : 'FAILS';
+  const line = `${name.padEnd(10)} ${verdict.padEnd(9)} ${first} (${seconds.toFixed(1)} s)`;
+  const notes = verbose && !isLeftOut ? beside : '';
+  return `${wrapText(line, width)}\n${notes}${shown.length === 0 ? '' : renderChecks(shown, name, width)}`;
+}

@@ -3,7 +3,7 @@ import { TerminalEmulator } from '../../../test/lab/terminal-emulator.ts';
 import { textWidth } from '../../base/text.ts';
 import type { StepEvent } from '../../grpo/events.ts';
 import { renderTable } from '../../report/table.ts';
-import { type Check, stated } from '../../verify/check.ts';
+import { type Check, Checks } from '../../verify/check.ts';
 import { runCli } from '../program.ts';
 import { LivePicture } from './live-picture.ts';
 import { renderScore } from './pairs-table.ts';
@@ -164,6 +164,10 @@ describe('the step table', () => {
   });
 });
 
+const activation = new Checks('activation-1');
+activation.states('checkpoints are complete and as they were saved', false, '00010/adapter.safetensors is damaged');
+activation.states('labels are used where the arm says so', true, '');
+
 /** Checks with cells of every kind; `case` and `quantity` are as long as the longest of the package. */
 const checks: readonly Check[] = [
   {
@@ -174,13 +178,7 @@ const checks: readonly Check[] = [
     bound: 1e-5,
     pass: true,
   },
-  stated(
-    'activation-1',
-    'checkpoints are complete and as they were saved',
-    false,
-    '00010/adapter.safetensors is damaged',
-  ),
-  stated('activation-1', 'labels are used where the arm says so', true, ''),
+  ...activation.list,
 ];
 
 /** Texts that a command prints once, in a window or into a file: no line may be wider than the window. */

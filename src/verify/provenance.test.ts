@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type HandMadeRun, temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
-import { verifyRunProvenance } from './provenance-checks.ts';
+import { verifyRunProvenance } from './provenance.ts';
 
 async function featuresFit(made: HandMadeRun): Promise<boolean | undefined> {
   const run = await writeRun(temporaryFolder(), made);
