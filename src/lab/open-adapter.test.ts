@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { tinyModel } from '../../test/smoke/lab.ts';
 import { cacheFolder } from '../base/node/index.ts';
+import { writeTensors } from '../run/checkpoint.ts';
 import type { Notice } from '../run/index.ts';
-import { writeTensors } from '../run/tensor-file.ts';
 import { openAdapter } from './adapter.ts';
 import { type Lab, openLab, parseRunConfig } from './index.ts';
 

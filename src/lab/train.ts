@@ -24,7 +24,7 @@ import {
   stampNotice,
   type WarningEvent,
 } from '../run/index.ts';
-import { followRun, recordRun } from '../run/record.ts';
+import { recordRun } from '../run/record.ts';
 import { type Beginning, type ForkPoint, findBeginning, forkState } from './beginning.ts';
 import { admitConfig } from './config.ts';
 import { expectFork, expectIdentity } from './identity.ts';
@@ -231,15 +231,12 @@ export async function drive(
   const { adapter } = policy;
   const { checkpointEvery, keepState, storeFeatures, storeTokens } = config.output;
   const meeting = shards.ranks === 1 ? null : meetingOf(shards, policy);
-  if (meeting !== null && !isWriter(shards)) {
-    const end = await followRun({ trainer, signal, checkpointEvery, ...meeting, sinks: [expectations, ...sinks] });
-    return { end, holds };
-  }
   const featureBytes = adapter.modules.length * adapter.rank * 4;
   const promptText = (tokens: Int32Array): string => text.show(tokens);
   const stored = { storeFeatures, storeTokens, featureBytes, promptText, earlier };
-  const files = await new SinkGroup(sinks).guard(async () => new FileSink(run, stored));
-  const told = { sinks: [files, expectations, ...sinks], clock, start };
-  const end = await recordRun({ run, trainer, checkpointEvery, keepState, signal, ...told, ...meeting });
+  const own = isWriter(shards) ? run : null;
+  const files = await new SinkGroup(sinks).guard(async () => (own === null ? [] : [new FileSink(own, stored)]));
+  const told = { sinks: [...files, expectations, ...sinks], clock, start };
+  const end = await recordRun({ run: own, trainer, checkpointEvery, keepState, signal, ...told, ...meeting });
   return { end, holds };
 }

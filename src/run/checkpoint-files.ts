@@ -10,7 +10,7 @@ import { writeFileAtomic } from '../base/node/index.ts';
 import type { TrainerState } from '../grpo/index.ts';
 import type { JsonValue } from '../model/index.ts';
 import { damagedFile, expectHash, expectHashInPieces, readStamped, stampedJson } from './checksums.ts';
-import { type ExactFile, exactFiles, type FileLengths, type RunDirectory } from './directory.ts';
+import { type ExactFile, eachExact, exactFiles, type FileLengths, type RunDirectory } from './directory.ts';
 import { initialFile } from './seal.ts';
 
 export const checkpointFiles = {
@@ -19,35 +19,22 @@ export const checkpointFiles = {
   state: 'state.json',
 } as const;
 
-export interface StateFile {
-  readonly update: number;
-  readonly momentsFrom: number;
-  readonly directionAge: number | null;
-  readonly tripwire: TrainerState['tripwire'];
-  /** What the arm remembers beside its tensors; null for an arm that remembers nothing. */
-  readonly arm: JsonValue;
-  readonly lengths: FileLengths;
-  /** Hashes of the files of tensors, and of the growing files up to their lengths. */
-  readonly hashes: Readonly<Record<'adapter' | 'trainer' | 'initial' | ExactFile, string>>;
-}
-
 const count = z.number().int().min(0);
+const text = z.string();
 
-/** The part of the state that resuming needs before the trainer exists; the trainer reads the rest. */
+/** What resuming reads before the trainer exists is checked; what the trainer and the arm remember is theirs. */
 const stateSchema = z.looseObject({
   update: count,
   momentsFrom: count,
-  lengths: z.object({ events: count, rollouts: count, features: count, directions: count, verdicts: count }),
-  hashes: z.object({
-    adapter: z.string(),
-    trainer: z.string(),
-    initial: z.string(),
-    events: z.string(),
-    rollouts: z.string(),
-    features: z.string(),
-    directions: z.string(),
-  }),
+  directionAge: z.custom<TrainerState['directionAge']>(),
+  tripwire: z.custom<TrainerState['tripwire']>(),
+  /** What the arm remembers beside its tensors; null for an arm that remembers nothing. */
+  arm: z.custom<JsonValue>(),
+  lengths: z.object({ ...eachExact(() => count), verdicts: count }),
+  /** Hashes of the files of tensors, and of the growing files up to their lengths. */
+  hashes: z.object({ adapter: text, trainer: text, initial: text, ...eachExact(() => text) }),
 });
+export type StateFile = Readonly<z.infer<typeof stateSchema>>;
 
 /** The state.json of a checkpoint; an update without a checkpoint is refused with those that there are. */
 export function readState(run: RunDirectory, update: number): StateFile {
@@ -61,7 +48,7 @@ export function readState(run: RunDirectory, update: number): StateFile {
     });
   }
   const file = readStamped(join(folder, checkpointFiles.state), 'the state of a checkpoint', stateSchema);
-  if (file.update === update) return file as unknown as StateFile;
+  if (file.update === update) return file;
   const complaint = { call: `load ${folder}`, expected: `the state after ${update} updates`, found: `${file.update}` };
   throw new UserError({ ...complaint, fix: 'The folder has another name than it was saved under.' });
 }

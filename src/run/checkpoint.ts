@@ -11,7 +11,7 @@ import type { StoredTensor } from '../adapters/index.ts';
 import { mapPool, UserError } from '../base/index.ts';
 import { makeOwnFolder, syncDirectory, writeNew } from '../base/node/index.ts';
 import type { ArmState, TrainerState } from '../grpo/index.ts';
-import type { JsonValue } from '../model/index.ts';
+import { findNonFinite, type JsonValue, SafetensorsFile, writeHashedSafetensors } from '../model/index.ts';
 import {
   checkedTensors,
   checkpointFiles,
@@ -24,7 +24,6 @@ import { stampedJson } from './checksums.ts';
 import type { RunConfig } from './config/schema.ts';
 import type { FileLengths, RunDirectory } from './directory.ts';
 import { initialFile } from './seal.ts';
-import { readTensors, writeTensors } from './tensor-file.ts';
 
 export interface SaveOptions {
   readonly keepState: RunConfig['output']['keepState'];
@@ -161,4 +160,29 @@ function need(tensors: ReadonlyMap<string, StoredTensor>, name: string, path: st
   const tensor = tensors.get(name);
   if (tensor !== undefined) return tensor;
   throw new UserError({ call: `load ${path}`, expected: `a tensor ${name}`, found: 'none' });
+}
+
+/** Writes named tensors, the same of them as the same bytes, and returns the hash of the file. */
+export function writeTensors(path: string, tensors: ReadonlyMap<string, StoredTensor>): Promise<string> {
+  return writeHashedSafetensors(
+    path,
+    [...tensors].map(([name, { shape, data }]) => ({ name, dtype: 'F32', shape, data: () => data })),
+  );
+}
+
+/** A value that is not finite is refused by name. */
+export async function readTensors(path: string): Promise<Map<string, StoredTensor>> {
+  await using file = await SafetensorsFile.open(path);
+  const tensors = new Map<string, StoredTensor>();
+  for (const [name, { shape }] of file.entries) {
+    const data = await file.readFloat32(name);
+    const bad = findNonFinite(data, 'F32');
+    if (bad >= 0) {
+      const found = `${data[bad]} at element ${bad}`;
+      const fix = 'The file is damaged: restore it from a copy, or go on from an earlier checkpoint.';
+      throw new UserError({ call: `read ${path}, tensor ${name}`, expected: 'finite values', found, fix });
+    }
+    tensors.set(name, { shape, data });
+  }
+  return tensors;
 }

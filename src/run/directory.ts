@@ -31,7 +31,13 @@ export type ExactFile = keyof typeof exactFiles;
 /** Lengths in bytes; for verdicts, in rows. */
 export type FileLengths = Readonly<Record<ExactFile | 'verdicts', number>>;
 
-const nothing: FileLengths = { events: 0, rollouts: 0, features: 0, directions: 0, verdicts: 0 };
+/** A value for each of the exact files, by its name. */
+export function eachExact<Value>(make: (name: ExactFile) => Value): Record<ExactFile, Value> {
+  const names = Object.keys(exactFiles) as ExactFile[];
+  return Object.fromEntries(names.map((name) => [name, make(name)])) as Record<ExactFile, Value>;
+}
+
+const nothing: FileLengths = { ...eachExact(() => 0), verdicts: 0 };
 const newline = 0x0a;
 
 export class RunDirectory {
@@ -175,25 +181,13 @@ export class RunDirectory {
 
   /** The current lengths of the growing files. */
   measureLengths(): FileLengths {
-    const size = (name: ExactFile): number => sizeOf(this.file(exactFiles[name]));
-    return {
-      events: size('events'),
-      rollouts: size('rollouts'),
-      features: size('features'),
-      directions: size('directions'),
-      verdicts: countLines(this.ledger('verdicts')).lines,
-    };
+    const sizes = eachExact((name) => sizeOf(this.file(exactFiles[name])));
+    return { ...sizes, verdicts: countLines(this.ledger('verdicts')).lines };
   }
 
   /** Hashes of the growing files up to these lengths. */
   hashGrown(lengths: FileLengths): Readonly<Record<ExactFile, string>> {
-    const hash = (name: ExactFile): string => this.#hashes.digest(this.file(exactFiles[name]), lengths[name]);
-    return {
-      events: hash('events'),
-      rollouts: hash('rollouts'),
-      features: hash('features'),
-      directions: hash('directions'),
-    };
+    return eachExact((name) => this.#hashes.digest(this.file(exactFiles[name]), lengths[name]));
   }
 
   hashVerdicts(rows: number): string {
@@ -211,7 +205,7 @@ export class RunDirectory {
   /** Cuts the growing files back to the lengths that a checkpoint recorded; without lengths, empties them. */
   cutTo(lengths: FileLengths = nothing): void {
     this.#hashes.clear();
-    for (const name of Object.keys(exactFiles) as ExactFile[]) cutBytes(this.file(exactFiles[name]), lengths[name]);
+    eachExact((name) => cutBytes(this.file(exactFiles[name]), lengths[name]));
     cutBytes(this.ledger('verdicts'), this.measureVerdicts(lengths.verdicts));
     makeOwnFolder(this.file('checkpoints'));
     for (const name of readdirSync(this.file('checkpoints'))) {

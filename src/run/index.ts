@@ -38,7 +38,13 @@ export {
   shippedRecipe,
 } from './config/recipes.ts';
 export type { ArmConfig, RunConfig } from './config/schema.ts';
-export { computeTable, grpoSettings } from './config/settings.ts';
+export {
+  computeTable,
+  type DemonstrationTest,
+  demonstrationTest,
+  grpoSettings,
+  hasTeacher,
+} from './config/settings.ts';
 export { readToml } from './config/toml-file.ts';
 export { type DamagedFile, type FileCheck, findDamagedFiles } from './damaged.ts';
 export { isTraining, RunDirectory } from './directory.ts';
@@ -79,5 +85,4 @@ export {
   problemsHash,
   trainingTasks,
 } from './tasks.ts';
-export { type DemonstrationTest, demonstrationTest, hasTeacher } from './teacher.ts';
 export { userErrorOf } from './user-error.ts';

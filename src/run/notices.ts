@@ -9,35 +9,31 @@ type UpdateWarning = 'misjudged-pairs' | 'no-signal' | 'silent-monitor';
 /** Warnings about the inputs of a run, given before its first update in this process. */
 type PreparationWarning = 'problems-left-out' | 'demonstration-left-out' | 'other-device';
 
-export interface WarningEvent {
-  readonly kind: 'warning';
-  /** Updates completed when the warning was given. */
+interface Told<Kind extends string, Name extends string> {
+  readonly kind: Kind;
+  /** Updates completed when it was given. */
   readonly update: number;
-  readonly name: UpdateWarning | PreparationWarning;
+  readonly name: Name;
   /** One sentence that is complete without the detail. */
   readonly message: string;
   /** The same facts for programs. */
   readonly detail?: Readonly<Record<string, unknown>>;
 }
 
-export interface InfoEvent {
-  readonly kind: 'info';
-  readonly update: number;
-  readonly name:
-    | 'memory-plan'
-    | 'disk-plan'
-    | 'making-factors'
-    | 'damaged-factors'
-    | 'already-finished'
-    | 'generated-pairs'
-    | 'making-pool'
-    | 'made-pool'
-    | 'start'
-    | 'arm';
-  readonly message: string;
-  /** The same facts for programs. */
-  readonly detail?: Readonly<Record<string, unknown>>;
-}
+export type WarningEvent = Told<'warning', UpdateWarning | PreparationWarning>;
+export type InfoEvent = Told<
+  'info',
+  | 'memory-plan'
+  | 'disk-plan'
+  | 'making-factors'
+  | 'damaged-factors'
+  | 'already-finished'
+  | 'generated-pairs'
+  | 'making-pool'
+  | 'made-pool'
+  | 'start'
+  | 'arm'
+>;
 
 type WithoutUpdate<Event> = Event extends unknown ? Omit<Event, 'update'> : never;
 

@@ -10,7 +10,7 @@ import { loadCheckpoint } from './checkpoint.ts';
 import { PhaseClock } from './clocks.ts';
 import { RunDirectory } from './directory.ts';
 import { noticeText, stepWarnings } from './notices.ts';
-import { followRun, recordRun } from './record.ts';
+import { recordRun } from './record.ts';
 import type { Sink } from './sink.ts';
 
 let home = '';
@@ -227,7 +227,7 @@ describe('a run of several ranks', () => {
     };
     return { asked, confirm, agree: async () => asked.push('agree') < 0 };
   };
-  const recorded = (run: RunDirectory, meeting: ReturnType<typeof asker>) =>
+  const recorded = (run: RunDirectory | null, meeting: ReturnType<typeof asker>) =>
     recordRun({
       ...{
         run,
@@ -243,8 +243,7 @@ describe('a run of several ranks', () => {
 
   it('asks the same questions on all of them, whether it is new or goes on', async () => {
     const follower = asker();
-    const follow = { trainer: speaker(events), checkpointEvery: 2, sinks: [], signal, ...follower };
-    expect(await followRun(follow)).toBe('finished');
+    expect(await recorded(null, follower)).toBe('finished');
     expect(follower.asked.join(' ')).toBe('confirm agree agree confirm confirm agree confirm');
     const run = RunDirectory.create(join(home, 'ranks'));
     for (const writer of [asker(), asker()]) {

@@ -12,7 +12,8 @@ import { stepWarnings } from './notices.ts';
 import { type RunEnd, type Sink, SinkGroup } from './sink.ts';
 
 export interface RecordOptions {
-  readonly run: RunDirectory;
+  /** Null: another rank records, and this one only trains as it does. */
+  readonly run: RunDirectory | null;
   readonly trainer: Trainer;
   readonly checkpointEvery: number;
   readonly keepState: RunConfig['output']['keepState'];
@@ -23,14 +24,11 @@ export interface RecordOptions {
   readonly clock: PhaseClock;
   /** The clock of the run's start. */
   readonly start?: StartClock;
-  /** Whether all ranks of the run end after this update, asked once after each; without it, the signal alone says so. */
-  readonly agree?: Agree;
+  /** Is given whether this rank was asked to end and says whether any was, once after each update; without it, the signal alone does. */
+  readonly agree?: (asked: boolean) => Promise<boolean>;
   /** Is called by every rank before a checkpoint is saved, and throws if they do not have the same to save. */
   readonly confirm?: () => Promise<void>;
 }
-
-/** Is given whether this rank was asked to end, and resolves to whether any was. */
-export type Agree = (asked: boolean) => Promise<boolean>;
 
 export async function recordRun(options: RecordOptions): Promise<RunEnd> {
   const sinks = new SinkGroup(options.sinks);
@@ -43,7 +41,7 @@ async function record(options: RecordOptions, sinks: SinkGroup): Promise<RunEnd>
   const { run, trainer, clock } = options;
   const writer = new CheckpointWriter(options, sinks);
   try {
-    if (run.listCheckpoints().length === 0) await writer.begin();
+    if (run !== null && run.listCheckpoints().length === 0) await writer.begin();
     // The others cannot tell whether a run is new, and confirm what it begins with in any case.
     else await options.confirm?.();
     options.start?.done('first checkpoint');
@@ -100,6 +98,7 @@ class CheckpointWriter {
   async begin(): Promise<void> {
     const { run, trainer, keepState, confirm } = this.#options;
     await confirm?.();
+    if (run === null) return;
     await this.#writing;
     await this.#sinks.flush();
     // Everything that is on the device is read before the run goes on; what follows writes files.
@@ -126,24 +125,3 @@ class CheckpointWriter {
     await this.#writing.catch(() => undefined);
   }
 }
-
-/** Takes part in a run that another rank records: trains as it does, and writes nothing. */
-export async function followRun(options: FollowOptions): Promise<RunEnd> {
-  const { trainer, signal, agree, confirm, checkpointEvery, sinks } = options;
-  const told = new SinkGroup(sinks);
-  await confirm();
-  for await (const event of trainer.train()) {
-    if (event.kind === 'stop') await confirm();
-    await told.event(event);
-    if (event.kind === 'stop') return event.reason;
-    if (event.kind === 'heal') await confirm();
-    if (event.kind !== 'step') continue;
-    const ends = await agree(signal.aborted);
-    if (event.update % checkpointEvery === 0 || ends) await confirm();
-    if (ends) return 'interrupted';
-  }
-  throw new RangeError('training ended without a stop event');
-}
-
-type FollowOptions = Pick<RecordOptions, 'trainer' | 'signal' | 'sinks' | 'checkpointEvery'> &
-  Required<Pick<RecordOptions, 'agree' | 'confirm'>>;

@@ -363,12 +363,12 @@ describe('an outline', () => {
       'data.path',
       'arm.sharpness',
     ]);
-    expect(configPage(parts)).toContain('| `arm.sharpness` | `low`, `high` | none: must be given |');
+    expect(configPage(parts)).toContain('| `arm.sharpness` | low or high | none: must be given |');
     // One name, three meanings: a row for each.
     expect(configPage(builtinParts).match(/^\| `arm\.placebo` \| [^|]*/gm)).toEqual([
-      '| `arm.placebo` | `none`, `random` ',
-      '| `arm.placebo` | `none`, `random` ',
-      '| `arm.placebo` | `none`, `haar`, `reversed`, `shuffled`, `mass-matched` ',
+      '| `arm.placebo` | none or random ',
+      '| `arm.placebo` | none or random ',
+      '| `arm.placebo` | none, haar, reversed, shuffled or mass-matched ',
     ]);
   });
 

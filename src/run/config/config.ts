@@ -9,10 +9,10 @@ import { z } from 'zod';
 import { type NamedPath, shellLine, UserError } from '../../base/index.ts';
 import { sha256Json } from '../../base/node/index.ts';
 import { parseHubName } from '../../model/hub/cache.ts';
-import { checkTogether } from './check-together.ts';
-import { describeIssue, type Fault, listKeys, schemaUnder, valueAt } from './issues.ts';
+import { describeIssue, type Fault, listKeys, type Origin, type Origins, schemaUnder, valueAt } from './issues.ts';
 import type { ConfigParts } from './parts.ts';
 import { recipeFrom, recipeName, recipePath } from './recipes.ts';
+import { brokenRules, refusedKinds } from './rules.ts';
 import { type RunConfig, runSchema, usualKinds } from './schema.ts';
 import { readToml } from './toml-file.ts';
 import { handSet, unreadKeys } from './unread-keys.ts';
@@ -37,13 +37,8 @@ export interface ConfigBase {
 /** A config as written, not yet checked against the schema. */
 export interface RawConfig {
   readonly raw: Table;
-  readonly sources: Map<string, string>;
-  /** Key path → how late its source came: 0 for what nobody sets now, as the config of a run. */
-  readonly layers: Map<string, number>;
-  /** Key path → the folder that a relative path in its value begins in; none for what is absolute already, as in the config of a run. */
-  readonly folders: Map<string, string>;
-  /** Paths of the keys whose settings are for many configs. */
-  readonly shared: Set<string>;
+  /** Key path → where its value came from. */
+  readonly origins: Origins;
   /** Absolute paths of modules to load before the config can be checked. */
   readonly plugins: readonly string[];
 }
@@ -63,7 +58,7 @@ export function readConfig(
   base: ConfigBase | null = null,
   option = '--set',
 ): RawConfig {
-  const origins: Origins = { sources: new Map(), layers: new Map(), folders: new Map(), shared: new Set() };
+  const origins = new Map<string, Origin>();
   const raw: Table = Object.create(null);
   if (base !== null) merge(raw, { ...base.config }, { name: base.source, layer: 0 }, origins, '');
   const chain = recipe === null ? [] : readChain(recipePath(recipe));
@@ -72,7 +67,7 @@ export function readConfig(
     const own = withPlugins(withArmTables(table, `recipe ${path}`), folder, pluginPaths(raw));
     merge(raw, own, { name: path, layer: i + 1, folder }, origins, '');
   }
-  let source: Source = { name: option, layer: chain.length };
+  let source: Origin = { name: option, layer: chain.length };
   for (const [i, setting] of settings.entries()) {
     const own: FileSetting = typeof setting === 'string' ? { text: setting, folder: process.cwd() } : setting;
     // What an experiment, its arms and the command line set come one after another.
@@ -81,7 +76,7 @@ export function readConfig(
     const table = withArmTables(parseSetting(own.text, option), option);
     merge(raw, withPlugins(table, own.folder), { ...source, folder: own.folder }, origins, '');
   }
-  return { raw, ...origins, plugins: pluginPaths(raw) };
+  return { raw, origins, plugins: pluginPaths(raw) };
 }
 
 /** The tables of an arm that watches, which stand at the top of a recipe and in the arm `watched` of a config. */
@@ -119,10 +114,10 @@ function withPlugins(table: Table, folder: string, inherited: readonly string[] 
 }
 
 /** Makes the paths of a config absolute, whoever declared their keys: a relative one begins in the folder of its source. */
-function resolvePaths({ raw, folders }: Pick<RawConfig, 'raw' | 'folders'>, parts: ConfigParts): void {
+function resolvePaths({ raw, origins }: RawConfig, parts: ConfigParts): void {
   for (const key of listKeys(parts)) {
     const how = z.globalRegistry.get(schemaUnder(key, raw))?.['namesPath'] as NamedPath | undefined;
-    const folder = folders.get(key.path.join('.'));
+    const folder = origins.get(key.path.join('.'))?.folder;
     const table = valueAt(raw, key.path.slice(0, -1)) as Table | undefined;
     const name = key.path[key.path.length - 1];
     const value = table?.[name];
@@ -143,25 +138,28 @@ function pluginPaths({ plugins }: Table): string[] {
 
 /** Checks a config against the schema that the parts give; src/lab knows which parts there are. */
 export function checkConfig(written: RawConfig, parts: ConfigParts): ResolvedConfig {
-  const { raw, sources, layers, shared } = written;
+  const { raw, origins } = written;
   completeRaw(written, parts);
   const parsed = runSchema(parts).safeParse(raw);
   if (!parsed.success) {
-    throw configError(parsed.error.issues.flatMap((issue) => describeIssue(issue, raw, sources, parts)));
+    throw configError(parsed.error.issues.flatMap((issue) => describeIssue(issue, raw, origins, parts)));
   }
   const config = parsed.data;
-  checkTogether(config, parts);
-  checkKinds(config, parts);
-  const unread = unreadKeys(config, { sources, layers }, parts);
-  const isShared = ({ key }: Fault): boolean => key !== null && shared.has(key);
+  refuse([...brokenRules(config, parts), ...refusedKinds(config, parts)]);
+  const unread = unreadKeys(config, origins, parts);
+  const isShared = ({ key }: Fault): boolean => key !== null && origins.get(key)?.shared === true;
   refuseUnread(unread.filter((fault) => !isShared(fault)));
-  for (const path of leafPaths(config)) if (!sources.has(path)) sources.set(path, 'default');
+  const sources = new Map(leafPaths(config).map((path) => [path, origins.get(path)?.name ?? 'default']));
   return { config, hash: configHash(config), sources, unread: unread.filter(isShared) };
 }
 
 /** Refuses keys that were set and that nothing reads. */
 export function refuseUnread(faults: readonly Fault[]): void {
-  if (faults.length > 0) throw configError(faults, 'Leave it out, or change what decides whether it is read.');
+  refuse(faults.map((fault) => ({ fix: 'Leave it out, or change what decides whether it is read.', ...fault })));
+}
+
+export function refuse(faults: readonly Fault[]): void {
+  if (faults.length > 0) throw configError(faults);
 }
 
 /** Refuses keys of a config of unknown origin that are not as by default although nothing reads them. */
@@ -169,12 +167,11 @@ export function expectRead(config: RunConfig, parts: ConfigParts): void {
   refuseUnread(unreadKeys(config, handSet(config, parts), parts));
 }
 
-function configError(faults: readonly Fault[], usualFix?: string): UserError {
+function configError(faults: readonly Fault[]): UserError {
   const [first] = faults;
   if (faults.length === 1) {
     const call = first.key === null ? 'config' : `config, key ${first.key}`;
-    const { expected, found, isMissing = false } = first;
-    const fix = isMissing ? `It must be given: --set ${first.key}=VALUE, or in the recipe.` : usualFix;
+    const { expected, found, fix } = first;
     return new UserError({ call, expected, found, fix });
   }
   const lines = faults.map(({ key, expected, found }) =>
@@ -211,37 +208,12 @@ function nameKinds(raw: Table, { arms }: ConfigParts): void {
 /** Takes a config from a manifest, where it is already complete. */
 export function rawConfig(raw: unknown): RawConfig {
   const table = isTable(raw) ? raw : {};
-  const origins: Origins = { sources: new Map(), layers: new Map(), folders: new Map(), shared: new Set() };
-  return { raw: table, ...origins, plugins: pluginPaths(table) };
+  return { raw: table, origins: new Map(), plugins: pluginPaths(table) };
 }
 
 /** The hash of a config. The folders of plugins do not count; the manifest has a hash of their code. */
 export function configHash({ plugins, ...config }: RunConfig): string {
   return sha256Json(plugins.length === 0 ? config : { ...config, plugins: plugins.map((path) => basename(path)) });
-}
-
-/** Asks the owners of `arm` and `data` too: their schemas may compare keys, and must leave what they accepted as it is. */
-function checkKinds({ arm, data }: RunConfig, { arms, problemSources }: ConfigParts): void {
-  const tables = [
-    ['arm', arm, arms],
-    ['data', data, problemSources],
-  ] as const;
-  for (const [name, { kind, ...settings }, parts] of tables) {
-    const own = parts.find((part) => part.kind === kind)?.settings.safeParse(settings);
-    if (own === undefined) continue;
-    if (!own.success) {
-      const found = own.error.issues.map(({ path, message }) => `${[name, ...path].join('.')}: ${message}`).join('; ');
-      throw new UserError({ call: 'config', expected: `settings that ${name}.kind ${kind} accepts`, found });
-    }
-    if (sha256Json(own.data) !== sha256Json(settings)) {
-      throw new UserError({
-        call: `config, table ${name}`,
-        expected: `settings that stay as they are when ${name}.kind ${kind} reads them again`,
-        found: `${JSON.stringify(settings)}, then ${JSON.stringify(own.data)}`,
-        fix: 'Its schema transforms values; do that in open() or load() instead.',
-      });
-    }
-  }
 }
 
 /** The tables of a recipe and of those that it extends, the farthest first, as they are written. */
@@ -303,42 +275,21 @@ function parseValue(text: string): unknown {
   }
 }
 
-interface Source {
-  readonly name: string;
-  readonly layer: number;
-  readonly folder?: string;
-  readonly shared?: boolean;
-}
-
-type Origins = Pick<RawConfig, 'sources' | 'layers' | 'folders' | 'shared'>;
-
-/** Notes where the value of a key came from. */
-function trace(path: string, { name, layer, folder, shared = false }: Source, origins: Origins): void {
-  origins.sources.set(path, name);
-  origins.layers.set(path, layer);
-  if (folder === undefined) origins.folders.delete(path);
-  else origins.folders.set(path, folder);
-  if (shared) origins.shared.add(path);
-  else origins.shared.delete(path);
-}
-
 /** Merges tables key by key; a table that changes its `kind` loses the keys it had. */
-function merge(into: Table, from: Table, source: Source, origins: Origins, prefix: string): void {
+function merge(into: Table, from: Table, origin: Origin, origins: Map<string, Origin>, prefix: string): void {
   for (const [key, value] of Object.entries(from)) {
     const path = `${prefix}${key}`;
     const present = into[key];
     if (isTable(value)) {
       const anew = isTable(present) && value['kind'] !== undefined && present['kind'] !== value['kind'];
       const table: Table = isTable(present) && !anew ? present : Object.create(null);
-      for (const lost of anew ? leafPaths(present, `${path}.`) : []) {
-        for (const origin of [origins.sources, origins.layers, origins.folders, origins.shared]) origin.delete(lost);
-      }
+      for (const lost of anew ? leafPaths(present, `${path}.`) : []) origins.delete(lost);
       into[key] = table;
-      if (Object.keys(value).length === 0) trace(path, source, origins);
-      merge(table, value, source, origins, `${path}.`);
+      if (Object.keys(value).length === 0) origins.set(path, origin);
+      merge(table, value, origin, origins, `${path}.`);
     } else {
       into[key] = value;
-      trace(path, source, origins);
+      origins.set(path, origin);
     }
   }
 }

@@ -6,7 +6,19 @@ import { runSchema } from './schema.ts';
 import { wordsOf, wordsOfEntry } from './words.ts';
 
 type Issue = z.core.$ZodIssue;
-type Sources = ReadonlyMap<string, string>;
+
+/** Where the value of a key came from. */
+export interface Origin {
+  /** The path of a recipe or of a run, or the option of the command. */
+  readonly name: string;
+  /** How late it came: 0 for what nobody sets now, as the config of a run. */
+  readonly layer: number;
+  /** The folder that a relative path in the value begins in; absent for what is absolute already. */
+  readonly folder?: string;
+  /** Whether it is for many configs, of which some may have no reader for it. */
+  readonly shared?: boolean;
+}
+export type Origins = ReadonlyMap<string, Origin>;
 
 /** What is wrong with one key. */
 export interface Fault {
@@ -14,17 +26,16 @@ export interface Fault {
   readonly key: string | null;
   readonly expected: string;
   readonly found: string;
-  /** Whether nothing at all was found for a key that must be given. */
-  readonly isMissing?: boolean;
+  readonly fix?: string | undefined;
 }
 
-export function describeIssue(issue: Issue, raw: unknown, sources: Sources, parts: ConfigParts): Fault[] {
+export function describeIssue(issue: Issue, raw: unknown, origins: Origins, parts: ConfigParts): Fault[] {
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => ({
       key: null,
       expected: 'keys that exist',
-      found: describeUnknown([...path, key], raw, sources, parts),
+      found: describeUnknown([...path, key], raw, origins, parts),
     }));
   }
   const at = path.join('.');
@@ -33,10 +44,11 @@ export function describeIssue(issue: Issue, raw: unknown, sources: Sources, part
     issue.code === 'invalid_union' ? keysAt(path.slice(0, -1), parts).get(path[path.length - 1]) : undefined;
   const valid = issue.code === 'invalid_value' ? issue.values.map(String) : (kinds ?? []);
   const near = typeof found === 'string' ? nearestName(found, valid) : undefined;
-  const shown = found === undefined ? 'nothing' : `${valueText(found)}${sourceText(at, sources)}`;
+  const shown = found === undefined ? 'nothing' : `${valueText(found)}${sourceText(at, origins)}`;
   const hint = near === undefined ? '' : `, did you mean "${near}"?`;
   const expected = kinds?.join(', ') ?? expectedAt(path, raw, parts, issue);
-  return [{ key: at, expected, found: `${shown}${hint}`, isMissing: found === undefined }];
+  const fix = found === undefined ? `It must be given: --set ${at}=VALUE, or in the recipe.` : undefined;
+  return [{ key: at, expected, found: `${shown}${hint}`, fix }];
 }
 
 /** The values that a key takes, in words; for what the schema says by a function only, the schema's own message. */
@@ -68,12 +80,12 @@ export function valueText(value: unknown): string {
   return text.length > shownCharacters ? `${text.slice(0, shownCharacters)}…` : text;
 }
 
-function describeUnknown(path: readonly string[], raw: unknown, sources: Sources, parts: ConfigParts): string {
+function describeUnknown(path: readonly string[], raw: unknown, origins: Origins, parts: ConfigParts): string {
   const at = path.join('.');
   const key = path[path.length - 1];
   const parent = path.slice(0, -1);
   const holders = keysAt(parent, parts).get(key);
-  const unknown = `unknown key ${at}${sourceText(at, sources)}`;
+  const unknown = `unknown key ${at}${sourceText(at, origins)}`;
   const renamed = renamedKeys.get(at);
   if (renamed !== undefined) return `${unknown}, it is called ${renamed} now`;
   const beside = holders?.includes(String(valueAt(raw, [...parent, 'kind']))) ? besideTable(path, parts) : undefined;
@@ -105,9 +117,9 @@ const renamedKeys: ReadonlyMap<string, string> = new Map([
   ['output.rowStep', 'compute.rowStep'],
 ]);
 
-export function sourceText(path: string, sources: Sources): string {
-  const source = sources.get(path) ?? [...sources].find(([known]) => known.startsWith(`${path}.`))?.[1];
-  return source === undefined ? '' : ` (${source})`;
+export function sourceText(path: string, origins: Origins): string {
+  const origin = origins.get(path) ?? [...origins].find(([known]) => known.startsWith(`${path}.`))?.[1];
+  return origin === undefined ? '' : ` (${origin.name})`;
 }
 
 export function valueAt(raw: unknown, path: readonly string[]): unknown {

@@ -1,11 +1,11 @@
 /** A config listed key by key for a reader, even if keys that must be given are still missing. */
 import type { z } from 'zod';
 import type { ArmMeaning } from '../../grpo/index.ts';
-import { checkTogether } from './check-together.ts';
-import { checkConfig, completeRaw, type RawConfig, type ResolvedConfig } from './config.ts';
+import { checkConfig, completeRaw, type RawConfig, type ResolvedConfig, refuse } from './config.ts';
 import { type ConfigKey, listKeys, valueAt } from './issues.ts';
 import type { ConfigParts } from './parts.ts';
-import { runSchema, usualKinds } from './schema.ts';
+import { brokenRules } from './rules.ts';
+import { type RunConfig, runSchema, usualKinds } from './schema.ts';
 
 export interface OutlinedKey {
   readonly path: string;
@@ -26,7 +26,7 @@ export interface ConfigOutline {
 
 /** Throws for a wrong key, as a run would; keys that are merely missing are listed. */
 export function outlineConfig(written: RawConfig, parts: ConfigParts): ConfigOutline {
-  const { raw, sources } = written;
+  const { raw, origins } = written;
   const resolved = resolveComplete(written, parts);
   const shown = resolved?.config ?? raw;
   const keys = listKeys(parts)
@@ -36,7 +36,7 @@ export function outlineConfig(written: RawConfig, parts: ConfigParts): ConfigOut
     .map((key): OutlinedKey => {
       const path = key.path.join('.');
       const given = valueAt(shown, key.path);
-      const source = sources.get(path) ?? 'default';
+      const source = origins.get(path)?.name ?? 'default';
       if (given !== undefined) return { path, value: given, source };
       const usual = defaultOf(key, kindAt(raw, key.choices.at(-1)?.table ?? []));
       return usual.success ? { path, value: usual.data ?? null, source } : { path, source: 'must be given' };
@@ -55,16 +55,11 @@ function resolveComplete(written: RawConfig, parts: ConfigParts): ResolvedConfig
   const parsed = schema.safeParse(raw);
   const isMissing = ({ path }: z.core.$ZodIssue) => valueAt(raw, path.map(String)) === undefined;
   if (parsed.success || !parsed.error.issues.every(isMissing)) return checkConfig(written, parts);
-  const { device, environment, teacher, sampling, safety, pairs } = schema.shape;
-  const tables = {
-    device: device.parse(raw['device']),
-    environment: environment.parse(raw['environment']),
-    teacher: teacher.parse(raw['teacher']),
-    sampling: sampling.parse(raw['sampling']),
-    safety: safety.parse(raw['safety']),
-    pairs: pairs.parse(raw['pairs']),
-  };
-  checkTogether({ ...tables, arm: { ...Object(raw['arm']), kind: kindAt(raw, ['arm']) } }, parts);
+  const tables = Object.entries(schema.shape).map(([name, table]) => {
+    const read = table.safeParse(raw[name]);
+    return [name, read.success ? read.data : { ...Object(raw[name]), kind: kindAt(raw, [name]) }];
+  });
+  refuse(brokenRules(Object.fromEntries(tables) as RunConfig, parts));
   return null;
 }
 

@@ -1,10 +1,11 @@
 /** The reference page of the config (docs/config.md), made from the schema: every key, its type, its default and its meaning. */
-import { z } from 'zod';
+import type { z } from 'zod';
 import { rawConfig } from './config.ts';
 import { type ConfigKey, listKeys } from './issues.ts';
 import { outlineConfig } from './outline.ts';
 import type { ConfigParts } from './parts.ts';
 import { ruleOf, ruleWords } from './unread-keys.ts';
+import { wordsOf } from './words.ts';
 
 export function configPage(parts: ConfigParts): string {
   const sections = new Map<string, string[]>();
@@ -42,7 +43,7 @@ function tableOf({ path, choices }: ConfigKey): string {
 function splitByMeaning(key: ConfigKey): ConfigKey[] {
   const meanings = new Map<string, number[]>();
   for (const [i, schema] of key.path.at(-1) === 'kind' ? [] : key.variants.entries()) {
-    const meaning = `${typeOf(schema)} ${meaningOf(schema, key)}`;
+    const meaning = `${wordsOf(schema)} ${meaningOf(schema, key)}`;
     meanings.set(meaning, [...(meanings.get(meaning) ?? []), i]);
   }
   if (meanings.size < 2) return [key];
@@ -55,7 +56,7 @@ function splitByMeaning(key: ConfigKey): ConfigKey[] {
 function rowOf(key: ConfigKey, parts: ConfigParts): string {
   const name = key.path.join('.');
   const isKind = isKindKey(key);
-  const takes = isKind ? key.kinds.map((kind) => `\`${kind}\``).join(', ') : typeOf(key.schema);
+  const takes = isKind ? key.kinds.map((kind) => `\`${kind}\``).join(', ') : wordsOf(key.schema);
   const meaning = isKind ? kindMeanings(key) : meaningOf(key.schema, key);
   const kinds = isKind ? (key.choices.at(-2)?.kinds ?? []) : key.kinds;
   const only = kinds.length === 0 ? '' : ` _(${kinds.join(', ')})_`;
@@ -73,39 +74,6 @@ function meaningOf(schema: z.core.$ZodType, { path }: ConfigKey): string {
   const { description = '' } = schema as z.ZodType;
   const rule = ruleOf(schema);
   return rule === null ? description : `${description}; read with ${ruleWords(rule, path.slice(0, -1))}`;
-}
-
-interface JsonSchema {
-  readonly type?: string | string[];
-  /** What it takes, in words. */
-  readonly title?: string;
-  readonly enum?: readonly unknown[];
-  readonly items?: JsonSchema;
-  readonly anyOf?: readonly JsonSchema[];
-  readonly minimum?: number;
-  readonly exclusiveMinimum?: number;
-  readonly maximum?: number;
-  readonly exclusiveMaximum?: number;
-}
-
-function typeOf(schema: z.core.$ZodType): string {
-  return describeType(z.toJSONSchema(schema, { io: 'input' }) as JsonSchema);
-}
-
-function describeType(schema: JsonSchema): string {
-  if (schema.title !== undefined) return schema.title;
-  if (schema.enum !== undefined) return schema.enum.map((value) => `\`${value}\``).join(', ');
-  if (schema.anyOf !== undefined) return schema.anyOf.map(describeType).join(' or ');
-  if (schema.type === 'array') return `list of ${describeType(schema.items ?? {})}`;
-  if (Array.isArray(schema.type)) return schema.type.join(' or ');
-  const name = schema.type === 'integer' ? 'whole number' : `${schema.type ?? 'anything'}`;
-  const bounds = [
-    schema.minimum === undefined ? '' : `≥ ${schema.minimum}`,
-    schema.exclusiveMinimum === undefined ? '' : `> ${schema.exclusiveMinimum}`,
-    schema.maximum === undefined || schema.maximum >= Number.MAX_SAFE_INTEGER ? '' : `≤ ${schema.maximum}`,
-    schema.exclusiveMaximum === undefined ? '' : `< ${schema.exclusiveMaximum}`,
-  ].filter((bound) => bound !== '');
-  return bounds.length === 0 ? name : `${name} ${bounds.join(', ')}`;
 }
 
 /** The default of a key, by kind where kinds differ. */

@@ -1,5 +1,6 @@
-/** The settings of the training loop: the numbers of the config, with the device's values for what it leaves null. */
+/** The settings of the training loop: the numbers of the config, with the device's values for what it leaves null, and its teacher phase. */
 import type { ComputeTable, GrpoSettings } from '../../grpo/index.ts';
+import { isDemonstration } from '../../grpo/teacher.ts';
 import type { RunConfig } from './schema.ts';
 
 /** On a GPU, reading every token would make it wait, and a batch that shrinks row by row could not be replayed as a graph. */
@@ -27,4 +28,16 @@ export function grpoSettings(config: RunConfig): GrpoSettings {
   const { tripwireNats } = config.safety;
   const safety = { ...parityOf(config), tripwireNats };
   return { seed, updates, sampling, environment, loss, optimiser, teacher, safety, compute: computeTable(config) };
+}
+
+/** A run has demonstrations from a pool that exists, or from one that it makes for itself. */
+export function hasTeacher({ teacher }: Pick<RunConfig, 'teacher'>): boolean {
+  return teacher.pool !== null || teacher.makeProblems > 0;
+}
+
+/** Tells by the id of a rollout and the loophole it was graded with whether it is a demonstration. */
+export type DemonstrationTest = (id: string, loophole: string) => boolean;
+
+export function demonstrationTest(config: RunConfig): DemonstrationTest {
+  return (id, loophole) => hasTeacher(config) && isDemonstration(config, id, loophole !== 'gt_only');
 }

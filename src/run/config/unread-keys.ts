@@ -6,15 +6,18 @@
 import { z } from 'zod';
 import type { Condition } from '../../base/index.ts';
 import { openNames } from '../../env/loopholes/registry.ts';
-import { type Fault, listKeys, schemaUnder, sourceText, valueAt, valueText } from './issues.ts';
+import {
+  type Fault,
+  listKeys,
+  type Origin,
+  type Origins,
+  schemaUnder,
+  sourceText,
+  valueAt,
+  valueText,
+} from './issues.ts';
 import type { ConfigParts } from './parts.ts';
 import type { RunConfig } from './schema.ts';
-
-/** Where the keys of a config were set: the name of each source, and how late it came; 0: nobody set it for this config. */
-export interface KeyOrigins {
-  readonly sources: ReadonlyMap<string, string>;
-  readonly layers: ReadonlyMap<string, number>;
-}
 
 /** What the parts of a config may make use of, in words. */
 export const useWords: Readonly<Record<string, string>> = {
@@ -29,11 +32,11 @@ export const useWords: Readonly<Record<string, string>> = {
   'several loopholes': 'more than one loophole',
 };
 
-export function unreadKeys(config: RunConfig, { sources, layers }: KeyOrigins, parts: ConfigParts): Fault[] {
+export function unreadKeys(config: RunConfig, origins: Origins, parts: ConfigParts): Fault[] {
   const uses = usesOf(config, parts);
   return listKeys(parts).flatMap((key): Fault[] => {
     const name = key.path.join('.');
-    const layer = layers.get(name) ?? 0;
+    const layer = origins.get(name)?.layer ?? 0;
     const value = valueAt(config, key.path);
     const rule = ruleOf(schemaUnder(key, config));
     if (layer === 0 || value === undefined || value === null || value === false || rule === null) return [];
@@ -41,16 +44,16 @@ export function unreadKeys(config: RunConfig, { sources, layers }: KeyOrigins, p
     const table = key.path.slice(0, -1);
     if (rule.some((condition) => holds(condition, table, valueAtPath))) return [];
     const deciding = [...new Set(rule.flatMap((condition) => pathsOf(condition, table)))];
-    const isLater = (path: string): boolean => (layers.get(path) ?? 0) > layer;
+    const isLater = (path: string): boolean => (origins.get(path)?.layer ?? 0) > layer;
     if (
-      deciding.some((path) => (path === 'uses' ? [...layers.keys()].filter(decidesUse).some(isLater) : isLater(path)))
+      deciding.some((path) => (path === 'uses' ? [...origins.keys()].filter(decidesUse).some(isLater) : isLater(path)))
     ) {
       return [];
     }
     const others = deciding.map((path) => (path === 'uses' ? 'arm.kind' : path));
-    const found = others.map((path) => `${path} = ${valueText(valueAtPath(path))}${sourceText(path, sources)}`);
+    const found = others.map((path) => `${path} = ${valueText(valueAtPath(path))}${sourceText(path, origins)}`);
     const expected = `nothing, since no part reads it: it is read with ${ruleWords(rule, table)}`;
-    return [{ key: name, expected, found: `${valueText(value)}${sourceText(name, sources)} with ${found.join(', ')}` }];
+    return [{ key: name, expected, found: `${valueText(value)}${sourceText(name, origins)} with ${found.join(', ')}` }];
   });
 }
 
@@ -60,15 +63,15 @@ const decidesUse = (path: string): boolean =>
     path,
   );
 
-/** Layers for a config of unknown origin: whatever is not as by default was set by hand. */
-export function handSet(config: RunConfig, parts: ConfigParts): KeyOrigins {
-  const layers = new Map<string, number>();
+/** Origins for a config of which nobody knows them: whatever is not as by default was set by hand. */
+export function handSet(config: RunConfig, parts: ConfigParts): Origins {
+  const origins = new Map<string, Origin>();
   for (const key of listKeys(parts)) {
     const usual = z.safeParse(schemaUnder(key, config), undefined);
     const value = valueAt(config, key.path);
-    if (JSON.stringify(value) !== JSON.stringify(usual.data)) layers.set(key.path.join('.'), 1);
+    if (JSON.stringify(value) !== JSON.stringify(usual.data)) origins.set(key.path.join('.'), { name: '', layer: 1 });
   }
-  return { sources: new Map(), layers };
+  return origins;
 }
 
 /** The rule of a key; null for one that is always read. */

@@ -2,6 +2,8 @@
 import { z } from 'zod';
 
 interface JsonSchema {
+  /** What it takes, where the schema says it itself. */
+  readonly title?: string;
   readonly type?: string | readonly string[];
   readonly enum?: readonly unknown[];
   readonly const?: unknown;
@@ -26,6 +28,7 @@ export function wordsOfEntry(schema: z.core.$ZodType): string | null {
 }
 
 function describe(schema: JsonSchema): string {
+  if (schema.title !== undefined) return schema.title;
   if (schema.enum !== undefined) return joinOr(schema.enum.map(String));
   if (schema.const !== undefined) return String(schema.const);
   const options = schema.anyOf ?? schema.oneOf;
@@ -41,7 +44,7 @@ function describe(schema: JsonSchema): string {
     case 'boolean':
       return 'true or false';
     case 'array':
-      return (schema.minItems ?? 0) > 0 ? 'a list that is not empty' : 'a list';
+      return `a list${entryWords(schema)}${(schema.minItems ?? 0) > 0 ? ' that is not empty' : ''}`;
     case 'object':
       return 'a table of keys';
     case 'null':
@@ -49,6 +52,11 @@ function describe(schema: JsonSchema): string {
     default:
       return 'a value that the config takes';
   }
+}
+
+/** Names of entries that can be listed; what else a list holds is clear from its key. */
+function entryWords({ items }: JsonSchema): string {
+  return items?.title === undefined && items?.enum === undefined ? '' : ` of ${describe(items)}`;
 }
 
 function boundsOf({ minimum, exclusiveMinimum, maximum, exclusiveMaximum }: JsonSchema): string {

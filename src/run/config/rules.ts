@@ -1,0 +1,75 @@
+/** The rules between keys of a config: a table of those that every config keeps, and those of the parts that it names. */
+import { sha256Json } from '../../base/node/index.ts';
+import { type Fault, valueAt, valueText } from './issues.ts';
+import type { ConfigParts } from './parts.ts';
+import type { RunConfig } from './schema.ts';
+import { hasTeacher } from './settings.ts';
+
+/** The key, whether the rule is kept, what the key may be where it is not, what to do then, and what was found: by default its value. */
+type Rule = readonly [key: string, isKept: boolean, expected: string, fix?: string, found?: string];
+
+/** MiB that a device can address. */
+const arenas: Readonly<Record<string, readonly [number, number]>> = { wasm: [64, 4096], reference: [1, 4096] };
+
+function rulesOf(config: RunConfig, { arms }: ConfigParts): readonly Rule[] {
+  const { device, environment, teacher, sampling, pairs, safety, arm } = config;
+  const [least, most] = arenas[device.kind] ?? [1, Number.POSITIVE_INFINITY];
+  const arena = device.arenaMiB ?? least;
+  const inBoth = environment.loopholes.filter((loophole) => environment.heldOutLoopholes.includes(loophole));
+  const { pool, offStep, perGroup, makeProblems } = teacher;
+  const [hasPool, makesPool] = [hasTeacher({ teacher }), makeProblems > 0];
+  const range = `a whole number from ${least} to ${most} for device.kind ${device.kind}`;
+  const others = 'loopholes that environment.loopholes does not name';
+  const half = `at most half of sampling.group (${sampling.group}), since as many solves as hacks are shown`;
+  const enough = `at least sampling.promptsPerStep (${sampling.promptsPerStep}), since every prompt needs its demonstrations`;
+  const nameOne = 'Name a pool with teacher.pool, or have the run make one with teacher.makeProblems.';
+  const saySteps = 'Say with teacher.offStep how many updates have demonstrations.';
+  const oneOfThem = 'Leave out teacher.pool, or set teacher.makeProblems=0.';
+  const shown = 'at least 1 for a run with a teacher phase';
+  const deletes = arms.find(({ kind }) => kind === arm.kind)?.quarantine(arm) ?? false;
+  const nothing = '0 for an arm that deploys everything it trains';
+  const heals = `${safety.healSteps} with arm ${arm.kind}`;
+  return [
+    ['device.arenaMiB', arena >= least && arena <= most, range],
+    ['environment.heldOutLoopholes', inBoth.length === 0, others, undefined, inBoth.join(', ')],
+    ['teacher.perGroup', !hasPool || 2 * perGroup <= sampling.group, half],
+    ['teacher.offStep', hasPool || offStep === 0, '0 for a run without demonstrations', nameOne],
+    ['teacher.perGroup', perGroup > 0 || offStep === 0, shown, 'Say how many of each a prompt has.'],
+    ['teacher.makeProblems', !makesPool || pool === null, '0 for a run whose teacher.pool names a pool', oneOfThem],
+    ['teacher.makeProblems', !makesPool || offStep > 0, '0 for a run without a teacher phase', saySteps],
+    ['teacher.makeProblems', !makesPool || makeProblems >= sampling.promptsPerStep, enough],
+    ['pairs.leastGenerated', pairs.leastGenerated <= pairs.generated, `at most pairs.generated (${pairs.generated})`],
+    ['safety.healSteps', safety.healSteps === 0 || deletes, nothing, undefined, heals],
+  ];
+}
+
+export function brokenRules(config: RunConfig, parts: ConfigParts): Fault[] {
+  const broken = rulesOf(config, parts).filter(([, isKept]) => !isKept);
+  return broken.map(([key, , expected, fix, found = valueText(valueAt(config, key.split('.')))]) => ({
+    ...{ key, expected, found, fix },
+  }));
+}
+
+/** Asks the owners of `arm` and `data` too: their schemas may compare keys, and must leave what they accepted as it is. */
+export function refusedKinds({ arm, data }: RunConfig, { arms, problemSources }: ConfigParts): Fault[] {
+  const tables = [
+    { name: 'arm', table: arm, owners: arms },
+    { name: 'data', table: data, owners: problemSources },
+  ];
+  return tables.flatMap(({ name, table: { kind, ...settings }, owners }): Fault[] => {
+    const read = owners.find((part) => part.kind === kind)?.settings.safeParse(settings);
+    if (read?.success === false) {
+      const found = read.error.issues.map(({ path, message }) => `${[name, ...path].join('.')}: ${message}`).join('; ');
+      return [{ key: null, expected: `settings that ${name}.kind ${kind} accepts`, found }];
+    }
+    if (read === undefined || sha256Json(read.data) === sha256Json(settings)) return [];
+    return [
+      {
+        key: name,
+        expected: `settings that stay as they are when ${name}.kind ${kind} reads them again`,
+        found: `${JSON.stringify(settings)}, then ${JSON.stringify(read.data)}`,
+        fix: 'Its schema transforms values; do that in open() or load() instead.',
+      },
+    ];
+  });
+}
