@@ -9,10 +9,10 @@ import {
   type FileSetting,
   type RawConfig,
   type ResolvedConfig,
-  type RunConfig,
   rawConfig,
   readConfig,
-} from '../run/index.ts';
+} from '../run/config/config.ts';
+import type { RunConfig } from '../run/config/schema.ts';
 import { armOf, builtinParts, type Parts } from './parts.ts';
 import { loadParts } from './plugins.ts';
 

@@ -9,7 +9,6 @@ import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { makeOwnFolder, sha256Json, writeNew } from '../base/node/index.ts';
-import { hashOfBase, hashOfPairs, resolveConfig } from '../lab/index.ts';
 import { openedName, openedSchema, readRecipe, readStored, recipeFrom, registerName } from '../run/index.ts';
 import type { Experiment } from './experiment-schema.ts';
 
@@ -67,6 +66,8 @@ export async function claimOf(
 
 /** Hashes of the base and the pairs of an arm; null for an arm whose model or problems a call has yet to name. */
 async function inputsOf(recipe: string, changes: ReturnType<typeof changesOf>) {
+  // Who reads what was stated opens no lab.
+  const { hashOfBase, hashOfPairs, resolveConfig } = await import('../lab/index.ts');
   try {
     const { config } = await resolveConfig(recipe, changes);
     return { model: await hashOfBase(config), pairs: await hashOfPairs(config) };

@@ -145,7 +145,7 @@ export function checkConfig(written: RawConfig, parts: ConfigParts): ResolvedCon
     throw configError(parsed.error.issues.flatMap((issue) => describeIssue(issue, raw, origins, parts)));
   }
   const config = parsed.data;
-  refuse([...brokenRules(config, parts), ...refusedKinds(config, parts)]);
+  refuseFaults([...brokenRules(config, parts), ...refusedKinds(config, parts)]);
   const unread = unreadKeys(config, origins, parts);
   const isShared = ({ key }: Fault): boolean => key !== null && origins.get(key)?.shared === true;
   refuseUnread(unread.filter((fault) => !isShared(fault)));
@@ -155,10 +155,10 @@ export function checkConfig(written: RawConfig, parts: ConfigParts): ResolvedCon
 
 /** Refuses keys that were set and that nothing reads. */
 export function refuseUnread(faults: readonly Fault[]): void {
-  refuse(faults.map((fault) => ({ fix: 'Leave it out, or change what decides whether it is read.', ...fault })));
+  refuseFaults(faults.map((fault) => ({ fix: 'Leave it out, or change what decides whether it is read.', ...fault })));
 }
 
-export function refuse(faults: readonly Fault[]): void {
+export function refuseFaults(faults: readonly Fault[]): void {
   if (faults.length > 0) throw configError(faults);
 }
 

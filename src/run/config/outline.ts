@@ -1,7 +1,7 @@
 /** A config listed key by key for a reader, even if keys that must be given are still missing. */
 import type { z } from 'zod';
 import type { ArmMeaning } from '../../grpo/index.ts';
-import { checkConfig, completeRaw, type RawConfig, type ResolvedConfig, refuse } from './config.ts';
+import { checkConfig, completeRaw, type RawConfig, type ResolvedConfig, refuseFaults } from './config.ts';
 import { type ConfigKey, listKeys, valueAt } from './issues.ts';
 import type { ConfigParts } from './parts.ts';
 import { brokenRules } from './rules.ts';
@@ -59,7 +59,7 @@ function resolveComplete(written: RawConfig, parts: ConfigParts): ResolvedConfig
     const read = table.safeParse(raw[name]);
     return [name, read.success ? read.data : { ...Object(raw[name]), kind: kindAt(raw, [name]) }];
   });
-  refuse(brokenRules(Object.fromEntries(tables) as RunConfig, parts));
+  refuseFaults(brokenRules(Object.fromEntries(tables) as RunConfig, parts));
   return null;
 }
 
