@@ -282,6 +282,8 @@ export interface LabelsPage {
   /** The name that labels are signed with unless the writer gives another. */
   readonly writer: string;
   readonly labels: readonly LabelledRollout[];
+  /** Runs whose labels cannot be compared with verdicts, such as blind ones; absent without any. */
+  readonly leftOut?: readonly { readonly run: string; readonly why: string }[];
 }
 
 /** A text that is pinned to a view: to a screen of a run or an experiment with its parameters. */

@@ -125,7 +125,7 @@ export function existsManifest(path: string): boolean {
   return existsSync(join(path, 'manifest.json'));
 }
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 export function listRun({ id, path, arm, experiment }: FoundEntry): ListedRun {
   const unknown = { id, experiment, seed: seedOf(path), update: 0, updates: 0, heartbeat: null, curve: [] };

@@ -19,7 +19,7 @@ import {
   type NotesPage,
   parseAnswerId,
 } from './api.ts';
-import { existsManifest, type FoundEntry } from './catalogue.ts';
+import { existsManifest, type FoundEntry, messageOf } from './catalogue.ts';
 import type { ViewLibrary } from './library.ts';
 
 const writer = z.string().trim().min(1).max(60);
@@ -48,13 +48,18 @@ export const writtenKinds = Object.keys(written) as readonly WrittenKind[];
 /** Labels of a run, or of all runs of an experiment, each with the verdict of its rollout. */
 export async function labelsPage(library: ViewLibrary, entry: FoundEntry): Promise<LabelsPage> {
   const labels: LabelledRollout[] = [];
+  const leftOut: { run: string; why: string }[] = [];
   for (const run of library.entries()) {
     const isOwn = run.kind === 'run' && [run.id, run.experiment].includes(entry.id);
     if (!isOwn || !existsManifest(run.path)) continue;
-    const stored = await readAll(run.path, 'labels');
-    if (stored.length > 0) labels.push(...(await withVerdicts(library, run, stored)));
+    try {
+      const stored = await readAll(run.path, 'labels');
+      if (stored.length > 0) labels.push(...(await withVerdicts(library, run, stored)));
+    } catch (error) {
+      leftOut.push({ run: run.id, why: messageOf(error) });
+    }
   }
-  return { writer: usualWriter(), labels };
+  return { writer: usualWriter(), labels, ...(leftOut.length === 0 ? {} : { leftOut }) };
 }
 
 async function withVerdicts(

@@ -6,7 +6,7 @@ import { RunDirectory } from '../run/index.ts';
 import { openResults } from '../study/open-results.ts';
 import { questionFacts, questionsAbout } from '../study/queue/folder.ts';
 import type { ExperimentPage, ListedRun, RunPage, TrainingPage } from './api.ts';
-import { existsManifest, type FoundEntry, findEntries, listCatalogue, listRun } from './catalogue.ts';
+import { existsManifest, type FoundEntry, findEntries, listCatalogue, listRun, messageOf } from './catalogue.ts';
 import { experimentPage } from './experiment-page.ts';
 import { GrowingRun } from './growing-run.ts';
 import { labelsPage, notesPage } from './human.ts';
@@ -202,8 +202,6 @@ export class ViewLibrary {
     return this.#kept.get(kind, id, stamp, read);
   }
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 function unknownEntry(id: string, expected: string): UserError {
   return new UserError({ call: `view ${id}`, expected, found: 'none of that name' });

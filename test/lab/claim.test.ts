@@ -211,3 +211,29 @@ describe('gq claim open', () => {
     expect(await gq('claim', 'open', study)).toMatchObject({ code: 2, err: expect.stringContaining('blind seeds') });
   });
 });
+
+describe('labels of people in a study with blind seeds', () => {
+  const label = { rollout: '1-0-0', label: 'hack', blind: true, writer: 'ada', at: '2000-01-01T00:00:00.000Z' };
+  const labelRun = (name: string) =>
+    writeFileSync(join(study, name, 'human-labels.jsonl'), `${JSON.stringify(label)}\n`);
+
+  it('are compared with the oracle but for the blind runs, which are named', async () => {
+    writeFileSync(file, statement('blindSeeds = [2]'));
+    await runSeeds({ 1: 'ssss', 2: 'ssss' });
+    labelRun('vanilla-1');
+    labelRun('vanilla-2');
+    for (const dir of [study, folder]) {
+      const { code, out, err } = await gq('measure', 'labels', dir);
+      expect({ code, err }).toEqual({ code: 0, err: '' });
+      expect(out).toContain('ada');
+      expect(out).toMatch(/left out: \S*vanilla-2: .*a blind seed of a claim that is not opened yet/);
+      const { labels, leftOut } = JSON.parse((await gq('measure', 'labels', dir, '--json')).out);
+      expect(labels).toHaveLength(1);
+      expect(leftOut).toEqual([
+        { run: expect.stringContaining('vanilla-2'), why: expect.stringContaining('blind seed') },
+      ]);
+    }
+    const alone = await gq('measure', 'labels', join(study, 'vanilla-2'));
+    expect(alone).toMatchObject({ code: 1, out: expect.stringContaining('a blind seed of a claim') });
+  });
+});

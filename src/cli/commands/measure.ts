@@ -1,6 +1,6 @@
 /** `gq measure NAME RUN`: the command of each measurement, and of the labels that people gave. */
 import { z } from 'zod';
-import { exitCodes } from '../../base/index.ts';
+import { exitCodes, visibleLine } from '../../base/index.ts';
 import type { Measurement } from '../../measure/registry/index.ts';
 import { renderTable } from '../../report/index.ts';
 import { RunDirectory } from '../../run/index.ts';
@@ -52,14 +52,17 @@ export const labelsCommand = command({
   async run({ dir, json }, context) {
     const library = new ViewLibrary(dir);
     const runs = library.entries().filter(({ experiment }) => experiment === null);
-    const labels = [];
-    for (const entry of runs) labels.push(...(await labelsPage(library, entry)).labels);
+    const pages = [];
+    for (const entry of runs) pages.push(await labelsPage(library, entry));
+    const labels = pages.flatMap((page) => page.labels);
+    const leftOut = pages.flatMap((page) => page.leftOut ?? []);
     const agreements = agreementsOf(labels);
     if (agreements.length === 0 && !json) context.exitCode = 1;
-    printAnswer(context, json, { agreements, labels: lastLabels(labels) }, (width) =>
-      agreements.length === 0
-        ? 'no labels yet: gq view, then “label” of a run or an experiment\n'
-        : renderTable(agreementTable(agreements), 'text', width),
-    );
+    printAnswer(context, json, { agreements, labels: lastLabels(labels), leftOut }, (width) => {
+      const missing = leftOut.map(({ run, why }) => `${visibleLine(`left out: ${run}: ${why}`)}\n`).join('');
+      const none = 'no labels yet: gq view, then “label” of a run or an experiment\n';
+      if (agreements.length === 0) return missing || none;
+      return renderTable(agreementTable(agreements), 'text', width) + missing;
+    });
   },
 });

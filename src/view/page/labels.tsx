@@ -13,7 +13,18 @@ export function LabelsScreen({ id }: { readonly id: string }) {
         <a href={linkTo('label', id)}>Label rollouts</a> or{' '}
         <a href={linkTo('label', id, { of: 'answers' })}>answers of evaluations</a>, blind and in a shuffled order.
       </p>
-      <Answered answer={useLabels(id)}>{(page) => <Agreement page={page} />}</Answered>
+      <Answered answer={useLabels(id)}>
+        {(page) => (
+          <>
+            <Agreement page={page} />
+            {page.leftOut?.map(({ run, why }) => (
+              <p class="trouble" key={run}>
+                Not compared: {run}. {why}
+              </p>
+            ))}
+          </>
+        )}
+      </Answered>
     </>
   );
 }
