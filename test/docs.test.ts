@@ -5,9 +5,8 @@
 import { existsSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { oldNames } from '../src/cli/aliases.ts';
 import { commandsPage } from '../src/cli/reference.ts';
-import { commandTable, type Entry, loadCommands } from '../src/cli/table.ts';
+import { commandTable, type Entry, loadCommands, oldNames } from '../src/cli/table.ts';
 import { listFiles, readSources, readText, root } from './architecture/files.ts';
 
 type Texts = ReadonlyMap<string, string>;
@@ -157,7 +156,7 @@ describe('the pages', () => {
     const others = files.filter((path) =>
       /^(?:recipes|examples|bench|src)\/.*\.(?:toml|[jt]sx?|md|ipynb)$|^docs\/.*\.ipynb$/.test(path),
     );
-    const texts = readSources(others.filter((path) => path !== 'src/cli/aliases.ts' && !path.endsWith('.test.ts')));
+    const texts = readSources(others.filter((path) => path !== 'src/cli/table.ts' && !path.endsWith('.test.ts')));
     const former = oldNames.map((name) => new RegExp(`(?<![\\w./-])gq ${name}(?![\\w-])`));
     const found = [...texts].flatMap(([path, text]) =>
       former.flatMap((name) => (name.test(unwrap(text)) ? [`${path}: ${name.source}`] : [])),

@@ -5,8 +5,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { unpackStudy } from '../../test/golden-study/study.ts';
 import { temporaryFolder } from '../../test/lab/hand-made.ts';
 import { gq } from '../../test/run-gq.ts';
-import { oldNames, renameCall } from './aliases.ts';
-import { commandTable } from './table.ts';
+import { commandTable, oldNames, renameCall } from './table.ts';
 
 const home = temporaryFolder();
 const run = join(home, 'golden-study', 'activation-1');

@@ -5,10 +5,9 @@
 import { Argument, Command, CommanderError, Option } from 'commander';
 import { exitCodes, GraderError, isAbort, UserError } from '../base/index.ts';
 import { isPassing, readVersion, systemComplaint } from '../base/node/index.ts';
-import { renameCall } from './aliases.ts';
 import type { CommandContext, CommandValue, ParsedCall, Part, Streams } from './command.ts';
-import { optionName } from './options.ts';
-import { commandTable, type Entry, loadCommands } from './table.ts';
+import { optionName } from './shared.ts';
+import { commandTable, type Entry, loadCommands, renameCall } from './table.ts';
 import { Screen } from './terminal/screen.ts';
 
 /** Does what a call says; a call that is only checked does nothing. */

@@ -28,17 +28,15 @@ function entry<K extends string>(
 }
 
 const claim = () => import('./commands/claim.ts');
+const cluster = () => import('./commands/cluster.ts');
 const completion = () => import('./commands/completion.ts');
 const config = () => import('./commands/config.ts');
 const demo = () => import('./commands/demo.ts');
-const diff = () => import('./commands/diff.ts');
-const doctor = () => import('./commands/doctor.ts');
 const evaluate = () => import('./commands/eval.ts');
 const experiment = () => import('./commands/experiment.ts');
 const exported = () => import('./commands/export.ts');
 const grade = () => import('./commands/grade.ts');
 const measure = () => import('./commands/measure.ts');
-const micro = () => import('./commands/micro.ts');
 const model = () => import('./commands/model.ts');
 const pairs = () => import('./commands/pairs.ts');
 const pool = () => import('./commands/pool.ts');
@@ -48,7 +46,6 @@ const results = () => import('./commands/results.ts');
 const runs = () => import('./commands/runs.ts');
 const serve = () => import('./commands/serve.ts');
 const show = () => import('./commands/show.ts');
-const task = () => import('./commands/task.ts');
 const train = () => import('./commands/train.ts');
 const verify = () => import('./commands/verify.ts');
 const view = () => import('./commands/view.ts');
@@ -103,7 +100,7 @@ const pairsCommands = [
 const groups: Readonly<Record<string, readonly Entry[]>> = {
   'To begin': [
     entry('demo', 'train three arms in minutes, print tables, write a report', demo, 'demoCommand'),
-    entry('doctor', 'show what this machine has, and what to do about what is missing', doctor, 'doctorCommand'),
+    entry('doctor', 'show what this machine has, and what to do about what is missing', verify, 'doctorCommand'),
     entry('recipes', 'list the recipes of the package, or print one', config, 'recipesCommand'),
     entry('config', 'show what a recipe resolves to, and where each value came from', config, 'configCommand'),
     entry('completion', 'print a script that completes words in a shell', completion, 'completionCommand'),
@@ -115,7 +112,7 @@ const groups: Readonly<Record<string, readonly Entry[]>> = {
       ...{ name: 'queue', commands: queueCommands },
       summary: 'do commands one after another, or one on each GPU, without a terminal',
     },
-    { ...entry('task', 'do one run of a planned experiment, as jobs do', task, 'taskCommand'), hidden: true },
+    { ...entry('task', 'do one run of a planned experiment, as jobs do', cluster, 'taskCommand'), hidden: true },
     entry('eval', 'evaluate every state on every set; curves, leaks, elicitation, prefills', evaluate, 'evalCommand'),
     {
       ...{ name: 'measure', commands: measureCommands(measurements) },
@@ -131,7 +128,7 @@ const groups: Readonly<Record<string, readonly Entry[]>> = {
     entry('view', 'look at runs in a browser, live; write the pages as files', view, 'viewCommand'),
     entry('runs', 'list the runs of a folder, and how each is doing', runs, 'runsCommand'),
     entry('show', 'print the rollouts that a search finds', show, 'showCommand'),
-    entry('diff', 'show how two runs differ, in config and results', diff, 'diffCommand'),
+    entry('diff', 'show how two runs differ, in config and results', runs, 'diffCommand'),
   ],
   'Give away': [
     entry('export', 'write the policy without its quarantine, certified; logs for viewers', exported, 'exportCommand'),
@@ -145,7 +142,7 @@ const groups: Readonly<Record<string, readonly Entry[]>> = {
     },
     {
       ...{ name: 'micro', summary: 'make the micro base model' },
-      commands: [entry('pretrain', 'train a micro base model from scratch and write it', micro, 'pretrainCommand')],
+      commands: [entry('pretrain', 'train a micro base model from scratch and write it', model, 'pretrainCommand')],
     },
     {
       ...{ name: 'pairs', commands: pairsCommands },
@@ -185,4 +182,46 @@ export async function loadCommands(
     return [...own, ...(await loadCommands(each.commands ?? [], words))];
   });
   return (await Promise.all(loaded)).flat();
+}
+
+/**
+ * A name that a command had before version 0.3, and what it is called now. It does what it did for one more version, and says on
+ * stderr how the call is written now.
+ */
+interface Alias {
+  readonly old: readonly string[];
+  readonly now: readonly string[];
+  /** Words after the arguments, and options that are called otherwise. */
+  readonly flags?: readonly string[];
+  readonly options?: Readonly<Record<string, string>>;
+}
+
+const aliases: readonly Alias[] = [
+  { old: ['eval-curve'], now: ['eval'], flags: ['--curve'], options: { '--set': '--sets' } },
+  { old: ['elicit'], now: ['eval'], flags: ['--elicit'], options: { '--prompts': '--sets' } },
+  { old: ['probe'], now: ['eval'], flags: ['--leak'], options: { '--prompts': '--sets' } },
+  { old: ['prefill-curve'], now: ['eval'], flags: ['--prefill'], options: { '--set': '--sets' } },
+  { old: ['report'], now: ['results'], flags: ['--html'] },
+  { old: ['export-log'], now: ['export'], options: { '--format': '--log' } },
+  { old: ['bundle'], now: ['view'] },
+  { old: ['problems', 'check'], now: ['verify', 'problems'] },
+  ...['gate', 'evasion', 'relearn', 'replay', 'traces', 'labels'].map((old) => ({ old: [old], now: ['measure', old] })),
+];
+
+/** The first words of every old name. */
+export const oldNames: readonly string[] = aliases.map(({ old }) => old.join(' '));
+
+/** The call under the present names, and a line about it where it was written under an old one. */
+export function renameCall(words: readonly string[]): { words: readonly string[]; note: string | null } {
+  const alias = aliases.find(({ old }) => old.every((word, i) => words[i] === word));
+  if (alias === undefined) return { words, note: null };
+  const { old, now, flags = [], options = {} } = alias;
+  const rest = words.slice(old.length).map((word) => {
+    const [name, ...value] = word.split('=');
+    return Object.hasOwn(options, name) ? [options[name], ...value].join('=') : word;
+  });
+  const renamed = Object.entries(options).map(([before, after]) => `, ${before} is ${after}`);
+  const form = [...now, ...flags].join(' ');
+  const note = `gq ${old.join(' ')} is now gq ${form}${renamed.join('')}; the old name goes with the next version\n`;
+  return { words: [...now, ...flags, ...rest], note };
 }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
-import { renderFindings } from '../../src/cli/commands/doctor.ts';
+import { renderFindings } from '../../src/cli/commands/verify.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
 import { inspectPython, inspectSandbox, isHealthy } from '../../src/verify/machine.ts';

@@ -14,8 +14,7 @@ import { readExperiment } from '../../study/experiment.ts';
 import type { Experiment } from '../../study/experiment-schema.ts';
 import { openResults } from '../../study/open-results.ts';
 import { argument, type CallOf, type CommandContext, command, flag, repeated, word } from '../command.ts';
-import { jsonOption } from '../options.ts';
-import { printAnswer } from '../outputs.ts';
+import { jsonOption, printAnswer } from '../shared.ts';
 
 const options = {
   set: repeated('<key=value>', 'of a file: what the call of gq experiment changes'),

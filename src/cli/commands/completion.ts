@@ -5,7 +5,7 @@
 import { UserError } from '../../base/index.ts';
 import { listRecipes } from '../../run/index.ts';
 import { command, flag, type Part, type PartTable } from '../command.ts';
-import { optionName } from '../options.ts';
+import { optionName } from '../shared.ts';
 import { commandTable, type Entry } from '../table.ts';
 
 const scripts: Readonly<Record<string, string>> = {

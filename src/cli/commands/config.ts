@@ -8,8 +8,7 @@ import { type ConfigOutline, outlineConfig } from '../../run/config/outline.ts';
 import { configPage } from '../../run/config/page.ts';
 import { listRecipes, recipeName, recipePath, type ShippedRecipe } from '../../run/config/recipes.ts';
 import { command, flag, word } from '../command.ts';
-import { configOption } from '../options.ts';
-import { jsonText, printAnswer } from '../outputs.ts';
+import { configOption, jsonText, printAnswer } from '../shared.ts';
 import { Screen } from '../terminal/screen.ts';
 
 export const configCommand = command({

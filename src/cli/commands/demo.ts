@@ -20,7 +20,7 @@ import type { Experiment } from '../../study/experiment-schema.ts';
 import { openResults } from '../../study/open-results.ts';
 import { runsLeft } from '../../study/run.ts';
 import { type CommandContext, command, flag, repeated, whole, word } from '../command.ts';
-import { jsonText, sameCall } from '../outputs.ts';
+import { jsonText, sameCall } from '../shared.ts';
 import { screenWidth } from '../terminal/screen.ts';
 import { formatDuration } from '../terminal/step-table.ts';
 import { executeExperiment } from './experiment.ts';

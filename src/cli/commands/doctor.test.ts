@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Finding } from '../../verify/machine.ts';
 import {
   describeCuda,
+  type Finding,
   inspectCores,
   inspectMemory,
   inspectNode,
@@ -11,7 +11,7 @@ import {
   isHealthy,
 } from '../../verify/machine.ts';
 import { runCli } from '../program.ts';
-import { renderFindings } from './doctor.ts';
+import { renderFindings } from './verify.ts';
 
 describe('node', () => {
   it.each([

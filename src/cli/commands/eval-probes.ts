@@ -34,8 +34,7 @@ import {
 import { elicitationTable, leakTable, prefillTable, renderTable } from '../../report/index.ts';
 import { RunDirectory, readableInstruction, recipeName } from '../../run/index.ts';
 import type { CommandContext } from '../command.ts';
-import { expectAbsent } from '../options.ts';
-import { endInterrupted, printAnswer } from '../outputs.ts';
+import { endInterrupted, expectAbsent, printAnswer } from '../shared.ts';
 import { Progress, tellOn } from '../terminal/progress.ts';
 
 export interface ProbeCall {

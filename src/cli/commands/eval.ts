@@ -46,8 +46,15 @@ import {
   whole,
   word,
 } from '../command.ts';
-import { configOption, expectAbsent, jsonOption, runDeviceOption, updateOption } from '../options.ts';
-import { endInterrupted, printAnswer } from '../outputs.ts';
+import {
+  configOption,
+  endInterrupted,
+  expectAbsent,
+  jsonOption,
+  printAnswer,
+  runDeviceOption,
+  updateOption,
+} from '../shared.ts';
 import { Progress, tellOn } from '../terminal/progress.ts';
 import { elicit, type ProbeCall, probeLeaks, probePrefills } from './eval-probes.ts';
 

@@ -20,7 +20,6 @@ import { measuring } from '../../study/rates.ts';
 import { type JobEnd, runPlan } from '../../study/run.ts';
 import { gpusFor, planSlots } from '../../study/slots.ts';
 import { LabWorker } from '../../study/worker.ts';
-import { executeOnSlurm, expectNoCluster, showScript, slurmOptions } from '../cluster.ts';
 import {
   argument,
   type CallOf,
@@ -37,9 +36,9 @@ import {
   wholes,
   word,
 } from '../command.ts';
-import { sameCall } from '../outputs.ts';
-import { ExperimentPicture } from '../terminal/experiment-picture.ts';
-import { forecastLines } from '../terminal/forecast-text.ts';
+import { sameCall } from '../shared.ts';
+import { ExperimentPicture, forecastLines } from '../terminal/experiment-picture.ts';
+import { executeOnSlurm, expectNoCluster, showScript, slurmOptions } from './cluster.ts';
 
 const pack: Part<number | 'auto'> = {
   takes: '<n>',

@@ -16,8 +16,7 @@ import {
 import { createFolder } from '../../model/index.ts';
 import { RunDirectory } from '../../run/index.ts';
 import { argument, type CommandContext, choice, command, wholes, word } from '../command.ts';
-import { expectAbsent, jsonOption } from '../options.ts';
-import { expectNewFolder, printAnswer } from '../outputs.ts';
+import { expectAbsent, expectNewFolder, jsonOption, printAnswer } from '../shared.ts';
 
 const formats = { peft: ['peft'], merged: ['merged'], both: ['peft', 'merged'] } as const;
 const dtypes = { float32: 'F32', float16: 'F16', bfloat16: 'BF16' } as const;

@@ -16,9 +16,8 @@ import {
   type Verdict,
 } from '../../env/index.ts';
 import { choice, command, flag, needed, word } from '../command.ts';
-import { jsonOption } from '../options.ts';
-import { expectNewFile, printAnswer } from '../outputs.ts';
 import { expectOneLevel, sandboxOptions, startSandbox, strictOption } from '../sandbox.ts';
+import { expectNewFile, jsonOption, printAnswer } from '../shared.ts';
 import { Progress } from '../terminal/progress.ts';
 
 export const gradeCommand = command({

@@ -16,11 +16,16 @@ import {
 import { attackConfig, exportDeployed, openAttacked, openVanilla } from '../../measure/relearn/attack.ts';
 import { openJudged, VerdictTail } from '../../oracle/index.ts';
 import { renderTable } from '../../report/index.ts';
-import type { RunConfig, Sink } from '../../run/index.ts';
-import { demonstrationTest, isOfOneUpdate, noticeText, RunDirectory } from '../../run/index.ts';
+import {
+  demonstrationTest,
+  isOfOneUpdate,
+  noticeText,
+  type RunConfig,
+  RunDirectory,
+  type Sink,
+} from '../../run/index.ts';
 import { argument, type CommandContext, command, whole, word } from '../command.ts';
-import { jsonOption } from '../options.ts';
-import { endInterrupted, printAnswer } from '../outputs.ts';
+import { endInterrupted, jsonOption, printAnswer } from '../shared.ts';
 import { LivePicture } from '../terminal/live-picture.ts';
 
 export const relearnCommand = command({

@@ -6,8 +6,7 @@ import { renderTable } from '../../report/index.ts';
 import { RunDirectory } from '../../run/index.ts';
 import { agreementsOf, agreementTable, labelsPage, lastLabels, ViewLibrary } from '../../view/index.ts';
 import { argument, type CommandValue, command, type Part, repeated, whole, word } from '../command.ts';
-import { jsonOption } from '../options.ts';
-import { printAnswer } from '../outputs.ts';
+import { jsonOption, printAnswer } from '../shared.ts';
 import { tellOn } from '../terminal/progress.ts';
 
 export function measureCommand(measurement: Measurement): CommandValue {

@@ -16,8 +16,7 @@ import {
 } from '../../lab/index.ts';
 import { type RunConfig, RunDirectory } from '../../run/index.ts';
 import { type CallOf, type CommandContext, choice, command, flag, needed, whole, word } from '../command.ts';
-import { configOption, expectAbsent, jsonOption } from '../options.ts';
-import { expectNewFile, jsonText, printAnswer } from '../outputs.ts';
+import { configOption, expectAbsent, expectNewFile, jsonOption, jsonText, printAnswer } from '../shared.ts';
 import { Progress, tellOn } from '../terminal/progress.ts';
 
 const options = {

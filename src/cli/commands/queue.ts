@@ -10,7 +10,6 @@ import { runDaemon } from '../../study/queue/daemon.ts';
 import { type QueueEntry, QueueFolder, queueFolder, queueVariable } from '../../study/queue/folder.ts';
 import { startDetached } from '../../study/queue/launch.ts';
 import { LogTail, lastLine } from '../../study/slurm/log-tail.ts';
-import { ownCommand } from '../cluster.ts';
 import {
   argument,
   type CallOf,
@@ -24,8 +23,8 @@ import {
   wholeFrom,
   word,
 } from '../command.ts';
-import { jsonOption } from '../options.ts';
-import { jsonText } from '../outputs.ts';
+import { jsonOption, jsonText } from '../shared.ts';
+import { ownCommand } from './cluster.ts';
 
 const priority: Part<number> = {
   takes: '<n>',

@@ -28,8 +28,7 @@ import { describeSameBytes, findExperiment } from '../../study/directory.ts';
 import { openResults } from '../../study/open-results.ts';
 import { questionFacts, questionsAbout } from '../../study/queue/folder.ts';
 import { argument, type CallOf, type CommandContext, command, flag, repeated, word } from '../command.ts';
-import { expectAbsent } from '../options.ts';
-import { jsonText, printAnswer, sameCall } from '../outputs.ts';
+import { expectAbsent, jsonText, printAnswer, sameCall } from '../shared.ts';
 import { Waiting } from '../terminal/progress.ts';
 import { screenWidth } from '../terminal/screen.ts';
 

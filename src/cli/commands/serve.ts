@@ -4,7 +4,7 @@ import { isLoopback } from '../../base/node/index.ts';
 import { onInterrupt } from '../../lab/index.ts';
 import { openPolicy, openServed, PolicyServer, servedStates } from '../../serve/index.ts';
 import { argument, choice, command, mostAtOnce, whole, word } from '../command.ts';
-import { portOption, tokenFrom, updateOption } from '../options.ts';
+import { portOption, tokenFrom, updateOption } from '../shared.ts';
 
 const tokenVariable = 'GQ_SERVE_TOKEN';
 

@@ -11,10 +11,8 @@ import {
   verdictWordOf,
 } from '../../view/index.ts';
 import { argument, type CallOf, choice, command, flag, whole, word } from '../command.ts';
-import { jsonOption } from '../options.ts';
-import { jsonText } from '../outputs.ts';
-import { screenWidth } from '../terminal/screen.ts';
-import { alignRows } from '../terminal/tables.ts';
+import { jsonOption, jsonText } from '../shared.ts';
+import { alignRows, screenWidth } from '../terminal/screen.ts';
 
 const options = {
   update: whole('<n>', 'rollouts of this update'),

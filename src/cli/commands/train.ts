@@ -20,9 +20,9 @@ import {
 import { alone, type Communicator } from '../../parallel/index.ts';
 import { configDifferences, demonstrationTest, type Manifest, type RunConfig, RunDirectory } from '../../run/index.ts';
 import { type CallOf, type CommandContext, command, flag, type Part, word } from '../command.ts';
-import { configOption } from '../options.ts';
 import { inRanks, ranksOption } from '../ranks.ts';
 import { sandboxOption } from '../sandbox.ts';
+import { configOption } from '../shared.ts';
 import { JsonLines, TrainDisplay } from '../terminal/train-display.ts';
 
 const viewers = Object.keys(metricLogs) as MetricLog[];

@@ -1,6 +1,7 @@
 /**
  * `gq verify`: parity with stored numbers, adapters, arms, the environment, the provenance of pairs and runs, a line for each check; and files of
  * problems. `gq smoke` makes all checks that need nothing, and a short routed run: each part prints a line; after a failure the others still run.
+ * `gq doctor` prints a line for each part of the machine that matters: whether it is there, and what to do if not.
  */
 import { existsSync } from 'node:fs';
 import { UserError, wrapText } from '../../base/index.ts';
@@ -10,6 +11,9 @@ import { renderTable } from '../../report/index.ts';
 import { type RunConfig, RunDirectory } from '../../run/index.ts';
 import {
   type Check,
+  type Finding,
+  inspectMachine,
+  isHealthy,
   reportAdapters,
   reportArm,
   reportMarkers,
@@ -21,12 +25,10 @@ import {
   type VerifyReport,
 } from '../../verify/index.ts';
 import { argument, type CommandContext, command, flag, whole, word } from '../command.ts';
-import { configOption, deviceOption, jsonOption } from '../options.ts';
-import { expectNewFile, isSameFile, printAnswer } from '../outputs.ts';
 import { sandboxOptions, startSandbox } from '../sandbox.ts';
+import { configOption, deviceOption, expectNewFile, isSameFile, jsonOption, printAnswer } from '../shared.ts';
 import { Progress } from '../terminal/progress.ts';
-import { screenWidth } from '../terminal/screen.ts';
-import { checksJson, renderChecks } from '../terminal/tables.ts';
+import { checksJson, renderChecks, screenWidth } from '../terminal/screen.ts';
 import { TrainDisplay } from '../terminal/train-display.ts';
 
 const exits = { 1: 'a check fails' };
@@ -216,3 +218,28 @@ function partText({ name, seconds, checks }: SmokePart, beside: string, verbose:
   const notes = verbose && !isLeftOut ? beside : '';
   return `${wrapText(line, width)}\n${notes}${shown.length === 0 ? '' : renderChecks(shown, name, width)}`;
 }
+
+export function renderFindings(findings: readonly Finding[]): string {
+  const nameWidth = Math.max(...findings.map(({ name }) => name.length));
+  const lines = findings.flatMap(({ name, status, required, detail, todo, notes = [] }) => {
+    const state = status === 'missing' && !required ? 'missing (optional)' : status;
+    const line = `${name.padEnd(nameWidth)}  ${state.padEnd('missing (optional)'.length)}  ${detail}`;
+    const indent = ' '.repeat(nameWidth);
+    const more = notes.map((note) => `${indent}  · ${note}`);
+    return todo === undefined ? [line, ...more] : [line, ...more, `${indent}  → ${todo}`];
+  });
+  const verdict = isHealthy(findings) ? 'Everything required is here.' : 'Something required is missing: see above.';
+  return `${[...lines, verdict].join('\n')}\n`;
+}
+
+export const doctorCommand = command({
+  options: { json: jsonOption('the findings') },
+  examples: ['gq doctor', 'gq doctor --json'],
+  exits: { 1: 'something required is missing' },
+  async run({ json }, context) {
+    const findings = await inspectMachine();
+    const healthy = isHealthy(findings);
+    printAnswer(context, json, { healthy, findings }, () => renderFindings(findings));
+    context.exitCode = healthy ? 0 : 1;
+  },
+});

@@ -5,8 +5,7 @@
 import { constants, setPriority } from 'node:os';
 import { openPage, startView, writeBundle } from '../../view/index.ts';
 import { type CommandContext, command, word } from '../command.ts';
-import { expectAbsent, jsonOption, portOption, tokenFrom } from '../options.ts';
-import { expectNewFolder, printAnswer } from '../outputs.ts';
+import { expectAbsent, expectNewFolder, jsonOption, portOption, printAnswer, tokenFrom } from '../shared.ts';
 import { Waiting } from '../terminal/progress.ts';
 
 const tokenVariable = 'GQ_VIEW_TOKEN';

@@ -4,11 +4,11 @@ import { textWidth } from '../../base/text.ts';
 import type { StepEvent } from '../../grpo/events.ts';
 import { renderTable } from '../../report/table.ts';
 import { type Check, Checks } from '../../verify/check.ts';
+import { renderScore } from '../commands/pairs.ts';
 import { runCli } from '../program.ts';
 import { LivePicture } from './live-picture.ts';
-import { renderScore } from './pairs-table.ts';
 import { Progress } from './progress.ts';
-import { renderChecks } from './tables.ts';
+import { renderChecks } from './screen.ts';
 import { TrainDisplay } from './train-display.ts';
 
 const widths = [40, 80, 100, 200];
