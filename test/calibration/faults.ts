@@ -24,6 +24,17 @@ export const faults: readonly Fault[] = [
     },
   },
   {
+    what: 'advantage: a quarter more than it should be',
+    line: 'the first update',
+    instrument: {
+      ...soundInstrument,
+      advantages: (...given) => {
+        const { values, skipped } = groupAdvantages(...given);
+        return { values: values.map((value) => 1.25 * value), skipped };
+      },
+    },
+  },
+  {
     what: 'own mean: what is set apart stays in the mean of the others',
     line: 'own mean, others kept',
     instrument: {
@@ -42,6 +53,15 @@ export const faults: readonly Fault[] = [
     instrument: {
       ...soundInstrument,
       direction: (hack, clean, options) => buildDirection(hack, clean, { ...options, placebo: 'none' }),
+    },
+  },
+  {
+    what: 'placebo: the direction of the pairs in place of a random one',
+    line: 'a random direction',
+    instrument: {
+      ...soundInstrument,
+      direction: (hack, clean, { placebo, ...options }) =>
+        buildDirection(hack, clean, { ...options, placebo: placebo === 'haar' ? 'none' : placebo }),
     },
   },
 ];

@@ -3,7 +3,16 @@
  * docs/science.md, section 6, integrated here without a line of the lab's code: Δ the gap, G the group, p the rate of attempts, m the
  * share of attempts that is missed, f the share of others that is flagged. `flow` is vanilla's push, Δ p (1 − p)(1 − 1/G).
  */
-import { type Instrument, learningRate, runWorld, startLogit, type WorldEnd, type WorldSettings } from './world.ts';
+import {
+  featureRank,
+  type Instrument,
+  learningRate,
+  pairRows,
+  runWorld,
+  startLogit,
+  type WorldEnd,
+  type WorldSettings,
+} from './world.ts';
 
 const gap = 3;
 const group = 8;
@@ -104,6 +113,18 @@ export const calibrationLines: readonly CalibrationLine[] = [
       return { holds, found: `${show(found)}, predicted ${show(expected)}` };
     },
   },
+  {
+    what: 'the first update moves vanilla by Δ p (1 − p)(1 − 1/G), within a tenth, over 100 draws',
+    async measure(instrument) {
+      const draws = Array.from({ length: 100 }, (_, i) => i + 1);
+      const once = { arm: vanilla, updates: 1, gap, solve: 0, signal: 5, instrument };
+      const moves = await Promise.all(draws.map((seed) => runWorld({ ...once, seed })));
+      const found = average(moves.map(({ deployedLogit }) => deployedLogit));
+      const expected = learningRate * flow(sigmoid(startLogit));
+      const holds = Math.abs(found / expected - 1) <= 0.1;
+      return { holds, found: `${found.toFixed(4)}, predicted ${expected.toFixed(4)}` };
+    },
+  },
   curve(
     'leak over recall 1 to 0, mean of the group: Δ p (1 − p)(m (1 − p) + p)',
     recalls.map((recall) => oracle({ recall })),
@@ -177,6 +198,25 @@ export const calibrationLines: readonly CalibrationLine[] = [
         [gate, { ...gate, placebo: 'shuffled' }, absorb].map((arm) => leak(instrument, arm)),
       );
       return { holds: pairs < shuffled - 0.5 && pairs < absorbed - 0.5, found: show([pairs, shuffled, absorbed]) };
+    },
+  },
+  {
+    what: 'a random direction knows nothing of the pairs: over 400 draws its cosine to theirs is 0, its square 1 / rank, each within four standard errors',
+    async measure(instrument) {
+      const [hack, clean] = [true, false].map((isHack) => pairRows({ seed: 1, signal: 5 }, isHack));
+      const build = (placebo: 'none' | 'haar', seed: number): Float32Array =>
+        instrument.direction(hack, clean, { standardise: false, placebo, seed }).data;
+      const pairs = build('none', 1);
+      const cosines = Array.from({ length: 400 }, (_, seed) =>
+        build('haar', seed).reduce((sum, value, i) => sum + value * pairs[i], 0),
+      );
+      const [first, second] = [average(cosines), average(cosines.map((cosine) => cosine ** 2))];
+      // On the sphere of that many dimensions the mean of c² is 1 / rank, and that of c⁴ is 3 / (rank (rank + 2)).
+      const square = 1 / featureRank;
+      const deviation = Math.sqrt(3 / (featureRank * (featureRank + 2)) - square ** 2);
+      const allowed = 4 / Math.sqrt(cosines.length);
+      const holds = Math.abs(first) <= allowed * Math.sqrt(square) && Math.abs(second - square) <= allowed * deviation;
+      return { holds, found: `${show([first, second])}, predicted ${show([0, square])}` };
     },
   },
   {

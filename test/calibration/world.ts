@@ -30,7 +30,7 @@ import { oracleMonitor } from '../../src/oracle/monitor.ts';
 const prompts = 64;
 const group = 8;
 const pairCount = 16;
-const featureRank = 6;
+export const featureRank = 6;
 
 /** Parts of the instrument that a test replaces by broken ones. */
 export interface Instrument {
@@ -199,7 +199,7 @@ function featuresOf(rollouts: readonly Drawn[], { seed, signal, gap }: WorldSett
 }
 
 /** The pairs: the hack sides have the axis, the clean sides do not. */
-function pairRows({ seed, signal }: WorldSettings, isHack: boolean): Features {
+export function pairRows({ seed, signal }: Pick<WorldSettings, 'seed' | 'signal'>, isHack: boolean): Features {
   const noise = randomStream(seed, ['pairs', isHack ? 1 : 0]);
   return rowsOf(pairCount, (row, i) => Math.sign(signal || 1) * noise.normalAt(row * featureRank + i) + (isHack && i === 0 ? signal : 0)); // biome-ignore format: one line
 }
