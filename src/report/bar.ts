@@ -1,11 +1,12 @@
 /** Judges the bar that an experiment stated before its runs, and says why there are runs and what would settle the question. */
-import { average } from '../stats/index.ts';
+import { average, binomialCdf, holmAdjust } from '../stats/index.ts';
 import { finalSample, findArm, type Results, sampleOf } from './aggregate.ts';
 import { pairSeeds } from './comparisons.ts';
 import type { Bar, ClaimFacts } from './design.ts';
 import { groupSample } from './held-out.ts';
 import { keptAndRemoved } from './kept.ts';
 import type { RunResult } from './run-result.ts';
+import { equalsP, formatP } from './tables.ts';
 
 export interface BarVerdict {
   /** `met` or `refuted` as soon as the seeds that are missing could not change it; `open` until then. */
@@ -25,14 +26,28 @@ export function judgeBar(results: Results): BarVerdict | null {
   return bar === null ? null : judge(results, bar, barChanged);
 }
 
-/** The bar of a claim, if it has one, and its further predictions, each with its verdict. */
-export function judgePredictions(results: Results): (BarVerdict & { readonly bar: Bar })[] {
+export interface JudgedPrediction extends BarVerdict {
+  readonly bar: Bar;
+  /**
+   * Exact sign test, one-sided: how often as many of the stated seeds would reach the bar if each did so as often as not. A seed that is
+   * missing does not reach it, so no seed can be left out to its advantage.
+   */
+  readonly pValue: number;
+  /** After Holm over all predictions that were stated, evaluated or not. */
+  readonly adjusted: number;
+}
+
+/** The bar of a claim, if it has one, and its further predictions, each with its verdict and its test. */
+export function judgePredictions(results: Results): JudgedPrediction[] {
   const { bar, barChanged, predictions = [], claim } = results.design;
   const changed = claim?.changed ?? false;
-  return [
+  const judged = [
     ...(bar === null ? [] : [{ bar, ...judge(results, bar, barChanged || changed) }]),
     ...predictions.map((one) => ({ bar: one, ...judge(results, one, changed) })),
   ];
+  const pValues = judged.map(({ met, planned }) => binomialCdf(planned - met, planned, 0.5));
+  const adjusted = holmAdjust(pValues);
+  return judged.map((one, i) => ({ ...one, pValue: pValues[i], adjusted: adjusted[i] }));
 }
 
 function judge(results: Results, bar: Bar, changed: boolean): BarVerdict {
@@ -83,7 +98,7 @@ export function describeDesign(results: Results): string[] {
   const { why, resolve } = results.design;
   const own = [...(why === '' ? [] : [`Why: ${why}`]), ...(resolve === '' ? [] : [`Settled by: ${resolve}`])];
   const runs = results.design.arms.length > 0 ? [] : results.arms.flatMap((arm) => arm.runs.flatMap(describeNotes));
-  const bars = judgePredictions(results).flatMap((judged) => describeBar(judged.bar, judged));
+  const bars = judgePredictions(results).flatMap((judged, _, all) => describeBar(judged, all.length));
   return [...own, ...runs, ...describeClaim(results.design.claim), ...bars];
 }
 
@@ -94,11 +109,11 @@ function describeNotes({ name, config: { notes } }: RunResult): string[] {
   ];
 }
 
-function describeBar(bar: Bar, judged: BarVerdict): string[] {
-  const { verdict, planned, changed } = judged;
+function describeBar(judged: JudgedPrediction, family: number): string[] {
+  const { bar, verdict, planned, changed } = judged;
   return [
     `The bar${changed ? ' (changed after the runs began)' : ', stated before the runs'}: ${bar.what} That is: ${boundText(bar, planned)}.`,
-    `The bar is ${verdict}: ${countText(judged)}.`,
+    `The bar is ${verdict}: ${countText(judged)}${testText(judged, family)}.`,
   ];
 }
 
@@ -116,6 +131,13 @@ export function countText({ values, met, planned }: Omit<BarVerdict, 'verdict'>)
   const bySeed = values.map(({ seed, value }) => `seed ${seed}: ${value.toFixed(3).replace('-', '−')}`).join(', ');
   const counts = `${values.length} of ${planned} seeds evaluated, the bar reached in ${met}`;
   return `${counts}${bySeed === '' ? '' : ` (${bySeed})`}`;
+}
+
+/** The test of one of several predictions; nothing where one bar is all that was stated. */
+export function testText({ pValue, adjusted }: Pick<JudgedPrediction, 'pValue' | 'adjusted'>, family: number): string {
+  if (family < 2) return '';
+  const sign = `sign test over the stated seeds p ${equalsP(pValue)}`;
+  return `; ${sign}, after Holm over ${family} predictions ${formatP(adjusted)}`;
 }
 
 /** What was stated, begun and left out under a claim. */

@@ -3,7 +3,7 @@ import { type MadeResults, madeResults, tenPrompts } from '../../test/lab/made-r
 import { plain } from '../../test/lab/plain.ts';
 import type { Results } from './aggregate.ts';
 import { allTables } from './all-tables.ts';
-import { describeDesign, judgeBar } from './bar.ts';
+import { describeDesign, judgeBar, judgePredictions } from './bar.ts';
 import { ablationTable, settingsTable } from './baselines.ts';
 import { compareArms } from './comparisons.ts';
 import { type Bar, type Design, noDesign } from './design.ts';
@@ -130,6 +130,35 @@ describe('a bar', () => {
     ]);
     const changed = describeDesign(withDesign({ ...change, barChanged: true }));
     expect(changed[2]).toContain('The bar (changed after the runs began): Less.');
+  });
+});
+
+describe('the predictions of a study', () => {
+  const less: Bar = { what: 'Less.', arm: 'gate', reference: 'vanilla', metric: 'hack', set, atMost: -0.6, inSeeds: 3 };
+  // Reached in 3, 3 and 2 of 3 seeds: by chance in 1/8, 1/8 and (3 + 1)/8 of studies. Holm: 3 × 1/8, no less than that, 1 × 1/2.
+  const predictions = [less, { ...less, atMost: -0.5 }, { ...less, atMost: undefined, atLeast: -0.6, inSeeds: 2 }];
+  const stated = { seeds: [1, 2, 3], predictions };
+
+  it('have sign tests over the stated seeds, adjusted by Holm over all that were stated', () => {
+    const judged = judgePredictions(withDesign(stated));
+    expect(judged.map(({ met, pValue, adjusted }) => [met, pValue, adjusted])).toEqual([
+      [3, expect.closeTo(1 / 8), expect.closeTo(3 / 8)],
+      [3, expect.closeTo(1 / 8), expect.closeTo(3 / 8)],
+      [2, expect.closeTo(1 / 2), expect.closeTo(1 / 2)],
+    ]);
+    expect(describeDesign(withDesign(stated)).at(-1)).toMatch(
+      /; sign test over the stated seeds p = 0\.500, after Holm over 3 predictions 0\.500\.$/,
+    );
+  });
+
+  it('count a seed that is missing as one that does not reach, and one without runs as a test all the same', () => {
+    const first = { ...both, arms: both.arms.map((arm) => ({ ...arm, runs: arm.runs.slice(0, 1) })) };
+    const absent = { ...less, arm: 'nobody' };
+    const judged = judgePredictions(withDesign({ seeds: [1, 2, 3], predictions: [less, absent] }, first));
+    expect(judged.map(({ pValue, adjusted }) => [pValue, adjusted])).toEqual([
+      [expect.closeTo(7 / 8), 1],
+      [1, 1],
+    ]);
   });
 });
 

@@ -1,7 +1,7 @@
 export { shellLine } from '../base/index.ts';
 export { loopholeSummary, type Results } from './aggregate.ts';
 export { allTables } from './all-tables.ts';
-export { type BarVerdict, boundText, countText, judgePredictions } from './bar.ts';
+export { boundText, countText, type JudgedPrediction, judgePredictions, testText } from './bar.ts';
 export { placebosOf } from './comparisons.ts';
 export type { ClaimFacts, Design } from './design.ts';
 export {

@@ -20,7 +20,7 @@ import { describeDesign } from './bar.ts';
 import { compareArms, placebosOf } from './comparisons.ts';
 import { failuresOf, type RunFailures } from './failures.ts';
 import { matchSolve } from './kept.ts';
-import { formatP, noClaim, setTitles } from './tables.ts';
+import { equalsP, noClaim, setTitles } from './tables.ts';
 
 /** Hack rates that show emergence: vanilla's must reach the first, and the base's must be below the second. */
 export const emerged = { vanilla: 0.3, base: 0.05 } as const;
@@ -200,11 +200,6 @@ function describePlacebos(results: Results): string {
     ? `The placebo (${found[0]}) routes along a random direction: only what an arm removes beyond it speaks for the direction, and only at a similar qmass.`
     : `The placebos (${found.join(', ')}) do all that their arm does but for what it claims: only what an arm removes beyond its own speaks for the claim, and only at a similar qmass.`;
 }
-
-const equalsP = (pValue: number | null): string => {
-  const text = formatP(pValue);
-  return text.startsWith('<') ? text : `= ${text}`;
-};
 
 /** `12 points below`, or that no whole point lies between. */
 function pointsText(difference: number): string {

@@ -203,6 +203,12 @@ export function formatP(pValue: number | null): string {
   return pValue < 0.001 ? '< 0.001' : pValue.toFixed(3);
 }
 
+/** `= 0.012` or `< 0.001`, after the letter. */
+export function equalsP(pValue: number | null): string {
+  const text = formatP(pValue);
+  return text.startsWith('<') ? text : `= ${text}`;
+}
+
 /** Rates per loophole, known and held out; empty when there is only one loophole. */
 export function loopholeTable(results: Results, set: FinalSet, oracle: boolean): Table {
   const arms = armsOf(results, oracle);

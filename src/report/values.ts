@@ -11,7 +11,7 @@ import {
   states,
 } from './aggregate.ts';
 import { asksEmergence } from './all-tables.ts';
-import { type BarVerdict, judgeBar, judgePredictions } from './bar.ts';
+import { type BarVerdict, type JudgedPrediction, judgeBar, judgePredictions } from './bar.ts';
 import { type Comparison, compareArms, comparedMetrics } from './comparisons.ts';
 import { costValues, processMetrics, processValue } from './costs.ts';
 import type { Design } from './design.ts';
@@ -99,7 +99,7 @@ export interface ResultsJson {
   /** Whether the bar is met; null without a bar. */
   readonly bar: BarVerdict | null;
   /** The bar and the further predictions of a registered claim, each judged; `design.claim` has its hash and counts. */
-  readonly predictions?: ReturnType<typeof judgePredictions>;
+  readonly predictions?: readonly JudgedPrediction[];
   readonly matchedSolve: readonly MatchedSolve[];
   readonly kept: readonly KeptAndRemoved[];
   /** When policies begin to attempt, with censoring; only where it was asked for. */

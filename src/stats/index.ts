@@ -19,6 +19,7 @@ export {
 export { signFlipTest } from './permutation.ts';
 export { detectablePairedDifference, detectableProportionDifference } from './power.ts';
 export {
+  binomialCdf,
   exactInterval,
   fisherExact,
   wilsonInterval,

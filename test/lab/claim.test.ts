@@ -116,6 +116,23 @@ describe('gq claim FOLDER', () => {
     expect(code).toBe(0);
   });
 
+  it('tests each of several predictions over the stated seeds, and adjusts by Holm over all of them', async () => {
+    const other =
+      '[[predictions]]\nwhat = "Vanilla always attempts."\narm = "vanilla"\nmetric = "attempt"\natLeast = 1\ninSeeds = 2\n\n';
+    writeFileSync(file, statement().replace('[[arms]]', `${other}[[arms]]`));
+    await runSeeds({ 1: 'ssss', 2: 'hsss' });
+    // Two of two: by chance in 1/4, and the smaller of two tests counts twice. None of two: always.
+    const said = (await gq('claim', study)).out.replace(/\s+/g, ' ');
+    expect(said).toContain('sign test over the stated seeds p = 0.250, after Holm over 2 predictions 0.500');
+    expect(said).toContain('sign test over the stated seeds p = 1.000, after Holm over 2 predictions 1.000');
+    const { predictions } = JSON.parse((await gq('claim', study, '--json')).out);
+    expect(predictions).toMatchObject([
+      { pValue: expect.closeTo(0.25), adjusted: expect.closeTo(0.5) },
+      { pValue: expect.closeTo(1), adjusted: expect.closeTo(1) },
+    ]);
+    expect((await gq('results', study)).out.replace(/\s+/g, ' ')).toContain('after Holm over 2 predictions 0.500');
+  });
+
   it('exits 1 while one is open, and where one is refuted, and lists what was not begun', async () => {
     await runSeeds({ 1: 'ssss' });
     const { code, out } = await gq('claim', study, '--json');

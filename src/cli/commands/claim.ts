@@ -5,7 +5,14 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { shellLine, UserError, wrapText } from '../../base/index.ts';
-import { type BarVerdict, boundText, countText, judgePredictions, renderTable } from '../../report/index.ts';
+import {
+  boundText,
+  countText,
+  type JudgedPrediction,
+  judgePredictions,
+  renderTable,
+  testText,
+} from '../../report/index.ts';
 import { recipePath } from '../../run/index.ts';
 import { type Claim, claimOf, openBlind, readRegister, statedRuns } from '../../study/claim.ts';
 import { armTable, begunRuns, everStated } from '../../study/claim-progress.ts';
@@ -49,12 +56,24 @@ export const openClaimCommand = command({
   run: ({ folder, force }, context) => open(folder, force, context),
 });
 
-type Prediction = NonNullable<Experiment['bar']> & Partial<BarVerdict>;
+type Prediction = NonNullable<Experiment['bar']> & Partial<Omit<JudgedPrediction, 'bar'>>;
+
+/** What the predictions of a claim share: `why` says why there is no verdict. */
+interface AllPredictions {
+  readonly count: number;
+  readonly seeds: number;
+  readonly why: string;
+  readonly width: number;
+}
 
 /** What a prediction says, in words and in numbers, and its verdict with what decided it, or why there is none. */
-function predictionText({ verdict, ...prediction }: Prediction, seeds: number, why: string, width: number): string {
-  const { what, values = [], met = 0, planned = seeds, changed = false } = prediction;
-  const judged = verdict === undefined ? why : `${verdict}: ${countText({ values, met, planned, changed })}`;
+function predictionText({ verdict, ...prediction }: Prediction, all: AllPredictions): string {
+  const { why, width } = all;
+  const { what, values = [], met = 0, planned = all.seeds, changed = false, pValue = 1, adjusted = 1 } = prediction;
+  const judged =
+    verdict === undefined
+      ? why
+      : `${verdict}: ${countText({ values, met, planned, changed })}${testText({ pValue, adjusted }, all.count)}`;
   const [first, ...others] = [`predicted: ${what}`, boundText(prediction, planned), judged].flatMap((text) =>
     wrapText(text, width - 2).split('\n'),
   );
@@ -90,7 +109,9 @@ async function showFile(named: string, { set, out, json }: ClaimCall, context: C
       ...(blindSeeds.length === 0 ? [] : [`blind seeds: ${blindSeeds.join(', ')}`]),
       wrapText(`why: ${why}`, width),
       wrapText(`settled by: ${resolve}`, width),
-      ...predictions.map((one) => predictionText(one, seeds.length, `open: ${study} ${without}`, width)),
+      ...predictions.map((one, _, { length: count }) =>
+        predictionText(one, { count, seeds: seeds.length, why: `open: ${study} ${without}`, width }),
+      ),
     ];
     return `${lines.join('\n')}\n`;
   });
@@ -116,7 +137,9 @@ async function showStudy(directory: string, { json }: ClaimCall, context: Comman
       ...whereStated,
       ...(opened === null ? [] : [`blind seeds opened ${opened.at}`]),
       renderTable(armTable(experiment, runs, begun), 'text', width),
-      ...predictions.map((one) => predictionText(one, experiment.seeds.length, '', width)),
+      ...predictions.map((one, _, { length: count }) =>
+        predictionText(one, { count, seeds: experiment.seeds.length, why: '', width }),
+      ),
     ];
     return `${lines.join('\n')}\n`;
   });
