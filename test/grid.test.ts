@@ -137,16 +137,29 @@ describe('what is refused', () => {
 
 const running = cells.filter(({ refused }) => refused === null);
 
-/** Combinations of which each has two parts that no one before it has. */
+/** Combinations in which any two parts that fit together meet: each is the one in which most meet for the first time. */
 function meetings(all: readonly Cell[]): Cell[] {
-  const met = new Set<string>();
-  return all.filter(({ settings: { monitor, cut, remedy } }) => {
-    const twos = [`${names.get(monitor)} ${names.get(cut)}`, `${names.get(monitor)} ${remedy.kind}`, `${names.get(cut)} ${remedy.kind}`]; // biome-ignore format: one line
-    const isNew = twos.some((two) => !met.has(two));
+  const left = new Map(all.map((cell) => [cell, meetingsOf(cell)]));
+  const chosen: Cell[] = [];
+  for (const met = new Set<string>(); left.size > 0; ) {
+    for (const [cell, twos] of left)
+      left.set(
+        cell,
+        twos.filter((two) => !met.has(two)),
+      );
+    const [cell, twos] = [...left].reduce((best, each) => (each[1].length > best[1].length ? each : best));
+    if (twos.length === 0) break;
     for (const two of twos) met.add(two);
-    return isNew;
-  });
+    chosen.push(cell);
+  }
+  return chosen;
 }
+
+const meetingsOf = ({ settings: { monitor, cut, remedy } }: Cell): string[] => [
+  `${names.get(monitor)} ${names.get(cut)}`,
+  `${names.get(monitor)} ${remedy.kind}`,
+  `${names.get(cut)} ${remedy.kind}`,
+];
 
 const names = new Map([...Object.entries(monitors), ...Object.entries(cuts)].map(([name, table]) => [table, name]));
 

@@ -13,7 +13,7 @@ export interface ReferenceOptions {
   readonly arenaBytes?: number;
 }
 
-export function createReferenceDevice({ arenaBytes = 2 ** 29 }: ReferenceOptions = {}): Device {
+export function createReferenceDevice({ arenaBytes = 2 ** 26 }: ReferenceOptions = {}): Device {
   const arena = new Arena('reference', arenaBytes);
   const slab = new Slab(arenaBytes);
   return {
