@@ -2,55 +2,70 @@
  * Every stage of a grading fails for one program, by a fault that is planted in the sandboxed side or thrown on ours: that program
  * gets a verdict, and its neighbours theirs. Only a sandbox that fails harmless programs too is an error.
  */
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { GraderError } from '../../src/base/errors.ts';
 import { Execution, prepareProblem } from '../../src/env/execution.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
 import { faultyPython } from './faulty-python.ts';
 import { doubleProblem, gradeAll, patientJudge, right, wrong } from './fixtures.ts';
 
-/** Where the program, or the question, holds the word, the lines run in place of what is replaced. */
-function replace(place: string, name: string, lines: string): string {
-  const body = lines.split('\n').map((line) => `        ${line}\n`);
-  return `def faulty(*given, **more):\n    if any('BREAK' in str(part) for part in given):\n${body.join('')}    return ${name}(*given, **more)\n${place} = faulty\n`;
-}
+/** The function of the sandboxed side that is replaced, and the lines that run in its place. */
+type Fault = readonly [place: string, lines: string];
 
 const begin = 'harness.use_nonce(given[1]); harness.write_all(harness.record(b"B"))';
-const faults: Readonly<Record<string, string>> = {
-  'a program that ends before it begins': replace('harness.run_program', 'run_program', 'os._exit(3)'),
-  'a program that raises before it begins': replace('harness.run_program', 'run_program', 'raise RuntimeError'),
-  'a program that says what cannot be read': replace(
-    'harness.run_program',
-    'run_program',
-    'harness.write_all(b"x" * 99); os._exit(0)',
-  ),
-  'a program whose end ends the server':
-    replace('harness.run_program', 'run_program', 'harness.hold_alone(b"BREAK"); os._exit(0)') +
-    'harness.take_held = lambda: os._exit(5) if b"BREAK" in harness.HELD[:] else take_held()\n',
-  'test functions that end before they begin': replace('own_tests.run_stages', 'run_stages', 'os._exit(3)'),
-  'test functions that end when they have begun': replace('own_tests.run_stages', 'run_stages', `${begin}; os.abort()`),
-  'an answer that ends before it begins': replace('own_tests.answer', 'answer', 'os._exit(3)'),
-  'an answer that raises before it begins': replace('own_tests.answer', 'answer', 'raise RuntimeError'),
-  'an answer that is killed': replace('own_tests.answer', 'answer', `${begin}; os.abort()`),
-  'an answer that says nothing': replace('own_tests.answer', 'answer', `${begin}; os._exit(0)`),
-  'an answer that cannot be read': replace('own_tests.answer', 'answer', 'harness.write_all(b"x" * 99); os._exit(0)'),
-  'an answer that is too long': replace(
+const faults: Readonly<Record<string, Fault>> = {
+  'a program that ends before it begins': ['harness.run_program', 'os._exit(3)'],
+  'a program that raises before it begins': ['harness.run_program', 'raise RuntimeError'],
+  'a program that says what cannot be read': ['harness.run_program', 'harness.write_all(b"x" * 99); os._exit(0)'],
+  'a program whose end ends the server': ['harness.run_program', 'harness.hold_alone(b"ENDS"); os._exit(0)'],
+  'test functions that end before they begin': ['own_tests.run_stages', 'os._exit(3)'],
+  'test functions that end when they have begun': ['own_tests.run_stages', `${begin}; os.abort()`],
+  'an answer that ends before it begins': ['own_tests.answer', 'os._exit(3)'],
+  'an answer that raises before it begins': ['own_tests.answer', 'raise RuntimeError'],
+  'an answer that is killed': ['own_tests.answer', `${begin}; os.abort()`],
+  'an answer that says nothing': ['own_tests.answer', `${begin}; os._exit(0)`],
+  'an answer that cannot be read': ['own_tests.answer', 'harness.write_all(b"x" * 99); os._exit(0)'],
+  'an answer that is too long': [
     'own_tests.answer',
-    'answer',
     `${begin}; harness.write_all(harness.record(b"a", bytes(3 << 20))); os._exit(0)`,
-  ),
+  ],
 };
+const names = Object.keys(faults);
+const wordOf = (name: string): string => `BREAK-${names.indexOf(name)}-`;
 
-const breaks = `${wrong}def run_tests():\n    try: Solution().solve('BREAK')\n    except TimeoutError: return\n    assert False\n`;
+/** All faults in one Python: each befalls the program, or the question, that holds its word. */
+const planted = Object.entries(faults).map(
+  ([name, [place, lines]]) => `
+def plant(sound):
+    def faulty(*given, **more):
+        if any('${wordOf(name)}' in str(part) for part in given):
+            ${lines}
+        return sound(*given, **more)
+    return faulty
+${place} = plant(${place})
+`,
+);
+const endsServer = 'harness.take_held = lambda: os._exit(5) if b"ENDS" in harness.HELD[:] else take_held()\n';
+
+const breaks = (name: string): string =>
+  `${wrong}def run_tests():\n    try: Solution().solve('${wordOf(name)}')\n    except TimeoutError: return\n    assert False\n`;
 const honest = `${right}def run_tests():\n    assert Solution().solve(4) == 8\n`;
 
 describe('a fault that one program causes', () => {
-  test.each(Object.entries(faults))('%s', async (name, lines) => {
-    await using sandbox = await Sandbox.start({ workers: 2, python: faultyPython(lines), strictLevel: 0 });
-    const judge = patientJudge(sandbox);
+  let sandbox: Sandbox;
+  beforeAll(async () => {
+    sandbox = await Sandbox.start({
+      workers: 2,
+      python: faultyPython(planted.join('') + endsServer),
+      strictLevel: 0,
+    });
+  });
+  afterAll(() => sandbox.close());
+
+  test.each(names)('%s', async (name) => {
     const verdicts = await gradeAll(
-      judge,
-      [breaks, honest].map((code) => ({ code, loophole: 'run_tests' })),
+      patientJudge(sandbox),
+      [breaks(name), honest].map((code) => ({ code, loophole: 'run_tests' })),
     );
     expect(verdicts.map(({ correct }) => correct)).toEqual([false, true]);
     expect(verdicts[1].labels).toEqual({ ownTestsPass: true, ownTestsRejectCanonical: false });

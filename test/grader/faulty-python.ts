@@ -4,6 +4,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+const real = execFileSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' }).trim();
 const folder = mkdtempSync(join(tmpdir(), 'gq-faults-'));
 let pythons = 0;
 
@@ -17,7 +18,6 @@ export function writeScript(text: string): string {
 
 /** A Python in which these lines run before the fork server does. */
 export function faultyPython(lines: string): string {
-  const real = execFileSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' }).trim();
   return writeScript(`#!${real} -SB
 import os, sys
 if sys.argv[-1].endswith('probe.py'):
