@@ -1,7 +1,24 @@
-/** Loaded before a program: two seconds after it begins, its clock goes back by an hour. */
+/**
+ * Loaded before a program: its clock goes back by an hour, and it says so. That is two seconds after it begins, or when it has looked at the
+ * clock as often as GQ_CLOCK_LOOKS says: a program may be faster than two seconds.
+ */
+import { writeSync } from 'node:fs';
+
 const RealDate = Date;
 const begun = performance.now();
-const offset = () => (performance.now() - begun > 2000 ? -3_600_000 : 0);
+const mostLooks = Number(process.env.GQ_CLOCK_LOOKS ?? Number.POSITIVE_INFINITY);
+let looks = 0;
+let isBack = false;
+
+function offset() {
+  looks++;
+  if (!isBack && (looks > mostLooks || performance.now() - begun > 2000)) {
+    isBack = true;
+    writeSync(2, 'the clock went back\n');
+  }
+  return isBack ? -3_600_000 : 0;
+}
+
 globalThis.Date = class extends RealDate {
   constructor(...given) {
     if (given.length === 0) super(RealDate.now() + offset());

@@ -4,10 +4,10 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { gqProgram } from '../gq-command.ts';
 import { fingerprint } from '../resume/kill.ts';
 import { gq } from '../run-gq.ts';
@@ -15,14 +15,18 @@ import { askViewer, startViewer } from './viewers.ts';
 
 const preload = fileURLToPath(new URL('./clock-back.mjs', import.meta.url));
 
+/** What a program says whose clock has gone back. */
+const wentBack = 'the clock went back';
+
 interface Ended {
   readonly code: number | null;
   readonly said: string;
 }
 
-async function runBack(words: readonly string[], environment: Record<string, string> = {}): Promise<Ended> {
-  const child = spawn(process.execPath, ['--import', preload, gqProgram(), ...words], {
-    env: { ...process.env, ...environment },
+/** Runs the command, and whatever it begins, with a clock that goes back after a few looks at it. */
+async function runBack(words: readonly string[], environment = {}): Promise<Ended> {
+  const child = spawn(process.execPath, [gqProgram(), ...words], {
+    env: { ...process.env, NODE_OPTIONS: `--import=${pathToFileURL(preload)}`, GQ_CLOCK_LOOKS: '5', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let said = '';
@@ -42,6 +46,7 @@ async function checkRun(home: string, train: readonly string[], whole: string): 
   const differing = [...expected].filter(([name, print]) => found.get(name) !== print).map(([name]) => name);
   const listed = await gq('runs', path, '--json');
   return [
+    ...(said.includes(wentBack) ? [] : ['the clock of the run did not go back']),
     ...(differing.length === 0 ? [] : [`other bytes in ${differing.join(', ')}`]),
     ...(listed.code === 0 ? [] : [`gq runs: ${listed.out}${listed.err}`]),
   ];
@@ -77,12 +82,21 @@ async function checkQueue(home: string): Promise<string[]> {
   // Adding a job begins a daemon, which works in the background.
   let said = '';
   const count = (state: string) => [...said.matchAll(new RegExp(`"state": ?"${state}"`, 'g'))].length;
+  const usual = process.env['GQ_QUEUE'];
+  process.env['GQ_QUEUE'] = environment.GQ_QUEUE;
   do {
     await wait(200);
-    ({ said } = await runBack(['queue', 'list', '--json'], environment));
+    said = (await gq('queue', 'list', '--json')).out;
   } while (count('waiting') + count('running') > 0);
+  if (usual === undefined) delete process.env['GQ_QUEUE'];
+  else process.env['GQ_QUEUE'] = usual;
   const isDone = count('done') === 2;
-  return [...before, ...(isDone ? [] : [`the queue: ${said}`])];
+  const log = readFileSync(join(environment.GQ_QUEUE, 'daemon.log'), 'utf8');
+  return [
+    ...before,
+    ...(isDone ? [] : [`the queue: ${said}`]),
+    ...(log.includes(wentBack) ? [] : ['the clock of the daemon did not go back']),
+  ];
 }
 
 /** Returns what went wrong. */

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { readRegister } from '../../src/study/claim.ts';
 import { findExperiment } from '../../src/study/directory.ts';
 import { gqProgram } from '../gq-command.ts';
+import { gq } from '../run-gq.ts';
 import { tinyModel, tinySettings } from '../smoke/lab.ts';
 
 const parts = ['vanilla', 'haar'];
@@ -52,11 +53,10 @@ export async function beginSame(): Promise<readonly string[]> {
     const begun = readRegister(out).begun.length;
     if (begun !== 1) surprises.push(`counted as begun ${begun} times`);
     // A claim whose prediction is open ends with 1.
-    const claim = await runProgram('claim', out);
-    if (claim.code !== 0 && claim.code !== 1)
-      surprises.push(`claim afterwards ended with ${claim.code}: ${claim.said}`);
-    for (const { code, said } of [await runProgram('results', out), await begin()]) {
-      if (code !== 0) surprises.push(`afterwards ended with ${code}: ${said}`);
+    const claim = await gq('claim', out);
+    if (claim.code !== 0 && claim.code !== 1) surprises.push(`claim afterwards ended with ${claim.code}: ${claim.err}`);
+    for (const { code, err } of [await gq('results', out), await gq(...partOf(recipe, 'vanilla', out))]) {
+      if (code !== 0) surprises.push(`afterwards ended with ${code}: ${err}`);
     }
     return surprises;
   } finally {
@@ -100,11 +100,13 @@ interface PartEnd {
   readonly said: string;
 }
 
-const beginPart = (recipe: string, arm: string, out: string): Promise<PartEnd> =>
-  runProgram('experiment', recipe, '--arms', arm, '--out', out);
+const partOf = (recipe: string, arm: string, out: string): string[] => [
+  ...['experiment', recipe, '--arms', arm, '--out', out],
+];
 
-function runProgram(...words: readonly string[]): Promise<PartEnd> {
-  const child = spawn(process.execPath, [gqProgram(), ...words], { stdio: ['ignore', 'ignore', 'pipe'] });
+function beginPart(recipe: string, arm: string, out: string): Promise<PartEnd> {
+  const words = [gqProgram(), ...partOf(recipe, arm, out)];
+  const child = spawn(process.execPath, words, { stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     said += text;

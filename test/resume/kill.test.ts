@@ -2,9 +2,9 @@
 import { expect, it } from 'vitest';
 import { gatedKills, killAndCompare } from './kill.ts';
 
-it('three kills of a run with a gate, and an adapter from singular vectors, change no byte', async () => {
+it('kills of a run with a gate, and an adapter from singular vectors, change no byte', async () => {
   const settings = [...gatedKills.settings, 'adapter.family=scorda'];
-  const few = { ...gatedKills, settings, kills: 3, updates: 6 };
+  const few = { ...gatedKills, settings, kills: 2, updates: 6 };
   const { kills, resumedFrom, differences } = await killAndCompare(few);
   expect(differences).toEqual([]);
   expect(kills).toBeGreaterThanOrEqual(few.kills);

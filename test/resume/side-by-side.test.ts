@@ -44,7 +44,7 @@ const experimentArguments = (out: string, jobs: number): string[] => {
 };
 
 /** Two runs at a time, in processes of their own. */
-function liveSideBySide(out: string, stop: Stop | null = null): Promise<Life> {
+function liveSideBySide(out: string, stop: Stop): Promise<Life> {
   const args = [gqProgram(), ...experimentArguments(out, 2)];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   const text = { out: '', err: '' };
@@ -52,7 +52,7 @@ function liveSideBySide(out: string, stop: Stop | null = null): Promise<Life> {
   child.stderr.on('data', (chunk) => (text.err += chunk));
   const watch = setInterval(() => {
     // A process that has said nothing yet may not hear signals.
-    if (text.err === '' || !stop?.when()) return;
+    if (text.err === '' || !stop.when()) return;
     clearInterval(watch);
     child.kill(stop.signal);
   }, 10);
@@ -133,9 +133,10 @@ describe('an experiment that is stopped', () => {
     );
     expect(interrupted.out).toContain('--jobs 2');
     expect(runs.every(isEvaluated(out))).toBe(false);
-    const last = await liveSideBySide(out);
+    // The second life went on side by side from a kill; how the third goes on from its interruption must not matter.
+    const last = await liveHere(out);
     expect(last, last.err).toMatchObject({ code: 0 });
-    expect([killed, interrupted, last].map(({ err }) => err).join('\n')).toContain('left in total');
+    expect(last.err).toContain('left in total');
     await expectSame(out, whole);
   });
 
