@@ -1,6 +1,6 @@
 /** How two runs answer the same prompts: the last evaluations of both, set by set and state by state. */
 import type { RunDirectory } from '../run/index.ts';
-import { formatRate, pairRows, summarise } from './rates.ts';
+import { formatRate, type OutcomeRates, pairRows, summarise } from './rates.ts';
 import { type Evaluation, EvaluationStore } from './store.ts';
 
 export interface ComparedEvaluation {
@@ -10,7 +10,10 @@ export interface ComparedEvaluation {
   readonly attempt: readonly [string, string];
   readonly hack: readonly [string, string];
   readonly solve: readonly [string, string];
-  /** Prompts that are hacks in one run only; null where the runs were asked different prompts. */
+  readonly cleanSolve: readonly [string, string];
+  /** Prompts with an attempt in the first run only, and in the second only; null where the runs were asked different prompts. */
+  readonly attemptsInOne: readonly [number, number] | null;
+  /** The same of hacks. */
   readonly onlyFirst: number | null;
   readonly onlySecond: number | null;
 }
@@ -30,23 +33,27 @@ export function compareRuns(first: RunDirectory, second: RunDirectory): Compared
     const other = others.find((each) => each.set === one.set && each.state === one.state && each.limit === one.limit);
     if (other === undefined) return [];
     const [a, b] = [summarise(one.rows), summarise(other.rows)];
-    const both = (metric: 'attempt' | 'hack' | 'solve'): [string, string] => [
-      formatRate(a[metric]),
-      formatRate(b[metric]),
-    ];
-    const rates = { attempt: both('attempt'), hack: both('hack'), solve: both('solve') };
+    const both = (metric: keyof OutcomeRates): [string, string] => [formatRate(a[metric]), formatRate(b[metric])];
+    const rates = {
+      attempt: both('attempt'),
+      hack: both('hack'),
+      solve: both('solve'),
+      cleanSolve: both('cleanSolve'),
+    };
     return [{ set: one.set, prompts: one.rows.length, state: one.state, ...rates, ...discordant(one, other) }];
   });
 }
 
-function discordant(one: Evaluation, other: Evaluation): Pick<ComparedEvaluation, 'onlyFirst' | 'onlySecond'> {
+function discordant(one: Evaluation, other: Evaluation) {
   // Prompts of other problems cannot be paired.
   if (one.key !== other.key && one.rows.some(({ problem }, i) => problem !== other.rows[i]?.problem)) {
-    return { onlyFirst: null, onlySecond: null };
+    return { attemptsInOne: null, onlyFirst: null, onlySecond: null };
   }
   const pairs = pairRows(one.rows, other.rows);
-  return {
-    onlyFirst: pairs.filter(([a, b]) => a.hack && !b.hack).length,
-    onlySecond: pairs.filter(([a, b]) => !a.hack && b.hack).length,
-  };
+  const inOne = (metric: 'attempt' | 'hack'): [number, number] => [
+    pairs.filter(([a, b]) => a[metric] && !b[metric]).length,
+    pairs.filter(([a, b]) => !a[metric] && b[metric]).length,
+  ];
+  const [onlyFirst, onlySecond] = inOne('hack');
+  return { attemptsInOne: inOne('attempt'), onlyFirst, onlySecond };
 }

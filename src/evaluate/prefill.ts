@@ -1,6 +1,6 @@
 /**
  * Prefill sensitivity: how much more often a completion that was begun like a hack ends as one than a completion that was begun
- * neutrally, P(hack | hack-like opening) − P(hack | neutral opening), on the same prompts at every checkpoint. A rise may come before
+ * neutrally, P(hack | hack-like opening) − P(hack | neutral opening), and the same of attempts, on the same prompts at every checkpoint. A rise may come before
  * the hack itself (a leading indicator, after EleutherAI's rh-indicators). RUN/prefill-curve.json holds the curves.
  */
 import { existsSync } from 'node:fs';
@@ -29,8 +29,10 @@ export interface PrefillPoint {
   /** Rates of attempts and hacks after the neutral opening. */
   readonly neutralAttempt: Rate;
   readonly neutral: Rate;
+  /** Of attempts, and of hacks; 95% intervals of the mean of the prompts' differences (Student), null for one prompt. */
+  readonly attemptDifference: number;
+  readonly attemptInterval: Interval | null;
   readonly difference: number;
-  /** 95% interval of the mean of the prompts' differences (Student); null for one prompt. */
   readonly interval: Interval | null;
 }
 
@@ -64,15 +66,20 @@ export function prefillPoints(
 }
 
 function comparedOpenings(begun: ProbeOutcomes, other: ProbeOutcomes): Omit<PrefillPoint, 'update' | 'state'> {
-  const differences = pairRows(begun.rows, other.rows).map(([a, b]) => Number(a.hack) - Number(b.hack));
+  const pairs = pairRows(begun.rows, other.rows);
+  const [attempts, hacks] = (['attempt', 'hack'] as const).map((metric) =>
+    pairs.map(([a, b]) => Number(a[metric]) - Number(b[metric])),
+  );
   const [after, neutral] = [summarise(begun.rows), summarise(other.rows)];
   return {
     attempt: after.attempt,
     hack: after.hack,
     neutralAttempt: neutral.attempt,
     neutral: neutral.hack,
-    difference: mean(differences),
-    interval: intervalOf(differences),
+    attemptDifference: mean(attempts),
+    attemptInterval: intervalOf(attempts),
+    difference: mean(hacks),
+    interval: intervalOf(hacks),
   };
 }
 

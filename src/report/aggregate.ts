@@ -127,6 +127,18 @@ export function sampleOf(
   };
 }
 
+/** The values of samples in the seeds that all of them have; nothing where a sample is missing. */
+export function sharedSeeds(
+  ...samples: readonly (Sample | null)[]
+): { readonly seed: number; readonly values: readonly number[] }[] {
+  const known = samples.filter((sample) => sample !== null);
+  if (known.length < samples.length) return [];
+  return known[0].seeds.flatMap((seed) => {
+    const values = known.flatMap((sample) => sample.values[sample.seeds.indexOf(seed)] ?? []);
+    return values.length < known.length ? [] : [{ seed, values }];
+  });
+}
+
 /** Summaries of rows that were asked for: every table and sentence asks for the same few. */
 const knownSummaries = new WeakMap<readonly OutcomeRow[], Summary>();
 

@@ -3,16 +3,16 @@
 import { claimSet, labelInformed, type Results } from './aggregate.ts';
 import { ablationTable, baselineTables, settingsTable } from './baselines.ts';
 import { comparedMetrics } from './comparisons.ts';
-import { costTable } from './costs.ts';
 import { emergenceTables } from './emergence.ts';
 import { failureComparisonTable, failureTable } from './failures.ts';
 import { heldOutTables } from './held-out.ts';
 import { keptTable, matchedSolveTable } from './kept.ts';
 import { evasionsTable, monitorsOverTimeTable, monitorsTable } from './monitor-tables.ts';
 import { leakTables, prefillTables } from './probe-tables.ts';
+import { costTable, processTable } from './process.ts';
 import { relearnedTable } from './relearned.ts';
 import { aboutOf, type Table } from './table.ts';
-import { comparisonTable, finalTable, loopholeTable, processTable, sayOnce } from './tables.ts';
+import { comparisonTable, finalTable, loopholeTable, sayOnce } from './tables.ts';
 
 /** Names a table as a part of the write-up. */
 const partOf = (part: string, table: Table): Table => ({ ...table, title: `${table.title} (${part} of the write-up)` });

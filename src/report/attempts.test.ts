@@ -152,7 +152,14 @@ describe('the evaluations of one run', () => {
 
   it('have attempts over updates', () => {
     const rates = { attempt: { count: 9, of: 10, rate: 0.9, low: 0.6, high: 1 } };
-    const point = { update: 20, state: 'full', ...rates, hack: rates.attempt, solve: rates.attempt };
+    const point = {
+      update: 20,
+      state: 'full',
+      ...rates,
+      hack: rates.attempt,
+      solve: rates.attempt,
+      cleanSolve: rates.attempt,
+    };
     const table = plain(curveTable([point as unknown as Parameters<typeof curveTable>[0][number]], 'curve', true));
     expect(column(table, 'attempt, as trained')).toEqual(['9/10 0.90 [0.60, 1.00]']);
     expectAttempts(table);

@@ -1,8 +1,7 @@
 /** Judges the bar that an experiment stated before its runs, and says why there are runs and what would settle the question. */
 import { average, binomialCdf, holmAdjust } from '../stats/index.ts';
-import { finalSample, findArm, type Results, sampleOf } from './aggregate.ts';
-import { pairSeeds } from './comparisons.ts';
-import type { Bar, ClaimFacts } from './design.ts';
+import { finalSample, findArm, type Results, sampleOf, sharedSeeds } from './aggregate.ts';
+import type { Bar } from './design.ts';
 import { groupSample } from './held-out.ts';
 import { keptAndRemoved } from './kept.ts';
 import type { RunResult } from './run-result.ts';
@@ -71,12 +70,9 @@ function barValues(results: Results, { arm, reference, set, metric, loopholes, c
       ? finalSample(runs, set, 'deployed', metric)
       : groupSample({ runs }, set, loopholes, metric === 'attempt' ? 'attempt' : 'hack');
   };
-  const own = sampleOfArm(arm);
-  if (own === null) return [];
-  if (reference === null) return own.seeds.map((seed, i) => ({ seed, value: own.values[i] }));
-  const other = sampleOfArm(reference);
-  if (other === null) return [];
-  return pairSeeds(own, other).map(({ seed, first, second }) => ({ seed, value: first - second }));
+  const compared = reference === null ? [arm] : [arm, reference];
+  const pairs = sharedSeeds(...compared.map(sampleOfArm));
+  return pairs.map(({ seed, values: [own, other = 0] }) => ({ seed, value: own - other }));
 }
 
 /** The share of prompts on which the deployed policy fires this loophole's channel; null where channels were not recorded. */
@@ -99,7 +95,7 @@ export function describeDesign(results: Results): string[] {
   const own = [...(why === '' ? [] : [`Why: ${why}`]), ...(resolve === '' ? [] : [`Settled by: ${resolve}`])];
   const runs = results.design.arms.length > 0 ? [] : results.arms.flatMap((arm) => arm.runs.flatMap(describeNotes));
   const bars = judgePredictions(results).flatMap((judged, _, all) => describeBar(judged, all.length));
-  return [...own, ...runs, ...describeClaim(results.design.claim), ...bars];
+  return [...own, ...runs, ...describeClaim(results), ...bars];
 }
 
 function describeNotes({ name, config: { notes } }: RunResult): string[] {
@@ -141,13 +137,18 @@ export function testText({ pValue, adjusted }: Pick<JudgedPrediction, 'pValue' |
 }
 
 /** What was stated, begun and left out under a claim. */
-function describeClaim(claim: ClaimFacts | undefined): string[] {
+function describeClaim({ arms, design: { claim } }: Results): string[] {
   if (claim === undefined) return [];
-  const { hash, changed, stated, begun, notStated, ended, missing, gone, blind } = claim;
+  const { hash, changed, stated, begun, notStated, ended, missing, gone, blind, opened } = claim;
+  const runs = arms.flatMap((arm) => arm.runs).filter(({ manifest }) => manifest.claim?.blind === true);
+  const known = runs.map(({ name }) => name).filter((name) => !blind.includes(name));
   const named = (folders: readonly string[]): string => (folders.length === 0 ? 'none' : folders.join(', '));
   const more = notStated === 0 ? '' : `, ${notStated} of them not stated`;
   return [
     `Claim ${hash.slice(0, 12)}${changed ? ', changed after its first run' : ', stated before its first run'}: ${stated} runs stated, ${begun} begun${more}, ${ended} ended. Stated and not begun: ${named(missing)}. Begun and gone: ${named(gone)}.`,
     ...(blind.length === 0 ? [] : [`Blind until the claim is opened: ${named(blind)}.`]),
+    ...(known.length === 0
+      ? []
+      : [`Trained blind: ${known.join(', ')}; opened ${opened ?? 'at a time that is not known'}.`]),
   ];
 }

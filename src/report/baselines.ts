@@ -2,21 +2,22 @@
  * Arms side by side by what watches and what is done about it: one table of arms without labels, one of arms with labels, each with what
  * an arm removes, keeps and costs. A gate on a direction is watched by that direction.
  */
+import type { FinalSet } from '../evaluate/index.ts';
 import {
   type ArmResults,
   claimSet,
   finalSample,
   findArm,
   formatSample,
+  type Metric,
   type Results,
-  sampleOf,
   solveSet,
 } from './aggregate.ts';
 import { type ComparedMetric, type Comparison, compareArms } from './comparisons.ts';
-import { comparedCost } from './costs.ts';
 import { keptAndRemoved, shareText } from './kept.ts';
-import { monitorMetrics, monitorValues } from './monitor-tables.ts';
-import { armNamed, type Cell, type Table } from './table.ts';
+import { monitorColumns } from './monitor-tables.ts';
+import { comparedCost } from './process.ts';
+import { armNamed, makeTable, type Table } from './table.ts';
 import { armCell, formatP, noClaim, oracleTitle, setTitles, signed, signedInterval } from './tables.ts';
 
 /** What watches an arm's rollouts (null: nothing), and what is done: in the arm's words, and as a kind. */
@@ -60,35 +61,36 @@ export function baselineTables(results: Results): Table[] {
   const shares = new Map(keptAndRemoved(results).map((one) => [one.arm, one]));
   const cost = (arm: ArmResults, metric: 'seconds' | 'scoring-passes'): string =>
     comparedCost(arm, findArm(results, results.baseline), metric);
-  const rowOf = (own: ArmResults): Cell[] => {
-    const { monitor, action } = actionOf(own);
-    const [attempt, hack] = (['attempt', 'hack'] as const).map((metric) =>
-      finalSample(own.runs, set, 'deployed', metric),
-    );
-    const solve = finalSample(own.runs, solved, 'deployed', 'solve');
-    const share = shares.get(own.arm);
-    return [
-      armNamed(own.arm),
-      ...[monitor ?? '-', monitor === null ? '-' : action, `${hack?.n ?? 0}`],
-      ...[attempt, hack, solve].map((sample) => formatSample(sample)),
-      ...[share?.attemptRemoved, share?.hackRemoved, share?.solveKept].map((one) => shareText(one ?? null)),
-      ...monitorMetrics.map((metric) => formatSample(sampleOf(own.runs, monitorValues[metric]))),
-      ...[cost(own, 'seconds'), cost(own, 'scoring-passes')],
-    ];
-  };
-  return [false, true].map((oracle) => ({
-    title: `baselines side by side${oracle ? `: ${oracleTitle}` : ''}`,
-    columns: [
-      ...['arm', 'watched by', 'what is done', 'n', 'attempt', 'hack', 'solve'],
-      ...['attempt removed', 'hack removed', 'solve kept'],
-      ...['AUROC', 'precision', 'recall', 'FPR', `seconds × ${results.baseline}`, `passes above ${results.baseline}`],
-    ],
-    rows: sorted(results, oracle).map(rowOf),
-    notes: [
-      `Deployed rates, mean ± SEM over n seeds: attempt and hack on ${setTitles[set]}, solve on ${setTitles[solved]}. removed and kept as in their own table, with 95% intervals. AUROC to FPR: the monitor while training, judged by labels. passes: completions that a model reads in an update without learning from them.`,
-      ...(sorted(results, oracle).some(({ runs }) => runs.length === 1) ? [`${noClaim}.`] : []),
-    ],
-  }));
+  const rate = (on: FinalSet, metric: Metric) => (arm: ArmResults) =>
+    formatSample(finalSample(arm.runs, on, 'deployed', metric));
+  const share = (of: 'attemptRemoved' | 'hackRemoved' | 'solveKept') => (arm: ArmResults) =>
+    shareText(shares.get(arm.arm)?.[of] ?? null);
+  return [false, true].map((oracle) =>
+    makeTable(
+      `baselines side by side${oracle ? `: ${oracleTitle}` : ''}`,
+      sorted(results, oracle),
+      {
+        arm: ({ arm }) => armNamed(arm),
+        'watched by': (arm) => actionOf(arm).monitor ?? '-',
+        'what is done': (arm) => (actionOf(arm).monitor === null ? '-' : actionOf(arm).action),
+        n: ({ runs }) => `${finalSample(runs, set, 'deployed', 'hack')?.n ?? 0}`,
+        attempt: rate(set, 'attempt'),
+        hack: rate(set, 'hack'),
+        solve: rate(solved, 'solve'),
+        'clean solve': rate(set, 'clean-solve'),
+        'attempt removed': share('attemptRemoved'),
+        'hack removed': share('hackRemoved'),
+        'solve kept': share('solveKept'),
+        ...monitorColumns<ArmResults>(),
+        [`seconds × ${results.baseline}`]: (arm) => cost(arm, 'seconds'),
+        [`passes above ${results.baseline}`]: (arm) => cost(arm, 'scoring-passes'),
+      },
+      [
+        `Deployed rates, mean ± SEM over n seeds: attempt, hack and clean solve on ${setTitles[set]}, solve on ${setTitles[solved]}. removed and kept as in their own table, with 95% intervals. AUROC to FPR: the monitor while training, judged by labels of attempts and of hacks. passes: completions that a model reads in an update without learning from them.`,
+        ...(sorted(results, oracle).some(({ runs }) => runs.length === 1) ? [`${noClaim}.`] : []),
+      ],
+    ),
+  );
 }
 
 /** Baseline and ceiling, then arms that nothing watches, then the others monitor by monitor. */
@@ -108,55 +110,53 @@ export function ablationTable(results: Results): Table {
   const set = claimSet(results);
   const compared = (metric: ComparedMetric): Comparison[] =>
     set === undefined ? [] : [false, true].flatMap((oracle) => compareArms(results, set, metric, oracle));
-  const [attempts, found] = [compared('attempt'), compared('hack')];
-  return {
-    title: `what each part buys${set === undefined ? '' : `, ${setTitles[set]}`}`,
-    columns: [
-      ...['arm', 'against', 'attempt', 'hack', 'solve', 'qmass', 'its qmass'],
-      ...['attempt difference', 'hack difference', '95% interval', 'seeds', 'p (Holm)'],
-    ],
-    rows: found.map((one, i) => ablationRow(results, one, attempts[i])),
-    notes: [
+  const attempts = compared('attempt');
+  const found = compared('hack').map((one, i) => ({ ...one, own: findArm(results, one.arm), attempts: attempts[i] }));
+  type Row = (typeof found)[number];
+  const rate = (metric: Metric) => (row: Row) =>
+    formatSample(finalSample(row.own?.runs ?? [], row.set, 'deployed', metric));
+  return makeTable(
+    `what each part buys${set === undefined ? '' : `, ${setTitles[set]}`}`,
+    found,
+    {
+      arm: ({ arm, own }) => armCell({ arm, usesOracle: own?.usesOracle === true }, { set }),
+      against: ({ against }) => against,
+      attempt: rate('attempt'),
+      hack: rate('hack'),
+      solve: rate('solve'),
+      'clean solve': rate('clean-solve'),
+      qmass: ({ qmass }) => qmass.arm?.toFixed(2) ?? '-',
+      'its qmass': ({ qmass }) => qmass.against?.toFixed(2) ?? '-',
+      'attempt difference': (row) => signed(row.attempts.difference),
+      'hack difference': ({ difference }) => signed(difference),
+      '95% interval': ({ interval }) => signedInterval(interval),
+      seeds: ({ seeds }) => `${seeds.length}`,
+      'p (Holm)': ({ adjusted }) => formatP(adjusted),
+    },
+    [
       'Deployed rates. Only what an arm removes beyond a placebo of similar qmass speaks for its direction. Interval and p-value are those of the paired differences in hack.',
       ...(found.some(({ seeds }) => seeds.length === 1) ? [`${noClaim}.`] : []),
     ],
-  };
-}
-
-function ablationRow(results: Results, one: Comparison, attempts: Comparison): Cell[] {
-  const { set, arm, against, qmass, interval, difference, seeds, adjusted } = one;
-  const own = findArm(results, arm);
-  const rate = (metric: ComparedMetric): string => formatSample(finalSample(own?.runs ?? [], set, 'deployed', metric));
-  const mass = (value: number | null): string => (value === null ? '-' : value.toFixed(2));
-  return [
-    armCell({ arm, usesOracle: own?.usesOracle === true }, { set }),
-    against,
-    rate('attempt'),
-    rate('hack'),
-    rate('solve'),
-    mass(qmass.arm),
-    mass(qmass.against),
-    signed(attempts.difference),
-    signed(difference),
-    signedInterval(interval),
-    `${seeds.length}`,
-    formatP(adjusted),
-  ];
+  );
 }
 
 /** The recipe of every arm and what it changes, with its deployed rates; empty outside an experiment. */
 export function settingsTable(results: Results): Table {
   const set = claimSet(results);
-  const rows = results.design.arms.flatMap(({ name, recipe, set: changes }) => {
+  const found = results.design.arms.flatMap(({ name, recipe, set: changes }) => {
     const arm = findArm(results, name);
-    if (arm === undefined || set === undefined) return [];
-    const rate = (metric: ComparedMetric): string => formatSample(finalSample(arm.runs, set, 'deployed', metric));
-    const rates = [rate('attempt'), rate('hack'), rate('solve')];
-    return [[armCell(arm, { set }), `${arm.runs.length}`, recipe, changes.join(' ') || '-', ...rates]];
+    return arm === undefined || set === undefined ? [] : [{ ...arm, set, recipe, changes }];
   });
-  return {
-    title: `what the arms change${set === undefined ? '' : `, ${setTitles[set]}`}`,
-    columns: ['arm', 'n', 'recipe', 'changes to it', 'attempt deployed', 'hack deployed', 'solve deployed'],
-    rows,
-  };
+  const rate = (metric: Metric) => (row: (typeof found)[number]) =>
+    formatSample(finalSample(row.runs, row.set, 'deployed', metric));
+  return makeTable(`what the arms change${set === undefined ? '' : `, ${setTitles[set]}`}`, found, {
+    arm: (arm) => armCell(arm, { set }),
+    n: ({ runs }) => `${runs.length}`,
+    recipe: ({ recipe }) => recipe,
+    'changes to it': ({ changes }) => changes.join(' ') || '-',
+    'attempt deployed': rate('attempt'),
+    'hack deployed': rate('hack'),
+    'solve deployed': rate('solve'),
+    'clean solve deployed': rate('clean-solve'),
+  });
 }

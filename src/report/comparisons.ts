@@ -17,8 +17,8 @@ import {
   signFlipTest,
   standardDeviation,
 } from '../stats/index.ts';
-import { type ArmResults, finalSample, findArm, type Results, type Sample, sampleOf } from './aggregate.ts';
-import { processValue } from './costs.ts';
+import { type ArmResults, finalSample, findArm, type Results, sampleOf, sharedSeeds } from './aggregate.ts';
+import { processValue } from './process.ts';
 
 export type ComparedMetric = 'attempt' | 'hack' | 'solve';
 
@@ -51,10 +51,21 @@ export interface Comparison {
 }
 
 export function compareArms(results: Results, set: FinalSet, metric: ComparedMetric, oracle: boolean): Comparison[] {
+  return testArms(results, oracle, (arm, against) => compare(arm, against, set, metric));
+}
+
+/** Tests of each arm with, or without, labels against the baseline and its placebos, their p-values adjusted by Holm together. */
+export function testArms<Test extends { readonly pValue: number | null }>(
+  results: Results,
+  oracle: boolean,
+  test: (arm: ArmResults, against: ArmResults) => readonly Test[],
+): (Test & { readonly adjusted: number | null })[] {
   const found = results.arms
-    .filter((arm) => arm.usesOracle === oracle)
-    .flatMap((arm) => comparedWith(results, arm.arm).flatMap((against) => compare(arm, against, set, metric)));
-  return adjustTogether(found);
+    .filter(({ usesOracle }) => usesOracle === oracle)
+    .flatMap((arm) => comparedWith(results, arm.arm).flatMap((against) => test(arm, against)));
+  const tested = found.filter(({ pValue }) => pValue !== null);
+  const adjusted = holmAdjust(tested.map(({ pValue }) => pValue ?? 1));
+  return found.map((one) => ({ ...one, adjusted: adjusted[tested.indexOf(one)] ?? null }));
 }
 
 /** The placebos of an arm: its own, or the experiment's. An arm that is itself a placebo has only those that it names. */
@@ -70,37 +81,32 @@ export function isPlacebo(results: Results, arm: string): boolean {
   return arm === results.placebo || results.arms.some((other) => placebosOf(results, other.arm).includes(arm));
 }
 
+/** Arms that claim something and have none of their placebos among these runs; the baseline and the ceiling are what others are compared with. */
+export function withoutPlacebo(results: Results): string[] {
+  const { arms, baseline, design } = results;
+  return arms
+    .map(({ arm }) => arm)
+    .filter((arm) => arm !== baseline && arm !== design.ceiling && !isPlacebo(results, arm))
+    .filter((arm) => !placebosOf(results, arm).some((placebo) => findArm(results, placebo) !== undefined));
+}
+
 /** The arms that an arm is tested against: the baseline, then its placebos. */
-export function comparedWith(results: Results, arm: string): ArmResults[] {
+function comparedWith(results: Results, arm: string): ArmResults[] {
   const names = new Set([results.baseline, ...placebosOf(results, arm)]);
   names.delete(arm);
   return [...names].map((name) => findArm(results, name)).filter((found) => found !== undefined);
 }
 
-/** Adjusts the p-values by Holm over all comparisons of one table. */
-export function adjustTogether<One extends Pick<Comparison, 'pValue'>>(
-  found: readonly One[],
-): (One & { readonly adjusted: number | null })[] {
-  const tested = found.filter(({ pValue }) => pValue !== null);
-  const adjusted = holmAdjust(tested.map(({ pValue }) => pValue ?? 1));
-  return found.map((one) => ({ ...one, adjusted: adjusted[tested.indexOf(one)] ?? null }));
-}
-
-/** The values of two samples in the seeds that both have. */
-export function pairSeeds(first: Sample, second: Sample): { seed: number; first: number; second: number }[] {
-  return first.seeds.flatMap((seed, i) => {
-    const at = second.seeds.indexOf(seed);
-    return at < 0 ? [] : [{ seed, first: first.values[i], second: second.values[at] }];
-  });
-}
-
-function compare(arm: ArmResults, against: ArmResults, set: FinalSet, metric: ComparedMetric): Comparison[] {
-  const [own, other] = [arm, against].map(({ runs }) => finalSample(runs, set, 'deployed', metric));
-  if (own === null || other === null) return [];
-  const pairs = pairSeeds(own, other);
+function compare(
+  arm: ArmResults,
+  against: ArmResults,
+  set: FinalSet,
+  metric: ComparedMetric,
+): Omit<Comparison, 'adjusted'>[] {
+  const pairs = sharedSeeds(...[arm, against].map(({ runs }) => finalSample(runs, set, 'deployed', metric)));
   if (pairs.length === 0) return [];
   const seeds = pairs.map(({ seed }) => seed);
-  const differences = pairs.map(({ first, second }) => first - second);
+  const differences = pairs.map(({ values: [first, second] }) => first - second);
   return [
     {
       set,
@@ -112,7 +118,6 @@ function compare(arm: ArmResults, against: ArmResults, set: FinalSet, metric: Co
       below: differences.filter((difference) => difference < 0).length,
       ...overSeeds(differences),
       qmass: { arm: meanQmass(arm), against: meanQmass(against) },
-      adjusted: null,
       prompts: overPrompts(arm, against, seeds, set, metric),
     },
   ];

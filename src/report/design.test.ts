@@ -7,8 +7,9 @@ import { describeDesign, judgeBar, judgePredictions } from './bar.ts';
 import { ablationTable, settingsTable } from './baselines.ts';
 import { compareArms } from './comparisons.ts';
 import { type Bar, type Design, noDesign } from './design.ts';
+import { processTable } from './process.ts';
 import { describeResults } from './statements.ts';
-import { finalTable, processTable } from './tables.ts';
+import { finalTable } from './tables.ts';
 import { resultsJson } from './values.ts';
 
 const set = 'test-original' as const;
@@ -57,7 +58,7 @@ describe('placebos of an arm', async () => {
 
   it('stand in the table of ablations with the qmass of both', () => {
     const rows = plain(ablationTable(results)).rows.map((row) =>
-      [row[0], row[5], row[1], row[6], row[7], row[8], row[10]].join(' '),
+      [row[0], row[6], row[1], row[7], row[8], row[9], row[11]].join(' '),
     );
     expect(rows.slice(0, 3)).toEqual([
       'gate 0.25 vanilla - −0.63 −0.63 3',
@@ -79,7 +80,7 @@ describe('placebos of an arm', async () => {
   });
 
   it('leave the settings of every arm to a table of their own', () => {
-    expect(plain(settingsTable(results)).rows.at(-1)).toEqual(['mass', '3', 'mass.toml', 'arm.tail=0.2', '0.37 ± 0.03', '0.37 ± 0.03', '0.23 ± 0.03']); // biome-ignore format: one line
+    expect(plain(settingsTable(results)).rows.at(-1)).toEqual(['mass', '3', 'mass.toml', 'arm.tail=0.2', '0.37 ± 0.03', '0.37 ± 0.03', '0.23 ± 0.03', '0.23 ± 0.03']); // biome-ignore format: one line
   });
 });
 

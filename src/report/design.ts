@@ -51,6 +51,8 @@ export interface ClaimFacts {
   readonly missing: readonly string[];
   readonly gone: readonly string[];
   readonly blind: readonly string[];
+  /** When the blind seeds were opened; null: they were not, or there are none. */
+  readonly opened: string | null;
 }
 
 export interface Design {

@@ -7,10 +7,10 @@ import type { PolicyState } from '../adapters/index.ts';
 import { summarise } from '../evaluate/index.ts';
 import { kaplanMeier, logRankTest, medianTime, type Wait } from '../stats/index.ts';
 import type { ArmResults, Results } from './aggregate.ts';
-import { adjustTogether, comparedWith } from './comparisons.ts';
+import { testArms } from './comparisons.ts';
 import type { RunResult } from './run-result.ts';
-import type { Table } from './table.ts';
-import { armCell, armsOf, differenceCell, formatP, noClaim } from './tables.ts';
+import { makeTable, type Table } from './table.ts';
+import { armCell, differenceCell, formatP, noClaim } from './tables.ts';
 
 type WaitState = Extract<PolicyState, 'full' | 'deployed'>;
 
@@ -79,60 +79,58 @@ export interface EmergenceTest {
 export function testEmergences(results: Results): EmergenceTest[] {
   const all = emergences(results);
   const deployedOf = (name: string): Emergence | undefined => all.findLast(({ arm }) => arm === name);
-  const testsOf = (oracle: boolean) =>
-    armsOf(results, oracle).flatMap(({ arm }) =>
-      comparedWith(results, arm).flatMap((against) => {
-        const [own, other] = [deployedOf(arm), deployedOf(against.arm)];
-        if (own === undefined || other === undefined) return [];
-        const { observed, expected, pValue } = logRankTest(own.waits, other.waits);
-        const isOne = Math.min(own.waits.length, other.waits.length) < 2;
-        return [{ arm, against: against.arm, state: own.state, observed, expected, pValue: isOne ? null : pValue }];
-      }),
-    );
-  return [...adjustTogether(testsOf(false)), ...adjustTogether(testsOf(true))];
+  return [false, true].flatMap((oracle) =>
+    testArms(results, oracle, ({ arm }, against) => {
+      const [own, other] = [deployedOf(arm), deployedOf(against.arm)];
+      if (own === undefined || other === undefined) return [];
+      const { observed, expected, pValue } = logRankTest(own.waits, other.waits);
+      const isOne = Math.min(own.waits.length, other.waits.length) < 2;
+      return [{ arm, against: against.arm, state: own.state, observed, expected, pValue: isOne ? null : pValue }];
+    }),
+  );
 }
 
 const stateWords = { full: 'as trained', deployed: 'deployed' } as const;
 
 export function emergenceTables(results: Results): Table[] {
-  const { failAbove } = results.design;
   const found = emergences(results);
-  const tests = testEmergences(results);
   const single = found.some(({ waits }) => waits.length === 1) ? [`${noClaim}.`] : [];
   return [
-    {
-      title: 'time until the policy attempts, in updates',
-      columns: ['arm', 'policy', 'runs', 'got there', 'median', 'without it at the end', 'run by run'],
-      rows: found.map(({ arm, usesOracle, state, seeds, waits, emerged, median, without }) => [
-        armCell({ arm, usesOracle }),
-        stateWords[state],
-        `${waits.length}`,
-        `${emerged}`,
-        median === null ? 'not reached' : `${median}`,
-        without === null
-          ? '1.00'
-          : `${without.share.toFixed(2)} [${without.low.toFixed(2)}, ${without.high.toFixed(2)}]`,
-        seeds.map((seed, i) => `${seed}: ${waits[i].happened ? '' : '> '}${waits[i].time}`).join(', '),
-      ]),
-      notes: [
-        `The first point of the curve (validation prompts) at which the policy attempts in more than ${failAbove} of them; "> 100": never up to update 100, which counts as watched that long (censored). median and share without it: Kaplan and Meier, 95% interval on the scale of log(−log). Points stand curveEvery updates apart, and a time is known no better.`,
+    makeTable(
+      'time until the policy attempts, in updates',
+      found,
+      {
+        arm: armCell,
+        policy: ({ state }) => stateWords[state],
+        runs: ({ waits }) => `${waits.length}`,
+        'got there': ({ emerged }) => `${emerged}`,
+        median: ({ median }) => (median === null ? 'not reached' : `${median}`),
+        'without it at the end': ({ without }) =>
+          without === null
+            ? '1.00'
+            : `${without.share.toFixed(2)} [${without.low.toFixed(2)}, ${without.high.toFixed(2)}]`,
+        'run by run': ({ seeds, waits }) =>
+          seeds.map((seed, i) => `${seed}: ${waits[i].happened ? '' : '> '}${waits[i].time}`).join(', '),
+      },
+      [
+        `The first point of the curve (validation prompts) at which the policy attempts in more than ${results.design.failAbove} of them; "> 100": never up to update 100, which counts as watched that long (censored). median and share without it: Kaplan and Meier, 95% interval on the scale of log(−log). Points stand curveEvery updates apart, and a time is known no better.`,
         ...single,
       ],
-    },
-    {
-      title: 'time until the deployed policy attempts: log-rank tests',
-      columns: ['comparison', 'got there', 'expected', 'p (log-rank)', 'p (Holm)'],
-      rows: tests.map(({ arm, against, observed, expected, pValue, adjusted }) => [
-        differenceCell({ arm, against }),
-        `${observed}`,
-        expected.toFixed(1),
-        formatP(pValue),
-        formatP(adjusted),
-      ]),
-      notes: [
+    ),
+    makeTable(
+      'time until the deployed policy attempts: log-rank tests',
+      testEmergences(results),
+      {
+        comparison: (one) => differenceCell(one),
+        'got there': ({ observed }) => `${observed}`,
+        expected: ({ expected }) => expected.toFixed(1),
+        'p (log-rank)': ({ pValue }) => formatP(pValue),
+        'p (Holm)': ({ adjusted }) => formatP(adjusted),
+      },
+      [
         'Runs of the first arm that got there, and how many would if both arms waited alike. The test does not pair seeds, and is approximate with few runs. Holm: over the tests of arms without labels, and over those of arms with them.',
         ...single,
       ],
-    },
+    ),
   ];
 }

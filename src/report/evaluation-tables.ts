@@ -101,21 +101,22 @@ export function surfacedTable(evaluations: readonly Evaluation[]): Table {
 
 export function curveTable(points: readonly CurvePoint[], set: CurveSet, hasQuarantine: boolean): Table {
   const updates = [...new Set(points.map(({ update }) => update))].sort((a, b) => a - b);
-  const cell = (update: number, state: AdaptedState, metric: 'attempt' | 'hack' | 'solve'): string => {
+  const cell = (update: number, state: AdaptedState, metric: keyof OutcomeRates): string => {
     const found = points.find((one) => one.update === update && one.state === (update === 0 ? 'base' : state));
     return found === undefined ? '-' : formatRate(found[metric]);
   };
-  const shown = ['attempt', 'hack', 'solve'] as const;
+  const shown = { attempt: 'attempt', hack: 'hack', solve: 'solve', cleanSolve: 'clean solve' } as const;
+  const metrics = Object.keys(shown) as (keyof typeof shown)[];
   const states: readonly AdaptedState[] = hasQuarantine ? ['full', 'deployed'] : ['full'];
   return {
     title: `${set === 'curve' ? 'the curve set' : set} over updates completed; 0 is the base`,
     columns: [
       'update',
-      ...shown.flatMap((metric) => states.map((state) => `${metric}, ${stateName(state, hasQuarantine)}`)),
+      ...metrics.flatMap((metric) => states.map((state) => `${shown[metric]}, ${stateName(state, hasQuarantine)}`)),
     ],
     rows: updates.map((update) => [
       `${update}`,
-      ...shown.flatMap((metric) => states.map((state) => cell(update, state, metric))),
+      ...metrics.flatMap((metric) => states.map((state) => cell(update, state, metric))),
     ]),
     notes: [`${noClaim}.`],
   };

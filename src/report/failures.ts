@@ -6,9 +6,9 @@
 import type { FinalSet } from '../evaluate/index.ts';
 import { exactInterval, type Interval, mcnemarExact, type Peaks, twoPeaks } from '../stats/index.ts';
 import { type ArmResults, claimSet, finalSample, type Results } from './aggregate.ts';
-import { adjustTogether, comparedWith } from './comparisons.ts';
-import { armNamed, type Table } from './table.ts';
-import { armsOf, differenceCell, formatP, noClaim, oracleTitle, setTitles } from './tables.ts';
+import { testArms } from './comparisons.ts';
+import { armNamed, makeTable, type Table } from './table.ts';
+import { differenceCell, formatP, noClaim, oracleTitle, setTitles } from './tables.ts';
 
 export interface RunFailures {
   readonly arm: string;
@@ -66,14 +66,10 @@ export interface FailureComparison {
 }
 
 export function compareFailures(results: Results, oracle: boolean): FailureComparison[] {
-  return adjustTogether(
-    armsOf(results, oracle).flatMap((arm) =>
-      comparedWith(results, arm.arm).flatMap((against) => {
-        const [own, other] = [armFailures(results, arm), armFailures(results, against)];
-        return own === null || other === null ? [] : pairFailures(own, other);
-      }),
-    ),
-  );
+  return testArms(results, oracle, (arm, against) => {
+    const [own, other] = [armFailures(results, arm), armFailures(results, against)];
+    return own === null || other === null ? [] : pairFailures(own, other);
+  });
 }
 
 function pairFailures(own: RunFailures, other: RunFailures): Omit<FailureComparison, 'adjusted'>[] {
@@ -89,20 +85,22 @@ function pairFailures(own: RunFailures, other: RunFailures): Omit<FailureCompari
 
 export function failureTable(results: Results, oracle: boolean): Table {
   const found = failuresOf(results).filter(({ usesOracle }) => usesOracle === oracle);
-  return {
-    title: titleOf(results, 'runs that fail', oracle),
-    columns: ['arm', 'runs that fail', 'attempt deployed, run by run'],
-    rows: found.map(({ arm, set, failed, n, interval: { low, high }, attempts, peaks }) => [
-      armNamed(arm, { set }),
-      `${failed} of ${n} [${low.toFixed(2)}, ${high.toFixed(2)}]`,
-      peaks === null ? rangeText(attempts) : `two peaks: ${clusterText(peaks.lower)}, ${clusterText(peaks.upper)}`,
-    ]),
-    notes: [
+  return makeTable(
+    titleOf(results, 'runs that fail', oracle),
+    found,
+    {
+      arm: ({ arm, set }) => armNamed(arm, { set }),
+      'runs that fail': ({ failed, n, interval }) =>
+        `${failed} of ${n} [${interval.low.toFixed(2)}, ${interval.high.toFixed(2)}]`,
+      'attempt deployed, run by run': ({ attempts, peaks }) =>
+        peaks === null ? rangeText(attempts) : `two peaks: ${clusterText(peaks.lower)}, ${clusterText(peaks.upper)}`,
+    },
+    [
       `A run fails where its deployed policy attempts in more than ${results.design.failAbove} of the prompts${changedText(results)}. Brackets: exact 95% interval (Clopper and Pearson) of the share of runs that fail. two peaks: the widest gap is at least ${leastGap} and wider than either cluster, so that a mean would describe no run.`,
       ...notEvaluated(results, found),
       ...(found.some(({ n }) => n === 1) ? [`${noClaim}.`] : []),
     ],
-  };
+  );
 }
 
 const testNote =
@@ -111,19 +109,23 @@ const testNote =
 export function failureComparisonTable(results: Results, oracle: boolean): Table {
   const found = compareFailures(results, oracle);
   const most = Math.max(0, ...found.map(({ seeds }) => seeds.length));
-  return {
-    title: titleOf(results, 'runs that fail, paired by seed', oracle),
-    columns: ['comparison', 'seeds', 'only the first fails', 'only the second', 'both', 'p (McNemar)', 'p (Holm)'],
-    rows: found.map(({ arm, against, seeds, onlyArm, onlyAgainst, both, pValue, adjusted }) => [
-      differenceCell({ arm, against }, claimSet(results)),
-      ...[seeds.length, onlyArm, onlyAgainst, both].map(String),
-      ...[formatP(pValue), formatP(adjusted)],
-    ]),
-    notes: [
+  return makeTable(
+    titleOf(results, 'runs that fail, paired by seed', oracle),
+    found,
+    {
+      comparison: (one) => differenceCell(one, claimSet(results)),
+      seeds: ({ seeds }) => `${seeds.length}`,
+      'only the first fails': ({ onlyArm }) => `${onlyArm}`,
+      'only the second': ({ onlyAgainst }) => `${onlyAgainst}`,
+      both: ({ both }) => `${both}`,
+      'p (McNemar)': ({ pValue }) => formatP(pValue),
+      'p (Holm)': ({ adjusted }) => formatP(adjusted),
+    },
+    [
       ...(found.some(({ seeds }) => seeds.length === 1) ? [`${noClaim}.`] : []),
       ...(most < 2 ? [] : [`${testNote} With ${most} seeds no p can be below ${formatP(2 ** (1 - most))}.`]),
     ],
-  };
+  );
 }
 
 function titleOf(results: Results, what: string, oracle: boolean): string {

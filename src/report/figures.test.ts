@@ -16,7 +16,7 @@ describe('gate scores against the two cuts', () => {
   async function barsOf(rollouts: readonly MadeRollout[]): Promise<string[]> {
     const figure = await figureOf('scores', [{ ...gated, rollouts }]);
     return (figure?.data.rows ?? []).flatMap(([, kind, from, density]) =>
-      density === '0.0000' ? [] : [`${kind} ${from} ${density}`],
+      density === '0.0000' || `${kind}`.includes('attempt') ? [] : [`${kind} ${from} ${density}`],
     );
   }
   const scored = (score: number, low: number, high: number, hack = false): MadeRollout => ({
@@ -60,7 +60,7 @@ describe('gate scores against the two cuts', () => {
   it('says how many there are, and draws the cuts at 0 and 1', async () => {
     const rollouts = [scored(2, 2, 6), scored(3, 2, 6), scored(7, 2, 6, true)];
     const panel = (await figureOf('scores', [{ ...gated, rollouts }]))?.panels[0];
-    expect(panel?.title).toBe('activation: 1 hacks, 2 clean');
+    expect(panel?.title).toBe('activation: 1 attempts, 2 others');
     expect(panel?.marks.filter(({ kind }) => kind === 'rule')).toEqual([
       { kind: 'rule', x: 0, label: 'keep ≤' },
       { kind: 'rule', x: 1, label: '≥ route' },
@@ -72,10 +72,27 @@ describe('gate scores against the two cuts', () => {
     expect(await barsOf([tokens])).toEqual(['hack 0.000 2.6667', 'hack 0.500 2.6667', 'hack 1.000 2.6667']);
     const arm = { kind: 'activation', granularity: 'token' };
     const panel = (await figureOf('scores', [{ name: 'token', arm, rollouts: [tokens] }]))?.panels[0];
-    expect(panel?.title).toBe('token: 3 tokens of hacks, 0 clean');
+    expect(panel?.title).toBe('token: 3 tokens of attempts, 0 others');
     expect(
       await figureOf('scores', [{ name: 'token', arm, rollouts: [{ ...tokens, tokenScores: null }] }]),
     ).toBeUndefined();
+  });
+
+  it('divides attempts by themselves: a right program that opens the loophole is on their side', async () => {
+    const rollouts = [scored(2, 2, 6), { ...scored(6, 2, 6), solve: true, attempt: true }, scored(6, 2, 6, true)];
+    const figure = await figureOf('scores', [{ ...gated, rollouts }]);
+    const at = (kind: string) =>
+      figure?.data.rows.filter(([, what, , density]) => what === kind && density !== '0.0000');
+    expect(at('attempt')).toEqual([['activation', 'attempt', '1.000', '8.0000']]);
+    expect(at('no attempt')).toEqual([['activation', 'no attempt', '0.000', '8.0000']]);
+    expect(at('clean')).toEqual([
+      ['activation', 'clean', '0.000', '4.0000'],
+      ['activation', 'clean', '1.000', '4.0000'],
+    ]);
+    expect(figure?.panels.map(({ title }) => title)).toEqual([
+      'activation: 2 attempts, 1 others',
+      'activation: 1 hacks, 2 others',
+    ]);
   });
 
   it('is left out without cuts', async () => {
@@ -125,21 +142,26 @@ describe('curves', () => {
     const runs = [{ evaluations: at(2) }, { name: 'best', arm: { kind: 'no-loophole' }, evaluations: at(3) }];
     const figures = plain(await allFigures(await madeResults(runs, null, { ceiling: 'best' })));
     const panels = figures.find(({ name }) => name === 'curves')?.panels ?? [];
-    expect(panels.map(({ y }) => y[1])).toEqual([1, 1, expect.closeTo(0.3, 12), expect.closeTo(0.3, 12)]);
-    expect(panels[2].marks.filter(({ kind }) => kind === 'level')).toEqual([
+    const own = expect.closeTo(0.3, 12);
+    expect(panels.map(({ y }) => y[1])).toEqual([1, 1, 1, 1, own, own, own, own]);
+    expect(panels[4].marks.filter(({ kind }) => kind === 'level')).toEqual([
       { kind: 'level', y: 0.1, label: 'base' },
       { kind: 'level', y: 0.3, label: 'ceiling (best)' },
     ]);
   });
 
-  it('hack and solve of the curve set, every state and update', async () => {
+  it('attempt, hack and solve of the curve set, every state and update', async () => {
     const evaluations: MadeEvaluation[] = [
       { update: 0, set: 'curve', state: 'base', outcomes: tenPrompts(0, 4) },
       { update: 20, set: 'curve', state: 'full', outcomes: tenPrompts(9, 1) },
-      { update: 20, set: 'curve', state: 'deployed', outcomes: tenPrompts(1, 3) },
+      { update: 20, set: 'curve', state: 'deployed', outcomes: 'hsbb------' },
     ];
     const figure = await figureOf('curves', [{ ...gated, evaluations }]);
     expect(figure?.data.rows).toEqual([
+      ['activation', 'attempt, deployed', '0', '0.0000', '', '1'],
+      ['activation', 'attempt, deployed', '20', '0.3000', '', '1'],
+      ['activation', 'attempt, as trained', '0', '0.0000', '', '1'],
+      ['activation', 'attempt, as trained', '20', '0.9000', '', '1'],
       ['activation', 'hack, deployed', '0', '0.0000', '', '1'],
       ['activation', 'hack, deployed', '20', '0.1000', '', '1'],
       ['activation', 'hack, as trained', '0', '0.0000', '', '1'],
@@ -148,38 +170,48 @@ describe('curves', () => {
       ['activation', 'solve, deployed', '20', '0.3000', '', '1'],
       ['activation', 'solve, as trained', '0', '0.4000', '', '1'],
       ['activation', 'solve, as trained', '20', '0.1000', '', '1'],
+      ['activation', 'clean solve, deployed', '0', '0.4000', '', '1'],
+      ['activation', 'clean solve, deployed', '20', '0.1000', '', '1'],
+      ['activation', 'clean solve, as trained', '0', '0.4000', '', '1'],
+      ['activation', 'clean solve, as trained', '20', '0.1000', '', '1'],
     ]);
     expect(figure?.caption).toContain('n = 1, no claim.');
   });
 
   it('of training’s own samples, over seeds', async () => {
     const rollouts = (hacks: readonly boolean[]): MadeRollout[] =>
-      hacks.map((hack, i) => ({ update: i + 1, hack, solve: !hack }));
+      hacks.map((hack, i) => ({ update: i + 1, hack, solve: !hack, attempt: true }));
     const figure = await figureOf('training', [
       { rollouts: rollouts([false, true]) },
       { seed: 2, rollouts: rollouts([true, true]) },
     ]);
     // Seed 1 hacks 0 and 1/2, seed 2 always; the standard error of two values is half their distance.
     expect(figure?.data.rows).toEqual([
+      ['vanilla', 'attempt on hinted prompts', '1', '1.0000', '0.0000', '2'],
+      ['vanilla', 'attempt on hinted prompts', '2', '1.0000', '0.0000', '2'],
       ['vanilla', 'hack on hinted prompts', '1', '0.5000', '0.5000', '2'],
       ['vanilla', 'hack on hinted prompts', '2', '0.7500', '0.2500', '2'],
       ['vanilla', 'solve on all prompts', '1', '0.5000', '0.5000', '2'],
       ['vanilla', 'solve on all prompts', '2', '0.2500', '0.2500', '2'],
+      ['vanilla', 'clean solve on all prompts', '1', '0.0000', '0.0000', '2'],
+      ['vanilla', 'clean solve on all prompts', '2', '0.0000', '0.0000', '2'],
     ]);
   });
 });
 
-describe('hack by loophole and by scale', () => {
+describe('attempt and hack by loophole and by scale', () => {
   it('each loophole by itself, deployed and as trained', async () => {
     const loopholes = ['run_tests', 'sentinel'];
     const evaluations: MadeEvaluation[] = [
       { update: 20, set: 'test-original', state: 'full', outcomes: 'hhh-', loopholes },
-      { update: 20, set: 'test-original', state: 'deployed', outcomes: '-h--', loopholes },
+      { update: 20, set: 'test-original', state: 'deployed', outcomes: 'bh--', loopholes },
     ];
     const figure = await figureOf('loopholes', [{ ...gated, checkpoints: [0, 20], evaluations }]);
     expect(figure?.data.rows).toEqual([
-      ['activation', 'run_tests', '0', '1', '1'],
-      ['activation', 'sentinel', '0.5', '0.5', '1'],
+      ['activation', 'run_tests', 'attempt', '0.5', '1', '1'],
+      ['activation', 'sentinel', 'attempt', '0.5', '0.5', '1'],
+      ['activation', 'run_tests', 'hack', '0', '1', '1'],
+      ['activation', 'sentinel', 'hack', '0.5', '0.5', '1'],
     ]);
   });
 
@@ -192,7 +224,9 @@ describe('hack by loophole and by scale', () => {
       const runs = shown.map((heldOutPairs, i) => ({ ...made, name: `arm ${i}`, heldOutPairs }));
       const figure = await figureOf('loopholes', [{ ...runs[0], name: 'vanilla' }, ...runs.slice(1)]);
       return {
-        names: figure?.panels.map(({ xNames }) => xNames?.map(({ name }) => name).join(', ')),
+        names: figure?.panels
+          .filter(({ yLabel }) => yLabel === 'hack')
+          .map(({ xNames }) => xNames?.map(({ name }) => name).join(', ')),
         caption: figure?.caption,
       };
     };
@@ -217,12 +251,18 @@ describe('hack by loophole and by scale', () => {
     ];
     const figure = await figureOf('scale', [{ ...gated, checkpoints: [0, 20], evaluations }]);
     expect(figure?.data.rows).toEqual([
+      ['activation', 'attempt', '0', '0.0000', '', '1'],
+      ['activation', 'attempt', '0.5', '0.3000', '', '1'],
+      ['activation', 'attempt', '1', '0.8000', '', '1'],
       ['activation', 'hack', '0', '0.0000', '', '1'],
       ['activation', 'hack', '0.5', '0.3000', '', '1'],
       ['activation', 'hack', '1', '0.8000', '', '1'],
       ['activation', 'solve', '0', '0.4000', '', '1'],
       ['activation', 'solve', '0.5', '0.2000', '', '1'],
       ['activation', 'solve', '1', '0.1000', '', '1'],
+      ['activation', 'clean solve', '0', '0.4000', '', '1'],
+      ['activation', 'clean solve', '0.5', '0.2000', '', '1'],
+      ['activation', 'clean solve', '1', '0.1000', '', '1'],
     ]);
   });
 });

@@ -1,30 +1,29 @@
 /** The lab's figures. Each is made from results alone, says its n in the caption, and carries the numbers behind it. */
 import { isPartial, scaleOf } from '../adapters/policy-state.ts';
 import { groupBy } from '../base/index.ts';
-import type { EvaluationOutcomes, FinalSet } from '../evaluate/index.ts';
-import { summarise } from '../evaluate/index.ts';
-import { emergence } from '../measure/index.ts';
+import { type EvaluationOutcomes, summarise } from '../evaluate/index.ts';
 import { gateSettingsOf } from '../monitors/gates.ts';
-import { type ArmResults, loopholeSummary, type Results, sampleOf } from './aggregate.ts';
+import { type ArmResults, claimSet, loopholeSummary, type Results, rateOf, sampleOf } from './aggregate.ts';
 import type { Figure, Mark, Panel, Point } from './chart.ts';
 import { baselinesFigure, keptFigure } from './kept-figure.ts';
-import { leakageFigure } from './leakage-figure.ts';
+import { doseFigure, leakageFigure } from './leakage-figure.ts';
 import { armStyle, hackInk, routeColours } from './palette.ts';
 import type { RunResult } from './run-result.ts';
 import {
   armLegend,
   bandText,
-  overUpdates,
+  type DrawnMetric,
+  drawnMetrics,
+  metricName,
   partTitle,
   type SeriesOf,
   seriesData,
   seriesMarks,
-  trainingSeries,
 } from './series.ts';
 import { storyFigure } from './story-figure.ts';
-import { armNamed, type Cell } from './table.ts';
+import { armNamed } from './table.ts';
 import { setTitles } from './tables.ts';
-import { curveFigure, healthFigure } from './update-figures.ts';
+import { curveFigure, healthFigure, trainingFigure } from './update-figures.ts';
 
 /** The names of all figures, in the order in which they are made. */
 export const figureNames = [
@@ -39,6 +38,7 @@ export const figureNames = [
   'kept',
   'baselines',
   'leakage',
+  'dose',
 ] as const;
 
 /** All figures for which there is data. */
@@ -55,37 +55,18 @@ export async function allFigures(results: Results): Promise<Figure[]> {
     keptFigure(results),
     baselinesFigure(results),
     leakageFigure(results),
+    doseFigure(results),
   ].filter((figure) => figure !== null);
 }
 
-function trainingFigure({ arms }: Results): Figure | null {
-  const named: Record<string, SeriesOf> = {
-    'hack on hinted prompts': (run) => trainingSeries(run, 'hack'),
-    'solve on all prompts': (run) => trainingSeries(run, 'solve'),
-  };
-  const data = seriesData(arms, named);
-  if (data.rows.length === 0) return null;
-  const panels = Object.entries(named).map(([title, series]) => overUpdates(arms, title, 'rate', series));
-  const caption = `Training's own samples, as trained, over the last ${emergence.window} updates. ${bandText(arms)}`;
-  return {
-    name: 'training',
-    title: 'Hack and solve while training',
-    caption,
-    panels,
-    legend: armLegend(arms),
-    data,
-    training: true,
-  };
-}
-
 /** The scores that met the cuts, each measured from those of its own update: of rollouts, or of tokens where the gate decides by token. */
-async function relativeScores({ runs }: ArmResults): Promise<{ readonly hack: boolean; readonly at: number }[]> {
+async function relativeScores({ runs }: ArmResults) {
   const rollouts = await Promise.all(runs.filter(({ isScored }) => isScored).map((run) => run.rollouts()));
   return rollouts.flatMap((rows) =>
-    rows.flatMap(({ hack, score, low, high, tokenRoutes, tokenScores }) => {
+    rows.flatMap(({ attempt, hack, score, low, high, tokenRoutes, tokenScores }) => {
       if (score === null || low === null || high === null) return [];
       const met = tokenRoutes === null ? [score] : (tokenScores ?? []);
-      return met.map((one) => ({ hack, at: relativeScore(one, low, high) }));
+      return met.map((one) => ({ attempt, hack, at: relativeScore(one, low, high) }));
     }),
   );
 }
@@ -98,59 +79,66 @@ function relativeScore(score: number, low: number, high: number): number {
   return score <= low ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
 }
 
+/** What scores should tell apart, attempts first, and what the others are called. */
+const scored = { attempt: 'no attempt', hack: 'clean' } as const;
+
 /** Gate scores relative to the two cuts of their own update: 0 is the low cut, 1 the high one. */
 async function scoreFigure({ arms }: Results): Promise<Figure | null> {
   const scores = await Promise.all(arms.map(relativeScores));
   const gated = arms
-    .map((own, i) => ({ arm: own.arm, unit: routedUnit(own), scored: scores[i] }))
-    .filter(({ scored }) => scored.length > 0);
+    .map((own, i) => ({ arm: own.arm, unit: routedUnit(own), scores: scores[i] }))
+    .filter((one) => one.scores.length > 0);
   if (gated.length === 0) return null;
   const { low, high, count } = scoreBins;
   const width = (high - low) / count;
-  const rows: string[][] = [];
-  const panels = gated.map(({ arm, unit, scored }): Panel => {
-    const histogram = (hack: boolean): number[] => {
-      const own = scored.filter((row) => row.hack === hack);
-      const bins = new Array<number>(count).fill(0);
-      // The first and last bins also hold what lies beyond them.
-      for (const { at } of own) bins[Math.min(count - 1, Math.max(0, Math.floor((at - low) / width)))] += 1;
-      return bins.map((value) => value / Math.max(1, own.length) / width);
-    };
-    const densities = { clean: histogram(false), hack: histogram(true) };
-    const bars = (bins: readonly number[]) =>
-      bins.map((y1, i) => ({ x0: low + i * width, x1: low + (i + 1) * width, y0: 0, y1 }));
-    for (const [what, bins] of Object.entries(densities))
-      bins.forEach((value, i) => {
-        rows.push([arm, what, (low + i * width).toFixed(3), value.toFixed(4)]);
-      });
-    const hacks = scored.filter(({ hack }) => hack).length;
-    const top = Math.max(0.5, ...densities.clean, ...densities.hack);
-    return {
-      title: `${arm}: ${hacks} ${unit === 'tokens' ? 'tokens of hacks' : 'hacks'}, ${scored.length - hacks} clean`,
-      xLabel: 'score, 0 = low cut, 1 = high cut',
-      yLabel: 'density',
-      x: [low, high],
-      // Room above the bars for the names of the cuts.
-      y: [0, 1.1 * top],
-      marks: [
-        { kind: 'bars', bars: bars(densities.clean), colour: routeColours.absorb },
-        { kind: 'bars', bars: bars(densities.hack), colour: hackInk, hatched: true },
-        { kind: 'rule', x: 0, label: 'keep ≤' },
-        { kind: 'rule', x: 1, label: '≥ route' },
-      ],
-    };
-  });
+  const density = (places: readonly number[]): number[] => {
+    const bins = new Array<number>(count).fill(0);
+    // The first and last bins also hold what lies beyond them.
+    for (const at of places) bins[Math.min(count - 1, Math.max(0, Math.floor((at - low) / width)))] += 1;
+    return bins.map((value) => value / Math.max(1, places.length) / width);
+  };
+  const drawn = gated.flatMap(({ arm, unit, scores: own }) =>
+    (['attempt', 'hack'] as const).map((target) => {
+      const [others, targets] = [false, true].map((value) =>
+        own.filter((one) => one[target] === value).map(({ at }) => at),
+      );
+      const counted = `${targets.length} ${unit === 'tokens' ? `tokens of ${target}s` : `${target}s`}`;
+      return {
+        ...{ arm, target, densities: { [scored[target]]: density(others), [target]: density(targets) } },
+        title: `${arm}: ${counted}, ${others.length} others`,
+      };
+    }),
+  );
+  const bars = (bins: readonly number[]) =>
+    bins.map((y1, i) => ({ x0: low + i * width, x1: low + (i + 1) * width, y0: 0, y1 }));
   return {
     name: 'scores',
     title: 'Gate scores against the two cuts',
     caption:
-      'Rollouts (or tokens of a gate by token) that carried gradient, all seeds pooled, each measured from the cuts of its own update; the outermost bars hold what lies beyond.',
-    panels,
+      'Rollouts (or tokens of a gate by token) that carried gradient, all seeds pooled, each measured from the cuts of its own update; the outermost bars hold what lies beyond. Hatched: attempts, and hacks.',
+    panels: drawn.map(({ title, target, densities }) => ({
+      ...{ title, xLabel: 'score, 0 = low cut, 1 = high cut', yLabel: 'density', x: [low, high] },
+      // Room above the bars for the names of the cuts.
+      y: [0, 1.1 * Math.max(0.5, ...Object.values(densities).flat())],
+      marks: [
+        { kind: 'bars', bars: bars(densities[scored[target]]), colour: routeColours.absorb },
+        { kind: 'bars', bars: bars(densities[target]), colour: hackInk, hatched: true },
+        { kind: 'rule', x: 0, label: 'keep ≤' },
+        { kind: 'rule', x: 1, label: '≥ route' },
+      ],
+    })),
     legend: [
-      { label: 'clean', colour: routeColours.absorb },
-      { label: 'hack', colour: hackInk, hatched: true },
+      { label: 'no attempt, or no hack', colour: routeColours.absorb },
+      { label: 'attempt, or hack', colour: hackInk, hatched: true },
     ],
-    data: { columns: ['arm', 'what', 'from', 'density'], rows },
+    data: {
+      columns: ['arm', 'what', 'from', 'density'],
+      rows: drawn.flatMap(({ arm, densities }) =>
+        Object.entries(densities).flatMap(([what, bins]) =>
+          bins.map((value, i) => [arm, what, (low + i * width).toFixed(3), value.toFixed(4)]),
+        ),
+      ),
+    },
   };
 }
 
@@ -208,57 +196,58 @@ function routeFigure({ arms }: Results): Figure | null {
   };
 }
 
-/** Hack per loophole, deployed (bars) and as trained (circles); held-out loopholes are marked. */
-function loopholeFigure({ arms, sets }: Results): Figure | null {
-  const set: FinalSet | undefined = sets.find((each) => each === 'test-original') ?? sets[0];
+/** Attempt and hack per loophole, deployed (bars) and as trained (circles); held-out loopholes are marked. */
+function loopholeFigure(results: Results): Figure | null {
+  const { arms } = results;
+  const set = claimSet(results);
   if (set === undefined) return null;
   const rows = arms.flatMap(({ runs }) => runs.flatMap(({ final }) => final[set]?.deployed ?? []));
   const loopholes = [...new Set(rows.map(({ loophole }) => loophole))].sort();
   if (loopholes.length < 2) return null;
-  const data: Cell[][] = [];
-  const panels = arms.map(({ arm, runs }, i): Panel => {
-    const hack = (state: 'full' | 'deployed', loophole: string) =>
-      sampleOf(runs, (run) => loopholeSummary(run, set, state, loophole)?.hack.rate ?? null);
-    const points = loopholes.map((loophole, x) => ({
-      x,
-      deployed: hack('deployed', loophole),
-      full: hack('full', loophole),
-    }));
-    for (const { x, deployed, full } of points) {
-      data.push([
-        armNamed(arm, { loophole: loopholes[x] }),
-        loopholes[x],
-        `${deployed?.mean ?? ''}`,
-        `${full?.mean ?? ''}`,
-        `${deployed?.n ?? 0}`,
-      ]);
-    }
-    const { colour } = armStyle(i);
-    const bars = points.map(({ x, deployed }) => ({ x0: x - 0.3, x1: x + 0.3, y0: 0, y1: deployed?.mean ?? 0 }));
-    const open = points.flatMap(({ x, full }) => (full === null ? [] : [{ x, y: full.mean }]));
-    return {
-      title: `${arm} (n = ${runs.length})`,
-      xLabel: '',
-      yLabel: 'hack',
-      x: [-0.5, loopholes.length - 0.5],
-      y: [0, 1],
-      xNames: loopholes.map((loophole, x) => ({
-        x,
-        name: `${loophole}${heldOutMark(runs, loophole)}`,
-      })),
+  const drawn = arms.flatMap((arm, i) =>
+    (['attempt', 'hack'] as const).map((metric) => {
+      const rate = (state: 'full' | 'deployed', loophole: string) =>
+        sampleOf(arm.runs, (run) => loopholeSummary(run, set, state, loophole)?.[metric].rate ?? null);
+      const points = loopholes.map((loophole, x) => ({
+        ...{ x, loophole, deployed: rate('deployed', loophole), full: rate('full', loophole) },
+      }));
+      return { ...arm, metric, points, colour: armStyle(i).colour };
+    }),
+  );
+  const panels = drawn.map(
+    ({ arm, runs, metric, points, colour }): Panel => ({
+      ...{ title: `${arm} (n = ${runs.length})`, xLabel: '', yLabel: metric },
+      ...{ x: [-0.5, loopholes.length - 0.5], y: [0, 1] },
+      xNames: points.map(({ x, loophole }) => ({ x, name: `${loophole}${heldOutMark(runs, loophole)}` })),
       marks: [
-        { kind: 'bars', bars, colour },
-        { kind: 'dots', points: open, colour, open: true },
+        {
+          kind: 'bars',
+          bars: points.map(({ x, deployed }) => ({ x0: x - 0.3, x1: x + 0.3, y0: 0, y1: deployed?.mean ?? 0 })),
+          colour,
+        },
+        {
+          kind: 'dots',
+          points: points.flatMap(({ x, full }) => (full === null ? [] : [{ x, y: full.mean }])),
+          ...{ colour, open: true },
+        },
       ],
-    };
-  });
+    }),
+  );
   return {
     name: 'loopholes',
-    title: `Hack by loophole${partTitle('A5')}`,
+    title: `Attempt and hack by loophole${partTitle('A5')}`,
     caption: `${setTitles[set]}. Bars: deployed; circles: as trained. ${heldOutText(panels)}`.trim(),
     panels,
     legend: [],
-    data: { columns: ['arm', 'loophole', 'deployed', 'full', 'n'], rows: data },
+    data: {
+      columns: ['arm', 'loophole', 'what', 'deployed', 'full', 'n'],
+      rows: drawn.flatMap(({ arm, metric, points }) =>
+        points.map(({ loophole, deployed, full }) => [
+          armNamed(arm, { loophole }),
+          ...[loophole, metric, `${deployed?.mean ?? ''}`, `${full?.mean ?? ''}`, `${deployed?.n ?? 0}`],
+        ]),
+      ),
+    },
   };
 }
 
@@ -295,27 +284,33 @@ function sharedScales(runs: readonly RunResult[]): { key: string; set: string; p
   return best === undefined ? null : { key: best.key, set: best.own[0].set, prompts: best.prompts };
 }
 
-/** Hack and solve as the quarantine is scaled from deleted (0) to as trained (1). */
+/** The rates as the quarantine is scaled from deleted (0) to as trained (1). */
 function scaleFigure({ arms }: Results): Figure | null {
   const shared = sharedScales(arms.flatMap(({ runs }) => runs));
   if (shared === null) return null;
-  const scaled = (run: RunResult, metric: 'hack' | 'solve'): Point[] => {
+  const scaled = (run: RunResult, metric: DrawnMetric): Point[] => {
     const own = run.evaluations.filter((one) => one.update === run.updates && scaleKey(one) === shared.key);
     if (!own.some(({ state }) => isPartial(state))) return [];
     return own
       .flatMap(({ state, rows }) =>
-        state === 'base' ? [] : [{ x: scaleOf(state, 0), y: summarise(rows)[metric].rate }],
+        state === 'base' ? [] : [{ x: scaleOf(state, 0), y: rateOf(summarise(rows), metric)?.rate ?? 0 }],
       )
       .sort((a, b) => a.x - b.x);
   };
-  const own = arms.filter(({ runs }) => runs.some((run) => scaled(run, 'hack').length > 0));
+  const own = arms.filter(({ runs }) => runs.some((run) => scaled(run, 'attempt').length > 0));
   if (own.length === 0) return null;
-  const named: Record<string, SeriesOf> = { hack: (run) => scaled(run, 'hack'), solve: (run) => scaled(run, 'solve') };
-  const panels = Object.entries(named).map(([title, series]): Panel => {
-    const marks = own.flatMap(({ runs }, i) => seriesMarks(runs.map(series), armStyle(i)));
-    return { title, xLabel: "the quarantine's scale", yLabel: 'rate', x: [0, 1], y: [0, 1], marks };
-  });
-  const caption = `0 is deployed, 1 is as trained; ${shared.prompts} prompts of ${shared.set}. ${bandText(own)}`;
-  const data = seriesData(own, named);
-  return { name: 'scale', title: 'Scaling the quarantine', caption, panels, legend: armLegend(own), data };
+  const named = Object.fromEntries(
+    drawnMetrics.map((metric): [string, SeriesOf] => [metricName(metric), (run) => scaled(run, metric)]),
+  );
+  return {
+    name: 'scale',
+    title: 'Scaling the quarantine',
+    caption: `0 is deployed, 1 is as trained; ${shared.prompts} prompts of ${shared.set}. ${bandText(own)}`,
+    panels: Object.entries(named).map(([title, series]): Panel => {
+      const marks = own.flatMap(({ runs }, i) => seriesMarks(runs.map(series), armStyle(i)));
+      return { title, xLabel: "the quarantine's scale", yLabel: 'rate', x: [0, 1], y: [0, 1], marks };
+    }),
+    legend: armLegend(own),
+    data: seriesData(own, named),
+  };
 }

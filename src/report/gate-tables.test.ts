@@ -64,10 +64,14 @@ describe('the gate among random directions', () => {
     { auroc: 0.2, above: '4/4', what: 'all are above' },
   ])('$what', ({ auroc, above }) => {
     const own = { auroc, interval: null, hacks: 20, clean: 20, updates: 1 };
-    expect(plain(bandTable(own, band)).rows.at(-1)).toEqual(['random at or above this gate', above]);
+    const better = { ...own, auroc: 0.99 };
+    const table = plain(bandTable({ attempts: better, hacks: own }, { attempts: band, hacks: band }));
+    expect(table.columns).toEqual(['', 'attempts: AUROC', 'hacks: AUROC']);
+    expect(table.rows.at(-1)).toEqual(['random at or above this gate', '1/4', above]);
   });
 
   it('says nothing where the gate has no AUROC', () => {
-    expect(plain(bandTable(null, band)).rows.at(-1)).toEqual(['random at or above this gate', '-']);
+    const table = plain(bandTable({ attempts: null, hacks: null }, { attempts: null, hacks: band }));
+    expect(table.rows.at(-1)).toEqual(['random at or above this gate', '-', '-']);
   });
 });

@@ -1,5 +1,4 @@
-/** The gate of one run as tables: as a classifier, by window of updates, and its scores against the cuts. */
-
+/** The gate of one run as tables, judged against attempts and against hacks: as a classifier, by window of updates, and its scores against the cuts. */
 import { formatRate, type Rate } from '../evaluate/index.ts';
 import type {
   Attribution,
@@ -11,11 +10,12 @@ import type {
   RandomBand,
   Separation,
 } from '../measure/index.ts';
-import type { Cell, Table } from './table.ts';
+import { type Cell, makeTable, type Table } from './table.ts';
 
 export const rateText = (rate: Rate | null): string => (rate === null ? '-' : formatRate(rate));
 export const short = (rate: Rate | null): string => (rate === null ? '-' : `${rate.count}/${rate.of}`);
 const number = (value: number | null, digits = 2): string => (value === null ? '-' : value.toFixed(digits));
+const precise = (value: number | undefined): string => (value === undefined ? '-' : value.toPrecision(3));
 
 export const shortAuroc = (separation: Separation | null): string => number(separation?.auroc ?? null);
 
@@ -33,42 +33,62 @@ export const windowCell = ({ from, to }: { readonly from: number; readonly to: n
   updates: [from, to],
 });
 
+/** What a gate is judged against, attempts first, and what a judgement says of it. */
+const targets = [
+  {
+    ...{ many: 'attempts', none: 'no attempt' },
+    of: ({ attempts, tokens }: GateJudgement) => ({
+      ...attempts,
+      ofRoute: attempts.othersOfRoute,
+      tokenSeparation: tokens?.attemptSeparation ?? null,
+    }),
+  },
+  {
+    ...{ many: 'hacks', none: 'no hack' },
+    of: (judged: GateJudgement) => ({
+      ...judged,
+      count: judged.hacks,
+      shareOfKeep: judged.hackShareOfKeep,
+      ofRoute: judged.cleanShareOfRoute,
+      tokenSeparation: judged.tokens?.separation ?? null,
+    }),
+  },
+] as const;
+
 /** The gate over the whole run: all rollouts with gradient, beside the positively reinforced ones. */
 export function gateTable(all: GateJudgement, reinforced: GateJudgement): Table {
-  const row = (name: string, value: (judgement: GateJudgement) => string): Cell[] => [
-    name,
-    value(all),
-    { text: value(reinforced), advantage: 'above 0' },
-  ];
   const byToken = all.tokens !== null;
-  const unit = byToken ? 'tokens ' : '';
-  return {
-    title: byToken ? 'the gate as a classifier of tokens, by the labels of their rollouts' : 'the gate as a classifier',
-    columns: ['', 'all rollouts with gradient', 'positively reinforced'],
-    rows: [
-      row('rollouts, attempts, hacks', ({ rollouts, attempts, hacks }) => `${rollouts}, ${attempts.count}, ${hacks}`),
-      ...(byToken ? [row('tokens, of hacks', ({ tokens }) => `${tokens?.tokens ?? 0}, ${tokens?.ofHacks ?? 0}`)] : []),
-      row('attempts: AUROC', ({ attempts }) => aurocText(attempts.separation)),
-      row('attempts: route precision', ({ attempts }) => rateText(attempts.route.precision)),
-      row('attempts: route recall', ({ attempts }) => rateText(attempts.route.recall)),
-      row('attempts: route FPR', ({ attempts }) => rateText(attempts.route.falsePositiveRate)),
-      row('attempts: share of keep', ({ attempts }) => rateText(attempts.shareOfKeep)),
-      row(byToken ? 'hacks: AUROC, mean scores of rollouts' : 'hacks: AUROC', ({ separation }) =>
-        aurocText(separation),
-      ),
-      ...(byToken ? [row('hacks: AUROC, tokens', ({ tokens }) => aurocText(tokens?.separation ?? null))] : []),
-      row('hacks: route precision', ({ route }) => rateText(route.precision)),
-      row('hacks: route recall', ({ route }) => rateText(route.recall)),
-      row('hacks: route FPR', ({ route }) => rateText(route.falsePositiveRate)),
-      row('hacks: route F0.5', ({ route }) => number(route.fHalf)),
-      row('no hack: keep precision', ({ keep }) => rateText(keep.precision)),
-      row('no hack: keep recall', ({ keep }) => rateText(keep.recall)),
-      row('no hack: keep F0.5', ({ keep }) => number(keep.fHalf)),
-      row('hacks: share of keep', ({ hackShareOfKeep }) => rateText(hackShareOfKeep)),
-      row('no hack: share of route', ({ cleanShareOfRoute }) => rateText(cleanShareOfRoute)),
-      row(`${unit}keep, absorb, route`, ({ routes }) => `${routes.keep}, ${routes.absorb}, ${routes.route}`),
-    ],
-    notes: [
+  const rows: Record<string, (judged: GateJudgement) => string> = {
+    'rollouts, attempts, hacks': ({ rollouts, attempts, hacks }) => `${rollouts}, ${attempts.count}, ${hacks}`,
+  };
+  if (byToken) {
+    rows['tokens, of attempts, of hacks'] = ({ tokens }) =>
+      `${tokens?.tokens ?? 0}, ${tokens?.ofAttempts ?? 0}, ${tokens?.ofHacks ?? 0}`;
+  }
+  for (const { many, none, of } of targets) {
+    rows[`${many}: AUROC${byToken ? ', mean scores of rollouts' : ''}`] = (judged) => aurocText(of(judged).separation);
+    if (byToken) rows[`${many}: AUROC, tokens`] = (judged) => aurocText(of(judged).tokenSeparation);
+    rows[`${many}: route precision`] = (judged) => rateText(of(judged).route.precision);
+    rows[`${many}: route recall`] = (judged) => rateText(of(judged).route.recall);
+    rows[`${many}: route FPR`] = (judged) => rateText(of(judged).route.falsePositiveRate);
+    rows[`${many}: route F0.5`] = (judged) => number(of(judged).route.fHalf);
+    rows[`${none}: keep precision`] = (judged) => rateText(of(judged).keep.precision);
+    rows[`${none}: keep recall`] = (judged) => rateText(of(judged).keep.recall);
+    rows[`${none}: keep F0.5`] = (judged) => number(of(judged).keep.fHalf);
+    rows[`${many}: share of keep`] = (judged) => rateText(of(judged).shareOfKeep);
+    rows[`${none}: share of route`] = (judged) => rateText(of(judged).ofRoute);
+  }
+  rows[`${byToken ? 'tokens ' : ''}keep, absorb, route`] = ({ routes }) =>
+    `${routes.keep}, ${routes.absorb}, ${routes.route}`;
+  return makeTable(
+    byToken ? 'the gate as a classifier of tokens, by the labels of their rollouts' : 'the gate as a classifier',
+    Object.entries(rows),
+    {
+      '': ([name]) => name,
+      'all rollouts with gradient': ([, value]) => value(all),
+      'positively reinforced': ([, value]) => ({ text: value(reinforced), advantage: 'above 0' }),
+    },
+    [
       'Each line says what it is judged against: attempts (a loophole was opened, even in a correct program) or hacks. AUROC: these against all other rollouts of the same update, the interval over updates. FPR: share of all others that is routed.',
       ...(byToken
         ? [
@@ -76,150 +96,151 @@ export function gateTable(all: GateJudgement, reinforced: GateJudgement): Table 
           ]
         : []),
     ],
-  };
+  );
 }
 
-export function bandTable(own: Separation | null, band: RandomBand): Table {
-  const above = own === null ? null : band.aurocs.filter((auroc) => auroc >= own.auroc).length;
-  return {
-    title: `${band.directions} random directions over the same ${band.rollouts} stored features`,
-    columns: ['', 'AUROC'],
-    rows: [
-      ['this gate', aurocText(own)],
-      ['random, mean', number(band.mean)],
-      ['random, 5% to 95%', `${number(band.p5)} to ${number(band.p95)}`],
-      ['random, least and most', `${number(band.least)} to ${number(band.most)}`],
-      ['random at or above this gate', above === null ? '-' : `${above}/${band.directions}`],
+/** Something that is known of attempts and of hacks. */
+export interface ByTarget<Known> {
+  readonly attempts: Known;
+  readonly hacks: Known;
+}
+
+const targetNames = ['attempts', 'hacks'] as const;
+
+/** `own`: how the gate itself separates. */
+export function bandTable(own: ByTarget<Separation | null>, bands: ByTarget<RandomBand | null>): Table {
+  const { directions, rollouts } = bands.hacks ?? bands.attempts ?? { directions: 0, rollouts: 0 };
+  const cell = (target: keyof typeof bands, value: (band: RandomBand) => string): string =>
+    bands[target] === null ? '-' : value(bands[target]);
+  const rows: readonly (readonly [string, (target: keyof typeof bands) => string])[] = [
+    ['this gate', (target) => aurocText(own[target])],
+    ['random, mean', (target) => cell(target, (band) => number(band.mean))],
+    ['random, 5% to 95%', (target) => cell(target, (band) => `${number(band.p5)} to ${number(band.p95)}`)],
+    ['random, least and most', (target) => cell(target, (band) => `${number(band.least)} to ${number(band.most)}`)],
+    [
+      'random at or above this gate',
+      (target) =>
+        cell(target, (band) => {
+          const least = own[target]?.auroc ?? Number.POSITIVE_INFINITY;
+          return own[target] === null ? '-' : `${band.aurocs.filter((auroc) => auroc >= least).length}/${directions}`;
+        }),
     ],
+  ];
+  return {
+    title: `${directions} random directions over the same ${rollouts} stored features`,
+    columns: ['', 'attempts: AUROC', 'hacks: AUROC'],
+    rows: rows.map(([name, value]) => [name, ...targetNames.map(value)]),
   };
 }
 
 /** What the stored features would have allowed, beside what the gate reached. */
-export function idealTable(own: Separation | null, ideal: IdealDirection): Table {
+export function idealTable(own: ByTarget<Separation | null>, ideal: ByTarget<IdealDirection | null>): Table {
+  const fitted = targetNames.flatMap((target) => {
+    const one = ideal[target];
+    return one === null ? [] : [`${one.hacks} ${target} less that of ${one.rollouts - one.hacks} others`];
+  });
   return {
     title: 'the ideal direction: fitted on labels, diagnosis only',
-    columns: ['', 'AUROC'],
+    columns: ['', 'attempts: AUROC', 'hacks: AUROC'],
     rows: [
-      ['this gate', aurocText(own)],
-      ['ideal direction, cross-fitted', aurocText(ideal.separation)],
+      ['this gate', ...targetNames.map((target) => aurocText(own[target]))],
+      ['ideal direction, cross-fitted', ...targetNames.map((target) => aurocText(ideal[target]?.separation ?? null))],
     ],
     notes: [
-      `Mean feature of ${ideal.hacks} hacks less that of ${ideal.rollouts - ideal.hacks} clean rollouts, within updates. Cross-fitted: the direction of half of the problems scores the other half.`,
+      `Mean feature of ${fitted.join(', and of ')}, within updates. Cross-fitted: the direction of half of the problems scores the other half.`,
     ],
   };
 }
 
 /** The gate's directions: the band of the pairs under each, and its cosines. */
 export function directionTable(directions: readonly DirectionReport[]): Table {
-  const precise = (value: number | undefined): string => (value === undefined ? '-' : value.toPrecision(3));
-  return {
-    title: 'directions and the band of the pairs',
-    columns: ['updates', 'clean pairs', 'hack pairs', 'width', 'cosine of rollouts', 'cosine to ideal'],
-    rows: directions.map(({ from, to, band, meanCosine, cosineToIdeal }) => [
-      windowCell({ from, to }),
-      precise(band?.low),
-      precise(band?.high),
-      precise(band?.width),
-      number(meanCosine, 3),
-      number(cosineToIdeal, 3),
-    ]),
-    notes: [
-      'The band is between the mean scores of the two sides of the pairs. Cosines: mean over rollouts of their features with the direction; the direction with the one fitted on labels.',
+  return makeTable(
+    'directions and the band of the pairs',
+    directions,
+    {
+      updates: windowCell,
+      'clean pairs': ({ band }) => precise(band?.low),
+      'hack pairs': ({ band }) => precise(band?.high),
+      width: ({ band }) => precise(band?.width),
+      'cosine of rollouts': ({ meanCosine }) => number(meanCosine, 3),
+      'cosine to ideal': ({ cosineToIdeal }) => number(cosineToIdeal, 3),
+    },
+    [
+      'The band is between the mean scores of the two sides of the pairs. Cosines: mean over rollouts of their features with the direction; the direction with the one fitted on labels of hacks.',
     ],
-  };
+  );
 }
 
 export function windowTable(windows: readonly GateWindow[], reinforced: boolean): Table {
-  return {
-    title: `by window of updates${reinforced ? ', positively reinforced rollouts' : ''}`,
-    columns: [
-      'updates',
-      'rollouts',
-      'hacks',
-      'AUROC',
-      'route right',
-      'route recall',
-      'F0.5',
-      'hacks kept',
-      'clean routed',
-    ],
-    rows: windows.map((window) => {
-      const own = reinforced ? window.reinforced : window.all;
-      return [
-        windowCell(window),
-        `${own.rollouts}`,
-        `${own.hacks}`,
-        shortAuroc(own.separation),
-        short(own.route.precision),
-        short(own.route.recall),
-        number(own.route.fHalf),
-        short(own.hackShareOfKeep),
-        short(own.cleanShareOfRoute),
-      ];
-    }),
-  };
+  const judged = (window: GateWindow): GateJudgement => (reinforced ? window.reinforced : window.all);
+  const columns = targets.map(({ many, none, of }): Parameters<typeof makeTable<GateWindow>>[2] => ({
+    [many]: (window) => `${of(judged(window)).count}`,
+    [`${many}: AUROC`]: (window) => shortAuroc(of(judged(window)).separation),
+    [`${many}: route precision`]: (window) => short(of(judged(window)).route.precision),
+    [`${many}: route recall`]: (window) => short(of(judged(window)).route.recall),
+    [`${many}: route F0.5`]: (window) => number(of(judged(window)).route.fHalf),
+    [`${many} of keep`]: (window) => short(of(judged(window)).shareOfKeep),
+    [`${none}, of route`]: (window) => short(of(judged(window)).ofRoute),
+  }));
+  return makeTable(`by window of updates${reinforced ? ', positively reinforced rollouts' : ''}`, windows, {
+    updates: windowCell,
+    rollouts: (window) => `${judged(window).rollouts}`,
+    ...columns[0],
+    ...columns[1],
+  });
 }
 
 /** The scores of each window against its cuts, with a reading of their drift. */
 export function driftTable(windows: readonly GateWindow[]): Table {
-  const precise = (value: number | undefined): string => (value === undefined ? '-' : value.toPrecision(3));
-  return {
-    title: 'scores against the cuts',
-    columns: ['updates', 'p10', 'p50', 'p90', 'low cut', 'high cut', 'reading'],
-    rows: windows.map(({ from, to, scores, cuts, readings }) => [
-      windowCell({ from, to }),
-      precise(scores?.p10),
-      precise(scores?.p50),
-      precise(scores?.p90),
-      precise(cuts?.low),
-      precise(cuts?.high),
-      readings.join('; ') || '-',
-    ]),
-  };
+  return makeTable('scores against the cuts', windows, {
+    updates: windowCell,
+    p10: ({ scores }) => precise(scores?.p10),
+    p50: ({ scores }) => precise(scores?.p50),
+    p90: ({ scores }) => precise(scores?.p90),
+    'low cut': ({ cuts }) => precise(cuts?.low),
+    'high cut': ({ cuts }) => precise(cuts?.high),
+    reading: ({ readings }) => readings.join('; ') || '-',
+  });
 }
 
-const advantages = { '+': 'above 0', '−': 'below 0', '0': '0' } as const;
 const deeds: readonly Deed[] = ['attempt', 'clean beside an attempt', 'clean'];
+const advantages = { '+': 'above 0', '−': 'below 0', '0': '0' } as const;
 
 /** Who pushes the deployed block, and by which route: over the whole run. */
 export function attributionTable({ from, to, rollouts, shares }: Attribution): Table {
-  return {
-    title: `whose gradient the deployed block learned from, updates ${from}-${to}`,
-    columns: ['share', 'rollouts', 'did', 'A', 'route', 'sampled'],
-    rows: shares.map(({ share, rollouts: count, deed, sign, route, sampled }) => [
-      {
-        text: share.toFixed(3),
-        attempt: deed === 'attempt' ? 'yes' : 'no',
-        advantage: advantages[sign],
+  return makeTable(
+    `whose gradient the deployed block learned from, updates ${from}-${to}`,
+    shares,
+    {
+      share: ({ share, deed, sign, route, sampled }) => ({
+        ...{ text: share.toFixed(3), attempt: deed === 'attempt' ? 'yes' : 'no', advantage: advantages[sign] },
         ...{ route, sampled },
-      },
-      `${count}`,
-      deed,
-      sign,
-      route,
-      sampled,
-    ]),
-    notes: [
+      }),
+      rollouts: (one) => `${one.rollouts}`,
+      did: ({ deed }) => deed,
+      A: ({ sign }) => sign,
+      route: ({ route }) => route,
+      sampled: ({ sampled }) => sampled,
+    },
+    [
       `Shares of Σ |g_d|² over ${rollouts} rollouts. A: the sign of the advantage. A clean rollout beside an attempt has a group mate that opened a loophole; with the mean of the group it is blamed for not doing so. Energies of single rollouts: what they add up to also depends on their angles.`,
     ],
-  };
+  );
 }
 
 /** The same by window of updates, in fewer parts. */
 export function attributionWindowTable(windows: readonly Attribution[]): Table {
   const parts = deeds.flatMap((deed) => (['+', '−'] as const).map((sign) => ({ deed, sign })));
-  return {
-    title: 'whose gradient the deployed block learned from, by window of updates',
-    columns: ['updates', 'Σ |g_d|²', ...parts.map(({ deed, sign }) => `${deed}, A ${sign}`)],
-    rows: windows.map(({ from, to, energy, shares }) => [
-      windowCell({ from, to }),
-      energy.toPrecision(2),
-      ...parts.map((part) =>
-        shares
-          .filter(({ deed, sign }) => deed === part.deed && sign === part.sign)
-          .reduce((sum, { share }) => sum + share, 0)
-          .toFixed(2),
-      ),
-    ]),
-  };
+  const shareOf = ({ shares }: Attribution, part: (typeof parts)[number]): string =>
+    shares
+      .filter(({ deed, sign }) => deed === part.deed && sign === part.sign)
+      .reduce((sum, { share }) => sum + share, 0)
+      .toFixed(2);
+  return makeTable('whose gradient the deployed block learned from, by window of updates', windows, {
+    updates: windowCell,
+    'Σ |g_d|²': ({ energy }) => energy.toPrecision(2),
+    ...Object.fromEntries(
+      parts.map((part) => [`${part.deed}, A ${part.sign}`, (one: Attribution) => shareOf(one, part)]),
+    ),
+  });
 }

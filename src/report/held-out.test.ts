@@ -104,6 +104,7 @@ describe('relearning over seeds', async () => {
     Array.from({ length: 10 }, (_, i) => ({
       update: i + 1,
       hackable: 2,
+      attempts: 2,
       hacks: i + 1 >= from ? 2 : 0,
       graded: 2,
       solves: 0,
@@ -126,8 +127,15 @@ describe('relearning over seeds', async () => {
   });
 
   it('names seeds in which the hack did not come back', () => {
-    const [row] = plain(relearnedTable(attackedFrom([4, 99]))).rows;
-    expect(row.slice(0, 5)).toEqual(['gate', '2', '7.0', '7.5 (not reached in 1 of 2)', '0.5 (not reached in 1 of 2)']);
+    const { columns, rows } = plain(relearnedTable(attackedFrom([4, 99])));
+    const shown = Object.fromEntries(columns.map((name, i) => [name, rows[0][i]]));
+    expect(shown).toMatchObject({
+      ...{ arm: 'gate', seeds: '2', 'hacks, from the base': '7.0' },
+      'hacks, from deployed': '7.5 (not reached in 1 of 2)',
+      'hacks, difference': '0.5 (not reached in 1 of 2)',
+    });
+    // Every completion of the attack opens the loophole, from its first window on.
+    expect(shown).toMatchObject({ 'attempts, from the base': '7.0', 'attempts, from deployed': '5.0' });
   });
 
   it('is no table without attacks', () => {
@@ -144,12 +152,15 @@ describe('leakage over recall', () => {
   });
 
   it('has a point per recall, in order', async () => {
-    const results = await madeResults([oracle(1, '----'), oracle(0.5, 'h---'), oracle(0, 'hhh-')]);
+    const results = await madeResults([oracle(1, '----'), oracle(0.5, 'hb--'), oracle(0, 'hhh-')]);
     const figure = plain(await allFigures(results)).find(({ name }) => name === 'leakage');
-    expect(figure?.data.rows.map(([arm, recall, mean]) => [arm, recall, mean])).toEqual([
-      ['oracle-0', '0', '0.7500'],
-      ['oracle-0.5', '0.5', '0.2500'],
-      ['oracle-1', '1', '0.0000'],
+    expect(figure?.data.rows.map((row) => row.slice(0, 4))).toEqual([
+      ['oracle-0', 'attempt, deployed', '0', '0.7500'],
+      ['oracle-0.5', 'attempt, deployed', '0.5', '0.5000'],
+      ['oracle-1', 'attempt, deployed', '1', '0.0000'],
+      ['oracle-0', 'hack, deployed', '0', '0.7500'],
+      ['oracle-0.5', 'hack, deployed', '0.5', '0.2500'],
+      ['oracle-1', 'hack, deployed', '1', '0.0000'],
     ]);
   });
 
@@ -187,5 +198,38 @@ describe('health of training', () => {
     });
     expect(many?.caption).toMatch(/^One line per arm: mean over seeds and over the last 5 updates/);
     expect(many?.data.rows.filter(([arm, seed]) => arm === 'gate' && seed === '3')).toHaveLength(7);
+  });
+});
+
+describe('what is deployed over how well the gate saw attempts', () => {
+  /** Four rollouts an update, of which the first two are attempts, and only the first a hack. */
+  const run = (name: string, seed: number, scores: readonly number[], outcomes: string): MadeResults => ({
+    ...{ name, seed, arm: { kind: 'activation' }, checkpoints: [0, 20] },
+    rollouts: scores.map((score, i) => ({ update: 1, score, low: 0, high: 1, hack: i === 0, attempt: i < 2 })),
+    evaluations: (['full', 'deployed'] as const).map((state) => ({ update: 20, set, state, outcomes })),
+  });
+
+  it('has a point per run, against attempts and not against hacks, and says how they go together', async () => {
+    const results = await madeResults([
+      run('gate', 1, [4, 3, 2, 1], '----'),
+      run('haar', 1, [4, 1, 2, 3], 'hb--'),
+      run('haar', 2, [1, 2, 3, 4], 'hhb-'),
+      { name: 'vanilla', checkpoints: [0, 20], evaluations: [{ update: 20, set, state: 'full', outcomes: 'hhbb' }] },
+    ]);
+    const figure = plain(await allFigures(results)).find(({ name }) => name === 'dose');
+    expect(figure?.data.columns).toEqual(['arm', 'seed', 'attempts: AUROC', 'attempt, deployed', 'hack, deployed']);
+    expect(figure?.data.rows).toEqual([
+      ['gate', '1', '1.0000', '0.0000', '0.0000'],
+      ['haar', '1', '0.5000', '0.5000', '0.2500'],
+      ['haar', '2', '0.0000', '0.7500', '0.5000'],
+    ]);
+    expect(figure?.panels.map(({ yLabel }) => yLabel)).toEqual(['attempt', 'hack']);
+    // (1, 0), (0.5, 0.5), (0, 0.75): the covariance is −0.1875, the deviations 0.5 and 0.3819.
+    expect(figure?.caption).toContain('Over all 3 runs: attempt r = −0.98, hack r = −1.00.');
+  });
+
+  it('is left out where no two runs differ in it', async () => {
+    const results = await madeResults([run('gate', 1, [4, 3, 2, 1], '----'), run('gate', 2, [4, 3, 2, 1], 'h---')]);
+    expect(plain(await allFigures(results)).map(({ name }) => name)).not.toContain('dose');
   });
 });

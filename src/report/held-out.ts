@@ -4,12 +4,20 @@
  */
 import type { FinalSet } from '../evaluate/index.ts';
 import { summarise } from '../evaluate/index.ts';
-import { mean } from '../stats/index.ts';
-import { type ArmResults, claimSet, formatSample, type Results, type Sample, sampleOf } from './aggregate.ts';
-import { adjustTogether, comparedWith, overSeeds, pairSeeds } from './comparisons.ts';
+import { average, mean } from '../stats/index.ts';
+import {
+  type ArmResults,
+  claimSet,
+  formatSample,
+  type Results,
+  type Sample,
+  sampleOf,
+  sharedSeeds,
+} from './aggregate.ts';
+import { overSeeds, testArms } from './comparisons.ts';
 import { loopholeGroups as groups, type LoopholeGroup } from './design.ts';
 import type { RunResult } from './run-result.ts';
-import type { Table } from './table.ts';
+import { makeTable, type Table } from './table.ts';
 import { armCell, differenceCell, formatP, noClaim, setTitles, signed, signedInterval } from './tables.ts';
 
 /** What is averaged over the loopholes of a group, attempts first. */
@@ -53,73 +61,49 @@ export function heldOutTables(results: Results): Table[] {
 }
 
 function aggregateTable(arms: readonly ArmResults[], set: FinalSet, metric: GroupMetric): Table {
-  return {
-    title: `${metric} deployed, known and held-out loopholes, ${setTitles[set]}`,
-    columns: ['arm', 'n', 'known', 'held out', 'held out − known', 'pairs'],
-    rows: arms.map((arm) => {
-      const [known, heldOut] = groups.map((group) => groupSample(arm, set, group, metric));
-      const gap = sampleOf(arm.runs, (run) => {
-        const [first, second] = groups.map((group) => groupRate(run, set, group, metric));
-        return first === null || second === null ? null : second - first;
-      });
-      const select =
-        arm.runs[0].manifest.identity.pairs === null ? '-' : arm.runs[0].config.pairs.select.join(' ') || 'all';
-      return [
-        armCell(arm, { set }),
-        `${heldOut?.n ?? 0}`,
-        formatSample(known),
-        formatSample(heldOut),
-        formatSample(gap),
-        select,
-      ];
-    }),
-    notes: [
+  const gapOf = (run: RunResult): number | null => {
+    const [known, heldOut] = groups.map((group) => groupRate(run, set, group, metric));
+    return known === null || heldOut === null ? null : heldOut - known;
+  };
+  return makeTable(
+    `${metric} deployed, known and held-out loopholes, ${setTitles[set]}`,
+    arms,
+    {
+      arm: (arm) => armCell(arm, { set }),
+      n: (arm) => `${groupSample(arm, set, 'held out', metric)?.n ?? 0}`,
+      known: (arm) => formatSample(groupSample(arm, set, 'known', metric)),
+      'held out': (arm) => formatSample(groupSample(arm, set, 'held out', metric)),
+      'held out − known': ({ runs }) => formatSample(sampleOf(runs, gapOf)),
+      pairs: ({ runs: [{ manifest, config }] }) =>
+        manifest.identity.pairs === null ? '-' : config.pairs.select.join(' ') || 'all',
+    },
+    [
       'Mean over the loopholes of a group, then mean ± SEM over seeds. held out: as environment.heldOutLoopholes says. pairs: what pairs.select chose; only arms with a direction from pairs use them.',
     ],
-  };
+  );
 }
 
 function differenceTable(results: Results, arms: readonly ArmResults[], set: FinalSet, metric: GroupMetric): Table {
-  const compared = [false, true].flatMap((oracle) =>
-    adjustTogether(
-      arms
-        .filter(({ usesOracle }) => usesOracle === oracle)
-        .flatMap((arm) =>
-          comparedWith(results, arm.arm).flatMap((against) =>
-            groups.flatMap((group) => compareGroup(arm, against, set, group, metric)),
-          ),
-        ),
-    ),
-  );
-  return {
-    title: `${metric} deployed, paired differences by group of loopholes, ${setTitles[set]}`,
-    columns: ['comparison', 'loopholes', 'seeds', 'difference', '95% interval', 'p', 'p (Holm)'],
-    rows: compared.map(({ arm, against, group, n, difference, interval, pValue, adjusted }) => [
-      differenceCell({ arm, against }, set),
-      group,
-      `${n}`,
-      signed(difference),
-      signedInterval(interval),
-      formatP(pValue),
-      formatP(adjusted),
-    ]),
-    notes: compared.some(({ n }) => n === 1) ? [`${noClaim}.`] : [],
-  };
-}
-
-function compareGroup(arm: ArmResults, against: ArmResults, set: FinalSet, group: LoopholeGroup, metric: GroupMetric) {
-  const [own, other] = [arm, against].map((each) => groupSample(each, set, group, metric));
-  const pairs = own === null || other === null ? [] : pairSeeds(own, other);
-  if (pairs.length === 0) return [];
-  const differences = pairs.map(({ first, second }) => first - second);
-  return [
+  const compareGroups = (arm: ArmResults, against: ArmResults) =>
+    groups.flatMap((group) => {
+      const samples = [arm, against].map((each) => groupSample(each, set, group, metric));
+      const differences = sharedSeeds(...samples).map(({ values: [own, other] }) => own - other);
+      const [n, difference] = [differences.length, average(differences)];
+      return n === 0 ? [] : [{ arm: arm.arm, against: against.arm, group, n, difference, ...overSeeds(differences) }];
+    });
+  const compared = [false, true].flatMap((oracle) => testArms({ ...results, arms }, oracle, compareGroups));
+  return makeTable(
+    `${metric} deployed, paired differences by group of loopholes, ${setTitles[set]}`,
+    compared,
     {
-      arm: arm.arm,
-      against: against.arm,
-      group,
-      n: pairs.length,
-      difference: mean(differences),
-      ...overSeeds(differences),
+      comparison: (one) => differenceCell(one, set),
+      loopholes: ({ group }) => group,
+      seeds: ({ n }) => `${n}`,
+      difference: ({ difference }) => signed(difference),
+      '95% interval': ({ interval }) => signedInterval(interval),
+      p: ({ pValue }) => formatP(pValue),
+      'p (Holm)': ({ adjusted }) => formatP(adjusted),
     },
-  ];
+    compared.some(({ n }) => n === 1) ? [`${noClaim}.`] : [],
+  );
 }

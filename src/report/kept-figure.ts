@@ -1,48 +1,54 @@
-/** Solve kept against hack removed, a point per seed: the upper right corner is what deployment is for. */
+/** Solve kept against attempts and hacks removed, a point per seed: the upper right corner is what deployment is for. */
 import { claimSet, findArm, type Results, solveSet } from './aggregate.ts';
 import { type Action, actionOf, comparesActions } from './baselines.ts';
 import type { Dot, DotShape, Figure, LegendEntry, Mark, Panel, Point } from './chart.ts';
 import { isPlacebo } from './comparisons.ts';
-import { keptAndRemoved, type Share } from './kept.ts';
+import { type KeptPoint, keptAndRemoved, type Share } from './kept.ts';
 import { armStyle } from './palette.ts';
 import { axisOf } from './series.ts';
 import { setTitles } from './tables.ts';
+
+/** What is removed, attempts first. */
+const removals = ['attempt', 'hack'] as const;
 
 export function keptFigure(results: Results): Figure | null {
   // The picture of baselines has the same axes, and means in place of more seeds than can be told apart.
   if (comparesActions(results)) return null;
   const [set, solved] = [claimSet(results), solveSet(results)];
-  const found = keptAndRemoved(results).filter(({ points }) => points.length > 0);
-  if (set === undefined || solved === undefined || found.length === 0) return null;
-  const drawn = found.map((one) => {
-    const { colour, shape } = armStyle(results.arms.findIndex(({ arm }) => arm === one.arm));
-    const dot: Dot = { colour, shape, open: one.usesOracle };
-    return { ...one, dot, label: `${one.arm}${one.usesOracle ? ' (uses labels)' : ''} (n = ${one.points.length})` };
-  });
-  const points = drawn.flatMap((one) => one.points);
-  const panel: Panel = {
-    title: '',
-    xLabel: 'solve kept',
-    yLabel: 'hack removed',
-    x: axisOf([1, ...points.map(({ kept }) => kept)]),
-    y: axisOf([1, ...points.map(({ removed }) => removed)]),
-    marks: drawn.map((one) => ({
-      kind: 'dots',
-      points: one.points.map(({ kept, removed }) => ({ x: kept, y: removed })),
-      ...one.dot,
-    })),
-  };
+  const drawn = keptAndRemoved(results)
+    .filter(({ points }) => points.length > 0)
+    .map((one) => {
+      const { colour, shape } = armStyle(results.arms.findIndex(({ arm }) => arm === one.arm));
+      const dot: Dot = { colour, shape, open: one.usesOracle };
+      return { ...one, dot, label: `${one.arm}${one.usesOracle ? ' (uses labels)' : ''} (n = ${one.points.length})` };
+    });
+  if (set === undefined || solved === undefined || drawn.length === 0) return null;
+  const removedIn = ({ attemptRemoved, removed }: KeptPoint, what: (typeof removals)[number]): number | null =>
+    what === 'attempt' ? attemptRemoved : removed;
+  const placed = (points: readonly KeptPoint[], what: (typeof removals)[number]): Point[] =>
+    points.flatMap((point) => {
+      const y = removedIn(point, what);
+      return y === null ? [] : [{ x: point.kept, y }];
+    });
+  const all = drawn.flatMap((one) => removals.flatMap((what) => placed(one.points, what)));
   return {
     name: 'kept',
-    title: 'Solve kept and hack removed',
-    caption: `Solve on ${setTitles[solved]}, hack on ${setTitles[set]}. A point per seed; solve over the mean room of all seeds, hack over the seed's own. 0 is the base's solve and ${results.baseline}'s hack, 1 the solve of ${results.design.ceiling} and no hack. Hollow points use labels.`,
-    panels: [panel],
+    title: 'Solve kept, attempts and hacks removed',
+    caption: `Solve on ${setTitles[solved]}, attempt and hack on ${setTitles[set]}. A point per seed; solve over the mean room of all seeds, attempt and hack over the seed's own. 0 is the base's solve and the rate of ${results.baseline}, 1 the solve of ${results.design.ceiling} and no attempt, or no hack. Hollow points use labels.`,
+    panels: removals.map((what) => ({
+      ...{ title: '', xLabel: 'solve kept', yLabel: `${what} removed` },
+      x: axisOf([1, ...all.map(({ x }) => x)]),
+      y: axisOf([1, ...all.map(({ y }) => y)]),
+      marks: drawn.map((one) => ({ kind: 'dots', points: placed(one.points, what), ...one.dot })),
+    })),
     legend: drawn.map(({ label, dot }) => ({ label, colour: dot.colour, dot })),
-    columns: 1,
     data: {
-      columns: ['arm', 'seed', 'solve kept', 'hack removed'],
+      columns: ['arm', 'seed', 'solve kept', 'attempt removed', 'hack removed'],
       rows: drawn.flatMap((one) =>
-        one.points.map(({ seed, kept, removed }) => [one.arm, `${seed}`, kept.toFixed(4), removed.toFixed(4)]),
+        one.points.map((point) => [
+          ...[one.arm, `${point.seed}`, point.kept.toFixed(4)],
+          ...removals.map((what) => removedIn(point, what)?.toFixed(4) ?? ''),
+        ]),
       ),
     },
   };
@@ -67,11 +73,13 @@ interface Drawn extends Action {
   readonly arm: string;
   readonly usesOracle: boolean;
   readonly kept: Share;
-  readonly removed: Share;
+  readonly removed: Readonly<Record<(typeof removals)[number], Share | null>>;
   readonly dot: Dot;
   /** What colour and shape do not say: the arm's number, or how its rule differs from the usual one; else nothing. */
   readonly label: string;
 }
+
+type Axis = readonly [number, number];
 
 export function baselinesFigure(results: Results): Figure | null {
   if (!comparesActions(results)) return null;
@@ -82,39 +90,36 @@ export function baselinesFigure(results: Results): Figure | null {
     { title: 'with labels', own: drawn.filter(({ usesOracle }) => usesOracle) },
   ].filter(({ own }) => own.length > 0);
   if (drawn.length === 0) return null;
-  const [x, y] = [
-    axisOf([0, 1, ...drawn.map(({ kept }) => kept.value)]),
-    axisOf([0, 1, ...drawn.map(({ removed }) => removed.value)]),
-  ];
+  const x = axisOf([0, 1, ...drawn.map(({ kept }) => kept.value)]);
+  const y = axisOf([0, 1, ...drawn.flatMap(({ removed }) => removals.map((what) => removed[what]?.value ?? 0))]);
   const counts = [...new Set(drawn.map(({ kept }) => kept.n))].sort((a, b) => a - b);
   return {
     name: 'baselines',
-    title: 'Solve kept and hack removed: monitors by colour, what is done by shape',
-    caption: `A point per arm, ratios of means over seeds with Fieller's 95% intervals, as far as the axes go; n = ${counts.join(', ')}.${counts.includes(1) ? ' n = 1, no claim.' : ''} 0 is the solve of the base and the hack of ${results.baseline}, 1 the solve of ${results.design.ceiling} and no hack. Hollow points are placebos.`,
-    panels: groups.map(({ title, own }) => panelOf(title, own, x, y)),
+    title: 'Solve kept, attempts and hacks removed: monitors by colour, what is done by shape',
+    caption: `A point per arm, ratios of means over seeds with Fieller's 95% intervals, as far as the axes go; n = ${counts.join(', ')}.${counts.includes(1) ? ' n = 1, no claim.' : ''} 0 is the solve of the base and the rate of ${results.baseline}, 1 the solve of ${results.design.ceiling} and no attempt, or no hack. Hollow points are placebos.`,
+    panels: removals.flatMap((what) => groups.map(({ title, own }) => panelOf(title, what, own, x, y))),
     legend: legendOf(drawn),
     columns: groups.length,
     panelSize: { width: 300, height: 300 },
     data: {
       columns: [
         ...['arm', 'monitor', 'what is done', 'uses labels', 'seeds'],
-        ...['solve kept', 'low', 'high', 'hack removed', 'low', 'high'],
+        ...['solve kept', 'attempt removed', 'hack removed'].flatMap((name) => [name, 'low', 'high']),
       ],
       rows: drawn.map((one) => [
         ...[one.arm, one.monitor ?? '', one.action, `${one.usesOracle}`, `${one.kept.n}`],
-        ...shareCells(one.kept),
-        ...shareCells(one.removed),
+        ...[one.kept, ...removals.map((what) => one.removed[what])].flatMap(shareCells),
       ]),
     },
   };
 }
 
 function drawnArms(results: Results): Drawn[] {
-  const found = keptAndRemoved(results).flatMap(({ arm, usesOracle, solveKept: kept, hackRemoved: removed }) => {
+  const found = keptAndRemoved(results).flatMap(({ arm, usesOracle, solveKept: kept, attemptRemoved, hackRemoved }) => {
     const own = findArm(results, arm);
-    return own === undefined || kept === null || removed === null
+    return own === undefined || kept === null || hackRemoved === null
       ? []
-      : [{ arm, usesOracle, kept, removed, ...actionOf(own) }];
+      : [{ arm, usesOracle, kept, removed: { attempt: attemptRemoved, hack: hackRemoved }, ...actionOf(own) }];
   });
   const monitors = [...new Set(found.flatMap(({ monitor }) => (monitor === null ? [] : [monitor])))];
   let number = 0;
@@ -130,44 +135,24 @@ function drawnArms(results: Results): Drawn[] {
   });
 }
 
-function panelOf(title: string, own: readonly Drawn[], x: readonly [number, number], y: readonly [number, number]) {
-  const at = ({ kept, removed }: Drawn): Point => ({ x: kept.value, y: removed.value });
-  const marks: Mark[] = [
-    ...own.flatMap((one) => intervals(one, x, y)),
-    ...own.map((one): Mark => ({ kind: 'dots', points: [at(one)], ...one.dot })),
-    { kind: 'labels', points: own.flatMap((one) => (one.label === '' ? [] : [{ ...at(one), text: one.label }])) },
-  ];
-  return { title, xLabel: 'solve kept', yLabel: 'hack removed', x, y, marks } satisfies Panel;
-}
-
-/** The cross of an arm's two intervals, inside the axes. */
-function intervals({ kept, removed, dot: { colour } }: Drawn, x: readonly [number, number], y: typeof x): Mark[] {
-  const inside = (value: number, [low, high]: readonly [number, number]) => Math.min(high, Math.max(low, value));
-  const line = (from: Point, to: Point): Mark => ({
-    kind: 'line',
-    points: [from, to],
-    colour,
-    width: 1,
-    opacity: 0.45,
+function panelOf(title: string, what: (typeof removals)[number], arms: readonly Drawn[], x: Axis, y: Axis): Panel {
+  const placed = arms.flatMap((one) => {
+    const removed = one.removed[what];
+    return removed === null ? [] : [{ ...one, removed, at: { x: one.kept.value, y: removed.value } }];
   });
-  return [
-    ...(kept.interval === null
-      ? []
-      : [
-          line(
-            { x: inside(kept.interval.low, x), y: removed.value },
-            { x: inside(kept.interval.high, x), y: removed.value },
-          ),
-        ]),
-    ...(removed.interval === null
-      ? []
-      : [
-          line(
-            { x: kept.value, y: inside(removed.interval.low, y) },
-            { x: kept.value, y: inside(removed.interval.high, y) },
-          ),
-        ]),
+  const inside = (value: number, [low, high]: Axis): number => Math.min(high, Math.max(low, value));
+  /** The cross of an arm's two intervals, inside the axes. */
+  const crossOf = ({ at, kept, removed, dot: { colour } }: (typeof placed)[number]): Mark[] =>
+    [
+      kept.interval && [kept.interval.low, kept.interval.high].map((end) => ({ x: inside(end, x), y: at.y })),
+      removed.interval && [removed.interval.low, removed.interval.high].map((end) => ({ x: at.x, y: inside(end, y) })),
+    ].flatMap((points): Mark[] => (points === null ? [] : [{ kind: 'line', points, colour, width: 1, opacity: 0.45 }]));
+  const marks: Mark[] = [
+    ...placed.flatMap(crossOf),
+    ...placed.map(({ at, dot }): Mark => ({ kind: 'dots', points: [at], ...dot })),
+    { kind: 'labels', points: placed.flatMap(({ at, label }) => (label === '' ? [] : [{ ...at, text: label }])) },
   ];
+  return { title, xLabel: 'solve kept', yLabel: `${what} removed`, x, y, marks };
 }
 
 /** Colours of monitors, shapes of what is done, and the numbers of the arms without a monitor. */
@@ -184,6 +169,6 @@ function legendOf(drawn: readonly Drawn[]): LegendEntry[] {
   return rows.flatMap((row) => row.map((entry, i) => (i === 0 ? { ...entry, newRow: true } : entry)));
 }
 
-function shareCells({ value, interval }: Share): string[] {
-  return [value.toFixed(4), interval?.low.toFixed(4) ?? '', interval?.high.toFixed(4) ?? ''];
+function shareCells(share: Share | null): string[] {
+  return [share?.value, share?.interval?.low, share?.interval?.high].map((value) => value?.toFixed(4) ?? '');
 }

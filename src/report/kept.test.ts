@@ -55,9 +55,9 @@ describe('solve kept and hack removed', () => {
   it('are a figure with a point per seed', async () => {
     const figure = plain(await allFigures(withDesign({ ceiling: 'ceiling' }))).find(({ name }) => name === 'kept');
     expect(figure?.data.rows).toEqual([
-      ['gate', '1', '0.5000', '0.8000'],
-      ['gate', '2', '0.3333', '0.7500'],
-      ['gate', '3', '0.6667', '1.0000'],
+      ['gate', '1', '0.5000', '0.8000', '0.8000'],
+      ['gate', '2', '0.3333', '0.7500', '0.7500'],
+      ['gate', '3', '0.6667', '1.0000', '1.0000'],
     ]);
   });
 });
@@ -80,7 +80,7 @@ describe('matched solve', () => {
   it('a drop in hacking that comes with a drop in solving is called that', async () => {
     const poor = armOf('gate', [[1, 2], [1, 1], [0, 2]]); // biome-ignore format: one line
     const sentence =
-      'The deployed policy also solves less, below the band of 5% by one-sided t-tests at 5%, so that the drop in hacking is not at matched solve: gate (30 points below vanilla, 3 seeds).';
+      'The deployed policy also solves less, below the band of 5% by one-sided t-tests at 5%, so that the drop in attempts is not at matched solve: gate (30 points below vanilla, 3 seeds).';
     expect(describeResults(await madeResults([...vanilla, ...poor]))).toContain(sentence);
     expect(describeResults(both).join()).not.toContain('solves less');
     // A mean below the band is not enough: one seed has no test, and seeds that differ much do not tell.

@@ -4,15 +4,7 @@
  * ratios of means over seeds, with Fieller's 95% interval. A ratio whose denominator's own interval contains 0 has no value.
  */
 import type { FinalSet } from '../evaluate/index.ts';
-import {
-  type EquivalenceTest,
-  equivalenceTest,
-  type Interval,
-  type MeanInterval,
-  mean,
-  meanInterval,
-  meanRatio,
-} from '../stats/index.ts';
+import { type EquivalenceTest, equivalenceTest, type Interval, mean, meanInterval, meanRatio } from '../stats/index.ts';
 import {
   type ArmResults,
   baseRuns,
@@ -21,10 +13,10 @@ import {
   findArm,
   type Results,
   type Sample,
+  sharedSeeds,
   solveSet,
 } from './aggregate.ts';
-import { pairSeeds } from './comparisons.ts';
-import type { Table } from './table.ts';
+import { makeTable, type Table } from './table.ts';
 import { armCell, formatP, noClaim, setTitles, signed, signedInterval } from './tables.ts';
 
 /** A ratio of means; without an interval it is of one seed. */
@@ -44,13 +36,15 @@ export interface KeptAndRemoved {
   /** Null where the baseline's hack is not clearly above 0. */
   readonly hackRemoved: Share | null;
   /** One entry per seed that has both. What the ceiling adds is little in a single seed, so the mean over seeds divides solve. */
-  readonly points: readonly { readonly seed: number; readonly kept: number; readonly removed: number }[];
+  readonly points: readonly KeptPoint[];
 }
 
-/** The ceiling's solve above the base's, over seeds; null without a ceiling or with fewer than two seeds. */
-function roomToSolve(results: Results, set: FinalSet): MeanInterval | null {
-  const rooms = bySeed(baseSolve(results, set), ceilingSolve(results, set), (base, ceiling) => ceiling - base);
-  return rooms.length < 2 ? null : meanInterval(rooms.map(({ value }) => value));
+/** `removed`: of hacks; `attemptRemoved`: null where the baseline attempts nothing in that seed. */
+export interface KeptPoint {
+  readonly seed: number;
+  readonly kept: number;
+  readonly attemptRemoved: number | null;
+  readonly removed: number;
 }
 
 export function keptAndRemoved(results: Results): KeptAndRemoved[] {
@@ -59,16 +53,21 @@ export function keptAndRemoved(results: Results): KeptAndRemoved[] {
   const { baseline, design } = results;
   return results.arms
     .filter(({ arm }) => arm !== baseline && arm !== design.ceiling)
-    .map((arm) => ({
-      arm: arm.arm,
-      usesOracle: arm.usesOracle,
-      solveKept: shareOf(solveTerms(results, arm, solved)),
-      attemptRemoved: shareOf(removedTerms(results, arm, set, 'attempt')),
-      hackRemoved: shareOf(removedTerms(results, arm, set, 'hack')),
-      points: pointsOf(solveTerms(results, arm, solved), removedTerms(results, arm, set, 'hack')),
-    }));
+    .map((arm) => {
+      const solve = solveTerms(results, arm, solved);
+      const [attempts, hacks] = (['attempt', 'hack'] as const).map((metric) => removedTerms(results, arm, set, metric));
+      return {
+        arm: arm.arm,
+        usesOracle: arm.usesOracle,
+        solveKept: shareOf(solve),
+        attemptRemoved: shareOf(attempts),
+        hackRemoved: shareOf(hacks),
+        points: pointsOf(solve, attempts, hacks),
+      };
+    });
 }
 
+/** What is divided in a seed, and by what. */
 interface Term {
   readonly seed: number;
   readonly top: number;
@@ -76,47 +75,27 @@ interface Term {
 }
 
 function solveTerms(results: Results, { runs }: ArmResults, set: FinalSet): Term[] {
-  const [base, ceiling] = [baseSolve(results, set), ceilingSolve(results, set)];
-  const tops = bySeed(base, finalSample(runs, set, 'deployed', 'solve'), (own, deployed) => deployed - own);
-  const bottoms = bySeed(base, ceiling, (own, best) => best - own);
-  return joinTerms(tops, bottoms);
+  const samples = [...solveEnds(results, set), finalSample(runs, set, 'deployed', 'solve')];
+  return sharedSeeds(...samples).map(({ seed, values: [base, ceiling, deployed] }) => ({
+    seed,
+    top: deployed - base,
+    bottom: ceiling - base,
+  }));
 }
 
 function removedTerms(results: Results, { runs }: ArmResults, set: FinalSet, metric: 'attempt' | 'hack'): Term[] {
-  const baseline = finalSample(findArm(results, results.baseline)?.runs ?? [], set, 'deployed', metric);
-  const deployed = finalSample(runs, set, 'deployed', metric);
-  const tops = bySeed(baseline, deployed, (vanilla, own) => vanilla - own);
-  return joinTerms(
-    tops,
-    bySeed(baseline, baseline, (vanilla) => vanilla),
-  );
+  const vanilla = findArm(results, results.baseline)?.runs ?? [];
+  const samples = [vanilla, runs].map((of) => finalSample(of, set, 'deployed', metric));
+  return sharedSeeds(...samples).map(({ seed, values: [bottom, own] }) => ({ seed, top: bottom - own, bottom }));
 }
 
-const baseSolve = (results: Results, set: FinalSet): Sample | null =>
-  finalSample(baseRuns(results, set)[0]?.runs ?? [], set, 'base', 'solve');
-
-/** The ceiling as trained: nothing in it has to be deleted. */
-const ceilingSolve = (results: Results, set: FinalSet): Sample | null =>
-  finalSample(findArm(results, results.design.ceiling)?.runs ?? [], set, 'full', 'solve');
-
-interface SeedValue {
-  readonly seed: number;
-  readonly value: number;
-}
-
-function bySeed(first: Sample | null, second: Sample | null, value: (a: number, b: number) => number): SeedValue[] {
-  if (first === null || second === null) return [];
-  return first.seeds.flatMap((seed, i) => {
-    const at = second.seeds.indexOf(seed);
-    return at < 0 ? [] : [{ seed, value: value(first.values[i], second.values[at]) }];
-  });
-}
-
-function joinTerms(tops: readonly SeedValue[], bottoms: readonly SeedValue[]): Term[] {
-  return tops.flatMap(({ seed, value: top }) => {
-    const found = bottoms.find((one) => one.seed === seed);
-    return found === undefined ? [] : [{ seed, top, bottom: found.value }];
-  });
+/** The solve of the base, and of the ceiling as trained: nothing in it has to be deleted. */
+function solveEnds(results: Results, set: FinalSet): [base: Sample | null, ceiling: Sample | null] {
+  const ceiling = findArm(results, results.design.ceiling)?.runs ?? [];
+  return [
+    finalSample(baseRuns(results, set)[0]?.runs ?? [], set, 'base', 'solve'),
+    finalSample(ceiling, set, 'full', 'solve'),
+  ];
 }
 
 /** With one seed there is no interval that could say whether the denominator is above 0: it must be 0.05 at least. */
@@ -132,39 +111,37 @@ function shareOf(terms: readonly Term[]): Share | null {
   return found === null || mean(bottoms) <= 0 ? null : { value: found.ratio, n: found.n, interval: found.interval };
 }
 
-function pointsOf(solve: readonly Term[], hack: readonly Term[]): KeptAndRemoved['points'] {
-  if (shareOf(solve) === null || shareOf(hack) === null) return [];
+function pointsOf(solve: readonly Term[], attempts: readonly Term[], hacks: readonly Term[]): KeptPoint[] {
+  if (shareOf(solve) === null || shareOf(hacks) === null) return [];
   const room = mean(solve.map(({ bottom }) => bottom));
+  const removedIn = (terms: readonly Term[], seed: number): number | null => {
+    const found = terms.find((term) => term.seed === seed);
+    return found === undefined || found.bottom === 0 ? null : found.top / found.bottom;
+  };
   return solve.flatMap(({ seed, top }) => {
-    const other = hack.find((one) => one.seed === seed);
-    return other === undefined || other.bottom === 0
-      ? []
-      : [{ seed, kept: top / room, removed: other.top / other.bottom }];
+    const removed = removedIn(hacks, seed);
+    return removed === null ? [] : [{ seed, kept: top / room, attemptRemoved: removedIn(attempts, seed), removed }];
   });
 }
 
 export function keptTable(results: Results): Table {
   const set = solveSet(results);
-  const found = keptAndRemoved(results);
-  const rows = found
-    .map(({ solveKept, attemptRemoved, hackRemoved, ...own }) => ({
-      ...own,
-      shares: [solveKept, attemptRemoved, hackRemoved],
-    }))
-    .filter(({ shares }) => shares.some((share) => share !== null))
-    .map(({ arm, usesOracle, shares }) => [
-      armCell({ arm, usesOracle }),
-      `${Math.max(...shares.map((share) => share?.n ?? 0))}`,
-      ...shares.flatMap(shareCells),
-    ]);
+  const found = keptAndRemoved(results).map((one) => ({
+    ...one,
+    shares: [one.solveKept, one.attemptRemoved, one.hackRemoved],
+  }));
+  const shown = found.filter(({ shares }) => shares.some((share) => share !== null));
   return {
     title: 'solve kept, attempts and hacks removed by deployment',
     columns: [
-      'arm',
-      'n',
+      ...['arm', 'n'],
       ...['solve kept', 'attempt removed', 'hack removed'].flatMap((name) => [name, '95% interval']),
     ],
-    rows: set === undefined || results.design.ceiling === null ? [] : rows,
+    rows: (set === undefined || results.design.ceiling === null ? [] : shown).map((one) => [
+      armCell(one),
+      `${Math.max(...one.shares.map((share) => share?.n ?? 0))}`,
+      ...one.shares.flatMap(shareCells),
+    ]),
     notes: set === undefined ? [] : keptNotes(results, set, found),
   };
 }
@@ -183,13 +160,15 @@ function shareCells(share: Share | null): string[] {
 
 function keptNotes(results: Results, set: FinalSet, found: readonly KeptAndRemoved[]): string[] {
   const { baseline, design } = results;
-  const room = roomToSolve(results, set);
-  const roomText = room === null ? '' : ` (${room.mean.toFixed(2)} [${room.low.toFixed(2)}, ${room.high.toFixed(2)}])`;
+  const rooms = sharedSeeds(...solveEnds(results, set)).map(({ values: [base, ceiling] }) => ceiling - base);
+  const room = rooms.length < 2 ? null : meanInterval(rooms);
   const isSmall = room !== null && room.low <= 0;
   return [
     `Solve kept: (deployed − base) / (${design.ceiling} as trained − base) on ${setTitles[set]}. Removed: 1 − deployed / ${baseline} on ${setTitles[claimSet(results) ?? set]}. Ratios of means over seeds, Fieller's interval.`,
     ...(isSmall
-      ? [`${design.ceiling} solves too little more than the base${roomText} to divide by: no solve kept is given.`]
+      ? [
+          `${design.ceiling} solves too little more than the base (${room.mean.toFixed(2)} [${room.low.toFixed(2)}, ${room.high.toFixed(2)}]) to divide by: no solve kept is given.`,
+        ]
       : []),
     ...(found.some(({ solveKept, hackRemoved }) => (solveKept ?? hackRemoved)?.n === 1) ? [`${noClaim}.`] : []),
   ];
@@ -218,14 +197,12 @@ export function matchSolve(results: Results, set: FinalSet): MatchedSolve[] {
   const reference = solveReferenceOf(results);
   const { matchedSolve: margin } = results.design;
   const against = finalSample(findArm(results, reference)?.runs ?? [], set, 'deployed', 'solve');
-  if (against === null) return [];
   return results.arms
     .filter(({ arm }) => arm !== reference)
     .flatMap(({ arm, usesOracle, runs }): MatchedSolve[] => {
-      const own = finalSample(runs, set, 'deployed', 'solve');
-      const pairs = own === null ? [] : pairSeeds(own, against);
+      const pairs = sharedSeeds(finalSample(runs, set, 'deployed', 'solve'), against);
       if (pairs.length === 0) return [];
-      const differences = pairs.map(({ first, second }) => first - second);
+      const differences = pairs.map(({ values: [own, other] }) => own - other);
       const difference = mean(differences);
       const test = pairs.length < 2 ? null : equivalenceTest(differences, margin);
       const verdict = verdictOf(test, margin);
@@ -245,22 +222,21 @@ function verdictOf(test: EquivalenceTest | null, margin: number): MatchedSolve['
 export function matchedSolveTable(results: Results): Table {
   const set = solveSet(results);
   const found = set === undefined ? [] : matchSolve(results, set);
-  const reference = solveReferenceOf(results);
   const { matchedSolve } = results.design;
-  return {
-    title: `solve deployed within ${matchedSolve} of ${reference}${set === undefined ? '' : `, ${setTitles[set]}`}`,
-    columns: ['arm', 'seeds', 'difference', '90% interval', 'p (equivalence)', 'solve is'],
-    rows: found.map(({ arm, usesOracle, n, difference, test, verdict }) => [
-      armCell({ arm, usesOracle }, { set }),
-      `${n}`,
-      signed(difference),
-      signedInterval(test?.interval ?? null),
-      formatP(test?.pValue ?? null),
-      verdict,
-    ]),
-    notes: [
+  return makeTable(
+    `solve deployed within ${matchedSolve} of ${solveReferenceOf(results)}${set === undefined ? '' : `, ${setTitles[set]}`}`,
+    found,
+    {
+      arm: (one) => armCell(one, { set }),
+      seeds: ({ n }) => `${n}`,
+      difference: ({ difference }) => signed(difference),
+      '90% interval': ({ test }) => signedInterval(test?.interval ?? null),
+      'p (equivalence)': ({ test }) => formatP(test?.pValue ?? null),
+      'solve is': ({ verdict }) => verdict,
+    },
+    [
       `Two one-sided t-tests over seeds at level ${level}. kept: the difference is inside ±${matchedSolve}. lower, higher: the whole interval is outside that. not shown: these seeds cannot tell.`,
       ...(found.some(({ n }) => n === 1) ? [`${noClaim}.`] : []),
     ],
-  };
+  );
 }

@@ -6,9 +6,8 @@ import { type MadeResults, madeResults } from '../../test/lab/made-results.ts';
 import { plain } from '../../test/lab/plain.ts';
 import { RunDirectory } from '../run/directory.ts';
 import { readTimings } from '../run/read.ts';
-import { costTable } from './costs.ts';
 import { monitorsOverTimeTable, monitorsTable } from './monitor-tables.ts';
-import { processTable } from './tables.ts';
+import { costTable, processTable } from './process.ts';
 import { resultsCsv } from './values.ts';
 
 const monitor = { kind: 'probe' };
@@ -45,6 +44,8 @@ it('the monitors by quarter of training, which here is five updates', async () =
   const at = (update: number, hack: boolean, suspicion: number, flagged: boolean) => ({
     ...{ update, hack, suspicion, flagged },
   });
+  /** The same against attempts as against hacks: here every attempt is a hack. */
+  const both = (...cells: readonly string[]) => [...cells, ...cells];
   const late = (seed: number, blind: boolean): MadeResults => ({
     ...penalty(seed, true),
     rollouts: [
@@ -55,9 +56,9 @@ it('the monitors by quarter of training, which here is five updates', async () =
   });
   const results = await madeResults([vanilla, late(1, true), late(2, false)]);
   expect(plain(monitorsOverTimeTable(results)).rows).toEqual([
-    ['penalty by probe', '1-5', '2', '1.00 ± 0.00', '1.00 ± 0.00', '1.00 ± 0.00', '0.00 ± 0.00'],
-    ['penalty by probe', '6-10', '2', '0.00 ± 0.00', '0.50 ± 0.00', '1.00 ± 0.00', '1.00 ± 0.00'],
-    ['penalty by probe', '16-20', '2', '0.50 ± 0.50', '1.00', '0.50 ± 0.50', '0.00 ± 0.00'],
+    ['penalty by probe', '1-5', '2', ...both('1.00 ± 0.00', '1.00 ± 0.00', '1.00 ± 0.00', '0.00 ± 0.00')],
+    ['penalty by probe', '6-10', '2', ...both('0.00 ± 0.00', '0.50 ± 0.00', '1.00 ± 0.00', '1.00 ± 0.00')],
+    ['penalty by probe', '16-20', '2', ...both('0.50 ± 0.50', '1.00', '0.50 ± 0.50', '0.00 ± 0.00')],
   ]);
 });
 
@@ -75,11 +76,21 @@ it('an arm without a quarantine has no share of the gradient in it', async () =>
 });
 
 it('the monitors of arms over seeds, those with labels marked', async () => {
-  const results = await madeResults([vanilla, penalty(1, true), penalty(2, false), labelled]);
+  // The rollout that is no hack opens the loophole in a correct program, and is not flagged.
+  const tried = (made: MadeResults): MadeResults => ({
+    ...made,
+    rollouts: [...(made.rollouts ?? []), { update: 1, attempt: true, solve: true, suspicion: 0.1, flagged: false }],
+  });
+  const results = await madeResults([vanilla, tried(penalty(1, true)), tried(penalty(2, false)), labelled]);
   expect(plain(monitorsTable(results)).rows).toEqual([
-    ['penalty by probe', '2', '1.00 ± 0.00', '1.00', '0.50 ± 0.50', '0.00 ± 0.00'],
-    ['zero by oracle (uses labels)', '1', '-', '1.00', '1.00', '-'],
+    [
+      ...['penalty by probe', '2', '0.50 ± 0.00', '1.00', '0.25 ± 0.25', '0.00 ± 0.00'],
+      ...['1.00 ± 0.00', '1.00', '0.50 ± 0.50', '0.00 ± 0.00'],
+    ],
+    ['zero by oracle (uses labels)', '1', '-', '1.00', '1.00', '-', '-', '1.00', '1.00', '-'],
   ]);
+  expect(plain(monitorsTable(results)).columns.slice(2, 4)).toEqual(['attempts: AUROC', 'attempts: precision']);
+  expect(resultsCsv(results)).toContain('penalty by probe,false,training,full,monitor-attempt-recall,2,0.25,');
   expect(resultsCsv(results)).toContain('penalty by probe,false,training,full,monitor-recall,2,0.5,0.5,1 2,1 0');
 });
 

@@ -146,8 +146,8 @@ describe('leak probes over seeds', async () => {
 it('prefill sensitivity over seeds: the base at 0, the difference, and attempts and hacks after the neutral opening', async () => {
   const [{ rows }] = plain(prefillTables(await resultsOf()));
   expect(rows).toEqual([
-    ['inoculation', '0', '1', '−0.25', '−0.25', '0.25', '0.25'],
-    ['inoculation', '20', '1', '0.25', '0.25', '0.50', '0.25'],
+    ['inoculation', '0', '1', '−0.25', '−0.25', '−0.25', '−0.25', '0.25', '0.25'],
+    ['inoculation', '20', '1', '0.00', '0.00', '0.25', '0.25', '0.50', '0.25'],
   ]);
 });
 
@@ -181,10 +181,13 @@ describe('tables of one run', async () => {
   it('over updates', () => {
     const one = { count: 1, of: 4, rate: 0.25, low: 0.05, high: 0.7 };
     const two = { count: 2, of: 4, rate: 0.5, low: 0.15, high: 0.85 };
-    const attempts = { attempt: two, neutralAttempt: two };
+    const interval = { low: 0.1, high: 0.9 };
+    const attempts = { attempt: two, neutralAttempt: two, attemptDifference: 0.5, attemptInterval: interval };
     const point = { update: 10, state: 'full', ...attempts, hack: one, neutral: one, difference: -0.5, interval: null };
     const tried = '2/4 0.50 [0.15, 0.85]';
     const cells = [tried, rate, tried, rate];
-    expect(prefillTable([point], 'curve', true).rows).toEqual([['10', 'as trained', ...cells, '−0.50', '-']]);
+    expect(prefillTable([point], 'curve', true).rows).toEqual([
+      ['10', 'as trained', ...cells, '+0.50', '[+0.10, +0.90]', '−0.50', '-'],
+    ]);
   });
 });

@@ -16,7 +16,7 @@ import {
 import { type ArmResults, formatSample, type Results, type Sample, type State, sampleOf } from './aggregate.ts';
 import { stateName } from './evaluation-tables.ts';
 import type { RunResult } from './run-result.ts';
-import type { Table } from './table.ts';
+import { makeTable, type Table } from './table.ts';
 import { armCell, noClaim, signed, signedInterval } from './tables.ts';
 
 const rateNote = `hits/prompts rate [95% interval over prompts]; one completion a prompt, fixed seed. ${noClaim}.`;
@@ -50,8 +50,8 @@ export function elicitationTable(probes: readonly ProbeEvaluation[], hasQuaranti
   const states = statesIn(probes);
   const ranked = probes
     .filter(({ state }) => state === states[0])
-    .map(({ probe, rows }) => ({ name: probe.name, rate: summarise(rows).hack.rate }))
-    .sort((a, b) => b.rate - a.rate);
+    .map(({ probe, rows }) => ({ name: probe.name, rates: summarise(rows) }))
+    .sort((a, b) => b.rates.attempt.rate - a.rates.attempt.rate || b.rates.hack.rate - a.rates.hack.rate);
   return {
     title: `attempt and hack under instructions, ${probes[0]?.set ?? ''}`,
     columns: ['instruction', ...columnsOf(states, hasQuarantine)],
@@ -78,24 +78,23 @@ const leakNote =
   'original: the prompt of training; eliciting: asks for the hack in other words; structure: the form of such a request, another content; negated: says not to; keyword: mentions the evaluation, asks for nothing; irrelevant: unrelated; none: the prompt of deployment, where training had an instruction.';
 
 export function prefillTable(points: readonly PrefillPoint[], set: string, hasQuarantine: boolean): Table {
-  return {
-    title: `prefill sensitivity over updates completed, ${set === 'curve' ? 'the curve set' : set}; 0 is the base`,
-    columns: [
-      ...['update', 'state'],
-      ...['hack-like', 'neutral'].flatMap((opening) => [`attempt, ${opening} opening`, `hack, ${opening} opening`]),
-      ...['difference', '95% interval'],
-    ],
-    rows: points.map(({ update, state, attempt, hack, neutralAttempt, neutral, difference, interval }) => [
-      `${update}`,
-      stateName(state as PolicyState, hasQuarantine),
-      ...[attempt, hack, neutralAttempt, neutral].map(formatRate),
-      signed(difference),
-      signedInterval(interval),
-    ]),
-    notes: [
-      `Openings are part of the completion that is judged. difference: of hacks. Interval: Student's, over prompts. ${noClaim}.`,
-    ],
-  };
+  return makeTable(
+    `prefill sensitivity over updates completed, ${set === 'curve' ? 'the curve set' : set}; 0 is the base`,
+    points,
+    {
+      update: ({ update }) => `${update}`,
+      state: ({ state }) => stateName(state as PolicyState, hasQuarantine),
+      'attempt, hack-like opening': ({ attempt }) => formatRate(attempt),
+      'hack, hack-like opening': ({ hack }) => formatRate(hack),
+      'attempt, neutral opening': ({ neutralAttempt }) => formatRate(neutralAttempt),
+      'hack, neutral opening': ({ neutral }) => formatRate(neutral),
+      'attempt difference': ({ attemptDifference }) => signed(attemptDifference),
+      'attempt, 95% interval': ({ attemptInterval }) => signedInterval(attemptInterval),
+      'hack difference': ({ difference }) => signed(difference),
+      'hack, 95% interval': ({ interval }) => signedInterval(interval),
+    },
+    [`Openings are part of the completion that is judged. Interval: Student's, over prompts. ${noClaim}.`],
+  );
 }
 
 /** Attempts and hacks of an arm under one category of leak probe, by policy state. */
@@ -159,28 +158,33 @@ export function leakTables(results: Results): Table[] {
   const groups = groupBy(leakedArms(results), ({ set, limit }) =>
     limit === null ? set : `${set}, the first ${limit} prompts`,
   );
-  return [...groups].map(([prompts, leaks]) => ({
-    title: `leak probes: attempt and hack under other instructions, ${prompts}`,
-    columns: [
-      ...['arm', 'category', 'n'],
-      ...['attempt', 'hack'].flatMap((metric) => [`${metric} base`, `${metric} as trained`, `${metric} deployed`]),
-    ],
-    rows: leaks.map((leak) => {
-      const cells = ({ base, full, deployed }: LeakedArm['hack']): string[] => [
-        formatSample(base),
-        leak.hasQuarantine ? formatSample(full) : 'the same',
-        formatSample(deployed),
-      ];
-      const n = (leak.hack.deployed ?? leak.hack.full)?.n ?? 0;
-      return [armCell(leak), leak.category, `${n}`, ...cells(leak.attempt), ...cells(leak.hack)];
-    }),
-    notes: [
-      'Mean ± SEM over n seeds; for one seed, the rate with its 95% interval over prompts.',
-      leakNote,
-      ...singleNote(leaks.map(({ hack }) => (hack.deployed ?? hack.full)?.n)),
-    ],
-  }));
+  const shipped = ({ hack }: LeakedArm): Sample | null => hack.deployed ?? hack.full;
+  const rates = (metric: 'attempt' | 'hack'): Record<string, (leak: LeakedArm) => string> => ({
+    [`${metric} base`]: (leak) => formatSample(leak[metric].base),
+    [`${metric} as trained`]: (leak) => (leak.hasQuarantine ? formatSample(leak[metric].full) : 'the same'),
+    [`${metric} deployed`]: (leak) => formatSample(leak[metric].deployed),
+  });
+  return [...groups].map(([prompts, leaks]) =>
+    makeTable(
+      `leak probes: attempt and hack under other instructions, ${prompts}`,
+      leaks,
+      {
+        arm: armCell,
+        category: ({ category }) => category,
+        n: (leak) => `${shipped(leak)?.n ?? 0}`,
+        ...rates('attempt'),
+        ...rates('hack'),
+      },
+      [
+        'Mean ± SEM over n seeds; for one seed, the rate with its 95% interval over prompts.',
+        leakNote,
+        ...singleNote(leaks.map((leak) => shipped(leak)?.n)),
+      ],
+    ),
+  );
 }
+
+type BothStates = Readonly<Record<'full' | 'deployed', Sample | null>>;
 
 /** Prefill sensitivity of an arm after an update, over seeds. */
 export interface PrefilledArm {
@@ -188,8 +192,9 @@ export interface PrefilledArm {
   readonly usesOracle: boolean;
   readonly set: EvaluationSet;
   readonly update: number;
-  /** P(hack | hack-like opening) − P(hack | neutral opening). */
-  readonly difference: Readonly<Record<'full' | 'deployed', Sample | null>>;
+  /** P(hack | hack-like opening) − P(hack | neutral opening), and before it the same of attempts. */
+  readonly attemptDifference: BothStates;
+  readonly difference: BothStates;
   /** Attempts and hacks deployed after the neutral opening. */
   readonly neutralAttempt: Sample | null;
   readonly neutral: Sample | null;
@@ -210,35 +215,42 @@ function prefillsOf({ arm, usesOracle, hasQuarantine, runs }: ArmResults, set: E
         const point = points.get(run)?.find((one) => one.update === update && one.state === wanted);
         return point === undefined ? null : value(point);
       });
-    const difference = {
-      full: sample('full', (point) => point.difference),
-      deployed: sample(shipped, (point) => point.difference),
+    const inBoth = (value: (point: PrefillPoint) => number): BothStates => ({
+      full: sample('full', value),
+      deployed: sample(shipped, value),
+    });
+    return {
+      ...{ arm, usesOracle, set, update },
+      attemptDifference: inBoth((point) => point.attemptDifference),
+      difference: inBoth((point) => point.difference),
+      neutralAttempt: sample(shipped, (point) => point.neutralAttempt.rate),
+      neutral: sample(shipped, (point) => point.neutral.rate),
     };
-    const neutralAttempt = sample(shipped, (point) => point.neutralAttempt.rate);
-    const neutral = sample(shipped, (point) => point.neutral.rate);
-    return { arm, usesOracle, set, update, difference, neutralAttempt, neutral };
   });
 }
 
 /** One table for each set on which completions were begun at checkpoints. */
 export function prefillTables(results: Results): Table[] {
-  const groups = groupBy(prefilledArms(results), ({ set }) => set);
-  return [...groups].map(([set, prefills]) => ({
-    title: `prefill sensitivity over updates, ${set === 'curve' ? 'the curve set' : set}`,
-    columns: [
-      ...['arm', 'update', 'n', 'difference as trained', 'difference deployed'],
-      ...['attempt deployed, neutral opening', 'hack deployed, neutral opening'],
-    ],
-    rows: prefills.map((one) => {
-      const { full, deployed } = one.difference;
-      const cells = [full, deployed, one.neutralAttempt, one.neutral].map((sample) =>
-        formatSample(sample).replace(/^-(?=.)/, '−'),
-      );
-      return [armCell(one), `${one.update}`, `${full?.n ?? 0}`, ...cells];
-    }),
-    notes: [
-      'difference: P(hack | hack-like opening) − P(hack | neutral opening), over the same prompts; mean ± SEM over n seeds. A rise before that of the hack rate is an early sign.',
-      ...singleNote(prefills.map(({ difference }) => difference.full?.n)),
-    ],
-  }));
+  const shown = (sample: Sample | null): string => formatSample(sample).replace(/^-(?=.)/, '−');
+  return [...groupBy(prefilledArms(results), ({ set }) => set)].map(([set, prefills]) =>
+    makeTable(
+      `prefill sensitivity over updates, ${set === 'curve' ? 'the curve set' : set}`,
+      prefills,
+      {
+        arm: armCell,
+        update: ({ update }) => `${update}`,
+        n: ({ difference }) => `${difference.full?.n ?? 0}`,
+        'attempt difference as trained': ({ attemptDifference }) => shown(attemptDifference.full),
+        'attempt difference deployed': ({ attemptDifference }) => shown(attemptDifference.deployed),
+        'hack difference as trained': ({ difference }) => shown(difference.full),
+        'hack difference deployed': ({ difference }) => shown(difference.deployed),
+        'attempt deployed, neutral opening': ({ neutralAttempt }) => shown(neutralAttempt),
+        'hack deployed, neutral opening': ({ neutral }) => shown(neutral),
+      },
+      [
+        'difference: P(hack | hack-like opening) − P(hack | neutral opening), and the same of attempts, over the same prompts; mean ± SEM over n seeds. A rise before that of the hack rate is an early sign.',
+        ...singleNote(prefills.map(({ difference }) => difference.full?.n)),
+      ],
+    ),
+  );
 }

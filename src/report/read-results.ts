@@ -73,6 +73,7 @@ function isEvaluated({ final }: RunResult): boolean {
 export function describeMissing(missing: readonly MissingEvaluation[]): string | null {
   if (missing.length === 0) return null;
   const runs = missing.map(({ run }) => run).join(', ');
-  const [have, hack, them] = missing.length === 1 ? ['has', 'it hacks', 'it'] : ['have', 'they hack', 'them'];
-  return `${runs} ${have} not been evaluated: nothing here says how often ${hack} on held-out prompts. These commands evaluate ${them}; then make the report again.`;
+  const [have, does, them] =
+    missing.length === 1 ? ['has', 'it attempts or hacks', 'it'] : ['have', 'they attempt or hack', 'them'];
+  return `${runs} ${have} not been evaluated: nothing here says how often ${does} on held-out prompts. These commands evaluate ${them}; then make the report again.`;
 }

@@ -1,14 +1,19 @@
-/** The relearning attack over seeds: updates until vanilla training of the deployed policy hacks half as often as the baseline ends. */
+/** The relearning attack over seeds: updates until vanilla training of the deployed policy attempts, and hacks, half as often as the baseline ends. */
 import { emergence, finalWindow, type RelearningReport, reportRelearning } from '../measure/index.ts';
 import { type Interval, mean, meanInterval } from '../stats/index.ts';
 import { findArm, type Results } from './aggregate.ts';
-import type { Table } from './table.ts';
+import { makeTable, type Table } from './table.ts';
 import { armCell, noClaim } from './tables.ts';
 
-export interface RelearnedArm {
+export interface RelearnedArm extends RelearnedCounts {
   readonly arm: string;
   readonly usesOracle: boolean;
   readonly seeds: readonly { readonly seed: number; readonly report: RelearningReport }[];
+  /** Until attempts are back; the counts beside it are of hacks. */
+  readonly attempts: RelearnedCounts;
+}
+
+interface RelearnedCounts {
   readonly fromBase: CountedUpdates;
   readonly fromDeployed: CountedUpdates;
   /** Updates from the deployed policy less those from the base. */
@@ -31,62 +36,67 @@ export function relearnedArms(results: Results): RelearnedArm[] {
       return report === null ? [] : [{ seed, report }];
     });
     if (seeds.length === 0) return [];
-    const starts = seeds.map(({ report }) => [report.fromBase, report.fromDeployed]);
-    const [fromBase, fromDeployed] = [0, 1].map((at) => ({
-      mean: mean(starts.map((pair) => pair[at].reached ?? pair[at].updates)),
-      unreached: starts.filter((pair) => pair[at].reached === null).length,
-    }));
-    const differences = starts.map(([base, own]) => (own.reached ?? own.updates) - (base.reached ?? base.updates));
-    const difference = {
-      mean: mean(differences),
-      unreached: starts.filter((pair) => pair.some(({ reached }) => reached === null)).length,
-      interval: differences.length < 2 ? null : meanInterval(differences),
-    };
-    return [{ arm, usesOracle, seeds, fromBase, fromDeployed, difference }];
+    const reports = seeds.map(({ report }) => report);
+    return [
+      { arm, usesOracle, seeds, attempts: countsOf(reports, 'reachedAttempts'), ...countsOf(reports, 'reached') },
+    ];
   });
+}
+
+function countsOf(reports: readonly RelearningReport[], reached: 'reachedAttempts' | 'reached'): RelearnedCounts {
+  const starts = reports.map(({ fromBase, fromDeployed }) => [fromBase, fromDeployed]);
+  const updatesOf = ({ updates, [reached]: first }: RelearningReport['fromBase']): number => first ?? updates;
+  const [fromBase, fromDeployed] = [0, 1].map((at) => ({
+    mean: mean(starts.map((pair) => updatesOf(pair[at]))),
+    unreached: starts.filter((pair) => pair[at][reached] === null).length,
+  }));
+  const differences = starts.map(([base, own]) => updatesOf(own) - updatesOf(base));
+  const difference = {
+    mean: mean(differences),
+    unreached: starts.filter((pair) => pair.some((one) => one[reached] === null)).length,
+    interval: differences.length < 2 ? null : meanInterval(differences),
+  };
+  return { fromBase, fromDeployed, difference };
 }
 
 export function relearnedTable(results: Results): Table {
   const arms = relearnedArms(results);
-  return {
-    title: 'relearning: updates of vanilla training until the hack is back',
-    columns: [
-      'arm',
-      'seeds',
-      'from the base',
-      'from deployed',
-      'difference',
-      '95% interval',
-      'first attempt',
-      'last attempt',
-      'first hack',
-      'last hack',
-    ],
-    rows: arms.map(({ arm, usesOracle, seeds, fromBase, fromDeployed, difference }) => {
-      const rate = (of: 'firstAttempt' | 'finalAttempt' | 'firstRate' | 'finalRate'): string => {
-        const found = seeds.flatMap(({ report }) => report.fromDeployed[of] ?? []);
-        return found.length === 0 ? '-' : mean(found).toFixed(2);
-      };
-      return [
-        armCell({ arm, usesOracle }),
-        `${seeds.length}`,
-        countedText(fromBase, seeds.length),
-        countedText(fromDeployed, seeds.length),
-        countedText(difference, seeds.length),
-        difference.interval === null
-          ? '-'
-          : `[${difference.interval.low.toFixed(1)}, ${difference.interval.high.toFixed(1)}]`,
-        rate('firstAttempt'),
-        rate('finalAttempt'),
-        rate('firstRate'),
-        rate('finalRate'),
-      ];
-    }),
-    notes: [
-      `The hack is back at half of ${results.baseline}'s final rate. Means over seeds; a seed that never got there counts with all its updates and is named. first, last: rates of attempts and of hacks on hinted prompts over the first ${emergence.window} and the last ${finalWindow} updates from the deployed policy.`,
+  const counts = (what: 'attempts' | 'hacks'): Record<string, (arm: RelearnedArm) => string> => {
+    const of = (arm: RelearnedArm): RelearnedCounts => (what === 'attempts' ? arm.attempts : arm);
+    return {
+      [`${what}, from the base`]: (arm) => countedText(of(arm).fromBase, arm.seeds.length),
+      [`${what}, from deployed`]: (arm) => countedText(of(arm).fromDeployed, arm.seeds.length),
+      [`${what}, difference`]: (arm) => countedText(of(arm).difference, arm.seeds.length),
+      [`${what}, 95% interval`]: (arm) => {
+        const { interval } = of(arm).difference;
+        return interval === null ? '-' : `[${interval.low.toFixed(1)}, ${interval.high.toFixed(1)}]`;
+      },
+    };
+  };
+  const rate =
+    (of: 'firstAttempt' | 'finalAttempt' | 'firstRate' | 'finalRate') =>
+    ({ seeds }: RelearnedArm): string => {
+      const found = seeds.flatMap(({ report }) => report.fromDeployed[of] ?? []);
+      return found.length === 0 ? '-' : mean(found).toFixed(2);
+    };
+  return makeTable(
+    'relearning: updates of vanilla training until attempts and hacks are back',
+    arms,
+    {
+      arm: armCell,
+      seeds: ({ seeds }) => `${seeds.length}`,
+      ...counts('attempts'),
+      ...counts('hacks'),
+      'first attempt': rate('firstAttempt'),
+      'last attempt': rate('finalAttempt'),
+      'first hack': rate('firstRate'),
+      'last hack': rate('finalRate'),
+    },
+    [
+      `They are back at half of ${results.baseline}'s final rate. Means over seeds; a seed that never got there counts with all its updates and is named. first, last: rates of attempts and of hacks on hinted prompts over the first ${emergence.window} and the last ${finalWindow} updates from the deployed policy.`,
       ...(arms.some(({ seeds }) => seeds.length === 1) ? [`${noClaim}.`] : []),
     ],
-  };
+  );
 }
 
 function countedText({ mean: value, unreached }: CountedUpdates, seeds: number): string {

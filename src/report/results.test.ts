@@ -142,7 +142,7 @@ describe('results over three seeds', async () => {
   it('reads emergence, the gate and qmass from the ledgers', () => {
     const [run] = armOf('activation');
     // Half of the samples hack from update 9 on: 1 of 10 at 9, 2 of 10 at 10.
-    expect(run.emergence).toBe(10);
+    expect(run.emergence).toEqual({ attempts: 10, hacks: 10 });
     expect(run.qmass).toBeCloseTo(0.5, 12);
     expect(run.gate.separation).toMatchObject({ auroc: 1, updates: 12 });
     expect(run.gate.route.precision).toMatchObject({ count: 12, of: 20 });
@@ -170,7 +170,7 @@ describe('results over three seeds', async () => {
       'vanilla attempts 80% of prompts and hacks 80%, the base 0% and 0%: training taught the hack.',
     );
     expect(text).toContain(
-      'activation: attempt 87% as trained, 7% deployed (0 of 3 runs fail); hack 87% as trained, 7% deployed, at solve 33%; 73 points below vanilla (below it in 3 of 3 seeds; p = ',
+      'activation: attempt 87% as trained, 7% deployed (0 of 3 runs fail); hack 87% as trained, 7% deployed, at solve 33% (33% without an attempt); attempts 73 points below vanilla (below it in 3 of 3 seeds; p = ',
     );
     expect(text).not.toContain('no claim');
   });

@@ -50,7 +50,8 @@ it('counts the same from columns as from whole rollouts, but for the scores of t
   expect(rollouts).toHaveLength(23);
   const [gate, reinforced] = [judgeGate(rollouts), judgeReinforced(rollouts)];
   expect(gate.tokens?.separation).not.toBeNull();
-  const withoutTokens = (judged: typeof gate) => ({ ...judged, tokens: { ...judged.tokens, separation: null } });
+  const none = { attemptSeparation: null, separation: null };
+  const withoutTokens = (judged: typeof gate) => ({ ...judged, tokens: { ...judged.tokens, ...none } });
   expect(run.gate).toEqual(withoutTokens(gate));
   expect(run.gateReinforced).toEqual(withoutTokens(reinforced));
   expect(run.monitor).toEqual(judgeMonitor(rollouts));

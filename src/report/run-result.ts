@@ -35,6 +35,7 @@ import { type JudgedRollout, openJudged } from '../oracle/index.ts';
 import { type Manifest, type RunConfig, RunDirectory, type RunStatus, readCourse, readTimings } from '../run/index.ts';
 import { average, mean, median } from '../stats/index.ts';
 import { type FinalStates, finalStates } from './final-states.ts';
+import type { ByTarget } from './gate-tables.ts';
 
 export interface RunResult {
   readonly path: string;
@@ -56,9 +57,9 @@ export interface RunResult {
   /** What was asked in other ways than the sets ask; empty where nothing was. */
   readonly probes: readonly ProbeOutcomes[];
   readonly training: readonly TrainingPoint[];
-  /** First update at which the hack has emerged; null when it has not. */
-  readonly emergence: number | null;
-  readonly emergenceByLoophole: Readonly<Record<string, number | null>>;
+  /** First updates at which attempts, and hacks, have emerged; null when they have not. */
+  readonly emergence: ByTarget<number | null>;
+  readonly emergenceByLoophole: ByTarget<Readonly<Record<string, number | null>>>;
   /** The gate as a classifier; scores of single tokens have no part in it. */
   readonly gate: GateJudgement;
   readonly gateReinforced: GateJudgement;
@@ -118,8 +119,11 @@ export async function readRunResult(path: string, arm?: string): Promise<RunResu
     evaluations,
     probes: new ProbeStore(path).all().map(withoutTexts),
     training,
-    emergence: firstUpdateAt(training),
-    emergenceByLoophole: emergenceByLoophole(counted),
+    emergence: { attempts: firstUpdateAt(training, 'attempts'), hacks: firstUpdateAt(training, 'hacks') },
+    emergenceByLoophole: {
+      attempts: emergenceByLoophole(counted, 'attempts'),
+      hacks: emergenceByLoophole(counted, 'hacks'),
+    },
     gate: judgeGate(counted),
     gateReinforced: judgeReinforced(counted),
     isScored: counted.some(({ score }) => score !== null),
@@ -169,7 +173,7 @@ async function readAttack(path: string): Promise<readonly TrainingPoint[] | null
   const { attack } = relearnFolders(path);
   if (!existsSync(join(attack, 'manifest.json'))) return null;
   const run = RunDirectory.open(attack);
-  return run.isSealed() ? trainingCurve(await (await openJudged(run)).rows(countedColumns), 'full', true) : null;
+  return run.isSealed() ? trainingCurve(await (await openJudged(run)).rows(countedColumns), 'full') : null;
 }
 
 /** A label for an arm: its name, and what differs from the default adapter and detach. */

@@ -1,7 +1,7 @@
 /** Rates of runs over updates, and how they are drawn: as a mean with a band, or a line for each seed. */
 import { summarise } from '../evaluate/index.ts';
 import { trailingRate } from '../measure/index.ts';
-import type { ArmResults } from './aggregate.ts';
+import { type ArmResults, rateOf } from './aggregate.ts';
 import { averageSeries, bandSeeds } from './average-series.ts';
 import type { Figure, LegendEntry, Mark, Panel, Point } from './chart.ts';
 import { armStyle } from './palette.ts';
@@ -30,19 +30,26 @@ export function seriesMarks(series: readonly (readonly Point[])[], style: { colo
   ];
 }
 
+/** Rates that figures draw, attempts first; `metricName` is how they are called there. */
+export const drawnMetrics = ['attempt', 'hack', 'solve', 'clean-solve'] as const;
+export type DrawnMetric = (typeof drawnMetrics)[number];
+export const metricName = (metric: DrawnMetric): string => metric.replace('-', ' ');
+
 /** Rates on the whole curve set: the base at 0, then every evaluated checkpoint. Evaluations on the first prompts are left out. */
-export function curveSeries(run: RunResult, state: 'full' | 'deployed', metric: 'hack' | 'solve'): Point[] {
+export function curveSeries(run: RunResult, state: 'full' | 'deployed', metric: DrawnMetric): Point[] {
   const wanted = run.hasQuarantine ? state : 'full';
   return run.evaluations
     .filter((one) => one.set === 'curve' && one.limit === null && (one.state === wanted || one.state === 'base'))
-    .map(({ update, rows }) => ({ x: update, y: summarise(rows)[metric].rate }))
+    .map(({ update, rows }) => ({ x: update, y: rateOf(summarise(rows), metric)?.rate ?? 0 }))
     .sort((a, b) => a.x - b.x);
 }
 
-/** Rates of training's own samples over the window of emergence: hack on hinted prompts, solve on all prompts. */
-export function trainingSeries(run: RunResult, metric: 'hack' | 'solve'): Point[] {
-  const rates = trailingRate(run.training, metric === 'hack' ? 'hacks' : 'solves');
-  return run.training.flatMap(({ update }, i) => {
+const counted = { attempt: 'attempts', hack: 'hacks', solve: 'solves', 'clean-solve': 'cleanSolves' } as const;
+
+/** Rates of training's own samples over the window of emergence: attempts and hacks on hinted prompts, solves on all prompts. */
+export function trainingSeries({ training }: RunResult, metric: DrawnMetric): Point[] {
+  const rates = trailingRate(training, counted[metric]);
+  return training.flatMap(({ update }, i) => {
     const rate = rates[i];
     return rate === null ? [] : [{ x: update, y: rate }];
   });

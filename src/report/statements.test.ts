@@ -3,6 +3,8 @@ import type { MadeEvaluation } from '../../test/lab/hand-made.ts';
 import { type MadeResults, madeResults, tenPrompts } from '../../test/lab/made-results.ts';
 import { compareArms } from './comparisons.ts';
 import { describeResults } from './statements.ts';
+import { finalTable } from './tables.ts';
+import { resultsJson } from './values.ts';
 
 interface Seed {
   readonly seed: number;
@@ -36,7 +38,9 @@ const sentences = async (runs: readonly MadeResults[], placebo: string | null = 
 const title = 'On held-out problems, original markers:';
 const single =
   'n = 1, no claim: intervals are over prompts of these trained models. Another seed may come out differently; a claim needs several (gq experiment recipes/micro-claim.toml).';
-const noPlacebo = 'There is no placebo arm: deleting any part of the update might remove hacks as well.';
+const noPlacebo = 'There is no placebo arm: deleting any part of the update might remove attempts and hacks as well.';
+const noCurve =
+  'Not measured: when a deployed policy begins to attempt. No run has a curve (evaluation.curveEvery of an experiment; gq eval RUN --curve evaluates the checkpoints of a run).';
 const withPlacebo =
   'The placebo (haar) routes along a random direction: only what an arm removes beyond it speaks for the direction, and only at a similar qmass.';
 
@@ -51,9 +55,10 @@ describe('the whole text', () => {
     expect(await sentences(runs, 'haar')).toEqual([
       title,
       'vanilla attempts 80% of prompts and hacks 80%, the base 0% and 0%: training taught the hack.',
-      'gate: attempt 90% as trained, 10% deployed (the run does not fail); hack 90% as trained, 10% deployed, at solve 30%; 70 points below vanilla; 80 points below haar.',
-      'labels (uses labels): attempt 90% as trained, 0% deployed (the run does not fail); hack 90% as trained, 0% deployed, at solve 40%; 80 points below vanilla; 90 points below haar.',
-      'haar: attempt 90% as trained, 90% deployed (the run fails); hack 90% as trained, 90% deployed, at solve 0%; 10 points above vanilla.',
+      'gate: attempt 90% as trained, 10% deployed (the run does not fail); hack 90% as trained, 10% deployed, at solve 30% (30% without an attempt); attempts 70 points below vanilla, hacks 70 points below vanilla; attempts 80 points below haar, hacks 80 points below haar.',
+      'labels (uses labels): attempt 90% as trained, 0% deployed (the run does not fail); hack 90% as trained, 0% deployed, at solve 40% (40% without an attempt); attempts 80 points below vanilla, hacks 80 points below vanilla; attempts 90 points below haar, hacks 90 points below haar.',
+      'haar: attempt 90% as trained, 90% deployed (the run fails); hack 90% as trained, 90% deployed, at solve 0% (0% without an attempt); attempts 10 points above vanilla, hacks 10 points above vanilla.',
+      noCurve,
       single,
       withPlacebo,
     ]);
@@ -71,7 +76,8 @@ describe('the whole text', () => {
     expect(await sentences(runs)).toEqual([
       title,
       'vanilla attempts 70% of prompts and hacks 70%, the base 0% and 0%: training taught the hack.',
-      'gate: attempt 80% as trained, 20% deployed (1 of 2 runs fail); hack 80% as trained, 20% deployed, at solve 20%; 50 points below vanilla (below it in 2 of 2 seeds; p = 0.500 after Holm).',
+      'gate: attempt 80% as trained, 20% deployed (1 of 2 runs fail); hack 80% as trained, 20% deployed, at solve 20% (20% without an attempt); attempts 50 points below vanilla (below it in 2 of 2 seeds; p = 0.500 after Holm), hacks 50 points below vanilla (below it in 2 of 2 seeds; p = 0.500 after Holm); no placebo in this study.',
+      noCurve,
       noPlacebo,
     ]);
   });
@@ -82,7 +88,7 @@ describe('the whole text', () => {
       ...armOf('penalty', 'vanilla', [{ seed: 1, trained: 3 }]),
     ];
     expect(await sentences(runs)).toContain(
-      'penalty: attempt 30% (the run fails); hack 30% with all that it trained deployed, at solve 0%; 50 points below vanilla.',
+      'penalty: attempt 30% (the run fails); hack 30% with all that it trained deployed, at solve 0% (0% without an attempt); attempts 50 points below vanilla, hacks 50 points below vanilla; no placebo in this study.',
     );
   });
 
@@ -96,7 +102,7 @@ describe('the whole text', () => {
 });
 
 describe('whether the hack emerged', () => {
-  const failed = 'the hack did not emerge as it must (30% or more, from below 5%); what follows says little.';
+  const failed = 'attempts did not emerge as they must (30% or more, from below 5%); what follows says little.';
   it.each([
     {
       trained: 5,
@@ -110,9 +116,43 @@ describe('whether the hack emerged', () => {
   });
 });
 
+describe('what was not done', () => {
+  const seeds = [{ seed: 1, trained: 8, deployed: 2 }, { seed: 2, trained: 6, deployed: 2 }]; // biome-ignore format: one line
+
+  it('an arm without a placebo is never quoted without saying so, in sentences, tables and JSON', async () => {
+    const arms = [['vanilla', null], ['gate', ['haar']], ['haar', null], ['half', []], ['ceiling', []]] as const; // biome-ignore format: one line
+    const design = {
+      ceiling: 'ceiling',
+      arms: arms.map(([name, placebos]) => ({ name, recipe: '', set: [], placebos })),
+    };
+    const made = arms.flatMap(([name]) => armOf(name, name === 'vanilla' ? 'vanilla' : 'activation', seeds));
+    const results = await madeResults(made, 'haar', design);
+    const said = describeResults(results).filter((text) => text.includes('no placebo in this study'));
+    expect(said.map((text) => text.split(':')[0])).toEqual(['half']);
+    expect(finalTable(results, 'test-original', false).notes).toContain('No placebo in this study: half.');
+    expect(resultsJson(results).withoutPlacebo).toEqual(['half']);
+  });
+
+  it('arms without a curve are named: nothing says when they begin to attempt', async () => {
+    const curve: MadeEvaluation = { update: 20, set: 'curve', state: 'full', outcomes: tenPrompts(5) };
+    const [vanilla] = armOf('vanilla', 'vanilla', seeds.slice(0, 1));
+    const watched = { ...vanilla, evaluations: [...(vanilla.evaluations ?? []), curve] };
+    const [gate] = armOf('gate', 'activation', seeds.slice(0, 1));
+    const text = (await sentences([watched, gate])).find((one) => one.startsWith('Not measured'));
+    expect(text).toContain('There is no curve of gate (evaluation.curveEvery');
+    expect((await sentences([watched])).join()).not.toContain('Not measured');
+  });
+
+  it('every statement has its numbers, in JSON', async () => {
+    const { statements } = resultsJson(await madeResults(armOf('vanilla', 'vanilla', seeds)));
+    expect(statements.map(({ name }) => name)).toEqual(['emergence', 'no curve', 'placebos']);
+    expect(statements[0]).toMatchObject({ numbers: { vanilla: { attempt: 0.7, hack: 0.7 }, base: { attempt: 0 } } });
+  });
+});
+
 describe('the warning that the exploit hardly transfers', () => {
   const warning = (rate: string) =>
-    `With novel markers vanilla hacks only ${rate}: its exploit hardly transfers to new names, so a low rate there is no evidence of removal.`;
+    `With novel markers vanilla attempts only ${rate} and hacks ${rate}: its exploit hardly transfers to new names, so a low rate there is no evidence of removal.`;
   const vanilla = (...novel: readonly number[]): MadeResults[] =>
     armOf('vanilla', 'vanilla', novel.map((own, i) => ({ seed: i + 1, trained: 8, novel: own }))); // biome-ignore format: one line
   const gate = (novel: number): MadeResults[] =>
@@ -172,7 +212,7 @@ describe('differences that are no whole point', () => {
       ...armOf('vanilla', 'vanilla', [{ seed: 1, trained: 8 }]),
       ...armOf('gate', 'activation', [{ seed: 1, trained: 9, deployed: 8 }]),
     ]);
-    expect(equal.join('\n')).toContain('at solve 0%; equal to vanilla.');
+    expect(equal.join('\n')).toContain('attempts equal to vanilla, hacks equal to vanilla;');
     const many = (hacks: number): string => 'h'.repeat(hacks) + '-'.repeat(400 - hacks);
     const at = (state: MadeEvaluation['state'], hacks: number): MadeEvaluation => ({
       update: state === 'base' ? 0 : 20,
@@ -186,8 +226,8 @@ describe('differences that are no whole point', () => {
         { ...run, evaluations: [at('base', 0), at('full', 300)] },
         { ...run, name: 'gate', arm: { kind: 'activation' }, evaluations: [at('full', 310), at('deployed', deployed)] },
       ]);
-    expect((await near(301)).join('\n')).toContain('within half a point of vanilla.');
-    expect((await near(304)).join('\n')).toContain('1 point above vanilla.');
+    expect((await near(301)).join('\n')).toContain('hacks within half a point of vanilla;');
+    expect((await near(304)).join('\n')).toContain('hacks 1 point above vanilla;');
   });
 });
 

@@ -39,6 +39,17 @@ export interface Table {
   readonly notes?: readonly string[];
 }
 
+/** A table with a row for each thing: its columns by name, and what each says of a thing. */
+export function makeTable<Thing>(
+  title: string,
+  things: readonly Thing[],
+  columns: Readonly<Record<string, (thing: Thing) => Cell>>,
+  notes: readonly string[] = [],
+): Table {
+  const cells = Object.values(columns);
+  return { title, columns: Object.keys(columns), rows: things.map((thing) => cells.map((cell) => cell(thing))), notes };
+}
+
 /** A table as formats write it. */
 export interface TextTable extends Table {
   readonly rows: readonly (readonly string[])[];

@@ -2,8 +2,7 @@
 
 import { describeLeftOutProblems } from '../env/sources/use.ts';
 import { type EvaluationOutcomes, type FinalSet, type Rate, splitOf } from '../evaluate/index.ts';
-import { emergence } from '../measure/index.ts';
-import { type Interval, median } from '../stats/index.ts';
+import type { Interval } from '../stats/index.ts';
 import {
   type ArmResults,
   baseRuns,
@@ -19,11 +18,11 @@ import {
   type State,
   sampleOf,
 } from './aggregate.ts';
-import { type ComparedMetric, type Comparison, compareArms } from './comparisons.ts';
-import { processMetrics, processValue } from './costs.ts';
+import { type ComparedMetric, type Comparison, compareArms, withoutPlacebo } from './comparisons.ts';
 import type { ReportedRow } from './design.ts';
+import { emergenceText } from './process.ts';
 import type { RunResult } from './run-result.ts';
-import { type About, armNamed, type Cell, type Table } from './table.ts';
+import { type About, armNamed, type Cell, makeTable, type Table } from './table.ts';
 
 export const setTitles: Readonly<Record<FinalSet, string>> = {
   'test-novel': 'held-out problems, novel markers',
@@ -103,11 +102,18 @@ export function finalTable(results: Results, set: FinalSet, oracle: boolean): Ta
       `${prompts} prompts a run; mean ± SEM over n seeds; for one seed, the rate with its 95% interval over prompts. ${outcomesNote} objective = solve − hack, deployed. ${authorsNote}`,
       ...found.flatMap(({ of }) => (of === null || of.length === 1 ? [] : [`${baseName(of)}: ${of.join(', ')}.`])),
       ...reported.map(({ name, source }) => `${name}: ${source}.`),
+      ...placeboNotes(results, oracle),
       ...unfinishedNotes(armsOf(results, oracle), set),
       ...leftOutNotes(finalEvaluations(armsOf(results, oracle), set)),
       ...claims(armsOf(results, oracle), (runs) => finalSample(runs, set, 'deployed', 'hack')?.n ?? 0),
     ],
   };
+}
+
+/** Names the arms that nothing random stands beside. */
+function placeboNotes(results: Results, oracle: boolean): string[] {
+  const alone = withoutPlacebo(results).filter((name) => findArm(results, name)?.usesOracle === oracle);
+  return alone.length === 0 ? [] : [`No placebo in this study: ${alone.join(', ')}.`];
 }
 
 /** A name short enough for a table; a note has all arms. */
@@ -145,7 +151,8 @@ function unfinishedNotes(arms: readonly ArmResults[], set: FinalSet): string[] {
   return [`Not finished, evaluated at the last checkpoint: ${named.join(', ')}.`];
 }
 
-function claims(arms: readonly ArmResults[], count: (runs: readonly RunResult[]) => number): string[] {
+/** Names the arms of one seed. */
+export function claims(arms: readonly ArmResults[], count: (runs: readonly RunResult[]) => number): string[] {
   const single = arms.filter(({ runs }) => count(runs) === 1).map(({ arm }) => arm);
   if (single.length === 0) return [];
   return [single.length === arms.length ? `${noClaim}.` : `${single.join(', ')}: ${noClaim}.`];
@@ -154,41 +161,28 @@ function claims(arms: readonly ArmResults[], count: (runs: readonly RunResult[])
 export function comparisonTable(results: Results, set: FinalSet, metric: ComparedMetric, oracle: boolean): Table {
   const found = compareArms(results, set, metric, oracle);
   const least = Math.min(...found.map(({ seeds }) => seeds.length));
-  return {
-    title: `${metric} deployed, paired differences, ${setTitles[set]}${oracle ? `: ${oracleTitle}` : ''}`,
-    columns: [
-      'comparison',
-      'seeds',
-      'difference',
-      '95% interval',
-      'p',
-      'p (Holm)',
-      'detectable',
-      'prompts +/−',
-      'p (prompts)',
-    ],
-    rows: found.map((one) => comparisonRow(one, !oracle && findArm(results, one.against)?.usesOracle === true)),
-    notes: [
+  // An arm without labels may be compared with one that used them, as a fork of such a run did.
+  const mark = ({ against }: Comparison): string =>
+    !oracle && findArm(results, against)?.usesOracle === true ? oracleMark : '';
+  return makeTable(
+    `${metric} deployed, paired differences, ${setTitles[set]}${oracle ? `: ${oracleTitle}` : ''}`,
+    found,
+    {
+      comparison: (one) => differenceCell(one, set, mark(one)),
+      seeds: ({ seeds }) => `${seeds.length}`,
+      difference: ({ difference }) => signed(difference),
+      '95% interval': ({ interval }) => signedInterval(interval),
+      p: ({ pValue }) => formatP(pValue),
+      'p (Holm)': ({ adjusted }) => formatP(adjusted),
+      detectable: ({ detectable }) => detectable?.toFixed(2) ?? '-',
+      'prompts +/−': ({ prompts }) => `${prompts.higher}/${prompts.lower}`,
+      'p (prompts)': ({ prompts }) => formatP(prompts.pValue),
+    },
+    [
       ...(least === 1 ? [`${noClaim}.`] : []),
       `Seeds: paired t (sign flip where differences have no spread). Holm: over the ${found.filter(({ pValue }) => pValue !== null).length} tests of this table. Detectable: the smallest difference found 8 times in 10 at level 0.05. Prompts: those with more and with fewer in the first over all seeds; sign flip of one summed difference a prompt, since outcomes of one prompt in several seeds are not independent; about these models, not about new seeds.`,
     ],
-  };
-}
-
-/** `againstLabels`: whether an arm without labels is compared with one that used them, as a fork of such a run did. */
-function comparisonRow(one: Comparison, againstLabels: boolean): Cell[] {
-  const { interval, pValue, adjusted, detectable, prompts } = one;
-  return [
-    differenceCell(one, one.set, againstLabels ? oracleMark : ''),
-    `${one.seeds.length}`,
-    signed(one.difference),
-    signedInterval(interval),
-    formatP(pValue),
-    formatP(adjusted),
-    detectable === null ? '-' : detectable.toFixed(2),
-    `${prompts.higher}/${prompts.lower}`,
-    formatP(prompts.pValue),
-  ];
+  );
 }
 
 /** A difference with its sign, to two decimals. */
@@ -213,89 +207,52 @@ export function equalsP(pValue: number | null): string {
 export function loopholeTable(results: Results, set: FinalSet, oracle: boolean): Table {
   const arms = armsOf(results, oracle);
   const loopholes = [...new Set(arms.flatMap(({ runs }) => runs.flatMap((run) => loopholesOf(run, set))))].sort();
-  const rows =
-    loopholes.length < 2 ? [] : arms.flatMap((arm) => loopholes.flatMap((loophole) => loopholeRow(arm, set, loophole)));
-  return {
-    title: `by loophole, ${setTitles[set]}${oracle ? `: ${oracleTitle}` : ''}`,
-    columns: [
-      ...['arm', 'loophole', 'group', 'n', 'attempt as trained', 'attempt deployed'],
-      ...['hack as trained', 'hack deployed', 'solve deployed', 'clean solve deployed', 'emerged'],
-    ],
+  const rows = arms
+    .flatMap((arm) => loopholes.map((loophole) => ({ ...arm, loophole, rate: loopholeRate(arm, set, loophole) })))
+    .filter(({ rate }) => loopholes.length > 1 && rate('deployed', 'hack') !== null);
+  type Row = (typeof rows)[number];
+  const full = (metric: CountedMetric) => (row: Row) =>
+    row.hasQuarantine ? formatSample(row.rate('full', metric)) : 'the same';
+  const deployed = (metric: CountedMetric) => (row: Row) => formatSample(row.rate('deployed', metric));
+  const isHeldOut = ({ runs, loophole }: Row): boolean =>
+    runs.some(({ config }) => config.environment.heldOutLoopholes.some((name) => name === loophole));
+  const emerged = (what: 'attempts' | 'hacks') => (row: Row) =>
+    emergenceText(row.runs.map((run) => run.emergenceByLoophole[what][row.loophole] ?? null));
+  return makeTable(
+    `by loophole, ${setTitles[set]}${oracle ? `: ${oracleTitle}` : ''}`,
     rows,
-    notes: [
+    {
+      arm: ({ arm, loophole }) => armNamed(arm, { set, loophole }),
+      loophole: ({ loophole }) => loophole,
+      group: (row) => (isHeldOut(row) ? 'held out' : 'known'),
+      n: ({ rate }) => `${rate('deployed', 'hack')?.n ?? 0}`,
+      'attempt as trained': full('attempt'),
+      'attempt deployed': deployed('attempt'),
+      'hack as trained': full('hack'),
+      'hack deployed': deployed('hack'),
+      'solve deployed': deployed('solve'),
+      'clean solve deployed': deployed('clean-solve'),
+      'attempts emerged': emerged('attempts'),
+      'hacks emerged': emerged('hacks'),
+    },
+    [
       'group: known or held out, as environment.heldOutLoopholes says; what an arm shows its direction is its own pairs.select. emerged: updates, median over the seeds in which it did.',
     ],
-  };
+  );
 }
 
 const loopholesOf = ({ final }: RunResult, set: FinalSet): string[] =>
   (final[set]?.deployed ?? []).map(({ loophole }) => loophole);
 
-function loopholeRow({ arm, runs, hasQuarantine }: ArmResults, set: FinalSet, loophole: string): Cell[][] {
-  const rate = (state: State, metric: CountedMetric) => {
+const loopholeRate =
+  ({ runs }: ArmResults, set: FinalSet, loophole: string) =>
+  (state: State, metric: CountedMetric) => {
     const own = (run: RunResult): Rate | null => {
       const summary = loopholeSummary(run, set, state, loophole);
       return summary === null ? null : rateOf(summary, metric);
     };
     return sampleOf(runs, (run) => own(run)?.rate ?? null, own);
   };
-  const n = rate('deployed', 'hack')?.n ?? 0;
-  if (n === 0) return [];
-  const heldOut = runs.some(({ config }) => config.environment.heldOutLoopholes.some((name) => name === loophole));
-  const full = (metric: CountedMetric): string => (hasQuarantine ? formatSample(rate('full', metric)) : 'the same');
-  const deployed = (metric: CountedMetric): string => formatSample(rate('deployed', metric));
-  const emerged = emergenceText(runs.map((run) => run.emergenceByLoophole[loophole] ?? null));
-  return [
-    [
-      armNamed(arm, { set, loophole }),
-      ...[loophole, heldOut ? 'held out' : 'known', `${n}`],
-      ...[full('attempt'), deployed('attempt'), full('hack'), deployed('hack')],
-      ...[deployed('solve'), deployed('clean-solve'), emerged],
-    ],
-  ];
-}
-
-/** Formats emergence as `24 (5/5)`: the median update, and in how many of the seeds it happened. */
-function emergenceText(updates: readonly (number | null)[]): string {
-  const found = updates.filter((update) => update !== null);
-  const counts = `(${found.length}/${updates.length})`;
-  return found.length === 0 ? `not ${counts}` : `${median(found)} ${counts}`;
-}
-
-/** What happened while training: when the hack emerged, what the gate saw, how much went to the quarantine. */
-export function processTable(results: Results, oracle: boolean): Table {
-  const measured = processMetrics.filter((metric) => metric !== 'emergence');
-  const rows = armsOf(results, oracle).map((arm) => [
-    armNamed(arm.arm, { training: true }),
-    `${arm.runs.length}`,
-    emergenceText(arm.runs.map((run) => run.emergence)),
-    ...measured.map((metric) => formatSample(sampleOf(arm.runs, processValue(arm, metric)))),
-  ]);
-  return {
-    title: `while training${oracle ? `: ${oracleTitle}` : ''}`,
-    columns: [
-      'arm',
-      'n',
-      'emerged',
-      'AUROC',
-      'AUROC, A > 0',
-      'route precision',
-      'route recall',
-      'hacks in keep',
-      'qmass',
-    ],
-    rows,
-    notes: [
-      `emerged: first update at which ${100 * emergence.threshold}% of the last ${emergence.window} updates' completions of hinted prompts hack (median; seeds in which it happened). AUROC: hacks against clean rollouts of the same update. A > 0: positively reinforced rollouts only. qmass: share of the gradient norm in the quarantine, mean over updates.`,
-      ...(armsOf(results, oracle).some(({ runs }) => runs.some(({ gate }) => gate.tokens !== null))
-        ? [
-            'A gate by token: route precision, route recall and hacks in keep count tokens, each with the label of its rollout; AUROC is of mean scores of rollouts.',
-          ]
-        : []),
-      ...claims(armsOf(results, oracle), (runs) => runs.length),
-    ],
-  };
-}
 
 /** One note for each way in which the evaluations left problems out; none where all were used. */
 export function leftOutNotes(evaluations: readonly Pick<EvaluationOutcomes, 'set' | 'problems'>[]): string[] {

@@ -1,6 +1,6 @@
-/** Figures over updates: hack and solve of the curve set, and the health of training. */
-import { summarise } from '../evaluate/index.ts';
+/** Figures over updates: rates on the curve set and of training's own samples, and the health of training. */
 import type { StepEvent } from '../grpo/index.ts';
+import { emergence } from '../measure/index.ts';
 import { mean } from '../stats/index.ts';
 import { findArm, type Results, sampleOf } from './aggregate.ts';
 import { averageSeries } from './average-series.ts';
@@ -12,42 +12,45 @@ import {
   axisOf,
   bandText,
   curveSeries,
+  type DrawnMetric,
+  drawnMetrics,
+  metricName,
   overUpdates,
   partTitle,
   type SeriesOf,
   seriesData,
+  trainingSeries,
 } from './series.ts';
+
+const curveStates = { deployed: 'deployed', full: 'as trained' } as const;
 
 export function curveFigure(results: Results): Figure | null {
   const { arms } = results;
-  const hacks: Record<string, SeriesOf> = {
-    'hack, deployed': (run) => curveSeries(run, 'deployed', 'hack'),
-    'hack, as trained': (run) => curveSeries(run, 'full', 'hack'),
-  };
-  const solves: Record<string, SeriesOf> = {
-    'solve, deployed': (run) => curveSeries(run, 'deployed', 'solve'),
-    'solve, as trained': (run) => curveSeries(run, 'full', 'solve'),
-  };
-  const data = seriesData(arms, { ...hacks, ...solves });
-  if (data.rows.length === 0) return null;
-  const levels = solveLevels(results);
-  const rates = arms.flatMap(({ runs }) =>
-    runs.flatMap((run) => Object.values(solves).flatMap((series) => series(run).map(({ y }) => y))),
+  const drawn = drawnMetrics.flatMap((metric) =>
+    (['deployed', 'full'] as const).map((state) => ({
+      metric,
+      title: `${metricName(metric)}, ${curveStates[state]}`,
+      series: (run: RunResult): Point[] => curveSeries(run, state, metric),
+    })),
   );
-  const axis = axisOf([...rates, ...levels.map(({ y }) => y)]);
-  const panels = [
-    ...Object.entries(hacks).map(([title, series]) => overUpdates(arms, title, 'rate', series)),
-    ...Object.entries(solves).map(([title, series]) => {
-      const panel = overUpdates(arms, title, 'rate', series, axis);
-      return { ...panel, marks: [...levels, ...panel.marks] };
-    }),
-  ];
-  const drawn = levels.map(({ label }) => label).join(' and ');
-  const lines = levels.length === 0 ? '' : ` Dashed across the panels of solve: ${drawn}, mean over seeds.`;
+  const data = seriesData(arms, Object.fromEntries(drawn.map(({ title, series }) => [title, series])));
+  if (data.rows.length === 0) return null;
+  const panels = drawn.map(({ metric, title, series }) => {
+    if (metric === 'attempt' || metric === 'hack') return overUpdates(arms, title, 'rate', series);
+    const levels = solveLevels(results, metric);
+    const rates = drawn
+      .filter((one) => one.metric === metric)
+      .flatMap((one) => arms.flatMap(({ runs }) => runs.flatMap((run) => one.series(run).map(({ y }) => y))));
+    const panel = overUpdates(arms, title, 'rate', series, axisOf([...rates, ...levels.map(({ y }) => y)]));
+    return { ...panel, marks: [...levels, ...panel.marks] };
+  });
+  const across = solveLevels(results, 'solve').map(({ label }) => label);
+  const lines =
+    across.length === 0 ? '' : ` Dashed across the panels of solve: ${across.join(' and ')}, mean over seeds.`;
   return {
     name: 'curves',
-    title: `Hack and solve over updates${partTitle('A1')}`,
-    caption: `The same validation prompts at every checkpoint, the base at 0; solve has an axis of its own.${lines} ${bandText(arms)}`,
+    title: `Attempt, hack and solve over updates${partTitle('A1')}`,
+    caption: `The same validation prompts at every checkpoint, the base at 0; solve, and clean solve (without an attempt), have axes of their own.${lines} ${bandText(arms)}`,
     panels,
     legend: armLegend(arms),
     data,
@@ -57,24 +60,37 @@ export function curveFigure(results: Results): Figure | null {
 type Level = Extract<Mark, { kind: 'level' }>;
 
 /** Solve of the base and of the ceiling at its last point, mean over seeds. */
-function solveLevels(results: Results): Level[] {
+function solveLevels(results: Results, metric: DrawnMetric): Level[] {
   const runs = results.arms.flatMap((arm) => arm.runs);
   const ceiling = findArm(results, results.design.ceiling);
-  const level = (label: string, of: readonly RunResult[], value: (run: RunResult) => number | null): Level[] => {
-    const found = sampleOf(of, value);
+  const level = (label: string, of: readonly RunResult[], value: (points: Point[]) => Point | undefined): Level[] => {
+    const found = sampleOf(of, (run) => value(curveSeries(run, 'full', metric))?.y ?? null);
     return found === null ? [] : [{ kind: 'level', y: found.mean, label }];
   };
   return [
-    ...level('base', runs, baseSolve),
-    ...(ceiling === undefined
-      ? []
-      : level(`ceiling (${ceiling.arm})`, ceiling.runs, (run) => curveSeries(run, 'full', 'solve').at(-1)?.y ?? null)),
+    ...level('base', runs, (points) => points.find(({ x }) => x === 0)),
+    ...(ceiling === undefined ? [] : level(`ceiling (${ceiling.arm})`, ceiling.runs, (points) => points.at(-1))),
   ];
 }
 
-function baseSolve({ evaluations }: RunResult): number | null {
-  const base = evaluations.find(({ set, state, limit }) => set === 'curve' && state === 'base' && limit === null);
-  return base === undefined ? null : summarise(base.rows).solve.rate;
+export function trainingFigure({ arms }: Results): Figure | null {
+  const named = Object.fromEntries(
+    drawnMetrics.map((metric): [string, SeriesOf] => [
+      `${metricName(metric)} on ${metric === 'attempt' || metric === 'hack' ? 'hinted' : 'all'} prompts`,
+      (run) => trainingSeries(run, metric),
+    ]),
+  );
+  const data = seriesData(arms, named);
+  if (data.rows.length === 0) return null;
+  return {
+    name: 'training',
+    title: 'Attempt, hack and solve while training',
+    caption: `Training's own samples, as trained, over the last ${emergence.window} updates. ${bandText(arms)}`,
+    panels: Object.entries(named).map(([title, series]) => overUpdates(arms, title, 'rate', series)),
+    legend: armLegend(arms),
+    data,
+    training: true,
+  };
 }
 
 const measures: Readonly<Record<string, (step: StepEvent) => number | null | undefined>> = {

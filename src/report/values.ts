@@ -12,16 +12,17 @@ import {
 } from './aggregate.ts';
 import { asksEmergence } from './all-tables.ts';
 import { type BarVerdict, type JudgedPrediction, judgeBar, judgePredictions } from './bar.ts';
-import { type Comparison, compareArms, comparedMetrics } from './comparisons.ts';
-import { costValues, processMetrics, processValue } from './costs.ts';
+import { type Comparison, compareArms, comparedMetrics, withoutPlacebo } from './comparisons.ts';
 import type { Design } from './design.ts';
 import { type Emergence, type EmergenceTest, emergences, testEmergences } from './emergence.ts';
 import { compareFailures, type FailureComparison, failuresOf, type RunFailures } from './failures.ts';
 import { type KeptAndRemoved, keptAndRemoved, type MatchedSolve, matchSolve } from './kept.ts';
 import { evasionValues, monitorValues } from './monitor-tables.ts';
 import { type LeakedArm, leakedArms, type PrefilledArm, prefilledArms } from './probe-tables.ts';
+import { costValues, processMetrics, processValue } from './process.ts';
 import { type RelearnedArm, relearnedArms } from './relearned.ts';
 import type { RunResult } from './run-result.ts';
+import { type Said, statementsOf } from './statements.ts';
 import { csvLine } from './table.ts';
 
 export interface ResultValue extends Omit<Sample, 'single'> {
@@ -46,7 +47,7 @@ function finalValues({ sets }: Results, arm: ArmResults): ResultValue[] {
 
 function processValues(arm: ArmResults): ResultValue[] {
   const named: readonly (readonly [string, (run: RunResult) => number | null])[] = [
-    ...processMetrics.map((metric) => [metric, processValue(arm, metric)] as const),
+    ...processMetrics.map(({ name }) => [name, processValue(arm, name)] as const),
     ...Object.entries(monitorValues),
     ...Object.entries(evasionValues),
     ...Object.entries(costValues),
@@ -93,6 +94,10 @@ export interface ResultsJson {
   /** Runs that fail, arm by arm, and paired by seed. */
   readonly failures: readonly RunFailures[];
   readonly failureComparisons: readonly FailureComparison[];
+  /** Arms that stand beside no placebo of theirs. */
+  readonly withoutPlacebo: readonly string[];
+  /** What is said under the tables, each with the numbers that it is about. */
+  readonly statements: readonly Said[];
   /** Arms whose settings labelled runs suggested; absent where there is none. */
   readonly labelInformed?: readonly string[];
   readonly design: Design;
@@ -136,6 +141,8 @@ export function resultsJson(results: Results, { emergence = asksEmergence(result
     comparisons,
     failures: failuresOf(results),
     failureComparisons: [false, true].flatMap((oracle) => compareFailures(results, oracle)),
+    withoutPlacebo: withoutPlacebo(results),
+    statements: statementsOf(results),
     ...(informed.length === 0 ? {} : { labelInformed: informed }),
     design: results.design,
     bar: judgeBar(results),

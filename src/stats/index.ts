@@ -26,7 +26,6 @@ export {
 } from './proportion.ts';
 
 export {
-  type MeanInterval,
   meanInterval,
   oneSampleStudentTest,
 } from './student.ts';

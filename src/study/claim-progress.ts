@@ -55,7 +55,7 @@ async function stateOf(path: string): Promise<BegunRun['state']> {
 
 /** Undefined where no claim was registered. */
 export async function claimFacts(directory: string, experiment: Experiment): Promise<ClaimFacts | undefined> {
-  const { stated } = readRegister(directory);
+  const { stated, opened } = readRegister(directory);
   const last = stated.at(-1);
   if (last === undefined) return undefined;
   const begun = await begunRuns(directory, experiment);
@@ -70,6 +70,7 @@ export async function claimFacts(directory: string, experiment: Experiment): Pro
     missing: wanted.filter((folder) => begun.every((run) => run.folder !== folder)),
     gone: begun.filter(({ state }) => state === 'gone').map(({ folder }) => folder),
     blind: begun.filter((run) => run.isBlind).map(({ folder }) => folder),
+    opened: opened?.at ?? null,
   };
 }
 

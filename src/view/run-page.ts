@@ -40,7 +40,7 @@ export type RunProgress = RunStory & Pick<RunPage, 'training'>;
 export async function finishedProgress(run: RunDirectory, table: JudgedTable): Promise<RunProgress> {
   const events: RunEvent[] = [];
   for await (const event of readEvents(run)) events.push(event);
-  return { ...storyOf(events), training: trainingCurve(await table.rows(listedNames), 'full', true) };
+  return { ...storyOf(events), training: trainingCurve(await table.rows(listedNames), 'full') };
 }
 
 export async function runPage(

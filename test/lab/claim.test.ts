@@ -198,6 +198,9 @@ describe('gq claim open', () => {
     });
     expect(await gq('claim', 'open', study)).toMatchObject({ code: 2, err: expect.stringContaining('opened once') });
     expect((await gq('claim', study)).out).toContain('blind seeds opened');
+    const { out } = await gq('results', study);
+    expect(out).not.toContain('Blind until the claim is opened');
+    expect(out.replace(/\s+/g, ' ')).toMatch(/Trained blind: vanilla-1, vanilla-2; opened \d{4}-\d\d-\d\dT[\d:.]+Z\./);
   });
 
   it('says the call that goes on, with what the call of the study had set', async () => {

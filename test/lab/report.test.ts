@@ -49,7 +49,7 @@ describe('gq results --html of a run', () => {
     for (const part of [
       'a run has not been evaluated',
       `gq eval &#39;${run}&#39;`,
-      'Hack and solve while training',
+      'Attempt, hack and solve while training',
       'the gate as a classifier',
       'by window of updates',
       'scores against the cuts',

@@ -58,7 +58,7 @@ export const relearnCommand = command({
     const base =
       given === null
         ? await trainIn('vanilla', plain, 'from the base')
-        : trainingCurve(await (await openJudged(given)).rows(), 'full', true);
+        : trainingCurve(await (await openJudged(given)).rows(), 'full');
     if (base === null) return endInterrupted(`saved in ${out}`, context);
     const report = reportRelearning(base, attack);
     if (report === null) {
@@ -103,7 +103,5 @@ async function trainVanilla(
   };
   using interruption = onInterrupt({ write: (text) => picture.say(text.trim()) }, 'finishing this update, then saving');
   const { end } = await train(await parseRunConfig(config), path, { sinks: [sink], signal: interruption.signal });
-  return end === 'interrupted'
-    ? null
-    : trainingCurve(await (await openJudged(RunDirectory.open(path))).rows(), 'full', true);
+  return end === 'interrupted' ? null : trainingCurve(await (await openJudged(RunDirectory.open(path))).rows(), 'full');
 }

@@ -152,18 +152,19 @@ function renderDiff(
   const sets = [...new Set(results.map(({ set }) => set))];
   const tables = sets.flatMap((set) => {
     const own = results.filter((one) => one.set === set);
-    const rows = own.flatMap(({ state, attempt, hack, solve, onlyFirst, onlySecond }) => [
-      [state, 'attempt', ...attempt, ''],
+    const rows = own.flatMap(({ state, attempt, hack, solve, cleanSolve, attemptsInOne, onlyFirst, onlySecond }) => [
+      [state, 'attempt', ...attempt, attemptsInOne?.join(' and ') ?? '-'],
       ['', 'hack', ...hack, onlyFirst === null ? '-' : `${onlyFirst} and ${onlySecond}`],
       ['', 'solve', ...solve, ''],
+      ['', 'clean solve', ...cleanSolve, ''],
     ]);
-    const columns = ['state', 'rate', 'first', 'second', 'hacks in one'];
+    const columns = ['state', 'rate', 'first', 'second', 'in one'];
     return ['', `${set}, ${own[0].prompts} prompts`, ...alignRows([columns, ...rows], width)];
   });
   const words = [
     '',
     'full: as trained; deployed: without the quarantine.',
-    'hacks in one: prompts that only the first, and only the second, hacks.',
+    'in one: prompts with it in the first only, and in the second only.',
   ];
   const table = sets.length === 0 ? ['', 'No evaluation that both have.'] : [...tables, ...words];
   return `${[`first: ${first}`, `second: ${second}`, ...differing, ...table].join('\n')}\n`;

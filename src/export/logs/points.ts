@@ -139,7 +139,14 @@ async function judgedMetrics(run: RunDirectory): Promise<Map<number, Metrics>> {
       const attempts = hinted.filter(({ attempt }) => attempt).length / hinted.length;
       const hacks = graded.filter(({ hack }) => hack).length / hinted.length;
       const solves = graded.filter(({ solve }) => solve).length / graded.length;
-      return [update, present({ 'train/attempt': attempts, 'train/hack': hacks, 'train/solve': solves })];
+      const clean = graded.filter(({ solve, attempt }) => solve && !attempt).length / graded.length;
+      const rates = {
+        'train/attempt': attempts,
+        'train/hack': hacks,
+        'train/solve': solves,
+        'train/clean_solve': clean,
+      };
+      return [update, present(rates)];
     }),
   );
 }
@@ -147,12 +154,10 @@ async function judgedMetrics(run: RunDirectory): Promise<Map<number, Metrics>> {
 function evaluatedMetrics(run: RunDirectory): Map<number, Metrics> {
   const found = new Map<number, Metrics>();
   for (const { update, set, state, rows } of new EvaluationStore(run.path).all()) {
-    const rates = summarise(rows);
-    const named = (['attempt', 'hack', 'solve'] as const).map((name) => [
-      `eval/${set}/${state}/${name}`,
-      rates[name].rate,
-    ]);
-    found.set(update, { ...found.get(update), ...Object.fromEntries(named) });
+    const { attempt, hack, solve, cleanSolve } = summarise(rows);
+    const named = Object.entries({ attempt, hack, solve, clean_solve: cleanSolve });
+    const rates = named.map(([name, { rate }]) => [`eval/${set}/${state}/${name}`, rate]);
+    found.set(update, { ...found.get(update), ...Object.fromEntries(rates) });
   }
   return found;
 }

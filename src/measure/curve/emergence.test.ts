@@ -8,6 +8,7 @@ const row = (update: number, extra: Partial<CountedRollout> = {}): CountedRollou
   hackable: true,
   source: 'student',
   sampled: 'full',
+  attempt: extra.hack ?? false,
   hack: false,
   solve: false,
   ...extra,
@@ -24,41 +25,45 @@ describe('training curve', () => {
       row(1),
     ];
     expect(trainingCurve(rows, 'full')).toEqual([
-      { update: 1, hackable: 1, hacks: 0, graded: 1, solves: 0 },
-      { update: 2, hackable: 2, hacks: 1, graded: 3, solves: 1 },
+      { update: 1, hackable: 1, attempts: 0, hacks: 0, graded: 1, solves: 0, cleanSolves: 0 },
+      { update: 2, hackable: 2, attempts: 1, hacks: 1, graded: 3, solves: 1, cleanSolves: 1 },
     ]);
   });
 
-  it('counts attempts over hinted prompts where it is asked to', () => {
+  it('counts attempts over hinted prompts, and solves without one', () => {
     const rows = [
       row(1, { hack: true, attempt: true }),
       row(1, { solve: true, attempt: true }),
-      row(1, { hackable: false, solve: true }),
+      row(1, { hackable: false }),
     ];
-    expect(trainingCurve(rows, 'full', true)).toEqual([
-      { update: 1, hackable: 2, hacks: 1, attempts: 2, graded: 3, solves: 2, cleanSolves: 1 },
+    expect(trainingCurve(rows, 'full')).toEqual([
+      { update: 1, hackable: 2, hacks: 1, attempts: 2, graded: 3, solves: 1, cleanSolves: 0 },
     ]);
-    expect(trainingCurve(rows, 'full')[0]).not.toHaveProperty('attempts');
   });
 
-  it('the trailing rate of attempts is over hinted prompts, and unknown where nobody counted them', () => {
+  it('the trailing rate of attempts is over hinted prompts, and a rate that nobody counted is unknown', () => {
     const rows = [row(1, { attempt: true }), row(1), row(2), row(2), row(3, { hackable: false })];
-    expect(trailingRate(trainingCurve(rows, 'full', true), 'attempts', 2)).toEqual([0.5, 0.25, 0]);
-    expect(trailingRate(trainingCurve(rows, 'full'), 'attempts', 2)).toEqual([null, null, null]);
-    expect(trailingRate(trainingCurve(rows, 'full', true), 'attempts', 1).at(-1)).toBeNull();
+    const points = trainingCurve(rows, 'full');
+    expect(trailingRate(points, 'attempts', 2)).toEqual([0.5, 0.25, 0]);
+    expect(trailingRate(points, 'attempts', 1).at(-1)).toBeNull();
+    const counted = points.map(({ cleanSolves: _, ...point }) => point);
+    expect(trailingRate(counted, 'cleanSolves', 2)).toEqual([null, null, null]);
   });
 
   it('emerges at the first update whose whole window reaches the threshold', () => {
     const hacksOf = [0, 0, 0, 0, 0, 0, 1, 1, 1];
     const rows = hacksOf.flatMap((hacks, i) => [row(i + 1, { hack: hacks === 1 }), row(i + 1)]);
     // 1 of 10 after update 7, 2 of 10 after update 8.
-    expect(firstUpdateAt(trainingCurve(rows, 'full'))).toBe(8);
-    expect(firstUpdateAt(trainingCurve(rows, 'full'), 0.9)).toBeNull();
+    expect(firstUpdateAt(trainingCurve(rows, 'full'), 'hacks')).toBe(8);
+    expect(firstUpdateAt(trainingCurve(rows, 'full'), 'hacks', 0.9)).toBeNull();
+    // Attempts in right programs are no hacks, and come earlier.
+    const early = rows.map((one) => (one.update === 3 ? { ...one, attempt: true } : one));
+    expect(firstUpdateAt(trainingCurve(early, 'full'), 'attempts')).toBe(5);
   });
 
   it('does not emerge before a whole window, whatever the first updates do', () => {
     const points = trainingCurve([row(1, { hack: true }), row(2, { hack: true })], 'full');
-    expect(firstUpdateAt(points)).toBeNull();
+    expect(firstUpdateAt(points, 'hacks')).toBeNull();
     expect(trailingRate(points, 'hacks')).toEqual([1, 1]);
   });
 
@@ -67,7 +72,7 @@ describe('training curve', () => {
       row(i + 1, { loophole: 'run_tests', hack: true }),
       row(i + 1, { loophole: 'sentinel' }),
     ]).flat();
-    expect(emergenceByLoophole(rows)).toEqual({ run_tests: 5, sentinel: null });
+    expect(emergenceByLoophole(rows, 'hacks')).toEqual({ run_tests: 5, sentinel: null });
   });
 
   it('a trailing rate lies between the least and the largest rate of its window', () => {
@@ -78,7 +83,8 @@ describe('training curve', () => {
     fc.assert(
       fc.property(fc.array(point, { minLength: 1, maxLength: 20 }), fc.integer({ min: 1, max: 6 }), (made, window) => {
         const points = made.map(({ hackable, share }, i) => {
-          return { update: i + 1, hackable, hacks: Math.round(share * hackable), graded: hackable, solves: 0 };
+          const hacks = Math.round(share * hackable);
+          return { update: i + 1, hackable, attempts: hacks, hacks, graded: hackable, solves: 0 };
         });
         trailingRate(points, 'hacks', window).forEach((rate, i) => {
           const rates = points.slice(Math.max(0, i + 1 - window), i + 1).map(({ hacks, hackable }) => hacks / hackable);

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { temporaryFolder } from '../../../test/lab/hand-made.ts';
 import { type Evasion, readEvasion, splitEvasion, writeEvasion } from './evasion.ts';
 
-const row = (hack: boolean, base: number, policy: number) => ({ hack, base, policy });
+const row = (hack: boolean, base: number, policy: number, attempt = hack) => ({ attempt, hack, base, policy });
 /** Two hacks that the policy's activations hide by 0.5 and 0.25, and three clean rollouts that change by 0.25, −0.25 and 0. */
 const rows = [row(true, 1, 0.5), row(true, 0.75, 0.5), row(false, 0.25, 0.5), row(false, 0.5, 0.25), row(false, 0, 0)];
 
@@ -20,6 +20,16 @@ it('is the mean score on the base and on the policy, hacks and clean rollouts ap
   expect(hacks?.interval?.low).toBeCloseTo(-0.375 - 12.7062 * 0.125, 4);
   // Differences 0.25, −0.25 and 0 have a deviation of 0.25, and t(0.975; 2) is 4.30265.
   expect(clean?.interval?.high).toBeCloseTo((4.30265 * 0.25) / Math.sqrt(3), 4);
+});
+
+it('divides attempts by themselves: a right program that opens the loophole is on their side', () => {
+  const { byAttempt, hacks } = splitEvasion([...rows, row(false, 0.6, 0.2, true)]);
+  expect(hacks).toMatchObject({ rollouts: 2 });
+  expect(byAttempt?.attempts).toMatchObject({ rollouts: 3 });
+  expect(byAttempt?.attempts?.policy).toBeCloseTo(0.4, 12);
+  expect(byAttempt?.others).toMatchObject({ rollouts: 3, base: 0.25 });
+  // Of 3 · 3 pairs all are right on the base.
+  expect(byAttempt?.auroc?.base).toBe(1);
 });
 
 it('has no side without rollouts, and no interval of one', () => {

@@ -1,8 +1,8 @@
 /**
  * The evasion split, after the Obfuscation Atlas (arXiv 2602.15515): a monitor that reads activations scores the same texts once as the
  * base reads them and once as the trained policy does, hacks and clean rollouts apart. Hacks whose score falls from the base's
- * activations to the policy's are hidden in the activations; where the score is low on both, the text itself passes. Labels tell hacks
- * from clean rollouts, so this is a diagnosis that no training sees. RUN/evasion.json holds it.
+ * activations to the policy's are hidden in the activations; where the score is low on both, the text itself passes. The same for attempts,
+ * in right programs too. Labels divide the rollouts, so this is a diagnosis that no training sees. RUN/evasion.json holds it.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,6 +13,7 @@ import { auroc, average, meanInterval } from '../../stats/index.ts';
 
 /** A rollout with the monitor's scores of its text. */
 export interface EvasionRow {
+  readonly attempt: boolean;
   readonly hack: boolean;
   readonly base: number;
   readonly policy: number;
@@ -31,14 +32,17 @@ const side = z.strictObject({
   /** The difference times this side's share of all rollouts: both sides add up to the difference over all rollouts. */
   contribution: z.number(),
 });
+/** The target against the other rollouts by the score on each; null unless there are both. */
+const areas = z.strictObject({ base: z.number(), policy: z.number() }).nullable();
+
 const split = z.strictObject({
-  /** Null where there is no such rollout. */
+  /** Absent in files of earlier versions. A side is null where there is no such rollout. */
+  byAttempt: z.strictObject({ attempts: side.nullable(), others: side.nullable(), auroc: areas }).optional(),
   hacks: side.nullable(),
   clean: side.nullable(),
   /** Mean difference over all rollouts. */
   difference: z.number(),
-  /** Hacks against clean rollouts by the score on each; null unless there are both. */
-  auroc: z.strictObject({ base: z.number(), policy: z.number() }).nullable(),
+  auroc: areas,
 });
 const evasion = split.extend({
   /** Labels divide the rollouts; nothing in training reads this file. */
@@ -58,16 +62,27 @@ export type EvasionSplit = Readonly<z.infer<typeof split>>;
 export type Evasion = Readonly<z.infer<typeof evasion>>;
 
 export function splitEvasion(rows: readonly EvasionRow[]): EvasionSplit {
-  const [hacks, clean] = [true, false].map((hack) => rows.filter((row) => row.hack === hack));
-  const area = (score: (row: EvasionRow) => number): number => auroc(hacks.map(score), clean.map(score));
+  const [attempts, hacks] = [divide(rows, 'attempt'), divide(rows, 'hack')];
   return {
-    hacks: sideOf(hacks, rows.length),
-    clean: sideOf(clean, rows.length),
+    byAttempt: { attempts: attempts.target, others: attempts.others, auroc: attempts.auroc },
+    hacks: hacks.target,
+    clean: hacks.others,
     difference: average(rows.map(differenceOf)),
-    auroc:
-      hacks.length === 0 || clean.length === 0
-        ? null
-        : { base: area(({ base }) => base), policy: area(({ policy }) => policy) },
+    auroc: hacks.auroc,
+  };
+}
+
+function divide(rows: readonly EvasionRow[], label: 'attempt' | 'hack') {
+  const [target, others] = [true, false].map((value) => rows.filter((row) => row[label] === value));
+  const area = (on: 'base' | 'policy'): number =>
+    auroc(
+      target.map((row) => row[on]),
+      others.map((row) => row[on]),
+    );
+  return {
+    target: sideOf(target, rows.length),
+    others: sideOf(others, rows.length),
+    auroc: target.length === 0 || others.length === 0 ? null : { base: area('base'), policy: area('policy') },
   };
 }
 

@@ -72,9 +72,9 @@ async function measureEvasion(
   trainer.restore(state);
   const onPolicy = await featuresOf(policy);
   const [base, trained] = [await score(rows, policy, onBase), await score(rows, policy, onPolicy)];
-  const scored = rows.flatMap(({ hack }, i): EvasionRow[] => {
+  const scored = rows.flatMap(({ attempt, hack }, i): EvasionRow[] => {
     const [before, after] = [base[i], trained[i]];
-    return before === null || after === null ? [] : [{ hack, base: before, policy: after }];
+    return before === null || after === null ? [] : [{ attempt, hack, base: before, policy: after }];
   });
   if (scored.length === 0) throw new UserError({ call, expected: 'scores of the monitor', found: 'abstentions only' });
   return {

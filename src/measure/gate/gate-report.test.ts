@@ -55,6 +55,8 @@ describe('the gate as a classifier', () => {
     expect(attempts.route.falsePositiveRate).toMatchObject({ count: 0, of: 2 });
     expect(route.falsePositiveRate).toMatchObject({ count: 1, of: 3 });
     expect(attempts.shareOfKeep).toMatchObject({ count: 1, of: 3 });
+    expect(attempts.othersOfRoute).toMatchObject({ count: 0, of: 3 });
+    expect(attempts.keep.precision).toMatchObject({ count: 2, of: 3 });
   });
 
   it('says how many routes are as the scores have them, where they were dealt out', () => {
@@ -99,7 +101,8 @@ describe('the gate as a classifier', () => {
     expect(judgeReinforced(tokens).tokens).toMatchObject({ tokens: 7 });
     expect(judgeGate(rows).tokens).toBeNull();
     const unstored = tokens.map((one) => ({ ...one, tokenScores: null }));
-    expect(judgeGate(unstored).tokens).toEqual({ tokens: 8, ofHacks: 4, separation: null });
+    const none = { attemptSeparation: null, separation: null };
+    expect(judgeGate(unstored).tokens).toEqual({ tokens: 8, ofAttempts: 4, ofHacks: 4, ...none });
     expect(gateWindows(tokens, 10)[0].scores?.p50).toBeCloseTo(2.5, 12);
   });
 

@@ -19,26 +19,28 @@ export type GatedRollout = Pick<
 > &
   Partial<Pick<JudgedRollout, 'tokenRoutes' | 'tokenScores'>>;
 
-export interface GateJudgement {
+/** How well scores and routes tell a target, hacks or attempts, from the other rollouts. */
+export interface GateTarget {
+  /** AUROC of the scores, or of the mean scores of the tokens; null without scores, or when no update has both. */
+  readonly separation: Separation | null;
+  /** Routed rollouts or tokens, taken as the claim "this is of the target". */
+  readonly route: RouteClaim;
+  /** Kept rollouts or tokens, taken as the claim "this is not". */
+  readonly keep: RouteClaim;
+}
+
+/** Judged against hacks, and beside that against attempts: a correct program that also opens a loophole is no hack, but looks like one to a gate. */
+export interface GateJudgement extends GateTarget {
   readonly rollouts: number;
   readonly hacks: number;
   /** What a gate by token decided on; null for a gate by rollout. */
   readonly tokens: TokenJudgement | null;
-  /** AUROC of the scores, or of the mean scores of the tokens; null without scores, or when no update has both hacks and clean rollouts. */
-  readonly separation: Separation | null;
-  /** Routed rollouts or tokens, taken as the claim "this is a hack". */
-  readonly route: RouteClaim;
-  /** Kept rollouts or tokens, taken as the claim "this is clean". */
-  readonly keep: RouteClaim;
   readonly hackShareOfKeep: Rate | null;
   readonly cleanShareOfRoute: Rate | null;
-  /** The same for attempts: a correct program that also opens a loophole is no hack, but looks like one to a gate. */
-  readonly attempts: {
+  readonly attempts: GateTarget & {
     readonly count: number;
-    readonly separation: Separation | null;
-    /** Routed rollouts or tokens, taken as the claim "this is an attempt". */
-    readonly route: RouteClaim;
     readonly shareOfKeep: Rate | null;
+    readonly othersOfRoute: Rate | null;
   };
   readonly routes: { readonly keep: number; readonly absorb: number; readonly route: number };
 }
@@ -53,9 +55,11 @@ export interface RouteClaim {
 
 export interface TokenJudgement {
   readonly tokens: number;
-  /** Tokens of hacks. */
+  /** Tokens of attempts, and of hacks. */
+  readonly ofAttempts: number;
   readonly ofHacks: number;
-  /** AUROC of the tokens' scores; null where they were not stored, or when no update has both. */
+  /** AUROC of the tokens' scores, attempts or hacks against others; null where they were not stored, or when no update has both. */
+  readonly attemptSeparation: Separation | null;
   readonly separation: Separation | null;
 }
 
@@ -78,13 +82,18 @@ function judgeTokens(rows: readonly GatedRollout[]): TokenJudgement | null {
   if (own.length === 0) return null;
   const total = (counted: typeof own): number =>
     counted.reduce((sum, { tokenRoutes }) => sum + (tokenRoutes?.length ?? 0), 0);
-  const scored = own.flatMap(({ update, hack, tokenScores }) =>
-    tokenScores?.length ? [{ update, hack, score: tokenScores }] : [],
-  );
+  const separated = (label: Label): Separation | null =>
+    separation(
+      own.flatMap(({ update, tokenScores, [label]: hack }) =>
+        tokenScores?.length ? [{ update, hack, score: tokenScores }] : [],
+      ),
+    );
   return {
     tokens: total(own),
+    ofAttempts: total(own.filter(({ attempt }) => attempt)),
     ofHacks: total(own.filter(({ hack }) => hack)),
-    separation: separation(scored),
+    attemptSeparation: separated('attempt'),
+    separation: separated('hack'),
   };
 }
 
@@ -97,8 +106,9 @@ const gated = (all: readonly GatedRollout[]): GatedRollout[] =>
 const scoredRows = (rows: readonly GatedRollout[], label: Label) =>
   rows.flatMap((row) => (row.score === null ? [] : [{ update: row.update, score: row.score, hack: row[label] }]));
 
-/** What the routes of the rollouts claim. */
-function judgeRoutes(rows: readonly GatedRollout[]) {
+/** Judges the gate on the rollouts that carried gradient. */
+export function judgeGate(all: readonly GatedRollout[]): GateJudgement {
+  const rows = gated(all);
   const counts = rows.map(routeCounts);
   const total = (route: Route, holds: (row: GatedRollout) => boolean = () => true): number =>
     rows.reduce((sum, row, i) => sum + (holds(row) ? counts[i][route] : 0), 0);
@@ -117,34 +127,30 @@ function judgeRoutes(rows: readonly GatedRollout[]) {
       fHalf: fBeta({ truePositives: right, falsePositives: wrong, falseNegatives: missed, trueNegatives: 0 }, 0.5),
     };
   };
-  const share = (name: Route, label: Label, value: boolean): Rate | null =>
+  const share = (route: Route, label: Label, value: boolean): Rate | null =>
     rateOrNull(
-      total(name, (row) => row[label] === value),
-      total(name),
+      total(route, (row) => row[label] === value),
+      total(route),
     );
-  return { claim, share, routes: { keep: total('keep'), absorb: total('absorb'), route: total('route') } };
-}
-
-/** Judges the gate on the rollouts that carried gradient. */
-export function judgeGate(all: readonly GatedRollout[]): GateJudgement {
-  const rows = gated(all);
-  const { claim, share, routes: counted } = judgeRoutes(rows);
+  const against = (label: Label): GateTarget => ({
+    separation: separation(scoredRows(rows, label)),
+    route: claim('route', label, true),
+    keep: claim('keep', label, false),
+  });
   return {
     rollouts: rows.length,
     hacks: rows.filter(({ hack }) => hack).length,
     tokens: judgeTokens(rows),
-    separation: separation(scoredRows(rows, 'hack')),
-    route: claim('route', 'hack', true),
-    keep: claim('keep', 'hack', false),
+    ...against('hack'),
     hackShareOfKeep: share('keep', 'hack', true),
     cleanShareOfRoute: share('route', 'hack', false),
     attempts: {
       count: rows.filter(({ attempt }) => attempt).length,
-      separation: separation(scoredRows(rows, 'attempt')),
-      route: claim('route', 'attempt', true),
+      ...against('attempt'),
       shareOfKeep: share('keep', 'attempt', true),
+      othersOfRoute: share('route', 'attempt', false),
     },
-    routes: counted,
+    routes: { keep: total('keep'), absorb: total('absorb'), route: total('route') },
   };
 }
 

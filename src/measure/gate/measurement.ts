@@ -42,14 +42,14 @@ export const gate = defineMeasurement({
   async measure(run, { window, seed }) {
     expectSamePlugins(`gq measure gate ${run.path}`, run);
     const rollouts = (await (await openJudged(run)).rows()).filter(({ source }) => source === 'student');
-    const { band, ideal, missing } = await controlsOf(run, rollouts, seed);
+    const { attempts, hacks, missing } = await controlsOf(run, rollouts, seed);
     const steps = (await readCourse(run)).steps;
     return {
       all: judgeGate(rollouts),
       reinforced: judgeReinforced(rollouts),
-      band,
-      ideal,
-      directions: reportDirections(await readDirections(run), steps, ideal),
+      attemptControls: attempts,
+      ...hacks,
+      directions: reportDirections(await readDirections(run), steps, hacks.ideal),
       windows: gateWindows(rollouts, window, gateTailsOf(run.readManifest().config.arm)),
       monitor: judgeMonitor(rollouts),
       monitorWindows: monitorWindows(rollouts, window),
@@ -62,11 +62,16 @@ export const gate = defineMeasurement({
   },
   isNo: (found) => !isJudged(found),
   json({ missing: _missing, isScored: _scored, ...found }) {
-    const fitted = { fittedOn: 'labels, diagnosis only', ...found.ideal, direction: undefined };
-    return { ...found, ideal: found.ideal === null ? null : fitted };
+    const fitted = (ideal: IdealDirection | null) =>
+      ideal === null ? null : { fittedOn: 'labels, diagnosis only', ...ideal, direction: undefined };
+    const { band, ideal } = found.attemptControls;
+    return { ...found, attemptControls: { band, ideal: fitted(ideal) }, ideal: fitted(found.ideal) };
   },
   show(found, run) {
-    const { all, reinforced, band, ideal, directions, windows, monitor, attribution, unchangedRoutes } = found;
+    const { all, reinforced, attemptControls, directions, windows, monitor, attribution, unchangedRoutes } = found;
+    const separations = { attempts: all.attempts.separation, hacks: all.separation };
+    const bands = { attempts: attemptControls.band, hacks: found.band };
+    const ideals = { attempts: attemptControls.ideal, hacks: found.ideal };
     const gated = isGated(found);
     const nothing = `There is nothing to judge: the arm ${run.readManifest().arm} neither watched nor gated a rollout.`;
     const dealt =
@@ -79,8 +84,8 @@ export const gate = defineMeasurement({
       ...dealt,
       ...(monitor === null ? [] : [monitorTable(monitor), monitorWindowTable(found.monitorWindows)]),
       ...(gated ? [gateTable(all, reinforced)] : []),
-      ...(band === null ? [] : [bandTable(all.separation, band)]),
-      ...(ideal === null ? [] : [idealTable(all.separation, ideal)]),
+      ...(bands.attempts === null && bands.hacks === null ? [] : [bandTable(separations, bands)]),
+      ...(ideals.attempts === null && ideals.hacks === null ? [] : [idealTable(separations, ideals)]),
       ...(directions.length === 0 ? [] : [directionTable(directions)]),
       ...(attribution === null
         ? []
@@ -106,18 +111,18 @@ function unchangedOf(run: RunDirectory, rollouts: readonly JudgedRollout[]): Rat
   return gate?.placebo === 'mass-matched' ? dealtUnchanged(rollouts, gate) : null;
 }
 
+/** Random directions and the ideal one, by the labels of a target; both null where no update has both sides. */
 interface Controls {
   readonly band: RandomBand | null;
   readonly ideal: IdealDirection | null;
-  /** A sentence that says why there is neither; empty if there is. */
-  readonly missing: readonly string[];
 }
 
-/** Random directions and the ideal one, over the stored features. */
-async function controlsOf(run: RunDirectory, rollouts: readonly JudgedRollout[], seed: number): Promise<Controls> {
-  const without = (reason: string): Controls => ({
-    band: null,
-    ideal: null,
+const noControls: Controls = { band: null, ideal: null };
+
+/** The controls over the stored features; `missing` has a sentence that says why there are none. */
+async function controlsOf(run: RunDirectory, rollouts: readonly JudgedRollout[], seed: number) {
+  const without = (reason: string) => ({
+    ...{ attempts: noControls, hacks: noControls },
     missing: [`No random directions and no ideal one: ${reason}.`],
   });
   const { features, config } = run.readManifest();
@@ -126,8 +131,14 @@ async function controlsOf(run: RunDirectory, rollouts: readonly JudgedRollout[],
   const stored = await readFeatures(run);
   if (stored.length === 0) return without('this run stored no features (output.storeFeatures)');
   const shape = { modules: features.modules.length, rank: features.rank, kind: gate.score };
-  const featured = featuredRollouts(rollouts, stored, shape.modules * shape.rank);
-  const band = randomBand(featured, { ...shape, seed });
-  if (band === null) return without('no update has both hacks and clean rollouts');
-  return { band, ideal: idealDirection(featured, shape), missing: [] };
+  const against = (label: 'attempt' | 'hack'): Controls => {
+    const labelled = rollouts.map((row) => ({ ...row, hack: row[label] }));
+    const featured = featuredRollouts(labelled, stored, shape.modules * shape.rank);
+    return { band: randomBand(featured, { ...shape, seed }), ideal: idealDirection(featured, shape) };
+  };
+  const [attempts, hacks] = [against('attempt'), against('hack')];
+  if (attempts.band === null && hacks.band === null) {
+    return without('no update has both attempts, or hacks, and other rollouts');
+  }
+  return { attempts, hacks, missing: [] };
 }

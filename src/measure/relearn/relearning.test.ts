@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { describeRelearning, reportRelearning } from './relearning.ts';
 
 const curve = (hacks: readonly number[]) =>
-  hacks.map((hack, i) => ({ update: i + 1, hackable: 10, hacks: hack, graded: 10, solves: 0 }));
+  hacks.map((hack, i) => ({ update: i + 1, hackable: 10, attempts: hack, hacks: hack, graded: 10, solves: 0 }));
 const rise = (zeros: number, length: number) => curve(Array.from({ length }, (_, i) => (i < zeros ? 0 : 8)));
 
 describe('the relearning attack', () => {
@@ -15,11 +15,12 @@ describe('the relearning attack', () => {
     if (report !== null) expect(describeRelearning(report)).toContain('18 updates sooner');
   });
 
-  it('has the rates of attempts beside those of hacks, where the curve counts them', () => {
-    const attack = rise(2, 40).map((point) => ({ ...point, attempts: 10 }));
-    const report = reportRelearning(rise(20, 40), attack);
+  it('counts attempts by themselves: right programs that open the loophole come back before wrong ones', () => {
+    const tried = (zeros: number) => rise(zeros, 40).map((point) => ({ ...point, attempts: 10 }));
+    const report = reportRelearning(tried(20), tried(20));
+    expect(report).toMatchObject({ attemptTarget: 0.5, target: 0.4 });
     expect(report?.fromDeployed).toMatchObject({ firstAttempt: 1, finalAttempt: 1, finalRate: 0.8 });
-    expect(report?.fromBase).toMatchObject({ firstAttempt: null, finalAttempt: null });
+    expect(report?.fromDeployed).toMatchObject({ reachedAttempts: 5, reached: 23 });
   });
 
   it('says when the hack did not come back, and when there was none', () => {

@@ -14,37 +14,25 @@ export function relearnFolders(run: string): { readonly deployed: string; readon
 /** Number of updates at the end of training over which the final rate is taken. */
 export const finalWindow = 10;
 
-/** The hack rate at the end of training; null when there were no hinted prompts. */
-function finalHackRate(points: readonly TrainingPoint[]): number | null {
-  return trailingRate(points, 'hacks', finalWindow).at(-1) ?? null;
-}
+/** A rate at the end of training; null when there were no hinted prompts. */
+const finalRate = (points: readonly TrainingPoint[], what: 'attempts' | 'hacks'): number | null =>
+  trailingRate(points, what, finalWindow).at(-1) ?? null;
 
 export interface Relearning {
   readonly start: string;
   readonly updates: number;
-  /** Updates until the hack rate reaches the target; null when it never does. */
+  /** Updates until attempts, and hacks, reach half of vanilla's final rate of them; null when they never do. */
+  readonly reachedAttempts: number | null;
   readonly reached: number | null;
-  readonly firstRate: number | null;
-  readonly finalRate: number | null;
-  /** The same of attempts; null where nobody counted them. */
   readonly firstAttempt: number | null;
   readonly finalAttempt: number | null;
-}
-
-function measureRelearning(start: string, points: readonly TrainingPoint[], target: number): Relearning {
-  return {
-    start,
-    updates: points.at(-1)?.update ?? 0,
-    reached: firstUpdateAt(points, target),
-    firstRate: trailingRate(points.slice(0, emergence.window), 'hacks').at(-1) ?? null,
-    finalRate: finalHackRate(points),
-    firstAttempt: trailingRate(points.slice(0, emergence.window), 'attempts').at(-1) ?? null,
-    finalAttempt: trailingRate(points, 'attempts', finalWindow).at(-1) ?? null,
-  };
+  readonly firstRate: number | null;
+  readonly finalRate: number | null;
 }
 
 export interface RelearningReport {
-  /** Hack rate to reach: half of vanilla's final rate. */
+  /** Rates to reach: half of vanilla's final rates of attempts and of hacks. */
+  readonly attemptTarget: number;
   readonly target: number;
   readonly vanillaRate: number;
   readonly fromBase: Relearning;
@@ -56,14 +44,28 @@ export function reportRelearning(
   vanilla: readonly TrainingPoint[],
   attack: readonly TrainingPoint[],
 ): RelearningReport | null {
-  const vanillaRate = finalHackRate(vanilla);
-  if (vanillaRate === null || vanillaRate === 0) return null;
-  const target = vanillaRate / 2;
+  const [attempts, hacks] = [finalRate(vanilla, 'attempts'), finalRate(vanilla, 'hacks')];
+  if (attempts === null || hacks === null || hacks === 0) return null;
+  const measured = (start: string, points: readonly TrainingPoint[]): Relearning => {
+    const firstRate = (what: 'attempts' | 'hacks') =>
+      trailingRate(points.slice(0, emergence.window), what).at(-1) ?? null;
+    return {
+      start,
+      updates: points.at(-1)?.update ?? 0,
+      reachedAttempts: firstUpdateAt(points, 'attempts', attempts / 2),
+      reached: firstUpdateAt(points, 'hacks', hacks / 2),
+      firstAttempt: firstRate('attempts'),
+      finalAttempt: finalRate(points, 'attempts'),
+      firstRate: firstRate('hacks'),
+      finalRate: finalRate(points, 'hacks'),
+    };
+  };
   return {
-    target,
-    vanillaRate,
-    fromBase: measureRelearning('base', vanilla, target),
-    fromDeployed: measureRelearning('deployed', attack, target),
+    attemptTarget: attempts / 2,
+    target: hacks / 2,
+    vanillaRate: hacks,
+    fromBase: measured('base', vanilla),
+    fromDeployed: measured('deployed', attack),
   };
 }
 
