@@ -1,6 +1,7 @@
 /** A table of rollouts with their verdicts that is in memory, from the columns that a test is about. */
 import type { Verdict } from '../src/env/verdict.ts';
-import { type JudgedRollout, JudgedTable } from '../src/oracle/judged/index.ts';
+import type { JudgedRollout } from '../src/oracle/judged/columns.ts';
+import { JudgedTable } from '../src/oracle/judged/table.ts';
 import { LinesTable, type RolloutRow } from '../src/run/columns/index.ts';
 
 const usual: Omit<JudgedRollout, 'id'> = {

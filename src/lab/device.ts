@@ -20,29 +20,23 @@ import type { Resources } from './open-parts.ts';
 import { armOf } from './parts.ts';
 import { tasksOf } from './problems.ts';
 
-/** The table `device` of a config, or some of its keys; null or absent: as the device does by default. */
-export interface DeviceOptions {
-  /** Threads of the wasm device; 0: as many as this process has cores. */
-  readonly threads?: number;
-  readonly variant?: 'auto' | 'plain' | 'relaxed' | 'wide';
-  readonly arenaMiB?: number | null;
-  /** Number format of the cuda device: bf16 for speed, f32 for parity with the other devices. */
-  readonly precision?: 'bf16' | 'f32';
-  /** A folder with the CUDA libraries, searched before the usual places. */
-  readonly libraries?: string | null;
-  /** Number of the GPU; default: 0. */
-  readonly ordinal?: number;
-}
+/** The table `device` of a config, or some of its keys, and the number of the GPU; null or absent: as the device does by default. */
+export type DeviceOptions = Partial<Omit<RunConfig['device'], 'kind'>> & { readonly ordinal?: number };
 
 export const coresVariable = 'GQ_CORES';
 
+/** A whole number that the environment has under a name; null where it has none. */
+function countVariable(name: string, expected: string): number | null {
+  const text = process.env[name];
+  if (text === undefined || text === '') return null;
+  const count = Number(text);
+  if (Number.isSafeInteger(count) && count >= 1) return count;
+  throw new UserError({ call: name, expected, found: text });
+}
+
 /** The cores that this process may use where an experiment runs several side by side (GQ_CORES); null: there is no limit. */
 export function coresLimit(): number | null {
-  const text = process.env[coresVariable];
-  if (text === undefined || text === '') return null;
-  const cores = Number(text);
-  if (Number.isSafeInteger(cores) && cores >= 1) return cores;
-  throw new UserError({ call: coresVariable, expected: 'a whole number of at least 1', found: text });
+  return countVariable(coresVariable, 'a whole number of at least 1');
 }
 
 /** The cores that each of so many processes gets. */
@@ -55,11 +49,7 @@ export const gpuMemoryVariable = 'GQ_GPU_MIB';
 
 /** The memory of a device in MiB: what the config says, or else, on a GPU, what this process was given; null: as the device does by default. */
 export function arenaOf(kind: string, named: number | null): number | null {
-  const text = process.env[gpuMemoryVariable];
-  if (named !== null || kind !== 'cuda' || text === undefined || text === '') return named;
-  const limit = Number(text);
-  if (Number.isSafeInteger(limit) && limit >= 1) return limit;
-  throw new UserError({ call: gpuMemoryVariable, expected: 'a whole number of MiB, at least 1', found: text });
+  return named ?? (kind === 'cuda' ? countVariable(gpuMemoryVariable, 'a whole number of MiB, at least 1') : null);
 }
 
 const bytesOf = (mebibytes: number | null | undefined): number | undefined =>

@@ -7,9 +7,8 @@ import { canonicalJson } from '../base/node/index.ts';
 import { type Lane, Pack, type PolicyWork } from '../grpo/index.ts';
 import type { Notice, RunConfig } from '../run/index.ts';
 import { checkRank } from './model.ts';
-import { type Lab, openLab } from './open.ts';
+import { type GivenParts, type Lab, openLab } from './open.ts';
 import type { Warn } from './open-parts.ts';
-import type { GivenParts } from './options.ts';
 
 /** A run's place in a pack. Who has it must leave it at the end, however that comes: the other runs wait for it. */
 export interface PackPlace extends Disposable {

@@ -26,13 +26,12 @@ import {
   type SplitUse,
   useOf,
 } from '../env/sources/index.ts';
+import { splitNames } from '../env/sources/splits.ts';
 import type { Task } from '../grpo/index.ts';
 import { partitionOf, problemsHash, type RunConfig, trainingTasks } from '../run/index.ts';
 import { withModelHint } from './model.ts';
 import type { Lab } from './open.ts';
 import { pluginRecords } from './plugins.ts';
-
-const splitNames = ['train', 'validation', 'test'] as const satisfies readonly Split[];
 
 export interface OpenedProblems {
   readonly splits: Splits;

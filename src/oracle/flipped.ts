@@ -4,7 +4,7 @@
  */
 import { builtinLoopholes, type Judge, namesOf, type Verdict, type VerdictSink } from '../env/index.ts';
 import type { RunDirectory } from '../run/index.ts';
-import type { JudgedTable } from './judged/index.ts';
+import type { JudgedTable } from './judged/table.ts';
 import { openJudged, VerdictLedger } from './verdicts.ts';
 
 const mostReward = 3.5;

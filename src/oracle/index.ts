@@ -1,3 +1,4 @@
-export { type JudgedRollout, JudgedTable } from './judged/index.ts';
+export type { JudgedRollout } from './judged/columns.ts';
+export { JudgedTable } from './judged/table.ts';
 export { type Tally, VerdictTail } from './verdict-tail.ts';
 export { openJudged, readVerdicts, sealRun, VerdictLedger } from './verdicts.ts';

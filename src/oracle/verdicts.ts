@@ -21,7 +21,8 @@ import {
   sealTable,
   writeSeal,
 } from '../run/index.ts';
-import { JudgedTable, verdictColumns } from './judged/index.ts';
+import { verdictColumns } from './judged/columns.ts';
+import { JudgedTable } from './judged/table.ts';
 
 export class VerdictLedger implements Disposable {
   readonly #writer: JsonlWriter | null;

@@ -127,11 +127,18 @@ export function expectGrown(run: RunDirectory, update: number): void {
   if (verdicts !== null) expectHash(run.ledger('verdicts'), verdicts.hash, verdicts.bytes);
 }
 
+/** Null for a run without checkpoints, and for one whose last has lost it. */
+function lastState(run: RunDirectory): StateFile | null {
+  const last = run.listCheckpoints().at(-1);
+  const isThere = last !== undefined && existsSync(join(run.checkpoint(last), checkpointFiles.state));
+  return isThere ? readState(run, last) : null;
+}
+
 /** The hashes that the last checkpoint has of files as they are now, by name: of the initial values, and of what has not grown since. */
 export function checkpointHashes(run: RunDirectory): ReadonlyMap<string, string> {
-  const last = run.listCheckpoints().at(-1);
-  if (last === undefined || !existsSync(join(run.checkpoint(last), checkpointFiles.state))) return new Map();
-  const { lengths, hashes } = readState(run, last);
+  const state = lastState(run);
+  if (state === null) return new Map();
+  const { lengths, hashes } = state;
   const grown = (Object.keys(exactFiles) as ExactFile[]).filter((name) => {
     const path = run.file(exactFiles[name]);
     return existsSync(path) && statSync(path).size === lengths[name];
@@ -153,10 +160,10 @@ interface FileStart {
 
 /** Null where the run's last checkpoint says nothing of the file. */
 export function lastStart(run: RunDirectory, file: string): FileStart | null {
-  const last = run.listCheckpoints().at(-1);
-  if (last === undefined || !existsSync(join(run.checkpoint(last), checkpointFiles.state))) return null;
-  const { lengths, hashes } = readState(run, last);
-  if (file === 'verdicts.jsonl') return verdictStart(run, last, lengths);
+  const state = lastState(run);
+  if (state === null) return null;
+  const { update, lengths, hashes } = state;
+  if (file === 'verdicts.jsonl') return verdictStart(run, update, lengths);
   const name = (Object.keys(exactFiles) as ExactFile[]).find((key) => exactFiles[key] === file);
   return name === undefined || lengths[name] === 0 ? null : { hash: hashes[name], bytes: lengths[name] };
 }

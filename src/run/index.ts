@@ -24,13 +24,14 @@ export {
   readRecipe,
   refuseUnread,
 } from './config/config.ts';
-export { armDifferences, configDifferences, configLeaves } from './config/difference.ts';
+export { armDifferences, configDifferences, leavesOf } from './config/difference.ts';
 export type { Fault } from './config/issues.ts';
 export { type ConfigOutline, type OutlinedKey, outlineConfig } from './config/outline.ts';
 export { configPage } from './config/page.ts';
 export type { ConfigPart, ConfigParts } from './config/parts.ts';
 export {
   listRecipes,
+  readToml,
   recipeFrom,
   recipeName,
   recipePath,
@@ -45,7 +46,6 @@ export {
   grpoSettings,
   hasTeacher,
 } from './config/settings.ts';
-export { readToml } from './config/toml-file.ts';
 export { type DamagedFile, type FileCheck, findDamagedFiles } from './damaged.ts';
 export { isTraining, RunDirectory } from './directory.ts';
 export { type DiskPlan, describeDisk, planDisk } from './disk.ts';

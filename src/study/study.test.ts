@@ -7,8 +7,8 @@ import { sealRun } from '../oracle/verdicts.ts';
 import { compareArms } from '../report/comparisons.ts';
 import { readResults } from '../report/read-results.ts';
 import { findExperiment, writeExperiment } from './directory.ts';
-import { WorkEstimate } from './estimate.ts';
 import { checkExperiment, type ExperimentPlan, planExperiment, readExperiment } from './experiment.ts';
+import { WorkEstimate } from './rates.ts';
 import { type ExperimentWorker, type JobEnd, runPlan, runSideBySide } from './run.ts';
 
 function recipeFolder(): string {

@@ -4,7 +4,7 @@
  */
 import type { OutcomeRates } from '../evaluate/index.ts';
 import type { TrainingPoint } from '../measure/index.ts';
-import type { JudgedRollout, ListedName } from '../oracle/judged/index.ts';
+import type { JudgedRollout, ListedName } from '../oracle/judged/columns.ts';
 import type { Figure, Table } from '../report/draw/index.ts';
 
 /** Where a page has its data from: a server that answers questions, files beside it, or itself. */

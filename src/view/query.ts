@@ -1,6 +1,6 @@
 /** A search of rollouts: text or a regular expression, facets (a value of a rollout as text), order, pages. It is written as parameters of an address, so every search is a link. */
 import { readWhole, UserError } from '../base/index.ts';
-import type { JudgedRollout } from '../oracle/judged/index.ts';
+import type { JudgedRollout } from '../oracle/judged/columns.ts';
 
 export const rolloutOrders = ['update', 'surprise', 'score', 'advantage', 'reward', 'tokens', 'shuffled'] as const;
 export type RolloutOrder = (typeof rolloutOrders)[number];

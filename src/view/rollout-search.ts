@@ -3,7 +3,7 @@
  * A run that cannot be read does not hide the others.
  */
 import { UserError } from '../base/index.ts';
-import type { JudgedRollout } from '../oracle/judged/index.ts';
+import type { JudgedRollout } from '../oracle/judged/columns.ts';
 import type { ListedRollout, RolloutList } from './api.ts';
 import { largestFirst } from './largest-first.ts';
 import { matcherOf, type RolloutQuery } from './query.ts';

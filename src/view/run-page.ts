@@ -14,9 +14,10 @@ import {
   trainingCurve,
 } from '../measure/index.ts';
 import { gateSettingsOf, gateTailsOf } from '../monitors/index.ts';
-import { type JudgedTable, listedNames } from '../oracle/judged/index.ts';
+import { listedNames } from '../oracle/judged/columns.ts';
+import type { JudgedTable } from '../oracle/judged/table.ts';
 import { attributionTable, attributionWindowTable, driftTable, gateTable, windowTable } from '../report/index.ts';
-import { configLeaves, type Manifest, type RunDirectory, type RunEvent, readEvents } from '../run/index.ts';
+import { leavesOf, type Manifest, type RunDirectory, type RunEvent, readEvents } from '../run/index.ts';
 import type {
   AnsweredPrompt,
   AnswersPage,
@@ -53,7 +54,7 @@ export async function runPage(
   return {
     run: listed,
     facts: factsOf(manifest),
-    config: configLeaves(manifest.config),
+    config: [...leavesOf(manifest.config)],
     // Without a quarantine the second block is one of two that are deployed.
     steps: steps.map((step) => stepRow(manifest.hasQuarantine ? step : { ...step, qmass: null })),
     training,

@@ -3,7 +3,8 @@
  * them, and for the rows that are shown. The same code runs in the page and in the terminal.
  */
 import { murmur3 } from '../base/index.ts';
-import { type JudgedRollout, type JudgedTable, type ListedName, listedNames } from '../oracle/judged/index.ts';
+import { type JudgedRollout, type ListedName, listedNames } from '../oracle/judged/columns.ts';
+import type { JudgedTable } from '../oracle/judged/table.ts';
 import { blockRows } from '../run/columns/index.ts';
 import type { LedgerRow } from './api.ts';
 import { facetValues, matcherOf, type RolloutOrder, type RolloutQuery } from './query.ts';

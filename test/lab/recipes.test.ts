@@ -3,8 +3,8 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { resolveConfig } from '../../src/lab/index.ts';
+import { readToml } from '../../src/run/config/recipes.ts';
 import type { RunConfig } from '../../src/run/config/schema.ts';
-import { readToml } from '../../src/run/config/toml-file.ts';
 import { planExperiment, readExperiment } from '../../src/study/experiment.ts';
 
 const given = ['model=./models/mine', 'data.path=train.jsonl', 'data.testPath=test.jsonl'];

@@ -6,10 +6,10 @@
 import { join } from 'node:path';
 import { VerdictTail } from '../../oracle/index.ts';
 import { demonstrationTest, trainedStatus } from '../../run/index.ts';
-import { WorkEstimate } from '../../study/estimate.ts';
 import type { ExperimentPlan } from '../../study/experiment.ts';
 import type { Forecast } from '../../study/forecast.ts';
 import type { Report, RunReport } from '../../study/job.ts';
+import { WorkEstimate } from '../../study/rates.ts';
 import type { TextSink } from '../command.ts';
 import { LivePicture } from './live-picture.ts';
 import { formatDuration } from './step-table.ts';

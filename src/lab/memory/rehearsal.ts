@@ -87,7 +87,7 @@ export async function rehearseUpdate(
     gauge.end('preparing');
   }
   const sampler = samplerOfStates(policySampler(policy, settings.compute), config);
-  for (const full of [new FullPass(sampler, true, settings), new FullPass(null, false, settings)]) {
+  for (const full of [fullPass(sampler, true, settings), fullPass(null, false, settings)]) {
     const grader = { grade: async (submissions: readonly unknown[]) => full.rewards(submissions.length) };
     await step({ ...context, sampler: full.sampler, grader }, 0);
     enter(null);
@@ -232,45 +232,30 @@ function longestTasks(tasks: readonly Task[], count: number): Task[] {
   });
 }
 
-/** Completions that fill one pass to its last token, with a prompt shared by its completions or a copy for each. */
-class FullPass {
-  readonly #inner: Sampler | null;
-  readonly #membersPerPrompt: number;
-  readonly #group: number;
-  readonly #maxNewTokens: number;
-  readonly #tokensPerPass: number;
-  #filled = 0;
-
-  /** `inner` does the decoding; null: nothing is decoded. */
-  constructor(inner: Sampler | null, sharePrompts: boolean, { sampling, compute }: GrpoSettings) {
-    this.#inner = inner;
-    this.#membersPerPrompt = sharePrompts ? sampling.group : 1;
-    this.#group = sampling.group;
-    this.#maxNewTokens = sampling.maxNewTokens;
-    this.#tokensPerPass = compute.tokensPerPass;
-  }
-
-  readonly sampler: Sampler = {
+/**
+ * Completions that fill one pass to its last token, with a prompt shared by its completions or a copy for each. `inner` does the decoding;
+ * null: nothing is decoded. The groups of the full pass have unequal rewards, the others 0.
+ */
+function fullPass(inner: Sampler | null, sharePrompts: boolean, { sampling, compute }: GrpoSettings) {
+  const { group, maxNewTokens } = sampling;
+  let trained = 0;
+  const sampler: Sampler = {
     sample: async (requests, settings, stream) => {
-      await this.#inner?.sample(requests, settings, stream);
+      await inner?.sample(requests, settings, stream);
       const prompts = requests.map(({ prompt }) => prompt.length);
-      const lengths = fillPass(prompts, this.#membersPerPrompt, this.#maxNewTokens, this.#tokensPerPass);
-      this.#filled = lengths.length;
+      const lengths = fillPass(prompts, sharePrompts ? group : 1, maxNewTokens, compute.tokensPerPass);
+      trained = Math.ceil(lengths.length / group) * group;
       return requests.map((_, row): Generation => {
         const length = lengths[row] ?? 1;
         const logps = new Float32Array(length);
         // Completions of a prompt differ in their first token: equal ones would be read once.
-        const tokens = new Int32Array(length).fill(row % this.#group, 0, 1);
+        const tokens = new Int32Array(length).fill(row % group, 0, 1);
         return { tokens, logps, fullLogps: logps, finish: 'length' };
       });
     },
   };
-
-  /** Unequal rewards for the groups of the full pass, 0 for the others. */
-  rewards(count: number): Float32Array {
-    const trained = Math.ceil(this.#filled / this.#group) * this.#group;
-    return Float32Array.from({ length: count }, (_, i) => (i < trained ? i % 2 : 0));
-  }
+  const rewards = (count: number) => Float32Array.from({ length: count }, (_, i) => (i < trained ? i % 2 : 0));
+  return { sampler, rewards };
 }
 
 /**

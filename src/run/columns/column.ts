@@ -53,6 +53,21 @@ export function columnsFrom<Source>() {
   return { column, nullable };
 }
 
+/** Columns of a source whose values are its own, under the same names. */
+export function fieldColumns<Source>(
+  fields: {
+    readonly [Name in keyof Source]-?: readonly [type: ColumnType, meaning: string];
+  },
+): { readonly [Name in keyof Source]-?: Column<Source[Name], Source> & Length<false> } {
+  const { column } = columnsFrom<Source>();
+  const names = Object.keys(fields) as (keyof Source)[];
+  const made = names.map((name) => {
+    const [type, meaning]: readonly [ColumnType, string] = fields[name];
+    return [name, column<ColumnType, unknown>(type, meaning, (source) => source[name])];
+  });
+  return Object.fromEntries(made);
+}
+
 /** The same column, whose values are long. */
 export function long<Value, Source>(column: Column<Value, Source>): Column<Value, Source> & Length<true> {
   return { ...column, long: true };

@@ -4,6 +4,7 @@ export {
   type Columns,
   columnsFrom,
   columnTable,
+  fieldColumns,
   long,
   makeRow,
   type RowOf,

@@ -9,12 +9,12 @@ import { z } from 'zod';
 import { type NamedPath, shellLine, UserError } from '../../base/index.ts';
 import { sha256Json } from '../../base/node/index.ts';
 import { parseHubName } from '../../model/hub/cache.ts';
+import { leavesOf } from './difference.ts';
 import { describeIssue, type Fault, listKeys, type Origin, type Origins, schemaUnder, valueAt } from './issues.ts';
 import type { ConfigParts } from './parts.ts';
-import { recipeFrom, recipeName, recipePath } from './recipes.ts';
+import { readToml, recipeFrom, recipeName, recipePath } from './recipes.ts';
 import { brokenRules, refusedKinds } from './rules.ts';
 import { type RunConfig, runSchema, usualKinds } from './schema.ts';
-import { readToml } from './toml-file.ts';
 import { handSet, unreadKeys } from './unread-keys.ts';
 
 /** A table without a prototype, in which __proto__ is an unknown key like any other. */
@@ -149,7 +149,7 @@ export function checkConfig(written: RawConfig, parts: ConfigParts): ResolvedCon
   const unread = unreadKeys(config, origins, parts);
   const isShared = ({ key }: Fault): boolean => key !== null && origins.get(key)?.shared === true;
   refuseUnread(unread.filter((fault) => !isShared(fault)));
-  const sources = new Map(leafPaths(config).map((path) => [path, origins.get(path)?.name ?? 'default']));
+  const sources = new Map([...leavesOf(config).keys()].map((path) => [path, origins.get(path)?.name ?? 'default']));
   return { config, hash: configHash(config), sources, unread: unread.filter(isShared) };
 }
 
@@ -283,7 +283,7 @@ function merge(into: Table, from: Table, origin: Origin, origins: Map<string, Or
     if (isTable(value)) {
       const anew = isTable(present) && value['kind'] !== undefined && present['kind'] !== value['kind'];
       const table: Table = isTable(present) && !anew ? present : Object.create(null);
-      for (const lost of anew ? leafPaths(present, `${path}.`) : []) origins.delete(lost);
+      for (const lost of anew ? leavesOf(present, path).keys() : []) origins.delete(lost);
       into[key] = table;
       if (Object.keys(value).length === 0) origins.set(path, origin);
       merge(table, value, origin, origins, `${path}.`);
@@ -296,9 +296,4 @@ function merge(into: Table, from: Table, origin: Origin, origins: Map<string, Or
 
 function isTable(value: unknown): value is Table {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function leafPaths(value: unknown, prefix = ''): string[] {
-  if (!isTable(value)) return [prefix.slice(0, -1)];
-  return Object.entries(value).flatMap(([key, inner]) => leafPaths(inner, `${prefix}${key}.`));
 }

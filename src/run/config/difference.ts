@@ -18,17 +18,12 @@ export function armDifferences(first: RunConfig, second: RunConfig): string[] {
   return configDifferences(first, second, ['seed']);
 }
 
-/** Every key of a config that holds no table, with its value as JSON. */
-export function configLeaves(config: RunConfig): [key: string, value: string][] {
-  return [...leavesOf(config)];
-}
-
 function comparable(config: RunConfig): object {
   return { ...config, plugins: config.plugins.map((path) => basename(path)) };
 }
 
 /** Every key that holds no table, with its value as JSON. */
-function leavesOf(value: unknown, prefix = ''): Map<string, string> {
+export function leavesOf(value: unknown, prefix = ''): Map<string, string> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return new Map([[prefix, JSON.stringify(value)]]);
   }

@@ -1,9 +1,11 @@
-/** The recipes of the package. */
+/** Files of recipes: those of the package, where a call or a file finds one, and how their TOML is read. */
+import { isUtf8 } from 'node:buffer';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parse } from 'smol-toml';
 import { nearestName, UserError } from '../../base/index.ts';
-import { readRegularText } from '../../base/node/index.ts';
+import { readRegular, readRegularText, systemComplaint } from '../../base/node/index.ts';
 
 const folder = fileURLToPath(new URL('../../../recipes', import.meta.url));
 
@@ -73,4 +75,34 @@ export function recipePath(recipe: string): string {
     found: 'no such file',
     fix: `The recipe of the package goes by its bare name: ${name}`,
   });
+}
+
+const shownCharacters = 120;
+
+/** `call` names what is read, such as `read recipe PATH`. An error names the line and repeats little of the file, which may be anything. */
+export function readToml(path: string, call: string): { [key: string]: unknown } {
+  let bytes: Buffer;
+  try {
+    bytes = readRegular(path);
+  } catch (cause) {
+    const complaint = systemComplaint(cause);
+    if (complaint === null) throw cause;
+    throw new UserError({ ...complaint, call, expected: 'a readable file' }, { cause });
+  }
+  if (!isUtf8(bytes) || bytes.includes(0)) {
+    throw new UserError({ call, expected: 'TOML, as text in UTF-8', found: 'a binary file' });
+  }
+  try {
+    return parse(new TextDecoder().decode(bytes));
+  } catch (cause) {
+    const { message, line } = cause as Error & { line?: number };
+    const found = `${shorten(message.split('\n')[0])}${line === undefined ? '' : ` on line ${line}`}`;
+    throw new UserError({ call, expected: 'TOML', found }, { cause });
+  }
+}
+
+/** Without characters that a terminal would obey. */
+function shorten(text: string): string {
+  const plain = text.replaceAll(/\p{Cc}+/gu, ' ').trim();
+  return plain.length > shownCharacters ? `${plain.slice(0, shownCharacters)}…` : plain;
 }

@@ -104,7 +104,7 @@ export function startDetached(command: readonly string[], logPath: string): void
 }
 
 /** Runs a line of the user's shell with these variables, and gives it a minute. Resolves to how it failed, or null. */
-function runShell(line: string, variables: Readonly<Record<string, string>>): Promise<string | null> {
+async function runShell(line: string, variables: Readonly<Record<string, string>>): Promise<string | null> {
   return new Promise((resolve, reject) => {
     const child = spawn('sh', ['-c', line], {
       env: { ...process.env, ...variables },
@@ -142,31 +142,27 @@ export async function notify(
     command: shellLine('gq', ...job.words),
     lastLine: lastLine ?? '',
   };
+  const attempt = async (what: string, work: () => Promise<string | null>): Promise<void> => {
+    const fault = await work().catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
+    if (fault !== null) complain(`notify ${what}: ${fault}`);
+  };
   if (command !== null) {
     // Values are variables and never parts of the line, so nothing in them is obeyed.
     const variables = Object.entries(told).map(([name, value]) => [
       `GQ_JOB_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`,
       `${value}`.replaceAll('\0', ''),
     ]);
-    try {
-      const fault = await runShell(command, Object.fromEntries(variables));
-      if (fault !== null) complain(`notify command: ${fault}`);
-    } catch (error) {
-      // A text that is too long for a variable, for instance.
-      complain(`notify command: ${error instanceof Error ? error.message : String(error)}`);
-    }
+    await attempt('command', () => runShell(command, Object.fromEntries(variables)));
   }
   if (webhook === null) return;
-  try {
+  await attempt('webhook', async () => {
     const text = `gq job ${id} ${told.state}: ${told.command}${job.why === '' ? '' : ` (${job.why})`}`;
-    const answer = await fetch(webhook, {
+    const { ok, status } = await fetch(webhook, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ text, ...told }),
       signal: AbortSignal.timeout(10_000),
     });
-    if (!answer.ok) complain(`notify webhook: it answered ${answer.status}`);
-  } catch (error) {
-    complain(`notify webhook: ${error instanceof Error ? error.message : String(error)}`);
-  }
+    return ok ? null : `it answered ${status}`;
+  });
 }

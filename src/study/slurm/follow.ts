@@ -31,73 +31,61 @@ export interface FollowOptions extends SubmitOptions {
 export function cancelRuns(directory: string): string[] {
   const tasks = [...expectTasks(directory).values()].filter(isActive);
   // Runs of a pack have one task.
-  const names = [...new Set(tasks.map(({ job, index }) => `${job}_${index}`))];
+  const names = [...new Set(tasks.map(nameOf))];
   for (const name of names) cancelJob(name);
   return names;
 }
 
 /** Tells what is new: states that changed, and the lines of the logs. */
-class Telling {
-  readonly #directory: string;
-  readonly #say: (text: string) => void;
-  readonly #told = new Map<string, string>();
-  readonly #tails = new Map<string, LogTail>();
-
-  constructor(directory: string, say: (text: string) => void) {
-    this.#directory = directory;
-    this.#say = say;
-  }
-
-  tell(folder: string, task: RunTask): void {
-    const path = logPath(this.#directory, task);
+function teller(directory: string, say: (text: string) => void): (folder: string, task: RunTask) => void {
+  const said = new Map<string, string>();
+  const tails = new Map<string, LogTail>();
+  return (folder, task) => {
+    const path = logPath(directory, task);
     // What was over before the following began is no news.
-    if (!this.#tails.has(path) && !isActive(task)) return;
+    if (!tails.has(path) && !isActive(task)) return;
     // A log that was there before is told from its last lines on.
-    const tail = this.#tails.get(path) ?? new LogTail(path, 2048);
-    this.#tails.set(path, tail);
-    for (const line of tail.read()) this.#say(`${folder} | ${line}`);
-    const words = `${task.job}_${task.index} ${task.state?.detail ?? 'forgotten by Slurm'}`;
-    if (this.#told.get(folder) === words) return;
-    this.#told.set(folder, words);
-    this.#say(`${folder}: job ${words}`);
-  }
+    const tail = tails.get(path) ?? new LogTail(path, 2048);
+    tails.set(path, tail);
+    for (const line of tail.read()) say(`${folder} | ${line}`);
+    const words = `${nameOf(task)} ${task.state?.detail ?? 'forgotten by Slurm'}`;
+    if (said.get(folder) === words) return;
+    said.set(folder, words);
+    say(`${folder}: job ${words}`);
+  };
 }
 
-/** Keeps how tasks ended: without accounting, Slurm forgets it after some minutes, while others still run. */
-class KnownEnds {
-  readonly #ends = new Map<string, RunTask>();
-
-  complete(tasks: ReadonlyMap<string, RunTask>): Map<string, RunTask> {
-    return new Map(
-      [...tasks].map(([folder, task]) => {
-        const name = `${task.job}_${task.index}`;
-        if (task.state === null) return [folder, this.#ends.get(name) ?? task];
-        // A task that ended may be put back into the queue.
-        if (isActive(task)) this.#ends.delete(name);
-        else this.#ends.set(name, task);
-        return [folder, task];
-      }),
-    );
-  }
+/** Remembers in `ends` how tasks ended: without accounting, Slurm forgets it after some minutes, while others still run. */
+function withEnds(tasks: ReadonlyMap<string, RunTask>, ends: Map<string, RunTask>): Map<string, RunTask> {
+  const complete = (task: RunTask): RunTask => {
+    if (task.state === null) return ends.get(nameOf(task)) ?? task;
+    // A task that ended may be put back into the queue.
+    if (isActive(task)) ends.delete(nameOf(task));
+    else ends.set(nameOf(task), task);
+    return task;
+  };
+  return new Map([...tasks].map(([folder, task]) => [folder, complete(task)]));
 }
+
+const nameOf = ({ job, index }: RunTask): string => `${job}_${index}`;
 
 export async function followRuns(
   plan: ExperimentPlan,
   directory: string,
   { say, signal, pollSeconds = 3, ...submit }: FollowOptions,
 ): Promise<ExperimentEnd> {
-  const telling = new Telling(directory, say);
-  const ends = new KnownEnds();
+  const tell = teller(directory, say);
+  const ends = new Map<string, RunTask>();
   const saved = plan.runs.map(({ folder }) => savedWork(join(directory, folder)));
   for (;;) {
     const found = latestTasks(directory);
     if (signal.aborted) return { end: 'interrupted', tripped: [], failed: [] };
     if (found === null) say('Slurm does not answer; asking again');
     else {
-      const tasks = ends.complete(found);
+      const tasks = withEnds(found, ends);
       for (const { folder } of plan.runs) {
         const task = tasks.get(folder);
-        if (task !== undefined) telling.tell(folder, task);
+        if (task !== undefined) tell(folder, task);
       }
       const left = await runsLeft(plan, directory);
       const resting = left.filter((index) => {

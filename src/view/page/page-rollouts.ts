@@ -4,7 +4,7 @@
  */
 import type { AsyncBuffer } from 'hyparquet';
 import { UserError } from '../../base/index.ts';
-import { JudgedTable } from '../../oracle/judged/index.ts';
+import { JudgedTable } from '../../oracle/judged/table.ts';
 import { type LineGrowth, LinesTable, ParquetTable, type TableReader } from '../../run/columns/index.ts';
 import type { Catalogue, ListedRun, RolloutList, RolloutPage, RunFile, RunFiles } from '../api.ts';
 import { parseQuery } from '../query.ts';
