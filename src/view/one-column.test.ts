@@ -55,7 +55,8 @@ async function valuesOf(name: string): Promise<Record<string, unknown>> {
   const { FileSink } = await import('../run/file-sink.ts');
   const { RunDirectory } = await import('../run/directory.ts');
   const { openJudged, sealRun, VerdictLedger } = await import('../oracle/verdicts.ts');
-  const { columnTable, ParquetTable, rolloutColumns } = await import('../run/columns/index.ts');
+  const { columnTable } = await import('../../test/column-table.ts');
+  const { ParquetTable, rolloutColumns } = await import('../run/columns/index.ts');
   const { PageRollouts } = await import('./page/page-rollouts.ts');
   const { ViewLibrary } = await import('./library.ts');
   const { runFiles } = await import('./run-files.ts');

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { columnTable, rolloutColumns } from '../../run/columns/index.ts';
+import { columnTable } from '../../../test/column-table.ts';
+import { rolloutColumns } from '../../run/columns/index.ts';
 import { labelColumns, verdictColumns } from './columns.ts';
 
 const path = fileURLToPath(new URL('../../../docs/run-directory.md', import.meta.url));

@@ -11,7 +11,7 @@ interface Values {
   /** Lists and objects. */
   readonly JSON: unknown;
 }
-type ColumnType = keyof Values;
+export type ColumnType = keyof Values;
 
 export interface Column<Value = unknown, Source = never> {
   readonly type: ColumnType;
@@ -77,29 +77,4 @@ export function long<Value, Source>(column: Column<Value, Source>): Column<Value
 export function makeRow<Declared extends Columns<Source>, Source>(columns: Declared, source: Source): RowOf<Declared> {
   const values = Object.entries(columns).map(([name, { from }]) => [name, from(source)]);
   return Object.fromEntries(values) as RowOf<Declared>;
-}
-
-/** The declaration as a table of the documentation. */
-export function columnTable(columns: Columns): string {
-  const rows = Object.entries(columns).map(([name, { type, nullable, meaning }]) => [
-    `\`${name}\``,
-    `${typeWords[type]}${nullable ? ' or null' : ''}`,
-    meaning,
-  ]);
-  return markdownTable([['column', 'type', 'meaning'], ...rows]);
-}
-
-const typeWords: Readonly<Record<ColumnType, string>> = {
-  STRING: 'text',
-  INT32: 'whole number',
-  DOUBLE: 'number',
-  BOOLEAN: 'boolean',
-  JSON: 'JSON',
-};
-
-function markdownTable([head, ...rows]: readonly (readonly string[])[]): string {
-  const widths = head.map((_, i) => Math.max(...[head, ...rows].map((row) => row[i].length)));
-  const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell, i) => cell.padEnd(widths[i])).join(' | ')} |`;
-  return [line(head), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n');
 }

@@ -1,9 +1,7 @@
 /** The columns of a run's tables and their readers, without anything that needs Node: the viewer's page imports it too. */
 export {
-  type Column,
   type Columns,
   columnsFrom,
-  columnTable,
   fieldColumns,
   long,
   makeRow,
