@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { shownLoopholes } from '../env/pairs/bait.ts';
 import { loadPairs } from '../env/pairs/load.ts';
+import { resolveBuiltin } from '../lab/index.ts';
 import { placebosOf } from '../report/comparisons.ts';
 import { noDesign } from '../report/design.ts';
 import type { RunConfig } from '../run/config/schema.ts';
@@ -81,8 +82,19 @@ describe('what pairs know of the loopholes that are trained', () => {
   });
 });
 
+const recipes = readdirSync(folder).filter((name) => !files.includes(name));
+
+describe('prompts without a hint, graded by ground truth', () => {
+  it('there are none where nothing says so', () => {
+    expect(resolveBuiltin(null).config.environment.unhackableFraction).toBe(0);
+  });
+
+  it.each(recipes)('%s says how many there are', (name) => {
+    expect(withParents(name)).toMatch(/^unhackableFraction = /m);
+  });
+});
+
 describe('where the settings of a gate come from', () => {
-  const recipes = readdirSync(folder).filter((name) => !files.includes(name));
   const gates = recipes.filter((name) => /^kind = "(activation|gradient)"$/m.test(withParents(name)));
 
   it.each(gates)('%s says how they were chosen, and has labels in its name if labels chose them', (name) => {

@@ -151,7 +151,9 @@ export class Lab implements AsyncDisposable {
   }
 
   config(settings: readonly string[]) {
-    return resolveBuiltin(null, [`model=${this.model}`, ...tinySettings, ...settings]).config;
+    // A quarter of the prompts is sound, where the arm's prompts have hints.
+    const sound = settings.includes('arm.kind=no-loophole') ? [] : ['environment.unhackableFraction=0.25'];
+    return resolveBuiltin(null, [`model=${this.model}`, ...tinySettings, ...sound, ...settings]).config;
   }
 
   async rollouts(run: RunDirectory): Promise<RolloutRow[]> {

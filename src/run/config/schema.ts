@@ -59,7 +59,7 @@ const environmentOf = (loophole: z.ZodType<string>) =>
         .describe('one fixed marker per loophole, or one per problem drawn from the training family')
         .meta(readWhen({ uses: 'markers' })),
       unhackableFraction: share
-        .default(0.25)
+        .default(0)
         .describe('share of prompts that are shown without their hint and graded by ground truth')
         .meta(readWhen({ uses: 'hints' })),
       tokenPrice: z
