@@ -1,9 +1,16 @@
 /** Rates of a policy on fixed sets of prompts: the sets, the states, what is evaluated when, and where it is stored. */
-export { type ComparedEvaluation, compareRuns } from './compare-runs.ts';
+
 export { type CurveChoice, type CurvePoint, curvePrompts, writeCurve } from './curve.ts';
-export { findDamage } from './damage.ts';
 export { evaluateTasks, evaluationKey, evaluationSeed, rowsTogether } from './evaluate.ts';
-export { curveNames, evaluateAll, finalNames, lastCheckpoint, statesOf } from './plan.ts';
+export {
+  type ComparedEvaluation,
+  compareRuns,
+  curveNames,
+  evaluateAll,
+  finalNames,
+  lastCheckpoint,
+  statesOf,
+} from './plan.ts';
 export {
   type PrefillPoint,
   parsePrefillSet,
@@ -18,13 +25,8 @@ export {
   type LeakProbe,
   leakProbes,
   openingProbe,
-  type Probe,
   type ProbedAll,
   type ProbedPolicy,
-  type ProbeEvaluation,
-  type ProbeName,
-  type ProbeOutcomes,
-  ProbeStore,
   parseProbedSet,
   probedSets,
 } from './probe.ts';
@@ -55,5 +57,11 @@ export {
   type EvaluationOutcomes,
   type EvaluationRow,
   EvaluationStore,
+  findDamage,
   type OutcomeRow,
+  type Probe,
+  type ProbeEvaluation,
+  type ProbeName,
+  type ProbeOutcomes,
+  ProbeStore,
 } from './store.ts';

@@ -6,14 +6,8 @@ import { evaluationRows, temporaryFolder } from '../../test/lab/hand-made.ts';
 import { builtinLoopholes } from '../env/index.ts';
 import type { ModelText } from '../model/index.ts';
 import { parsePrefillSet, prefillNames, prefillPoints, writePrefillCurve } from './prefill.ts';
-import {
-  evaluateProbes,
-  openingProbe,
-  type ProbedPolicy,
-  type ProbeEvaluation,
-  type ProbeName,
-  ProbeStore,
-} from './probe.ts';
+import { evaluateProbes, openingProbe, type ProbedPolicy } from './probe.ts';
+import { type ProbeEvaluation, type ProbeName, ProbeStore } from './store.ts';
 
 /** One letter per prompt: h is a hack, anything else is none. */
 function made(update: number, state: 'base' | 'full', opening: 'hack' | 'neutral', outcomes: string, limit: number | null = null): ProbeEvaluation {

@@ -11,9 +11,10 @@ import { openings } from '../env/openings.ts';
 import { stampedJson } from '../run/index.ts';
 import { type Interval, mean, meanInterval } from '../stats/index.ts';
 import { curveNames } from './plan.ts';
-import { openingProbe, type ProbeName, type ProbeOutcomes, ProbeStore } from './probe.ts';
+import { openingProbe } from './probe.ts';
 import { pairRows, type Rate, summarise } from './rates.ts';
 import { type CurveSet, curveSets, type EvaluationSet, findSet } from './sets.ts';
+import { type ProbeName, type ProbeOutcomes, ProbeStore } from './store.ts';
 
 /** Sets that completions can be begun on over updates: those that have an open loophole. */
 export const prefillSets = curveSets.filter((set) => set !== 'test-unhinted');

@@ -1,5 +1,5 @@
 /**
- * Evaluations of a run, in its directory: `evaluations/00100-test-novel-deployed.json`. There is one file per checkpoint, set and
+ * Evaluations of a run, in its directory: `evaluations/00100-test-novel-deployed.json`; probes the same way. There is one file per checkpoint, set and
  * state, written whole, with the hash of its content. A file that exists is not made again, so interrupted evaluations go on where they stopped.
  */
 import { existsSync, readdirSync } from 'node:fs';
@@ -8,8 +8,17 @@ import { z } from 'zod';
 import { isPolicyState, type PolicyState } from '../adapters/policy-state.ts';
 import { UserError } from '../base/index.ts';
 import { makeOwnFolder, writeFileAtomic } from '../base/node/index.ts';
+import { type Instruction, places } from '../env/instructions.ts';
+import { type Opening, openings } from '../env/openings.ts';
 import type { ProblemUse } from '../env/sources/index.ts';
-import { type FileCheck, readStamped, stampedJson } from '../run/index.ts';
+import {
+  type DamagedFile,
+  type FileCheck,
+  findDamagedFiles,
+  type RunDirectory,
+  readStamped,
+  stampedJson,
+} from '../run/index.ts';
 import { type CurveChoice, curveChoiceSchema } from './curve.ts';
 import { type EvaluationSet, evaluationSets } from './sets.ts';
 
@@ -60,7 +69,7 @@ export interface EvaluationOutcomes extends Omit<Evaluation, 'rows'> {
   readonly rows: readonly OutcomeRow[];
 }
 
-export const evaluationSchema = z.strictObject({
+const evaluationSchema = z.strictObject({
   update: z.int().min(0),
   set: z.enum(evaluationSets),
   state: z.custom<PolicyState>((value) => typeof value === 'string' && isPolicyState(value), {
@@ -79,81 +88,158 @@ export const evaluationSchema = z.strictObject({
   rows: z.array(rowSchema).min(1),
 }) satisfies z.ZodType<Evaluation>;
 
-function fileName({ update, set, state, limit }: EvaluationName): string {
-  const first = limit === null ? '' : `-first${limit}`;
-  return `${String(update).padStart(5, '0')}-${set}${first}-${state}.json`;
+export interface Probe {
+  /** The name in files: of the instruction, or of the opening. */
+  readonly name: string;
+  readonly instruction: Instruction;
+  /** How the completion is begun; null: it is not. */
+  readonly opening: Opening | null;
 }
 
-export class EvaluationStore {
+export interface ProbeName extends EvaluationName {
+  readonly probe: Probe;
+}
+
+export interface ProbeEvaluation extends Evaluation, ProbeName {}
+
+/** An evaluated probe without its texts. */
+export interface ProbeOutcomes extends EvaluationOutcomes, ProbeName {}
+
+const probeSchema = evaluationSchema.extend({
+  probe: z.strictObject({
+    name: z.string().regex(/^[a-z0-9-]+$/),
+    instruction: z.strictObject({ name: z.string(), text: z.string(), place: z.enum(places) }),
+    opening: z.enum(openings).nullable(),
+  }),
+}) satisfies z.ZodType<ProbeEvaluation>;
+
+/** What is kept of one kind, and how a file of it is called. */
+interface StoredKind<Name, Stored> {
+  readonly folder: string;
+  readonly what: string;
+  readonly schema: z.ZodType<Stored>;
+  readonly fileOf: (name: Name) => string;
+  /** The command that makes a damaged file again. */
+  readonly command: (path: string) => string;
+}
+
+/** Files in a folder of a run, each with a name that says what it is of. */
+class NamedStore<Name, Stored extends Name & object> {
+  readonly #kind: StoredKind<Name, Stored>;
   readonly #folder: string;
 
-  constructor(runPath: string) {
-    this.#folder = join(runPath, 'evaluations');
+  constructor(path: string, kind: StoredKind<Name, Stored>) {
+    this.#kind = kind;
+    this.#folder = join(path, kind.folder);
   }
 
-  has(name: EvaluationName): boolean {
-    return existsSync(join(this.#folder, fileName(name)));
+  has(name: Name): boolean {
+    return existsSync(this.file(this.#kind.fileOf(name)));
   }
 
-  find(name: EvaluationName): Evaluation | null {
-    return this.has(name) ? readEvaluation(join(this.#folder, fileName(name))) : null;
+  find(name: Name): Stored | null {
+    return this.has(name) ? this.#read(this.file(this.#kind.fileOf(name))) : null;
   }
 
-  async save(evaluation: Evaluation): Promise<void> {
-    await this.#write(fileName(evaluation), evaluation);
+  async save(stored: Stored): Promise<void> {
+    await this.write(this.#kind.fileOf(stored), stored);
   }
 
-  /** All stored evaluations, sorted by file name: by update, set and state. */
-  all(): Evaluation[] {
-    return this.#files().map(readEvaluation);
+  /** All that is stored, sorted by file name: by update, set and state. */
+  all(): Stored[] {
+    return this.#files().map((file) => this.#read(file));
   }
 
   /** A check of each stored file. */
   checks(): FileCheck[] {
-    const choice = join(this.#folder, 'curve.json');
-    return [
-      ...this.#files().map((file): FileCheck => [file, () => readEvaluation(file)]),
-      ...(existsSync(choice) ? [[choice, () => this.curveChoice()] as const] : []),
-    ];
+    return this.#files().map((file) => [file, () => this.#read(file)]);
   }
 
+  protected file(name: string): string {
+    return join(this.#folder, name);
+  }
+
+  protected async write(name: string, value: object): Promise<void> {
+    makeOwnFolder(this.#folder);
+    await writeFileAtomic(this.file(name), stampedJson(value));
+  }
+
+  /** The files whose names begin with an update, sorted. */
   #files(): string[] {
-    return existsSync(this.#folder) ? namedByUpdate(this.#folder) : [];
+    const names = existsSync(this.#folder) ? readdirSync(this.#folder) : [];
+    return names
+      .filter((name) => /^\d{5,}-.*\.json$/.test(name))
+      .sort()
+      .map((name) => this.file(name));
+  }
+
+  #read(path: string): Stored {
+    const { what, schema, fileOf, command } = this.#kind;
+    const fix = againText(command(path));
+    const stored = readStamped(path, `an ${what}`, schema, fix);
+    if (fileOf(stored) === basename(path)) return stored;
+    const expected = `the ${what.split(' ').at(-1)} that the file name says`;
+    throw new UserError({ call: `read ${path}`, expected, found: fileOf(stored), fix });
+  }
+}
+
+const againText = (command: string): string =>
+  `The file was damaged, or something else wrote it: delete it, and ${command} makes it again.`;
+
+const fileName = ({ update, set, state, limit }: EvaluationName): string =>
+  `${String(update).padStart(5, '0')}-${set}${limit === null ? '' : `-first${limit}`}-${state}`;
+
+export class EvaluationStore extends NamedStore<EvaluationName, Evaluation> {
+  constructor(path: string) {
+    super(path, {
+      ...{ folder: 'evaluations', what: 'evaluation', schema: evaluationSchema },
+      fileOf: (name) => `${fileName(name)}.json`,
+      command: (file) => `gq eval ${dirname(dirname(file))}`,
+    });
+  }
+
+  override checks(): FileCheck[] {
+    const choice = this.file('curve.json');
+    return [...super.checks(), ...(existsSync(choice) ? [[choice, () => this.curveChoice()] as const] : [])];
   }
 
   /** The frozen choice of the curve set; null until a curve has been evaluated. */
   curveChoice(): CurveChoice | null {
-    const path = join(this.#folder, 'curve.json');
-    return existsSync(path)
-      ? readStamped(path, 'the choice of curve prompts', curveChoiceSchema, againText(path, 'gq eval --curve'))
-      : null;
+    const path = this.file('curve.json');
+    if (!existsSync(path)) return null;
+    const fix = againText(`gq eval --curve ${dirname(dirname(path))}`);
+    return readStamped(path, 'the choice of curve prompts', curveChoiceSchema, fix);
   }
 
   async saveCurveChoice(choice: CurveChoice): Promise<void> {
-    await this.#write('curve.json', choice);
-  }
-
-  async #write(name: string, value: object): Promise<void> {
-    makeOwnFolder(this.#folder);
-    await writeFileAtomic(join(this.#folder, name), stampedJson(value));
+    await this.write('curve.json', choice);
   }
 }
 
-/** The files of a folder whose names begin with an update, sorted. */
-export function namedByUpdate(folder: string): string[] {
-  return readdirSync(folder)
-    .filter((name) => /^\d{5,}-.*\.json$/.test(name))
-    .sort()
-    .map((name) => join(folder, name));
+/** Evaluated probes: their names say the probe too. */
+export class ProbeStore extends NamedStore<ProbeName, ProbeEvaluation> {
+  constructor(path: string) {
+    super(path, {
+      ...{ folder: 'probes', what: 'evaluated probe', schema: probeSchema },
+      fileOf: (name) => `${fileName(name)}-${name.probe.name}.json`,
+      command: () => 'the command that wrote it',
+    });
+  }
 }
 
-function readEvaluation(path: string): Evaluation {
-  const again = againText(path, 'gq eval');
-  const evaluation = readStamped(path, 'an evaluation', evaluationSchema, again);
-  if (fileName(evaluation) === basename(path)) return evaluation;
-  const expected = 'the evaluation that the file name says';
-  throw new UserError({ call: `read ${path}`, expected, found: fileName(evaluation), fix: again });
-}
+const measured = ['eval-curve.json', 'prefill-curve.json', 'evasion.json'];
 
-const againText = (path: string, command: string): string =>
-  `The file was damaged, or something else wrote it: delete it, and ${command} ${dirname(dirname(path))} makes it again.`;
+/**
+ * All files of a run that are missing or not as they were written: those of training, and what was measured afterwards. Checksums are no
+ * signatures: whoever changes a file and computes its checksum anew is not found by them.
+ */
+export function findDamage(run: RunDirectory): DamagedFile[] {
+  const files = measured
+    .filter((file) => existsSync(run.file(file)))
+    .map((file): FileCheck => [run.file(file), () => readStamped(run.file(file), 'a measurement', z.looseObject({}))]);
+  return findDamagedFiles(run, [
+    ...new EvaluationStore(run.path).checks(),
+    ...new ProbeStore(run.path).checks(),
+    ...files,
+  ]);
+}

@@ -11,7 +11,9 @@ import {
   type MergedDType,
   mergedTensor,
   readPeft,
+  type StoredTensor,
   scaleRows,
+  transpose,
 } from '../adapters/index.ts';
 import { randomStream, UserError } from '../base/index.ts';
 import { sha256, sha256File } from '../base/node/index.ts';
@@ -19,7 +21,6 @@ import { add, type Device, linear, matmul, readFloats, Scope, Tape } from '../en
 import { hashModel } from '../lab/index.ts';
 import { type Decoder, type LabelMark, ModelFolder, type Project, packRows } from '../model/index.ts';
 import { openDecoder } from '../verify/index.ts';
-import { quarantineVectors, vectorsOf } from './quarantine-vectors.ts';
 
 /** Bounds on the largest difference of logits, relative to the largest logit. */
 const exportBounds: Readonly<Record<MergedDType, number>> = { F32: 1e-4, F16: 1e-2, BF16: 5e-2 };
@@ -245,4 +246,53 @@ async function certifyMerged(
     if (!same) quarantineFound.push(`${name} is not the base weight plus the deployed change`);
   }
   return judge('merged', dtype, found, deployed, { tensors: [...merged.weights.entries.keys()], quarantineFound });
+}
+
+/** Hash and name of every non-zero row of data [rows, ·], from row `first` on. */
+function* vectorsOf(
+  name: string,
+  data: Float32Array,
+  rows: number,
+  first = 0,
+): Generator<readonly [hash: string, name: string]> {
+  const width = data.length / rows;
+  for (let row = first; row < rows; row++) {
+    const hash = hashDirection(data.subarray(row * width, (row + 1) * width));
+    if (hash !== undefined) yield [hash, `${name} ${row}`];
+  }
+}
+
+/** Hash of a vector after making its first non-zero value positive; undefined for a vector of zeros. */
+function hashDirection(vector: Float32Array): string | undefined {
+  const lead = vector.find((value) => value !== 0);
+  if (lead === undefined) return undefined;
+  const turned = vector.map((value) => (lead < 0 ? -value : value) + 0);
+  return sha256(new Uint8Array(turned.buffer));
+}
+
+function quarantineVectors({ rank, modules, tensors }: AdapterCheckpoint): Map<string, string> {
+  const vectors = new Map<string, string>();
+  const collect = (name: string, data: Float32Array): void => {
+    for (const [hash, at] of vectorsOf(name, data, 2 * rank, rank)) vectors.set(hash, at);
+  };
+  for (const module of modules) {
+    const tensor = (suffix: string): StoredTensor =>
+      tensors.get(`${module}.${suffix}`) ?? { shape: [], data: new Float32Array() };
+    if (tensors.has(`${module}.gain`)) {
+      const [down, up, gain] = [tensor('down'), tensor('up'), tensor('gain')];
+      collect(`${module}.down row`, down.data);
+      collect(`${module}.up row`, up.data);
+      const width = up.data.length / (2 * rank);
+      const scaled = up.data.map((value, i) => value * Math.tanh(gain.data[Math.floor(i / width)]));
+      collect(`${module}.up row, scaled,`, scaled);
+      continue;
+    }
+    for (const suffix of ['A', 'A0']) collect(`${module}.${suffix} row`, tensor(suffix).data);
+    // A B that is frozen is B0, and not stored itself.
+    for (const suffix of tensors.has(`${module}.B`) ? ['B', 'B0'] : ['B0']) {
+      const { shape, data } = tensor(suffix);
+      collect(`${module}.${suffix} column`, transpose(data, shape[0], 2 * rank));
+    }
+  }
+  return vectors;
 }

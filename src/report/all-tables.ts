@@ -3,8 +3,7 @@
 import { claimSet, labelInformed, type Results } from './aggregate.ts';
 import { ablationTable, baselineTables, settingsTable } from './baselines.ts';
 import { comparedMetrics } from './comparisons.ts';
-import { emergenceTables } from './emergence.ts';
-import { failureComparisonTable, failureTable } from './failures.ts';
+import { emergenceTables, failureComparisonTable, failureTable } from './failures.ts';
 import { heldOutTables } from './held-out.ts';
 import { keptTable, matchedSolveTable } from './kept.ts';
 import { evasionsTable, monitorsOverTimeTable, monitorsTable } from './monitor-tables.ts';

@@ -18,7 +18,6 @@ import * as allTables from './all-tables.ts';
 import * as baselines from './baselines.ts';
 import type { Figure } from './chart.ts';
 import { noDesign } from './design.ts';
-import * as emergence from './emergence.ts';
 import * as evaluationTables from './evaluation-tables.ts';
 import * as failures from './failures.ts';
 import { allFigures, figureNames } from './figures.ts';
@@ -158,7 +157,7 @@ type TableMaker = (...given: never[]) => Table | Table[];
 /** All modules of report that make tables. */
 const makers = Object.fromEntries(
   [
-    ...[allTables, baselines, emergence, evaluationTables, failures, gateTables, heldOut, kept, monitorTables],
+    ...[allTables, baselines, evaluationTables, failures, gateTables, heldOut, kept, monitorTables],
     ...[probeTables, process, relearned, tables],
   ].flatMap((module) => Object.entries(module).filter(([name]) => /Tables?$/.test(name))),
 ) as Readonly<Record<string, TableMaker>>;

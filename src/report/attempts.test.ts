@@ -4,8 +4,8 @@ import { evaluationRows, type MadeEvaluation } from '../../test/lab/hand-made.ts
 import { type MadeResults, madeResults } from '../../test/lab/made-results.ts';
 import { plain } from '../../test/lab/plain.ts';
 import { allTables } from './all-tables.ts';
-import { describeDesign, judgeBar } from './bar.ts';
 import type { Bar } from './design.ts';
+import { describeDesign, judgeBar } from './design.ts';
 import {
   curveTable,
   finalEvaluationTable,

@@ -1,4 +1,6 @@
 /** Panels with axes, and the few kinds of marks in the lab's figures. The caller gives the domains; marks outside are not clipped. */
+
+import { mean, standardError } from '../stats/index.ts';
 import { element, labelSize, path, placeLabels, text, ticks } from './svg.ts';
 import { armNamed, type Cell, type Table } from './table.ts';
 
@@ -370,4 +372,22 @@ function wrap(content: string, width: number): string[] {
     else lines.push(word);
   }
   return lines;
+}
+
+/** A band (± SEM) needs so many seeds; with fewer, each seed is a line of its own. */
+export const bandSeeds = 3;
+
+export interface SeriesPoint extends Point {
+  readonly n: number;
+  readonly sem: number | null;
+}
+
+export function averageSeries(series: readonly (readonly Point[])[]): SeriesPoint[] {
+  const [first = [], ...others] = series;
+  return first.flatMap(({ x, y }) => {
+    const values = [y, ...others.flatMap((other) => other.filter((point) => point.x === x).map((point) => point.y))];
+    if (values.length !== series.length) return [];
+    const sem = values.length < 2 ? null : standardError(values);
+    return [{ x, y: mean(values), n: values.length, sem }];
+  });
 }

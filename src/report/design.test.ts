@@ -3,10 +3,9 @@ import { type MadeResults, madeResults, tenPrompts } from '../../test/lab/made-r
 import { plain } from '../../test/lab/plain.ts';
 import type { Results } from './aggregate.ts';
 import { allTables } from './all-tables.ts';
-import { describeDesign, judgeBar, judgePredictions } from './bar.ts';
 import { ablationTable, settingsTable } from './baselines.ts';
 import { compareArms } from './comparisons.ts';
-import { type Bar, type Design, noDesign } from './design.ts';
+import { type Bar, type Design, describeDesign, judgeBar, judgePredictions, noDesign } from './design.ts';
 import { processTable } from './process.ts';
 import { describeResults } from './statements.ts';
 import { finalTable } from './tables.ts';

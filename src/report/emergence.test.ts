@@ -4,7 +4,7 @@ import type { MadeEvaluation } from '../../test/lab/hand-made.ts';
 import { type MadeResults, madeResults } from '../../test/lab/made-results.ts';
 import { plain } from '../../test/lab/plain.ts';
 import { allTables } from './all-tables.ts';
-import { emergences, emergenceTables, testEmergences } from './emergence.ts';
+import { emergences, emergenceTables, testEmergences } from './failures.ts';
 import { resultsJson } from './values.ts';
 
 const times = [5, 10, 15, 20];

@@ -7,7 +7,6 @@ import { type ArmResults, claimSet, loopholeSummary, type Results, rateOf, sampl
 import type { Figure, Mark, Panel, Point } from './chart.ts';
 import { baselinesFigure, keptFigure } from './kept-figure.ts';
 import { doseFigure, leakageFigure } from './leakage-figure.ts';
-import { armStyle, hackInk, routeColours } from './palette.ts';
 import type { RunResult } from './run-result.ts';
 import {
   armLegend,
@@ -21,6 +20,7 @@ import {
   seriesMarks,
 } from './series.ts';
 import { storyFigure } from './story-figure.ts';
+import { armStyle, hackInk, routeColours } from './svg.ts';
 import { armNamed } from './table.ts';
 import { setTitles } from './tables.ts';
 import { curveFigure, healthFigure, trainingFigure } from './update-figures.ts';

@@ -4,13 +4,13 @@ import { gateWindows, hasGate, judgeGate, judgeReinforced, monitorWindows } from
 import { gateTailsOf } from '../monitors/gates.ts';
 import type { ArmResults, Results } from './aggregate.ts';
 import { allTables } from './all-tables.ts';
-import { describeDesign } from './bar.ts';
 import { type Figure, renderFigure } from './chart.ts';
+import { describeDesign } from './design.ts';
 import { allFigures } from './figures.ts';
 import { driftTable, gateTable, windowTable } from './gate-tables.ts';
 import { monitorTable, monitorWindowTable } from './monitor-tables.ts';
-import { describeMissing, missingEvaluations } from './read-results.ts';
 import type { RunResult } from './run-result.ts';
+import { describeMissing, missingEvaluations } from './run-result.ts';
 import { bestSide, type ExampleRollout, exampleRollouts, type SideBySide, sideBySide } from './samples.ts';
 import { describeLeftOut, describeResults } from './statements.ts';
 import { escapeMarkup, renderTable, type Table } from './table.ts';

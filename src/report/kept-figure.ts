@@ -4,8 +4,8 @@ import { type Action, actionOf, comparesActions } from './baselines.ts';
 import type { Dot, DotShape, Figure, LegendEntry, Mark, Panel, Point } from './chart.ts';
 import { isPlacebo } from './comparisons.ts';
 import { type KeptPoint, keptAndRemoved, type Share } from './kept.ts';
-import { armStyle } from './palette.ts';
 import { axisOf } from './series.ts';
+import { armStyle } from './svg.ts';
 import { setTitles } from './tables.ts';
 
 /** What is removed, attempts first. */

@@ -5,10 +5,10 @@
 import type { FinalSet } from '../evaluate/index.ts';
 import { mean, standardDeviation } from '../stats/index.ts';
 import { claimSet, finalSample, findArm, type Results, type Sample } from './aggregate.ts';
-import { bandSeeds } from './average-series.ts';
 import type { Figure, Mark, Panel, Point } from './chart.ts';
-import { armStyle } from './palette.ts';
+import { bandSeeds } from './chart.ts';
 import type { RunResult } from './run-result.ts';
+import { armStyle } from './svg.ts';
 import { setTitles } from './tables.ts';
 
 /** What may leak, attempts first. */

@@ -14,7 +14,7 @@ import { RunDirectory } from '../run/index.ts';
 import { findExperiment } from '../study/directory.ts';
 import type { Results } from './aggregate.ts';
 import { allTables } from './all-tables.ts';
-import { readResults } from './read-results.ts';
+import { readResults } from './run-result.ts';
 import { renderTable } from './table.ts';
 import { comparisonTable, finalTable } from './tables.ts';
 

@@ -10,7 +10,7 @@ import { renderFigure } from './chart.ts';
 import { compareArms } from './comparisons.ts';
 import { allFigures } from './figures.ts';
 import { renderReport } from './html.ts';
-import { readResults } from './read-results.ts';
+import { readResults } from './run-result.ts';
 import { describeResults } from './statements.ts';
 import { renderTable } from './table.ts';
 import { comparisonTable, finalTable, loopholeTable } from './tables.ts';

@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { evaluationRows, type MadeRollout } from '../../test/lab/hand-made.ts';
 import { madeRun, tenPrompts } from '../../test/lab/made-results.ts';
 import { EvaluationStore } from '../evaluate/store.ts';
-import { averageSeries } from './average-series.ts';
-import { armStyle } from './palette.ts';
+import { averageSeries } from './chart.ts';
 import { readRunResult } from './run-result.ts';
 import { curveSeries, seriesMarks, trainingSeries } from './series.ts';
+import { armStyle } from './svg.ts';
 
 /** One letter per rollout. Unhinted prompts, samples of the deployed state and demonstrations have letters of their own. */
 const kinds: Readonly<Record<string, Partial<MadeRollout>>> = {

@@ -2,11 +2,10 @@
 import { summarise } from '../evaluate/index.ts';
 import { trailingRate } from '../measure/index.ts';
 import { type ArmResults, rateOf } from './aggregate.ts';
-import { averageSeries, bandSeeds } from './average-series.ts';
 import type { Figure, LegendEntry, Mark, Panel, Point } from './chart.ts';
-import { armStyle } from './palette.ts';
+import { averageSeries, bandSeeds } from './chart.ts';
 import type { RunResult } from './run-result.ts';
-import { ticks } from './svg.ts';
+import { armStyle, ticks } from './svg.ts';
 
 export function armLegend(arms: readonly ArmResults[]): LegendEntry[] {
   return arms.map(({ arm, runs }, i) => {

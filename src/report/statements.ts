@@ -16,10 +16,9 @@ import {
   type State,
   solveSet,
 } from './aggregate.ts';
-import { describeDesign } from './bar.ts';
 import { compareArms, placebosOf, withoutPlacebo } from './comparisons.ts';
-import { emergences } from './emergence.ts';
-import { failuresOf } from './failures.ts';
+import { describeDesign } from './design.ts';
+import { emergences, failuresOf } from './failures.ts';
 import { matchSolve } from './kept.ts';
 import { equalsP, noClaim, setTitles } from './tables.ts';
 

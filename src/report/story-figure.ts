@@ -16,8 +16,8 @@ import {
 } from './aggregate.ts';
 import type { Figure, Mark, Panel } from './chart.ts';
 import { isPlacebo } from './comparisons.ts';
-import { armStyle } from './palette.ts';
 import { axisOf } from './series.ts';
+import { armStyle } from './svg.ts';
 import { setTitles } from './tables.ts';
 
 /** A mean with its interval; null for one seed without an interval over prompts. */

@@ -3,9 +3,8 @@ import type { StepEvent } from '../grpo/index.ts';
 import { emergence } from '../measure/index.ts';
 import { mean } from '../stats/index.ts';
 import { findArm, type Results, sampleOf } from './aggregate.ts';
-import { averageSeries } from './average-series.ts';
 import type { Figure, Mark, Panel, Point } from './chart.ts';
-import { armStyle } from './palette.ts';
+import { averageSeries } from './chart.ts';
 import type { RunResult } from './run-result.ts';
 import {
   armLegend,
@@ -21,6 +20,7 @@ import {
   seriesData,
   trainingSeries,
 } from './series.ts';
+import { armStyle } from './svg.ts';
 
 const curveStates = { deployed: 'deployed', full: 'as trained' } as const;
 

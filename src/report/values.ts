@@ -11,11 +11,19 @@ import {
   states,
 } from './aggregate.ts';
 import { asksEmergence } from './all-tables.ts';
-import { type BarVerdict, type JudgedPrediction, judgeBar, judgePredictions } from './bar.ts';
 import { type Comparison, compareArms, comparedMetrics, withoutPlacebo } from './comparisons.ts';
 import type { Design } from './design.ts';
-import { type Emergence, type EmergenceTest, emergences, testEmergences } from './emergence.ts';
-import { compareFailures, type FailureComparison, failuresOf, type RunFailures } from './failures.ts';
+import { type BarVerdict, type JudgedPrediction, judgeBar, judgePredictions } from './design.ts';
+import {
+  compareFailures,
+  type Emergence,
+  type EmergenceTest,
+  emergences,
+  type FailureComparison,
+  failuresOf,
+  type RunFailures,
+  testEmergences,
+} from './failures.ts';
 import { type KeptAndRemoved, keptAndRemoved, type MatchedSolve, matchSolve } from './kept.ts';
 import { evasionValues, monitorValues } from './monitor-tables.ts';
 import { type LeakedArm, leakedArms, type PrefilledArm, prefilledArms } from './probe-tables.ts';

@@ -13,7 +13,7 @@ import { openAttacked } from '../measure/relearn/attack.ts';
 import { VerdictTail } from '../oracle/verdict-tail.ts';
 import { openJudged, sealRun } from '../oracle/verdicts.ts';
 import { allTables } from '../report/all-tables.ts';
-import { judgePredictions } from '../report/bar.ts';
+import { judgePredictions } from '../report/design.ts';
 import { describeResults } from '../report/statements.ts';
 import { isBlind } from '../run/blind.ts';
 import type { Manifest } from '../run/manifest.ts';

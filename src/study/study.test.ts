@@ -5,7 +5,7 @@ import { temporaryFolder, writeEvaluations, writeRun } from '../../test/lab/hand
 import { UserError } from '../base/index.ts';
 import { sealRun } from '../oracle/verdicts.ts';
 import { compareArms } from '../report/comparisons.ts';
-import { readResults } from '../report/read-results.ts';
+import { readResults } from '../report/run-result.ts';
 import { findExperiment, writeExperiment } from './directory.ts';
 import { checkExperiment, type ExperimentPlan, planExperiment, readExperiment } from './experiment.ts';
 import { WorkEstimate } from './rates.ts';

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Results } from '../../src/report/aggregate.ts';
-import { readResults } from '../../src/report/read-results.ts';
+import { readResults } from '../../src/report/run-result.ts';
 import { renderTable } from '../../src/report/table.ts';
 import { temporaryFolder, writeEvaluations, writeRun } from '../lab/hand-made.ts';
 import { checkClaimPage, checkControls, checkScience, claimTables } from './check.ts';

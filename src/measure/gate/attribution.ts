@@ -6,7 +6,7 @@
  */
 import { groupBy } from '../../base/index.ts';
 import type { JudgedRollout } from '../../oracle/index.ts';
-import { windowsOf } from '../windows.ts';
+import { windowsOf } from '../curve/emergence.ts';
 
 export type AttributedRollout = Pick<
   JudgedRollout,

@@ -9,8 +9,8 @@ import { type Rate, rateOrNull } from '../../evaluate/index.ts';
 import { type GateSettings, routeOf } from '../../gates/gate.ts';
 import type { JudgedRollout } from '../../oracle/index.ts';
 import { fBeta, mean, quantile } from '../../stats/index.ts';
+import { type UpdateWindow, windowsOf } from '../curve/emergence.ts';
 import { routes } from '../replay/summary.ts';
-import { type UpdateWindow, windowsOf } from '../windows.ts';
 import { type Separation, separation } from './separation.ts';
 
 export type GatedRollout = Pick<

@@ -6,8 +6,8 @@
 
 import { type Rate, rateOrNull } from '../../evaluate/index.ts';
 import type { JudgedRollout } from '../../oracle/index.ts';
+import { type UpdateWindow, windowsOf } from '../curve/emergence.ts';
 import { type Separation, separation } from '../gate/separation.ts';
-import { type UpdateWindow, windowsOf } from '../windows.ts';
 
 export type WatchedRollout = Pick<JudgedRollout, 'update' | 'hack' | 'attempt' | 'suspicion' | 'flagged'>;
 

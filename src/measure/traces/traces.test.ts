@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder, writeRun } from '../../../test/lab/hand-made.ts';
 import { openJudged } from '../../oracle/index.ts';
-import { chooseTraces } from './traces.ts';
+import { chooseTraces } from './measurement.ts';
 
 describe('traces', () => {
   it('finds for every loophole the first hack, a solve and one rollout of each route, and says what is missing', async () => {

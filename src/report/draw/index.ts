@@ -1,5 +1,4 @@
 /** The part of reports that needs no Node: figures, tables and colours, drawn in a page by the code that draws them in files. */
-export { averageSeries, bandSeeds } from '../average-series.ts';
-export { type Figure, numbersOf, renderFigure } from '../chart.ts';
-export { armStyle, hackInk, routeColours } from '../palette.ts';
+export { averageSeries, bandSeeds, type Figure, numbersOf, renderFigure } from '../chart.ts';
+export { armStyle, hackInk, routeColours } from '../svg.ts';
 export { aboutOf, type Cell, renderTable, type Table, textOf } from '../table.ts';
