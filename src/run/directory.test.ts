@@ -143,11 +143,23 @@ describe('directories', () => {
 
   it('a start that finds another process at work removes nothing of it', () => {
     const run = RunDirectory.create(join(home, `run-${count++}`));
-    using _held = run.lock();
     const other = RunDirectory.create(run.path);
+    using _held = run.lock();
+    expect(() => RunDirectory.create(run.path)).toThrow('no other process trains');
     expect(() => other.lock()).toThrow('no other process trains');
     other.removeStart();
     expect(readdirSync(run.path).sort()).toEqual(['checkpoints', 'lock.json']);
+  });
+
+  it('a start between its folder and its lock survives another one that fails and removes what it made', () => {
+    const first = RunDirectory.create(join(home, `outer-${count++}`, 'run'));
+    const second = RunDirectory.create(first.path);
+    first.removeStart();
+    expect(existsSync(first.path)).toBe(false);
+    using _lock = second.lock();
+    expect(readdirSync(second.path).sort()).toEqual(['checkpoints', 'lock.json']);
+    first.removeStart();
+    expect(readdirSync(second.path).sort()).toEqual(['checkpoints', 'lock.json']);
   });
 
   it('without a folder of checkpoints has none if it recorded nothing yet, and is damaged otherwise', async () => {

@@ -8,11 +8,13 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
 import {
   isLocked,
+  type LockUse,
   makeFolder,
   makeOwnFolder,
   openToRead,
   openToWrite,
   takeLock,
+  tryLock,
   writeFileAtomic,
 } from '../base/node/index.ts';
 import { damagedFile, PrefixHashes, stampedJson } from './checksums.ts';
@@ -52,6 +54,8 @@ export class RunDirectory {
   }
 
   static create(path: string): RunDirectory {
+    // Whoever has the lock is making what would be refused here: it is that process that stands in the way.
+    if (existsSync(join(path, lockFile))) takeLock(join(path, lockFile), useOf(path))[Symbol.dispose]();
     if (existsSync(join(path, 'manifest.json'))) {
       throw new UserError({
         call: `create run ${path}`,
@@ -76,14 +80,15 @@ export class RunDirectory {
 
   /** Removes what a start that failed has made; a folder that was there before stays, empty, and that of another process as it is. */
   removeStart(): void {
-    if (this.hasManifest() || isTraining(this.path)) return;
+    if (this.hasManifest()) return;
+    const lock = tryLock(this.file(lockFile));
+    if ('holder' in lock) return;
     for (const name of readdirSync(this.path)) {
-      if (isLeftover(join(this.path, name))) rmSync(join(this.path, name), { recursive: true });
+      if (name !== lockFile && isLeftover(this.file(name))) rmSync(this.file(name), { recursive: true, force: true });
     }
-    for (let folder = resolve(this.path); this.#made !== null && readdirSync(folder).length === 0; ) {
-      rmdirSync(folder);
+    lock[Symbol.dispose]();
+    for (let folder = resolve(this.path); this.#made !== null && removeEmpty(folder); folder = dirname(folder)) {
       if (folder === resolve(this.#made)) break;
-      folder = dirname(folder);
     }
   }
 
@@ -217,10 +222,34 @@ export class RunDirectory {
   }
 
   lock(): Disposable {
-    return takeLock(this.file(lockFile), {
-      call: `train ${this.path}`,
-      expected: 'a run that no other process trains',
-    });
+    for (let tries = 1; ; tries++) {
+      try {
+        const lock = takeLock(this.file(lockFile), useOf(this.path));
+        if (!this.hasManifest()) makeFolder(this.file('checkpoints'));
+        return lock;
+      } catch (error) {
+        // Another start that failed may have removed the folder, or what was written in it, a moment ago.
+        if (tries > 100 || !isMissing(error)) throw error;
+        makeFolder(this.path);
+      }
+    }
+  }
+}
+
+const useOf = (path: string): LockUse => ({
+  call: `train ${path}`,
+  expected: 'a run that no other process trains',
+});
+
+const isMissing = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT';
+
+/** Returns false for a folder that stays, as one in which another start has begun. */
+function removeEmpty(folder: string): boolean {
+  try {
+    rmdirSync(folder);
+    return true;
+  } catch {
+    return false;
   }
 }
 

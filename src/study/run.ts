@@ -6,6 +6,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { OutOfMemoryError, UserError } from '../base/index.ts';
+import { HeldError } from '../base/node/index.ts';
 import { curveNames, EvaluationStore, finalNames, lastCheckpoint, statesOf } from '../evaluate/index.ts';
 import { type PackPlace, pluginHash, RunPack, type TrainOptions } from '../lab/index.ts';
 import { relearnFolders } from '../measure/index.ts';
@@ -35,6 +36,8 @@ export interface ExperimentEnd {
   readonly tripped: readonly string[];
   /** Runs that ended with an error, and what it said. */
   readonly failed: readonly FailedRun[];
+  /** Runs that another process trains now, and which process: they were left to it. */
+  readonly held: readonly FailedRun[];
 }
 
 export interface FailedRun {
@@ -43,7 +46,7 @@ export interface FailedRun {
 }
 
 export interface JobEnd {
-  readonly end: RunEnd | 'failed';
+  readonly end: RunEnd | 'failed' | 'held';
   readonly detail: string;
 }
 
@@ -114,6 +117,7 @@ export async function runPlan(
     const end = await runOne(plan, index, directory, workerOf(index, place)).then(
       (ending): JobEnd => ({ end: ending, detail: '' }),
       (error: unknown): JobEnd => {
+        if (error instanceof HeldError) return { end: 'held', detail: holderText(error) };
         if (pack === null && (index === indices[0] || !isOfOneRun(error))) throw error;
         return { end: 'failed', detail: failureText(error) };
       },
@@ -150,12 +154,17 @@ export async function runSideBySide(
     }
   }
   await Promise.all(Array.from({ length: Math.min(slots, groups.length) }, (_, slot) => drain(slot)));
+  const named = (how: JobEnd['end']): FailedRun[] =>
+    ends.filter(({ end }) => end === how).map(({ folder, detail }) => ({ folder, detail }));
   return {
     end: isInterrupted ? 'interrupted' : 'finished',
     tripped: ends.filter(({ end }) => end === 'tripwire').map(({ folder }) => folder),
-    failed: ends.filter(({ end }) => end === 'failed').map(({ folder, detail }) => ({ folder, detail })),
+    failed: named('failed'),
+    held: named('held'),
   };
 }
+
+const holderText = ({ holder: { pid, host } }: HeldError): string => `process ${pid} on ${host}`;
 
 /** What an error says; one that no user could have caused, with the lines that say where it came from. */
 export function failureText(error: unknown): string {

@@ -191,7 +191,7 @@ describe('side by side', () => {
     expect(started).toEqual([0, 1, 2, 3]);
     expect(most).toBe(2);
     const failed = [{ folder: 'gate-3', detail: 'no reason' }];
-    expect(end).toEqual({ end: 'finished', tripped: ['vanilla-4'], failed });
+    expect(end).toEqual({ end: 'finished', tripped: ['vanilla-4'], failed, held: [] });
   });
 
   it('starts nothing more once it is interrupted', async () => {
@@ -245,7 +245,7 @@ describe('running one', () => {
       signal: new AbortController().signal,
       workerOf: () => worker,
     });
-    expect(end).toEqual({ end: 'interrupted', tripped: [], failed: [] });
+    expect(end).toEqual({ end: 'interrupted', tripped: [], failed: [], held: [] });
     expect(done).toEqual([
       'train vanilla-3',
       'evaluate vanilla-3 beside 3',
@@ -290,7 +290,7 @@ describe('a run that is refused', () => {
   it('does not stop the others, is told at once and named at the end', async () => {
     const failed = [{ folder: 'gate-3', detail: noPairs.message }];
     expect(await withRefused('gate-3', noPairs)).toEqual({
-      end: { end: 'finished', tripped: [], failed },
+      end: { end: 'finished', tripped: [], failed, held: [] },
       trained: ['vanilla-3', 'vanilla-4', 'gate-4'],
       told: ['gate-3'],
     });

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { RunDirectory, trainedStatus } from '../../src/run/index.ts';
 import { readRegister } from '../../src/study/claim.ts';
 import { findExperiment } from '../../src/study/directory.ts';
 import { gqProgram } from '../gq-command.ts';
@@ -47,7 +48,7 @@ export async function beginSame(): Promise<readonly string[]> {
     const begin = (): Promise<PartEnd> => beginPart(recipe, 'vanilla', out);
     const ends = await Promise.all([begin(), begin()]);
     const surprises = ends
-      .filter(({ code, said }) => code !== 0 && !said.includes('expected a run that no other process trains'))
+      .filter(({ code, said }) => code !== 0 && !(code === 75 && said.includes('vanilla-1 is left to process')))
       .map(({ code, said }) => `ended with ${code}: ${said}`);
     if (ends.every(({ code }) => code !== 0)) surprises.push('neither trained the run');
     const begun = readRegister(out).begun.length;
@@ -57,6 +58,34 @@ export async function beginSame(): Promise<readonly string[]> {
     if (claim.code !== 0 && claim.code !== 1) surprises.push(`claim afterwards ended with ${claim.code}: ${claim.err}`);
     for (const { code, err } of [await gq('results', out), await gq(...partOf(recipe, 'vanilla', out))]) {
       if (code !== 0) surprises.push(`afterwards ended with ${code}: ${err}`);
+    }
+    return surprises;
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+/** Begins a study of which a living process holds the first run; returns what was wrong with what it did. */
+export async function beginHeld(): Promise<readonly string[]> {
+  const home = mkdtempSync(join(tmpdir(), 'gq-parts-'));
+  try {
+    const recipe = await writeRecipe(home);
+    const surprises: string[] = [];
+    for (const words of [[], ['--jobs', '2'], ['--pack', '2']]) {
+      const out = join(home, words.join('') || 'alone');
+      const begin = () => gq('experiment', recipe, '--out', out, ...words);
+      const held = RunDirectory.create(join(out, 'vanilla-1'));
+      {
+        using _lock = held.lock();
+        const { code, err: said } = await begin();
+        if (code !== 75) surprises.push(`${out}: ended with ${code} beside another process: ${said}`);
+        if (!said.includes(`vanilla-1 is left to process ${process.pid}`))
+          surprises.push(`${out} does not say so: ${said}`);
+        if ((await trainedStatus(join(out, 'haar-1'))) !== 'finished') surprises.push(`${out}: haar-1 is not trained`);
+        if (held.hasManifest()) surprises.push(`${out}: vanilla-1 was begun`);
+      }
+      const { code, err: said } = await begin();
+      if (code !== 0) surprises.push(`${out}: ended with ${code} afterwards: ${said}`);
     }
     return surprises;
   } finally {

@@ -84,7 +84,7 @@ describe('the claim on Qwen3', () => {
     expect(stopped.end).toBe('interrupted');
     expect(startedBefore.at(-1)).toBe(`${stoppedArm}-41`);
     expect(startedBefore.length).toBeLessThan(plan.runs.length);
-    expect(ended).toEqual({ end: 'finished', tripped: [], failed: [] });
+    expect(ended).toEqual({ end: 'finished', tripped: [], failed: [], held: [] });
   });
 
   it('has what an unbroken run has, byte for byte, in the arm that was stopped', async () => {

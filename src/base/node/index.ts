@@ -20,7 +20,17 @@ export {
 export { JsonlWriter, readJsonl } from './jsonl.ts';
 export { keptHash } from './kept-hash.ts';
 export { withinLimit } from './limited-work.ts';
-export { isLocked, isSameProcess, startOf, startOfStat, takeLock, tryLock, waitForLock } from './lock.ts';
+export {
+  HeldError,
+  isLocked,
+  isSameProcess,
+  type LockUse,
+  startOf,
+  startOfStat,
+  takeLock,
+  tryLock,
+  waitForLock,
+} from './lock.ts';
 export { drawHere, NormalThreads } from './normal-threads.ts';
 export {
   makeOwnFolder,

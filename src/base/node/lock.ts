@@ -65,10 +65,23 @@ function leaveAll(): void {
   for (const leave of held) leave();
 }
 
+/** What a living process has is refused: it can be had once that process is done. */
+export class HeldError extends UserError {
+  readonly holder: LockHolder;
+  constructor(path: string, use: LockUse, holder: LockHolder) {
+    super({
+      ...use,
+      found: `process ${holder.pid} on ${holder.host}`,
+      fix: `If that process is gone, delete ${path}.`,
+    });
+    this.holder = holder;
+  }
+}
+
 /** Takes a lock that nobody else may have now. */
 export function takeLock(path: string, use: LockUse): Disposable {
   const lock = tryLock(path);
-  if ('holder' in lock) throw heldError(path, use, lock.holder);
+  if ('holder' in lock) throw new HeldError(path, use, lock.holder);
   return lock;
 }
 
@@ -80,7 +93,7 @@ export async function waitForLock(path: string, use: LockUse, restMs = 100): Pro
   for (let tries = 0; ; tries++) {
     const lock = tryLock(path);
     if (!('holder' in lock)) return lock;
-    if (tries * restMs >= patienceSeconds * 1000) throw heldError(path, use, lock.holder);
+    if (tries * restMs >= patienceSeconds * 1000) throw new HeldError(path, use, lock.holder);
     await wait(restMs);
   }
 }
@@ -89,14 +102,6 @@ export async function waitForLock(path: string, use: LockUse, restMs = 100): Pro
 export function isLocked(path: string): boolean {
   const holder = readHolder(path);
   return holder !== null && isHeld(holder);
-}
-
-function heldError(path: string, use: LockUse, { pid, host }: LockHolder): UserError {
-  return new UserError({
-    ...use,
-    found: `process ${pid} on ${host}`,
-    fix: `If that process is gone, delete ${path}.`,
-  });
 }
 
 /** Makes `path` the lock of this holder. Returns null, or the living process that has it. */

@@ -180,7 +180,7 @@ async function runTask(path: string, index: number, pack: number, context: Comma
   await using _sandboxes = keepSandboxes();
   using interruption = onInterrupt(stdout, 'finishing this update or evaluation, then saving');
   const { signal } = interruption;
-  const { end, failed } = await runPlan(plan, directory, {
+  const { end, failed, held } = await runPlan(plan, directory, {
     ...{ indices, size: indices.length, signal },
     workerOf: (each, place) => {
       const { folder, config } = plan.runs[each];
@@ -194,4 +194,6 @@ async function runTask(path: string, index: number, pack: number, context: Comma
   });
   if (end === 'interrupted') context.exitCode = exitCodes.interrupted;
   else if (failed.length > 0) context.exitCode = exitCodes.failed;
+  // The same task again could only find the same: whoever has the run goes on with it.
+  else if (held.length > 0) context.exitCode = exitCodes.refused;
 }

@@ -78,7 +78,7 @@ export const experimentCommand = command({
   ],
   exits: {
     1: 'a run failed; the others are done',
-    75: 'interrupted: what is finished is kept, and the same call goes on',
+    75: 'interrupted, or another process trains a run: what is finished is kept, and the same call goes on',
   },
   async run({ recipe: named, ...call }, context) {
     const recipe = existsSync(named) ? named : recipePath(named);
@@ -177,7 +177,9 @@ export async function executeExperiment(
   const { signal } = interruption;
   const onEnd = (index: number, { end, detail }: JobEnd): void => {
     // The whole text stands at the end; whoever watches learns of it now.
-    if (end === 'failed') picture.say(`${plan.runs[index].folder} failed: ${detail.split('\n', 1)[0]}`);
+    const first = detail.split('\n', 1)[0];
+    if (end === 'failed') picture.say(`${plan.runs[index].folder} failed: ${first}`);
+    if (end === 'held') picture.say(`${plan.runs[index].folder} is left to ${first}`);
   };
   const reportOf = (index: number, slot: number): Report => {
     const { folder, config } = plan.runs[index];
@@ -185,7 +187,7 @@ export async function executeExperiment(
     return measuring(run, picture.reportOf(index, slot));
   };
   const workerOf = (index: number, place: PackPlace | null) => new LabWorker(reportOf(index, 0), signal, place);
-  const { end, tripped, failed } =
+  const { end, tripped, failed, held } =
     jobs === 1 && gpus.length < 2
       ? await runPlan(plan, directory, { size, signal, workerOf, onEnd })
       : await runInProcesses(plan, directory, {
@@ -195,10 +197,13 @@ export async function executeExperiment(
         });
   for (const run of tripped) context.stderr.write(`${run} was stopped by the divergence tripwire\n`);
   for (const { folder, detail } of failed) context.stderr.write(`${folder} failed: ${detail}\n`);
-  if (end === 'interrupted' || failed.length > 0) {
-    const what = end === 'interrupted' ? end : `${failed.length} of ${plan.runs.length} runs failed`;
+  for (const { folder, detail } of held) context.stderr.write(`${folder} is left to ${detail}, which trains it\n`);
+  if (end === 'interrupted' || failed.length > 0 || held.length > 0) {
+    const rest =
+      failed.length > 0 ? `${failed.length} of ${plan.runs.length} runs failed` : 'other processes are at work';
+    const what = end === 'interrupted' ? end : rest;
     context.stdout.write(`${what}; what is finished is kept; go on with: ${sameCall(context)}\n`);
-    context.exitCode = end === 'interrupted' ? exitCodes.interrupted : 1;
+    context.exitCode = end !== 'interrupted' && failed.length > 0 ? exitCodes.failed : exitCodes.interrupted;
     return false;
   }
   for (const sentence of describeSameBytes(directory)) context.stderr.write(`${sentence}\n`);

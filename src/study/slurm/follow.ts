@@ -79,7 +79,7 @@ export async function followRuns(
   const saved = plan.runs.map(({ folder }) => savedWork(join(directory, folder)));
   for (;;) {
     const found = latestTasks(directory);
-    if (signal.aborted) return { end: 'interrupted', tripped: [], failed: [] };
+    if (signal.aborted) return { end: 'interrupted', tripped: [], failed: [], held: [] };
     if (found === null) say('Slurm does not answer; asking again');
     else {
       const tasks = withEnds(found, ends);
@@ -125,5 +125,5 @@ async function ended(
     const what = task.state?.detail ?? 'forgotten by Slurm before it was done';
     return { folder, detail: `${what}; ${line === null ? 'it has no log' : `last line: ${line}`}` };
   });
-  return { end: 'finished', tripped, failed };
+  return { end: 'finished', tripped, failed, held: [] };
 }
