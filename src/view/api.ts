@@ -30,17 +30,11 @@ export interface ListedRun {
   readonly usesLabels: boolean;
   readonly hasQuarantine: boolean;
   /** Deployed rates over updates, where they were evaluated. */
-  readonly curve: readonly (CurveRates & { readonly update: number })[];
+  readonly curve: readonly (ShownRates & { readonly update: number })[];
 }
 
-/** Rates at one point of a curve. */
-interface CurveRates {
-  /** This and clean solves: null where a curve was made by an earlier version. */
-  readonly attempt: number | null;
-  readonly hack: number;
-  readonly solve: number;
-  readonly cleanSolve: number | null;
-}
+/** Rates at one point of a curve; null where they are not known, as in curves of an earlier version. */
+export type ShownRates = Readonly<Record<keyof OutcomeRates, number | null>>;
 
 export interface ListedExperiment {
   readonly id: string;
@@ -103,8 +97,8 @@ export interface ArmCurve {
   readonly seed: number;
   readonly points: readonly {
     readonly update: number;
-    readonly full: CurveRates | null;
-    readonly deployed: CurveRates | null;
+    readonly full: ShownRates | null;
+    readonly deployed: ShownRates | null;
   }[];
 }
 
@@ -149,7 +143,6 @@ export interface StepRow {
   readonly kl: number | null;
   readonly gradientNorm: number | null;
   readonly qmass: number | null;
-  readonly tripwireLogp: number | null;
   readonly keep: number;
   readonly absorb: number;
   readonly route: number;
@@ -208,12 +201,8 @@ export interface TrainingPage {
   readonly leftOut: readonly { readonly run: string; readonly why: string }[];
 }
 
-export interface TrainingRates {
+export interface TrainingRates extends ShownRates {
   readonly update: number;
-  readonly attempt: number | null;
-  readonly hack: number | null;
-  readonly solve: number | null;
-  readonly cleanSolve: number | null;
   readonly reward: number | null;
 }
 

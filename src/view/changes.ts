@@ -4,8 +4,8 @@
  */
 import type { Writable } from 'node:stream';
 import { EventWriter } from '../base/node/index.ts';
+import { stampOf } from './kept-answers.ts';
 import type { ViewLibrary } from './library.ts';
-import { stampOf } from './stamp.ts';
 
 /** How long a change of the same run waits after the last, in milliseconds: what a page shows costs the machine that trains. */
 const usualRestMs = 5000;

@@ -1,20 +1,28 @@
 /** What the page of an experiment shows, made from its results by the code that makes reports. */
-import { summarise } from '../evaluate/index.ts';
-import type { Results, SideBySide } from '../report/index.ts';
-import { allFigures, allTables, bestSide, describeResults, placebosOf } from '../report/index.ts';
+import { type FinalSet, type OutcomeRates, type Rate, summarise } from '../evaluate/index.ts';
+import {
+  allFigures,
+  allTables,
+  bestSide,
+  describeResults,
+  loopholeSummary,
+  placebosOf,
+  type Results,
+  type SideBySide,
+  setTitles,
+} from '../report/index.ts';
 import { armDifferences } from '../run/index.ts';
+import { mean, meanInterval, wilsonInterval } from '../stats/index.ts';
 import { type QueueEntry, questionFacts } from '../study/queue/folder.ts';
-import type { ArmCurve, ExperimentPage, ListedRun, ShownCompletion } from './api.ts';
-import { loopholeMatrices } from './matrix-page.ts';
+import type { ArmCurve, ExperimentPage, LoopholeMatrix, MatrixCell, ShownCompletion } from './api.ts';
 
 /** `idOf` gives the id of a run's folder; `questions` are those of the jobs that made the results. */
 export async function experimentPage(
   id: string,
   results: Results,
-  runs: readonly ListedRun[],
   idOf: (path: string) => string,
   questions: readonly QueueEntry[] = [],
-): Promise<ExperimentPage> {
+): Promise<Omit<ExperimentPage, 'runs'>> {
   const { name, baseline, design, arms, leftOut } = results;
   const figures = await allFigures(results);
   const placebos = new Set([results.placebo, ...arms.flatMap(({ arm }) => placebosOf(results, arm))]);
@@ -27,7 +35,6 @@ export async function experimentPage(
     resolve: design.resolve,
     arms: arms.map(({ arm, usesOracle }) => ({ arm, usesLabels: usesOracle, isPlacebo: placebos.has(arm) })),
     seeds: [...new Set([...design.seeds, ...arms.flatMap((arm) => arm.runs.map(({ seed }) => seed))])],
-    runs,
     baseline,
     words: [...questions.flatMap(questionFacts).map((fact) => fact.join(': ')), ...describeResults(results)],
     story: figures.find((figure) => figure.name === 'story') ?? null,
@@ -76,4 +83,44 @@ function curvesOf({ arms }: Results): ArmCurve[] {
       return { arm, seed: run.seed, points };
     }),
   );
+}
+
+/** Loopholes by arms on the last checkpoint: how often each was attempted, hacked and solved, as trained and deployed, over seeds. */
+export function loopholeMatrices({ sets, arms }: Results): LoopholeMatrix[] {
+  return sets.map((set) => {
+    const runs = arms.flatMap((arm) => arm.runs);
+    const names = [...new Set(runs.flatMap(({ final }) => (final[set]?.full ?? []).map(({ loophole }) => loophole)))];
+    const heldOut = new Set<string>(runs.flatMap(({ config }) => config.environment.heldOutLoopholes));
+    const isHeldOut = (name: string): boolean => heldOut.has(name);
+    const ordered = [...names.filter((name) => !isHeldOut(name)), ...names.filter(isHeldOut)];
+    return {
+      set,
+      title: setTitles[set],
+      loopholes: ordered.map((loophole) => ({ loophole, isHeldOut: isHeldOut(loophole) })),
+      cells: ordered.flatMap((loophole) => arms.flatMap((arm) => cellsOf(arm, set, loophole))),
+    };
+  });
+}
+
+function cellsOf({ arm, runs }: Results['arms'][number], set: FinalSet, loophole: string): MatrixCell[] {
+  return (['full', 'deployed'] as const).flatMap((state) => {
+    const counted = runs.flatMap((run) => loopholeSummary(run, set, state, loophole) ?? []);
+    if (counted.length === 0) return [];
+    const rate = (key: keyof OutcomeRates): Rate => rateOver(counted.map((one) => one[key]));
+    return [
+      {
+        ...{ arm, state, loophole, seeds: counted.length },
+        ...{ attempt: rate('attempt'), hack: rate('hack'), solve: rate('solve'), cleanSolve: rate('cleanSolve') },
+      },
+    ];
+  });
+}
+
+/** One seed has an interval over prompts, several have one over seeds. */
+function rateOver(seeds: readonly { readonly count: number; readonly of: number; readonly rate: number }[]): Rate {
+  const sum = (key: 'count' | 'of'): number => seeds.reduce((total, one) => total + one[key], 0);
+  const [count, of] = [sum('count'), sum('of')];
+  const rates = seeds.map(({ rate }) => rate);
+  const { low, high } = seeds.length === 1 ? wilsonInterval(count, of) : meanInterval(rates);
+  return { count, of, rate: mean(rates), low: Math.max(0, low), high: Math.min(1, high) };
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { largestFirst } from './largest-first.ts';
+import { largestFirst } from './rollout-search.ts';
 
 test('sorts as comparisons do, and leaves equal numbers in their order', () => {
   const number = fc.oneof(fc.double({ noNaN: true }), fc.constantFrom(0, -0, 1, -1, 0.1, -0.1, -Infinity, Infinity));

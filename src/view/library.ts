@@ -1,16 +1,16 @@
 /** Answers the page's questions about one folder. What was read is kept as long as its files stay the same. It reads and never writes. */
 import { join, resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
+import { withinLimit } from '../base/node/index.ts';
 import { type JudgedTable, openJudged } from '../oracle/index.ts';
 import { RunDirectory } from '../run/index.ts';
 import { openResults } from '../study/open-results.ts';
 import { questionFacts, questionsAbout } from '../study/queue/folder.ts';
-import type { ExperimentPage, ListedRun, RunPage, TrainingPage } from './api.ts';
+import type { Answers, ExperimentPage, ListedRun, RunPage, TrainingPage } from './api.ts';
 import { existsManifest, type FoundEntry, findEntries, listCatalogue, listRun, messageOf } from './catalogue.ts';
 import { experimentPage } from './experiment-page.ts';
-import { GrowingRun } from './growing-run.ts';
 import { labelsPage, notesPage } from './human.ts';
-import { KeptAnswers } from './kept-answers.ts';
+import { fileStamp, KeptAnswers, resultStampOf, stampOf } from './kept-answers.ts';
 import type { RolloutQuery } from './query.ts';
 import { RolloutSearch } from './rollout-search.ts';
 import { runFiles } from './run-files.ts';
@@ -18,30 +18,21 @@ import {
   answersPage,
   evaluatedRates,
   finishedProgress,
+  GrowingRun,
   gatePage,
   type RunProgress,
   runPage,
   trainingPage,
 } from './run-page.ts';
 import { RunRollouts } from './run-rollouts.ts';
-import { fileStamp, resultStampOf, stampOf } from './stamp.ts';
-import { searchWithin } from './time-limit.ts';
 import { tokenTexts } from './token-texts.ts';
 
-/** What a page may ask for; `files` are those of a run's rollouts, which the page reads itself. */
+/** What a page may ask for. */
 export const pageKinds = [
-  'home',
-  'experiment',
-  'run',
-  'gate',
-  'answers',
-  'files',
-  'labels',
-  'notes',
-  'tokens',
-  'training',
-] as const;
-export type PageKind = (typeof pageKinds)[number];
+  ...(['home', 'experiment', 'run', 'gate', 'answers'] as const),
+  ...(['files', 'labels', 'notes', 'tokens', 'training'] as const),
+] satisfies readonly (keyof Answers)[];
+export type PageKind = keyof Answers;
 
 /** How many answers of each kind are kept. */
 const mostKept = 1000;
@@ -175,7 +166,7 @@ export class ViewLibrary {
       'experiment',
       entry.id,
       entry.path,
-      async () => experimentPage(entry.id, await openResults(entry.path), [], idOf, questions),
+      async () => experimentPage(entry.id, await openResults(entry.path), idOf, questions),
       stamp,
     );
     return { ...page, runs: runs.filter(({ kind }) => kind === 'run').map((run) => this.#listed(run)) };
@@ -205,4 +196,19 @@ export class ViewLibrary {
 
 function unknownEntry(id: string, expected: string): UserError {
   return new UserError({ call: `view ${id}`, expected, found: 'none of that name' });
+}
+
+/** Milliseconds for what is read of a run at a time. Nothing else is answered meanwhile, not even Ctrl-C. */
+const mostSearchMs = 10_000;
+
+/** The value of a search, which is stopped when it computes for too long: a regular expression can try for ever. */
+export function searchWithin<Value>(search: () => Value, limitMs = mostSearchMs): Value {
+  const found = withinLimit(search, limitMs);
+  if (found !== null) return found.value;
+  throw new UserError({
+    call: 'rollouts, text',
+    expected: `a search that ends within ${limitMs / 1000} s`,
+    found: 'one that goes on',
+    fix: 'Repetitions within repetitions, like (a+)+, can take for ever: write a simpler expression, or search fewer updates.',
+  });
 }

@@ -42,18 +42,18 @@ async function openSource(home: string, data = '') {
 
 async function checkSource(source: Awaited<ReturnType<typeof openSource>>): Promise<void> {
   for (const run of ['sealed', 'stopped']) {
-    const list = await source.rollouts(run, new URLSearchParams('text=RUN_TESTS&order=score&limit=2'));
+    const list = await source.rollouts.list(run, new URLSearchParams('text=RUN_TESTS&order=score&limit=2'));
     expect(list).toMatchObject({ total: 6, found: 3, facets: { truth: { hack: 3 } } });
     expect(list.rows.map(({ id, excerpt }) => [id, excerpt])).toEqual([
       ['3-0-4', 'def run_tests 3 “ü”'],
       ['2-0-2', 'def run_tests 2 “ü”'],
     ]);
-    const { rollout, group } = await source.rollout(run, '2-0-3');
+    const { rollout, group } = await source.rollouts.rollout(run, '2-0-3');
     expect(rollout).toMatchObject({ run, solve: true, attempt: false, outcome: 'wrong', markers: 'original' });
     expect(group.map(({ id }) => id)).toEqual(['2-0-2', '2-0-3']);
     expect(await source.ask('run', run)).toMatchObject({ run: { id: run } });
   }
-  await expect(source.rollout('sealed', '9-9-9')).rejects.toThrow('the id of a rollout of sealed');
+  await expect(source.rollouts.rollout('sealed', '9-9-9')).rejects.toThrow('the id of a rollout of sealed');
   await expect(source.ask('run', 'nobody')).rejects.toThrow(/does not have that page|expected the id of a run/);
 }
 

@@ -1,6 +1,6 @@
 /** What the pages of one run show: its updates, its gate, its answers, its rollouts, all read from its directory. */
 
-import { readJsonl } from '../base/node/index.ts';
+import { followJsonl, type JsonlFollower, readJsonl } from '../base/node/index.ts';
 import { EvaluationStore, summarise } from '../evaluate/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
 import {
@@ -14,10 +14,20 @@ import {
   trainingCurve,
 } from '../measure/index.ts';
 import { gateSettingsOf, gateTailsOf } from '../monitors/index.ts';
+import { VerdictTail } from '../oracle/index.ts';
 import { listedNames } from '../oracle/judged/columns.ts';
 import type { JudgedTable } from '../oracle/judged/table.ts';
 import { attributionTable, attributionWindowTable, driftTable, gateTable, windowTable } from '../report/index.ts';
-import { leavesOf, type Manifest, type RunDirectory, type RunEvent, readEvents } from '../run/index.ts';
+import {
+  checkEvent,
+  demonstrationTest,
+  leavesOf,
+  type Manifest,
+  noticeText,
+  type RunDirectory,
+  type RunEvent,
+  readEvents,
+} from '../run/index.ts';
 import type {
   AnsweredPrompt,
   AnswersPage,
@@ -29,10 +39,26 @@ import type {
   TrainingPage,
 } from './api.ts';
 import { shown } from './experiment-page.ts';
-import { type RunStory, storyOf } from './growing-run.ts';
 
 /** Updates of a window in the tables of a gate. */
 const gateWindow = 10;
+
+interface RunStory {
+  readonly steps: readonly StepEvent[];
+  readonly notices: RunPage['notices'];
+}
+
+/** What a page tells of events. */
+function storyOf(events: Iterable<RunEvent>): RunStory {
+  const steps: StepEvent[] = [];
+  const notices: { update: number | null; text: string }[] = [];
+  for (const event of events) {
+    if (event.kind === 'step') steps.push(event);
+    const text = noticeText(event);
+    if (text !== null) notices.push({ update: 'update' in event ? event.update : null, text });
+  }
+  return { steps, notices };
+}
 
 /** Counts of a run that is over, or that is not. */
 export type RunProgress = RunStory & Pick<RunPage, 'training'>;
@@ -42,6 +68,28 @@ export async function finishedProgress(run: RunDirectory, table: JudgedTable): P
   const events: RunEvent[] = [];
   for await (const event of readEvents(run)) events.push(event);
   return { ...storyOf(events), training: trainingCurve(await table.rows(listedNames), 'full') };
+}
+
+/** The events and counts of a run that is not over: each look reads what was written since the last, since a page looks every second. */
+export class GrowingRun {
+  readonly #events: JsonlFollower;
+  readonly #verdicts: VerdictTail;
+  #known: RunEvent[] = [];
+
+  constructor(run: RunDirectory) {
+    this.#events = followJsonl(run.ledger('events'));
+    this.#verdicts = new VerdictTail(run.ledger('verdicts'), demonstrationTest(run.readManifest().config));
+  }
+
+  read(): RunProgress {
+    const { values, restarted } = this.#events.read();
+    if (restarted) this.#known = [];
+    for (const value of values) this.#known.push(checkEvent(value, `read ${this.#events.path}`));
+    const story = storyOf(this.#known);
+    const training = this.#verdicts.read().map((counts, i) => ({ update: i + 1, ...counts }));
+    // Verdicts of an update that is not over are not counted.
+    return { ...story, training: training.slice(0, story.steps.length) };
+  }
 }
 
 export async function runPage(
@@ -76,14 +124,13 @@ export function evaluatedRates(path: string): RunPage['evaluations'] {
 const finite = (value: number | null | undefined): number | null =>
   typeof value === 'number' && Number.isFinite(value) ? value : null;
 
-function stepRow({ update, meanReward, kl, gradientNorm, qmass, tripwireLogp, routes }: StepEvent): StepRow {
+function stepRow({ update, meanReward, kl, gradientNorm, qmass, routes }: StepEvent): StepRow {
   return {
     update,
     reward: finite(meanReward),
     kl: finite(kl),
     gradientNorm: finite(gradientNorm),
     qmass: finite(qmass),
-    tripwireLogp: finite(tripwireLogp),
     keep: routes.keep,
     absorb: routes.absorb,
     route: routes.route,

@@ -13,26 +13,15 @@ export type WhatIfCuts =
   /** The shares of recent scores to keep and to route: quantiles over the updates before, this one included. */
   | { readonly kind: 'shares'; readonly keep: number; readonly route: number; readonly window: number };
 
-export interface RouteTally {
-  readonly rollouts: number;
-  readonly attempts: number;
-  readonly hacks: number;
-  readonly solves: number;
-  readonly cleanSolves: number;
-  /** Sum of |advantage|: how hard these rollouts push. */
-  readonly weight: number;
-}
-
-/** Routing taken as the claim "this is one": the share of the routed that are, and of those that are routed; null without any. */
-export interface RoutingClaim {
-  readonly precision: number | null;
-  readonly recall: number | null;
-}
+/** What has a route; `weight` is the sum of |advantage|: how hard these rollouts push. */
+const emptyTally = () => ({ rollouts: 0, attempts: 0, hacks: 0, solves: 0, cleanSolves: 0, weight: 0 });
+export type RouteTally = Readonly<ReturnType<typeof emptyTally>>;
 
 export interface WhatIf {
   readonly cuts: ReadonlyMap<number, { readonly low: number; readonly high: number }>;
   readonly routes: Readonly<Record<'keep' | 'absorb' | 'route', RouteTally>>;
-  readonly claims: Readonly<Record<'attempts' | 'hacks', RoutingClaim>>;
+  /** Routing taken as the claim "this is one": the share of the routed that are, and of these that are routed; null without any. */
+  readonly claims: Readonly<Record<'attempts' | 'hacks', { precision: number | null; recall: number | null }>>;
   /** Share of |advantage| that only the quarantine learns from; null when no rollout pushes. */
   readonly quarantined: number | null;
   /** Rollouts whose route is another one than recorded. */
@@ -59,18 +48,13 @@ export function whatIf(rows: readonly GateRow[], wanted: WhatIfCuts, keepsOnlyPr
   }
   const share = (part: number, of: number): number | null => (of === 0 ? null : part / of);
   const inAll = (name: keyof RouteTally): number => routes.keep[name] + routes.absorb[name] + routes.route[name];
-  const claim = (name: 'attempts' | 'hacks'): RoutingClaim => ({
+  const claim = (name: 'attempts' | 'hacks') => ({
     precision: share(routes.route[name], routes.route.rollouts),
     recall: share(routes.route[name], inAll(name)),
   });
   const claims = { attempts: claim('attempts'), hacks: claim('hacks') };
   return { cuts, routes, claims, quarantined: share(routes.route.weight, inAll('weight')), changed };
 }
-
-type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
-const emptyTally = (): Writable<RouteTally> => {
-  return { rollouts: 0, attempts: 0, hacks: 0, solves: 0, cleanSolves: 0, weight: 0 };
-};
 
 const recordedRoute = ({ route }: GateRow): 'keep' | 'absorb' | 'route' =>
   route === 'keep' || route === 'route' ? route : 'absorb';

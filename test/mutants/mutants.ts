@@ -82,10 +82,10 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'the interval of several seeds is over their prompts, as if these were independent',
-    file: 'src/view/matrix-page.ts',
+    file: 'src/view/experiment-page.ts',
     text: 'seeds.length === 1 ? wilsonInterval(count, of) : meanInterval(rates)',
     replacement: 'wilsonInterval(count, of)',
-    testFile: 'src/view/matrix-page.test.ts',
+    testFile: 'src/view/experiment-page.test.ts',
     test: 'the interval of several seeds is over seeds: seeds that agree leave none, however few prompts they have',
   },
   {

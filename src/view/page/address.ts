@@ -79,3 +79,9 @@ export function changeParameters(changes: Parameters): void {
   history.replaceState(null, '', linkTo(screen, id, { ...now, ...changes }));
   address.value = parseAddress(location.hash);
 }
+
+/** Of what there is for each set of prompts, that of the set in the address; without one, that of the original markers. */
+export function chosenSet<Item extends { readonly set: string }>(items: readonly Item[]): Item | undefined {
+  const wanted = [address.value.parameters.get('set'), 'test-original'];
+  return wanted.flatMap((name) => items.find(({ set }) => set === name) ?? [])[0] ?? items[0];
+}

@@ -1,13 +1,11 @@
 /** The quarantine switch at work: the same prompts as trained and deployed, sorted by what deletion changed, with a difference by words. */
-import { useEffect } from 'preact/hooks';
-import { type AnsweredPrompt, type AnswersPage, answerId, type ShownCompletion } from '../api.ts';
-import { rateNote, verdictFacets, verdictWordOf } from '../query.ts';
-import { address, changeParameters, shownState, stateWords } from './address.ts';
-import { noteLook, useLabels } from './human-store.ts';
+import { type AnsweredPrompt, type AnswersPage, answerId } from '../api.ts';
+import { type RateName, rateNames, rateNote, rateTests, rateWords, verdictFacets, verdictWordOf } from '../query.ts';
+import { address, changeParameters, chosenSet, shownState, stateWords } from './address.ts';
 import { useKeys } from './keys.ts';
-import { LabelButtons } from './label.tsx';
+import { SeenLabel } from './label.tsx';
 import { Answered, Choices, StateNote } from './parts.tsx';
-import { source, useAnswer } from './source.ts';
+import { answersOf, source, useAnswer } from './source.ts';
 import { Completion, Difference, disclosedNames } from './text.tsx';
 
 export function AnswersScreen({ id }: { readonly id: string }) {
@@ -20,9 +18,7 @@ export function AnswersScreen({ id }: { readonly id: string }) {
 
 /** The answers of all runs of an arm of an experiment as those of one run; each prompt says of which it is. */
 async function answersOfArm(id: string, arm: string): Promise<AnswersPage> {
-  const { runs } = await source.ask('home', '');
-  const own = runs.filter((run) => run.experiment === id && run.arm === arm && run.status !== 'not started');
-  const pages = await Promise.all(own.map((run) => source.ask('answers', run.id)));
+  const pages = await answersOf((run) => run.experiment === id && run.arm === arm);
   const [first] = pages;
   if (first === undefined) throw new Error(`${id} has no run of the arm ${arm}.`);
   const names = [...new Set(pages.flatMap(({ sets }) => sets.map(({ set }) => set)))];
@@ -39,27 +35,23 @@ async function answersOfArm(id: string, arm: string): Promise<AnswersPage> {
   };
 }
 
-const rateTests: Readonly<Record<string, (answer: ShownCompletion) => boolean>> = {
-  attempt: ({ attempt }) => attempt,
-  hack: ({ hack }) => hack,
-  solve: ({ solve }) => solve,
-  'clean solve': ({ attempt, solve }) => solve && !attempt,
+const wordsOfChange = (rate: RateName) => {
+  const name = rateWords[rate];
+  return name.endsWith('solve')
+    ? { before: `${name} lost`, after: `${name} gained`, both: null }
+    : { before: `${name} removed`, after: `${name} surfaced`, both: `${name} kept` };
 };
-const wordsOfChange = (rate: string) =>
-  rate.endsWith('solve')
-    ? { before: `${rate} lost`, after: `${rate} gained`, both: null }
-    : { before: `${rate} removed`, after: `${rate} surfaced`, both: `${rate} kept` };
 /** Kinds of change, by what the completion is as trained and deployed. */
-const changeKinds = ['all', ...Object.keys(rateTests).flatMap((rate) => Object.values(wordsOfChange(rate)))].filter(
+const changeKinds = ['all', ...rateNames.flatMap((rate) => Object.values(wordsOfChange(rate)))].filter(
   (kind) => kind !== null,
 );
 
 function changesOf({ full, deployed }: AnsweredPrompt): (string | null)[] {
   if (full === null || deployed === null) return ['all'];
-  const changes = Object.entries(rateTests).map(([rate, holds]) => {
+  const changes = rateNames.map((rate) => {
     const { before, after, both } = wordsOfChange(rate);
-    if (holds(full)) return holds(deployed) ? both : before;
-    return holds(deployed) ? after : null;
+    if (rateTests[rate](full)) return rateTests[rate](deployed) ? both : before;
+    return rateTests[rate](deployed) ? after : null;
   });
   return ['all', ...changes];
 }
@@ -67,15 +59,24 @@ function changesOf({ full, deployed }: AnsweredPrompt): (string | null)[] {
 type AnsweredSet = AnswersPage['sets'][number];
 
 /** The set of the address at its update; without one the last checkpoint, which comes first. */
-function chosenSet(sets: readonly AnsweredSet[], parameters: URLSearchParams): AnsweredSet | undefined {
-  const wanted = sets.find(({ set }) => set === parameters.get('set'))?.set;
-  const own = sets.filter(({ set }) => set === (wanted ?? 'test-original'));
-  return own.find(({ update }) => `${update}` === parameters.get('update')) ?? own[0] ?? sets[0];
+function atUpdate(sets: readonly AnsweredSet[]): AnsweredSet | undefined {
+  const first = chosenSet(sets);
+  const wanted = address.value.parameters.get('update');
+  return sets.find(({ set, update }) => set === first?.set && `${update}` === wanted) ?? first;
+}
+
+const facets = ['loophole', 'attempt', 'truth'] as const;
+type Facet = (typeof facets)[number];
+
+function facetOf(prompt: AnsweredPrompt, facet: Facet): string | null {
+  if (facet === 'loophole') return prompt.loophole;
+  const answer = prompt[shownState.value] ?? prompt.full ?? prompt.deployed;
+  return answer === null ? null : verdictFacets[verdictWordOf(answer)][facet];
 }
 
 function Answers({ page: { run, sets } }: { readonly page: AnswersPage }) {
   const { parameters } = address.value;
-  const set = chosenSet(sets, parameters);
+  const set = atUpdate(sets);
   if (set === undefined) {
     return (
       <>
@@ -87,18 +88,19 @@ function Answers({ page: { run, sets } }: { readonly page: AnswersPage }) {
     );
   }
   const kind = changeKinds.find((name) => name === parameters.get('change')) ?? 'all';
-  const loopholes = [...new Set(set.prompts.map(({ loophole }) => loophole))];
-  const facetOf = (prompt: AnsweredPrompt, facet: 'loophole' | 'attempt' | 'truth'): string | null => {
-    if (facet === 'loophole') return prompt.loophole;
-    const answer = prompt[shownState.value] ?? prompt.full ?? prompt.deployed;
-    return answer === null ? null : verdictFacets[verdictWordOf(answer)][facet];
-  };
-  /** The prompts that are left by what was chosen of these facets. */
-  const promptsOf = (facets: readonly ('loophole' | 'attempt' | 'truth')[]): readonly AnsweredPrompt[] =>
+  const valuesOf = (facet: Facet): string[] => [
+    ...new Set(
+      facet === 'loophole'
+        ? set.prompts.map(({ loophole }) => loophole)
+        : Object.values(verdictFacets).map((one) => one[facet]),
+    ),
+  ];
+  /** The prompts that are left by what was chosen of all facets but one. */
+  const promptsBut = (left: Facet | null): readonly AnsweredPrompt[] =>
     set.prompts.filter((prompt) =>
-      facets.every((facet) => [null, facetOf(prompt, facet)].includes(parameters.get(facet))),
+      facets.every((facet) => facet === left || [null, facetOf(prompt, facet)].includes(parameters.get(facet))),
     );
-  const shown = promptsOf(['loophole', 'attempt', 'truth']);
+  const shown = promptsBut(null);
   const found = shown.filter((prompt) => changesOf(prompt).includes(kind));
   const at = Math.max(
     0,
@@ -120,32 +122,24 @@ function Answers({ page: { run, sets } }: { readonly page: AnswersPage }) {
           parameter="set"
           values={[...new Set(sets.map((one) => one.set))]}
           chosen={set.set}
-          wordsOf={(name) => `${name} ${sets.find((one) => one.set === name)?.prompts.length}`}
+          countOf={(name) => sets.find((one) => one.set === name)?.prompts.length}
           without={['update', 'problem']}
         />
-        <UpdateChoice sets={sets.filter((one) => one.set === set.set)} update={set.update} />
-        {loopholes.length > 1 && (
-          <Choices
-            legend="loophole"
-            parameter="loophole"
-            values={loopholes}
-            chosen={parameters.get('loophole')}
-            wordsOf={(name) => `${name} ${set.prompts.filter(({ loophole }) => loophole === name).length}`}
-            isOptional
-            without={['problem']}
-          />
-        )}
-        {(['attempt', 'truth'] as const).map((facet) => (
+        <Choices
+          legend="after update"
+          parameter="update"
+          values={sets.flatMap((one) => (one.set === set.set ? [`${one.update}`] : [])).toReversed()}
+          chosen={`${set.update}`}
+          without={['problem']}
+        />
+        {facets.map((facet) => (
           <Choices
             key={facet}
-            legend={`${facet}, ${stateWords[shownState.value]}`}
+            legend={facet === 'loophole' ? facet : `${facet}, ${stateWords[shownState.value]}`}
             parameter={facet}
-            values={[...new Set(Object.values(verdictFacets).map((one) => one[facet]))]}
+            values={valuesOf(facet)}
             chosen={parameters.get(facet)}
-            wordsOf={(value) => {
-              const others = promptsOf(facet === 'attempt' ? ['loophole', 'truth'] : ['loophole', 'attempt']);
-              return `${value} ${others.filter((prompt) => facetOf(prompt, facet) === value).length}`;
-            }}
+            countOf={(value) => promptsBut(facet).filter((prompt) => facetOf(prompt, facet) === value).length}
             isOptional
             without={['problem']}
           />
@@ -155,7 +149,7 @@ function Answers({ page: { run, sets } }: { readonly page: AnswersPage }) {
           parameter="change"
           values={changeKinds}
           chosen={kind}
-          wordsOf={(name) => `${name} ${shown.filter((prompt) => changesOf(prompt).includes(name)).length}`}
+          countOf={(name) => shown.filter((prompt) => changesOf(prompt).includes(name)).length}
           without={['problem']}
         />
       </div>
@@ -166,24 +160,6 @@ function Answers({ page: { run, sets } }: { readonly page: AnswersPage }) {
         <OnePrompt prompts={found} at={at} set={set} run={run.id} />
       )}
     </>
-  );
-}
-
-function UpdateChoice({ sets, update }: { readonly sets: readonly AnsweredSet[]; readonly update: number }) {
-  if (sets.length < 2) return null;
-  const updates = sets.map((one) => `${one.update}`).toReversed();
-  const legend = 'after update';
-  return <Choices legend={legend} parameter="update" values={updates} chosen={`${update}`} without={['problem']} />;
-}
-
-/** A label of the answer that is shown; its verdict is beside it, so it is not blind. Answers of a whole arm are labelled run by run. */
-function AnswerLabel({ run, id, hack }: { readonly run: string; readonly id: string; readonly hack: boolean }) {
-  const labels = useLabels(run);
-  useEffect(() => noteLook(run, id), [run, id]);
-  return (
-    <Answered answer={labels}>
-      {(page) => <LabelButtons run={run} rollout={id} hack={hack} isBlind={false} page={page} />}
-    </Answered>
   );
 }
 
@@ -223,7 +199,7 @@ function OnePrompt({ prompts, at, set, run }: OnePromptProps) {
         {stateWords[state]}: {shown === null ? 'not evaluated' : verdictWordOf(shown)}
       </h2>
       {shown !== null && isOfRun && (
-        <AnswerLabel run={run} id={answerId(set.set, set.update, given, problem)} hack={shown.hack} />
+        <SeenLabel run={run} rollout={answerId(set.set, set.update, given, problem)} hack={shown.hack} />
       )}
       {shown !== null && <Completion content={shown.completion} marked={shown.attempt ? marked : []} />}
       {isDifference && sides.full !== null && sides.deployed !== null && (

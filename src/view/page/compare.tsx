@@ -1,7 +1,16 @@
 /** Two runs side by side: config keys that differ, rates, and the prompts on which their answers differ in outcome. */
-import type { AnsweredPrompt, AnswersPage, RunPage, ShownCompletion } from '../api.ts';
-import { rateNote, rateWords, type VerdictWord, verdictWordOf, verdictWords } from '../query.ts';
-import { address, changeParameters, linkTo, shownState, stateWords } from './address.ts';
+import type { AnsweredPrompt, AnswersPage, RunPage } from '../api.ts';
+import {
+  type RateName,
+  rateNames,
+  rateNote,
+  rateTests,
+  rateWords,
+  type VerdictWord,
+  verdictWordOf,
+  verdictWords,
+} from '../query.ts';
+import { address, changeParameters, chosenSet, linkTo, shownState, stateWords } from './address.ts';
 import { Answered, ChoiceButtons, PageTable, percent, StateNote } from './parts.tsx';
 import { source, useAnswer, useAsked } from './source.ts';
 import { Difference } from './text.tsx';
@@ -81,10 +90,7 @@ const mostListed = 50;
 function Outcomes({ answers: [a, b] }: { readonly answers: Pages['answers'] }) {
   const { parameters } = address.value;
   const shared = a.sets.filter(({ set }) => b.sets.some((other) => other.set === set));
-  const chosen =
-    shared.find(({ set }) => set === parameters.get('set')) ??
-    shared.find(({ set }) => set === 'test-original') ??
-    shared[0];
+  const chosen = chosenSet(shared);
   if (chosen === undefined) return <p>They were not evaluated on a set that both have.</p>;
   const state = shownState.value;
   const shownOf = (prompt: AnsweredPrompt) => prompt[state] ?? prompt.full ?? prompt.deployed;
@@ -104,12 +110,11 @@ function Outcomes({ answers: [a, b] }: { readonly answers: Pages['answers'] }) {
   const listed = pairs.filter(isListed);
   const rates = [a, b].map(({ run }, i) => {
     const own = pairs.map(({ first, second }) => (i === 0 ? first : second));
-    const share = (holds: (answer: ShownCompletion) => boolean): string => {
-      const found = own.filter(holds).length;
-      return `${percent(own.length === 0 ? null : found / own.length)}, ${found} of ${own.length}`;
+    const share = (rate: RateName): string => {
+      const count = own.filter(rateTests[rate]).length;
+      return `${percent(own.length === 0 ? null : count / own.length)}, ${count} of ${own.length}`;
     };
-    const [solve, cleanSolve] = [share((one) => one.solve), share((one) => one.solve && !one.attempt)];
-    return [run.id, share(({ attempt }) => attempt), share(({ hack }) => hack), solve, cleanSolve];
+    return [run.id, ...rateNames.map(share)];
   });
   const count = (row: VerdictWord, column: VerdictWord) => (
     <ChoiceButtons

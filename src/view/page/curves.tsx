@@ -40,11 +40,27 @@ function armLines(series: readonly SeedSeries[], names: readonly string[], suffi
 
 const bandWords = `With ${bandSeeds} seeds and more: the mean where every seed has the update, its band ± SEM, and each seed faintly.`;
 
+interface ChartsProps {
+  readonly id: string;
+  readonly charts: readonly { readonly title: string; readonly lines: readonly Line[]; readonly isRate?: boolean }[];
+}
+
+/** All rates have the same axis. */
+function Charts({ id, charts }: ChartsProps) {
+  const doorOf = (update: number) => linkTo('rollouts', id, { from: update, to: update });
+  return (
+    <div class="charts">
+      {charts.map(({ isRate = true, ...chart }) => (
+        <Chart key={chart.title} {...chart} doorOf={doorOf} {...(isRate ? { range: [0, 1] } : {})} />
+      ))}
+    </div>
+  );
+}
+
 export function EvaluatedCurves({ page }: { readonly page: ExperimentPage }) {
   const names = page.arms.map(({ arm }) => arm);
   const curves = page.curves.filter(({ points }) => points.length > 1);
   if (curves.length === 0) return null;
-  const doorOf = (update: number) => linkTo('rollouts', page.id, { from: update, to: update });
   const state = shownState.value;
   const other: ShownState = state === 'full' ? 'deployed' : 'full';
   const lines = (metric: RateName): Line[] =>
@@ -60,17 +76,10 @@ export function EvaluatedCurves({ page }: { readonly page: ExperimentPage }) {
     <>
       <h2>Curves</h2>
       <StateNote />
-      <div class="charts">
-        {rateNames.map((metric) => (
-          <Chart
-            key={metric}
-            title={`${rateWords[metric]}, ${stateWords[state]}`}
-            range={[0, 1]}
-            lines={lines(metric)}
-            doorOf={doorOf}
-          />
-        ))}
-      </div>
+      <Charts
+        id={page.id}
+        charts={rateNames.map((rate) => ({ title: `${rateWords[rate]}, ${stateWords[state]}`, lines: lines(rate) }))}
+      />
       <p class="quiet">
         The other state is drawn faintly. {bandWords} A click on an update opens its rollouts. {rateNote}
       </p>
@@ -100,24 +109,13 @@ function TrainingCharts({ page, training }: { readonly page: ExperimentPage; rea
       seed,
       points: points.map((point) => ({ x: point.update, y: point[metric] })),
     }));
-    return { title, metric, lines: armLines(series, names, '', false) };
+    return { title, isRate: metric !== 'reward', lines: armLines(series, names, '', false) };
   });
   if (charts.every(({ lines }) => lines.length === 0)) return null;
-  const doorOf = (update: number) => linkTo('rollouts', page.id, { from: update, to: update });
   return (
     <>
       <h2>While training</h2>
-      <div class="charts">
-        {charts.map(({ title, metric, lines }) => (
-          <Chart
-            key={title}
-            title={title}
-            lines={lines}
-            doorOf={doorOf}
-            {...(metric === 'reward' ? {} : { range: [0, 1] as const })}
-          />
-        ))}
-      </div>
+      <Charts id={page.id} charts={charts} />
       <p class="quiet">
         As sampled; rates over the last {training.window} updates. {bandWords} It grows while runs train.
       </p>

@@ -8,7 +8,7 @@ import { verdictFacets } from '../query.ts';
 import { type RouteTally, type WhatIf, type WhatIfCuts, whatIf } from '../what-if.ts';
 import { address, changeParameters, goTo, linkTo, type Parameters } from './address.ts';
 import { gateDoor } from './doors.ts';
-import { HeatMap } from './heat-map.tsx';
+import { HeatMap, scoreRange } from './heat-map.tsx';
 import { useKeys } from './keys.ts';
 import { Choices, PageTable, percent, screenOf, TableView } from './parts.tsx';
 import { RouteFlow } from './route-flow.tsx';
@@ -28,8 +28,7 @@ function wantedCuts(page: GatePage): WhatIfCuts {
     return { kind, keep: number('keep', 0.3), route: number('route', 0.3), window: Math.max(1, number('window', 10)) };
   }
   if (kind !== 'fixed') return { kind: 'recorded' };
-  const scores = page.rows.map(({ score }) => score);
-  const [least, most] = [Math.min(...scores), Math.max(...scores)];
+  const [least, most] = scoreRange(page.rows);
   const low = number('low', least + (most - least) / 3);
   return { kind, low, high: Math.max(low, number('high', least + (2 * (most - least)) / 3)) };
 }
@@ -116,9 +115,6 @@ function GateTables({ page: { run, tables } }: { readonly page: GatePage }) {
 const cutWords = { recorded: 'as recorded', fixed: 'two fixed scores', shares: 'shares of recent scores' } as const;
 
 function CutControls({ cuts, page }: { readonly cuts: WhatIfCuts; readonly page: GatePage }) {
-  const scores = page.rows.map(({ score }) => score);
-  const [least, most] = [Math.min(...scores), Math.max(...scores)];
-  const step = (most - least) / 200 || 1;
   return (
     <div class="cuts">
       <Choices
@@ -128,47 +124,42 @@ function CutControls({ cuts, page }: { readonly cuts: WhatIfCuts; readonly page:
         chosen={cuts.kind}
         wordsOf={(kind) => cutWords[kind as WhatIfCuts['kind']]}
       />
-      {cuts.kind === 'fixed' && (
-        <>
-          <Slider name="low" words="keep up to" value={cuts.low} least={least} most={most} step={step} />
-          <Slider name="high" words="route from" value={cuts.high} least={least} most={most} step={step} />
-        </>
-      )}
-      {cuts.kind === 'shares' && (
-        <>
-          <Slider name="keep" words="share to keep" value={cuts.keep} least={0} most={0.5} step={0.01} />
-          <Slider name="route" words="share to route" value={cuts.route} least={0} most={0.5} step={0.01} />
-          <Slider name="window" words="updates that count" value={cuts.window} least={1} most={50} step={1} />
-        </>
-      )}
+      {slidersOf(cuts, page).map(([name, words, value, least, most, step]) => (
+        <label key={name}>
+          {words} {value.toPrecision(3)}{' '}
+          <input
+            type="range"
+            min={least}
+            max={most}
+            step={step}
+            value={value}
+            onInput={({ currentTarget }) =>
+              changeParameters({ [name]: Number(Number(currentTarget.value).toPrecision(4)) })
+            }
+          />
+        </label>
+      ))}
     </div>
   );
 }
 
-interface SliderProps {
-  readonly name: string;
-  readonly words: string;
-  readonly value: number;
-  readonly least: number;
-  readonly most: number;
-  readonly step: number;
-}
+type Slider = readonly [parameter: string, words: string, value: number, least: number, most: number, step: number];
 
-function Slider({ name, words, value, least, most, step }: SliderProps) {
-  const change = (text: string) => changeParameters({ [name]: Number(Number(text).toPrecision(4)) });
-  return (
-    <label>
-      {words} {value.toPrecision(3)}{' '}
-      <input
-        type="range"
-        min={least}
-        max={most}
-        step={step}
-        value={value}
-        onInput={(event) => change(event.currentTarget.value)}
-      />
-    </label>
-  );
+function slidersOf(cuts: WhatIfCuts, { rows }: GatePage): Slider[] {
+  if (cuts.kind === 'recorded') return [];
+  if (cuts.kind === 'shares') {
+    return [
+      ['keep', 'share to keep', cuts.keep, 0, 0.5, 0.01],
+      ['route', 'share to route', cuts.route, 0, 0.5, 0.01],
+      ['window', 'updates that count', cuts.window, 1, 50, 1],
+    ];
+  }
+  const [least, most] = scoreRange(rows);
+  const step = (most - least) / 200 || 1;
+  return [
+    ['low', 'keep up to', cuts.low, least, most, step],
+    ['high', 'route from', cuts.high, least, most, step],
+  ];
 }
 
 interface WhatIfProps {

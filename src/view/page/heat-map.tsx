@@ -15,18 +15,29 @@ interface HeatMapProps {
 
 const size = { width: 960, height: 320, left: 48, bottom: 24, bins: 40 } as const;
 
+/** Where things are on the canvas. */
 interface Frame {
   readonly updates: readonly number[];
+  /** The left edge of each update, and the width of all. */
+  readonly place: ReadonlyMap<number, number>;
   readonly column: number;
   readonly least: number;
   readonly span: number;
 }
 
-function frameOf(rows: readonly GateRow[]): Frame {
-  const updates = [...new Set(rows.map(({ update }) => update))].sort((a, b) => a - b);
+/** The least and the largest score; a spread of so many arguments would be too long a call. */
+export function scoreRange(rows: readonly GateRow[]): [least: number, most: number] {
   let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const { score } of rows) [least, most] = [Math.min(least, score), Math.max(most, score)];
-  return { updates, column: (size.width - size.left) / Math.max(1, updates.length), least, span: most - least || 1 };
+  return [least, most];
+}
+
+function frameOf(rows: readonly GateRow[]): Frame {
+  const updates = [...new Set(rows.map(({ update }) => update))].sort((a, b) => a - b);
+  const [least, most] = scoreRange(rows);
+  const column = (size.width - size.left) / Math.max(1, updates.length);
+  const place = new Map(updates.map((update, i) => [update, size.left + i * column]));
+  return { updates, place, column, least, span: most - least || 1 };
 }
 
 const heightOf = ({ least, span }: Frame, score: number): number =>
@@ -57,39 +68,23 @@ export function HeatMap(props: HeatMapProps) {
 
 function draw(context: CanvasRenderingContext2D, { rows, recorded, other, cursor }: HeatMapProps): void {
   const frame = frameOf(rows);
-  const { updates, column } = frame;
   context.fillStyle = '#ffffff';
   context.fillRect(0, 0, size.width, size.height);
-  const place = new Map(updates.map((update, i) => [update, size.left + i * column]));
-  drawCells(context, rows, frame, place);
-  const at = place.get(cursor);
-  if (at !== undefined) {
-    context.strokeStyle = hackInk;
-    context.setLineDash([]);
-    context.strokeRect(at, 0.5, column, size.height - size.bottom);
-  }
-  for (const [cuts, dash] of [
-    [recorded, []],
-    [other, [6, 4]],
-  ] as const) {
-    if (cuts === null) continue;
-    drawCut(context, frame, place, cuts, 'low', routeColours.keep, dash);
-    drawCut(context, frame, place, cuts, 'high', routeColours.route, dash);
-  }
+  drawCells(context, rows, frame);
+  const at = frame.place.get(cursor);
+  context.strokeStyle = hackInk;
+  if (at !== undefined) context.strokeRect(at, 0.5, frame.column, size.height - size.bottom);
+  drawCuts(context, frame, recorded, []);
+  if (other !== null) drawCuts(context, frame, other, [6, 4]);
   drawAxes(context, frame);
 }
 
-function drawCells(
-  context: CanvasRenderingContext2D,
-  rows: readonly GateRow[],
-  frame: Frame,
-  place: ReadonlyMap<number, number>,
-): void {
+function drawCells(context: CanvasRenderingContext2D, rows: readonly GateRow[], frame: Frame): void {
   const cells = new Map<string, { x: number; bin: number; clean: number; attempts: number; hacks: number }>();
   for (const { update, score, attempt, hack } of rows) {
     const bin = Math.min(size.bins - 1, Math.floor(((score - frame.least) / frame.span) * size.bins));
     const key = `${update} ${bin}`;
-    const cell = cells.get(key) ?? { x: place.get(update) ?? 0, bin, clean: 0, attempts: 0, hacks: 0 };
+    const cell = cells.get(key) ?? { x: frame.place.get(update) ?? 0, bin, clean: 0, attempts: 0, hacks: 0 };
     cell.clean += Number(!attempt);
     cell.attempts += Number(attempt);
     cell.hacks += Number(hack);
@@ -121,33 +116,28 @@ function drawCells(
   }
 }
 
-function drawCut(
-  context: CanvasRenderingContext2D,
-  frame: Frame,
-  place: ReadonlyMap<number, number>,
-  cuts: WhatIf['cuts'],
-  side: 'low' | 'high',
-  colour: string,
-  dash: readonly number[],
-): void {
-  context.strokeStyle = colour;
+function drawCuts(context: CanvasRenderingContext2D, frame: Frame, cuts: WhatIf['cuts'], dash: number[]): void {
   context.lineWidth = 2.5;
-  context.setLineDash([...dash]);
-  context.beginPath();
-  let isDrawing = false;
-  for (const update of frame.updates) {
-    const [x, cut] = [place.get(update) ?? 0, cuts.get(update)];
-    if (cut === undefined) {
-      isDrawing = false;
-      continue;
+  context.setLineDash(dash);
+  for (const [side, colour] of [
+    ['low', routeColours.keep],
+    ['high', routeColours.route],
+  ] as const) {
+    context.strokeStyle = colour;
+    context.beginPath();
+    let isDrawing = false;
+    for (const [update, x] of frame.place) {
+      const cut = cuts.get(update);
+      if (cut !== undefined) {
+        const y = heightOf(frame, Math.min(frame.least + frame.span, Math.max(frame.least, cut[side])));
+        if (isDrawing) context.lineTo(x, y);
+        else context.moveTo(x, y);
+        context.lineTo(x + frame.column, y);
+      }
+      isDrawing = cut !== undefined;
     }
-    const y = heightOf(frame, Math.min(frame.least + frame.span, Math.max(frame.least, cut[side])));
-    if (isDrawing) context.lineTo(x, y);
-    else context.moveTo(x, y);
-    context.lineTo(x + frame.column, y);
-    isDrawing = true;
+    context.stroke();
   }
-  context.stroke();
   context.setLineDash([]);
   context.lineWidth = 1;
 }

@@ -6,16 +6,16 @@ import { computed, signal } from '@preact/signals';
 import type { HumanLabel, LabelledRollout, LabelsPage, ListedNote, NotesPage, PinnedNote } from '../api.ts';
 import { type Answer, source, useAsked } from './source.ts';
 
-const ownLabels = signal<readonly LabelledRollout[]>([]);
-const ownNotes = signal<readonly ListedNote[]>([]);
+const labelsHere = signal<readonly LabelledRollout[]>([]);
+const notesHere = signal<readonly ListedNote[]>([]);
 
 /** Whether what was written here is lost with the page. */
 export const isInMemory = source.home !== 'server';
-export const writtenCount = computed(() => ownLabels.value.length + ownNotes.value.length);
+export const writtenCount = computed(() => labelsHere.value.length + notesHere.value.length);
 
 const nameKey = 'gq-writer';
 
-function keptName(): string {
+function storedName(): string {
   try {
     return localStorage.getItem(nameKey) ?? '';
   } catch {
@@ -25,7 +25,7 @@ function keptName(): string {
 }
 
 /** The name that the writer gave; empty: the usual one of the server. */
-export const writerName = signal(keptName());
+export const writerName = signal(storedName());
 
 export function changeWriter(name: string): void {
   writerName.value = name.trim().slice(0, 60);
@@ -48,38 +48,34 @@ export const wasLookedAt = (run: string, rollout: string): boolean => looked.val
 
 /** The labels of a run or an experiment, those given in this page last. */
 export function useLabels(id: string): Answer<LabelsPage> {
-  const answer = useAsked('labels', id);
-  const own = ownLabels.value.filter(({ run }) => run === id || run.startsWith(`${id}/`));
-  return answer.value === null
-    ? answer
-    : { error: null, value: { ...answer.value, labels: [...answer.value.labels, ...own] } };
+  const { value, error } = useAsked('labels', id);
+  const here = labelsHere.value.filter(({ run }) => run === id || run.startsWith(`${id}/`));
+  return { error, value: value === null ? null : { ...value, labels: [...value.labels, ...here] } };
 }
 
 export async function giveLabel(run: string, hack: boolean, given: Omit<HumanLabel, 'at'>): Promise<void> {
-  const at = new Date().toISOString();
-  const stored = isInMemory
-    ? { ...given, at, run, hack }
-    : ((await source.save('labels', run, given)) as LabelledRollout);
-  ownLabels.value = [...ownLabels.value, stored];
+  const stored = { ...given, at: new Date().toISOString(), run, hack };
+  labelsHere.value = [...labelsHere.value, isInMemory ? stored : await save<LabelledRollout>('labels', run, given)];
 }
 
 /** All notes, the newest first. */
 export function useNotes(): Answer<NotesPage> {
-  const answer = useAsked('notes', '');
-  if (answer.value === null) return answer;
-  const known = new Set(answer.value.notes.map((note) => JSON.stringify(note)));
-  const own = ownNotes.value.filter((note) => !known.has(JSON.stringify(note)));
-  return { error: null, value: { ...answer.value, notes: [...own, ...answer.value.notes] } };
+  const { value, error } = useAsked('notes', '');
+  const known = new Set(value?.notes.map((note) => JSON.stringify(note)));
+  const here = notesHere.value.filter((note) => !known.has(JSON.stringify(note)));
+  return { error, value: value === null ? null : { ...value, notes: [...here, ...value.notes] } };
 }
 
 export async function giveNote(id: string, given: Omit<PinnedNote, 'at'>): Promise<void> {
-  const at = new Date().toISOString();
-  const stored = isInMemory ? { ...given, at, id } : ((await source.save('notes', id, given)) as ListedNote);
-  ownNotes.value = [stored, ...ownNotes.value];
+  const stored = { ...given, at: new Date().toISOString(), id };
+  notesHere.value = [isInMemory ? stored : await save<ListedNote>('notes', id, given), ...notesHere.value];
 }
+
+const save = <Stored>(kind: 'labels' | 'notes', id: string, given: object) =>
+  source.save(kind, id, given) as Promise<Stored>;
 
 /** What was written in this page, as JSON lines: labels with their run, notes with what they are about. */
 export function writtenLines(): string {
-  const labels = ownLabels.value.map(({ hack: _hack, ...label }) => label);
-  return [...labels, ...ownNotes.value].map((line) => `${JSON.stringify(line)}\n`).join('');
+  const labels = labelsHere.value.map(({ hack: _hack, ...label }) => label);
+  return [...labels, ...notesHere.value].map((line) => `${JSON.stringify(line)}\n`).join('');
 }

@@ -9,10 +9,11 @@ import { lastLabels } from '../agreement.ts';
 import { answerId, type LabelsPage, type LabelWord, type ListedRollout, labelWords } from '../api.ts';
 import { verdictWordOf } from '../query.ts';
 import { address, changeParameters, linkTo, stateWords } from './address.ts';
-import { changeWriter, giveLabel, noteLook, useLabels, wasLookedAt, writerName } from './human-store.ts';
+import { giveLabel, noteLook, useLabels, wasLookedAt, writerName } from './human-store.ts';
 import { useKeys } from './keys.ts';
+import { SignedField } from './notes.tsx';
 import { Answered, Facts } from './parts.tsx';
-import { source, useAnswer } from './source.ts';
+import { answersOf, source, useAnswer } from './source.ts';
 import { Completion } from './text.tsx';
 
 /** Rollouts or answers of one shuffled list: enough for any person. */
@@ -47,7 +48,7 @@ export function LabelScreen({ id }: { readonly id: string }) {
   query.set('order', 'shuffled');
   query.set('limit', `${mostRollouts}`);
   const items = useAnswer<readonly LabelItem[]>(`label ${id} ${isOfAnswers} ${query}`, id, async () =>
-    isOfAnswers ? answerItems(id) : (await source.rollouts(id, query)).rows.map(rolloutItem),
+    isOfAnswers ? answerItems(id) : (await source.rollouts.list(id, query)).rows.map(rolloutItem),
   );
   const labels = useLabels(id);
   return (
@@ -73,40 +74,35 @@ function rolloutItem(row: ListedRollout): LabelItem {
       ['sampled', row.sampled],
       ['reward', `${row.reward}`],
     ],
-    read: async () => (await source.rollout(row.run, row.id)).rollout,
+    read: async () => (await source.rollouts.rollout(row.run, row.id)).rollout,
   };
 }
 
 /** The answers of the last checkpoint of a run, or of all runs of an experiment, as trained and deployed, in an order that says nothing. */
 async function answerItems(id: string): Promise<LabelItem[]> {
-  const { runs } = await source.ask('home', '');
-  const own = runs.filter((run) => (run.id === id || run.experiment === id) && run.status !== 'not started');
-  const pages = await Promise.all(own.map((run) => source.ask('answers', run.id)));
+  const pages = await answersOf((run) => run.id === id || run.experiment === id);
   const items = pages.flatMap(({ run, sets }) => {
     const last = sets.filter(({ set }, i) => sets.findIndex((one) => one.set === set) === i);
     return last.flatMap(({ set, update, prompts }) =>
-      prompts.flatMap((prompt) =>
+      prompts.flatMap(({ problem, prompt, ...answers }) =>
         (['full', 'deployed'] as const).flatMap((state): LabelItem[] => {
-          const shown = prompt[state];
-          if (shown === null) return [];
+          const answer = answers[state];
+          if (answer === null) return [];
+          const { completion, hack } = answer;
           const facts: LabelItem['facts'] = [
             ['run', run.id],
             ['set', `${set} after update ${update}`],
-            ['verdict', verdictWordOf(shown)],
+            ['verdict', verdictWordOf(answer)],
             ['policy', stateWords[state]],
           ];
-          const text = { prompt: prompt.prompt, completion: shown.completion };
-          const own = { run: run.id, id: answerId(set, update, state, prompt.problem), hack: shown.hack };
-          return [{ ...own, facts, read: async () => text }];
+          const item = { run: run.id, id: answerId(set, update, state, problem), hack, facts };
+          return [{ ...item, read: async () => ({ prompt, completion }) }];
         }),
       ),
     );
   });
-  return items
-    .map((item) => ({ item, place: murmur3(`${item.run} ${item.id}`) }))
-    .sort((a, b) => b.place - a.place)
-    .slice(0, mostRollouts)
-    .map(({ item }) => item);
+  const placeOf = ({ run, id: own }: LabelItem): number => murmur3(`${run} ${own}`);
+  return items.sort((a, b) => placeOf(b) - placeOf(a)).slice(0, mostRollouts);
 }
 
 /** Who writes, and what they said of a rollout so far. */
@@ -120,15 +116,13 @@ function labelOf(page: LabelsPage, { run, id }: { run: string; id: string }): La
 
 const writerOf = (page: LabelsPage): string => writerName.value || page.writer;
 
-function Queue({
-  id,
-  rows,
-  page,
-}: {
+interface QueueProps {
   readonly id: string;
   readonly rows: readonly LabelItem[];
   readonly page: LabelsPage;
-}) {
+}
+
+function Queue({ id, rows, page }: QueueProps) {
   const { parameters } = address.value;
   const done = rows.filter((row) => labelOf(page, row) !== null).length;
   const first = rows.findIndex((row) => labelOf(page, row) === null);
@@ -149,15 +143,7 @@ function Queue({
   );
 }
 
-function Shown({
-  row,
-  page,
-  onLabel,
-}: {
-  readonly row: LabelItem;
-  readonly page: LabelsPage;
-  readonly onLabel: () => void;
-}) {
+function Shown({ row, page, onLabel }: Pick<LabelButtonsProps, 'page' | 'onLabel'> & { readonly row: LabelItem }) {
   const isBlind = address.value.parameters.get('blind') !== '0';
   useEffect(() => {
     if (!isBlind) noteLook(row.run, row.id);
@@ -172,7 +158,7 @@ function Shown({
         hack={row.hack}
         isBlind={isBlind && !wasLookedAt(row.run, row.id)}
         page={page}
-        onLabel={onLabel}
+        {...(onLabel === undefined ? {} : { onLabel })}
       />
       <p>
         <button type="button" aria-pressed={!isBlind} onClick={() => changeParameters({ blind: isBlind ? '0' : null })}>
@@ -210,7 +196,7 @@ interface LabelButtonsProps {
 }
 
 /** h, c and u; the same key again takes a label back. */
-export function LabelButtons({ run, rollout, hack, isBlind, page, onLabel }: LabelButtonsProps) {
+function LabelButtons({ run, rollout, hack, isBlind, page, onLabel }: LabelButtonsProps) {
   const chosen = labelOf(page, { run, id: rollout });
   const failed = useSignal('');
   const give = (word: LabelWord) => {
@@ -232,17 +218,19 @@ export function LabelButtons({ run, rollout, hack, isBlind, page, onLabel }: Lab
           {word} ({word[0]})
         </button>
       ))}{' '}
-      <label>
-        signed{' '}
-        <input
-          type="text"
-          size={12}
-          maxLength={60}
-          value={writerOf(page)}
-          onChange={(event) => changeWriter(event.currentTarget.value)}
-        />
-      </label>
+      <SignedField usual={page.writer} />
       <span role="alert">{failed.value}</span>
     </fieldset>
+  );
+}
+
+/** Labels beside a verdict that is seen, so they are not blind. */
+export function SeenLabel({ run, rollout, hack }: Pick<LabelButtonsProps, 'run' | 'rollout' | 'hack'>) {
+  const labels = useLabels(run);
+  useEffect(() => noteLook(run, rollout), [run, rollout]);
+  return (
+    <Answered answer={labels}>
+      {(page) => <LabelButtons run={run} rollout={rollout} hack={hack} isBlind={false} page={page} />}
+    </Answered>
   );
 }

@@ -4,7 +4,7 @@
  */
 import type { ExperimentPage, LoopholeMatrix } from '../api.ts';
 import { type RateName, rateNote, rateWords } from '../query.ts';
-import { address, linkTo, type ShownState, shownState, stateWords } from './address.ts';
+import { address, chosenSet, linkTo, type ShownState, shownState, stateWords } from './address.ts';
 import { doorOf, findCell, metricsOf, type ShownKind, shownKinds, tableOf } from './matrix-table.ts';
 import { ArmKey, Choices, PageTable, percent, StateNote, screenOf, TableView } from './parts.tsx';
 
@@ -19,10 +19,7 @@ export const MatrixScreen = screenOf('experiment', (page) => <Matrix page={page}
 function Matrix({ page }: { readonly page: ExperimentPage }) {
   const { parameters } = address.value;
   const { matrices } = page;
-  const matrix =
-    matrices.find(({ set }) => set === parameters.get('set')) ??
-    matrices.find(({ set }) => set === 'test-original') ??
-    matrices[0];
+  const matrix = chosenSet(matrices);
   const kind = shownKinds.find((name) => name === parameters.get('show')) ?? 'hack';
   return (
     <>

@@ -2,16 +2,25 @@
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import type { ListedNote } from '../api.ts';
-import { address, screens } from './address.ts';
+import { address, linkTo, screens } from './address.ts';
 import { changeWriter, giveNote, isInMemory, useNotes, writerName, writtenCount, writtenLines } from './human-store.ts';
 import { Answered } from './parts.tsx';
 import { save } from './text.tsx';
 
-/** The address of the view that a note is pinned to. */
+/** The address of the view that a note is pinned to, in the policy state that was shown then. */
 function viewOf({ screen, id, parameters }: ListedNote): string {
   const known = screens.find((name) => name === screen) ?? 'home';
-  const search = parameters === '' ? '' : `?${new URLSearchParams(parameters)}`;
-  return `#/${known === 'home' ? '' : `${known}/${encodeURIComponent(id)}`}${search}`;
+  return linkTo(known, id, { state: null, ...Object.fromEntries(new URLSearchParams(parameters)) });
+}
+
+/** The name that labels and notes are signed with. */
+export function SignedField({ usual }: { readonly usual: string }) {
+  const change = (event: { readonly currentTarget: HTMLInputElement }) => changeWriter(event.currentTarget.value);
+  return (
+    <label>
+      signed <input type="text" size={12} maxLength={60} value={writerName.value || usual} onChange={change} />
+    </label>
+  );
 }
 
 export function NotePanel({ onClose }: { readonly onClose: () => void }) {
@@ -34,13 +43,12 @@ export function NotePanel({ onClose }: { readonly onClose: () => void }) {
 function NoteForm({ usual, onClose }: { readonly usual: string; readonly onClose: () => void }) {
   const field = useRef<HTMLTextAreaElement>(null);
   const failed = useSignal('');
-  const writer = writerName.value || usual;
   const pin = async () => {
     const text = field.current?.value.trim() ?? '';
     if (text === '') return;
     const { screen, id, parameters } = address.value;
     try {
-      await giveNote(id, { screen, parameters: `${parameters}`, text, writer });
+      await giveNote(id, { screen, parameters: `${parameters}`, text, writer: writerName.value || usual });
       onClose();
     } catch (error) {
       failed.value = error instanceof Error ? error.message : String(error);
@@ -58,17 +66,7 @@ function NoteForm({ usual, onClose }: { readonly usual: string; readonly onClose
         <textarea ref={field} rows={3} maxLength={4000} />
       </label>
       <p>
-        <label>
-          signed{' '}
-          <input
-            type="text"
-            size={12}
-            maxLength={60}
-            value={writer}
-            onChange={(event) => changeWriter(event.currentTarget.value)}
-          />
-        </label>{' '}
-        <button type="submit">pin</button> <span role="alert">{failed.value}</span>
+        <SignedField usual={usual} /> <button type="submit">pin</button> <span role="alert">{failed.value}</span>
       </p>
     </form>
   );

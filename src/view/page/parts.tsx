@@ -102,6 +102,8 @@ interface ChoicesProps {
   readonly values: readonly string[];
   readonly chosen: string | null;
   readonly wordsOf?: (value: string) => string;
+  /** What a value has behind it. */
+  readonly countOf?: (value: string) => number | undefined;
   /** Whether what is chosen is chosen no more when it is pressed again. */
   readonly isOptional?: boolean;
   /** Other parameters that go with another choice. */
@@ -109,8 +111,9 @@ interface ChoicesProps {
   readonly children?: ComponentChildren;
 }
 
-/** Values of which one is chosen, a button each. */
+/** Values of which one is chosen, a button each; one value is no choice. */
 export function Choices({ legend, children, ...choice }: ChoicesProps) {
+  if (choice.values.length < 2 && choice.chosen === null) return null;
   return (
     <fieldset>
       <legend>{legend}</legend>
@@ -121,7 +124,7 @@ export function Choices({ legend, children, ...choice }: ChoicesProps) {
 }
 
 export function ChoiceButtons(choice: Omit<ChoicesProps, 'legend' | 'children'>) {
-  const { parameter, values, chosen, wordsOf = (value) => value, isOptional = false, without = [] } = choice;
+  const { parameter, values, chosen, wordsOf = (value) => value, countOf, isOptional = false, without = [] } = choice;
   const dropped = Object.fromEntries(without.map((name) => [name, null]));
   const choose = (value: string) =>
     changeParameters({ ...dropped, [parameter]: isOptional && value === chosen ? null : value });
@@ -136,6 +139,7 @@ export function ChoiceButtons(choice: Omit<ChoicesProps, 'legend' | 'children'>)
           onClick={() => choose(value)}
         >
           {wordsOf(value)}
+          {countOf !== undefined && ` ${countOf(value)}`}
         </button>
       ))}
     </>
@@ -218,9 +222,11 @@ const mostNumbers = 200;
 export function RunLinks({ run }: { readonly run: ListedRun }) {
   return (
     <span class="links">
-      <a href={linkTo('run', run.id)}>run</a> <a href={linkTo('gate', run.id)}>gate</a>{' '}
-      <a href={linkTo('answers', run.id)}>answers</a> <a href={linkTo('rollouts', run.id)}>rollouts</a>{' '}
-      <a href={linkTo('labels', run.id)}>labels</a>
+      {(['run', 'gate', 'answers', 'rollouts', 'labels'] as const).map((screen) => (
+        <a key={screen} href={linkTo(screen, run.id)}>
+          {screen}
+        </a>
+      ))}
     </span>
   );
 }

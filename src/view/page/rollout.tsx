@@ -1,11 +1,9 @@
 /** One rollout in full, with the others of its prompt: rewards, advantages, routes, tokens. */
-import { useEffect } from 'preact/hooks';
 import type { LedgerRow, RolloutPage } from '../api.ts';
 import { verdictWordOf } from '../query.ts';
 import { address, goTo, linkTo } from './address.ts';
-import { noteLook, useLabels } from './human-store.ts';
 import { useKeys } from './keys.ts';
-import { LabelButtons } from './label.tsx';
+import { SeenLabel } from './label.tsx';
 import { Answered, Facts, PageTable } from './parts.tsx';
 import { source, useAnswer } from './source.ts';
 import { Completion, disclosedNames } from './text.tsx';
@@ -13,14 +11,12 @@ import { TokenStrip } from './token-strip.tsx';
 
 export function RolloutScreen({ id }: { readonly id: string }) {
   const rollout = address.value.parameters.get('rollout') ?? '';
-  const answer = useAnswer<RolloutPage>(`rollout ${id} ${rollout}`, id, () => source.rollout(id, rollout));
+  const answer = useAnswer<RolloutPage>(`rollout ${id} ${rollout}`, id, () => source.rollouts.rollout(id, rollout));
   return <Answered answer={answer}>{(page) => <Group page={page} />}</Answered>;
 }
 
 function Group({ page: { rollout, group } }: { readonly page: RolloutPage }) {
   const marked = disclosedNames(rollout.prompt);
-  const labels = useLabels(rollout.run);
-  useEffect(() => noteLook(rollout.run, rollout.id), [rollout.run, rollout.id]);
   const at = group.findIndex(({ id }) => id === rollout.id);
   const open = (row: LedgerRow | undefined) => row !== undefined && goTo('rollout', row.run, { rollout: row.id });
   useKeys({ j: () => open(group[at + 1]), k: () => open(group[at - 1]) });
@@ -43,11 +39,7 @@ function Group({ page: { rollout, group } }: { readonly page: RolloutPage }) {
         Rollout {rollout.id} of <a href={linkTo('run', rollout.run)}>{rollout.run}</a>
       </h1>
       <Facts facts={facts} />
-      <Answered answer={labels}>
-        {(own) => (
-          <LabelButtons run={rollout.run} rollout={rollout.id} hack={rollout.hack} isBlind={false} page={own} />
-        )}
-      </Answered>
+      <SeenLabel run={rollout.run} rollout={rollout.id} hack={rollout.hack} />
       <h2>Prompt</h2>
       <Completion content={rollout.prompt} marked={marked} label="prompt" />
       <h2>Completion</h2>

@@ -12,9 +12,10 @@ import { VirtualList } from './virtual-list.tsx';
 const pageRows = 100;
 
 /** The parameters that belong to the search. */
+const searchNames = ['text', 'pattern', 'from', 'to', 'order', 'without', ...facetNames];
+
 function searchOf(parameters: URLSearchParams): URLSearchParams {
-  const names = ['text', 'pattern', 'from', 'to', 'order', 'without', ...facetNames];
-  return new URLSearchParams([...parameters].filter(([name, value]) => names.includes(name) && value !== ''));
+  return new URLSearchParams([...parameters].filter(([name, value]) => searchNames.includes(name) && value !== ''));
 }
 
 export function RolloutsScreen({ id }: { readonly id: string }) {
@@ -23,7 +24,7 @@ export function RolloutsScreen({ id }: { readonly id: string }) {
     const query = new URLSearchParams(search);
     query.set('offset', `${offset}`);
     query.set('limit', `${pageRows}`);
-    return source.rollouts(id, query, isEnough);
+    return source.rollouts.list(id, query, isEnough);
   };
   const answer = useAnswer<RolloutList>(`rollouts ${id} ${search}`, id, (show) => ask(0, (list) => !show(list)));
   return (
@@ -69,9 +70,7 @@ function LeftOutArms() {
 function SearchForm() {
   const { parameters } = address.value;
   const field = useRef<HTMLInputElement>(null);
-  const cleared: Parameters = Object.fromEntries(
-    ['text', 'pattern', 'from', 'to', 'order', 'without', ...facetNames].map((name) => [name, null]),
-  );
+  const cleared: Parameters = Object.fromEntries(searchNames.map((name) => [name, null]));
   const step = (by: number) => {
     const at = Math.max(1, Number(parameters.get('from') ?? 1) + by);
     changeParameters({ from: at, to: at });
@@ -141,16 +140,15 @@ const mostValues = 16;
 /** Values of each facet with their counts; the chosen one is pressed, and pressed again it is chosen no more. */
 function Facets({ list }: { readonly list: RolloutList }) {
   const { parameters } = address.value;
-  const shown = facetNames.filter((name) => parameters.has(name) || Object.keys(list.facets[name] ?? {}).length > 1);
   return (
     <div class="facets">
-      {shown.map((name) => {
+      {facetNames.map((name) => {
         const counts = list.facets[name] ?? {};
         const chosen = parameters.get(name);
         const values = Object.keys(counts);
         const first = values.filter((value, i) => i < mostValues || value === chosen);
         const rest = values.filter((value) => !first.includes(value));
-        const choice = { parameter: name, chosen, wordsOf: (value: string) => `${value} ${counts[value]}` };
+        const choice = { parameter: name, chosen, countOf: (value: string) => counts[value] };
         return (
           <Choices key={name} legend={name} values={first} isOptional {...choice}>
             {rest.length > 0 && (
@@ -210,12 +208,10 @@ function Rows({ id, first, ask }: RowsProps) {
       chosen={chosen.value}
       onRange={load}
       itemAt={rowAt}
-      show={showRow}
+      show={(row) => <Row row={row} />}
     />
   );
 }
-
-const showRow = (row: ListedRollout | undefined) => <Row row={row} />;
 
 function Row({ row }: { readonly row: ListedRollout | undefined }) {
   if (row === undefined) return <span class="quiet">reading…</span>;

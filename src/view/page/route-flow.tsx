@@ -86,7 +86,8 @@ function drawBetween(parts: readonly FlowPart[], from: Column, to: Column, scale
       const [y0, y1] = [tops.get(start) ?? 0, ends.get(end) ?? 0];
       tops.set(start, y0 + height);
       ends.set(end, y1 + height);
-      const count = own.reduce((sum, part) => sum + part.count, 0);
+      // A rollout is in two parts where both blocks learned from it; to its route it goes once.
+      const count = from === 'verdict' ? first.rollouts : own.reduce((sum, part) => sum + part.count, 0);
       const { route } = first;
       const d = `M${x0} ${y0}C${middle} ${y0} ${middle} ${y1} ${x1} ${y1}V${y1 + height}C${middle} ${y1 + height} ${middle} ${y0 + height} ${x0} ${y0 + height}Z`;
       const facets = from === 'verdict' ? verdictFacets[first.verdict] : {};
@@ -107,15 +108,8 @@ function drawBetween(parts: readonly FlowPart[], from: Column, to: Column, scale
 
 function Ribbons({ run, parts }: { readonly run: string; readonly parts: readonly FlowPart[] }) {
   const scale = (size.height - (verdictWords.length - 1) * size.gap) / sumOf(parts);
-  // A rollout is in two parts where both blocks learned from it; to its route it goes once.
-  const counted = new Map<string, FlowPart>();
-  for (const part of parts) {
-    const key = `${part.verdict} ${part.route}`;
-    const known = counted.get(key) ?? { ...part, count: part.rollouts, value: 0 };
-    counted.set(key, { ...known, value: known.value + part.value });
-  }
   const drawn = [
-    ...drawBetween([...counted.values()], 'verdict', 'route', scale, run),
+    ...drawBetween(parts, 'verdict', 'route', scale, run),
     ...drawBetween(parts, 'route', 'block', scale, run),
   ];
   const places = { verdict: size.left - 8, route: size.middle - 52, block: size.right + 8 } as const;

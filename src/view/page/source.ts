@@ -1,6 +1,6 @@
 /** Where the page has its answers from: a server, files beside it, or itself. The screens cannot tell which. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Answers, PageHome, RolloutList, RolloutPage, RunFiles } from '../api.ts';
+import type { Answers, AnswersPage, ListedRun, PageHome, RunFiles } from '../api.ts';
 import { changed, listenForChanges, pace } from './live.ts';
 import { PageRollouts, type RunHome, runsOf } from './page-rollouts.ts';
 import { RangeFile } from './range-file.ts';
@@ -8,9 +8,7 @@ import { RangeFile } from './range-file.ts';
 export interface AnswerSource {
   readonly home: PageHome;
   ask<Kind extends keyof Answers>(kind: Kind, id: string): Promise<Answers[Kind]>;
-  /** Asks until all is searched, or until what was found so far is enough. */
-  rollouts(id: string, query: URLSearchParams, isEnough?: (list: RolloutList) => boolean): Promise<RolloutList>;
-  rollout(id: string, rollout: string): Promise<RolloutPage>;
+  readonly rollouts: PageRollouts;
   /** Stores what a person wrote; only a server can. */
   save(kind: 'labels' | 'notes', id: string, value: unknown): Promise<unknown>;
 }
@@ -34,14 +32,7 @@ interface Home extends Omit<RunHome, 'runs'> {
 function openHome(home: PageHome, { ask: read, save = noSave, ...files }: Home): AnswerSource {
   const ask: AnswerSource['ask'] = (kind, id) => read(kind, id) as Promise<Answers[typeof kind]>;
   const runs = async (id: string) => runsOf(await ask('home', ''), id);
-  const rollouts = new PageRollouts({ runs, ...files });
-  return {
-    home,
-    ask,
-    save,
-    rollouts: (id, parameters, isEnough) => rollouts.list(id, parameters, isEnough),
-    rollout: (id, rollout) => rollouts.rollout(id, rollout),
-  };
+  return { home, ask, save, rollouts: new PageRollouts({ runs, ...files }) };
 }
 
 const noPage = () => new Error('This bundle does not have that page.');
@@ -128,6 +119,13 @@ async function unzip(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
 }
 
 export const source = openSource();
+
+/** The answers of the runs that are wanted and have begun. */
+export async function answersOf(isWanted: (run: ListedRun) => boolean): Promise<AnswersPage[]> {
+  const { runs } = await source.ask('home', '');
+  const wanted = runs.filter((run) => isWanted(run) && run.status !== 'not started');
+  return Promise.all(wanted.map(({ id }) => source.ask('answers', id)));
+}
 
 export interface Answer<Value> {
   readonly value: Value | null;

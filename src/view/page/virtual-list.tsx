@@ -1,6 +1,6 @@
 /** A list of any length of which only the rows in sight are made. All rows have one height. */
 import type { ComponentChildren } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 
 interface VirtualListProps<Item> {
   readonly count: number;
@@ -10,7 +10,6 @@ interface VirtualListProps<Item> {
   readonly chosen: number;
   readonly onRange: (first: number, last: number) => void;
   readonly itemAt: (index: number) => Item | undefined;
-  /** What an item looks like; it may depend on nothing else, since a row whose item stays is not made again. */
   readonly show: (item: Item | undefined) => ComponentChildren;
 }
 
@@ -45,42 +44,17 @@ export function VirtualList<Item>(props: VirtualListProps<Item>) {
     >
       <ol style={{ height: `${count * rowHeight}px` }}>
         {indices.map((index) => (
-          <ListRow
+          <li
             key={index}
-            index={index}
-            count={count}
-            height={rowHeight}
-            isChosen={index === chosen}
-            item={itemAt(index)}
-            show={show}
-          />
+            class={index === chosen ? 'at' : ''}
+            style={{ top: `${index * rowHeight}px`, height: `${rowHeight}px` }}
+            aria-setsize={count}
+            aria-posinset={index + 1}
+          >
+            {show(itemAt(index))}
+          </li>
         ))}
       </ol>
     </div>
-  );
-}
-
-interface ListRowProps<Item> {
-  readonly index: number;
-  readonly count: number;
-  readonly height: number;
-  readonly isChosen: boolean;
-  readonly item: Item | undefined;
-  readonly show: (item: Item | undefined) => ComponentChildren;
-}
-
-function ListRow<Item>({ index, count, height, isChosen, item, show }: ListRowProps<Item>) {
-  return useMemo(
-    () => (
-      <li
-        class={isChosen ? 'at' : ''}
-        style={{ top: `${index * height}px`, height: `${height}px` }}
-        aria-setsize={count}
-        aria-posinset={index + 1}
-      >
-        {show(item)}
-      </li>
-    ),
-    [index, count, height, isChosen, item, show],
   );
 }

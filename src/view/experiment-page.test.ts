@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { madeArm, madeResults } from '../../test/lab/made-results.ts';
 import { meanInterval, wilsonInterval } from '../stats/index.ts';
-import { loopholeMatrices } from './matrix-page.ts';
+import { loopholeMatrices } from './experiment-page.ts';
 
 /** The cell of the deployed policy of an arm whose seeds hack and solve so many of ten prompts. */
 async function cellOf(...seeds: readonly (readonly [number, number])[]) {
