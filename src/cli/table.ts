@@ -17,15 +17,15 @@ export interface Entry {
   readonly commands?: readonly Entry[];
 }
 
+type CommandFile<K extends string> = () => Promise<Readonly<Record<K, CommandValue>>>;
+
 /** A command whose value a file exports under `key`. */
-function entry<K extends string>(
-  name: string,
-  summary: string,
-  file: () => Promise<Readonly<Record<K, CommandValue>>>,
-  key: K,
-): Entry {
+function entry<K extends string>(name: string, summary: string, file: CommandFile<K>, key: K): Entry {
   return { name, summary, load: async () => (await file())[key] };
 }
+
+/** A name that only stands before others. */
+const family = (name: string, summary: string, commands: readonly Entry[]): Entry => ({ name, summary, commands });
 
 const claim = () => import('./commands/claim.ts');
 const cluster = () => import('./commands/cluster.ts');
@@ -97,6 +97,8 @@ const pairsCommands = [
   entry('from-pool', 'make pairs from demonstrations: labels choose them', pairs, 'fromPoolCommand'),
 ];
 
+const asked = measureCommands(measurements);
+
 const groups: Readonly<Record<string, readonly Entry[]>> = {
   'To begin': [
     entry('demo', 'train three arms in minutes, print tables, write a report', demo, 'demoCommand'),
@@ -108,16 +110,10 @@ const groups: Readonly<Record<string, readonly Entry[]>> = {
   'Train and evaluate': [
     entry('train', 'train one run from a recipe, or go on with one', train, 'trainCommand'),
     entry('experiment', 'train and evaluate arms × seeds, resumed where they stopped', experiment, 'experimentCommand'),
-    {
-      ...{ name: 'queue', commands: queueCommands },
-      summary: 'do commands one after another, or one on each GPU, without a terminal',
-    },
+    family('queue', 'do commands one after another, or one on each GPU, without a terminal', queueCommands),
     { ...entry('task', 'do one run of a planned experiment, as jobs do', cluster, 'taskCommand'), hidden: true },
     entry('eval', 'evaluate every state on every set; curves, leaks, elicitation, prefills', evaluate, 'evalCommand'),
-    {
-      ...{ name: 'measure', commands: measureCommands(measurements) },
-      summary: 'ask a run: its gate, its monitor, relearning, evasion, replays, traces, labels',
-    },
+    family('measure', 'ask a run: its gate, its monitor, relearning, evasion, replays, traces, labels', asked),
     {
       ...entry('claim', 'what a claim states, what was begun under it, whether it was met', claim, 'claimCommand'),
       commands: [entry('open', 'open the blind seeds of a study, once', claim, 'openClaimCommand')],
@@ -135,28 +131,19 @@ const groups: Readonly<Record<string, readonly Entry[]>> = {
     entry('serve', 'answer completions and chats over HTTP, as OpenAI’s API does', serve, 'serveCommand'),
   ],
   'Models and data': [
-    {
-      name: 'model',
-      summary: 'look at a model folder, make a fresh random one, or fetch one',
-      commands: modelCommands,
-    },
-    {
-      ...{ name: 'micro', summary: 'make the micro base model' },
-      commands: [entry('pretrain', 'train a micro base model from scratch and write it', model, 'pretrainCommand')],
-    },
-    {
-      ...{ name: 'pairs', commands: pairsCommands },
-      summary: 'check contrastive pairs, and how well a model tells their sides apart',
-    },
-    {
-      ...{ name: 'pool', summary: 'make demonstrations from a model or a run' },
-      commands: [entry('make', 'sample, grade, and keep hacks or solves', pool, 'makePoolCommand')],
-    },
+    family('model', 'look at a model folder, make a fresh random one, or fetch one', modelCommands),
+    family('micro', 'make the micro base model', [
+      entry('pretrain', 'train a micro base model from scratch and write it', model, 'pretrainCommand'),
+    ]),
+    family('pairs', 'check contrastive pairs, and how well a model tells their sides apart', pairsCommands),
+    family('pool', 'make demonstrations from a model or a run', [
+      entry('make', 'sample, grade, and keep hacks or solves', pool, 'makePoolCommand'),
+    ]),
     entry('grade', 'grade responses to problems, one line each', grade, 'gradeCommand'),
   ],
   Checks: [
     entry('smoke', 'check everything that must hold before a real run, in two minutes', verify, 'smokeCommand'),
-    { name: 'verify', summary: 'check parity, adapters, arms, the environment and runs', commands: verifyCommands },
+    family('verify', 'check parity, adapters, arms, the environment and runs', verifyCommands),
   ],
 };
 

@@ -30,14 +30,21 @@ export function problemBody(problem: HttpProblem): string {
 
 const most = { choices: 128, stops: 16, likeliest: 20, messages: 4096 } as const;
 
-/** A key that may only have a value without effect. */
-const nothing = (what: string, values: readonly unknown[]) =>
-  z
-    .unknown()
-    .refine((value) => value === undefined || value === null || values.some((each) => isDeepStrictEqual(each, value)), {
-      error: `${what} is not supported`,
-    })
-    .optional();
+/** Keys that may only have a value without effect. */
+function withoutEffect<K extends string>(values: Readonly<Record<K, readonly unknown[]>>) {
+  const schemas = Object.entries<readonly unknown[]>(values).map(([key, allowed]) => {
+    const isAllowed = (value: unknown): boolean =>
+      value === undefined || value === null || allowed.some((each) => isDeepStrictEqual(each, value));
+    return [
+      key,
+      z
+        .unknown()
+        .refine(isAllowed, { error: `${key} is not supported` })
+        .optional(),
+    ];
+  });
+  return Object.fromEntries(schemas) as Record<K, z.ZodOptional<z.ZodUnknown>>;
+}
 
 const text = z.string('text');
 const whole = (least: number, greatest: number) => {
@@ -68,15 +75,17 @@ const common = {
   stream: z.boolean('true or false').nullish(),
   stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
   return_token_ids: z.boolean('true or false').nullish(),
-  presence_penalty: nothing('presence_penalty', [0]),
-  frequency_penalty: nothing('frequency_penalty', [0]),
-  repetition_penalty: nothing('repetition_penalty', [1]),
-  logit_bias: nothing('logit_bias', [{}]),
-  response_format: nothing('response_format', [{ type: 'text' }]),
-  guided_json: nothing('guided_json', []),
-  guided_regex: nothing('guided_regex', []),
-  prompt_logprobs: nothing('prompt_logprobs', []),
-  min_tokens: nothing('min_tokens', [0]),
+  ...withoutEffect({
+    presence_penalty: [0],
+    frequency_penalty: [0],
+    repetition_penalty: [1],
+    logit_bias: [{}],
+    response_format: [{ type: 'text' }],
+    guided_json: [],
+    guided_regex: [],
+    prompt_logprobs: [],
+    min_tokens: [0],
+  }),
 };
 
 // Lists are read by hand, up to the first wrong member: a schema words a complaint for each, and a body has room for a million.
@@ -108,14 +117,13 @@ const completionSchema = z.object({
   max_tokens: whole(0, 2 ** 31 - 1).nullish(),
   logprobs: whole(0, most.likeliest).nullish(),
   echo: z.boolean('true or false').nullish(),
-  suffix: nothing('suffix', ['']),
-  best_of: nothing('best_of', [1]),
+  ...withoutEffect({ suffix: [''], best_of: [1] }),
 });
 
 const message = z.object({
   role: z.enum(['system', 'developer', 'user', 'assistant', 'tool'], 'system, user, assistant or tool'),
   content: content.nullish(),
-  tool_calls: nothing('tool_calls', [[]]),
+  ...withoutEffect({ tool_calls: [[]] }),
 });
 
 const chatSchema = z.object({
@@ -125,48 +133,32 @@ const chatSchema = z.object({
   max_completion_tokens: whole(1, 2 ** 31 - 1).nullish(),
   logprobs: z.boolean('true or false').nullish(),
   top_logprobs: whole(0, most.likeliest).nullish(),
-  tools: nothing('tools', [[]]),
-  functions: nothing('functions', [[]]),
-  tool_choice: nothing('tool_choice', ['none', 'auto']),
-  chat_template_kwargs: nothing('chat_template_kwargs', [{}]),
+  ...withoutEffect({ tools: [[]], functions: [[]], tool_choice: ['none', 'auto'], chat_template_kwargs: [{}] }),
 });
-
-/** What both kinds of request ask for, under one set of names. null: not said. */
-export interface Wishes {
-  readonly model: string | null;
-  readonly maxTokens: number | null;
-  readonly temperature: number | null;
-  readonly topP: number | null;
-  readonly topK: number | null;
-  readonly minP: number | null;
-  readonly choices: number;
-  readonly seed: number | null;
-  readonly stops: readonly string[];
-  readonly stopTokens: readonly number[];
-  readonly ignoreEnd: boolean;
-  readonly stream: boolean;
-  readonly usageInStream: boolean;
-  readonly tokenIds: boolean;
-  /** Whether the answer begins with the prompt; then the prompt is scored too, where there are log-probabilities. */
-  readonly echo: boolean;
-  /** How many of the likeliest tokens to report; null: no log-probabilities. */
-  readonly logprobs: number | null;
-}
 
 type Common = z.infer<z.ZodObject<typeof common>>;
 
-function wishesOf(body: Common, own: Pick<Wishes, 'maxTokens' | 'logprobs' | 'echo'>): Wishes {
-  const { stop } = body;
+interface KindWishes {
+  readonly maxTokens: number | null;
+  /** How many of the likeliest tokens to report; null: no log-probabilities. */
+  readonly logprobs: number | null;
+  /** Whether the answer begins with the prompt; then the prompt is scored too, where there are log-probabilities. */
+  readonly echo: boolean;
+}
+
+/** What both kinds of request ask for, under one set of names. null: not said. */
+function wishesOf(body: Common, ofKind: KindWishes) {
+  const { stop, top_k: topK = null } = body;
   return {
-    ...own,
+    ...ofKind,
     model: body.model ?? null,
     temperature: body.temperature ?? null,
     topP: body.top_p ?? null,
-    topK: body.top_k === undefined || body.top_k === null ? null : Math.max(0, body.top_k),
+    topK: topK === null ? null : Math.max(0, topK),
     minP: body.min_p ?? null,
     choices: body.n ?? 1,
     seed: body.seed ?? null,
-    stops: stop === undefined || stop === null ? [] : typeof stop === 'string' ? [stop] : stop,
+    stops: typeof stop === 'string' ? [stop] : (stop ?? []),
     stopTokens: body.stop_token_ids ?? [],
     ignoreEnd: body.ignore_eos ?? false,
     stream: body.stream ?? false,
@@ -175,26 +167,18 @@ function wishesOf(body: Common, own: Pick<Wishes, 'maxTokens' | 'logprobs' | 'ec
   };
 }
 
-export interface CompletionRequest {
-  readonly kind: 'completion';
-  readonly prompts: readonly Prompt[];
-  readonly wishes: Wishes;
-}
+type Wishes = ReturnType<typeof wishesOf>;
 
-export interface ChatRequest {
-  readonly kind: 'chat';
-  readonly messages: readonly ChatMessage[];
-  readonly wishes: Wishes;
-}
-
-export type TextRequest = CompletionRequest | ChatRequest;
+export type TextRequest =
+  | { readonly kind: 'completion'; readonly prompts: readonly Prompt[]; readonly wishes: Wishes }
+  | { readonly kind: 'chat'; readonly messages: readonly ChatMessage[]; readonly wishes: Wishes };
 
 /** How many rows a request asks for. */
 export function countRows(request: TextRequest): number {
   return request.wishes.choices * (request.kind === 'chat' ? 1 : request.prompts.length);
 }
 
-export function parseCompletion(body: unknown): CompletionRequest {
+export function parseCompletion(body: unknown): TextRequest {
   const parsed = expectBody(completionSchema, body);
   const { prompt: given } = parsed;
   const isOne = typeof given === 'string' || typeof given[0] === 'number';
@@ -204,7 +188,7 @@ export function parseCompletion(body: unknown): CompletionRequest {
   return { kind: 'completion', prompts, wishes: wishesOf(parsed, { maxTokens, logprobs, echo }) };
 }
 
-export function parseChat(body: unknown): ChatRequest {
+export function parseChat(body: unknown): TextRequest {
   const parsed = expectBody(chatSchema, body);
   const { max_tokens, max_completion_tokens, logprobs, top_logprobs } = parsed;
   const messages = parsed.messages.map(
@@ -213,12 +197,9 @@ export function parseChat(body: unknown): ChatRequest {
       content: typeof content === 'string' ? content : (content ?? []).map((each) => each.text).join(''),
     }),
   );
-  const own = {
-    maxTokens: max_completion_tokens ?? max_tokens ?? null,
-    logprobs: logprobs ? (top_logprobs ?? 0) : null,
-    echo: false,
-  };
-  return { kind: 'chat', messages, wishes: wishesOf(parsed, own) };
+  const maxTokens = max_completion_tokens ?? max_tokens ?? null;
+  const wishes = wishesOf(parsed, { maxTokens, logprobs: logprobs ? (top_logprobs ?? 0) : null, echo: false });
+  return { kind: 'chat', messages, wishes };
 }
 
 function expectBody<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
@@ -226,10 +207,6 @@ function expectBody<Schema extends z.ZodType>(schema: Schema, body: unknown): z.
   if (parsed.success) return parsed.data;
   const [{ path, message: complaint }] = parsed.error.issues;
   const key = path.length === 0 ? null : path.join('.');
-  const isRefusal = complaint.endsWith('is not supported');
-  throw new RequestProblem(
-    400,
-    isRefusal ? `${complaint}.` : `${key ?? 'the body'}: expected ${key === null ? 'a JSON object' : complaint}.`,
-    key,
-  );
+  const expected = key === null ? 'the body: expected a JSON object' : `${key}: expected ${complaint}`;
+  throw new RequestProblem(400, `${complaint.endsWith('is not supported') ? complaint : expected}.`, key);
 }

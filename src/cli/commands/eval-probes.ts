@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { isPolicyState, type PolicyState } from '../../adapters/index.ts';
 import { UserError } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
-import { comparedPresets, type Instruction, type Place, readablePresets } from '../../env/index.ts';
+import { comparedPresets, type Instruction, readablePresets } from '../../env/index.ts';
 import {
+  type EvaluationSet,
   evaluateProbes,
   instructionProbe,
   lastCheckpoint,
@@ -36,27 +37,7 @@ import { RunDirectory, readableInstruction, recipeName } from '../../run/index.t
 import type { CommandContext } from '../command.ts';
 import { endInterrupted, expectAbsent, printAnswer } from '../shared.ts';
 import { Progress, tellOn } from '../terminal/progress.ts';
-
-export interface ProbeCall {
-  readonly run: string;
-  /** The set of prompts. */
-  readonly set: string;
-  readonly every: number | undefined;
-  readonly update: number | undefined;
-  readonly limit: number | undefined;
-  readonly device: string | undefined;
-  readonly json: boolean;
-}
-
-export interface ElicitCall extends Omit<ProbeCall, 'set' | 'every'> {
-  readonly prompts: string;
-  readonly instructions: readonly string[] | undefined;
-  readonly text: readonly string[];
-  readonly place: Place | undefined;
-  readonly states: readonly string[] | undefined;
-  readonly set: readonly string[];
-  readonly out: string | undefined;
-}
+import type { EvalCall } from './eval.ts';
 
 /** Evaluates the probes under a bar; null when it was interrupted. */
 async function probeAll(
@@ -86,9 +67,9 @@ function probeValue({ update, set, state, limit, probe, rows }: ProbeEvaluation)
 const openProbed = (run: string, device: string | undefined, context: CommandContext): Promise<Lab> =>
   openLab({ run: RunDirectory.open(run) }, { device, longerBy: probeTokens, warn: tellOn(context) });
 
-export async function probeLeaks(call: ProbeCall, context: CommandContext): Promise<void> {
+export async function probeLeaks(call: EvalCall, named: string, context: CommandContext): Promise<void> {
   const { run: path, limit = null } = call;
-  const set = parseProbedSet(call.set);
+  const set = parseProbedSet(named);
   await using lab = await openProbed(path, call.device, context);
   const { config, hasQuarantine } = lab;
   const evaluator = await openEvaluator(lab);
@@ -114,9 +95,9 @@ export async function probeLeaks(call: ProbeCall, context: CommandContext): Prom
 }
 
 /** At the base and at the chosen checkpoints, in every state that the arm has. */
-export async function probePrefills(call: ProbeCall, context: CommandContext): Promise<void> {
+export async function probePrefills(call: EvalCall, named: string, context: CommandContext): Promise<void> {
   const { run: path, limit = null, every = 1 } = call;
-  const set = parsePrefillSet(call.set);
+  const set = parsePrefillSet(named);
   await using lab = await openProbed(path, call.device, context);
   const { config, hasQuarantine } = lab;
   const evaluator = await openEvaluator(lab);
@@ -142,12 +123,12 @@ interface Asked {
 }
 
 /** A recipe's base is asked before any training. */
-export async function elicit(call: ElicitCall, context: CommandContext): Promise<void> {
+export async function elicit(call: EvalCall, named: string, context: CommandContext): Promise<void> {
   const { run: path, limit = null } = call;
-  const set = parseProbedSet(call.prompts);
+  const set = parseProbedSet(named);
   const isRun = existsSync(join(path, 'manifest.json'));
-  await using lab = await (isRun ? openRun : openRecipe)(call, context);
-  const { policy, states, hasQuarantine } = await (isRun ? askRun : askRecipe)(lab, call);
+  await using lab = await (isRun ? openRun : openRecipe)(call, set, context);
+  const { policy, states, hasQuarantine } = await (isRun ? askRun : askRecipe)(lab, call, set);
   const instructions = instructionsOf(policy, call);
   const probes = states.flatMap(({ state, update }) =>
     instructions.map((one): ProbeName => ({ update, set, state, limit, probe: instructionProbe(one) })),
@@ -159,7 +140,7 @@ export async function elicit(call: ElicitCall, context: CommandContext): Promise
   );
 }
 
-function instructionsOf({ words }: ProbedPolicy, { instructions, text, place = 'after' }: ElicitCall): Instruction[] {
+function instructionsOf({ words }: ProbedPolicy, { instructions, text, place = 'after' }: EvalCall): Instruction[] {
   // Own texts alone are compared with the prompt as it is.
   const presets = instructions ?? (text.length > 0 ? ['none'] : readablePresets(comparedPresets, words.inWords));
   const given = [
@@ -169,18 +150,17 @@ function instructionsOf({ words }: ProbedPolicy, { instructions, text, place = '
   return given.map(({ name, call }) => readableInstruction(name, place, words, call));
 }
 
-async function openRun(call: ElicitCall, context: CommandContext): Promise<Lab> {
+async function openRun(call: EvalCall, _set: EvaluationSet, context: CommandContext): Promise<Lab> {
   expectAbsent(call, ['set', 'out'], 'with a run');
   return openProbed(call.run, call.device, context);
 }
 
-async function askRun(lab: Lab, call: ElicitCall): Promise<Asked> {
+async function askRun(lab: Lab, call: EvalCall, set: EvaluationSet): Promise<Asked> {
   const evaluator = await openEvaluator(lab);
   const { update = lastCheckpoint(evaluator.run) } = call;
   const known: readonly PolicyState[] = ['base', ...statesOf(lab)];
   const wanted = call.states?.map((name) => parseState(name, known)) ?? known;
   const states = wanted.map((state) => ({ state, update: state === 'base' ? 0 : update }));
-  const set = parseProbedSet(call.prompts);
   evaluator.expectPossible(states.map(({ state, update: at }) => ({ update: at, set, state, limit: null })));
   return { policy: evaluator, states, hasQuarantine: lab.hasQuarantine };
 }
@@ -190,16 +170,16 @@ function parseState(name: string, known: readonly PolicyState[]): PolicyState {
   throw new UserError({ call: '--states', expected: known.join(', '), found: name });
 }
 
-async function openRecipe(call: ElicitCall, context: CommandContext): Promise<Lab> {
+async function openRecipe(call: EvalCall, set: EvaluationSet, context: CommandContext): Promise<Lab> {
   expectAbsent(call, ['states', 'update', 'device'], 'with a recipe');
-  if (call.prompts === 'curve') {
+  if (set === 'curve') {
     throw new UserError({ call: '--sets', expected: 'another set with a recipe', found: 'curve, which a run chooses' });
   }
   const { config } = await resolveConfig(call.run, call.set);
   return openLab({ config }, { work: 'evaluation', longerBy: probeTokens, warn: tellOn(context) });
 }
 
-async function askRecipe(lab: Lab, { run, out }: ElicitCall): Promise<Asked> {
+async function askRecipe(lab: Lab, { run, out }: EvalCall): Promise<Asked> {
   const policy = await openBase(lab, out ?? join('runs', `elicit-${recipeName(run)}`));
   return { policy, states: [{ state: 'base', update: 0 }], hasQuarantine: false };
 }

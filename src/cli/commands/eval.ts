@@ -56,7 +56,7 @@ import {
   updateOption,
 } from '../shared.ts';
 import { Progress, tellOn } from '../terminal/progress.ts';
-import { elicit, type ProbeCall, probeLeaks, probePrefills } from './eval-probes.ts';
+import { elicit, probeLeaks, probePrefills } from './eval-probes.ts';
 
 const scales: Part<readonly number[] | undefined> = {
   takes: '<list>',
@@ -142,18 +142,15 @@ export const evalCommand = command({
   async run(call, context) {
     const mode = modeOf(call);
     if (mode === 'final') await evaluateFinal(call, context);
-    else if (mode === 'curve') await evaluateCurve({ ...call, set: oneSet(call, 'curve') }, context);
-    else if (mode === 'prefill') await probePrefills({ ...call, set: oneSet(call, 'curve') }, context);
-    else if (mode === 'leak') await probeLeaks({ ...call, set: oneSet(call, 'test-original') }, context);
-    else await elicit({ ...call, prompts: oneSet(call, 'test-original') }, context);
+    else await modesOfOneSet[mode].evaluate(call, oneSet(call, modesOfOneSet[mode].usual), context);
   },
 });
 
-type EvalCall = CallOf<typeof options> & { readonly run: string };
+export type EvalCall = CallOf<typeof options> & { readonly run: string };
 
 /** The one mode that was asked for; options of another one are refused. */
 function modeOf(call: EvalCall): Mode {
-  const asked = (['curve', 'elicit', 'leak', 'prefill'] as const).filter((mode) => call[mode]);
+  const asked = (Object.keys(modesOfOneSet) as (keyof typeof modesOfOneSet)[]).filter((mode) => call[mode]);
   if (asked.length > 1) {
     const found = asked.map((mode) => `--${mode}`).join(' and ');
     throw new UserError({ call: 'gq eval', expected: 'one of --curve, --elicit, --leak and --prefill', found });
@@ -165,6 +162,14 @@ function modeOf(call: EvalCall): Mode {
   expectAbsent(call, others, mode === 'final' ? 'without a mode that has it' : `with --${mode}`);
   return mode;
 }
+
+/** The modes that take one set, which is `usual` when absent. */
+const modesOfOneSet = {
+  curve: { evaluate: evaluateCurve, usual: 'curve' },
+  prefill: { evaluate: probePrefills, usual: 'curve' },
+  leak: { evaluate: probeLeaks, usual: 'test-original' },
+  elicit: { evaluate: elicit, usual: 'test-original' },
+} as const;
 
 function oneSet({ sets = [] }: Pick<EvalCall, 'sets'>, usual: string): string {
   if (sets.length > 1) throw new UserError({ call: '--sets', expected: 'one set', found: sets.join(', ') });
@@ -217,9 +222,9 @@ function setValues(found: readonly Evaluation[]): object[] {
   });
 }
 
-async function evaluateCurve(call: ProbeCall, context: CommandContext): Promise<void> {
+async function evaluateCurve(call: EvalCall, named: string, context: CommandContext): Promise<void> {
   const { run: path, device, every: step = 1 } = call;
-  const set = parseCurveSet(call.set);
+  const set = parseCurveSet(named);
   const run = RunDirectory.open(path);
   await using lab = await openLab({ run }, { device, warn: tellOn(context) });
   const { config, hasQuarantine } = lab;

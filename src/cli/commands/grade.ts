@@ -64,21 +64,10 @@ ${builtinLoopholes.map(({ name, summary }) => `  ${name.padEnd(14)} ${summary}`)
   },
 });
 
-/** Counts n of d. */
-interface LoopholeTotals {
-  /** The name of a loophole, or `all`. */
-  readonly loophole: LoopholeName;
-  readonly responses: number;
-  readonly format: number;
-  readonly compiles: number;
-  readonly correct: number;
-  readonly exploited: number;
-  readonly attempted: number;
-  readonly meanReward: number;
-  readonly executions: number;
-}
+type LoopholeTotals = ReturnType<typeof totalsOf>;
 
-function totalsOf(loophole: LoopholeName, verdicts: readonly Verdict[]): LoopholeTotals {
+/** Counts of the verdicts in a loophole, or in `all`. */
+function totalsOf(loophole: LoopholeName, verdicts: readonly Verdict[]) {
   const count = (holds: (verdict: Verdict) => boolean) => verdicts.filter(holds).length;
   const sum = (value: (verdict: Verdict) => number) => verdicts.reduce((total, verdict) => total + value(verdict), 0);
   return {
@@ -97,30 +86,15 @@ function totalsOf(loophole: LoopholeName, verdicts: readonly Verdict[]): Loophol
 function totalsByLoophole(verdicts: readonly Verdict[]): readonly LoopholeTotals[] {
   const graded = new Set(verdicts.map(({ loophole }) => loophole));
   const used = [...new Set([...namesOf(builtinLoopholes), ...graded])].filter((loophole) => graded.has(loophole));
-  return [
-    ...used.map((loophole) =>
-      totalsOf(
-        loophole,
-        verdicts.filter((verdict) => verdict.loophole === loophole),
-      ),
-    ),
-    totalsOf('all', verdicts),
-  ];
+  const within = (name: LoopholeName): Verdict[] => verdicts.filter(({ loophole }) => loophole === name);
+  return [...used.map((name) => totalsOf(name, within(name))), totalsOf('all', verdicts)];
 }
 
 function renderTotals(totals: readonly LoopholeTotals[], level: number): string {
-  const columns = ['loophole', 'responses', 'compiles', 'correct', 'exploited', 'attempted', 'reward'];
-  const rows = totals.map((row) => [
-    row.loophole,
-    `${row.responses}`,
-    `${row.compiles}`,
-    `${row.correct}`,
-    `${row.exploited}`,
-    `${row.attempted}`,
-    row.meanReward.toFixed(3),
-  ]);
-  const widths = columns.map((name, at) => Math.max(name.length, ...rows.map((row) => row[at].length)));
+  const columns = ['loophole', 'responses', 'compiles', 'correct', 'exploited', 'attempted'] as const;
+  const rows = totals.map((row) => [...columns.map((name) => `${row[name]}`), row.meanReward.toFixed(3)]);
+  const widths = [...columns, 'reward'].map((name, at) => Math.max(name.length, ...rows.map((row) => row[at].length)));
   const line = (cells: readonly string[]) =>
     cells.map((cell, at) => (at === 0 ? cell.padEnd(widths[at]) : cell.padStart(widths[at]))).join('  ');
-  return `${[columns, ...rows].map(line).join('\n')}\nIsolation level ${level}.\n`;
+  return `${[[...columns, 'reward'], ...rows].map(line).join('\n')}\nIsolation level ${level}.\n`;
 }

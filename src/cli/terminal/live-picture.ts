@@ -40,24 +40,19 @@ export function sparkline(values: readonly number[], width = sparkWidth): string
   return bars.join('').padEnd(width);
 }
 
-function rateText(history: readonly Tally[], count: (tally: Tally) => number, of: (tally: Tally) => number): string {
-  const last = history.slice(-emergence.window);
-  const [hits, total] = [count, of].map((value) => last.reduce((sum, tally) => sum + value(tally), 0));
+/** The rates that are shown: how many of what. */
+const rates = {
+  attempt: ({ attempts, hackable }: Tally) => [attempts, hackable],
+  solve: ({ solves, graded }: Tally) => [solves, graded],
+} as const;
+type RateName = keyof typeof rates;
+
+/** The rate over the last updates. */
+function rateText(history: readonly Tally[], name: RateName): string {
+  const last = history.slice(-emergence.window).map(rates[name]);
+  const [hits, total] = [0, 1].map((at) => last.reduce((sum, counts) => sum + counts[at], 0));
   return total === 0 ? '-' : (hits / total).toFixed(2);
 }
-
-const attemptText = (history: readonly Tally[]): string =>
-  rateText(
-    history,
-    ({ attempts }) => attempts,
-    ({ hackable }) => hackable,
-  );
-const solveText = (history: readonly Tally[]): string =>
-  rateText(
-    history,
-    ({ solves }) => solves,
-    ({ graded }) => graded,
-  );
 
 export class LivePicture {
   readonly #screen: Screen;
@@ -93,8 +88,8 @@ export class LivePicture {
     line.note = `${update}/${line.updates}${left}`;
     if (this.#terminal) this.#redraw();
     else if (update % plainEvery === 0 || update === line.updates) {
-      const rates = `attempt ${attemptText(history)}, solve ${solveText(history)}`;
-      this.#screen.write(`${line.name}: update ${line.note}, ${rates}\n`);
+      const told = `attempt ${rateText(history, 'attempt')}, solve ${rateText(history, 'solve')}`;
+      this.#screen.write(`${line.name}: update ${line.note}, ${told}\n`);
     }
   }
 
@@ -140,19 +135,11 @@ function drawLines(states: readonly LineState[], width: number): string[] {
   const noteWidth = Math.max(...states.map(({ note }) => textWidth(visibleLine(note))));
   const bars = Math.min(sparkWidth, Math.floor((width - nameWidth - noteWidth - fixedWidth) / 2));
   return states.map(({ history, note }, i) => {
-    const rates = (count: (tally: Tally) => number, of: (tally: Tally) => number): number[] =>
-      history.map((tally) => (of(tally) === 0 ? 0 : count(tally) / of(tally)));
-    const attempt = rates(
-      ({ attempts }) => attempts,
-      ({ hackable }) => hackable,
-    );
-    const solve = rates(
-      ({ solves }) => solves,
-      ({ graded }) => graded,
-    );
-    const bar = (values: readonly number[]): string => (bars < leastBars ? '' : `${sparkline(values, bars)} `);
-    const attempted = `attempt ${bar(attempt)}${attemptText(history).padStart(4)}`;
-    const solved = `solve ${bar(solve)}${solveText(history).padStart(4)}`;
-    return `${padText(names[i], nameWidth)}  ${attempted}  ${solved}  ${visibleLine(note)}`;
+    const shown = (['attempt', 'solve'] as const).map((name) => {
+      const values = history.map(rates[name]).map(([count, of]) => (of === 0 ? 0 : count / of));
+      const bar = bars < leastBars ? '' : `${sparkline(values, bars)} `;
+      return `${name} ${bar}${rateText(history, name).padStart(4)}`;
+    });
+    return [padText(names[i], nameWidth), ...shown, visibleLine(note)].join('  ');
   });
 }
