@@ -73,6 +73,15 @@ describe('a call that lacks something', () => {
     expect(err).toContain(`(see: ${hint})`);
   });
 
+  it('a key of the config that is typed as an option is told how it is set', async () => {
+    const { code, err } = await run('train', 'micro-activation', '--updates', '3');
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: expect.stringContaining('--set KEY=VALUE sets a key of the config'),
+    });
+    expect((await run('runs', '--updates', '3')).err).not.toContain('--set');
+  });
+
   it.each(['runs', 'view'])('a folder that is not there is told as of the command: gq %s', async (command) => {
     const { code, err } = await run(command, join(home, 'nowhere'));
     expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(`gq: runs of ${join(home, 'nowhere')}:`) });

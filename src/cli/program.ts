@@ -62,9 +62,16 @@ function configure(target: Command, value: CommandValue, act: Act): void {
   });
 }
 
-/** A fault of a call as all other errors begin, with what to read. */
-const faultText = (text: string, call: string): string =>
-  `${text.replace(/^error: /, 'gq: ').trimEnd()} (see: ${call} --help)\n`;
+/** Makes faults of a call begin as all other errors do, and end with what to read. */
+function tellFaults(target: Command, call: string, options: CommandValue['options'] = {}): void {
+  target.configureOutput({
+    outputError: (text, write) => {
+      const isSetting = text.includes('unknown option') && 'set' in options;
+      const hint = isSetting ? '--set KEY=VALUE sets a key of the config; ' : '';
+      write(`${text.replace(/^error: /, 'gq: ').trimEnd()} (${hint}see: ${call} --help)\n`);
+    },
+  });
+}
 
 /** Adds a command, and loads what is below it where the words name it. */
 async function addCommand(
@@ -77,14 +84,18 @@ async function addCommand(
   const { name, summary, group, hidden = false, load, commands = [] } = entry;
   const call = `${before} ${name}`;
   const target = parent.command(name, { hidden }).summary(summary).description(summary).helpCommand(false);
-  target.configureOutput({ outputError: (text, write) => write(faultText(text, call)) });
+  tellFaults(target, call);
   if (group !== undefined) target.helpGroup(`${group}:`);
   const [first, ...others] = words;
   if (first !== name) return;
   target.enablePositionalOptions();
   for (const each of commands) await addCommand(target, each, others, act, call);
   if (commands.some((each) => each.name === others[0])) return;
-  if (load !== undefined) return configure(target, await load(), act);
+  if (load !== undefined) {
+    const value = await load();
+    tellFaults(target, call, value.options);
+    return configure(target, value, act);
+  }
   const loaded = await loadCommands(commands, [name]);
   target.addHelpText('after', examplesText(loaded.map(({ value }) => value.examples[0])));
 }
@@ -104,7 +115,6 @@ async function buildProgram(
     .configureOutput({
       writeOut: (text) => stdout.write(text),
       writeErr: (text) => stderr.write(text),
-      outputError: (text, write) => write(faultText(text, 'gq')),
     })
     // The descriptions say by themselves what is chosen from, and what is used when absent.
     .configureHelp({
@@ -114,6 +124,7 @@ async function buildProgram(
     // What follows the name of a command is the command's: `gq queue add` takes the options of the command that it adds as they are.
     .enablePositionalOptions()
     .exitOverride();
+  tellFaults(program, 'gq');
   for (const entry of table) await addCommand(program, entry, words, act);
   return program;
 }

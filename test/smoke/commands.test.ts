@@ -51,7 +51,9 @@ describe('gq train', () => {
     const rows = out.split('\n').filter((line) => /^ +\d+ /.test(line));
     expect(rows).toHaveLength(6);
     for (const row of rows) expect(row).toMatch(/\d+\/\d+ +\d+\/12 +\d\/3 .* \d\/6, \d+ s left$/);
-    expect(out).toContain('finished: 6 updates in ');
+    expect(out).toContain(
+      `finished: 6 updates in ${lab.path('table')}\nevaluate it with: gq eval ${lab.path('table')}`,
+    );
     expect(out.replace(/\s+/g, ' ')).toContain(
       'hack: exploited / rollouts of the policy whose prompt disclosed a loophole',
     );
@@ -102,6 +104,8 @@ describe('gq train', () => {
       code: 2,
       err: expect.stringContaining('--resume'),
     });
+    const other = await gq([...train, '--set', 'seed=9', '--out', whole]);
+    expect(other.err).toContain('found a run of another config at seed (1 and 9)');
     const changed = await gq(['train', '--resume', whole, '--set', 'seed=3']);
     expect(changed).toMatchObject({ code: 2, err: expect.stringContaining('--fork RUN@UPDATE') });
     expect(await gq(['train', '--fork', whole])).toMatchObject({ code: 2, err: expect.stringContaining('RUN@UPDATE') });

@@ -129,10 +129,18 @@ async function startRun(
 /** The same command again goes on with the run that it began; a folder with another run is refused. */
 function placeRun(path: string, config: RunConfig, parent: Manifest['parent']): RunDirectory {
   if (!existsSync(join(path, 'manifest.json'))) return RunDirectory.create(path);
-  const begun = RunDirectory.open(path).readManifest();
+  const run = RunDirectory.open(path);
+  const begun = run.readManifest();
   const origin = parent === null ? null : { ...parent, run: resolve(parent.run) };
-  const isSame = configDifferences(begun.config, config).length === 0 && isDeepStrictEqual(begun.parent, origin);
-  return isSame ? RunDirectory.open(path) : RunDirectory.create(path);
+  const differences = configDifferences(begun.config, config);
+  if (differences.length === 0 && isDeepStrictEqual(begun.parent, origin)) return run;
+  const shown = `${differences.slice(0, 5).join(', ')}${differences.length > 5 ? ` and ${differences.length - 5} more` : ''}`;
+  throw new UserError({
+    call: `create run ${path}`,
+    expected: 'a directory without a run, or with one of this very config',
+    found: differences.length === 0 ? 'a run of another parent' : `a run of another config at ${shown}`,
+    fix: `Continue it as it was begun with --resume ${path}, or choose another --out.`,
+  });
 }
 
 /** Shows the run on the terminal, or as JSON; Ctrl-C ends it after the update in progress. */

@@ -125,7 +125,7 @@ function closing(end: RunEnd, path: string, updates: number): string {
   if (end === 'interrupted')
     return `saved after ${updates} updates; go on with: ${shellLine('gq', 'train', '--resume', path)}`;
   if (end === 'tripwire') return `stopped by the divergence tripwire after ${updates} updates: ${path}`;
-  return `finished: ${updates} updates in ${path}`;
+  return `finished: ${updates} updates in ${path}\nevaluate it with: ${shellLine('gq', 'eval', path)}`;
 }
 
 /** The events of a run as JSON lines, for programs: those of events.jsonl, and infos about this process. */
