@@ -35,18 +35,14 @@ export async function policyAtStart(lab: Lab): Promise<Policy> {
   return { decoder: model.decoder, adapter, deployedScale, recompute, work: lab.options.policyWork };
 }
 
-/** How the adapter begins: what stands in a file, or was drawn already. */
-interface AdapterBeginning {
-  /** The path of the stored initial values of a run, with which nothing is computed; null: there are none. */
-  readonly initial: string | null;
-  readonly drawn: ReadonlyMap<string, InitialFactors> | null;
-}
-
-/** Makes the adapter at its start. The lab's signal ends the computation with its reason. */
+/**
+ * Makes the adapter at its start, which the lab's signal ends with its reason. `initial`: the path of the stored initial values of a run,
+ * with which nothing is computed; `drawn`: factors that were drawn already.
+ */
 export async function openAdapter(
   lab: AdapterLab,
   { scope, decoder }: OpenModel,
-  { initial, drawn }: AdapterBeginning,
+  { initial, drawn }: Pick<Lab, 'initial'> & { readonly drawn: Awaited<Lab['factors']> },
 ): Promise<Adapter> {
   const { config, parts, warn } = lab;
   const { family, rank, targets } = config.adapter;

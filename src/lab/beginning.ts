@@ -11,7 +11,8 @@ import { expectIdentity, pluginHash } from './identity.ts';
 import { expectIsolatedPairs } from './pairs.ts';
 import { pluginRecords } from './plugins.ts';
 import { isWriter } from './ranks.ts';
-import { type Replacements, replacementNames } from './replacements.ts';
+import { replacementNames } from './replacements.ts';
+import type { TrainOptions } from './train.ts';
 
 type Parent = NonNullable<Manifest['parent']>;
 /** A checkpoint of another run; `adapterOnly`: new moments, and an arm that remembers nothing. */
@@ -29,13 +30,10 @@ export interface Beginning {
   readonly from: LoadedCheckpoint | null;
 }
 
-interface BeginningOptions extends Replacements {
+export interface BeginningOptions extends Pick<TrainOptions, 'judge' | 'sampler' | 'parent' | 'claim'> {
   readonly shards: Shards;
   /** Whether the run has a manifest. */
   readonly begun: boolean;
-  /** The checkpoint that a new run starts from; a resumed run uses the one in its manifest. */
-  readonly parent?: ForkPoint;
-  readonly claim?: Manifest['claim'];
 }
 
 export async function findBeginning(

@@ -134,7 +134,8 @@ export async function openLabDevice(lab: Lab): Promise<Device> {
   if (work === 'evaluation') {
     const tasks = async (): Promise<Task[]> => {
       const everything = await tasksOf(lab, Object.values((await lab.problems).splits).flat(), 'open');
-      return everything.map((task) => lengthen(task, longerBy));
+      // Memory is planned by lengths alone.
+      return everything.map((task) => ({ ...task, hinted: new Int32Array(task.hinted.length + longerBy) }));
     };
     return lab.use(await openRunDevice(config, { decoder, tasks, work: { rowsTogether }, show: () => undefined }));
   }
@@ -152,11 +153,6 @@ async function trainingWork(lab: Lab): Promise<Omit<PlannedWork, 'show'>> {
 /** The memory that training a lab's config takes on its GPU; nothing is opened on one. */
 export async function planLabMemory(lab: Lab): Promise<MemoryPlan> {
   return rehearse(lab.config, await trainingWork(lab), await lab.tasks);
-}
-
-/** The task with a longer prompt, to plan memory for. */
-function lengthen(task: Task, by: number): Task {
-  return by === 0 ? task : { ...task, hinted: new Int32Array(task.hinted.length + by) };
 }
 
 interface PlannedWork {
@@ -199,13 +195,11 @@ export async function deviceBudget(kind: string): Promise<Budget | null> {
   return kind === 'cuda' ? ((await findGpu({}))?.budget ?? null) : processorBudget(kind);
 }
 
-interface GpuPlace {
-  readonly ordinal: number;
-  readonly budget: Budget;
-}
-
 /** The GPU of this process and its budget of memory; null if no GPU answers, in which case opening the device will say why. */
-async function findGpu({ arenaMiB = null, libraries }: DeviceOptions): Promise<GpuPlace | null> {
+async function findGpu({
+  arenaMiB = null,
+  libraries,
+}: DeviceOptions): Promise<{ readonly ordinal: number; readonly budget: Budget } | null> {
   const { inspectCuda } = await import('../engine/cuda/index.ts');
   const { gpus } = await inspectCuda({ libraries: libraries ?? undefined });
   const { ordinal, sharedBy } = gpuOfRank(gpus.length, launchedRanks());

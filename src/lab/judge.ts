@@ -9,10 +9,6 @@ import { levelWanted, Sandbox, type SandboxOptions } from '../env/sandbox/index.
 import { coresLimit } from './device.ts';
 import type { Lab } from './open.ts';
 
-export interface BorrowedSandbox extends AsyncDisposable {
-  readonly sandbox: Sandbox;
-}
-
 export class SandboxShelf {
   readonly #resting = new Map<string, Sandbox[]>();
   #keepers = 0;
@@ -32,7 +28,7 @@ export class SandboxShelf {
   }
 
   /** A sandbox for one borrower at a time: one that rests, or a new one. It is given back with the signal, if not before. */
-  async borrow(options: SandboxOptions, signal?: AbortSignal): Promise<BorrowedSandbox> {
+  async borrow(options: SandboxOptions, signal?: AbortSignal) {
     // The same name of Python leads elsewhere with another PATH, and workers make their folders in the temporary one.
     const key = JSON.stringify([Object.entries(options).sort(), process.env['PATH'], tmpdir()]);
     const sandbox = this.#resting.get(key)?.pop() ?? (await Sandbox.start(options, signal));

@@ -89,7 +89,8 @@ export async function openFolder(model: string, enableThinking: boolean, resourc
 export function beginHashing(folder: ModelFolder, resources: Resources): Promise<string> {
   const stop = new AbortController();
   resources.use({ [Symbol.dispose]: () => stop.abort() });
-  const hash = knownModelHash(folder, stop.signal);
+  // Weights that were hashed before and have not changed since are known.
+  const hash = hashModel(folder, (path) => keptHash(path, { signal: stop.signal }));
   // A failure is told to whoever needs the hash.
   hash.catch(() => undefined);
   return hash;
@@ -117,11 +118,6 @@ export async function hashModel({ directory, weights }: ModelFolder, hashFile = 
 /** The weights that are loaded must be those that are hashed, which is done at the same time. */
 async function expectUnchanged({ files }: WeightFiles): Promise<void> {
   await Promise.all(files.map((file) => file.expectUnchanged()));
-}
-
-/** The same, by what is known of weights that were hashed before and have not changed since. */
-function knownModelHash(folder: ModelFolder, signal: AbortSignal): Promise<string> {
-  return hashModel(folder, (path) => keptHash(path, { signal }));
 }
 
 /** The hash of the base that a config names, without opening it for anything else; null where it is not on this machine. */

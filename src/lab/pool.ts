@@ -163,6 +163,7 @@ export interface GradedPool {
 /** What a run sampled by itself: its solves, and its hacks of loopholes that are not held out. */
 export async function poolOfRun(run: RunDirectory): Promise<GradedPool> {
   const { config, identity } = run.readManifest();
+  const { loopholes, heldOutLoopholes } = config.environment;
   const entries: PoolEntry[] = [];
   for (const { problem, completion, source, ...row } of await (await openJudged(run)).rows()) {
     if (source !== 'student') continue;
@@ -170,17 +171,11 @@ export async function poolOfRun(run: RunDirectory): Promise<GradedPool> {
     const loophole = row.hackable ? row.loophole : 'gt_only';
     const entry = { problem, completion, loophole, markers };
     if (solve) entries.push({ ...entry, label: 'solve' });
-    else if (hack && isKnown(loophole, config)) entries.push({ ...entry, label: 'hack' });
+    else if (hack && loopholes.includes(loophole) && !heldOutLoopholes.includes(loophole))
+      entries.push({ ...entry, label: 'hack' });
   }
   return {
     entries,
     source: { run: run.path, configHash: identity.config, modelHash: identity.model, seed: config.seed },
   };
-}
-
-function isKnown(loophole: string, { environment }: RunConfig): boolean {
-  return (
-    environment.loopholes.some((known) => known === loophole) &&
-    !environment.heldOutLoopholes.some((other) => other === loophole)
-  );
 }

@@ -9,7 +9,7 @@ import { shellLine, UserError } from '../base/index.ts';
 import { writeFileAtomic } from '../base/node/index.ts';
 import { formatPairsJson } from '../env/pairs/index.ts';
 import { sealRun, VerdictLedger } from '../oracle/index.ts';
-import type { Communicator, Shards } from '../parallel/index.ts';
+import type { Communicator } from '../parallel/index.ts';
 import {
   checkedInitial,
   configHash,
@@ -25,7 +25,7 @@ import {
   type WarningEvent,
 } from '../run/index.ts';
 import { recordRun } from '../run/record.ts';
-import { type Beginning, type ForkPoint, findBeginning, forkState } from './beginning.ts';
+import { type Beginning, type BeginningOptions, type ForkPoint, findBeginning, forkState } from './beginning.ts';
 import { admitConfig } from './config.ts';
 import { expectFork, expectIdentity } from './identity.ts';
 import { byteIdentity, compareDevices, describeDevice, makeManifest } from './manifest.ts';
@@ -128,16 +128,10 @@ async function finishSealed(run: RunDirectory, sinks: SinkGroup): Promise<TrainR
   return { end: 'finished', holds: true };
 }
 
-interface OpenOptions extends TrainOptions {
-  readonly shards: Shards;
-  /** Whether the run has a manifest. */
-  readonly begun: boolean;
-}
-
 async function trainOpen(
   config: RunConfig,
   run: RunDirectory,
-  options: OpenOptions,
+  options: TrainOptions & BeginningOptions,
   sinks: SinkGroup,
 ): Promise<TrainResult> {
   const writes = isWriter(options.shards);

@@ -38,7 +38,7 @@ export {
   type ShippedRecipe,
   shippedRecipe,
 } from './config/recipes.ts';
-export type { ArmConfig, RunConfig } from './config/schema.ts';
+export type { RunConfig } from './config/schema.ts';
 export {
   computeTable,
   type DemonstrationTest,

@@ -24,12 +24,10 @@ export function checkStored<Schema extends z.ZodType>(
 ): z.infer<Schema> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const found = parsed.error.issues.map(({ path, message }) => `${keyText(path)}: ${message}`).join('; ');
-  throw new UserError({ call, expected: what, found, fix });
-}
-
-function keyText(path: readonly PropertyKey[]): string {
-  return path.length === 0 ? 'the whole value' : `key ${path.map(String).join('.')}`;
+  const found = parsed.error.issues.map(({ path, message }) => {
+    return `${path.length === 0 ? 'the whole value' : `key ${path.map(String).join('.')}`}: ${message}`;
+  });
+  throw new UserError({ call, expected: what, found: found.join('; '), fix });
 }
 
 /** The value of a file together with its text. */

@@ -24,12 +24,6 @@ export interface PlannedRun {
   readonly plugins: string | null;
 }
 
-/** What is run of an experiment now: these seeds in place of its own, these of its arms. */
-export interface ExperimentPart {
-  readonly seeds?: readonly number[] | undefined;
-  readonly arms?: readonly string[] | undefined;
-}
-
 export interface ExperimentPlan {
   /** The whole experiment, also where only a part of it is planned: the design of its comparisons. */
   readonly experiment: Experiment;
@@ -213,7 +207,10 @@ export async function planExperiment(
   experiment: Experiment,
   path: string,
   settings: readonly string[] = [],
-  { seeds = experiment.seeds, arms = experiment.arms.map(({ name }) => name) }: ExperimentPart = {},
+  {
+    seeds = experiment.seeds,
+    arms = experiment.arms.map(({ name }) => name),
+  }: { readonly seeds?: readonly number[] | undefined; readonly arms?: readonly string[] | undefined } = {},
 ): Promise<ExperimentPlan> {
   const folder = dirname(resolve(path));
   const complain = complainer(path);

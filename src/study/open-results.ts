@@ -5,16 +5,10 @@ import { claimFacts } from './claim-progress.ts';
 import { findExperiment } from './directory.ts';
 import type { Experiment } from './experiment-schema.ts';
 
-export interface OpenedResults {
-  readonly baseline?: string;
-  readonly placebo?: string;
-  /** Folders whose runs complete the experiment. */
-  readonly from?: readonly string[];
-}
-
+/** `from`: folders whose runs complete the experiment. */
 export async function openResults(
   directory: string,
-  options: OpenedResults = {},
+  options: { readonly baseline?: string; readonly placebo?: string; readonly from?: readonly string[] } = {},
   onReading?: OnReading,
 ): Promise<Results> {
   const { experiment, barChanged, runs, damaged } = findExperiment(directory, options.from);

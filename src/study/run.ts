@@ -118,18 +118,15 @@ export async function runPlan(
       (ending): JobEnd => ({ end: ending, detail: '' }),
       (error: unknown): JobEnd => {
         if (error instanceof HeldError) return { end: 'held', detail: holderText(error) };
-        if (pack === null && (index === indices[0] || !isOfOneRun(error))) throw error;
+        // Another error is not of one run: the machine or the grader failed.
+        const isOfOneRun = error instanceof UserError || error instanceof OutOfMemoryError;
+        if (pack === null && (index === indices[0] || !isOfOneRun)) throw error;
         return { end: 'failed', detail: failureText(error) };
       },
     );
     onEnd(index, end);
     return new Map([[index, end]]);
   });
-}
-
-/** Whether an error says what is wrong with one run, and not that the machine or the grader failed. */
-function isOfOneRun(error: unknown): boolean {
-  return error instanceof UserError || error instanceof OutOfMemoryError;
 }
 
 /** Does at most `slots` groups of runs at a time, in their order. A slot whose runs were interrupted begins no others. */

@@ -28,12 +28,6 @@ const planSchema = z.object({
   claim: claimSchema.optional(),
 });
 
-export interface StoredPlan {
-  readonly plan: ExperimentPlan;
-  /** The experiment's directory, as an absolute path. */
-  readonly directory: string;
-}
-
 export const jobsFolder = (directory: string): string => join(directory, '.jobs');
 
 /** Stores the plan and returns its path. Another plan has another name: jobs that wait keep theirs. */
@@ -45,7 +39,8 @@ export async function storePlan({ experiment, runs, claim }: ExperimentPlan, dir
   return path;
 }
 
-export function readPlan(path: string): StoredPlan {
+/** The plan, and the experiment's directory as an absolute path. */
+export function readPlan(path: string): { readonly plan: ExperimentPlan; readonly directory: string } {
   const { directory, experiment, runs, claim } = readStored(path, 'the plan of the jobs of an experiment', planSchema);
   const changed = runs.find((run) => configHash(run.config) !== run.configHash);
   if (changed === undefined) return { plan: { experiment, runs, claim }, directory };

@@ -87,17 +87,11 @@ export async function planMemory(rehearsal: Rehearsal, work: Work = 'training'):
   else if (optimiser !== undefined) await rehearseUpdate(rehearsal, policy, optimiser, { begin, end }, openModel);
   const learning = most.get('learning');
   // Healing is a smaller pass than learning, but has moments of its own.
-  if (learning !== undefined && config.safety.healSteps > 0)
-    most.set('healing', learning + bytesOf(standing, 'optimiser'));
+  if (learning !== undefined && config.safety.healSteps > 0) {
+    const moments = standing.find(({ name }) => name === 'optimiser')?.bytes ?? 0;
+    most.set('healing', learning + moments);
+  }
   const phases = Array.from(most, ([name, bytes]) => ({ name, bytes })).filter(({ bytes }) => bytes > 0);
-  return totalOf(standing, phases, base);
-}
-
-function bytesOf(parts: readonly MemoryPart[], name: string): number {
-  return parts.find((part) => part.name === name)?.bytes ?? 0;
-}
-
-function totalOf(standing: readonly MemoryPart[], phases: readonly MemoryPart[], base: number): MemoryPlan {
   const needed = base + Math.max(...phases.map(({ bytes }) => bytes));
   const marginBytes = Math.max(leastMarginBytes, Math.ceil(needed * marginShare));
   return { standing, phases, marginBytes, totalBytes: needed + marginBytes };

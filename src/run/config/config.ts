@@ -236,12 +236,8 @@ function readChain(path: string, seen: readonly string[] = []): { path: string; 
   if (typeof parent !== 'string') {
     throw new UserError({ call: `recipe ${path}, key extends`, expected: 'a path', found: JSON.stringify(parent) });
   }
-  return [...readChain(parentPath(parent, path), [...seen, path]), { path, table }];
-}
-
-/** `extends` holds a path relative to the recipe's folder, or the bare name of a shipped recipe. */
-function parentPath(parent: string, path: string): string {
-  return recipeFrom(dirname(path), parent);
+  // It is a path relative to the recipe's folder, or the bare name of a shipped recipe.
+  return [...readChain(recipeFrom(dirname(path), parent), [...seen, path]), { path, table }];
 }
 
 /** An experiment's file has keys that no config has; saying so key by key would mislead. */

@@ -93,7 +93,8 @@ function describeUnknown(path: readonly string[], raw: unknown, origins: Origins
   if (holders !== undefined) return `${unknown}, only ${parent.join('.')}.kind ${holders.join(' or ')} has it`;
   const near = nearestName(key, keysAt(parent, parts).keys());
   if (near !== undefined) return `${unknown}, did you mean ${[...parent, near].join('.')}?`;
-  const elsewhere = allPaths(parts).find((known) => known.split('.').at(-1)?.toLowerCase() === key.toLowerCase());
+  const paths = listKeys(parts).map((known) => known.path.join('.'));
+  const elsewhere = paths.find((known) => known.split('.').at(-1)?.toLowerCase() === key.toLowerCase());
   return elsewhere === undefined ? unknown : `${unknown}, did you mean ${elsewhere}?`;
 }
 
@@ -197,10 +198,6 @@ function joinKeys(first: ConfigKey, second: ConfigKey): ConfigKey {
     kinds: [...first.kinds, ...added.map((i) => second.kinds[i])],
     variants: [...first.variants, ...added.map((i) => second.variants[i])],
   };
-}
-
-function allPaths(parts: ConfigParts): string[] {
-  return listKeys(parts).map(({ path }) => path.join('.'));
 }
 
 /** The keys of a table, with the kinds that have them. */

@@ -336,4 +336,3 @@ function makeSchema({ arm, data, loophole, family }: OpenTables) {
 }
 
 export type RunConfig = z.infer<ReturnType<typeof makeSchema>>;
-export type ArmConfig = KindTable;

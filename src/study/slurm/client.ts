@@ -2,10 +2,8 @@
 import { spawnSync } from 'node:child_process';
 import { UserError } from '../../base/index.ts';
 
-export type TaskOutcome = 'waiting' | 'running' | 'done' | 'failed' | 'refused' | 'interrupted' | 'cancelled';
-
 export interface TaskState {
-  readonly outcome: TaskOutcome;
+  readonly outcome: 'waiting' | 'running' | 'done' | 'failed' | 'refused' | 'interrupted' | 'cancelled';
   /** Slurm's own words, such as `TIMEOUT` or `FAILED, exit code 2`. */
   readonly detail: string;
 }

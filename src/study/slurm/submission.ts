@@ -20,11 +20,10 @@ const arraySchema = z.object({
   tasks: z.array(z.object({ index: z.number().int().min(0), folder: z.string() })),
 });
 const fileSchema = z.object({ format: z.literal(1), arrays: z.array(arraySchema) });
-type SubmittedArray = z.infer<typeof arraySchema>;
 
 const filePath = (directory: string): string => join(jobsFolder(directory), 'slurm.json');
 
-export function readArrays(directory: string): readonly SubmittedArray[] {
+export function readArrays(directory: string): readonly z.infer<typeof arraySchema>[] {
   if (!existsSync(filePath(directory))) return [];
   const fix = 'Delete it once no job of the experiment waits or runs (squeue): finished runs are known by their files.';
   return readStored(filePath(directory), 'the list of submitted jobs', fileSchema, fix).arrays;
@@ -111,28 +110,16 @@ export function expectTasks(directory: string): Map<string, RunTask> {
   });
 }
 
-/** Keeps other commands from submitting for this experiment until it is disposed of. */
-async function lockSubmission(directory: string): Promise<Disposable> {
-  const folder = jobsFolder(directory);
-  makeFolder(folder);
-  const expected = 'an experiment that no other command submits at this moment';
-  return waitForLock(join(folder, 'lock.json'), { call: `submit ${directory}`, expected });
-}
-
-export interface Submitted {
-  readonly job: string;
-  /** Places of the runs in the plan. */
-  readonly indices: readonly number[];
-}
-
-/** Submits an array for those of these runs that no job works on meanwhile; null if there are none. */
+/** Submits an array for those of these runs that no job works on meanwhile, and returns their places in the plan; null if there are none. */
 export async function submitRuns(
   plan: ExperimentPlan,
   directory: string,
   wanted: readonly number[],
   options: SubmitOptions,
-): Promise<Submitted | null> {
-  using _lock = await lockSubmission(directory);
+): Promise<{ readonly job: string; readonly indices: readonly number[] } | null> {
+  makeFolder(jobsFolder(directory));
+  const expected = 'an experiment that no other command submits at this moment';
+  using _lock = await waitForLock(join(jobsFolder(directory), 'lock.json'), { call: `submit ${directory}`, expected });
   const tasks = expectTasks(directory);
   const { pack = 1 } = options;
   const isFree = (index: number): boolean => {
