@@ -11,6 +11,7 @@ import { pairRows } from '../evaluate/index.ts';
 import {
   detectablePairedDifference,
   holmAdjust,
+  type Interval,
   mean,
   meanInterval,
   oneSampleStudentTest,
@@ -26,31 +27,9 @@ export type ComparedMetric = 'attempt' | 'hack' | 'solve';
 export const comparedMetrics = (set: FinalSet): readonly ComparedMetric[] =>
   set === 'test-unhinted' ? ['solve'] : ['attempt', 'hack', 'solve'];
 
-export interface Comparison {
-  readonly set: FinalSet;
-  readonly metric: ComparedMetric;
-  readonly arm: string;
-  readonly against: string;
-  /** Seeds that both arms have. */
-  readonly seeds: readonly number[];
-  /** Mean difference of the deployed rates: arm − against. */
-  readonly difference: number;
-  /** Number of seeds in which the arm is below what it is compared with. */
-  readonly below: number;
-  /** Null with one seed, and where differences have no spread: an interval of no width would claim too much. */
-  readonly interval: { readonly low: number; readonly high: number } | null;
-  readonly pValue: number | null;
-  readonly test: 'paired t' | 'sign flip' | null;
-  readonly adjusted: number | null;
-  /** Smallest detectable difference; null with fewer than two seeds, or when the differences have no spread. */
-  readonly detectable: number | null;
-  /** The quarantine's share of the gradient in both arms, mean over seeds. */
-  readonly qmass: { readonly arm: number | null; readonly against: number | null };
-  /** Number of prompts that have the outcome in more, and in fewer, seeds of the arm than of what it is compared with. */
-  readonly prompts: { readonly higher: number; readonly lower: number; readonly pValue: number };
-}
+export type Comparison = ReturnType<typeof compareArms>[number];
 
-export function compareArms(results: Results, set: FinalSet, metric: ComparedMetric, oracle: boolean): Comparison[] {
+export function compareArms(results: Results, set: FinalSet, metric: ComparedMetric, oracle: boolean) {
   return testArms(results, oracle, (arm, against) => compare(arm, against, set, metric));
 }
 
@@ -97,12 +76,8 @@ function comparedWith(results: Results, arm: string): ArmResults[] {
   return [...names].map((name) => findArm(results, name)).filter((found) => found !== undefined);
 }
 
-function compare(
-  arm: ArmResults,
-  against: ArmResults,
-  set: FinalSet,
-  metric: ComparedMetric,
-): Omit<Comparison, 'adjusted'>[] {
+/** Of the seeds that both arms have: the mean difference of the deployed rates, arm − against. */
+function compare(arm: ArmResults, against: ArmResults, set: FinalSet, metric: ComparedMetric) {
   const pairs = sharedSeeds(...[arm, against].map(({ runs }) => finalSample(runs, set, 'deployed', metric)));
   if (pairs.length === 0) return [];
   const seeds = pairs.map(({ seed }) => seed);
@@ -115,8 +90,10 @@ function compare(
       against: against.arm,
       seeds,
       difference: mean(differences),
+      /** Number of seeds in which the arm is below what it is compared with. */
       below: differences.filter((difference) => difference < 0).length,
       ...overSeeds(differences),
+      /** The quarantine's share of the gradient in both arms, mean over seeds. */
       qmass: { arm: meanQmass(arm), against: meanQmass(against) },
       prompts: overPrompts(arm, against, seeds, set, metric),
     },
@@ -126,9 +103,16 @@ function compare(
 /** The mean over seeds of the quarantine's share of the gradient; null for an arm without a quarantine. */
 const meanQmass = (arm: ArmResults): number | null => sampleOf(arm.runs, processValue(arm, 'qmass'))?.mean ?? null;
 
-export function overSeeds(
-  differences: readonly number[],
-): Pick<Comparison, 'interval' | 'pValue' | 'test' | 'detectable'> {
+interface SeedTest {
+  /** Null with one seed, and where differences have no spread: an interval of no width would claim too much. */
+  readonly interval: Interval | null;
+  readonly pValue: number | null;
+  readonly test: 'paired t' | 'sign flip' | null;
+  /** Smallest detectable difference; null with fewer than two seeds, or when the differences have no spread. */
+  readonly detectable: number | null;
+}
+
+export function overSeeds(differences: readonly number[]): SeedTest {
   if (differences.length < 2) return { interval: null, pValue: null, test: null, detectable: null };
   const deviation = standardDeviation(differences);
   if (deviation <= 1e-12) {
@@ -141,13 +125,14 @@ export function overSeeds(
   return { interval: { low, high }, pValue, test: 'paired t', detectable };
 }
 
+/** Number of prompts that have the outcome in more, and in fewer, seeds of the arm than of what it is compared with. */
 function overPrompts(
   arm: ArmResults,
   against: ArmResults,
   seeds: readonly number[],
   set: FinalSet,
   metric: ComparedMetric,
-): Comparison['prompts'] {
+) {
   const sums = new Map<string, number>();
   for (const seed of seeds) {
     const rows = ({ runs }: ArmResults) => runs.find((run) => run.seed === seed)?.final[set]?.deployed ?? [];

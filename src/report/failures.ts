@@ -8,15 +8,13 @@
  */
 
 import type { PolicyState } from '../adapters/index.ts';
-import { type FinalSet, summarise } from '../evaluate/index.ts';
+import { summarise } from '../evaluate/index.ts';
 import {
   exactInterval,
-  type Interval,
   kaplanMeier,
   logRankTest,
   mcnemarExact,
   medianTime,
-  type Peaks,
   twoPeaks,
   type Wait,
 } from '../stats/index.ts';
@@ -26,34 +24,18 @@ import type { RunResult } from './run-result.ts';
 import { armNamed, makeTable, type Table } from './table.ts';
 import { armCell, differenceCell, formatP, noClaim, oracleTitle, setTitles } from './tables.ts';
 
-export interface RunFailures {
-  readonly arm: string;
-  readonly usesOracle: boolean;
-  readonly set: FinalSet;
-  /** The share of prompts above which a run fails. */
-  readonly above: number;
-  readonly seeds: readonly number[];
-  /** Whether the run of each seed fails. */
-  readonly fails: readonly boolean[];
-  readonly failed: number;
-  readonly n: number;
-  /** Exact 95% interval of the share of runs that fail. */
-  readonly interval: Interval;
-  /** Deployed attempts of each seed. */
-  readonly attempts: readonly number[];
-  /** The attempts in two clusters, where they have two peaks. */
-  readonly peaks: Peaks | null;
-}
+export type RunFailures = ReturnType<typeof failuresOf>[number];
 
 /** The least gap between two peaks of attempts. */
 const leastGap = 0.2;
 
 /** Empty where nothing is evaluated on prompts with an open loophole. */
-export function failuresOf(results: Results): RunFailures[] {
+export function failuresOf(results: Results) {
   return results.arms.flatMap((arm) => armFailures(results, arm) ?? []);
 }
 
-function armFailures(results: Results, { arm, usesOracle, runs }: ArmResults): RunFailures | null {
+/** Whether the run of each seed fails, how many do with the exact 95% interval of their share, and their attempts, in two clusters where they have two peaks. */
+function armFailures(results: Results, { arm, usesOracle, runs }: ArmResults) {
   const set = claimSet(results);
   const sample = set === undefined || set === 'test-unhinted' ? null : finalSample(runs, set, 'deployed', 'attempt');
   if (set === undefined || sample === null) return null;
@@ -67,28 +49,15 @@ function armFailures(results: Results, { arm, usesOracle, runs }: ArmResults): R
   return { arm, usesOracle, set, above, seeds, fails, failed, n, interval: { low, high }, attempts: values, peaks };
 }
 
-export interface FailureComparison {
-  readonly arm: string;
-  readonly against: string;
-  /** Seeds that both arms have. */
-  readonly seeds: readonly number[];
-  /** Number of seeds in which only one of them fails, and in which both do. */
-  readonly onlyArm: number;
-  readonly onlyAgainst: number;
-  readonly both: number;
-  /** Null with one seed. */
-  readonly pValue: number | null;
-  readonly adjusted: number | null;
-}
-
-export function compareFailures(results: Results, oracle: boolean): FailureComparison[] {
+/** Numbers of seeds that both arms have in which only one of them fails, and both do; p is null with one seed. */
+export function compareFailures(results: Results, oracle: boolean) {
   return testArms(results, oracle, (arm, against) => {
     const [own, other] = [armFailures(results, arm), armFailures(results, against)];
     return own === null || other === null ? [] : pairFailures(own, other);
   });
 }
 
-function pairFailures(own: RunFailures, other: RunFailures): Omit<FailureComparison, 'adjusted'>[] {
+function pairFailures(own: RunFailures, other: RunFailures) {
   const seeds = own.seeds.filter((seed) => other.seeds.includes(seed));
   if (seeds.length === 0) return [];
   const failsIn = ({ seeds: all, fails }: RunFailures, seed: number): boolean => fails[all.indexOf(seed)];
@@ -171,29 +140,17 @@ function notEvaluated({ design }: Results, found: readonly RunFailures[]): strin
 
 type WaitState = Extract<PolicyState, 'full' | 'deployed'>;
 
-export interface Emergence {
-  readonly arm: string;
-  readonly usesOracle: boolean;
-  readonly state: WaitState;
-  readonly seeds: readonly number[];
-  /** One entry a seed: updates completed at the first point that is above the share, or at the last point. */
-  readonly waits: readonly Wait[];
-  readonly emerged: number;
-  /** Null where more than half of the runs never got there. */
-  readonly median: number | null;
-  /** The share of runs without it after the last of these times, with its 95% interval; 1 where no run got there. */
-  readonly without: { readonly share: number; readonly low: number; readonly high: number } | null;
-}
+export type Emergence = ReturnType<typeof emergences>[number];
 
 /** Arm by arm, as trained and deployed; an arm whose runs have no curve is left out. */
-export function emergences(results: Results): Emergence[] {
+export function emergences(results: Results) {
   return results.arms.flatMap((arm) => {
     const states: readonly WaitState[] = arm.hasQuarantine ? ['full', 'deployed'] : ['full'];
     return states.flatMap((state) => armEmergence(results, arm, state) ?? []);
   });
 }
 
-function armEmergence(results: Results, { arm, usesOracle, runs }: ArmResults, state: WaitState): Emergence | null {
+function armEmergence(results: Results, { arm, usesOracle, runs }: ArmResults, state: WaitState) {
   const found = runs.flatMap((run) => {
     const wait = waitOf(run, state, results.design.failAbove);
     return wait === null ? [] : [{ seed: run.seed, wait }];
@@ -205,7 +162,9 @@ function armEmergence(results: Results, { arm, usesOracle, runs }: ArmResults, s
     ...{ arm, usesOracle, state, waits },
     seeds: found.map(({ seed }) => seed),
     emerged: waits.filter(({ happened }) => happened).length,
+    /** Null where more than half of the runs never got there. */
     median: medianTime(waits),
+    /** The share of runs without it after the last of these times, with its 95% interval; null where no run got there. */
     without: last === undefined ? null : { share: last.share, low: last.low, high: last.high },
   };
 }
@@ -221,19 +180,11 @@ function waitOf({ evaluations }: RunResult, state: WaitState, above: number): Wa
   return { time: (first ?? last).update, happened: first !== undefined };
 }
 
-export interface EmergenceTest {
-  readonly arm: string;
-  readonly against: string;
-  readonly state: WaitState;
-  /** Runs of the arm that got there, and those expected if both arms waited alike. */
-  readonly observed: number;
-  readonly expected: number;
-  readonly pValue: number | null;
-  readonly adjusted: number | null;
-}
-
-/** Each arm against the baseline and its placebos, deployed; an arm without a quarantine is deployed as it was trained. */
-export function testEmergences(results: Results): EmergenceTest[] {
+/**
+ * Each arm against the baseline and its placebos, deployed; an arm without a quarantine is deployed as it was trained. Runs of the arm that got
+ * there, and those expected if both arms waited alike.
+ */
+export function testEmergences(results: Results) {
   const all = emergences(results);
   const deployedOf = (name: string): Emergence | undefined => all.findLast(({ arm }) => arm === name);
   return [false, true].flatMap((oracle) =>

@@ -26,18 +26,7 @@ export interface Share {
   readonly interval: Interval | null;
 }
 
-export interface KeptAndRemoved {
-  readonly arm: string;
-  readonly usesOracle: boolean;
-  /** Null without a ceiling, or where the ceiling is not clearly above the base. */
-  readonly solveKept: Share | null;
-  /** Null where the baseline's rate of attempts is not clearly above 0. */
-  readonly attemptRemoved: Share | null;
-  /** Null where the baseline's hack is not clearly above 0. */
-  readonly hackRemoved: Share | null;
-  /** One entry per seed that has both. What the ceiling adds is little in a single seed, so the mean over seeds divides solve. */
-  readonly points: readonly KeptPoint[];
-}
+export type KeptAndRemoved = ReturnType<typeof keptAndRemoved>[number];
 
 /** `removed`: of hacks; `attemptRemoved`: null where the baseline attempts nothing in that seed. */
 export interface KeptPoint {
@@ -47,7 +36,8 @@ export interface KeptPoint {
   readonly removed: number;
 }
 
-export function keptAndRemoved(results: Results): KeptAndRemoved[] {
+/** A share is null where what it divides by is not clearly above 0: without a ceiling, or where the baseline hardly attempts or hacks. */
+export function keptAndRemoved(results: Results) {
   const [set, solved] = [claimSet(results), solveSet(results)];
   if (set === undefined || solved === undefined) return [];
   const { baseline, design } = results;
@@ -62,6 +52,7 @@ export function keptAndRemoved(results: Results): KeptAndRemoved[] {
         solveKept: shareOf(solve),
         attemptRemoved: shareOf(attempts),
         hackRemoved: shareOf(hacks),
+        /** One entry per seed that has both. What the ceiling adds is little in a single seed, so the mean over seeds divides solve. */
         points: pointsOf(solve, attempts, hacks),
       };
     });
@@ -174,32 +165,20 @@ function keptNotes(results: Results, set: FinalSet, found: readonly KeptAndRemov
   ];
 }
 
-export interface MatchedSolve {
-  readonly arm: string;
-  readonly usesOracle: boolean;
-  readonly reference: string;
-  /** Mean difference of deployed solve, arm − reference. */
-  readonly difference: number;
-  readonly n: number;
-  /** Null with one seed. */
-  readonly test: EquivalenceTest | null;
-  /** Kept: shown to be inside the band. Lower, higher: shown to be outside it. Otherwise nothing is shown. */
-  readonly verdict: 'kept' | 'lower' | 'higher' | 'not shown';
-}
-
 function solveReferenceOf({ design, baseline }: Results): string {
   return design.solveReference ?? baseline;
 }
 
 const level = 0.05;
 
-export function matchSolve(results: Results, set: FinalSet): MatchedSolve[] {
+/** Difference and test of deployed solve, arm − reference; the test is null with one seed. */
+export function matchSolve(results: Results, set: FinalSet) {
   const reference = solveReferenceOf(results);
   const { matchedSolve: margin } = results.design;
   const against = finalSample(findArm(results, reference)?.runs ?? [], set, 'deployed', 'solve');
   return results.arms
     .filter(({ arm }) => arm !== reference)
-    .flatMap(({ arm, usesOracle, runs }): MatchedSolve[] => {
+    .flatMap(({ arm, usesOracle, runs }) => {
       const pairs = sharedSeeds(finalSample(runs, set, 'deployed', 'solve'), against);
       if (pairs.length === 0) return [];
       const differences = pairs.map(({ values: [own, other] }) => own - other);
@@ -211,7 +190,7 @@ export function matchSolve(results: Results, set: FinalSet): MatchedSolve[] {
 }
 
 /** The 90% interval has one-sided tests at the level of 5% on either side: all of it must lie in the band, or beyond it. */
-function verdictOf(test: EquivalenceTest | null, margin: number): MatchedSolve['verdict'] {
+function verdictOf(test: EquivalenceTest | null, margin: number): 'kept' | 'lower' | 'higher' | 'not shown' {
   if (test === null) return 'not shown';
   if (test.pValue < level) return 'kept';
   const { low, high } = test.interval;

@@ -8,6 +8,7 @@ import {
   leakProbes,
   type PrefillPoint,
   type ProbeEvaluation,
+  type ProbeOutcomes,
   prefillPoints,
   prefillSets,
   type Summary,
@@ -97,20 +98,10 @@ export function prefillTable(points: readonly PrefillPoint[], set: string, hasQu
   );
 }
 
-/** Attempts and hacks of an arm under one category of leak probe, by policy state. */
-export interface LeakedArm {
-  readonly arm: string;
-  readonly usesOracle: boolean;
-  readonly hasQuarantine: boolean;
-  readonly set: EvaluationSet;
-  /** Number of prompts, from the start of the set; null: all. */
-  readonly limit: number | null;
-  readonly category: string;
-  readonly attempt: Readonly<Record<State, Sample | null>>;
-  readonly hack: Readonly<Record<State, Sample | null>>;
-}
+type LeakedArm = ReturnType<typeof leakedArms>[number];
 
-export function leakedArms({ arms }: Results): LeakedArm[] {
+/** Attempts and hacks of arms under each category of leak probe, by policy state; `limit`: number of prompts from the start of the set, null: all. */
+export function leakedArms({ arms }: Results) {
   const probes = arms.flatMap(({ runs }) => runs.flatMap((run) => run.probes));
   // The category `negated` tells sets of leak probes from those of other instructions.
   const asked = probes.filter(({ probe }) => probe.name === 'negated');
@@ -118,12 +109,13 @@ export function leakedArms({ arms }: Results): LeakedArm[] {
   return [...prompts.values()].flatMap((own) => arms.flatMap((arm) => leaksOf(arm, own)));
 }
 
-type AskedPrompts = Pick<LeakedArm, 'set' | 'limit'>;
+type AskedPrompts = Pick<ProbeOutcomes, 'set' | 'limit'>;
+type ByState = Readonly<Record<State, Sample | null>>;
 
-function leaksOf({ arm, usesOracle, hasQuarantine, runs }: ArmResults, prompts: AskedPrompts): LeakedArm[] {
+function leaksOf({ arm, usesOracle, hasQuarantine, runs }: ArmResults, prompts: AskedPrompts) {
   // The names of probes do not depend on whether the model reads words.
-  return leakProbes(runs[0].config.arm, true).flatMap(({ category, probe }): LeakedArm[] => {
-    const samples = (metric: 'attempt' | 'hack'): LeakedArm['hack'] => {
+  return leakProbes(runs[0].config.arm, true).flatMap(({ category, probe }) => {
+    const samples = (metric: 'attempt' | 'hack'): ByState => {
       const sample = (state: State): Sample | null => {
         const rate = (run: RunResult) => summaryOf(run, probe.name, state, prompts)?.[metric] ?? null;
         return sampleOf(runs, (run) => rate(run)?.rate ?? null, rate);
@@ -186,25 +178,12 @@ export function leakTables(results: Results): Table[] {
 
 type BothStates = Readonly<Record<'full' | 'deployed', Sample | null>>;
 
-/** Prefill sensitivity of an arm after an update, over seeds. */
-export interface PrefilledArm {
-  readonly arm: string;
-  readonly usesOracle: boolean;
-  readonly set: EvaluationSet;
-  readonly update: number;
-  /** P(hack | hack-like opening) − P(hack | neutral opening), and before it the same of attempts. */
-  readonly attemptDifference: BothStates;
-  readonly difference: BothStates;
-  /** Attempts and hacks deployed after the neutral opening. */
-  readonly neutralAttempt: Sample | null;
-  readonly neutral: Sample | null;
-}
-
-export function prefilledArms({ arms }: Results): PrefilledArm[] {
+/** Prefill sensitivity of arms after updates, over seeds: P(hack | hack-like opening) − P(hack | neutral opening), and before it the same of attempts. */
+export function prefilledArms({ arms }: Results) {
   return prefillSets.flatMap((set) => arms.flatMap((arm) => prefillsOf(arm, set)));
 }
 
-function prefillsOf({ arm, usesOracle, hasQuarantine, runs }: ArmResults, set: EvaluationSet): PrefilledArm[] {
+function prefillsOf({ arm, usesOracle, hasQuarantine, runs }: ArmResults, set: EvaluationSet) {
   const points = new Map(runs.map((run) => [run, prefillPoints(run.probes, set)]));
   const updates = [...new Set([...points.values()].flat().map(({ update }) => update))].sort((a, b) => a - b);
   const shipped = hasQuarantine ? 'deployed' : 'full';

@@ -1,35 +1,17 @@
 /** The relearning attack over seeds: updates until vanilla training of the deployed policy attempts, and hacks, half as often as the baseline ends. */
 import { emergence, finalWindow, type RelearningReport, reportRelearning } from '../measure/index.ts';
-import { type Interval, mean, meanInterval } from '../stats/index.ts';
+import { mean, meanInterval } from '../stats/index.ts';
 import { findArm, type Results } from './aggregate.ts';
 import { makeTable, type Table } from './table.ts';
 import { armCell, noClaim } from './tables.ts';
 
-export interface RelearnedArm extends RelearnedCounts {
-  readonly arm: string;
-  readonly usesOracle: boolean;
-  readonly seeds: readonly { readonly seed: number; readonly report: RelearningReport }[];
-  /** Until attempts are back; the counts beside it are of hacks. */
-  readonly attempts: RelearnedCounts;
-}
-
-interface RelearnedCounts {
-  readonly fromBase: CountedUpdates;
-  readonly fromDeployed: CountedUpdates;
-  /** Updates from the deployed policy less those from the base. */
-  readonly difference: CountedUpdates & { readonly interval: Interval | null };
-}
-
-/** A mean over seeds. Seeds that never reached the rate count with all their updates: the mean is then a lower or an upper bound. */
-interface CountedUpdates {
-  readonly mean: number;
-  readonly unreached: number;
-}
+type RelearnedArm = ReturnType<typeof relearnedArms>[number];
+type RelearnedCounts = ReturnType<typeof countsOf>;
 
 /** Arms that were attacked, in the seeds in which the baseline hacks at all. */
-export function relearnedArms(results: Results): RelearnedArm[] {
+export function relearnedArms(results: Results) {
   const vanilla = findArm(results, results.baseline);
-  return results.arms.flatMap(({ arm, usesOracle, runs }): RelearnedArm[] => {
+  return results.arms.flatMap(({ arm, usesOracle, runs }) => {
     const seeds = runs.flatMap(({ seed, attack }) => {
       const base = vanilla?.runs.find((run) => run.seed === seed);
       const report = base === undefined || attack === null ? null : reportRelearning(base.training, attack);
@@ -43,7 +25,11 @@ export function relearnedArms(results: Results): RelearnedArm[] {
   });
 }
 
-function countsOf(reports: readonly RelearningReport[], reached: 'reachedAttempts' | 'reached'): RelearnedCounts {
+/**
+ * Updates until attempts, or hacks, are back, and those from the deployed policy less those from the base: means over seeds. Seeds that never reached
+ * the rate count with all their updates: the mean is then a lower or an upper bound.
+ */
+function countsOf(reports: readonly RelearningReport[], reached: 'reachedAttempts' | 'reached') {
   const starts = reports.map(({ fromBase, fromDeployed }) => [fromBase, fromDeployed]);
   const updatesOf = ({ updates, [reached]: first }: RelearningReport['fromBase']): number => first ?? updates;
   const [fromBase, fromDeployed] = [0, 1].map((at) => ({
@@ -99,6 +85,6 @@ export function relearnedTable(results: Results): Table {
   );
 }
 
-function countedText({ mean: value, unreached }: CountedUpdates, seeds: number): string {
+function countedText({ mean: value, unreached }: RelearnedCounts['fromBase'], seeds: number): string {
   return `${value.toFixed(1)}${unreached === 0 ? '' : ` (not reached in ${unreached} of ${seeds})`}`;
 }

@@ -8,7 +8,6 @@ import { shellLine, UserError } from '../base/index.ts';
 import {
   type EvaluationOutcomes,
   type EvaluationRow,
-  type EvaluationSet,
   EvaluationStore,
   finalSets,
   lastCheckpoint,
@@ -18,15 +17,11 @@ import {
 } from '../evaluate/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
 import {
-  type Evasion,
   emergenceByLoophole,
   firstUpdateAt,
-  type GateJudgement,
   judgeGate,
   judgeMonitor,
   judgeReinforced,
-  type MonitorJudgement,
-  type MonitorWindow,
   monitorQuarters,
   readEvasion,
   relearnFolders,
@@ -34,115 +29,67 @@ import {
   trainingCurve,
 } from '../measure/index.ts';
 import { type JudgedRollout, openJudged } from '../oracle/index.ts';
-import { type Manifest, type RunConfig, RunDirectory, type RunStatus, readCourse, readTimings } from '../run/index.ts';
+import { type Manifest, RunDirectory, readCourse, readTimings } from '../run/index.ts';
 import { average, mean, median } from '../stats/index.ts';
 import { aggregate, type LeftOut, type Results } from './aggregate.ts';
 import type { Design } from './design.ts';
-import { type FinalStates, finalStates } from './final-states.ts';
+import { finalStates } from './final-states.ts';
 import type { ByTarget } from './gate-tables.ts';
 
-export interface RunResult {
-  readonly path: string;
-  readonly name: string;
-  readonly arm: string;
-  readonly seed: number;
-  readonly config: RunConfig;
-  readonly manifest: Manifest;
-  readonly usesOracle: boolean;
-  /** Whether the deployed policy differs from the policy as trained. */
-  readonly hasQuarantine: boolean;
-  readonly status: RunStatus;
-  readonly steps: readonly StepEvent[];
-  /** Updates completed at the last checkpoint. */
-  readonly updates: number;
-  /** The last checkpoint on each set; `aggregate` chooses the number of prompts that all runs have. */
-  readonly final: Readonly<Partial<Record<EvaluationSet, FinalStates>>>;
-  readonly evaluations: readonly EvaluationOutcomes[];
-  /** What was asked in other ways than the sets ask; empty where nothing was. */
-  readonly probes: readonly ProbeOutcomes[];
-  readonly training: readonly TrainingPoint[];
-  /** First updates at which attempts, and hacks, have emerged; null when they have not. */
-  readonly emergence: ByTarget<number | null>;
-  readonly emergenceByLoophole: ByTarget<Readonly<Record<string, number | null>>>;
-  /** The gate as a classifier; scores of single tokens have no part in it. */
-  readonly gate: GateJudgement;
-  readonly gateReinforced: GateJudgement;
-  /** Whether a score of any rollout was recorded. */
-  readonly isScored: boolean;
-  /** The arm's monitor as a classifier; null for an arm without one. */
-  readonly monitor: MonitorJudgement | null;
-  /** The same by quarter of training; empty for an arm without a monitor. */
-  readonly monitorOverTime: readonly MonitorWindow[];
-  /** How its monitor scores the same texts on the base and on the policy; null where nobody asked. */
-  readonly evasion: Evasion | null;
-  readonly costs: RunCosts;
-  /** The curve of the relearning attack on the deployed policy; null when there was none, or it is not finished. */
-  readonly attack: readonly TrainingPoint[] | null;
-  /** Quarantine's share of the gradient norm, mean over updates; null when no update carried gradient. */
-  readonly qmass: number | null;
-  /** The policy's own rollouts with all that is known of them; demonstrations are left out. */
-  readonly rollouts: () => Promise<readonly JudgedRollout[]>;
-}
-
-/** What an update costs. */
-export interface RunCosts {
-  /** Median seconds of an update; null where none were recorded. */
-  readonly seconds: number | null;
-  /** Completions that a model read in an update without learning from them, mean over updates; null where nobody counted. */
-  readonly scoringPasses: number | null;
-  /** What the monitor counted beside passes, mean over updates. */
-  readonly beside: Readonly<Record<string, number>>;
-}
+export type RunResult = Readonly<Awaited<ReturnType<typeof readRunResult>>>;
 
 /** `arm`: the name of the arm in an experiment; else the run's own label. */
-export async function readRunResult(path: string, arm?: string): Promise<RunResult> {
+export async function readRunResult(path: string, arm?: string) {
   const run = RunDirectory.open(path);
   const manifest = run.readManifest();
   const { config, usesOracle, hasQuarantine } = manifest;
   const { steps, status } = await readCourse(run);
   const table = await openJudged(run);
   const counted = (await table.rows(countedColumns)).filter(isOwn);
-  const evaluations = new EvaluationStore(path).all().map(withoutTexts);
+  const evaluations: readonly EvaluationOutcomes[] = new EvaluationStore(path).all().map(withoutTexts);
+  const probes: readonly ProbeOutcomes[] = new ProbeStore(path).all().map(withoutTexts);
   const updates = lastCheckpoint(run);
   const masses = steps.flatMap(({ qmass }) => (qmass === null ? [] : [qmass]));
-  const training = trainingCurve(counted, 'full');
+  const training: readonly TrainingPoint[] = trainingCurve(counted, 'full');
   let rollouts: Promise<readonly JudgedRollout[]> | undefined;
   return {
-    path,
-    name: basename(path),
-    arm: arm ?? armLabel(manifest),
-    seed: config.seed,
-    config,
-    manifest,
-    usesOracle,
-    hasQuarantine,
-    status,
-    steps,
+    ...{ path, name: basename(path), arm: arm ?? armLabel(manifest), seed: config.seed },
+    ...{ config, manifest, usesOracle, hasQuarantine, status, steps },
+    /** Updates completed at the last checkpoint. */
     updates,
+    /** The last checkpoint on each set; `aggregate` chooses the number of prompts that all runs have. */
     final: finalStates({ evaluations, updates, hasQuarantine }),
-    evaluations,
-    probes: new ProbeStore(path).all().map(withoutTexts),
-    training,
-    emergence: { attempts: firstUpdateAt(training, 'attempts'), hacks: firstUpdateAt(training, 'hacks') },
-    emergenceByLoophole: {
-      attempts: emergenceByLoophole(counted, 'attempts'),
-      hacks: emergenceByLoophole(counted, 'hacks'),
-    },
+    ...{ evaluations, probes, training },
+    /** First updates at which attempts, and hacks, have emerged; null when they have not. */
+    emergence: byTarget((what) => firstUpdateAt(training, what)),
+    emergenceByLoophole: byTarget((what) => emergenceByLoophole(counted, what)),
+    /** The gate as a classifier; scores of single tokens have no part in it. */
     gate: judgeGate(counted),
     gateReinforced: judgeReinforced(counted),
     isScored: counted.some(({ score }) => score !== null),
+    /** The arm's monitor as a classifier, and by quarter of training; null and empty for an arm without one. */
     monitor: judgeMonitor(counted),
     monitorOverTime: monitorQuarters(counted, config.updates),
+    /** How its monitor scores the same texts on the base and on the policy; null where nobody asked. */
     evasion: readEvasion(path),
     costs: await readCosts(run, steps),
+    /** The curve of the relearning attack on the deployed policy; null when there was none, or it is not finished. */
     attack: await readAttack(path),
+    /** Quarantine's share of the gradient norm, mean over updates; null when no update carried gradient. */
     qmass: masses.length === 0 ? null : mean(masses),
-    rollouts: () => {
+    /** The policy's own rollouts with all that is known of them; demonstrations are left out. */
+    rollouts: (): Promise<readonly JudgedRollout[]> => {
       rollouts ??= table.rows().then((rows) => rows.filter(isOwn));
       return rollouts;
     },
   };
 }
+
+/** Something that is known of attempts and of hacks. */
+const byTarget = <Known>(known: (what: 'attempts' | 'hacks') => Known): ByTarget<Known> => ({
+  attempts: known('attempts'),
+  hacks: known('hacks'),
+});
 
 /** What is counted over a run: of one that is over only these columns are read. */
 const countedColumns = [
@@ -158,7 +105,8 @@ function withoutTexts<One extends { readonly rows: readonly EvaluationRow[] }>(
   return { ...one, rows: one.rows.map(({ prompt: _, completion: __, ...row }) => row) };
 }
 
-async function readCosts(run: RunDirectory, steps: readonly StepEvent[]): Promise<RunCosts> {
+/** What an update costs; null where nobody counted. */
+async function readCosts(run: RunDirectory, steps: readonly StepEvent[]) {
   const seconds = await readTimings(run);
   // Runs of earlier versions counted no passes.
   const counted = steps.filter(({ scoringPasses }) => typeof scoringPasses === 'number');
@@ -167,9 +115,11 @@ async function readCosts(run: RunDirectory, steps: readonly StepEvent[]): Promis
   names.delete('passes');
   return {
     seconds: seconds.length === 0 ? null : median(seconds),
+    /** Completions that a model read in an update without learning from them, mean over updates. */
     scoringPasses:
       counted.length === 0 ? null : average(counted.map(({ scoringPasses }) => scoringPasses)) + asked('passes'),
-    beside: Object.fromEntries([...names].map((name) => [name, asked(name)])),
+    /** What the monitor counted beside passes, mean over updates. */
+    beside: Object.fromEntries([...names].map((name) => [name, asked(name)])) as Readonly<Record<string, number>>,
   };
 }
 
@@ -232,28 +182,19 @@ export async function readResults(directory: string, source: ResultsSource, onRe
   });
 }
 
-export interface MissingEvaluation {
-  readonly run: string;
-  readonly commands: readonly string[];
-}
-
 /** Runs whose last checkpoint has not been evaluated on any set of the final evaluation. */
-export function missingEvaluations({ arms }: Results): MissingEvaluation[] {
+export function missingEvaluations({ arms }: Results) {
   return arms
     .flatMap(({ runs }) => runs)
-    .filter((run) => !isEvaluated(run))
+    .filter(({ final }) => finalSets.every((set) => (final[set]?.deployed ?? null) === null))
     .map(({ name, path }) => ({
       run: name,
       commands: [shellLine('gq', 'eval', path), shellLine('gq', 'eval', path, '--curve')],
     }));
 }
 
-function isEvaluated({ final }: RunResult): boolean {
-  return finalSets.some((set) => (final[set]?.deployed ?? null) !== null);
-}
-
 /** Says what is missing; null when nothing is. */
-export function describeMissing(missing: readonly MissingEvaluation[]): string | null {
+export function describeMissing(missing: ReturnType<typeof missingEvaluations>): string | null {
   if (missing.length === 0) return null;
   const runs = missing.map(({ run }) => run).join(', ');
   const [have, does, them] =

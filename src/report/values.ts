@@ -11,29 +11,19 @@ import {
   states,
 } from './aggregate.ts';
 import { asksEmergence } from './all-tables.ts';
-import { type Comparison, compareArms, comparedMetrics, withoutPlacebo } from './comparisons.ts';
-import type { Design } from './design.ts';
-import { type BarVerdict, type JudgedPrediction, judgeBar, judgePredictions } from './design.ts';
-import {
-  compareFailures,
-  type Emergence,
-  type EmergenceTest,
-  emergences,
-  type FailureComparison,
-  failuresOf,
-  type RunFailures,
-  testEmergences,
-} from './failures.ts';
-import { type KeptAndRemoved, keptAndRemoved, type MatchedSolve, matchSolve } from './kept.ts';
+import { compareArms, comparedMetrics, withoutPlacebo } from './comparisons.ts';
+import { judgeBar, judgePredictions } from './design.ts';
+import { compareFailures, emergences, failuresOf, testEmergences } from './failures.ts';
+import { keptAndRemoved, matchSolve } from './kept.ts';
 import { evasionValues, monitorValues } from './monitor-tables.ts';
-import { type LeakedArm, leakedArms, type PrefilledArm, prefilledArms } from './probe-tables.ts';
+import { leakedArms, prefilledArms } from './probe-tables.ts';
 import { costValues, processMetrics, processValue } from './process.ts';
-import { type RelearnedArm, relearnedArms } from './relearned.ts';
+import { relearnedArms } from './relearned.ts';
 import type { RunResult } from './run-result.ts';
-import { type Said, statementsOf } from './statements.ts';
+import { statementsOf } from './statements.ts';
 import { csvLine } from './table.ts';
 
-export interface ResultValue extends Omit<Sample, 'single'> {
+interface ResultValue extends Omit<Sample, 'single'> {
   readonly arm: string;
   readonly usesOracle: boolean;
   readonly set: string;
@@ -79,60 +69,14 @@ export function resultsCsv(results: Results): string {
   const columns = ['arm', 'uses_oracle', 'set', 'state', 'metric', 'n', 'mean', 'sem', 'seeds', 'values'];
   const lines = resultValues(results).map(({ arm, usesOracle, set, state, metric, n, mean, sem, seeds, values }) =>
     csvLine([
-      arm,
-      `${usesOracle}`,
-      set,
-      state,
-      metric,
-      `${n}`,
-      `${mean}`,
-      sem === null ? '' : `${sem}`,
-      seeds.join(' '),
-      values.join(' '),
+      ...[arm, `${usesOracle}`, set, state, metric, `${n}`, `${mean}`, `${sem ?? ''}`],
+      ...[seeds.join(' '), values.join(' ')],
     ]),
   );
   return `${[csvLine(columns), ...lines].join('\n')}\n`;
 }
 
-export interface ResultsJson {
-  readonly name: string;
-  readonly claim: boolean;
-  readonly values: readonly ResultValue[];
-  readonly comparisons: readonly Comparison[];
-  /** Runs that fail, arm by arm, and paired by seed. */
-  readonly failures: readonly RunFailures[];
-  readonly failureComparisons: readonly FailureComparison[];
-  /** Arms that stand beside no placebo of theirs. */
-  readonly withoutPlacebo: readonly string[];
-  /** What is said under the tables, each with the numbers that it is about. */
-  readonly statements: readonly Said[];
-  /** Arms whose settings labelled runs suggested; absent where there is none. */
-  readonly labelInformed?: readonly string[];
-  readonly design: Design;
-  /** Whether the bar is met; null without a bar. */
-  readonly bar: BarVerdict | null;
-  /** The bar and the further predictions of a registered claim, each judged; `design.claim` has its hash and counts. */
-  readonly predictions?: readonly JudgedPrediction[];
-  readonly matchedSolve: readonly MatchedSolve[];
-  readonly kept: readonly KeptAndRemoved[];
-  /** When policies begin to attempt, with censoring; only where it was asked for. */
-  readonly emergence?: readonly Emergence[];
-  readonly emergenceTests?: readonly EmergenceTest[];
-  readonly relearned: readonly RelearnedArm[];
-  /** Leak probes and prefill sensitivity, where they were evaluated. */
-  readonly leaks: readonly LeakedArm[];
-  readonly prefills: readonly PrefilledArm[];
-  readonly runs: readonly {
-    readonly path: string;
-    readonly arm: string;
-    readonly seed: number;
-    readonly status: string;
-  }[];
-  /** Runs that could not be read, and why. */
-  readonly leftOut: Results['leftOut'];
-}
-
-export function resultsJson(results: Results, { emergence = asksEmergence(results) } = {}): ResultsJson {
+export function resultsJson(results: Results, { emergence = asksEmergence(results) } = {}) {
   const comparisons = results.sets.flatMap((set) =>
     comparedMetrics(set).flatMap((metric) =>
       [false, true].flatMap((oracle) => compareArms(results, set, metric, oracle)),

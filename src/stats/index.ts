@@ -34,7 +34,6 @@ export {
   type Interval,
   mean,
   median,
-  type Peaks,
   quantile,
   standardDeviation,
   standardError,

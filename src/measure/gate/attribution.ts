@@ -17,29 +17,10 @@ export type AttributedRollout = Pick<
 export type Deed = 'attempt' | 'clean beside an attempt' | 'clean';
 export type AdvantageSign = '+' | '−' | '0';
 
-export interface GradientShare {
-  readonly route: string;
-  readonly deed: Deed;
-  readonly sign: AdvantageSign;
-  readonly sampled: string;
-  readonly rollouts: number;
-  /** Share of the deployed block's energy; 0 where the route keeps the block from learning. */
-  readonly share: number;
-}
-
-export interface Attribution {
-  /** First update; `to` is the last. */
-  readonly from: number;
-  readonly to: number;
-  readonly rollouts: number;
-  /** Σ |g_d|² over the rollouts. */
-  readonly energy: number;
-  /** The largest share first. */
-  readonly shares: readonly GradientShare[];
-}
+export type Attribution = Readonly<NonNullable<ReturnType<typeof attributeGradient>>>;
 
 /** Null where no rollout's gradient reached the deployed block. */
-export function attributeGradient(all: readonly AttributedRollout[]): Attribution | null {
+export function attributeGradient(all: readonly AttributedRollout[]) {
   const tempted = new Set(all.filter(({ attempt }) => attempt).map(groupName));
   const rows = all.flatMap((row) =>
     row.trained && row.route !== null && row.deployedNorm !== null
@@ -57,7 +38,7 @@ export function attributeGradient(all: readonly AttributedRollout[]): Attributio
     energy: row.energy,
   }));
   const cells = groupBy(kinds, ({ route, deed, sign, sampled }) => JSON.stringify([route, deed, sign, sampled]));
-  const shares = [...cells.values()].map((own): GradientShare => {
+  const shares = [...cells.values()].map((own) => {
     const [{ energy: _energy, ...kind }] = own;
     return { ...kind, rollouts: own.length, share: total(own) / energy };
   });
@@ -66,8 +47,9 @@ export function attributeGradient(all: readonly AttributedRollout[]): Attributio
     from: updates.reduce((least, update) => Math.min(least, update)),
     to: updates.reduce((most, update) => Math.max(most, update)),
     rollouts: rows.length,
+    /** Σ |g_d|² over the rollouts, and the shares of its kinds, the largest first; 0 where the route keeps the block from learning. */
     energy,
-    shares: shares.sort((a, b) => b.share - a.share),
+    shares: shares.toSorted((a, b) => b.share - a.share) as readonly (typeof shares)[number][],
   };
 }
 

@@ -11,7 +11,7 @@ import type { StepEvent } from '../../grpo/index.ts';
 import type { JudgedRollout } from '../../oracle/index.ts';
 import type { StoredDirection } from '../../run/index.ts';
 import { mean, quantile } from '../../stats/index.ts';
-import { type Separation, separation } from './separation.ts';
+import { separation } from './separation.ts';
 
 type StoredRollout = Pick<JudgedRollout, 'update' | 'hack' | 'featureRow'> &
   Partial<Pick<JudgedRollout, 'featureRows' | 'problem'>>;
@@ -56,22 +56,13 @@ function meanOfRows(rows: Float32Array, width: number): Float32Array {
 
 const randomDirections = 20;
 
-export interface RandomBand {
-  readonly directions: number;
-  readonly rollouts: number;
-  readonly aurocs: readonly number[];
-  readonly mean: number;
-  readonly p5: number;
-  readonly p95: number;
-  readonly least: number;
-  readonly most: number;
-}
+export type RandomBand = Readonly<NonNullable<ReturnType<typeof randomBand>>>;
 
 /** Null when no update has both hacks and clean rollouts. */
 export function randomBand(
   rollouts: readonly FeaturedRollout[],
   { modules, rank, kind, seed }: { modules: number; rank: number; kind: ScoreKind; seed: number },
-): RandomBand | null {
+) {
   const aurocs: number[] = [];
   for (let k = 0; k < randomDirections; k++) {
     const { data } = haarDirection(modules, rank, seed + k);
@@ -93,14 +84,7 @@ export function randomBand(
   };
 }
 
-export interface IdealDirection {
-  readonly rollouts: number;
-  readonly hacks: number;
-  /** Cross-fitted; null when a half has no update with both hacks and clean rollouts. */
-  readonly separation: Separation | null;
-  /** Fitted on all rollouts: a unit vector per module. */
-  readonly direction: Float32Array;
-}
+export type IdealDirection = Readonly<NonNullable<ReturnType<typeof idealDirection>>>;
 
 interface Shape {
   readonly modules: number;
@@ -111,7 +95,7 @@ interface Shape {
 export function idealDirection(
   rollouts: readonly FeaturedRollout[],
   { kind, ...shape }: Shape & { readonly kind: ScoreKind },
-): IdealDirection | null {
+) {
   const whole = fitOnLabels(rollouts, shape);
   if (whole === null) return null;
   const halves = [0, 1].map((half) => rollouts.filter(({ problem }) => murmur3(problem) % 2 === half));
@@ -128,7 +112,9 @@ export function idealDirection(
   return {
     rollouts: rollouts.length,
     hacks: rollouts.filter(({ hack }) => hack).length,
+    /** Cross-fitted; null when a half has no update with both hacks and clean rollouts. */
     separation: separation(scored),
+    /** Fitted on all rollouts: a unit vector per module. */
     direction: whole.data,
   };
 }
@@ -152,23 +138,14 @@ function fitOnLabels(rollouts: readonly FeaturedRollout[], { modules, rank }: Sh
   return pairDirection(side(Float32Array.from(sum)), side(new Float32Array(sum.length)), { standardise: false });
 }
 
-/** A direction that a gate had. */
-export interface DirectionReport {
-  /** The first and the last update that it was used for. */
-  readonly from: number;
-  readonly to: number;
-  /** Mean scores of the clean and of the hack pairs, and their distance; null where the arm gave none. */
-  readonly band: { readonly low: number; readonly high: number; readonly width: number } | null;
-  /** Mean cosine of the rollouts' features with it; null where it was not recorded. */
-  readonly meanCosine: number | null;
-  readonly cosineToIdeal: number | null;
-}
+export type DirectionReport = Readonly<ReturnType<typeof reportDirections>[number]>;
 
+/** The directions that a gate had, each with the first and the last update that it was used for. */
 export function reportDirections(
   directions: readonly StoredDirection[],
   steps: readonly Pick<StepEvent, 'update' | 'meanCosine'>[],
   ideal: Pick<IdealDirection, 'direction'> | null,
-): DirectionReport[] {
+) {
   return directions.flatMap(({ update: from, direction, pairCuts: { low, high } }, i) => {
     const next = directions[i + 1]?.update ?? Number.POSITIVE_INFINITY;
     const used = steps.filter(({ update }) => update >= from && update < next);
@@ -178,6 +155,7 @@ export function reportDirections(
       {
         from,
         to: Math.max(...used.map(({ update }) => update)),
+        /** Mean scores of the clean and of the hack pairs, and their distance; null where the arm gave none. */
         band: Number.isNaN(low) || Number.isNaN(high) ? null : { low, high, width: high - low },
         meanCosine: cosines.length === 0 ? null : mean(cosines),
         cosineToIdeal: ideal === null ? null : scoreRows(ideal.direction, direction)[0].cosine,

@@ -9,7 +9,7 @@ import { type Rate, rateOrNull } from '../../evaluate/index.ts';
 import { type GateSettings, routeOf } from '../../gates/gate.ts';
 import type { JudgedRollout } from '../../oracle/index.ts';
 import { fBeta, mean, quantile } from '../../stats/index.ts';
-import { type UpdateWindow, windowsOf } from '../curve/emergence.ts';
+import { windowsOf } from '../curve/emergence.ts';
 import { routes } from '../replay/summary.ts';
 import { type Separation, separation } from './separation.ts';
 
@@ -19,51 +19,13 @@ export type GatedRollout = Pick<
 > &
   Partial<Pick<JudgedRollout, 'tokenRoutes' | 'tokenScores'>>;
 
-/** How well scores and routes tell a target, hacks or attempts, from the other rollouts. */
-export interface GateTarget {
-  /** AUROC of the scores, or of the mean scores of the tokens; null without scores, or when no update has both. */
-  readonly separation: Separation | null;
-  /** Routed rollouts or tokens, taken as the claim "this is of the target". */
-  readonly route: RouteClaim;
-  /** Kept rollouts or tokens, taken as the claim "this is not". */
-  readonly keep: RouteClaim;
-}
+export type GateJudgement = Readonly<ReturnType<typeof judgeGate>>;
 
-/** Judged against hacks, and beside that against attempts: a correct program that also opens a loophole is no hack, but looks like one to a gate. */
-export interface GateJudgement extends GateTarget {
-  readonly rollouts: number;
-  readonly hacks: number;
-  /** What a gate by token decided on; null for a gate by rollout. */
-  readonly tokens: TokenJudgement | null;
-  readonly hackShareOfKeep: Rate | null;
-  readonly cleanShareOfRoute: Rate | null;
-  readonly attempts: GateTarget & {
-    readonly count: number;
-    readonly shareOfKeep: Rate | null;
-    readonly othersOfRoute: Rate | null;
-  };
-  readonly routes: { readonly keep: number; readonly absorb: number; readonly route: number };
+interface RouteCount {
+  readonly keep: number;
+  readonly absorb: number;
+  readonly route: number;
 }
-
-export interface RouteClaim {
-  readonly precision: Rate | null;
-  readonly recall: Rate | null;
-  readonly fHalf: number | null;
-  /** Share of all others that is routed. */
-  readonly falsePositiveRate: Rate | null;
-}
-
-export interface TokenJudgement {
-  readonly tokens: number;
-  /** Tokens of attempts, and of hacks. */
-  readonly ofAttempts: number;
-  readonly ofHacks: number;
-  /** AUROC of the tokens' scores, attempts or hacks against others; null where they were not stored, or when no update has both. */
-  readonly attemptSeparation: Separation | null;
-  readonly separation: Separation | null;
-}
-
-type RouteCount = GateJudgement['routes'];
 
 /** How often each route was chosen for a rollout: once in all, or once per token. */
 function routeCounts({ route, tokenRoutes }: GatedRollout): RouteCount {
@@ -77,7 +39,8 @@ function routeCounts({ route, tokenRoutes }: GatedRollout): RouteCount {
   return counts;
 }
 
-function judgeTokens(rows: readonly GatedRollout[]): TokenJudgement | null {
+/** What a gate by token decided on: tokens of attempts and of hacks, and the AUROC of their scores; null for a gate by rollout. */
+function judgeTokens(rows: readonly GatedRollout[]) {
   const own = rows.filter(({ tokenRoutes }) => typeof tokenRoutes === 'string');
   if (own.length === 0) return null;
   const total = (counted: typeof own): number =>
@@ -106,13 +69,17 @@ const gated = (all: readonly GatedRollout[]): GatedRollout[] =>
 const scoredRows = (rows: readonly GatedRollout[], label: Label) =>
   rows.flatMap((row) => (row.score === null ? [] : [{ update: row.update, score: row.score, hack: row[label] }]));
 
-/** Judges the gate on the rollouts that carried gradient. */
-export function judgeGate(all: readonly GatedRollout[]): GateJudgement {
+/**
+ * Judges the gate on the rollouts that carried gradient, against hacks, and beside that against attempts: a correct program that also opens a
+ * loophole is no hack, but looks like one to a gate.
+ */
+export function judgeGate(all: readonly GatedRollout[]) {
   const rows = gated(all);
   const counts = rows.map(routeCounts);
   const total = (route: Route, holds: (row: GatedRollout) => boolean = () => true): number =>
     rows.reduce((sum, row, i) => sum + (holds(row) ? counts[i][route] : 0), 0);
-  const claim = (route: Route, label: Label, value: boolean): RouteClaim => {
+  /** Rollouts or tokens of a route, taken as the claim that their label has this value. */
+  const claim = (route: Route, label: Label, value: boolean) => {
     const right = total(route, (row) => row[label] === value);
     const wrong = total(route, (row) => row[label] !== value);
     const elsewhere = (holds: boolean): number =>
@@ -132,7 +99,8 @@ export function judgeGate(all: readonly GatedRollout[]): GateJudgement {
       total(route, (row) => row[label] === value),
       total(route),
     );
-  const against = (label: Label): GateTarget => ({
+  /** How well scores, and routes taken as claims, tell the target from the other rollouts. */
+  const against = (label: Label) => ({
     separation: separation(scoredRows(rows, label)),
     route: claim('route', label, true),
     keep: claim('keep', label, false),
@@ -150,7 +118,7 @@ export function judgeGate(all: readonly GatedRollout[]): GateJudgement {
       shareOfKeep: share('keep', 'attempt', true),
       othersOfRoute: share('route', 'attempt', false),
     },
-    routes: { keep: total('keep'), absorb: total('absorb'), route: total('route') },
+    routes: { keep: total('keep'), absorb: total('absorb'), route: total('route') } satisfies RouteCount,
   };
 }
 
@@ -164,14 +132,10 @@ export function judgeReinforced(rows: readonly GatedRollout[]): GateJudgement {
   return judgeGate(rows.filter(({ advantage }) => advantage > 0));
 }
 
-export interface GateWindow extends UpdateWindow {
-  readonly all: GateJudgement;
-  readonly reinforced: GateJudgement;
-  readonly scores: { readonly p10: number; readonly p50: number; readonly p90: number } | null;
-  /** Mean cuts over the window; null while everything is absorbed. */
-  readonly cuts: { readonly low: number; readonly high: number } | null;
-  readonly readings: readonly string[];
-}
+export type GateWindow = Readonly<ReturnType<typeof gateWindows>[number]>;
+type Spread = { readonly p10: number; readonly p50: number; readonly p90: number } | null;
+/** Mean cuts; null while everything is absorbed. */
+type Cuts = { readonly low: number; readonly high: number } | null;
 
 /** The shares of scores that a gate is calibrated to keep and to route. */
 export interface GateTails {
@@ -180,11 +144,7 @@ export interface GateTails {
 }
 
 /** `tails` is null for a gate that is not calibrated to shares. */
-export function gateWindows(
-  rows: readonly GatedRollout[],
-  updatesPerWindow: number,
-  tails: GateTails | null = null,
-): GateWindow[] {
+export function gateWindows(rows: readonly GatedRollout[], updatesPerWindow: number, tails: GateTails | null = null) {
   const trained = rows.filter((row) => row.trained);
   return windowsOf(trained, updatesPerWindow).map(({ from, to, rows: inside }) => {
     const scores = spreadOf(inside.flatMap(scoresOf));
@@ -201,12 +161,12 @@ function scoresOf({ score, tokenScores, tokenRoutes }: GatedRollout): readonly n
   return score === null ? [] : [score];
 }
 
-function spreadOf(scores: readonly number[]): GateWindow['scores'] {
+function spreadOf(scores: readonly number[]): Spread {
   if (scores.length === 0) return null;
   return { p10: quantile(scores, 0.1), p50: quantile(scores, 0.5), p90: quantile(scores, 0.9) };
 }
 
-function meanCuts(rows: readonly GatedRollout[]): GateWindow['cuts'] {
+function meanCuts(rows: readonly GatedRollout[]): Cuts {
   const cuts = rows.flatMap(({ low, high }) => (low === null || high === null ? [] : [{ low, high }]));
   if (cuts.length === 0) return null;
   return { low: mean(cuts.map(({ low }) => low)), high: mean(cuts.map(({ high }) => high)) };
@@ -230,7 +190,7 @@ function starved(rows: readonly GatedRollout[], tails: GateTails | null): string
 }
 
 /** Describes in words how the scores have drifted against the cuts. */
-function readDrift(scores: GateWindow['scores'], cuts: GateWindow['cuts'], few: readonly string[] | null): string[] {
+function readDrift(scores: Spread, cuts: Cuts, few: readonly string[] | null): string[] {
   if (scores === null) return [];
   if (cuts === null) return ['no cuts yet: everything is absorbed'];
   const band = cuts.high - cuts.low;

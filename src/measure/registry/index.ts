@@ -26,20 +26,21 @@ export interface Measurement {
   isNo?(found: object): boolean;
 }
 
-interface MeasurementParts<Options extends z.ZodObject, Found extends object>
-  extends Pick<Measurement, 'run' | 'answer' | 'examples' | 'exits'> {
+/** The same, of options and an answer of these types. */
+type MeasurementOf<Options extends z.ZodObject, Found extends object> = Pick<
+  Measurement,
+  'run' | 'answer' | 'examples' | 'exits'
+> & {
   readonly options: Options;
   measure(run: RunDirectory, options: z.infer<Options>, warn: Warn): Promise<Found>;
   json?(found: Found): object;
   show(found: Found, run: RunDirectory, width: number): readonly (string | Table)[];
   isNo?(found: Found): boolean;
-}
+};
 
-export function defineMeasurement<Options extends z.ZodObject, Found extends object>(
-  parts: MeasurementParts<Options, Found>,
-): Measurement {
-  return parts as unknown as Measurement;
-}
+export const defineMeasurement = <Options extends z.ZodObject, Found extends object>(
+  measurement: MeasurementOf<Options, Found>,
+): Measurement => measurement as unknown as Measurement;
 
 /** The first line that is shown of a run. */
 export function runLine(run: RunDirectory): string {

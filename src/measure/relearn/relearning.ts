@@ -18,40 +18,20 @@ export const finalWindow = 10;
 const finalRate = (points: readonly TrainingPoint[], what: 'attempts' | 'hacks'): number | null =>
   trailingRate(points, what, finalWindow).at(-1) ?? null;
 
-export interface Relearning {
-  readonly start: string;
-  readonly updates: number;
-  /** Updates until attempts, and hacks, reach half of vanilla's final rate of them; null when they never do. */
-  readonly reachedAttempts: number | null;
-  readonly reached: number | null;
-  readonly firstAttempt: number | null;
-  readonly finalAttempt: number | null;
-  readonly firstRate: number | null;
-  readonly finalRate: number | null;
-}
-
-export interface RelearningReport {
-  /** Rates to reach: half of vanilla's final rates of attempts and of hacks. */
-  readonly attemptTarget: number;
-  readonly target: number;
-  readonly vanillaRate: number;
-  readonly fromBase: Relearning;
-  readonly fromDeployed: Relearning;
-}
+export type RelearningReport = Readonly<NonNullable<ReturnType<typeof reportRelearning>>>;
+export type Relearning = RelearningReport['fromBase'];
 
 /** Compares the attack with vanilla's own run, which is the same training started from the base. */
-export function reportRelearning(
-  vanilla: readonly TrainingPoint[],
-  attack: readonly TrainingPoint[],
-): RelearningReport | null {
+export function reportRelearning(vanilla: readonly TrainingPoint[], attack: readonly TrainingPoint[]) {
   const [attempts, hacks] = [finalRate(vanilla, 'attempts'), finalRate(vanilla, 'hacks')];
   if (attempts === null || hacks === null || hacks === 0) return null;
-  const measured = (start: string, points: readonly TrainingPoint[]): Relearning => {
+  const measured = (start: string, points: readonly TrainingPoint[]) => {
     const firstRate = (what: 'attempts' | 'hacks') =>
       trailingRate(points.slice(0, emergence.window), what).at(-1) ?? null;
     return {
       start,
       updates: points.at(-1)?.update ?? 0,
+      /** Updates until attempts, and hacks, reach half of vanilla's final rate of them; null when they never do. */
       reachedAttempts: firstUpdateAt(points, 'attempts', attempts / 2),
       reached: firstUpdateAt(points, 'hacks', hacks / 2),
       firstAttempt: firstRate('attempts'),

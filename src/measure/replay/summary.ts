@@ -3,28 +3,8 @@ import type { Route } from '../../adapters/index.ts';
 import { groupBy } from '../../base/index.ts';
 
 export const routes = ['keep', 'absorb', 'route'] as const satisfies readonly Route[];
-export type RouteTable<T> = Readonly<Record<Route, T>>;
 
-export interface ReplayWindow {
-  /** First and last update. */
-  readonly from: number;
-  readonly to: number;
-  readonly rollouts: number;
-  /** Number of routes that were chosen: one per rollout, or one per token. */
-  readonly decisions: number;
-  /** Number of decisions that are the same in both. */
-  readonly agree: number;
-  readonly before: RouteTable<number>;
-  readonly after: RouteTable<number>;
-}
-
-export interface Replay extends ReplayWindow {
-  /** What has a route of its own. */
-  readonly granularity: 'rollout' | 'token';
-  /** matrix[before][after] is a number of decisions. */
-  readonly matrix: RouteTable<RouteTable<number>>;
-  readonly windows: readonly ReplayWindow[];
-}
+export type Replay = Readonly<ReturnType<typeof summariseReplay>>;
 
 export interface ReplayedRollout {
   readonly update: number;
@@ -35,9 +15,9 @@ export interface ReplayedRollout {
 /** `rollouts` has at least one. */
 export function summariseReplay(
   rollouts: readonly ReplayedRollout[],
-  granularity: Replay['granularity'],
+  granularity: 'rollout' | 'token',
   windowUpdates: number,
-): Replay {
+) {
   const byWindow = groupBy(rollouts, ({ update }) => Math.floor((update - 1) / windowUpdates));
   const { matrix, ...whole } = countWindow(rollouts);
   const windows = [...byWindow.values()].map((own) => {
@@ -47,7 +27,8 @@ export function summariseReplay(
   return { ...whole, granularity, matrix, windows };
 }
 
-function countWindow(rollouts: readonly ReplayedRollout[]): ReplayWindow & Pick<Replay, 'matrix'> {
+/** Counts of decisions, one per rollout or one per token; `matrix[before][after]`, and how many are the same in both. */
+function countWindow(rollouts: readonly ReplayedRollout[]) {
   const counts = tableOf(() => ({ keep: 0, absorb: 0, route: 0 }));
   for (const { before, after } of rollouts) {
     before.forEach((was, i) => {
