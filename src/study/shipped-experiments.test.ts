@@ -53,6 +53,33 @@ describe.each(files)('%s', (name) => {
   });
 });
 
+describe('arms of published tables that had no placebo beside them', () => {
+  const named = ['micro-ablations.toml', 'micro-ablation-placebos.toml', 'micro-two-loopholes.toml'];
+  const runs = Promise.all(named.map(planned)).then((plans) => plans.flatMap((plan) => plan.runs));
+  const seedless = ({ seed: _, ...config }: ReturnType<typeof withoutDirection>) => config;
+
+  it.each(['frac-0.5', 'rank-2', 'rank-16', 'frozen-b', 'no-kl'])(
+    '%s: the same gate, a random direction',
+    async (name) => {
+      const gate = (await runs).find(({ arm }) => arm === name) as PlannedRun;
+      const same = (await runs).filter(({ config }) => config.arm['placebo'] === 'haar');
+      const configs = same.map(({ config }) => seedless(withoutDirection(config)));
+      expect(configs).toContainEqual(seedless(withoutDirection(gate.config)));
+    },
+  );
+
+  it.each(['penalty-3', 'penalty-6', 'screen'])('%s: the same remedy, flags at random', async (name) => {
+    const withoutMonitor = ({ config: { arm, ...others } }: PlannedRun) => ({
+      ...others,
+      arm: { ...arm, monitor: null },
+    });
+    const remedy = (await runs).find(({ arm }) => arm === name) as PlannedRun;
+    const chance = (await runs).find(({ arm }) => arm === `${name}-chance`);
+    expect(chance?.config.arm['monitor']).toMatchObject({ kind: 'chance' });
+    expect(withoutMonitor(chance ?? remedy)).toEqual(withoutMonitor(remedy));
+  });
+});
+
 /** The text of a recipe and of those that it extends. */
 function withParents(name: string): string {
   const text = readFileSync(join(folder, name), 'utf8');
