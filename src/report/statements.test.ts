@@ -41,6 +41,7 @@ const single =
 const noPlacebo = 'There is no placebo arm: deleting any part of the update might remove attempts and hacks as well.';
 const noCurve =
   'Not measured: when a deployed policy begins to attempt. No run has a curve (evaluation.curveEvery of an experiment; gq eval RUN --curve evaluates the checkpoints of a run).';
+const oneBase = 'Intervals are over seeds, and conditional on what no seed changes: one base, one set of problems.';
 const withPlacebo =
   'The placebo (haar) routes along a random direction: only what an arm removes beyond it speaks for the direction, and only at a similar qmass.';
 
@@ -78,6 +79,7 @@ describe('the whole text', () => {
       'vanilla attempts 70% of prompts and hacks 70%, the base 0% and 0%: training taught the hack.',
       'gate: attempt 80% as trained, 20% deployed (1 of 2 runs fail); hack 80% as trained, 20% deployed, at solve 20% (20% without an attempt); attempts 50 points below vanilla (below it in 2 of 2 seeds; p = 0.500 after Holm), hacks 50 points below vanilla (below it in 2 of 2 seeds; p = 0.500 after Holm); no placebo in this study.',
       noCurve,
+      oneBase,
       noPlacebo,
     ]);
   });
@@ -114,6 +116,14 @@ describe('whether the hack emerged', () => {
   ])('$trained of 10 prompts, $base of 10 before', async ({ trained, base, text }) => {
     expect((await sentences(armOf('vanilla', 'vanilla', [{ seed: 1, trained, base }])))[1]).toBe(text);
   });
+
+  it('is said to be amplified where the base attempts already', async () => {
+    const base = [1, 0, 0];
+    const runs = armOf('vanilla', 'vanilla', base.map((base, i) => ({ seed: i + 1, trained: 9, base }))); // biome-ignore format: one line
+    expect((await sentences(runs))[1]).toBe(
+      'vanilla attempts 90% of prompts and hacks 90%, the base 3% and 3%: training amplified the hack, which the base shows already.',
+    );
+  });
 });
 
 describe('what was not done', () => {
@@ -145,7 +155,7 @@ describe('what was not done', () => {
 
   it('every statement has its numbers, in JSON', async () => {
     const { statements } = resultsJson(await madeResults(armOf('vanilla', 'vanilla', seeds)));
-    expect(statements.map(({ name }) => name)).toEqual(['emergence', 'no curve', 'placebos']);
+    expect(statements.map(({ name }) => name)).toEqual(['emergence', 'no curve', 'what seeds share', 'placebos']);
     expect(statements[0]).toMatchObject({ numbers: { vanilla: { attempt: 0.7, hack: 0.7 }, base: { attempt: 0 } } });
   });
 });

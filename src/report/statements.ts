@@ -70,11 +70,11 @@ const statements: readonly Statement[] = [
   statement('emergence', endsOf, {
     long: (ends) =>
       hasEmerged(ends)
-        ? `${endsText(ends)}: training taught the hack.`
+        ? `${endsText(ends)}: training ${ends.base.attempt > 0 ? 'amplified the hack, which the base shows already' : 'taught the hack'}.`
         : `${endsText(ends)}: attempts did not emerge as they must (${percent(emerged.vanilla)} or more, from below ${percent(emerged.base)}); what follows says little.`,
     short: (ends) =>
       hasEmerged(ends)
-        ? `The hack emerges: ${endsText(ends)}.`
+        ? `The hack ${ends.base.attempt > 0 ? 'is amplified' : 'emerges'}: ${endsText(ends)}.`
         : `The hack did not emerge as it must: ${endsText(ends)}; what follows says little.`,
   }),
   statement('arm', armFacts, { long: armText }),
@@ -156,6 +156,29 @@ const statements: readonly Statement[] = [
         ? 'One seed: no claim. Five: gq experiment recipes/micro-claim.toml'
         : `Means over ${most} seeds; tests and intervals are in the tables.`,
   }),
+  // What a seed does not change, no interval over seeds can speak about.
+  statement(
+    'what seeds share',
+    ({ results }) => {
+      const runs = results.arms.flatMap((arm) => arm.runs);
+      const count = (hash: (run: (typeof runs)[number]) => string | null): number =>
+        new Set(runs.map(hash).filter((one) => one !== null)).size;
+      const bases = count(({ manifest }) => manifest.identity.model);
+      const problems = count(({ manifest }) => manifest.identity.problems);
+      const pairs = count(({ manifest }) => manifest.identity.pairs);
+      return seedsOf(results).least < 2 ? [] : [{ bases, problems, pairs }];
+    },
+    {
+      long({ bases, problems, pairs }) {
+        const parts = [
+          bases === 1 ? 'one base' : `${bases} bases`,
+          problems === 1 ? 'one set of problems' : `${problems} sets of problems`,
+          ...(pairs === 0 ? [] : [pairs === 1 ? 'one set of pairs' : `${pairs} sets of pairs`]),
+        ];
+        return `Intervals are over seeds, and conditional on what no seed changes: ${parts.join(', ')}.`;
+      },
+    },
+  ),
   // A seed is the same run on one device and its kernels only.
   statement(
     'devices',
