@@ -41,7 +41,8 @@ const single =
 const noPlacebo = 'There is no placebo arm: deleting any part of the update might remove attempts and hacks as well.';
 const noCurve =
   'Not measured: when a deployed policy begins to attempt. No run has a curve (evaluation.curveEvery of an experiment; gq eval RUN --curve evaluates the checkpoints of a run).';
-const oneBase = 'Intervals are over seeds, and conditional on what no seed changes: one base, one set of problems.';
+const oneBase =
+  'Intervals are over seeds, and conditional on what no seed changes: one base, the problems and the pairs.';
 const withPlacebo =
   'The placebo (haar) routes along a random direction: only what an arm removes beyond it speaks for the direction, and only at a similar qmass.';
 
