@@ -27,6 +27,24 @@ const oldestNode = [20, 19] as const;
 const fastNodeMajor = 24;
 const smallestArenaBytes = 2 ** 26;
 
+/** A part that everything needs. */
+const finding = (name: string, detail: string, values: Finding['values'], more: Partial<Finding> = {}): Finding => ({
+  ...{ name, status: 'found', required: true, detail, values },
+  ...more,
+});
+
+/** What a look at a needed part finds; the error of a missing part is a finding too, any other error is a bug and is thrown again. */
+async function inspect(name: string, look: () => Promise<Finding>): Promise<Finding> {
+  try {
+    return await look();
+  } catch (error) {
+    if (!(error instanceof DeviceError || error instanceof UserError || error instanceof GraderError)) throw error;
+    const { expected, found: instead, fix } = error.complaint;
+    const todo = fix === undefined ? {} : { todo: fix };
+    return finding(name, `expected ${expected}, found ${instead}`, {}, { status: 'missing', ...todo });
+  }
+}
+
 export function inspectNode(version: string): Finding {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const works = major > oldestNode[0] || (major === oldestNode[0] && minor >= oldestNode[1]);
@@ -34,70 +52,44 @@ export function inspectNode(version: string): Finding {
   const todo = works
     ? `Use Node ${fastNodeMajor} or newer: its 256-bit wasm path about doubles the speed of the engine.`
     : `Install Node ${oldestNode.join('.')} or newer.`;
-  return {
-    name: 'node',
-    status: works ? 'found' : 'missing',
-    required: true,
-    detail: `${version}, ${fast ? 'with' : 'without'} the fast path`,
-    ...(!fast && { todo }),
-    values: { version, fastPath: fast },
-  };
+  const detail = `${version}, ${fast ? 'with' : 'without'} the fast path`;
+  const status = works ? 'found' : 'missing';
+  return finding('node', detail, { version, fastPath: fast }, { status, ...(!fast && { todo }) });
 }
 
 export function inspectCores(): Finding {
   const cores = availableParallelism();
-  return { name: 'cores', status: 'found', required: true, detail: `${cores}`, values: { cores } };
+  return finding('cores', `${cores}`, { cores });
 }
 
-function inGibibytes(bytes: number): string {
-  return `${(bytes / 2 ** 30).toFixed(1)} GiB`;
-}
+const inGibibytes = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
 
 export function inspectMemory(): Finding {
   const constrained = process.constrainedMemory();
   // If there is no limit, Node 20 answers 0, and other versions a number larger than the machine's memory.
   const limitBytes = constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
   const freeBytes = Math.min(freemem(), limitBytes);
-  return {
-    name: 'memory',
-    status: 'found',
-    required: true,
-    detail: `${inGibibytes(limitBytes)}, ${inGibibytes(freeBytes)} of it free`,
-    values: { limitBytes, freeBytes },
-  };
-}
-
-/** Turns the error of a missing part into a finding; any other error is a bug and is thrown again. */
-function missing(part: Pick<Finding, 'name' | 'required'>, error: unknown): Finding {
-  if (!(error instanceof DeviceError || error instanceof UserError || error instanceof GraderError)) throw error;
-  const { expected, found, fix } = error.complaint;
-  const detail = `expected ${expected}, found ${found}`;
-  return { ...part, status: 'missing', detail, ...(fix !== undefined && { todo: fix }), values: {} };
+  const detail = `${inGibibytes(limitBytes)}, ${inGibibytes(freeBytes)} of it free`;
+  return finding('memory', detail, { limitBytes, freeBytes });
 }
 
 /** Starts the device as a run would, in its smallest arena, and lets it time its kernels. */
-export async function inspectWasm(options: WasmOptions = {}): Promise<Finding> {
-  const part = { name: 'wasm kernels', required: true };
-  try {
+export function inspectWasm(options: WasmOptions = {}): Promise<Finding> {
+  return inspect('wasm kernels', async () => {
     using device = await createWasmDevice({ arenaBytes: smallestArenaBytes, ...options });
     const { variant, threads } = device;
     const gflops = Number(device.gflops.toFixed(1));
     const detail = `${variant}, ${threads} ${threads === 1 ? 'thread' : 'threads'}, ${gflops} GFLOP/s on one`;
-    return { ...part, status: 'found', detail, values: { variant, threads, gflops } };
-  } catch (error) {
-    return missing(part, error);
-  }
+    return finding('wasm kernels', detail, { variant, threads, gflops });
+  });
 }
 
-export async function inspectPython(name?: string): Promise<Finding> {
-  const part = { name: 'python', required: true };
-  try {
+export function inspectPython(name?: string): Promise<Finding> {
+  return inspect('python', async () => {
     const { executable, version } = await findPython(name);
     const values = { executable, version: version.join('.') };
-    return { ...part, status: 'found', detail: `${values.version}, ${executable}`, values };
-  } catch (error) {
-    return missing(part, error);
-  }
+    return finding('python', `${values.version}, ${executable}`, values);
+  });
 }
 
 const partlyContained = 'Run untrusted programs where these layers work.';
@@ -105,32 +97,27 @@ const notContained =
   'Nothing is graded here unless environment.sandbox = "none" (or --sandbox none) says that programs may do what you may.';
 
 /** Starts the sandbox, which then attacks itself, and reports which layers hold. */
-export async function inspectSandbox(options: SandboxOptions = {}): Promise<Finding> {
-  const part = { name: 'sandbox', required: true };
-  try {
+export function inspectSandbox(options: SandboxOptions = {}): Promise<Finding> {
+  return inspect('sandbox', async () => {
     await using sandbox = await Sandbox.start({ workers: 1, strictLevel: 0, ...options });
     const { level, layers, escapes } = sandbox.report;
     const names = Object.keys(layers) as LayerName[];
     const active = names.filter((name) => layers[name] === '');
     // Each process is bounded without a cgroup too, so its absence is a note and no gap.
     const inactive = names.filter((name) => layers[name] !== '' && name !== 'cgroup');
-    const covers = active.map((name) => `${name}: ${layerCovers[name]}`);
+    const unbounded = layers.cgroup === '' ? [] : [`cgroup: not here (${layers.cgroup}); each process has limits`];
     const gaps = [
       ...inactive.map((name) => `${name} (${layers[name]})`),
       ...escapes.map((attack) => `a program ${attack}`),
     ].join(', ');
-    return {
-      ...part,
+    const detail = `level ${level} of 3: ${active.length === 0 ? 'resource limits only' : active.join(', ')}`;
+    const values = { level, layers: active.join(' '), escapes: escapes.join('; ') };
+    return finding('sandbox', detail, values, {
       status: level > 0 ? 'found' : 'missing',
-      detail: `level ${level} of 3: ${active.length === 0 ? 'resource limits only' : active.join(', ')}`,
-      notes:
-        layers.cgroup === '' ? covers : [...covers, `cgroup: not here (${layers.cgroup}); each process has limits`],
+      notes: [...active.map((name) => `${name}: ${layerCovers[name]}`), ...unbounded],
       ...(gaps !== '' && { todo: `Not contained here: ${gaps}. ${level > 0 ? partlyContained : notContained}` }),
-      values: { level, layers: active.join(' '), escapes: escapes.join('; ') },
-    };
-  } catch (error) {
-    return missing(part, error);
-  }
+    });
+  });
 }
 
 const driverAdvice =
@@ -138,46 +125,33 @@ const driverAdvice =
 const libraryAdvice =
   'Needed for the cuda device only: install the CUDA toolkit 12 or 13 or its Python packages; name another place in CUDA_HOME or device.libraries.';
 
-/** The GPU as the cuda device sees it: driver, libraries, memory. */
+/** The GPU as the cuda device sees it: driver, libraries, memory; or what of that is missing. */
 export function describeCuda(report: CudaReport): Finding {
-  const { usable, gpus, driverVersion, compilerVersion, blasVersion, libraries } = report;
-  if (!usable) return describeUnusable(report);
-  const versions = `driver for CUDA ${driverVersion}, NVRTC ${compilerVersion}, cuBLASLt ${blasVersion}`;
-  const [{ name: gpu, freeBytes }] = gpus;
-  return {
-    name: 'cuda',
-    required: false,
-    status: 'found',
-    detail: `${describeCards(report)}, ${versions}`,
-    notes: Object.entries(libraries).map(([name, path]) => `${name}: ${path ?? 'where the system loader found it'}`),
-    values: { gpus: gpus.length, gpu, freeBytes, versions },
-  };
-}
-
-/** Describes a missing driver, a driver without the libraries that compile and multiply, or a driver that does not answer. */
-function describeUnusable(report: CudaReport): Finding {
-  const { driverVersion, libraries, problems } = report;
-  const answers = { libcuda: driverVersion, libnvrtc: report.compilerVersion, libcublasLt: report.blasVersion };
+  const { usable, gpus, driverVersion, compilerVersion, blasVersion, libraries, problems } = report;
+  const cards = gpus.length === 0 ? '' : `${describeCards(report)}, `;
+  if (usable) {
+    const versions = `driver for CUDA ${driverVersion}, NVRTC ${compilerVersion}, cuBLASLt ${blasVersion}`;
+    const [{ name: gpu, freeBytes }] = gpus;
+    const places = Object.entries(libraries).map(
+      ([name, path]) => `${name}: ${path ?? 'where the system loader found it'}`,
+    );
+    const values = { gpus: gpus.length, gpu, freeBytes, versions };
+    return finding('cuda', `${cards}${versions}`, values, { required: false, notes: places });
+  }
+  const answers = { libcuda: driverVersion, libnvrtc: compilerVersion, libcublasLt: blasVersion };
   const absent = Object.entries(answers).flatMap(([name, version]) =>
     version === null && libraries[name] === null ? [name] : [],
   );
-  const missingPart = {
-    name: 'cuda',
-    required: false,
-    status: 'missing',
-    values: { libraries: absent.join(' ') },
-  } as const;
+  const missing = (detail: string, todo: string): Finding =>
+    finding('cuda', detail, { libraries: absent.join(' ') }, { required: false, status: 'missing', todo });
   if (absent.includes('libcuda')) {
     const others = absent.filter((name) => name !== 'libcuda');
     const also = others.length === 0 ? '' : `; also not found: ${others.join(', ')}`;
-    return { ...missingPart, detail: `no NVIDIA driver: libcuda.so was not found${also}`, todo: driverAdvice };
+    return missing(`no NVIDIA driver: libcuda.so was not found${also}`, driverAdvice);
   }
-  if (absent.length > 0) {
-    const driver = driverVersion === null ? 'a driver' : `a driver for CUDA ${driverVersion}`;
-    const cards = report.gpus.length === 0 ? '' : `${describeCards(report)}, `;
-    return { ...missingPart, detail: `${cards}${driver}, but not found: ${absent.join(', ')}`, todo: libraryAdvice };
-  }
-  return { ...missingPart, detail: problems[0] ?? 'a driver, but no GPU', todo: driverAdvice };
+  if (absent.length === 0) return missing(problems[0] ?? 'a driver, but no GPU', driverAdvice);
+  const driver = driverVersion === null ? 'a driver' : `a driver for CUDA ${driverVersion}`;
+  return missing(`${cards}${driver}, but not found: ${absent.join(', ')}`, libraryAdvice);
 }
 
 function describeCards({ gpus }: CudaReport): string {

@@ -37,31 +37,11 @@ import {
   scoreGroups,
 } from '../model/index.ts';
 
-export interface LabShape {
-  readonly layers: number;
-  readonly heads: number;
-  readonly kvHeads: number;
-  readonly headDim: number;
-  readonly hiddenSize: number;
-  readonly intermediateSize: number;
-  readonly vocabSize: number;
-  readonly rank: number;
-  readonly rollouts: number;
-  readonly seed: number;
-}
-
-export const smallLab: LabShape = {
-  layers: 2,
-  heads: 4,
-  kvHeads: 2,
-  headDim: 6,
-  hiddenSize: 16,
-  intermediateSize: 20,
-  vocabSize: 29,
-  rank: 3,
-  rollouts: 5,
-  seed: 1,
+export const smallLab = {
+  ...{ layers: 2, heads: 4, kvHeads: 2, headDim: 6, hiddenSize: 16, intermediateSize: 20, vocabSize: 29 },
+  ...{ rank: 3, rollouts: 5, seed: 1 },
 };
+export type LabShape = Readonly<typeof smallLab>;
 
 function labConfig({ rank: _rank, rollouts: _rollouts, seed: _seed, ...shape }: LabShape): DecoderConfig {
   return {

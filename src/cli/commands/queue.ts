@@ -23,7 +23,7 @@ import {
   wholeFrom,
   word,
 } from '../command.ts';
-import { jsonOption, jsonText } from '../shared.ts';
+import { jsonOption, printAnswer } from '../shared.ts';
 import { ownCommand } from './cluster.ts';
 
 const priority: Part<number> = {
@@ -253,25 +253,28 @@ function list(json: boolean, context: CommandContext): void {
   } catch (error) {
     complain(error instanceof Error ? error.message : String(error));
   }
-  if (json) {
-    context.stdout.write(jsonText(entries.map(({ id: number, job, state }) => ({ id: number, ...job, ...state }))));
-    return;
-  }
-  if (entries.length === 0) context.stdout.write(`no jobs in ${queue.path} (${queueVariable} names another place)\n`);
-  for (const { id, job, state } of entries) {
-    const where = state.slots.length > 0 ? ` on ${state.slots.join(',')}` : '';
-    const priority = job.priority === 0 ? '' : ` priority ${job.priority}`;
-    const head = `${padText(`${id}`, 4)} ${padText(`${state.state}${where}`, 15)}${priority} `;
-    const lines = [
-      `${head} ${visibleLine(shellLine('gq', ...job.words))}`,
-      ...(job.why === '' ? [] : [`      why: ${visibleLine(job.why)}`]),
-      ...(job.resolve === '' ? [] : [`      resolved: ${visibleLine(job.resolve)}`]),
-      ...(state.state === 'failed' || state.state === 'refused'
-        ? [`      last line: ${visibleLine(lastLine(queue.file(id, 'log.txt')) ?? 'none')}`]
-        : []),
-    ];
-    context.stdout.write(`${lines.join('\n')}\n`);
-  }
+  const values = entries.map(({ id: number, job, state }) => ({ id: number, ...job, ...state }));
+  printAnswer(context, json, values, () =>
+    entries.length === 0
+      ? `no jobs in ${queue.path} (${queueVariable} names another place)\n`
+      : entries.map((entry) => jobText(queue, entry)).join(''),
+  );
+}
+
+function jobText(queue: QueueFolder, { id, job, state }: QueueEntry): string {
+  const where = state.slots.length > 0 ? ` on ${state.slots.join(',')}` : '';
+  const priority = job.priority === 0 ? '' : ` priority ${job.priority}`;
+  const head = `${padText(`${id}`, 4)} ${padText(`${state.state}${where}`, 15)}${priority} `;
+  const isLost = state.state === 'failed' || state.state === 'refused';
+  const facts = {
+    why: job.why,
+    resolved: job.resolve,
+    'last line': isLost ? (lastLine(queue.file(id, 'log.txt')) ?? 'none') : '',
+  };
+  const lines = Object.entries(facts).flatMap(([name, text]) =>
+    text === '' ? [] : [`      ${name}: ${visibleLine(text)}`],
+  );
+  return `${[`${head} ${visibleLine(shellLine('gq', ...job.words))}`, ...lines].join('\n')}\n`;
 }
 
 /** A daemon that was started a moment ago may not have begun yet. */
