@@ -25,6 +25,7 @@ import {
 } from '../command.ts';
 import { jsonOption, printAnswer } from '../shared.ts';
 import { ownCommand } from './cluster.ts';
+import { settingsOf } from './train.ts';
 
 const priority: Part<number> = {
   takes: '<n>',
@@ -186,19 +187,14 @@ function outputOf(parsed: ParsedCall): string | null {
 /** Refuses a recipe or settings that the command would refuse, and a run to go on with that is not there. */
 async function expectInputs(parsed: ParsedCall): Promise<void> {
   const [recipe, resume, fork] = ['recipe', 'resume', 'fork'].map((option) => textOf(parsed, option));
-  const settings = Array.isArray(parsed.call['set']) ? parsed.call['set'].map(String) : [];
+  const settings = settingsOf(parsed.call);
   for (const run of [resume, fork?.replace(/@\d+$/, '')]) if (typeof run === 'string') RunDirectory.open(run);
   if (recipe === null) return;
   if (parsed.name === 'experiment') {
     const path = experimentFile(recipe);
     await planExperiment(readExperiment(path), path, settings);
   }
-  if (parsed.name === 'train' && fork === null) {
-    const [model, device] = ['model', 'device'].map((option) => textOf(parsed, option));
-    const shortcuts = Object.entries({ model, 'device.kind': device }).filter(([, value]) => value !== null);
-    const changes = shortcuts.map(([key, value]) => `${key}=${JSON.stringify(value)}`);
-    await resolveConfig(recipe, [...changes, ...settings]);
-  }
+  if (parsed.name === 'train' && fork === null) await resolveConfig(recipe, settings);
 }
 
 async function add(

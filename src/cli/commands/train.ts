@@ -87,14 +87,17 @@ export const trainCommand = command({
   },
 });
 
-function shortcuts({ model, device, sandbox, allowTestProblems, set }: TrainCall): string[] {
-  return [
-    ...(model === undefined ? [] : [`model=${JSON.stringify(model)}`]),
-    ...(device === undefined ? [] : [`device.kind=${JSON.stringify(device)}`]),
-    ...(sandbox === undefined ? [] : [`environment.sandbox=${sandbox}`]),
-    ...(allowTestProblems ? ['data.allowTestProblems=true'] : []),
-    ...set,
-  ];
+/** The settings of a call: those of --set, after what other options are short for. */
+export function settingsOf(call: Partial<TrainCall>): string[] {
+  const { model, device, sandbox, allowTestProblems, set = [] } = call;
+  const shortcuts = {
+    model,
+    'device.kind': device,
+    'environment.sandbox': sandbox,
+    'data.allowTestProblems': allowTestProblems || undefined,
+  };
+  const given = Object.entries(shortcuts).filter(([, value]) => value !== undefined);
+  return [...given.map(([key, value]) => `${key}=${JSON.stringify(value)}`), ...set];
 }
 
 /** The config that a call asks for, and the checkpoint that it forks. */
@@ -106,7 +109,7 @@ async function readConfig(call: TrainCall) {
   const parent = fork === undefined ? null : parseFork(fork, adapterOnly);
   const base =
     parent === null ? null : { config: RunDirectory.open(parent.run).readManifest().config, source: fork ?? '' };
-  const { config } = await resolveConfig(recipe, shortcuts(call), base);
+  const { config } = await resolveConfig(recipe, settingsOf(call), base);
   return { config, parent };
 }
 
@@ -198,7 +201,7 @@ async function resumeRun(
   communicator: Communicator | null,
 ): Promise<TrainResult> {
   const run = RunDirectory.open(path);
-  const given = [call.recipe, ...shortcuts(call), call.fork, call.out].filter((part) => part !== undefined);
+  const given = [call.recipe, ...settingsOf(call), call.fork, call.out].filter((part) => part !== undefined);
   if (given.length > 0) {
     throw new UserError({
       call: '--resume',
