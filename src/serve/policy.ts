@@ -49,7 +49,7 @@ export function openServed(path: string, { device, context }: OpenPolicyOptions,
       found: `${context}`,
     });
   }
-  const asked = { ...(device === null ? {} : { device }), ...(context === null ? {} : { context }) };
+  const asked = { device: device ?? undefined, context: context ?? undefined };
   return openLab({ run: path }, { work: 'unplanned', call, signal, ...asked });
 }
 
@@ -139,7 +139,7 @@ export function choicesOf(
         stopTokens: [...(wishes.ignoreEnd ? [] : policy.text.stopTokens), ...wishes.stopTokens],
         stops: wishes.stops,
         decode: (tokens) => policy.text.decode(Int32Array.from(tokens)),
-        ...(piece === undefined ? {} : { piece }),
+        piece,
       });
     });
   });

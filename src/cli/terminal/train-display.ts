@@ -14,19 +14,14 @@ import {
   type RunEnd,
   type Sink,
 } from '../../run/index.ts';
-import type { TextSink } from '../command.ts';
+import type { Streams, TextSink } from '../command.ts';
 import { Screen } from './screen.ts';
 import { formatDuration, tableHeader, tableLegend, tableRow } from './step-table.ts';
 
 const headerEvery = 20;
 
-export interface DisplayOutput {
-  readonly stdout: TextSink;
-  readonly stderr: TextSink;
-}
-
 /** The run that is shown. */
-export interface DisplayedRun {
+interface DisplayedRun {
   readonly path: string;
   readonly updates: number;
   /** Tells demonstrations, which are not counted; absent for a run without any. */
@@ -53,7 +48,7 @@ export class TrainDisplay implements Sink {
   /** The width of the progress line on the screen. */
   #shown = 0;
 
-  constructor(output: DisplayOutput, run: DisplayedRun) {
+  constructor(output: Streams, run: DisplayedRun) {
     this.#stdout = Screen.of(output.stdout);
     this.#stderr = Screen.of(output.stderr);
     this.#run = run;
