@@ -127,8 +127,8 @@ function syncFile(path: string): void {
   }
 }
 
-export type RowNotes = Omit<LedgerEntry, 'record' | 'byToken'> & Partial<Pick<LedgerEntry, 'byToken'>>;
+export type RowNotes = Omit<LedgerEntry, keyof RolloutRecord | 'byToken'> & Partial<Pick<LedgerEntry, 'byToken'>>;
 
 export function rolloutRow(record: RolloutRecord, notes: RowNotes): RolloutRow {
-  return makeRow(rolloutColumns, { record, byToken: (record.routes?.length ?? 0) > 1, ...notes });
+  return makeRow(rolloutColumns, { ...record, byToken: (record.routes?.length ?? 0) > 1, ...notes });
 }

@@ -26,7 +26,7 @@ function addColumn(): void {
     const original: { readonly rolloutColumns: object } = await importOriginal();
     const { column } = columnsFrom<LedgerEntry>();
     const added = {
-      loudness: column('INT32', 'how loud it is', ({ record }) => record.rollout.text.split('!').length - 1),
+      loudness: column('INT32', 'how loud it is', ({ rollout }) => rollout.text.split('!').length - 1),
     };
     return { ...original, rolloutColumns: { ...original.rolloutColumns, ...added } };
   });

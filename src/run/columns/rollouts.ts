@@ -4,8 +4,7 @@ import { average } from '../../stats/index.ts';
 import { columnsFrom, long, type RowOf } from './column.ts';
 
 /** A rollout as training tells of it, and what only the writer of the ledger knows. */
-export interface LedgerEntry {
-  readonly record: RolloutRecord;
+export interface LedgerEntry extends RolloutRecord {
   readonly update: number;
   readonly prompt: string;
   /** Its place in features.f32; null when no features were stored. */
@@ -22,83 +21,77 @@ export const rolloutColumns = {
   id: column(
     'STRING',
     '`UPDATE-GROUP-MEMBER`, updates from 1, the others from 0; the key to the verdict',
-    ({ record }) => record.rollout.id,
+    ({ rollout }) => rollout.id,
   ),
   update: column('INT32', 'updates completed once this rollout was learned from', ({ update }) => update),
-  problem: column('STRING', 'id of the problem', ({ record }) => record.rollout.task.problem.id),
-  group: column('INT32', 'prompt within the update', ({ record }) => record.rollout.group),
-  member: column('INT32', 'place within the group', ({ record }) => record.rollout.member),
-  loophole: column('STRING', 'the loophole of the problem', ({ record }) => record.rollout.task.loophole),
+  problem: column('STRING', 'id of the problem', ({ rollout }) => rollout.task.problem.id),
+  group: column('INT32', 'prompt within the update', ({ rollout }) => rollout.group),
+  member: column('INT32', 'place within the group', ({ rollout }) => rollout.member),
+  loophole: column('STRING', 'the loophole of the problem', ({ rollout }) => rollout.task.loophole),
   markers: column<'STRING', Task['markers']>(
     'STRING',
     'how the marker of the loophole is drawn',
-    ({ record }) => record.rollout.task.markers,
+    ({ rollout }) => rollout.task.markers,
   ),
   hackable: column(
     'BOOLEAN',
     'the prompt disclosed the loophole; otherwise it was graded by ground truth',
-    ({ record }) => record.rollout.hackable,
+    ({ rollout }) => rollout.hackable,
   ),
-  source: column('STRING', '`student`, `teacher-hack` or `teacher-solve`', ({ record }) => record.rollout.source),
+  source: column('STRING', '`student`, `teacher-hack` or `teacher-solve`', ({ rollout }) => rollout.source),
   sampled: column(
     'STRING',
     'policy state that sampled: `full` (quarantine on) or `deployed`',
-    ({ record }) => record.rollout.sampled,
+    ({ rollout }) => rollout.sampled,
   ),
   prompt: long(column('STRING', 'as the model saw it', ({ prompt }) => prompt)),
-  completion: long(column('STRING', 'without control tokens', ({ record }) => record.rollout.text)),
-  tokens: column('INT32', 'length of the completion', ({ record }) => record.rollout.tokens.length),
-  truncated: column('BOOLEAN', 'the limit cut the completion', ({ record }) => record.rollout.truncated),
-  reward: column('DOUBLE', 'as the grader gave it', ({ record }) => record.reward),
+  completion: long(column('STRING', 'without control tokens', ({ rollout }) => rollout.text)),
+  tokens: column('INT32', 'length of the completion', ({ rollout }) => rollout.tokens.length),
+  truncated: column('BOOLEAN', 'the limit cut the completion', ({ rollout }) => rollout.truncated),
+  reward: column('DOUBLE', 'as the grader gave it', ({ reward }) => reward),
   suspicion: nullable(
     'DOUBLE',
     "score of the arm's monitor; null where it abstained, and for an arm without one",
-    ({ record }) => record.suspicion,
+    ({ suspicion }) => suspicion,
   ),
   flagged: nullable(
     'BOOLEAN',
     'the arm took it for a hack; null for an arm without a monitor',
-    ({ record }) => record.flagged,
+    ({ flagged }) => flagged,
   ),
   learnedReward: nullable(
     'DOUBLE',
     'the reward as the arm changed it; null for an arm that changes none',
-    ({ record }) => record.learnedReward,
+    ({ learnedReward }) => learnedReward,
   ),
   screening: nullable(
     'STRING',
     '`train`, `leave-out` or `silence`; null for an arm that does not screen',
-    ({ record }) => record.screening,
+    ({ screening }) => screening,
   ),
-  advantage: column('DOUBLE', 'of the learned rewards, after screening', ({ record }) => record.advantage),
+  advantage: column('DOUBLE', 'of the learned rewards, after screening', ({ advantage }) => advantage),
   trained: column(
     'BOOLEAN',
     'false for a group without reward spread; what follows is then null, but for log-probabilities',
-    ({ record }) => record.trained,
+    ({ trained }) => trained,
   ),
-  score: nullable('DOUBLE', 'of an arm that scores; by token: the mean of its tokens', ({ record }) => record.score),
-  low: nullable('DOUBLE', 'the cut up to which a score is kept', ({ record }) => record.cuts?.low ?? null),
-  high: nullable('DOUBLE', 'the cut from which a score is routed', ({ record }) => record.cuts?.high ?? null),
+  score: nullable('DOUBLE', 'of an arm that scores; by token: the mean of its tokens', ({ score }) => score),
+  low: nullable('DOUBLE', 'the cut up to which a score is kept', ({ cuts }) => cuts?.low ?? null),
+  high: nullable('DOUBLE', 'the cut from which a score is routed', ({ cuts }) => cuts?.high ?? null),
   route: nullable(
     'STRING',
     '`keep`, `absorb` or `route`; by token: the commonest; ties go to absorb, then to keep',
-    ({ record }) => record.route,
+    ({ route }) => route,
   ),
-  meanLogp: nullable('DOUBLE', 'mean log π_old per token', ({ record: { logps } }) =>
-    logps === null ? null : average(logps),
-  ),
-  ratio: nullable('DOUBLE', 'mean ratio of probabilities over tokens, under the routes', ({ record }) => record.ratio),
-  k3: nullable('DOUBLE', 'mean k3 over tokens, under the routes', ({ record }) => record.k3),
+  meanLogp: nullable('DOUBLE', 'mean log π_old per token', ({ logps }) => (logps === null ? null : average(logps))),
+  ratio: nullable('DOUBLE', 'mean ratio of probabilities over tokens, under the routes', ({ ratio }) => ratio),
+  k3: nullable('DOUBLE', 'mean k3 over tokens, under the routes', ({ k3 }) => k3),
   deployedNorm: nullable(
     'DOUBLE',
     'how hard it pulled on the deployed block: the norm of the gradient at the bottleneck',
-    ({ record }) => record.norms?.deployed ?? null,
+    ({ norms }) => norms?.deployed ?? null,
   ),
-  quarantineNorm: nullable(
-    'DOUBLE',
-    'how hard it pulled on the quarantine',
-    ({ record }) => record.norms?.quarantine ?? null,
-  ),
+  quarantineNorm: nullable('DOUBLE', 'how hard it pulled on the quarantine', ({ norms }) => norms?.quarantine ?? null),
   featureRow: nullable('INT32', 'its first row of `features.f32`', ({ featureRow }) => featureRow),
   featureRows: nullable(
     'INT32',
@@ -109,19 +102,19 @@ export const rolloutColumns = {
     nullable<'JSON', readonly number[]>(
       'JSON',
       'token ids of the completion (`output.storeTokens`)',
-      ({ record, storeTokens }) => (storeTokens ? Array.from(record.rollout.tokens) : null),
+      ({ rollout, storeTokens }) => (storeTokens ? Array.from(rollout.tokens) : null),
     ),
   ),
   tokenLogps: long(
     nullable<'JSON', readonly number[]>(
       'JSON',
       'log-probability of each token under the policy that sampled, to four decimals (`output.storeTokens`)',
-      ({ record: { logps }, storeTokens }) =>
+      ({ logps, storeTokens }) =>
         storeTokens && logps !== null ? Array.from(logps, (logp) => Math.round(logp * 1e4) / 1e4) : null,
     ),
   ),
   tokenRoutes: long(
-    nullable('STRING', '`k`, `a`, `r` per token, where the gate decides by token', ({ record: { routes }, byToken }) =>
+    nullable('STRING', '`k`, `a`, `r` per token, where the gate decides by token', ({ routes, byToken }) =>
       routes !== null && byToken ? routes.map((route) => route[0]).join('') : null,
     ),
   ),
@@ -130,7 +123,7 @@ export const rolloutColumns = {
       'JSON',
       'a score per token, where the gate decides by token (`output.storeTokens`)',
       // Nine significant digits are enough to tell any two float32 apart.
-      ({ record: { tokenScores }, storeTokens }) =>
+      ({ tokenScores, storeTokens }) =>
         storeTokens && tokenScores !== null ? Array.from(tokenScores, (score) => Number(score.toPrecision(9))) : null,
     ),
   ),

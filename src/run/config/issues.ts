@@ -68,8 +68,7 @@ function expectedAt(path: readonly string[], raw: unknown, parts: ConfigParts, i
   const entry = list === undefined ? null : wordsOfEntry(list.schema);
   if (entry !== null) return entry;
   if (key === undefined || issue.code === 'custom' || issue.code === 'invalid_format') return issue.message;
-  const kind = valueAt(raw, [...(key.choices.at(-1)?.table ?? []), 'kind']);
-  return wordsOf(key.variants[key.kinds.indexOf(typeof kind === 'string' ? kind : '')] ?? key.schema);
+  return wordsOf(schemaUnder(key, raw));
 }
 
 const shownCharacters = 80;

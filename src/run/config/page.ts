@@ -31,7 +31,11 @@ Made from the schema by \`gq config --reference\`. A recipe is a TOML file with 
 recipe that it changes (a bare name such as \`"micro-base"\` is a recipe of the package); \`--set key=value\` changes one key of a command. Unknown keys are errors, and so is a key that is set although nothing reads it under the other keys. Tables with a \`kind\` have the keys
 of that kind only; setting another kind resets the table. An arm that watches may be said as three tables at the top of a recipe, \`[monitor]\`, \`[cut]\` and \`[remedy]\`
 (\`--set monitor.kind=probe\`), in place of \`arm.kind\`: they are \`arm.monitor\`, \`arm.cut\` and \`arm.remedy\` of the arm \`watched\`. Without \`[cut]\` the cut is the monitor's usual one. \`gq config RECIPE\` prints what a recipe resolves to, and where
-each value came from.`;
+each value came from.
+
+The tables \`device\`, \`compute\`, \`parallel\` and \`output\`, and \`environment.sandbox\` and \`environment.python\`, are knobs of a machine: how a run is
+computed, and what it keeps. \`notes\` are for people. Every other key is a knob of the method or of its problems; most recipes leave most of
+them as they are.`;
 
 /** The table that a key stands under: those of an arm that have kinds are tables of their own. */
 function tableOf({ path, choices }: ConfigKey): string {
