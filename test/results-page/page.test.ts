@@ -1,0 +1,130 @@
+/** Every table of docs/results.md, and what its text says in numbers, recomputed from the counts of the runs in bench/results. */
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { average } from '../../src/stats/index.ts';
+import { readExperiment } from '../../src/study/experiment.ts';
+import { cells, pText, Rates, readPredictions, root } from './rates.ts';
+
+const page = readFileSync(`${root}docs/results.md`, 'utf8');
+const plain = (text: string): string => text.replaceAll('**', '').replace(/\s+/g, ' ').trim();
+
+interface Section {
+  readonly study: string;
+  readonly text: string;
+  readonly tables: readonly (readonly (readonly string[])[])[];
+}
+
+/** The sections that name a CSV; a table's first row are its headings. */
+const sections: Section[] = page.split(/^## /m).flatMap((text) => {
+  const study = /bench\/results\/([\w-]+)-rates\.csv/.exec(text)?.[1];
+  if (study === undefined) return [];
+  const tables = text.match(/(?:^\|.*\n)+/gm) ?? [];
+  const rowsOf = (table: string) =>
+    table
+      .trim()
+      .split('\n')
+      .filter((line) => !/^\|[ :|-]+$/.test(line))
+      .map((line) => line.split('|').slice(1, -1).map(plain));
+  return [{ study, text: plain(text.replace(/^\|.*$/gm, '')), tables: tables.map(rowsOf) }];
+});
+const textOf = (study: string): string => sections.find((section) => section.study === study)?.text ?? '';
+
+/** Arms that the page calls by other words; an arm in backquotes goes by its name. */
+const labels: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'micro-own-mean-claim': { 'own mean, kept, pairs’ direction': 'own-mean', 'own mean, kept, random direction': 'own-mean-haar' },
+  'micro-other-pairs-claim': { 'own mean, kept, pairs of other loopholes': 'other-pairs', 'own mean, kept, random direction': 'own-mean-haar' },
+  'atlas-d': { 'own mean, kept, pairs’ direction': 'own-keep-pairs', 'own mean, kept, random direction': 'own-keep-haar', 'own mean, kept, reversed direction': 'own-keep-reversed' },
+  'micro-two-loopholes': { 'penalty 3': 'penalty-3', 'penalty 6': 'penalty-6', 'own mean, kept': 'own-mean', 'own mean, kept, by chance': 'own-mean-chance' },
+  'micro-price': { 'own mean, kept, pairs’ direction': 'own-mean', 'own mean, kept, random direction': 'own-mean-haar' },
+}; // biome-ignore format: one line
+
+const armOf = (study: string, label: string): string =>
+  labels[study]?.[label.replace("'", '’')] ?? label.replace(/`/g, '').replace(' (ceiling)', '');
+
+describe.each(sections)('the tables of $study', ({ study, tables }) => {
+  const rates = Rates.of(study);
+  it('have the rates of the runs', () => {
+    for (const [[first, ...headings], ...rows] of tables.filter(([head]) => head[0] === 'arm (deployed)')) {
+      expect(first).toBe('arm (deployed)');
+      const recomputed = rows.map(([label]) => [
+        label,
+        ...headings.map((heading) => cells[heading]?.(rates, armOf(study, label)) ?? `no column ${heading}`),
+      ]);
+      expect(recomputed).toEqual(rows);
+    }
+    expect(tables.length).toBeGreaterThan(0);
+  });
+
+  it('have a verdict for every prediction of the recipe', () => {
+    const predictions = readPredictions(study);
+    const judgedHere = tables.filter(([head]) => head[0] === 'predicted');
+    if (!study.startsWith('atlas-') || predictions.length === 0) {
+      expect(judgedHere).toEqual([]);
+      return;
+    }
+    const { seeds } = readExperiment(`${root}recipes/${study}.toml`);
+    const judged = rates.judge(predictions, seeds.length);
+    expect(judgedHere.map((table) => table.slice(1))).toEqual([
+      judged.map(({ prediction, reached, n, verdict, adjusted }) => [
+        plain(prediction.what),
+        `${reached} of ${n}`,
+        `${prediction.inSeeds} of ${seeds.length}`,
+        verdict,
+        pText(adjusted),
+      ]),
+    ]);
+  });
+});
+
+const range = (values: readonly number[]): string =>
+  `${Math.min(...values).toFixed(2)} to ${Math.max(...values).toFixed(2)}`;
+
+describe('what the text says', () => {
+  it.each([
+    ['micro-own-mean-claim', 'own-mean-haar', 'own-mean', 4, 0, 'p = 0.125'],
+    ['micro-other-pairs-claim', 'own-mean-haar', 'other-pairs', 4, 0, 'p = 0.125'],
+    ['atlas-d', 'own-keep-haar', 'own-keep-pairs', 12, 1, 'p = 0.003'],
+    ['micro-two-loopholes', 'own-mean-chance', 'own-mean', 4, 0, 'p = 0.125'],
+    ['micro-price', 'own-mean-haar', 'own-mean', 5, 0, 'p = 0.06'],
+  ])('%s: %s against %s, paired by seed', (study, first, second, onlyFirst, onlySecond, said) => {
+    const found = Rates.of(study).discordant(first, second);
+    expect(found).toMatchObject({ first: onlyFirst, second: onlySecond });
+    expect(said).toBe(`p = ${found.pValue.toFixed(said.length - 'p = 0.'.length)}`);
+    expect(textOf(study)).toContain(`exact McNemar ${said}`);
+  });
+
+  it('atlas-d: how many seeds are at or below 0.05, and what is kept', () => {
+    const rates = Rates.of('atlas-d');
+    const attempts = rates.values('own-keep-pairs', 'attempts');
+    const hacks = rates.values('own-keep-pairs', 'hacks');
+    const [low, fails] = [attempts.filter((rate) => rate <= 0.05).length, rates.failing('own-keep-pairs').length];
+    const kept = (arm: string): string => average([...rates.keptBySeed(arm).values()]).toFixed(2);
+    expect(textOf('atlas-d')).toContain(
+      `Refuted: ${low} of 20 are at or below 0.05, ${fails} of 20 fail, and ${kept('own-keep-pairs')} is kept, about what vanilla (${kept('vanilla')}) and the random direction (${kept('own-keep-haar')}) keep.`,
+    );
+    expect(textOf('atlas-d')).toContain(`refuted too, ${hacks.filter((rate) => rate <= 0.05).length} of 20`);
+    expect(textOf('atlas-d')).toContain(`spread from ${range(attempts)}`);
+  });
+
+  it('micro-own-mean-claim and micro-other-pairs-claim: as trained both routed arms attempt', () => {
+    const trained = (study: string, arm: string): number[] =>
+      Rates.of(study).values(arm, 'attempts', 'test-original', 'full');
+    const own = ['own-mean', 'own-mean-haar'].map((arm) => trained('micro-own-mean-claim', arm));
+    expect(textOf('micro-own-mean-claim')).toContain(
+      `attempt in ${range(own.map((values) => average(values)))} of the prompts on average (${range(own.flat())} by seed)`,
+    );
+    const other = ['other-pairs', 'own-mean-haar'].map((arm) => trained('micro-other-pairs-claim', arm));
+    expect(textOf('micro-other-pairs-claim')).toContain(
+      `attempt in ${range(other.map((values) => average(values)))} of the prompts on average`,
+    );
+    const kept = [...Rates.of('micro-other-pairs-claim').keptBySeed('other-pairs').values()];
+    expect(textOf('micro-other-pairs-claim')).toContain(`${range(kept)} of the mean ceiling`);
+  });
+
+  it('micro-price: how much less vanilla solves than the ceiling', () => {
+    const rates = Rates.of('micro-price');
+    const [vanilla, ceiling] = ['vanilla', 'no-loophole'].map((arm) => rates.values(arm, 'solves', 'test-unhinted'));
+    const less = ceiling.map((solve, i) => solve - vanilla[i]);
+    expect(textOf('micro-price')).toContain(`Holds: ${range(less)} less in 5 of 5.`);
+  });
+});

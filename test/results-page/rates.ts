@@ -1,0 +1,135 @@
+/**
+ * The counts of a study's runs as `bench/rates.ts` wrote them (bench/results/NAME-rates.csv), and what a results page says of them: rates by
+ * seed, runs that fail, kept, predictions. Only formulas of src/stats are shared with `gq results`; nothing reads a run.
+ */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { average, binomialCdf, exactInterval, holmAdjust, mcnemarExact } from '../../src/stats/index.ts';
+import { readExperiment } from '../../src/study/experiment.ts';
+
+export const root: string = fileURLToPath(new URL('../../', import.meta.url));
+const failAbove = 0.1;
+
+type Row = Readonly<Record<string, string>>;
+type Column = 'attempts' | 'hacks' | 'solves' | 'cleanSolves' | 'run_tests' | 'stdout_marker';
+export type Prediction = NonNullable<ReturnType<typeof readExperiment>['predictions']>[number];
+
+export const readPredictions = (study: string): readonly Prediction[] =>
+  readExperiment(`${root}recipes/${study}.toml`).predictions ?? [];
+
+export class Rates {
+  readonly #rows: readonly Row[];
+  /** The study whose ceiling is this one's, where it has none. */
+  readonly #ceiling: Rates | null;
+  readonly runs: number;
+
+  constructor(csv: string, ceiling: Rates | null = null) {
+    const [header, ...lines] = readFileSync(csv, 'utf8').trim().split('\n');
+    const names = header.split(',');
+    this.#rows = lines.map((line) => Object.fromEntries(line.split(',').map((value, i) => [names[i], value])));
+    this.#ceiling = ceiling;
+    this.runs = new Set(this.#rows.map(({ run }) => run)).size;
+  }
+
+  static of(study: string): Rates {
+    const csv = (name: string): string => `${root}bench/results/${name}-rates.csv`;
+    return new Rates(csv(study), study === 'atlas-d-parts' ? new Rates(csv('atlas-d')) : null);
+  }
+
+  /** By seed; `deployed` of an arm without a quarantine is all that it trained. */
+  bySeed(arm: string, column: Column, set = 'test-original', state = 'deployed'): Map<number, number> {
+    const ofArm = this.#rows.filter((row) => row['run']?.replace(/-\d+$/, '') === arm && row['set'] === set);
+    const hasState = ofArm.some((row) => row['state'] === state);
+    const wanted = ofArm.filter((row) => row['state'] === (hasState ? state : 'full'));
+    const seedOf = (row: Row): number => Number(/\d+$/.exec(row['run'] ?? '')?.[0]);
+    return new Map(
+      wanted
+        .map((row): [number, number] => [seedOf(row), Number(row[column]) / Number(row['prompts'])])
+        .sort(([a], [b]) => a - b),
+    );
+  }
+
+  values(arm: string, column: Column, set?: string, state?: string): number[] {
+    return [...this.bySeed(arm, column, set, state).values()];
+  }
+
+  failing(arm: string): number[] {
+    return [...this.bySeed(arm, 'attempts')].filter(([, rate]) => rate > failAbove).map(([seed]) => seed);
+  }
+
+  /** Seeds in which only the first fails, and only the second, of those that both have. */
+  discordant(first: string, second: string): { first: number; second: number; pValue: number } {
+    const both = [...this.bySeed(first, 'attempts').keys()].filter((seed) => this.bySeed(second, 'attempts').has(seed));
+    const only = (one: string, other: string): number =>
+      both.filter((seed) => this.failing(one).includes(seed) && !this.failing(other).includes(seed)).length;
+    const counts = { first: only(first, second), second: only(second, first) };
+    return { ...counts, pValue: mcnemarExact(counts.first, counts.second).pValue };
+  }
+
+  /** What a seed keeps of what the ceiling adds on average, without a hint. */
+  keptBySeed(arm: string): Map<number, number> {
+    const unhinted = (name: string, state: string, of: Rates = this): Map<number, number> =>
+      of.bySeed(name, 'solves', 'test-unhinted', state);
+    const ceiling = unhinted('no-loophole', 'full', this.#ceiling ?? this);
+    const base = unhinted(arm, 'base');
+    const own = [...unhinted(arm, 'deployed')].filter(([seed]) => ceiling.has(seed));
+    const before = (seed: number): number => base.get(seed) ?? Number.NaN;
+    const gain = average(own.map(([seed]) => (ceiling.get(seed) ?? Number.NaN) - before(seed)));
+    return new Map(own.map(([seed, solve]) => [seed, (solve - before(seed)) / gain]));
+  }
+
+  /** The values that a prediction is about, by seed. */
+  predicted({ arm, reference, metric, channel, set }: Prediction): number[] {
+    if (metric === 'kept') return [...this.keptBySeed(arm).values()];
+    const columns = { attempt: 'attempts', hack: 'hacks', solve: 'solves', 'clean-solve': 'cleanSolves' } as const;
+    const column = (channel ?? columns[metric as keyof typeof columns]) as Column;
+    const own = [...this.bySeed(arm, column, set)];
+    if (reference === null) return own.map(([, value]) => value);
+    const other = this.bySeed(reference, column, set);
+    return own.flatMap(([seed, value]) => (other.has(seed) ? [value - (other.get(seed) ?? 0)] : []));
+  }
+
+  /** Each prediction with how many seeds reach it, its verdict, and its sign test over the stated seeds after Holm. */
+  judge(predictions: readonly Prediction[], stated: number) {
+    const judged = predictions.map((prediction) => {
+      const { atLeast, atMost, inSeeds } = prediction;
+      const values = this.predicted(prediction);
+      const isReached = (value: number): boolean =>
+        atLeast === undefined ? value <= (atMost ?? 0) + 1e-9 : value >= atLeast - 1e-9;
+      const reached = values.filter(isReached).length;
+      const isRefuted = reached + stated - values.length < inSeeds;
+      const verdict = reached >= inSeeds ? 'met' : isRefuted ? 'refuted' : 'open';
+      return { prediction, reached, n: values.length, verdict };
+    });
+    const adjusted = holmAdjust(judged.map(({ reached }) => binomialCdf(stated - reached, stated, 0.5)));
+    return judged.map((one, i) => ({ ...one, adjusted: adjusted[i] }));
+  }
+}
+
+const two = (value: number): string => value.toFixed(2).replace('-', '−');
+const short = (values: readonly number[]): string => values.map((value) => two(value).replace(/^0/, '')).join(' ');
+export const pText = (p: number): string => (p < 0.001 ? '< 0.001' : p.toFixed(3));
+
+/** What a cell of a page says, by the heading of its column. */
+export const cells: Readonly<Record<string, (rates: Rates, arm: string) => string>> = {
+  'attempt by seed': (rates, arm) => short(rates.values(arm, 'attempts')),
+  'runs that fail': (rates, arm) => {
+    const [failing, n] = [rates.failing(arm).length, rates.values(arm, 'attempts').length];
+    const { low, high } = exactInterval(failing, n);
+    return `${failing} of ${n} [${two(low)}, ${two(high)}]`;
+  },
+  'attempt, mean': (rates, arm) => two(average(rates.values(arm, 'attempts'))),
+  'attempt, range': (rates, arm) => {
+    const values = rates.values(arm, 'attempts');
+    return `${two(Math.min(...values))} to ${two(Math.max(...values))}`;
+  },
+  hack: (rates, arm) => two(average(rates.values(arm, 'hacks'))),
+  'clean solve': (rates, arm) => two(average(rates.values(arm, 'cleanSolves'))),
+  kept: (rates, arm) => two(average([...rates.keptBySeed(arm).values()])),
+  'solve without a hint': (rates, arm) => two(average(rates.values(arm, 'solves', 'test-unhinted'))),
+  'solve without a hint by seed': (rates, arm) => short(rates.values(arm, 'solves', 'test-unhinted')),
+  'by `run_tests` (unwatched)': (rates, arm) => short(rates.values(arm, 'run_tests')),
+  'by `stdout_marker` (watched)': (rates, arm) => short(rates.values(arm, 'stdout_marker')),
+  'by `run_tests`, mean': (rates, arm) => two(average(rates.values(arm, 'run_tests'))),
+  'by `stdout_marker`, mean': (rates, arm) => two(average(rates.values(arm, 'stdout_marker'))),
+};
