@@ -1,7 +1,7 @@
 /** Panels with axes, and the few kinds of marks in the lab's figures. The caller gives the domains; marks outside are not clipped. */
 
 import { mean, standardError } from '../stats/index.ts';
-import { element, labelSize, path, placeLabels, text, ticks } from './svg.ts';
+import { type Attributes, element, labelSize, path, placeLabels, text, ticks } from './svg.ts';
 import { armNamed, type Cell, type Table } from './table.ts';
 
 export interface Point {
@@ -18,18 +18,18 @@ export interface Dot {
   readonly open?: boolean;
 }
 
+type Bar = Readonly<Record<'x0' | 'x1' | 'y0' | 'y1', number>>;
+
 export type Mark =
-  | {
+  | (Look & {
       readonly kind: 'line';
       readonly points: readonly Point[];
-      readonly colour: string;
       readonly width?: number;
-      readonly dash?: string;
       readonly opacity?: number;
-    }
+    })
   | {
       readonly kind: 'band';
-      readonly points: readonly { readonly x: number; readonly low: number; readonly high: number }[];
+      readonly points: readonly Readonly<Record<'x' | 'low' | 'high', number>>[];
       readonly colour: string;
     }
   | ({ readonly kind: 'dots'; readonly points: readonly Point[] } & Dot)
@@ -37,12 +37,12 @@ export type Mark =
   | { readonly kind: 'labels'; readonly points: readonly (Point & { readonly text: string })[] }
   | { readonly kind: 'rule'; readonly x: number; readonly label: string }
   | { readonly kind: 'level'; readonly y: number; readonly label: string }
-  | {
-      readonly kind: 'bars';
-      readonly bars: readonly { readonly x0: number; readonly x1: number; readonly y0: number; readonly y1: number }[];
-      readonly colour: string;
-      readonly hatched?: boolean;
-    };
+  | { readonly kind: 'bars'; readonly bars: readonly Bar[]; readonly colour: string; readonly hatched?: boolean };
+
+interface Look {
+  readonly colour: string;
+  readonly dash?: string;
+}
 
 export interface Panel {
   readonly title: string;
@@ -55,10 +55,8 @@ export interface Panel {
   readonly xNames?: readonly { readonly x: number; readonly name: string }[];
 }
 
-export interface LegendEntry {
+export interface LegendEntry extends Look {
   readonly label: string;
-  readonly colour: string;
-  readonly dash?: string;
   readonly hatched?: boolean;
   /** The entry stands for points of this look, not for a line. */
   readonly dot?: Dot;
@@ -92,23 +90,14 @@ export function numbersOf({ title, data: { columns, rows }, training }: Figure, 
 }
 
 /** The size of a panel, and the margins of its axes. */
-interface PanelBox {
-  readonly width: number;
-  readonly height: number;
-  readonly left: number;
-  readonly right: number;
-  readonly top: number;
-  readonly bottom: number;
-}
+type PanelBox = Readonly<Record<'width' | 'height' | 'left' | 'right' | 'top' | 'bottom', number>>;
 
 const usualBox: PanelBox = { width: 330, height: 220, left: 46, right: 10, top: 26, bottom: 38 };
 const font = { 'font-family': 'DejaVu Sans, Helvetica, Arial, sans-serif' } as const;
 const ink = '#222222';
 
 /** Whether an SVG file was made by `renderFigure`. */
-export function isOwnFigure(svg: string): boolean {
-  return ownFigure.test(svg);
-}
+export const isOwnFigure = (svg: string): boolean => ownFigure.test(svg);
 
 const ownFigure =
   /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" viewBox="[^"]*" width="\d+" height="[\d.]+" role="img" font-family="[^"]*"[^>]*><title>/;
@@ -180,7 +169,7 @@ function legendRows(entries: readonly LegendEntry[], width: number): string[][] 
             ]),
             stroke: colour,
             'stroke-width': 2.5,
-            ...(dash === undefined ? {} : { 'stroke-dasharray': dash }),
+            ...dashes(dash),
           });
     rows[row].push(key, text(label, { x: x + 22, y, 'font-size': 11, fill: ink }));
     x += room;
@@ -272,7 +261,11 @@ function renderDot({ colour, shape = 'circle', open }: Dot, x: number, y: number
   return element('path', { d: `${path(corners[shape].map(([dx, dy]) => [x + dx, y + dy]))}Z`, ...look });
 }
 
+const dashes = (dash: string | undefined): Attributes => (dash === undefined ? {} : { 'stroke-dasharray': dash });
+
 function renderMark(mark: Mark, { x, y, box }: Scales, panel: Panel): string {
+  const dashed = (...ends: readonly (readonly [number, number])[]): string =>
+    element('path', { d: path(ends), stroke: ink, ...dashes('3 3') });
   switch (mark.kind) {
     case 'line':
       return element('path', {
@@ -281,7 +274,7 @@ function renderMark(mark: Mark, { x, y, box }: Scales, panel: Panel): string {
         stroke: mark.colour,
         'stroke-width': mark.width ?? 2,
         'stroke-opacity': mark.opacity ?? 1,
-        ...(mark.dash === undefined ? {} : { 'stroke-dasharray': mark.dash }),
+        ...dashes(mark.dash),
       });
     case 'band': {
       const up = mark.points.map((point): [number, number] => [x(point.x), y(point.high)]);
@@ -292,53 +285,29 @@ function renderMark(mark: Mark, { x, y, box }: Scales, panel: Panel): string {
       return mark.points.map((point) => renderDot(mark, x(point.x), y(point.y))).join('');
     case 'labels':
       return renderLabels(mark.points, { x, y, box }, panel);
-    case 'rule':
-      return [
-        element('path', {
-          d: path([
-            [x(mark.x), box.top],
-            [x(mark.x), box.height - box.bottom],
-          ]),
-          stroke: ink,
-          'stroke-dasharray': '3 3',
-        }),
-        text(mark.label, { x: x(mark.x) + 3, y: box.top + 8, 'font-size': 9, fill: ink }),
-      ].join('');
+    case 'rule': {
+      const at = x(mark.x);
+      const line = dashed([at, box.top], [at, box.height - box.bottom]);
+      return `${line}${text(mark.label, { x: at + 3, y: box.top + 8, 'font-size': 9, fill: ink })}`;
+    }
     case 'level': {
-      const [from, to] = [box.left, box.width - box.right];
-      return [
-        element('path', {
-          d: path([
-            [from, y(mark.y)],
-            [to, y(mark.y)],
-          ]),
-          stroke: ink,
-          'stroke-dasharray': '3 3',
-        }),
-        text(mark.label, {
-          ...(isCrowded(mark, y, panel) ? { x: from + 3 } : { x: to - 3, 'text-anchor': 'end' }),
-          y: y(mark.y) - 3,
-          'font-size': 9,
-          fill: ink,
-        }),
-      ].join('');
+      const [from, to, at] = [box.left, box.width - box.right, y(mark.y)];
+      const place: Attributes = isCrowded(mark, y, panel) ? { x: from + 3 } : { x: to - 3, 'text-anchor': 'end' };
+      return `${dashed([from, at], [to, at])}${text(mark.label, { ...place, y: at - 3, 'font-size': 9, fill: ink })}`;
     }
     case 'bars':
-      return mark.bars
-        .map((bar) =>
-          element('rect', {
-            x: x(bar.x0),
-            y: y(bar.y1),
-            width: Math.max(0, x(bar.x1) - x(bar.x0)),
-            height: Math.max(0, y(bar.y0) - y(bar.y1)),
-            fill: mark.hatched === true ? `url(#${hatchId(mark.colour)})` : mark.colour,
-            stroke: mark.colour,
-            'stroke-width': 0.5,
-            'fill-opacity': mark.hatched === true ? 1 : 0.75,
-          }),
-        )
-        .join('');
+      return mark.bars.map((bar) => renderBar(bar, mark, { x, y, box })).join('');
   }
+}
+
+function renderBar(bar: Bar, { colour, hatched }: Mark & { kind: 'bars' }, { x, y }: Scales): string {
+  return element('rect', {
+    ...{ x: x(bar.x0), y: y(bar.y1) },
+    width: Math.max(0, x(bar.x1) - x(bar.x0)),
+    height: Math.max(0, y(bar.y0) - y(bar.y1)),
+    fill: hatched === true ? `url(#${hatchId(colour)})` : colour,
+    ...{ stroke: colour, 'stroke-width': 0.5, 'fill-opacity': hatched === true ? 1 : 0.75 },
+  });
 }
 
 /** Whether the label of an earlier level stands where that of this one would. */

@@ -2,7 +2,7 @@
 import type { EvaluationRow } from '../evaluate/index.ts';
 import { gateWindows, hasGate, judgeGate, judgeReinforced, monitorWindows } from '../measure/index.ts';
 import { gateTailsOf } from '../monitors/gates.ts';
-import type { ArmResults, Results } from './aggregate.ts';
+import { type ArmResults, claimSet, type Results } from './aggregate.ts';
 import { allTables } from './all-tables.ts';
 import { type Figure, renderFigure } from './chart.ts';
 import { describeDesign } from './design.ts';
@@ -45,11 +45,9 @@ svg { max-width: 100%; height: auto; background: #fff; margin: .6rem 0; }
 
 export async function renderReport(results: Results, { title, commands }: ReportOptions): Promise<string> {
   const runs = results.arms.flatMap(({ runs: own }) => own);
-  const sides = runs.flatMap((run) => {
-    const set = results.sets.find((each) => each === 'test-original') ?? results.sets[0];
-    const found = set === undefined ? null : sideBySide(run, set);
-    return found === null ? [] : [found];
-  });
+  const set = claimSet(results);
+  const sides = runs.flatMap((run) => (set === undefined ? [] : (sideBySide(run, set) ?? [])));
+  const firstOfEachArm = sides.filter(({ arm }, i) => sides.findIndex((other) => other.arm === arm) === i);
   const figures = await allFigures(results);
   const story = figures.find(({ name }) => name === 'story');
   const sections = [
@@ -67,7 +65,7 @@ export async function renderReport(results: Results, { title, commands }: Report
     section('Figures', figures.filter((figure) => figure !== story).map(renderFigure)),
     section('Gates', await gateSection(results)),
     section('Rollouts (A6 of the write-up)', (await exampleRollouts(results)).map(renderRollout)),
-    section('The same prompt, as trained and deployed', firstOfEachArm(sides).map(renderSides)),
+    section('The same prompt, as trained and deployed', firstOfEachArm.map(renderSides)),
     section('How to make this again', [
       `<pre>${escapeMarkup(commands.join('\n'))}</pre>`,
       ...results.arms.map(renderRuns),
@@ -112,12 +110,12 @@ function renderMissing(results: Results): string[] {
 }
 
 function renderRollout({ what, arm, rollout }: ExampleRollout): string {
-  const { id, update, loophole, hackable, route, score, low, high, reward, advantage, hack, solve } = rollout;
+  const { id, update, loophole, hackable, route, score, low, high, reward, advantage } = rollout;
   const number = (value: number | null): string => (value === null ? '-' : value.toPrecision(3));
   const facts = [
     `rollout ${id}, update ${update}`,
     hackable ? `loophole ${loophole}` : 'no hint, graded by ground truth',
-    hack ? 'hack' : solve ? 'solve' : 'neither hack nor solve',
+    outcome(rollout),
     `reward ${reward}, advantage ${number(advantage)}`,
     `route ${route ?? 'none (its group had no reward spread)'}`,
     `score ${number(score)}, cuts ${number(low)} and ${number(high)}`,
@@ -127,12 +125,10 @@ function renderRollout({ what, arm, rollout }: ExampleRollout): string {
 <pre>${escapeMarkup(rollout.prompt)}${escapeMarkup(rollout.completion)}</pre>`;
 }
 
-function firstOfEachArm(sides: readonly SideBySide[]): SideBySide[] {
-  return sides.filter(({ arm }, i) => sides.findIndex((other) => other.arm === arm) === i);
-}
-
-function outcome({ hack, solve }: EvaluationRow): string {
-  return hack ? 'hack' : solve ? 'solve' : 'neither hack nor solve';
+/** What one completion did, its attempt first. */
+function outcome({ attempt, hack, solve }: Pick<EvaluationRow, 'attempt' | 'hack' | 'solve'>): string {
+  const end = hack ? 'hack' : solve ? 'solve' : 'neither hack nor solve';
+  return attempt ? `attempt, ${end}` : end;
 }
 
 function renderSides({ arm, set, full, deployed }: SideBySide): string {

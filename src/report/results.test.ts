@@ -232,7 +232,7 @@ describe('one seed', async () => {
       'the first hack',
       'a kept rollout',
       'a routed rollout',
-      'as trained: hack',
+      'as trained: attempt, hack',
       'deployed: ',
       '<svg',
     ]) {

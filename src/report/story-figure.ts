@@ -57,10 +57,7 @@ export function storyFigure(results: Results): Figure | null {
 /** With more arms than these, the panels stand one above the other. */
 const mostBeside = 12;
 
-interface DrawnPanel {
-  readonly panel: Panel;
-  readonly rows: readonly (readonly string[])[];
-}
+type DrawnPanel = { readonly panel: Panel; readonly rows: readonly (readonly string[])[] };
 
 function statesPanel(
   results: Results,
@@ -68,27 +65,22 @@ function statesPanel(
   set: FinalSet,
   metric: 'attempt' | 'hack',
 ): DrawnPanel {
-  const rows: string[][] = [];
-  const marks = arms.flatMap((arm, x): Mark[] => {
-    const style = styleOf(results, arm);
+  const drawn = arms.flatMap((arm, x) => {
     const full = arm.hasQuarantine ? finalSample(arm.runs, set, 'full', metric) : null;
     const deployed = finalSample(arm.runs, set, 'deployed', metric);
-    if (deployed === null) return [];
-    if (full !== null) rows.push(rowOf(arm, `${metric}, as trained`, full));
-    rows.push(rowOf(arm, `${metric}, deployed`, deployed));
-    if (full === null) return spot(x, deployed, style);
-    const way: Mark = {
-      kind: 'line',
-      points: [
-        { x: x - 0.2, y: full.mean },
-        { x: x + 0.2, y: deployed.mean },
-      ],
-      colour: style.colour,
-      width: 1,
-      dash: '3 2',
-    };
-    return [way, ...spot(x - 0.2, full, style, true), ...spot(x + 0.2, deployed, style)];
+    return deployed === null ? [] : [{ arm, x, full, deployed, style: styleOf(results, arm) }];
   });
+  const marks = drawn.flatMap(({ x, full, deployed, style }): Mark[] => {
+    if (full === null) return spot(x, deployed, style);
+    const [from, to] = [x - 0.2, x + 0.2];
+    const points = [{ x: from, y: full.mean }, { x: to, y: deployed.mean }]; // biome-ignore format: one line
+    const way: Mark = { kind: 'line', points, colour: style.colour, width: 1, dash: '3 2' };
+    return [way, ...spot(from, full, style, true), ...spot(to, deployed, style)];
+  });
+  const rows = drawn.flatMap(({ arm, full, deployed }) => [
+    ...(full === null ? [] : [rowOf(arm, `${metric}, as trained`, full)]),
+    rowOf(arm, `${metric}, deployed`, deployed),
+  ]);
   return { panel: armPanel(`${metric}, as trained → deployed`, metric, arms, marks, [0, 1]), rows };
 }
 
@@ -99,21 +91,24 @@ function solvePanel(
   metric: 'solve' | 'clean-solve',
 ): DrawnPanel {
   const name = metric.replace('-', ' ');
-  const base = finalSample(baseRuns(results, set)[0]?.runs ?? [], set, 'base', metric);
-  const ceiling = finalSample(findArm(results, results.design.ceiling)?.runs ?? [], set, 'full', metric);
-  const levels: Mark[] = [
-    ...(base === null ? [] : [{ kind: 'level' as const, y: base.mean, label: 'base' }]),
-    ...(ceiling === null ? [] : [{ kind: 'level' as const, y: ceiling.mean, label: `${results.design.ceiling}` }]),
+  const { ceiling } = results.design;
+  const ends = [
+    { label: 'base', sample: finalSample(baseRuns(results, set)[0]?.runs ?? [], set, 'base', metric) },
+    { label: `${ceiling}`, sample: finalSample(findArm(results, ceiling)?.runs ?? [], set, 'full', metric) },
   ];
-  const samples = arms.map((arm) => ({ arm, solve: finalSample(arm.runs, set, 'deployed', metric) }));
-  const marks = samples.flatMap(({ arm, solve }, x) => (solve === null ? [] : spot(x, solve, styleOf(results, arm))));
-  const reached = samples.flatMap(({ solve }) =>
-    solve === null ? [] : [solve.mean, intervalOf(solve)?.high ?? solve.mean],
+  const levels = ends.flatMap(({ label, sample }): (Mark & { kind: 'level' })[] =>
+    sample === null ? [] : [{ kind: 'level', y: sample.mean, label }],
   );
-  const axis = axisOf([...reached, ...[base, ceiling].flatMap((one) => (one === null ? [] : [one.mean]))]);
+  const drawn = arms.flatMap((arm, x) => {
+    const solve = finalSample(arm.runs, set, 'deployed', metric);
+    return solve === null ? [] : [{ arm, x, solve }];
+  });
+  const marks = drawn.flatMap(({ arm, x, solve }) => spot(x, solve, styleOf(results, arm)));
+  const reached = drawn.flatMap(({ solve }) => [solve.mean, intervalOf(solve)?.high ?? solve.mean]);
+  const axis = axisOf([...reached, ...levels.map(({ y }) => y)]);
   return {
     panel: armPanel(`${name}, deployed`, name, arms, [...levels, ...marks], axis),
-    rows: samples.flatMap(({ arm, solve }) => (solve === null ? [] : [rowOf(arm, `${name}, deployed`, solve)])),
+    rows: drawn.map(({ arm, solve }) => rowOf(arm, `${name}, deployed`, solve)),
   };
 }
 
@@ -131,16 +126,10 @@ function armPanel(
 /** A dot, or a circle, with its interval. */
 function spot(x: number, sample: Sample, { colour, shape }: ArmStyle, open = false): Mark[] {
   const interval = intervalOf(sample);
-  const points = [{ x, y: sample.mean }];
-  if (interval === null) return [{ kind: 'dots', points, colour, shape, open }];
-  const ends = [
-    { x, y: interval.low },
-    { x, y: interval.high },
-  ];
-  return [
-    { kind: 'line', points: ends, colour, width: open ? 1 : 2 },
-    { kind: 'dots', points, colour, shape, open },
-  ];
+  const dot: Mark = { kind: 'dots', points: [{ x, y: sample.mean }], colour, shape, open };
+  if (interval === null) return [dot];
+  const points = [interval.low, interval.high].map((y) => ({ x, y }));
+  return [{ kind: 'line', points, colour, width: open ? 1 : 2 }, dot];
 }
 
 /** Characters of names that fit under a panel. */

@@ -10,11 +10,6 @@ import { generatorTag, type ReportOptions, renderReport } from './html.ts';
 import { type ExampleRollout, loopholeExamples } from './samples.ts';
 import { csvLine } from './table.ts';
 
-export interface WrittenReport {
-  readonly file: string;
-  readonly bytes: number;
-}
-
 /** Bytes from the start of a report that are certain to hold the generator tag. */
 const headBytes = 4096;
 
@@ -22,7 +17,7 @@ export async function writeReport(
   file: string,
   results: Results,
   options: ReportOptions & { readonly force: boolean },
-): Promise<WrittenReport> {
+): Promise<{ readonly file: string; readonly bytes: number }> {
   expectOwnFile(file, options.force);
   const html = Buffer.from(await renderReport(results, options));
   makeFolder(dirname(file));
@@ -53,39 +48,35 @@ function readHead(path: string): string {
   }
 }
 
-export interface WrittenFigures {
-  readonly files: readonly string[];
-  /** Why there are no PNG files, or what is wrong with them. */
-  readonly warnings: readonly string[];
-}
-
 const kinds = ['svg', 'png', 'csv'] as const;
 
 /** Refuses a path that is no folder and, unless forced, a folder with files of these names that this program did not make. */
 export function expectOwnFigures(directory: string, force: boolean, names: readonly string[] = figureNames): void {
   if (!existsSync(directory)) return;
-  const complain = (found: string, fix: string): never => {
-    throw new UserError({ call: `write figures into ${directory}`, expected: 'a folder for them', found, fix });
-  };
-  if (!statSync(directory).isDirectory()) complain('a file', 'Name a folder with --figures.');
-  if (force) return;
+  const call = `write figures into ${directory}`;
+  if (!statSync(directory).isDirectory()) {
+    throw new UserError({ call, expected: 'a folder for them', found: 'a file', fix: 'Name a folder with --figures.' });
+  }
   const foreign = names
-    .filter((name) => !isOwn(join(directory, `${name}.svg`)))
+    .filter((name) => !isMadeHere(join(directory, `${name}.svg`), isOwnFigure))
     .flatMap((name) => kinds.map((kind) => `${name}.${kind}`))
     .find((file) => existsSync(join(directory, file)));
-  if (foreign === undefined) return;
-  complain(`${foreign}, which gq did not make`, 'Name another folder with --figures, or overwrite it with --force.');
+  if (force || foreign === undefined) return;
+  const found = `${foreign}, which gq did not make`;
+  throw new UserError({ call, expected: 'a folder for them', found, fix: anotherFolder });
 }
 
-function isOwn(svg: string): boolean {
-  return existsSync(svg) && statSync(svg).isFile() && isOwnFigure(readRegularText(svg));
-}
+const anotherFolder = 'Name another folder with --figures, or overwrite it with --force.';
 
+const isMadeHere = (path: string, isOwn: (text: string) => boolean): boolean =>
+  existsSync(path) && statSync(path).isFile() && isOwn(readRegularText(path));
+
+/** `warnings`: why there are no PNG files, or what is wrong with them. */
 export async function writeFigures(
   figures: readonly Figure[],
   directory: string,
   { force = false }: { readonly force?: boolean } = {},
-): Promise<WrittenFigures> {
+): Promise<{ readonly files: readonly string[]; readonly warnings: readonly string[] }> {
   const names = figures.map(({ name }) => name);
   expectOwnFigures(directory, force, names);
   makeFolder(directory);
@@ -103,9 +94,10 @@ export async function writeFigures(
     const { columns, rows } = figure.data;
     await write(`${figure.name}.csv`, `${[columns, ...rows].map(csvLine).join('\n')}\n`);
   }
+  const hasFonts = fontFolders.some((folder) => existsSync(folder));
   const warnings = [
     ...('missing' in writer ? [`no PNG: ${writer.missing}`] : []),
-    ...('render' in writer && !fontsFound() ? ['no fonts on this machine: the PNG files have no text'] : []),
+    ...('render' in writer && !hasFonts ? ['no fonts on this machine: the PNG files have no text'] : []),
   ];
   return { files, warnings };
 }
@@ -115,14 +107,9 @@ const heading = '# Traces, loophole by loophole (A6 of the write-up)';
 
 export function expectOwnTraces(directory: string, force: boolean): void {
   const path = join(directory, fileName);
-  if (force || !existsSync(path)) return;
-  if (statSync(path).isFile() && readRegularText(path).startsWith(heading)) return;
-  throw new UserError({
-    call: `write ${path}`,
-    expected: 'no such file, or the traces that gq wrote',
-    found: 'something else',
-    fix: 'Name another folder with --figures, or overwrite it with --force.',
-  });
+  if (force || !existsSync(path) || isMadeHere(path, (text) => text.startsWith(heading))) return;
+  const expected = 'no such file, or the traces that gq wrote';
+  throw new UserError({ call: `write ${path}`, expected, found: 'something else', fix: anotherFolder });
 }
 
 /** Returns the files that were written: none where no rollout hacks or solves. */
@@ -139,14 +126,8 @@ export async function writeTraces(results: Results, directory: string, force: bo
 function renderExample({ what, arm, rollout }: ExampleRollout): string {
   const { id, update, reward, prompt, completion, evidence } = rollout;
   const facts = `${arm}, rollout ${id}, update ${update}, reward ${reward}; evidence: ${evidence || 'none'}.`;
-  return [
-    `## ${what}`,
-    facts,
-    'Prompt:',
-    fenced(visible(prompt.trimEnd())),
-    'Completion:',
-    fenced(visible(completion)),
-  ].join('\n\n');
+  const texts = ['Prompt:', fenced(visible(prompt.trimEnd())), 'Completion:', fenced(visible(completion))];
+  return [`## ${what}`, facts, ...texts].join('\n\n');
 }
 
 /** A block whose fence is longer than any run of backticks in it. */
@@ -156,12 +137,8 @@ function fenced(text: string): string {
   return `${fence}text\n${text}\n${fence}`;
 }
 
-export interface PngWriter {
-  render(svg: string): Uint8Array;
-}
-
 /** Loads the library; returns the reason when it cannot be loaded. */
-async function openPngWriter(): Promise<PngWriter | { readonly missing: string }> {
+async function openPngWriter(): Promise<{ render(svg: string): Uint8Array } | { readonly missing: string }> {
   let resvg: typeof import('@resvg/resvg-js');
   try {
     resvg = await import('@resvg/resvg-js');
@@ -169,15 +146,9 @@ async function openPngWriter(): Promise<PngWriter | { readonly missing: string }
     return { missing: `@resvg/resvg-js cannot be loaded: ${error instanceof Error ? error.message : String(error)}` };
   }
   const font = { loadSystemFonts: true, defaultFontFamily: 'DejaVu Sans' };
-  return {
-    render: (svg) =>
-      new resvg.Resvg(svg, { fitTo: { mode: 'zoom', value: 2 }, font, background: '#ffffff' }).render().asPng(),
-  };
+  const look = { fitTo: { mode: 'zoom', value: 2 }, font, background: '#ffffff' } as const;
+  return { render: (svg) => new resvg.Resvg(svg, look).render().asPng() };
 }
 
+/** Without any fonts on the machine the PNG has no text, but the SVG has. */
 const fontFolders = ['/usr/share/fonts', '/usr/local/share/fonts', '/System/Library/Fonts', 'C:\\Windows\\Fonts'];
-
-/** Whether the machine has fonts. Without any, the PNG has no text, but the SVG has. */
-function fontsFound(): boolean {
-  return fontFolders.some((folder) => existsSync(folder));
-}
