@@ -88,13 +88,8 @@ const statedSchema = claimSchema.extend({
   /** Runs of the study that had begun by then. */
   begunBefore: z.number().int().min(0),
 });
-const begunSchema = z.object({
-  arm: z.string(),
-  seed: z.number().int().min(0),
-  folder: z.string(),
-  claim: z.string().nullable(),
-  at: z.string(),
-});
+export const namedRunSchema = z.object({ arm: z.string(), seed: z.number().int().min(0), folder: z.string() });
+const begunSchema = namedRunSchema.extend({ claim: z.string().nullable(), at: z.string() });
 
 export interface Register {
   /** In the order in which they were made. */
@@ -130,7 +125,7 @@ export function stateClaim(directory: string, claim: Claim, begunBefore: number)
 /** Counts a run that is about to begin. */
 export function countBegun(
   directory: string,
-  { arm, seed, folder }: { readonly arm: string; readonly seed: number; readonly folder: string },
+  { arm, seed, folder }: z.infer<typeof namedRunSchema>,
   claim: string | null,
 ): void {
   for (let time = 1; ; time++) {

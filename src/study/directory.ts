@@ -19,7 +19,7 @@ import {
   readStored,
   registerName,
 } from '../run/index.ts';
-import { readRegister, stateClaim } from './claim.ts';
+import { namedRunSchema, readRegister, stateClaim } from './claim.ts';
 import type { ExperimentPlan, PlannedRun } from './experiment.ts';
 import { type Experiment, experimentSchema } from './experiment-schema.ts';
 
@@ -29,14 +29,14 @@ const fileSchema = z.object({
   format: z.literal(1),
   experiment: experimentSchema,
   barChanged: z.boolean().default(false),
-  runs: z.array(
-    z.object({ arm: z.string(), seed: z.number().int().min(0), folder: z.string(), configHash: z.string() }),
-  ),
+  runs: z.array(namedRunSchema.extend({ configHash: z.string() })),
 });
 type ExperimentFile = z.infer<typeof fileSchema>;
 
-function readFile(directory: string): ExperimentFile {
-  return readStored(join(directory, fileName), 'the plan of an experiment', fileSchema);
+/** Null where no experiment was planned. */
+function readFile(directory: string): ExperimentFile | null {
+  const path = join(directory, fileName);
+  return existsSync(path) ? readStored(path, 'the plan of an experiment', fileSchema) : null;
 }
 
 /** Refuses a plan that does not go on with what the folder holds. */
@@ -68,10 +68,9 @@ export async function writeExperiment(directory: string, plan: ExperimentPlan): 
 
 /** Arms of the stored design that the experiment has no more, with runs that stay. */
 function otherArms(directory: string, { arms }: Experiment, others: ExperimentFile['runs']): Experiment['arms'] {
-  if (others.length === 0) return [];
   const isOther = (name: string): boolean =>
     others.some(({ arm }) => arm === name) && arms.every((arm) => arm.name !== name);
-  return readFile(directory).experiment.arms.filter(({ name }) => isOther(name));
+  return readFile(directory)?.experiment.arms.filter(({ name }) => isOther(name)) ?? [];
 }
 
 /**
@@ -79,11 +78,10 @@ function otherArms(directory: string, { arms }: Experiment, others: ExperimentFi
  * that they began with count as such: nobody can tell.
  */
 function isOtherBar(directory: string, { bar, seeds, failAbove }: Experiment, runs: readonly PlannedRun[]): boolean {
-  if (!existsSync(join(directory, fileName))) {
-    return bar !== null && runs.some(({ folder }) => isRun(join(directory, folder)));
-  }
+  const file = readFile(directory);
+  if (file === null) return bar !== null && runs.some(({ folder }) => isRun(join(directory, folder)));
   if (startedEarlier(directory).length === 0) return false;
-  const { barChanged, experiment: before } = readFile(directory);
+  const { barChanged, experiment: before } = file;
   const stated = [before.bar, before.seeds, before.failAbove];
   return barChanged || JSON.stringify(stated) !== JSON.stringify([bar, seeds, failAbove]);
 }
@@ -101,11 +99,9 @@ function expectOwnFolder(directory: string, { name }: Experiment, runs: readonly
   if (!existsSync(directory)) return;
   if (!statSync(directory).isDirectory()) complain('a file');
   if (isRun(directory)) complain('a run');
-  if (existsSync(join(directory, fileName))) {
-    const other = readFile(directory).experiment.name;
-    if (other !== name) complain(`the experiment ${other}`);
-    return;
-  }
+  const planned = readFile(directory)?.experiment.name;
+  if (planned === name) return;
+  if (planned !== undefined) complain(`the experiment ${planned}`);
   const isOwn = (entry: string): boolean =>
     isDraftOf(fileName, entry) ||
     entry === 'lock.json' ||
@@ -118,7 +114,7 @@ function expectOwnFolder(directory: string, { name }: Experiment, runs: readonly
 }
 
 function plannedRuns(directory: string): ExperimentFile['runs'] {
-  return existsSync(join(directory, fileName)) ? readFile(directory).runs : [];
+  return readFile(directory)?.runs ?? [];
 }
 
 /** Runs that earlier calls planned and these do not repeat. */
@@ -166,11 +162,11 @@ function expectSameConfig(directory: string, planned: PlannedRun, earlier: Exper
 
 /** Refuses to evaluate these runs on another number of prompts than earlier runs that are not evaluated again. */
 function expectSamePrompts(directory: string, { evaluation }: Experiment): void {
-  const before = readFile(directory).experiment.evaluation.limit;
-  if (before === evaluation.limit) return;
+  const file = readFile(directory);
+  if (file === null || file.experiment.evaluation.limit === evaluation.limit) return;
   throw new UserError({
     call: `experiment in ${directory}`,
-    expected: `evaluation.limit as for the runs that are there (${before ?? 'all prompts'})`,
+    expected: `evaluation.limit as for the runs that are there (${file.experiment.evaluation.limit ?? 'all prompts'})`,
     found: `${evaluation.limit ?? 'all prompts'}`,
     fix: 'Choose another --out, or name all seeds and arms, so that all are evaluated alike.',
   });
@@ -214,8 +210,8 @@ export function sharedRuns(folders: readonly string[]): ReadonlyMap<string, stri
 export function findExperiment(directory: string, from: readonly string[] = []): FoundExperiment {
   const alone = { experiment: null, barChanged: false, blind: [], missing: [], damaged: [] };
   if (isRun(directory)) return { ...alone, runs: [{ path: directory, arm: null }] };
-  if (existsSync(join(directory, fileName))) {
-    const file = readFile(directory);
+  const file = readFile(directory);
+  if (file !== null) {
     const shared = sharedRuns(from);
     const runs = file.runs.map(({ arm, folder, configHash }) => {
       const path = join(directory, folder);

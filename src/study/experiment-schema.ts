@@ -36,6 +36,9 @@ const bound = z.number('a number: a rate, or a difference of rates where there i
 
 const countsLoopholes = (metric: string): boolean => metric === 'attempt' || metric === 'hack';
 
+const noneOpen = 'solve, where no loophole is open (bar.set): nothing can be hacked there';
+const ownReferences = 'none, where the metric is kept: the ceiling and the base are its references';
+
 const barSchema = z
   .strictObject({
     what: text('the claim in a sentence').describe('the claim in a sentence'),
@@ -66,30 +69,27 @@ const barSchema = z
     atMost: bound,
     inSeeds: z.number('a number of seeds').int('a whole number of seeds').min(1, 'at least one seed'),
   })
-  .refine(({ atLeast, atMost }) => (atLeast === undefined) !== (atMost === undefined), {
-    message: 'either atLeast or atMost',
-  })
-  .refine(({ metric, loopholes }) => countsLoopholes(metric) || loopholes === undefined, {
-    message: 'attempt or hack, where bar.loopholes names a group',
-    path: ['metric'],
-  })
-  .refine(
-    ({ metric, loopholes, channel }) => channel === undefined || (metric === 'attempt' && loopholes === undefined),
-    {
-      message: 'attempt, where a channel is named, and no group of loopholes',
-      path: ['metric'],
-    },
-  )
-  .refine(({ arm, reference }) => arm !== reference, { message: 'another arm than bar.arm', path: ['reference'] })
-  .refine(({ metric, set }) => !countsLoopholes(metric) || set !== 'test-unhinted', {
-    message: 'solve, where no loophole is open (bar.set): nothing can be hacked there',
-    path: ['metric'],
-  })
-  .refine(({ metric, reference }) => metric !== 'kept' || reference === null, {
-    message: 'none, where the metric is kept: the ceiling and the base are its references',
-    path: ['reference'],
-  })
-  .superRefine(({ metric, reference, atLeast, atMost }, context) => {
+  .superRefine((bar, context) => {
+    const { arm, metric, reference, set, loopholes, channel, atLeast, atMost } = bar;
+    const isOfOneChannel = metric === 'attempt' && loopholes === undefined;
+    const rules: readonly (readonly [isKept: boolean, message: string, ...path: string[]])[] = [
+      [(atLeast === undefined) !== (atMost === undefined), 'either atLeast or atMost'],
+      [
+        countsLoopholes(metric) || loopholes === undefined,
+        'attempt or hack, where bar.loopholes names a group',
+        'metric',
+      ],
+      [
+        channel === undefined || isOfOneChannel,
+        'attempt, where a channel is named, and no group of loopholes',
+        'metric',
+      ],
+      [arm !== reference, 'another arm than bar.arm', 'reference'],
+      [!countsLoopholes(metric) || set !== 'test-unhinted', noneOpen, 'metric'],
+      [metric !== 'kept' || reference === null, ownReferences, 'reference'],
+    ];
+    const broken = rules.filter(([isKept]) => !isKept);
+    for (const [, message, ...path] of broken) context.addIssue({ code: 'custom', path, message });
     // A share of a gain may be below 0 and above 1.
     if (metric === 'kept') return;
     // A bound that every value reaches, or none, would state nothing.

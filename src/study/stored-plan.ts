@@ -7,13 +7,11 @@ import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { makeFolder, sha256, writeFileAtomic } from '../base/node/index.ts';
 import { configHash, type RunConfig, readStored } from '../run/index.ts';
-import { claimSchema } from './claim.ts';
+import { claimSchema, namedRunSchema } from './claim.ts';
 import type { ExperimentPlan } from './experiment.ts';
 import { experimentSchema } from './experiment-schema.ts';
 
-const runSchema = z.object({
-  arm: z.string(),
-  seed: z.number().int().min(0),
+const runSchema = namedRunSchema.extend({
   folder: z.string().regex(/^[a-z0-9][a-z0-9.-]*$/),
   config: z.custom<RunConfig>((value) => typeof value === 'object' && value !== null),
   configHash: z.string(),
