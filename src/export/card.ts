@@ -6,15 +6,12 @@ import { join } from 'node:path';
 import { sha256File, writeFileAtomic } from '../base/node/index.ts';
 import { EvaluationStore, formatRate, summarise } from '../evaluate/index.ts';
 import { parseHubName } from '../model/index.ts';
-import type { Manifest } from '../run/index.ts';
 import type { DeletionCertificate } from './certificate.ts';
+import type { ResolvedExport } from './source.ts';
 
-export interface ExportCard {
+export interface ExportCard extends Pick<ResolvedExport, 'state' | 'trained'> {
   readonly source: string;
   readonly base: string;
-  readonly state: 'deployed' | 'full';
-  /** The run and the update of its checkpoint; null for a file of tensors. */
-  readonly trained: { readonly path: string; readonly manifest: Manifest; readonly update: number } | null;
   readonly certificate: DeletionCertificate;
 }
 

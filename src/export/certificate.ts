@@ -27,43 +27,10 @@ const exportBounds: Readonly<Record<MergedDType, number>> = { F32: 1e-4, F16: 1e
 
 const probe = { prompts: 8, tokens: 16, seed: 20 } as const;
 
-export interface ExportedPart {
-  readonly format: 'peft' | 'merged';
-  readonly dtype: MergedDType;
-  readonly maxLogitDifference: number;
-  /** Largest logit of the deployed policy, for scale. */
-  readonly largestLogit: number;
-  /** Must hold: maxLogitDifference ≤ bound · largestLogit. */
-  readonly bound: number;
-  /** Names of all tensors in the export. */
-  readonly tensors: readonly string[];
-  /** Where the quarantine was found in the export; must be empty. */
-  readonly quarantineFound: readonly string[];
-  readonly holds: boolean;
-}
+type ExportedPart = ReturnType<typeof judge>;
 
-export interface DeletionCertificate {
-  /** An export as trained deletes nothing: its record certifies the logits only. */
-  readonly kind: 'deletion certificate' | 'export record';
-  readonly state: ExportState;
-  readonly schema: 2;
-  readonly adapter: { readonly family: string; readonly rank: number; readonly modules: number };
-  /** The base model, and whether the run says that the adapter was trained on it; a file of tensors does not say. */
-  readonly base: CertifiedBase;
-  /** Whether labels had a part in training the adapter or the base. Runs that start from this export inherit it. */
-  readonly labels: LabelMark;
-  readonly inputs: Readonly<Record<string, string>>;
-  readonly outputs: Readonly<Record<string, string>>;
-  readonly probe: typeof probe & { readonly device: string };
-  readonly quarantine: {
-    /** Largest difference of logits between the full and the deployed policy: what the deletion removes. */
-    readonly effect: number;
-    /** Number of distinct quarantine vectors. */
-    readonly vectors: number;
-  };
-  readonly parts: readonly ExportedPart[];
-  readonly holds: boolean;
-}
+/** An export as trained deletes nothing: its record certifies the logits only. Runs that start from an export inherit its labels. */
+export type DeletionCertificate = Awaited<ReturnType<typeof certify>>;
 
 export type ExportState = 'deployed' | 'full';
 
@@ -101,7 +68,7 @@ export interface ExportSource {
   readonly labels?: LabelMark;
 }
 
-export async function certify(source: ExportSource, directory: string): Promise<DeletionCertificate> {
+export async function certify(source: ExportSource, directory: string) {
   const { device, folder, checkpoint, adapter, decoder, state = 'deployed', labels = 'unknown' } = source;
   const rows = probeRows(folder);
   const scaled = (scale: number) => probeLogits(device, decoder, rows, adapterProject(adapter, rows, scale));
@@ -128,15 +95,16 @@ export async function certify(source: ExportSource, directory: string): Promise<
     formats.map(async (name) => (await readdir(join(directory, name))).map((file) => join(directory, name, file))),
   );
   return {
-    kind: state === 'full' ? 'export record' : 'deletion certificate',
+    kind: state === 'full' ? ('export record' as const) : ('deletion certificate' as const),
     state,
-    schema: 2,
+    schema: 2 as const,
     adapter: { family: adapter.family, rank: adapter.rank, modules: adapter.modules.length },
     base: source.base,
     labels,
     inputs: { ...inputs, ...model },
     outputs: await hashFiles(written.flat(), directory),
     probe: { ...probe, device: device.name },
+    /** The largest difference of logits between the full and the deployed policy, and the number of distinct quarantine vectors. */
     quarantine: { effect: largestDifference(full, deployed), vectors: vectors.size },
     parts,
     holds: parts.length > 0 && parts.every(({ holds }) => holds),
@@ -182,13 +150,14 @@ function largestDifference(a: Float32Array, b: Float32Array): number {
   return a.reduce((most, value, i) => Math.max(most, Math.abs(value - b[i])), 0);
 }
 
+/** A part of the export: how far its logits are from those of the policy, whose largest is given for scale, and where the quarantine was found in it. */
 function judge(
-  format: ExportedPart['format'],
+  format: 'peft' | 'merged',
   dtype: MergedDType,
   found: Float32Array,
   deployed: Float32Array,
-  contents: { tensors: readonly string[]; quarantineFound: readonly string[] },
-): ExportedPart {
+  contents: { readonly tensors: readonly string[]; readonly quarantineFound: readonly string[] },
+) {
   const maxLogitDifference = largestDifference(found, deployed);
   const largestLogit = deployed.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
   const bound = exportBounds[dtype];

@@ -5,7 +5,8 @@
 import type { PolicyState } from '../adapters/index.ts';
 import { shellLine, UserError } from '../base/index.ts';
 import type { EvaluationOutcomes, EvaluationSet, OutcomeRow } from '../evaluate/index.ts';
-import { armDifferences, type Manifest, type RunConfig } from '../run/index.ts';
+import { armDifferences, type Manifest } from '../run/index.ts';
+import type { RunResult } from './run-result.ts';
 
 export interface FinalStates {
   readonly base: readonly OutcomeRow[] | null;
@@ -61,11 +62,8 @@ function promptCounts(run: EvaluatedStates, set: EvaluationSet): number[] {
 export function onSamePrompts<Run extends EvaluatedStates & { readonly path: string }>(runs: readonly Run[]): Run[] {
   const chosen = new Map<EvaluationSet, number | null>();
   const promptsOf = (set: EvaluationSet): number | null => {
-    const known = chosen.get(set);
-    if (known !== undefined) return known;
-    const common = commonPrompts(runs, set);
-    chosen.set(set, common);
-    return common;
+    if (!chosen.has(set)) chosen.set(set, commonPrompts(runs, set));
+    return chosen.get(set) ?? null;
   };
   return runs.map((run) => ({ ...run, final: finalStates(run, promptsOf) }));
 }
@@ -93,16 +91,11 @@ function commonPrompts(
   });
 }
 
-/** What is compared of a run. */
-export interface ComparedRun {
-  readonly path: string;
-  readonly seed: number;
-  readonly config: RunConfig;
-  readonly manifest: Manifest;
-}
-
 /** Refuses runs that are not seeds of one arm, and names what differs. The runs are in the order of their seeds. */
-export function expectOneArm(arm: string, runs: readonly ComparedRun[]): void {
+export function expectOneArm(
+  arm: string,
+  runs: readonly Pick<RunResult, 'path' | 'seed' | 'config' | 'manifest'>[],
+): void {
   const [first, ...others] = runs;
   for (const other of others) {
     const differences = [

@@ -12,49 +12,39 @@ export interface ExampleRollout {
   readonly rollout: JudgedRollout;
 }
 
-interface ShownRun {
-  readonly arm: string;
-  readonly rollouts: readonly JudgedRollout[];
-}
+type Choose = (what: string, holds: (row: JudgedRollout) => boolean, at?: 'first' | 'middle') => ExampleRollout[];
 
-async function shownRuns({ arms }: Results): Promise<ShownRun[]> {
-  const runs = arms.flatMap((arm) => arm.runs);
-  return Promise.all(runs.map(async ({ arm, rollouts }) => ({ arm, rollouts: await rollouts() })));
-}
-
-/** The first run that has such a rollout, with all that it has of them. */
-function firstWith(runs: readonly ShownRun[], holds: (row: JudgedRollout) => boolean): ShownRun | undefined {
-  return runs
-    .map(({ arm, rollouts }) => ({ arm, rollouts: rollouts.filter(holds) }))
-    .find(({ rollouts }) => rollouts.length > 0);
+/** Chooses a rollout of the first run that has such ones: its first, or that in their middle. */
+async function choiceOf({
+  arms,
+}: Results): Promise<{ readonly choose: Choose; readonly loopholes: readonly string[] }> {
+  const all = arms.flatMap((arm) => arm.runs);
+  const runs = await Promise.all(all.map(async ({ arm, rollouts }) => ({ arm, rows: await rollouts() })));
+  const choose: Choose = (what, holds, at = 'first') => {
+    const found = runs.map(({ arm, rows }) => ({ arm, rows: rows.filter(holds) })).find(({ rows }) => rows.length > 0);
+    if (found === undefined) return [];
+    return [{ what, arm: found.arm, rollout: found.rows[at === 'first' ? 0 : Math.floor(found.rows.length / 2)] }];
+  };
+  return { choose, loopholes: [...new Set(runs.flatMap(({ rows }) => rows.map(({ loophole }) => loophole)))].sort() };
 }
 
 /** Those of the loopholes, and a kept and a routed rollout from the middle of a gated run. */
 export async function exampleRollouts(results: Results): Promise<ExampleRollout[]> {
-  const runs = await shownRuns(results);
-  const middle = (what: string, route: string): ExampleRollout[] => {
-    const found = firstWith(runs, (row) => row.route === route);
-    if (found === undefined) return [];
-    return [{ what, arm: found.arm, rollout: found.rollouts[Math.floor(found.rollouts.length / 2)] }];
-  };
-  const byLoophole = await loopholeExamples(results);
-  return [...byLoophole, ...middle('a kept rollout', 'keep'), ...middle('a routed rollout', 'route')];
+  const { choose } = await choiceOf(results);
+  return [
+    ...(await loopholeExamples(results)),
+    ...choose('a kept rollout', ({ route }) => route === 'keep', 'middle'),
+    ...choose('a routed rollout', ({ route }) => route === 'route', 'middle'),
+  ];
 }
 
 /** For every loophole the first hack of a hinted prompt and the first solve, of the first arm that has them. */
 export async function loopholeExamples(results: Results): Promise<ExampleRollout[]> {
-  const runs = await shownRuns(results);
-  const loopholes = [...new Set(runs.flatMap(({ rollouts }) => rollouts.map(({ loophole }) => loophole)))].sort();
-  return loopholes.flatMap((loophole) => {
-    const first = (what: string, holds: (row: JudgedRollout) => boolean): ExampleRollout[] => {
-      const found = firstWith(runs, (row) => row.loophole === loophole && holds(row));
-      return found === undefined ? [] : [{ what, arm: found.arm, rollout: found.rollouts[0] }];
-    };
-    return [
-      ...first(`${loophole}: the first hack`, ({ hack }) => hack),
-      ...first(`${loophole}: a solve`, ({ solve, hackable }) => solve && hackable),
-    ];
-  });
+  const { choose, loopholes } = await choiceOf(results);
+  return loopholes.flatMap((name) => [
+    ...choose(`${name}: the first hack`, ({ loophole, hack }) => loophole === name && hack),
+    ...choose(`${name}: a solve`, ({ loophole, solve, hackable }) => loophole === name && solve && hackable),
+  ]);
 }
 
 export interface SideBySide {

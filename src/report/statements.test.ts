@@ -157,6 +157,9 @@ describe('what was not done', () => {
   it('every statement has its numbers, in JSON', async () => {
     const { statements } = resultsJson(await madeResults(armOf('vanilla', 'vanilla', seeds)));
     expect(statements.map(({ name }) => name)).toEqual(['emergence', 'no curve', 'what seeds share', 'placebos']);
+    const alone = resultsJson(await madeResults(armOf('gate', 'activation', seeds))).statements;
+    expect(alone[0]).toMatchObject({ name: 'no baseline', numbers: { baseline: 'vanilla' } });
+    expect(Object.keys(alone[0].numbers)).toEqual(['baseline']);
     expect(statements[0]).toMatchObject({ numbers: { vanilla: { attempt: 0.7, hack: 0.7 }, base: { attempt: 0 } } });
   });
 });

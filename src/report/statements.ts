@@ -64,9 +64,13 @@ const leastGap = 0.05;
 const mostNamed = 8;
 
 const statements: readonly Statement[] = [
-  statement('no baseline', (subject) => (endsOf(subject).length === 0 ? [subject.results] : []), {
-    long: ({ baseline }) => `There is no ${baseline} arm to compare with: nothing can be said about removal.`,
-  }),
+  statement(
+    'no baseline',
+    (subject) => (endsOf(subject).length === 0 ? [{ baseline: subject.results.baseline }] : []),
+    {
+      long: ({ baseline }) => `There is no ${baseline} arm to compare with: nothing can be said about removal.`,
+    },
+  ),
   statement('emergence', endsOf, {
     long: (ends) =>
       hasEmerged(ends)

@@ -59,7 +59,7 @@ describe('the first figure', async () => {
     const places = [
       'Does &lt;it&gt; work?',
       '>What is trained, and what is deployed<',
-      'as trained: hack',
+      'as trained: attempt, hack',
       'Tables</h2>',
     ];
     const found = places.map((text) => html.indexOf(text));

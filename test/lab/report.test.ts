@@ -95,7 +95,7 @@ describe('gq results --html of a run', () => {
       missing: [],
     });
     const html = readFileSync(join(run, 'report.html'), 'utf8');
-    expect(html).toContain('as trained: hack');
+    expect(html).toContain('as trained: attempt, hack');
     expect(html).not.toContain('not been evaluated');
   });
 
