@@ -152,12 +152,12 @@ const statements: readonly Statement[] = [
   ),
   statement('one seed', ({ results }) => (seedsOf(results).least < 2 ? [seedsOf(results)] : []), {
     long: () =>
-      `${noClaim}: intervals are over prompts of these trained models. Another seed may come out differently; a claim needs several (gq experiment recipes/micro-claim.toml).`,
+      `${noClaim}: intervals are over prompts of these trained models. Another seed may come out differently; a claim needs several (gq experiment micro-claim).`,
   }),
   statement('seeds', ({ results }) => [seedsOf(results)], {
     short: ({ most }) =>
       most < 2
-        ? 'One seed: no claim. Five: gq experiment recipes/micro-claim.toml'
+        ? 'One seed: no claim. Five: gq experiment micro-claim'
         : `Means over ${most} seeds; tests and intervals are in the tables.`,
   }),
   // What a seed does not change, no interval over seeds can speak about.
