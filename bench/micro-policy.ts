@@ -41,7 +41,8 @@ export async function readOptions(): Promise<BenchOptions> {
   });
   processorTime = values.cpu;
   const threads = values.threads === undefined ? {} : { threads: Number(values.threads) };
-  const device = values.device === 'reference' ? createReferenceDevice({ arenaBytes: 2 ** 29 }) : await createWasmDevice(threads);
+  const device =
+    values.device === 'reference' ? createReferenceDevice({ arenaBytes: 2 ** 29 }) : await createWasmDevice(threads);
   return { device, secondsPerCase: Number(values.seconds), json: values.json };
 }
 

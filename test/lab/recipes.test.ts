@@ -11,7 +11,9 @@ const given = ['model=./models/mine', 'data.path=train.jsonl', 'data.testPath=te
 
 async function configsOf(path: string, settings: readonly string[]): Promise<readonly RunConfig[]> {
   if (readToml(path, 'test')['arms'] === undefined) return [(await resolveConfig(path, settings)).config];
-  const experiment = readExperiment(path);
+  const written = readExperiment(path);
+  // Seeds differ in nothing else: two show that each arm has all.
+  const experiment = { ...written, seeds: written.seeds.slice(0, 2) };
   const { runs } = await planExperiment(experiment, path, settings);
   expect(runs).toHaveLength(experiment.arms.length * experiment.seeds.length);
   return runs.map(({ config }) => config);
