@@ -165,11 +165,12 @@ const names = new Map([...Object.entries(monitors), ...Object.entries(cuts)].map
 
 it('whatever fits opens', async () => {
   const { scope: own, policy } = await makePolicy();
-  for (const { settings } of running) {
-    const { sees } = await openArm(definition, settings, toolsOf(policy));
-    expect(sees).toBeDefined();
+  const closed: string[] = [];
+  for (const { name, settings } of running) {
+    await openArm(definition, settings, toolsOf(policy)).catch((error) => closed.push(`${name}: ${error.message}`));
   }
   own[Symbol.dispose]();
+  expect(closed).toEqual([]);
 });
 
 describe('two updates of whatever fits', () => {

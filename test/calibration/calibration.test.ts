@@ -8,6 +8,10 @@ const lines = ['vanilla grows', 'the first update', 'own mean, others kept', 'a 
 const quick = faults.filter(({ line }) => lines.includes(line));
 
 describe('in a world whose answer is known', () => {
+  it('every line that is named here has a fault', () => {
+    expect([...new Set(quick.map(({ line }) => line))].sort()).toEqual([...lines].sort());
+  });
+
   it.each(quick)('$what', async ({ line, instrument }) => {
     const aimed = calibrationLines.find(({ what }) => what.startsWith(line));
     expect(aimed).toBeDefined();
