@@ -1,10 +1,8 @@
 /** Where a run may start, what a failed start leaves behind, and what happens when the folder of a run is touched from outside. */
-import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { trainRun } from '../../src/lab/index.ts';
 import { RunDirectory } from '../../src/run/index.ts';
-import { gqProgram } from '../gq-command.ts';
 import { gq } from '../run-gq.ts';
 import { setting } from './identity-lab.ts';
 import { Lab, stoppedAfterFirst, tinySettings } from './lab.ts';
@@ -95,10 +93,12 @@ describe('a start that fails leaves nothing behind', () => {
     expect(existsSync(lab.path('outer'))).toBe(false);
   });
 
-  it('relearning into a folder of one name, which with its model inside looks like a name on the hub', () => {
-    const words = ['measure', 'relearn', whole(), '--updates', '1', '--out', 'again'];
-    const { stderr } = spawnSync(process.execPath, [gqProgram(), ...words], { cwd: lab.path('.'), encoding: 'utf8' });
-    expect(stderr).not.toContain('gq: ');
+  it('relearning into a folder of one name, which with its model inside looks like a name on the hub', async () => {
+    const usual = process.cwd();
+    process.chdir(lab.path('.'));
+    const { err } = await gq('measure', 'relearn', whole(), '--updates', '1', '--out', 'again');
+    process.chdir(usual);
+    expect(err).not.toContain('gq: ');
     expect(existsSync(lab.path('again/attack/rollouts.parquet'))).toBe(true);
   });
 
