@@ -14,11 +14,6 @@ export interface Guard {
   readonly token: string;
 }
 
-export interface RefusedRequest {
-  readonly status: 403 | 405;
-  readonly why: string;
-}
-
 const loopback = ['127.0.0.1', 'localhost', '[::1]'];
 
 /** Null for a request that may be answered. `mayWrite`: whether the path takes lines that people write. */
@@ -27,7 +22,7 @@ export function refuse(
   headers: IncomingHttpHeaders,
   guard: Guard,
   mayWrite = false,
-): RefusedRequest | null {
+): { readonly status: 403 | 405; readonly why: string } | null {
   const isRead = method === 'GET' || method === 'HEAD';
   if (!isRead && !(mayWrite && method === 'POST')) return { status: 405, why: 'nothing can be changed here' };
   const host = headers.host ?? '';
@@ -40,10 +35,7 @@ export function refuse(
   if (!hasToken(headers, guard.token, guard.port)) {
     return { status: 403, why: 'the token is missing: open the whole address that gq view printed' };
   }
-  return isRead ? null : refuseWrite(headers);
-}
-
-function refuseWrite(headers: IncomingHttpHeaders): RefusedRequest | null {
+  if (isRead) return null;
   if (headers.origin === undefined) return { status: 403, why: 'only the page itself may write' };
   if (headers['content-type'] !== 'application/json') return { status: 403, why: 'what is written must be JSON' };
   return null;

@@ -9,12 +9,17 @@ export interface DiffPart {
 const mostCells = 4_000_000;
 
 export function diffWords(first: string, second: string): DiffPart[] {
+  const parts: DiffPart[] = [];
+  const add = (text: string, where: DiffPart['where']): void => {
+    const last = parts.at(-1);
+    if (last?.where === where) parts[parts.length - 1] = { where, text: last.text + text };
+    else if (text !== '') parts.push({ text, where });
+  };
   const [a, b] = [wordsOf(first), wordsOf(second)];
   if (a.length * b.length > mostCells) {
-    return join([
-      { text: first, where: 'first' },
-      { text: second, where: 'second' },
-    ]);
+    add(first, 'first');
+    add(second, 'second');
+    return parts;
   }
   const width = b.length + 1;
   // common[i * width + j]: words that a from i and b from j have in common, in order.
@@ -27,35 +32,21 @@ export function diffWords(first: string, second: string): DiffPart[] {
           : Math.max(common[(i + 1) * width + j], common[i * width + j + 1]);
     }
   }
-  const parts: DiffPart[] = [];
   let [i, j] = [0, 0];
   while (i < a.length || j < b.length) {
     if (i < a.length && j < b.length && a[i] === b[j]) {
-      parts.push({ text: a[i], where: 'both' });
-      i += 1;
+      add(a[i++], 'both');
       j += 1;
     } else if (j >= b.length || (i < a.length && common[(i + 1) * width + j] >= common[i * width + j + 1])) {
-      parts.push({ text: a[i], where: 'first' });
-      i += 1;
+      add(a[i++], 'first');
     } else {
-      parts.push({ text: b[j], where: 'second' });
-      j += 1;
+      add(b[j++], 'second');
     }
   }
-  return join(parts);
+  return parts;
 }
 
 /** Words, white space and single other characters, which joined are the text again. */
 function wordsOf(text: string): string[] {
   return text.match(/\w+|\s+|[^\w\s]/gu) ?? [];
-}
-
-function join(parts: readonly DiffPart[]): DiffPart[] {
-  const joined: DiffPart[] = [];
-  for (const part of parts) {
-    const last = joined.at(-1);
-    if (last?.where === part.where) joined[joined.length - 1] = { ...last, text: last.text + part.text };
-    else if (part.text !== '') joined.push(part);
-  }
-  return joined;
 }

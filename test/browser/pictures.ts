@@ -17,7 +17,7 @@ const name = resolve(folder).split('/').at(-1) ?? '';
 const run = encodeURIComponent(`${name}/${arm}-${seed}`);
 const baseline = encodeURIComponent(`${name}/vanilla-${seed}`);
 
-/** The address of each picture, a text that must be there first, and the heading that it begins at. */
+/** The address of each picture, a text that must be there first, and what the heading that it begins at says. */
 const pictures: Readonly<Record<string, readonly [hash: string, text: RegExp, from?: string]>> = {
   home: ['#/?', /Experiments/],
   experiment: [`#/experiment/${name}`, /While training/],
@@ -27,12 +27,13 @@ const pictures: Readonly<Record<string, readonly [hash: string, text: RegExp, fr
   gate: [`#/gate/${run}?cuts=shares&keep=0.2&route=0.2`, /with these cuts/],
   'what-if': [`#/gate/${run}?cuts=shares&keep=0.2&route=0.2`, /with these cuts/, 'What if the cuts were others?'],
   flow: [`#/gate/${run}`, /Where rollouts went/, 'Where rollouts went'],
-  answers: [`#/answers/${run}?change=hack+removed&diff=1`, /From as trained/],
+  attribution: [`#/gate/${run}`, /whose gradient the deployed block/, 'Tables'],
+  answers: [`#/answers/${run}?change=attempt+removed&diff=1`, /From as trained/],
   rollouts: [`#/rollouts/${run}?order=surprise`, /\d+ of \d+ rollouts/],
   rollout: [`#/rollout/${run}?rollout=2-0-1`, /The group/],
   label: [`#/label/${name}`, /Completion/],
   labels: [`#/labels/${name}`, /people against the oracle/],
-  compare: [`#/compare/${baseline}?with=${run}`, /outcomes: rows/],
+  compare: [`#/compare/${baseline}?with=${run}`, /outcomes: rows/, 'test-original, deployed'],
 };
 
 async function write(page: Page, address: string): Promise<void> {
@@ -66,7 +67,7 @@ for (const scheme of ['light', 'dark'] as const) {
     await page.goto('about:blank');
     await page.goto(`${view.address}${hash}`);
     if (!(await waitFor(page, text))) console.error(`${picture}: the text ${text} never came`);
-    if (from !== undefined) await page.getByRole('heading', { name: from, exact: true }).evaluate(scrollThere);
+    if (from !== undefined) await page.getByRole('heading', { name: from }).first().evaluate(scrollThere);
     await page.waitForTimeout(300);
     await page.screenshot({ path: join('docs/figures/view', `${picture}-${scheme}.png`) });
   }

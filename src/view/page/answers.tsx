@@ -1,6 +1,6 @@
 /** The quarantine switch at work: the same prompts as trained and deployed, sorted by what deletion changed, with a difference by words. */
 import { type AnsweredPrompt, type AnswersPage, answerId } from '../api.ts';
-import { type RateName, rateNames, rateNote, rateTests, rateWords, verdictFacets, verdictWordOf } from '../query.ts';
+import { isCounted, type RateName, rateNames, rateNote, rateWords, verdictFacets, verdictWordOf } from '../query.ts';
 import { address, changeParameters, chosenSet, shownState, stateWords } from './address.ts';
 import { useKeys } from './keys.ts';
 import { SeenLabel } from './label.tsx';
@@ -50,8 +50,8 @@ function changesOf({ full, deployed }: AnsweredPrompt): (string | null)[] {
   if (full === null || deployed === null) return ['all'];
   const changes = rateNames.map((rate) => {
     const { before, after, both } = wordsOfChange(rate);
-    if (rateTests[rate](full)) return rateTests[rate](deployed) ? both : before;
-    return rateTests[rate](deployed) ? after : null;
+    if (isCounted(rate, full)) return isCounted(rate, deployed) ? both : before;
+    return isCounted(rate, deployed) ? after : null;
   });
   return ['all', ...changes];
 }

@@ -1,10 +1,11 @@
 /** Two runs side by side: config keys that differ, rates, and the prompts on which their answers differ in outcome. */
 import type { AnsweredPrompt, AnswersPage, RunPage } from '../api.ts';
 import {
+  isCounted,
   type RateName,
+  rateFacets,
   rateNames,
   rateNote,
-  rateTests,
   rateWords,
   type VerdictWord,
   verdictWordOf,
@@ -110,9 +111,13 @@ function Outcomes({ answers: [a, b] }: { readonly answers: Pages['answers'] }) {
   const listed = pairs.filter(isListed);
   const rates = [a, b].map(({ run }, i) => {
     const own = pairs.map(({ first, second }) => (i === 0 ? first : second));
-    const share = (rate: RateName): string => {
-      const count = own.filter(rateTests[rate]).length;
-      return `${percent(own.length === 0 ? null : count / own.length)}, ${count} of ${own.length}`;
+    const share = (rate: RateName) => {
+      const count = own.filter((one) => isCounted(rate, one)).length;
+      return (
+        <a href={linkTo('answers', run.id, { set: chosen.set, ...rateFacets[rate] })}>
+          {percent(own.length === 0 ? null : count / own.length)}, {count} of {own.length}
+        </a>
+      );
     };
     return [run.id, ...rateNames.map(share)];
   });

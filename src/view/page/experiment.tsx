@@ -3,8 +3,8 @@
  * claimed and what not. Below: the runs, curves, tables, figures, and what the arms change.
  */
 import type { ExperimentPage, ListedRun } from '../api.ts';
-import { verdictFacets, verdictWordOf } from '../query.ts';
-import { linkTo, shownState, stateWords } from './address.ts';
+import { rateFacets, verdictWordOf } from '../query.ts';
+import { linkTo, type Parameters, shownState, stateWords } from './address.ts';
 import { EvaluatedCurves, TrainingCurves } from './curves.tsx';
 import { experimentDoor } from './doors.ts';
 import { ArmKey, FigureView, PageTable, StatusMark, screenOf, TableView } from './parts.tsx';
@@ -13,7 +13,6 @@ import { Completion, disclosedNames } from './text.tsx';
 export const ExperimentScreen = screenOf('experiment', (page) => <Story page={page} />);
 
 function Story({ page }: { readonly page: ExperimentPage }) {
-  const placebos = page.arms.flatMap(({ arm, isPlacebo }) => (isPlacebo ? [arm] : [])).join(',') || null;
   return (
     <>
       <h1>{page.name}</h1>
@@ -33,22 +32,12 @@ function Story({ page }: { readonly page: ExperimentPage }) {
           <li key={sentence}>{sentence}</li>
         ))}
       </ul>
-      <p>
-        <a href={linkTo('rollouts', page.id)}>All rollouts</a>,{' '}
-        <a href={linkTo('rollouts', page.id, { attempt: 'yes', route: 'keep', without: placebos })}>
-          attempts that were kept
-        </a>
-        ,{' '}
-        <a href={linkTo('rollouts', page.id, { ...verdictFacets['clean solve'], route: 'route', without: placebos })}>
-          clean solves that were routed
-        </a>
-        ,{' '}
-        <a href={linkTo('rollouts', page.id, { order: 'surprise', without: placebos })}>
-          where gate and grader disagree most about attempts
-        </a>
-        ; <a href={linkTo('matrix', page.id)}>loopholes by arm</a>;{' '}
-        <a href={linkTo('label', page.id)}>label rollouts</a>,{' '}
-        <a href={linkTo('labels', page.id)}>labels against the oracle</a>.
+      <p class="links">
+        {doorsOf(page).map(([words, href]) => (
+          <a key={words} href={href}>
+            {words}
+          </a>
+        ))}
       </p>
       <RunMatrix page={page} />
       <EvaluatedCurves page={page} />
@@ -64,6 +53,21 @@ function Story({ page }: { readonly page: ExperimentPage }) {
       <Changes page={page} />
     </>
   );
+}
+
+/** Placebos disagree with the grader by design, and are left out where that is asked for. */
+function doorsOf({ id, arms }: ExperimentPage): [words: string, href: string][] {
+  const without = arms.flatMap(({ arm, isPlacebo }) => (isPlacebo ? [arm] : [])).join(',') || null;
+  const rollouts = (facets: Parameters): string => linkTo('rollouts', id, { ...facets, without });
+  return [
+    ['all rollouts', linkTo('rollouts', id)],
+    ['attempts that were kept', rollouts({ ...rateFacets.attempt, route: 'keep' })],
+    ['clean solves that were routed', rollouts({ ...rateFacets.cleanSolve, route: 'route' })],
+    ['where gate and grader disagree most about attempts', rollouts({ order: 'surprise' })],
+    ['loopholes by arm', linkTo('matrix', id)],
+    ['label rollouts', linkTo('label', id)],
+    ['labels against the oracle', linkTo('labels', id)],
+  ];
 }
 
 function Example({ example }: { readonly example: NonNullable<ExperimentPage['example']> }) {

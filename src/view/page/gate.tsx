@@ -4,7 +4,7 @@
  */
 import { useMemo } from 'preact/hooks';
 import type { GatePage } from '../api.ts';
-import { verdictFacets } from '../query.ts';
+import { rateFacets } from '../query.ts';
 import { type RouteTally, type WhatIf, type WhatIfCuts, whatIf } from '../what-if.ts';
 import { address, changeParameters, goTo, linkTo, type Parameters } from './address.ts';
 import { gateDoor } from './doors.ts';
@@ -182,10 +182,10 @@ function WhatIfTable({ run, recorded, other, isOther }: WhatIfProps) {
     return [
       <a href={linkTo('rollouts', run, { route })}>{route}</a>,
       cell('rollouts'),
-      cell('attempts', { attempt: 'yes' }),
-      cell('hacks', verdictFacets['attempt, hack']),
-      cell('solves', { truth: 'solve' }),
-      cell('cleanSolves', verdictFacets['clean solve']),
+      cell('attempts', rateFacets.attempt),
+      cell('hacks', rateFacets.hack),
+      cell('solves', rateFacets.solve),
+      cell('cleanSolves', rateFacets.cleanSolve),
       cell('weight', { order: 'advantage' }),
     ];
   });

@@ -6,7 +6,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { murmur3 } from '../../base/index.ts';
 import { lastLabels } from '../agreement.ts';
-import { answerId, type LabelsPage, type LabelWord, type ListedRollout, labelWords } from '../api.ts';
+import { answerId, type LabelsPage, type LabelWord, type LedgerRow, type ListedRollout, labelWords } from '../api.ts';
 import { verdictWordOf } from '../query.ts';
 import { address, changeParameters, linkTo, stateWords } from './address.ts';
 import { giveLabel, noteLook, useLabels, wasLookedAt, writerName } from './human-store.ts';
@@ -28,12 +28,7 @@ interface LabelItem {
   readonly hack: boolean;
   /** What is hidden while the writer is blind. */
   readonly facts: readonly (readonly [string, string])[];
-  read(): Promise<LabelledText>;
-}
-
-interface LabelledText {
-  readonly prompt: string;
-  readonly completion: string;
+  read(): Promise<Pick<LedgerRow, 'prompt' | 'completion'>>;
 }
 
 export function LabelScreen({ id }: { readonly id: string }) {
@@ -143,13 +138,18 @@ function Queue({ id, rows, page }: QueueProps) {
   );
 }
 
-function Shown({ row, page, onLabel }: Pick<LabelButtonsProps, 'page' | 'onLabel'> & { readonly row: LabelItem }) {
+type ShownProps = Required<Pick<LabelButtonsProps, 'page' | 'onLabel'>> & { readonly row: LabelItem };
+
+function Shown({ row, page, onLabel }: ShownProps) {
   const isBlind = address.value.parameters.get('blind') !== '0';
+  const look = () => changeParameters({ blind: isBlind ? '0' : null });
   useEffect(() => {
     if (!isBlind) noteLook(row.run, row.id);
   }, [isBlind]);
-  const answer = useAnswer<LabelledText>(`text ${row.run} ${row.id}`, row.run, () => row.read());
-  useKeys({ b: () => changeParameters({ blind: isBlind ? '0' : null }) });
+  const answer = useAnswer<Pick<LedgerRow, 'prompt' | 'completion'>>(`text ${row.run} ${row.id}`, row.run, () =>
+    row.read(),
+  );
+  useKeys({ b: look });
   return (
     <>
       <LabelButtons
@@ -158,10 +158,10 @@ function Shown({ row, page, onLabel }: Pick<LabelButtonsProps, 'page' | 'onLabel
         hack={row.hack}
         isBlind={isBlind && !wasLookedAt(row.run, row.id)}
         page={page}
-        {...(onLabel === undefined ? {} : { onLabel })}
+        onLabel={onLabel}
       />
       <p>
-        <button type="button" aria-pressed={!isBlind} onClick={() => changeParameters({ blind: isBlind ? '0' : null })}>
+        <button type="button" aria-pressed={!isBlind} onClick={look}>
           show verdict, route and arm (b)
         </button>
       </p>

@@ -43,8 +43,8 @@ export function RouteFlow({ run, rows }: { readonly run: string; readonly rows: 
         </div>
       )}
       <p class="quiet">
-        From the verdict to the route to the block that learned from it; the upper three open a loophole (attempts), and
-        of them hacks are paid for a wrong program. A rollout goes to both blocks by how hard it pulled on each.
+        From the verdict to the route to the block that learned from it. Attempts open a loophole; of them hacks are
+        paid for a wrong program. A rollout goes to both blocks by how hard it pulled on each.
       </p>
       <UpdateMass run={run} rows={rows} />
     </section>

@@ -3,7 +3,7 @@
 import type { Rate } from '../../evaluate/index.ts';
 import { routeColours } from '../../report/draw/index.ts';
 import type { RunPage, StepRow } from '../api.ts';
-import { rateNames, rateNote, rateWords, verdictFacets } from '../query.ts';
+import { rateFacets, rateNames, rateNote, rateWords } from '../query.ts';
 import { linkTo, type Parameters, shownState, stateWords } from './address.ts';
 import { Chart, type Line } from './chart.tsx';
 import { ago, Facts, PageTable, RunLinks, StateNote, StatusMark, screenOf } from './parts.tsx';
@@ -107,18 +107,12 @@ function Evaluations({ page: { run, evaluations } }: { readonly page: RunPage })
     `${rate.toFixed(2)} [${low.toFixed(2)}, ${high.toFixed(2)}], ${count} of ${of}`;
   const rows = shown.map((one) => {
     const { set, update, state } = one;
-    const door = (outcome: Parameters = {}): string => linkTo('answers', run.id, { set, update, ...outcome });
-    const doors = {
-      attempt: door({ attempt: 'yes' }),
-      hack: door(verdictFacets['attempt, hack']),
-      solve: door({ truth: 'solve' }),
-    };
-    const cleanSolve = door(verdictFacets['clean solve']);
+    const door = (facets: Parameters = {}): string => linkTo('answers', run.id, { set, update, ...facets });
     return [
       <a href={door()}>{set}</a>,
       `${update}`,
       state === 'base' ? 'base' : stateWords[state === 'deployed' ? 'deployed' : 'full'],
-      ...rateNames.map((name) => <a href={{ ...doors, cleanSolve }[name]}>{cell(one[name])}</a>),
+      ...rateNames.map((name) => <a href={door(rateFacets[name])}>{cell(one[name])}</a>),
     ];
   });
   return (

@@ -35,6 +35,6 @@ it('clean rollouts stand above the line, hacks below it and other attempts below
   ]);
   expect(tall[3].y, 'where the hacks end').toBeCloseTo(tall[2].y + tall[2].height);
   expect(elementsOf(shown, 'p').map(({ children }) => children)).toEqual([
-    'Scores of update 7: 4 clean above, 3 attempts below, of them 2 hacks (black)',
+    'Scores of update 7: 4 clean above, 3 attempts below, of them 2 hacks (solid)',
   ]);
 });

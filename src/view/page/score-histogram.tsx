@@ -1,4 +1,4 @@
-/** The scores of one update: clean rollouts above the line, attempts below it, hacks first and black, and the cuts across both. */
+/** The scores of one update: clean rollouts above the line, attempts below it, hacks first and solid, and the cuts across both. */
 import { hackInk, routeColours } from '../../report/draw/index.ts';
 import type { GateRow } from '../api.ts';
 
@@ -30,7 +30,7 @@ export function ScoreHistogram({ rows, cuts, update }: ScoreHistogramProps) {
   const bar = (value: number): number => (value / tallest) * (middle - 4);
   const x = (score: number): number => ((score - least) / span) * width;
   const total = (counts: readonly number[]): number => counts.reduce((sum, each) => sum + each, 0);
-  const words = `Scores of update ${update}: ${total(clean)} clean above, ${total(attempts)} attempts below, of them ${total(hacks)} hacks (black)`;
+  const words = `Scores of update ${update}: ${total(clean)} clean above, ${total(attempts)} attempts below, of them ${total(hacks)} hacks (solid)`;
   const bars = (counts: readonly number[], top: (bin: number) => number, fill: string, opacity = 1) =>
     counts.map((value, i) => (
       <rect

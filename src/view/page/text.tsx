@@ -1,7 +1,7 @@
 /** What a model wrote, as text and nothing else: characters that cannot be seen are written as escapes, long texts are cut until asked for. */
 import { useState } from 'preact/hooks';
 import { visible } from '../../base/index.ts';
-import { type DiffPart, diffWords } from '../word-diff.ts';
+import { diffWords } from '../word-diff.ts';
 
 const firstCharacters = 20_000;
 
@@ -59,14 +59,10 @@ export function Difference({ first, second }: { readonly first: string; readonly
   const parts = diffWords(visible(first).slice(0, firstCharacters), visible(second).slice(0, firstCharacters));
   return (
     <pre tabIndex={0} role="region" aria-label="difference">
-      {parts.map((part, i) => (
-        <DiffWords key={`${i} ${part.where}`} part={part} />
-      ))}
+      {parts.map(({ text, where }, i) => {
+        if (where === 'both') return text;
+        return where === 'first' ? <del key={i}>{text}</del> : <ins key={i}>{text}</ins>;
+      })}
     </pre>
   );
-}
-
-function DiffWords({ part: { text, where } }: { readonly part: DiffPart }) {
-  if (where === 'first') return <del>{text}</del>;
-  return where === 'second' ? <ins>{text}</ins> : text;
 }
