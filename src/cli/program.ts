@@ -169,7 +169,8 @@ export async function reportError(error: unknown, { stderr }: Streams): Promise<
   const known = error instanceof UserError ? error : await curable(error);
   if (known !== null) {
     // Messages that begin with the name of the program would say it twice.
-    stderr.write(`gq: ${known.message.replace(/^gq /, '')}\n`);
+    // What follows a line end, as in the name of a folder, must not look like a line of its own.
+    stderr.write(`gq: ${known.message.replace(/^gq /, '').replaceAll('\n', '\n  ')}\n`);
     return isPassing(known) ? exitCodes.failed : exitCodes.refused;
   }
   // What failed is another process: where in ours that was noticed helps nobody.

@@ -5,7 +5,7 @@
  */
 import { closeSync, existsSync, ftruncateSync, readdirSync, readSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { UserError } from '../base/index.ts';
+import { UserError, visibleLine } from '../base/index.ts';
 import {
   isLocked,
   type LockUse,
@@ -54,6 +54,7 @@ export class RunDirectory {
   }
 
   static create(path: string): RunDirectory {
+    expectOneLine(path);
     // Whoever has the lock is making what would be refused here: it is that process that stands in the way.
     if (existsSync(join(path, lockFile))) takeLock(join(path, lockFile), useOf(path))[Symbol.dispose]();
     if (existsSync(join(path, 'manifest.json'))) {
@@ -93,6 +94,7 @@ export class RunDirectory {
   }
 
   static open(path: string): RunDirectory {
+    expectOneLine(path);
     const manifest = join(path, 'manifest.json');
     if (!existsSync(manifest)) {
       const call = `open run ${path}`;
@@ -234,6 +236,12 @@ export class RunDirectory {
       }
     }
   }
+}
+
+/** Tables and messages name runs by their folders: a line end in one could say anything. */
+function expectOneLine(path: string): void {
+  if (!path.includes('\n')) return;
+  throw new UserError({ call: 'the folder of a run', expected: 'a name without line ends', found: visibleLine(path) });
 }
 
 const useOf = (path: string): LockUse => ({

@@ -1,5 +1,5 @@
 /** Nothing that a model, a file or a plugin says reaches a terminal as a command: all that gq prints is made visible first. */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
@@ -164,5 +164,33 @@ describe('the sources of the command line', () => {
         /\\u001b|\\x1b|\\r|process\.std(?:out|err)|console\./.test(readFileSync(join('src/cli', name), 'utf8')),
       );
     expect(files.sort()).toEqual(['gq.ts', 'terminal/screen.ts']);
+  });
+});
+
+describe('a folder whose name has line ends', () => {
+  const forged = 'a\ngq: FORGED\n\u001b[2Jb';
+  const folder = join(temporaryFolder(), forged);
+  const isForged = /^gq: FORGED/m;
+
+  it('is shown in a list on one line, and refused as a run on one', async () => {
+    const plain = temporaryFolder();
+    await writeRun(plain, { rollouts: [{ update: 1 }], steps: [{ update: 1 }] });
+    renameSync(plain, folder);
+    for (const call of [
+      ['runs', folder],
+      ['results', folder],
+      ['results', folder, '--format', 'markdown'],
+      ['diff', folder, folder],
+      ['measure', 'gate', folder],
+      ['show', folder],
+      ['train', '--resume', folder],
+      ['train', 'micro-vanilla', '--out', `${folder}2`],
+      ['claim', folder],
+      ['eval', folder],
+    ]) {
+      const { text } = await gq(...call);
+      expect({ call, isForged: isForged.test(text) }).toEqual({ call, isForged: false });
+      expect(text).toMatch(/a\\x0agq: FORGED|a\\ngq: FORGED|a\n {2}gq: FORGED/);
+    }
   });
 });

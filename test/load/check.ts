@@ -1,6 +1,7 @@
 /**
  * `npm run check:load [-- FILES]`: all tests, or those of some files, beside sixteen processes that keep two cores busy, on this Node and on
  * the machine's own where that is another. No test may fail because a machine is slow. Where there are more cores and `taskset`, two are used.
+ * Eight workers share the cores with the busy processes, so that the tests have a third of them: `-- --maxWorkers=3` takes the usual number.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
@@ -8,7 +9,7 @@ import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const [busyProcesses, cores] = [16, 2];
+const [busyProcesses, cores, workers] = [16, 2, 8];
 
 /** The words before a command that keep it on two cores; none where the machine has no more, or cannot. */
 function onTwoCores(): string[] {
@@ -40,11 +41,19 @@ const stop = (): void => busy.forEach((child) => void child.kill('SIGKILL'));
 process.on('exit', stop);
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130));
 
+const asked = process.argv.find((word) => word.startsWith('--maxWorkers='));
 let failures = 0;
 for (const node of nodes()) {
   const version = spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout.trim();
-  console.log(`tests on Node ${version} beside ${busyProcesses} busy processes`);
-  const args = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...process.argv.slice(2)];
+  console.log(
+    `tests on Node ${version} by ${asked?.split('=')[1] ?? workers} workers beside ${busyProcesses} busy processes`,
+  );
+  const args = [
+    join(root, 'node_modules/vitest/vitest.mjs'),
+    'run',
+    ...(asked === undefined ? [`--maxWorkers=${workers}`] : []),
+    ...process.argv.slice(2),
+  ];
   const code = await new Promise((ended) => start(words, node, args, true).on('close', ended));
   if (code !== 0) failures++;
 }
