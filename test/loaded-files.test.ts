@@ -63,6 +63,7 @@ const readers = [
   ['results of a run', 250, ['results', join(study, 'activation-1')]],
   ['results of a study', 250, ['results', study]],
   ['runs', 200, ['runs', runs]],
+  ['show', 250, ['show', join(study, 'activation-1'), '--limit', '1']],
 ] as const;
 /** `gq config` names all arms, whose files have their code too. */
 const commands = [...readers, ['config', 260, ['config', 'micro-activation']]] as const;

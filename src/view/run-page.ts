@@ -13,7 +13,7 @@ import {
   trailingRate,
   trainingCurve,
 } from '../measure/index.ts';
-import { gateSettingsOf, gateTailsOf } from '../monitors/index.ts';
+import { gateSettingsOf, gateTailsOf } from '../monitors/gates.ts';
 import { VerdictTail } from '../oracle/index.ts';
 import { listedNames } from '../oracle/judged/columns.ts';
 import type { JudgedTable } from '../oracle/judged/table.ts';

@@ -1,6 +1,5 @@
 /** The texts of the tokens that the rollouts of a run are made of, from the tokenizer of its model. */
-import { modelDirectory } from '../lab/index.ts';
-import { ModelTokenizer } from '../model/index.ts';
+import type { ModelTokenizer } from '../model/index.ts';
 import type { JudgedTable } from '../oracle/index.ts';
 import type { RunDirectory } from '../run/index.ts';
 import type { TokenTexts } from './api.ts';
@@ -9,8 +8,10 @@ import type { TokenTexts } from './api.ts';
 export async function tokenTexts(run: RunDirectory, table: JudgedTable): Promise<TokenTexts> {
   const ids = new Set((await table.rows(['tokenIds'])).flatMap(({ tokenIds }) => tokenIds ?? []));
   if (ids.size === 0) return {};
+  // Only whoever looks at tokens waits for a tokenizer.
+  const [lab, model] = await Promise.all([import('../lab/model.ts'), import('../model/index.ts')]);
   try {
-    const tokenizer = await ModelTokenizer.open(modelDirectory(run.readManifest().config.model));
+    const tokenizer = await model.ModelTokenizer.open(lab.modelDirectory(run.readManifest().config.model));
     return Object.fromEntries([...ids].map((id) => [id, textOf(tokenizer, id)]));
   } catch {
     return {};
