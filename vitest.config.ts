@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { delimiter } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { configDefaults, defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig, type Plugin } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Tests that run Python programs. Without a Python they are left out, and that is said. */
@@ -78,10 +78,26 @@ if (Number(process.versions.node.split('.')[0]) >= 24) {
   roomForGarbage.push('--initial-heap-size=400', '--external-memory-accounted-in-global-limit');
 }
 
+/**
+ * What was transformed is stored under a name that depends on the list of Node's own modules, which grows from Node to Node. Without those
+ * that no test imports, every Node reads what another has transformed.
+ */
+const onePlaceForAllNodes: Plugin = {
+  name: 'one place for all Nodes',
+  configResolved({ environments }) {
+    for (const { resolve } of Object.values(environments)) {
+      if (Array.isArray(resolve.external)) resolve.external = resolve.external.filter((name) => !isNew(name));
+      resolve.builtins = resolve.builtins.filter((name) => !isNew(String(name)));
+    }
+  },
+};
+const isNew = (name: string): boolean => /^node:(?:node:)?(?:sea|sqlite|test)\b/.test(name);
+
 /** Examples import the package by its name: here that means the sources. */
 const source = (path: string): string => fileURLToPath(new URL(`./src/entry/${path}.ts`, import.meta.url));
 
 export default defineConfig({
+  plugins: [onePlaceForAllNodes],
   resolve: {
     alias: [
       { find: /^gradient-quarantine$/, replacement: source('index') },

@@ -246,7 +246,7 @@ const readText = (path: string): string => {
 /** Those that do not end by themselves: the kernel takes a moment for those whose parent has gone. */
 async function leftOf(pids: ReadonlySet<number>): Promise<number[]> {
   const isThere = (pid: number): boolean => !/^(?:\d+ \(.*\) Z .*)?$/s.test(readText(`/proc/${pid}/stat`));
-  const until = performance.now() + 10_000;
+  const until = performance.now() + 600_000;
   while (performance.now() < until && [...pids].some(isThere)) await new Promise((go) => setTimeout(go, 50));
   return [...pids].filter(isThere);
 }
