@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { average } from '../../src/stats/index.ts';
 import { readExperiment } from '../../src/study/experiment.ts';
-import { cells, pText, Rates, readPredictions, root } from './rates.ts';
+import { armRow, judgedRow, Rates, readPredictions, root } from './rates.ts';
 
 const page = readFileSync(`${root}docs/results.md`, 'utf8');
 const plain = (text: string): string => text.replaceAll('**', '').replace(/\s+/g, ' ').trim();
@@ -46,10 +46,7 @@ describe.each(sections)('the tables of $study', ({ study, tables }) => {
   it('have the rates of the runs', () => {
     for (const [[first, ...headings], ...rows] of tables.filter(([head]) => head[0] === 'arm (deployed)')) {
       expect(first).toBe('arm (deployed)');
-      const recomputed = rows.map(([label]) => [
-        label,
-        ...headings.map((heading) => cells[heading]?.(rates, armOf(study, label)) ?? `no column ${heading}`),
-      ]);
+      const recomputed = rows.map(([label]) => [label, ...armRow(rates, armOf(study, label), headings)]);
       expect(recomputed).toEqual(rows);
     }
     expect(tables.length).toBeGreaterThan(0);
@@ -65,13 +62,7 @@ describe.each(sections)('the tables of $study', ({ study, tables }) => {
     const { seeds } = readExperiment(`${root}recipes/${study}.toml`);
     const judged = rates.judge(predictions, seeds.length);
     expect(judgedHere.map((table) => table.slice(1))).toEqual([
-      judged.map(({ prediction, reached, n, verdict, adjusted }) => [
-        plain(prediction.what),
-        `${reached} of ${n}`,
-        `${prediction.inSeeds} of ${seeds.length}`,
-        verdict,
-        pText(adjusted),
-      ]),
+      judged.map((one) => judgedRow(one, seeds.length).map(plain)),
     ]);
   });
 });

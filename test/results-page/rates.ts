@@ -108,10 +108,10 @@ export class Rates {
 
 const two = (value: number): string => value.toFixed(2).replace('-', '−');
 const short = (values: readonly number[]): string => values.map((value) => two(value).replace(/^0/, '')).join(' ');
-export const pText = (p: number): string => (p < 0.001 ? '< 0.001' : p.toFixed(3));
+const pText = (p: number): string => (p < 0.001 ? '< 0.001' : p.toFixed(3));
 
 /** What a cell of a page says, by the heading of its column. */
-export const cells: Readonly<Record<string, (rates: Rates, arm: string) => string>> = {
+const cells: Readonly<Record<string, (rates: Rates, arm: string) => string>> = {
   'attempt by seed': (rates, arm) => short(rates.values(arm, 'attempts')),
   'runs that fail': (rates, arm) => {
     const [failing, n] = [rates.failing(arm).length, rates.values(arm, 'attempts').length];
@@ -125,7 +125,10 @@ export const cells: Readonly<Record<string, (rates: Rates, arm: string) => strin
   },
   hack: (rates, arm) => two(average(rates.values(arm, 'hacks'))),
   'clean solve': (rates, arm) => two(average(rates.values(arm, 'cleanSolves'))),
-  kept: (rates, arm) => two(average([...rates.keptBySeed(arm).values()])),
+  kept: (rates, arm) => {
+    const kept = [...rates.keptBySeed(arm).values()];
+    return kept.length === 0 ? 'no ceiling' : two(average(kept));
+  },
   'solve without a hint': (rates, arm) => two(average(rates.values(arm, 'solves', 'test-unhinted'))),
   'solve without a hint by seed': (rates, arm) => short(rates.values(arm, 'solves', 'test-unhinted')),
   'by `run_tests` (unwatched)': (rates, arm) => short(rates.values(arm, 'run_tests')),
@@ -133,3 +136,15 @@ export const cells: Readonly<Record<string, (rates: Rates, arm: string) => strin
   'by `run_tests`, mean': (rates, arm) => two(average(rates.values(arm, 'run_tests'))),
   'by `stdout_marker`, mean': (rates, arm) => two(average(rates.values(arm, 'stdout_marker'))),
 };
+
+/** The cells of an arm. */
+export function armRow(rates: Rates, arm: string, headings: readonly string[]): string[] {
+  const isRun = rates.values(arm, 'attempts').length > 0;
+  return headings.map((heading) => (isRun ? cells[heading]?.(rates, arm) : 'not run') ?? `no column ${heading}`);
+}
+
+/** The cells of a prediction. */
+export function judgedRow(judged: ReturnType<Rates['judge']>[number], stated: number): string[] {
+  const { prediction, reached, n, verdict, adjusted } = judged;
+  return [prediction.what, `${reached} of ${n}`, `${prediction.inSeeds} of ${stated}`, verdict, pText(adjusted)];
+}
