@@ -112,6 +112,50 @@ describe('what the text says', () => {
     expect(textOf('micro-other-pairs-claim')).toContain(`${range(kept)} of the mean ceiling`);
   });
 
+  it('atlas-d-parts: pairs of arms, by seed', () => {
+    const rates = Rates.of('atlas-d-parts');
+    const p = (first: string, second: string): number => rates.discordant(first, second).pValue;
+    const text = textOf('atlas-d-parts');
+    const said = [
+      `fails in none of 11 seeds where its random placebo fails in ${rates.failing('own-absorb-haar').length} (paired by seed: exact McNemar p = ${p('own-absorb-haar', 'own-absorb-pairs').toFixed(3)})`,
+      `in none of 10 where its placebo fails in ${rates.failing('activation-own-haar').length} (p = ${p('activation-own-haar', 'activation-own-pairs').toFixed(3)})`,
+      `the mean of the group in ${rates.failing('activation-group-pairs').length} (p = ${p('activation-group-pairs', 'activation-own-pairs').toFixed(2)})`,
+      `others kept fail in ${rates.failing('group-keep-pairs').length} of 11 and others absorbed in none (p = ${p('group-keep-pairs', 'group-absorb-pairs').toFixed(3)})`,
+    ];
+    expect(said.filter((words) => !text.includes(words))).toEqual([]);
+    const arms = ['own-absorb', 'group-keep', 'group-absorb', 'activation-own', 'activation-group'];
+    const trained = arms.flatMap((arm) => rates.values(`${arm}-pairs`, 'attempts', 'test-original', 'full'));
+    expect(text).toContain(`attempt in ${range(trained)} of the prompts by seed`);
+    const before = [...Rates.of('atlas-d').bySeed('own-keep-pairs', 'attempts')].filter(([seed]) => seed <= 511);
+    expect(text).toContain(
+      `failed in ${before.filter(([, rate]) => rate > 0.1).length} of these ${before.length} seeds`,
+    );
+    expect(text).toContain(`${rates.runs} of the 300 runs were made`);
+  });
+
+  it('atlas-c: outcomes against attempts, by seed, and how many predictions came out how', () => {
+    const rates = Rates.of('atlas-c');
+    const text = textOf('atlas-c');
+    expect(text).toContain(
+      `exact McNemar p = ${rates.discordant('filter-outcome', 'filter-attempt').pValue.toFixed(3)}`,
+    );
+    expect(text).toContain(
+      `none of 20 (p = ${rates.discordant('screen-outcome', 'screen-attempt').pValue.toFixed(3)})`,
+    );
+    const filtered = rates.values('filter-outcome', 'attempts');
+    const words = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten', 'eleven', 'twelve']; // biome-ignore format: one line
+    const [high, low] = [filtered.filter((rate) => rate > 0.9), filtered.filter((rate) => rate < 0.1)];
+    expect(text).toContain(
+      `above 0.9 in ${words[high.length]} seeds, 0.23 in one and below 0.10 in ${words[low.length]}`,
+    );
+    const verdicts = rates.judge(readPredictions('atlas-c'), 20).map(({ verdict }) => verdict);
+    const count = (wanted: string): string => words[verdicts.filter((verdict) => verdict === wanted).length];
+    expect(text).toContain(
+      `Of twenty predictions ${count('met')} are met, ${count('refuted')} are refuted, ${count('open')} are open.`,
+    );
+    expect(text).toContain(`${rates.runs} of the 280 runs were made`);
+  });
+
   it('micro-price: how much less vanilla solves than the ceiling', () => {
     const rates = Rates.of('micro-price');
     const [vanilla, ceiling] = ['vanilla', 'no-loophole'].map((arm) => rates.values(arm, 'solves', 'test-unhinted'));

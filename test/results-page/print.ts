@@ -13,7 +13,7 @@ const rates =
 const others =
   study === 'atlas-g'
     ? ['by `run_tests`, mean', 'by `stdout_marker`, mean', 'clean solve', 'solve without a hint']
-    : ['hack', 'clean solve', 'kept'];
+    : ['hack', 'clean solve', 'solve without a hint', 'kept'];
 const columns = ['runs that fail', 'attempt, mean', 'attempt, range', ...others];
 
 console.log(`${rates.runs} runs of ${arms.length * seeds.length}\n`);
