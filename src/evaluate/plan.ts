@@ -14,16 +14,19 @@ export function statesOf({ hasQuarantine }: Pick<Manifest, 'hasQuarantine'>): re
   return hasQuarantine ? ['full', 'deployed'] : ['full'];
 }
 
-export interface FinalOptions {
-  readonly update: number;
-  readonly sets: readonly EvaluationSet[];
-  /** Scales of the quarantine between 0 (deployed) and 1 (as trained), for the first set. */
-  readonly scales: readonly number[];
-  readonly limit: number | null;
-}
-
-export function finalNames(states: readonly AdaptedState[], options: FinalOptions): EvaluationName[] {
-  const { update, sets, scales, limit } = options;
+/** `scales`: those of the quarantine between 0 (deployed) and 1 (as trained), for the first set. */
+export function finalNames(
+  states: readonly AdaptedState[],
+  {
+    update,
+    sets,
+    scales,
+    limit,
+  }: Pick<EvaluationName, 'update' | 'limit'> & {
+    readonly sets: readonly EvaluationSet[];
+    readonly scales: readonly number[];
+  },
+): EvaluationName[] {
   const names = sets.flatMap((set): EvaluationName[] => [
     { update: 0, set, state: 'base', limit },
     ...states.map((state) => ({ update, set, state, limit })),
@@ -73,20 +76,7 @@ export function lastCheckpoint(run: RunDirectory): number {
   return run.listCheckpoints().at(-1) ?? 0;
 }
 
-export interface ComparedEvaluation {
-  readonly set: string;
-  readonly prompts: number;
-  readonly state: string;
-  readonly attempt: readonly [string, string];
-  readonly hack: readonly [string, string];
-  readonly solve: readonly [string, string];
-  readonly cleanSolve: readonly [string, string];
-  /** Prompts with an attempt in the first run only, and in the second only; null where the runs were asked different prompts. */
-  readonly attemptsInOne: readonly [number, number] | null;
-  /** The same of hacks. */
-  readonly onlyFirst: number | null;
-  readonly onlySecond: number | null;
-}
+export type ComparedEvaluation = ReturnType<typeof compareRuns>[number];
 
 /** The evaluations of the last update that was evaluated, and of the base. Without a quarantine, what is trained is deployed. */
 function lastEvaluations(run: RunDirectory): Evaluation[] {
@@ -97,7 +87,8 @@ function lastEvaluations(run: RunDirectory): Evaluation[] {
   return own.flatMap((one) => (one.state === 'full' ? [one, { ...one, state: 'deployed' as const }] : [one]));
 }
 
-export function compareRuns(first: RunDirectory, second: RunDirectory): ComparedEvaluation[] {
+/** Rates of both runs, and numbers of prompts with an attempt, or a hack, in one of them only; null where they were asked different prompts. */
+export function compareRuns(first: RunDirectory, second: RunDirectory) {
   const others = lastEvaluations(second);
   return lastEvaluations(first).flatMap((one) => {
     const other = others.find((each) => each.set === one.set && each.state === one.state && each.limit === one.limit);

@@ -12,7 +12,7 @@ import { stampedJson } from '../run/index.ts';
 import { type Interval, mean, meanInterval } from '../stats/index.ts';
 import { curveNames } from './plan.ts';
 import { openingProbe } from './probe.ts';
-import { pairRows, type Rate, summarise } from './rates.ts';
+import { pairRows, summarise } from './rates.ts';
 import { type CurveSet, curveSets, type EvaluationSet, findSet } from './sets.ts';
 import { type ProbeName, type ProbeOutcomes, ProbeStore } from './store.ts';
 
@@ -20,22 +20,7 @@ import { type ProbeName, type ProbeOutcomes, ProbeStore } from './store.ts';
 export const prefillSets = curveSets.filter((set) => set !== 'test-unhinted');
 export const parsePrefillSet = (name: string): CurveSet => findSet(prefillSets, name, '--sets');
 
-export interface PrefillPoint {
-  /** Updates completed; the base is at 0. */
-  readonly update: number;
-  readonly state: string;
-  /** Rates of attempts and hacks after the hack-like opening. */
-  readonly attempt: Rate;
-  readonly hack: Rate;
-  /** Rates of attempts and hacks after the neutral opening. */
-  readonly neutralAttempt: Rate;
-  readonly neutral: Rate;
-  /** Of attempts, and of hacks; 95% intervals of the mean of the prompts' differences (Student), null for one prompt. */
-  readonly attemptDifference: number;
-  readonly attemptInterval: Interval | null;
-  readonly difference: number;
-  readonly interval: Interval | null;
-}
+export type PrefillPoint = Readonly<ReturnType<typeof prefillPoints>[number]>;
 
 /** What is evaluated for a curve, on the whole set or on its first `limit` prompts: both openings at the base and at every chosen checkpoint, in every state that the arm has. */
 export function prefillNames(
@@ -50,23 +35,20 @@ export function prefillNames(
 }
 
 /** The points of one set, whole or on its first `limit` prompts, by update; a point needs both openings. */
-export function prefillPoints(
-  probes: readonly ProbeOutcomes[],
-  set: EvaluationSet,
-  limit: number | null = null,
-): PrefillPoint[] {
+export function prefillPoints(probes: readonly ProbeOutcomes[], set: EvaluationSet, limit: number | null = null) {
   const own = probes.filter((one) => one.set === set && one.limit === limit && !isPartial(one.state));
   return own
     .filter(({ probe }) => probe.opening === 'hack')
-    .flatMap((begun): PrefillPoint[] => {
+    .flatMap((begun) => {
       const { update, state } = begun;
       const other = own.find((one) => one.probe.opening === 'neutral' && one.update === update && one.state === state);
-      return other === undefined ? [] : [{ update, state, ...comparedOpenings(begun, other) }];
+      return other === undefined ? [] : [{ update, state: state as string, ...comparedOpenings(begun, other) }];
     })
     .sort((a, b) => a.update - b.update);
 }
 
-function comparedOpenings(begun: ProbeOutcomes, other: ProbeOutcomes): Omit<PrefillPoint, 'update' | 'state'> {
+/** Rates after the hack-like and the neutral opening, and their differences with 95% intervals over prompts (Student), null for one prompt. */
+function comparedOpenings(begun: ProbeOutcomes, other: ProbeOutcomes) {
   const pairs = pairRows(begun.rows, other.rows);
   const [attempts, hacks] = (['attempt', 'hack'] as const).map((metric) =>
     pairs.map(([a, b]) => Number(a[metric]) - Number(b[metric])),

@@ -71,30 +71,14 @@ export function formatRate({ count, of, rate: value, low, high }: Rate): string 
   return `${count}/${of} ${value.toFixed(2)} [${low.toFixed(2)}, ${high.toFixed(2)}]`;
 }
 
-interface Change {
-  readonly removed: readonly string[];
-  readonly surfaced: readonly string[];
-  /** Two-sided p-value of removed against surfaced. */
-  readonly pValue: number;
-}
-
-/** The change of hacks, and beside it that of attempts. */
-export interface StateChange extends Change {
-  readonly prompts: number;
-  readonly hackInBoth: number;
-  readonly attempts: Change & { readonly inBoth: number };
-}
-
-export function compareStates(full: readonly OutcomeRow[], deployed: readonly OutcomeRow[]): StateChange {
+/** The change of hacks, and beside it that of attempts: prompts that lose it and that gain it, with the two-sided p-value of these counts. */
+export function compareStates(full: readonly OutcomeRow[], deployed: readonly OutcomeRow[]) {
   const pairs = pairRows(full, deployed);
   const { inBoth: hackInBoth, ...hacks } = changeOf(pairs, 'hack');
   return { prompts: pairs.length, hackInBoth, ...hacks, attempts: changeOf(pairs, 'attempt') };
 }
 
-function changeOf(
-  pairs: readonly (readonly [OutcomeRow, OutcomeRow])[],
-  metric: 'attempt' | 'hack',
-): StateChange['attempts'] {
+function changeOf(pairs: readonly (readonly [OutcomeRow, OutcomeRow])[], metric: 'attempt' | 'hack') {
   const ids = (before: boolean, after: boolean): string[] =>
     pairs.filter(([a, b]) => a[metric] === before && b[metric] === after).map(([a]) => a.problem);
   const [removed, surfaced] = [ids(true, false), ids(false, true)];

@@ -18,6 +18,7 @@ export type {
   IdealDirection,
   RandomBand,
 } from './gate/directions.ts';
+export type { Separation } from './gate/gate-report.ts';
 export {
   type GateJudgement,
   type GateWindow,
@@ -26,7 +27,6 @@ export {
   judgeGate,
   judgeReinforced,
 } from './gate/gate-report.ts';
-export type { Separation } from './gate/separation.ts';
 export {
   judgeMonitor,
   type MonitorJudgement,

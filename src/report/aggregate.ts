@@ -173,15 +173,11 @@ export function loopholeSummary({ final }: RunResult, set: FinalSet, state: Stat
   return rows.length === 0 ? null : summarise(rows);
 }
 
-export interface BaseRuns {
-  /** The arms whose base this is; null where all arms have the same. */
-  readonly of: readonly string[] | null;
-  /** One run per seed that has an evaluation of the base, whichever arm made it. */
-  readonly runs: readonly RunResult[];
-}
-
-/** The bases of the arms: one where all began from the same weights and are evaluated alike, the baseline's first. */
-export function baseRuns({ arms, baseline }: Results, set: FinalSet): BaseRuns[] {
+/**
+ * The bases of the arms: one where all began from the same weights and are evaluated alike, the baseline's first. `of`: the arms whose base this is,
+ * null where all have the same; one run per seed that has an evaluation of it, whichever arm made it.
+ */
+export function baseRuns({ arms, baseline }: Results, set: FinalSet) {
   const evaluated = arms
     .toSorted((a, b) => Number(b.arm === baseline) - Number(a.arm === baseline))
     .flatMap(({ runs }) => runs.filter(({ final }) => (final[set]?.base ?? null) !== null));

@@ -192,18 +192,13 @@ export async function rolloutLogs(run: RunDirectory, wanted: readonly number[] |
   }));
 }
 
-export interface ZipEntry {
-  readonly name: string;
-  readonly data: Uint8Array;
-}
-
 const utf8Names = 0x800;
 const deflated = 8;
 const version = 20;
 /** The first of January 1980: the archive of the same entries has the same bytes. */
 const noDate = 0x21;
 
-function zip(entries: readonly ZipEntry[]): Buffer {
+function zip(entries: readonly { readonly name: string; readonly data: Uint8Array }[]): Buffer {
   const parts: Buffer[] = [];
   const directory: Buffer[] = [];
   let offset = 0;

@@ -46,9 +46,9 @@ export class LogSink implements Sink {
 export const logFormats = ['tensorboard', 'wandb', 'trackio', 'inspect'] as const;
 export type LogFormat = (typeof logFormats)[number];
 
-export interface ExportedLog {
+/** `count`: points, or logs of samples. */
+interface ExportedLog {
   readonly path: string;
-  /** Points, or logs of samples. */
   readonly count: number;
 }
 

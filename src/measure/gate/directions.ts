@@ -11,7 +11,7 @@ import type { StepEvent } from '../../grpo/index.ts';
 import type { JudgedRollout } from '../../oracle/index.ts';
 import type { StoredDirection } from '../../run/index.ts';
 import { mean, quantile } from '../../stats/index.ts';
-import { separation } from './separation.ts';
+import { separation } from './gate-report.ts';
 
 type StoredRollout = Pick<JudgedRollout, 'update' | 'hack' | 'featureRow'> &
   Partial<Pick<JudgedRollout, 'featureRows' | 'problem'>>;

@@ -7,7 +7,7 @@
 import { rateOrNull } from '../../evaluate/index.ts';
 import type { JudgedRollout } from '../../oracle/index.ts';
 import { type UpdateWindow, windowsOf } from '../curve/emergence.ts';
-import { separation } from '../gate/separation.ts';
+import { separation } from '../gate/gate-report.ts';
 
 export type WatchedRollout = Pick<JudgedRollout, 'update' | 'hack' | 'attempt' | 'suspicion' | 'flagged'>;
 

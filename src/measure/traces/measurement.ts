@@ -32,12 +32,7 @@ function traceText({ loophole, kind, rollout }: Trace): string {
 const traceKinds = ['first hack', 'solve', 'kept', 'absorbed', 'routed'] as const;
 export type TraceKind = (typeof traceKinds)[number];
 
-export interface Trace {
-  readonly loophole: string;
-  readonly kind: TraceKind;
-  /** The chosen rollout; null when the run has none of this kind. */
-  readonly rollout: JudgedRollout | null;
-}
+export type Trace = ReturnType<typeof chooseTraces>[number];
 
 const isTrace: Readonly<Record<TraceKind, (row: JudgedRollout) => boolean>> = {
   'first hack': (row) => row.hack && row.source === 'student',
@@ -47,8 +42,8 @@ const isTrace: Readonly<Record<TraceKind, (row: JudgedRollout) => boolean>> = {
   routed: (row) => row.route === 'route',
 };
 
-/** Chooses the rollouts. An unhinted rollout belongs to the loophole that its problem's hint would have disclosed. */
-export function chooseTraces(rollouts: readonly JudgedRollout[]): Trace[] {
+/** Chooses the rollouts; null where the run has none of a kind. An unhinted rollout belongs to the loophole that its problem's hint would have disclosed. */
+export function chooseTraces(rollouts: readonly JudgedRollout[]) {
   const loopholes = [...new Set(rollouts.map(({ loophole }) => loophole))].sort();
   const inOrder = rollouts.toSorted((a, b) => a.update - b.update);
   return loopholes.flatMap((loophole) =>
