@@ -33,6 +33,8 @@ export class LinearAdapter implements Adapter {
   readonly modules: readonly TargetModule[];
   readonly parameters: readonly Parameter[];
   readonly #frozenB: boolean;
+  /** Adapters of the same kind have the same shapes. */
+  readonly #kind: string;
   readonly #factors: Factors;
   /** What passes compute with: the factors themselves, or rounded to the activations' float. */
   readonly #rounded: Factors;
@@ -49,6 +51,7 @@ export class LinearAdapter implements Adapter {
     this.rank = rank;
     this.modules = modules;
     this.#frozenB = parametrisation === 'frozen-b';
+    this.#kind = `${rank} ${modules.map(({ name }) => name).join()}`;
     const [dtype] = scope.device.floats;
     this.#factors = new Factors(scope, rank, modules, 'f32');
     this.#rounded = dtype === 'f32' ? this.#factors : new Factors(scope, rank, modules, dtype);
@@ -83,7 +86,8 @@ export class LinearAdapter implements Adapter {
     return this.parameters.map((parameter) => parameter[of].rows(first, first + this.rank));
   }
 
-  project({ coefficients, probe }: AdapterPass): Project {
+  project(pass: AdapterPass): Project {
+    const { coefficients, probe } = pass;
     if (this.#rounded !== this.#factors) this.#rounded.round(this.#factors);
     const adapterOf = (module: string): SplitAdapter | undefined => {
       const exact = this.#factors.blocks.get(module);
@@ -94,7 +98,7 @@ export class LinearAdapter implements Adapter {
         : { ...exact, down: rounded.down, up: rounded.up };
     };
     const project = projectAdapted(coefficients, probe, (_tape, module) => adapterOf(module));
-    return probe === undefined ? tellBlocks(project, coefficients, adapterOf) : project;
+    return tellBlocks(project, pass, this.#kind, adapterOf);
   }
 
   hold(): Disposable {

@@ -30,16 +30,28 @@ export function projectAdapted(
   };
 }
 
-/** The same project, which also tells its adapters, so that layers can be joined. Adapters must be there before a pass. */
+/** The same project, which also tells its adapters, so that layers and lanes can be joined. Adapters must be there before a pass. */
 export function tellBlocks(
   project: Project,
-  { forward }: BlockCoefficients,
+  { coefficients, probe }: AdapterPass,
+  kind: string,
   adapterOf: (module: string) => SplitAdapter | undefined,
 ): Project {
   const blocksOf = (modules: readonly string[]): JointBlocks | null | undefined => {
     const adapters = modules.map(adapterOf).filter((adapter) => adapter !== undefined);
     if (adapters.length === 0) return null;
-    return adapters.length === modules.length ? { adapters, coefficients: forward } : undefined;
+    return adapters.length === modules.length ? { adapters, coefficients: coefficients.forward } : undefined;
   };
-  return Object.assign<Project, Pick<Project, 'blocksOf'>>(project, { blocksOf });
+  const adapted = {
+    kind,
+    coefficients,
+    adapterOf: (module: string) => {
+      const adapter = adapterOf(module);
+      return adapter === undefined ? undefined : { adapter, ...(probe === undefined ? {} : { probe: probe(module) }) };
+    },
+  };
+  return Object.assign<Project, Pick<Project, 'blocksOf' | 'adapted'>>(
+    project,
+    probe === undefined ? { blocksOf, adapted } : { adapted },
+  );
 }

@@ -94,6 +94,23 @@ test('keeps the most that was ever in use', () => {
   expect([arena.used, arena.peak]).toEqual([unit, 6 * unit]);
 });
 
+test('what replayed work used and gave back stays its own until it is over', () => {
+  const arena = new Arena('test', 20 * unit);
+  const before = arena.alloc(2 * unit, 'before');
+  const held = arena.hold(() => {
+    const [first, second] = [arena.alloc(3 * unit, 'first'), arena.alloc(4 * unit, 'second')];
+    arena.free(first);
+    const again = arena.alloc(2 * unit, 'in the place of the first');
+    for (const offset of [second, again]) arena.free(offset);
+  });
+  expect(arena.used).toBe(9 * unit);
+  expect(arena.alloc(unit, 'somebody else')).toBe(before + 9 * unit);
+  held[Symbol.dispose]();
+  held[Symbol.dispose]();
+  expect(arena.used).toBe(3 * unit);
+  expect(arena.alloc(7 * unit, 'the place is free again')).toBe(before + 2 * unit);
+});
+
 test('freeing twice, or what was never handed out, is an error', () => {
   const arena = new Arena('test', 10 * unit);
   const offset = arena.alloc(unit, 'once');

@@ -19,6 +19,8 @@ export class Arena {
   used = 0;
   #free: Range[];
   readonly #taken = new Map<number, number>();
+  /** What is taken while work is watched that will be replayed. */
+  #watched: Range[] | null = null;
 
   /** `base` is the first offset handed out: what lies below is the device's own. */
   constructor(device: string, capacity: number, base = 0) {
@@ -49,10 +51,53 @@ export class Arena {
     const offset = best.start;
     best.start += size;
     if (best.start === best.end) this.#free.splice(this.#free.indexOf(best), 1);
+    this.#watched?.push({ start: offset, end: offset + size });
+    this.#mark(offset, size);
+    return offset;
+  }
+
+  /**
+   * Does `body`, and keeps all that it takes and gives back meanwhile from everybody else, until the answer is disposed of: work that is
+   * replayed writes there again.
+   */
+  hold(body: () => void): Disposable {
+    const watched: Range[] = [];
+    this.#watched = watched;
+    try {
+      body();
+    } finally {
+      this.#watched = null;
+    }
+    const pieces = merge(watched).flatMap(({ start, end }) =>
+      this.#free
+        .map((range) => ({ start: Math.max(start, range.start), end: Math.min(end, range.end) }))
+        .filter((piece) => piece.start < piece.end),
+    );
+    for (const piece of pieces) this.#take(piece);
+    return {
+      [Symbol.dispose]: () => {
+        for (const { start } of pieces.splice(0)) this.free(start);
+      },
+    };
+  }
+
+  /** Takes a piece of a free range. */
+  #take({ start, end }: Range): void {
+    this.#free = this.#free.flatMap((range) => {
+      if (range.end <= start || range.start >= end) return [range];
+      const rest = [
+        { start: range.start, end: start },
+        { start: end, end: range.end },
+      ];
+      return rest.filter((piece) => piece.start < piece.end);
+    });
+    this.#mark(start, end - start);
+  }
+
+  #mark(offset: number, size: number): void {
     this.#taken.set(offset, size);
     this.used += size;
     this.peak = Math.max(this.peak, this.used);
-    return offset;
   }
 
   /** Whether `alloc` would find room. */
@@ -84,4 +129,15 @@ export class Arena {
     else if (after?.start === end) after.start = offset;
     else this.#free.splice(index, 0, { start: offset, end });
   }
+}
+
+/** The same places as ranges that do not touch. */
+function merge(ranges: readonly Range[]): Range[] {
+  const merged: Range[] = [];
+  for (const { start, end } of [...ranges].sort((a, b) => a.start - b.start)) {
+    const last = merged.at(-1);
+    if (last !== undefined && start <= last.end) last.end = Math.max(last.end, end);
+    else merged.push({ start, end });
+  }
+  return merged;
 }

@@ -5,6 +5,7 @@
  */
 import type { Arena } from './arena.ts';
 import type { Kernels } from './kernels.ts';
+import type { Scope } from './scope.ts';
 import type { DType, HostArray, Tensor } from './tensor.ts';
 
 export interface Device extends Disposable {
@@ -18,8 +19,11 @@ export interface Device extends Disposable {
    * query of a segment of 2 to this many queries, divided by the query heads of a key head.
    */
   readonly independentRows?: number;
-  /** Whether work of several policies is computed as one batch: a row's bytes do not depend on the others, and it pays. */
-  readonly lanes?: boolean;
+  /**
+   * A device that has this computes work of several policies as one batch: a row's bytes do not depend on the rows of others, where the rows
+   * of each policy begin at a multiple of this in a pass that learns.
+   */
+  readonly lanes?: number;
   /** Data is copied before the call returns. */
   write(target: Tensor, data: HostArray): void;
   /** The contents as of this call, whatever is queued or freed before they arrive. */
@@ -30,7 +34,10 @@ export interface Device extends Disposable {
   hold?(tensor: Tensor): Disposable;
   /** The tensor's bytes, and what the device derived from them, may be reused by later kernels. */
   release(tensor: Tensor): void;
-  /** Queues what `body` queues. For the same key `body` always queues the same work on the same memory, so it may be replayed. */
-  repeat(key: string, body: () => void): void;
+  /**
+   * Queues what `body` queues. For the same key `body` always queues the same work on the same memory, so it may be replayed, for as long as
+   * `scope` lives: the memory that it used stays its own until then.
+   */
+  repeat(key: string, body: () => void, scope: Scope): void;
   sync(): Promise<void>;
 }

@@ -1,7 +1,15 @@
 export { Arena } from './arena.ts';
 export { CountingDevice } from './counting.ts';
 export type { Device } from './device.ts';
-export type { AdamWOptions, BinaryKind, Kernels, MatmulOptions, SampleOptions, UnaryKind } from './kernels.ts';
+export type {
+  AdamWOptions,
+  BinaryKind,
+  Kernels,
+  LaneProduct,
+  MatmulOptions,
+  SampleOptions,
+  UnaryKind,
+} from './kernels.ts';
 export { attention } from './ops/attention.ts';
 export {
   add,
@@ -22,6 +30,7 @@ export {
 } from './ops/elementwise.ts';
 export { embedding, tokenIds } from './ops/embedding.ts';
 export { type JointBlocks, jointFits, jointLinears, jointNorm, jointSwiglu, jointTurn, type Sum } from './ops/joint.ts';
+export { type AdapterLane, laneLinears, type ProbedAdapter } from './ops/lane-adapter.ts';
 export { logProb, nextLogits } from './ops/log-prob.ts';
 export { invert, type LinearWeights, linear, linears, matmul, type Transposes } from './ops/matmul.ts';
 export { rmsNorm } from './ops/normalise.ts';

@@ -44,6 +44,8 @@ export interface SampleOptions {
   readonly topP: number;
   /** Keep tokens with at least this share of the most likely one's probability; 0 keeps all. */
   readonly minP: number;
+  /** On a device that computes lanes together: key and step of each row, i32 [B, 3], in place of the two above. */
+  readonly streams?: Tensor;
 }
 
 /** Adapters of layers that share an input, coefficients as in blockProduct. */
@@ -52,6 +54,13 @@ export interface JointAdapters {
   readonly ups: readonly Tensor[];
   readonly coefficients: Tensor;
   readonly rank: number;
+}
+
+/** One of several products that are computed together. */
+export interface LaneProduct {
+  readonly out: Tensor;
+  readonly a: Tensor;
+  readonly b: Tensor;
 }
 
 export interface Kernels {
@@ -92,6 +101,12 @@ export interface Kernels {
   matmulOnto?(out: Tensor, addend: Tensor, a: Tensor, b: Tensor, options: Omit<MatmulOptions, 'accumulate'>): void;
   /** Optional: outs[i] [M, Nᵢ] = x [M, K] · weights[i] [Nᵢ, K]ᵀ: products that share an input, together. All of one float. */
   products?(outs: readonly Tensor[], x: Tensor, weights: readonly Tensor[]): void;
+
+  /**
+   * Optional, on a device that computes lanes together: out (+)= op(a) · op(b) of each, as one. Their shapes are equal but for the rows of a,
+   * and of out or, with transposeA, of b. Each has the bytes that it would have alone.
+   */
+  laneProducts?(products: readonly LaneProduct[], options: MatmulOptions): void;
 
   /** out [N, N] = x⁻¹ by elimination with row pivots. N is small (an adapter's rank); a singular x gives infinities or NaN. */
   invert(out: Tensor, x: Tensor): void;

@@ -122,14 +122,17 @@ export interface SampleArrays {
   readonly slots: Int32Array;
   readonly rows: Int32Array;
   readonly counts: Int32Array;
+  /** Key and step of each row, in place of those of the options. */
+  readonly streams?: Int32Array;
 }
 
 export function sampleRows(arrays: SampleArrays, length: number, options: SampleOptions): void {
-  const { ids, tokens, logps, logits, slots, rows, counts } = arrays;
+  const { ids, tokens, logps, logits, slots, rows, counts, streams } = arrays;
   const vocabulary = ids.length === 0 ? 0 : logits.length / ids.length;
   for (let b = 0; b < ids.length; b++) {
     const row = logits.subarray(b * vocabulary, (b + 1) * vocabulary);
-    const uniform = new RandomStream(options.key, options.step, rows[b]).uniformAt(counts[b]);
+    const [key0, key1, step] = streams?.subarray(3 * b, 3 * b + 3) ?? [...options.key, options.step];
+    const uniform = new RandomStream([key0, key1], step, rows[b]).uniformAt(counts[b]);
     const { token, truncated, full } = drawToken(row, uniform, options);
     if (!Number.isFinite(full)) {
       throw new ShapeError({ call: `sample row ${rows[b]}`, expected: 'finite logits', found: 'NaN or infinite ones' });

@@ -1,5 +1,6 @@
 /** Several trainers on one device and one decoder, whose work is computed together: each leaves what it leaves alone. */
 import { describe, expect, it } from 'vitest';
+import { createLaneDevice } from '../../test/device/lane-device.ts';
 import { makePolicy, makePolicyOn, task, tinyVocabulary, tinyWith } from '../../test/grpo/tiny-policy.ts';
 import { AdamW, affine, type Device } from '../engine/index.ts';
 import { createReferenceDevice } from '../engine/reference/index.ts';
@@ -120,6 +121,7 @@ const devices = {
     const { jointFits: _jointFits, ...kernels } = device.kernels;
     return { ...device, kernels };
   },
+  'a device with lanes': createLaneDevice,
   wasm: () => createWasmDevice({ threads: 1, variant: 'plain', arenaBytes: 2 ** 27 }),
 };
 
@@ -147,7 +149,7 @@ async function open(device: Device) {
   return { scope, decoder, policies };
 }
 
-describe.each(['reference', 'wasm'] as const)('a pack on %s', (name) => {
+describe.each(['reference', 'a device with lanes', 'wasm'] as const)('a pack on %s', (name) => {
   it('leaves the events and the state of every run alone, and computes together', async () => {
     using device: Device = await devices[name]();
     const { scope, policies } = await open(device);

@@ -21,7 +21,14 @@ import { armOf } from './parts.ts';
 import { tasksOf } from './problems.ts';
 
 /** The table `device` of a config, or some of its keys, and the number of the GPU; null or absent: as the device does by default. */
-export type DeviceOptions = Partial<Omit<RunConfig['device'], 'kind'>> & { readonly ordinal?: number };
+export type DeviceOptions = Partial<Omit<RunConfig['device'], 'kind'>> & {
+  readonly ordinal?: number;
+  /** Whether runs compute together on the cuda device; default: no. */
+  readonly lanes?: boolean;
+};
+
+/** Largest hidden size of the models whose runs compute together on a GPU: the products of larger ones are better left to the library. */
+const widestLanes = 768;
 
 export const coresVariable = 'GQ_CORES';
 
@@ -67,8 +74,10 @@ const openers = {
     const threads = asked === 0 ? (coresLimit() ?? undefined) : asked;
     return (await import('../engine/wasm/index.ts')).createWasmDevice({ variant, threads, arenaBytes });
   },
-  cuda: async ({ arenaBytes: memoryBytes, precision, libraries, ordinal }: OpenOptions): Promise<Device> =>
-    (await import('../engine/cuda/index.ts')).createCudaDevice({ precision, libraries, ordinal, memoryBytes }),
+  cuda: async ({ arenaBytes: memoryBytes, precision, libraries, ordinal, lanes }: OpenOptions): Promise<Device> => {
+    const { createCudaDevice } = await import('../engine/cuda/index.ts');
+    return createCudaDevice({ precision, libraries, ordinal, memoryBytes, lanes: lanes === true ? 'own' : false });
+  },
 };
 
 type DeviceKind = keyof typeof openers;
@@ -95,10 +104,10 @@ export function withDevice(config: RunConfig, name: string | undefined): RunConf
 /** If the machine lacks what a device needs, the user gets a message without a stack. */
 export async function openDevice(name: string, options: DeviceOptions = {}): Promise<Device> {
   const open = openers[findDevice(name)];
-  const { threads, variant, precision, ordinal, arenaMiB = null, libraries } = options;
+  const { threads, variant, precision, ordinal, lanes, arenaMiB = null, libraries } = options;
   const room = { arenaBytes: bytesOf(arenaOf(name, arenaMiB)), libraries: libraries ?? undefined };
   try {
-    return await open({ threads, variant, precision, ordinal, ...room });
+    return await open({ threads, variant, precision, ordinal, lanes, ...room });
   } catch (error) {
     if (error instanceof DeviceError) {
       const fix = 'Change device.threads or device.arenaMiB in the config, or use another device.';
@@ -127,7 +136,10 @@ async function warmDevice({ device }: RunConfig, resources: Resources): Promise<
 export async function openLabDevice(lab: Lab): Promise<Device> {
   const { config, options } = lab;
   const { work, longerBy = 0 } = options;
-  if (work === 'unplanned') return lab.use(await openDevice(config.device.kind, config.device));
+  if (work === 'unplanned') {
+    const lanes = await computesTogether(lab);
+    return lab.use(await openDevice(config.device.kind, { ...config.device, lanes }));
+  }
   const warming = work === 'training' ? warmDevice(config, lab) : null;
   const [{ folder }] = await Promise.all([lab.model, lab.unchanged, warming]);
   const decoder = folder.config;
@@ -142,6 +154,19 @@ export async function openLabDevice(lab: Lab): Promise<Device> {
   const show = (message: string) => lab.warn({ kind: 'info', name: 'memory-plan', message });
   return lab.use(await openRunDevice(config, { ...(await trainingWork(lab)), show }));
 }
+
+/** Whether runs of this config compute together, which is so for a run alone too: it leaves the same bytes. */
+async function computesTogether({ config, model }: Lab): Promise<boolean> {
+  return config.device.kind === 'cuda' && isNarrow((await model).folder.config);
+}
+
+/** Kernels that a device on which runs compute together does not have. */
+const libraryKernels: ReadonlySet<string> = new Set([
+  ...['products', 'blockProduct', 'adaptedProducts'],
+  ...['jointFits', 'jointProducts', 'jointNorm', 'jointSwiglu', 'jointTurn'],
+]);
+
+const isNarrow = ({ hiddenSize }: DecoderConfig): boolean => hiddenSize <= widestLanes;
 
 async function trainingWork(lab: Lab): Promise<Omit<PlannedWork, 'show'>> {
   const { folder, text } = await lab.model;
@@ -171,12 +196,13 @@ export async function openRunDevice(config: RunConfig, planned: PlannedWork): Pr
   if (kind !== 'cuda') return openDevice(kind, config.device);
   const tasks = await planned.tasks();
   const place = tasks.length === 0 ? null : await findGpu(config.device);
-  if (place === null) return openDevice(kind, config.device);
+  const lanes = isNarrow(planned.decoder);
+  if (place === null) return openDevice(kind, { ...config.device, lanes });
   const { budget, ordinal } = place;
   const plan = await rehearse(config, planned, tasks);
   assertFits(plan, budget, config);
   await planned.show(renderPlan(plan, budget));
-  return openDevice(kind, { ...config.device, ordinal, arenaMiB: Math.ceil(plan.totalBytes / 2 ** 20) });
+  return openDevice(kind, { ...config.device, lanes, ordinal, arenaMiB: Math.ceil(plan.totalBytes / 2 ** 20) });
 }
 
 async function rehearse(
@@ -187,7 +213,9 @@ async function rehearse(
   const floats = config.device.precision === 'bf16' ? (['bf16', 'f32'] as const) : (['f32', 'bf16'] as const);
   const parts = await partsOf(config);
   const [arm, start] = [armOf(config, parts), findStart(config.adapter.family, parts.starts)];
-  return planMemory({ config, arm, start, decoder, models, tasks, floats }, work);
+  const has = (kernel: string): boolean =>
+    isNarrow(decoder) ? !libraryKernels.has(kernel) : kernel !== 'laneProducts';
+  return planMemory({ config, arm, start, decoder, models, tasks, floats, has }, work);
 }
 
 /** The memory that a device can take by default; null if no GPU answers, in which case opening the device will say why. */

@@ -87,7 +87,9 @@ class Host implements AsyncDisposable {
   }
 
   get pack(): Promise<Pack> {
-    this.#pack ??= this.#lab.then(async (lab) => new Pack({ joint: this.#joint ?? (await lab.device).lanes === true }));
+    this.#pack ??= this.#lab.then(
+      async (lab) => new Pack({ joint: this.#joint ?? (await lab.device).lanes !== undefined }),
+    );
     return this.#pack;
   }
 

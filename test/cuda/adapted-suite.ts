@@ -131,12 +131,13 @@ async function compareReplayed(device: Device, group: Layers): Promise<Check[]> 
   const seen: Float32Array[][] = [];
   for (let i = 0; i < 3; i++) {
     for (const each of kept) device.kernels.fill(each, 0);
-    device.repeat(nameOf(group), () => {
+    const queue = (): void => {
       using tape = new Tape(device);
       const { base, change } = jointly(tape);
       device.kernels.copy(kept[0], base);
       if (change !== null) device.kernels.copy(kept[1], change);
-    });
+    };
+    device.repeat(nameOf(group), queue, scope);
     seen.push(await Promise.all(kept.map((each) => readFloats(each))));
   }
   const [plainly, ...later] = seen;

@@ -47,15 +47,18 @@ function headsOf(q: Tensor, k: Tensor): Heads {
   return { heads, keyHeads: k.shape[1], size };
 }
 
+/** With `independent` rows a row is computed in one way, whatever other rows there are. */
 export function cudaAttentionKernels(
   queue: Queue,
   home: () => Device,
+  independent: boolean,
 ): Pick<Kernels, 'attention' | 'attentionBackward'> {
   return {
     attention(out, logSumExp, q, k, v, segments, scale) {
       if (q.size === 0) return;
       const heads = headsOf(q, k);
-      if (decodes(q, segments, heads)) decode(queue, home(), out, logSumExp, q, k, v, segments, heads, scale);
+      if (decodes(q, segments, heads))
+        decode(queue, home(), independent, out, logSumExp, q, k, v, segments, heads, scale);
       else if (usesTensorCores(queue, q, k, v, out)) {
         const flash = flashOf(queue, heads);
         const counts = [segments.tensor, segments.list.length, heads.heads, heads.keyHeads, float(scale)];
@@ -84,7 +87,7 @@ export function cudaAttentionKernels(
       queue.launch('attention', 'attendDelta', plain, perRow, [delta, dOut, out, rows, heads.size, lanes]);
       const inputs = [dOut, delta, logSumExp, q, k, v];
       if (usesTensorCores(queue, q, k, v, dOut, dq, dk, dv)) {
-        flashBackward(queue, device, [dq, dk, dv], inputs, segments, heads, scale);
+        flashBackward(queue, device, independent, [dq, dk, dv], inputs, segments, heads, scale);
         return;
       }
       const keyRows = k.shape[0] * heads.keyHeads;
@@ -103,6 +106,7 @@ export function cudaAttentionKernels(
 function flashBackward(
   queue: Queue,
   device: Device,
+  independent: boolean,
   [dq, dk, dv]: readonly Tensor[],
   inputs: readonly Tensor[],
   segments: Segments,
@@ -119,7 +123,8 @@ function flashBackward(
   const forKeyHeads = [dk, dv, ...inputs, ...table, keys, ...last, spread];
   const group = heads.heads / heads.keyHeads;
   const pairs = list.reduce((sum, segment) => sum + pairsOf(segment), 0);
-  const room = Math.floor((device.arena.capacity * pairShare) / (group * pairs * pairBytes));
+  const share = Math.floor((device.arena.capacity * pairShare) / (group * pairs * pairBytes));
+  const room = independent ? Math.max(1, share) : share;
   if (forSums === undefined || room === 0) {
     queue.launch(file, 'flashQueryGradient', definitions, forQueries(segments), [dq, ...inputs, ...table, ...last]);
     const parameters = forSums === undefined ? forKeyHeads : [...forKeyHeads, 0, null, 0];
@@ -246,6 +251,7 @@ function sharingPieces({ list }: Segments, most: number): number {
 function decode(
   queue: Queue,
   device: Device,
+  independent: boolean,
   out: Tensor,
   logSumExp: Tensor,
   q: Tensor,
@@ -260,7 +266,8 @@ function decode(
   const mostRows = Math.floor((decodeQueries * keyHeads) / heads);
   const pieces = byTiles ? sharingPieces(segments, mostRows) : rows;
   const wanted = Math.ceil((blocksPerProcessor * queue.gpu.facts.multiprocessors) / (pieces * keyHeads));
-  const splits = q.dtype === 'f32' ? exactSplits : Math.max(1, Math.min(mostSplits, wanted));
+  const best = independent ? 1 : Math.max(1, Math.min(mostSplits, wanted));
+  const splits = q.dtype === 'f32' ? exactSplits : best;
   const definitions = [...definitionsOf(q.dtype), `HEAD=${size}`, `GROUP=${heads / keyHeads}`];
   using scope = new Scope(device);
   const partial = scope.empty([splits > 1 ? rows * heads * splits * (size + 2) : 0], 'parts of decoding');

@@ -28,6 +28,8 @@ const measured = [
   { rows: [129, 256], columns: 0, depth: 8192, tile: 27 },
 ] as const;
 const configuration = { tile: 1, splits: 2 } as const;
+/** Rows for which the algorithm of independent rows is chosen, and the alignment that every row has. */
+const independent = { rows: 4096, alignment: 16 } as const;
 
 export interface Product {
   readonly batch: number;
@@ -39,6 +41,8 @@ export interface Product {
   readonly outType: 'f32' | 'bf16';
   /** All products of a batch have the same a. */
   readonly sharedA: boolean;
+  /** Whether every row has the same bytes however many there are: one algorithm for all numbers of rows, without splits of the depth. */
+  readonly independent?: boolean;
   /** Largest powers of two, at most 256, that divide the addresses of a, b and out. */
   readonly alignments: readonly [number, number, number];
 }
@@ -126,13 +130,24 @@ export class Blas implements Disposable {
   }
 
   #plan(product: Product): Plan | null {
-    const { batch, rows, columns, depth, transposeA, transposeB, outType, sharedA } = product;
+    const { alignment, rows } = independent;
+    const alignments = [alignment, alignment, alignment] as const;
+    const algorithm = this.#choose(product.independent === true ? { ...product, rows, alignments } : product);
+    return algorithm === null ? null : { ...this.#describe(product), algorithm };
+  }
+
+  #describe({ batch, rows, columns, depth, transposeA, transposeB, outType, sharedA }: Product) {
     const description = this.#make('describe', computeFloat32, types.f32);
     this.#set('setDescriptor', description, descriptor.transposeA, Int32Array.of(transposeB ? 1 : 0));
     this.#set('setDescriptor', description, descriptor.transposeB, Int32Array.of(transposeA ? 1 : 0));
     const left = this.#layout('bf16', transposeB ? [depth, columns] : [columns, depth], batch);
     const right = this.#layout('bf16', transposeA ? [rows, depth] : [depth, rows], batch, sharedA);
-    const out = this.#layout(outType, [columns, rows], batch);
+    return { descriptor: description, left, right, out: this.#layout(outType, [columns, rows], batch) };
+  }
+
+  #choose(product: Product): Buffer | null {
+    const { rows, columns, depth } = product;
+    const { descriptor: description, left, right, out } = this.#describe(product);
     const wish = this.#make('prefer');
     const [alignA, alignB, alignOut] = product.alignments;
     this.#set('setPreference', wish, preference.workspaceBytes, BigUint64Array.of(BigInt(this.#workspace.bytes)));
@@ -151,14 +166,15 @@ export class Blas implements Disposable {
     )
       .filter((result) => result.readInt32LE(stateOffset) === 0)
       .map((result) => Buffer.from(result.subarray(0, algorithmBytes)));
-    if (suggested.length === 0) return null;
+    const unsplit = (algorithm: Buffer): boolean => this.#configured(algorithm, 'splits') === 1;
+    if (product.independent === true) return suggested.find(unsplit) ?? null;
     const rule = measured.find(
       (each) => rows >= each.rows[0] && rows <= each.rows[1] && columns >= each.columns && depth >= each.depth,
     );
     const better = suggested.find(
-      (algorithm) => this.#configured(algorithm, 'tile') === rule?.tile && this.#configured(algorithm, 'splits') === 1,
+      (algorithm) => this.#configured(algorithm, 'tile') === rule?.tile && unsplit(algorithm),
     );
-    return { descriptor: description, left, right, out, algorithm: better ?? suggested[0] };
+    return better ?? suggested[0] ?? null;
   }
 
   #configured(algorithm: Buffer, which: keyof typeof configuration): number {

@@ -5,7 +5,7 @@
  */
 import { DeviceError, ShapeError } from '../../base/index.ts';
 import type { Device, Kernels } from '../index.ts';
-import { Arena, type DType, describeTensor, type HostArray, type Tensor } from '../index.ts';
+import { Arena, type DType, describeTensor, type HostArray, type Scope, type Tensor } from '../index.ts';
 import type { Gpu, GpuFacts } from './gpu.ts';
 import type { Graphs } from './graphs.ts';
 import type { Queue } from './queue.ts';
@@ -18,6 +18,9 @@ const hostArrays: Readonly<Record<DType, new (size: number) => HostArray>> = {
   f16: Uint16Array,
 };
 
+/** Tiles of keys in the gradient of attention: where a lane begins at a multiple of this, its tiles are those it has alone. */
+const laneStep = 128;
+
 export type Precision = 'bf16' | 'f32';
 
 export interface CudaParts {
@@ -27,6 +30,7 @@ export interface CudaParts {
   readonly readback: Readback;
   readonly kernels: Kernels;
   readonly precision: Precision;
+  readonly lanes: boolean;
   readonly slab: number;
   readonly slabBytes: number;
   /** Bytes at the start of the slab that belong to the device itself. */
@@ -40,6 +44,7 @@ export class CudaDevice implements Device {
   readonly kernels: Kernels;
   readonly floats: readonly DType[];
   readonly facts: GpuFacts;
+  readonly lanes?: number;
   readonly #parts: CudaParts;
   #disposed = false;
 
@@ -49,6 +54,7 @@ export class CudaDevice implements Device {
     this.facts = parts.gpu.facts;
     this.floats = parts.precision === 'bf16' ? ['bf16', 'f32'] : ['f32', 'bf16'];
     this.arena = new Arena('cuda', parts.slabBytes, parts.reservedBytes);
+    if (parts.lanes) this.lanes = laneStep;
   }
 
   write(target: Tensor, data: HostArray): void {
@@ -83,8 +89,11 @@ export class CudaDevice implements Device {
     this.arena.free(tensor.offset);
   }
 
-  repeat(key: string, body: () => void): void {
-    this.#parts.graphs.repeat(key, body);
+  repeat(key: string, body: () => void, scope: Scope): void {
+    this.#parts.graphs.repeat(key, body, (capture) => {
+      const held = this.arena.hold(capture);
+      scope.defer(() => held[Symbol.dispose]());
+    });
   }
 
   sync(): Promise<void> {

@@ -18,7 +18,8 @@ export class Graphs implements Disposable {
     this.#gpu = gpu;
   }
 
-  repeat(key: string, body: () => void): void {
+  /** `hold` does what is captured and keeps the memory that it uses. */
+  repeat(key: string, body: () => void, hold: (capture: () => void) => void): void {
     // Inside a capture the outer graph records everything.
     if (this.capturing) {
       body();
@@ -29,7 +30,7 @@ export class Graphs implements Disposable {
     this.#instances.delete(key);
     if (!seen) body();
     else {
-      instance ??= this.#capture(key, body);
+      instance ??= this.#capture(key, () => hold(body));
       this.#gpu.driver.call('cuGraphLaunch', key, instance, this.#gpu.stream);
     }
     this.#instances.set(key, instance);

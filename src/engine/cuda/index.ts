@@ -18,7 +18,7 @@ import { Gpu } from './gpu.ts';
 import { Graphs } from './graphs.ts';
 import { jointKernels } from './joint.ts';
 import { importKoffi, libraryFolders, loadLibrary } from './libraries.ts';
-import { cudaMatmulKernels } from './matmul.ts';
+import { cudaMatmulKernels, type Independence, laneKernels } from './matmul.ts';
 import { productKernels } from './products.ts';
 import { Queue } from './queue.ts';
 import { Readback } from './readback.ts';
@@ -37,6 +37,8 @@ export interface CudaOptions {
   readonly ordinal?: number;
   /** Folder in which libcuda, libnvrtc and libcublasLt are looked for first. */
   readonly libraries?: string;
+  /** Whether runs compute together (`Device.lanes`), and by which products; right for small models. Default: no. */
+  readonly lanes?: Independence;
   /** Folder in which compiled kernels are kept; default: the user's cache folder. */
   readonly cacheFolder?: string;
 }
@@ -49,7 +51,7 @@ const leastCapability = 80;
 const freeShare = 0.9;
 
 export async function createCudaDevice(options: CudaOptions = {}): Promise<CudaDevice> {
-  const { precision = 'bf16', ordinal = 0 } = options;
+  const { precision = 'bf16', ordinal = 0, lanes = false } = options;
   const koffi = await importKoffi();
   const folders = libraryFolders(options.libraries, process.env);
   const driver = new Driver(loadLibrary(koffi, 'libcuda', folders));
@@ -67,28 +69,32 @@ export async function createCudaDevice(options: CudaOptions = {}): Promise<CudaD
   const aside = new Aside(queue, blasLibrary, { address: slab + workspaceBytes, bytes: asideBytes });
   const graphs = new Graphs(gpu);
   const readback = new Readback(koffi, gpu);
-  const kernels = joinKernels(queue, blas, aside, () => device);
+  const kernels = joinKernels(queue, blas, aside, () => device, lanes);
   const parts = [graphs, aside, blas, queue, readback];
   const device: CudaDevice = new CudaDevice({
-    ...{ gpu, queue, graphs, readback, kernels, precision, slab, slabBytes, parts },
+    ...{ gpu, queue, graphs, readback, kernels, precision, lanes: lanes !== false, slab, slabBytes, parts },
     reservedBytes: workspaceBytes + asideBytes,
   });
   return device;
 }
 
 /** `home` is the device itself: kernels take scratch memory from its arena, and give it back once what uses it is queued. */
-function joinKernels(queue: Queue, blas: Blas, aside: Aside, home: () => Device): Kernels {
+function joinKernels(queue: Queue, blas: Blas, aside: Aside, home: () => Device, lanes: Independence): Kernels {
   return {
     ...cudaElementwiseKernels(queue),
     ...sumKernels(queue, home),
     ...cudaRowKernels(queue),
-    ...normKernels(queue, home),
+    ...normKernels(queue, home, lanes !== false),
     ...lossKernels(queue),
-    ...cudaMatmulKernels(queue, blas, home),
-    ...productKernels(queue, blas, home),
-    ...adaptedKernels(queue, blas, home),
-    ...jointKernels(queue, blas, aside),
-    ...cudaAttentionKernels(queue, home),
+    ...cudaMatmulKernels(queue, blas, home, lanes),
+    ...cudaAttentionKernels(queue, home, lanes !== false),
+    ...(lanes !== false
+      ? laneKernels(queue, home)
+      : {
+          ...productKernels(queue, blas, home),
+          ...adaptedKernels(queue, blas, home),
+          ...jointKernels(queue, blas, aside),
+        }),
   };
 }
 

@@ -14,6 +14,8 @@ export const ownDepth = 256;
 const tiles = { small: [32, 32], large: [128, 64], tensor: [128, 128] } as const;
 const threads = 256;
 const mostAlignment = 256;
+/** Most products of one launch: Lanes in matmul.cu. */
+const mostLanes = 64;
 
 export interface Sizes {
   readonly batch: number;
@@ -30,7 +32,17 @@ function sizesOf(out: Tensor, a: Tensor, { transposeA }: Pick<MatmulOptions, 'tr
 
 type Names = 'matmul' | 'matmulOnto' | 'invert';
 
-export function cudaMatmulKernels(queue: Queue, blas: Blas, home: () => Device): Pick<Kernels, Names> {
+/** Whether rows have the same bytes whatever other rows there are: by own kernels, or by one algorithm of the library for each shape. */
+export type Independence = false | 'own' | 'library';
+
+export function cudaMatmulKernels(
+  queue: Queue,
+  blas: Blas,
+  home: () => Device,
+  independent: Independence,
+): Pick<Kernels, Names> {
+  const byLibrary = (K: number, transposeA: boolean): boolean =>
+    independent === false || (independent === 'library' && !transposeA) ? K > ownDepth : false;
   return {
     matmul(out, a, b, options) {
       const sizes = sizesOf(out, a, options);
@@ -42,16 +54,17 @@ export function cudaMatmulKernels(queue: Queue, blas: Blas, home: () => Device):
       if (a.dtype !== b.dtype || (a.dtype === 'f32' && out.dtype !== 'f32')) widened(home(), out, a, b, options);
       else if (a.dtype === 'f32') multiplyF32(queue, out, a, b, options, sizes);
       else if (
-        sizes.K <= ownDepth ||
-        !multiplyLarge(queue, blas, out, options.accumulate ? out : null, a, b, options, sizes)
+        !byLibrary(sizes.K, options.transposeA) ||
+        !multiplyLarge(queue, blas, out, options.accumulate ? out : null, a, b, options, sizes, false, independent)
       ) {
         multiplyBf16(queue, out, a, b, options, sizes);
       }
     },
     matmulOnto(out, addend, a, b, options) {
       const sizes = sizesOf(out, a, options);
-      const large = [out, a, b].every(({ dtype }) => dtype === 'bf16') && sizes.K > ownDepth && out.size > 0;
-      if (large && multiplyLarge(queue, blas, out, addend, a, b, options, sizes)) return;
+      const whole = [out, a, b].every(({ dtype }) => dtype === 'bf16') && out.size > 0;
+      const large = whole && byLibrary(sizes.K, options.transposeA);
+      if (large && multiplyLarge(queue, blas, out, addend, a, b, options, sizes, false, independent)) return;
       home().kernels.copy(out, addend);
       home().kernels.matmul(out, a, b, { ...options, accumulate: true });
     },
@@ -110,6 +123,46 @@ function multiplyBf16(queue: Queue, out: Tensor, a: Tensor, b: Tensor, options: 
   queue.launch('matmul', name, [], shape, [out, a, b, M, N, K, ...flags]);
 }
 
+/** Products of several lanes in one launch. Each has the bytes of `multiplyBf16`, of which it is a part. */
+export function laneKernels(queue: Queue, home: () => Device): Pick<Kernels, 'laneProducts'> {
+  const fields = new BigUint64Array(4 * mostLanes);
+  return {
+    laneProducts(products, options) {
+      const [{ out, a, b }] = products;
+      if (
+        a.dtype !== 'bf16' ||
+        b.dtype !== 'bf16' ||
+        (options.transposeB === options.transposeA && options.transposeA)
+      ) {
+        for (const each of products) home().kernels.matmul(each.out, each.a, each.b, options);
+        return;
+      }
+      const { transposeA, transposeB, accumulate } = options;
+      const { M, N, K } = sizesOf(out, a, options);
+      const inner = [transposeA ? M : K, transposeB ? K : N];
+      const [tileRows, tileColumns] = tiles.tensor;
+      for (let first = 0; first < products.length; first += mostLanes) {
+        const some = products.slice(first, first + mostLanes);
+        some.forEach((each, i) => {
+          fields[i] = BigInt(queue.address(each.out));
+          fields[mostLanes + i] = BigInt(queue.address(each.a));
+          fields[2 * mostLanes + i] = BigInt(queue.address(each.b));
+          fields[3 * mostLanes + i] = BigInt(each.a.shape[0]);
+        });
+        const aligned = some.every((each) => queue.aligned(each.a, each.b));
+        const whole = aligned && inner.every((columns) => columns % 8 === 0);
+        const outWhole = N % 8 === 0 && some.every((each) => queue.aligned(each.out));
+        const most = transposeA ? M : Math.max(...some.map((each) => each.out.shape[0]));
+        if (most === 0 || N === 0) continue;
+        const flags = [whole, outWhole, out.dtype === 'f32', accumulate].map(Number);
+        const grid = [Math.ceil(N / tileColumns), Math.ceil(most / tileRows), some.length] as const;
+        const name = `laneProducts${transposeA ? 'T' : 'N'}${transposeB ? 'T' : 'N'}`;
+        queue.launch('matmul', name, [], { grid, block: threads }, [{ words: fields }, M, N, K, ...flags]);
+      }
+    },
+  };
+}
+
 /** Multiplies through the library; false where it has nothing for the shape. With `sharedA` all products of the batch have the same a. */
 export function multiplyLarge(
   queue: Queue,
@@ -121,6 +174,7 @@ export function multiplyLarge(
   { transposeA, transposeB }: Omit<MatmulOptions, 'accumulate'>,
   { batch, M, N, K }: Sizes,
   sharedA = false,
+  independent: Independence = false,
 ): boolean {
   const outType = out.dtype === 'f32' ? 'f32' : 'bf16';
   const [to, from] = [queue.address(out), addend === null ? null : queue.address(addend)];
@@ -128,7 +182,8 @@ export function multiplyLarge(
   const target = Math.min(alignmentOf(to), alignmentOf(from ?? to));
   const alignments = [alignmentOf(addresses.a), alignmentOf(addresses.b), target] as const;
   const shape = { batch, rows: M, columns: N, depth: K, transposeA, transposeB };
-  return blas.multiply({ ...shape, outType, sharedA, alignments }, addresses);
+  const kind = { outType, sharedA, independent: independent === 'library' } as const;
+  return blas.multiply({ ...shape, ...kind, alignments }, addresses);
 }
 
 function alignmentOf(address: number): number {

@@ -9,8 +9,14 @@ import type { Handle } from './driver.ts';
 import type { Gpu } from './gpu.ts';
 import type { Koffi } from './libraries.ts';
 
-/** A tensor stands for its address, null for no address, a plain number for a whole number. */
-export type KernelArgument = Tensor | null | number | { readonly float: number } | { readonly double: number };
+/** A tensor stands for its address, null for no address, a plain number for a whole number, words for a structure of 8-byte fields. */
+export type KernelArgument =
+  | Tensor
+  | null
+  | number
+  | { readonly float: number }
+  | { readonly double: number }
+  | { readonly words: BigUint64Array };
 export const float = (value: number): KernelArgument => ({ float: value });
 export const double = (value: number): KernelArgument => ({ double: value });
 
@@ -47,7 +53,10 @@ export class Queue implements Disposable {
   readonly #words = new Uint32Array(2 * mostParameters);
   readonly #floats = new Float32Array(this.#words.buffer);
   readonly #doubles = new Float64Array(this.#words.buffer);
+  readonly #koffi: Koffi;
+  /** Where each parameter is: its place among the words, or a structure of its own. */
   readonly #addresses: BigUint64Array;
+  readonly #places: BigUint64Array;
   #stream: Handle;
   /** Sizes (7 × 4 bytes), the stream, the address of the attribute, and that there is one. */
   readonly #configuration = Buffer.alloc(follow.configurationBytes);
@@ -55,6 +64,7 @@ export class Queue implements Disposable {
 
   constructor(koffi: Koffi, gpu: Gpu, compiler: Compiler, base: number) {
     this.gpu = gpu;
+    this.#koffi = koffi;
     this.#stream = gpu.stream;
     this.#compiler = compiler;
     this.#base = base;
@@ -64,7 +74,8 @@ export class Queue implements Disposable {
     this.#configuration.writeBigUInt64LE(koffi.address(gpu.stream), 32);
     this.#configuration.writeBigUInt64LE(koffi.address(this.#attribute), 40);
     this.#configuration.writeUInt32LE(1, 48);
-    this.#addresses = BigUint64Array.from({ length: mostParameters }, (_, i) => start + BigInt(8 * i));
+    this.#places = BigUint64Array.from({ length: mostParameters }, (_, i) => start + BigInt(8 * i));
+    this.#addresses = this.#places.slice();
   }
 
   /** What `body` launches goes to another stream. */
@@ -135,6 +146,11 @@ export class Queue implements Disposable {
   }
 
   #put(i: number, parameter: KernelArgument): void {
+    if (typeof parameter === 'object' && parameter !== null && 'words' in parameter) {
+      this.#addresses[i] = this.#koffi.address(parameter.words);
+      return;
+    }
+    this.#addresses[i] = this.#places[i];
     if (typeof parameter === 'object' && parameter !== null && 'float' in parameter)
       this.#floats[2 * i] = parameter.float;
     else if (typeof parameter === 'object' && parameter !== null && 'double' in parameter) {

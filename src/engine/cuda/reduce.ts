@@ -120,7 +120,8 @@ export function cudaRowKernels(queue: Queue): Pick<Kernels, Rows> {
   };
 }
 
-export function normKernels(queue: Queue, home: () => Device): Pick<Kernels, Norm> {
+/** With `independent` rows a row is computed in one way, however many there are. */
+export function normKernels(queue: Queue, home: () => Device, independent: boolean): Pick<Kernels, Norm> {
   /** The launch, with as many lanes as a row has 16-byte pieces, up to a warp; 0 lanes mean a block per row. */
   const plan = (rows: number, columns: number, each: number): { shape: Shape3; lanes: number } => {
     if (columns > shortRow) return { shape: { grid: [rows], block: threads }, lanes: 0 };
@@ -135,7 +136,8 @@ export function normKernels(queue: Queue, home: () => Device): Pick<Kernels, Nor
       if (x.size === 0) return;
       const whole = isWhole(columns, [out, x, weight]);
       const pieces = Math.ceil(columns / elementsPerAccess(x.dtype) / 32);
-      if (x.dtype === 'bf16' && whole === 1 && columns > shortRow && rows >= manyRows && pieces <= mostPieces) {
+      const many = !independent && rows >= manyRows;
+      if (x.dtype === 'bf16' && whole === 1 && columns > shortRow && many && pieces <= mostPieces) {
         const definitions = [...definitionsOf(x.dtype), `PACKS=${pieces}`];
         const parameters = [out, inverseRms, x, weight, rows, columns, float(epsilon)];
         queue.launch('rows', 'rmsNormRows', definitions, { grid: [Math.ceil(rows / 8)], block: threads }, parameters);
@@ -156,7 +158,7 @@ export function normKernels(queue: Queue, home: () => Device): Pick<Kernels, Nor
         home().kernels.rotary(out, out, positions, table, false);
         return;
       }
-      const each = rows >= manyHeads && heads % headsTogether === 0 ? headsTogether : 1;
+      const each = !independent && rows >= manyHeads && heads % headsTogether === 0 ? headsTogether : 1;
       const shape = { grid: [Math.ceil(rows / each / (threads / lanes))], block: threads } as const;
       const parameters = [out, inverseRms, x, weight, positions, table, rows, heads, float(epsilon)];
       const definitions = [...definitionsOf(x.dtype), `LANES=${lanes}`, `ROWS=${each}`];
@@ -252,10 +254,10 @@ export function lossKernels(queue: Queue): Pick<Kernels, Loss> {
     },
     sample(ids, tokens, logps, logits, slots, rows, counts, options) {
       if (ids.size === 0) return;
-      const { key, step, temperature, topK, topP, minP } = options;
+      const { key, step, temperature, topK, topP, minP, streams = null } = options;
       queue.launch('sample', 'sample', [], { grid: [ids.size], block: wideThreads }, [
         ...[ids, tokens, logps, logits, slots, rows, counts, logits.shape[1], tokens.shape[1]],
-        ...[key[0] >>> 0, key[1] >>> 0, step, float(temperature), topK, double(topP), double(minP)],
+        ...[key[0] >>> 0, key[1] >>> 0, step, float(temperature), topK, double(topP), double(minP), streams],
       ]);
     },
   };

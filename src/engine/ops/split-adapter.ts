@@ -15,6 +15,7 @@ import type { Tape } from '../tape.ts';
 import type { Tensor } from '../tensor.ts';
 import { expectFloats, expectShape, expectTensor } from './checks.ts';
 import { add } from './elementwise.ts';
+import { laneLinears } from './lane-adapter.ts';
 import type { LinearWeights } from './matmul.ts';
 
 export interface SplitAdapter {
@@ -86,6 +87,11 @@ export function adaptedLinears(
 ): Tensor[] {
   const { kernels } = tape.device;
   expectLayers(tape, x, layers, coefficients, onto);
+  const frozen = layers.every(({ weight, bias }) => bias === null && !tape.learns(weight));
+  if (kernels.laneProducts !== undefined && frozen) {
+    const weights = layers.map(({ weight }) => weight);
+    return laneLinears(tape, x, weights, [{ start: 0, end: x.shape[0], adapters: layers }], coefficients, onto);
+  }
   const canAdd = kernels.blockProduct !== undefined || kernels.adaptedProducts !== undefined;
   if (onto !== null && (!canAdd || layers.some(({ bias }) => bias !== null))) {
     const [first, ...rest] = adaptedLinears(tape, x, layers, coefficients);

@@ -192,6 +192,7 @@ function decodeKernels(slab: Slab): Pick<Kernels, Decode> {
         slots: slab.ints(slots),
         rows: slab.ints(rows),
         counts: slab.ints(counts),
+        ...(options.streams === undefined ? {} : { streams: slab.ints(options.streams) }),
       };
       sampleRows(arrays, tokens.shape[1], options);
     },

@@ -43,6 +43,7 @@ export class DecodeBatch {
   readonly #one: Tensor;
   readonly #oneKey: Tensor;
   #segments: Segments | undefined;
+  #rowKeys: Tensor | undefined;
 
   constructor(scope: Scope, rows: number, room: number, keys: number) {
     const state = (label: string): Tensor => scope.empty([rows], label, 'i32');
@@ -70,6 +71,7 @@ export class DecodeBatch {
   fill(sets: readonly EqualRows[], drawn: number, history: Int32Array | null): void {
     this.scope[Symbol.dispose]();
     this.scope = new Scope(this.#device);
+    this.#rowKeys = undefined;
     const firsts = sets.map(([first]) => first);
     const rows = [...firsts, ...sets.flatMap(([, ...others]) => others)];
     const sources = [...firsts.keys(), ...sets.flatMap(([, ...others], i) => others.map(() => i))];
@@ -120,12 +122,33 @@ export class DecodeBatch {
       own = scope.empty([this.rows.length, logits.shape[1]], 'logits of rows');
       kernels.gatherRows(own, logits, this.#view('sources'));
     }
+    if (this.#device.lanes !== undefined) {
+      const of = (name: StateName): Tensor => this.#view(name);
+      const options = { ...optionsOf(this.rows[0].lane), streams: this.#keysOf(optionsOf) };
+      kernels.sample(of('ids'), this.history, this.logps, own, of('histories'), of('streams'), of('counts'), options);
+      return;
+    }
     for (const { lane, start, end } of laneSpans(this.rows, (row) => row.lane)) {
       const of = (name: StateName): Tensor => this.#state[name].rows(start, end);
       const [ids, histories, streams, counts] = [of('ids'), of('histories'), of('streams'), of('counts')];
       const from = own.rows(start, end);
       kernels.sample(ids, this.history, this.logps, from, histories, streams, counts, optionsOf(lane));
     }
+  }
+
+  /** Key and step of every row, made once for these rows. */
+  #keysOf(optionsOf: (lane: number) => SampleOptions): Tensor {
+    this.#rowKeys ??= this.scope.from(
+      Int32Array.from(
+        this.rows.flatMap(({ lane }) => {
+          const { key, step } = optionsOf(lane);
+          return [...key, step];
+        }),
+      ),
+      [this.rows.length, 3],
+      'keys of rows',
+    );
+    return this.#rowKeys;
   }
 
   advance(): void {

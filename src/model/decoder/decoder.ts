@@ -8,12 +8,14 @@
 import { ShapeError } from '../../base/index.ts';
 import {
   attention,
+  type BlockCoefficients,
   embedding,
   inverseFrequencies,
   type JointBlocks,
   type LinearWeights,
   linear,
   linears,
+  type ProbedAdapter,
   reshape,
   rmsNorm,
   rotaryTable,
@@ -41,11 +43,20 @@ export interface LinearModule extends LinearWeights {
   readonly module: string;
 }
 
+/** What a project that only applies split adapters consists of. Projects of equal kind have adapters of equal shapes for the same modules. */
+export interface AdaptedProject {
+  readonly kind: string;
+  readonly coefficients: BlockCoefficients;
+  readonly adapterOf: (module: string) => ProbedAdapter | undefined;
+}
+
 /** Applies linear layers that share their input x [T, C]. The output of a single layer is added to `onto`, where given. */
 export interface Project {
   (tape: Tape, x: Tensor, layers: readonly LinearModule[], onto: Tensor | null): readonly Tensor[];
   /** Adapters by which the layers are applied, for steps that join layers (null: none, plainly). Projects that do more have no such thing. */
   readonly blocksOf?: (modules: readonly string[]) => JointBlocks | null | undefined;
+  /** For batches of several lanes. Projects that do more have no such thing. */
+  readonly adapted?: AdaptedProject;
 }
 
 /** Where a layer's new keys and values are stored, and whether queries see those of their own pass or all that are stored. */

@@ -270,7 +270,7 @@ class GenerationRun {
     const { device } = this.#scope;
     const of = laneSpans(this.#batch.rows, ({ lane }) => lane).map(({ lane, end }) => `${lane}:${end}`);
     const key = `decode ${this.#run} ${of.join()} ${this.active} ${this.#batch.computed}`;
-    device.repeat(key, () => {
+    const queue = (): void => {
       using tape = new Tape(device);
       const hidden = this.#decoder.forward(tape, this.#batch.tokens, {
         ...(this.#project === undefined ? {} : { project: this.#project }),
@@ -278,7 +278,8 @@ class GenerationRun {
       });
       this.#draw(nextLogits(tape, hidden, this.#decoder.head));
       this.#batch.advance();
-    });
+    };
+    device.repeat(key, queue, this.#batch.scope);
     this.#drawn++;
   }
 
@@ -312,7 +313,7 @@ class GenerationRun {
       const scales = Float32Array.from(rows.slice(start, end), ({ scale }) => scale);
       return { rows: end - start, project: this.#lanes[lane].project?.(scope, scales) };
     });
-    return projectLanes(parts);
+    return projectLanes(scope, parts);
   }
 
   /** The unfinished rows of a set by their last token: a part without the set's first row gets a copy of what was computed for that one. */

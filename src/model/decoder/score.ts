@@ -34,8 +34,9 @@ export function forwardLanes(
   scores: boolean,
 ): Tensor[] {
   const [first] = lanes;
-  const joint = lanes.length === 1 ? first.packed : packTogether(tape, decoder, lanes, packing);
-  const { project, endProject } = lanes.length === 1 ? first : joinProjects(lanes);
+  const gaps = gapsOf(tape, lanes);
+  const joint = lanes.length === 1 ? first.packed : packTogether(tape, decoder, lanes, packing, gaps);
+  const { project, endProject } = lanes.length === 1 ? first : joinProjects(tape, lanes, gaps);
   const hidden = forwardGroups(tape, decoder, joint, {
     ...(project === undefined ? {} : { project }),
     ...(endProject === undefined ? {} : { endProject }),
@@ -50,16 +51,44 @@ export function forwardLanes(
   );
 }
 
-function packTogether(tape: Tape, { config }: Decoder, lanes: readonly GroupLane[], packing: PackOptions) {
-  const groups = lanes.flatMap((lane) => lane.groups);
+/** Rows of nobody after each lane, so that the next begins where the device wants it to. */
+function gapsOf({ device }: Tape, lanes: readonly GroupLane[]): number[] {
+  const { lanes: step = 1 } = device;
+  return lanes.map(({ packed }, i) => (i === lanes.length - 1 ? 0 : -packed.tokens & (step - 1)));
+}
+
+/** Rows of nobody are prompts of their own, which nothing is asked of. */
+function packTogether(
+  tape: Tape,
+  { config }: Decoder,
+  lanes: readonly GroupLane[],
+  packing: PackOptions,
+  gaps: readonly number[],
+): PackedGroups {
+  const groups = lanes.flatMap((lane, i): Group[] => {
+    const count = Math.ceil(gaps[i] / config.maxPositions);
+    const filler = Array.from({ length: count }, (_, piece) => ({
+      prompt: new Int32Array(Math.min(config.maxPositions, gaps[i] - piece * config.maxPositions)),
+      completions: [],
+    }));
+    return [...lane.groups, ...filler];
+  });
   return packGroups(tape, config, groups, packing);
 }
 
 /** Where only some lanes leave tokens out of the last layer, the others' wanted tokens are all that they have. */
-function joinProjects(lanes: readonly GroupLane[]): Pick<GroupOptions, 'project' | 'endProject'> {
-  const project = projectLanes(lanes.map((lane) => ({ rows: lane.packed.tokens, project: lane.project })));
+function joinProjects(
+  tape: Tape,
+  lanes: readonly GroupLane[],
+  gaps: readonly number[],
+): Pick<GroupOptions, 'project' | 'endProject'> {
+  const project = projectLanes(
+    tape,
+    lanes.map((lane, i) => ({ rows: lane.packed.tokens, project: lane.project, gap: gaps[i] })),
+  );
   if (lanes.every(({ packed }) => packed.ends === null)) return project === undefined ? {} : { project };
   const endProject = projectLanes(
+    tape,
     lanes.map((lane) => ({
       rows: (lane.packed.ends ?? lane.packed).tokens,
       project: lane.packed.ends === null ? lane.project : lane.endProject,

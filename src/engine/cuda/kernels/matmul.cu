@@ -96,39 +96,40 @@ __device__ __forceinline__ void multiplyBf16(void *out, const bf16 *a, const bf1
   constexpr int tileSize = edge * byDepth > depthStep * byEdge ? edge * byDepth : depthStep * byEdge;
   __shared__ alignas(16) bf16 shared[2 * tileSize > edge * byEdge ? 2 * tileSize : edge * byEdge];
   bf16 *left = shared, *right = shared + tileSize;
-  a += (i64)blockIdx.z * M * K;
-  b += (i64)blockIdx.z * K * N;
   int row0 = blockIdx.y * edge, column0 = blockIdx.x * edge, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   int warpRow = warp / 2 * 32, warpColumn = warp % 2 * 64;
+  // A warp whose part lies beyond the edge only helps to fetch.
+  bool works = row0 + warpRow < M && column0 + warpColumn < N;
   float sum[2][8][4] = {};
   for (int k0 = 0; k0 < K; k0 += depthStep) {
     fetch<!transposeA>(left, a, row0, k0, M, K, whole);
     fetch<transposeB>(right, b, column0, k0, N, K, whole);
     __syncthreads();
+    if (works)
 #pragma unroll
-    for (int k = 0; k < depthStep; k += 16) {
-      u32 x[2][4];
-#pragma unroll
-      for (int i = 0; i < 2; i++) {
-        if (transposeA) loadColumnsAsA<byEdge>(x[i], left, k, warpRow + 16 * i);
-        else loadRows<byDepth>(x[i], left, warpRow + 16 * i, k);
-      }
-#pragma unroll
-      for (int j = 0; j < 4; j++) {
-        u32 y[4];
-        if (transposeB) loadRows<byDepth>(y, right, warpColumn + 16 * j, k);
-        else loadColumnsAsB<byEdge>(y, right, k, warpColumn + 16 * j);
+      for (int k = 0; k < depthStep; k += 16) {
+        u32 x[2][4];
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-          multiplyAdd(sum[i][2 * j], x[i], y[0], transposeB ? y[2] : y[1]);
-          multiplyAdd(sum[i][2 * j + 1], x[i], transposeB ? y[1] : y[2], y[3]);
+          if (transposeA) loadColumnsAsA<byEdge>(x[i], left, k, warpRow + 16 * i);
+          else loadRows<byDepth>(x[i], left, warpRow + 16 * i, k);
+        }
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+          u32 y[4];
+          if (transposeB) loadRows<byDepth>(y, right, warpColumn + 16 * j, k);
+          else loadColumnsAsB<byEdge>(y, right, k, warpColumn + 16 * j);
+#pragma unroll
+          for (int i = 0; i < 2; i++) {
+            multiplyAdd(sum[i][2 * j], x[i], y[0], transposeB ? y[2] : y[1]);
+            multiplyAdd(sum[i][2 * j + 1], x[i], transposeB ? y[1] : y[2], y[3]);
+          }
         }
       }
-    }
     __syncthreads();
   }
   if (outIsF32) {
-    float *target = (float *)out + (i64)blockIdx.z * M * N;
+    float *target = (float *)out;
 #pragma unroll
     for (int i = 0; i < 2; i++)
 #pragma unroll
@@ -153,7 +154,7 @@ __device__ __forceinline__ void multiplyBf16(void *out, const bf16 *a, const bf1
         *(u32 *)(shared + row * byEdge + column) = packPair(sum[i][j][2 * c], sum[i][j][2 * c + 1]);
       }
   __syncthreads();
-  bf16 *target = (bf16 *)out + (i64)blockIdx.z * M * N;
+  bf16 *target = (bf16 *)out;
   for (int i = threadIdx.x; i < edge * edge / 8; i += 256) {
     int row = i / (edge / 8), column = i % (edge / 8) * 8;
     if (row0 + row >= M) continue;
@@ -179,12 +180,33 @@ __device__ __forceinline__ void multiplyBf16(void *out, const bf16 *a, const bf1
 #define MATMUL(Name, transposeA, transposeB)                                                                                   \
   extern "C" __global__ void __launch_bounds__(256) Name(void *out, const bf16 *a, const bf16 *b, int M, int N, int K, int whole, \
                                                          int outWhole, int outIsF32, int accumulate) {                          \
-    multiplyBf16<transposeA, transposeB>(out, a, b, M, N, K, whole, outWhole, outIsF32, accumulate);                            \
+    i64 z = blockIdx.z;                                                                                                         \
+    void *own = (char *)out + z * M * N * (outIsF32 ? 4 : 2);                                                                   \
+    multiplyBf16<transposeA, transposeB>(own, a + z * M * K, b + z * K * N, M, N, K, whole, outWhole, outIsF32, accumulate);    \
   }
 MATMUL(matmulNN, false, false)
 MATMUL(matmulNT, false, true)
 MATMUL(matmulTN, true, false)
 MATMUL(matmulTT, true, true)
+
+// The same for products of several lanes (grid z), which differ in their addresses and in the rows of a.
+constexpr int mostLanes = 64;
+struct Lanes {
+  u64 out[mostLanes], a[mostLanes], b[mostLanes], rows[mostLanes];
+};
+#define LANE_PRODUCTS(Name, transposeA, transposeB)                                                                              \
+  extern "C" __global__ void __launch_bounds__(256) Name(const __grid_constant__ Lanes lanes, int M, int N, int K, int whole,    \
+                                                         int outWhole, int outIsF32, int accumulate) {                          \
+    int lane = blockIdx.z, rows = (int)lanes.rows[lane];                                                                         \
+    if (transposeA) K = rows;                                                                                                    \
+    else M = rows;                                                                                                               \
+    if ((int)blockIdx.y * edge >= M) return;                                                                                     \
+    multiplyBf16<transposeA, transposeB>((void *)lanes.out[lane], (const bf16 *)lanes.a[lane], (const bf16 *)lanes.b[lane], M, N, \
+                                         K, whole, outWhole, outIsF32, accumulate);                                             \
+  }
+LANE_PRODUCTS(laneProductsNN, false, false)
+LANE_PRODUCTS(laneProductsNT, false, true)
+LANE_PRODUCTS(laneProductsTN, true, false)
 
 // out [M, N] = addend (nothing where null; may be out itself) + Σ over the first half of h's columns − Σ over its second half of coefficient · h · w: the change of a split
 // adapter in one pass, the halves summed apart, so that equal halves give exactly 0. Column j of h [M, K] takes the coefficient

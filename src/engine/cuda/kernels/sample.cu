@@ -205,7 +205,13 @@ __device__ __forceinline__ int chooseWarp(const double *sums, double &before, do
 
 extern "C" __global__ void __launch_bounds__(1024, 1) sample(int *ids, int *tokens, float *logps, const float *logits, const int *slots,
                                                           const int *rows, const int *counts, int columns, int history, u32 key0,
-                                                          u32 key1, u32 step, float temperature, int topK, double topP, double minP) {
+                                                          u32 key1, u32 step, float temperature, int topK, double topP, double minP,
+                                                          const u32 *streams) {
+  if (streams != nullptr) {
+    key0 = streams[3 * blockIdx.x];
+    key1 = streams[3 * blockIdx.x + 1];
+    step = streams[3 * blockIdx.x + 2];
+  }
   int b = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const float *row = logits + (i64)b * columns;
   // The largest logit, of equal ones that with the smaller id.
