@@ -117,7 +117,7 @@ async function trainPack(
   return Promise.allSettled(
     places.map(async (own, i) => {
       using place = own;
-      return train(await configOf(runs[i], updates, ...settingsOf(runs[i])), join(home, `${runs[i]}`), { place });
+      return await train(await configOf(runs[i], updates, ...settingsOf(runs[i])), join(home, `${runs[i]}`), { place });
     }),
   );
 }
