@@ -28,6 +28,10 @@ export class GradientEnergy {
   readonly probe: BottleneckProbe = {
     learning: (gradient) => {
       const { kernels } = this.#scope.device;
+      if (kernels.segmentSquares !== undefined) {
+        kernels.segmentSquares(this.#sums, gradient, this.#ranges);
+        return;
+      }
       using scope = new Scope(this.#scope.device);
       const squares = scope.empty(gradient.shape, 'squared gradient');
       const sums = scope.empty(this.#sums.shape, 'gradient energy of a module');

@@ -8,6 +8,7 @@ export type {
   LaneProduct,
   MatmulOptions,
   SampleOptions,
+  Stepped,
   UnaryKind,
 } from './kernels.ts';
 export { attention } from './ops/attention.ts';
@@ -48,7 +49,7 @@ export {
 } from './ops/split-adapter.ts';
 export { type Heads, type Store, type Turns, turnHeads } from './ops/store.ts';
 export { swiglu } from './ops/swiglu.ts';
-export { AdamW, type Parameter, type StepOptions } from './optimiser.ts';
+export { AdamW, type Parameter, type StepOptions, sumSquaresOf } from './optimiser.ts';
 export { sampleRows } from './sampling.ts';
 export { linearWarmup, warmupCosine } from './schedule.ts';
 export { Scope } from './scope.ts';

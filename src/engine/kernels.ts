@@ -56,6 +56,15 @@ export interface JointAdapters {
   readonly rank: number;
 }
 
+/** A parameter and what AdamW keeps of it. */
+export interface Stepped {
+  readonly parameter: Tensor;
+  readonly gradient: Tensor;
+  readonly m: Tensor;
+  readonly v: Tensor;
+  readonly target: Tensor | null;
+}
+
 /** One of several products that are computed together. */
 export interface LaneProduct {
   readonly out: Tensor;
@@ -87,6 +96,10 @@ export interface Kernels {
   segmentSum(out: Tensor, x: Tensor, ranges: Tensor): void;
   /** out [1] (+)= Σ x². */
   sumSquares(out: Tensor, x: Tensor, accumulate: boolean): void;
+  /** Optional: out [1] = Σ x² over all tensors, as one. */
+  sumSquaresOf?(out: Tensor, xs: readonly Tensor[]): void;
+  /** Optional: out [S, n] += Σ of x² over the tokens of ranges, as segmentSum has them. */
+  segmentSquares?(out: Tensor, x: Tensor, ranges: Tensor): void;
   /** out i32 [1] = how many elements of x are NaN or infinite. */
   countNonFinite(out: Tensor, x: Tensor): void;
 
@@ -301,4 +314,6 @@ export interface Kernels {
     squaredNorm: Tensor,
     options: AdamWOptions,
   ): void;
+  /** Optional: the same update of all parameters, as one. */
+  adamwOf?(all: readonly Stepped[], squaredNorm: Tensor, options: AdamWOptions): void;
 }

@@ -59,15 +59,34 @@ export class AdamW extends Scope {
   /** `step` counts from 1. */
   update(step: number, options: StepOptions): void {
     const { kernels } = this.device;
-    this.parameters.forEach(({ gradient }, i) => {
-      kernels.sumSquares(this.squaredNorm, gradient, i > 0);
-    });
-    for (const { name, value, gradient, target } of this.parameters) {
+    sumSquaresOf(
+      this.squaredNorm,
+      this.parameters.map(({ gradient }) => gradient),
+    );
+    const all = this.parameters.flatMap(({ name, value: parameter, gradient, target }) => {
       const moments = this.moments.get(name);
-      if (moments === undefined) continue;
-      kernels.adamw(value, gradient, moments.m, moments.v, target, this.squaredNorm, { ...options, step });
+      return moments === undefined ? [] : [{ parameter, gradient, ...moments, target }];
+    });
+    if (kernels.adamwOf !== undefined) {
+      kernels.adamwOf(all, this.squaredNorm, { ...options, step });
+      return;
+    }
+    for (const { parameter, gradient, m, v, target } of all) {
+      kernels.adamw(parameter, gradient, m, v, target, this.squaredNorm, { ...options, step });
     }
   }
+}
+
+/** out [1] = Σ x² over all tensors, of which there is at least one. */
+export function sumSquaresOf(out: Tensor, xs: readonly Tensor[]): void {
+  const { kernels } = out.device;
+  if (kernels.sumSquaresOf !== undefined) {
+    kernels.sumSquaresOf(out, xs);
+    return;
+  }
+  xs.forEach((x, i) => {
+    kernels.sumSquares(out, x, i > 0);
+  });
 }
 
 function expectFits({ device }: Scope, { name, value, gradient, target }: Parameter): void {

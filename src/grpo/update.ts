@@ -11,6 +11,7 @@ import {
   Scope,
   type StepOptions,
   sum,
+  sumSquaresOf,
   Tape,
   type Tensor,
   warmupCosine,
@@ -342,7 +343,7 @@ export async function readBlockNorms(policy: Policy): Promise<BlockNorms> {
 async function readBlockNorm({ adapter, decoder }: Policy, block: keyof BlockNorms): Promise<number> {
   const { device } = decoder.head;
   using scope = new Scope(device);
-  const total = scope.zeros([1], `squared norm of the ${block} block`);
-  for (const gradient of adapter.blockGradients(block)) device.kernels.sumSquares(total, gradient, true);
+  const total = scope.empty([1], `squared norm of the ${block} block`);
+  sumSquaresOf(total, adapter.blockGradients(block));
   return Math.sqrt((await readFloats(total))[0]);
 }

@@ -160,6 +160,7 @@ async function computesTogether({ config, model }: Lab): Promise<boolean> {
   return config.device.kind === 'cuda' && isNarrow((await model).folder.config);
 }
 
+const laneKernels: ReadonlySet<string> = new Set(['laneProducts', 'sumSquaresOf', 'segmentSquares', 'adamwOf']);
 /** Kernels that a device on which runs compute together does not have. */
 const libraryKernels: ReadonlySet<string> = new Set([
   ...['products', 'blockProduct', 'adaptedProducts'],
@@ -213,8 +214,7 @@ async function rehearse(
   const floats = config.device.precision === 'bf16' ? (['bf16', 'f32'] as const) : (['f32', 'bf16'] as const);
   const parts = await partsOf(config);
   const [arm, start] = [armOf(config, parts), findStart(config.adapter.family, parts.starts)];
-  const has = (kernel: string): boolean =>
-    isNarrow(decoder) ? !libraryKernels.has(kernel) : kernel !== 'laneProducts';
+  const has = (kernel: string): boolean => (isNarrow(decoder) ? !libraryKernels.has(kernel) : !laneKernels.has(kernel));
   return planMemory({ config, arm, start, decoder, models, tasks, floats, has }, work);
 }
 

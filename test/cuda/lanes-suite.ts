@@ -187,6 +187,67 @@ export async function compareAttention(device: Device, heads: number, size: numb
   return checks;
 }
 
+/** What is done for all parameters of a policy at once, against the same one by one. */
+export async function compareSteps(device: Device): Promise<Check[]> {
+  using scope = new Scope(device);
+  const { kernels } = device;
+  const make = () =>
+    Array.from({ length: 70 }, (_, i) => {
+      const size = [1 + ((37 * i) % 5000)];
+      const tensor = (name: string): Tensor => scope.from(normal(`${name} ${i}`, size), size, name);
+      const v = tensor('v');
+      kernels.unary('square', v, v);
+      return {
+        parameter: tensor('p'),
+        gradient: tensor('g'),
+        m: tensor('m'),
+        v,
+        target: i % 3 === 0 ? null : tensor('t'),
+      };
+    });
+  const [together, apart, sums] = [make(), make(), scope.zeros([2], 'sums')];
+  const [joint, single] = [sums.rows(0, 1), sums.rows(1, 2)];
+  kernels.sumSquaresOf?.(
+    joint,
+    together.map(({ gradient }) => gradient),
+  );
+  for (const { gradient } of apart) kernels.sumSquares(single, gradient, true);
+  const options = { learningRate: 0.01, beta1: 0.9, beta2: 0.99, epsilon: 1e-8, decay: 0.1, step: 3, maxNorm: 1 };
+  kernels.adamwOf?.(together, single, options);
+  for (const { parameter, gradient, m, v, target } of apart)
+    kernels.adamw(parameter, gradient, m, v, target, single, options);
+  const joined = async (all: typeof together, of: 'parameter' | 'm' | 'v'): Promise<Float32Array> =>
+    Float32Array.from((await Promise.all(all.map((each) => readFloats(each[of])))).flatMap((data) => [...data]));
+  const checks: Check[] = [];
+  for (const of of ['parameter', 'm', 'v'] as const)
+    checks.push(bytesCheck('AdamW of all', of, await joined(together, of), await joined(apart, of)));
+  const [found, expected] = await readFloats(sums);
+  const x = upload(scope, 'squared', [300, 16]);
+  const ranges = scope.from(Int32Array.of(0, 5, 5, 130, 130, 130, 131, 300), [4, 2], 'ranges');
+  const out = scope.zeros([4, 16], 'squares of segments');
+  kernels.segmentSquares?.(out, x, ranges);
+  kernels.segmentSquares?.(out, x, ranges);
+  const wide = scope.empty(x.shape, 'wide');
+  kernels.copy(wide, x);
+  kernels.unary('square', wide, wide);
+  const each = scope.zeros([4, 16], 'sums');
+  kernels.segmentSum(each, wide, ranges);
+  const [squares, once] = [await readFloats(out), await readFloats(each)];
+  const away = (a: number, b: number): number => Math.abs(a - b) / Math.max(1e-3, Math.abs(b));
+  const worst = Math.max(...squares.map((value, i) => away(value, 2 * once[i])));
+  const near = (quantity: string, maxRel: number): Check => ({
+    ...{
+      case: 'sums',
+      quantity: `${quantity}, relative ${maxRel.toExponential(1)}`,
+      maxAbs: maxRel,
+      maxRel,
+      bound: 1e-5,
+    },
+    pass: maxRel <= 1e-5,
+  });
+  return [...checks, near('Σ x² of all', away(found, expected)), near('Σ x² of segments', worst)];
+}
+
 interface LanePolicy {
   readonly adapter: Adapter;
   readonly seed: number;

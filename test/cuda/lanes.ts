@@ -18,7 +18,7 @@ import { createLaneDevice } from '../device/lane-device.ts';
 import type { Check } from '../device/suite.ts';
 import { fingerprint } from '../resume/kill.ts';
 import { loadRandom } from '../training/model.ts';
-import { compareAttention, compareLanes, compareProducts, laneShapes, shape } from './lanes-suite.ts';
+import { compareAttention, compareLanes, compareProducts, compareSteps, laneShapes, shape } from './lanes-suite.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -76,6 +76,7 @@ async function checkBytes(): Promise<void> {
   for (const lanes of ['own', 'library'] as const) {
     using device = await openDevice({ lanes, memoryBytes });
     const small = onGpu ? products : products.slice(0, 1);
+    await check(`${lanes}: steps`, () => compareSteps(device));
     await check(`${lanes}: products`, () => compareProducts(device, small));
     for (const [heads, size] of [
       [6, 32],

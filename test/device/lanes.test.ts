@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Kernels } from '../../src/engine/index.ts';
 import { createReferenceDevice } from '../../src/engine/reference/index.ts';
-import { compareAttention, compareLanes, compareProducts, shape } from '../cuda/lanes-suite.ts';
+import { compareAttention, compareLanes, compareProducts, compareSteps, shape } from '../cuda/lanes-suite.ts';
 import { adapterCases } from './cases-adapter.ts';
 import { createLaneDevice } from './lane-device.ts';
 import { type Check, compareOutcomes, runCase } from './suite.ts';
@@ -16,6 +16,7 @@ describe('lanes on a device of plain loops', () => {
   it('each get the bytes that they get alone', async () => {
     const device = createLaneDevice();
     const checks = [
+      ...(await compareSteps(device)),
       ...(await compareProducts(device, [[24, 20]])),
       ...(await compareAttention(device, 2, 8)),
       ...(await compareLanes(device, 'tiny', tiny, few)),

@@ -1,9 +1,17 @@
 /** Elementwise kernels and casts: which kernel, over how many threads. */
 import { DeviceError } from '../../base/index.ts';
-import type { BinaryKind, Kernels, UnaryKind } from '../index.ts';
+import type { AdamWOptions, BinaryKind, Kernels, UnaryKind } from '../index.ts';
 import { bytesOf, type DType, describeTensor, type Tensor } from '../index.ts';
 import type { KernelFile } from './compiler.ts';
-import { definitionsOf, elementsPerAccess, float, type KernelArgument, type Queue } from './queue.ts';
+import {
+  definitionsOf,
+  elementsPerAccess,
+  float,
+  type KernelArgument,
+  LaunchTable,
+  mostListed,
+  type Queue,
+} from './queue.ts';
 
 type Names =
   | 'fill'
@@ -110,12 +118,33 @@ function stridedKernels(queue: Queue): Pick<Kernels, 'rotary' | 'scaleBlocks' | 
     },
     advance: (counters, by) => run('convert', 'advance', 'f32', counters.size, [counters, by, counters.size, by.size]),
     adamw(parameter, gradient, m, v, target, squaredNorm, options) {
-      const { learningRate, beta1, beta2, epsilon, decay, step, maxNorm } = options;
-      const constants = [learningRate, beta1, beta2, epsilon, decay, 1 / (1 - beta1 ** step), 1 / (1 - beta2 ** step)];
-      run('convert', 'adamw', 'f32', parameter.size, [
-        ...[parameter, gradient, m, v, target, squaredNorm, parameter.size],
-        ...[...constants, maxNorm].map(float),
-      ]);
+      const tensors = [parameter, gradient, m, v, target, squaredNorm, parameter.size];
+      run('convert', 'adamw', 'f32', parameter.size, [...tensors, ...constantsOf(options)]);
+    },
+  };
+}
+
+function constantsOf(options: AdamWOptions): KernelArgument[] {
+  const { learningRate, beta1, beta2, epsilon, decay, step, maxNorm } = options;
+  const unbiased = [1 / (1 - beta1 ** step), 1 / (1 - beta2 ** step)];
+  return [learningRate, beta1, beta2, epsilon, decay, ...unbiased, maxNorm].map(float);
+}
+
+/** AdamW of all parameters in one launch, each with the bytes of its own. */
+export function laneStepKernels(queue: Queue): Pick<Kernels, 'adamwOf'> {
+  const table = new LaunchTable(queue, 6);
+  return {
+    adamwOf(all, squaredNorm, options) {
+      for (let first = 0; first < all.length; first += mostListed) {
+        const some = all.slice(first, first + mostListed);
+        some.forEach(({ parameter, gradient, m, v, target }, row) => {
+          table.set(row, [parameter, gradient, m, v, target, parameter.size]);
+        });
+        const most = Math.max(...some.map(({ parameter }) => parameter.size));
+        const { grid, block } = queue.over(most, 4);
+        const shape = { grid: [grid[0], some.length], block } as const;
+        queue.launch('convert', 'adamwOf', [], shape, [table, squaredNorm, ...constantsOf(options)]);
+      }
     },
   };
 }

@@ -13,7 +13,7 @@ import { Blas } from './blas.ts';
 import { Compiler } from './compiler.ts';
 import { CudaDevice, type Precision } from './device.ts';
 import { Driver } from './driver.ts';
-import { cudaElementwiseKernels } from './elementwise.ts';
+import { cudaElementwiseKernels, laneStepKernels } from './elementwise.ts';
 import { Gpu } from './gpu.ts';
 import { Graphs } from './graphs.ts';
 import { jointKernels } from './joint.ts';
@@ -22,7 +22,7 @@ import { cudaMatmulKernels, type Independence, laneKernels } from './matmul.ts';
 import { productKernels } from './products.ts';
 import { Queue } from './queue.ts';
 import { Readback } from './readback.ts';
-import { cudaRowKernels, lossKernels, normKernels, sumKernels } from './reduce.ts';
+import { cudaRowKernels, laneSumKernels, lossKernels, normKernels, sumKernels } from './reduce.ts';
 
 export { CudaDevice, type Precision } from './device.ts';
 export { type CudaReport, inspectCuda } from './inspect.ts';
@@ -89,7 +89,7 @@ function joinKernels(queue: Queue, blas: Blas, aside: Aside, home: () => Device,
     ...cudaMatmulKernels(queue, blas, home, lanes),
     ...cudaAttentionKernels(queue, home, lanes !== false),
     ...(lanes !== false
-      ? laneKernels(queue, home)
+      ? { ...laneKernels(queue, home), ...laneSumKernels(queue, home), ...laneStepKernels(queue) }
       : {
           ...productKernels(queue, blas, home),
           ...adaptedKernels(queue, blas, home),

@@ -6,7 +6,7 @@
 import type { Device, Kernels, MatmulOptions, Tensor } from '../index.ts';
 import { Scope } from '../index.ts';
 import type { Blas } from './blas.ts';
-import type { Queue } from './queue.ts';
+import { LaunchTable, mostListed, type Queue } from './queue.ts';
 
 /** Up to this depth products are summed in one piece by the device's own kernel. */
 export const ownDepth = 256;
@@ -14,8 +14,6 @@ export const ownDepth = 256;
 const tiles = { small: [32, 32], large: [128, 64], tensor: [128, 128] } as const;
 const threads = 256;
 const mostAlignment = 256;
-/** Most products of one launch: Lanes in matmul.cu. */
-const mostLanes = 64;
 
 export interface Sizes {
   readonly batch: number;
@@ -125,7 +123,7 @@ function multiplyBf16(queue: Queue, out: Tensor, a: Tensor, b: Tensor, options: 
 
 /** Products of several lanes in one launch. Each has the bytes of `multiplyBf16`, of which it is a part. */
 export function laneKernels(queue: Queue, home: () => Device): Pick<Kernels, 'laneProducts'> {
-  const fields = new BigUint64Array(4 * mostLanes);
+  const table = new LaunchTable(queue, 4);
   return {
     laneProducts(products, options) {
       const [{ out, a, b }] = products;
@@ -141,13 +139,10 @@ export function laneKernels(queue: Queue, home: () => Device): Pick<Kernels, 'la
       const { M, N, K } = sizesOf(out, a, options);
       const inner = [transposeA ? M : K, transposeB ? K : N];
       const [tileRows, tileColumns] = tiles.tensor;
-      for (let first = 0; first < products.length; first += mostLanes) {
-        const some = products.slice(first, first + mostLanes);
+      for (let first = 0; first < products.length; first += mostListed) {
+        const some = products.slice(first, first + mostListed);
         some.forEach((each, i) => {
-          fields[i] = BigInt(queue.address(each.out));
-          fields[mostLanes + i] = BigInt(queue.address(each.a));
-          fields[2 * mostLanes + i] = BigInt(queue.address(each.b));
-          fields[3 * mostLanes + i] = BigInt(each.a.shape[0]);
+          table.set(i, [each.out, each.a, each.b, each.a.shape[0]]);
         });
         const aligned = some.every((each) => queue.aligned(each.a, each.b));
         const whole = aligned && inner.every((columns) => columns % 8 === 0);
@@ -157,7 +152,7 @@ export function laneKernels(queue: Queue, home: () => Device): Pick<Kernels, 'la
         const flags = [whole, outWhole, out.dtype === 'f32', accumulate].map(Number);
         const grid = [Math.ceil(N / tileColumns), Math.ceil(most / tileRows), some.length] as const;
         const name = `laneProducts${transposeA ? 'T' : 'N'}${transposeB ? 'T' : 'N'}`;
-        queue.launch('matmul', name, [], { grid, block: threads }, [{ words: fields }, M, N, K, ...flags]);
+        queue.launch('matmul', name, [], { grid, block: threads }, [table, M, N, K, ...flags]);
       }
     },
   };

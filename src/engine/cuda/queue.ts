@@ -192,6 +192,28 @@ export class Queue implements Disposable {
   }
 }
 
+/** Most rows of a table in the parameters of a launch. */
+export const mostListed = 64;
+
+/** A table in the parameters of a launch: its columns one after another, each of `mostListed` words. */
+export class LaunchTable {
+  readonly words: BigUint64Array;
+  readonly #queue: Queue;
+
+  constructor(queue: Queue, columns: number) {
+    this.#queue = queue;
+    this.words = new BigUint64Array(columns * mostListed);
+  }
+
+  /** A tensor stands for its address, null for none. */
+  set(row: number, fields: readonly (Tensor | number | null)[]): void {
+    fields.forEach((field, column) => {
+      const value = field === null ? 0 : typeof field === 'number' ? field : this.#queue.address(field);
+      this.words[column * mostListed + row] = BigInt(value);
+    });
+  }
+}
+
 /** Definitions that make this type the `real` of the kernels. */
 export function definitionsOf(dtype: DType): readonly string[] {
   if (dtype === 'f32') return [];

@@ -8,6 +8,8 @@ import {
   elementsPerAccess,
   float,
   type KernelArgument,
+  LaunchTable,
+  mostListed,
   type Queue,
   type Shape3,
 } from './queue.ts';
@@ -25,6 +27,8 @@ const wideThreads = 1024;
 /** Most columns of a row that belongs to a warp or a part of one. */
 const shortRow = 1024;
 const mostParts = 512;
+/** Parts in which each of several tensors is summed. */
+const squareParts = 8;
 /** Rows that a block adds up alone. */
 const rowsPerPart = 512;
 /** Number of long rows that keep the GPU busy with a warp each, and the most pieces in which a warp holds its row. */
@@ -75,6 +79,33 @@ export function sumKernels(queue: Queue, home: () => Device): Pick<Kernels, Sums
       driver.call('cuMemsetD32Async', 'a count', queue.address(out), 0, 1, stream);
       if (x.size === 0) return;
       queue.launch('reduce', 'countNonFinite', definitionsOf(x.dtype), queue.over(x.size, 4), [out, x, x.size]);
+    },
+  };
+}
+
+/** Sums over several tensors, or of squares, in one launch. */
+export function laneSumKernels(queue: Queue, home: () => Device): Pick<Kernels, 'sumSquaresOf' | 'segmentSquares'> {
+  const table = new LaunchTable(queue, 2);
+  return {
+    sumSquaresOf(out, xs) {
+      for (let first = 0; first < xs.length; first += mostListed) {
+        const some = xs.slice(first, first + mostListed);
+        some.forEach((x, row) => {
+          table.set(row, [x, x.size]);
+        });
+        using scope = new Scope(home());
+        const count = some.length * squareParts;
+        const parts = scope.empty([2 * count], 'parts of a sum');
+        const shape = { grid: [squareParts, some.length], block: threads } as const;
+        queue.launch('reduce', 'squarePartsOf', [], shape, [parts, table]);
+        queue.launch('reduce', 'sumParts', [], { grid: [1], block: threads }, [out, parts, count, first > 0 ? 1 : 0]);
+      }
+    },
+    segmentSquares(out, x, ranges) {
+      const [segments, width] = out.shape;
+      if (out.size === 0) return;
+      const shape = { grid: [Math.ceil(width / columnsPerBlock), segments], block: [columnsPerBlock, 32] } as const;
+      queue.launch('reduce', 'segmentSquares', definitionsOf(x.dtype), shape, [out, x, ranges, width]);
     },
   };
 }

@@ -45,18 +45,40 @@ extern "C" __global__ void advance(int *counters, const int *by, int size, int p
   for (i64 i = firstIndex(); i < size; i += indexStep()) counters[i] += by[i % period];
 }
 
+struct Step {
+  float learningRate, beta1, beta2, epsilon, decay, firstUnbias, secondUnbias, clip;
+};
+__device__ __forceinline__ void stepElement(float *parameter, const float *gradient, float *m, float *v, const float *target, i64 i,
+                                            const Step &step) {
+  float g = gradient[i] * step.clip;
+  float mean = step.beta1 * m[i] + (1.f - step.beta1) * g;
+  float square = step.beta2 * v[i] + (1.f - step.beta2) * g * g;
+  m[i] = mean;
+  v[i] = square;
+  float updated = parameter[i] - step.learningRate * (mean * step.firstUnbias / (sqrtf(square * step.secondUnbias) + step.epsilon));
+  float goal = target == nullptr ? 0.f : target[i];
+  parameter[i] = updated - step.learningRate * step.decay * (updated - goal);
+}
+__device__ __forceinline__ float clipOf(const float *squaredNorm, float maxNorm) {
+  return fminf(1.f, maxNorm / (sqrtf(squaredNorm[0]) + 1e-6f));
+}
 extern "C" __global__ void adamw(float *parameter, const float *gradient, float *m, float *v, const float *target,
                                  const float *squaredNorm, i64 size, float learningRate, float beta1, float beta2,
                                  float epsilon, float decay, float firstUnbias, float secondUnbias, float maxNorm) {
-  float clip = fminf(1.f, maxNorm / (sqrtf(squaredNorm[0]) + 1e-6f));
-  for (i64 i = firstIndex(); i < size; i += indexStep()) {
-    float g = gradient[i] * clip;
-    float mean = beta1 * m[i] + (1.f - beta1) * g;
-    float square = beta2 * v[i] + (1.f - beta2) * g * g;
-    m[i] = mean;
-    v[i] = square;
-    float updated = parameter[i] - learningRate * (mean * firstUnbias / (sqrtf(square * secondUnbias) + epsilon));
-    float goal = target == nullptr ? 0.f : target[i];
-    parameter[i] = updated - learningRate * decay * (updated - goal);
-  }
+  Step step = {learningRate, beta1, beta2, epsilon, decay, firstUnbias, secondUnbias, clipOf(squaredNorm, maxNorm)};
+  for (i64 i = firstIndex(); i < size; i += indexStep()) stepElement(parameter, gradient, m, v, target, i, step);
+}
+
+// The same for several parameters (grid y).
+constexpr int mostParameters = 64;
+struct Parameters {
+  u64 value[mostParameters], gradient[mostParameters], m[mostParameters], v[mostParameters], target[mostParameters], size[mostParameters];
+};
+extern "C" __global__ void adamwOf(const __grid_constant__ Parameters all, const float *squaredNorm, float learningRate, float beta1,
+                                   float beta2, float epsilon, float decay, float firstUnbias, float secondUnbias, float maxNorm) {
+  int own = blockIdx.y;
+  Step step = {learningRate, beta1, beta2, epsilon, decay, firstUnbias, secondUnbias, clipOf(squaredNorm, maxNorm)};
+  for (i64 i = firstIndex(); i < (i64)all.size[own]; i += indexStep())
+    stepElement((float *)all.value[own], (const float *)all.gradient[own], (float *)all.m[own], (float *)all.v[own],
+                (const float *)all.target[own], i, step);
 }

@@ -73,6 +73,19 @@ extern "C" __global__ void segmentSum(float *out, const real *x, const int *rang
   if (threadIdx.y == 0 && column < width) out[(i64)segment * width + column] = total;
 }
 
+// out [segments, columns] += the sum of x² over the tokens of a range.
+extern "C" __global__ void segmentSquares(float *out, const real *x, const int *ranges, int columns) {
+  int segment = blockIdx.y, column = blockIdx.x * 32 + threadIdx.x;
+  float sum = 0;
+  if (column < columns)
+    for (int token = ranges[2 * segment] + threadIdx.y; token < ranges[2 * segment + 1]; token += 32) {
+      float value = widen(x[(i64)token * columns + column]);
+      sum += value * value;
+    }
+  float total = sumColumn(sum);
+  if (threadIdx.y == 0 && column < columns) out[(i64)segment * columns + column] += total;
+}
+
 // Σ x² in two steps: one part per block, then one block over the parts.
 extern "C" __global__ void squareParts(double *parts, const real *x, i64 size) {
   double sum = 0;
@@ -88,6 +101,20 @@ extern "C" __global__ void sumParts(float *out, const double *parts, int count, 
   for (int i = threadIdx.x; i < count; i += blockDim.x) sum += parts[i];
   sum = sumBlock(sum);
   if (threadIdx.x == 0) out[0] = accumulate ? out[0] + sum : sum;
+}
+
+// The same over several tensors of float32: `blocks` parts of each (grid y), which are added in order.
+constexpr int mostTensors = 64;
+struct Tensors {
+  u64 at[mostTensors], size[mostTensors];
+};
+extern "C" __global__ void squarePartsOf(double *parts, const __grid_constant__ Tensors tensors) {
+  const float *x = (const float *)tensors.at[blockIdx.y];
+  i64 size = tensors.size[blockIdx.y];
+  double sum = 0;
+  for (i64 i = firstIndex(); i < size; i += indexStep()) sum += (double)x[i] * x[i];
+  sum = sumBlock(sum);
+  if (threadIdx.x == 0) parts[blockIdx.y * gridDim.x + blockIdx.x] = sum;
 }
 
 // The counts are whole numbers, so the order of the additions does not matter. `count` starts at 0.
