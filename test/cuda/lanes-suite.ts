@@ -219,8 +219,8 @@ export async function compareSteps(device: Device): Promise<Check[]> {
   const joined = async (all: typeof together, of: 'parameter' | 'm' | 'v'): Promise<Float32Array> =>
     Float32Array.from((await Promise.all(all.map((each) => readFloats(each[of])))).flatMap((data) => [...data]));
   const checks: Check[] = [];
-  for (const of of ['parameter', 'm', 'v'] as const)
-    checks.push(bytesCheck('AdamW of all', of, await joined(together, of), await joined(apart, of)));
+  for (const name of ['parameter', 'm', 'v'] as const)
+    checks.push(bytesCheck('AdamW of all', name, await joined(together, name), await joined(apart, name)));
   const [found, expected] = await readFloats(sums);
   const x = upload(scope, 'squared', [300, 16]);
   const ranges = scope.from(Int32Array.of(0, 5, 5, 130, 130, 130, 131, 300), [4, 2], 'ranges');
