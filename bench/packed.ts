@@ -10,14 +10,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { shippedRecipe } from '../src/lab/index.ts';
-import {
-  gpusFor,
-  planExperiment,
-  planSlots,
-  readExperiment,
-  runInProcesses,
-  writeExperiment,
-} from '../src/study/index.ts';
+import { writeExperiment } from '../src/study/directory.ts';
+import { planExperiment, readExperiment } from '../src/study/experiment.ts';
+import { runInProcesses } from '../src/study/job.ts';
+import { gpusFor, planSlots } from '../src/study/slots.ts';
 
 const { values } = parseArgs({
   options: {

@@ -13,6 +13,7 @@ import type { DecoderConfig } from '../model/index.ts';
 import { type Launched, launchedRanks } from '../parallel/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';
+import { beganInLanes } from './manifest.ts';
 import { assertFits, type Budget, renderPlan } from './memory/budget.ts';
 import { type MemoryPlan, planMemory, type Rehearsal, type Work } from './memory/plan.ts';
 import type { Lab } from './open.ts';
@@ -27,7 +28,7 @@ export type DeviceOptions = Partial<Omit<RunConfig['device'], 'kind'>> & {
   readonly lanes?: boolean;
 };
 
-/** Largest hidden size of the models whose runs compute together on a GPU: the products of larger ones are better left to the library. */
+/** Largest hidden size of the models whose runs compute together on a GPU. Larger ones fill it alone, by kernels that join layers. */
 const widestLanes = 768;
 
 export const coresVariable = 'GQ_CORES';
@@ -76,7 +77,7 @@ const openers = {
   },
   cuda: async ({ arenaBytes: memoryBytes, precision, libraries, ordinal, lanes }: OpenOptions): Promise<Device> => {
     const { createCudaDevice } = await import('../engine/cuda/index.ts');
-    return createCudaDevice({ precision, libraries, ordinal, memoryBytes, lanes: lanes === true ? 'own' : false });
+    return createCudaDevice({ precision, libraries, ordinal, memoryBytes, lanes });
   },
 };
 
@@ -143,21 +144,29 @@ export async function openLabDevice(lab: Lab): Promise<Device> {
   const warming = work === 'training' ? warmDevice(config, lab) : null;
   const [{ folder }] = await Promise.all([lab.model, lab.unchanged, warming]);
   const decoder = folder.config;
+  const lanes = await computesTogether(lab);
   if (work === 'evaluation') {
     const tasks = async (): Promise<Task[]> => {
       const everything = await tasksOf(lab, Object.values((await lab.problems).splits).flat(), 'open');
       // Memory is planned by lengths alone.
       return everything.map((task) => ({ ...task, hinted: new Int32Array(task.hinted.length + longerBy) }));
     };
-    return lab.use(await openRunDevice(config, { decoder, tasks, work: { rowsTogether }, show: () => undefined }));
+    return lab.use(
+      await openRunDevice(config, { decoder, lanes, tasks, work: { rowsTogether }, show: () => undefined }),
+    );
   }
   const show = (message: string) => lab.warn({ kind: 'info', name: 'memory-plan', message });
-  return lab.use(await openRunDevice(config, { ...(await trainingWork(lab)), show }));
+  return lab.use(await openRunDevice(config, { ...(await trainingWork(lab)), lanes, show }));
 }
 
-/** Whether runs of this config compute together, which is so for a run alone too: it leaves the same bytes. */
-async function computesTogether({ config, model }: Lab): Promise<boolean> {
-  return config.device.kind === 'cuda' && isNarrow((await model).folder.config);
+/**
+ * Whether runs of this config compute together, which is so for a run alone too: it leaves the same bytes. A run that was begun goes on as it
+ * began.
+ */
+async function computesTogether({ config, model, manifest, run }: Lab): Promise<boolean> {
+  if (config.device.kind !== 'cuda' || !isNarrow((await model).folder.config)) return false;
+  const begun = manifest ?? (run?.hasManifest() ? run.readManifest() : null);
+  return begun === null || !begun.device.startsWith('cuda') || beganInLanes(begun);
 }
 
 const laneKernels: ReadonlySet<string> = new Set(['laneProducts', 'sumSquaresOf', 'segmentSquares', 'adamwOf']);
@@ -169,7 +178,7 @@ const libraryKernels: ReadonlySet<string> = new Set([
 
 const isNarrow = ({ hiddenSize }: DecoderConfig): boolean => hiddenSize <= widestLanes;
 
-async function trainingWork(lab: Lab): Promise<Omit<PlannedWork, 'show'>> {
+async function trainingWork(lab: Lab): Promise<Omit<PlannedWork, 'show' | 'lanes'>> {
   const { folder, text } = await lab.model;
   const opened = [...(await lab.armModels), ['base', { folder, text }] as const];
   const models = new Map(opened.map(([name, each]) => [name, { decoder: each.folder.config, text: each.text }]));
@@ -178,11 +187,13 @@ async function trainingWork(lab: Lab): Promise<Omit<PlannedWork, 'show'>> {
 
 /** The memory that training a lab's config takes on its GPU; nothing is opened on one. */
 export async function planLabMemory(lab: Lab): Promise<MemoryPlan> {
-  return rehearse(lab.config, await trainingWork(lab), await lab.tasks);
+  return rehearse(lab.config, { ...(await trainingWork(lab)), lanes: await computesTogether(lab) }, await lab.tasks);
 }
 
 interface PlannedWork {
   readonly decoder: DecoderConfig;
+  /** Whether runs compute together; default: as this device would a new run. */
+  readonly lanes?: boolean;
   /** The tasks whose prompts the device will see; called only if memory is planned. */
   readonly tasks: () => Promise<readonly Task[]>;
   readonly work: Work;
@@ -197,10 +208,10 @@ export async function openRunDevice(config: RunConfig, planned: PlannedWork): Pr
   if (kind !== 'cuda') return openDevice(kind, config.device);
   const tasks = await planned.tasks();
   const place = tasks.length === 0 ? null : await findGpu(config.device);
-  const lanes = isNarrow(planned.decoder);
+  const { lanes = isNarrow(planned.decoder) } = planned;
   if (place === null) return openDevice(kind, { ...config.device, lanes });
   const { budget, ordinal } = place;
-  const plan = await rehearse(config, planned, tasks);
+  const plan = await rehearse(config, { ...planned, lanes }, tasks);
   assertFits(plan, budget, config);
   await planned.show(renderPlan(plan, budget));
   return openDevice(kind, { ...config.device, lanes, ordinal, arenaMiB: Math.ceil(plan.totalBytes / 2 ** 20) });
@@ -208,13 +219,13 @@ export async function openRunDevice(config: RunConfig, planned: PlannedWork): Pr
 
 async function rehearse(
   config: RunConfig,
-  { decoder, work, models = new Map() }: Omit<PlannedWork, 'show'>,
+  { decoder, lanes, work, models = new Map() }: Omit<PlannedWork, 'show'>,
   tasks: readonly Task[],
 ): Promise<MemoryPlan> {
   const floats = config.device.precision === 'bf16' ? (['bf16', 'f32'] as const) : (['f32', 'bf16'] as const);
   const parts = await partsOf(config);
   const [arm, start] = [armOf(config, parts), findStart(config.adapter.family, parts.starts)];
-  const has = (kernel: string): boolean => (isNarrow(decoder) ? !libraryKernels.has(kernel) : !laneKernels.has(kernel));
+  const has = (kernel: string): boolean => (lanes ? !libraryKernels.has(kernel) : !laneKernels.has(kernel));
   return planMemory({ config, arm, start, decoder, models, tasks, floats, has }, work);
 }
 

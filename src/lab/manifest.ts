@@ -51,14 +51,20 @@ export async function makeManifest(
   };
 }
 
-/** The name of a device with what its bytes depend on: the kernels of a wasm device, or the GPU and the precision of a cuda one. */
+const lanesWord = 'lanes';
+
+/** Whether a run began on a device on which runs compute together. */
+export const beganInLanes = ({ device }: Manifest): boolean => device.split(' ').includes(lanesWord);
+
+/** The name of a device with what its bytes depend on: the kernels of a wasm device, or the GPU, the precision and whether runs compute together of a cuda one. */
 export function describeDevice(device: Device): string {
   const { name, variant, threads, facts } = device as Device & {
     variant?: string;
     threads?: number;
     facts?: { name: string };
   };
-  const gpu = facts === undefined ? [] : [facts.name, device.floats[0]];
+  const together = device.lanes === undefined ? undefined : lanesWord;
+  const gpu = facts === undefined ? [] : [facts.name, device.floats[0], together];
   return [name, ...gpu, variant, threads].filter((part) => part !== undefined).join(' ');
 }
 

@@ -1,6 +1,6 @@
 /**
  * Checks the cuda device on a machine with a GPU; needs no test runner.
- *   node test/cuda/check.ts [--only ops,kernels,rounded,large,parity,invariants,sampling,generation,models,training,pretraining,ranks,races,coverage] [--all]
+ *   node test/cuda/check.ts [--only ops,kernels,rounded,large,parity,invariants,sampling,generation,models,training,pretraining,ranks,lanes,races,coverage] [--all]
  * Prints one line per section with its worst check, every failed check, and a closing count; exits 1 when a check failed.
  */
 import { fileURLToPath } from 'node:url';
@@ -16,6 +16,7 @@ import { compareKernels, kernelCases } from '../device/kernel-cases.ts';
 import { type Check, compareOutcomes, runCase } from '../device/suite.ts';
 import { compareAdaptedDecoding } from './adapted-suite.ts';
 import { compareCoverage } from './coverage.ts';
+import { laneChecks } from './lanes-suite.ts';
 import { largeCases } from './large-suite.ts';
 import { compareInterventions, compareMicroRun, compareResume } from './micro-run.ts';
 import { compareGeneration, compareModels, compareRoundedDecoding } from './model-suite.ts';
@@ -132,6 +133,11 @@ const sections: Readonly<Record<string, () => Promise<readonly Check[]>>> = {
     ...(await guard('ranks in float32', () => compareRanks('f32'))),
     ...(await guard('ranks in bf16', () => compareRanks('bf16'))),
   ],
+  lanes: async () => {
+    using device = await createCudaDevice({ lanes: true, memoryBytes });
+    const cases = Object.entries(laneChecks(device)).map(([name, compare]) => ({ name, compare }));
+    return [...(await each(cases, ({ compare }) => compare())), leak('lanes', device)];
+  },
 };
 
 /** Cases of small shapes for every kernel that shares memory between threads, few enough for a race checker to finish in a minute. */

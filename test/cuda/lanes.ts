@@ -18,7 +18,8 @@ import { createLaneDevice } from '../device/lane-device.ts';
 import type { Check } from '../device/suite.ts';
 import { fingerprint } from '../resume/kill.ts';
 import { loadRandom } from '../training/model.ts';
-import { compareAttention, compareLanes, compareProducts, compareSteps, laneShapes, shape } from './lanes-suite.ts';
+import { laneProducts } from './lane-kernels-suite.ts';
+import { compareLanes, laneChecks, laneShapes, shape } from './lanes-suite.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -67,30 +68,12 @@ async function openDevice(asked: Parameters<typeof createCudaDevice>[0]): Promis
 
 const shapes = onGpu ? laneShapes : { tiny: shape(16, 2, 2) };
 
-const products = [
-  ...[[32, 192], [192, 16], [192, 192], [576, 192], [192, 576], [89, 192]],
-  ...[[1536, 512], [512, 1536], [768, 2304], [2304, 768]],
-] as [number, number][]; // biome-ignore format: a table
-
 async function checkBytes(): Promise<void> {
-  for (const lanes of ['own', 'library'] as const) {
-    using device = await openDevice({ lanes, memoryBytes });
-    const small = onGpu ? products : products.slice(0, 1);
-    await check(`${lanes}: steps`, () => compareSteps(device));
-    await check(`${lanes}: products`, () => compareProducts(device, small));
-    for (const [heads, size] of [
-      [6, 32],
-      [8, 64],
-    ]) {
-      await check(`${lanes}: attention ${heads}×${size}`, () => compareAttention(device, heads, size));
-    }
-    for (const [name, config] of Object.entries(shapes)) {
-      await check(`${lanes}: ${name}`, () => compareLanes(device, name, config));
-    }
-    const used = device.arena.used;
-    if (used > 0) tell(`${lanes}: ${used} bytes left in use`);
-  }
-  using exact = await openDevice({ lanes: 'own', precision: 'f32', memoryBytes });
+  using device = await openDevice({ lanes: true, memoryBytes });
+  const checks = laneChecks(device, shapes, onGpu ? laneProducts : laneProducts.slice(0, 1));
+  for (const [name, body] of Object.entries(checks)) await check(name, body);
+  if (device.arena.used > 0) tell(`${device.arena.used} bytes left in use`);
+  using exact = await openDevice({ lanes: true, precision: 'f32', memoryBytes });
   await check('float32: 2M', () => compareLanes(exact, '2M in float32', Object.values(shapes)[0]));
 }
 
@@ -186,7 +169,7 @@ function time(device: TimedDevice, times: number, body: () => void): number {
 
 /** TFLOP/s of products with the base weights. */
 async function timeProducts(): Promise<void> {
-  for (const lanes of [false, 'library', 'own'] as const) {
+  for (const lanes of [false, true]) {
     using device = await openDevice({ lanes, memoryBytes });
     using scope = new Scope(device);
     const parts: string[] = [];
@@ -222,84 +205,82 @@ function tokensOf(seed: number, name: string, length: number): Int32Array {
 
 /** Milliseconds of the stages of an update on the device for so many lanes: the host's part, and all. */
 async function timeStages(name: string, config: DecoderConfig, counts: readonly number[]): Promise<void> {
-  for (const lanes of ['own', 'library'] as const) {
-    using device = await openDevice({ lanes, memoryBytes: 60 * 2 ** 30 });
-    using scope = new Scope(device);
-    const decoder = await loadRandom(scope, config, { trainable: false });
-    for (const count of counts) {
-      using inner = new Scope(device);
-      const adapters: Adapter[] = [];
-      for (let i = 0; i < count; i++)
-        adapters.push(await createAdapter(inner, decoder, { family: 'lora', rank: 8, seed: i }));
-      const groups = adapters.map((_, lane) =>
-        Array.from({ length: 8 }, (__, g) => ({
-          prompt: tokensOf(lane, `p ${g}`, 90),
-          completions: Array.from({ length: 8 }, (___, c) => tokensOf(lane, `c ${g} ${c}`, 24 + ((c + g) % 24))),
+  using device = await openDevice({ lanes: true, memoryBytes: 60 * 2 ** 30 });
+  using scope = new Scope(device);
+  const decoder = await loadRandom(scope, config, { trainable: false });
+  for (const count of counts) {
+    using inner = new Scope(device);
+    const adapters: Adapter[] = [];
+    for (let i = 0; i < count; i++)
+      adapters.push(await createAdapter(inner, decoder, { family: 'lora', rank: 8, seed: i }));
+    const groups = adapters.map((_, lane) =>
+      Array.from({ length: 8 }, (__, g) => ({
+        prompt: tokensOf(lane, `p ${g}`, 90),
+        completions: Array.from({ length: 8 }, (___, c) => tokensOf(lane, `c ${g} ${c}`, 24 + ((c + g) % 24))),
+      })),
+    );
+    const generation = async (): Promise<void> => {
+      const settings = {
+        temperature: 1,
+        topK: 0,
+        topP: 1,
+        minP: 0,
+        maxNewTokens: 48,
+        stopTokens: [2],
+        maxPromptTokens: null,
+      };
+      await generateLanes(
+        decoder,
+        adapters.map((adapter, lane) => ({
+          requests: groups[lane].flatMap(({ prompt }, g) =>
+            Array.from({ length: 8 }, (_, row) => ({ prompt, row: 8 * g + row, scale: 1 })),
+          ),
+          stream: randomStream(lane, 'time', 1),
+          project: (own: Scope, scales: Float32Array) =>
+            adapter.project({ coefficients: scaleRows(own, Array.from(scales)) }),
         })),
+        settings,
+        { readEvery: 16, rowStep: 32, tokensPerPass: 8192 },
       );
-      const generation = async (): Promise<void> => {
-        const settings = {
-          temperature: 1,
-          topK: 0,
-          topP: 1,
-          minP: 0,
-          maxNewTokens: 48,
-          stopTokens: [2],
-          maxPromptTokens: null,
-        };
-        await generateLanes(
-          decoder,
-          adapters.map((adapter, lane) => ({
-            requests: groups[lane].flatMap(({ prompt }, g) =>
-              Array.from({ length: 8 }, (_, row) => ({ prompt, row: 8 * g + row, scale: 1 })),
-            ),
-            stream: randomStream(lane, 'time', 1),
-            project: (own: Scope, scales: Float32Array) =>
-              adapter.project({ coefficients: scaleRows(own, Array.from(scales)) }),
-          })),
-          settings,
-          { readEvery: 16, rowStep: 32, tokensPerPass: 8192 },
+    };
+    const pass = (learns: boolean) => async (): Promise<void> => {
+      using own = new Scope(device);
+      const learn = new Map<Tensor, Tensor>();
+      const parts = adapters.map((adapter, lane) => {
+        const packed = packGroups(own, config, groups[lane]);
+        const coefficients = routeGroups(
+          own,
+          packed,
+          groups[lane].map(() => 'absorb' as const),
+          'branch',
         );
-      };
-      const pass = (learns: boolean) => async (): Promise<void> => {
-        using own = new Scope(device);
-        const learn = new Map<Tensor, Tensor>();
-        const parts = adapters.map((adapter, lane) => {
-          const packed = packGroups(own, config, groups[lane]);
-          const coefficients = routeGroups(
-            own,
-            packed,
-            groups[lane].map(() => 'absorb' as const),
-            'branch',
-          );
-          if (learns) for (const { value, gradient } of adapter.parameters) learn.set(value, gradient);
-          return { groups: groups[lane], packed, project: adapter.project({ coefficients }) };
-        });
-        using tape = new Tape(device, { learn });
-        const losses = forwardLanes(tape, decoder, parts, {}, true).map((logp) => sum(tape, logp));
-        if (learns) tape.backward(losses.reduce((total, loss) => add(tape, total, loss)));
-        await readFloats(losses[0]);
-      };
-      const line: string[] = [];
-      for (const [stage, body] of [
-        ['generate', generation],
-        ['score', pass(false)],
-        ['learn', pass(true)],
-      ] as const) {
-        // biome-ignore format: one line
-        await body();
-        const [start, cpu] = [performance.now(), process.cpuUsage()];
-        await body();
-        await body();
-        device.wait();
-        const { user, system } = process.cpuUsage(cpu);
-        line.push(
-          `${stage} ${((performance.now() - start) / 2).toFixed(1)} ms (cpu ${((user + system) / 2000).toFixed(1)})`,
-        );
-      }
-      const peak = device.arena.peak / 2 ** 30;
-      tell(`stages of ${name}, ${lanes}, ${count} lanes: ${line.join(', ')}; memory up to ${peak.toFixed(2)} GiB`);
+        if (learns) for (const { value, gradient } of adapter.parameters) learn.set(value, gradient);
+        return { groups: groups[lane], packed, project: adapter.project({ coefficients }) };
+      });
+      using tape = new Tape(device, { learn });
+      const losses = forwardLanes(tape, decoder, parts, {}, true).map((logp) => sum(tape, logp));
+      if (learns) tape.backward(losses.reduce((total, loss) => add(tape, total, loss)));
+      await readFloats(losses[0]);
+    };
+    const line: string[] = [];
+    for (const [stage, body] of [
+      ['generate', generation],
+      ['score', pass(false)],
+      ['learn', pass(true)],
+    ] as const) {
+      // biome-ignore format: one line
+      await body();
+      const [start, cpu] = [performance.now(), process.cpuUsage()];
+      await body();
+      await body();
+      device.wait();
+      const { user, system } = process.cpuUsage(cpu);
+      line.push(
+        `${stage} ${((performance.now() - start) / 2).toFixed(1)} ms (cpu ${((user + system) / 2000).toFixed(1)})`,
+      );
     }
+    const peak = device.arena.peak / 2 ** 30;
+    tell(`stages of ${name}, ${count} lanes: ${line.join(', ')}; memory up to ${peak.toFixed(2)} GiB`);
   }
 }
 
@@ -343,7 +324,7 @@ async function timePack(count: number, updates: number): Promise<void> {
 }
 
 const chosen = options.only.split(',');
-await using _sandboxes = keepSandboxes();
+const sandboxes = keepSandboxes();
 if (chosen.includes('bytes')) await checkBytes();
 if (chosen.includes('runs')) await checkRuns();
 if (chosen.includes('products')) await timeProducts();
@@ -357,4 +338,5 @@ if (chosen.includes('stages')) {
 if (chosen.includes('packs'))
   for (const count of options.packs.split(',')) await timePack(Number(count), Number(options.updates));
 tell(`${failures} failures`);
-process.exitCode = failures === 0 ? 0 : 1;
+await sandboxes[Symbol.asyncDispose]();
+process.exit(failures === 0 ? 0 : 1);

@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Kernels } from '../../src/engine/index.ts';
 import { createReferenceDevice } from '../../src/engine/reference/index.ts';
-import { compareAttention, compareLanes, compareProducts, compareSteps, shape } from '../cuda/lanes-suite.ts';
+import { compareAttention, compareProducts, compareSteps } from '../cuda/lane-kernels-suite.ts';
+import { compareLanes, shape } from '../cuda/lanes-suite.ts';
 import { adapterCases } from './cases-adapter.ts';
 import { createLaneDevice } from './lane-device.ts';
 import { type Check, compareOutcomes, runCase } from './suite.ts';

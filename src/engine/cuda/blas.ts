@@ -42,7 +42,7 @@ export interface Product {
   /** All products of a batch have the same a. */
   readonly sharedA: boolean;
   /** Whether every row has the same bytes however many there are: one algorithm for all numbers of rows, without splits of the depth. */
-  readonly independent?: boolean;
+  readonly independent: boolean;
   /** Largest powers of two, at most 256, that divide the addresses of a, b and out. */
   readonly alignments: readonly [number, number, number];
 }
@@ -132,7 +132,7 @@ export class Blas implements Disposable {
   #plan(product: Product): Plan | null {
     const { alignment, rows } = independent;
     const alignments = [alignment, alignment, alignment] as const;
-    const algorithm = this.#choose(product.independent === true ? { ...product, rows, alignments } : product);
+    const algorithm = this.#choose(product.independent ? { ...product, rows, alignments } : product);
     return algorithm === null ? null : { ...this.#describe(product), algorithm };
   }
 
@@ -167,7 +167,7 @@ export class Blas implements Disposable {
       .filter((result) => result.readInt32LE(stateOffset) === 0)
       .map((result) => Buffer.from(result.subarray(0, algorithmBytes)));
     const unsplit = (algorithm: Buffer): boolean => this.#configured(algorithm, 'splits') === 1;
-    if (product.independent === true) return suggested.find(unsplit) ?? null;
+    if (product.independent) return suggested.find(unsplit) ?? null;
     const rule = measured.find(
       (each) => rows >= each.rows[0] && rows <= each.rows[1] && columns >= each.columns && depth >= each.depth,
     );

@@ -18,7 +18,7 @@ import { Gpu } from './gpu.ts';
 import { Graphs } from './graphs.ts';
 import { jointKernels } from './joint.ts';
 import { importKoffi, libraryFolders, loadLibrary } from './libraries.ts';
-import { cudaMatmulKernels, type Independence, laneKernels } from './matmul.ts';
+import { cudaMatmulKernels, laneKernels } from './matmul.ts';
 import { productKernels } from './products.ts';
 import { Queue } from './queue.ts';
 import { Readback } from './readback.ts';
@@ -37,8 +37,8 @@ export interface CudaOptions {
   readonly ordinal?: number;
   /** Folder in which libcuda, libnvrtc and libcublasLt are looked for first. */
   readonly libraries?: string;
-  /** Whether runs compute together (`Device.lanes`), and by which products; right for small models. Default: no. */
-  readonly lanes?: Independence;
+  /** Whether runs compute together (`Device.lanes`), which is right for small models. Default: no. */
+  readonly lanes?: boolean;
   /** Folder in which compiled kernels are kept; default: the user's cache folder. */
   readonly cacheFolder?: string;
 }
@@ -72,23 +72,23 @@ export async function createCudaDevice(options: CudaOptions = {}): Promise<CudaD
   const kernels = joinKernels(queue, blas, aside, () => device, lanes);
   const parts = [graphs, aside, blas, queue, readback];
   const device: CudaDevice = new CudaDevice({
-    ...{ gpu, queue, graphs, readback, kernels, precision, lanes: lanes !== false, slab, slabBytes, parts },
+    ...{ gpu, queue, graphs, readback, kernels, precision, lanes, slab, slabBytes, parts },
     reservedBytes: workspaceBytes + asideBytes,
   });
   return device;
 }
 
 /** `home` is the device itself: kernels take scratch memory from its arena, and give it back once what uses it is queued. */
-function joinKernels(queue: Queue, blas: Blas, aside: Aside, home: () => Device, lanes: Independence): Kernels {
+function joinKernels(queue: Queue, blas: Blas, aside: Aside, home: () => Device, lanes: boolean): Kernels {
   return {
     ...cudaElementwiseKernels(queue),
     ...sumKernels(queue, home),
     ...cudaRowKernels(queue),
-    ...normKernels(queue, home, lanes !== false),
+    ...normKernels(queue, home, lanes),
     ...lossKernels(queue),
     ...cudaMatmulKernels(queue, blas, home, lanes),
-    ...cudaAttentionKernels(queue, home, lanes !== false),
-    ...(lanes !== false
+    ...cudaAttentionKernels(queue, home, lanes),
+    ...(lanes
       ? { ...laneKernels(queue, home), ...laneSumKernels(queue, home), ...laneStepKernels(queue) }
       : {
           ...productKernels(queue, blas, home),

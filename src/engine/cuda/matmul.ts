@@ -30,17 +30,14 @@ function sizesOf(out: Tensor, a: Tensor, { transposeA }: Pick<MatmulOptions, 'tr
 
 type Names = 'matmul' | 'matmulOnto' | 'invert';
 
-/** Whether rows have the same bytes whatever other rows there are: by own kernels, or by one algorithm of the library for each shape. */
-export type Independence = false | 'own' | 'library';
-
+/** With `independent` rows a row is computed in one way, whatever other rows there are: by one algorithm of the library for each shape. */
 export function cudaMatmulKernels(
   queue: Queue,
   blas: Blas,
   home: () => Device,
-  independent: Independence,
+  independent: boolean,
 ): Pick<Kernels, Names> {
-  const byLibrary = (K: number, transposeA: boolean): boolean =>
-    independent === false || (independent === 'library' && !transposeA) ? K > ownDepth : false;
+  const byLibrary = (K: number, transposeA: boolean): boolean => K > ownDepth && !(independent && transposeA);
   return {
     matmul(out, a, b, options) {
       const sizes = sizesOf(out, a, options);
@@ -169,7 +166,7 @@ export function multiplyLarge(
   { transposeA, transposeB }: Omit<MatmulOptions, 'accumulate'>,
   { batch, M, N, K }: Sizes,
   sharedA = false,
-  independent: Independence = false,
+  independent = false,
 ): boolean {
   const outType = out.dtype === 'f32' ? 'f32' : 'bf16';
   const [to, from] = [queue.address(out), addend === null ? null : queue.address(addend)];
@@ -177,8 +174,7 @@ export function multiplyLarge(
   const target = Math.min(alignmentOf(to), alignmentOf(from ?? to));
   const alignments = [alignmentOf(addresses.a), alignmentOf(addresses.b), target] as const;
   const shape = { batch, rows: M, columns: N, depth: K, transposeA, transposeB };
-  const kind = { outType, sharedA, independent: independent === 'library' } as const;
-  return blas.multiply({ ...shape, ...kind, alignments }, addresses);
+  return blas.multiply({ ...shape, outType, sharedA, independent, alignments }, addresses);
 }
 
 function alignmentOf(address: number): number {
