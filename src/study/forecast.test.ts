@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { temporaryFolder } from '../../test/lab/hand-made.ts';
 import { type ExperimentPlan, planExperiment, readExperiment } from './experiment.ts';
-import { expectDiskRoom, forecastExperiment } from './forecast.ts';
+import { expectDiskRoom, forecastExperiment, packThatFits } from './forecast.ts';
 import { measuring, readRate } from './rates.ts';
 import { planSlots } from './slots.ts';
 
@@ -106,5 +106,10 @@ describe('an experiment costs', () => {
     const [{ neededBytes: packed }] = await needed(2, 4);
     expect(packed).toBeGreaterThan(one);
     expect(packed).toBeLessThan(4 * one);
+    const fits = (freeMiB: number | null) => packThatFits(onGpus.runs, planSlots(1, 9, [{ name: '0', freeMiB }]));
+    expect(await fits(null)).toBeNull();
+    expect(await fits(1)).toBe(1);
+    expect(await fits(Math.ceil(packed / 2 ** 20))).toBe(4);
+    expect(await fits(Math.floor(packed / 2 ** 20) - 1)).toBe(3);
   });
 });

@@ -148,17 +148,33 @@ async function secondsOf({ arm, config }: PlannedRun, rate: RunRate | null, plan
   return (updates * rate.updateSeconds + evaluations * rate.evaluationSeconds) / rate.atATime;
 }
 
-/** What each GPU must have room for, by a rehearsal of the largest update of every arm. */
-async function forecastGpus(left: readonly PlannedRun[], slots: readonly Slot[], pack: number): Promise<GpuForecast[]> {
-  if (slots.every(({ gpu }) => gpu === null)) return [];
+/** The memory of a run of every arm on a GPU, by a rehearsal of its largest update: weights, which the runs of a pack share, and the rest. */
+async function gpuMemory(runs: readonly PlannedRun[]): Promise<{ readonly weights: number; readonly rest: number }[]> {
   await using _sandboxes = keepSandboxes();
-  let most = 0;
-  for (const { config } of shapesOf(left)) {
+  const arms: { weights: number; rest: number }[] = [];
+  for (const { config } of shapesOf(runs)) {
     await using lab = await openLab({ config });
     const { standing, totalBytes } = await planLabMemory(lab);
     const weights = standing.find(({ name }) => name === 'weights')?.bytes ?? 0;
-    most = Math.max(most, weights + pack * (totalBytes - weights));
+    arms.push({ weights, rest: totalBytes - weights });
   }
+  return arms;
+}
+
+/** The most runs of a pack that each process has room for on its GPU, at least 1; null where nobody tells what is free. */
+export async function packThatFits(runs: readonly PlannedRun[], slots: readonly Slot[]): Promise<number | null> {
+  const rooms = slots.map(({ gpu, memoryMiB }) => memoryMiB ?? gpu?.freeMiB ?? null);
+  if (!rooms.every((room) => room !== null)) return null;
+  const room = 2 ** 20 * Math.min(...rooms);
+  const arms = await gpuMemory(runs);
+  return Math.max(1, Math.min(...arms.map(({ weights, rest }) => Math.floor((room - weights) / rest))));
+}
+
+/** What each GPU must have room for. */
+async function forecastGpus(left: readonly PlannedRun[], slots: readonly Slot[], pack: number): Promise<GpuForecast[]> {
+  if (slots.every(({ gpu }) => gpu === null)) return [];
+  const arms = await gpuMemory(left);
+  const most = Math.max(0, ...arms.map(({ weights, rest }) => weights + pack * rest));
   const names = [...new Set(slots.map(({ gpu }) => gpu?.name ?? ''))];
   return names.map((name) => {
     const sharing = slots.filter(({ gpu }) => gpu?.name === name);

@@ -14,7 +14,7 @@ import {
   readExperiment,
 } from '../../study/experiment.ts';
 import type { Experiment } from '../../study/experiment-schema.ts';
-import { expectDiskRoom, forecastDisk, forecastExperiment } from '../../study/forecast.ts';
+import { expectDiskRoom, forecastDisk, forecastExperiment, packThatFits } from '../../study/forecast.ts';
 import { type Report, runInProcesses } from '../../study/job.ts';
 import { measuring } from '../../study/rates.ts';
 import { type JobEnd, runPlan } from '../../study/run.ts';
@@ -88,7 +88,7 @@ export const experimentCommand = command({
     const directory = call.out ?? join('runs', whole.experiment.name);
     const plan = await leaveShared(whole, directory, call, context);
     if (plan.runs.length === 0) return;
-    const packed = packOf(call, plan);
+    const packed = await packOf(call, plan);
     const clustered = { ...call, jobs, packed };
     if (call.dryRun) {
       await showForecast(plan, directory, { jobs, pack: packed }, context);
@@ -126,10 +126,16 @@ async function leaveShared(
 /** Runs that pay in one pack: beyond these, what they share is a small part of what they do. */
 const mostPacked = { wasm: 8, reference: 8, cuda: 32 } as const;
 
-/** The number of runs of a pack. */
-export function packOf({ pack: asked }: Pick<ExperimentCall, 'pack'>, { runs }: ExperimentPlan): number {
+/** The number of runs of a pack: those that pay, and that fit into the memory of their GPU. */
+async function packOf(
+  { pack: asked, jobs }: Pick<ExperimentCall, 'pack' | 'jobs'>,
+  plan: ExperimentPlan,
+): Promise<number> {
   if (asked !== 'auto') return asked;
-  return Math.min(runs.length, ...runs.map(({ config }) => mostPacked[config.device.kind]));
+  const { runs } = plan;
+  const paying = Math.min(runs.length, ...runs.map(({ config }) => mostPacked[config.device.kind]));
+  const slots = planSlots(jobs ?? null, runs.length, gpusFor(plan));
+  return Math.min(paying, (await packThatFits(runs, slots)) ?? paying);
 }
 
 /** Lists the runs and says what is left of them will cost; refuses what the disk cannot hold. */
@@ -145,7 +151,8 @@ async function showForecast(
   );
   const slots = planSlots(jobs, plan.runs.length, gpusFor(plan));
   const forecast = await forecastExperiment(plan, directory, { slots, pack: size });
-  stdout.write(`${[directory, ...lines, ...forecastLines(forecast, plan.runs.length)].join('\n')}\n`);
+  const packs = size === 1 ? [] : [`packs of ${size} runs`];
+  stdout.write(`${[directory, ...lines, ...packs, ...forecastLines(forecast, plan.runs.length)].join('\n')}\n`);
   expectDiskRoom(directory, forecast.disk);
 }
 
