@@ -70,12 +70,22 @@ describe.each(sections)('the tables of $study', ({ study, tables }) => {
 const range = (values: readonly number[]): string =>
   `${Math.min(...values).toFixed(2)} to ${Math.max(...values).toFixed(2)}`;
 
+const words = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten', 'eleven', 'twelve']; // biome-ignore format: one line
+
+/** How many predictions of a study with 20 stated seeds came out how, in words. */
+function verdictsOf(study: string): string {
+  const judged = Rates.of(study).judge(readPredictions(study), 20);
+  const count = (wanted: string): string => words[judged.filter(({ verdict }) => verdict === wanted).length];
+  return `${count('met')} are met, ${count('refuted')} are refuted, ${count('open')} are open.`;
+}
+
 describe('what the text says', () => {
   it.each([
     ['micro-own-mean-claim', 'own-mean-haar', 'own-mean', 4, 0, 'p = 0.125'],
     ['micro-other-pairs-claim', 'own-mean-haar', 'other-pairs', 4, 0, 'p = 0.125'],
     ['atlas-d', 'own-keep-haar', 'own-keep-pairs', 12, 1, 'p = 0.003'],
     ['micro-two-loopholes', 'own-mean-chance', 'own-mean', 4, 0, 'p = 0.125'],
+    ['atlas-g', 'own-mean-chance', 'own-mean', 12, 1, 'p = 0.003'],
     ['micro-price', 'own-mean-haar', 'own-mean', 5, 0, 'p = 0.06'],
   ])('%s: %s against %s, paired by seed', (study, first, second, onlyFirst, onlySecond, said) => {
     const found = Rates.of(study).discordant(first, second);
@@ -137,23 +147,45 @@ describe('what the text says', () => {
     const rates = Rates.of('atlas-c');
     const text = textOf('atlas-c');
     expect(text).toContain(
-      `exact McNemar p = ${rates.discordant('filter-outcome', 'filter-attempt').pValue.toFixed(3)}`,
+      `exact McNemar p = ${rates.discordant('filter-outcome', 'filter-attempt').pValue.toFixed(4)}`,
     );
     expect(text).toContain(
       `none of 20 (p = ${rates.discordant('screen-outcome', 'screen-attempt').pValue.toFixed(3)})`,
     );
     const filtered = rates.values('filter-outcome', 'attempts');
-    const words = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten', 'eleven', 'twelve']; // biome-ignore format: one line
     const [high, low] = [filtered.filter((rate) => rate > 0.9), filtered.filter((rate) => rate < 0.1)];
     expect(text).toContain(
       `above 0.9 in ${words[high.length]} seeds, 0.23 in one and below 0.10 in ${words[low.length]}`,
     );
-    const verdicts = rates.judge(readPredictions('atlas-c'), 20).map(({ verdict }) => verdict);
-    const count = (wanted: string): string => words[verdicts.filter((verdict) => verdict === wanted).length];
-    expect(text).toContain(
-      `Of twenty predictions ${count('met')} are met, ${count('refuted')} are refuted, ${count('open')} are open.`,
-    );
+    expect(text).toContain(`Of twenty predictions ${verdictsOf('atlas-c')}`);
     expect(text).toContain(`${rates.runs} of the 280 runs were made`);
+    expect(text).toContain(`in ${rates.failing('filter-outcome').length} of 20 seeds the exploit grows`);
+    expect(text).toContain(`fails by outcomes in ${rates.failing('screen-outcome').length} of 20`);
+  });
+
+  it('atlas-g: which exploit is deployed, where own mean fails, and how many predictions came out how', () => {
+    const rates = Rates.of('atlas-g');
+    const two = (values: readonly number[]): string => values.map((value) => value.toFixed(2)).join(', ').replace(/, (?=[^,]*$)/, ' and '); // biome-ignore format: one line
+    const failing = rates.failing('own-mean');
+    const [attempts, unwatched] = (['attempts', 'run_tests'] as const).map((column) => {
+      const rateOf = rates.bySeed('own-mean', column);
+      return failing.map((seed) => rateOf.get(seed) ?? Number.NaN);
+    });
+    const preferred = [...rates.bySeed('vanilla', 'run_tests')].filter(([, rate]) => rate > 0.02);
+    const said = [
+      `Of thirteen predictions ${verdictsOf('atlas-g')}`,
+      `${rates.runs} of the 200 runs were made`,
+      `${range(rates.values('penalty-3', 'run_tests'))} under the penalty, ${range(rates.values('screen', 'run_tests'))} under the screen`,
+      `attempts of ${two(attempts)} in seeds ${failing.join(', ').replace(/, (?=\d+$)/, ' and ')}, by \`run_tests\` ${two(unwatched)}`,
+      `As trained it attempts in ${range(rates.values('own-mean', 'attempts', 'test-original', 'full'))}`,
+      `among the ${words[preferred.length]} seeds in which vanilla`,
+      `${20 - rates.failing('own-mean-chance').length} of 20 such runs do not fail`,
+    ];
+    expect(said.filter((sentence) => !textOf('atlas-g').includes(sentence))).toEqual([]);
+    expect(failing.filter((seed) => !preferred.some(([other]) => other === seed))).toEqual([]);
+    for (const arm of ['penalty-3', 'screen']) {
+      expect(rates.discordant(arm, 'own-mean')).toMatchObject({ first: 17, second: 0 });
+    }
   });
 
   it('micro-price: how much less vanilla solves than the ceiling', () => {
