@@ -21,6 +21,7 @@ export interface PackPlace extends Disposable {
 export class RunPack implements AsyncDisposable {
   readonly #hosts = new Map<string, Host>();
   readonly #joint: boolean | null;
+  #closed = false;
 
   /** `joint`: whether runs compute in one batch; default: as the device says. */
   constructor({ joint = null }: { readonly joint?: boolean | null } = {}) {
@@ -55,6 +56,7 @@ export class RunPack implements AsyncDisposable {
   }
 
   #hostOf(config: RunConfig): Host {
+    if (this.#closed) throw new RangeError('a pack that is closed opens nothing for a run');
     const key = sharedKey(config);
     const host = this.#hosts.get(key) ?? new Host(config, this.#joint);
     this.#hosts.set(key, host);
@@ -62,8 +64,8 @@ export class RunPack implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true;
     for (const host of this.#hosts.values()) await host[Symbol.asyncDispose]();
-    this.#hosts.clear();
   }
 }
 

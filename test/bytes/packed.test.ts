@@ -38,6 +38,12 @@ async function trainOne(name: string, where: string, pack: RunPack | null): Prom
 }
 
 describe('runs in a pack', () => {
+  it('are not begun in one that is closed, whose parts nobody would close', async () => {
+    const pack = new RunPack();
+    await pack[Symbol.asyncDispose]();
+    await expect(trainOne('vanilla', 'closed', pack)).rejects.toThrow('a pack that is closed opens nothing for a run');
+  });
+
   it('grade identical programs once', async () => {
     await using pack = new RunPack();
     const [first, second] = await Promise.all(['one', 'two'].map((where) => trainOne('vanilla', where, pack)));

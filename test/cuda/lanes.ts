@@ -98,7 +98,8 @@ async function trainPack(
 ) {
   await using pack = new RunPack({ joint: true });
   const places = runs.map(() => pack.join());
-  return Promise.allSettled(
+  // The pack is closed when its runs have ended.
+  return await Promise.allSettled(
     places.map(async (own, i) => {
       using place = own;
       return await train(await configOf(runs[i], updates, ...settingsOf(runs[i])), join(home, `${runs[i]}`), { place });
