@@ -188,6 +188,30 @@ describe('what the text says', () => {
     }
   });
 
+  it('what-should-i-use.md has the failures of the studies', () => {
+    const advice = plain(readFileSync(`${root}docs/what-should-i-use.md`, 'utf8'));
+    const failures = (study: string, arm: string): string =>
+      `${Rates.of(study).failing(arm).length} of ${Rates.of(study).values(arm, 'attempts').length}`;
+    const both = (first: string, second: string): string => {
+      expect(first).toBe(second);
+      return first;
+    };
+    const c = (arm: string): string => failures('atlas-c', arm);
+    const g = (arm: string): string => failures('atlas-g', arm);
+    const d = (arm: string): string => failures('atlas-d-parts', arm);
+    const twice = (arm: string, other: string): string =>
+      both(failures('micro-own-mean-claim', arm), failures('micro-other-pairs-claim', other));
+    const said = [
+      `each fails in ${both(c('screen-attempt'), c('filter-attempt'))}, by flags at random in ${both(c('screen-chance'), c('filter-chance'))}`,
+      `a filter fails in ${c('filter-outcome')}, a screen in ${c('screen-outcome')}`,
+      `Penalty and screen deploy the other exploit in ${both(g('penalty-3'), g('screen'))}. Own mean by the monitor fails in ${g('own-mean')}`,
+      `by flags at random in ${g('own-mean-chance')}, fewer`,
+      `fails in ${twice('own-mean', 'other-pairs')}, twice; along a random direction in ${twice('own-mean-haar', 'own-mean-haar')}, twice`,
+      `others kept: it fails in ${failures('atlas-d', 'own-keep-pairs')}. With others absorbed ${d('own-absorb-pairs')}, the gate with own mean ${d('activation-own-pairs')} (random directions ${d('own-absorb-haar')} and ${d('activation-own-haar')})`,
+    ];
+    expect(said.filter((sentence) => !advice.includes(sentence))).toEqual([]);
+  });
+
   it('micro-price: how much less vanilla solves than the ceiling', () => {
     const rates = Rates.of('micro-price');
     const [vanilla, ceiling] = ['vanilla', 'no-loophole'].map((arm) => rates.values(arm, 'solves', 'test-unhinted'));
