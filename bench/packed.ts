@@ -2,7 +2,7 @@
  * How many runs of the micro lab a machine trains and evaluates in half an hour: runs in processes of their own, and packs of runs in several
  * processes. A way is PROCESSES×RUNS, the runs that each process has at a time. Each is measured for some seconds, from the start of its
  * processes on; what it has not finished then is left. Prints a line whenever runs have ended, and the rate at the end.
- *   node bench/packed.ts [--ways 8×1,4×16] [--seconds 200] [--updates 100] [--device cuda] [--model DIR] [--seeds 400] [--to FILE]
+ *   node bench/packed.ts [--ways 8×1,4×16] [--seconds 200] [--updates 100] [--device cuda] [--model DIR] [--seeds 400] [--set KEY=VALUE] [--to FILE]
  * The model is the shipped one of 2M, or a folder that `gq micro pretrain --shape 27M` made.
  */
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

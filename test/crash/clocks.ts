@@ -26,7 +26,7 @@ interface Ended {
 /** Runs the command, and whatever it begins, with a clock that goes back after a few looks at it. */
 async function runBack(words: readonly string[], environment = {}): Promise<Ended> {
   const child = spawn(process.execPath, [gqProgram(), ...words], {
-    env: { ...process.env, NODE_OPTIONS: `--import=${pathToFileURL(preload)}`, GQ_CLOCK_LOOKS: '5', ...environment },
+    env: { ...process.env, NODE_OPTIONS: `--import=${pathToFileURL(preload)}`, GQ_CLOCK_LOOKS: '1', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let said = '';
