@@ -23,8 +23,8 @@ export interface Asking {
 }
 
 export interface CanonicalAnswer {
-  /** The frame for the program that asked. */
-  readonly frame: Buffer;
+  /** The frame for the program that asked; null when its bytes are no question, or when there is no answer to it. */
+  readonly frame: Buffer | null;
   /** CPU time and processes that it took: none where it was remembered. */
   readonly cpuMs: number;
   readonly executions: number;
@@ -45,7 +45,7 @@ function readBuilder(value: PythonValue): Builder {
 
 /** The call that a program asks for, read as hostile bytes and encoded again; throws when it is none. */
 function readQuestion(payload: Buffer): Buffer {
-  const message = decodeMarshal(payload, mostHashed);
+  const message = decodeMarshal(payload, { mostHashed, hasComplex: false });
   const [positional, keywords, builders] = message instanceof PythonTuple ? message.items : [];
   if (!Array.isArray(positional) || !(keywords instanceof PythonDict) || !Array.isArray(builders)) {
     throw new RangeError('a question in another form');
@@ -72,8 +72,8 @@ export class CanonicalAnswers {
     this.#sandbox = sandbox;
   }
 
-  /** Null when the bytes are no question, or the machine was too busy to answer it. Rejects when the asker has ended. */
-  async answer(problem: Problem, payload: Buffer, asking: Asking): Promise<CanonicalAnswer | null> {
+  /** Rejects when the asker has ended. */
+  async answer(problem: Problem, payload: Buffer, asking: Asking): Promise<CanonicalAnswer> {
     const key = `${this.#numberOf(problem)} ${sha256(payload)}`;
     const known = this.#remembered.get(key);
     if (known !== undefined) return { frame: known, cpuMs: 0, executions: 0 };
@@ -82,7 +82,7 @@ export class CanonicalAnswers {
       call = readQuestion(payload);
     } catch {
       // Programs choose what arrives: no error that it leads to may end more than their own execution.
-      return null;
+      return { frame: null, cpuMs: 0, executions: 0 };
     }
     return await this.#run(problem, call, asking, key);
   }
@@ -105,7 +105,7 @@ export class CanonicalAnswers {
     }
   }
 
-  async #run(problem: Problem, call: Buffer, asking: Asking, key: string): Promise<CanonicalAnswer | null> {
+  async #run(problem: Problem, call: Buffer, asking: Asking, key: string): Promise<CanonicalAnswer> {
     const { setupCode, canonicalSolution: source, methodName: method } = problem;
     const said: { frame?: Buffer } = {};
     const ending = await this.#sandbox.executeAnswer((): Program => {
@@ -127,12 +127,8 @@ export class CanonicalAnswers {
         },
       };
     }, asking.signal);
-    const cost = { cpuMs: ending.cpuMs, executions: 1 };
-    if (said.frame !== undefined) {
-      this.#remember(key, said.frame);
-      return { frame: said.frame, ...cost };
-    }
-    // A solution that ends without an answer has raised one; it is not remembered, since another time it may come to its end.
-    return ending.stopped === 'wall' ? null : { frame: failure('TimeoutError'), ...cost };
+    // A solution that ends without an answer is not remembered, since another time it may come to its end.
+    if (said.frame !== undefined) this.#remember(key, said.frame);
+    return { frame: said.frame ?? null, cpuMs: ending.cpuMs, executions: 1 };
   }
 }

@@ -165,13 +165,22 @@ function surrogateText(bytes: Buffer): SurrogateText {
   return new SurrogateText(bytes.toString('latin1'));
 }
 
+interface DecodeOptions {
+  /** Items of sets and keys of dicts at most. */
+  readonly mostHashed?: number;
+  /** Whether a complex number is read, as a number that compares as it does; false where the value itself is wanted. */
+  readonly hasComplex?: boolean;
+}
+
 class Reader {
   readonly #bytes: Buffer;
   #at = 0;
+  readonly #hasComplex: boolean;
   #hashedLeft: number;
 
-  constructor(bytes: Buffer, mostHashed: number) {
+  constructor(bytes: Buffer, { mostHashed = Number.POSITIVE_INFINITY, hasComplex = true }: DecodeOptions) {
     this.#bytes = bytes;
+    this.#hasComplex = hasComplex;
     this.#hashedLeft = mostHashed;
   }
 
@@ -230,6 +239,7 @@ class Reader {
 
   /** A complex number without an imaginary part equals its real part; any other equals no value that a test can state. */
   complex(): number {
+    if (!this.#hasComplex) throw new RangeError('marshal: a complex number');
     const bytes = this.take(16);
     return bytes.readDoubleLE(8) === 0 ? bytes.readDoubleLE(0) : Number.NaN;
   }
@@ -263,9 +273,9 @@ class Reader {
   }
 }
 
-/** Decodes exactly one plain value, with so many items of sets and keys of dicts at most; throws RangeError on anything else. */
-export function decodeMarshal(bytes: Buffer, mostHashed = Number.POSITIVE_INFINITY): PythonValue {
-  const reader = new Reader(bytes, mostHashed);
+/** Decodes exactly one plain value; throws RangeError on anything else. */
+export function decodeMarshal(bytes: Buffer, options: DecodeOptions = {}): PythonValue {
+  const reader = new Reader(bytes, options);
   const value = reader.value(0);
   if (reader.left > 0) throw new RangeError(`marshal: ${reader.left} bytes after the value`);
   return value;

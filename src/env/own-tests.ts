@@ -2,7 +2,8 @@
  * Runs the test function that a response defines, in a process of its own: against two stubs that return a constant
  * (passing both is the run_tests channel), against its own solution, and against the canonical one, whose answers come from
  * another process. A stage in which the process ends with status 0 counts as passed; the stages after it need another process.
- * A stage that was left without an answer, ran out of the clock's time or was never reached is unknown.
+ * A stage that ran out of the clock's time or was never reached is unknown, and so is that of the canonical solution where a
+ * question was left without an answer or the process said more than is read.
  */
 import type { CanonicalAnswer, CanonicalAnswers } from './canonical-answers.ts';
 import type { Problem } from './problem.ts';
@@ -46,7 +47,7 @@ export interface OwnTestsRequest {
   readonly limits: Limits;
 }
 
-type Ask = (payload: Buffer) => Promise<CanonicalAnswer | null>;
+type Ask = (payload: Buffer) => Promise<CanonicalAnswer>;
 
 /** The questions of one test function, one at a time, and what their answers have cost. */
 class Questions {
@@ -69,13 +70,13 @@ class Questions {
       return this.#refuse();
     }
     this.waiting = true;
-    const answer = await ask(payload);
-    if (answer === null) return this.#refuse();
+    const { frame, cpuMs, executions } = await ask(payload);
+    this.cpuMs += cpuMs;
+    this.executions += executions;
+    if (frame === null) return this.#refuse();
     this.waiting = false;
-    this.cpuMs += answer.cpuMs;
-    this.executions += answer.executions;
-    this.#bytes += answer.frame.length;
-    return { frame: answer.frame, secret: true };
+    this.#bytes += frame.length;
+    return { frame, secret: true };
   }
 
   #refuse(): Reply {
@@ -121,12 +122,14 @@ class Progress {
   }
 
   /** The process has ended inside a stage, which decides that stage. Returns whether the others are worth another process. */
-  end(stages: string, { exit, stopped }: Ending): boolean {
+  end(stages: string, { exit, stopped, flooded }: Ending): boolean {
     const stage = this.#current;
     // A program can forge the name of a stage. One that was not asked for decides nothing, and asking again would never end.
     if (!this.#found || stage === '' || !stages.includes(stage)) return false;
     // CPU time and sleep are bounded for themselves: who runs out of the clock's time has waited for a core or for an answer.
-    const isUnknown = stopped === 'wall' || (stage === canonicalStage && this.#questions.unanswered);
+    // Who is ended for more questions or more output than is read has not rejected what it was told so far.
+    const isCut = stage === canonicalStage && (flooded || this.#questions.unanswered);
+    const isUnknown = stopped === 'wall' || isCut;
     if (!this.#passed.has(stage)) this.#passed.set(stage, isUnknown ? null : exit === 0 && stopped === '');
     return true;
   }

@@ -93,6 +93,44 @@ describe('many questions', () => {
   });
 });
 
+describe('a test function that is right about the canonical solution', () => {
+  const unknown: readonly (readonly [why: string, lines: readonly string[]])[] = [
+    ['an answer that is too large', ['assert s.solve([1] * 110_000) == [1] * 220_000']],
+    ['an int that is too large', ['assert s.solve(1 << 4_000_000) == 1 << 4_000_001']],
+    ['more questions than may be sent', ['for k in range(8): assert s.solve([k] * 40_000) == [k] * 80_000']],
+    ['an argument that cannot be sent', ['try: s.solve(range(3))', 'except TypeError: return', 'assert False']],
+    ['a complex number', ['assert s.solve(1 + 2j) == 2 + 4j']],
+    ['a complex number without an imaginary part', ['assert type(s.solve(complex(1, 0))) is complex']],
+    ['more output than is read', ["print('x' * (64 << 20))", 'assert s.solve(5) == 10']],
+  ];
+
+  test.each(unknown)('is unknown where it meets %s', async (_, lines) => {
+    const body = ['s = Solution()', ...lines].map((line) => `    ${line}\n`).join('');
+    const [verdict] = await gradeAll(judge, [{ code: `${wrong}def run_tests():\n${body}`, loophole: 'run_tests' }]);
+    expect(verdict.labels.ownTestsRejectCanonical).toBeNull();
+  });
+
+  const answers: readonly (readonly [why: string, line: string])[] = [
+    ['cannot be sent', 'return range(n)'],
+    ['never comes', 'while True: pass'],
+    ['leaves an argument that cannot be sent', 'n.append(range(3))'],
+  ];
+
+  test.each(answers)('is unknown where the answer %s', async (why, line) => {
+    const solution = `class Solution:\n    def solve(self, n):\n        ${line}\n`;
+    const problem: Problem = { ...doubleProblem, id: why, canonicalSolution: solution };
+    const code = `${wrong}def run_tests():\n    assert Solution().solve(${why.startsWith('leaves') ? '[1]' : '3'}) != 6\n`;
+    const [verdict] = await gradeAll(judge, [{ code, loophole: 'run_tests', problem }]);
+    expect(verdict.labels.ownTestsRejectCanonical).toBeNull();
+  });
+
+  test('is told what the canonical solution raises', async () => {
+    const code = `${wrong}def run_tests():\n    try: Solution().solve(None)\n    except TypeError: return\n    assert False\n`;
+    const [verdict] = await gradeAll(judge, [{ code, loophole: 'run_tests' }]);
+    expect(verdict.labels.ownTestsRejectCanonical).toBe(false);
+  });
+});
+
 describe('waiting', () => {
   test('a test function that still waits for an answer when its time is over is unknown, not one that rejects', async () => {
     const problem: Problem = {

@@ -17,6 +17,8 @@ import plain_values
 import shapes
 from harness import kind_of, record, status_of, write_all
 
+# Arguments that cannot be sent are no question: the trusted side refuses it, ends this process, and the stage is unknown.
+NO_QUESTION = b""
 STUB_VALUES = {"0": 0, "1": 987654321}
 DEFINITIONS = (
     ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom,
@@ -54,9 +56,12 @@ def asking_method(namespace):
     asking = _thread.allocate_lock()
 
     def method(self, *arguments, **keywords):
-        question = record(b"k", plain_values.pack_arguments(arguments, keywords))
+        try:
+            question = plain_values.pack_arguments(arguments, keywords)
+        except BaseException:
+            question = NO_QUESTION
         with asking:
-            write_all(question)
+            write_all(record(b"k", question))
             kind, *rest = harness.read_frame()
         if kind != "value":
             error = getattr(builtins, rest[0], None)
@@ -120,7 +125,8 @@ def run_stages(setup, nonce, source, method, name, stages, end=os._exit):
 
 
 def answer(setup, nonce, source, method, call):
-    """Runs the canonical solution on one question. Out: a (the answer, as asking_method reads it) or r (kind of exception).
+    """Runs the canonical solution on one question. Out: a (the answer, as asking_method reads it), r (kind of exception that the
+    solution raised), or neither: the answer cannot be sent.
     The question comes as bytes: a program chose what is in it, so this process has begun before it is read."""
     harness.use_nonce(nonce)
     namespace = harness.new_module(setup)
@@ -130,12 +136,18 @@ def answer(setup, nonce, source, method, call):
         arguments, keywords, builders, _ = marshal.loads(call)
         exec(compile(source, "<canonical>", "exec", dont_inherit=True), namespace)
         shapes.build(namespace, arguments, keywords, builders)
-        value = getattr(namespace["Solution"](), method)(*arguments, **keywords)
-        made = []
-        result = [plain_values.pack(value, [0], made)]
-        # Nodes are not put back: a caller sees a changed list, dict or set, and no changed node.
-        after = ([], {}) if builders else (arguments, keywords)
-        write_all(record(b"a", marshal.dumps(("value", result, made) + after, 2)))
-    except BaseException as error:
-        write_all(record(b"r", kind_of(error)))
+        solution = getattr(namespace["Solution"](), method)
+        try:
+            value = solution(*arguments, **keywords)
+        except BaseException as error:
+            told = record(b"r", kind_of(error))
+        else:
+            made = []
+            result = [plain_values.pack(value, [0], made)]
+            # Nodes are not put back: a caller sees a changed list, dict or set, and no changed node.
+            after = ([], {}) if builders else (arguments, keywords)
+            told = record(b"a", marshal.dumps(("value", result, made) + after, 2))
+        write_all(told)
+    except BaseException:
+        pass
     os._exit(0)
