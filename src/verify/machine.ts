@@ -4,6 +4,7 @@
  */
 import { availableParallelism, freemem, totalmem } from 'node:os';
 import { DeviceError, GraderError, UserError } from '../base/index.ts';
+import { temporaryParent } from '../base/node/index.ts';
 import { type CudaReport, inspectCuda } from '../engine/cuda/index.ts';
 import type { WasmOptions } from '../engine/wasm/index.ts';
 import { createWasmDevice } from '../engine/wasm/index.ts';
@@ -162,6 +163,8 @@ function describeCards({ gpus }: CudaReport): string {
 }
 
 export async function inspectMachine(): Promise<readonly Finding[]> {
+  // The environment of this call is wrong then, not the machine.
+  temporaryParent();
   return [
     inspectNode(process.versions.node),
     inspectCores(),

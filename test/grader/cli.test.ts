@@ -139,3 +139,33 @@ describe('gq grade', () => {
     );
   });
 });
+
+describe('a TMPDIR that is no folder', () => {
+  const file = join(folder, 'a-file');
+  writeFileSync(file, '');
+  const answers = join(folder, 'answers.jsonl');
+  writeFileSync(answers, `${JSON.stringify(responses[0])}\n`);
+  const calls = [
+    ['grade', '--problems', benchmark, '--responses', answers, '--out', join(folder, 'none.jsonl'), '--workers', '1'],
+    ['train', 'micro-activation', '--set', 'updates=1', '--out', join(folder, 'none')],
+    ['doctor'],
+  ];
+  const places = ['/no-such-folder', 'relative', file];
+
+  test.each(calls.flatMap((call) => places.map((place) => [call[0], place, call] as const)))(
+    'is refused by %s in one sentence: %s',
+    async (_, place, call) => {
+      const usual = process.env['TMPDIR'];
+      process.env['TMPDIR'] = place;
+      try {
+        const { stdout, stderr, exitCode } = await run(...call);
+        expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+        expect(stderr).toContain(`gq: TMPDIR=${place}: expected a folder`);
+        expect(stderr).not.toContain('Traceback');
+      } finally {
+        if (usual === undefined) delete process.env['TMPDIR'];
+        else process.env['TMPDIR'] = usual;
+      }
+    },
+  );
+});

@@ -42,7 +42,7 @@ export {
   streamRegular,
   writeNew,
 } from './regular-file.ts';
-export { scratchFolder } from './scratch.ts';
+export { scratchFolder, temporaryParent } from './scratch.ts';
 export { isPassing, makeFolder, namePath, systemComplaint } from './system-error.ts';
 export { decodeText } from './text-file.ts';
 export { explainUncaught } from './uncaught.ts';

@@ -2,8 +2,9 @@
  * The sandbox: two pools of workers. One runs programs; the other runs canonical solutions for programs that wait for an
  * answer, so that neither can take the other's last worker. Below isolation level 1 it starts only where that is asked for.
  */
-import { availableParallelism, tmpdir } from 'node:os';
+import { availableParallelism } from 'node:os';
 import { GraderError, UserError } from '../../base/index.ts';
+import { temporaryParent } from '../../base/node/index.ts';
 import { type IsolationLevel, type LayerName, type LayerReport, layerNames, levelOf } from './isolation.ts';
 import { WorkerPool } from './pool.ts';
 import { findPython, type Python } from './python.ts';
@@ -105,9 +106,10 @@ export class Sandbox implements AsyncDisposable {
   static async start(options: SandboxOptions = {}, signal?: AbortSignal): Promise<Sandbox> {
     const workers = workersOf(options);
     requireLimits(workers + answerWorkers(workers));
+    const workParent = temporaryParent();
     const python = await findPython(options.python, signal);
     const { layers = layerNames, memoryBytes = defaultMemoryBytes } = options;
-    const start = () => new SandboxWorker({ python, layers, workParent: tmpdir(), memoryBytes });
+    const start = () => new SandboxWorker({ python, layers, workParent, memoryBytes });
     const { worker, layers: report, escapes } = await startChecked(start, signal);
     const level = escapes.length > 0 ? 0 : levelOf(report);
     const sandbox = new Sandbox({ python, level, layers: report, escapes }, options, start, worker);
