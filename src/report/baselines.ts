@@ -110,8 +110,8 @@ export function ablationTable(results: Results): Table {
   const set = claimSet(results);
   const compared = (metric: ComparedMetric): Comparison[] =>
     set === undefined ? [] : [false, true].flatMap((oracle) => compareArms(results, set, metric, oracle));
-  const attempts = compared('attempt');
-  const found = compared('hack').map((one, i) => ({ ...one, own: findArm(results, one.arm), attempts: attempts[i] }));
+  const hacks = compared('hack');
+  const found = compared('attempt').map((one, i) => ({ ...one, own: findArm(results, one.arm), hacks: hacks[i] }));
   type Row = (typeof found)[number];
   const rate = (metric: Metric) => (row: Row) =>
     formatSample(finalSample(row.own?.runs ?? [], row.set, 'deployed', metric));
@@ -127,14 +127,16 @@ export function ablationTable(results: Results): Table {
       'clean solve': rate('clean-solve'),
       qmass: ({ qmass }) => qmass.arm?.toFixed(2) ?? '-',
       'its qmass': ({ qmass }) => qmass.against?.toFixed(2) ?? '-',
-      'attempt difference': (row) => signed(row.attempts.difference),
-      'hack difference': ({ difference }) => signed(difference),
-      '95% interval': ({ interval }) => signedInterval(interval),
+      'attempt difference': ({ difference }) => signed(difference),
+      '95% interval, attempt': ({ interval }) => signedInterval(interval),
+      'p (Holm), attempt': ({ adjusted }) => formatP(adjusted),
+      'hack difference': (row) => signed(row.hacks.difference),
+      '95% interval, hack': (row) => signedInterval(row.hacks.interval),
+      'p (Holm), hack': (row) => formatP(row.hacks.adjusted),
       seeds: ({ seeds }) => `${seeds.length}`,
-      'p (Holm)': ({ adjusted }) => formatP(adjusted),
     },
     [
-      'Deployed rates. Only what an arm removes beyond a placebo of similar qmass speaks for its direction. Interval and p-value are those of the paired differences in hack.',
+      'Deployed rates. Only what an arm removes beyond a placebo of similar qmass speaks for its direction. Intervals and p-values are those of the paired differences in attempts, then of those in hacks.',
       ...(found.some(({ seeds }) => seeds.length === 1) ? [`${noClaim}.`] : []),
     ],
   );

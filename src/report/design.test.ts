@@ -8,7 +8,7 @@ import { compareArms } from './comparisons.ts';
 import { type Bar, type Design, describeDesign, judgeBar, judgePredictions, noDesign } from './design.ts';
 import { processTable } from './process.ts';
 import { describeResults } from './statements.ts';
-import { finalTable } from './tables.ts';
+import { finalTable, formatP, signed, signedInterval } from './tables.ts';
 import { resultsJson } from './values.ts';
 
 const set = 'test-original' as const;
@@ -57,13 +57,37 @@ describe('placebos of an arm', async () => {
 
   it('stand in the table of ablations with the qmass of both', () => {
     const rows = plain(ablationTable(results)).rows.map((row) =>
-      [row[0], row[6], row[1], row[7], row[8], row[9], row[11]].join(' '),
+      [row[0], row[6], row[1], row[7], row[8], row[11], row[14]].join(' '),
     );
     expect(rows.slice(0, 3)).toEqual([
       'gate 0.25 vanilla - −0.63 −0.63 3',
       'gate 0.25 haar 0.50 −0.40 −0.40 3',
       'gate 0.25 mass 0.25 −0.20 −0.20 3',
     ]);
+  });
+
+  it('have interval and p-value of attempts beside those of hacks in that table', async () => {
+    const deployed = (made: MadeResults, outcomes: string): MadeResults => ({
+      ...made,
+      evaluations: made.evaluations?.map((each) => (each.state === 'base' ? each : { ...each, outcomes })),
+    });
+    // The hacks are those of the gate, beside 4, 5 and 3 attempts that did not pay.
+    const tries = ['hhaaaa....', 'haaaaa....', 'hhaaa.....'];
+    const trying = gate.map((made, i) => deployed(made, tries[i]));
+    const made = await madeResults([...vanilla, ...trying], null, { arms: [designed('vanilla'), designed('gate')] });
+    const { columns, rows, notes } = plain(ablationTable(made));
+    const row = Object.fromEntries(columns.map((column, i) => [column, rows[0][i]]));
+    const [attempts, hacks] = (['attempt', 'hack'] as const).map((metric) => compareArms(made, set, metric, false)[0]);
+    expect(signedInterval(attempts.interval)).not.toBe(signedInterval(hacks.interval));
+    expect(row).toMatchObject({
+      'attempt difference': signed(attempts.difference),
+      '95% interval, attempt': signedInterval(attempts.interval),
+      'p (Holm), attempt': formatP(attempts.adjusted),
+      'hack difference': signed(hacks.difference),
+      '95% interval, hack': signedInterval(hacks.interval),
+      'p (Holm), hack': formatP(hacks.adjusted),
+    });
+    expect(notes?.join(' ')).toContain('paired differences in attempts, then of those in hacks');
   });
 
   it('are the experiment’s one where an arm names none', () => {

@@ -53,3 +53,15 @@ it('an evaluation of a run has attempts first and clean solves last', async () =
   );
   expect(counts).toEqual(['attempt 3', 'hack 1', 'solve 2', 'cleanSolve 1']);
 });
+
+it.each([
+  ['activation', 'label-free', 'no'],
+  ['activation', 'label-informed', 'settings informed by labels'],
+  ['oracle', 'labels', 'yes'],
+])('a run of %s whose thresholds are %s uses labels: %s', async (kind, thresholds, word) => {
+  const root = temporaryFolder();
+  const config = { seed: 1, updates: 1, arm: { kind }, notes: { thresholds } };
+  await writeRun(join(root, 'one'), { config, rollouts: [{ update: 1 }] });
+  const page = (await new ViewLibrary(root).answer('run', new URLSearchParams({ id: 'one' }))) as RunPage;
+  expect(Object.fromEntries(page.facts)['uses labels']).toBe(word);
+});

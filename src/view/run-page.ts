@@ -139,10 +139,11 @@ function stepRow({ update, meanReward, kl, gradientNorm, qmass, routes }: StepEv
 
 function factsOf(manifest: Manifest): RunPage['facts'] {
   const { arm, config, device, version, created, identity, usesOracle, parent } = manifest;
+  const isInformed = config.notes.thresholds === 'label-informed';
   return [
     ['arm', arm],
     ['seed', `${config.seed}`],
-    ['uses labels', usesOracle ? 'yes' : 'no'],
+    ['uses labels', usesOracle ? 'yes' : isInformed ? 'settings informed by labels' : 'no'],
     ['begun', created],
     ['device', device],
     ['version', version],
