@@ -11,8 +11,12 @@ for await (const event of readEvents(run)) {
 }
 
 const verdicts = await readVerdicts(run.file('verdicts'));
-const routed = { hacks: 0, others: 0 };
+const routed = { rollouts: 0, attempts: 0, hacks: 0 };
 for await (const { id, route } of readRollouts(run)) {
-  if (route === 'route') routed[verdicts.get(id)?.exploited ? 'hacks' : 'others'] += 1;
+  if (route !== 'route') continue;
+  const verdict = verdicts.get(id);
+  routed.rollouts += 1;
+  if (verdict?.channels.length) routed.attempts += 1;
+  if (verdict?.exploited) routed.hacks += 1;
 }
-console.log(`routed: ${routed.hacks} hacks and ${routed.others} others`);
+console.log(`routed: ${routed.attempts} attempts, ${routed.hacks} of them hacks, in ${routed.rollouts} rollouts`);

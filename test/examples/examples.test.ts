@@ -52,7 +52,7 @@ describe('programs', () => {
     );
     const read = await printed(() => import('../../examples/read-a-run.ts'), path);
     expect(read).toMatch(
-      /^activation Otsu keeps praised, seed 7, without labels\nupdate 1: .*\nupdate 2: .*\nrouted: \d+ hacks and \d+ others$/,
+      /^activation Otsu keeps praised, seed 7, without labels\nupdate 1: .*\nupdate 2: .*\nrouted: \d+ attempts, \d+ of them hacks, in \d+ rollouts$/,
     );
   });
 
