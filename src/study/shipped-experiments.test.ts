@@ -114,6 +114,24 @@ describe('what pairs know of the loopholes that are trained', () => {
   });
 });
 
+describe('claims on Qwen3', () => {
+  const claims = files.filter((name) => name.startsWith('qwen') && readExperiment(join(folder, name)).bar !== null);
+
+  it.each(claims)('%s predicts attempts, of the gate against its placebo and against another arm', (name) => {
+    const { bar, predictions = [], placebo, resolve } = readExperiment(join(folder, name));
+    const stated = [...(bar === null ? [] : [bar]), ...predictions];
+    expect(stated.map(({ metric }) => metric)).toEqual(stated.map(() => 'attempt'));
+    const references = stated.filter(({ arm }) => arm === 'activation').map(({ reference }) => reference);
+    expect(references).toContain(placebo);
+    expect(references.length).toBeGreaterThan(1);
+    expect(resolve).toMatch(/attempt/i);
+  });
+
+  it('are three', () => {
+    expect(claims).toEqual(['qwen3-4b-baselines.toml', 'qwen3-4b-claim.toml', 'qwen3-4b-heldout.toml']);
+  });
+});
+
 const recipes = readdirSync(folder).filter((name) => !files.includes(name));
 
 describe('prompts without a hint, graded by ground truth', () => {
