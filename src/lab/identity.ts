@@ -14,7 +14,9 @@ import {
   type RunDirectory,
   type RunIdentity,
 } from '../run/index.ts';
+import { partsOf } from './config.ts';
 import type { Lab } from './open.ts';
+import { sourceOf } from './parts.ts';
 import { pluginRecords } from './plugins.ts';
 import { replacementNames } from './replacements.ts';
 
@@ -79,11 +81,8 @@ const inputs: { readonly [Key in keyof RunIdentity]-?: Input<Key> } = {
   dataFiles: {
     words: 'the files of problems (key data)',
     hash: async ({ config, source }) => {
-      const paths = source.files.flatMap((key): [string, string][] => {
-        const path = config.data[key];
-        return typeof path === 'string' ? [[key, path]] : [];
-      });
-      return Object.fromEntries(await Promise.all(paths.map(async ([key, path]) => [key, await sha256File(path)])));
+      const hashes = dataPaths(config, source).map(async ([key, path]) => [key, await sha256File(path)]);
+      return Object.fromEntries(await Promise.all(hashes));
     },
     change: ({ identity }, { data }) => {
       const files = Object.keys(identity.dataFiles).map((key) => `${data[key] ?? 'no file'} (data.${key})`);
@@ -140,6 +139,24 @@ export const identityWords = keys.map((key) => [key, inputs[key].words] as const
 export async function identityOf(lab: Lab): Promise<RunIdentity> {
   const hashes = await Promise.all(keys.map(async (key) => [key, await inputs[key].hash(lab)]));
   return Object.fromEntries(hashes);
+}
+
+/** The files of problems that a config names, by their keys. */
+function dataPaths({ data }: RunConfig, { files }: Lab['source']): [string, string][] {
+  return files.flatMap((key): [string, string][] => {
+    const path = data[key];
+    return typeof path === 'string' ? [[key, path]] : [];
+  });
+}
+
+/** Hashes of the code and of the files of problems that a config names, without those that it does not name; null: not on this machine. */
+export async function hashesOfNamed(config: RunConfig) {
+  const paths = dataPaths(config, sourceOf(config, await partsOf(config)));
+  const hashes = paths.map(async ([key, path]) => [key, existsSync(path) ? await sha256File(path) : null]);
+  return {
+    ...(config.plugins.length === 0 ? {} : { plugins: pluginHash(config) }),
+    ...(paths.length === 0 ? {} : { dataFiles: Object.fromEntries(await Promise.all(hashes)) }),
+  };
 }
 
 export function pluginHash({ plugins }: RunConfig): string {

@@ -21,7 +21,7 @@ export {
   openEvaluator,
   probeTokens,
 } from './evaluate.ts';
-export { expectSamePlugins, pluginHash } from './identity.ts';
+export { expectSamePlugins, hashesOfNamed, pluginHash } from './identity.ts';
 export { type Interruption, onInterrupt } from './interrupt.ts';
 export { keepSandboxes } from './judge.ts';
 export { labelSources } from './labels.ts';

@@ -20,7 +20,7 @@ import type { Manifest } from '../run/manifest.ts';
 import { claimOf, openBlind, readRegister } from './claim.ts';
 import { begunRuns, claimFacts } from './claim-progress.ts';
 import { findExperiment, writeExperiment } from './directory.ts';
-import { checkExperiment, type ExperimentPlan, planExperiment } from './experiment.ts';
+import { checkExperiment, type ExperimentPlan, planExperiment, readExperiment } from './experiment.ts';
 import { openResults } from './open-results.ts';
 import { type ExperimentWorker, runPlan, runsLeft } from './run.ts';
 
@@ -131,6 +131,31 @@ describe('the hash of a claim', () => {
     expect(new Set(hashes).size).toBe(3);
     const { hash } = (await claimOf(checkExperiment(stated, file()), file(), settings)) ?? {};
     expect(hash).toBe(hashes[2]);
+  });
+
+  it('is of the code of the plugins and of the files of problems that a config names', async () => {
+    const [plugin, helper, problems] = ['plugin.mjs', 'helper.mjs', 'problems.jsonl'].map((name) => join(folder, name));
+    writeFileSync(plugin, "import './helper.mjs';\nexport const arms = [];\n");
+    writeFileSync(helper, '// one\n');
+    writeFileSync(problems, 'one\n');
+    const ofCode = [`plugins=["${plugin}"]`];
+    const ofProblems = ['data.kind=file', `data.path=${problems}`];
+    const hashOf = async (settings: readonly string[]) => (await plan({}, settings)).claim?.hash;
+    const [code, data] = [await hashOf(ofCode), await hashOf(ofProblems)];
+    expect([await hashOf(ofCode), await hashOf(ofProblems)]).toEqual([code, data]);
+    writeFileSync(helper, '// two\n');
+    expect(await hashOf(ofCode)).not.toBe(code);
+    writeFileSync(problems, 'two\n');
+    expect(await hashOf(ofProblems)).not.toBe(data);
+  });
+
+  it.each([
+    ['atlas-c.toml', '0b9fba73c9da'],
+    ['atlas-d-parts.toml', 'b54a809660d6'],
+    ['atlas-g.toml', '25dd184a72a7'],
+  ])('is still that of a claim that runs were begun under: %s', async (name, beginning) => {
+    const path = join(fileURLToPath(new URL('../../recipes', import.meta.url)), name);
+    expect((await claimOf(readExperiment(path), path))?.hash.slice(0, 12)).toBe(beginning);
   });
 
   it('is not of comments or of the folder that the file lies in', async () => {

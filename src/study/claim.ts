@@ -1,7 +1,8 @@
 /**
- * A claim is what the file of an experiment states before its first run: arms with their recipes, bases and pairs, seeds, and predictions. It
- * goes by the hash of all that. The folder `register` of a study keeps each statement that runs were begun under, each run that was begun, and when the
- * blind seeds were opened. Its files are written once: neither a changed recipe nor a deleted run takes anything out of it.
+ * A claim is what the file of an experiment states before its first run: arms with their recipes, bases, pairs, plugins and files of
+ * problems, seeds, and predictions. It goes by the hash of all that. The folder `register` of a study keeps each statement that runs were
+ * begun under, each run that was begun, and when the blind seeds were opened. Its files are written once: neither a changed recipe nor a
+ * deleted run takes anything out of it.
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync, linkSync, readdirSync, rmSync } from 'node:fs';
@@ -64,13 +65,14 @@ export async function claimOf(
   return { hash: sha256Json(statement), file: resolve(file), runs: statedRuns(experiment), settings };
 }
 
-/** Hashes of the base and the pairs of an arm; null for an arm whose model or problems a call has yet to name. */
+/** Hashes of the base and the pairs of an arm, and of the plugins and the files of problems that it names; null for an arm whose model or problems a call has yet to name. */
 async function inputsOf(recipe: string, changes: ReturnType<typeof changesOf>) {
   // Who reads what was stated opens no lab.
-  const { hashOfBase, hashOfPairs, resolveConfig } = await import('../lab/index.ts');
+  const { hashesOfNamed, hashOfBase, hashOfPairs, resolveConfig } = await import('../lab/index.ts');
   try {
     const { config } = await resolveConfig(recipe, changes);
-    return { model: await hashOfBase(config), pairs: await hashOfPairs(config) };
+    const named = await hashesOfNamed(config);
+    return { model: await hashOfBase(config), pairs: await hashOfPairs(config), ...named };
   } catch (error) {
     if (error instanceof UserError) return null;
     throw error;
