@@ -7,7 +7,7 @@ import { exitCodes, stopSignals } from '../base/index.ts';
 import { explainUncaught } from '../base/node/index.ts';
 import { reportError, runCli } from './program.ts';
 
-/** Milliseconds that a command that failed has to close what it opened, once it has said why. */
+/** Milliseconds that a command has to close what it opened, once it has said all. */
 const lingerMs = 250;
 
 /** Whether the command has something to save, and listens for Ctrl-C itself. */
@@ -50,5 +50,8 @@ process.on('exit', (code) => {
 const exitCode = await runCli(process.argv.slice(2), process);
 process.exitCode = isCut && exitCode === exitCodes.done ? exitCodes.failed : exitCode;
 isDone = true;
-// Whatever a command left running when it failed must not hold whoever waits for its end, such as the job of a cluster.
-if (process.exitCode !== exitCodes.done) setTimeout(() => process.exit(), lingerMs).unref();
+for (const stream of [process.stdout, process.stderr]) {
+  if (stream.writable) await new Promise<void>((resolve) => stream.write('', () => resolve()));
+}
+// What a command or a plugin left running must not hold whoever waits for its end, such as the job of a cluster.
+setTimeout(() => process.exit(), lingerMs).unref();

@@ -78,21 +78,37 @@ function loadingFix(message: string): { fix?: string } {
 async function loadPlugin(path: string): Promise<Partial<Parts>> {
   expectModule(path);
   if (!loaded.has(path)) loaded.set(path, hashCode(path));
-  const parts = checked.get(path) ?? checkModule(`plugin ${path}`, await importModule(path));
+  const parts = checked.get(path) ?? readModule(`plugin ${path}`, await importModule(path));
   checked.set(path, parts);
   return parts;
+}
+
+function readModule(call: string, module: Readonly<Record<string, unknown>>): Partial<Parts> {
+  try {
+    return checkModule(call, module);
+  } catch (error) {
+    throw explainForeign(error, { call, expected: 'parts whose members can be read' });
+  }
 }
 
 /** The parts of each module that was loaded. */
 const checked = new Map<string, Partial<Parts>>();
 
 async function importModule(path: string): Promise<Readonly<Record<string, unknown>>> {
+  let onIdle = (): void => undefined;
+  // Nothing is left that could settle what the module waits for: Node would end here, with a status and a warning of its own.
+  const idle = new Promise<never>((_, reject) => {
+    onIdle = () => reject(new Error('an await that never comes to its end'));
+  });
+  process.once('beforeExit', onIdle);
   try {
-    return await import(pathToFileURL(path).href);
+    return await Promise.race([import(pathToFileURL(path).href), idle]);
   } catch (cause) {
     const found = cause instanceof Error ? cause.message : String(cause);
     const complaint = { call: `plugin ${path}`, expected: 'a module that loads', found, ...loadingFix(found) };
     throw new UserError(complaint, { cause });
+  } finally {
+    process.off('beforeExit', onIdle);
   }
 }
 

@@ -74,7 +74,7 @@ export function defineCut<Shape extends z.ZodRawShape>(source: CutSource<Shape>)
     needs,
     words: (raw, usual) => {
       const own = settings.parse(raw);
-      const said = source.words?.(own) ?? kind;
+      const said = source.words === undefined ? kind : source.words(own);
       expectShape(`cut ${kind}, words`, partWords, said);
       return [...(usual ? [] : [said]), ...memoryWords(own)].map((word) => ` ${word}`).join('');
     },

@@ -82,7 +82,7 @@ export function defineRemedy<Shape extends z.ZodRawShape>(source: RemedySource<S
     quarantine,
     needs,
     placebos,
-    words: (raw) => source.words?.(settings.parse(raw)) ?? kind,
+    words: (raw) => (source.words === undefined ? kind : source.words(settings.parse(raw))),
     act: (raw, seed) => source.act(settings.parse(raw), seed),
   };
 }

@@ -198,3 +198,43 @@ describe('what the functions of a part answer, and what they throw', () => {
     expect(shown.err).toContain(`plugin ${path}, monitor own-monitor, ${named}`);
   });
 });
+
+describe('a part', () => {
+  it('whose member cannot be read is refused in a sentence', async () => {
+    const path = module(`export const arms = [{ get kind() { throw new Error('planted'); } }];`);
+    await expect(loadParts([path])).rejects.toThrow(
+      `plugin ${path}: expected parts whose members can be read, found planted.`,
+    );
+  });
+
+  it.each(['cuts', 'remedies'] as const)(
+    'among %s with words that are nothing is refused when they are asked for',
+    async (name) => {
+      const path = pluginOf(name, (members) => {
+        members['words'] = '() => undefined';
+      });
+      const part = (await loadParts([path]))[name].at(-1);
+      expect(() => part?.words({}, false)).toThrow(/words: expected a string, found nothing/);
+    },
+  );
+
+  it('with an exploit that is null is refused when it is asked for', async () => {
+    const path = pluginOf('loopholes', (members) => {
+      members['exploit'] = '() => null';
+    });
+    const loophole = (await loadParts([path])).loopholes.at(-1);
+    expect(() => loophole?.exploit?.({ body: [], marker: '', write: () => '' })).toThrow(
+      /exploit: expected a string, found null/,
+    );
+  });
+
+  it('with a misspelt key in its answer is told the keys', async () => {
+    const path = pluginOf('cuts', (members) => {
+      members['find'] = '() => ({ high: 1, hihg: 3 })';
+    });
+    const cut = (await loadParts([path])).cuts.at(-1);
+    expect(() => cut?.find({}, { scores: new Float64Array(0), clean: () => [] })).toThrow(
+      /find: expected keys named high, low, found hihg, did you mean high\?/,
+    );
+  });
+});

@@ -61,4 +61,28 @@ describe('an error that nobody caught', () => {
     expect(status).toBe(1);
     expect(stderr).toBe('gq: ended before its work was done: a plugin ended the process. What was saved is kept.\n');
   });
+
+  it('a plugin whose await never ends is named', () => {
+    const folder = temporaryFolder();
+    const plugin = join(folder, 'gate.mjs');
+    writeFileSync(plugin, 'await new Promise(() => undefined);\nexport const arms = [];\n');
+    writeFileSync(join(folder, 'gate.toml'), 'plugins = ["./gate.mjs"]\n');
+    const command = [gqProgram(), 'config', join(folder, 'gate.toml')];
+    const { status, stderr } = spawnSync(process.execPath, command, { encoding: 'utf8' });
+    expect({ status, stderr }).toEqual({
+      status: 2,
+      stderr: `gq: plugin ${plugin}: expected a module that loads, found an await that never comes to its end.\n`,
+    });
+  });
+
+  it('a plugin whose timer lives on does not hold a command that has ended, which has said all', () => {
+    const folder = temporaryFolder();
+    const plugin = "setTimeout(() => console.error('held'), 60_000);\nexport const arms = [];\n";
+    writeFileSync(join(folder, 'gate.mjs'), plugin);
+    writeFileSync(join(folder, 'gate.toml'), 'extends = "micro-base"\nplugins = ["./gate.mjs"]\n');
+    const command = [gqProgram(), 'config', join(folder, 'gate.toml'), '--json'];
+    const { status, stdout, stderr } = spawnSync(process.execPath, command, { encoding: 'utf8' });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(JSON.parse(stdout)).toBeTypeOf('object');
+  });
 });

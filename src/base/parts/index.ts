@@ -40,13 +40,20 @@ export function expectShape(call: string, schema: z.ZodType, value: unknown): vo
   if (issue === undefined) return;
   const at = issue.path.length === 0 ? call : `${call}, key ${issue.path.map(String).join('.')}`;
   if (issue.code === 'unrecognized_keys') {
-    const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+    const known = issue.path.length === 0 ? keysOf(schema) : [];
     const near = nearestName(issue.keys[0], known);
     const hint = near === undefined ? '' : `, did you mean ${near}?`;
-    throw new UserError({ call: at, expected: `keys named ${known.join(', ')}`, found: `${issue.keys[0]}${hint}` });
+    const expected = known.length === 0 ? 'no keys but those that are read' : `keys named ${known.join(', ')}`;
+    throw new UserError({ call: at, expected, found: `${issue.keys[0]}${hint}` });
   }
   const found = issue.path.reduce<unknown>((inner, key) => Object(inner)[key], value);
   throw new UserError({ call: at, expected: expectation(issue), found: shown(found) });
+}
+
+/** The keys of an object, or of the objects among several shapes. */
+function keysOf(schema: unknown): readonly string[] {
+  if (schema instanceof z.ZodUnion) return schema.options.flatMap(keysOf);
+  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
 }
 
 const typeWords: ReadonlyMap<string, string> = new Map([
