@@ -73,18 +73,19 @@ export async function beginHeld(): Promise<readonly string[]> {
     const surprises: string[] = [];
     for (const words of [[], ['--jobs', '2'], ['--pack', '2']]) {
       const out = join(home, words.join('') || 'alone');
-      const begin = () => gq('experiment', recipe, '--out', out, ...words);
+      // In a process of its own: with --jobs it begins others, which an older Node cannot begin from the sources.
+      const beginAll = () => begin(['experiment', recipe, '--out', out, ...words]);
       const held = RunDirectory.create(join(out, 'vanilla-1'));
       {
         using _lock = held.lock();
-        const { code, err: said } = await begin();
+        const { code, said } = await beginAll();
         if (code !== 75) surprises.push(`${out}: ended with ${code} beside another process: ${said}`);
         if (!said.includes(`vanilla-1 is left to process ${process.pid}`))
           surprises.push(`${out} does not say so: ${said}`);
         if ((await trainedStatus(join(out, 'haar-1'))) !== 'finished') surprises.push(`${out}: haar-1 is not trained`);
         if (held.hasManifest()) surprises.push(`${out}: vanilla-1 was begun`);
       }
-      const { code, err: said } = await begin();
+      const { code, said } = await beginAll();
       if (code !== 0) surprises.push(`${out}: ended with ${code} afterwards: ${said}`);
     }
     return surprises;
@@ -133,9 +134,10 @@ const partOf = (recipe: string, arm: string, out: string): string[] => [
   ...['experiment', recipe, '--arms', arm, '--out', out],
 ];
 
-function beginPart(recipe: string, arm: string, out: string): Promise<PartEnd> {
-  const words = [gqProgram(), ...partOf(recipe, arm, out)];
-  const child = spawn(process.execPath, words, { stdio: ['ignore', 'ignore', 'pipe'] });
+const beginPart = (recipe: string, arm: string, out: string): Promise<PartEnd> => begin(partOf(recipe, arm, out));
+
+function begin(words: readonly string[]): Promise<PartEnd> {
+  const child = spawn(process.execPath, [gqProgram(), ...words], { stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     said += text;
