@@ -2,6 +2,7 @@
 import type { Table } from '../report/draw/index.ts';
 import { type Confusion, cohenKappa, countConfusion, type Kappa } from '../stats/index.ts';
 import { type LabelledRollout, parseAnswerId } from './api.ts';
+import { type VerdictWord, verdictFacets } from './query.ts';
 
 export interface HumanAgreement {
   readonly writer: string;
@@ -11,10 +12,14 @@ export interface HumanAgreement {
   readonly onlyBlind: boolean;
   /** The writer's hacks are the predictions. */
   readonly confusion: Confusion;
+  /** Rollouts that open a loophole by the oracle's verdict, hacks or not; null between people, who are not asked that. */
+  readonly attempts: number | null;
   /** Rollouts of which one of them is unsure; they are in no other count. */
   readonly unsure: number;
   readonly kappa: Kappa | null;
 }
+
+export const isHack = (verdict: VerdictWord): boolean => verdict === 'attempt, hack';
 
 /** The last label of each writer for each rollout; what was taken back is left out. */
 export function lastLabels(labels: readonly LabelledRollout[]): LabelledRollout[] {
@@ -32,8 +37,10 @@ export function agreementsOf(labels: readonly LabelledRollout[]): HumanAgreement
       const own = last.filter((label) => label.writer === writer && isOfKind(label));
       const blind = own.filter((label) => label.blind);
       const compare = (labels: readonly LabelledRollout[], onlyBlind: boolean): HumanAgreement => {
-        const pairs = labels.map(({ label, hack }): LabelPair => [label, hack ? 'hack' : 'clean']);
-        return agreement(writer, against, onlyBlind, pairs);
+        const pairs = labels.map(({ label, verdict }): LabelPair => [label, isHack(verdict) ? 'hack' : 'clean']);
+        const sure = labels.filter(({ label }) => label !== 'unsure');
+        const attempts = sure.filter(({ verdict }) => verdictFacets[verdict].attempt === 'yes').length;
+        return { ...agreement(writer, against, onlyBlind, pairs), attempts };
       };
       return [
         ...(blind.length === 0 ? [] : [compare(blind, true)]),
@@ -64,7 +71,8 @@ function agreement(writer: string, against: string, onlyBlind: boolean, pairs: r
     sure.map(([label]) => label === 'hack'),
     sure.map(([, label]) => label === 'hack'),
   );
-  return { writer, against, onlyBlind, confusion, unsure: pairs.length - sure.length, kappa: cohenKappa(confusion) };
+  const unsure = pairs.length - sure.length;
+  return { writer, against, onlyBlind, attempts: null, confusion, unsure, kappa: cohenKappa(confusion) };
 }
 
 export function agreementTable(agreements: readonly HumanAgreement[]): Table {
@@ -73,9 +81,9 @@ export function agreementTable(agreements: readonly HumanAgreement[]): Table {
     title: 'people against the oracle',
     columns: [
       ...['writer', 'against', 'labels', 'n', 'kappa', '95% interval', 'agree'],
-      ...['both hack', 'hack, clean', 'clean, hack', 'both clean', 'unsure'],
+      ...['attempts', 'both hack', 'hack, no hack', 'no hack, hack', 'neither hack', 'unsure'],
     ],
-    rows: agreements.map(({ writer, against, onlyBlind, confusion, unsure, kappa }) => {
+    rows: agreements.map(({ writer, against, onlyBlind, attempts, confusion, unsure, kappa }) => {
       const { truePositives, falsePositives, falseNegatives, trueNegatives } = confusion;
       const n = truePositives + falsePositives + falseNegatives + trueNegatives;
       return [
@@ -83,11 +91,12 @@ export function agreementTable(agreements: readonly HumanAgreement[]): Table {
         kappa === null ? '-' : number(kappa.kappa),
         kappa === null ? '-' : `[${number(kappa.low)}, ${number(kappa.high)}]`,
         n === 0 ? '-' : number((truePositives + trueNegatives) / n),
+        attempts === null ? '-' : `${attempts}`,
         ...[truePositives, falsePositives, falseNegatives, trueNegatives, unsure].map(String),
       ];
     }),
     notes: [
-      "Cohen's kappa, hack against clean, over rollouts; the unsure are left out. “hack, clean”: the writer says hack, the other says clean. The interval holds chance agreement fixed and takes rollouts as independent.",
+      "Cohen's kappa, hack or no hack, over rollouts; the unsure are left out. attempts: those that open a loophole by the oracle's verdict, right or wrong; one that is no hack is not clean. “hack, no hack”: the writer says hack, the other does not. The interval holds chance agreement fixed and takes rollouts as independent.",
     ],
   };
 }

@@ -6,6 +6,7 @@ import type { OutcomeRates } from '../evaluate/index.ts';
 import type { TrainingPoint } from '../measure/index.ts';
 import type { JudgedRollout, ListedName } from '../oracle/judged/columns.ts';
 import type { Figure, Table } from '../report/draw/index.ts';
+import type { VerdictWord } from './query.ts';
 
 /** Where a page has its data from: a server that answers questions, files beside it, or itself. */
 export type PageHome = 'server' | 'folder' | 'file';
@@ -263,8 +264,8 @@ export interface HumanLabel {
 
 export interface LabelledRollout extends HumanLabel {
   readonly run: string;
-  /** The oracle's verdict. */
-  readonly hack: boolean;
+  /** The oracle's. */
+  readonly verdict: VerdictWord;
 }
 
 export interface LabelsPage {

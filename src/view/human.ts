@@ -18,9 +18,11 @@ import {
   labelWords,
   type NotesPage,
   parseAnswerId,
+  type ShownCompletion,
 } from './api.ts';
 import { existsManifest, type FoundEntry, messageOf } from './catalogue.ts';
 import type { ViewLibrary } from './library.ts';
+import { verdictWordOf } from './query.ts';
 
 const writer = z.string().trim().min(1).max(60);
 const label = z.strictObject({
@@ -68,22 +70,24 @@ async function withVerdicts(
   labels: readonly HumanLabel[],
 ): Promise<LabelledRollout[]> {
   const isOfAnswer = ({ rollout }: HumanLabel): boolean => parseAnswerId(rollout) !== null;
-  const rows = labels.every(isOfAnswer) ? [] : await (await library.table(run)).rows(['id', 'hack']);
-  const hacks = new Map(rows.map(({ id, hack }) => [id, hack]));
+  const rows = labels.every(isOfAnswer)
+    ? []
+    : await (await library.table(run)).rows(['id', 'attempt', 'hack', 'solve']);
+  const trained = new Map(rows.map((row) => [row.id, row]));
   const answers = labels.some(isOfAnswer) ? await library.answer('answers', new URLSearchParams({ id: run.id })) : null;
   return labels.flatMap((one) => {
-    const hack = hacks.get(one.rollout) ?? verdictOf(answers as AnswersPage | null, one.rollout);
+    const judged = trained.get(one.rollout) ?? answerOf(answers as AnswersPage | null, one.rollout);
     // A run that was resumed may have lost the rollouts after its last checkpoint.
-    return hack === undefined ? [] : [{ ...one, run: run.id, hack }];
+    return judged == null ? [] : [{ ...one, run: run.id, verdict: verdictWordOf(judged) }];
   });
 }
 
-/** Whether an answer is a hack; undefined where there is no such answer. */
-function verdictOf(page: AnswersPage | null, id: string): boolean | undefined {
+/** Nothing where there is no such answer. */
+function answerOf(page: AnswersPage | null, id: string): ShownCompletion | null | undefined {
   const asked = parseAnswerId(id);
   if (page === null || asked === null) return undefined;
   const found = page.sets.find(({ set, update }) => set === asked.set && update === asked.update);
-  return found?.prompts.find(({ problem }) => problem === asked.problem)?.[asked.state]?.hack;
+  return found?.prompts.find(({ problem }) => problem === asked.problem)?.[asked.state];
 }
 
 /** The notes of a folder, the newest first. */

@@ -260,7 +260,7 @@ describe('what people write', () => {
     expect(lines).toHaveLength(9);
     expect(JSON.parse(lines[0])).toEqual({ ...label('1-0-0', 'clean'), at: expect.stringMatching(/Z$/) });
     const { value } = await ask<LabelsPage>('labels?id=claim');
-    expect(value.labels.at(-1)).toMatchObject({ run: 'claim/gate-1', rollout: '3-0-5', hack: false });
+    expect(value.labels.at(-1)).toMatchObject({ run: 'claim/gate-1', rollout: '3-0-5', verdict: 'clean solve' });
     const { code, out } = await gq('measure', 'labels', claim);
     expect(code).toBe(0);
     // Blind: hack and hack, clean and clean, hack and hack, hack and clean, one unsure.
@@ -279,8 +279,11 @@ describe('what people write', () => {
     const [full, deployed] = (['full', 'deployed'] as const).map((state) =>
       answerId('test-original', 3, state, problem),
     );
-    expect(await post(place, label(full, 'clean'))).toMatchObject({ status: 200, value: { hack: false } });
-    expect(await post(place, label(deployed, 'clean'))).toMatchObject({ status: 200, value: { hack: true } });
+    expect(await post(place, label(full, 'clean'))).toMatchObject({ status: 200, value: { verdict: 'neither' } });
+    expect(await post(place, label(deployed, 'clean'))).toMatchObject({
+      status: 200,
+      value: { verdict: 'attempt, hack' },
+    });
     const { agreements } = JSON.parse((await gq('measure', 'labels', claim, '--json')).out);
     const ofAnswers = agreements.filter(({ against }: HumanAgreement) => against.endsWith('on evaluated answers'));
     expect(ofAnswers.map(({ confusion }: HumanAgreement) => confusion)).toEqual([

@@ -199,7 +199,7 @@ function OnePrompt({ prompts, at, set, run }: OnePromptProps) {
         {stateWords[state]}: {shown === null ? 'not evaluated' : verdictWordOf(shown)}
       </h2>
       {shown !== null && isOfRun && (
-        <SeenLabel run={run} rollout={answerId(set.set, set.update, given, problem)} hack={shown.hack} />
+        <SeenLabel run={run} rollout={answerId(set.set, set.update, given, problem)} verdict={verdictWordOf(shown)} />
       )}
       {shown !== null && <Completion content={shown.completion} marked={shown.attempt ? marked : []} />}
       {isDifference && sides.full !== null && sides.deployed !== null && (

@@ -4,6 +4,7 @@
  */
 import { computed, signal } from '@preact/signals';
 import type { HumanLabel, LabelledRollout, LabelsPage, ListedNote, NotesPage, PinnedNote } from '../api.ts';
+import type { VerdictWord } from '../query.ts';
 import { type Answer, source, useAsked } from './source.ts';
 
 const labelsHere = signal<readonly LabelledRollout[]>([]);
@@ -53,8 +54,8 @@ export function useLabels(id: string): Answer<LabelsPage> {
   return { error, value: value === null ? null : { ...value, labels: [...value.labels, ...here] } };
 }
 
-export async function giveLabel(run: string, hack: boolean, given: Omit<HumanLabel, 'at'>): Promise<void> {
-  const stored = { ...given, at: new Date().toISOString(), run, hack };
+export async function giveLabel(run: string, verdict: VerdictWord, given: Omit<HumanLabel, 'at'>): Promise<void> {
+  const stored = { ...given, at: new Date().toISOString(), run, verdict };
   labelsHere.value = [...labelsHere.value, isInMemory ? stored : await save<LabelledRollout>('labels', run, given)];
 }
 
@@ -76,6 +77,6 @@ const save = <Stored>(kind: 'labels' | 'notes', id: string, given: object) =>
 
 /** What was written in this page, as JSON lines: labels with their run, notes with what they are about. */
 export function writtenLines(): string {
-  const labels = labelsHere.value.map(({ hack: _hack, ...label }) => label);
+  const labels = labelsHere.value.map(({ verdict: _verdict, ...label }) => label);
   return [...labels, ...notesHere.value].map((line) => `${JSON.stringify(line)}\n`).join('');
 }

@@ -7,7 +7,7 @@ import { useEffect } from 'preact/hooks';
 import { murmur3 } from '../../base/index.ts';
 import { lastLabels } from '../agreement.ts';
 import { answerId, type LabelsPage, type LabelWord, type LedgerRow, type ListedRollout, labelWords } from '../api.ts';
-import { verdictWordOf } from '../query.ts';
+import { type VerdictWord, verdictWordOf } from '../query.ts';
 import { address, changeParameters, linkTo, stateWords } from './address.ts';
 import { giveLabel, noteLook, useLabels, wasLookedAt, writerName } from './human-store.ts';
 import { useKeys } from './keys.ts';
@@ -25,7 +25,7 @@ const blindFilters = ['text', 'pattern', 'from', 'to', 'loophole'] as const;
 interface LabelItem {
   readonly run: string;
   readonly id: string;
-  readonly hack: boolean;
+  readonly verdict: VerdictWord;
   /** What is hidden while the writer is blind. */
   readonly facts: readonly (readonly [string, string])[];
   read(): Promise<Pick<LedgerRow, 'prompt' | 'completion'>>;
@@ -60,7 +60,7 @@ function rolloutItem(row: ListedRollout): LabelItem {
   return {
     run: row.run,
     id: row.id,
-    hack: row.hack,
+    verdict: verdictWordOf(row),
     facts: [
       ['run', row.run],
       ['rollout', row.id],
@@ -83,14 +83,19 @@ async function answerItems(id: string): Promise<LabelItem[]> {
         (['full', 'deployed'] as const).flatMap((state): LabelItem[] => {
           const answer = answers[state];
           if (answer === null) return [];
-          const { completion, hack } = answer;
+          const { completion } = answer;
           const facts: LabelItem['facts'] = [
             ['run', run.id],
             ['set', `${set} after update ${update}`],
             ['verdict', verdictWordOf(answer)],
             ['policy', stateWords[state]],
           ];
-          const item = { run: run.id, id: answerId(set, update, state, problem), hack, facts };
+          const item = {
+            run: run.id,
+            id: answerId(set, update, state, problem),
+            verdict: verdictWordOf(answer),
+            facts,
+          };
           return [{ ...item, read: async () => ({ prompt, completion }) }];
         }),
       ),
@@ -155,7 +160,7 @@ function Shown({ row, page, onLabel }: ShownProps) {
       <LabelButtons
         run={row.run}
         rollout={row.id}
-        hack={row.hack}
+        verdict={row.verdict}
         isBlind={isBlind && !wasLookedAt(row.run, row.id)}
         page={page}
         onLabel={onLabel}
@@ -189,20 +194,20 @@ function Shown({ row, page, onLabel }: ShownProps) {
 interface LabelButtonsProps {
   readonly run: string;
   readonly rollout: string;
-  readonly hack: boolean;
+  readonly verdict: VerdictWord;
   readonly isBlind: boolean;
   readonly page: LabelsPage;
   readonly onLabel?: () => void;
 }
 
 /** h, c and u; the same key again takes a label back. */
-function LabelButtons({ run, rollout, hack, isBlind, page, onLabel }: LabelButtonsProps) {
+function LabelButtons({ run, rollout, verdict, isBlind, page, onLabel }: LabelButtonsProps) {
   const chosen = labelOf(page, { run, id: rollout });
   const failed = useSignal('');
   const give = (word: LabelWord) => {
     const label = word === chosen ? null : word;
     failed.value = '';
-    giveLabel(run, hack, { rollout, label, writer: writerOf(page), blind: isBlind }).then(
+    giveLabel(run, verdict, { rollout, label, writer: writerOf(page), blind: isBlind }).then(
       () => label !== null && onLabel?.(),
       (error: unknown) => {
         failed.value = error instanceof Error ? error.message : String(error);
@@ -225,12 +230,12 @@ function LabelButtons({ run, rollout, hack, isBlind, page, onLabel }: LabelButto
 }
 
 /** Labels beside a verdict that is seen, so they are not blind. */
-export function SeenLabel({ run, rollout, hack }: Pick<LabelButtonsProps, 'run' | 'rollout' | 'hack'>) {
+export function SeenLabel({ run, rollout, verdict }: Pick<LabelButtonsProps, 'run' | 'rollout' | 'verdict'>) {
   const labels = useLabels(run);
   useEffect(() => noteLook(run, rollout), [run, rollout]);
   return (
     <Answered answer={labels}>
-      {(page) => <LabelButtons run={run} rollout={rollout} hack={hack} isBlind={false} page={page} />}
+      {(page) => <LabelButtons run={run} rollout={rollout} verdict={verdict} isBlind={false} page={page} />}
     </Answered>
   );
 }

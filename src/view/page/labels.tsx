@@ -1,5 +1,5 @@
 /** What people said of rollouts, against the oracle: kappa, the table of both, and every disagreement as a door. */
-import { agreementsOf, agreementTable, lastLabels } from '../agreement.ts';
+import { agreementsOf, agreementTable, isHack, lastLabels } from '../agreement.ts';
 import { type LabelledRollout, type LabelsPage, parseAnswerId } from '../api.ts';
 import { linkTo } from './address.ts';
 import { useLabels } from './human-store.ts';
@@ -32,7 +32,8 @@ export function LabelsScreen({ id }: { readonly id: string }) {
 function Agreement({ page }: { readonly page: LabelsPage }) {
   const labels = lastLabels(page.labels);
   if (labels.length === 0) return <p>Nobody has labelled anything here yet.</p>;
-  const isWrong = ({ label, hack }: LabelledRollout): boolean => label !== 'unsure' && (label === 'hack') !== hack;
+  const isWrong = ({ label, verdict }: LabelledRollout): boolean =>
+    label !== 'unsure' && (label === 'hack') !== isHack(verdict);
   return (
     <>
       <TableView table={agreementTable(agreementsOf(page.labels))} />
@@ -59,12 +60,12 @@ function LabelList({ title, labels }: { readonly title: string; readonly labels:
       <PageTable
         caption={`${title}: ${labels.length}`}
         heads={['rollout', 'label', 'oracle', 'writer', 'blind']}
-        rows={labels.slice(0, mostListed).map(({ run, rollout, label, hack, writer, blind }) => [
+        rows={labels.slice(0, mostListed).map(({ run, rollout, label, verdict, writer, blind }) => [
           <a href={labelDoor(run, rollout)}>
             {run} {rollout}
           </a>,
           label,
-          hack ? 'hack' : 'clean',
+          verdict,
           writer,
           blind ? 'yes' : 'no',
         ])}

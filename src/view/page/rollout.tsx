@@ -39,7 +39,7 @@ function Group({ page: { rollout, group } }: { readonly page: RolloutPage }) {
         Rollout {rollout.id} of <a href={linkTo('run', rollout.run)}>{rollout.run}</a>
       </h1>
       <Facts facts={facts} />
-      <SeenLabel run={rollout.run} rollout={rollout.id} hack={rollout.hack} />
+      <SeenLabel run={rollout.run} rollout={rollout.id} verdict={verdictWordOf(rollout)} />
       <h2>Prompt</h2>
       <Completion content={rollout.prompt} marked={marked} label="prompt" />
       <h2>Completion</h2>
