@@ -2,20 +2,23 @@
  * The rates of every run of a study as CSV, from the evaluation files alone: what a table of results is recomputed from.
  *   node bench/rates.ts DIR… [--update N] > rates.csv          (DIR: an experiment's folder; default: the last update of each run)
  * One row for each run, set of prompts and policy state: counts of attempts, hacks, solves, clean solves (solved without an attempt) and
- * fired channels, and the SHA-256 of the run's manifest.
+ * fired channels, the SHA-256 of the run's manifest, when it was begun and by which version, and the claim that the register of the study
+ * counts it under (empty: none).
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { sha256 } from '../src/base/node/index.ts';
 import { type Evaluation, EvaluationStore } from '../src/evaluate/index.ts';
+import { RunDirectory } from '../src/run/index.ts';
+import { readRegister } from '../src/study/claim.ts';
 
 const { values, positionals } = parseArgs({ options: { update: { type: 'string' } }, allowPositionals: true });
 if (positionals.length === 0) throw new Error('rates: expected the folder of an experiment');
 
 const channels = ['run_tests', 'eq_override', 'exit_code', 'stdout_marker', 'sentinel', 'file_marker'];
 const columns = ['study', 'run', 'update', 'set', 'state', 'prompts', 'attempts', 'hacks', 'solves', 'cleanSolves'];
-console.log([...columns, ...channels, 'manifest'].join(','));
+console.log([...columns, ...channels, 'manifest', 'begun', 'version', 'claim'].join(','));
 
 for (const study of positionals) {
   const runs = readdirSync(study)
@@ -27,11 +30,13 @@ for (const study of positionals) {
 function linesOf(study: string, run: string): string[] {
   const folder = join(study, run);
   const manifest = sha256(readFileSync(join(folder, 'manifest.json')));
+  const { created, version } = RunDirectory.open(folder).readManifest();
+  const claim = readRegister(study).begun.findLast((entry) => entry.folder === run)?.claim ?? '';
   const evaluations = new EvaluationStore(folder).all();
   const wanted = Number(values.update ?? Math.max(...evaluations.map(({ update }) => update)));
   return evaluations
     .filter(({ update, state }) => update === wanted || state === 'base')
-    .map((evaluation) => [basename(study), run, ...countsOf(evaluation), manifest].join(','));
+    .map((evaluation) => [basename(study), run, ...countsOf(evaluation), manifest, created, version, claim].join(','));
 }
 
 function countsOf({ update, set, state, rows }: Evaluation): (string | number)[] {
