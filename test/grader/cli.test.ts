@@ -1,10 +1,12 @@
 /** `gq grade` and `gq verify problems` through their commands, on small files of both formats. */
+import { spawnSync } from 'node:child_process';
 import { appendFileSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { gqProgram } from '../gq-command.ts';
 import { gq } from '../run-gq.ts';
 
 const benchmark = fileURLToPath(new URL('../data/problems-benchmark.jsonl', import.meta.url));
@@ -154,18 +156,15 @@ describe('a TMPDIR that is no folder', () => {
 
   test.each(calls.flatMap((call) => places.map((place) => [call[0], place, call] as const)))(
     'is refused by %s in one sentence: %s',
-    async (_, place, call) => {
-      const usual = process.env['TMPDIR'];
-      process.env['TMPDIR'] = place;
-      try {
-        const { stdout, stderr, exitCode } = await run(...call);
-        expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
-        expect(stderr).toContain(`gq: TMPDIR=${place}: expected a folder`);
-        expect(stderr).not.toContain('Traceback');
-      } finally {
-        if (usual === undefined) delete process.env['TMPDIR'];
-        else process.env['TMPDIR'] = usual;
-      }
+    (_, place, call) => {
+      // In a process of its own: this one may have a sandbox that was opened in another folder.
+      const ended = spawnSync(process.execPath, [gqProgram(), ...call], {
+        env: { ...process.env, TMPDIR: place },
+        encoding: 'utf8',
+      });
+      expect({ status: ended.status, stdout: ended.stdout }, ended.stderr).toEqual({ status: 2, stdout: '' });
+      expect(ended.stderr).toContain(`gq: TMPDIR=${place}: expected a folder`);
+      expect(ended.stderr).not.toContain('Traceback');
     },
   );
 });
