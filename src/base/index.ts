@@ -27,4 +27,4 @@ export { type Condition, type NamedPath, namesPath, readWhen } from './read-when
 export { RandomStream, randomStream } from './rng.ts';
 export { shellLine } from './shell.ts';
 export { cutText, padText, textWidth, visible, visibleLine, wrapText } from './text.ts';
-export { readWhole } from './whole.ts';
+export { readWhole } from './whole-number.ts';

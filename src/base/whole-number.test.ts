@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readWhole } from './whole.ts';
+import { readWhole } from './whole-number.ts';
 
 describe('a whole number as people write it', () => {
   it.each([
