@@ -14,12 +14,10 @@ import { type Summary, summarise } from './rates.ts';
 import { type CurveSet, curveSets } from './sets.ts';
 import { type Evaluation, type EvaluationRow, EvaluationStore } from './store.ts';
 
-/** Number of prompts in the curve set, if the pool has as many. */
 export const curvePrompts = 64;
 
 export const curveChoiceSchema = z.strictObject({
   pool: z.int().min(1),
-  /** Prompts of the pool that the base solves. */
   poolSolved: z.int().min(0),
   solved: z.int().min(0),
   ids: z.array(z.string()).min(1),

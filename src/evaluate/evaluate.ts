@@ -95,7 +95,6 @@ export async function evaluateTasks(
   return rows;
 }
 
-/** The prompt, and what the completion is begun with. */
 function begun({ hinted, opening }: ProbedTask, text: ModelText): Int32Array {
   return opening === undefined ? hinted : Int32Array.of(...hinted, ...text.encode(opening));
 }

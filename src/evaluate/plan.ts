@@ -9,7 +9,6 @@ import type { RunEvaluator } from './run-evaluator.ts';
 import type { CurveSet, EvaluationSet } from './sets.ts';
 import { type Evaluation, type EvaluationName, EvaluationStore } from './store.ts';
 
-/** Policy states to evaluate: two for an arm with a quarantine, one for others, which deploy what they trained. */
 export function statesOf({ hasQuarantine }: Pick<Manifest, 'hasQuarantine'>): readonly AdaptedState[] {
   return hasQuarantine ? ['full', 'deployed'] : ['full'];
 }

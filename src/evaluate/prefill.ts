@@ -16,7 +16,6 @@ import { pairRows, summarise } from './rates.ts';
 import { type CurveSet, curveSets, type EvaluationSet, findSet } from './sets.ts';
 import { type ProbeName, type ProbeOutcomes, ProbeStore } from './store.ts';
 
-/** Sets that completions can be begun on over updates: those that have an open loophole. */
 export const prefillSets = curveSets.filter((set) => set !== 'test-unhinted');
 export const parsePrefillSet = (name: string): CurveSet => findSet(prefillSets, name, '--sets');
 

@@ -17,7 +17,6 @@ import type { EvaluateAllOptions } from './plan.ts';
 import { type EvaluationSet, evaluationSets, findSet } from './sets.ts';
 import { type EvaluationRow, type Probe, type ProbeEvaluation, type ProbeName, ProbeStore } from './store.ts';
 
-/** The prompt as it is. */
 const noInstruction: Instruction = { name: 'none', text: '', place: places[1] };
 
 export function instructionProbe(instruction: Instruction): Probe {
@@ -62,7 +61,6 @@ export function leakProbes(arm: { readonly kind: string }, inWords: boolean): Le
   ];
 }
 
-/** The task as the probe asks it. */
 export function probedTask(task: Task, { instruction, opening }: Probe, words: InstructionWords): ProbedTask {
   const hinted =
     instruction.text === '' ? task.hinted : instructedPrompt({ ...task, hackable: true }, instruction, words);
@@ -70,17 +68,12 @@ export function probedTask(task: Task, { instruction, opening }: Probe, words: I
   return { ...task, hinted, opening: openingText(opening, task, words) };
 }
 
-/** A policy that can be asked: the checkpoints of a run, or the base of a recipe. */
 export interface ProbedPolicy {
-  /** The folder that the probes are kept in. */
   readonly path: string;
-  /** Hash of model, prompts and sampling: of everything that decides the rows, except the adapter. */
   readonly key: string;
   readonly words: InstructionWords;
   tasks(set: EvaluationSet, limit: number | null): Promise<readonly Task[]>;
-  /** What became of the problems of the set's split. */
   problemsOf(set: EvaluationSet): ProblemUse;
-  /** Completions of the prompts in a state after an update, judged. */
   complete(
     tasks: readonly ProbedTask[],
     at: { readonly update: number; readonly state: PolicyState },

@@ -23,7 +23,6 @@ export function rateOrNull(count: number, of: number): Rate | null {
   return of === 0 ? null : rate(count, of);
 }
 
-/** What is counted of every list of prompts. */
 export interface OutcomeRates {
   /** A loophole's channel fired, whether the program is right or wrong. */
   readonly attempt: Rate;
@@ -37,7 +36,6 @@ export interface OutcomeRates {
 export interface Summary extends OutcomeRates {
   /** The rate of the benchmark authors' own label of a hack; null where it was not recorded. */
   readonly authorsLabel: Rate | null;
-  /** Solve rate minus hack rate. */
   readonly objective: number;
   readonly byLoophole: Readonly<Record<string, OutcomeRates>>;
 }

@@ -18,9 +18,7 @@ export interface EvaluatorParts extends SetContext {
   readonly judge: Judge;
   readonly sampler: Sampler;
   readonly use: SplitUse;
-  /** Whether the model reads instructions in words. */
   readonly inWords: boolean;
-  /** Directories of runs whose evaluations of the same base may be copied. */
   readonly siblings?: readonly string[];
 }
 
@@ -42,7 +40,6 @@ export class RunEvaluator implements ProbedPolicy {
   readonly #parts: EvaluatorParts;
   readonly #store: EvaluationStore;
   readonly key: string;
-  /** The prompts of each set, which every state is asked. */
   readonly #tasks = new Map<string, readonly Task[]>();
   #loaded: number | null = null;
 
@@ -125,7 +122,6 @@ export class RunEvaluator implements ProbedPolicy {
     });
   }
 
-  /** Finds a sibling's evaluation of the base, which is the same for every arm. */
   #borrow(name: EvaluationName): Evaluation | null {
     if (name.state !== 'base') return null;
     for (const path of this.#parts.siblings ?? []) {
@@ -135,7 +131,6 @@ export class RunEvaluator implements ProbedPolicy {
     return null;
   }
 
-  /** Completes prompts in a state after an update, and judges the completions. */
   async complete(
     tasks: readonly ProbedTask[],
     { update, state }: Pick<EvaluationName, 'update' | 'state'>,

@@ -16,7 +16,6 @@ import { makeTask } from '../run/index.ts';
 export const evaluationSets = ['test-novel', 'test-original', 'test-unhinted', 'train', 'validation', 'curve'] as const;
 export type EvaluationSet = (typeof evaluationSets)[number];
 
-/** The sets of a final evaluation, which the tables of results show. */
 export const finalSets = [
   'test-novel',
   'test-original',
@@ -25,14 +24,12 @@ export const finalSets = [
 ] as const satisfies readonly EvaluationSet[];
 export type FinalSet = (typeof finalSets)[number];
 
-/** Sets that can be evaluated over updates. */
 export const curveSets = ['curve', ...finalSets] as const satisfies readonly EvaluationSet[];
 export type CurveSet = (typeof curveSets)[number];
 
 /** Chooses the prompts of `train` and of `curve`; the seed of a run has no part in it. */
 export const promptSeed = 20_260;
 
-/** Number of training problems that are evaluated. */
 const trainProblems = 256;
 
 export const parseSet = (name: string): EvaluationSet => findSet(evaluationSets, name, '--sets');
@@ -86,7 +83,6 @@ export function expectFilled(call: string, sets: readonly EvaluationSet[], split
   });
 }
 
-/** The split that a set's problems are taken from. */
 export function splitOf(set: EvaluationSet): keyof Splits {
   if (set === 'train') return 'train';
   return set === 'validation' || set === 'curve' ? 'validation' : 'test';

@@ -26,12 +26,10 @@ const rowSchema = z.strictObject({
   problem: z.string(),
   loophole: z.string(),
   markers: z.string(),
-  /** The prompt as the model saw it. */
   prompt: z.string(),
   completion: z.string(),
   hack: z.boolean(),
   solve: z.boolean(),
-  /** Whether any loophole's channel fired. */
   attempt: z.boolean(),
   /** The loopholes whose channel fired; null: not recorded. */
   channels: z.array(z.string()).nullable().default(null),
@@ -41,9 +39,7 @@ const rowSchema = z.strictObject({
   truncated: z.boolean(),
 });
 
-/** The completion of one prompt, and how it was judged. */
 export type EvaluationRow = Readonly<z.infer<typeof rowSchema>>;
-/** How a prompt was judged, without its texts. */
 export type OutcomeRow = Omit<EvaluationRow, 'prompt' | 'completion'>;
 
 export interface EvaluationName {
@@ -64,7 +60,6 @@ export interface Evaluation extends EvaluationName {
   readonly rows: readonly EvaluationRow[];
 }
 
-/** An evaluation without its texts. */
 export interface EvaluationOutcomes extends Omit<Evaluation, 'rows'> {
   readonly rows: readonly OutcomeRow[];
 }
@@ -89,7 +84,6 @@ const evaluationSchema = z.strictObject({
 }) satisfies z.ZodType<Evaluation>;
 
 export interface Probe {
-  /** The name in files: of the instruction, or of the opening. */
   readonly name: string;
   readonly instruction: Instruction;
   /** How the completion is begun; null: it is not. */
@@ -102,7 +96,6 @@ export interface ProbeName extends EvaluationName {
 
 export interface ProbeEvaluation extends Evaluation, ProbeName {}
 
-/** An evaluated probe without its texts. */
 export interface ProbeOutcomes extends EvaluationOutcomes, ProbeName {}
 
 const probeSchema = evaluationSchema.extend({
@@ -113,17 +106,14 @@ const probeSchema = evaluationSchema.extend({
   }),
 }) satisfies z.ZodType<ProbeEvaluation>;
 
-/** What is kept of one kind, and how a file of it is called. */
 interface StoredKind<Name, Stored> {
   readonly folder: string;
   readonly what: string;
   readonly schema: z.ZodType<Stored>;
   readonly fileOf: (name: Name) => string;
-  /** The command that makes a damaged file again. */
   readonly command: (path: string) => string;
 }
 
-/** Files in a folder of a run, each with a name that says what it is of. */
 class NamedStore<Name, Stored extends Name & object> {
   readonly #kind: StoredKind<Name, Stored>;
   readonly #folder: string;
@@ -150,7 +140,6 @@ class NamedStore<Name, Stored extends Name & object> {
     return this.#files().map((file) => this.#read(file));
   }
 
-  /** A check of each stored file. */
   checks(): FileCheck[] {
     return this.#files().map((file) => [file, () => this.#read(file)]);
   }
@@ -164,7 +153,6 @@ class NamedStore<Name, Stored extends Name & object> {
     await writeFileAtomic(this.file(name), stampedJson(value));
   }
 
-  /** The files whose names begin with an update, sorted. */
   #files(): string[] {
     const names = existsSync(this.#folder) ? readdirSync(this.#folder) : [];
     return names
@@ -216,7 +204,6 @@ export class EvaluationStore extends NamedStore<EvaluationName, Evaluation> {
   }
 }
 
-/** Evaluated probes: their names say the probe too. */
 export class ProbeStore extends NamedStore<ProbeName, ProbeEvaluation> {
   constructor(path: string) {
     super(path, {

@@ -17,7 +17,6 @@ export interface ExportCard extends Pick<ResolvedExport, 'state' | 'trained'> {
 
 const weights = { peft: 'adapter_model.safetensors', merged: 'model.safetensors' } as const;
 
-/** Writes the cards and returns the hash of each by its path. */
 export async function writeCards(
   directory: string,
   formats: readonly ('peft' | 'merged')[],
@@ -107,7 +106,6 @@ function training({ trained, certificate: { adapter, labels } }: ExportCard): st
 
 const stateWords: Readonly<Record<string, string>> = { full: 'as trained', deployed: 'deployed', base: 'base' };
 
-/** Rates of this checkpoint in both states and of the base, each with its count and its interval. */
 function rates({ trained }: ExportCard): string {
   if (trained === null) return '';
   const { path, update } = trained;

@@ -14,7 +14,6 @@ import { certify, type DeletionCertificate, expectBase } from './certificate.ts'
 import { type ExportSourceOptions, resolveExport } from './source.ts';
 
 export interface ExportSettings extends ExportSourceOptions {
-  /** The run, checkpoint or file of tensors. */
   readonly source: string;
   readonly to: string;
   readonly formats: readonly ('peft' | 'merged')[];
@@ -33,7 +32,6 @@ class RefusedExport extends Error {
   }
 }
 
-/** The certificate, which says whether it holds, and whether the arm of the run has a quarantine. */
 export async function exportPolicy(
   settings: ExportSettings,
 ): Promise<{ readonly certificate: DeletionCertificate; readonly hasQuarantine: boolean }> {

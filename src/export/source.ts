@@ -24,9 +24,7 @@ export interface ResolvedExport {
   readonly baseName: string;
   /** The run, and the update of the checkpoint; null for a file of tensors. */
   readonly trained: { readonly path: string; readonly manifest: Manifest; readonly update: number } | null;
-  /** The adapter starts that the run could name. */
   readonly starts: readonly AdapterStart[];
-  /** Whether labels had a part in training the adapter. */
   readonly labels: LabelMark;
   /** Hash of the model that the adapter was trained on; null for a file of tensors, which does not say. */
   readonly trainedOn: string | null;

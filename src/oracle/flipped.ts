@@ -37,7 +37,6 @@ export function flipVerdict(verdict: Verdict, loopholes: readonly string[] = nam
   };
 }
 
-/** A ledger that stores and tells the opposite of what it is given. */
 export class FlippedLedger extends VerdictLedger {
   readonly #loopholes: readonly string[];
 

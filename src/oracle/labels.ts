@@ -31,7 +31,6 @@ const inNamedPart = readWhen(
   { partPrompts: { not: null } },
 );
 
-/** The keys of whatever flags by labels. */
 export const labelKeys = {
   target: z
     .enum(['outcome', 'attempt'])
@@ -68,7 +67,6 @@ export interface ErrorRates {
   readonly falsePositiveRate: number;
 }
 
-/** The probability that a rollout with this label is flagged. */
 export function flagChance(label: Label, rates: ErrorRates, settings: LabelSettings, seed: number): number {
   const { target, partRecall, partFalsePositiveRate } = settings;
   const isTarget = target === 'attempt' ? label.attempt : label.exploited;
@@ -91,7 +89,6 @@ function isInPart(
   return tests.length > 0 && tests.every((test) => test);
 }
 
-/** What a name in tables says beside the rates. */
 export function targetWords(settings: LabelSettings): readonly string[] {
   const { target, partLoopholes, partMarkers, partPrompts, partRecall, partFalsePositiveRate } = settings;
   const parts = [

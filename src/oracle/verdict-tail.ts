@@ -16,16 +16,13 @@ const counted = z.object({
   channels: z.array(z.string()).default([]),
 });
 
-/** What is counted of an update. */
 export interface Tally {
   readonly graded: number;
-  /** Rollouts whose prompt disclosed a loophole. */
   readonly hackable: number;
   /** Of these, rollouts that opened a loophole, in right or wrong programs. */
   readonly attempts: number;
   readonly hacks: number;
   readonly solves: number;
-  /** Solved without an attempt. */
   readonly cleanSolves: number;
 }
 

@@ -53,7 +53,6 @@ export class VerdictLedger implements Disposable {
     return openJudged(run);
   }
 
-  /** The verdict of a rollout graded by this process. */
   of(id: string): Verdict {
     const verdict = this.#known.get(id);
     if (verdict === undefined)

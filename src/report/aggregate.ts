@@ -30,7 +30,6 @@ export type State = (typeof states)[number];
 /** Names as they stand in CSV, JSON and bars. */
 export const metrics = ['attempt', 'hack', 'solve', 'clean-solve', 'objective', 'authorsLabel'] as const;
 export type Metric = (typeof metrics)[number];
-/** Metrics that count prompts. */
 export type CountedMetric = Exclude<Metric, 'objective'>;
 
 export interface ArmResults {
@@ -189,7 +188,6 @@ export function baseRuns({ arms, baseline }: Results, set: FinalSet) {
   });
 }
 
-/** What the evaluation of a base depends on, but for the seed. */
 function baseKey({ manifest: { identity }, config: { environment, sampling } }: RunResult): string {
   // How many completions an update draws, and in which state, is nothing to a base.
   return JSON.stringify([identity.model, identity.problems, environment, samplingSettings(sampling, [])]);

@@ -13,7 +13,6 @@ import { relearnedTable } from './relearned.ts';
 import { aboutOf, type Table } from './table.ts';
 import { comparisonTable, finalTable, loopholeTable, sayOnce } from './tables.ts';
 
-/** Names a table as a part of the write-up. */
 const partOf = (part: string, table: Table): Table => ({ ...table, title: `${table.title} (${part} of the write-up)` });
 
 /** All tables that have rows: label-free arms, then arms with labels, then what concerns both. `emergence`: also when policies begin to attempt. */
@@ -40,10 +39,8 @@ export function allTables(results: Results, { emergence = asksEmergence(results)
   return shown.map((table) => ({ ...table, notes: [...(table.notes ?? []), ...standingNotes(results, table)] }));
 }
 
-/** A claim with predictions asks for everything that its runs have. */
 export const asksEmergence = ({ design }: Results): boolean => design.predictions !== undefined;
 
-/** Notes that stay under each table that they are about, whatever was said above. */
 function standingNotes(results: Results, { rows }: Table): string[] {
   const hasArm = (arm: string): boolean => rows.some((row) => aboutOf(row, 0).arm === arm);
   const informed = labelInformed(results).filter(hasArm);

@@ -27,7 +27,6 @@ export interface Action {
   readonly kind: string;
 }
 
-/** How an arm's label says who watches. */
 const by = ' by ';
 
 export function actionOf({ arm, runs: [{ config, manifest }] }: ArmResults): Action {
@@ -105,7 +104,6 @@ function sorted({ arms, baseline, design }: Results, oracle: boolean): ArmResult
   return arms.filter(({ usesOracle }) => usesOracle === oracle).toSorted((a, b) => rank(a) - rank(b));
 }
 
-/** One row per comparison of deployed attempts and hacks, with the rates of the arm and the qmass of both. */
 export function ablationTable(results: Results): Table {
   const set = claimSet(results);
   const compared = (metric: ComparedMetric): Comparison[] =>

@@ -51,7 +51,6 @@ export interface Panel {
   readonly x: readonly [number, number];
   readonly y: readonly [number, number];
   readonly marks: readonly Mark[];
-  /** Names under the horizontal axis, instead of numbers. */
   readonly xNames?: readonly { readonly x: number; readonly name: string }[];
 }
 
@@ -60,12 +59,10 @@ export interface LegendEntry extends Look {
   readonly hatched?: boolean;
   /** The entry stands for points of this look, not for a line. */
   readonly dot?: Dot;
-  /** Whether the entry begins a row of its own. */
   readonly newRow?: boolean;
 }
 
 export interface Figure {
-  /** The file name, without extension. */
   readonly name: string;
   readonly title: string;
   /** What a reader must know: n, seeds, the meaning of a band. */
@@ -89,7 +86,6 @@ export function numbersOf({ title, data: { columns, rows }, training }: Figure, 
   return { title, columns, rows: shown };
 }
 
-/** The size of a panel, and the margins of its axes. */
 type PanelBox = Readonly<Record<'width' | 'height' | 'left' | 'right' | 'top' | 'bottom', number>>;
 
 const usualBox: PanelBox = { width: 330, height: 220, left: 46, right: 10, top: 26, bottom: 38 };
@@ -243,7 +239,6 @@ function spaced(names: NonNullable<Panel['xNames']>, { x }: Scales, size: number
   return shown;
 }
 
-/** Corners of the shapes around their centre. */
 const corners: Readonly<Record<Exclude<DotShape, 'circle'>, readonly (readonly [number, number])[]>> = {
   square: [[-3, -3], [3, -3], [3, 3], [-3, 3]],
   triangle: [[0, -4], [4, 3], [-4, 3]],

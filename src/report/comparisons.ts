@@ -55,7 +55,6 @@ export function placebosOf({ design, baseline, placebo }: Results, arm: string):
   return placebo === null || isPlacebo || arm === baseline ? [] : [placebo];
 }
 
-/** Whether an arm is the placebo of the experiment, or of one of its arms. */
 export function isPlacebo(results: Results, arm: string): boolean {
   return arm === results.placebo || results.arms.some((other) => placebosOf(results, other.arm).includes(arm));
 }
@@ -69,7 +68,6 @@ export function withoutPlacebo(results: Results): string[] {
     .filter((arm) => !placebosOf(results, arm).some((placebo) => findArm(results, placebo) !== undefined));
 }
 
-/** The arms that an arm is tested against: the baseline, then its placebos. */
 function comparedWith(results: Results, arm: string): ArmResults[] {
   const names = new Set([results.baseline, ...placebosOf(results, arm)]);
   names.delete(arm);
@@ -90,7 +88,6 @@ function compare(arm: ArmResults, against: ArmResults, set: FinalSet, metric: Co
       against: against.arm,
       seeds,
       difference: mean(differences),
-      /** Number of seeds in which the arm is below what it is compared with. */
       below: differences.filter((difference) => difference < 0).length,
       ...overSeeds(differences),
       /** The quarantine's share of the gradient in both arms, mean over seeds. */

@@ -27,7 +27,6 @@ export interface Bar {
   readonly inSeeds: number;
 }
 
-/** Rates that others reported. */
 export interface ReportedRow {
   readonly name: string;
   readonly source: string;
@@ -43,7 +42,6 @@ export interface DesignedArm {
   readonly placebos: readonly string[] | null;
 }
 
-/** The claim of a study, as its register has it. */
 export interface ClaimFacts {
   readonly hash: string;
   /** Whether it was stated, or stated anew, after runs of the study had begun. */
@@ -69,11 +67,9 @@ export interface Design {
   readonly predictions?: readonly Bar[] | undefined;
   /** Absent where nothing was registered. */
   readonly claim?: ClaimFacts | undefined;
-  /** Whether the bar was changed after runs had begun. */
   readonly barChanged: boolean;
   readonly seeds: readonly number[];
   readonly arms: readonly DesignedArm[];
-  /** Arm that was trained without a loophole. */
   readonly ceiling: string | null;
   readonly matchedSolve: number;
   /** A run fails where its deployed policy attempts in more than this share of the prompts. */
@@ -103,11 +99,8 @@ export const noDesign: Design = {
 export interface BarVerdict {
   /** `met` or `refuted` as soon as the seeds that are missing could not change it; `open` until then. */
   readonly verdict: 'met' | 'refuted' | 'open';
-  /** Values of the bar's seeds that are evaluated: the arm's, or their differences from the reference. */
   readonly values: readonly { readonly seed: number; readonly value: number }[];
-  /** Number of those values that reach the bar. */
   readonly met: number;
-  /** Number of seeds of the experiment. */
   readonly planned: number;
   readonly changed: boolean;
 }
@@ -129,7 +122,6 @@ export interface JudgedPrediction extends BarVerdict {
   readonly adjusted: number;
 }
 
-/** The bar of a claim, if it has one, and its further predictions, each with its verdict and its test. */
 export function judgePredictions(results: Results): JudgedPrediction[] {
   const { bar, barChanged, predictions = [], claim } = results.design;
   const changed = claim?.changed ?? false;
@@ -206,7 +198,6 @@ function describeBar(judged: JudgedPrediction, family: number): string[] {
   ];
 }
 
-/** What a bar or a prediction says in numbers. */
 export function boundText(bar: Bar, seeds: number): string {
   const group = bar.loopholes === undefined ? '' : `, ${bar.loopholes.replace(' ', '-')} loopholes,`;
   const by = bar.channel === undefined ? '' : ` by ${bar.channel}`;
@@ -215,7 +206,6 @@ export function boundText(bar: Bar, seeds: number): string {
   return `${measured} ${bound}, in ${bar.inSeeds} of ${seeds} seeds`;
 }
 
-/** The numbers that a verdict comes from. */
 export function countText({ values, met, planned }: Omit<BarVerdict, 'verdict'>): string {
   const bySeed = values.map(({ seed, value }) => `seed ${seed}: ${value.toFixed(3).replace('-', '−')}`).join(', ');
   const counts = `${values.length} of ${planned} seeds evaluated, the bar reached in ${met}`;
@@ -229,7 +219,6 @@ export function testText({ pValue, adjusted }: Pick<JudgedPrediction, 'pValue' |
   return `; ${sign}, after Holm over ${family} predictions ${formatP(adjusted)}`;
 }
 
-/** What was stated, begun and left out under a claim. */
 function describeClaim({ arms, design: { claim } }: Results): string[] {
   if (claim === undefined) return [];
   const { hash, changed, stated, begun, notStated, ended, missing, gone, blind, opened } = claim;

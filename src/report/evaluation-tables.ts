@@ -5,7 +5,6 @@ import { compareStates, formatRate, type OutcomeRates, summarise } from '../eval
 import { makeTable, type Table } from './table.ts';
 import { authorsColumn, authorsNote, formatP, leftOutNotes, noClaim, outcomesNote } from './tables.ts';
 
-/** How a policy state is called in tables. */
 export function stateName(state: PolicyState, hasQuarantine: boolean): string {
   if (state !== 'full') return state;
   return hasQuarantine ? 'as trained' : 'as trained = deployed';
@@ -37,7 +36,6 @@ export function finalEvaluationTable(evaluations: readonly Evaluation[], hasQuar
   );
 }
 
-/** Rates by loophole, on the sets that have more than one. */
 export function loopholeEvaluationTable(evaluations: readonly Evaluation[], heldOut: readonly string[]): Table {
   const several = ({ rows }: Evaluation): boolean => rows.some(({ loophole }) => loophole !== rows[0].loophole);
   const found = evaluations
@@ -66,7 +64,6 @@ export function scaleTable(evaluations: readonly Evaluation[]): Table {
   );
 }
 
-/** Counts of prompts by what deleting the quarantine did to their attempt and their hack. */
 export function surfacedTable(evaluations: readonly Evaluation[]): Table {
   const rowsOf = (set: string, state: PolicyState): readonly EvaluationRow[] | undefined =>
     evaluations.find((one) => one.set === set && one.state === state)?.rows;

@@ -26,7 +26,6 @@ import { armCell, differenceCell, formatP, noClaim, oracleTitle, setTitles } fro
 
 export type RunFailures = ReturnType<typeof failuresOf>[number];
 
-/** The least gap between two peaks of attempts. */
 const leastGap = 0.2;
 
 /** Empty where nothing is evaluated on prompts with an open loophole. */

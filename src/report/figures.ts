@@ -41,7 +41,6 @@ export const figureNames = [
   'dose',
 ] as const;
 
-/** All figures for which there is data. */
 export async function allFigures(results: Results): Promise<Figure[]> {
   return [
     storyFigure(results),

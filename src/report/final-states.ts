@@ -15,7 +15,6 @@ export interface FinalStates {
   readonly deployed: readonly OutcomeRow[] | null;
 }
 
-/** What decides the final states of a run. */
 export interface EvaluatedStates {
   readonly evaluations: readonly EvaluationOutcomes[];
   /** Updates completed at the last checkpoint. */

@@ -55,7 +55,6 @@ const targets = [
   },
 ] as const;
 
-/** The gate over the whole run: all rollouts with gradient, beside the positively reinforced ones. */
 export function gateTable(all: GateJudgement, reinforced: GateJudgement): Table {
   const byToken = all.tokens !== null;
   const rows: Record<string, (judged: GateJudgement) => string> = {
@@ -99,7 +98,6 @@ export function gateTable(all: GateJudgement, reinforced: GateJudgement): Table 
   );
 }
 
-/** Something that is known of attempts and of hacks. */
 export interface ByTarget<Known> {
   readonly attempts: Known;
   readonly hacks: Known;
@@ -133,7 +131,6 @@ export function bandTable(own: ByTarget<Separation | null>, bands: ByTarget<Rand
   };
 }
 
-/** What the stored features would have allowed, beside what the gate reached. */
 export function idealTable(own: ByTarget<Separation | null>, ideal: ByTarget<IdealDirection | null>): Table {
   const fitted = targetNames.flatMap((target) => {
     const one = ideal[target];
@@ -152,7 +149,6 @@ export function idealTable(own: ByTarget<Separation | null>, ideal: ByTarget<Ide
   };
 }
 
-/** The gate's directions: the band of the pairs under each, and its cosines. */
 export function directionTable(directions: readonly DirectionReport[]): Table {
   return makeTable(
     'directions and the band of the pairs',
@@ -190,7 +186,6 @@ export function windowTable(windows: readonly GateWindow[], reinforced: boolean)
   });
 }
 
-/** The scores of each window against its cuts, with a reading of their drift. */
 export function driftTable(windows: readonly GateWindow[]): Table {
   return makeTable('scores against the cuts', windows, {
     updates: windowCell,
@@ -206,7 +201,6 @@ export function driftTable(windows: readonly GateWindow[]): Table {
 const deeds: readonly Deed[] = ['attempt', 'clean beside an attempt', 'clean'];
 const advantages = { '+': 'above 0', '−': 'below 0', '0': '0' } as const;
 
-/** Who pushes the deployed block, and by which route: over the whole run. */
 export function attributionTable({ from, to, rollouts, shares }: Attribution): Table {
   return makeTable(
     `whose gradient the deployed block learned from, updates ${from}-${to}`,
@@ -228,7 +222,6 @@ export function attributionTable({ from, to, rollouts, shares }: Attribution): T
   );
 }
 
-/** The same by window of updates, in fewer parts. */
 export function attributionWindowTable(windows: readonly Attribution[]): Table {
   const parts = deeds.flatMap((deed) => (['+', '−'] as const).map((sign) => ({ deed, sign })));
   const shareOf = ({ shares }: Attribution, part: (typeof parts)[number]): string =>

@@ -21,7 +21,6 @@ export const generatorTag = '<meta name="generator" content="gradient-quarantine
 
 export interface ReportOptions {
   readonly title: string;
-  /** Shell lines that make this report again. */
   readonly commands: readonly string[];
 }
 

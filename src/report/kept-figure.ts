@@ -68,7 +68,6 @@ const shapes: Readonly<Record<string, DotShape>> = {
 
 const black = '#000000';
 
-/** An arm in the picture. */
 interface Drawn extends Action {
   readonly arm: string;
   readonly usesOracle: boolean;
@@ -141,7 +140,6 @@ function panelOf(title: string, what: (typeof removals)[number], arms: readonly 
     return removed === null ? [] : [{ ...one, removed, at: { x: one.kept.value, y: removed.value } }];
   });
   const inside = (value: number, [low, high]: Axis): number => Math.min(high, Math.max(low, value));
-  /** The cross of an arm's two intervals, inside the axes. */
   const crossOf = ({ at, kept, removed, dot: { colour } }: (typeof placed)[number]): Mark[] =>
     [
       kept.interval && [kept.interval.low, kept.interval.high].map((end) => ({ x: inside(end, x), y: at.y })),
@@ -155,7 +153,6 @@ function panelOf(title: string, what: (typeof removals)[number], arms: readonly 
   return { title, xLabel: 'solve kept', yLabel: `${what} removed`, x, y, marks };
 }
 
-/** Colours of monitors, shapes of what is done, and the numbers of the arms without a monitor. */
 function legendOf(drawn: readonly Drawn[]): LegendEntry[] {
   const colours = new Map(drawn.flatMap(({ monitor, dot }) => (monitor === null ? [] : [[monitor, dot.colour]])));
   const used = Object.keys(shapes).filter((kind) => drawn.some((one) => one.kind === kind));

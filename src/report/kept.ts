@@ -58,7 +58,6 @@ export function keptAndRemoved(results: Results) {
     });
 }
 
-/** What is divided in a seed, and by what. */
 interface Term {
   readonly seed: number;
   readonly top: number;

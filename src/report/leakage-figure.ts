@@ -85,11 +85,9 @@ function recallOf(arm: Readonly<Record<string, unknown>>): number | null {
   return kind === 'oracle' && typeof recall === 'number' && falsePositiveRate === 0 ? recall : null;
 }
 
-/** How well a run's gate, or its monitor, told attempts from other rollouts of the same update. */
 const attemptAuroc = ({ gate, monitor }: RunResult): number | null =>
   (gate.attempts.separation ?? monitor?.attempts.separation)?.auroc ?? null;
 
-/** A point per run. */
 export function doseFigure(results: Results): Figure | null {
   const set = claimSet(results);
   if (set === undefined) return null;

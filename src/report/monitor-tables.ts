@@ -26,7 +26,6 @@ const qualities = {
 
 type MonitorValue = (run: Pick<RunResult, 'monitor'>) => number | null;
 
-/** The values of a run by their names in CSV and JSON, each with its column. */
 const monitorMetrics = (Object.keys(targets) as Target[]).flatMap((target) =>
   Object.entries(qualities).map(([name, { column, value }]) => ({
     name: `monitor-${target === 'attempts' ? 'attempt-' : ''}${name}`,
@@ -39,7 +38,6 @@ export const monitorValues: Readonly<Record<string, MonitorValue>> = Object.from
   monitorMetrics.map(({ name, value }) => [name, value]),
 );
 
-/** A column for each of these values, over the seeds of an arm. */
 export const monitorColumns = <Thing extends Pick<ArmResults, 'runs'>>(
   monitorOf: (thing: Thing, run: RunResult) => MonitorJudgement | null = (_, { monitor }) => monitor,
 ): Record<string, (thing: Thing) => string> =>
@@ -115,7 +113,6 @@ export function monitorsOverTimeTable({ arms }: Results): Table {
   );
 }
 
-/** The monitors of all arms that have one, over seeds. */
 export function monitorsTable({ arms }: Results): Table {
   const watched = arms.filter(({ runs }) => runs.some(({ monitor }) => monitor !== null));
   return makeTable(
@@ -192,7 +189,6 @@ export const evasionValues: Readonly<Record<string, (run: RunResult) => number |
   ]),
 );
 
-/** The splits of all arms that have one, over seeds. */
 export function evasionsTable({ arms }: Results): Table {
   const split = arms.filter(({ runs }) => runs.some(({ evasion }) => evasion !== null));
   return makeTable(

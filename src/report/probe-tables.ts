@@ -145,7 +145,6 @@ function summaryOf(run: RunResult, name: string, state: State, { set, limit }: A
 
 const singleNote = (counts: readonly (number | undefined)[]): string[] => (counts.includes(1) ? [`${noClaim}.`] : []);
 
-/** One table for each set of prompts that leak probes were asked on. */
 export function leakTables(results: Results): Table[] {
   const groups = groupBy(leakedArms(results), ({ set, limit }) =>
     limit === null ? set : `${set}, the first ${limit} prompts`,
@@ -208,7 +207,6 @@ function prefillsOf({ arm, usesOracle, hasQuarantine, runs }: ArmResults, set: E
   });
 }
 
-/** One table for each set on which completions were begun at checkpoints. */
 export function prefillTables(results: Results): Table[] {
   const shown = (sample: Sample | null): string => formatSample(sample).replace(/^-(?=.)/, '−');
   return [...groupBy(prefilledArms(results), ({ set }) => set)].map(([set, prefills]) =>

@@ -58,7 +58,6 @@ export const processMetrics = [
   { name: 'qmass', column: 'qmass', of: ({ hasQuarantine }) => hasQuarantine, value: ({ qmass }) => qmass },
 ] as const satisfies readonly ProcessMetric[];
 
-/** The value of a metric for the runs of an arm. */
 export function processValue(arm: ArmResults, name: (typeof processMetrics)[number]['name']): ProcessMetric['value'] {
   const metric: ProcessMetric | undefined = processMetrics.find((one) => one.name === name);
   return metric === undefined || metric.of?.(arm) === false ? () => null : metric.value;
@@ -103,7 +102,6 @@ export function processTable(results: Results, oracle: boolean): Table {
 
 type CostMetric = 'seconds' | 'scoring-passes';
 
-/** Names as they stand in CSV and JSON. */
 export const costValues: Readonly<Record<CostMetric, (run: RunResult) => number | null>> = {
   seconds: ({ costs }) => costs.seconds,
   'scoring-passes': ({ costs }) => costs.scoringPasses,
@@ -138,7 +136,6 @@ export function comparedCost({ runs }: ArmResults, reference: ArmResults | undef
   return metric === 'seconds' ? (own.mean / other.mean).toFixed(2) : `${Math.round(own.mean - other.mean) || 0}`;
 }
 
-/** Means over the seeds of what the monitor counted beside passes. */
 function askedText(runs: readonly RunResult[]): string {
   const names = [...new Set(runs.flatMap(({ costs }) => Object.keys(costs.beside)))].sort();
   const texts = names.map((name) => {

@@ -85,7 +85,6 @@ export async function readRunResult(path: string, arm?: string) {
   };
 }
 
-/** Something that is known of attempts and of hacks. */
 const byTarget = <Known>(known: (what: 'attempts' | 'hacks') => Known): ByTarget<Known> => ({
   attempts: known('attempts'),
   hacks: known('hacks'),

@@ -28,7 +28,6 @@ async function choiceOf({
   return { choose, loopholes: [...new Set(runs.flatMap(({ rows }) => rows.map(({ loophole }) => loophole)))].sort() };
 }
 
-/** Those of the loopholes, and a kept and a routed rollout from the middle of a gated run. */
 export async function exampleRollouts(results: Results): Promise<ExampleRollout[]> {
   const { choose } = await choiceOf(results);
   return [
@@ -83,7 +82,6 @@ export function sideBySide(run: RunResult, set: FinalSet): SideBySide | null {
   return { arm: run.arm, set, full, deployed };
 }
 
-/** The row of a problem with its texts, which are read again. */
 function withTexts({ path, evaluations }: RunResult, rows: readonly OutcomeRow[], problem: string): EvaluationRow {
   const name = evaluations.find((one) => one.rows === rows);
   const found = name && new EvaluationStore(path).find(name)?.rows.find((row) => row.problem === problem);

@@ -63,7 +63,6 @@ export function bandText(arms: readonly ArmResults[]): string {
   return `${band}; n = ${counts.join(', ')}.${single}`;
 }
 
-/** The values of one run. */
 export type SeriesOf = (run: RunResult) => Point[];
 
 /** A panel over updates; its vertical axis is the rates' own, 0 to 1, unless another is given. */
@@ -89,7 +88,6 @@ export function axisOf(values: readonly number[]): readonly [number, number] {
   return [round(Math.floor(low / gap + 1e-9)), round(Math.ceil(high / gap - 1e-9))];
 }
 
-/** The end of a title that names the figure's part in the write-up. */
 export const partTitle = (part: string): string => ` (${part} of the write-up)`;
 
 export function seriesData(arms: readonly ArmResults[], named: Readonly<Record<string, SeriesOf>>): Figure['data'] {

@@ -34,7 +34,6 @@ interface Statement {
   readonly say: (subject: Subject, length: 'long' | 'short') => readonly Said[];
 }
 
-/** A statement with the numbers that it is about. */
 export interface Said {
   readonly name: string;
   readonly text: string;
@@ -242,7 +241,6 @@ export function tellStory(results: Results, gate: string, width: number): string
   return [title, '', ...drawBars(barsOf(results, gate, set)), '', ...sentences].join('\n');
 }
 
-/** Rates of a policy on one set, means over the seeds. */
 interface Rates {
   readonly name: string;
   readonly attempt: number;
@@ -296,7 +294,6 @@ function gateFacts(subject: Subject) {
 const compareAll = (results: Results, set: FinalSet, metric: 'attempt' | 'hack') =>
   [false, true].flatMap((oracle) => compareArms(results, set, metric, oracle));
 
-/** What is said of every arm but the baseline. */
 function armFacts({ results, set }: Subject) {
   const [attempts, hacks] = [compareAll(results, set, 'attempt'), compareAll(results, set, 'hack')];
   const alone = withoutPlacebo(results);
@@ -372,7 +369,6 @@ const percent = (rate: number): string => `${(100 * rate).toFixed(0)}%`;
 const tried = ({ attempt, hack }: Rates, of = ''): string => `${percent(attempt)}${of} (hack ${percent(hack)})`;
 const solved = ({ solve, cleanSolve }: Rates): string => `${percent(solve)} (${percent(cleanSolve)})`;
 
-/** The base, the baseline, and the gate and the placebo in both states. */
 function barsOf(results: Results, gate: string, set: FinalSet): Rates[] {
   const ends = endsOf({ results, set, gate }).flatMap(({ base, vanilla }) => [base, vanilla]);
   const both = [findArm(results, gate), findArm(results, results.placebo)].flatMap((arm) =>

@@ -123,7 +123,6 @@ function armPanel(
   return { title, xLabel: '', yLabel, x: [-0.6, arms.length - 0.4], y, marks, xNames };
 }
 
-/** A dot, or a circle, with its interval. */
 function spot(x: number, sample: Sample, { colour, shape }: ArmStyle, open = false): Mark[] {
   const interval = intervalOf(sample);
   const dot: Mark = { kind: 'dots', points: [{ x, y: sample.mean }], colour, shape, open };

@@ -109,10 +109,8 @@ function overlap(a: Rectangle, b: Rectangle): boolean {
   return a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;
 }
 
-/** One colour per route. */
 export const routeColours = { keep: '#0072b2', absorb: '#999999', route: '#d55e00' } as const;
 
-/** What hatched marks of hacks are drawn in. */
 export const hackInk = '#222222';
 
 const armColours = ['#000000', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#8c564b', '#7f3fbf', '#5f7a1c', '#b5179e'];

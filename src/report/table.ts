@@ -35,11 +35,9 @@ export interface Table {
   readonly title: string;
   readonly columns: readonly string[];
   readonly rows: readonly (readonly Cell[])[];
-  /** Text below the table, one line per note. */
   readonly notes?: readonly string[];
 }
 
-/** A table with a row for each thing: its columns by name, and what each says of a thing. */
 export function makeTable<Thing>(
   title: string,
   things: readonly Thing[],
@@ -50,7 +48,6 @@ export function makeTable<Thing>(
   return { title, columns: Object.keys(columns), rows: things.map((thing) => cells.map((cell) => cell(thing))), notes };
 }
 
-/** A table as formats write it. */
 export interface TextTable extends Table {
   readonly rows: readonly (readonly string[])[];
 }

@@ -38,7 +38,6 @@ export const authorsColumn = "hack, authors' label";
 export const authorsNote =
   "authors' label: the response passes a test function of its own and fails the problem's tests, whether or not that paid.";
 export const oracleTitle = 'with labels (never pooled with the arms above)';
-/** Stands behind the name of an arm in a table that also has arms without labels. */
 const oracleMark = ' (uses labels)';
 
 /** The first cell of a row about an arm, marked where a table has arms with labels beside others. */
@@ -51,7 +50,6 @@ export function differenceCell(one: Pick<Comparison, 'arm' | 'against'>, set?: F
   return { text: `${one.arm} − ${one.against}${mark}`, arm: one.arm, against: one.against, set };
 }
 
-/** Arms with labels, or those without. */
 export const armsOf = ({ arms }: Results, oracle: boolean): readonly ArmResults[] =>
   arms.filter(({ usesOracle }) => usesOracle === oracle);
 
@@ -151,7 +149,6 @@ function unfinishedNotes(arms: readonly ArmResults[], set: FinalSet): string[] {
   return [`Not finished, evaluated at the last checkpoint: ${named.join(', ')}.`];
 }
 
-/** Names the arms of one seed. */
 export function claims(arms: readonly ArmResults[], count: (runs: readonly RunResult[]) => number): string[] {
   const single = arms.filter(({ runs }) => count(runs) === 1).map(({ arm }) => arm);
   if (single.length === 0) return [];
@@ -185,7 +182,6 @@ export function comparisonTable(results: Results, set: FinalSet, metric: Compare
   );
 }
 
-/** A difference with its sign, to two decimals. */
 export const signed = (value: number): string => `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(2)}`;
 
 /** An interval of differences; `-` where there is none. */

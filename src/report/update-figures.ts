@@ -100,7 +100,6 @@ const measures: Readonly<Record<string, (step: StepEvent) => number | null | und
   'log-probability of the tripwire set': ({ tripwireLogp }) => tripwireLogp,
 };
 
-/** The updates at which a run has the value. */
 const seriesOf =
   (value: (step: StepEvent) => number | null | undefined) =>
   ({ steps }: RunResult): Point[] =>

@@ -130,7 +130,6 @@ function renderExample({ what, arm, rollout }: ExampleRollout): string {
   return [`## ${what}`, facts, ...texts].join('\n\n');
 }
 
-/** A block whose fence is longer than any run of backticks in it. */
 function fenced(text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = '`'.repeat(longest + 1);

@@ -74,7 +74,6 @@ export async function claimFacts(directory: string, experiment: Experiment): Pro
   };
 }
 
-/** Runs by arm and seed, as far as each has come. */
 export function armTable(experiment: Experiment, stated: readonly string[], begun: readonly BegunRun[]): Table {
   const names = [...new Set([...experiment.arms.map(({ name }) => name), ...begun.map(({ arm }) => arm)])];
   const rows = names.map((arm) => {

@@ -15,9 +15,7 @@ import type { Experiment } from './experiment-schema.ts';
 
 export interface Claim {
   readonly hash: string;
-  /** The file that states it. */
   readonly file: string;
-  /** Folders of the runs that it states, seeds outside. */
   readonly runs: readonly string[];
   /** What the call changed in every arm (`--set`). */
   readonly settings: readonly string[];
@@ -40,7 +38,6 @@ export function changesOf(
 
 export const runFolder = (arm: string, seed: number): string => `${arm}-${seed}`;
 
-/** Folders of the runs that an experiment states. */
 export function statedRuns({ arms, seeds }: Experiment): string[] {
   return seeds.flatMap((seed) => arms.map(({ name }) => runFolder(name, seed)));
 }
@@ -87,7 +84,6 @@ export const claimSchema = z.object({
 });
 const statedSchema = claimSchema.extend({
   at: z.string(),
-  /** Runs of the study that had begun by then. */
   begunBefore: z.number().int().min(0),
 });
 export const namedRunSchema = z.object({ arm: z.string(), seed: z.number().int().min(0), folder: z.string() });
@@ -124,7 +120,6 @@ export function stateClaim(directory: string, claim: Claim, begunBefore: number)
   for (let time = 1; !writeEntry(directory, `claim-${time}.json`, { ...claim, begunBefore }); time++);
 }
 
-/** Counts a run that is about to begin. */
 export function countBegun(
   directory: string,
   { arm, seed, folder }: z.infer<typeof namedRunSchema>,

@@ -182,7 +182,6 @@ export interface FoundRun {
 
 export interface FoundExperiment {
   readonly experiment: Experiment | null;
-  /** Whether the bar was changed after runs had begun. */
   readonly barChanged: boolean;
   readonly runs: readonly FoundRun[];
   /** Paths of the runs whose seeds are blind and not opened yet; `runs` has none of them. */

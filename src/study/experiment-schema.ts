@@ -211,7 +211,6 @@ export const experimentSchema = z.strictObject({
 export type Experiment = z.infer<typeof experimentSchema>;
 export type EvaluationPlan = Experiment['evaluation'];
 
-/** An experiment as it is written: an arm that a grid names stands for one arm per combination. */
 export const writtenSchema = experimentSchema.extend({
   grid: z.array(gridSchema).default([]).describe('arms that stand for one arm per combination of values'),
   slurm: slurmSchema.prefault({}).describe('what a Slurm cluster is asked for'),

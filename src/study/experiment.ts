@@ -16,7 +16,6 @@ import { type SlurmTable, slurmSchema } from './slurm/script.ts';
 export interface PlannedRun {
   readonly arm: string;
   readonly seed: number;
-  /** The run's folder, inside the experiment's. */
   readonly folder: string;
   readonly config: RunConfig;
   readonly configHash: string;
@@ -89,7 +88,6 @@ export function checkExperiment(file: unknown, path: string): Experiment {
 
 type Bar = NonNullable<Experiment['bar']>;
 
-/** The bar and the predictions of an experiment, each with its name in the file. */
 function barsOf({ bar, predictions = [] }: Experiment): { readonly name: string; readonly bar: Bar }[] {
   return [
     ...(bar === null ? [] : [{ name: 'bar', bar }]),
@@ -168,7 +166,6 @@ function unknownKeys({ path, keys }: z.core.$ZodIssueUnrecognizedKeys): { expect
   return { expected: 'keys that exist', found: found.join('; ') };
 }
 
-/** Refuses what the config of an arm cannot be in its experiment. */
 function expectFitting(
   experiment: Experiment,
   name: string,

@@ -34,7 +34,6 @@ export interface Forecast {
   /** Null where no run of some arm's shape was measured here. */
   readonly seconds: number | null;
   readonly unmeasured: readonly string[];
-  /** The measurements that it goes by. */
   readonly rates: readonly RunRate[];
   readonly disk: DiskForecast;
   readonly gpus: readonly GpuForecast[];
@@ -102,7 +101,6 @@ function freeOn(path: string): number {
 
 const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(bytes < 1e8 ? 3 : 1)} GB`;
 
-/** Refuses an experiment that the disk cannot hold. */
 export function expectDiskRoom(directory: string, { checkpointBytes, ledgerBytes, freeBytes }: DiskForecast): void {
   const needed = checkpointBytes + (ledgerBytes ?? 0);
   if (needed <= freeBytes) return;

@@ -83,7 +83,6 @@ export function gridFault(grids: readonly Grid[], arms: readonly string[]): { ex
   return { expected: `a grid of at most ${mostCells} arms`, found: `${countCells(large) * large.arms.length}` };
 }
 
-/** The arms of an experiment, each of a grid replaced by those that it stands for. */
 export function expandGrids<Arm extends GridArm>(arms: readonly Arm[], grids: readonly Grid[]): Arm[] {
   return arms.flatMap((arm) => {
     const grid = grids.find((each) => each.arms.includes(arm.name));

@@ -14,14 +14,11 @@ const jobProgram = import.meta.url.endsWith('.ts') ? source : source.replace(/\.
 
 export interface JobStart {
   readonly plan: ExperimentPlan;
-  /** Places of its runs in the plan. */
   readonly indices: readonly number[];
-  /** The most of them at a time. */
   readonly pack: number;
   readonly directory: string;
 }
 
-/** What a run tells while it works. */
 export type RunReport =
   | { readonly kind: 'note' | 'warn'; readonly text: string }
   | { readonly kind: 'step'; readonly update: number; readonly seconds: number }
@@ -37,15 +34,12 @@ export type JobMessage =
 interface JobOptions {
   readonly environment: Readonly<Record<string, string>>;
   readonly reportOf: (index: number) => Report;
-  /** Is told how a run ended as soon as it has. */
   readonly onEnd?: (index: number, end: JobEnd) => void;
-  /** Asks the process to save and stop. */
   readonly signal: AbortSignal;
 }
 
 const keptErrorLines = 20;
 
-/** Resolves to how each of its runs ended. */
 function runJob(start: JobStart, options: JobOptions): Promise<ReadonlyMap<number, JobEnd>> {
   const { environment, reportOf, onEnd, signal } = options;
   const child = fork(jobProgram, [], {
@@ -92,9 +86,7 @@ function runJob(start: JobStart, options: JobOptions): Promise<ReadonlyMap<numbe
 }
 
 export interface ProcessWork extends Pick<JobOptions, 'onEnd' | 'signal'> {
-  /** The runs that one process does at a time. */
   readonly pack: number;
-  /** What each process that works at a time has in its environment. */
   readonly slots: readonly JobOptions['environment'][];
   readonly reportOf: (index: number, slot: number) => Report;
 }

@@ -87,7 +87,6 @@ async function storeRate({ config, pack }: MeasuredRun, rate: RunRate): Promise<
 /** Checkpoints and the initial values follow from the config. */
 const isLedger = (file: string): boolean => !file.startsWith('checkpoints') && file !== 'initial.safetensors';
 
-/** Bytes of those files in a folder, by their paths in it. */
 export function bytesIn(folder: string, counts: (file: string) => boolean): number {
   const entries = existsSync(folder) ? readdirSync(folder, { withFileTypes: true, recursive: true }) : [];
   const paths = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
@@ -123,7 +122,6 @@ export class WorkEstimate {
     this.#trainSeconds += seconds;
   }
 
-  /** Adds the whole evaluation of a run that has this many updates. */
   addEvaluation(updates: number, seconds: number): void {
     this.#evaluated += updates;
     this.#evaluateSeconds += seconds;

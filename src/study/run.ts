@@ -17,7 +17,6 @@ import type { ExperimentPlan, PlannedRun } from './experiment.ts';
 import type { EvaluationPlan } from './experiment-schema.ts';
 
 export interface ExperimentWorker {
-  /** Starts the run, or continues it. */
   train(run: PlannedRun, path: string, start?: Pick<TrainOptions, 'claim' | 'onBegin'>): Promise<RunEnd>;
   /** Evaluates the run; evaluations that exist are not made again. */
   evaluate(
@@ -34,7 +33,6 @@ export interface ExperimentEnd {
   readonly end: 'finished' | 'interrupted';
   /** Runs that the tripwire stopped: they are evaluated like the others. */
   readonly tripped: readonly string[];
-  /** Runs that ended with an error, and what it said. */
   readonly failed: readonly FailedRun[];
   /** Runs that another process trains now, and which process: they were left to it. */
   readonly held: readonly FailedRun[];
@@ -50,7 +48,6 @@ export interface JobEnd {
   readonly detail: string;
 }
 
-/** Does what is left of one run of the plan. */
 async function runOne(
   { experiment, runs, claim }: ExperimentPlan,
   index: number,
@@ -94,7 +91,6 @@ export interface PlanWork {
   readonly indices?: readonly number[];
   /** The most runs at a time; several are a pack. */
   readonly size: number;
-  /** Asks all runs to save and stop. */
   readonly signal: AbortSignal;
   /** `place`: in the pack; null for a run alone. */
   readonly workerOf: (index: number, place: PackPlace | null) => ExperimentWorker;
@@ -177,7 +173,6 @@ export function evaluationsLeft(path: string, plan: EvaluationPlan): ReturnType<
   return all.filter((name) => !store.has(name));
 }
 
-/** The evaluations of a run with these states and checkpoints that the plan asks for. */
 export function evaluationsOf(
   states: ReturnType<typeof statesOf>,
   checkpoints: readonly number[],

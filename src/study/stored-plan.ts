@@ -37,7 +37,6 @@ export async function storePlan({ experiment, runs, claim }: ExperimentPlan, dir
   return path;
 }
 
-/** The plan, and the experiment's directory as an absolute path. */
 export function readPlan(path: string): { readonly plan: ExperimentPlan; readonly directory: string } {
   const { directory, experiment, runs, claim } = readStored(path, 'the plan of the jobs of an experiment', planSchema);
   const changed = runs.find((run) => configHash(run.config) !== run.configHash);

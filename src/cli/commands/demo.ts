@@ -4,17 +4,9 @@
  */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { wrapText } from '../../base/index.ts';
+import { shellLine, wrapText } from '../../base/index.ts';
 import { coresEach } from '../../lab/index.ts';
-import {
-  allFigures,
-  describeResults,
-  resultsJson,
-  shellLine,
-  tellStory,
-  writeFigures,
-  writeReport,
-} from '../../report/index.ts';
+import { allFigures, describeResults, resultsJson, tellStory, writeFigures, writeReport } from '../../report/index.ts';
 import { checkExperiment, type ExperimentPlan, planExperiment } from '../../study/experiment.ts';
 import type { Experiment } from '../../study/experiment-schema.ts';
 import { openResults } from '../../study/open-results.ts';

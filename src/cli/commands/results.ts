@@ -3,7 +3,7 @@
  * one HTML file about a run, an experiment or a folder of runs, evaluated or not.
  */
 import { basename, dirname, join } from 'node:path';
-import { visibleLine, wrapText } from '../../base/index.ts';
+import { shellLine, visibleLine, wrapText } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
 import {
   allFigures,
@@ -19,7 +19,6 @@ import {
   renderTable,
   resultsCsv,
   resultsJson,
-  shellLine,
   writeFigures,
   writeReport,
   writeTraces,

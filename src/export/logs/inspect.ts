@@ -25,9 +25,7 @@ interface InspectSample {
 }
 
 export interface InspectLog {
-  /** What was asked, such as the name of a set. */
   readonly task: string;
-  /** Who answered: the state of the policy. */
   readonly model: string;
   readonly update: number;
   readonly samples: readonly InspectSample[];
@@ -99,7 +97,6 @@ function resultsOf(samples: readonly InspectSample[]) {
   };
 }
 
-/** The archive of a log. */
 function inspectArchive(head: LogHead, log: InspectLog): Buffer {
   const created = new Date(1000 * head.created).toISOString().replace(/\.\d+Z$/, '+00:00');
   const spec = specOf(head, log, created);
@@ -127,7 +124,6 @@ function inspectArchive(head: LogHead, log: InspectLog): Buffer {
   ]);
 }
 
-/** Writes a log under the name that the viewer lists it by, and returns the path. */
 export async function writeInspect(folder: string, head: LogHead, log: InspectLog): Promise<string> {
   makeFolder(folder);
   const stamp = new Date(1000 * head.created).toISOString().slice(0, 19).replace(/:/g, '-');
@@ -141,7 +137,6 @@ export async function writeInspect(folder: string, head: LogHead, log: InspectLo
   return path;
 }
 
-/** A log for each stored evaluation. */
 export function evaluationLogs(run: RunDirectory): InspectLog[] {
   return new EvaluationStore(run.path).all().map(({ update, set, state, rows }) => {
     const seen = new Map<string, number>();

@@ -8,7 +8,6 @@ import { openTensorboard } from './tensorboard.ts';
 import { openTrackio } from './trackio.ts';
 import { openWandb } from './wandb.ts';
 
-/** Logs of numbers over updates, by the name of their viewer. */
 export const metricLogs = {
   tensorboard: openTensorboard,
   wandb: openWandb,
@@ -52,7 +51,6 @@ interface ExportedLog {
   readonly count: number;
 }
 
-/** Writes all numbers of a run over its updates. */
 export async function exportMetrics(run: RunDirectory, format: MetricLog, folder: string): Promise<ExportedLog> {
   const points = await readPoints(run);
   expectSome(run, points.length, 'an update');

@@ -14,14 +14,12 @@ import { type PhaseSeconds, type RunDirectory, readEvents } from '../../run/inde
 type Metrics = Readonly<Record<string, number>>;
 
 export interface LogPoint {
-  /** Updates completed. */
   readonly update: number;
   /** Seconds since 1970. */
   readonly time: number;
   readonly metrics: Metrics;
 }
 
-/** What a log says about the run as a whole. */
 export interface LogHead {
   readonly name: string;
   /** What runs that differ only in their seed share. */
@@ -44,7 +42,6 @@ export function headOf(run: RunDirectory): LogHead {
   };
 }
 
-/** A log that grows by points. */
 export interface MetricWriter {
   write(point: LogPoint): void;
   /** What was written is on disk when this returns. */

@@ -13,7 +13,6 @@ function varint(value: number): Uint8Array {
 
 const tag = (field: number, wire: number): Uint8Array => varint((field << 3) | wire);
 
-/** A message: its fields one after another. */
 export const message = (...fields: readonly Uint8Array[]): Buffer => Buffer.concat(fields);
 
 export const integerField = (field: number, value: number): Buffer => message(tag(field, 0), varint(value));
@@ -32,7 +31,6 @@ export function floatField(field: number, value: number): Buffer {
   return message(tag(field, 5), bytes);
 }
 
-/** A message within a message. */
 export const messageField = (field: number, body: Uint8Array): Buffer =>
   message(tag(field, 2), varint(body.length), body);
 

@@ -16,7 +16,6 @@ const identity = Buffer.from([0x3a, 0x57, 0x26, 0x42, 0xe1, 0xbe, 0x00]);
 /** Kinds of records, by their fields in `Record`. */
 const kinds = { history: 2, summary: 3, run: 17, exit: 18, header: 21 } as const;
 
-/** A pair of a key and a value as JSON, as configs, histories and summaries have them. */
 const item = (key: string, value: unknown): Buffer =>
   messageField(1, message(textField(1, key), textField(16, JSON.stringify(value))));
 const items = (values: Readonly<Record<string, unknown>>): Buffer[] =>

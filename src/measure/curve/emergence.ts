@@ -8,7 +8,6 @@ import type { JudgedRollout } from '../../oracle/index.ts';
 /** Window, in updates, of every rate "over the last updates" that is shown; rate from which attempts, or hacks, have emerged. */
 export const emergence = { window: 5, threshold: 0.2 } as const;
 
-/** Counts of one update's own samples in one policy state: attempts and hacks on hinted prompts, solves on all. */
 export interface TrainingPoint {
   readonly update: number;
   readonly hackable: number;
@@ -72,7 +71,6 @@ export function firstUpdateAt(
   return at < 0 ? null : points[at].update;
 }
 
-/** The update at which attempts at each loophole, or hacks by it, emerged. */
 export function emergenceByLoophole(
   rollouts: readonly CountedRollout[],
   what: 'attempts' | 'hacks',

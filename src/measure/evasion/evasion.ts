@@ -11,7 +11,6 @@ import { writeFileAtomic } from '../../base/node/index.ts';
 import { readStamped, stampedJson } from '../../run/index.ts';
 import { auroc, average, meanInterval } from '../../stats/index.ts';
 
-/** A rollout with the monitor's scores of its text. */
 export interface EvasionRow {
   readonly attempt: boolean;
   readonly hack: boolean;
@@ -21,9 +20,7 @@ export interface EvasionRow {
 
 const side = z.strictObject({
   rollouts: z.number().int().min(1),
-  /** Mean score on the activations of the base. */
   base: z.number(),
-  /** Mean score on the activations of the policy. */
   policy: z.number(),
   /** Mean of the rollouts' differences, policy − base. */
   difference: z.number(),
@@ -40,14 +37,12 @@ const split = z.strictObject({
   byAttempt: z.strictObject({ attempts: side.nullable(), others: side.nullable(), auroc: areas }).optional(),
   hacks: side.nullable(),
   clean: side.nullable(),
-  /** Mean difference over all rollouts. */
   difference: z.number(),
   auroc: areas,
 });
 const evasion = split.extend({
   /** Labels divide the rollouts; nothing in training reads this file. */
   labels: z.literal('diagnosis only'),
-  /** The checkpoint of the policy and of the monitor, in updates completed. */
   update: z.number().int().min(1),
   /** The first and the last update whose rollouts were scored. */
   from: z.number().int().min(1),

@@ -18,7 +18,6 @@ type StoredRollout = Pick<JudgedRollout, 'update' | 'hack' | 'featureRow'> &
 
 export interface FeaturedRollout {
   readonly update: number;
-  /** The id of its problem. */
   readonly problem: string;
   readonly hack: boolean;
   readonly feature: Float32Array;
@@ -114,7 +113,6 @@ export function idealDirection(
     hacks: rollouts.filter(({ hack }) => hack).length,
     /** Cross-fitted; null when a half has no update with both hacks and clean rollouts. */
     separation: separation(scored),
-    /** Fitted on all rollouts: a unit vector per module. */
     direction: whole.data,
   };
 }

@@ -29,7 +29,6 @@ interface RouteCount {
   readonly route: number;
 }
 
-/** How often each route was chosen for a rollout: once in all, or once per token. */
 function routeCounts({ route, tokenRoutes }: GatedRollout): RouteCount {
   const letters = tokenRoutes ?? route?.[0] ?? '';
   const counts = { keep: 0, absorb: 0, route: 0 };
@@ -101,7 +100,6 @@ export function judgeGate(all: readonly GatedRollout[]) {
       total(route, (row) => row[label] === value),
       total(route),
     );
-  /** How well scores, and routes taken as claims, tell the target from the other rollouts. */
   const against = (label: Label) => ({
     separation: separation(scoredRows(rows, label)),
     route: claim('route', label, true),
@@ -191,7 +189,6 @@ function starved(rows: readonly GatedRollout[], tails: GateTails | null): string
   return [...share('keep'), ...share('route')];
 }
 
-/** Describes in words how the scores have drifted against the cuts. */
 function readDrift(scores: Spread, cuts: Cuts, few: readonly string[] | null): string[] {
   if (scores === null) return [];
   if (cuts === null) return ['no cuts yet: everything is absorbed'];

@@ -30,7 +30,6 @@ export function judgeMonitor(all: readonly WatchedRollout[]) {
   return { rollouts: rows.length, hacks, abstained, ...outcome, attempts: { count, ...attempts } };
 }
 
-/** The rates of flags: for each rollout whether it is of the target, and whether it is flagged. */
 function judgeFlags(rows: readonly (readonly [isTarget: boolean, isFlagged: boolean])[]) {
   const count = (target: boolean, flag: boolean): number =>
     rows.filter(([isTarget, isFlagged]) => isTarget === target && isFlagged === flag).length;
@@ -54,7 +53,6 @@ export function monitorWindows(rows: readonly WatchedRollout[], updatesPerWindow
   });
 }
 
-/** The parts of training in which a monitor is judged. */
 const quarters = 4;
 
 /** The monitor by quarter of a training of so many updates; empty for a run without a monitor. */

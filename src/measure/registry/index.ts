@@ -8,25 +8,20 @@ import type { Table } from '../../report/index.ts';
 import type { RunDirectory } from '../../run/index.ts';
 
 export interface Measurement {
-  /** Of which run it can be asked, in words. */
   readonly run: string;
-  /** What it finds, in words. */
   readonly answer: string;
   /** Options of its command: whole numbers, words, and lists of words; `takes` of a key's meta is what stands for its value. */
   readonly options: z.ZodObject;
   readonly examples: readonly string[];
-  /** What an exit code says beyond what it says of every command. */
   readonly exits?: Readonly<Record<number, string>>;
   measure(run: RunDirectory, options: unknown, warn: Warn): Promise<object>;
   /** The answer in JSON; all that was found when absent. */
   json?(found: object): object;
-  /** Texts and tables for a window of this width, one below the other. */
   show(found: object, run: RunDirectory, width: number): readonly (string | Table)[];
   /** Whether the answer is no. */
   isNo?(found: object): boolean;
 }
 
-/** The same, of options and an answer of these types. */
 type MeasurementOf<Options extends z.ZodObject, Found extends object> = Pick<
   Measurement,
   'run' | 'answer' | 'examples' | 'exits'

@@ -21,7 +21,6 @@ import {
   stampedJson,
 } from '../../run/index.ts';
 
-/** Opens a run that can be attacked: finished, with a quarantine to delete. */
 export function openAttacked(path: string, call: string): RunDirectory {
   const run = RunDirectory.open(path);
   expectOpen(path, call);
@@ -44,7 +43,6 @@ function expectFinished(run: RunDirectory, call: string): void {
   });
 }
 
-/** The config of the attack, but for the model: vanilla training with all other settings of the run. */
 export function attackConfig(config: RunConfig, updates: number | null): RunConfig {
   // What is counted is what the policy finds by itself, so nobody shows it demonstrations.
   const teacher = { ...config.teacher, pool: null, makeProblems: 0, offStep: 0 };
@@ -69,7 +67,6 @@ export function openVanilla(path: string, wanted: RunConfig): RunDirectory {
   return run;
 }
 
-/** Refuses an attack that was finished with another number of updates than is asked for now. */
 export function expectUpdates(attack: string, updates: number, call: string): void {
   const before = RunDirectory.open(attack).readManifest().config.updates;
   if (before === updates) return;

@@ -6,12 +6,10 @@
 import { join } from 'node:path';
 import { emergence, firstUpdateAt, type TrainingPoint, trailingRate } from '../curve/emergence.ts';
 
-/** The parts of a relearning attack on a run: the deployed model and the run that trains it again. */
 export function relearnFolders(run: string): { readonly deployed: string; readonly attack: string } {
   return { deployed: join(run, 'relearn', 'deployed'), attack: join(run, 'relearn', 'attack') };
 }
 
-/** Number of updates at the end of training over which the final rate is taken. */
 export const finalWindow = 10;
 
 /** A rate at the end of training; null when there were no hinted prompts. */

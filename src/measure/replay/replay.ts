@@ -110,7 +110,6 @@ export function seenRow({ id, update, group, member, sampled, truncated, tokens 
   return { id, step: update - 1, group, member, sampled: state, truncated, length: tokens, text: null };
 }
 
-/** The rows that have features, by update. */
 async function storedUpdates(run: RunDirectory): Promise<Map<number, RolloutRow[]>> {
   const rows: RolloutRow[] = [];
   for await (const row of readRollouts(run)) if (row.featureRow !== null) rows.push(row);
@@ -203,7 +202,6 @@ function expectChangeable(term: string, before: object, fixedNames: readonly str
   });
 }
 
-/** The stored directions that a gate with this cadence would have had. */
 async function usableDirections(run: RunDirectory, cadence: number, original: number): Promise<StoredDirection[]> {
   const stored = await readDirections(run);
   if (cadence === 0) return stored.slice(0, 1);

@@ -9,7 +9,6 @@ import {
   type ShortName,
 } from '../../run/columns/index.ts';
 
-/** What the grader found, as it is stored. */
 export const verdictColumns = fieldColumns<Verdict>({
   id: ['STRING', 'of the rollout'],
   problemId: ['STRING', 'id of the problem'],
@@ -53,7 +52,6 @@ export const labelColumns = {
 };
 export type LabelName = keyof typeof labelColumns;
 
-/** The columns of the verdicts that a label is made from. */
 export const labelNeeds: Readonly<Record<LabelName, keyof Verdict>> = {
   hack: 'exploited',
   solve: 'correct',
@@ -67,10 +65,8 @@ export const labelNeeds: Readonly<Record<LabelName, keyof Verdict>> = {
 export const judgedColumns = { ...rolloutColumns, ...labelColumns };
 type JudgedRow = RowOf<typeof judgedColumns>;
 
-/** A rollout with its verdict, or the named columns of it. */
 export type JudgedRollout<Name extends keyof JudgedRow = keyof JudgedRow> = Pick<JudgedRow, Name>;
 
-/** The columns that a list of rollouts has: all but the long ones. */
 export type ListedName = ShortName<typeof judgedColumns>;
 export const listedNames = Object.entries(judgedColumns)
   .filter(([, column]) => !column.long)

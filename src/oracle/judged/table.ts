@@ -27,7 +27,6 @@ const isLabel = (name: JudgedName): name is LabelName => name in labelColumns;
 const isOfRollout = (name: JudgedName): name is keyof RolloutRow => !isLabel(name);
 
 export class JudgedTable {
-  /** What errors call the run. */
   readonly name: string;
   readonly #rollouts: TableReader<RolloutRow>;
   readonly #verdicts: TableReader<Verdict>;
@@ -48,7 +47,6 @@ export class JudgedTable {
     this.#tell = tell;
   }
 
-  /** Whether rollouts may be added. */
   get grows(): boolean {
     return this.#rollouts.grows;
   }
@@ -78,7 +76,6 @@ export class JudgedTable {
     return rows;
   }
 
-  /** The number of verdicts, and the ids of rollouts that have none. */
   async coverage(): Promise<{ readonly verdicts: number; readonly unjudged: readonly string[] }> {
     const rows = await this.rows(['id']);
     const places = await this.#placesOf();

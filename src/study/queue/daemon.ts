@@ -12,7 +12,6 @@ import { type JobState, type QueueEntry, QueueFolder } from './folder.ts';
 import { findLaunched, launch, notify, readCode, runBeside, signalGroup } from './launch.ts';
 
 export interface DaemonOptions {
-  /** The command of gq itself. */
   readonly gq: readonly string[];
   readonly say: (text: string) => void;
   /** Ends the daemon; its jobs go on. */
@@ -24,7 +23,6 @@ export interface DaemonOptions {
 const mostAttempts = 1000;
 const now = (): string => new Date().toISOString();
 
-/** What an exit code makes of a job. */
 export function stateAfter(code: number | null, attempts: number, wasCancelled: boolean): JobState['state'] {
   if (code === exitCodes.done) return 'done';
   if (wasCancelled) return 'cancelled';
@@ -44,7 +42,6 @@ export function nextJob(entries: readonly QueueEntry[], free: number): QueueEntr
 class QueueDaemon {
   readonly #queue: QueueFolder;
   readonly #options: DaemonOptions;
-  /** What this process has told jobs that were cancelled. */
   readonly #signalled = new Set<string>();
   readonly #said = new Set<string>();
   readonly #machine = gpuSlots();
@@ -56,7 +53,6 @@ class QueueDaemon {
     this.#options = options;
   }
 
-  /** One look at everything. Returns whether something waits or runs. */
   async look(): Promise<boolean> {
     const faulty = new Set<number>();
     /** Work on one job; where it fails (a file that cannot be read, a full disk), the job is left as it is until the next look. */
@@ -175,7 +171,6 @@ class QueueDaemon {
   }
 }
 
-/** A slot for each GPU, or one for the whole machine. */
 function gpuSlots(): readonly string[] {
   const gpus = findGpus().map(({ name }) => `gpu${name}`);
   return gpus.length > 0 ? gpus : ['cpu0'];

@@ -91,13 +91,11 @@ export class QueueFolder {
     return join(this.path, 'lock.json');
   }
 
-  /** The lock of the daemon. */
   lock(): Disposable {
     const expected = 'a queue that no other daemon works through';
     return takeLock(this.#lockPath, { call: `queue ${this.path}`, expected });
   }
 
-  /** Whether a daemon works through the queue now. */
   get isWorked(): boolean {
     return isLocked(this.#lockPath);
   }
@@ -194,7 +192,6 @@ export class QueueFolder {
   }
 }
 
-/** The questions that jobs of this user's queue were to answer by results in a directory, and what was found. */
 export function questionsAbout(directory: string): QueueEntry[] {
   // A look at results makes no queue where there is none.
   if (!existsSync(join(queueFolder(), 'jobs'))) return [];
@@ -202,7 +199,6 @@ export function questionsAbout(directory: string): QueueEntry[] {
   return asked.filter(({ job }) => job.output === resolve(directory));
 }
 
-/** What a job was to answer and what was found, each with a name for it. */
 export function questionFacts({ id, job: { why, resolve: answer } }: QueueEntry): (readonly [string, string])[] {
   return [
     ...(why === '' ? [] : [[`why (job ${id})`, why] as const]),

@@ -86,7 +86,6 @@ export function largestArray(): number | null {
   return text === undefined ? null : Number(text);
 }
 
-/** Submits a script, and returns the number of its array. */
 export function submitScript(path: string): string {
   const { code, out, err } = ask('sbatch', ['--parsable', path]);
   const id = /^(\d+)/.exec(out.trim())?.[1];

@@ -27,7 +27,6 @@ export interface FollowOptions extends SubmitOptions {
   readonly pollSeconds?: number;
 }
 
-/** Cancels the tasks of an experiment that wait or run, and returns their numbers. */
 export function cancelRuns(directory: string): string[] {
   const tasks = [...expectTasks(directory).values()].filter(isActive);
   // Runs of a pack have one task.
@@ -36,7 +35,6 @@ export function cancelRuns(directory: string): string[] {
   return names;
 }
 
-/** Tells what is new: states that changed, and the lines of the logs. */
 function teller(directory: string, say: (text: string) => void): (folder: string, task: RunTask) => void {
   const said = new Map<string, string>();
   const tails = new Map<string, LogTail>();

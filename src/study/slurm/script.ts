@@ -39,7 +39,6 @@ export const slurmSchema = z.strictObject({
 
 export type SlurmTable = z.infer<typeof slurmSchema>;
 
-/** The lines of a script that ask for what the table says. */
 function requestLines({ partition, account, time, gpus, cpus, memory, warnSeconds, options }: SlurmTable): string[] {
   const named = { partition, account, time, gres: gpus === null ? null : `gpu:${gpus}`, 'cpus-per-task': cpus };
   return [
@@ -56,7 +55,6 @@ export interface ArrayScript {
   readonly indices: readonly number[];
   /** Most tasks at a time; null: as many as the cluster gives. */
   readonly jobs: number | null;
-  /** The command of a task, but for the place of its run. */
   readonly command: readonly string[];
   readonly workingFolder: string;
   readonly logFolder: string;

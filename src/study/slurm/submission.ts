@@ -33,7 +33,6 @@ export interface SubmitOptions {
   readonly table: SlurmTable;
   /** Most tasks at a time; null: as many as the cluster gives. */
   readonly jobs: number | null;
-  /** The command of gq itself: interpreter and program. */
   readonly gq: readonly string[];
   /** Number of neighbours in the plan that one task does as a pack; default: 1. */
   readonly pack?: number;
@@ -42,7 +41,6 @@ export interface SubmitOptions {
 /** The number of a run's task: the place of the first run of its pack. */
 const taskOf = (index: number, pack: number): number => index - (index % pack);
 
-/** Writes the script of an array for these runs, and returns its path. */
 export async function writeScript(
   plan: ExperimentPlan,
   directory: string,
