@@ -101,9 +101,6 @@ function misfitsTogether({ monitor, cut, remedy, tables }: Combination): Misfit[
     ...(byToken && !isGate
       ? [found('cut', needs === 'scores' ? 'memory' : 'kind', 'a cut of remembered features or of the pairs with scores by token: the others are at the scale of whole rollouts')] // biome-ignore format: one line
       : []),
-    ...(byToken && remedy.settings['placebo'] === 'mass-matched'
-      ? [found('remedy', 'placebo', 'a placebo of the direction with scores by token: this one deals out the routes of whole rollouts')] // biome-ignore format: one line
-      : []),
     ...(remedy.definition.needs === 'probabilities' && gives.includes('direction')
       ? [found('remedy', 'kind', `a remedy by flags with the monitor ${kind}, whose scores are no probabilities`)]
       : []),

@@ -160,4 +160,20 @@ describe('the mass-matched placebo', () => {
     const even = 16 / 44;
     expect(Math.abs(routed / rollouts - even)).toBeLessThan(5 * Math.sqrt((even * (1 - even)) / rollouts));
   });
+
+  it('by token: every rollout keeps its length, and each route as many tokens of each sign as before', async () => {
+    const lengths = Array.from({ length: 16 }, (_, i) => 1 + (i % 5));
+    const own = scored(
+      Array.from({ length: lengths.reduce((sum, length) => sum + length, 0) }, (_, i) => Math.sin(7 * i)),
+      lengths,
+    );
+    const gated = (await routeTokens(armOf('token'), own)).routes;
+    const dealt = (await routeTokens(massMatched(armOf('token'), 1), own)).routes;
+    const tokens = (routes: readonly (readonly Route[])[]) =>
+      routes.flatMap((row, i) => row.map((route) => `${route} ${Math.sign(own.advantages[i])}`)).sort();
+    expect(dealt.map(({ length }) => length)).toEqual(lengths);
+    expect(tokens(dealt)).toEqual(tokens(gated));
+    expect(new Set(dealt.flat()).size).toBe(3);
+    expect(dealt).not.toEqual(gated);
+  });
 });

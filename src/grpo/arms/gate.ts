@@ -88,16 +88,16 @@ function calibratedRows(gate: Gate, graded: GradedRollouts): readonly CondensedR
 
 /**
  * Deals routes out at random among all rollouts of an update whose advantages have the same sign, whatever their group: each route goes to
- * as many praised and to as many blamed rollouts as before, and nothing else is left of who deserved it.
+ * as many praised and to as many blamed rollouts as before, or tokens of them, and nothing else is left of who deserved it.
  */
 export function dealRoutes(decided: Routing, { step, advantages }: ScoredRollouts, seed: number): Routing {
   const routes = [...decided.routes];
   for (const sign of [-1, 0, 1]) {
     const alike = [...advantages.keys()].filter((i) => Math.sign(advantages[i]) === sign);
-    const deal = randomStream(seed, ['mass-matched', `sign ${sign}`], step).permutation(alike.length);
-    alike.forEach((index, i) => {
-      routes[index] = decided.routes[alike[deal[i]]];
-    });
+    const all = alike.flatMap((i) => decided.routes[i]);
+    const deal = randomStream(seed, ['mass-matched', `sign ${sign}`], step).permutation(all.length);
+    let at = 0;
+    for (const i of alike) routes[i] = routes[i].map(() => all[deal[at++]]);
   }
   return { ...decided, routes };
 }

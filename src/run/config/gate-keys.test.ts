@@ -76,10 +76,11 @@ describe('wrong values of the gate', () => {
     });
   });
 
-  it('routes of single tokens cannot be dealt out among rollouts of other lengths', () => {
-    expect(() => resolve('arm.granularity=token', 'arm.placebo=mass-matched')).toThrow(
-      'arm.placebo: expected a placebo of the direction with scores by token',
-    );
+  it('routes of single tokens are dealt out too', () => {
+    expect(resolve('arm.granularity=token', 'arm.placebo=mass-matched').config.arm).toMatchObject({
+      granularity: 'token',
+      placebo: 'mass-matched',
+    });
   });
 
   it('routes that are dealt out after the advantages leave no own mean before them', () => {
