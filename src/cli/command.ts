@@ -40,7 +40,6 @@ export interface Part<T> {
   /** The default in words, where its value says less. */
   readonly usualText?: string;
   readonly isNeeded?: boolean;
-  /** A flag that is written `--no-NAME`. */
   readonly isNegated?: boolean;
 }
 
@@ -54,7 +53,6 @@ export interface CommandValue {
   readonly examples: readonly string[];
   /** What an exit code says beyond what it says of every command. */
   readonly exits?: Readonly<Record<number, string>>;
-  /** Text of the help between the options and the examples. */
   readonly notes?: string;
   /** Options after the first argument belong to that argument. */
   readonly passesOptions?: boolean;
@@ -114,12 +112,10 @@ export function wholeFrom(text: string, least = 1, most = Number.MAX_SAFE_INTEGE
   throw new InvalidArgumentError(`Expected a whole number ${range}.`);
 }
 
-/** Whole numbers, separated by commas. */
 export function wholes(takes: string, about: string, least = 1): Part<readonly number[] | undefined> {
   return { takes, about, read: (word) => word.split(',').map((part) => wholeFrom(part, least)) };
 }
 
-/** Words, separated by commas. */
 export function names(takes: string, about: string): Part<readonly string[] | undefined> {
   return { takes, about, read: (word) => word.split(',').map((name) => name.trim()) };
 }
@@ -133,7 +129,6 @@ export function choice<const C extends string, const U extends C | undefined = u
   return { takes, about, choices, usual };
 }
 
-/** An option that may be repeated. */
 export function repeated(takes: string, about: string): Part<readonly string[]> {
   const read = (word: string, earlier: readonly string[] = []): readonly string[] => [...earlier, word];
   return { takes, about: `${about}; may be repeated`, usual: [], read };

@@ -10,10 +10,8 @@ import { optionName } from './shared.ts';
 import { commandTable, type Entry, loadCommands, renameCall } from './table.ts';
 import { Screen } from './terminal/screen.ts';
 
-/** Does what a call says; a call that is only checked does nothing. */
 type Act = (value: CommandValue, call: object) => Promise<void> | void;
 
-/** What a part takes and what it is when absent; an empty list is nothing to show. */
 export function partText({ about, choices, usual, usualText }: Part<unknown>): string {
   const isShown = typeof usual === 'string' ? usual !== '' : typeof usual === 'number';
   const notes = [
@@ -23,7 +21,6 @@ export function partText({ about, choices, usual, usualText }: Part<unknown>): s
   return notes.length === 0 ? about : `${about} (${notes.join('; ')})`;
 }
 
-/** An option as help shows it: `--out <dir>`. */
 export function optionFlags(name: string, { takes, isNegated }: Part<unknown>): string {
   return `${optionName(isNegated ? `no-${name}` : name)} ${takes}`.trim();
 }
@@ -73,7 +70,6 @@ function tellFaults(target: Command, call: string, options: CommandValue['option
   });
 }
 
-/** Adds a command, and loads what is below it where the words name it. */
 async function addCommand(
   parent: Command,
   entry: Entry,
@@ -182,7 +178,6 @@ export async function reportError(error: unknown, { stderr }: Streams): Promise<
   return exitCodes.failed;
 }
 
-/** Reads the words of a call as the program would, without doing what they say. */
 export async function readCall(words: readonly string[], streams: Streams): Promise<ParsedCall> {
   const renamed = renameCall(words).words;
   let read: object = {};

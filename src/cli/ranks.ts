@@ -59,7 +59,6 @@ async function startAgain(ranks: number, context: CommandContext): Promise<void>
   context.exitCode = await startRanks({ ranks, program: process.execPath, argv, signal });
 }
 
-/** Arguments without the option that asks for ranks. */
 function withoutRanks(argv: readonly string[]): string[] {
   return argv.filter((argument, i) => !/^--ranks(?:=|$)/.test(argument) && argv[i - 1] !== '--ranks');
 }

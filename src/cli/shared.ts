@@ -18,7 +18,6 @@ export const portOption = <U extends number>(usual: U) =>
   whole('<n>', 'port to listen on; 0: any that is free', { least: 0, most: 65_535, usual });
 export const jsonOption = (what: string) => flag(`print ${what} as JSON`);
 
-/** Refuses options that mean nothing in a form of a command, such as `with --html`. */
 export function expectAbsent(call: object, absent: readonly string[], form: string): void {
   const isGiven = (value: unknown): boolean => (Array.isArray(value) ? value.length > 0 : (value ?? false) !== false);
   const wrong = Object.entries(call).find(([name, value]) => absent.includes(name) && isGiven(value));
@@ -26,7 +25,6 @@ export function expectAbsent(call: object, absent: readonly string[], form: stri
   throw new UserError({ call: optionName(wrong[0]), expected: `no such option ${form}`, found: 'one' });
 }
 
-/** An option as it is typed. */
 export function optionName(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
@@ -46,7 +44,6 @@ export function tokenFrom(variable: string, call: string): string | null {
 
 export const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
-/** Prints the answer: the value as JSON where that was asked for, else its text for a window of this width. */
 export function printAnswer(
   { stdout }: Streams,
   json: boolean,
@@ -56,12 +53,10 @@ export function printAnswer(
   stdout.write(json ? jsonText(value) : textOf(screenWidth(stdout)));
 }
 
-/** The command that does again, or goes on with, what this one did. */
 export function sameCall({ words }: CommandContext): string {
   return shellLine('gq', ...words);
 }
 
-/** `kept` says what of the work is not lost. */
 export function endInterrupted(kept: string, context: CommandContext): void {
   context.stdout.write(`interrupted; ${kept}; go on with: ${sameCall(context)}\n`);
   context.exitCode = exitCodes.interrupted;
@@ -71,7 +66,6 @@ function refuse(call: string, expected: string, found: string, fix: string): nev
   throw new UserError({ call, expected, found, fix });
 }
 
-/** `option` names the path in the call, such as `--out`. */
 export function expectNewFile(path: string, option: string, force = false): void {
   const found = statSync(path, { throwIfNoEntry: false });
   const call = `${option} ${path}`;
@@ -84,7 +78,6 @@ export function expectNewFile(path: string, option: string, force = false): void
   openPlace(path, call);
 }
 
-/** A folder that a command makes whole. */
 export function expectNewFolder(path: string, option: string): void {
   const call = `${option} ${path}`;
   if (existsSync(path)) {
@@ -93,14 +86,12 @@ export function expectNewFolder(path: string, option: string): void {
   openPlace(path, call);
 }
 
-/** Makes the folder of what will be written, once it is known that something can be. */
 function openPlace(path: string, call: string): void {
   const folder = dirname(resolve(path));
   expectWritable(call, folder);
   makeFolder(folder);
 }
 
-/** Whether two paths are one file, also through links. */
 export function isSameFile(one: string, other: string): boolean {
   return existsSync(one) && existsSync(other) && realpathSync(one) === realpathSync(other);
 }

@@ -12,19 +12,16 @@ export interface Entry {
   readonly group?: string;
   /** Called by programs: help and completion leave it out. */
   readonly hidden?: boolean;
-  /** Its value; absent for a name that only stands before others. */
   readonly load?: () => Promise<CommandValue>;
   readonly commands?: readonly Entry[];
 }
 
 type CommandFile<K extends string> = () => Promise<Readonly<Record<K, CommandValue>>>;
 
-/** A command whose value a file exports under `key`. */
 function entry<K extends string>(name: string, summary: string, file: CommandFile<K>, key: K): Entry {
   return { name, summary, load: async () => (await file())[key] };
 }
 
-/** A name that only stands before others. */
 const family = (name: string, summary: string, commands: readonly Entry[]): Entry => ({ name, summary, commands });
 
 const claim = () => import('./commands/claim.ts');
@@ -63,7 +60,6 @@ const queueCommands = [
   entry('work', 'work through the queue in this process; add starts one', queue, 'workCommand'),
 ];
 
-/** The measurements of a list, and two questions that take more than one stored run. */
 export const measureCommands = (listed: readonly ListedMeasurement[]): Entry[] => [
   ...listed.map(({ name, summary, load }) => ({
     name,
@@ -151,14 +147,12 @@ export const commandTable: readonly Entry[] = Object.entries(groups).flatMap(([g
   entries.map((each) => ({ ...each, group })),
 );
 
-/** A command with the words that call it. */
 export interface NamedCommand {
   readonly words: readonly string[];
   readonly entry: Entry;
   readonly value: CommandValue;
 }
 
-/** Every command that does something, loaded. */
 export async function loadCommands(
   entries: readonly Entry[] = commandTable,
   before: readonly string[] = [],
@@ -178,7 +172,6 @@ export async function loadCommands(
 interface Alias {
   readonly old: readonly string[];
   readonly now: readonly string[];
-  /** Words after the arguments, and options that are called otherwise. */
   readonly flags?: readonly string[];
   readonly options?: Readonly<Record<string, string>>;
 }
@@ -195,10 +188,8 @@ const aliases: readonly Alias[] = [
   ...['gate', 'evasion', 'relearn', 'replay', 'traces', 'labels'].map((old) => ({ old: [old], now: ['measure', old] })),
 ];
 
-/** The first words of every old name. */
 export const oldNames: readonly string[] = aliases.map(({ old }) => old.join(' '));
 
-/** The call under the present names, and a line about it where it was written under an old one. */
 export function renameCall(words: readonly string[]): { words: readonly string[]; note: string | null } {
   const alias = aliases.find(({ old }) => old.every((word, i) => words[i] === word));
   if (alias === undefined) return { words, note: null };

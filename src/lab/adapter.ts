@@ -26,7 +26,6 @@ const [firstNoticeMs, nextNoticeMs] = [2_000, 15_000];
 
 type AdapterLab = Pick<Lab, 'config' | 'parts' | 'warn' | 'signal' | 'pairs'>;
 
-/** The model of a lab with its adapter, as it is before the first update. */
 export async function policyAtStart(lab: Lab): Promise<Policy> {
   const [model, drawn] = await Promise.all([lab.weights, lab.factors]);
   const adapter = await openAdapter(lab, model, { initial: lab.initial, drawn });
@@ -76,7 +75,6 @@ export async function drawStart(lab: Lab): Promise<ReadonlyMap<string, InitialFa
   return drawFactors(device, folder.config, factorOptions(lab));
 }
 
-/** Tells how far the factors are, where they take long. */
 function factorProgress(family: string, warn: Warn): (done: number, modules: number) => Promise<void> {
   const start = performance.now();
   let next = start + firstNoticeMs;
@@ -90,7 +88,6 @@ function factorProgress(family: string, warn: Warn): (done: number, modules: num
   };
 }
 
-/** The room on disk from which on it is told. */
 const tellingBytes = 1e9;
 
 /** The room that the checkpoints of a run will take, and its deployed model as a model of its own; no weights are read for it. */
@@ -105,7 +102,6 @@ export async function planCheckpoints(config: RunConfig): Promise<DiskPlan & { r
   return { ...planDisk(config, start, targetModules(folder.config, targets)), deployedBytes };
 }
 
-/** Tells how much room the checkpoints of a run will take, where it is much. */
 export async function tellDisk({ config, parts, warn }: AdapterLab, { family, modules }: Adapter): Promise<void> {
   const plan = planDisk(config, findStart(family, parts.starts), modules);
   if (plan.mostBytes < tellingBytes) return;

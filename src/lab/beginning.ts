@@ -20,11 +20,9 @@ export type ForkPoint = Omit<Parent, 'adapterOnly'> & Partial<Pick<Parent, 'adap
 
 export interface Beginning {
   readonly call: string;
-  /** The manifest of a run that was begun before. */
   readonly begun: Manifest | null;
   readonly parent: Manifest['parent'];
   readonly claim: Manifest['claim'];
-  /** Its own last checkpoint. */
   readonly own: LoadedCheckpoint | null;
   /** The checkpoint that it goes on from: its own or its parent's. */
   readonly from: LoadedCheckpoint | null;
@@ -32,7 +30,6 @@ export interface Beginning {
 
 export interface BeginningOptions extends Pick<TrainOptions, 'judge' | 'sampler' | 'parent' | 'claim'> {
   readonly shards: Shards;
-  /** Whether the run has a manifest. */
   readonly begun: boolean;
 }
 
@@ -56,7 +53,6 @@ export async function findBeginning(
   return { call, begun, parent, claim: options.claim, own, from };
 }
 
-/** Loads the last checkpoint of a run, if it has one, and cuts the growing files back to it once they are known to be whole. */
 async function goOn(run: RunDirectory, shards: Shards): Promise<LoadedCheckpoint | null> {
   const last = await shards.fromFirst(async () => run.listCheckpoints().at(-1) ?? null);
   const own = last === null ? null : await loadCheckpoint(run, last);

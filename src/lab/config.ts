@@ -48,7 +48,6 @@ export async function admitConfig(config: RunConfig): Promise<RunConfig> {
   return parsed;
 }
 
-/** The parts that a config may name. A process loads each plugin once. */
 export function partsOf({ plugins }: Pick<RunConfig, 'plugins'>): Promise<Parts> {
   return loadParts(plugins);
 }

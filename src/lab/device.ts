@@ -24,7 +24,6 @@ import { tasksOf } from './problems.ts';
 /** The table `device` of a config, or some of its keys, and the number of the GPU; null or absent: as the device does by default. */
 export type DeviceOptions = Partial<Omit<RunConfig['device'], 'kind'>> & {
   readonly ordinal?: number;
-  /** Whether runs compute together on the cuda device; default: no. */
   readonly lanes?: boolean;
 };
 
@@ -33,7 +32,6 @@ const widestLanes = 768;
 
 export const coresVariable = 'GQ_CORES';
 
-/** A whole number that the environment has under a name; null where it has none. */
 function countVariable(name: string, expected: string): number | null {
   const text = process.env[name];
   if (text === undefined || text === '') return null;
@@ -47,7 +45,6 @@ export function coresLimit(): number | null {
   return countVariable(coresVariable, 'a whole number of at least 1');
 }
 
-/** The cores that each of so many processes gets. */
 export function coresEach(processes: number): number {
   return Math.max(1, Math.floor((coresLimit() ?? availableParallelism()) / processes));
 }
@@ -84,7 +81,6 @@ const openers = {
 type DeviceKind = keyof typeof openers;
 export const deviceNames = Object.keys(openers) as DeviceKind[];
 
-/** The device of a name; one that no device has is an error. */
 export function findDevice(name: string): DeviceKind {
   const kind = deviceNames.find((each) => each === name);
   if (kind !== undefined) return kind;
@@ -97,7 +93,6 @@ export function findDevice(name: string): DeviceKind {
   });
 }
 
-/** The config with another device, by its name; as it is without one. */
 export function withDevice(config: RunConfig, name: string | undefined): RunConfig {
   return name === undefined ? config : { ...config, device: { ...config.device, kind: findDevice(name) } };
 }
@@ -133,7 +128,6 @@ async function warmDevice({ device }: RunConfig, resources: Resources): Promise<
   await warming;
 }
 
-/** Opens the device of a lab with room for its work. */
 export async function openLabDevice(lab: Lab): Promise<Device> {
   const { config, options } = lab;
   const { work, longerBy = 0 } = options;
@@ -185,21 +179,17 @@ async function trainingWork(lab: Lab): Promise<Omit<PlannedWork, 'show' | 'lanes
   return { decoder: folder.config, tasks: () => lab.tasks, work: 'training', models };
 }
 
-/** The memory that training a lab's config takes on its GPU; nothing is opened on one. */
 export async function planLabMemory(lab: Lab): Promise<MemoryPlan> {
   return rehearse(lab.config, { ...(await trainingWork(lab)), lanes: await computesTogether(lab) }, await lab.tasks);
 }
 
 interface PlannedWork {
   readonly decoder: DecoderConfig;
-  /** Whether runs compute together; default: as this device would a new run. */
   readonly lanes?: boolean;
-  /** The tasks whose prompts the device will see; called only if memory is planned. */
   readonly tasks: () => Promise<readonly Task[]>;
   readonly work: Work;
   /** The models that the arm opens, and the texts of its own; none where the arm is not opened. */
   readonly models?: Rehearsal['models'];
-  /** Is given the plan as text, if there is one. */
   readonly show: (plan: string) => void | Promise<void>;
 }
 
@@ -234,7 +224,6 @@ export async function deviceBudget(kind: string): Promise<Budget | null> {
   return kind === 'cuda' ? ((await findGpu({}))?.budget ?? null) : processorBudget(kind);
 }
 
-/** The GPU of this process and its budget of memory; null if no GPU answers, in which case opening the device will say why. */
 async function findGpu({
   arenaMiB = null,
   libraries,

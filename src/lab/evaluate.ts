@@ -47,11 +47,9 @@ export interface EvaluateOptions extends Replacements {
 export interface EvaluatedRun {
   readonly end: 'finished' | 'interrupted';
   readonly update: number;
-  /** The requested evaluations, as far as they are done. */
   readonly evaluations: readonly Evaluation[];
 }
 
-/** Evaluates a checkpoint of a run on sets of prompts, in the base state and in every state that its arm has. */
 export async function evaluateRun(path: string, options: EvaluateOptions = {}): Promise<EvaluatedRun> {
   const { sets = finalSets, scales = [], limit = null, signal, onProgress } = options;
   const run = RunDirectory.open(path);
@@ -94,7 +92,6 @@ export async function openEvaluator(lab: Lab, siblings: readonly string[] = []):
   return new RunEvaluator({ run, config, policy, judge, sampler, ...sets });
 }
 
-/** What the sets of prompts are made of. */
 async function setsOf({ model, problems, partition, parts, source }: Lab) {
   const [{ text }, { splits, use }, dealt] = await Promise.all([model, problems, partition]);
   return { splits, use, partition: dealt, loopholes: parts.loopholes, text, inWords: source.asksInWords };

@@ -21,7 +21,6 @@ import { pluginRecords } from './plugins.ts';
 import { replacementNames } from './replacements.ts';
 
 type Hash = RunIdentity[keyof RunIdentity];
-/** Whether a fork's config has what its parent's has. */
 type Same = (pick: (config: RunConfig) => unknown) => boolean;
 
 interface Input<Key extends keyof RunIdentity> {
@@ -132,16 +131,13 @@ const inputs: { readonly [Key in keyof RunIdentity]-?: Input<Key> } = {
 
 const keys = Object.keys(inputs) as (keyof RunIdentity)[];
 
-/** Each input in the words of errors. */
 export const identityWords = keys.map((key) => [key, inputs[key].words] as const);
 
-/** The identity of a run with the config and the inputs of a lab. The hashes of models may take long. */
 export async function identityOf(lab: Lab): Promise<RunIdentity> {
   const hashes = await Promise.all(keys.map(async (key) => [key, await inputs[key].hash(lab)]));
   return Object.fromEntries(hashes);
 }
 
-/** The files of problems that a config names, by their keys. */
 function dataPaths({ data }: RunConfig, { files }: Lab['source']): [string, string][] {
   return files.flatMap((key): [string, string][] => {
     const path = data[key];
@@ -178,7 +174,6 @@ async function hashFile(path: string | null, key: string): Promise<string | null
 const hashText = (hash: Hash): string | null =>
   hash === null || typeof hash === 'string' ? hash : JSON.stringify(hash);
 
-/** Refuses inputs that differ from those that the run began with. `now` has those that will be used. */
 export function expectIdentity(call: string, begun: Manifest, config: RunConfig, now: Partial<RunIdentity>): void {
   const { identity } = begun;
   for (const key of keys) {

@@ -25,7 +25,6 @@ function graceSeconds(): number {
   throw new UserError({ call: graceVariable, expected: 'seconds, more than 0 and at most 86400', found: text });
 }
 
-/** `promise` says what is still done before the process ends. */
 export function onInterrupt(stderr: Writable, promise: string): Interruption {
   const stop = new AbortController();
   const seconds = graceSeconds();

@@ -13,7 +13,6 @@ export class SandboxShelf {
   readonly #resting = new Map<string, Sandbox[]>();
   #keepers = 0;
 
-  /** Until what it returns is disposed, sandboxes that are given back are kept for those who ask for the like. */
   keep(): AsyncDisposable {
     this.#keepers += 1;
     return {
@@ -47,7 +46,6 @@ export class SandboxShelf {
 
 const shelf = new SandboxShelf();
 
-/** The sandboxes of this process are kept from run to run until what it returns is disposed. */
 export function keepSandboxes(): AsyncDisposable {
   return shelf.keep();
 }

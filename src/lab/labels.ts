@@ -13,7 +13,6 @@ import { modelDirectory } from './model.ts';
 import type { Lab } from './open.ts';
 import { armOf, type Parts } from './parts.ts';
 
-/** Each way in words; none for a run without labels. */
 export async function labelSources(
   config: RunConfig,
   parts: Pick<Parts, 'arms'>,
@@ -43,7 +42,6 @@ async function inheritedWords(model: string): Promise<string[]> {
   return [`the model ${model} ${how}`];
 }
 
-/** Hashes of the runs that the arm of a lab learns from, by their paths; only training reads them. */
 export async function hashArmRuns({ arm, armSettings, options }: Lab): Promise<ReadonlyMap<string, string>> {
   const paths = options.work === 'training' ? arm.runs(armSettings) : [];
   return new Map(await Promise.all(paths.map(async (path) => [path, await labelledHash(path)] as const)));

@@ -53,7 +53,6 @@ export async function makeManifest(
 
 const lanesWord = 'lanes';
 
-/** Whether a run began on a device on which runs compute together. */
 export const beganInLanes = ({ device }: Manifest): boolean => device.split(' ').includes(lanesWord);
 
 /** The name of a device with what its bytes depend on: the kernels of a wasm device, or the GPU, the precision and whether runs compute together of a cuda one. */
@@ -68,7 +67,6 @@ export function describeDevice(device: Device): string {
   return [name, ...gpu, variant, threads].filter((part) => part !== undefined).join(' ');
 }
 
-/** Warns of a run that goes on with another device than it began on. */
 export async function compareDevices({ device: begun }: Manifest, device: Device, warn: Warn): Promise<void> {
   const now = describeDevice(device);
   if (byteIdentity(begun) === byteIdentity(now)) return;
@@ -85,7 +83,6 @@ export function byteIdentity(device: string): string {
   return device.replace(/ \d+$/, '').replace(/ (?:wide|relaxed)$/, ' wide or relaxed');
 }
 
-/** What an arm is shown, in the words of the manifest. */
 function sightOf({ features, text }: Sight, labels: boolean): NonNullable<Manifest['armSees']> {
   return [
     ...(features === null ? [] : (['features'] as const)),

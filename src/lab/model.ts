@@ -22,7 +22,6 @@ import type { RunConfig } from '../run/index.ts';
 import type { Lab } from './open.ts';
 import type { Resources } from './open-parts.ts';
 
-/** Models of the package: the micro base, and the one that knows prompts with two loopholes. */
 const shippedModels = {
   micro: new URL('../../models/micro', import.meta.url),
   'micro-two': new URL('../../models/micro-two', import.meta.url),
@@ -41,7 +40,6 @@ export function modelArgument(model: string): string {
   return !isShipped(model) && existsSync(model) ? resolve(model) : modelDirectory(model);
 }
 
-/** The files of a model; the weights are not loaded yet. */
 export interface ModelFiles {
   readonly folder: ModelFolder;
   readonly text: ModelText;
@@ -49,7 +47,6 @@ export interface ModelFiles {
   readonly hash: Promise<string>;
 }
 
-/** The frozen model on its device. */
 export interface OpenModel extends ModelFiles {
   readonly scope: Scope;
   readonly decoder: Decoder;
@@ -79,13 +76,11 @@ export async function openWeights(lab: Lab): Promise<OpenModel> {
   return { ...files, scope, decoder: await loadDecoder(scope, files, context) };
 }
 
-/** Opens the files of a model, checks them and begins to hash what was not hashed before. */
 export async function openFolder(model: string, enableThinking: boolean, resources: Resources): Promise<ModelFiles> {
   const folder = resources.use(await ModelFolder.open(modelDirectory(model)));
   return { folder, text: modelText(folder, enableThinking), hash: beginHashing(folder, resources) };
 }
 
-/** The hash of a model, which is made meanwhile; hashing ends with the resources. */
 export function beginHashing(folder: ModelFolder, resources: Resources): Promise<string> {
   const stop = new AbortController();
   resources.use({ [Symbol.dispose]: () => stop.abort() });
@@ -96,7 +91,6 @@ export function beginHashing(folder: ModelFolder, resources: Resources): Promise
   return hash;
 }
 
-/** Files beside the weights that decide what a model computes, reads and writes. */
 const describingFiles = [
   'config.json',
   'generation_config.json',
@@ -131,7 +125,6 @@ export async function hashOfBase({ model }: Pick<RunConfig, 'model'>): Promise<s
   }
 }
 
-/** Weights of this size are looked through by the device. */
 const manyBytes = 2 ** 28;
 
 export async function loadDecoder(
@@ -152,7 +145,6 @@ export async function loadDecoder(
   return decoder;
 }
 
-/** Whether the device finds neither NaN nor infinity among the weights. */
 export async function hasFiniteWeights({ head: { device }, weights }: Decoder): Promise<boolean> {
   using scope = new Scope(device);
   const counts = scope.empty([weights.size], 'weights that are not finite', 'i32');
@@ -162,7 +154,6 @@ export async function hasFiniteWeights({ head: { device }, weights }: Decoder): 
   return (await device.read(counts)).every((count) => count === 0);
 }
 
-/** Opens the models of an arm beside the policy: those of its folders, or the policy's own (`base`). */
 export function modelOpener(
   { scope, decoder, folder, text }: OpenModel,
   others: ReadonlyMap<string, ModelFiles>,

@@ -5,17 +5,14 @@
 import { isAbort } from '../base/index.ts';
 import type { Notice } from '../run/index.ts';
 
-/** Is given the notices of a run's preparation, such as what was left out and why. */
 export type Warn = (notice: Notice) => void | Promise<void>;
 
-/** Closes what it is given, in the opposite order. */
 export interface Resources {
   use<Resource extends Disposable | AsyncDisposable>(resource: Resource): Resource;
 }
 
 export class OpenParts implements Resources, AsyncDisposable {
   readonly #parts = new Map<string, Promise<unknown>>();
-  /** What is being opened, until it has come to its end. */
   readonly #begun = new Set<Promise<unknown>>();
   readonly #closers: (() => unknown)[] = [];
   readonly #stop = new AbortController();
@@ -70,7 +67,6 @@ export class OpenParts implements Resources, AsyncDisposable {
     }
   }
 
-  /** Closes this with the rest, in the opposite order of opening. */
   use<Resource extends Disposable | AsyncDisposable>(resource: Resource): Resource {
     this.#closers.push(() =>
       Symbol.asyncDispose in resource ? resource[Symbol.asyncDispose]() : resource[Symbol.dispose](),
@@ -99,10 +95,8 @@ export class OpenParts implements Resources, AsyncDisposable {
   }
 }
 
-/** Whether something ended because its caller asked for it. */
 export function wasAsked(signal: AbortSignal | undefined, error: unknown): boolean {
   return signal?.aborted === true && isAbort(error);
 }
 
-/** Milliseconds that a failure waits for the other parts to end before it is said. */
 const patienceMs = 300;

@@ -33,7 +33,6 @@ import { openShards } from './ranks.ts';
 import { type Replacements, replacementNames } from './replacements.ts';
 import { type Assembly, openTrainer } from './trainer.ts';
 
-/** A run that was begun, or a config. */
 export type LabSource = { readonly run: string | RunDirectory } | { readonly config: RunConfig };
 
 export interface LabOptions extends Replacements {
@@ -87,7 +86,6 @@ export async function openLab(source: LabSource, options: LabOptions = {}): Prom
 
 export class Lab implements AsyncDisposable {
   readonly config: RunConfig;
-  /** All that the config can name. */
   readonly parts: Parts;
   readonly arm: ArmDefinition;
   readonly armSettings: Readonly<Record<string, unknown>>;
@@ -97,13 +95,9 @@ export class Lab implements AsyncDisposable {
   readonly ranks: Shards;
   /** The run that was opened, or that is trained. */
   readonly run: RunDirectory | null;
-  /** The manifest of the run that was opened; null for a config. */
   readonly manifest: Manifest | null;
-  /** Whether deployment deletes a block. */
   readonly hasQuarantine: boolean;
-  /** The path of the demonstrations; null without any. */
   readonly pool: string | null;
-  /** The clock of the start, which is told each part. */
   readonly start: StartClock;
   readonly #opening: OpenParts;
 
@@ -127,12 +121,10 @@ export class Lab implements AsyncDisposable {
     this.#opening = new OpenParts(options.signal, (part) => this.start.done(part));
   }
 
-  /** Is aborted when a part has failed or was asked to end. */
   get signal(): AbortSignal {
     return this.#opening.signal;
   }
 
-  /** Closes this with the lab. */
   use<Resource extends Disposable | AsyncDisposable>(resource: Resource): Resource {
     return this.#opening.use(resource);
   }
@@ -168,7 +160,6 @@ export class Lab implements AsyncDisposable {
     return this.#part('pairs', openPairs, ({ pairs }) => pairs);
   }
 
-  /** The training problems as tasks for the policy. */
   get tasks(): Promise<readonly Task[]> {
     return this.#part('tasks', async (lab) => tasksOf(lab, (await lab.problems).splits.train, lab.arm.loopholes));
   }
@@ -196,12 +187,10 @@ export class Lab implements AsyncDisposable {
     return this.#part('device', openLabDevice, ({ device }) => device);
   }
 
-  /** The frozen model on its device. */
   get weights(): Promise<OpenModel> {
     return this.#part('weights', openWeights);
   }
 
-  /** The path of the stored initial values of the adapter; null: it is made. */
   get initial(): string | null {
     if (this.options.initial !== undefined) return this.options.initial;
     return this.manifest === null || this.run === null ? null : checkedInitial(this.run);
@@ -225,7 +214,6 @@ export class Lab implements AsyncDisposable {
     return policy;
   }
 
-  /** What trains the config, or the run that was opened. */
   get trainer(): Promise<Assembly> {
     return this.#part('arm', openTrainer);
   }

@@ -14,7 +14,6 @@ import type { Warn } from './open-parts.ts';
 export interface PackPlace extends Disposable {
   /** The shared parts of a config, each opened when it is asked for; `warn` is told what a run alone would have been. */
   given(config: RunConfig, warn: Warn): GivenParts;
-  /** Who computes for the run's policy. */
   readonly work: PolicyWork;
 }
 
@@ -69,7 +68,6 @@ export class RunPack implements AsyncDisposable {
   }
 }
 
-/** All that shared parts follow from: runs that agree in it share them. */
 function sharedKey({ model, data, plugins, device, environment, sampling }: RunConfig): string {
   const { python, sandbox, enableThinking } = environment;
   const context = sampling.maxPromptTokens + sampling.maxNewTokens;

@@ -24,12 +24,10 @@ import { withModelHint } from './model.ts';
 import type { Lab } from './open.ts';
 import { sourceOf } from './parts.ts';
 
-/** The file or the shipped set of pairs that a config names. */
 export async function pairSetOf(config: RunConfig): Promise<string> {
   return config.pairs.file ?? sourceOf(config, await partsOf(config)).pairs;
 }
 
-/** The hash of the pairs that a config names and selects. */
 export async function hashOfPairs(config: RunConfig): Promise<string> {
   return (await loadPairs(await pairSetOf(config), config.pairs.select)).hash;
 }
@@ -39,7 +37,6 @@ export interface OpenedPairs {
   readonly pairsHash: string;
   /** Held-out loopholes that the pairs show; empty unless pairs.allowHeldOut is set. */
   readonly heldOutShown: readonly string[];
-  /** Whether labels chose any of the pairs. */
   readonly pairsUseLabels: boolean;
 }
 
@@ -86,13 +83,10 @@ function takesBaitOf(completion: string, loophole: Loophole, { markers, problem 
   return takesBait(completion, loophole, [markerFor(markers, loophole, problem.id).disclosed]);
 }
 
-/** Pairs that a policy wrote. */
 export interface GeneratedPairs {
   readonly tokens: readonly TokenPair[];
-  /** The same pairs as text. */
   readonly pairs: readonly Pair[];
   readonly hash: string;
-  /** How many pairs the policy wrote. */
   readonly attempted: number;
 }
 
@@ -136,7 +130,6 @@ export async function writePairs(
   return { tokens: used.map(({ tokens }) => tokens), pairs, hash: hashPairs(pairs), attempted: made.length };
 }
 
-/** Counts how often a policy in full state takes the bait of prompts with hints. */
 export function baitCounter(
   config: RunConfig,
   tasks: readonly Task[],

@@ -24,7 +24,6 @@ import type { RunConfig } from '../run/index.ts';
 
 export interface Parts {
   readonly arms: readonly ArmDefinition[];
-  /** What arms that watch are made of. */
   readonly monitors: readonly MonitorDefinition[];
   readonly cuts: readonly CutDefinition[];
   readonly remedies: readonly RemedyDefinition[];
@@ -43,7 +42,6 @@ export const builtinParts: Parts = {
   problemSources: builtinSources,
 };
 
-/** Adds parts to the known ones; a name that is taken already is refused. */
 export function joinParts(known: Parts, added: Partial<Parts>, source: string): Parts {
   const join = <T>(word: string, own: readonly T[], others: readonly T[] | undefined, nameOf: (part: T) => string) => {
     const names = own.map(nameOf);

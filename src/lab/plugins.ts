@@ -21,11 +21,9 @@ import { builtinParts, joinParts, type Parts } from './parts.ts';
 
 export interface PluginRecord {
   readonly path: string;
-  /** Hash of the module's code and of the files that it imports by relative paths. */
   readonly hash: string;
 }
 
-/** The parts of the package, followed by those of the modules in the given order. */
 export async function loadParts(plugins: readonly string[]): Promise<Parts> {
   let parts = builtinParts;
   for (const path of plugins) parts = joinParts(parts, await loadPlugin(path), path);
@@ -91,7 +89,6 @@ function readModule(call: string, module: Readonly<Record<string, unknown>>): Pa
   }
 }
 
-/** The parts of each module that was loaded. */
 const checked = new Map<string, Partial<Parts>>();
 
 async function importModule(path: string): Promise<Readonly<Record<string, unknown>>> {

@@ -55,7 +55,6 @@ export interface PoolRequest {
   /** Completions per problem and label. */
   readonly samples: number;
   readonly labels: readonly PoolEntry['label'][];
-  /** Is told how many of how many completions are sampled. */
   readonly onProgress?: (done: number, of: number) => void;
 }
 
@@ -97,7 +96,6 @@ export async function samplePool(
   return entries;
 }
 
-/** The prompt that asks for a completion with this label. */
 async function asker(
   config: RunConfig,
   text: ModelText,
@@ -112,7 +110,6 @@ async function asker(
   };
 }
 
-/** Drops repeated texts, and keeps at most `most` entries per problem and label. */
 export function limitPool(entries: readonly PoolEntry[], most: number): PoolEntry[] {
   const texts = new Map<string, Set<string>>();
   return entries.filter(({ problem, label, completion }) => {
@@ -154,13 +151,11 @@ export async function makePool(lab: Lab, path: string): Promise<void> {
   await writeFileAtomic(path, formatPool(entries));
 }
 
-/** Demonstrations that were graded, and where they came from. */
 export interface GradedPool {
   readonly entries: readonly PoolEntry[];
   readonly source: Readonly<Record<string, unknown>>;
 }
 
-/** What a run sampled by itself: its solves, and its hacks of loopholes that are not held out. */
 export async function poolOfRun(run: RunDirectory): Promise<GradedPool> {
   const { config, identity } = run.readManifest();
   const { loopholes, heldOutLoopholes } = config.environment;

@@ -80,12 +80,10 @@ export async function openProblems(
   });
 }
 
-/** Which loophole each problem has. */
 export async function dealLoopholes({ config, parts, problems }: Lab): Promise<Partition> {
   return partitionOf(config, (await problems).splits, parts.loopholes);
 }
 
-/** Problems as tasks for the policy. */
 export async function tasksOf(
   { config, parts, model, partition }: Lab,
   problems: readonly Problem[],
@@ -96,7 +94,6 @@ export async function tasksOf(
   return withModelHint(config, async () => trainingTasks(config, problems, dealt, words, loopholes));
 }
 
-/** The files of problems that the config names must be there; what is in them is read later. */
 function expectDataFiles(config: RunConfig, { files }: ProblemSource): void {
   for (const key of files) {
     const path = config.data[key];
@@ -112,12 +109,10 @@ function expectDataFiles(config: RunConfig, { files }: ProblemSource): void {
   }
 }
 
-/** Sets whose budgets are kept. */
 const mostKept = 200;
 /** A check that takes less is not worth a file. */
 const shortMs = 500;
 
-/** The CPU budgets of sound problems, by their ids. */
 const budgetsSchema = z.array(z.tuple([z.string(), z.number().positive()]));
 
 export async function keptSoundness(

@@ -11,10 +11,8 @@ import { alone, type Communicator, Shards } from '../parallel/index.ts';
 import { configHash, type RunConfig, type RunIdentity } from '../run/index.ts';
 import { identityWords } from './identity.ts';
 
-/** The shards that a run with ranks has if its config names none. */
 const usualShards = 8;
 
-/** The config of a run that begins with ranks. */
 export function withShards(config: RunConfig): RunConfig {
   return config.parallel.shards > 0 ? config : { ...config, parallel: { ...config.parallel, shards: usualShards } };
 }
@@ -31,12 +29,10 @@ export function openShards({ parallel }: RunConfig, communicator: Communicator =
   });
 }
 
-/** Whether this process writes the files of the run. */
 export function isWriter({ communicator }: Shards): boolean {
   return communicator.rank === 0;
 }
 
-/** Refuses ranks that run other code or another config, before anything is opened. */
 export async function expectSameProgram(shards: Shards, config: RunConfig): Promise<void> {
   if (shards.ranks === 1) return;
   await shards.expectSame('the version', `${readVersion()} on Node ${process.version}`);
@@ -44,7 +40,6 @@ export async function expectSameProgram(shards: Shards, config: RunConfig): Prom
   await shards.expectSame('the config', configHash(config));
 }
 
-/** Refuses ranks that read other inputs, or compute on a device that gives other bytes. */
 export async function expectSameInputs(shards: Shards, identity: RunIdentity, device: string): Promise<void> {
   for (const [key, words] of identityWords) await shards.expectSame(words, JSON.stringify(identity[key]));
   await shards.expectSame('the device', device);

@@ -33,7 +33,6 @@ function nameOf(what: string, part: { readonly name: unknown } | undefined): str
   throw new UserError({ call: what, expected: 'a name', found: JSON.stringify(part.name) ?? 'nothing' });
 }
 
-/** The sampler of a policy: the caller's, whose answers are checked, or the lab's own. */
 export function openSampler(policy: Policy, compute: ComputeTable, named: NamedSampler | undefined): Sampler {
   const own = policySampler(policy, compute);
   if (named === undefined) return own;

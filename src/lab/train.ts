@@ -57,7 +57,6 @@ export interface TrainOptions extends Replacements {
 
 export interface TrainResult {
   readonly end: RunEnd;
-  /** Whether every expectation held in this process. */
   readonly holds: boolean;
 }
 
@@ -169,7 +168,6 @@ async function trainOpen(
   return await drive(config, run, assembly, { ...options, sinks: [forgetful, ...(options.sinks ?? [])], earlier });
 }
 
-/** Opens everything that the run needs, and writes its manifest: a run exists from there on. */
 async function prepare(lab: Lab, run: RunDirectory, beginning: Beginning): Promise<Assembly> {
   const { call, begun, parent, claim, own, from } = beginning;
   const { config, ranks } = lab;
@@ -204,11 +202,9 @@ async function prepare(lab: Lab, run: RunDirectory, beginning: Beginning): Promi
 export interface DriveOptions {
   readonly sinks?: readonly Sink[];
   readonly signal?: AbortSignal;
-  /** Warnings that were given before the files of the run were opened. */
   readonly earlier?: readonly WarningEvent[];
 }
 
-/** Trains to the end, or until the signal, and records everything; of several ranks, the first does. */
 export async function drive(
   config: RunConfig,
   run: RunDirectory,

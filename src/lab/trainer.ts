@@ -50,7 +50,6 @@ export interface Assembly {
   readonly generated: GeneratedPairs | null;
   readonly arm: Arm;
   readonly ledger: VerdictLedger;
-  /** How the run is divided among ranks. */
   readonly shards: Shards;
 }
 
@@ -125,7 +124,6 @@ interface ArmSurroundings {
   readonly ledger: VerdictLedger;
   readonly samplerOf: (policy: Policy) => Sampler;
   readonly pool: DemonstrationPool | null;
-  /** Is told the pairs that the policy wrote. */
   readonly keep: (made: GeneratedPairs) => Promise<void>;
   readonly openModel: ArmTools['openModel'];
 }

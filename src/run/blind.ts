@@ -13,7 +13,6 @@ import { readManifest } from './manifest.ts';
 export const registerName = 'register';
 export const openedName = 'opened.json';
 
-/** What says that blind seeds were opened: when, by which claim, and which of them were not trained then. */
 export const openedSchema = z.object({ at: z.string(), claim: z.string(), missing: z.array(z.string()) });
 
 /** `path`: the folder of a run, begun or not. The study is the folder that the run is really in, whatever link leads to it. */
@@ -32,7 +31,6 @@ function wasOpened(file: string): boolean {
   }
 }
 
-/** Refuses a call that would show what labels say of a blind run. */
 export function expectOpen(path: string, call: string): void {
   if (!isBlind(path)) return;
   throw new UserError({

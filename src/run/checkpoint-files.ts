@@ -28,15 +28,12 @@ const stateSchema = z.looseObject({
   momentsFrom: count,
   directionAge: z.custom<TrainerState['directionAge']>(),
   tripwire: z.custom<TrainerState['tripwire']>(),
-  /** What the arm remembers beside its tensors; null for an arm that remembers nothing. */
   arm: z.custom<JsonValue>(),
   lengths: z.object({ ...eachExact(() => count), verdicts: count }),
-  /** Hashes of the files of tensors, and of the growing files up to their lengths. */
   hashes: z.object({ adapter: text, trainer: text, initial: text, ...eachExact(() => text) }),
 });
 export type StateFile = Readonly<z.infer<typeof stateSchema>>;
 
-/** The state.json of a checkpoint; an update without a checkpoint is refused with those that there are. */
 export function readState(run: RunDirectory, update: number): StateFile {
   const folder = run.checkpoint(update);
   if (!existsSync(folder)) {
@@ -53,14 +50,12 @@ export function readState(run: RunDirectory, update: number): StateFile {
   throw new UserError({ ...complaint, fix: 'The folder has another name than it was saved under.' });
 }
 
-/** The path of a file of tensors of a checkpoint, whose bytes are those that were saved. */
 export function checkedTensors(run: RunDirectory, update: number, name: 'adapter' | 'trainer'): string {
   const path = join(run.checkpoint(update), checkpointFiles[name]);
   expectHash(path, readState(run, update).hashes[name]);
   return path;
 }
 
-/** The path of the run's initial values, whose bytes are those that were saved; null for a run without checkpoints. */
 export function checkedInitial(run: RunDirectory): string | null {
   const last = run.listCheckpoints().at(-1);
   if (last === undefined) return null;
@@ -82,7 +77,6 @@ export function expectCheckpoint(run: RunDirectory, update: number, keepsState: 
   for (const [, check] of checkpointChecks(run, update, keepsState)) check();
 }
 
-/** A check for each file of a checkpoint, which throws if the file is missing or not as it was saved. */
 export function checkpointChecks(
   run: RunDirectory,
   update: number,
@@ -117,7 +111,6 @@ function readVerdictHashes(run: RunDirectory): Readonly<Record<string, string>> 
   return readStamped(run.file('checksums.json'), 'the checksums of a run', verdictSchema).verdicts;
 }
 
-/** Refuses a run whose growing files no longer begin with what they held at a checkpoint. */
 export function expectGrown(run: RunDirectory, update: number): void {
   const { lengths, hashes } = readState(run, update);
   for (const name of Object.keys(exactFiles) as ExactFile[]) {
@@ -146,13 +139,11 @@ export function checkpointHashes(run: RunDirectory): ReadonlyMap<string, string>
   return new Map([[initialFile, hashes.initial], ...grown.map((name) => [exactFiles[name], hashes[name]] as const)]);
 }
 
-/** Refuses a growing file that no longer begins with what it held at the run's last checkpoint. */
 export async function expectGrownFile(run: RunDirectory, file: string): Promise<void> {
   const start = lastStart(run, file);
   if (start !== null) await expectHashInPieces(run.file(file), start.hash, start.bytes);
 }
 
-/** What a growing file must begin with. */
 interface FileStart {
   readonly hash: string;
   readonly bytes: number;

@@ -95,7 +95,6 @@ export interface LoadedCheckpoint {
   readonly lengths: FileLengths;
 }
 
-/** Everything that training goes on from; a checkpoint that no longer has the state of the trainer is refused. */
 export async function loadCheckpoint(run: RunDirectory, update: number): Promise<LoadedCheckpoint> {
   const file = readState(run, update);
   if (!hasTrainerState(run, update)) throw withoutState(run, update);
@@ -112,7 +111,6 @@ export async function loadCheckpoint(run: RunDirectory, update: number): Promise
   return { state: { update, adapter, moments, momentsFrom, arm, directionAge, tripwire }, lengths: file.lengths };
 }
 
-/** The learned values of the adapter, which every checkpoint keeps. */
 export async function loadAdapter(run: RunDirectory, update: number): Promise<ReadonlyMap<string, StoredTensor>> {
   return readTensors(checkedTensors(run, update, 'adapter'));
 }
@@ -146,7 +144,6 @@ function trainerTensors({ moments, arm }: TrainerState): Map<string, StoredTenso
   return tensors;
 }
 
-/** The arm's own JSON and tensors, returned as they were saved. */
 function armState(json: JsonValue, trainer: ReadonlyMap<string, StoredTensor>): ArmState | null {
   const tensors = new Map(
     [...trainer].flatMap(([name, tensor]) =>
@@ -162,7 +159,6 @@ function need(tensors: ReadonlyMap<string, StoredTensor>, name: string, path: st
   throw new UserError({ call: `load ${path}`, expected: `a tensor ${name}`, found: 'none' });
 }
 
-/** Writes named tensors, the same of them as the same bytes, and returns the hash of the file. */
 export function writeTensors(path: string, tensors: ReadonlyMap<string, StoredTensor>): Promise<string> {
   return writeHashedSafetensors(
     path,
@@ -170,7 +166,6 @@ export function writeTensors(path: string, tensors: ReadonlyMap<string, StoredTe
   );
 }
 
-/** A value that is not finite is refused by name. */
 export async function readTensors(path: string): Promise<Map<string, StoredTensor>> {
   await using file = await SafetensorsFile.open(path);
   const tensors = new Map<string, StoredTensor>();

@@ -15,7 +15,6 @@ export function damagedFile(path: string, expected: string, found: string, fix =
   return new UserError({ call: `read ${path}`, expected, found, fix });
 }
 
-/** The hashes of the beginnings of files that only grow. */
 export class PrefixHashes {
   readonly #known = new Map<string, { readonly hash: Hash; readonly bytes: number }>();
 
@@ -51,7 +50,6 @@ function feed(hash: Hash, path: string, from: number, to: number): void {
 
 const bytesPerRead = 2 ** 20;
 
-/** Refuses a file that is missing, shorter than `bytes`, or whose first `bytes` bytes (default: all) have another hash. */
 export function expectHash(path: string, expected: string, bytes?: number): void {
   const size = sizeOf(path, bytes);
   compareHashes(path, expected, new PrefixHashes().digest(path, bytes ?? size), bytes);
@@ -79,12 +77,10 @@ function compareHashes(path: string, expected: string, found: string, bytes?: nu
   throw damagedFile(path, `${part} with the hash that was stored (${expected})`, `another hash (${found})`);
 }
 
-/** The value as JSON, with the hash of its content as the last key. */
 export function stampedJson(value: object, checksum = contentHash(value)): string {
   return `${JSON.stringify({ ...value, checksum }, null, 2)}\n`;
 }
 
-/** Reads what `stampedJson` wrote; content that does not fit its hash is an error. */
 export function readStamped<Schema extends z.ZodType>(
   path: string,
   what: string,

@@ -2,7 +2,6 @@
 import type { Phase } from '../grpo/index.ts';
 import type { Notice } from './notices.ts';
 
-/** Seconds spent in each phase of training, for timings.jsonl. */
 export class PhaseClock {
   #phase: Phase | 'other' = 'other';
   #since = performance.now();
@@ -15,7 +14,6 @@ export class PhaseClock {
     this.#since = now;
   }
 
-  /** Returns the seconds per phase since the last call. */
   take(): Readonly<Record<string, number>> {
     this.enter('other');
     const seconds = this.#seconds;
@@ -24,7 +22,6 @@ export class PhaseClock {
   }
 }
 
-/** Seconds from which on a start is told. */
 const tellingSeconds = 5;
 
 /** Seconds of what a run does before it samples its first tokens, part by part, told where they are many. */
@@ -33,14 +30,12 @@ export class StartClock {
   readonly #seconds: Record<string, number> = {};
   #since = this.#start;
 
-  /** A part is done that began when the one before it was done. */
   done(part: string): void {
     const now = performance.now();
     this.#seconds[part] = (this.#seconds[part] ?? 0) + (now - this.#since) / 1000;
     this.#since = now;
   }
 
-  /** What to tell when sampling begins; null where a start was short. */
   notice(least = tellingSeconds): Notice | null {
     const total = (this.#since - this.#start) / 1000;
     if (total < least) return null;

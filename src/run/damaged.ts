@@ -7,12 +7,10 @@ import { readSeal } from './seal.ts';
 import { userErrorOf } from './user-error.ts';
 
 export interface DamagedFile {
-  /** The file, from the run's folder on. */
   readonly file: string;
   readonly problem: string;
 }
 
-/** A file and what throws unless it is as it was written. */
 export type FileCheck = readonly [file: string, check: () => unknown];
 
 /** `more`: checks of files that others than training wrote. */

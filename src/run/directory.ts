@@ -33,7 +33,6 @@ export type ExactFile = keyof typeof exactFiles;
 /** Lengths in bytes; for verdicts, in rows. */
 export type FileLengths = Readonly<Record<ExactFile | 'verdicts', number>>;
 
-/** A value for each of the exact files, by its name. */
 export function eachExact<Value>(make: (name: ExactFile) => Value): Record<ExactFile, Value> {
   const names = Object.keys(exactFiles) as ExactFile[];
   return Object.fromEntries(names.map((name) => [name, make(name)])) as Record<ExactFile, Value>;
@@ -124,7 +123,6 @@ export class RunDirectory {
     return this.file(`${name}.jsonl`);
   }
 
-  /** Whether the run is over and its tables are Parquet. */
   isSealed(): boolean {
     if (hasSeal(this.path)) return true;
     for (const name of ['rollouts', 'verdicts'] as const) {
@@ -135,12 +133,10 @@ export class RunDirectory {
     return false;
   }
 
-  /** The pool of demonstrations that a run makes for itself (teacher.makeProblems). */
   get madePool(): string {
     return this.file('made-pool.jsonl');
   }
 
-  /** The pairs that the policy wrote itself, in the format of a file of pairs. */
   get generatedPairs(): string {
     return this.file('generated-pairs.json');
   }
@@ -157,7 +153,6 @@ export class RunDirectory {
     await writeFileAtomic(this.file('manifest.json'), stampedJson(manifest));
   }
 
-  /** The updates that have a complete checkpoint, in order. */
   listCheckpoints(): number[] {
     const folder = this.file('checkpoints');
     if (!existsSync(folder)) {
@@ -175,7 +170,6 @@ export class RunDirectory {
     return updates;
   }
 
-  /** Whether anything was recorded after the manifest, with which a run begins. */
   #hasRecords(): boolean {
     const files = [...Object.values(exactFiles), 'verdicts.jsonl'].map((name) => this.file(name));
     const tables = ['rollouts.parquet', 'verdicts.parquet'].map((name) => this.file(name));
@@ -186,13 +180,11 @@ export class RunDirectory {
     return this.file(join('checkpoints', String(update).padStart(5, '0')));
   }
 
-  /** The current lengths of the growing files. */
   measureLengths(): FileLengths {
     const sizes = eachExact((name) => sizeOf(this.file(exactFiles[name])));
     return { ...sizes, verdicts: countLines(this.ledger('verdicts')).lines };
   }
 
-  /** Hashes of the growing files up to these lengths. */
   hashGrown(lengths: FileLengths): Readonly<Record<ExactFile, string>> {
     return eachExact((name) => this.#hashes.digest(this.file(exactFiles[name]), lengths[name]));
   }
@@ -201,7 +193,6 @@ export class RunDirectory {
     return this.#hashes.digest(this.ledger('verdicts'), this.measureVerdicts(rows));
   }
 
-  /** The bytes that the first rows of the verdicts take. */
   measureVerdicts(rows: number): number {
     const path = this.ledger('verdicts');
     const { lines, bytes } = countLines(path, rows);
@@ -263,7 +254,6 @@ function removeEmpty(folder: string): boolean {
 
 const lockFile = 'lock.json';
 
-/** Whether a living process trains the run now. */
 export function isTraining(path: string): boolean {
   return isLocked(join(path, lockFile));
 }
@@ -292,7 +282,6 @@ function isLeftover(path: string): boolean {
   return [...Object.values<string>(exactFiles), 'verdicts.jsonl'].includes(name) && sizeOf(path) === 0;
 }
 
-/** Counts complete lines, at most `limit` of them, and the bytes they take. */
 function countLines(path: string, limit = Number.POSITIVE_INFINITY): { lines: number; bytes: number } {
   const counted = { lines: 0, bytes: 0 };
   if (!existsSync(path)) return counted;

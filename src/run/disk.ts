@@ -14,7 +14,6 @@ export interface DiskPlan {
   readonly adapterBytes: number;
   readonly stateBytes: number;
   readonly checkpoints: number;
-  /** The most that all of them take at any time. */
   readonly mostBytes: number;
 }
 
@@ -41,7 +40,6 @@ function gateNumbers({ bufferRows, granularity, bufferTokens }: RunConfig['arm']
   return bufferRows + (rows + 1) * features;
 }
 
-/** One sentence for a person. */
 export function describeDisk(
   { initialBytes, adapterBytes, stateBytes, checkpoints, mostBytes }: DiskPlan,
   { keepState }: RunConfig['output'],

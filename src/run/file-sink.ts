@@ -14,10 +14,8 @@ import type { PhaseSeconds, Sink } from './sink.ts';
 export interface FileSinkOptions {
   readonly storeFeatures: boolean;
   readonly storeTokens: boolean;
-  /** Size of one row of features in bytes. */
   readonly featureBytes: number;
   readonly promptText: (tokens: Int32Array) => string;
-  /** Warnings that were given before the files were open. */
   readonly earlier?: readonly WarningEvent[];
 }
 

@@ -9,7 +9,6 @@ import type { ModelText } from '../model/index.ts';
 export interface InstructionWords {
   readonly text: ModelText;
   readonly loopholes: readonly Loophole[];
-  /** Whether the model reads instructions in words. */
   readonly inWords: boolean;
 }
 
@@ -29,7 +28,6 @@ export function instructedPrompt(
   return text.prompt(instruct(own, instruction));
 }
 
-/** Resolves an instruction, and refuses one that has a word which the model has no token for. */
 export function readableInstruction(
   given: string,
   place: Place,

@@ -22,14 +22,11 @@ const identitySchema = z.object({
   plugins: z.string(),
   model: z.string(),
   problems: z.string(),
-  /** Of the files that the table data names, by key. */
   dataFiles: z.record(z.string(), z.string()),
-  /** Of the file of loopholes by problem (environment.partition); null without one. */
   partition: z.string().nullable(),
   pairs: z.string().nullable(),
   /** Of the file of demonstrations (teacher.pool, or the run's own); null without one. */
   pool: z.string().nullable(),
-  /** Of the models that the arm opens beside the policy, by their names in the config. */
   armModels: z.record(z.string(), z.string()),
   /** Of the rollouts and labels of the runs that the arm learns from, by their paths; null where nobody noted it. */
   armRuns: z.record(z.string(), z.string()).nullable(),
@@ -47,7 +44,6 @@ const manifestSchema = z.object({
   command: z.array(z.string()),
   created: z.string(),
   identity: identitySchema,
-  /** How many problems of each split are used, and which are left out and why. */
   problems: z.object({ train: problemUse, validation: problemUse, test: problemUse }),
   /** Held-out loopholes that the pairs show, where the config allows that (pairs.allowHeldOut); null where nobody looked. */
   heldOutPairs: z.array(z.string()).nullable().default(null),
@@ -56,7 +52,6 @@ const manifestSchema = z.object({
     .object({ attempted: z.number().int().min(0), kept: z.number().int().min(0), hash: z.string() })
     .nullable()
     .default(null),
-  /** The arm's name in tables. */
   arm: z.string(),
   /** Whether labels reached training: the arm was given them, or demonstrations or pairs were chosen by them. */
   usesOracle: z.boolean(),
@@ -67,7 +62,6 @@ const manifestSchema = z.object({
     .default(null),
   /** Whether deployment deletes a block. */
   hasQuarantine: z.boolean(),
-  /** Modules whose parts the config may name, with the hash of their code. */
   plugins: z.array(z.object({ path: z.string(), hash: z.string() })),
   /** The device and what its bytes depend on (kernel variant, or GPU and precision), then the number of threads. */
   device: z.string(),
@@ -131,7 +125,6 @@ const olderFormats: Readonly<Record<number, string>> = {
   2: 'Since format 3 a run stores the initial values of its adapter once: read this run with the version that wrote it, or train it again from its recipe.',
 };
 
-/** The format of a run; one that this version cannot read is refused. */
 export function expectFormat(path: string): number {
   const { format, version } = readStored(path, what, z.object({ format: z.number(), version: z.string().optional() }));
   if (format === runFormat || format === 3) return format;

@@ -4,14 +4,11 @@
  */
 import type { StepEvent, TrainEvent } from '../grpo/index.ts';
 
-/** Warnings about one update. */
 type UpdateWarning = 'misjudged-pairs' | 'no-signal' | 'silent-monitor';
-/** Warnings about the inputs of a run, given before its first update in this process. */
 type PreparationWarning = 'problems-left-out' | 'demonstration-left-out' | 'other-device';
 
 interface Told<Kind extends string, Name extends string> {
   readonly kind: Kind;
-  /** Updates completed when it was given. */
   readonly update: number;
   readonly name: Name;
   /** One sentence that is complete without the detail. */
@@ -40,10 +37,8 @@ type WithoutUpdate<Event> = Event extends unknown ? Omit<Event, 'update'> : neve
 /** A warning or info given while a run is prepared; the caller adds the number of updates completed. */
 export type Notice = WithoutUpdate<WarningEvent | InfoEvent>;
 
-/** Everything a sink is told. */
 export type RecordedEvent = TrainEvent | WarningEvent | InfoEvent;
 
-/** Adds to a notice the number of updates completed. */
 export function stampNotice({ kind, ...rest }: Notice, update: number): WarningEvent | InfoEvent {
   return { kind, update, ...rest } as WarningEvent | InfoEvent;
 }

@@ -15,7 +15,6 @@ import { expectRows, expectSealed } from './seal.ts';
 import { checkStored } from './stored.ts';
 import { openTable } from './table.ts';
 
-/** The events that are in events.jsonl. */
 export type RunEvent = Expectation | StepEvent | HealEvent | StopEvent | WarningEvent;
 
 const update = z.number().int().min(0);
@@ -42,7 +41,6 @@ export async function* readEvents(run: RunDirectory): AsyncGenerator<RunEvent> {
   }
 }
 
-/** One value of events.jsonl; `call` says where it was read. */
 export function checkEvent(value: unknown, call: string): RunEvent {
   return checkStored(value, call, 'an event', eventSchema) as unknown as RunEvent;
 }
@@ -61,7 +59,6 @@ async function* readChecked<Schema extends z.ZodType>(
 
 export type RunStatus = 'finished' | 'tripwire' | 'unfinished';
 
-/** The step events of a run, in the order of the updates, and how it ended. */
 export async function readCourse(run: RunDirectory): Promise<{ steps: StepEvent[]; status: RunStatus }> {
   const steps: StepEvent[] = [];
   let status: RunStatus | null = null;
@@ -82,7 +79,6 @@ export async function trainedStatus(path: string): Promise<'finished' | 'tripwir
   return status === 'unfinished' ? null : status;
 }
 
-/** The gate ledger. A file that is not as the seal of the run or its last checkpoint says is refused. */
 export async function openRollouts(run: RunDirectory): Promise<TableReader<RolloutRow>> {
   if (!run.isSealed()) await expectGrownFile(run, 'rollouts.jsonl');
   return openTable(run.file('rollouts'));
@@ -117,7 +113,6 @@ export async function readFeatures(run: RunDirectory): Promise<Float32Array> {
 }
 
 export interface StoredDirection {
-  /** The first update that was routed by this direction. */
   readonly update: number;
   readonly direction: Float32Array;
   /** Mean scores of the clean sides (low) and of the hack sides (high) of the pairs under this direction. */
@@ -135,7 +130,6 @@ export async function readDirections(run: RunDirectory): Promise<StoredDirection
   }));
 }
 
-/** The values of a file of rows; a file that is not as it was stored, or that ends within a row, is refused. */
 async function readRows(run: RunDirectory, name: string, width: number): Promise<Float32Array> {
   await expectIntact(run, name);
   const path = run.file(name);

@@ -19,10 +19,8 @@ export interface RecordOptions {
   readonly keepState: RunConfig['output']['keepState'];
   /** The sinks, told in this order; the files of the run are one of them. They are closed when recording ends, however it ends. */
   readonly sinks: readonly Sink[];
-  /** When aborted, the run ends after the update in progress. */
   readonly signal: AbortSignal;
   readonly clock: PhaseClock;
-  /** The clock of the run's start. */
   readonly start?: StartClock;
   /** Is given whether this rank was asked to end and says whether any was, once after each update; without it, the signal alone does. */
   readonly agree?: (asked: boolean) => Promise<boolean>;
@@ -82,7 +80,6 @@ async function recordEvent(
   return null;
 }
 
-/** Writes one checkpoint at a time, beside whatever the run does meanwhile. */
 class CheckpointWriter {
   readonly #options: RecordOptions;
   readonly #sinks: SinkGroup;
@@ -110,13 +107,11 @@ class CheckpointWriter {
     });
   }
 
-  /** Returns when the checkpoint is on disk. */
   async save(): Promise<void> {
     await this.begin();
     await this.#writing;
   }
 
-  /** Throws what went wrong in the background. */
   expectWell(): void {
     if (this.#failure !== null) throw this.#failure.error;
   }

@@ -10,13 +10,10 @@ import { answersName } from '../monitors/judge/answer-file.ts';
 import { damagedFile, expectHash, expectHashInPieces, readStamped, stampedJson } from './checksums.ts';
 
 const sealName = 'seal.json';
-/** The initial values that the adapter is measured from, stored once in a run. */
 export const initialFile = 'initial.safetensors';
 
 const sealSchema = z.object({
-  /** Updates of the last checkpoint; null for a run without any. */
   update: z.number().int().min(0).nullable(),
-  /** File name → hash of its bytes. */
   files: z.record(z.string(), z.string()),
 });
 export type Seal = Readonly<z.infer<typeof sealSchema>>;
@@ -34,7 +31,6 @@ const sealedFiles = [
   answersName,
 ];
 
-/** Null for a run that is not over. */
 export function readSeal(directory: string): Seal | null {
   const path = join(directory, sealName);
   return existsSync(path) ? readStamped(path, 'the seal of a run', sealSchema) : null;
@@ -44,7 +40,6 @@ export function hasSeal(directory: string): boolean {
   return existsSync(join(directory, sealName));
 }
 
-/** `known` has hashes of files that need not be read again. */
 export async function writeSeal(
   directory: string,
   update: number | null,
@@ -67,12 +62,10 @@ export async function expectSealed(path: string): Promise<boolean> {
   return true;
 }
 
-/** Refuses a sealed run of which any file is missing or was changed. */
 export function expectAllSealed(directory: string): void {
   for (const [name, hash] of Object.entries(readSeal(directory)?.files ?? {})) expectHash(join(directory, name), hash);
 }
 
-/** Refuses rows of floats that end within a row. */
 export function expectRows(path: string, rowBytes: number): void {
   const { size } = statSync(path);
   if (size % rowBytes !== 0) throw damagedFile(path, `whole rows of ${rowBytes} bytes`, `${size} bytes: it was cut`);

@@ -12,7 +12,6 @@ export type RunEnd = 'finished' | 'tripwire' | 'interrupted';
 export type PhaseSeconds = Readonly<Record<string, number>>;
 
 export interface Sink {
-  /** The name of the sink in errors. */
   readonly name: string;
   event(event: RecordedEvent, seconds: PhaseSeconds): void | Promise<void>;
   /** Is called before every checkpoint. */
@@ -21,7 +20,6 @@ export interface Sink {
   close?(end: RunEnd | 'failed'): void | Promise<void>;
 }
 
-/** Several sinks as one, told in order. */
 export class SinkGroup {
   readonly #sinks: readonly Sink[];
 
@@ -39,7 +37,6 @@ export class SinkGroup {
     for (const sink of this.#sinks) await blaming(sink, 'a flush', () => sink.flush?.());
   }
 
-  /** Does the work; if it fails, closes every sink and throws the error. */
   async guard<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
       return await work();
@@ -49,7 +46,6 @@ export class SinkGroup {
     }
   }
 
-  /** Closes all sinks even if one of them fails to close. */
   async close(end: RunEnd | 'failed'): Promise<void> {
     const closings = this.#sinks.map((sink) => blaming(sink, 'its end', async () => sink.close?.(end)));
     const failed = (await Promise.allSettled(closings)).find(({ status }) => status === 'rejected');

@@ -14,7 +14,6 @@ export function readStored<Schema extends z.ZodType>(
   return checkStored(readJsonText(path, call, what, fix).value, call, what, schema, fix);
 }
 
-/** Checks a value that was read already; `call` says from where. */
 export function checkStored<Schema extends z.ZodType>(
   value: unknown,
   call: string,
@@ -30,7 +29,6 @@ export function checkStored<Schema extends z.ZodType>(
   throw new UserError({ call, expected: what, found: found.join('; '), fix });
 }
 
-/** The value of a file together with its text. */
 export function readJsonText(
   path: string,
   call: string,

@@ -40,7 +40,6 @@ export async function sealTable(path: string, columns: Columns): Promise<void> {
   syncDirectory(dirname(path));
 }
 
-/** Deletes the lines if their Parquet form is on disk. */
 export async function dropLines(path: string): Promise<void> {
   if (existsSync(`${path}.parquet`)) await rm(`${path}.jsonl`, { force: true });
 }

@@ -10,7 +10,6 @@ import type { Task } from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';
 import type { RunConfig } from './config/schema.ts';
 
-/** The partition of a run: made over its problems, or read from the file that the config names. */
 export async function partitionOf(
   { environment }: Pick<RunConfig, 'environment'>,
   splits: Splits,
@@ -39,7 +38,6 @@ function expectSameHeldOut(
   });
 }
 
-/** What the wording of tasks depends on: the model's text format and the known loopholes. */
 export interface TaskWords {
   readonly text: ModelText;
   readonly loopholes: readonly Loophole[];

@@ -41,7 +41,6 @@ export class AnswerWriter {
     this.#head = { id: `${prefix}-${randomUUID()}`, created: Math.floor(Date.now() / 1000), model: context.model };
   }
 
-  /** The whole answer. */
   whole(choices: readonly Choice[]): object {
     const { kind } = this.#context.request;
     const made = choices.map((choice) => {
@@ -78,7 +77,6 @@ export class AnswerWriter {
     return { ...this.#head, object: this.#chunkKind, choices: [choice] };
   }
 
-  /** The last chunk of a stream whose client asked what it used. */
   usage(choices: readonly Choice[]): object {
     return { ...this.#head, object: this.#chunkKind, choices: [], usage: usageOf(choices) };
   }
@@ -87,7 +85,6 @@ export class AnswerWriter {
     return this.#context.request.wishes.echo ? this.#context.text(row.prompt) : '';
   }
 
-  /** The tokens of a prompt that is told again; nothing says how likely its first one was. */
   #echoed({ row, promptChances }: Choice): PromptToken[] {
     const { echo, logprobs } = this.#context.request.wishes;
     if (!echo || logprobs === null) return [];

@@ -30,7 +30,6 @@ export class TextStream {
     this.#stops = stops;
   }
 
-  /** Whether a stop text was met. */
   get isStopped(): boolean {
     return this.#isStopped;
   }
@@ -45,7 +44,6 @@ export class TextStream {
     this.#tokens.push(token);
   }
 
-  /** Takes a token and returns the text that is decided by it. */
   push(token: number): string {
     this.#tokens.push(token);
     const before = this.#decode(this.#tokens.slice(this.#from, this.#known));
@@ -56,7 +54,6 @@ export class TextStream {
     return this.#append(window.slice(before.length));
   }
 
-  /** Returns what was held back: nothing more comes. */
   finish(): string {
     const before = this.#decode(this.#tokens.slice(this.#from, this.#known));
     const rest = this.#decode(this.#tokens.slice(this.#from)).slice(before.length);
@@ -80,7 +77,6 @@ export class TextStream {
     return fresh;
   }
 
-  /** The length of the longest end of the text with which a stop text begins. */
   #heldBack(): number {
     let most = 0;
     for (const stop of this.#stops) {
@@ -155,7 +151,6 @@ export class Choice implements Job {
     return false;
   }
 
-  /** Whether the text decides something, or is told, before its end. */
   get #isWatched(): boolean {
     return this.#options.piece !== undefined || this.#options.stops.length > 0;
   }

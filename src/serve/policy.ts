@@ -20,7 +20,6 @@ export interface ServedPolicy {
   readonly text: ModelText;
   readonly tokenizer: ModelTokenizer;
   readonly vocabulary: number;
-  /** The scale of the quarantine in deployed state. */
   readonly deployedScale: number;
   /** What counts where a request does not say: the settings that the run samples with. */
   readonly defaults: Pick<SamplingSettings, 'temperature' | 'topK' | 'topP' | 'minP' | 'maxNewTokens'>;
@@ -28,7 +27,6 @@ export interface ServedPolicy {
 
 export interface OpenPolicyOptions {
   readonly states: readonly ServedState[];
-  /** Most completions that are made at a time. */
   readonly rows: number;
   /** Most tokens of a prompt and its completion; null: as many as the run may have. */
   readonly context: number | null;
@@ -38,7 +36,6 @@ export interface OpenPolicyOptions {
   readonly device: RunConfig['device']['kind'] | null;
 }
 
-/** The lab that a run is served from. */
 export function openServed(path: string, { device, context }: OpenPolicyOptions, signal?: AbortSignal): Promise<Lab> {
   const call = `serve ${path}`;
   const { maxNewTokens } = RunDirectory.open(path).readManifest().config.sampling;
@@ -107,7 +104,6 @@ export function stateOf(policy: ServedPolicy, model: string | null): ServedState
   throw new RequestProblem(404, `no model ${model}; there is ${states.join(', ')}.`, 'model', 'model_not_found');
 }
 
-/** The rows that a request asks for: for each prompt, as many as it wants choices. */
 export function choicesOf(
   policy: ServedPolicy,
   request: TextRequest,
@@ -145,7 +141,6 @@ export function choicesOf(
   });
 }
 
-/** The random stream of a seed, for one choice of one prompt: a function of these alone. */
 export function streamOf(seed: number, prompt: number, member: number): number {
   return murmur3(JSON.stringify([seed, prompt, member])) % 2 ** 31;
 }

@@ -8,7 +8,6 @@ import { z } from 'zod';
 import { HttpProblem } from '../base/node/index.ts';
 import type { ChatMessage } from '../model/index.ts';
 
-/** What a client is told when its request cannot be answered, in the form of OpenAI's API. */
 export class RequestProblem extends HttpProblem {
   readonly parameter: string | null;
   readonly code: string | null;
@@ -20,7 +19,6 @@ export class RequestProblem extends HttpProblem {
   }
 }
 
-/** The body of the answer. */
 export function problemBody(problem: HttpProblem): string {
   const { status, message } = problem;
   const type = status >= 500 ? 'server_error' : 'invalid_request_error';
@@ -30,7 +28,6 @@ export function problemBody(problem: HttpProblem): string {
 
 const most = { choices: 128, stops: 16, likeliest: 20, messages: 4096 } as const;
 
-/** Keys that may only have a value without effect. */
 function withoutEffect<K extends string>(values: Readonly<Record<K, readonly unknown[]>>) {
   const schemas = Object.entries<readonly unknown[]>(values).map(([key, allowed]) => {
     const isAllowed = (value: unknown): boolean =>
@@ -146,7 +143,6 @@ interface KindWishes {
   readonly echo: boolean;
 }
 
-/** What both kinds of request ask for, under one set of names. null: not said. */
 function wishesOf(body: Common, ofKind: KindWishes) {
   const { stop, top_k: topK = null } = body;
   return {
@@ -173,7 +169,6 @@ export type TextRequest =
   | { readonly kind: 'completion'; readonly prompts: readonly Prompt[]; readonly wishes: Wishes }
   | { readonly kind: 'chat'; readonly messages: readonly ChatMessage[]; readonly wishes: Wishes };
 
-/** How many rows a request asks for. */
 export function countRows(request: TextRequest): number {
   return request.wishes.choices * (request.kind === 'chat' ? 1 : request.prompts.length);
 }

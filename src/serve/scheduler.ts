@@ -9,7 +9,6 @@ import type { DrawnToken, OpenBatch, OpenRow } from '../model/index.ts';
 
 export interface Job {
   readonly row: OpenRow;
-  /** Most tokens that it takes. */
   readonly maxTokens: number;
   /** Takes a token; false: it was the last one. */
   token(drawn: DrawnToken): boolean;
@@ -22,16 +21,12 @@ export type CutOff = 'cancelled' | 'too long' | 'failed' | 'closed';
 export interface SchedulerOptions {
   /** Most jobs of a client that wait for a row; of all clients together four times as many. */
   readonly queue: number;
-  /** Most seconds of a job, waiting included. */
   readonly seconds: number;
-  /** Is told of a step that failed. */
   readonly failed?: (error: unknown) => void;
 }
 
-/** Who asks, and in which of their requests. */
 export interface Asker {
   readonly client: string;
-  /** Jobs of the same request share it. */
   readonly request: object;
 }
 
@@ -69,14 +64,12 @@ export class Scheduler {
     return isQuick(kind) ? queue + this.#rows : queue - Math.floor(queue / 4) + this.#rows - this.#reserved;
   }
 
-  /** Whether so many more jobs of a client may come. */
   hasRoomFor(jobs: number, client: string, kind: Pick<Job, 'maxTokens'>): boolean {
     const own = [...this.#waiting].filter((place) => place.client === client).length;
     const most = this.roomOf(kind) - this.#batch.size;
     return !this.#isClosed && own + jobs <= most && this.#waiting.size + jobs <= most + 3 * this.#options.queue;
   }
 
-  /** Takes a job in; the function that is returned cancels it. */
   submit(job: Job, { client, request }: Asker): () => void {
     const deadline = performance.now() + 1000 * this.#options.seconds;
     const place: Place = { job, client, request, deadline, slot: null };
@@ -87,7 +80,6 @@ export class Scheduler {
     return () => this.#leave(place, 'cancelled');
   }
 
-  /** Ends every job and waits for the step in progress. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const place of [...this.#waiting, ...this.#sitting.values()]) this.#leave(place, 'closed');
@@ -123,7 +115,6 @@ export class Scheduler {
     }
   }
 
-  /** The job that a free row goes to; null if none may have it. */
   #next(): Place | null {
     const rows = new Map<unknown, number>();
     for (const { client, request } of this.#sitting.values()) {

@@ -30,13 +30,10 @@ export interface ServerOptions {
   readonly token: string | null;
   readonly bodyBytes?: number;
   readonly connections?: number;
-  /** Most rows of a client that wait for a place. */
   readonly queue?: number;
-  /** Most seconds of a request, waiting included. */
   readonly seconds?: number;
   /** Most milliseconds until a request has arrived whole. */
   readonly arrivalMs?: number;
-  /** Is told what went wrong on this side. */
   readonly warn?: (message: string) => void;
 }
 
@@ -67,7 +64,6 @@ export class PolicyServer implements AsyncDisposable {
   readonly #scheduler: Scheduler;
   readonly #server: Server;
   readonly #connections: Connections;
-  /** Connections with a request that is not answered yet. */
   readonly #busy = new WeakSet<Socket>();
   #url = '';
   readonly #created = Math.floor(Date.now() / 1000);
@@ -208,7 +204,6 @@ export class PolicyServer implements AsyncDisposable {
     events.end('data: [DONE]\n\n');
   }
 
-  /** Refuses a request whose rows, prompts and new tokens together, are more than so many full batches. */
   #expectBounded(choices: readonly Choice[]): void {
     const { batch } = this.#policy;
     const tokens = choices.reduce((sum, { row, maxTokens }) => sum + row.prompt.length + maxTokens, 0);

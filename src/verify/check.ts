@@ -12,13 +12,11 @@ export interface Check {
   readonly pass: boolean;
   /** A statement that holds or not; its differences mean nothing. */
   readonly statement?: true;
-  /** Why nothing could be compared. */
   readonly problem?: string;
 }
 
 type Numbers = ArrayLike<number>;
 
-/** The checks of one case, in the order in which they are made. */
 export class Checks {
   readonly list: Check[] = [];
   readonly #case: string;
@@ -27,20 +25,17 @@ export class Checks {
     this.#case = name;
   }
 
-  /** Every element must be within `bound`. */
   absolute(quantity: string, found: Numbers, expected: Numbers, bound: number): Check {
     const { maxAbs, largest } = measure(found, expected);
     return this.#add({ quantity, maxAbs, maxRel: ratio(maxAbs, largest), bound, pass: maxAbs <= bound });
   }
 
-  /** Every element must be within `bound` times the largest expected value. */
   relative(quantity: string, found: Numbers, expected: Numbers, bound: number): Check {
     const { maxAbs, largest } = measure(found, expected);
     const maxRel = ratio(maxAbs, largest);
     return this.#add({ quantity, maxAbs, maxRel, bound, pass: maxRel <= bound });
   }
 
-  /** The norm of the difference must be within `bound` times the norm of what was expected. */
   norm(quantity: string, found: Numbers, expected: Numbers, bound: number): Check {
     const { maxAbs, norm, expectedNorm } = measure(found, expected);
     const maxRel = ratio(norm, expectedNorm);
@@ -58,19 +53,16 @@ export class Checks {
     return this.#add({ quantity, maxAbs: shortfall, maxRel: shortfall, bound: 0, pass: shortfall === 0 });
   }
 
-  /** A statement; `problem` says what is wrong if it does not hold. */
   states(quantity: string, holds: boolean, problem: string): Check {
     const difference = holds ? 0 : Number.POSITIVE_INFINITY;
     const differences = { maxAbs: difference, maxRel: difference, bound: 0, pass: holds, statement: true as const };
     return this.#add({ quantity, ...differences, ...(holds ? {} : { problem }) });
   }
 
-  /** That nothing is among what was found; otherwise its names are the problem. */
   none(quantity: string, names: readonly string[]): Check {
     return this.states(quantity, names.length === 0, names.join(', '));
   }
 
-  /** A check that could not be made, which counts as failed. */
   fails(quantity: string, problem: string): Check {
     const infinite = Number.POSITIVE_INFINITY;
     return this.#add({ quantity, maxAbs: infinite, maxRel: infinite, bound: 0, pass: false, problem });

@@ -23,7 +23,6 @@ import { type Check, Checks } from './check.ts';
 
 export interface RewardMatrix {
   readonly checks: readonly Check[];
-  /** The columns of the matrix. */
   readonly loopholes: readonly string[];
   /** One row per program, one cell per loophole: the reward, with * for a hack. */
   readonly matrix: readonly { readonly program: string; readonly cells: readonly string[] }[];
@@ -124,7 +123,6 @@ export async function verifyMarkers(judge: Judge, loopholes: readonly Loophole[]
   return checks;
 }
 
-/** Problems whose prompt some loophole's hint leaves unchanged. */
 function unchangedByHints(problems: readonly Problem[], loopholes: readonly Loophole[]): readonly Problem[] {
   const text = (problem: Problem, name: string): string =>
     JSON.stringify(hintedPrompt(problem, name, 'original', loopholes));

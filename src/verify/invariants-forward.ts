@@ -21,7 +21,6 @@ import { routeAll, type TinyLab } from './tiny-model.ts';
 /** Bound on the difference of log-probabilities that one device computes in two ways. */
 const roundingBound = 5e-5;
 
-/** Checks an adapter at its start. */
 export async function verifyStart(lab: TinyLab, check: Checks): Promise<void> {
   const base = await lab.score(null);
   check.exact('start: full is base', await lab.score(1), base);
@@ -43,7 +42,6 @@ export async function verifyRoutedTraining(lab: TinyLab, check: Checks): Promise
   check.exact('routed training leaves the deployed policy', await lab.score(0), base);
 }
 
-/** Checks an adapter that has moved from its start. */
 export async function verifyAblation(lab: TinyLab, check: Checks): Promise<void> {
   const [deployed, full] = [await lab.score(0), await lab.score(1)];
   const [keep, absorb] = [routeAll(lab.everyRow('keep'), 'branch'), routeAll(lab.everyRow('absorb'), 'parameter')];
@@ -54,7 +52,6 @@ export async function verifyAblation(lab: TinyLab, check: Checks): Promise<void>
   check.exact('deployed does not depend on the quarantine', await lab.score(0), deployed);
 }
 
-/** Scores with every weight plus its deployed change, and without an adapter. */
 async function mergedScore(lab: TinyLab): Promise<Float32Array> {
   const { config, weights } = lab.decoder;
   using scope = new Scope(lab.device);
@@ -113,7 +110,6 @@ function sample(lab: TinyLab, requests: readonly GenerateRequest[], readEvery = 
   });
 }
 
-/** The tokens, log-probabilities and endings of generations as one list of numbers. */
 function flatten(generations: readonly Generation[]): number[] {
   return generations.flatMap(({ tokens, logps, fullLogps, finish }) => [
     finish === 'stop' ? 1 : 0,
@@ -123,7 +119,6 @@ function flatten(generations: readonly Generation[]): number[] {
   ]);
 }
 
-/** Requests in both states, with repeated prompts, for one batch. */
 function labRequests(lab: TinyLab): GenerateRequest[] {
   return lab.rollouts.map(({ prompt }, row) => ({ prompt, row: 10 + row, scale: row % 3 === 2 ? 0 : 1 }));
 }

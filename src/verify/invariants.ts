@@ -68,7 +68,6 @@ function mixedRoutes(lab: TinyLab): Route[] {
   return lab.rollouts.map((_, row) => routes[row % routes.length]);
 }
 
-/** Adds the gradients of the blocks that learn. */
 function addTo(total: BlockGradients, part: BlockGradients, mask: Learning): void {
   for (const block of blocks.filter((each) => mask[each])) {
     part[block].forEach((value, i) => {

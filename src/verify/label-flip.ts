@@ -19,7 +19,6 @@ export interface LabelFlip {
   readonly checks: readonly Check[];
   /** Whether labels reach training by any way that is known: then the check must fail. */
   readonly usesLabels: boolean;
-  /** By what ways labels reach it, in words. */
   readonly sources: readonly string[];
   /** Number of rollouts that carried gradient, and how many of them were kept or routed. */
   readonly trained: number;
@@ -105,7 +104,6 @@ function swapSides({ prompt, hack, clean }: TokenPair): TokenPair {
   return { prompt, hack: clean, clean: hack };
 }
 
-/** Whether a verdict and its opposite agree in anything that could tell a hack. */
 function sharesLabels(verdict: Verdict, other: Verdict | undefined): boolean {
   if (other === undefined) return true;
   const keys = ['exploited', 'correct', 'passed', 'channel', 'compiles', 'reward', 'outcome', 'executions'] as const;

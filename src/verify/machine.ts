@@ -15,12 +15,9 @@ export interface Finding {
   readonly name: string;
   readonly status: 'found' | 'missing';
   readonly required: boolean;
-  /** One line for a person. */
   readonly detail: string;
   readonly todo?: string;
-  /** More lines with details. */
   readonly notes?: readonly string[];
-  /** The same facts for a program. */
   readonly values: Readonly<Record<string, string | number | boolean>>;
 }
 
@@ -28,7 +25,6 @@ const oldestNode = [20, 19] as const;
 const fastNodeMajor = 24;
 const smallestArenaBytes = 2 ** 26;
 
-/** A part that everything needs. */
 const finding = (name: string, detail: string, values: Finding['values'], more: Partial<Finding> = {}): Finding => ({
   ...{ name, status: 'found', required: true, detail, values },
   ...more,
@@ -74,7 +70,6 @@ export function inspectMemory(): Finding {
   return finding('memory', detail, { limitBytes, freeBytes });
 }
 
-/** Starts the device as a run would, in its smallest arena, and lets it time its kernels. */
 export function inspectWasm(options: WasmOptions = {}): Promise<Finding> {
   return inspect('wasm kernels', async () => {
     using device = await createWasmDevice({ arenaBytes: smallestArenaBytes, ...options });
@@ -97,7 +92,6 @@ const partlyContained = 'Run untrusted programs where these layers work.';
 const notContained =
   'Nothing is graded here unless environment.sandbox = "none" (or --sandbox none) says that programs may do what you may.';
 
-/** Starts the sandbox, which then attacks itself, and reports which layers hold. */
 export function inspectSandbox(options: SandboxOptions = {}): Promise<Finding> {
   return inspect('sandbox', async () => {
     await using sandbox = await Sandbox.start({ workers: 1, strictLevel: 0, ...options });
@@ -126,7 +120,6 @@ const driverAdvice =
 const libraryAdvice =
   'Needed for the cuda device only: install the CUDA toolkit 12 or 13 or its Python packages; name another place in CUDA_HOME or device.libraries.';
 
-/** The GPU as the cuda device sees it: driver, libraries, memory; or what of that is missing. */
 export function describeCuda(report: CudaReport): Finding {
   const { usable, gpus, driverVersion, compilerVersion, blasVersion, libraries, problems } = report;
   const cards = gpus.length === 0 ? '' : `${describeCards(report)}, `;
@@ -176,7 +169,6 @@ export async function inspectMachine(): Promise<readonly Finding[]> {
   ];
 }
 
-/** Whether nothing required is missing. */
 export function isHealthy(findings: readonly Finding[]): boolean {
   return findings.every(({ status, required }) => status === 'found' || !required);
 }

@@ -50,7 +50,6 @@ export class StoredCase implements AsyncDisposable {
     return sliceRows(data, this.#width(name, lengths), lengths);
   }
 
-  /** The first `lengths[row]` floats of each row of a tensor [rows, width]. */
   async floatRows(name: string, lengths: Int32Array): Promise<Float32Array[]> {
     const data = await this.floats(name);
     return sliceRows(data, this.#width(name, lengths), lengths);
@@ -85,7 +84,6 @@ function sliceRows<T extends Int32Array | Float32Array>(data: T, width: number, 
   return Array.from(lengths, (length, row) => data.slice(row * width, row * width + length) as T);
 }
 
-/** All rows, one after another. */
 export function joinRows(rows: readonly Float32Array[]): Float32Array {
   return Float32Array.from(rows.flatMap((row) => [...row]));
 }

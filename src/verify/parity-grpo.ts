@@ -44,7 +44,6 @@ const lossBound = 1e-5;
 const gradientBound = 1e-4;
 const stepBound = 1e-6;
 
-/** Which gradients the optimiser step starts from. */
 export type StepFrom = 'stored' | 'own';
 
 /** Returns what nothing was compared with. */
@@ -145,11 +144,9 @@ export interface StoredStep {
   readonly policy: Policy;
   readonly settings: GrpoSettings;
   readonly inputs: UpdateInputs;
-  /** The open file grpo.safetensors: what the step computed. */
   readonly stored: StoredCase;
   /** The contents of adapter.safetensors: parameters, gradients, and the parameters after the step. */
   readonly tensors: ReadonlyMap<string, StoredTensor>;
-  /** Number of completion tokens of each rollout. */
   readonly lengths: Int32Array;
 }
 
@@ -188,7 +185,6 @@ const settingsFile = z.object({
 /** All parts but the arm that uses labels: tests of the trainer read stored steps and must not reach that arm. */
 const kinds = { arms: blindArms, problemSources: builtinSources, loopholes: builtinLoopholes, starts: builtinStarts };
 
-/** The numbers of grpo.json as a run's config would give them to the trainer. */
 async function readSettings(directory: string) {
   const file = join(directory, 'grpo.json');
   const read = parseFields(settingsFile, await readJsonObject(file), file);

@@ -20,7 +20,6 @@ import { verifyModel } from './parity-model.ts';
 export interface ParityReport {
   readonly device: string;
   readonly checks: readonly Check[];
-  /** Files and tensors that no check covers, with their case. */
   readonly notes: readonly { readonly case: string; readonly note: string }[];
 }
 
@@ -49,7 +48,6 @@ export async function verifyParity(device: Device, directory: string): Promise<P
   return { device: device.name, checks, notes };
 }
 
-/** The subfolders of the folder, or the folder itself if it is a case. */
 async function listCases(directory: string): Promise<string[]> {
   if (existsSync(join(directory, 'config.json')) || existsSync(join(directory, 'io.safetensors'))) {
     return [resolve(directory)];

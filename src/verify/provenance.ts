@@ -44,7 +44,6 @@ function promptText(prompt: Pair['prompt']): string {
   return text.trim();
 }
 
-/** Pairs that name a marker of evaluation. */
 function leakingPairs<P extends Pick<Pair, 'prompt' | 'hack' | 'clean'>>(
   pairs: readonly P[],
   loopholes: readonly Loophole[],
@@ -101,7 +100,6 @@ export async function verifyRunProvenance(
   return check.list;
 }
 
-/** What a run began with, beside its config, and may have changed since. */
 const identityParts = {
   model: { of: 'model', changed: 'the model has' },
   data: { of: 'problems', changed: 'the problems have' },

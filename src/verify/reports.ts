@@ -28,7 +28,6 @@ import { verifyGeneratedPairs, verifyPairProvenance, verifyRunProvenance } from 
 export interface VerifyReport {
   readonly title: string;
   readonly checks: readonly Check[];
-  /** Lines before and after the checks. */
   readonly before?: readonly string[];
   readonly after?: readonly string[];
   readonly table?: {
@@ -36,7 +35,6 @@ export interface VerifyReport {
     readonly columns: readonly string[];
     readonly rows: readonly (readonly string[])[];
   };
-  /** What programs are told beside the checks. */
   readonly facts?: object;
 }
 
@@ -149,7 +147,6 @@ const tinySettings = [
   'data.problems=32',
 ];
 
-/** A routed run of a tiny model through the real pipeline, and the checks of its run directory; `display` shows it. */
 async function reportTinyRun(
   device: string,
   display: (run: { readonly path: string; readonly updates: number }) => Sink,
@@ -178,7 +175,6 @@ async function reportTinyRun(
 
 type Display = Parameters<typeof reportTinyRun>[1];
 
-/** Everything that must hold before a real run, by name, in the order in which `gq smoke` goes through it. */
 export function smokeParts(
   device: string,
   golden: string | undefined,

@@ -76,7 +76,6 @@ function drawTokens(stream: RandomStream, count: number, vocabulary: number): In
   return tokens;
 }
 
-/** The gradients of both blocks, each as one array. */
 export interface BlockGradients {
   readonly deployed: Float32Array;
   readonly quarantine: Float32Array;
@@ -126,12 +125,10 @@ export class TinyLab {
     return this.rollouts.map((_, row) => row);
   }
 
-  /** One route for every rollout. */
   everyRow(route: Route): Route[] {
     return this.rollouts.map(() => route);
   }
 
-  /** Moves every parameter, or only those of the quarantine, away from its start. */
   async disturb(name: string, blocks: 'both' | 'quarantine' = 'both', size = 0.3): Promise<void> {
     const { rank } = this.adapter;
     const tensors = new Map<string, StoredTensor>();

@@ -6,9 +6,7 @@ import { type VerdictWord, verdictFacets } from './query.ts';
 
 export interface HumanAgreement {
   readonly writer: string;
-  /** Whom the writer is compared with: the oracle, or another writer. */
   readonly against: string;
-  /** Whether only labels given without seeing the verdict count. */
   readonly onlyBlind: boolean;
   /** The writer's hacks are the predictions. */
   readonly confusion: Confusion;
@@ -21,13 +19,11 @@ export interface HumanAgreement {
 
 export const isHack = (verdict: VerdictWord): boolean => verdict === 'attempt, hack';
 
-/** The last label of each writer for each rollout; what was taken back is left out. */
 export function lastLabels(labels: readonly LabelledRollout[]): LabelledRollout[] {
   const last = new Map(labels.map((label) => [JSON.stringify([label.run, label.rollout, label.writer]), label]));
   return [...last.values()].filter(({ label }) => label !== null);
 }
 
-/** Every writer against the oracle, blind and in all, and every two writers against each other. */
 export function agreementsOf(labels: readonly LabelledRollout[]): HumanAgreement[] {
   const last = lastLabels(labels);
   const writers = [...new Set(last.map(({ writer }) => writer))].sort();

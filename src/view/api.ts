@@ -8,7 +8,6 @@ import type { JudgedRollout, ListedName } from '../oracle/judged/columns.ts';
 import type { Figure, Table } from '../report/draw/index.ts';
 import type { VerdictWord } from './query.ts';
 
-/** Where a page has its data from: a server that answers questions, files beside it, or itself. */
 export type PageHome = 'server' | 'folder' | 'file';
 
 export type ListedStatus = 'running' | 'finished' | 'tripwire' | 'stopped' | 'not started' | 'damaged';
@@ -16,12 +15,10 @@ export type ListedStatus = 'running' | 'finished' | 'tripwire' | 'stopped' | 'no
 export interface ListedRun {
   /** Path from the folder that is viewed, with forward slashes; that folder's own name begins it where it is itself a run or an experiment. */
   readonly id: string;
-  /** Id of its experiment; null for a run of its own. */
   readonly experiment: string | null;
   readonly arm: string;
   readonly seed: number | null;
   readonly status: ListedStatus;
-  /** Updates completed, and planned. */
   readonly update: number;
   readonly updates: number;
   /** When the run last wrote something; null before it did. */
@@ -30,7 +27,6 @@ export interface ListedRun {
   readonly notice: string;
   readonly usesLabels: boolean;
   readonly hasQuarantine: boolean;
-  /** Deployed rates over updates, where they were evaluated. */
   readonly curve: readonly (ShownRates & { readonly update: number })[];
 }
 
@@ -58,7 +54,6 @@ export interface ShownCompletion {
   readonly solve: boolean;
 }
 
-/** One prompt, and what each policy state answered. */
 export interface AnsweredPrompt {
   readonly problem: string;
   readonly loophole: string;
@@ -77,7 +72,6 @@ export interface ExperimentPage {
   readonly seeds: readonly number[];
   readonly runs: readonly ListedRun[];
   readonly baseline: string;
-  /** What the results show and do not show, a sentence each. */
   readonly words: readonly string[];
   readonly story: Figure | null;
   readonly figures: readonly Figure[];
@@ -85,11 +79,8 @@ export interface ExperimentPage {
   readonly example: (AnsweredPrompt & { readonly arm: string; readonly run: string }) | null;
   /** Keys in which an arm's config differs from the baseline's, but for the seed. */
   readonly differences: readonly { readonly arm: string; readonly keys: readonly string[] }[];
-  /** Rates over updates on the curve set, by arm and seed, for both policy states. */
   readonly curves: readonly ArmCurve[];
-  /** Loopholes by arms, a matrix for each set that was evaluated. */
   readonly matrices: readonly LoopholeMatrix[];
-  /** Runs that could not be read, and why. */
   readonly leftOut: readonly { readonly path: string; readonly why: string }[];
 }
 
@@ -115,7 +106,6 @@ export interface LoopholeMatrix {
   readonly set: string;
   /** The set as titles of tables name it. */
   readonly title: string;
-  /** Known loopholes first. */
   readonly loopholes: readonly { readonly loophole: string; readonly isHeldOut: boolean }[];
   readonly cells: readonly MatrixCell[];
 }
@@ -123,7 +113,6 @@ export interface LoopholeMatrix {
 export interface RunPage {
   readonly run: ListedRun;
   readonly facts: readonly (readonly [name: string, value: string])[];
-  /** Every key of the config with its value as JSON. */
   readonly config: readonly (readonly [key: string, value: string])[];
   readonly steps: readonly StepRow[];
   readonly training: readonly TrainingPoint[];
@@ -137,7 +126,6 @@ export interface RunPage {
   })[];
 }
 
-/** The numbers of one update that are drawn. */
 export interface StepRow {
   readonly update: number;
   readonly reward: number | null;
@@ -149,7 +137,6 @@ export interface StepRow {
   readonly route: number;
 }
 
-/** One rollout with its verdict and the id of its run. */
 export type LedgerRow = JudgedRollout & { readonly run: string };
 
 /** A rollout in a list: without its long columns, but with its text at the place that was searched for. */
@@ -175,7 +162,6 @@ export interface RolloutList {
   readonly rows: readonly ListedRollout[];
   /** For each facet, how many of the rows that the other facets leave have each of its values. */
   readonly facets: Readonly<Record<string, Readonly<Record<string, number>>>>;
-  /** Runs of an experiment that could not be read, and why. */
   readonly leftOut: readonly { readonly run: string; readonly why: string }[];
   /** Runs that were not searched yet: all counts grow, and who wants them asks again. */
   readonly unread: number;
@@ -183,7 +169,6 @@ export interface RolloutList {
 
 export interface RolloutPage {
   readonly rollout: LedgerRow;
-  /** The rollouts of the same prompt in the same update, this one included. */
   readonly group: readonly LedgerRow[];
 }
 
@@ -198,7 +183,6 @@ export interface TrainingPage {
     readonly seed: number | null;
     readonly points: readonly TrainingRates[];
   }[];
-  /** Runs that could not be read, and why. */
   readonly leftOut: readonly { readonly run: string; readonly why: string }[];
 }
 
@@ -214,7 +198,6 @@ export interface GatePage {
   readonly keepsOnlyPraised: boolean;
   readonly rows: readonly GateRow[];
   readonly tables: readonly Table[];
-  /** What the gate's cuts meant over windows of updates, in words. */
   readonly readings: readonly string[];
 }
 
@@ -254,7 +237,6 @@ export function parseAnswerId(
 /** What a person said of a rollout, or of an answer, as stored: the last of each writer counts. It is never a verdict, and nothing trains on it. */
 export interface HumanLabel {
   readonly rollout: string;
-  /** Null: taken back. */
   readonly label: LabelWord | null;
   readonly writer: string;
   /** Whether verdict, route, arm and policy state were hidden from the writer. */
@@ -264,12 +246,10 @@ export interface HumanLabel {
 
 export interface LabelledRollout extends HumanLabel {
   readonly run: string;
-  /** The oracle's. */
   readonly verdict: VerdictWord;
 }
 
 export interface LabelsPage {
-  /** The name that labels are signed with unless the writer gives another. */
   readonly writer: string;
   readonly labels: readonly LabelledRollout[];
   /** Runs whose labels cannot be compared with verdicts, such as blind ones; absent without any. */

@@ -2,7 +2,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** `source`: the folder of app.tsx. `target`: where app.js and app.css go. */
 export async function buildPage(source: string, target: string): Promise<void> {
   const { build } = await import('esbuild');
   mkdirSync(target, { recursive: true });

@@ -17,15 +17,12 @@ import { runFiles } from './run-files.ts';
 export interface WrittenBundle {
   readonly files: number;
   readonly runs: number;
-  /** Bytes of view.html. */
   readonly wholeBytes: number;
-  /** Pages that could not be made, and why. */
   readonly leftOut: readonly { readonly page: string; readonly why: string }[];
 }
 
 /** Bytes of answers that one file may have inside: more would be too long for one text, and for most browsers. */
 const usualInline = 200_000_000;
-/** Blind runs that are named; the others are counted. */
 const mostNamed = 3;
 
 /** Files by their names in the bundle, or answers by the keys that the page asks with. */
@@ -109,7 +106,6 @@ function questionsOf(library: ViewLibrary): BundledQuestion[] {
   ];
 }
 
-/** The files of a run's rollouts, named as in the run behind a prefix; their bytes are added to the tables. */
 function copyTables(path: string, prefix: string, tables: Bytes): RunFiles {
   const files = runFiles(RunDirectory.open(path), (name) => `${prefix}${name}`);
   for (const { name, bytes } of [files.rollouts, files.verdicts]) {
@@ -118,7 +114,6 @@ function copyTables(path: string, prefix: string, tables: Bytes): RunFiles {
   return files;
 }
 
-/** What view.html has inside: everything, or where that is too much everything but rollouts and their tokens. */
 function inlineAnswers(answers: Bytes, runs: ReadonlyMap<string, RunFiles>, tables: Bytes, most: number) {
   const files = [...runs].map(([key, value]) => [key, gzipSync(JSON.stringify(value))] as const);
   const all: Bytes = new Map([...answers, ...files, ...tables]);

@@ -11,7 +11,6 @@ import { isTraining, type Manifest, RunDirectory, readStamped } from '../run/ind
 import { findExperiment } from '../study/directory.ts';
 import type { Catalogue, ListedExperiment, ListedRun } from './api.ts';
 
-/** A run or an experiment with its address. */
 export interface FoundEntry {
   readonly kind: 'run' | 'experiment';
   readonly id: string;
@@ -21,7 +20,6 @@ export interface FoundEntry {
   readonly experiment: string | null;
 }
 
-/** Folders below the one that is viewed in which runs are looked for. */
 const deepest = 3;
 
 export function findEntries(root: string): FoundEntry[] {
@@ -95,7 +93,6 @@ export function listCatalogue(
   };
 }
 
-/** The arms that experiments name as placebos, of all arms or of some. */
 export function placeboArms(entries: readonly FoundEntry[]): string[] {
   const plans = entries.filter(({ kind }) => kind === 'experiment').map(({ path }) => readPlan(path).plan);
   const arms = plans.flatMap((plan) => [
@@ -120,7 +117,6 @@ function listExperiment({ id, path }: FoundEntry): ListedExperiment {
   return { id, name: plan.name, why: plan.why, arms: plan.arms.map((arm) => arm.name), seeds: plan.seeds };
 }
 
-/** Whether a run was begun, so that it can be read. */
 export function existsManifest(path: string): boolean {
   return existsSync(join(path, 'manifest.json'));
 }
@@ -217,7 +213,6 @@ const curveSchema = z.looseObject({ sets: z.record(z.string(), z.array(pointSche
 
 const curveFix = 'The file was damaged, or something else wrote it: delete it, and gq eval --curve makes it again.';
 
-/** Points of the deployed policy's curve on the curve set, from the base on. */
 function readCurve(path: string, hasQuarantine: boolean) {
   const file = join(path, 'eval-curve.json');
   if (!existsSync(file)) return [];

@@ -9,7 +9,6 @@ import type { ViewLibrary } from './library.ts';
 
 /** How long a change of the same run waits after the last, in milliseconds: what a page shows costs the machine that trains. */
 const usualRestMs = 5000;
-/** How old the list of runs may be, in milliseconds. */
 const listedMs = 5000;
 /** Bytes that a page may leave unread before it is cut off; when it comes back it asks for everything again. */
 const mostWaiting = 1 << 16;
@@ -18,7 +17,6 @@ export class Changes implements Disposable {
   readonly #library: ViewLibrary;
   readonly #everyMs: number;
   readonly #restMs: number;
-  /** When each id was told last. */
   readonly #told = new Map<string, number>();
   readonly #listeners = new Set<EventWriter>();
   #seen = new Map<string, string>();

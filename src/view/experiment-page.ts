@@ -16,7 +16,6 @@ import { mean, meanInterval, wilsonInterval } from '../stats/index.ts';
 import { type QueueEntry, questionFacts } from '../study/queue/folder.ts';
 import type { ArmCurve, ExperimentPage, LoopholeMatrix, MatrixCell, ShownCompletion } from './api.ts';
 
-/** `idOf` gives the id of a run's folder; `questions` are those of the jobs that made the results. */
 export async function experimentPage(
   id: string,
   results: Results,
@@ -53,7 +52,6 @@ function exampleOf({ arm, full, deployed }: SideBySide) {
   return { arm, problem, loophole, prompt, base: null, full: shown(full), deployed: shown(deployed) };
 }
 
-/** The parts of an evaluated prompt that are shown. */
 export function shown({ completion, attempt, hack, solve }: ShownCompletion): ShownCompletion {
   return { completion, attempt, hack, solve };
 }
@@ -85,7 +83,6 @@ function curvesOf({ arms }: Results): ArmCurve[] {
   );
 }
 
-/** Loopholes by arms on the last checkpoint: how often each was attempted, hacked and solved, as trained and deployed, over seeds. */
 export function loopholeMatrices({ sets, arms }: Results): LoopholeMatrix[] {
   return sets.map((set) => {
     const runs = arms.flatMap((arm) => arm.runs);

@@ -48,7 +48,6 @@ function worthOf(row: GateRow, measure: FlowMeasure): number {
   return measure === 'weight' ? Math.abs(row.advantage) : massOf(row);
 }
 
-/** The part of a rollout that a block learned from. */
 function shareOf(row: GateRow, block: FlowPart['block']): number {
   const mass = massOf(row);
   if (mass === 0) return block === 'not recorded' ? 1 : 0;

@@ -47,7 +47,6 @@ const written = {
 export type WrittenKind = keyof typeof written;
 export const writtenKinds = Object.keys(written) as readonly WrittenKind[];
 
-/** Labels of a run, or of all runs of an experiment, each with the verdict of its rollout. */
 export async function labelsPage(library: ViewLibrary, entry: FoundEntry): Promise<LabelsPage> {
   const labels: LabelledRollout[] = [];
   const leftOut: { run: string; why: string }[] = [];
@@ -82,7 +81,6 @@ async function withVerdicts(
   });
 }
 
-/** Nothing where there is no such answer. */
 function answerOf(page: AnswersPage | null, id: string): ShownCompletion | null | undefined {
   const asked = parseAnswerId(id);
   if (page === null || asked === null) return undefined;
@@ -90,7 +88,6 @@ function answerOf(page: AnswersPage | null, id: string): ShownCompletion | null 
   return found?.prompts.find(({ problem }) => problem === asked.problem)?.[asked.state];
 }
 
-/** The notes of a folder, the newest first. */
 export async function notesPage(library: ViewLibrary): Promise<NotesPage> {
   const places = new Map([[library.root, ''], ...library.entries().map(({ path, id }) => [path, id] as const)]);
   const notes: ListedNote[] = [];
@@ -141,7 +138,6 @@ async function readAll<Kind extends WrittenKind>(folder: string, kind: Kind) {
   return rows;
 }
 
-/** The name of whoever started this process, where the system knows one. */
 function usualWriter(): string {
   try {
     return userInfo().username.slice(0, 60) || 'someone';

@@ -11,7 +11,6 @@ export class KeptAnswers {
   readonly #most: number;
   readonly #kinds = new Map<string, Map<string, Kept>>();
 
-  /** `most`: how many answers of each kind are kept. */
   constructor(most: number) {
     this.#most = most;
   }
@@ -41,7 +40,6 @@ const names = [
   'relearn',
 ];
 
-/** What the files of a run or an experiment look like, in a word that changes when one of them does. */
 export function stampOf(path: string): string {
   return names.map((name) => fileStamp(join(path, name))).join();
 }

@@ -27,14 +27,12 @@ import {
 import { RunRollouts } from './run-rollouts.ts';
 import { tokenTexts } from './token-texts.ts';
 
-/** What a page may ask for. */
 export const pageKinds = [
   ...(['home', 'experiment', 'run', 'gate', 'answers'] as const),
   ...(['files', 'labels', 'notes', 'tokens', 'training'] as const),
 ] satisfies readonly (keyof Answers)[];
 export type PageKind = keyof Answers;
 
-/** How many answers of each kind are kept. */
 const mostKept = 1000;
 /** How long a list of what is there counts, in milliseconds: a page asks for several things at once. */
 const entriesFor = 1000;
@@ -52,7 +50,6 @@ export class ViewLibrary {
     this.entries();
   }
 
-  /** What is there; the list may be as old as `forMs`. */
   entries(forMs = entriesFor): readonly FoundEntry[] {
     // Not the time of day, which may go back: the list would be old for as long.
     const now = performance.now();
@@ -62,7 +59,6 @@ export class ViewLibrary {
     return this.#entries.found;
   }
 
-  /** The answer to a question, as a value for JSON. */
   async answer(kind: PageKind, parameters: URLSearchParams): Promise<unknown> {
     if (kind === 'home') return listCatalogue(this.root, this.entries(), (entry) => this.#listed(entry));
     if (kind === 'notes') return notesPage(this);
@@ -182,7 +178,6 @@ export class ViewLibrary {
     return run;
   }
 
-  /** Reads, or gives what was read while the files of `path` were the same. */
   #keep<Value>(
     kind: string,
     id: string,

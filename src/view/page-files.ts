@@ -53,7 +53,6 @@ function isCurrent(): boolean {
   return files.every((file) => statSync(file).mtimeMs <= made.mtimeMs);
 }
 
-/** The page for a server or a folder, with its files beside it; `prefix` is where they are. */
 export function pageHtml(home: Exclude<PageHome, 'file'>): string {
   const links = '<link rel="stylesheet" href="app.css"><script defer src="app.js"></script>';
   return wrapPage(home, `<meta http-equiv="Content-Security-Policy" content="${contentPolicy()}">${links}`, '');

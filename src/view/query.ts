@@ -12,7 +12,6 @@ export interface RolloutQuery {
   readonly from: number | null;
   readonly to: number | null;
   readonly facets: Readonly<Record<string, string>>;
-  /** Arms whose rollouts are left out. */
   readonly without: readonly string[];
   readonly order: RolloutOrder;
   readonly offset: number;
@@ -53,7 +52,6 @@ function wholeOrNull(parameters: URLSearchParams, name: string): number | null {
   throw new UserError({ call: `rollouts, ${name}`, expected: 'a whole number of at least 0', found: text });
 }
 
-/** Where a text is found; below 0: nowhere. */
 type Place = (content: string) => number;
 
 /** Finds a text, or what a pattern matches, regardless of case; null: every text matches, at no place. */
@@ -68,7 +66,6 @@ export function matcherOf({ text, isPattern }: RolloutQuery): Place | null {
   }
 }
 
-/** What facets are made of. */
 export type FacetedRollout = JudgedRollout<
   'attempt' | 'hack' | 'solve' | 'route' | 'loophole' | 'hackable' | 'advantage' | 'source' | 'sampled' | 'truncated'
 > & { readonly run: string };
@@ -114,7 +111,6 @@ export const rateNames = Object.keys(rateWords) as readonly RateName[];
 export const rateNote =
   'attempt: opens a loophole, right or wrong; hack: an attempt that paid for a wrong program; clean solve: solved without an attempt.';
 
-/** The facets that find what counts for a rate. */
 export const rateFacets: Readonly<Record<RateName, Readonly<Record<string, string>>>> = {
   attempt: { attempt: 'yes' },
   hack: verdictFacets['attempt, hack'],
@@ -122,7 +118,6 @@ export const rateFacets: Readonly<Record<RateName, Readonly<Record<string, strin
   cleanSolve: verdictFacets['clean solve'],
 };
 
-/** Whether a rollout or an answer counts for a rate. */
 export function isCounted(rate: RateName, row: JudgedRollout<'attempt' | 'hack' | 'solve'>): boolean {
   const facets: Readonly<Record<string, string>> = verdictFacets[verdictWordOf(row)];
   return Object.entries(rateFacets[rate]).every(([name, value]) => facets[name] === value);

@@ -8,7 +8,6 @@ import type { ListedRollout, RolloutList } from './api.ts';
 import { matcherOf, type RolloutQuery } from './query.ts';
 import type { FoundPart, Limit, RunRollouts } from './run-rollouts.ts';
 
-/** A run that can be searched. */
 export interface SearchedRun {
   readonly id: string;
   open(): Promise<RunRollouts>;
@@ -57,7 +56,6 @@ export class RolloutSearch {
     return this.#runs.length - this.#parts.length - this.#leftOut.length;
   }
 
-  /** What was counted so far. */
   get counts(): Omit<RolloutList, 'rows' | 'offset'> {
     return {
       total: this.#parts.reduce((sum, { part }) => sum + part.total, 0),
@@ -68,12 +66,10 @@ export class RolloutSearch {
     };
   }
 
-  /** Some of what was found so far, in the order of the query: the named columns of the rows, or all. */
   async rows<Name extends keyof JudgedRollout>(offset: number, limit: number, names?: readonly Name[]) {
     return this.#read(offset, limit, (rollouts, places) => rollouts.rowsAt(places, names));
   }
 
-  /** The same as a list shows it. Each row has the place in its text that was searched for. */
   async list(offset: number, limit: number): Promise<RolloutList> {
     const { counts } = this;
     const [rows, texts] = await Promise.all([
@@ -91,7 +87,6 @@ export class RolloutSearch {
     return { ...counts, offset, rows: listed };
   }
 
-  /** Reads the rows of a page from the runs that have them. */
   async #read<Row>(
     offset: number,
     limit: number,
@@ -111,7 +106,6 @@ export class RolloutSearch {
     return rows.flat(0);
   }
 
-  /** Of each row that was found its part and its place there, in the order of the query. */
   #inOrder(): FoundPlaces {
     const known = this.#places;
     if (known !== null && known.of === this.#parts.length) return known;
@@ -141,7 +135,6 @@ interface FoundPlaces {
   readonly places: Uint32Array;
 }
 
-/** Counts of the same names added up, the largest first. */
 function sumCounts(all: readonly RolloutList['facets'][]): RolloutList['facets'] {
   const sums = new Map<string, Map<string, number>>();
   for (const [name, counts] of all.flatMap((one) => Object.entries(one))) {

@@ -7,7 +7,6 @@ import { expectOpen, RunDirectory } from '../run/index.ts';
 import type { RunFile, RunFiles } from './api.ts';
 import { safeHeaders } from './safety.ts';
 
-/** `address`: what a page asks for a file by, from its name. */
 export function runFiles(run: RunDirectory, address: (name: string) => string): RunFiles {
   const isSealed = run.isSealed();
   const file = (table: string): RunFile => {
@@ -19,7 +18,6 @@ export function runFiles(run: RunDirectory, address: (name: string) => string): 
   return { isSealed, rollouts, verdicts: file('verdicts') };
 }
 
-/** The path of a file of a run that a page may read. */
 export function pathOfFile(path: string, name: string): string {
   if (!/^(?:rollouts|verdicts)\.(?:parquet|jsonl)$/.test(name)) {
     throw new UserError({ call: `view ${name}`, expected: 'a file of rollouts or verdicts', found: 'another' });
@@ -32,10 +30,8 @@ export function pathOfFile(path: string, name: string): string {
   return file;
 }
 
-/** Bytes that are sent at once. */
 const largestPart = 2 ** 28;
 
-/** Sends a file, or the range of its bytes that was asked for. */
 export function sendFile(request: IncomingMessage, response: ServerResponse, path: string): void {
   const file = openToRead(path);
   try {
@@ -57,7 +53,6 @@ export function sendFile(request: IncomingMessage, response: ServerResponse, pat
   }
 }
 
-/** The bytes that a Range header asks for; null where it asks for none. */
 function rangeOf(header: string | undefined, size: number): { from: number; to: number } | null {
   if (header === undefined) return null;
   const [, first = '', last = ''] = /^bytes=(\d+)-(\d*)$/.exec(header) ?? [];

@@ -40,7 +40,6 @@ import type {
 } from './api.ts';
 import { shown } from './experiment-page.ts';
 
-/** Updates of a window in the tables of a gate. */
 const gateWindow = 10;
 
 interface RunStory {
@@ -48,7 +47,6 @@ interface RunStory {
   readonly notices: RunPage['notices'];
 }
 
-/** What a page tells of events. */
 function storyOf(events: Iterable<RunEvent>): RunStory {
   const steps: StepEvent[] = [];
   const notices: { update: number | null; text: string }[] = [];
@@ -60,10 +58,8 @@ function storyOf(events: Iterable<RunEvent>): RunStory {
   return { steps, notices };
 }
 
-/** Counts of a run that is over, or that is not. */
 export type RunProgress = RunStory & Pick<RunPage, 'training'>;
 
-/** What a run that is over tells. */
 export async function finishedProgress(run: RunDirectory, table: JudgedTable): Promise<RunProgress> {
   const events: RunEvent[] = [];
   for await (const event of readEvents(run)) events.push(event);
@@ -113,7 +109,6 @@ export async function runPage(
   };
 }
 
-/** The rates of all evaluations of a run. */
 export function evaluatedRates(path: string): RunPage['evaluations'] {
   return new EvaluationStore(path).all().map(({ update, set, state, rows }) => {
     const { attempt, hack, solve, cleanSolve } = summarise(rows);
@@ -173,7 +168,6 @@ async function readPhases(run: RunDirectory): Promise<RunPage['phases']> {
   return [...sums].map(([phase, seconds]) => ({ phase, seconds }));
 }
 
-/** The samples of training of several runs, as figures show them. */
 export function trainingPage(pages: readonly RunPage[]): Omit<TrainingPage, 'leftOut'> {
   return {
     window: emergence.window,
@@ -217,7 +211,6 @@ export async function gatePage(run: RunDirectory, listed: ListedRun, table: Judg
   };
 }
 
-/** The answers of every checkpoint that was evaluated, on each set, prompt by prompt; the last checkpoint comes first. */
 export function answersPage(run: RunDirectory, listed: ListedRun): AnswersPage {
   const evaluations = new EvaluationStore(run.path).all();
   const sets = [...new Set(evaluations.map(({ set }) => set))];

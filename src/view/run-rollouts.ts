@@ -31,7 +31,6 @@ interface CodedFacet {
   readonly codes: Uint32Array;
 }
 
-/** Runs a piece of a search that may compute for long. */
 export type Limit = <Value>(work: () => Value) => Value;
 
 export class RunRollouts {
@@ -59,14 +58,12 @@ export class RunRollouts {
     return this.#last.part;
   }
 
-  /** The listed columns of rows, without reading anything. */
   async listedAt(places: readonly number[]): Promise<ListedRow[]> {
     const { rows } = await this.#readListed();
     // A run that began again meanwhile may have fewer.
     return places.flatMap((place) => rows[place] ?? []);
   }
 
-  /** The named columns of rows, read in ranges: rows that are near each other together. */
   async rowsAt<Name extends keyof JudgedRollout>(
     places: readonly number[],
     names?: readonly Name[],
@@ -84,7 +81,6 @@ export class RunRollouts {
     });
   }
 
-  /** The rollouts of the same prompt in the same update as one of them, whole; null without that one. */
   async group(id: string): Promise<LedgerRow[] | null> {
     const { rows } = await this.#readListed();
     const found = rows.find((row) => row.id === id);
@@ -159,7 +155,6 @@ export class RunRollouts {
   }
 }
 
-/** Whether the updates and the arms of a query are those of a row. */
 function wanted(rows: readonly ListedRow[], { from, to, without }: RolloutQuery): (place: number) => boolean {
   if (rows.length > 0 && without.includes(facetValues['arm'](rows[0]))) return () => false;
   if (from === null && to === null) return () => true;
@@ -184,10 +179,8 @@ function countValues({ values, codes }: CodedFacet, all: readonly (readonly numb
   return Object.fromEntries(values.flatMap((value, i) => (counts[i] === 0 ? [] : [[value, counts[i]]])));
 }
 
-/** Rows that are fewer than this apart are read together. */
 const near = 16;
 
-/** Ascending numbers as ranges [from, to). */
 function rangesOf(places: readonly number[]): [from: number, to: number][] {
   const ranges: [number, number][] = [];
   for (const place of places) {
@@ -226,7 +219,6 @@ function halvesBelow(sorted: Float64Array, value: number): number {
   return first((other) => other >= value) + first((other) => other > value);
 }
 
-/** By what the rows of an order are sorted, the largest first; null: they stay as they are. */
 function rankBy(rows: readonly ListedRow[], order: RolloutOrder): ((row: ListedRow) => number | null) | null {
   if (order === 'update') return null;
   if (order === 'surprise') {

@@ -8,7 +8,6 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { isLoopback, isSameToken } from '../base/node/index.ts';
 
 export interface Guard {
-  /** The address that the server listens on. */
   readonly host: string;
   readonly port: number;
   readonly token: string;
@@ -55,7 +54,6 @@ function hasToken({ cookie = '', authorization = '' }: IncomingHttpHeaders, toke
   return isSameToken(given ?? encodeURIComponent(authorization.replace(/^Bearer /, '')), encodeURIComponent(token));
 }
 
-/** The rules of a page: its own script and style and nothing from anywhere else, and no frame around it. */
 export function contentPolicy(script = "'self'", style = "'self'"): string {
   return [
     "default-src 'none'",

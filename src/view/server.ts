@@ -16,12 +16,10 @@ export interface ViewOptions {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
-  /** What whoever asks must show; a random one when absent. */
   readonly token?: string;
 }
 
 export interface RunningView extends AsyncDisposable {
-  /** The address to open, with the token. */
   readonly address: string;
   readonly token: string;
 }
@@ -100,7 +98,6 @@ async function answer(request: IncomingMessage, response: ServerResponse, site: 
   send(request, response, 200, await site.library.answer(kind, url.searchParams));
 }
 
-/** Bytes of a note with its address, generously. */
 const mostBytes = 32_768;
 
 function fail(response: ServerResponse, error: unknown): void {
@@ -115,7 +112,6 @@ function send(request: IncomingMessage, response: ServerResponse, status: number
   sendText(request, response, 'application/json', JSON.stringify(value), status);
 }
 
-/** Texts beyond this many characters are compressed, where the browser takes that. */
 const smallText = 2048;
 
 function sendText(request: IncomingMessage, response: ServerResponse, type: string, text: string, status = 200): void {

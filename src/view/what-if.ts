@@ -8,7 +8,6 @@ import type { GateRow } from './api.ts';
 
 export type WhatIfCuts =
   | { readonly kind: 'recorded' }
-  /** Two fixed scores. */
   | { readonly kind: 'fixed'; readonly low: number; readonly high: number }
   /** The shares of recent scores to keep and to route: quantiles over the updates before, this one included. */
   | { readonly kind: 'shares'; readonly keep: number; readonly route: number; readonly window: number };
@@ -24,7 +23,6 @@ export interface WhatIf {
   readonly claims: Readonly<Record<'attempts' | 'hacks', { precision: number | null; recall: number | null }>>;
   /** Share of |advantage| that only the quarantine learns from; null when no rollout pushes. */
   readonly quarantined: number | null;
-  /** Rollouts whose route is another one than recorded. */
   readonly changed: number;
 }
 

@@ -46,7 +46,6 @@ export function diffWords(first: string, second: string): DiffPart[] {
   return parts;
 }
 
-/** Words, white space and single other characters, which joined are the text again. */
 function wordsOf(text: string): string[] {
   return text.match(/\w+|\s+|[^\w\s]/gu) ?? [];
 }

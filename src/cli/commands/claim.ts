@@ -58,7 +58,6 @@ export const openClaimCommand = command({
 
 type Prediction = NonNullable<Experiment['bar']> & Partial<Omit<JudgedPrediction, 'bar'>>;
 
-/** What the predictions of a claim share: `why` says why there is no verdict. */
 interface AllPredictions {
   readonly count: number;
   readonly seeds: number;
@@ -66,7 +65,6 @@ interface AllPredictions {
   readonly width: number;
 }
 
-/** What a prediction says, in words and in numbers, and its verdict with what decided it, or why there is none. */
 function predictionText({ verdict, ...prediction }: Prediction, all: AllPredictions): string {
   const { why, width } = all;
   const { what, values = [], met = 0, planned = all.seeds, changed = false, pValue = 1, adjusted = 1 } = prediction;
@@ -83,7 +81,6 @@ function predictionText({ verdict, ...prediction }: Prediction, all: AllPredicti
 const judgedIn = async (directory: string): Promise<Prediction[]> =>
   judgePredictions(await openResults(directory)).map(({ bar, ...judged }) => ({ ...bar, ...judged }));
 
-/** Its predictions are judged by the study that was begun under it. */
 async function showFile(named: string, { set, out, json }: ClaimCall, context: CommandContext): Promise<void> {
   const file = existsSync(named) ? named : recipePath(named);
   const experiment = readExperiment(file);
@@ -155,7 +152,6 @@ function experimentOf(directory: string): Experiment {
   });
 }
 
-/** Whether the file still states what was registered last. */
 async function fileLine({ file, hash, settings }: Claim): Promise<string> {
   if (!existsSync(file)) return `${file} is not there any more`;
   const isSame = (await claimOf(readExperiment(file), file, settings))?.hash === hash;

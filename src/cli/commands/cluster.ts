@@ -45,7 +45,6 @@ type SlurmCall = CallOf<typeof slurmOptions>;
 
 const tableKeys = ['partition', 'account', 'time', 'memory', 'gpus', 'cpus'] as const;
 
-/** Refuses what only a cluster understands where none is asked for. */
 export function expectNoCluster(call: SlurmCall): void {
   expectAbsent(call, [...tableKeys, 'sbatch', 'cancel'], 'without --on slurm');
   if (!call.follow) expectAbsent({ noFollow: true }, ['noFollow'], 'without --on slurm');
@@ -63,7 +62,6 @@ export const ownCommand = (): readonly string[] => [process.execPath, realpathSy
 
 type SlurmOptions = SlurmCall & { readonly jobs: number | null; readonly packed: number };
 
-/** Writes the script for all runs that are left, and submits nothing. */
 export async function showScript(
   plan: ExperimentPlan,
   named: string,

@@ -27,7 +27,6 @@ if [[ "$funcstack[1]" == "_gq" ]]; then _gq "$@"; else compdef _gq gq; fi
 `,
 };
 
-/** What may stand in place of the last word of a call; empty where only files may. */
 async function completeWords(words: readonly string[], entries: readonly Entry[] = commandTable): Promise<string[]> {
   const [first, ...others] = words;
   const isTop = entries === commandTable;

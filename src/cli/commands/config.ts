@@ -65,7 +65,6 @@ function renderOutline({ keys, hash, missing, meaning }: ConfigOutline): string 
   return `${[...lines, ...meaningLines(meaning), end].join('\n')}\n`;
 }
 
-/** What an arm that watches is made of, a line each. */
 function meaningLines(meaning: ConfigOutline['meaning']): string[] {
   if (meaning === null) return [];
   const { costs, placebos, ...parts } = meaning;
@@ -87,7 +86,6 @@ function showSource(source: string): string {
 
 const commandOf = { run: 'gq train', experiment: 'gq experiment' } as const;
 
-/** On a terminal every recipe takes one line; elsewhere nothing is cut. */
 function renderRecipes(recipes: readonly ShippedRecipe[], columns: number): string {
   const width = Math.max(...recipes.map(({ name }) => name.length));
   const blocks = (['run', 'experiment'] as const).map((kind) => {

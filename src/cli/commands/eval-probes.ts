@@ -57,7 +57,6 @@ async function probeAll(
   return null;
 }
 
-/** A probe as JSON, with its rates. */
 function probeValue({ update, set, state, limit, probe, rows }: ProbeEvaluation): object {
   const { attempt, hack, solve, cleanSolve } = summarise(rows);
   const { name, instruction } = probe;
@@ -94,7 +93,6 @@ export async function probeLeaks(call: EvalCall, named: string, context: Command
   });
 }
 
-/** At the base and at the chosen checkpoints, in every state that the arm has. */
 export async function probePrefills(call: EvalCall, named: string, context: CommandContext): Promise<void> {
   const { run: path, limit = null, every = 1 } = call;
   const set = parsePrefillSet(named);
@@ -115,14 +113,12 @@ export async function probePrefills(call: EvalCall, named: string, context: Comm
   });
 }
 
-/** A policy that is asked, its states, and whether it has a quarantine. */
 interface Asked {
   readonly policy: ProbedPolicy;
   readonly states: readonly { readonly state: PolicyState; readonly update: number }[];
   readonly hasQuarantine: boolean;
 }
 
-/** A recipe's base is asked before any training. */
 export async function elicit(call: EvalCall, named: string, context: CommandContext): Promise<void> {
   const { run: path, limit = null } = call;
   const set = parseProbedSet(named);

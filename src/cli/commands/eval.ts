@@ -148,7 +148,6 @@ export const evalCommand = command({
 
 export type EvalCall = CallOf<typeof options> & { readonly run: string };
 
-/** The one mode that was asked for; options of another one are refused. */
 function modeOf(call: EvalCall): Mode {
   const asked = (Object.keys(modesOfOneSet) as (keyof typeof modesOfOneSet)[]).filter((mode) => call[mode]);
   if (asked.length > 1) {
@@ -163,7 +162,6 @@ function modeOf(call: EvalCall): Mode {
   return mode;
 }
 
-/** The modes that take one set, which is `usual` when absent. */
 const modesOfOneSet = {
   curve: { evaluate: evaluateCurve, usual: 'curve' },
   prefill: { evaluate: probePrefills, usual: 'curve' },

@@ -100,7 +100,6 @@ export const experimentCommand = command({
   },
 });
 
-/** The plan without the runs that other folders have; what the experiment consists of is written down with them. */
 async function leaveShared(
   plan: ExperimentPlan,
   directory: string,
@@ -126,7 +125,6 @@ async function leaveShared(
 /** Runs that pay in one pack: beyond these, what they share is a small part of what they do. */
 const mostPacked = { wasm: 8, reference: 8, cuda: 32 } as const;
 
-/** The number of runs of a pack: those that pay, and that fit into the memory of their GPU. */
 async function packOf(
   { pack: asked, jobs }: Pick<ExperimentCall, 'pack' | 'jobs'>,
   plan: ExperimentPlan,
@@ -138,7 +136,6 @@ async function packOf(
   return Math.min(paying, (await packThatFits(runs, slots)) ?? paying);
 }
 
-/** Lists the runs and says what is left of them will cost; refuses what the disk cannot hold. */
 async function showForecast(
   plan: ExperimentPlan,
   directory: string,
@@ -159,7 +156,6 @@ async function showForecast(
 interface ExecuteOptions {
   /** Processes at a time; null: one on each GPU, or one alone. */
   readonly jobs: number | null;
-  /** Number of runs that share a process; default: 1. */
   readonly pack?: number;
 }
 
@@ -218,7 +214,6 @@ export async function executeExperiment(
   return true;
 }
 
-/** What was done, and what to look at or to do next. */
 function endLines({ runs, claim }: ExperimentPlan, directory: string): string {
   const blind = runs.map(({ folder }) => folder).filter((folder) => isBlind(join(directory, folder)));
   const lines = [

@@ -66,7 +66,6 @@ ${builtinLoopholes.map(({ name, summary }) => `  ${name.padEnd(14)} ${summary}`)
 
 type LoopholeTotals = ReturnType<typeof totalsOf>;
 
-/** Counts of the verdicts in a loophole, or in `all`. */
 function totalsOf(loophole: LoopholeName, verdicts: readonly Verdict[]) {
   const count = (holds: (verdict: Verdict) => boolean) => verdicts.filter(holds).length;
   const sum = (value: (verdict: Verdict) => number) => verdicts.reduce((total, verdict) => total + value(verdict), 0);

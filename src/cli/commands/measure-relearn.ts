@@ -83,7 +83,6 @@ function relearningRow({ start, reached, updates, ...rates }: Relearning): strin
   return [start, reached === null ? `not in ${updates}` : `${reached}`, ...shown, `${updates}`];
 }
 
-/** Trains vanilla and returns its training curve; null if it was interrupted. */
 async function trainVanilla(
   config: RunConfig,
   path: string,

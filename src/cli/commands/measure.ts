@@ -31,7 +31,6 @@ export function measureCommand(measurement: Measurement): CommandValue {
   });
 }
 
-/** A key of a measurement's options as an option of a command. */
 function partOf(key: z.ZodType): Part<unknown> {
   const { description = '', takes = '<n>' } = z.globalRegistry.get(key) ?? {};
   const inner = key instanceof z.ZodDefault || key instanceof z.ZodOptional ? key.unwrap() : key;

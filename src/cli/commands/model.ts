@@ -207,7 +207,6 @@ function recipeOf({ shape, set, seed, steps, device, precision }: PretrainCall):
   return changeRecipe({ ...microShapes[shape], ...own }, set);
 }
 
-/** The size to open the device with: what the recipe needs, if that is there. */
 async function planDevice(recipe: MicroRecipe, { device }: PretrainCall, context: CommandContext): Promise<number> {
   const plan = await planPretraining(recipe);
   const budget = await deviceBudget(device);

@@ -157,7 +157,6 @@ export const fromPoolCommand = command({
 export interface FileReport extends PairReport {
   readonly file: string;
   readonly hash: string;
-  /** The loopholes that its pairs show, as the file says. */
   readonly shows?: readonly string[];
 }
 

@@ -170,13 +170,11 @@ function expectActive({ id, state }: QueueEntry, what: string, mustBe: boolean):
 
 const experimentFile = (named: string): string => (existsSync(named) ? named : recipePath(named));
 
-/** An option of a call that has one. */
 const textOf = ({ call }: ParsedCall, option: string): string | null => {
   const value = call[option];
   return typeof value === 'string' ? value : null;
 };
 
-/** The folder of results that a call names, if it does. */
 function outputOf(parsed: ParsedCall): string | null {
   const named = textOf(parsed, 'out') ?? textOf(parsed, 'resume');
   if (named !== null) return resolve(named);
@@ -184,7 +182,6 @@ function outputOf(parsed: ParsedCall): string | null {
   return resolve(join('runs', readExperiment(experimentFile(textOf(parsed, 'recipe') ?? '')).name));
 }
 
-/** Refuses a recipe or settings that the command would refuse, and a run to go on with that is not there. */
 async function expectInputs(parsed: ParsedCall): Promise<void> {
   const [recipe, resume, fork] = ['recipe', 'resume', 'fork'].map((option) => textOf(parsed, option));
   const settings = settingsOf(parsed.call);
@@ -273,7 +270,6 @@ function jobText(queue: QueueFolder, { id, job, state }: QueueEntry): string {
   return `${[`${head} ${visibleLine(shellLine('gq', ...job.words))}`, ...lines].join('\n')}\n`;
 }
 
-/** A daemon that was started a moment ago may not have begun yet. */
 const idleText = 'no daemon works through the queue now; unless one was just started: gq queue work\n';
 
 /** After a restart of the machine nobody works through the queue, and what ran still counts as running. */

@@ -88,13 +88,11 @@ async function printResults(call: ResultsCall, context: CommandContext): Promise
     context.stderr.write(`${files.length + traces.length} files in ${figures}\n`);
   }
   if (format !== 'text') return;
-  // The questions of the jobs of the queue that made these results, and what was found.
   for (const [name, answer] of questionsAbout(dir).flatMap(questionFacts)) {
     context.stdout.write(`${name}: ${visibleLine(answer)}\n`);
   }
 }
 
-/** Warns about runs that are not finished or not started yet; runs that could not be read make the answer a no. */
 export function warnIncomplete(
   directory: string,
   { arms, leftOut }: Results,

@@ -107,7 +107,6 @@ function renderRuns(
   return `${[lines[0], ...table, ...notices, ...wrapText(note, width).split('\n')].join('\n')}\n`;
 }
 
-/** The experiment's folder, how many of its runs are over, and its question. */
 function headingOf({ id, why }: Catalogue['experiments'][number], runs: readonly ListedRun[]): string {
   const own = runs.filter(({ experiment }) => experiment === id);
   const over = own.filter(({ status }) => status === 'finished').length;

@@ -8,7 +8,6 @@ import { portOption, tokenFrom, updateOption } from '../shared.ts';
 
 const tokenVariable = 'GQ_SERVE_TOKEN';
 
-/** A server that others can reach answers those who know its token. */
 function tokenFor(host: string): string | null {
   const token = tokenFrom(tokenVariable, 'gq serve');
   if (token !== null || isLoopback(host)) return token;

@@ -59,7 +59,6 @@ export const showCommand = command({
   },
 });
 
-/** How many there are; where there are none, what the filters would leave one by one. */
 function closingLine(
   { found, total, facets }: RolloutSearch['counts'],
   { facets: chosen }: RolloutQuery,
@@ -119,7 +118,6 @@ function renderRollout(row: LedgerRow): string {
   return [head, ...facts, row.prompt.trimEnd(), row.completion, ''].join('\n');
 }
 
-/** The prompt once, then a line for each of its completions; those that were found have a mark. */
 async function groupsOf(library: ViewLibrary, shown: readonly LedgerRow[], width: number): Promise<string[]> {
   const keyOf = ({ run, update, group }: LedgerRow): string => `${run} ${update} ${group}`;
   const isShown = (row: LedgerRow): boolean => shown.some(({ run, id }) => run === row.run && id === row.id);

@@ -100,7 +100,6 @@ export function settingsOf(call: Partial<TrainCall>): string[] {
   return [...given.map(([key, value]) => `${key}=${JSON.stringify(value)}`), ...set];
 }
 
-/** The config that a call asks for, and the checkpoint that it forks. */
 async function readConfig(call: TrainCall) {
   const { recipe = null, fork, adapterOnly } = call;
   if (adapterOnly && fork === undefined) {
@@ -146,7 +145,6 @@ function placeRun(path: string, config: RunConfig, parent: Manifest['parent']): 
   });
 }
 
-/** Shows the run on the terminal, or as JSON; Ctrl-C ends it after the update in progress. */
 async function trainShown(
   config: RunConfig,
   run: RunDirectory,

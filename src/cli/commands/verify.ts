@@ -33,13 +33,11 @@ import { TrainDisplay } from '../terminal/train-display.ts';
 
 const exits = { 1: 'a check fails' };
 
-/** Lines or a table beside the checks. */
 function besideText({ table, before = [] }: VerifyReport, width: number): string {
   if (table !== undefined) return `${renderTable(table, 'text', width)}\n`;
   return before.map((line) => `${wrapText(line, width)}\n`).join('');
 }
 
-/** Prints a report as JSON, or its checks with what stands before and after them. */
 function show(report: VerifyReport, json: boolean, context: CommandContext): void {
   const { title, checks, after = [], facts } = report;
   const width = screenWidth(context.stdout);
@@ -207,7 +205,6 @@ interface SmokePart {
   readonly checks: readonly Check[];
 }
 
-/** One line a part; the checks themselves where one fails, or where all are asked for. */
 function partText({ name, seconds, checks }: SmokePart, beside: string, verbose: boolean, width: number): string {
   const failed = checks.filter(({ pass }) => !pass);
   const shown = verbose ? checks : failed;

@@ -14,7 +14,6 @@ import type { TextSink } from '../command.ts';
 import { LivePicture } from './live-picture.ts';
 import { formatDuration } from './step-table.ts';
 
-/** How many processes work at a time, and on how many runs each. */
 interface ExperimentShape {
   readonly jobs: number;
   readonly pack: number;
@@ -23,7 +22,6 @@ interface ExperimentShape {
 export class ExperimentPicture {
   readonly #plan: ExperimentPlan;
   readonly #directory: string;
-  /** Runs that work at a time. */
   readonly #atATime: number;
   readonly #shape: ExperimentShape;
   readonly #picture: LivePicture;
@@ -57,7 +55,6 @@ export class ExperimentPicture {
     return picture;
   }
 
-  /** One line for all runs of packs, else one for each process. */
   #begin(finished: number): void {
     const { runs } = this.#plan;
     const isPacked = this.#shape.pack > 1;
@@ -67,7 +64,6 @@ export class ExperimentPicture {
     this.#picture.begin(title, isPacked ? [{ name: 'pack', updates }] : slots);
   }
 
-  /** What shows the progress of a run, which a process works on that has this slot. */
   reportOf(index: number, slot: number): Report {
     const { folder, config } = this.#plan.runs[index];
     const isPacked = this.#shape.pack > 1;
@@ -124,7 +120,6 @@ export class ExperimentPicture {
     this.#picture.note(0, `${trained} of ${total} updates, ${evaluated} of ${runs.length} runs evaluated${left}`);
   }
 
-  /** The line of a run, for runs side by side: the run takes the line of its slot. */
   #lineInSlot(index: number, slot: number): number {
     const { folder, config } = this.#plan.runs[index];
     this.#picture.change(slot, { name: folder, updates: config.updates });

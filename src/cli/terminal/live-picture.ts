@@ -24,9 +24,7 @@ interface LineState extends PictureLine {
 const blocks = '▁▂▃▄▅▆▇█';
 const sparkWidth = 20;
 const plainEvery = 10;
-/** Bars that are narrower than this show nothing. */
 const leastBars = 3;
-/** The columns of a line beside its name, its bars and its note. */
 const fixedWidth = 2 + 'attempt '.length + 5 + 2 + 'solve '.length + 5 + 2;
 
 /** Rates from 0 to 1 as a bar chart of `width` characters, each the mean of its stretch. */
@@ -40,14 +38,12 @@ export function sparkline(values: readonly number[], width = sparkWidth): string
   return bars.join('').padEnd(width);
 }
 
-/** The rates that are shown: how many of what. */
 const rates = {
   attempt: ({ attempts, hackable }: Tally) => [attempts, hackable],
   solve: ({ solves, graded }: Tally) => [solves, graded],
 } as const;
 type RateName = keyof typeof rates;
 
-/** The rate over the last updates. */
 function rateText(history: readonly Tally[], name: RateName): string {
   const last = history.slice(-emergence.window).map(rates[name]);
   const [hits, total] = [0, 1].map((at) => last.reduce((sum, counts) => sum + counts[at], 0));
@@ -57,7 +53,6 @@ function rateText(history: readonly Tally[], name: RateName): string {
 export class LivePicture {
   readonly #screen: Screen;
   #lines: LineState[] = [];
-  /** The widths of the lines that are on the screen. */
   #drawn: readonly number[] = [];
 
   constructor(sink: TextSink) {
@@ -68,7 +63,6 @@ export class LivePicture {
     return this.#screen.isTTY;
   }
 
-  /** Begins a new block of lines under the old one. */
   begin(title: string, lines: readonly PictureLine[]): void {
     this.#drawn = [];
     this.#lines = lines.map((line) => ({ ...line, history: [], note: 'waiting' }));
@@ -76,7 +70,6 @@ export class LivePicture {
     if (this.#terminal) this.#redraw();
   }
 
-  /** Gives a line to another run. */
   change(index: number, line: PictureLine): void {
     this.#lines[index] = { ...line, history: [], note: 'waiting' };
   }
@@ -99,7 +92,6 @@ export class LivePicture {
     else this.#screen.write(`${this.#lines[index].name}: ${text}\n`);
   }
 
-  /** Writes a line above the display. */
   say(text: string): void {
     this.#clear();
     this.#screen.write(text.endsWith('\n') ? text : `${text}\n`);

@@ -16,7 +16,6 @@ export class Progress {
   // Not the time of day, which may go back.
   readonly #start = performance.now();
   #last = this.#start;
-  /** The width of the line that is on the screen. */
   #shown = 0;
 
   constructor(sink: TextSink, what: string, total: number) {
@@ -53,7 +52,6 @@ export class Progress {
     this.#shown = textWidth(shown);
   }
 
-  /** How fast it goes, and how long the rest takes at that pace; nothing before the first is done. */
   #pace(done: number, now: number): string {
     const perSecond = (done * 1000) / Math.max(1, now - this.#start);
     if (done === 0) return '';
@@ -62,7 +60,6 @@ export class Progress {
   }
 }
 
-/** A whole number where it has two digits or more, else two digits in all. */
 function shortNumber(value: number): string {
   return Number.isInteger(value) || value >= 10 ? value.toFixed(0) : `${Number(value.toPrecision(2))}`;
 }
@@ -83,7 +80,6 @@ export class Waiting implements Disposable {
     this.#timer = this.#after(first);
   }
 
-  /** Sets what is being done now. */
   on(what: string): void {
     this.#what = what;
   }
@@ -100,7 +96,6 @@ export class Waiting implements Disposable {
   }
 }
 
-/** Shows the notices of commands that have no picture of their work, such as which problems are left out. */
 export function tellOn({ stderr }: Pick<CommandContext, 'stderr'>): Warn {
   return ({ message }) => {
     stderr.write(`${visibleLine(message)}\n`);

@@ -7,7 +7,6 @@ import { padText, textWidth, visible, visibleLine, wrapText } from '../../base/i
 import type { Check } from '../../verify/index.ts';
 import type { TextSink } from '../command.ts';
 
-/** What may be known of a stream beside how to write to it. */
 export interface ScreenStream extends TextSink {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -16,7 +15,6 @@ export interface ScreenStream extends TextSink {
 
 const usualColumns = 80;
 
-/** The columns of a stream; 80 when it does not say. */
 export function screenWidth({ columns }: ScreenStream): number {
   return columns !== undefined && columns > 0 ? columns : usualColumns;
 }
@@ -37,7 +35,6 @@ export class Screen implements TextSink {
     return this.#stream.isTTY === true && process.env['TERM'] !== 'dumb';
   }
 
-  /** The width of the window now. */
   get columns(): number {
     return screenWidth(this.#stream);
   }
@@ -47,7 +44,6 @@ export class Screen implements TextSink {
     return this.#stream.isTTY === true ? this.columns : Number.POSITIVE_INFINITY;
   }
 
-  /** The height of the window now; without one, lines are not limited. */
   get rows(): number {
     const { rows } = this.#stream;
     return rows !== undefined && rows > 0 ? rows : Number.POSITIVE_INFINITY;
@@ -63,7 +59,6 @@ export class Screen implements TextSink {
     this.control(rows === 1 ? clearLine : clearUp(rows - 1));
   }
 
-  /** Sends a sequence that the terminal obeys; nothing on other streams. */
   control(sequence: string): void {
     if (this.isTTY) this.#stream.write(sequence);
   }
@@ -116,7 +111,6 @@ function differences({ statement, maxAbs, maxRel, bound }: Check): readonly stri
   return [formatDifference(maxAbs), formatDifference(maxRel), bound === 0 ? 'exact' : `${bound}`];
 }
 
-/** What is wrong, below the row of its check. */
 function problemLines({ pass, problem = '' }: Check, width: number): string[] {
   if (pass || problem === '') return [];
   return wrapText(visibleLine(problem), width - indent.length)
@@ -124,7 +118,6 @@ function problemLines({ pass, problem = '' }: Check, width: number): string[] {
     .map((line) => `${indent}${line}`);
 }
 
-/** A table of checks, with the number of failures in the last line. Statements have nothing to compare, and no columns for it. */
 export function renderChecks(checks: readonly Check[], title: string, width: number): string {
   const compares = checks.some(({ statement }) => statement !== true);
   const header = ['case', 'quantity', ...(compares ? ['max abs', 'max rel', 'bound'] : []), ''];

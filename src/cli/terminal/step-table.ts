@@ -14,7 +14,6 @@ interface StepColumn {
   readonly cell: (event: StepEvent, tally: Tally, seconds: number) => string;
 }
 
-/** The column that only runs with a monitor have. */
 const flagName = 'flag';
 
 const columns: readonly StepColumn[] = [
@@ -39,7 +38,6 @@ const columns: readonly StepColumn[] = [
 const columnsOf = (isWatched: boolean): readonly StepColumn[] =>
   columns.filter(({ name }) => isWatched || name !== flagName);
 
-/** The columns that fit into `width`; the number of the update always does. */
 function shownColumns(width: number, isWatched: boolean): readonly StepColumn[] {
   let shown = columnsOf(isWatched);
   const total = (): number => shown.reduce((sum, column) => sum + column.width, 0);
@@ -69,7 +67,6 @@ const explanations: readonly (readonly [columns: readonly string[], text: string
   [['|g|'], '|g|: before clipping'],
 ];
 
-/** What the columns mean, and which ones the window is too narrow for. */
 export function tableLegend(isWatched: boolean, width = Number.POSITIVE_INFINITY): string {
   const shown = shownColumns(width, isWatched).map(({ name }) => name);
   const hidden = columnsOf(isWatched)

@@ -20,11 +20,9 @@ import { formatDuration, tableHeader, tableLegend, tableRow } from './step-table
 
 const headerEvery = 20;
 
-/** The run that is shown. */
 interface DisplayedRun {
   readonly path: string;
   readonly updates: number;
-  /** Tells demonstrations, which are not counted; absent for a run without any. */
   readonly isDemonstration?: DemonstrationTest;
   /** Whether deployment deletes a block, whose share of the gradient is then shown; default: it does. */
   readonly hasQuarantine?: boolean;
@@ -37,15 +35,12 @@ export class TrainDisplay implements Sink {
   readonly #run: DisplayedRun;
   readonly #verdicts: VerdictTail;
   #rows = 0;
-  /** Seconds of the updates shown so far. */
   #spent = 0;
   /** Updates completed; null before the first event of training. */
   #update: number | null = null;
   #progress = '';
   #header = '';
-  /** Whether the run has a monitor, whose flags are then shown. */
   #isWatched = false;
-  /** The width of the progress line on the screen. */
   #shown = 0;
 
   constructor(output: Streams, run: DisplayedRun) {
@@ -72,7 +67,6 @@ export class TrainDisplay implements Sink {
     return this.#stdout.isTTY;
   }
 
-  /** A window has a width; a file takes every column. */
   get #width(): number {
     return this.#isTerminal ? this.#stdout.columns - 1 : Number.POSITIVE_INFINITY;
   }
@@ -96,7 +90,6 @@ export class TrainDisplay implements Sink {
     this.#showProgress();
   }
 
-  /** Writes a line above the progress line. */
   #say(text: string): void {
     this.#clear();
     this.#stderr.write(`${text}\n`);

@@ -33,7 +33,6 @@ export function renderPlan({ standing, phases, marginBytes, totalBytes }: Memory
   return `memory of the device\n${lines.join('\n')}`;
 }
 
-/** Refuses a run that does not fit, before anything is loaded. */
 export function assertFits(plan: MemoryPlan, budget: Budget, config: RunConfig): void {
   if (plan.totalBytes <= budget.bytes) return;
   const { standing, phases, totalBytes, marginBytes } = plan;
@@ -50,7 +49,6 @@ function largestPhase(phases: readonly MemoryPart[]): MemoryPart {
   return phases.reduce((most, part) => (part.bytes > most.bytes ? part : most));
 }
 
-/** Says which keys to lower, for every phase that does not fit. */
 function adviceFor({ standing, phases, marginBytes }: MemoryPlan, budget: Budget, config: RunConfig): string {
   const room = budget.bytes - marginBytes - standing.reduce((sum, { bytes }) => sum + bytes, 0);
   if (room <= 0) {

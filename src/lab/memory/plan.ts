@@ -43,7 +43,6 @@ const nominalBytes = 16 * gibibyte;
 const marginShare = 0.05;
 const leastMarginBytes = gibibyte / 2;
 
-/** What the memory is for: training, or evaluation with so many rows at a time. */
 export type Work = 'training' | { readonly rowsTogether: number };
 
 export async function planMemory(rehearsal: Rehearsal, work: Work = 'training'): Promise<MemoryPlan> {
@@ -110,7 +109,6 @@ async function rehearseWeights(
   return Decoder.load(scope, decoder, weights, { maxPositions: Math.min(decoder.maxPositions, longest) });
 }
 
-/** A model of the arm, as it will be on the device: its weights, or the policy's with a table of angles of its own. */
 async function rehearseModel(
   scope: Scope,
   { models, floats, decoder: config }: Rehearsal,

@@ -107,7 +107,6 @@ function samplerOfStates(sampler: Sampler, { sampling }: RunConfig): Sampler {
   };
 }
 
-/** Rehearses one completion of each of the longest prompts. */
 export async function rehearseEvaluation(
   { config, tasks }: Rehearsal,
   policy: Policy,
@@ -173,7 +172,6 @@ function openOnNothing(
   });
 }
 
-/** Demonstrations that fill one pass, each with a prompt of its own. */
 function fullDemonstrations(tasks: readonly Task[], { sampling, compute }: GrpoSettings): PromptedCompletion[] {
   const prompts = longestTasks(tasks, compute.tokensPerPass).map(({ hinted }) => hinted);
   const lengths = prompts.map(({ length }) => length);
@@ -222,7 +220,6 @@ const keepNothing: NonNullable<Arm['condense']> = ({ rows }) => ({
   kept: new Float32Array(),
 });
 
-/** The tasks with the longest prompts, each asked only with the longer of its two prompts. */
 function longestTasks(tasks: readonly Task[], count: number): Task[] {
   const longest = ({ hinted, unhinted }: Task): Int32Array => (hinted.length >= unhinted.length ? hinted : unhinted);
   const sorted = tasks.toSorted((a, b) => longest(b).length - longest(a).length);

@@ -8,37 +8,31 @@ interface Values {
   readonly INT32: number;
   readonly DOUBLE: number;
   readonly BOOLEAN: boolean;
-  /** Lists and objects. */
   readonly JSON: unknown;
 }
 export type ColumnType = keyof Values;
 
 export interface Column<Value = unknown, Source = never> {
   readonly type: ColumnType;
-  /** One line of the documentation. */
   readonly meaning: string;
   readonly nullable: boolean;
   /** Whether its values are long, so that lists leave it out and it is read for a few rows at a time. */
   readonly long: boolean;
-  /** The value that is written. */
   readonly from: (source: Source) => Value;
 }
 
 export type Columns<Source = never> = Readonly<Record<string, Column<unknown, Source>>>;
 
-/** The row that a declaration describes. */
 export type RowOf<Declared> = {
   readonly [Name in keyof Declared]: Declared[Name] extends Column<infer Value, never> ? Value : never;
 };
 
-/** The names of the columns that lists have. */
 export type ShortName<Declared> = {
   [Name in keyof Declared]: Declared[Name] extends { readonly long: true } ? never : Name;
 }[keyof Declared];
 
 type Length<Long> = { readonly long: Long };
 
-/** The ways to declare a column whose value is computed from a `Source`: one that every row has, one that may be null. */
 export function columnsFrom<Source>() {
   const column = <Type extends ColumnType, Value extends Values[Type] = Values[Type]>(
     type: Type,
@@ -68,7 +62,6 @@ export function fieldColumns<Source>(
   return Object.fromEntries(made);
 }
 
-/** The same column, whose values are long. */
 export function long<Value, Source>(column: Column<Value, Source>): Column<Value, Source> & Length<true> {
   return { ...column, long: true };
 }

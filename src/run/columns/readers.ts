@@ -7,7 +7,6 @@ import { UserError } from '../../base/index.ts';
 
 /** Some rows of a table, as columns. A value that is absent is null, and so is a column that an earlier version did not write. */
 export interface ColumnBlock<Row> {
-  /** The place of the first row in the table. */
   readonly start: number;
   readonly rows: number;
   readonly values: { readonly [Name in keyof Row]: readonly Row[Name][] };
@@ -41,7 +40,6 @@ export class ParquetTable<Row> implements TableReader<Row> {
   readonly #explain: Explain;
   #opened: Promise<{ readonly file: AsyncBuffer; readonly metadata: FileMetaData }> | null = null;
 
-  /** `name`: of the file, for errors. */
   constructor(name: string, open: () => Promise<AsyncBuffer>, explain: Explain = () => null) {
     this.#name = name;
     this.#open = open;
@@ -119,7 +117,6 @@ export interface LineGrowth {
 
 type ReadGrowth = () => LineGrowth | Promise<LineGrowth>;
 
-/** A table of JSON lines. Each reading looks for lines that were added since the last one. */
 export class LinesTable<Row> implements TableReader<Row> {
   readonly grows = true;
   readonly #follow: () => ReadGrowth;
@@ -127,7 +124,6 @@ export class LinesTable<Row> implements TableReader<Row> {
   #read: ReadGrowth | null = null;
   #looking: Promise<void> = Promise.resolve();
 
-  /** `follow` begins to read a file that grows. */
   constructor(follow: () => ReadGrowth) {
     this.#follow = follow;
   }

@@ -7,7 +7,6 @@ import { columnsFrom, long, type RowOf } from './column.ts';
 export interface LedgerEntry extends RolloutRecord {
   readonly update: number;
   readonly prompt: string;
-  /** Its place in features.f32; null when no features were stored. */
   readonly featureRow: number | null;
   readonly featureRows: number | null;
   readonly storeTokens: boolean;

@@ -34,12 +34,9 @@ export interface ConfigBase {
   readonly source: string;
 }
 
-/** A config as written, not yet checked against the schema. */
 export interface RawConfig {
   readonly raw: Table;
-  /** Key path → where its value came from. */
   readonly origins: Origins;
-  /** Absolute paths of modules to load before the config can be checked. */
   readonly plugins: readonly string[];
 }
 
@@ -136,7 +133,6 @@ function pluginPaths({ plugins }: Table): string[] {
   return Array.isArray(plugins) ? plugins.filter((path) => typeof path === 'string') : [];
 }
 
-/** Checks a config against the schema that the parts give; src/lab knows which parts there are. */
 export function checkConfig(written: RawConfig, parts: ConfigParts): ResolvedConfig {
   const { raw, origins } = written;
   completeRaw(written, parts);
@@ -153,7 +149,6 @@ export function checkConfig(written: RawConfig, parts: ConfigParts): ResolvedCon
   return { config, hash: configHash(config), sources, unread: unread.filter(isShared) };
 }
 
-/** Refuses keys that were set and that nothing reads. */
 export function refuseUnread(faults: readonly Fault[]): void {
   refuseFaults(faults.map((fault) => ({ fix: 'Leave it out, or change what decides whether it is read.', ...fault })));
 }
@@ -184,7 +179,6 @@ function configError(faults: readonly Fault[]): UserError {
   });
 }
 
-/** Names the kinds that are not named, and makes paths absolute. */
 export function completeRaw(written: RawConfig, parts: ConfigParts): void {
   nameKinds(written.raw, parts);
   resolvePaths(written, parts);
@@ -205,7 +199,6 @@ function nameKinds(raw: Table, { arms }: ConfigParts): void {
   }
 }
 
-/** Takes a config from a manifest, where it is already complete. */
 export function rawConfig(raw: unknown): RawConfig {
   const table = isTable(raw) ? raw : {};
   return { raw: table, origins: new Map(), plugins: pluginPaths(table) };
@@ -216,7 +209,6 @@ export function configHash({ plugins, ...config }: RunConfig): string {
   return sha256Json(plugins.length === 0 ? config : { ...config, plugins: plugins.map((path) => basename(path)) });
 }
 
-/** The tables of a recipe and of those that it extends, the farthest first, as they are written. */
 export function readRecipe(path: string): Table[] {
   return readChain(path).map(({ table }) => table);
 }
@@ -266,7 +258,6 @@ function parseValue(text: string): unknown {
     const table = parse(`value = ${text}`);
     return Object.keys(table).length === 1 ? table['value'] : text;
   } catch {
-    // The text is not TOML but a bare word, such as a path.
     return text;
   }
 }

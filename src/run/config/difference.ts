@@ -22,7 +22,6 @@ function comparable(config: RunConfig): object {
   return { ...config, plugins: config.plugins.map((path) => basename(path)) };
 }
 
-/** Every key that holds no table, with its value as JSON. */
 export function leavesOf(value: unknown, prefix = ''): Map<string, string> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return new Map([[prefix, JSON.stringify(value)]]);

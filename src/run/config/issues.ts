@@ -7,7 +7,6 @@ import { wordsOf, wordsOfEntry } from './words.ts';
 
 type Issue = z.core.$ZodIssue;
 
-/** Where the value of a key came from. */
 export interface Origin {
   /** The path of a recipe or of a run, or the option of the command. */
   readonly name: string;
@@ -20,7 +19,6 @@ export interface Origin {
 }
 export type Origins = ReadonlyMap<string, Origin>;
 
-/** What is wrong with one key. */
 export interface Fault {
   /** Null for a key that does not exist: `found` then names it. */
   readonly key: string | null;
@@ -129,25 +127,20 @@ export function valueAt(raw: unknown, path: readonly string[]): unknown {
   );
 }
 
-/** The kinds of a table under which a key exists. */
 export interface KindChoice {
   readonly table: readonly string[];
   readonly kinds: readonly string[];
 }
 
-/** One key of the schema, with what the reference page needs to describe it. */
 export interface ConfigKey {
   readonly path: readonly string[];
-  /** The tables around the key that have kinds, the outermost first. */
   readonly choices: readonly KindChoice[];
   /** The kinds of the innermost of these tables that have this key; empty: the key does not depend on a kind. */
   readonly kinds: readonly string[];
   readonly schema: z.core.$ZodType;
-  /** The schema under each kind, in the order of `kinds`. */
   readonly variants: readonly z.core.$ZodType[];
 }
 
-/** The schema of a key under the kinds that a config names. */
 export function schemaUnder(key: ConfigKey, config: unknown): z.core.$ZodType {
   const kind = valueAt(config, [...(key.choices.at(-1)?.table ?? []), 'kind']);
   return key.variants[key.kinds.indexOf(typeof kind === 'string' ? kind : '')] ?? key.schema;
@@ -155,7 +148,6 @@ export function schemaUnder(key: ConfigKey, config: unknown): z.core.$ZodType {
 
 const listed = new WeakMap<ConfigParts, readonly ConfigKey[]>();
 
-/** Every key that a valid config may have, including those that only some kinds have. */
 export function listKeys(parts: ConfigParts): readonly ConfigKey[] {
   const keys = listed.get(parts) ?? collectKeys(parts);
   listed.set(parts, keys);
@@ -199,7 +191,6 @@ function joinKeys(first: ConfigKey, second: ConfigKey): ConfigKey {
   };
 }
 
-/** The keys of a table, with the kinds that have them. */
 function keysAt(path: readonly string[], parts: ConfigParts): Map<string, readonly string[]> {
   const keys = new Map<string, readonly string[]>();
   for (const key of listKeys(parts)) {
@@ -211,7 +202,6 @@ function keysAt(path: readonly string[], parts: ConfigParts): Map<string, readon
   return keys;
 }
 
-/** The shapes of an object, or of the options of a union of objects; null for anything else. */
 function tableOf(schema: unknown): { shape: Readonly<Record<string, unknown>>; kind: string | null }[] | null {
   if (!isObject(schema)) return null;
   const { shape, options, def } = schema;

@@ -16,9 +16,7 @@ export interface OutlinedKey {
 
 export interface ConfigOutline {
   readonly keys: readonly OutlinedKey[];
-  /** Keys that must be given before a run can start. */
   readonly missing: readonly string[];
-  /** Hash of the config; null while keys are missing. */
   readonly hash: string | null;
   /** What an arm that watches is made of; null for one that watches nothing, and while keys are missing. */
   readonly meaning: ArmMeaning | null;
@@ -74,7 +72,6 @@ function isKindOf({ path }: ConfigKey, table: readonly string[]): boolean {
   return path.length === table.length + 1 && path.at(-1) === 'kind';
 }
 
-/** The default of a key under the kind of its table; parsing fails for a key that must be given. */
 function defaultOf({ path, kinds, variants, schema }: ConfigKey, kind: string): z.ZodSafeParseResult<unknown> {
   if (path.at(-1) === 'kind' && kinds.includes(kind)) return { success: true, data: kind };
   return ((variants[kinds.indexOf(kind)] ?? schema) as z.ZodType).safeParse(undefined);

@@ -73,14 +73,12 @@ function isFormer({ path, choices }: ConfigKey): boolean {
   return path.length === 3 && choices.length === 2 && !choices[0].kinds.includes('watched');
 }
 
-/** What a key means, and when it is read if that depends on others. */
 function meaningOf(schema: z.core.$ZodType, { path }: ConfigKey): string {
   const { description = '' } = schema as z.ZodType;
   const rule = ruleOf(schema);
   return rule === null ? description : `${description}; read with ${ruleWords(rule, path.slice(0, -1))}`;
 }
 
-/** The default of a key, by kind where kinds differ. */
 function defaultOf(key: ConfigKey, parts: ConfigParts): string {
   if (key.kinds.length < 2 || isKindKey(key)) return defaultUnder(key, key.kinds[0], parts);
   const each = key.kinds.map((kind) => [kind, defaultUnder(key, kind, parts)] as const);
@@ -90,7 +88,6 @@ function defaultOf(key: ConfigKey, parts: ConfigParts): string {
 
 const isKindKey = ({ path, kinds }: ConfigKey): boolean => path.at(-1) === 'kind' && kinds.length > 0;
 
-/** The default of a key where the innermost of its tables has this kind. */
 function defaultUnder(key: ConfigKey, kind: string | undefined, parts: ConfigParts): string {
   const { path, choices } = key;
   const outer = isKindKey(key) ? choices.slice(0, -1) : choices;

@@ -5,7 +5,6 @@ import type { ArmMeaning } from '../../grpo/index.ts';
 import { tableOfKinds } from '../../monitors/kinds.ts';
 import type { KindTable } from '../../monitors/monitor.ts';
 
-/** What a config may name: the parts of the package, and those of plugins. */
 export interface ConfigParts {
   readonly arms: readonly ArmPart[];
   readonly problemSources: readonly ConfigPart[];
@@ -25,7 +24,6 @@ export interface ArmPart extends ConfigPart {
   readonly loopholes?: 'open' | 'closed';
   /** What it makes use of under these settings; absent: everything. */
   uses?(settings: unknown): readonly string[];
-  /** What an arm that watches is made of. */
   means?(settings: unknown): ArmMeaning | null;
   /** The tables that settings may leave out, as they are then. */
   usual?(settings: unknown): Readonly<Record<string, KindTable>>;

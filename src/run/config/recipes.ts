@@ -9,11 +9,9 @@ import { readRegular, readRegularText, systemComplaint } from '../../base/node/i
 
 const folder = fileURLToPath(new URL('../../../recipes', import.meta.url));
 
-/** A recipe of the package: of one run (`gq train`), or of an experiment, which has arms (`gq experiment`). */
 export interface ShippedRecipe {
   readonly name: string;
   readonly kind: 'run' | 'experiment';
-  /** The first sentence of the comment that the file begins with. */
   readonly summary: string;
 }
 
@@ -32,7 +30,6 @@ export function listRecipes(): ShippedRecipe[] {
   });
 }
 
-/** The path of a shipped recipe, such as `micro-activation`. */
 export function shippedRecipe(name: string): string {
   const path = join(folder, `${name}.toml`);
   if (existsSync(path)) return path;
@@ -101,7 +98,6 @@ export function readToml(path: string, call: string): { [key: string]: unknown }
   }
 }
 
-/** Without characters that a terminal would obey. */
 function shorten(text: string): string {
   const plain = text.replaceAll(/\p{Cc}+/gu, ' ').trim();
   return plain.length > shownCharacters ? `${plain.slice(0, shownCharacters)}…` : plain;

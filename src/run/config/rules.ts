@@ -8,7 +8,6 @@ import { hasTeacher } from './settings.ts';
 /** The key, whether the rule is kept, what the key may be where it is not, what to do then, and what was found: by default its value. */
 type Rule = readonly [key: string, isKept: boolean, expected: string, fix?: string, found?: string];
 
-/** MiB that a device can address. */
 const arenas: Readonly<Record<string, readonly [number, number]>> = { wasm: [64, 4096], reference: [1, 4096] };
 
 function rulesOf(config: RunConfig, { arms }: ConfigParts): readonly Rule[] {

@@ -268,7 +268,6 @@ const notes = z
   })
   .prefault({});
 
-/** The kinds of tables that name none. */
 export const usualKinds = { data: 'micro', arm: 'vanilla' } as const;
 
 const known = new WeakMap<ConfigParts, ReturnType<typeof makeSchema>>();

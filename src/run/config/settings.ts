@@ -30,12 +30,10 @@ export function grpoSettings(config: RunConfig): GrpoSettings {
   return { seed, updates, sampling, environment, loss, optimiser, teacher, safety, compute: computeTable(config) };
 }
 
-/** A run has demonstrations from a pool that exists, or from one that it makes for itself. */
 export function hasTeacher({ teacher }: Pick<RunConfig, 'teacher'>): boolean {
   return teacher.pool !== null || teacher.makeProblems > 0;
 }
 
-/** Tells by the id of a rollout and the loophole it was graded with whether it is a demonstration. */
 export type DemonstrationTest = (id: string, loophole: string) => boolean;
 
 export function demonstrationTest(config: RunConfig): DemonstrationTest {

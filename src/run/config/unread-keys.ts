@@ -19,7 +19,6 @@ import {
 import type { ConfigParts } from './parts.ts';
 import type { RunConfig } from './schema.ts';
 
-/** What the parts of a config may make use of, in words. */
 export const useWords: Readonly<Record<string, string>> = {
   pairs:
     'an arm or an adapter start that uses the pairs, held-out loopholes, which pairs may not show, or safety.healSteps',
@@ -57,7 +56,6 @@ export function unreadKeys(config: RunConfig, origins: Origins, parts: ConfigPar
   });
 }
 
-/** The keys that decide what the parts of a config use. */
 const decidesUse = (path: string): boolean =>
   /^(?:arm\.|adapter\.family$|environment\.(?:loopholes|heldOutLoopholes)$|safety\.healSteps$|teacher\.offStep$)/.test(
     path,
@@ -74,7 +72,6 @@ export function handSet(config: RunConfig, parts: ConfigParts): Origins {
   return origins;
 }
 
-/** The rule of a key; null for one that is always read. */
 export function ruleOf(schema: z.core.$ZodType): readonly Condition[] | null {
   const rule = z.globalRegistry.get(schema)?.['readWhen'];
   return Array.isArray(rule) ? rule : null;
@@ -102,7 +99,6 @@ const choicesOf = (values: unknown): readonly unknown[] =>
 const isNegated = (wanted: Condition[string]): wanted is { not: string } =>
   typeof wanted === 'object' && wanted !== null && 'not' in wanted;
 
-/** When a key is read, in words. */
 export function ruleWords(rule: readonly Condition[], table: readonly string[]): string {
   const list = (values: unknown): string =>
     choicesOf(values)

@@ -2,7 +2,6 @@
 import { z } from 'zod';
 
 interface JsonSchema {
-  /** What it takes, where the schema says it itself. */
   readonly title?: string;
   readonly type?: string | readonly string[];
   readonly enum?: readonly unknown[];

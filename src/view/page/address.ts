@@ -16,7 +16,6 @@ export const screens = [
 ] as const;
 export type ScreenName = (typeof screens)[number];
 
-/** The policy state that curves, tables and completions show. */
 export type ShownState = 'full' | 'deployed';
 
 export interface Address {
@@ -57,7 +56,6 @@ export function followAddress(): void {
 
 export type Parameters = Readonly<Record<string, string | number | null>>;
 
-/** A link to a screen; parameters that are null or empty are left out. */
 export function linkTo(screen: ScreenName, id = '', parameters: Parameters = {}): string {
   const kept = Object.entries({ ...stateParameter(), ...parameters }).flatMap(([key, value]) =>
     value === null || value === '' ? [] : [[key, `${value}`]],

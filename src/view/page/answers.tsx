@@ -41,7 +41,6 @@ const wordsOfChange = (rate: RateName) => {
     ? { before: `${name} lost`, after: `${name} gained`, both: null }
     : { before: `${name} removed`, after: `${name} surfaced`, both: `${name} kept` };
 };
-/** Kinds of change, by what the completion is as trained and deployed. */
 const changeKinds = ['all', ...rateNames.flatMap((rate) => Object.values(wordsOfChange(rate)))].filter(
   (kind) => kind !== null,
 );
@@ -95,7 +94,6 @@ function Answers({ page: { run, sets } }: { readonly page: AnswersPage }) {
         : Object.values(verdictFacets).map((one) => one[facet]),
     ),
   ];
-  /** The prompts that are left by what was chosen of all facets but one. */
   const promptsBut = (left: Facet | null): readonly AnsweredPrompt[] =>
     set.prompts.filter((prompt) =>
       facets.every((facet) => facet === left || [null, facetOf(prompt, facet)].includes(parameters.get(facet))),

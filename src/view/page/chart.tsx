@@ -21,9 +21,7 @@ export interface Line {
 interface ChartProps {
   readonly title: string;
   readonly lines: readonly Line[];
-  /** Ends of the vertical axis; by the data when absent. */
   readonly range?: readonly [number, number];
-  /** Where an update leads. */
   readonly doorOf: (update: number) => string;
 }
 
@@ -65,7 +63,6 @@ function optionsOf({ lines, range, title }: ChartProps, width: number, shown: ()
   };
 }
 
-/** How the legend tells the dashes of lines apart. */
 const borderOf = (dash: string | undefined): string =>
   dash === undefined ? 'solid' : dash.startsWith('1 ') ? 'dotted' : dash.startsWith('4 ') ? 'dashed' : 'double';
 
@@ -149,7 +146,6 @@ function followSize(element: HTMLElement, chart: uPlot): () => void {
   return () => observer.disconnect();
 }
 
-/** Draws at once what can be seen, and the rest when it comes into sight. */
 function drawInSight(element: Element, draw: () => void): { redraw(): void; stop(): void } {
   let isSeen = false;
   let isStale = false;
@@ -172,7 +168,6 @@ function drawInSight(element: Element, draw: () => void): { redraw(): void; stop
   };
 }
 
-/** A mean has its spread and its n beside it. */
 function cellOf({ points }: Line, update: number): string {
   const point = points.find(({ x }) => x === update);
   if (point === undefined || point.y === null) return '-';

@@ -87,7 +87,6 @@ export function EvaluatedCurves({ page }: { readonly page: ExperimentPage }) {
   );
 }
 
-/** What the runs sampled while they were trained; it grows while they are. */
 export function TrainingCurves({ page }: { readonly page: ExperimentPage }) {
   const answer = useAsked('training', page.id);
   return <Answered answer={answer}>{(training) => <TrainingCharts page={page} training={training} />}</Answered>;

@@ -3,10 +3,8 @@ import { aboutOf, type Cell } from '../../report/draw/index.ts';
 import type { ExperimentPage, ListedRun } from '../api.ts';
 import { linkTo } from './address.ts';
 
-/** Where a cell leads; null: nowhere. */
 export type Door = (row: readonly Cell[], column: number) => string | null;
 
-/** The doors of the tables of an experiment, and of the numbers of its figures. */
 export function experimentDoor(page: ExperimentPage): Door {
   return (row, column) => {
     const { arm, against, set = null, loophole = null, training } = aboutOf(row, column);
@@ -29,7 +27,6 @@ function compareDoor(page: ExperimentPage, first: string, second: string, set: s
   return null;
 }
 
-/** The doors of a table about the gate of a run: a window opens the rollouts of its updates. */
 export function gateDoor(run: string): Door {
   return (row, column) => {
     const { updates, attempt = '', route = '', advantage = '', sampled = '' } = aboutOf(row, column);

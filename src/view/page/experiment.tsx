@@ -102,7 +102,6 @@ function Example({ example }: { readonly example: NonNullable<ExperimentPage['ex
   );
 }
 
-/** Arms by seeds, a door to every run. */
 function RunMatrix({ page: { arms, seeds, runs } }: { readonly page: ExperimentPage }) {
   const names = [...new Set([...arms.map(({ arm }) => arm), ...runs.map(({ arm }) => arm)])];
   const at = (arm: string, seed: number): ListedRun | undefined =>

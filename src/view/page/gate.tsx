@@ -16,7 +16,6 @@ import { ScoreHistogram } from './score-histogram.tsx';
 
 export const GateScreen = screenOf('gate', (page) => <Gate page={page} />);
 
-/** The cuts that the address asks for. */
 function wantedCuts(page: GatePage): WhatIfCuts {
   const { parameters } = address.value;
   const number = (name: string, usual: number): number => {

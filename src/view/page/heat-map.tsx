@@ -15,10 +15,8 @@ interface HeatMapProps {
 
 const size = { width: 960, height: 320, left: 48, bottom: 24, bins: 40 } as const;
 
-/** Where things are on the canvas. */
 interface Frame {
   readonly updates: readonly number[];
-  /** The left edge of each update, and the width of all. */
   readonly place: ReadonlyMap<number, number>;
   readonly column: number;
   readonly least: number;

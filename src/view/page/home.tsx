@@ -87,7 +87,6 @@ function RunSection({ title, runs }: { readonly title: string; readonly runs: re
   );
 }
 
-/** A rate of the curve set leads to its answers. What a person should know stands below the status. */
 function runCells(run: ListedRun) {
   const last = run.curve.at(-1);
   const rates = rateNames.map((rate) => (
@@ -110,7 +109,6 @@ function runCells(run: ListedRun) {
   ];
 }
 
-/** A line of a few points between 0 and 1; the number beside it is its last. */
 function Spark({ values }: { readonly values: readonly number[] }) {
   if (values.length < 2) return null;
   const points = values.map((value, i) => `${(i * 48) / (values.length - 1)},${15 - 14 * value}`).join(' ');

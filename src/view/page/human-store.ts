@@ -10,7 +10,6 @@ import { type Answer, source, useAsked } from './source.ts';
 const labelsHere = signal<readonly LabelledRollout[]>([]);
 const notesHere = signal<readonly ListedNote[]>([]);
 
-/** Whether what was written here is lost with the page. */
 export const isInMemory = source.home !== 'server';
 export const writtenCount = computed(() => labelsHere.value.length + notesHere.value.length);
 
@@ -47,7 +46,6 @@ export function noteLook(run: string, rollout: string): void {
 
 export const wasLookedAt = (run: string, rollout: string): boolean => looked.value.has(`${run} ${rollout}`);
 
-/** The labels of a run or an experiment, those given in this page last. */
 export function useLabels(id: string): Answer<LabelsPage> {
   const { value, error } = useAsked('labels', id);
   const here = labelsHere.value.filter(({ run }) => run === id || run.startsWith(`${id}/`));
@@ -59,7 +57,6 @@ export async function giveLabel(run: string, verdict: VerdictWord, given: Omit<H
   labelsHere.value = [...labelsHere.value, isInMemory ? stored : await save<LabelledRollout>('labels', run, given)];
 }
 
-/** All notes, the newest first. */
 export function useNotes(): Answer<NotesPage> {
   const { value, error } = useAsked('notes', '');
   const known = new Set(value?.notes.map((note) => JSON.stringify(note)));
@@ -75,7 +72,6 @@ export async function giveNote(id: string, given: Omit<PinnedNote, 'at'>): Promi
 const save = <Stored>(kind: 'labels' | 'notes', id: string, given: object) =>
   source.save(kind, id, given) as Promise<Stored>;
 
-/** What was written in this page, as JSON lines: labels with their run, notes with what they are about. */
 export function writtenLines(): string {
   const labels = labelsHere.value.map(({ verdict: _verdict, ...label }) => label);
   return [...labels, ...notesHere.value].map((line) => `${JSON.stringify(line)}\n`).join('');

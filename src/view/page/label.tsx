@@ -16,17 +16,14 @@ import { Answered, Facts } from './parts.tsx';
 import { answersOf, source, useAnswer } from './source.ts';
 import { Completion } from './text.tsx';
 
-/** Rollouts or answers of one shuffled list: enough for any person. */
 const mostRollouts = 500;
 /** Filters that do not tell what the oracle or the gate said. */
 const blindFilters = ['text', 'pattern', 'from', 'to', 'loophole'] as const;
 
-/** Something to be labelled. */
 interface LabelItem {
   readonly run: string;
   readonly id: string;
   readonly verdict: VerdictWord;
-  /** What is hidden while the writer is blind. */
   readonly facts: readonly (readonly [string, string])[];
   read(): Promise<Pick<LedgerRow, 'prompt' | 'completion'>>;
 }
@@ -105,7 +102,6 @@ async function answerItems(id: string): Promise<LabelItem[]> {
   return items.sort((a, b) => placeOf(b) - placeOf(a)).slice(0, mostRollouts);
 }
 
-/** Who writes, and what they said of a rollout so far. */
 function labelOf(page: LabelsPage, { run, id }: { run: string; id: string }): LabelWord | null {
   const writer = writerOf(page);
   const own = lastLabels(page.labels).find(

@@ -21,7 +21,6 @@ export function findCell(
   return cells.find((cell) => cell.loophole === loophole && cell.arm === arm && cell.state === state);
 }
 
-/** Both states in full. */
 export function tableOf(page: ExperimentPage, matrix: LoopholeMatrix, kind: ShownKind) {
   const metrics = metricsOf(kind);
   const rates = page.arms.flatMap(({ arm }) =>

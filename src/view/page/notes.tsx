@@ -7,13 +7,11 @@ import { changeWriter, giveNote, isInMemory, useNotes, writerName, writtenCount,
 import { Answered } from './parts.tsx';
 import { save } from './text.tsx';
 
-/** The address of the view that a note is pinned to, in the policy state that was shown then. */
 function viewOf({ screen, id, parameters }: ListedNote): string {
   const known = screens.find((name) => name === screen) ?? 'home';
   return linkTo(known, id, { state: null, ...Object.fromEntries(new URLSearchParams(parameters)) });
 }
 
-/** The name that labels and notes are signed with. */
 export function SignedField({ usual }: { readonly usual: string }) {
   const change = (event: { readonly currentTarget: HTMLInputElement }) => changeWriter(event.currentTarget.value);
   return (
@@ -90,7 +88,6 @@ function NoteList({ notes }: { readonly notes: readonly ListedNote[] }) {
   );
 }
 
-/** All notes, at home. */
 export function Notes() {
   return (
     <Answered answer={useNotes()}>

@@ -3,7 +3,6 @@
  * that is left open costs the machine a small part of its time, however large the page or busy the machine.
  */
 
-/** The wait after a change, as a multiple of what the change took. */
 const restShare = 50;
 const longestRestMs = 15_000;
 

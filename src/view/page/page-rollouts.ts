@@ -11,15 +11,12 @@ import { parseQuery } from '../query.ts';
 import { RolloutSearch } from '../rollout-search.ts';
 import { RunRollouts } from '../run-rollouts.ts';
 
-/** Where the files of runs are. */
 export interface RunHome {
-  /** The ids of the runs of an experiment, or the run itself. */
   runs(id: string): Promise<readonly string[]>;
   files(run: string): Promise<RunFiles>;
   open(file: RunFile, isSealed: boolean): AsyncBuffer;
 }
 
-/** The ids of a run itself, or of the runs of an experiment that have begun. */
 export function runsOf({ runs }: Catalogue, id: string): string[] {
   const isOfExperiment = ({ experiment, status }: ListedRun): boolean => experiment === id && status !== 'not started';
   return runs.filter((run) => run.id === id || isOfExperiment(run)).map((run) => run.id);
@@ -60,7 +57,6 @@ export class PageRollouts {
     }
   }
 
-  /** A rollout with its group, from the first of the runs that has it. */
   async rollout(id: string, wanted: string): Promise<RolloutPage> {
     const runs = await this.#home.runs(id);
     for (const run of runs) {
@@ -96,7 +92,6 @@ const newline = 0x0a;
 /** Number of bytes before the reading position that must be unchanged; otherwise the file was cut back and has grown again. */
 const markBytes = 64;
 
-/** The complete lines of a file that were added since the last look. */
 class GrownLines {
   readonly #name: string;
   #offset = 0;

@@ -15,14 +15,12 @@ import { changeParameters, linkTo, shownState, stateWords } from './address.ts';
 import type { Door } from './doors.ts';
 import { type Answer, useAsked } from './source.ts';
 
-/** A screen that shows the answer to one question about what its address names. */
 export function screenOf<Kind extends keyof Answers>(kind: Kind, show: (page: Answers[Kind]) => ComponentChildren) {
   return function AskedScreen({ id }: { readonly id: string }) {
     return <Answered answer={useAsked(kind, id)}>{show}</Answered>;
   };
 }
 
-/** What to show of an answer that may not be there yet. */
 export function Answered<Value>(props: {
   readonly answer: Answer<Value>;
   readonly children: (value: Value) => ComponentChildren;
@@ -44,7 +42,6 @@ export function StatusMark({ status }: { readonly status: ListedRun['status'] })
 
 export const percent = (rate: number | null): string => (rate === null ? '-' : `${(100 * rate).toFixed(0)}%`);
 
-/** What is known of a run or a rollout, by name. */
 export function Facts({ facts }: { readonly facts: readonly (readonly [string, string])[] }) {
   return (
     <dl class="facts">
@@ -63,12 +60,10 @@ interface PageTableProps {
   readonly heads: readonly ComponentChildren[];
   readonly rows: readonly (readonly ComponentChildren[])[];
   readonly id?: string;
-  /** Whether the first cell of a row is its head. */
   readonly hasRowHeads?: boolean;
   readonly classOf?: (row: number) => string;
 }
 
-/** A table of anything that can be shown. */
 export function PageTable({ caption, heads, rows, id, hasRowHeads = false, classOf = () => '' }: PageTableProps) {
   return (
     <div class="scroll">
@@ -97,21 +92,17 @@ export function PageTable({ caption, heads, rows, id, hasRowHeads = false, class
 
 interface ChoicesProps {
   readonly legend: string;
-  /** The parameter of the address that a choice changes. */
   readonly parameter: string;
   readonly values: readonly string[];
   readonly chosen: string | null;
   readonly wordsOf?: (value: string) => string;
-  /** What a value has behind it. */
   readonly countOf?: (value: string) => number | undefined;
   /** Whether what is chosen is chosen no more when it is pressed again. */
   readonly isOptional?: boolean;
-  /** Other parameters that go with another choice. */
   readonly without?: readonly string[];
   readonly children?: ComponentChildren;
 }
 
-/** Values of which one is chosen, a button each; one value is no choice. */
 export function Choices({ legend, children, ...choice }: ChoicesProps) {
   if (choice.values.length < 2 && choice.chosen === null) return null;
   return (
@@ -146,7 +137,6 @@ export function ChoiceButtons(choice: Omit<ChoicesProps, 'legend' | 'children'>)
   );
 }
 
-/** Says which policy state is shown, and how to see the other. */
 export function StateNote() {
   const state = shownState.value;
   const other = state === 'full' ? 'deployed' : 'full';
@@ -231,7 +221,6 @@ export function RunLinks({ run }: { readonly run: ListedRun }) {
   );
 }
 
-/** The colour of the i-th arm, as in every figure. */
 export function ArmKey({ arm }: { readonly arm: number }) {
   const { colour, dash } = armStyle(arm);
   return (
@@ -241,7 +230,6 @@ export function ArmKey({ arm }: { readonly arm: number }) {
   );
 }
 
-/** How long ago, in one unit. */
 export function ago(time: number | null): string {
   if (time === null) return 'never';
   const seconds = Math.max(0, (Date.now() - time) / 1000);

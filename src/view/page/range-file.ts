@@ -12,7 +12,6 @@ export const serverNotice = signal('');
 
 /** The end of a file, read at once: it has the footer and the index of the pages. */
 const tailBytes = 1 << 15;
-/** The largest file that is read whole. */
 const mostWhole = 1 << 26;
 
 const inMegabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;

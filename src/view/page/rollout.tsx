@@ -81,7 +81,6 @@ function GroupTable({ rollout, group }: { readonly rollout: LedgerRow; readonly 
   );
 }
 
-/** A bar to the left for values below 0, to the right for values above. */
 function Bar({ share }: { readonly share: number }) {
   const length = Math.abs(share) * 30;
   return (

@@ -11,7 +11,6 @@ import { VirtualList } from './virtual-list.tsx';
 
 const pageRows = 100;
 
-/** The parameters that belong to the search. */
 const searchNames = ['text', 'pattern', 'from', 'to', 'order', 'without', ...facetNames];
 
 function searchOf(parameters: URLSearchParams): URLSearchParams {
@@ -134,10 +133,8 @@ function SearchForm() {
   );
 }
 
-/** Values of a facet that are shown at once. */
 const mostValues = 16;
 
-/** Values of each facet with their counts; the chosen one is pressed, and pressed again it is chosen no more. */
 function Facets({ list }: { readonly list: RolloutList }) {
   const { parameters } = address.value;
   return (

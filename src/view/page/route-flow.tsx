@@ -60,7 +60,6 @@ interface DrawnRibbon {
   readonly d: string;
 }
 
-/** Tops of the boxes of a column, by name. */
 function topsOf(parts: readonly FlowPart[], column: Column, scale: number): Map<string, number> {
   let at = 0;
   return new Map(
@@ -143,7 +142,6 @@ function Ribbons({ run, parts }: { readonly run: string; readonly parts: readonl
   );
 }
 
-/** Sums of the norms of the gradient of each rollout, by route and block: what the update was made of. */
 function UpdateMass({ run, rows }: { readonly run: string; readonly rows: readonly GateRow[] }) {
   const known = rows.filter(({ deployedNorm, quarantineNorm }) => deployedNorm !== null && quarantineNorm !== null);
   const total = known.reduce((sum, row) => sum + (row.deployedNorm ?? 0) + (row.quarantineNorm ?? 0), 0);

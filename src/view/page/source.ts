@@ -23,7 +23,6 @@ function openSource(): AnswerSource {
   return openHome(home, home === 'server' ? openServer() : home === 'folder' ? openFolder() : openFile());
 }
 
-/** What the homes of a page differ in. */
 interface Home extends Omit<RunHome, 'runs'> {
   ask(kind: string, id: string): Promise<unknown>;
   save?: AnswerSource['save'];
@@ -38,7 +37,6 @@ function openHome(home: PageHome, { ask: read, save = noSave, ...files }: Home):
 const noPage = () => new Error('This bundle does not have that page.');
 const noSave = () => Promise.reject(new Error('Nothing can be stored here.'));
 
-/** Answers are files beside the page, and so are the files of the runs, of which parts are read. */
 function openFolder(): Home {
   const list = fetch('data/list.json').then((response): Promise<Record<string, string | RunFiles>> => response.json());
   return {
@@ -56,7 +54,6 @@ function openFolder(): Home {
   };
 }
 
-/** Answers and the files of the runs are in the page. */
 function openFile(): Home {
   const text = document.getElementById('gq-data')?.textContent ?? '';
   const list = unzip(fromBase64(text)).then((json): Record<string, string> => JSON.parse(json));
@@ -120,7 +117,6 @@ async function unzip(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
 
 export const source = openSource();
 
-/** The answers of the runs that are wanted and have begun. */
 export async function answersOf(isWanted: (run: ListedRun) => boolean): Promise<AnswersPage[]> {
   const { runs } = await source.ask('home', '');
   const wanted = runs.filter((run) => isWanted(run) && run.status !== 'not started');
@@ -138,7 +134,6 @@ function concerns(id: string): boolean {
   return ids.some((each) => each === '*' || id === '' || each === id || each.startsWith(`${id}/`));
 }
 
-/** The answer to a question about a run, an experiment or, without an id, the folder. */
 export function useAsked<Kind extends keyof Answers>(kind: Kind, id: string): Answer<Answers[Kind]> {
   return useAnswer(`${kind} ${id}`, id, () => source.ask(kind, id));
 }

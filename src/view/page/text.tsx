@@ -45,7 +45,6 @@ export function Completion(props: {
   );
 }
 
-/** Offers a text as a file. */
 export function save(content: string, name: string): void {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(new Blob([content], { type: 'text/plain' }));
@@ -54,7 +53,6 @@ export function save(content: string, name: string): void {
   URL.revokeObjectURL(link.href);
 }
 
-/** Two texts in one: what only the first has is struck out, what only the second has is underlined. */
 export function Difference({ first, second }: { readonly first: string; readonly second: string }) {
   const parts = diffWords(visible(first).slice(0, firstCharacters), visible(second).slice(0, firstCharacters));
   return (

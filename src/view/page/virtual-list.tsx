@@ -6,14 +6,12 @@ interface VirtualListProps<Item> {
   readonly count: number;
   readonly rowHeight: number;
   readonly label: string;
-  /** The row that the keyboard is at; it is kept in sight. */
   readonly chosen: number;
   readonly onRange: (first: number, last: number) => void;
   readonly itemAt: (index: number) => Item | undefined;
   readonly show: (item: Item | undefined) => ComponentChildren;
 }
 
-/** Rows that are made beyond those in sight, on both sides. */
 const beyond = 6;
 const viewHeight = 560;
 
