@@ -51,7 +51,7 @@ export class ExperimentPicture {
     const statuses = await Promise.all(plan.runs.map(({ folder }) => trainedStatus(join(directory, folder))));
     const trained = statuses.map((status, i) => (status === null ? 0 : plan.runs[i].config.updates));
     const picture = new ExperimentPicture(plan, directory, shape, stderr, trained);
-    if (picture.#atATime > 1) picture.#begin(statuses.filter((status) => status !== null).length);
+    if (picture.#atATime > 1 || shape.pack > 1) picture.#begin(statuses.filter((status) => status !== null).length);
     return picture;
   }
 

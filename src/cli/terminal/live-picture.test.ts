@@ -4,6 +4,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { temporaryFolder } from '../../../test/lab/hand-made.ts';
 import { emergence } from '../../measure/curve/emergence.ts';
 import { VerdictTail } from '../../oracle/verdict-tail.ts';
+import { planExperiment, readExperiment } from '../../study/experiment.ts';
+import { ExperimentPicture } from './experiment-picture.ts';
 import { LivePicture, sparkline } from './live-picture.ts';
 
 const verdict = (step: number, member: number, exploited: boolean, loophole = 'run_tests') =>
@@ -73,5 +75,15 @@ describe('a running picture', () => {
       expect(written()).toContain('20/20, 1 min 15 s left in total');
       expect(written()).toContain('0.25');
     }
+  });
+
+  it('has a line for packs also where one run is left of an experiment', async () => {
+    const recipe = 'recipes/micro-claim.toml';
+    const plan = await planExperiment(readExperiment(recipe), recipe, [], { seeds: [9001], arms: ['vanilla'] });
+    let text = '';
+    const sink = { write: (part: string) => (text += part) };
+    const show = await ExperimentPicture.open(plan, temporaryFolder(), { jobs: 6, pack: 8 }, sink);
+    show.reportOf(0, 0)({ kind: 'step', update: 50, seconds: 1 });
+    expect(text).toContain('pack: 50 of 100 updates, 0 of 1 runs evaluated');
   });
 });
