@@ -1,7 +1,8 @@
 /**
  * How many runs of the micro lab a machine trains and evaluates in half an hour: runs in processes of their own, and packs of runs in several
  * processes. A way is PROCESSES×RUNS, the runs that each process has at a time. Each is measured for some seconds, from the start of its
- * processes on; what it has not finished then is left. Prints a line whenever runs have ended, and the rate at the end.
+ * processes on; what it has not finished then is left. Prints a line every 20 seconds, and the rates at the end: of runs that ended, the
+ * start of their processes included, and of updates from the first one to the last.
  *   node bench/packed.ts [--ways 8×1,4×16] [--seconds 200] [--updates 100] [--device cuda] [--model DIR] [--seeds 400] [--set KEY=VALUE] [--to FILE]
  * The model is the shipped one of 2M, or a folder that `gq micro pretrain --shape 27M` made.
  */
@@ -64,7 +65,8 @@ async function run(plan: Awaited<ReturnType<typeof planExperiment>>, directory: 
   const timer = setTimeout(() => stop.abort(), 1000 * Number(values.seconds));
   const ends: number[] = [];
   const failures: string[] = [];
-  let updates = 0;
+  let [updates, first, last] = [0, 0, 0];
+  const evaluations: number[] = [];
   const seconds = (): number => (performance.now() - start) / 1000;
   const ticker = setInterval(
     () => tell(`  ${seconds().toFixed(0)} s: ${updates} updates, ${ends.length} runs`),
@@ -75,7 +77,10 @@ async function run(plan: Awaited<ReturnType<typeof planExperiment>>, directory: 
     signal: stop.signal,
     slots: slots.map(({ environment }) => environment),
     reportOf: () => (report) => {
-      if (report.kind === 'step') updates++;
+      if (report.kind === 'evaluated') evaluations.push(report.seconds);
+      if (report.kind !== 'step') return;
+      last = seconds();
+      if (updates++ === 0) first = last;
     },
     onEnd: (_index, { end, detail }) => {
       if (end === 'finished' || end === 'tripwire') ends.push(seconds());
@@ -84,11 +89,13 @@ async function run(plan: Awaited<ReturnType<typeof planExperiment>>, directory: 
   });
   clearTimeout(timer);
   clearInterval(ticker);
-  const last = ends.at(-1) ?? Number.POSITIVE_INFINITY;
+  const end = ends.at(-1) ?? Number.POSITIVE_INFINITY;
   const way = `${jobs} processes of ${pack} runs`;
+  const evaluation = evaluations.reduce((total, each) => total + each, 0) / evaluations.length;
   tell(
-    `${values.model}, ${way}: ${ends.length} runs trained and evaluated in ${last.toFixed(1)} s, ${Math.floor((halfAnHour * ends.length) / last)} in half an hour; ` +
-      `${updates} updates in ${values.seconds} s, ${failures.length} runs failed`,
+    `${values.model}, ${way}: ${ends.length} runs of ${values.updates} updates trained and evaluated in ${end.toFixed(1)} s, ` +
+      `${Math.floor((halfAnHour * ends.length) / end)} in half an hour; ${updates} updates, ${(updates / (last - first)).toFixed(1)} a second ` +
+      `from the first after ${first.toFixed(1)} s on; an evaluation took ${evaluation.toFixed(1)} s; ${failures.length} runs failed`,
   );
   for (const failure of new Set(failures.slice(0, 3))) tell(`  ${failure.slice(0, 1500)}`);
 }

@@ -1,10 +1,13 @@
 /**
  * Checks the cuda device on a machine with a GPU; needs no test runner.
- *   node test/cuda/check.ts [--only ops,kernels,rounded,large,parity,invariants,sampling,generation,models,training,pretraining,ranks,lanes,races,coverage] [--all]
+ *   node test/cuda/check.ts [--only ops,kernels,rounded,large,parity,invariants,sampling,generation,models,training,pretraining,ranks,lanes,races,coverage] [--all] [--jobs 4]
  * Prints one line per section with its worst check, every failed check, and a closing count; exits 1 when a check failed.
+ * With --jobs every section has a process of its own, which takes up to 12 GiB of the GPU, and so many work side by side.
  */
+import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { mapPool } from '../../src/base/index.ts';
 import { createCudaDevice, inspectCuda } from '../../src/engine/cuda/index.ts';
 import type { Device } from '../../src/engine/index.ts';
 import { createReferenceDevice } from '../../src/engine/reference/index.ts';
@@ -16,7 +19,7 @@ import { compareKernels, kernelCases } from '../device/kernel-cases.ts';
 import { type Check, compareOutcomes, runCase } from '../device/suite.ts';
 import { compareAdaptedDecoding } from './adapted-suite.ts';
 import { compareCoverage } from './coverage.ts';
-import { laneChecks } from './lanes-suite.ts';
+import { laneChecks, laneShapes } from './lanes-suite.ts';
 import { largeCases } from './large-suite.ts';
 import { compareInterventions, compareMicroRun, compareResume } from './micro-run.ts';
 import { compareGeneration, compareModels, compareRoundedDecoding } from './model-suite.ts';
@@ -32,13 +35,17 @@ const roundedBound = 2e-2;
 const cancellingBound = 5e-2;
 const memoryBytes = 4 * 2 ** 30;
 
-const { values: options } = parseArgs({ options: { only: { type: 'string' }, all: { type: 'boolean' } } });
+const { values: options } = parseArgs({
+  options: { only: { type: 'string' }, all: { type: 'boolean' }, jobs: { type: 'string' } },
+});
 const report = await inspectCuda();
-console.log(JSON.stringify(report));
+if (process.send === undefined) console.log(JSON.stringify(report));
 
 const reference = createReferenceDevice();
 const exact = await createCudaDevice({ precision: 'f32', memoryBytes });
 const rounded = await createCudaDevice({ precision: 'bf16', memoryBytes });
+/** Kernels that were launched by devices which are closed again, or in other processes. */
+const launched = new Set<string>();
 
 /** Runs all cases; a case that throws is a failed check, and the others still run. */
 async function each<T extends { readonly name: string }>(
@@ -134,9 +141,17 @@ const sections: Readonly<Record<string, () => Promise<readonly Check[]>>> = {
     ...(await guard('ranks in bf16', () => compareRanks('bf16'))),
   ],
   lanes: async () => {
-    using device = await createCudaDevice({ lanes: true, memoryBytes });
-    const cases = Object.entries(laneChecks(device)).map(([name, compare]) => ({ name, compare }));
-    return [...(await each(cases, ({ compare }) => compare())), leak('lanes', device)];
+    const checks: Check[] = [];
+    for (const precision of ['bf16', 'f32'] as const) {
+      using device = await createCudaDevice({ lanes: true, precision, memoryBytes });
+      const shapes = precision === 'bf16' ? laneShapes : { '2M': laneShapes['2M'] };
+      const cases = Object.entries(laneChecks(device, shapes)).map(([name, compare]) => ({ name, compare }));
+      const compared = await each(cases, ({ compare }) => compare());
+      checks.push(...compared.map((check) => ({ ...check, case: `${check.case}, ${precision}` })));
+      checks.push(leak(`lanes, ${precision}`, device));
+      for (const kernel of device.launched) launched.add(kernel);
+    }
+    return checks;
   },
 };
 
@@ -158,13 +173,16 @@ const extra: typeof sections = {
     ...(await sections['kernels']()),
     ...(await guard('sampling', () => compareSampling(exact, 2, 1000))),
   ],
-  coverage: () => guard('coverage', async () => compareCoverage([exact, rounded])),
+  coverage: () => {
+    for (const kernel of [exact, rounded].flatMap((device) => device.launched)) launched.add(kernel);
+    return guard('coverage', async () => compareCoverage(launched, exact.facts.capability));
+  },
 };
 
 const everything = { ...sections, ...extra };
-const chosen = options.only?.split(',') ?? [...Object.keys(sections), 'coverage'];
 let [passed, failed] = [0, 0];
-for (const name of chosen) {
+
+async function runSection(name: string): Promise<void> {
   const start = performance.now();
   const checks = await everything[name]();
   const bad = checks.filter(({ pass }) => !pass);
@@ -192,7 +210,42 @@ for (const name of chosen) {
     );
   }
 }
+
+interface SectionEnd {
+  readonly passed: number;
+  readonly failed: number;
+  readonly launched: readonly string[];
+}
+
+/** A section in a process of its own, which prints its lines itself; a process that ends without a word is a failed check. */
+function runApart(name: string): Promise<void> {
+  const child = fork(fileURLToPath(import.meta.url), ['--only', name, ...(options.all ? ['--all'] : [])]);
+  let end: SectionEnd | null = null;
+  child.on('message', (message: SectionEnd) => {
+    end = message;
+  });
+  return new Promise((resolve) => {
+    child.on('close', (code, signal) => {
+      if (end === null) console.log(`${name.padEnd(11)} failed: its process ended with ${signal ?? code}`);
+      passed += end?.passed ?? 0;
+      failed += end?.failed ?? 1;
+      for (const kernel of end?.launched ?? []) launched.add(kernel);
+      resolve();
+    });
+  });
+}
+
+const chosen = options.only?.split(',') ?? [...Object.keys(sections), 'coverage'];
+const apart = options.jobs === undefined ? [] : chosen.filter((name) => name !== 'coverage');
+// The longest begin first.
+const longest = ['training', 'lanes', 'rounded', 'invariants', 'ops'];
+const order = [...longest.filter((name) => apart.includes(name)), ...apart.filter((name) => !longest.includes(name))];
+await mapPool(order, Number(options.jobs ?? 1), runApart);
+for (const name of chosen) if (!apart.includes(name)) await runSection(name);
+for (const kernel of [exact, rounded].flatMap((device) => device.launched)) launched.add(kernel);
+process.send?.({ passed, failed, launched: [...launched] } satisfies SectionEnd);
 exact[Symbol.dispose]();
 rounded[Symbol.dispose]();
-console.log(`cuda: ${passed} passed, ${failed} failed`);
+if (process.send === undefined) console.log(`cuda: ${passed} passed, ${failed} failed`);
 process.exitCode = failed === 0 ? 0 : 1;
+process.disconnect?.();
