@@ -15,8 +15,10 @@ import {
   type RunIdentity,
 } from '../run/index.ts';
 import { partsOf } from './config.ts';
+import { labelledHash } from './labels.ts';
+import { hashOfBase } from './model.ts';
 import type { Lab } from './open.ts';
-import { sourceOf } from './parts.ts';
+import { armOf, sourceOf } from './parts.ts';
 import { pluginRecords } from './plugins.ts';
 import { replacementNames } from './replacements.ts';
 
@@ -145,14 +147,30 @@ function dataPaths({ data }: RunConfig, { files }: Lab['source']): [string, stri
   });
 }
 
-/** Hashes of the code and of the files of problems that a config names, without those that it does not name; null: not on this machine. */
+/** Hashes of the code, the files, the models and the runs that a config names beside its base and its pairs, without those that it does not name; null: not on this machine. */
 export async function hashesOfNamed(config: RunConfig) {
-  const paths = dataPaths(config, sourceOf(config, await partsOf(config)));
-  const hashes = paths.map(async ([key, path]) => [key, existsSync(path) ? await sha256File(path) : null]);
-  return {
-    ...(config.plugins.length === 0 ? {} : { plugins: pluginHash(config) }),
-    ...(paths.length === 0 ? {} : { dataFiles: Object.fromEntries(await Promise.all(hashes)) }),
+  const parts = await partsOf(config);
+  const arm = armOf(config, parts);
+  const { kind: _kind, ...settings } = config.arm;
+  const data = Object.fromEntries(dataPaths(config, sourceOf(config, parts)));
+  const { partition } = config.environment;
+  const { pool } = config.teacher;
+  const models = arm.models(settings).filter((name) => name !== 'base');
+  const hashFiles = async (paths: Readonly<Record<string, string>>) => {
+    const hashes = Object.entries(paths).map(async ([key, path]) => [
+      key,
+      existsSync(path) ? await sha256File(path) : null,
+    ]);
+    return Object.fromEntries(await Promise.all(hashes));
   };
+  const named = {
+    plugins: config.plugins.length === 0 ? [] : pluginHash(config),
+    dataFiles: await hashFiles(data),
+    files: await hashFiles({ ...(partition && { partition }), ...(pool && { pool }) }),
+    armModels: await Promise.all(models.map((model) => hashOfBase({ model }))),
+    armRuns: await Promise.all(arm.runs(settings).map(labelledHash)),
+  };
+  return Object.fromEntries(Object.entries(named).filter(([, hashes]) => Object.keys(hashes).length > 0));
 }
 
 export function pluginHash({ plugins }: RunConfig): string {

@@ -48,7 +48,7 @@ export async function hashArmRuns({ arm, armSettings, options }: Lab): Promise<R
 }
 
 /** A hash of what a monitor may learn from a run: its rollouts with their labels, however the files are stored. */
-async function labelledHash(path: string): Promise<string> {
+export async function labelledHash(path: string): Promise<string> {
   let hash = '';
   for (const { id, problem, hackable, source, tokenIds, hack } of await (
     await openJudged(RunDirectory.open(path))

@@ -133,20 +133,33 @@ describe('the hash of a claim', () => {
     expect(hash).toBe(hashes[2]);
   });
 
-  it('is of the code of the plugins and of the files of problems that a config names', async () => {
-    const [plugin, helper, problems] = ['plugin.mjs', 'helper.mjs', 'problems.jsonl'].map((name) => join(folder, name));
-    writeFileSync(plugin, "import './helper.mjs';\nexport const arms = [];\n");
-    writeFileSync(helper, '// one\n');
-    writeFileSync(problems, 'one\n');
-    const ofCode = [`plugins=["${plugin}"]`];
-    const ofProblems = ['data.kind=file', `data.path=${problems}`];
-    const hashOf = async (settings: readonly string[]) => (await plan({}, settings)).claim?.hash;
-    const [code, data] = [await hashOf(ofCode), await hashOf(ofProblems)];
-    expect([await hashOf(ofCode), await hashOf(ofProblems)]).toEqual([code, data]);
-    writeFileSync(helper, '// two\n');
-    expect(await hashOf(ofCode)).not.toBe(code);
-    writeFileSync(problems, 'two\n');
-    expect(await hashOf(ofProblems)).not.toBe(data);
+  it('is of whatever else a config names: code, files, models and runs that an arm reads', async () => {
+    const named = (name: string) => join(folder, name);
+    const writes = (name: string, text: string) => () => writeFileSync(named(name), text);
+    writeFileSync(named('plugin.mjs'), "import './helper.mjs';\nexport const arms = [];\n");
+    for (const name of ['helper.mjs', 'problems.jsonl', 'partition.json', 'pool.jsonl']) writes(name, '')();
+    cpSync(await tinyModel(), named('judge'), { recursive: true });
+    const labels = (await writeRun(named('labelled'), { rollouts: [{ update: 1, hack: true }] })).ledger('verdicts');
+    const penalty = (...keys: string[]) => ['arm.kind=penalty', ...keys.map((key) => `arm.monitor.${key}`)];
+    const cases: [settings: string[], change: () => void][] = [
+      [[`plugins=["${named('plugin.mjs')}"]`], writes('helper.mjs', '// two\n')],
+      [['data.kind=file', `data.path=${named('problems.jsonl')}`], writes('problems.jsonl', 'two\n')],
+      [[`environment.partition=${named('partition.json')}`], writes('partition.json', '[]')],
+      [[`teacher.pool=${named('pool.jsonl')}`, 'teacher.offStep=1'], writes('pool.jsonl', '{}\n')],
+      [penalty('kind=judge', `model=${named('judge')}`), writes('judge/generation_config.json', '{"top_k": 3}')],
+      [
+        penalty('kind=probe', `labelledRun=${named('labelled')}`),
+        () => writeFileSync(labels, readFileSync(labels, 'utf8').replace('"exploited":true', '"exploited":false')),
+      ],
+    ];
+    for (const [set, change] of cases) {
+      const made = { arms: [arms[0], { name: 'gate', recipe: 'base.toml', set }] };
+      const hash = async () => (await plan(made)).claim?.hash;
+      const before = await hash();
+      expect(await hash()).toBe(before);
+      change();
+      expect(await hash(), set.at(-1)).not.toBe(before);
+    }
   });
 
   it.each([

@@ -1,6 +1,6 @@
 /**
- * A claim is what the file of an experiment states before its first run: arms with their recipes, bases, pairs, plugins and files of
- * problems, seeds, and predictions. It goes by the hash of all that. The folder `register` of a study keeps each statement that runs were
+ * A claim is what the file of an experiment states before its first run: arms with their recipes and all files, models and runs that
+ * these name, seeds, and predictions. It goes by the hash of all that. The folder `register` of a study keeps each statement that runs were
  * begun under, each run that was begun, and when the blind seeds were opened. Its files are written once: neither a changed recipe nor a
  * deleted run takes anything out of it.
  */
@@ -62,7 +62,7 @@ export async function claimOf(
   return { hash: sha256Json(statement), file: resolve(file), runs: statedRuns(experiment), settings };
 }
 
-/** Hashes of the base and the pairs of an arm, and of the plugins and the files of problems that it names; null for an arm whose model or problems a call has yet to name. */
+/** Hashes of the base and the pairs of an arm, and of whatever else its config names; null for an arm whose model or problems a call has yet to name. */
 async function inputsOf(recipe: string, changes: ReturnType<typeof changesOf>) {
   // Who reads what was stated opens no lab.
   const { hashesOfNamed, hashOfBase, hashOfPairs, resolveConfig } = await import('../lab/index.ts');

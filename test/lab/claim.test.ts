@@ -2,65 +2,24 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { sealRun } from '../../src/oracle/verdicts.ts';
-import { countBegun, readRegister } from '../../src/study/claim.ts';
-import { writeExperiment } from '../../src/study/directory.ts';
-import { planExperiment, readExperiment } from '../../src/study/experiment.ts';
+import { readRegister } from '../../src/study/claim.ts';
 import { gq } from '../run-gq.ts';
-import { temporaryFolder, writeEvaluations, writeRun } from './hand-made.ts';
+import { SmallStudy, statement } from './small-study.ts';
 
-const statement = (more = '', atMost = 0.25): string => `name = "small"
-why = "Does it hold?"
-resolve = "Attempts of vanilla."
-seeds = [1, 2]
-${more}
-[evaluation]
-sets = ["test-original"]
-curveEvery = 0
-[[predictions]]
-what = "Vanilla hardly attempts."
-arm = "vanilla"
-metric = "attempt"
-atMost = ${atMost}
-inSeeds = 2
-[[arms]]
-name = "vanilla"
-recipe = "base.toml"
-`;
-
-let folder: string;
+let made: SmallStudy;
 let file: string;
 let study: string;
 beforeEach(() => {
-  folder = temporaryFolder();
-  file = join(folder, 'small.toml');
-  study = join(folder, 'study');
-  writeFileSync(join(folder, 'base.toml'), 'updates = 7\n');
-  writeFileSync(file, statement());
+  made = new SmallStudy();
+  ({ file, path: study } = made);
 });
-
-/** Begins these seeds and ends them, with these outcomes, as `gq experiment` would. */
-async function runSeeds(outcomes: Readonly<Record<number, string>>, settings: readonly string[] = []): Promise<void> {
-  const plan = await planExperiment(readExperiment(file), file, settings);
-  await writeExperiment(study, plan);
-  const { claim, experiment } = plan;
-  for (const run of plan.runs.filter(({ seed }) => outcomes[seed] !== undefined)) {
-    const path = join(study, run.folder);
-    countBegun(study, run, claim?.hash ?? null);
-    const blind = experiment.blindSeeds?.includes(run.seed) ?? false;
-    const made = { config: run.config, checkpoints: [0, 7], rollouts: [{ update: 1 }] };
-    await sealRun(await writeRun(path, { ...made, claim: { hash: claim?.hash ?? '', blind } }));
-    const rates = { set: 'test-original', outcomes: outcomes[run.seed] } as const;
-    if (!blind) await writeEvaluations(path, [{ update: 7, state: 'full', ...rates }]);
-  }
-}
 
 describe('gq claim FILE', () => {
   it('gives the hash that its study registers, what it states and what it predicts', async () => {
     const { code, out } = await gq('claim', file);
     expect(code).toBe(0);
     expect(out).toContain('1 arms × 2 seeds (1, 2): 2 runs');
-    await runSeeds({ 1: 'ssss' });
+    await made.run({ 1: 'ssss' });
     const { hash } = JSON.parse((await gq('claim', file, '--json')).out);
     expect(JSON.parse((await gq('claim', study, '--json')).out).claim.hash).toBe(hash);
     expect(out).toContain(`claim ${hash}`);
@@ -79,7 +38,7 @@ describe('gq claim FILE', () => {
   });
 
   it('says what decided each prediction where the study is begun: met, refuted or open, by which numbers', async () => {
-    await runSeeds({ 1: 'hhhs' });
+    await made.run({ 1: 'hhhs' });
     const refuted = 'refuted: 1 of 2 seeds evaluated, the bar reached in 0 (seed 1: 0.750)';
     expect(await saysOf('--out', study)).toContain(`${inNumbers} ${refuted}`);
     const { out } = await gq('claim', study);
@@ -105,7 +64,7 @@ describe('gq claim FILE', () => {
 
 describe('gq claim FOLDER', () => {
   it('exits 0 where every prediction is met', async () => {
-    await runSeeds({ 1: 'ssss', 2: 'hsss' });
+    await made.run({ 1: 'ssss', 2: 'hsss' });
     const { code, out } = await gq('claim', study);
     expect(out).toMatch(/claim [0-9a-f]{64}, stated \S+, before its first run/);
     expect(out).toContain('states the same now');
@@ -120,7 +79,7 @@ describe('gq claim FOLDER', () => {
     const other =
       '[[predictions]]\nwhat = "Vanilla always attempts."\narm = "vanilla"\nmetric = "attempt"\natLeast = 1\ninSeeds = 2\n\n';
     writeFileSync(file, statement().replace('[[arms]]', `${other}[[arms]]`));
-    await runSeeds({ 1: 'ssss', 2: 'hsss' });
+    await made.run({ 1: 'ssss', 2: 'hsss' });
     // Two of two: by chance in 1/4, and the smaller of two tests counts twice. None of two: always.
     const said = (await gq('claim', study)).out.replace(/\s+/g, ' ');
     expect(said).toContain('sign test over the stated seeds p = 0.250, after Holm over 2 predictions 0.500');
@@ -134,20 +93,20 @@ describe('gq claim FOLDER', () => {
   });
 
   it('exits 1 while one is open, and where one is refuted, and lists what was not begun', async () => {
-    await runSeeds({ 1: 'ssss' });
+    await made.run({ 1: 'ssss' });
     const { code, out } = await gq('claim', study, '--json');
     expect(code).toBe(1);
     expect(JSON.parse(out)).toMatchObject({ missing: ['vanilla-2'], predictions: [{ verdict: 'open', met: 1 }] });
-    await runSeeds({ 2: 'hhhh' });
+    await made.run({ 2: 'hhhh' });
     const after = await gq('claim', study, '--json');
     expect(after.code).toBe(1);
     expect(JSON.parse(after.out)).toMatchObject({ missing: [], predictions: [{ verdict: 'refuted', met: 1 }] });
   });
 
   it('exits 1 where the claim was changed after its first run, although all of it is met now', async () => {
-    await runSeeds({ 1: 'ssss', 2: 'hhhh' });
+    await made.run({ 1: 'ssss', 2: 'hhhh' });
     writeFileSync(file, statement('', 0.99).replace('inSeeds = 2', 'inSeeds = 1'));
-    await runSeeds({});
+    await made.run({});
     const { code, out } = await gq('claim', study);
     expect(out).toContain('changed after its first run');
     expect(out).toMatch(/met/);
@@ -155,7 +114,7 @@ describe('gq claim FOLDER', () => {
   });
 
   it('says so where the file states something else by now', async () => {
-    await runSeeds({ 1: 'ssss', 2: 'ssss' });
+    await made.run({ 1: 'ssss', 2: 'ssss' });
     writeFileSync(file, statement('', 0.5));
     expect((await gq('claim', study)).out).toContain('does not state this now');
   });
@@ -163,9 +122,9 @@ describe('gq claim FOLDER', () => {
 
 describe('gq experiment of a study that is begun', () => {
   it('--dry-run refuses a config that was changed since, as the call itself does', async () => {
-    await runSeeds({ 1: 'ssss' });
+    await made.run({ 1: 'ssss' });
     expect(await gq('experiment', file, '--out', study, '--dry-run')).toMatchObject({ code: 0 });
-    writeFileSync(join(folder, 'base.toml'), 'updates = 8\n');
+    writeFileSync(join(made.folder, 'base.toml'), 'updates = 8\n');
     const refused = { code: 2, err: expect.stringContaining('vanilla-1 with the config it was started with') };
     expect(await gq('experiment', file, '--out', study)).toMatchObject(refused);
     expect(await gq('experiment', file, '--out', study, '--dry-run')).toMatchObject(refused);
@@ -173,7 +132,7 @@ describe('gq experiment of a study that is begun', () => {
 
   it('ends with what to do about a claim, and about runs that are blind', async () => {
     writeFileSync(file, statement('blindSeeds = [1, 2]'));
-    await runSeeds({ 1: 'ssss', 2: 'ssss' });
+    await made.run({ 1: 'ssss', 2: 'ssss' });
     const { out, err } = await gq('experiment', file, '--out', study);
     expect(out, err).toContain(`2 runs in ${study}; see: gq results ${study}`);
     expect(out).toContain(`whether its predictions are met: gq claim ${study}`);
@@ -184,10 +143,10 @@ describe('gq experiment of a study that is begun', () => {
 describe('gq claim open', () => {
   it('opens blind seeds once, when all of them are trained', async () => {
     writeFileSync(file, statement('blindSeeds = [1, 2]'));
-    await runSeeds({ 1: 'ssss' });
+    await made.run({ 1: 'ssss' });
     const early = await gq('claim', 'open', study);
     expect(early).toMatchObject({ code: 2, err: expect.stringContaining('not trained: vanilla-2') });
-    await runSeeds({ 2: 'ssss' });
+    await made.run({ 2: 'ssss' });
     expect((await gq('results', study)).out).toContain('Blind until the claim is opened: vanilla-1, vanilla-2.');
     expect((await gq('measure', 'gate', join(study, 'vanilla-1'))).err).toContain('a blind seed of a claim');
     const listed = await gq('runs', study);
@@ -205,7 +164,7 @@ describe('gq claim open', () => {
 
   it('says the call that goes on, with what the call of the study had set', async () => {
     writeFileSync(file, statement('blindSeeds = [1, 2]'));
-    await runSeeds({ 1: 'ssss', 2: 'ssss' }, ['updates=4']);
+    await made.run({ 1: 'ssss', 2: 'ssss' }, ['updates=4']);
     expect((await gq('claim', study)).out).toContain(`${file} --set updates=4 states the same now`);
     const { out } = await gq('claim', 'open', study);
     expect(out).toContain(`evaluate them with: gq experiment ${file} --set updates=4 --out ${study}`);
@@ -213,12 +172,12 @@ describe('gq claim open', () => {
 
   it('opens seeds that the file no longer names, and no statement is lost where one was deleted', async () => {
     writeFileSync(file, statement('blindSeeds = [1, 2]'));
-    await runSeeds({ 1: 'ssss', 2: 'ssss' });
+    await made.run({ 1: 'ssss', 2: 'ssss' });
     writeFileSync(file, statement('', 0.5));
-    await runSeeds({});
+    await made.run({});
     rmSync(join(study, 'register', 'claim-1.json'));
     writeFileSync(file, statement('', 0.6));
-    await runSeeds({});
+    await made.run({});
     expect(readRegister(study).stated).toHaveLength(2);
     expect(await gq('claim', 'open', study)).toMatchObject({
       code: 0,
@@ -227,7 +186,7 @@ describe('gq claim open', () => {
   });
 
   it('refuses a study without blind seeds', async () => {
-    await runSeeds({ 1: 'ssss' });
+    await made.run({ 1: 'ssss' });
     expect(await gq('claim', 'open', study)).toMatchObject({ code: 2, err: expect.stringContaining('blind seeds') });
   });
 });
@@ -239,10 +198,10 @@ describe('labels of people in a study with blind seeds', () => {
 
   it('are compared with the oracle but for the blind runs, which are named', async () => {
     writeFileSync(file, statement('blindSeeds = [2]'));
-    await runSeeds({ 1: 'ssss', 2: 'ssss' });
+    await made.run({ 1: 'ssss', 2: 'ssss' });
     labelRun('vanilla-1');
     labelRun('vanilla-2');
-    for (const dir of [study, folder]) {
+    for (const dir of [study, made.folder]) {
       const { code, out, err } = await gq('measure', 'labels', dir);
       expect({ code, err }).toEqual({ code: 0, err: '' });
       expect(out).toContain('ada');
