@@ -2,7 +2,6 @@
  * The curve set: at most 64 prompts of the validation pool, with the same share that the base solves as in the pool. It is
  * chosen once, from the base alone; the ids are frozen in a file, so every checkpoint on a curve sees the same prompts.
  */
-
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -48,7 +47,6 @@ export type Curves = Readonly<Partial<Record<CurveSet, readonly CurvePoint[]>>>;
 
 const namesSchema = z.looseObject({ sets: z.partialRecord(z.enum(curveSets), z.array(z.unknown())) });
 
-/** The points of one set, by update; states between full and deployed belong to no curve. */
 function curvePoints(evaluations: readonly Evaluation[], set: CurveSet): CurvePoint[] {
   return evaluations
     .filter((one) => one.set === set && one.limit === null && !isPartial(one.state))

@@ -1,5 +1,4 @@
 /** What decides the rows of an evaluation beside the adapter: a key that runs share when they have the same base, prompts and sampling. */
-
 import type { PolicyState } from '../adapters/index.ts';
 import { mapPool, murmur3, randomStream } from '../base/index.ts';
 import { sha256Json } from '../base/node/index.ts';
@@ -49,7 +48,6 @@ export interface ProbedTask extends Task {
 /** Number of rows that decode together: it bounds the cache and changes no token. */
 export const rowsTogether = 128;
 
-/** Number of the sample of a prompt, from 0: a prompt has one. */
 const firstSample = 0;
 
 /** Devices keep the numbers of streams as signed integers, so 31 bits of the hash are used. */

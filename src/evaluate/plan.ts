@@ -56,7 +56,6 @@ export interface EvaluateAllOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Makes the evaluations one after another, once all are known to be possible; those that are stored already take no time. */
 export async function evaluateAll(
   evaluator: Pick<RunEvaluator, 'evaluate' | 'expectPossible'>,
   names: readonly EvaluationName[],

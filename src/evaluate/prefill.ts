@@ -21,7 +21,6 @@ export const parsePrefillSet = (name: string): CurveSet => findSet(prefillSets, 
 
 export type PrefillPoint = Readonly<ReturnType<typeof prefillPoints>[number]>;
 
-/** What is evaluated for a curve, on the whole set or on its first `limit` prompts: both openings at the base and at every chosen checkpoint, in every state that the arm has. */
 export function prefillNames(
   states: Parameters<typeof curveNames>[0],
   checkpoints: readonly number[],
@@ -33,7 +32,6 @@ export function prefillNames(
   return points.flatMap((point) => openings.map((opening) => ({ ...point, probe: openingProbe(opening) })));
 }
 
-/** The points of one set, whole or on its first `limit` prompts, by update; a point needs both openings. */
 export function prefillPoints(probes: readonly ProbeOutcomes[], set: EvaluationSet, limit: number | null = null) {
   const own = probes.filter((one) => one.set === set && one.limit === limit && !isPartial(one.state));
   return own
@@ -46,7 +44,6 @@ export function prefillPoints(probes: readonly ProbeOutcomes[], set: EvaluationS
     .sort((a, b) => a.update - b.update);
 }
 
-/** Rates after the hack-like and the neutral opening, and their differences with 95% intervals over prompts (Student), null for one prompt. */
 function comparedOpenings(begun: ProbeOutcomes, other: ProbeOutcomes) {
   const pairs = pairRows(begun.rows, other.rows);
   const [attempts, hacks] = (['attempt', 'hack'] as const).map((metric) =>
@@ -73,7 +70,6 @@ function intervalOf(differences: readonly number[]): Interval | null {
 
 export type PrefillCurves = Readonly<Partial<Record<CurveSet, readonly PrefillPoint[]>>>;
 
-/** Writes the curves of all sets from the stored probes; a file that has them all stays as it is. */
 export async function writePrefillCurve(runPath: string): Promise<PrefillCurves> {
   const path = join(runPath, 'prefill-curve.json');
   const probes = new ProbeStore(runPath).all();

@@ -3,7 +3,6 @@
  * or with the beginning of the completion given. Elicitation tables and leak probes are lists of the first kind; the second kind
  * measures prefill sensitivity.
  */
-
 import type { PolicyState } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import { type Instruction, leakPresets, places, readInstruction } from '../env/instructions.ts';
@@ -82,7 +81,6 @@ export interface ProbedPolicy {
 
 export interface ProbedAll {
   readonly end: 'finished' | 'interrupted';
-  /** The probes that are done, in the order of their names. */
   readonly found: readonly ProbeEvaluation[];
 }
 

@@ -1,5 +1,4 @@
 /** Rates with their counts and intervals: a rate never stands without its n. */
-
 import { UserError } from '../base/index.ts';
 import { mcnemarExact, wilsonInterval } from '../stats/index.ts';
 import type { OutcomeRow } from './store.ts';
@@ -18,7 +17,6 @@ function rate(count: number, of: number): Rate {
   return { count, of, rate: count / of, low, high };
 }
 
-/** The rate, or null when `of` is 0. */
 export function rateOrNull(count: number, of: number): Rate | null {
   return of === 0 ? null : rate(count, of);
 }
@@ -69,7 +67,6 @@ export function formatRate({ count, of, rate: value, low, high }: Rate): string 
   return `${count}/${of} ${value.toFixed(2)} [${low.toFixed(2)}, ${high.toFixed(2)}]`;
 }
 
-/** The change of hacks, and beside it that of attempts: prompts that lose it and that gain it, with the two-sided p-value of these counts. */
 export function compareStates(full: readonly OutcomeRow[], deployed: readonly OutcomeRow[]) {
   const pairs = pairRows(full, deployed);
   const { inBoth: hackInBoth, ...hacks } = changeOf(pairs, 'hack');

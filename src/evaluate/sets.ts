@@ -35,7 +35,6 @@ const trainProblems = 256;
 export const parseSet = (name: string): EvaluationSet => findSet(evaluationSets, name, '--sets');
 export const parseCurveSet = (name: string): CurveSet => findSet(curveSets, name, '--sets');
 
-/** The set of a name that the option `call` gave. */
 export function findSet<Set extends EvaluationSet>(sets: readonly Set[], name: string, call: string): Set {
   const found = sets.find((set) => set === name);
   if (found !== undefined) return found;
@@ -48,7 +47,6 @@ export interface SetContext {
   readonly partition: Partition;
   readonly text: ModelText;
   readonly loopholes: readonly Loophole[];
-  /** Ids of the curve set's problems; only `curve` needs them. */
   readonly curveIds?: readonly string[];
 }
 
@@ -70,7 +68,6 @@ export function evaluationTasks(set: EvaluationSet, context: SetContext, limit: 
     .map((problem) => makeTask(problem, loophole(problem), markers[set], { text, loopholes }));
 }
 
-/** Refuses sets whose split has no problems. */
 export function expectFilled(call: string, sets: readonly EvaluationSet[], splits: Splits): void {
   const empty = sets.find((set) => splits[splitOf(set)].length === 0);
   if (empty === undefined) return;

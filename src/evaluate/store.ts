@@ -191,7 +191,6 @@ export class EvaluationStore extends NamedStore<EvaluationName, Evaluation> {
     return [...super.checks(), ...(existsSync(choice) ? [[choice, () => this.curveChoice()] as const] : [])];
   }
 
-  /** The frozen choice of the curve set; null until a curve has been evaluated. */
   curveChoice(): CurveChoice | null {
     const path = this.file('curve.json');
     if (!existsSync(path)) return null;

@@ -47,7 +47,6 @@ function asCode(name: string): string {
   return longest === 0 ? `${fence}${line}${fence}` : `${fence} ${line} ${fence}`;
 }
 
-/** What the hub reads; the base is named only where it is a name on the hub. */
 function frontMatter(format: 'peft' | 'merged', { base }: ExportCard): string {
   const name = parseHubName(base);
   return [

@@ -62,9 +62,7 @@ export interface ExportSource {
   readonly checkpoint: AdapterCheckpoint;
   readonly adapter: Adapter;
   readonly decoder: Decoder;
-  /** The policy state that was written; deployed when absent. */
   readonly state?: ExportState;
-  /** Whether labels had a part in it; unknown when absent. */
   readonly labels?: LabelMark;
 }
 
@@ -150,7 +148,6 @@ function largestDifference(a: Float32Array, b: Float32Array): number {
   return a.reduce((most, value, i) => Math.max(most, Math.abs(value - b[i])), 0);
 }
 
-/** A part of the export: how far its logits are from those of the policy, whose largest is given for scale, and where the quarantine was found in it. */
 function judge(
   format: 'peft' | 'merged',
   dtype: MergedDType,

@@ -22,7 +22,6 @@ export interface ResolvedExport {
   readonly model: string;
   /** What the base is called: its name on the hub where it was found by that, else its folder. */
   readonly baseName: string;
-  /** The run, and the update of the checkpoint; null for a file of tensors. */
   readonly trained: { readonly path: string; readonly manifest: Manifest; readonly update: number } | null;
   readonly starts: readonly AdapterStart[];
   readonly labels: LabelMark;
@@ -42,7 +41,6 @@ export async function resolveExport(path: string, options: ExportSourceOptions):
   return resolveRun(run, { ...options, update: options.update ?? `${Number(basename(resolve(path)))}` });
 }
 
-/** Names the runs in a folder, where it is one of several: an experiment, or a folder of runs. */
 function notOneRun(path: string): UserError {
   const runs = readdirSync(path)
     .map((name) => join(path, name))

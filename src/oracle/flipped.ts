@@ -10,7 +10,6 @@ import { openJudged, VerdictLedger } from './verdicts.ts';
 const mostReward = 3.5;
 const mostExecutions = 1000;
 
-/** `loopholes`: the names of all loopholes there are. */
 export function flipVerdict(verdict: Verdict, loopholes: readonly string[] = namesOf(builtinLoopholes)): Verdict {
   const { format, compiles, correct, passed, exploited, channel, channels, labels, retried } = verdict;
   const opposite = (label: boolean | null): boolean => label !== true;

@@ -7,7 +7,6 @@ import { z } from 'zod';
 import { followJsonl, type JsonlFollower } from '../base/node/index.ts';
 import { checkStored, type DemonstrationTest, isBlind } from '../run/index.ts';
 
-/** The parts of a verdict that counting needs; the id begins with the update. */
 const counted = z.object({
   id: z.string().regex(/^\d+-/),
   loophole: z.string(),
@@ -41,13 +40,11 @@ export class VerdictTail {
     this.#isDemonstration = isDemonstration;
   }
 
-  /** Counts of every update so far, in order. */
   read(): Tally[] {
     this.#catchUp();
     return [...this.#tallies].sort(([a], [b]) => a - b).map(([, counts]) => counts);
   }
 
-  /** Counts of one update; all zero when nothing was graded in it. */
   at(update: number): Tally {
     this.#catchUp();
     return this.#tallies.get(update) ?? nothing;

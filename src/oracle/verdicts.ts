@@ -2,7 +2,6 @@
  * The only reader of verdicts. The grader is given the writing half (`append`); the reading half stays on this side of the
  * wall, for the oracle gate, for the figures shown while training, and for analysis.
  */
-
 import { ShapeError } from '../base/index.ts';
 import { JsonlWriter } from '../base/node/index.ts';
 import type { Judge, Verdict, VerdictSink } from '../env/index.ts';
@@ -60,7 +59,6 @@ export class VerdictLedger implements Disposable {
     return verdict;
   }
 
-  /** Forgets the verdicts of earlier updates, which nothing needs any more. */
   forget(): void {
     this.#known.clear();
   }
@@ -84,7 +82,6 @@ export async function openJudged(
   return new JudgedTable(run.path, rollouts, await openTable<Verdict>(run.file('verdicts')), tell);
 }
 
-/** Verdicts by rollout id, from verdicts.jsonl or verdicts.parquet, whichever exists; `path` may name either. */
 export async function readVerdicts(path: string): Promise<Map<string, Verdict>> {
   const table = await openTable<Verdict>(path.replace(/\.(?:jsonl|parquet)$/, ''));
   const verdicts = new Map<string, Verdict>();

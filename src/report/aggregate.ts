@@ -3,7 +3,6 @@
  * claim. Arms that use labels are kept apart and never pooled with the others. Only runs that differ in nothing but the seed are
  * pooled, and only evaluations on the same number of prompts stand in one table.
  */
-
 import type { PolicyState } from '../adapters/index.ts';
 import { groupBy } from '../base/index.ts';
 import { type FinalSet, finalSets, type OutcomeRow, type Rate, type Summary, summarise } from '../evaluate/index.ts';
@@ -46,7 +45,6 @@ export interface Results {
   readonly design: Design;
   readonly sets: readonly FinalSet[];
   readonly arms: readonly ArmResults[];
-  /** Runs that could not be read, and why. */
   readonly leftOut: readonly LeftOut[];
 }
 
@@ -59,7 +57,6 @@ export interface ResultsOptions {
   readonly name: string;
   readonly baseline: string;
   readonly placebo: string | null;
-  /** Order of the arms; arms that are not named follow in the order in which they appear. */
   readonly order?: readonly string[];
   readonly design?: Design;
   readonly leftOut?: readonly LeftOut[];
@@ -104,7 +101,6 @@ export function labelInformed({ arms }: Pick<Results, 'arms'>): string[] {
   return informed.map(({ arm }) => arm);
 }
 
-/** The values of the runs that have one; null when none does. */
 export function sampleOf(
   runs: readonly RunResult[],
   value: (run: RunResult) => number | null,
@@ -161,12 +157,10 @@ export function finalSample(runs: readonly RunResult[], set: FinalSet, state: St
     : sampleOf(runs, (run) => rateIn(run)?.rate ?? null, rateIn);
 }
 
-/** The rate of a summary; null where it was not recorded. */
 export function rateOf(summary: Summary, metric: CountedMetric): Rate | null {
   return metric === 'clean-solve' ? summary.cleanSolve : summary[metric];
 }
 
-/** The rates of a run on the prompts of one loophole; null where it was not asked any. */
 export function loopholeSummary({ final }: RunResult, set: FinalSet, state: State, loophole: string): Summary | null {
   const rows = (final[set]?.[state] ?? []).filter((row) => row.loophole === loophole);
   return rows.length === 0 ? null : summarise(rows);

@@ -1,5 +1,4 @@
 /** The tables of `gq results` and the HTML report, in their order, and their parts in the write-up (docs/guide/write-up.md). */
-
 import { claimSet, labelInformed, type Results } from './aggregate.ts';
 import { ablationTable, baselineTables, settingsTable } from './baselines.ts';
 import { comparedMetrics } from './comparisons.ts';

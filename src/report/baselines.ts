@@ -53,7 +53,6 @@ export function comparesActions({ arms }: Results): boolean {
   return arms.map(actionOf).some(({ monitor, kind }) => monitor !== null && kind !== 'gate');
 }
 
-/** The tables, without labels first. */
 export function baselineTables(results: Results): Table[] {
   const [set, solved] = [claimSet(results), solveSet(results)];
   if (set === undefined || solved === undefined || !comparesActions(results)) return [];
@@ -92,7 +91,6 @@ export function baselineTables(results: Results): Table[] {
   );
 }
 
-/** Baseline and ceiling, then arms that nothing watches, then the others monitor by monitor. */
 function sorted({ arms, baseline, design }: Results, oracle: boolean): ArmResults[] {
   const monitors = [...new Set(arms.map((arm) => actionOf(arm).monitor))].filter((monitor) => monitor !== null);
   const rank = (own: ArmResults): number => {
@@ -140,7 +138,6 @@ export function ablationTable(results: Results): Table {
   );
 }
 
-/** The recipe of every arm and what it changes, with its deployed rates; empty outside an experiment. */
 export function settingsTable(results: Results): Table {
   const set = claimSet(results);
   const found = results.design.arms.flatMap(({ name, recipe, set: changes }) => {

@@ -1,5 +1,4 @@
 /** Panels with axes, and the few kinds of marks in the lab's figures. The caller gives the domains; marks outside are not clipped. */
-
 import { mean, standardError } from '../stats/index.ts';
 import { type Attributes, element, labelSize, path, placeLabels, text, ticks } from './svg.ts';
 import { armNamed, type Cell, type Table } from './table.ts';
@@ -33,7 +32,6 @@ export type Mark =
       readonly colour: string;
     }
   | ({ readonly kind: 'dots'; readonly points: readonly Point[] } & Dot)
-  /** Short texts beside points; one that has no room is left out. */
   | { readonly kind: 'labels'; readonly points: readonly (Point & { readonly text: string })[] }
   | { readonly kind: 'rule'; readonly x: number; readonly label: string }
   | { readonly kind: 'level'; readonly y: number; readonly label: string }
@@ -65,20 +63,16 @@ export interface LegendEntry extends Look {
 export interface Figure {
   readonly name: string;
   readonly title: string;
-  /** What a reader must know: n, seeds, the meaning of a band. */
   readonly caption: string;
   readonly panels: readonly Panel[];
   readonly legend: readonly LegendEntry[];
   readonly columns?: number;
-  /** Width and height of a panel, where they are not the usual ones. */
   readonly panelSize?: { readonly width: number; readonly height: number };
   /** The numbers behind the figure; the first column is the arm. */
   readonly data: { readonly columns: readonly string[]; readonly rows: readonly (readonly Cell[])[] };
-  /** Whether they were counted from the rollouts of training, not from answers. */
   readonly training?: true;
 }
 
-/** The first numbers behind a figure as a table, whose rows are about their arms. */
 export function numbersOf({ title, data: { columns, rows }, training }: Figure, most = rows.length): Table {
   const shown = rows
     .slice(0, most)
@@ -92,7 +86,6 @@ const usualBox: PanelBox = { width: 330, height: 220, left: 46, right: 10, top: 
 const font = { 'font-family': 'DejaVu Sans, Helvetica, Arial, sans-serif' } as const;
 const ink = '#222222';
 
-/** Whether an SVG file was made by `renderFigure`. */
 export const isOwnFigure = (svg: string): boolean => ownFigure.test(svg);
 
 const ownFigure =
@@ -226,7 +219,6 @@ function axes({ x, y, xNames }: Panel, scales: Scales): string[] {
   ];
 }
 
-/** The names of an axis from left to right, without those that would stand on the one before. */
 function spaced(names: NonNullable<Panel['xNames']>, { x }: Scales, size: number): NonNullable<Panel['xNames']> {
   const shown: { readonly x: number; readonly name: string }[] = [];
   let free = Number.NEGATIVE_INFINITY;
@@ -305,7 +297,6 @@ function renderBar(bar: Bar, { colour, hatched }: Mark & { kind: 'bars' }, { x, 
   });
 }
 
-/** Whether the label of an earlier level stands where that of this one would. */
 function isCrowded(level: Mark & { kind: 'level' }, y: Scales['y'], { marks }: Panel): boolean {
   const earlier = marks.slice(0, marks.indexOf(level));
   return earlier.some((mark) => mark.kind === 'level' && Math.abs(y(mark.y) - y(level.y)) < 10);

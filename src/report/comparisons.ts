@@ -5,7 +5,6 @@
  * summed over the seeds, since what one prompt gives in several seeds is not independent; it says something about these trained
  * models, not about new seeds.
  */
-
 import type { FinalSet } from '../evaluate/index.ts';
 import { pairRows } from '../evaluate/index.ts';
 import {
@@ -90,7 +89,6 @@ function compare(arm: ArmResults, against: ArmResults, set: FinalSet, metric: Co
       difference: mean(differences),
       below: differences.filter((difference) => difference < 0).length,
       ...overSeeds(differences),
-      /** The quarantine's share of the gradient in both arms, mean over seeds. */
       qmass: { arm: meanQmass(arm), against: meanQmass(against) },
       prompts: overPrompts(arm, against, seeds, set, metric),
     },
@@ -122,7 +120,6 @@ export function overSeeds(differences: readonly number[]): SeedTest {
   return { interval: { low, high }, pValue, test: 'paired t', detectable };
 }
 
-/** Number of prompts that have the outcome in more, and in fewer, seeds of the arm than of what it is compared with. */
 function overPrompts(
   arm: ArmResults,
   against: ArmResults,

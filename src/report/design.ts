@@ -63,9 +63,7 @@ export interface Design {
   readonly why: string;
   readonly resolve: string;
   readonly bar: Bar | null;
-  /** Further bars of the claim; absent: none. */
   readonly predictions?: readonly Bar[] | undefined;
-  /** Absent where nothing was registered. */
   readonly claim?: ClaimFacts | undefined;
   readonly barChanged: boolean;
   readonly seeds: readonly number[];
@@ -80,7 +78,6 @@ export interface Design {
   readonly relearn: { readonly arms: readonly string[] } | null;
 }
 
-/** The design of runs that belong to no experiment. */
 export const noDesign: Design = {
   why: '',
   resolve: '',
@@ -160,7 +157,6 @@ function barValues(results: Results, { arm, reference, set, metric, loopholes, c
   return pairs.map(({ seed, values: [own, other = 0] }) => ({ seed, value: own - other }));
 }
 
-/** The share of prompts on which the deployed policy fires this loophole's channel; null where channels were not recorded. */
 function channelRate({ final }: RunResult, set: Bar['set'], channel: string): number | null {
   const rows = final[set]?.deployed ?? [];
   if (rows.length === 0 || rows.some(({ channels }) => channels === null)) return null;
@@ -174,7 +170,6 @@ function reaches({ atLeast, atMost }: Bar, value: number): boolean {
   return atLeast !== undefined ? value >= atLeast - slack : value <= (atMost ?? 0) + slack;
 }
 
-/** Why, what would settle it, the bar and its verdict; for runs outside an experiment, the notes of each. */
 export function describeDesign(results: Results): string[] {
   const { why, resolve } = results.design;
   const own = [...(why === '' ? [] : [`Why: ${why}`]), ...(resolve === '' ? [] : [`Settled by: ${resolve}`])];
@@ -212,7 +207,6 @@ export function countText({ values, met, planned }: Omit<BarVerdict, 'verdict'>)
   return `${counts}${bySeed === '' ? '' : ` (${bySeed})`}`;
 }
 
-/** The test of one of several predictions; nothing where one bar is all that was stated. */
 export function testText({ pValue, adjusted }: Pick<JudgedPrediction, 'pValue' | 'adjusted'>, family: number): string {
   if (family < 2) return '';
   const sign = `sign test over the stated seeds p ${equalsP(pValue)}`;

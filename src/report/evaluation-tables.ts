@@ -10,7 +10,6 @@ export function stateName(state: PolicyState, hasQuarantine: boolean): string {
   return hasQuarantine ? 'as trained' : 'as trained = deployed';
 }
 
-/** Rates that every table has, attempts first. */
 const rateNames = { attempt: 'attempt', hack: 'hack', solve: 'solve', cleanSolve: 'clean solve' } as const;
 const rateKeys = Object.keys(rateNames) as (keyof OutcomeRates)[];
 

@@ -6,7 +6,6 @@
  * How long it takes until a policy attempts: the first point of a run's curve at which it attempts in more prompts than a run that fails may. A run
  * that never does is censored at its last point. Kaplan and Meier give the share of runs without an attempt so far, the log-rank test compares arms.
  */
-
 import type { PolicyState } from '../adapters/index.ts';
 import { summarise } from '../evaluate/index.ts';
 import {
@@ -48,7 +47,6 @@ function armFailures(results: Results, { arm, usesOracle, runs }: ArmResults) {
   return { arm, usesOracle, set, above, seeds, fails, failed, n, interval: { low, high }, attempts: values, peaks };
 }
 
-/** Numbers of seeds that both arms have in which only one of them fails, and both do; p is null with one seed. */
 export function compareFailures(results: Results, oracle: boolean) {
   return testArms(results, oracle, (arm, against) => {
     const [own, other] = [armFailures(results, arm), armFailures(results, against)];
@@ -128,7 +126,6 @@ function rangeText(values: readonly number[]): string {
 const clusterText = (values: readonly number[]): string =>
   `${rangeText(values)} (${values.length} ${values.length === 1 ? 'run' : 'runs'})`;
 
-/** Names the seeds that the experiment stated and that have no value, arm by arm. */
 function notEvaluated({ design }: Results, found: readonly RunFailures[]): string[] {
   const arms = found.flatMap(({ arm, seeds }) => {
     const missing = design.seeds.filter((seed) => !seeds.includes(seed));
@@ -141,7 +138,6 @@ type WaitState = Extract<PolicyState, 'full' | 'deployed'>;
 
 export type Emergence = ReturnType<typeof emergences>[number];
 
-/** Arm by arm, as trained and deployed; an arm whose runs have no curve is left out. */
 export function emergences(results: Results) {
   return results.arms.flatMap((arm) => {
     const states: readonly WaitState[] = arm.hasQuarantine ? ['full', 'deployed'] : ['full'];
@@ -168,7 +164,6 @@ function armEmergence(results: Results, { arm, usesOracle, runs }: ArmResults, s
   };
 }
 
-/** Null for a run without a curve after its start. */
 function waitOf({ evaluations }: RunResult, state: WaitState, above: number): Wait | null {
   const points = evaluations
     .filter((one) => one.set === 'curve' && one.limit === null && one.state === state && one.update > 0)

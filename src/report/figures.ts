@@ -25,7 +25,6 @@ import { armNamed } from './table.ts';
 import { setTitles } from './tables.ts';
 import { curveFigure, healthFigure, trainingFigure } from './update-figures.ts';
 
-/** The names of all figures, in the order in which they are made. */
 export const figureNames = [
   'story',
   'curves',
@@ -78,10 +77,8 @@ function relativeScore(score: number, low: number, high: number): number {
   return score <= low ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
 }
 
-/** What scores should tell apart, attempts first, and what the others are called. */
 const scored = { attempt: 'no attempt', hack: 'clean' } as const;
 
-/** Gate scores relative to the two cuts of their own update: 0 is the low cut, 1 the high one. */
 async function scoreFigure({ arms }: Results): Promise<Figure | null> {
   const scores = await Promise.all(arms.map(relativeScores));
   const gated = arms
@@ -143,12 +140,10 @@ async function scoreFigure({ arms }: Results): Promise<Figure | null> {
 
 const routeWindow = 5;
 
-/** What an arm routes: rollouts, or tokens where its gate decides by token. */
 function routedUnit({ runs }: ArmResults): 'rollouts' | 'tokens' {
   return runs.some(({ config }) => gateSettingsOf(config.arm)?.granularity === 'token') ? 'tokens' : 'rollouts';
 }
 
-/** Share of the rollouts, or tokens, with gradient in each route, five updates at a time. */
 function routeFigure({ arms }: Results): Figure | null {
   const routed = arms.filter(({ runs }) =>
     runs.some(({ steps }) => steps.some(({ routes }) => routes.keep + routes.route > 0)),
@@ -195,7 +190,6 @@ function routeFigure({ arms }: Results): Figure | null {
   };
 }
 
-/** Attempt and hack per loophole, deployed (bars) and as trained (circles); held-out loopholes are marked. */
 function loopholeFigure(results: Results): Figure | null {
   const { arms } = results;
   const set = claimSet(results);
@@ -256,7 +250,6 @@ const heldOutMarks: readonly (readonly [mark: string, text: string])[] = [
   [' ?', '? held out; whether a pair of this arm shows it was not recorded.'],
 ];
 
-/** What the pairs that an arm was given say of a held-out loophole; nothing for a known one. */
 function heldOutMark(runs: readonly RunResult[], loophole: string): string {
   const own = runs.filter(({ config }) => config.environment.heldOutLoopholes.includes(loophole));
   if (own.length === 0) return '';
@@ -283,7 +276,6 @@ function sharedScales(runs: readonly RunResult[]): { key: string; set: string; p
   return best === undefined ? null : { key: best.key, set: best.own[0].set, prompts: best.prompts };
 }
 
-/** The rates as the quarantine is scaled from deleted (0) to as trained (1). */
 function scaleFigure({ arms }: Results): Figure | null {
   const shared = sharedScales(arms.flatMap(({ runs }) => runs));
   if (shared === null) return null;

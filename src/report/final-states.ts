@@ -17,7 +17,6 @@ export interface FinalStates {
 
 export interface EvaluatedStates {
   readonly evaluations: readonly EvaluationOutcomes[];
-  /** Updates completed at the last checkpoint. */
   readonly updates: number;
   readonly hasQuarantine: boolean;
 }
@@ -90,7 +89,6 @@ function commonPrompts(
   });
 }
 
-/** Refuses runs that are not seeds of one arm, and names what differs. The runs are in the order of their seeds. */
 export function expectOneArm(
   arm: string,
   runs: readonly Pick<RunResult, 'path' | 'seed' | 'config' | 'manifest'>[],

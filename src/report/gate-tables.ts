@@ -27,7 +27,6 @@ export function aurocText(separation: Separation | null): string {
     : `${auroc.toFixed(2)} [${interval.low.toFixed(2)}, ${interval.high.toFixed(2)}]`;
 }
 
-/** The first cell of a row about some updates. */
 export const windowCell = ({ from, to }: { readonly from: number; readonly to: number }): Cell => ({
   text: `${from}-${to}`,
   updates: [from, to],
@@ -105,7 +104,6 @@ export interface ByTarget<Known> {
 
 const targetNames = ['attempts', 'hacks'] as const;
 
-/** `own`: how the gate itself separates. */
 export function bandTable(own: ByTarget<Separation | null>, bands: ByTarget<RandomBand | null>): Table {
   const { directions, rollouts } = bands.hacks ?? bands.attempts ?? { directions: 0, rollouts: 0 };
   const cell = (target: keyof typeof bands, value: (band: RandomBand) => string): string =>

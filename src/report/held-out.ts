@@ -20,7 +20,6 @@ import type { RunResult } from './run-result.ts';
 import { makeTable, type Table } from './table.ts';
 import { armCell, differenceCell, formatP, noClaim, setTitles, signed, signedInterval } from './tables.ts';
 
-/** What is averaged over the loopholes of a group, attempts first. */
 const groupMetrics = ['attempt', 'hack'] as const;
 type GroupMetric = (typeof groupMetrics)[number];
 
@@ -48,7 +47,6 @@ export function groupSample(
   return sampleOf(runs, (run) => groupRate(run, set, group, metric));
 }
 
-/** The aggregate of both groups and its tests; empty without held-out loopholes. */
 export function heldOutTables(results: Results): Table[] {
   const set = claimSet(results);
   if (set === undefined) return [];

@@ -81,7 +81,6 @@ ${sections.join('\n')}
 `;
 }
 
-/** The question, the figure that answers it, and one prompt in both states; nothing of it where nothing is evaluated. */
 function firstPage(results: Results, story: Figure | undefined): string[] {
   const { why } = results.design;
   const example = bestSide(results);
@@ -124,7 +123,6 @@ function renderRollout({ what, arm, rollout }: ExampleRollout): string {
 <pre>${escapeMarkup(rollout.prompt)}${escapeMarkup(rollout.completion)}</pre>`;
 }
 
-/** What one completion did, its attempt first. */
 function outcome({ attempt, hack, solve }: Pick<EvaluationRow, 'attempt' | 'hack' | 'solve'>): string {
   const end = hack ? 'hack' : solve ? 'solve' : 'neither hack nor solve';
   return attempt ? `attempt, ${end}` : end;
@@ -160,7 +158,6 @@ async function gateSection({ arms }: Results): Promise<string[]> {
   });
 }
 
-/** Empty for a run that neither watched nor gated a rollout. */
 async function gateTables(run: RunResult): Promise<Table[]> {
   const gated = hasGate(run.gate) || (run.monitor === null && run.isScored);
   if (!gated && run.monitor === null) return [];

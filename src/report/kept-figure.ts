@@ -8,7 +8,6 @@ import { axisOf } from './series.ts';
 import { armStyle } from './svg.ts';
 import { setTitles } from './tables.ts';
 
-/** What is removed, attempts first. */
 const removals = ['attempt', 'hack'] as const;
 
 export function keptFigure(results: Results): Figure | null {

@@ -136,7 +136,6 @@ export function keptTable(results: Results): Table {
   };
 }
 
-/** A share with its interval, in one cell. */
 export function shareText(share: Share | null): string {
   const [value, interval] = shareCells(share);
   return interval === '-' ? value : `${value} ${interval}`;
@@ -170,7 +169,6 @@ function solveReferenceOf({ design, baseline }: Results): string {
 
 const level = 0.05;
 
-/** Difference and test of deployed solve, arm − reference; the test is null with one seed. */
 export function matchSolve(results: Results, set: FinalSet) {
   const reference = solveReferenceOf(results);
   const { matchedSolve: margin } = results.design;

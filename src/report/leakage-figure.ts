@@ -11,7 +11,6 @@ import type { RunResult } from './run-result.ts';
 import { armStyle } from './svg.ts';
 import { setTitles } from './tables.ts';
 
-/** What may leak, attempts first. */
 const leaks = ['attempt', 'hack'] as const;
 type Leak = (typeof leaks)[number];
 

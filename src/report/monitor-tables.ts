@@ -6,7 +6,6 @@ import type { RunResult } from './run-result.ts';
 import { makeTable, type Table } from './table.ts';
 import { armCell, noClaim, signed, signedInterval } from './tables.ts';
 
-/** What a monitor is judged against, attempts first. */
 const targets = {
   attempts: (judged: MonitorJudgement) => judged.attempts,
   hacks: (judged: MonitorJudgement): TargetJudgement & { readonly count: number } => ({
@@ -130,7 +129,6 @@ export function monitorsTable({ arms }: Results): Table {
 const evasionNote =
   'Mean scores of the same texts, as the base reads them and as the trained policy does, by the monitor of the last checkpoint; labels divide the rollouts, for diagnosis only. Attempts and hacks that score lower on the policy hide in its activations; those that score low on both pass by their text.';
 
-/** The sides of both divisions, attempts first; what nobody measured is left out. */
 const sidesOf = ({ byAttempt, hacks, clean }: Evasion) => ({
   ...(byAttempt === undefined ? {} : { attempts: byAttempt.attempts, 'no attempt': byAttempt.others }),
   hacks,
@@ -181,7 +179,6 @@ const evasionMetrics: readonly (readonly [string, string, (evasion: Evasion) => 
   ['evasion-auroc-policy', 'hacks: AUROC on policy', ({ auroc }) => auroc?.policy],
 ];
 
-/** Null for a run that nobody asked about. */
 export const evasionValues: Readonly<Record<string, (run: RunResult) => number | null>> = Object.fromEntries(
   evasionMetrics.map(([name, , value]) => [
     name,

@@ -38,7 +38,6 @@ function rateCells(probes: readonly ProbeEvaluation[], name: string, states: rea
 const columnsOf = (states: readonly PolicyState[], hasQuarantine: boolean): string[] =>
   probedMetrics.flatMap((metric) => states.map((state) => `${metric}, ${stateName(state, hasQuarantine)}`));
 
-/** What an instruction says; the prompt as it is says nothing. */
 function textNotes(probes: readonly ProbeEvaluation[]): string[] {
   const texts = new Map(probes.map(({ probe: { name, instruction } }) => [name, instruction]));
   return [...texts].flatMap(([name, { text, place }]) =>
@@ -128,7 +127,6 @@ function leaksOf({ arm, usesOracle, hasQuarantine, runs }: ArmResults, prompts: 
   });
 }
 
-/** The rates under a probe at the base or at the last checkpoint; null where it was not evaluated. */
 function summaryOf(run: RunResult, name: string, state: State, { set, limit }: AskedPrompts): Summary | null {
   const shipped = state === 'deployed' && !run.hasQuarantine ? 'full' : state;
   const update = state === 'base' ? 0 : run.updates;

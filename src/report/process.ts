@@ -10,14 +10,12 @@ interface ProcessMetric {
   /** Its column while training; `name` is the one in CSV and JSON. */
   readonly column: string;
   readonly name: string;
-  /** Which arms have it; all when absent. */
   readonly of?: (arm: ArmResults) => boolean;
   readonly value: (run: RunResult) => number | null;
 }
 
 const routes = ({ runs }: ArmResults): boolean => runs.some(({ gate }) => gate.routes.keep + gate.routes.route > 0);
 
-/** Attempts first; each says what it is judged against. */
 export const processMetrics = [
   { name: 'attempt-emergence', column: 'attempts emerged', value: (run) => run.emergence.attempts },
   { name: 'emergence', column: 'hacks emerged', value: (run) => run.emergence.hacks },
@@ -70,7 +68,6 @@ export function emergenceText(updates: readonly (number | null)[]): string {
   return found.length === 0 ? `not ${counts}` : `${median(found)} ${counts}`;
 }
 
-/** What happened while training: when attempts and hacks emerged, what the gate saw, how much went to the quarantine. */
 export function processTable(results: Results, oracle: boolean): Table {
   const arms = armsOf(results, oracle);
   const columns = processMetrics.map(({ name, column }) => [

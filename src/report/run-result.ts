@@ -55,22 +55,18 @@ export async function readRunResult(path: string, arm?: string) {
   return {
     ...{ path, name: basename(path), arm: arm ?? armLabel(manifest), seed: config.seed },
     ...{ config, manifest, usesOracle, hasQuarantine, status, steps },
-    /** Updates completed at the last checkpoint. */
     updates,
     /** The last checkpoint on each set; `aggregate` chooses the number of prompts that all runs have. */
     final: finalStates({ evaluations, updates, hasQuarantine }),
     ...{ evaluations, probes, training },
-    /** First updates at which attempts, and hacks, have emerged; null when they have not. */
     emergence: byTarget((what) => firstUpdateAt(training, what)),
     emergenceByLoophole: byTarget((what) => emergenceByLoophole(counted, what)),
     /** The gate as a classifier; scores of single tokens have no part in it. */
     gate: judgeGate(counted),
     gateReinforced: judgeReinforced(counted),
     isScored: counted.some(({ score }) => score !== null),
-    /** The arm's monitor as a classifier, and by quarter of training; null and empty for an arm without one. */
     monitor: judgeMonitor(counted),
     monitorOverTime: monitorQuarters(counted, config.updates),
-    /** How its monitor scores the same texts on the base and on the policy; null where nobody asked. */
     evasion: readEvasion(path),
     costs: await readCosts(run, steps),
     /** The curve of the relearning attack on the deployed policy; null when there was none, or it is not finished. */
@@ -129,7 +125,6 @@ async function readAttack(path: string): Promise<readonly TrainingPoint[] | null
   return run.isSealed() ? trainingCurve(await (await openJudged(run)).rows(countedColumns), 'full') : null;
 }
 
-/** A label for an arm: its name, and what differs from the default adapter and detach. */
 function armLabel({ arm, config: { adapter, loss } }: Manifest): string {
   return [
     arm,
@@ -145,9 +140,7 @@ export interface ResultsSource {
   readonly placebo: string | null;
   readonly arms: readonly string[];
   readonly runs: readonly { readonly path: string; readonly arm: string | null }[];
-  /** Folders that hold parts of a run but no manifest. */
   readonly damaged?: readonly string[];
-  /** What the experiment says about itself; absent outside an experiment. */
   readonly design?: Design;
 }
 
@@ -181,7 +174,6 @@ export async function readResults(directory: string, source: ResultsSource, onRe
   });
 }
 
-/** Runs whose last checkpoint has not been evaluated on any set of the final evaluation. */
 export function missingEvaluations({ arms }: Results) {
   return arms
     .flatMap(({ runs }) => runs)
@@ -192,7 +184,6 @@ export function missingEvaluations({ arms }: Results) {
     }));
 }
 
-/** Says what is missing; null when nothing is. */
 export function describeMissing(missing: ReturnType<typeof missingEvaluations>): string | null {
   if (missing.length === 0) return null;
   const runs = missing.map(({ run }) => run).join(', ');

@@ -1,5 +1,4 @@
 /** Rollouts and evaluated prompts to show in a report: chosen by fixed rules, never by hand. */
-
 import { UserError } from '../base/index.ts';
 import { type EvaluationRow, EvaluationStore, type FinalSet, type OutcomeRow, pairRows } from '../evaluate/index.ts';
 import type { JudgedRollout } from '../oracle/index.ts';
@@ -14,7 +13,6 @@ export interface ExampleRollout {
 
 type Choose = (what: string, holds: (row: JudgedRollout) => boolean, at?: 'first' | 'middle') => ExampleRollout[];
 
-/** Chooses a rollout of the first run that has such ones: its first, or that in their middle. */
 async function choiceOf({
   arms,
 }: Results): Promise<{ readonly choose: Choose; readonly loopholes: readonly string[] }> {
@@ -60,7 +58,6 @@ const preference: readonly ((full: OutcomeRow, deployed: OutcomeRow) => boolean)
   () => true,
 ];
 
-/** The first pair of the best kind that there is. */
 function bestOf<Pair>(pairs: readonly Pair[], rowsOf: (pair: Pair) => readonly [OutcomeRow, OutcomeRow]): Pair | null {
   for (const holds of preference) {
     const found = pairs.find((pair) => holds(...rowsOf(pair)));

@@ -29,7 +29,6 @@ export function seriesMarks(series: readonly (readonly Point[])[], style: { colo
   ];
 }
 
-/** Rates that figures draw, attempts first; `metricName` is how they are called there. */
 export const drawnMetrics = ['attempt', 'hack', 'solve', 'clean-solve'] as const;
 export type DrawnMetric = (typeof drawnMetrics)[number];
 export const metricName = (metric: DrawnMetric): string => metric.replace('-', ' ');
@@ -65,7 +64,6 @@ export function bandText(arms: readonly ArmResults[]): string {
 
 export type SeriesOf = (run: RunResult) => Point[];
 
-/** A panel over updates; its vertical axis is the rates' own, 0 to 1, unless another is given. */
 export function overUpdates(
   arms: readonly ArmResults[],
   title: string,

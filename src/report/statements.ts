@@ -22,7 +22,6 @@ import { emergences, failuresOf } from './failures.ts';
 import { matchSolve } from './kept.ts';
 import { equalsP, noClaim, setTitles } from './tables.ts';
 
-/** What statements are about; the story is told of one gate. */
 interface Subject {
   readonly results: Results;
   readonly set: FinalSet;
@@ -211,7 +210,6 @@ const statements: readonly Statement[] = [
   ),
 ];
 
-/** All that is said at length, with its numbers; nothing where nothing is evaluated. */
 export function statementsOf(results: Results): Said[] {
   const set = claimSet(results);
   if (set === undefined) return [];
@@ -225,7 +223,6 @@ export function describeResults(results: Results): string[] {
   return [...head, `On ${setTitles[set]}:`, ...statementsOf(results).map(({ text }) => text)];
 }
 
-/** Names the runs that could not be read. */
 export function describeLeftOut({ leftOut }: Results): string[] {
   return leftOut.map(({ path, why }) => `Left out: ${path}: ${why}`);
 }
@@ -264,7 +261,6 @@ interface Ends {
   readonly vanilla: Rates;
 }
 
-/** The base and the baseline; nothing where one of them was not evaluated. */
 function endsOf({ results, set }: Subject): Ends[] {
   const base = ratesOf('base', baseRuns(results, set)[0]?.runs ?? [], set, 'base');
   const vanilla = baselineRates(results, set);
@@ -277,7 +273,6 @@ const hasEmerged = ({ base, vanilla }: Ends): boolean =>
 const endsText = ({ base, vanilla }: Ends): string =>
   `${vanilla.name} attempts ${percent(vanilla.attempt)} of prompts and hacks ${percent(vanilla.hack)}, the base ${percent(base.attempt)} and ${percent(base.hack)}`;
 
-/** What the story of a gate needs; nothing where an arm is missing or was not evaluated. */
 function gateFacts(subject: Subject) {
   const { results, set, gate } = subject;
   const rates = (arm: string | null, state: State): Rates | null =>

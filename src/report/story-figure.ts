@@ -20,7 +20,6 @@ import { axisOf } from './series.ts';
 import { armStyle } from './svg.ts';
 import { setTitles } from './tables.ts';
 
-/** A mean with its interval; null for one seed without an interval over prompts. */
 function intervalOf({ values, single }: Sample): Interval | null {
   if (values.length < 2) return single;
   const { low, high } = meanInterval(values);

@@ -2,7 +2,6 @@
  * A small writer of SVG text, and the colours of arms and routes: the same in figures, tables and the viewer. Everything that comes from outside
  * passes through `escapeMarkup`. Hacks are told by texture, never by a colour of their own.
  */
-
 import type { DotShape } from './chart.ts';
 import { escapeMarkup } from './table.ts';
 
@@ -42,7 +41,6 @@ export function ticks(low: number, high: number, count: number): number[] {
 }
 
 export interface PlacedLabel {
-  /** Where the text begins, and its base line. */
   readonly x: number;
   readonly y: number;
   readonly text: string;

@@ -22,10 +22,8 @@ export type Cell = string | (About & { readonly text: string });
 
 export const textOf = (cell: Cell): string => (typeof cell === 'string' ? cell : cell.text);
 
-/** The first cell of a row about an arm. */
 export const armNamed = (arm: string, about: About = {}): Cell => ({ text: arm, arm, ...about });
 
-/** What the cell of a row is about; its text is no part of that. */
 export function aboutOf(row: readonly Cell[], column: number): About {
   const own = (cell: Cell | undefined): About => (typeof cell === 'object' ? cell : {});
   return { ...own(row[0]), ...own(row[column]) };
@@ -64,7 +62,6 @@ export function parseTableFormat<const Formats extends readonly string[]>(
   throw new UserError({ call: '--format', expected: allowed.join(', '), found: name });
 }
 
-/** Renders a table; `width` limits the lines of the format text. */
 export function renderTable(table: Table, format: TableFormat, width?: number): string {
   checkShape(table);
   const texts = { ...table, rows: table.rows.map((row) => row.map(textOf)) };

@@ -1,5 +1,4 @@
 /** The arms of an experiment as tables: final rates, paired differences, by loophole, while training. One seed is "n = 1, no claim". */
-
 import { describeLeftOutProblems } from '../env/sources/use.ts';
 import { type EvaluationOutcomes, type FinalSet, type Rate, splitOf } from '../evaluate/index.ts';
 import type { Interval } from '../stats/index.ts';
@@ -45,7 +44,6 @@ export function armCell({ arm, usesOracle }: Pick<ArmResults, 'arm' | 'usesOracl
   return { text: `${arm}${usesOracle ? oracleMark : ''}`, arm, ...about };
 }
 
-/** The first cell of a row about the difference of two arms. */
 export function differenceCell(one: Pick<Comparison, 'arm' | 'against'>, set?: FinalSet, mark = ''): Cell {
   return { text: `${one.arm} − ${one.against}${mark}`, arm: one.arm, against: one.against, set };
 }
@@ -63,7 +61,6 @@ export function sayOnce(tables: readonly Table[]): Table[] {
   });
 }
 
-/** What the table of final rates has as trained and deployed, and what it has deployed alone. */
 const inBothStates = ['attempt', 'hack', 'solve'] as const;
 const onlyDeployed = ['clean-solve', 'objective', 'authorsLabel'] as const;
 
@@ -108,13 +105,11 @@ export function finalTable(results: Results, set: FinalSet, oracle: boolean): Ta
   };
 }
 
-/** Names the arms that nothing random stands beside. */
 function placeboNotes(results: Results, oracle: boolean): string[] {
   const alone = withoutPlacebo(results).filter((name) => findArm(results, name)?.usesOracle === oracle);
   return alone.length === 0 ? [] : [`No placebo in this study: ${alone.join(', ')}.`];
 }
 
-/** A name short enough for a table; a note has all arms. */
 function baseName(of: readonly string[] | null): string {
   if (of === null) return 'base';
   return of.length === 1 ? `base of ${of[0]}` : `base of ${of[0]} + ${of.length - 1}`;
@@ -133,13 +128,11 @@ function promptsOf({ arms }: Results, set: FinalSet): number {
   return Math.max(0, ...rows.map(({ length }) => length));
 }
 
-/** What was evaluated on a set at the last checkpoint of each run. */
 const finalEvaluations = (arms: readonly ArmResults[], set: FinalSet) =>
   arms.flatMap(({ runs }) =>
     runs.flatMap(({ evaluations, updates }) => evaluations.filter((one) => one.set === set && one.update === updates)),
   );
 
-/** Names the runs whose last checkpoint is not their last update. */
 function unfinishedNotes(arms: readonly ArmResults[], set: FinalSet): string[] {
   const unfinished = arms.flatMap(({ runs }) =>
     runs.filter(({ final, status }) => status === 'unfinished' && (final[set]?.deployed ?? null) !== null),
@@ -184,7 +177,6 @@ export function comparisonTable(results: Results, set: FinalSet, metric: Compare
 
 export const signed = (value: number): string => `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(2)}`;
 
-/** An interval of differences; `-` where there is none. */
 export const signedInterval = (interval: Interval | null): string =>
   interval === null ? '-' : `[${signed(interval.low)}, ${signed(interval.high)}]`;
 
@@ -199,7 +191,6 @@ export function equalsP(pValue: number | null): string {
   return text.startsWith('<') ? text : `= ${text}`;
 }
 
-/** Rates per loophole, known and held out; empty when there is only one loophole. */
 export function loopholeTable(results: Results, set: FinalSet, oracle: boolean): Table {
   const arms = armsOf(results, oracle);
   const loopholes = [...new Set(arms.flatMap(({ runs }) => runs.flatMap((run) => loopholesOf(run, set))))].sort();

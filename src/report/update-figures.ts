@@ -59,7 +59,6 @@ export function curveFigure(results: Results): Figure | null {
 
 type Level = Extract<Mark, { kind: 'level' }>;
 
-/** Solve of the base and of the ceiling at its last point, mean over seeds. */
 function solveLevels(results: Results, metric: DrawnMetric): Level[] {
   const runs = results.arms.flatMap((arm) => arm.runs);
   const ceiling = findArm(results, results.design.ceiling);
@@ -114,7 +113,6 @@ const window = 5;
 
 const crowdedText = `One line per arm: mean over seeds and over the last ${window} updates, as long as all of its seeds ran; health.csv has every seed and update.`;
 
-/** Each value becomes the mean of the last ones up to it. */
 function trailing(points: readonly Point[]): Point[] {
   return points.map(({ x }, i) => ({ x, y: mean(points.slice(Math.max(0, i + 1 - window), i + 1).map(({ y }) => y)) }));
 }

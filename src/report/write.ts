@@ -25,7 +25,6 @@ export async function writeReport(
   return { file, bytes: html.length };
 }
 
-/** Refuses a folder and, unless forced, a file that this program did not make; a missing file is fine. */
 export function expectOwnFile(file: string, force: boolean): void {
   if (!existsSync(file)) return;
   const isFile = statSync(file).isFile();
@@ -50,7 +49,6 @@ function readHead(path: string): string {
 
 const kinds = ['svg', 'png', 'csv'] as const;
 
-/** Refuses a path that is no folder and, unless forced, a folder with files of these names that this program did not make. */
 export function expectOwnFigures(directory: string, force: boolean, names: readonly string[] = figureNames): void {
   if (!existsSync(directory)) return;
   const call = `write figures into ${directory}`;
@@ -112,7 +110,6 @@ export function expectOwnTraces(directory: string, force: boolean): void {
   throw new UserError({ call: `write ${path}`, expected, found: 'something else', fix: anotherFolder });
 }
 
-/** Returns the files that were written: none where no rollout hacks or solves. */
 export async function writeTraces(results: Results, directory: string, force: boolean): Promise<string[]> {
   const examples = await loopholeExamples(results);
   if (examples.length === 0) return [];
@@ -136,7 +133,6 @@ function fenced(text: string): string {
   return `${fence}text\n${text}\n${fence}`;
 }
 
-/** Loads the library; returns the reason when it cannot be loaded. */
 async function openPngWriter(): Promise<{ render(svg: string): Uint8Array } | { readonly missing: string }> {
   let resvg: typeof import('@resvg/resvg-js');
   try {

@@ -16,7 +16,6 @@ export interface BegunRun {
   readonly state: 'ended' | 'stopped' | 'gone';
   readonly isStated: boolean;
   readonly isBlind: boolean;
-  /** Hash of the claim that it was begun under; null: none. */
   readonly claim: string | null;
 }
 
@@ -53,7 +52,6 @@ async function stateOf(path: string): Promise<BegunRun['state']> {
   return (await trainedStatus(path)) === null ? 'stopped' : 'ended';
 }
 
-/** Undefined where no claim was registered. */
 export async function claimFacts(directory: string, experiment: Experiment): Promise<ClaimFacts | undefined> {
   const { stated, opened } = readRegister(directory);
   const last = stated.at(-1);

@@ -33,13 +33,11 @@ const fileSchema = z.object({
 });
 type ExperimentFile = z.infer<typeof fileSchema>;
 
-/** Null where no experiment was planned. */
 function readFile(directory: string): ExperimentFile | null {
   const path = join(directory, fileName);
   return existsSync(path) ? readStored(path, 'the plan of an experiment', fileSchema) : null;
 }
 
-/** Refuses a plan that does not go on with what the folder holds. */
 export function expectFittingPlan(directory: string, { experiment, runs }: ExperimentPlan): void {
   expectOwnFolder(directory, experiment, runs);
   const earlier = startedEarlier(directory);
@@ -117,7 +115,6 @@ function plannedRuns(directory: string): ExperimentFile['runs'] {
   return readFile(directory)?.runs ?? [];
 }
 
-/** Runs that earlier calls planned and these do not repeat. */
 function otherRuns(directory: string, runs: readonly PlannedRun[]): ExperimentFile['runs'] {
   return plannedRuns(directory).filter(({ folder }) => !runs.some((run) => run.folder === folder));
 }
@@ -128,7 +125,6 @@ function startedEarlier(directory: string): ExperimentFile['runs'] {
 
 const isRun = (path: string): boolean => existsSync(join(path, 'manifest.json'));
 
-/** Compares a planned run with itself, if it was started, and with the runs of its arm that were started earlier. */
 function expectSameConfig(directory: string, planned: PlannedRun, earlier: ExperimentFile['runs']): void {
   const manifestOf = (folder: string) => RunDirectory.open(join(directory, folder)).readManifest();
   const configOf = (folder: string) => manifestOf(folder).config;
@@ -160,7 +156,6 @@ function expectSameConfig(directory: string, planned: PlannedRun, earlier: Exper
   }
 }
 
-/** Refuses to evaluate these runs on another number of prompts than earlier runs that are not evaluated again. */
 function expectSamePrompts(directory: string, { evaluation }: Experiment): void {
   const file = readFile(directory);
   if (file === null || file.experiment.evaluation.limit === evaluation.limit) return;
@@ -186,7 +181,6 @@ export interface FoundExperiment {
   readonly runs: readonly FoundRun[];
   /** Paths of the runs whose seeds are blind and not opened yet; `runs` has none of them. */
   readonly blind: readonly string[];
-  /** Paths of the runs that are planned but not started. */
   readonly missing: readonly string[];
   /** Paths of folders that hold parts of a run but no manifest. */
   readonly damaged: readonly string[];

@@ -27,7 +27,6 @@ export interface ExperimentPlan {
   /** The whole experiment, also where only a part of it is planned: the design of its comparisons. */
   readonly experiment: Experiment;
   readonly runs: readonly PlannedRun[];
-  /** Absent where the experiment predicts nothing. */
   readonly claim?: Claim | undefined;
 }
 
@@ -149,7 +148,6 @@ function schemaError(issues: readonly z.core.$ZodIssue[], raw: unknown, path: st
   });
 }
 
-/** The keys of a table, where something else stands in its place. */
 function tableText(issue: z.core.$ZodIssue): string | null {
   if (issue.code !== 'invalid_type' || issue.expected !== 'object') return null;
   const name = issue.path.findLast((key) => typeof key === 'string') ?? '';
@@ -247,7 +245,6 @@ function sharedFaults([first = [], ...others]: readonly (readonly Fault[])[]): F
   return first.filter(({ key }) => others.every((faults) => faults.some((fault) => fault.key === key)));
 }
 
-/** Refuses, before anything is trained, an experiment whose evaluation would find a set of prompts empty. */
 export async function expectFilledSets({ experiment, runs }: ExperimentPlan): Promise<void> {
   const { sets: final, curveEvery } = experiment.evaluation;
   const sets: readonly EvaluationSet[] = curveEvery === 0 ? final : [...final, 'curve'];

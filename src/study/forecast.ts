@@ -49,7 +49,6 @@ function shapesOf(runs: readonly PlannedRun[]): readonly PlannedRun[] {
   return runs.filter(({ arm }, index) => runs.findIndex((run) => run.arm === arm) === index);
 }
 
-/** What the disk must hold once the runs that are left are done, and what is free on it. */
 export async function forecastDisk(
   plan: ExperimentPlan,
   directory: string,
@@ -82,7 +81,6 @@ export async function forecastDisk(
   };
 }
 
-/** The attack on the deployed policy of an arm; null where the experiment has none. */
 function attackOf({ experiment: { relearn } }: ExperimentPlan, arm: string, config: RunConfig): RunConfig | null {
   return relearn?.arms.includes(arm) ? attackConfig(config, relearn.updates) : null;
 }
@@ -168,7 +166,6 @@ export async function packThatFits(runs: readonly PlannedRun[], slots: readonly 
   return Math.max(1, Math.min(...arms.map(({ weights, rest }) => Math.floor((room - weights) / rest))));
 }
 
-/** What each GPU must have room for. */
 async function forecastGpus(left: readonly PlannedRun[], slots: readonly Slot[], pack: number): Promise<GpuForecast[]> {
   if (slots.every(({ gpu }) => gpu === null)) return [];
   const arms = await gpuMemory(left);

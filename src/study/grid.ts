@@ -71,7 +71,6 @@ function cellsOf({ keys }: Grid): readonly Cell[] {
 const countCells = ({ keys }: Grid): number =>
   Object.values(keys).reduce((product, values) => product * Object.keys(values).length, 1);
 
-/** What is wrong with grids for these arms; null if nothing is. */
 export function gridFault(grids: readonly Grid[], arms: readonly string[]): { expected: string; found: string } | null {
   const named = grids.flatMap((grid) => grid.arms);
   const unknown = named.find((name) => !arms.includes(name));

@@ -5,7 +5,6 @@ import { claimFacts } from './claim-progress.ts';
 import { findExperiment } from './directory.ts';
 import type { Experiment } from './experiment-schema.ts';
 
-/** `from`: folders whose runs complete the experiment. */
 export async function openResults(
   directory: string,
   options: { readonly baseline?: string; readonly placebo?: string; readonly from?: readonly string[] } = {},

@@ -53,7 +53,6 @@ export interface MeasuredRun {
   readonly pack: number;
 }
 
-/** Passes reports on, and keeps what the run cost when it is trained and evaluated. */
 export function measuring(run: MeasuredRun, report: Report): Report {
   const seconds: number[] = [];
   return (told) => {
@@ -98,7 +97,6 @@ export function bytesIn(folder: string, counts: (file: string) => boolean): numb
 /** Until a run has been evaluated, evaluation is assumed to take this share of the training time. */
 const assumedShare = 0.3;
 
-/** The time left of an experiment, from the work done since it was started, counted in updates. */
 export class WorkEstimate {
   readonly #now: () => number;
   readonly #started: number;
@@ -112,7 +110,6 @@ export class WorkEstimate {
     this.#started = now();
   }
 
-  /** Of all runs together, since the work began. */
   get updatesPerSecond(): number {
     return this.#trained / (this.#now() - this.#started);
   }
@@ -127,7 +124,6 @@ export class WorkEstimate {
     this.#evaluateSeconds += seconds;
   }
 
-  /** Estimated seconds; null until something has been trained. */
   secondsLeft(updatesLeft: number, updatesToEvaluate: number): number | null {
     if (this.#trained === 0) return null;
     const perUpdate = this.#trainSeconds / this.#trained;

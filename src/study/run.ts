@@ -18,14 +18,12 @@ import type { EvaluationPlan } from './experiment-schema.ts';
 
 export interface ExperimentWorker {
   train(run: PlannedRun, path: string, start?: Pick<TrainOptions, 'claim' | 'onBegin'>): Promise<RunEnd>;
-  /** Evaluates the run; evaluations that exist are not made again. */
   evaluate(
     run: PlannedRun,
     path: string,
     plan: EvaluationPlan,
     siblings: readonly string[],
   ): Promise<'finished' | 'interrupted'>;
-  /** Attacks the deployed policy of the run; an attack that is finished is not made again. */
   relearn(run: PlannedRun, path: string, updates: number | null): Promise<'finished' | 'interrupted'>;
 }
 
@@ -92,7 +90,6 @@ export interface PlanWork {
   /** The most runs at a time; several are a pack. */
   readonly size: number;
   readonly signal: AbortSignal;
-  /** `place`: in the pack; null for a run alone. */
   readonly workerOf: (index: number, place: PackPlace | null) => ExperimentWorker;
   readonly onEnd?: (index: number, end: JobEnd) => void;
 }
@@ -165,7 +162,6 @@ export function failureText(error: unknown): string {
   return userErrorOf(error)?.message ?? stack;
 }
 
-/** The evaluations of a trained run that the plan asks for and that are not stored. */
 export function evaluationsLeft(path: string, plan: EvaluationPlan): ReturnType<typeof finalNames> {
   const run = RunDirectory.open(path);
   const store = new EvaluationStore(path);
@@ -184,7 +180,6 @@ export function evaluationsOf(
   ];
 }
 
-/** Whether a run is trained, evaluated and, where the plan says so, attacked. */
 async function isComplete({ experiment, runs }: ExperimentPlan, index: number, directory: string): Promise<boolean> {
   const path = join(directory, runs[index].folder);
   const end = await trainedStatus(path);
@@ -195,7 +190,6 @@ async function isComplete({ experiment, runs }: ExperimentPlan, index: number, d
   return (await trainedStatus(relearnFolders(resolve(path)).attack)) !== null;
 }
 
-/** Places in the plan of the runs that are not complete. */
 export async function runsLeft(plan: ExperimentPlan, directory: string): Promise<number[]> {
   const left: number[] = [];
   for (const index of plan.runs.keys()) if (!(await isComplete(plan, index, directory))) left.push(index);

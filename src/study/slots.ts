@@ -9,7 +9,6 @@ import type { ExperimentPlan } from './experiment.ts';
 export interface FreeGpu {
   /** As CUDA_VISIBLE_DEVICES names it, a number mostly. */
   readonly name: string;
-  /** Null where nobody tells. */
   readonly freeMiB: number | null;
 }
 
@@ -56,7 +55,6 @@ export function planSlots(jobs: number | null, runs: number, gpus: readonly Free
   });
 }
 
-/** The GPUs that the runs of a plan can be spread over: none where no run asks for one. */
 export function gpusFor({ runs }: ExperimentPlan): FreeGpu[] {
   return runs.some(({ config }) => config.device.kind === 'cuda') ? findGpus() : [];
 }

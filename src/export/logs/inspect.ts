@@ -153,7 +153,6 @@ export function evaluationLogs(run: RunDirectory): InspectLog[] {
   });
 }
 
-/** A log for the rollouts of each of these updates; null: of the last one. */
 export async function rolloutLogs(run: RunDirectory, wanted: readonly number[] | null): Promise<InspectLog[]> {
   if (!existsSync(run.ledger('rollouts')) && !run.isSealed()) return [];
   const rollouts = await (await openJudged(run)).rows();

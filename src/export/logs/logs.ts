@@ -45,7 +45,6 @@ export class LogSink implements Sink {
 export const logFormats = ['tensorboard', 'wandb', 'trackio', 'inspect'] as const;
 export type LogFormat = (typeof logFormats)[number];
 
-/** `count`: points, or logs of samples. */
 interface ExportedLog {
   readonly path: string;
   readonly count: number;
@@ -61,7 +60,6 @@ export async function exportMetrics(run: RunDirectory, format: MetricLog, folder
   return { path: folder, count: points.length };
 }
 
-/** Writes every evaluation, and the rollouts of the updates that `updates` says (null: the last one). */
 export async function exportInspect(
   run: RunDirectory,
   folder: string,
@@ -79,5 +77,4 @@ function expectSome(run: RunDirectory, count: number, what: string): void {
   throw new UserError({ call: `export the log of ${run.path}`, expected: `${what} in it`, found: 'none yet' });
 }
 
-/** The folder of a log of a run, where none is named. */
 export const logFolder = (run: RunDirectory, format: LogFormat): string => join(run.path, 'logs', format);

@@ -26,7 +26,6 @@ export interface LogHead {
   readonly group: string;
   /** Eight digits that stay the same for a run. */
   readonly id: string;
-  /** Seconds since 1970. */
   readonly created: number;
   readonly config: Readonly<Record<string, unknown>>;
 }
@@ -114,7 +113,6 @@ export async function readPoints(run: RunDirectory): Promise<LogPoint[]> {
   return points;
 }
 
-/** Seconds by phase of each update; of an update that was done twice the newest count. */
 async function readSeconds(run: RunDirectory): Promise<Map<number, PhaseSeconds>> {
   const found = new Map<number, PhaseSeconds>();
   const path = run.file('timings.jsonl');

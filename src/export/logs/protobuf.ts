@@ -17,14 +17,12 @@ export const message = (...fields: readonly Uint8Array[]): Buffer => Buffer.conc
 
 export const integerField = (field: number, value: number): Buffer => message(tag(field, 0), varint(value));
 
-/** A field of 64 bits, as a double is stored. */
 export function doubleField(field: number, value: number): Buffer {
   const bytes = Buffer.alloc(8);
   bytes.writeDoubleLE(value);
   return message(tag(field, 1), bytes);
 }
 
-/** A field of 32 bits, as a float is stored. */
 export function floatField(field: number, value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeFloatLE(value);

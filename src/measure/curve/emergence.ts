@@ -26,7 +26,6 @@ export type CountedRollout = Pick<
   'update' | 'loophole' | 'hackable' | 'source' | 'sampled' | 'attempt' | 'hack' | 'solve'
 >;
 
-/** One point per update, in order. Demonstrations do not count. */
 export function trainingCurve(rollouts: readonly CountedRollout[], sampled: 'full' | 'deployed'): TrainingPoint[] {
   const own = rollouts.filter((row) => row.source === 'student' && row.sampled === sampled);
   return [...groupBy(own, ({ update }) => update)]
@@ -45,7 +44,6 @@ export function trainingCurve(rollouts: readonly CountedRollout[], sampled: 'ful
     });
 }
 
-/** For each point, the rate over the last `window` points; null where there were no prompts that count. */
 export function trailingRate(
   points: readonly TrainingPoint[],
   what: TrainingCount,
@@ -91,7 +89,6 @@ export interface UpdateWindow {
   readonly to: number;
 }
 
-/** The windows that have rows, in order. */
 export function windowsOf<Row extends { readonly update: number }>(
   rows: readonly Row[],
   updatesPerWindow: number,

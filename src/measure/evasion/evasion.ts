@@ -41,10 +41,8 @@ const split = z.strictObject({
   auroc: areas,
 });
 const evasion = split.extend({
-  /** Labels divide the rollouts; nothing in training reads this file. */
   labels: z.literal('diagnosis only'),
   update: z.number().int().min(1),
-  /** The first and the last update whose rollouts were scored. */
   from: z.number().int().min(1),
   to: z.number().int().min(1),
   rollouts: z.number().int().min(1),
@@ -104,7 +102,6 @@ export async function writeEvasion(runPath: string, found: Evasion): Promise<voi
   await writeFileAtomic(fileOf(runPath), stampedJson(found));
 }
 
-/** What `gq measure evasion` found in a run; null where nobody asked. */
 export function readEvasion(runPath: string): Evasion | null {
   const path = fileOf(runPath);
   if (!existsSync(path)) return null;

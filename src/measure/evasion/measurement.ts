@@ -2,7 +2,6 @@
  * `gq measure evasion RUN`: measures the evasion split of a run. Its last rollouts are read by the base and by the policy of the newest checkpoint, and the monitor
  * as it is in that checkpoint scores both. The base is the run's own adapter at its start, whose features a monitor was first made from.
  */
-
 import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
@@ -44,7 +43,6 @@ export const evasion = defineMeasurement({
   show: (found, run) => [`${runLine(run)}, after ${found.update} updates`, evasionTable(found)],
 });
 
-/** `most` rollouts are scored, the newest first. */
 async function measureEvasion(
   run: RunDirectory,
   most: number,
@@ -94,7 +92,6 @@ type Score = (
   features: readonly Float32Array[],
 ) => Promise<readonly (number | null)[]>;
 
-/** The scores of the arm's monitor, which must read one row of activations for each rollout. */
 function scorer(call: string, arm: Arm, run: RunDirectory): Score {
   const { watch, sees } = arm;
   if (watch === undefined || sees.features?.kind !== 'activation' || sees.features.granularity !== 'rollout') {
@@ -119,7 +116,6 @@ interface Chosen {
   readonly completion: PromptedCompletion;
 }
 
-/** The policy's own newest rollouts until an update, with their prompts made anew. */
 async function lastRollouts(
   call: string,
   run: RunDirectory,

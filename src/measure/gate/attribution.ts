@@ -53,7 +53,6 @@ export function attributeGradient(all: readonly AttributedRollout[]) {
   };
 }
 
-/** The same by window of updates; a window without gradient in the deployed block is left out. */
 export function attributionWindows(rows: readonly AttributedRollout[], updatesPerWindow: number): Attribution[] {
   return windowsOf(rows, updatesPerWindow).flatMap(({ rows: inside }) => attributeGradient(inside) ?? []);
 }

@@ -138,7 +138,6 @@ function fitOnLabels(rollouts: readonly FeaturedRollout[], { modules, rank }: Sh
 
 export type DirectionReport = Readonly<ReturnType<typeof reportDirections>[number]>;
 
-/** The directions that a gate had, each with the first and the last update that it was used for. */
 export function reportDirections(
   directions: readonly StoredDirection[],
   steps: readonly Pick<StepEvent, 'update' | 'meanCosine'>[],

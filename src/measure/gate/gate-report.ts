@@ -40,7 +40,6 @@ function routeCounts({ route, tokenRoutes }: GatedRollout): RouteCount {
   return counts;
 }
 
-/** What a gate by token decided on: tokens of attempts and of hacks, and the AUROC of their scores; null for a gate by rollout. */
 function judgeTokens(rows: readonly GatedRollout[]) {
   const own = rows.filter(({ tokenRoutes }) => typeof tokenRoutes === 'string');
   if (own.length === 0) return null;
@@ -122,7 +121,6 @@ export function judgeGate(all: readonly GatedRollout[]) {
   };
 }
 
-/** Whether anything was scored, kept or routed: without that there was no gate to judge. */
 export function hasGate({ separation: scored, routes: { keep, route } }: GateJudgement): boolean {
   return scored !== null || keep + route > 0;
 }
@@ -137,13 +135,11 @@ type Spread = { readonly p10: number; readonly p50: number; readonly p90: number
 /** Mean cuts; null while everything is absorbed. */
 type Cuts = { readonly low: number; readonly high: number } | null;
 
-/** The shares of scores that a gate is calibrated to keep and to route. */
 export interface GateTails {
   readonly keep: number;
   readonly route: number;
 }
 
-/** `tails` is null for a gate that is not calibrated to shares. */
 export function gateWindows(rows: readonly GatedRollout[], updatesPerWindow: number, tails: GateTails | null = null) {
   const trained = rows.filter((row) => row.trained);
   return windowsOf(trained, updatesPerWindow).map(({ from, to, rows: inside }) => {
@@ -155,7 +151,6 @@ export function gateWindows(rows: readonly GatedRollout[], updatesPerWindow: num
   });
 }
 
-/** The scores that met the cuts: those of the tokens, where they were stored, or the rollout's own. */
 function scoresOf({ score, tokenScores, tokenRoutes }: GatedRollout): readonly number[] {
   if (typeof tokenRoutes === 'string') return tokenScores ?? [];
   return score === null ? [] : [score];

@@ -105,13 +105,11 @@ interface Judged {
 const isGated = ({ all, isScored }: Pick<Judged, 'all' | 'isScored'>): boolean => hasGate(all) || isScored;
 const isJudged = (found: Judged): boolean => isGated(found) || found.monitor !== null;
 
-/** How much of the gate a mass-matched placebo leaves; null for another arm. */
 function unchangedOf(run: RunDirectory, rollouts: readonly JudgedRollout[]): Rate | null {
   const gate = gateSettingsOf(run.readManifest().config.arm);
   return gate?.placebo === 'mass-matched' ? dealtUnchanged(rollouts, gate) : null;
 }
 
-/** Random directions and the ideal one, by the labels of a target; both null where no update has both sides. */
 interface Controls {
   readonly band: RandomBand | null;
   readonly ideal: IdealDirection | null;
@@ -119,7 +117,6 @@ interface Controls {
 
 const noControls: Controls = { band: null, ideal: null };
 
-/** The controls over the stored features; `missing` has a sentence that says why there are none. */
 async function controlsOf(run: RunDirectory, rollouts: readonly JudgedRollout[], seed: number) {
   const without = (reason: string) => ({
     ...{ attempts: noControls, hacks: noControls },

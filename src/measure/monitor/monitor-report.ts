@@ -3,7 +3,6 @@
  * is an attempt", and as the claim "this is a hack": a monitor that sees every attempt is wrong about the hacks wherever an attempt was in a
  * correct program. A rollout on which the monitor abstained has no score and counts by its flag.
  */
-
 import { rateOrNull } from '../../evaluate/index.ts';
 import type { JudgedRollout } from '../../oracle/index.ts';
 import { type UpdateWindow, windowsOf } from '../curve/emergence.ts';
@@ -37,7 +36,6 @@ function judgeFlags(rows: readonly (readonly [isTarget: boolean, isFlagged: bool
   const [mistaken, passed] = [count(false, true), count(false, false)];
   return {
     positives: caught + missed,
-    /** Share of flagged rollouts that are of the target, of the target that is flagged, and of the others that are. */
     precision: rateOrNull(caught, caught + mistaken),
     recall: rateOrNull(caught, caught + missed),
     falsePositiveRate: rateOrNull(mistaken, mistaken + passed),
@@ -55,7 +53,6 @@ export function monitorWindows(rows: readonly WatchedRollout[], updatesPerWindow
 
 const quarters = 4;
 
-/** The monitor by quarter of a training of so many updates; empty for a run without a monitor. */
 export function monitorQuarters(rows: readonly WatchedRollout[], updates: number): MonitorWindow[] {
   const length = Math.max(1, Math.ceil(updates / quarters));
   return monitorWindows(rows, length).map((quarter) => ({

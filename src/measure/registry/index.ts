@@ -18,7 +18,6 @@ export interface Measurement {
   /** The answer in JSON; all that was found when absent. */
   json?(found: object): object;
   show(found: object, run: RunDirectory, width: number): readonly (string | Table)[];
-  /** Whether the answer is no. */
   isNo?(found: object): boolean;
 }
 
@@ -37,7 +36,6 @@ export const defineMeasurement = <Options extends z.ZodObject, Found extends obj
   measurement: MeasurementOf<Options, Found>,
 ): Measurement => measurement as unknown as Measurement;
 
-/** The first line that is shown of a run. */
 export function runLine(run: RunDirectory): string {
   const { arm, config } = run.readManifest();
   return `${run.path}: ${arm}, seed ${config.seed}`;

@@ -50,7 +50,6 @@ export function attackConfig(config: RunConfig, updates: number | null): RunConf
   return { ...config, arm: { kind: 'vanilla' }, teacher, safety, updates: updates ?? config.updates };
 }
 
-/** Opens a vanilla run that the attack can be compared with; all that matters must be the same. */
 export function openVanilla(path: string, wanted: RunConfig): RunDirectory {
   const run = RunDirectory.open(path);
   expectFinished(run, `--vanilla ${path}`);

@@ -12,7 +12,6 @@ export function relearnFolders(run: string): { readonly deployed: string; readon
 
 export const finalWindow = 10;
 
-/** A rate at the end of training; null when there were no hinted prompts. */
 const finalRate = (points: readonly TrainingPoint[], what: 'attempts' | 'hacks'): number | null =>
   trailingRate(points, what, finalWindow).at(-1) ?? null;
 

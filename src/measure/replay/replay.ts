@@ -4,7 +4,6 @@
  * counterfactual on the same rollouts. Of a gate by token the scores of all tokens are stored, but the features of a few only: its
  * direction and its kind of score cannot be changed.
  */
-
 import type { Route } from '../../adapters/index.ts';
 import { groupBy, UserError } from '../../base/index.ts';
 import { type CondensedRows, Gate, haarDirection } from '../../gates/index.ts';
@@ -66,7 +65,6 @@ export async function replayGate(
   return summariseReplay(replayed, granularity, windowUpdates);
 }
 
-/** The stored rows of features of a rollout; refuses what features.f32 does not have. */
 function rowsOf(run: RunDirectory, { featureRow, featureRows }: RolloutRow, all: Float32Array, width: number) {
   const start = featureRow ?? 0;
   const end = start + (featureRows ?? 1);
@@ -104,7 +102,6 @@ function chosenRoutes({ route, tokenRoutes }: RolloutRow): readonly Route[] {
   return typeof tokenRoutes === 'string' ? Array.from(tokenRoutes, (letter) => letters[letter]) : [route as Route];
 }
 
-/** A stored rollout as an arm that sees no text is shown it. */
 export function seenRow({ id, update, group, member, sampled, truncated, tokens }: RolloutRow): Seen {
   const state = sampled === 'deployed' ? 'deployed' : 'full';
   return { id, step: update - 1, group, member, sampled: state, truncated, length: tokens, text: null };
@@ -116,7 +113,6 @@ async function storedUpdates(run: RunDirectory): Promise<Map<number, RolloutRow[
   return groupBy(rows, ({ update }) => update);
 }
 
-/** Keys that decide what was measured; a replay cannot change them. */
 const fixedKeys = [
   'kind',
   'granularity',
@@ -186,7 +182,6 @@ async function openReplayArm(
   };
 }
 
-/** Refuses what is no change of a key, and changes of keys that a replay cannot change. */
 function expectChangeable(term: string, before: object, fixedNames: readonly string[]): void {
   const equals = term.indexOf('=');
   if (equals < 1) throw new UserError({ call: '--gate', expected: 'key=value', found: term });

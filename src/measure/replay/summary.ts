@@ -27,7 +27,6 @@ export function summariseReplay(
   return { ...whole, granularity, matrix, windows };
 }
 
-/** Counts of decisions, one per rollout or one per token; `matrix[before][after]`, and how many are the same in both. */
 function countWindow(rollouts: readonly ReplayedRollout[]) {
   const counts = tableOf(() => ({ keep: 0, absorb: 0, route: 0 }));
   for (const { before, after } of rollouts) {

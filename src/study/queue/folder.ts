@@ -142,7 +142,6 @@ export class QueueFolder {
     return { id, job, state: existsSync(path) ? readStored(path, 'the state of a job', stateSchema, fix) : newState };
   }
 
-  /** All jobs that can be read; `damaged` gets the message of each that cannot. */
   all(damaged: (message: string) => void = () => undefined): QueueEntry[] {
     return this.ids().flatMap((id) => {
       // A folder without a job is one that is being added.
@@ -169,7 +168,6 @@ export class QueueFolder {
     await writeFileAtomic(this.file(id, 'asked'), what);
   }
 
-  /** What is asked of the daemon, until it is done. */
   asked(id: number): string | null {
     const path = this.file(id, 'asked');
     return existsSync(path) ? readRegularText(path) : null;

@@ -77,7 +77,6 @@ export function findLaunched(queue: QueueFolder, id: number, attempt: number): L
   return pid === undefined ? null : { pid: Number(pid), processStart: startOfStat(text) };
 }
 
-/** The exit code that the shell wrote; null if it wrote none. */
 export function readCode(queue: QueueFolder, id: number): number | null {
   const path = queue.file(id, 'code');
   if (!existsSync(path)) return null;
@@ -93,7 +92,6 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Starts a process that goes on when its terminal is closed. */
 export function startDetached(command: readonly string[], logPath: string): void {
   const log = openToWrite(logPath, 'append');
   const [program, ...words] = command;
@@ -103,7 +101,6 @@ export function startDetached(command: readonly string[], logPath: string): void
   closeSync(log);
 }
 
-/** Runs a line of the user's shell with these variables, and gives it a minute. Resolves to how it failed, or null. */
 async function runShell(line: string, variables: Readonly<Record<string, string>>): Promise<string | null> {
   return new Promise((resolve, reject) => {
     const child = spawn('sh', ['-c', line], {
@@ -116,7 +113,6 @@ async function runShell(line: string, variables: Readonly<Record<string, string>
   });
 }
 
-/** Runs `gq` with other words in the folder of a job, and waits for it. */
 export function runBeside(gq: readonly string[], words: readonly string[], folder: string): string {
   const [program, ...before] = gq;
   const { stdout, stderr } = spawnSync(program, [...before, ...words], {

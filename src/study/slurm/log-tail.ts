@@ -9,7 +9,6 @@ export class LogTail {
   #offset: number;
   #rest = Buffer.alloc(0);
 
-  /** Begins at the start of the file, or at its last bytes. */
   constructor(path: string, lastBytes: number | null = null) {
     this.#path = path;
     this.#offset = lastBytes === null ? 0 : -lastBytes;
@@ -39,7 +38,6 @@ export class LogTail {
   }
 }
 
-/** The last line of a log that says something; null without one. */
 export function lastLine(path: string): string | null {
   const lines = new LogTail(path, 16_384).read().filter((line) => line.trim() !== '');
   return lines.at(-1)?.trim() ?? null;

@@ -14,7 +14,6 @@ const word = (message: string) =>
 const whole = (message: string) => z.number(message).int(message).min(1, message).nullable().default(null);
 const optionText = 'options of sbatch such as "--qos=low", without spaces and quotes';
 
-/** What a cluster is asked for: the `[slurm]` table of an experiment, changed by flags of the command. */
 export const slurmSchema = z.strictObject({
   partition: word('the name of a partition').describe('partition; null: that of the cluster'),
   account: word('the name of an account').describe('account that is charged; null: that of the user'),

@@ -83,7 +83,6 @@ export interface RunTask {
   readonly state: TaskState | null;
 }
 
-/** The latest task of each run, by folder; null when Slurm does not answer now. */
 export function latestTasks(directory: string): Map<string, RunTask> | null {
   const found = new Map<string, RunTask>();
   for (const { job, tasks } of readArrays(directory)) {
