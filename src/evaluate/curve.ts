@@ -37,12 +37,8 @@ export function chooseCurveSet(base: readonly EvaluationRow[], seed: number, cou
   return { pool: base.length, poolSolved: pass.length, solved, ids };
 }
 
-export interface CurvePoint extends Summary {
-  /** Updates completed; the base is at 0. */
-  readonly update: number;
-  readonly state: string;
-}
-
+/** At an update, counted in those completed: the base is at 0. */
+export type CurvePoint = Summary & { readonly update: number; readonly state: string };
 export type Curves = Readonly<Partial<Record<CurveSet, readonly CurvePoint[]>>>;
 
 const namesSchema = z.looseObject({ sets: z.partialRecord(z.enum(curveSets), z.array(z.unknown())) });

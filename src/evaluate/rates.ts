@@ -21,24 +21,11 @@ export function rateOrNull(count: number, of: number): Rate | null {
   return of === 0 ? null : rate(count, of);
 }
 
-export interface OutcomeRates {
-  /** A loophole's channel fired, whether the program is right or wrong. */
-  readonly attempt: Rate;
-  /** An attempt that paid for a wrong program. */
-  readonly hack: Rate;
-  readonly solve: Rate;
-  /** Solved without an attempt. */
-  readonly cleanSolve: Rate;
-}
+export type OutcomeRates = Readonly<ReturnType<typeof outcomeRates>>;
+export type Summary = Readonly<ReturnType<typeof summarise>>;
 
-export interface Summary extends OutcomeRates {
-  /** The rate of the benchmark authors' own label of a hack; null where it was not recorded. */
-  readonly authorsLabel: Rate | null;
-  readonly objective: number;
-  readonly byLoophole: Readonly<Record<string, OutcomeRates>>;
-}
-
-export function summarise(rows: readonly OutcomeRow[]): Summary {
+/** `authorsLabel`: the benchmark authors' own label of a hack; null where it was not recorded. */
+export function summarise(rows: readonly OutcomeRow[]) {
   const rates = outcomeRates(rows);
   const labelled = rows.every(({ authorsLabel }) => authorsLabel !== null);
   const authorsLabel = labelled ? rateOf(rows, (row) => row.authorsLabel === true) : null;
@@ -49,9 +36,11 @@ export function summarise(rows: readonly OutcomeRow[]): Summary {
   return { ...rates, authorsLabel, objective: rates.solve.rate - rates.hack.rate, byLoophole };
 }
 
-function outcomeRates(rows: readonly OutcomeRow[]): OutcomeRates {
+function outcomeRates(rows: readonly OutcomeRow[]) {
   return {
+    /** A loophole's channel fired, whether the program is right or wrong. */
     attempt: rateOf(rows, (row) => row.attempt),
+    /** An attempt that paid for a wrong program. */
     hack: rateOf(rows, (row) => row.hack),
     solve: rateOf(rows, (row) => row.solve),
     cleanSolve: rateOf(rows, (row) => row.solve && !row.attempt),

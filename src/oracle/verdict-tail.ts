@@ -15,17 +15,9 @@ const counted = z.object({
   channels: z.array(z.string()).default([]),
 });
 
-export interface Tally {
-  readonly graded: number;
-  readonly hackable: number;
-  /** Of these, rollouts that opened a loophole, in right or wrong programs. */
-  readonly attempts: number;
-  readonly hacks: number;
-  readonly solves: number;
-  readonly cleanSolves: number;
-}
-
-const nothing: Tally = { graded: 0, hackable: 0, attempts: 0, hacks: 0, solves: 0, cleanSolves: 0 };
+/** Attempts are counted among hackable rollouts, whose prompt disclosed a loophole; in right programs too. */
+const nothing = { graded: 0, hackable: 0, attempts: 0, hacks: 0, solves: 0, cleanSolves: 0 };
+export type Tally = Readonly<typeof nothing>;
 
 export class VerdictTail {
   readonly #follower: JsonlFollower;

@@ -12,18 +12,6 @@ import { type Design, noDesign } from './design.ts';
 import { expectOneArm, onSamePrompts } from './final-states.ts';
 import type { RunResult } from './run-result.ts';
 
-export interface Sample {
-  /** The seeds, in order; `values` has one entry per seed. */
-  readonly seeds: readonly number[];
-  readonly values: readonly number[];
-  readonly n: number;
-  readonly mean: number;
-  /** Standard error of the mean; null for one seed. */
-  readonly sem: number | null;
-  /** The rate of a single seed, with its interval over prompts; null for more seeds. */
-  readonly single: Rate | null;
-}
-
 export const states = ['base', 'full', 'deployed'] as const satisfies readonly PolicyState[];
 export type State = (typeof states)[number];
 /** Names as they stand in CSV, JSON and bars. */
@@ -45,24 +33,16 @@ export interface Results {
   readonly design: Design;
   readonly sets: readonly FinalSet[];
   readonly arms: readonly ArmResults[];
-  readonly leftOut: readonly LeftOut[];
+  /** Runs that could not be read, and why. */
+  readonly leftOut: readonly { readonly path: string; readonly why: string }[];
 }
 
-export interface LeftOut {
-  readonly path: string;
-  readonly why: string;
-}
-
-export interface ResultsOptions {
-  readonly name: string;
-  readonly baseline: string;
-  readonly placebo: string | null;
-  readonly order?: readonly string[];
-  readonly design?: Design;
-  readonly leftOut?: readonly LeftOut[];
-}
-
-export function aggregate(read: readonly RunResult[], options: ResultsOptions): Results {
+/** Arms that `order` does not name follow in the order in which they appear. */
+export function aggregate(
+  read: readonly RunResult[],
+  options: Pick<Results, 'name' | 'baseline' | 'placebo'> &
+    Partial<Pick<Results, 'design' | 'leftOut'>> & { readonly order?: readonly string[] },
+): Results {
   const { name, baseline, placebo, order = [], design = noDesign, leftOut = [] } = options;
   const runs = onSamePrompts(read);
   const groups = groupBy(runs, ({ arm }) => arm);
@@ -101,11 +81,14 @@ export function labelInformed({ arms }: Pick<Results, 'arms'>): string[] {
   return informed.map(({ arm }) => arm);
 }
 
+export type Sample = Readonly<NonNullable<ReturnType<typeof sampleOf>>>;
+
+/** The values of the runs that have one, by seed; null where none does. `single`: the rate of a single seed, with its interval over prompts. */
 export function sampleOf(
   runs: readonly RunResult[],
   value: (run: RunResult) => number | null,
   interval: (run: RunResult) => Rate | null = () => null,
-): Sample | null {
+) {
   const found = runs.flatMap((run) => {
     const own = value(run);
     return own === null ? [] : [{ run, own }];

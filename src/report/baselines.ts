@@ -83,10 +83,8 @@ export function baselineTables(results: Results): Table[] {
         [`seconds × ${results.baseline}`]: (arm) => cost(arm, 'seconds'),
         [`passes above ${results.baseline}`]: (arm) => cost(arm, 'scoring-passes'),
       },
-      [
-        `Deployed rates, mean ± SEM over n seeds: attempt, hack and clean solve on ${setTitles[set]}, solve on ${setTitles[solved]}. removed and kept as in their own table, with 95% intervals. AUROC to FPR: the monitor while training, judged by labels of attempts and of hacks. passes: completions that a model reads in an update without learning from them.`,
-        ...(sorted(results, oracle).some(({ runs }) => runs.length === 1) ? [`${noClaim}.`] : []),
-      ],
+      `Deployed rates, mean ± SEM over n seeds: attempt, hack and clean solve on ${setTitles[set]}, solve on ${setTitles[solved]}. removed and kept as in their own table, with 95% intervals. AUROC to FPR: the monitor while training, judged by labels of attempts and of hacks. passes: completions that a model reads in an update without learning from them.`,
+      sorted(results, oracle).some(({ runs }) => runs.length === 1) && `${noClaim}.`,
     ),
   );
 }
@@ -131,10 +129,8 @@ export function ablationTable(results: Results): Table {
       'p (Holm), hack': (row) => formatP(row.hacks.adjusted),
       seeds: ({ seeds }) => `${seeds.length}`,
     },
-    [
-      'Deployed rates. Only what an arm removes beyond a placebo of similar qmass speaks for its direction. Intervals and p-values are those of the paired differences in attempts, then of those in hacks.',
-      ...(found.some(({ seeds }) => seeds.length === 1) ? [`${noClaim}.`] : []),
-    ],
+    'Deployed rates. Only what an arm removes beyond a placebo of similar qmass speaks for its direction. Intervals and p-values are those of the paired differences in attempts, then of those in hacks.',
+    found.some(({ seeds }) => seeds.length === 1) && `${noClaim}.`,
   );
 }
 

@@ -10,7 +10,6 @@ import { pairRows } from '../evaluate/index.ts';
 import {
   detectablePairedDifference,
   holmAdjust,
-  type Interval,
   mean,
   meanInterval,
   oneSampleStudentTest,
@@ -98,16 +97,8 @@ function compare(arm: ArmResults, against: ArmResults, set: FinalSet, metric: Co
 /** The mean over seeds of the quarantine's share of the gradient; null for an arm without a quarantine. */
 const meanQmass = (arm: ArmResults): number | null => sampleOf(arm.runs, processValue(arm, 'qmass'))?.mean ?? null;
 
-interface SeedTest {
-  /** Null with one seed, and where differences have no spread: an interval of no width would claim too much. */
-  readonly interval: Interval | null;
-  readonly pValue: number | null;
-  readonly test: 'paired t' | 'sign flip' | null;
-  /** Smallest detectable difference; null with fewer than two seeds, or when the differences have no spread. */
-  readonly detectable: number | null;
-}
-
-export function overSeeds(differences: readonly number[]): SeedTest {
+/** Without spread there is neither an interval, which of no width would claim too much, nor a smallest difference that could be found. */
+export function overSeeds(differences: readonly number[]) {
   if (differences.length < 2) return { interval: null, pValue: null, test: null, detectable: null };
   const deviation = standardDeviation(differences);
   if (deviation <= 1e-12) {

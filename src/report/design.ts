@@ -93,33 +93,19 @@ export const noDesign: Design = {
   relearn: null,
 };
 
-export interface BarVerdict {
-  /** `met` or `refuted` as soon as the seeds that are missing could not change it; `open` until then. */
-  readonly verdict: 'met' | 'refuted' | 'open';
-  readonly values: readonly { readonly seed: number; readonly value: number }[];
-  readonly met: number;
-  readonly planned: number;
-  readonly changed: boolean;
-}
-
 /** Null without a bar. Only the seeds that it was stated for count: with more of them, some would reach any bar. */
-export function judgeBar(results: Results): BarVerdict | null {
+export function judgeBar(results: Results) {
   const { bar, barChanged } = results.design;
   return bar === null ? null : judge(results, bar, barChanged);
 }
 
-export interface JudgedPrediction extends BarVerdict {
-  readonly bar: Bar;
-  /**
-   * Exact sign test, one-sided: how often as many of the stated seeds would reach the bar if each did so as often as not. A seed that is
-   * missing does not reach it, so no seed can be left out to its advantage.
-   */
-  readonly pValue: number;
-  /** After Holm over all predictions that were stated, evaluated or not. */
-  readonly adjusted: number;
-}
+export type JudgedPrediction = ReturnType<typeof judgePredictions>[number];
 
-export function judgePredictions(results: Results): JudgedPrediction[] {
+/**
+ * All bars with an exact sign test, one-sided: how often as many of the stated seeds would reach the bar if each did so as often as not. A seed that is
+ * missing does not reach it, so no seed can be left out to its advantage. Holm: over all that were stated, evaluated or not.
+ */
+export function judgePredictions(results: Results) {
   const { bar, barChanged, predictions = [], claim } = results.design;
   const changed = claim?.changed ?? false;
   const judged = [
@@ -131,16 +117,18 @@ export function judgePredictions(results: Results): JudgedPrediction[] {
   return judged.map((one, i) => ({ ...one, pValue: pValues[i], adjusted: adjusted[i] }));
 }
 
-function judge(results: Results, bar: Bar, changed: boolean): BarVerdict {
+/** `met` or `refuted` as soon as the seeds that are missing could not change it; `open` until then. */
+function judge(results: Results, bar: Bar, changed: boolean) {
   const { seeds } = results.design;
   const values = barValues(results, bar).filter(({ seed }) => seeds.includes(seed));
   const met = values.filter(({ value }) => reaches(bar, value)).length;
   const planned = Math.max(bar.inSeeds, seeds.length);
-  const verdict = met >= bar.inSeeds ? 'met' : met + planned - values.length < bar.inSeeds ? 'refuted' : 'open';
+  const isOut = met + planned - values.length < bar.inSeeds;
+  const verdict: 'met' | 'refuted' | 'open' = met >= bar.inSeeds ? 'met' : isOut ? 'refuted' : 'open';
   return { verdict, values, met, planned, changed };
 }
 
-function barValues(results: Results, { arm, reference, set, metric, loopholes, channel }: Bar): BarVerdict['values'] {
+function barValues(results: Results, { arm, reference, set, metric, loopholes, channel }: Bar) {
   if (metric === 'kept') {
     const points = keptAndRemoved(results).find((one) => one.arm === arm)?.points ?? [];
     return points.map(({ seed, kept }) => ({ seed, value: kept }));
@@ -201,7 +189,7 @@ export function boundText(bar: Bar, seeds: number): string {
   return `${measured} ${bound}, in ${bar.inSeeds} of ${seeds} seeds`;
 }
 
-export function countText({ values, met, planned }: Omit<BarVerdict, 'verdict'>): string {
+export function countText({ values, met, planned }: Pick<JudgedPrediction, 'values' | 'met' | 'planned'>): string {
   const bySeed = values.map(({ seed, value }) => `seed ${seed}: ${value.toFixed(3).replace('-', '−')}`).join(', ');
   const counts = `${values.length} of ${planned} seeds evaluated, the bar reached in ${met}`;
   return `${counts}${bySeed === '' ? '' : ` (${bySeed})`}`;

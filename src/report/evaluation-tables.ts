@@ -28,10 +28,8 @@ export function finalEvaluationTable(evaluations: readonly Evaluation[], hasQuar
       objective: ({ rates }) => rates.objective.toFixed(2),
       [authorsColumn]: ({ rates }) => (rates.authorsLabel === null ? '-' : formatRate(rates.authorsLabel)),
     },
-    [
-      `hits/prompts rate [95% interval over prompts]. ${outcomesNote} objective = solve − hack. ${authorsNote} ${noClaim}.`,
-      ...leftOutNotes(evaluations),
-    ],
+    `hits/prompts rate [95% interval over prompts]. ${outcomesNote} objective = solve − hack. ${authorsNote} ${noClaim}.`,
+    ...leftOutNotes(evaluations),
   );
 }
 
@@ -59,7 +57,7 @@ export function scaleTable(evaluations: readonly Evaluation[]): Table {
     `the quarantine scaled, ${set ?? ''}`,
     scaled.sort((a, b) => a.scale - b.scale),
     { scale: ({ scale }) => `${scale}`, ...rateColumns(({ rates }) => rates) },
-    ['0 is deployed, 1 is as trained.'],
+    '0 is deployed, 1 is as trained.',
   );
 }
 
@@ -91,9 +89,7 @@ export function surfacedTable(evaluations: readonly Evaluation[]): Table {
         return surfaced.length > 3 ? `${named}, …` : named || '-';
       },
     },
-    [
-      'removed: as trained and not deployed; surfaced: not as trained, but deployed. One run, so that every prompt counts once.',
-    ],
+    'removed: as trained and not deployed; surfaced: not as trained, but deployed. One run, so that every prompt counts once.',
   );
 }
 
@@ -114,6 +110,6 @@ export function curveTable(points: readonly CurvePoint[], set: CurveSet, hasQuar
     `${set === 'curve' ? 'the curve set' : set} over updates completed; 0 is the base`,
     updates,
     { update: (update) => `${update}`, ...Object.fromEntries(rates) },
-    [`${noClaim}.`],
+    `${noClaim}.`,
   );
 }

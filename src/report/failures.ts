@@ -77,11 +77,9 @@ export function failureTable(results: Results, oracle: boolean): Table {
       'attempt deployed, run by run': ({ attempts, peaks }) =>
         peaks === null ? rangeText(attempts) : `two peaks: ${clusterText(peaks.lower)}, ${clusterText(peaks.upper)}`,
     },
-    [
-      `A run fails where its deployed policy attempts in more than ${results.design.failAbove} of the prompts${changedText(results)}. Brackets: exact 95% interval (Clopper and Pearson) of the share of runs that fail. two peaks: the widest gap is at least ${leastGap} and wider than either cluster, so that a mean would describe no run.`,
-      ...notEvaluated(results, found),
-      ...(found.some(({ n }) => n === 1) ? [`${noClaim}.`] : []),
-    ],
+    `A run fails where its deployed policy attempts in more than ${results.design.failAbove} of the prompts${changedText(results)}. Brackets: exact 95% interval (Clopper and Pearson) of the share of runs that fail. two peaks: the widest gap is at least ${leastGap} and wider than either cluster, so that a mean would describe no run.`,
+    ...notEvaluated(results, found),
+    found.some(({ n }) => n === 1) && `${noClaim}.`,
   );
 }
 
@@ -103,10 +101,8 @@ export function failureComparisonTable(results: Results, oracle: boolean): Table
       'p (McNemar)': ({ pValue }) => formatP(pValue),
       'p (Holm)': ({ adjusted }) => formatP(adjusted),
     },
-    [
-      ...(found.some(({ seeds }) => seeds.length === 1) ? [`${noClaim}.`] : []),
-      ...(most < 2 ? [] : [`${testNote} With ${most} seeds no p can be below ${formatP(2 ** (1 - most))}.`]),
-    ],
+    found.some(({ seeds }) => seeds.length === 1) && `${noClaim}.`,
+    most >= 2 && `${testNote} With ${most} seeds no p can be below ${formatP(2 ** (1 - most))}.`,
   );
 }
 
@@ -196,7 +192,7 @@ const stateWords = { full: 'as trained', deployed: 'deployed' } as const;
 
 export function emergenceTables(results: Results): Table[] {
   const found = emergences(results);
-  const single = found.some(({ waits }) => waits.length === 1) ? [`${noClaim}.`] : [];
+  const single = found.some(({ waits }) => waits.length === 1) && `${noClaim}.`;
   return [
     makeTable(
       'time until the policy attempts, in updates',
@@ -214,10 +210,8 @@ export function emergenceTables(results: Results): Table[] {
         'run by run': ({ seeds, waits }) =>
           seeds.map((seed, i) => `${seed}: ${waits[i].happened ? '' : '> '}${waits[i].time}`).join(', '),
       },
-      [
-        `The first point of the curve (validation prompts) at which the policy attempts in more than ${results.design.failAbove} of them; "> 100": never up to update 100, which counts as watched that long (censored). median and share without it: Kaplan and Meier, 95% interval on the scale of log(−log). Points stand curveEvery updates apart, and a time is known no better.`,
-        ...single,
-      ],
+      `The first point of the curve (validation prompts) at which the policy attempts in more than ${results.design.failAbove} of them; "> 100": never up to update 100, which counts as watched that long (censored). median and share without it: Kaplan and Meier, 95% interval on the scale of log(−log). Points stand curveEvery updates apart, and a time is known no better.`,
+      single,
     ),
     makeTable(
       'time until the deployed policy attempts: log-rank tests',
@@ -229,10 +223,8 @@ export function emergenceTables(results: Results): Table[] {
         'p (log-rank)': ({ pValue }) => formatP(pValue),
         'p (Holm)': ({ adjusted }) => formatP(adjusted),
       },
-      [
-        'Runs of the first arm that got there, and how many would if both arms waited alike. The test does not pair seeds, and is approximate with few runs. Holm: over the tests of arms without labels, and over those of arms with them.',
-        ...single,
-      ],
+      'Runs of the first arm that got there, and how many would if both arms waited alike. The test does not pair seeds, and is approximate with few runs. Holm: over the tests of arms without labels, and over those of arms with them.',
+      single,
     ),
   ];
 }

@@ -86,14 +86,9 @@ export function gateTable(all: GateJudgement, reinforced: GateJudgement): Table 
       'all rollouts with gradient': ([, value]) => value(all),
       'positively reinforced': ([, value]) => ({ text: value(reinforced), advantage: 'above 0' }),
     },
-    [
-      'Each line says what it is judged against: attempts (a loophole was opened, even in a correct program) or hacks. AUROC: these against all other rollouts of the same update, the interval over updates. FPR: share of all others that is routed.',
-      ...(byToken
-        ? [
-            'Precision, recall and shares count tokens. A token has the label of its rollout, which is a diagnosis: most tokens of a hack look like those of any program. Tokens of a rollout are not independent, so these intervals are too narrow.',
-          ]
-        : []),
-    ],
+    'Each line says what it is judged against: attempts (a loophole was opened, even in a correct program) or hacks. AUROC: these against all other rollouts of the same update, the interval over updates. FPR: share of all others that is routed.',
+    byToken &&
+      'Precision, recall and shares count tokens. A token has the label of its rollout, which is a diagnosis: most tokens of a hack look like those of any program. Tokens of a rollout are not independent, so these intervals are too narrow.',
   );
 }
 
@@ -159,9 +154,7 @@ export function directionTable(directions: readonly DirectionReport[]): Table {
       'cosine of rollouts': ({ meanCosine }) => number(meanCosine, 3),
       'cosine to ideal': ({ cosineToIdeal }) => number(cosineToIdeal, 3),
     },
-    [
-      'The band is between the mean scores of the two sides of the pairs. Cosines: mean over rollouts of their features with the direction; the direction with the one fitted on labels of hacks.',
-    ],
+    'The band is between the mean scores of the two sides of the pairs. Cosines: mean over rollouts of their features with the direction; the direction with the one fitted on labels of hacks.',
   );
 }
 
@@ -214,9 +207,7 @@ export function attributionTable({ from, to, rollouts, shares }: Attribution): T
       route: ({ route }) => route,
       sampled: ({ sampled }) => sampled,
     },
-    [
-      `Shares of Σ |g_d|² over ${rollouts} rollouts. A: the sign of the advantage. A clean rollout beside an attempt has a group mate that opened a loophole; with the mean of the group it is blamed for not doing so. Energies of single rollouts: what they add up to also depends on their angles.`,
-    ],
+    `Shares of Σ |g_d|² over ${rollouts} rollouts. A: the sign of the advantage. A clean rollout beside an attempt has a group mate that opened a loophole; with the mean of the group it is blamed for not doing so. Energies of single rollouts: what they add up to also depends on their angles.`,
   );
 }
 

@@ -75,9 +75,7 @@ function aggregateTable(arms: readonly ArmResults[], set: FinalSet, metric: Grou
       pairs: ({ runs: [{ manifest, config }] }) =>
         manifest.identity.pairs === null ? '-' : config.pairs.select.join(' ') || 'all',
     },
-    [
-      'Mean over the loopholes of a group, then mean ± SEM over seeds. held out: as environment.heldOutLoopholes says. pairs: what pairs.select chose; only arms with a direction from pairs use them.',
-    ],
+    'Mean over the loopholes of a group, then mean ± SEM over seeds. held out: as environment.heldOutLoopholes says. pairs: what pairs.select chose; only arms with a direction from pairs use them.',
   );
 }
 
@@ -102,6 +100,6 @@ function differenceTable(results: Results, arms: readonly ArmResults[], set: Fin
       p: ({ pValue }) => formatP(pValue),
       'p (Holm)': ({ adjusted }) => formatP(adjusted),
     },
-    compared.some(({ n }) => n === 1) ? [`${noClaim}.`] : [],
+    compared.some(({ n }) => n === 1) && `${noClaim}.`,
   );
 }

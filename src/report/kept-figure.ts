@@ -1,6 +1,6 @@
 /** Solve kept against attempts and hacks removed, a point per seed: the upper right corner is what deployment is for. */
 import { claimSet, findArm, type Results, solveSet } from './aggregate.ts';
-import { type Action, actionOf, comparesActions } from './baselines.ts';
+import { actionOf, comparesActions } from './baselines.ts';
 import type { Dot, DotShape, Figure, LegendEntry, Mark, Panel, Point } from './chart.ts';
 import { isPlacebo } from './comparisons.ts';
 import { type KeptPoint, keptAndRemoved, type Share } from './kept.ts';
@@ -67,15 +67,7 @@ const shapes: Readonly<Record<string, DotShape>> = {
 
 const black = '#000000';
 
-interface Drawn extends Action {
-  readonly arm: string;
-  readonly usesOracle: boolean;
-  readonly kept: Share;
-  readonly removed: Readonly<Record<(typeof removals)[number], Share | null>>;
-  readonly dot: Dot;
-  /** What colour and shape do not say: the arm's number, or how its rule differs from the usual one; else nothing. */
-  readonly label: string;
-}
+type Drawn = ReturnType<typeof drawnArms>[number];
 
 type Axis = readonly [number, number];
 
@@ -112,7 +104,8 @@ export function baselinesFigure(results: Results): Figure | null {
   };
 }
 
-function drawnArms(results: Results): Drawn[] {
+/** `label`: what colour and shape do not say: the arm's number, or how its rule differs from the usual one. */
+function drawnArms(results: Results) {
   const found = keptAndRemoved(results).flatMap(({ arm, usesOracle, solveKept: kept, attemptRemoved, hackRemoved }) => {
     const own = findArm(results, arm);
     return own === undefined || kept === null || hackRemoved === null
@@ -125,7 +118,7 @@ function drawnArms(results: Results): Drawn[] {
     const open = isPlacebo(results, one.arm);
     if (one.monitor === null) {
       number += 1;
-      return { ...one, dot: { colour: black, open }, label: `${number}` };
+      return { ...one, dot: { colour: black, open } as Dot, label: `${number}` };
     }
     const { colour } = armStyle(monitors.indexOf(one.monitor) + 1);
     const label = one.action.startsWith(one.kind) ? one.action.slice(one.kind.length).replace(/^[\s,]+|,$/g, '') : '';

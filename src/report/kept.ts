@@ -121,12 +121,10 @@ export function keptTable(results: Results): Table {
     shares: [one.solveKept, one.attemptRemoved, one.hackRemoved],
   }));
   const shown = found.filter(({ shares }) => shares.some((share) => share !== null));
+  const named = ['solve kept', 'attempt removed', 'hack removed'];
   return {
     title: 'solve kept, attempts and hacks removed by deployment',
-    columns: [
-      ...['arm', 'n'],
-      ...['solve kept', 'attempt removed', 'hack removed'].flatMap((name) => [name, '95% interval']),
-    ],
+    columns: ['arm', 'n', ...named.flatMap((name) => [name, '95% interval'])],
     rows: (set === undefined || results.design.ceiling === null ? [] : shown).map((one) => [
       armCell(one),
       `${Math.max(...one.shares.map((share) => share?.n ?? 0))}`,
@@ -152,15 +150,13 @@ function keptNotes(results: Results, set: FinalSet, found: readonly KeptAndRemov
   const rooms = sharedSeeds(...solveEnds(results, set)).map(({ values: [base, ceiling] }) => ceiling - base);
   const room = rooms.length < 2 ? null : meanInterval(rooms);
   const isSmall = room !== null && room.low <= 0;
-  return [
+  const notes = [
     `Solve kept: (deployed − base) / (${design.ceiling} as trained − base) on ${setTitles[set]}. Removed: 1 − deployed / ${baseline} on ${setTitles[claimSet(results) ?? set]}. Ratios of means over seeds, Fieller's interval.`,
-    ...(isSmall
-      ? [
-          `${design.ceiling} solves too little more than the base (${room.mean.toFixed(2)} [${room.low.toFixed(2)}, ${room.high.toFixed(2)}]) to divide by: no solve kept is given.`,
-        ]
-      : []),
-    ...(found.some(({ solveKept, hackRemoved }) => (solveKept ?? hackRemoved)?.n === 1) ? [`${noClaim}.`] : []),
+    isSmall &&
+      `${design.ceiling} solves too little more than the base (${room.mean.toFixed(2)} [${room.low.toFixed(2)}, ${room.high.toFixed(2)}]) to divide by: no solve kept is given.`,
+    found.some(({ solveKept, hackRemoved }) => (solveKept ?? hackRemoved)?.n === 1) && `${noClaim}.`,
   ];
+  return notes.filter((note) => note !== false);
 }
 
 function solveReferenceOf({ design, baseline }: Results): string {
@@ -210,9 +206,7 @@ export function matchedSolveTable(results: Results): Table {
       'p (equivalence)': ({ test }) => formatP(test?.pValue ?? null),
       'solve is': ({ verdict }) => verdict,
     },
-    [
-      `Two one-sided t-tests over seeds at level ${level}. kept: the difference is inside ±${matchedSolve}. lower, higher: the whole interval is outside that. not shown: these seeds cannot tell.`,
-      ...(found.some(({ n }) => n === 1) ? [`${noClaim}.`] : []),
-    ],
+    `Two one-sided t-tests over seeds at level ${level}. kept: the difference is inside ±${matchedSolve}. lower, higher: the whole interval is outside that. not shown: these seeds cannot tell.`,
+    found.some(({ n }) => n === 1) && `${noClaim}.`,
   );
 }

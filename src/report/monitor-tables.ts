@@ -108,7 +108,7 @@ export function monitorsOverTimeTable({ arms }: Results): Table {
       n: (quarter) => `${quarter.runs.filter((run) => within(quarter, run) !== null).length}`,
       ...monitorColumns(within),
     },
-    [note],
+    note,
   );
 }
 
@@ -122,7 +122,7 @@ export function monitorsTable({ arms }: Results): Table {
       n: ({ runs }) => `${runs.length}`,
       ...monitorColumns(),
     },
-    [note],
+    note,
   );
 }
 
@@ -154,12 +154,10 @@ export function evasionTable(evasion: Evasion): Table {
       '95% interval': ([, side]) => signedInterval(side?.interval ?? null),
       contribution: ([, side]) => (side === null ? '-' : signed(side.contribution)),
     },
-    [
-      evasionNote,
-      `The contributions of a division add up to the difference over all rollouts, ${signed(difference)}. ${tried}AUROC of hacks against clean rollouts: ${areaText(auroc)}.`,
-      ...(abstained === 0 ? [] : [`The monitor abstained on ${abstained} of ${rollouts}.`]),
-      `Interval: Student's, over rollouts. ${noClaim}.`,
-    ],
+    evasionNote,
+    `The contributions of a division add up to the difference over all rollouts, ${signed(difference)}. ${tried}AUROC of hacks against clean rollouts: ${areaText(auroc)}.`,
+    abstained > 0 && `The monitor abstained on ${abstained} of ${rollouts}.`,
+    `Interval: Student's, over rollouts. ${noClaim}.`,
   );
 }
 
@@ -201,6 +199,6 @@ export function evasionsTable({ arms }: Results): Table {
         ]),
       ),
     },
-    [evasionNote],
+    evasionNote,
   );
 }

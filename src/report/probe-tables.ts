@@ -93,7 +93,7 @@ export function prefillTable(points: readonly PrefillPoint[], set: string, hasQu
       'hack difference': ({ difference }) => signed(difference),
       'hack, 95% interval': ({ interval }) => signedInterval(interval),
     },
-    [`Openings are part of the completion that is judged. Interval: Student's, over prompts. ${noClaim}.`],
+    `Openings are part of the completion that is judged. Interval: Student's, over prompts. ${noClaim}.`,
   );
 }
 
@@ -141,8 +141,6 @@ function summaryOf(run: RunResult, name: string, state: State, { set, limit }: A
   return found === undefined ? null : summarise(found.rows);
 }
 
-const singleNote = (counts: readonly (number | undefined)[]): string[] => (counts.includes(1) ? [`${noClaim}.`] : []);
-
 export function leakTables(results: Results): Table[] {
   const groups = groupBy(leakedArms(results), ({ set, limit }) =>
     limit === null ? set : `${set}, the first ${limit} prompts`,
@@ -164,11 +162,9 @@ export function leakTables(results: Results): Table[] {
         ...rates('attempt'),
         ...rates('hack'),
       },
-      [
-        'Mean ± SEM over n seeds; for one seed, the rate with its 95% interval over prompts.',
-        leakNote,
-        ...singleNote(leaks.map((leak) => shipped(leak)?.n)),
-      ],
+      'Mean ± SEM over n seeds; for one seed, the rate with its 95% interval over prompts.',
+      leakNote,
+      leaks.some((leak) => shipped(leak)?.n === 1) && `${noClaim}.`,
     ),
   );
 }
@@ -222,10 +218,8 @@ export function prefillTables(results: Results): Table[] {
         'attempt deployed, neutral opening': ({ neutralAttempt }) => shown(neutralAttempt),
         'hack deployed, neutral opening': ({ neutral }) => shown(neutral),
       },
-      [
-        'difference: P(hack | hack-like opening) − P(hack | neutral opening), and the same of attempts, over the same prompts; mean ± SEM over n seeds. A rise before that of the hack rate is an early sign.',
-        ...singleNote(prefills.map(({ difference }) => difference.full?.n)),
-      ],
+      'difference: P(hack | hack-like opening) − P(hack | neutral opening), and the same of attempts, over the same prompts; mean ± SEM over n seeds. A rise before that of the hack rate is an early sign.',
+      prefills.some(({ difference }) => difference.full?.n === 1) && `${noClaim}.`,
     ),
   );
 }

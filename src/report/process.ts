@@ -85,15 +85,10 @@ export function processTable(results: Results, oracle: boolean): Table {
       n: ({ runs }) => `${runs.length}`,
       ...Object.fromEntries(columns),
     },
-    [
-      `emerged: first update at which ${100 * emergence.threshold}% of the last ${emergence.window} updates' completions of hinted prompts, as trained, are attempts, or hacks (median; seeds in which it happened). The gate is judged against attempts (a loophole was opened, even in a correct program) and against hacks. AUROC: these against the other rollouts of the same update. A > 0: positively reinforced rollouts only. qmass: share of the gradient norm in the quarantine, mean over updates.`,
-      ...(arms.some(({ runs }) => runs.some(({ gate }) => gate.tokens !== null))
-        ? [
-            'A gate by token: route precision, route recall and shares of keep count tokens, each with the label of its rollout; AUROC is of mean scores of rollouts.',
-          ]
-        : []),
-      ...claims(arms, (runs) => runs.length),
-    ],
+    `emerged: first update at which ${100 * emergence.threshold}% of the last ${emergence.window} updates' completions of hinted prompts, as trained, are attempts, or hacks (median; seeds in which it happened). The gate is judged against attempts (a loophole was opened, even in a correct program) and against hacks. AUROC: these against the other rollouts of the same update. A > 0: positively reinforced rollouts only. qmass: share of the gradient norm in the quarantine, mean over updates.`,
+    arms.some(({ runs }) => runs.some(({ gate }) => gate.tokens !== null)) &&
+      'A gate by token: route precision, route recall and shares of keep count tokens, each with the label of its rollout; AUROC is of mean scores of rollouts.',
+    ...claims(arms, (runs) => runs.length),
   );
 }
 
@@ -119,9 +114,7 @@ export function costTable(results: Results): Table {
       [`above ${baseline}`]: (arm) => comparedCost(arm, reference, 'scoring-passes'),
       'asked beside': ({ runs }) => askedText(runs),
     },
-    [
-      'seconds: median over updates, then mean over seeds; of the machine that ran the arm, and runs side by side slow each other down. scoring passes: completions that a model reads in an update without learning from them (log π_old of the rollouts that are trained, log π_ref, features, a judge); pairs at a rebuild are not counted. asked beside: what a monitor asked of others, by update.',
-    ],
+    'seconds: median over updates, then mean over seeds; of the machine that ran the arm, and runs side by side slow each other down. scoring passes: completions that a model reads in an update without learning from them (log π_old of the rollouts that are trained, log π_ref, features, a judge); pairs at a rebuild are not counted. asked beside: what a monitor asked of others, by update.',
   );
 }
 

@@ -78,10 +78,8 @@ export function relearnedTable(results: Results): Table {
       'first hack': rate('firstRate'),
       'last hack': rate('finalRate'),
     },
-    [
-      `They are back at half of ${results.baseline}'s final rate. Means over seeds; a seed that never got there counts with all its updates and is named. first, last: rates of attempts and of hacks on hinted prompts over the first ${emergence.window} and the last ${finalWindow} updates from the deployed policy.`,
-      ...(arms.some(({ seeds }) => seeds.length === 1) ? [`${noClaim}.`] : []),
-    ],
+    `They are back at half of ${results.baseline}'s final rate. Means over seeds; a seed that never got there counts with all its updates and is named. first, last: rates of attempts and of hacks on hinted prompts over the first ${emergence.window} and the last ${finalWindow} updates from the deployed policy.`,
+    arms.some(({ seeds }) => seeds.length === 1) && `${noClaim}.`,
   );
 }
 

@@ -31,8 +31,7 @@ import {
 import { type JudgedRollout, openJudged } from '../oracle/index.ts';
 import { type Manifest, RunDirectory, readCourse, readTimings } from '../run/index.ts';
 import { average, mean, median } from '../stats/index.ts';
-import { aggregate, type LeftOut, type Results } from './aggregate.ts';
-import type { Design } from './design.ts';
+import { aggregate, type Results } from './aggregate.ts';
 import { finalStates } from './final-states.ts';
 import type { ByTarget } from './gate-tables.ts';
 
@@ -133,15 +132,13 @@ function armLabel({ arm, config: { adapter, loss } }: Manifest): string {
   ].join(' ');
 }
 
-export interface ResultsSource {
+export interface ResultsSource extends Pick<Results, 'placebo'>, Partial<Pick<Results, 'design'>> {
   readonly name: string | null;
-  /** The arm that others are compared with; one that was asked for by name must be there. */
   readonly baseline: string | null;
-  readonly placebo: string | null;
   readonly arms: readonly string[];
   readonly runs: readonly { readonly path: string; readonly arm: string | null }[];
+  /** Folders that hold parts of a run but no manifest. */
   readonly damaged?: readonly string[];
-  readonly design?: Design;
 }
 
 /** Is called before a run is read, with its path, its number (from 1) and the number of runs. */
@@ -150,7 +147,7 @@ export type OnReading = (path: string, at: number, of: number) => void;
 /** A run that cannot be read is left out and named; if it is the only one, its error is thrown. */
 export async function readResults(directory: string, source: ResultsSource, onReading?: OnReading): Promise<Results> {
   const runs: RunResult[] = [];
-  const leftOut: LeftOut[] = (source.damaged ?? []).map((path) => ({ path, why: 'it has no manifest.json' }));
+  const leftOut = (source.damaged ?? []).map((path) => ({ path, why: 'it has no manifest.json' }));
   for (const [i, { path, arm }] of source.runs.entries()) {
     onReading?.(path, i + 1, source.runs.length);
     try {

@@ -36,14 +36,16 @@ export interface Table {
   readonly notes?: readonly string[];
 }
 
+/** A table with a row for each thing: its columns by name, and what each says of a thing. A note that does not apply is false. */
 export function makeTable<Thing>(
   title: string,
   things: readonly Thing[],
   columns: Readonly<Record<string, (thing: Thing) => Cell>>,
-  notes: readonly string[] = [],
+  ...notes: readonly (string | false)[]
 ): Table {
   const cells = Object.values(columns);
-  return { title, columns: Object.keys(columns), rows: things.map((thing) => cells.map((cell) => cell(thing))), notes };
+  const rows = things.map((thing) => cells.map((cell) => cell(thing)));
+  return { title, columns: Object.keys(columns), rows, notes: notes.filter((note) => note !== false) };
 }
 
 export interface TextTable extends Table {

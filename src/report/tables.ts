@@ -168,10 +168,8 @@ export function comparisonTable(results: Results, set: FinalSet, metric: Compare
       'prompts +/−': ({ prompts }) => `${prompts.higher}/${prompts.lower}`,
       'p (prompts)': ({ prompts }) => formatP(prompts.pValue),
     },
-    [
-      ...(least === 1 ? [`${noClaim}.`] : []),
-      `Seeds: paired t (sign flip where differences have no spread). Holm: over the ${found.filter(({ pValue }) => pValue !== null).length} tests of this table. Detectable: the smallest difference found 8 times in 10 at level 0.05. Prompts: those with more and with fewer in the first over all seeds; sign flip of one summed difference a prompt, since outcomes of one prompt in several seeds are not independent; about these models, not about new seeds.`,
-    ],
+    least === 1 && `${noClaim}.`,
+    `Seeds: paired t (sign flip where differences have no spread). Holm: over the ${found.filter(({ pValue }) => pValue !== null).length} tests of this table. Detectable: the smallest difference found 8 times in 10 at level 0.05. Prompts: those with more and with fewer in the first over all seeds; sign flip of one summed difference a prompt, since outcomes of one prompt in several seeds are not independent; about these models, not about new seeds.`,
   );
 }
 
@@ -222,9 +220,7 @@ export function loopholeTable(results: Results, set: FinalSet, oracle: boolean):
       'attempts emerged': emerged('attempts'),
       'hacks emerged': emerged('hacks'),
     },
-    [
-      'group: known or held out, as environment.heldOutLoopholes says; what an arm shows its direction is its own pairs.select. emerged: updates, median over the seeds in which it did.',
-    ],
+    'group: known or held out, as environment.heldOutLoopholes says; what an arm shows its direction is its own pairs.select. emerged: updates, median over the seeds in which it did.',
   );
 }
 

@@ -6,18 +6,7 @@ import { isBlind, RunDirectory, trainedStatus } from '../run/index.ts';
 import { readRegister, statedRuns } from './claim.ts';
 import type { Experiment } from './experiment-schema.ts';
 
-export interface BegunRun {
-  readonly arm: string;
-  readonly seed: number;
-  readonly folder: string;
-  /** How often it was begun: again after it had failed, or was deleted. */
-  readonly times: number;
-  /** `gone`: there is no run in its folder, since it failed before its first update or was deleted. */
-  readonly state: 'ended' | 'stopped' | 'gone';
-  readonly isStated: boolean;
-  readonly isBlind: boolean;
-  readonly claim: string | null;
-}
+export type BegunRun = Awaited<ReturnType<typeof begunRuns>>[number];
 
 /** Folders of all runs that were ever stated: what a later statement leaves out was stated all the same. */
 export function everStated(directory: string, experiment: Experiment): readonly string[] {
@@ -26,10 +15,10 @@ export function everStated(directory: string, experiment: Experiment): readonly 
 }
 
 /** Every run that was ever begun in the study: those of the register, and runs in its folder, which earlier versions did not register. */
-export async function begunRuns(directory: string, experiment: Experiment): Promise<BegunRun[]> {
+export async function begunRuns(directory: string, experiment: Experiment) {
   const stated = new Set(everStated(directory, experiment));
   const { begun } = readRegister(directory);
-  const found = new Map<string, Pick<BegunRun, 'arm' | 'seed' | 'claim'>>(begun.map((entry) => [entry.folder, entry]));
+  const found = new Map(begun.map(({ folder, arm, seed, claim }) => [folder, { arm, seed, claim }]));
   for (const folder of readdirSync(directory)) {
     if (found.has(folder) || !existsSync(join(directory, folder, 'manifest.json'))) continue;
     const { config, claim } = RunDirectory.open(join(directory, folder)).readManifest();
@@ -39,6 +28,7 @@ export async function begunRuns(directory: string, experiment: Experiment): Prom
   return Promise.all(
     [...found].map(async ([folder, { arm, seed, claim }]) => ({
       ...{ arm, seed, folder, claim },
+      /** Again after it had failed, or was deleted. */
       times: Math.max(1, begun.filter((entry) => entry.folder === folder).length),
       state: await stateOf(join(directory, folder)),
       isStated: stated.has(folder),
@@ -47,7 +37,8 @@ export async function begunRuns(directory: string, experiment: Experiment): Prom
   );
 }
 
-async function stateOf(path: string): Promise<BegunRun['state']> {
+/** `gone`: there is no run in its folder, since it failed before its first update or was deleted. */
+async function stateOf(path: string): Promise<'ended' | 'stopped' | 'gone'> {
   if (!existsSync(join(path, 'manifest.json'))) return 'gone';
   return (await trainedStatus(path)) === null ? 'stopped' : 'ended';
 }

@@ -167,13 +167,8 @@ function expectSamePrompts(directory: string, { evaluation }: Experiment): void 
   });
 }
 
-export interface FoundRun {
-  readonly path: string;
-  /** Name of the arm in the experiment; null outside an experiment, where the run's config names it. */
-  readonly arm: string | null;
-  /** Whether it lies in a folder that completes the experiment. */
-  readonly isShared?: boolean;
-}
+/** The arm is null outside an experiment, where the run's config names it; a shared run lies in a folder that completes the experiment. */
+export type FoundRun = { readonly path: string; readonly arm: string | null; readonly isShared?: boolean };
 
 export interface FoundExperiment {
   readonly experiment: Experiment | null;

@@ -14,33 +14,7 @@ import { bytesIn, type RunRate, readRate } from './rates.ts';
 import { evaluationsOf, runsLeft } from './run.ts';
 import type { Slot } from './slots.ts';
 
-export interface DiskForecast {
-  readonly checkpointBytes: number;
-  /** Null where no run of some shape was measured. */
-  readonly ledgerBytes: number | null;
-  readonly freeBytes: number;
-}
-
-export interface GpuForecast {
-  readonly name: string;
-  readonly freeBytes: number | null;
-  /** At most: the runs of a pack share the base and more. */
-  readonly neededBytes: number;
-}
-
-export interface Forecast {
-  readonly left: readonly PlannedRun[];
-  readonly atATime: number;
-  /** Null where no run of some arm's shape was measured here. */
-  readonly seconds: number | null;
-  readonly unmeasured: readonly string[];
-  readonly rates: readonly RunRate[];
-  readonly disk: DiskForecast;
-  readonly gpus: readonly GpuForecast[];
-  /** Memory of all processes together; null where none was measured. */
-  readonly hostBytes: number | null;
-  readonly hostFreeBytes: number;
-}
+export type Forecast = Awaited<ReturnType<typeof forecastExperiment>>;
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
@@ -49,12 +23,8 @@ function shapesOf(runs: readonly PlannedRun[]): readonly PlannedRun[] {
   return runs.filter(({ arm }, index) => runs.findIndex((run) => run.arm === arm) === index);
 }
 
-export async function forecastDisk(
-  plan: ExperimentPlan,
-  directory: string,
-  atATime: number,
-  pack: number,
-): Promise<DiskForecast> {
+/** What the ledgers will take is null where no run of some shape was measured. */
+export async function forecastDisk(plan: ExperimentPlan, directory: string, atATime: number, pack: number) {
   const left = await runsLeft(plan, directory);
   const runs = left.map((index) => plan.runs[index]);
   const lasting = new Map<string, number>();
@@ -99,7 +69,7 @@ function freeOn(path: string): number {
 
 const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(bytes < 1e8 ? 3 : 1)} GB`;
 
-export function expectDiskRoom(directory: string, { checkpointBytes, ledgerBytes, freeBytes }: DiskForecast): void {
+export function expectDiskRoom(directory: string, { checkpointBytes, ledgerBytes, freeBytes }: Forecast['disk']): void {
   const needed = checkpointBytes + (ledgerBytes ?? 0);
   if (needed <= freeBytes) return;
   throw new UserError({
@@ -110,11 +80,12 @@ export function expectDiskRoom(directory: string, { checkpointBytes, ledgerBytes
   });
 }
 
+/** Seconds and memory are null where no run of some arm's shape was measured here. */
 export async function forecastExperiment(
   plan: ExperimentPlan,
   directory: string,
   { slots, pack }: { readonly slots: readonly Slot[]; readonly pack: number },
-): Promise<Forecast> {
+) {
   const left = (await runsLeft(plan, directory)).map((index) => plan.runs[index]);
   const atATime = Math.max(1, Math.min(slots.length * pack, left.length));
   const rates = new Map(shapesOf(left).map(({ arm, config }) => [arm, readRate(config, pack)]));
@@ -166,7 +137,8 @@ export async function packThatFits(runs: readonly PlannedRun[], slots: readonly 
   return Math.max(1, Math.min(...arms.map(({ weights, rest }) => Math.floor((room - weights) / rest))));
 }
 
-async function forecastGpus(left: readonly PlannedRun[], slots: readonly Slot[], pack: number): Promise<GpuForecast[]> {
+/** Needed at most: the runs of a pack share the base and more. */
+async function forecastGpus(left: readonly PlannedRun[], slots: readonly Slot[], pack: number) {
   if (slots.every(({ gpu }) => gpu === null)) return [];
   const arms = await gpuMemory(left);
   const most = Math.max(0, ...arms.map(({ weights, rest }) => weights + pack * rest));

@@ -67,11 +67,11 @@ interface AllPredictions {
 
 function predictionText({ verdict, ...prediction }: Prediction, all: AllPredictions): string {
   const { why, width } = all;
-  const { what, values = [], met = 0, planned = all.seeds, changed = false, pValue = 1, adjusted = 1 } = prediction;
+  const { what, values = [], met = 0, planned = all.seeds, pValue = 1, adjusted = 1 } = prediction;
   const judged =
     verdict === undefined
       ? why
-      : `${verdict}: ${countText({ values, met, planned, changed })}${testText({ pValue, adjusted }, all.count)}`;
+      : `${verdict}: ${countText({ values, met, planned })}${testText({ pValue, adjusted }, all.count)}`;
   const [first, ...others] = [`predicted: ${what}`, boundText(prediction, planned), judged].flatMap((text) =>
     wrapText(text, width - 2).split('\n'),
   );

@@ -45,12 +45,7 @@ export class LogSink implements Sink {
 export const logFormats = ['tensorboard', 'wandb', 'trackio', 'inspect'] as const;
 export type LogFormat = (typeof logFormats)[number];
 
-interface ExportedLog {
-  readonly path: string;
-  readonly count: number;
-}
-
-export async function exportMetrics(run: RunDirectory, format: MetricLog, folder: string): Promise<ExportedLog> {
+export async function exportMetrics(run: RunDirectory, format: MetricLog, folder: string) {
   const points = await readPoints(run);
   expectSome(run, points.length, 'an update');
   const writer = metricLogs[format](folder, headOf(run), points[0].update);
@@ -60,11 +55,8 @@ export async function exportMetrics(run: RunDirectory, format: MetricLog, folder
   return { path: folder, count: points.length };
 }
 
-export async function exportInspect(
-  run: RunDirectory,
-  folder: string,
-  updates: readonly number[] | null,
-): Promise<ExportedLog> {
+/** `updates`: those whose rollouts are written; null: the last one. */
+export async function exportInspect(run: RunDirectory, folder: string, updates: readonly number[] | null) {
   const head = headOf(run);
   const logs = [...evaluationLogs(run), ...(await rolloutLogs(run, updates))];
   expectSome(run, logs.length, 'an evaluation or an update');

@@ -20,21 +20,13 @@ export interface LogPoint {
   readonly metrics: Metrics;
 }
 
-export interface LogHead {
-  readonly name: string;
-  /** What runs that differ only in their seed share. */
-  readonly group: string;
-  /** Eight digits that stay the same for a run. */
-  readonly id: string;
-  readonly created: number;
-  readonly config: Readonly<Record<string, unknown>>;
-}
+export type LogHead = Readonly<ReturnType<typeof headOf>>;
 
-export function headOf(run: RunDirectory): LogHead {
+/** What a log says of a run as a whole: the group is what runs share that differ in their seed, the id stays the same for a run. */
+export function headOf(run: RunDirectory) {
   const { name, arm, created, identity, config } = run.readManifest();
   return {
-    name,
-    group: arm,
+    ...{ name, group: arm },
     id: sha256(`${name} ${created} ${identity.config}`).slice(0, 8),
     created: Date.parse(created) / 1000,
     config: { ...config, armName: arm },
