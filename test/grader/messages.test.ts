@@ -1,8 +1,24 @@
 /** No program speaks to the next one on its worker: 64 bits are sent by each way that outlives a program, and nobody receives them. */
+import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
 import { right, runRaw } from './fixtures.ts';
-import { closedWays, gaugesThatSpeak, levels } from './messages.ts';
+import { closedWays, gaugesThatSpeak, levels, lookups, senders } from './messages.ts';
+
+/** How much of a module's file is in memory, in pages of all that it has; `drop` has it thrown out before. The kernel tells the owner only. */
+function pagesInMemory(executable: string, module: string, drop = false): string {
+  const look = `
+import ctypes, importlib.util, mmap, os
+fd = os.open(importlib.util.find_spec('${module}').origin, os.O_RDONLY)
+if ${drop ? 1 : 0}: os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+memory = mmap.mmap(fd, 0, access=mmap.ACCESS_COPY)
+pages = ctypes.create_string_buffer(-(-len(memory) // mmap.PAGESIZE))
+start = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(memory)))
+assert ctypes.CDLL(None).mincore(start, ctypes.c_size_t(len(memory)), pages) == 0
+print(sum(page & 1 for page in pages.raw), 'of', len(pages))
+`;
+  return execFileSync(executable, ['-I', '-S', '-c', look], { encoding: 'utf8' }).trim();
+}
 
 const highest = process.platform === 'linux' ? await findLevel() : 0;
 
@@ -23,7 +39,9 @@ describe.each(levels)('at level $level', ({ level, layers }) => {
   test.runIf(level <= highest).each(ways)('by %s nothing is told', async (name, send) => {
     expect(sandbox.report.level).toBe(level);
     expect(await gaugesThatSpeak(sandbox, send, false)).toEqual([]);
-    if (level === highest && name.startsWith('threads')) expect(await gaugesThatSpeak(sandbox, send, true)).toEqual([]);
+    if (level === highest && (name.startsWith('threads') || name === lookups)) {
+      expect(await gaugesThatSpeak(sandbox, send, true)).toEqual([]);
+    }
     expect(sandbox.replaced).toBe(0);
   });
 
@@ -47,6 +65,40 @@ time.sleep(0), time.process_time(), time.thread_time(), resource.getrlimit(resou
 print('end')
 `;
     expect((await runRaw(sandbox, look + right)).ending.stdout).toBe('end\n');
+  });
+
+  test.runIf(level <= highest && level < 3)(
+    'below level 3 the receiver hears which names were looked for',
+    async () => {
+      await expect.poll(() => gaugesThatSpeak(sandbox, senders[lookups], false)).not.toEqual([]);
+    },
+  );
+
+  const isOwner = process.getuid?.() === 0;
+  test.runIf(level === 3 && level <= highest && isOwner)(
+    'what no program has read is in memory all the same',
+    async () => {
+      const { executable } = sandbox.report.python;
+      const look = (drop = false) => pagesInMemory(executable, 'pydoc_data.topics', drop);
+      await expect.poll(() => look(true)).toMatch(/^0 of \d+$/);
+      await using fresh = await Sandbox.start({ workers: 1 });
+      expect(fresh.report.level).toBe(3);
+      await expect.poll(() => look()).toMatch(/^(\d+) of \1$/);
+    },
+  );
+
+  test.runIf(level === 3 && level <= highest)('no folder that a program sees is one of the machine', async () => {
+    const look = `
+import os
+seen = {'/', '/sandbox', '/sandbox/work', '/dev'}
+with_files = [os.path.dirname(os.__file__), '/usr/share/zoneinfo']
+for top in with_files: seen.update(folder for folder, _, _ in os.walk(top))
+for path in list(seen) + ${JSON.stringify(sandbox.report.python.libraries)}:
+    while path != '/': path = os.path.dirname(path); seen.add(path)
+here = {os.stat(path).st_dev for path in ('/', '/sandbox/work')}
+print(len(seen) > 40, sorted(path for path in seen if os.path.isdir(path) and os.stat(path).st_dev not in here))
+`;
+    expect((await runRaw(sandbox, look + right)).ending.stdout).toBe('True []\n');
   });
 
   test.runIf(level <= highest)('of /proc nothing is read, and below level 3 names are found', async () => {

@@ -3,6 +3,7 @@
  * outlives it: counters of the kernel, the working disk, the times of files, memory of the server that programs are copies of.
  * The receiver reads every gauge there is; a gauge carries the message when it follows the byte at some fixed distance.
  */
+import { randomUUID } from 'node:crypto';
 import { type LayerName, layerNames } from '../../src/env/sandbox/isolation.ts';
 import type { Sandbox } from '../../src/env/sandbox/sandbox.ts';
 import { bareProblem, right, runRaw } from './fixtures.ts';
@@ -13,10 +14,21 @@ const message = [0x9e, 0x37, 0x79, 0xb9, 0x7f, 0x4a, 0x7c, 0x15];
 /** How long a slot of the clock is, and how many there are: a byte is sent as the slot in which something happened. */
 const slot = 'lambda seconds: int(seconds * 125) % 256';
 
-/** Open at every level: a name that was looked for is found absent faster the next time. No gauge here reads clocks that finely. */
-const lookups = 'names that were looked for in the library';
+/** A file system of the machine remembers absent names: one that was looked for is found absent faster the next time. */
+export const lookups = 'names that were looked for';
 
-export const senders: Readonly<Record<string, (byte: number) => string>> = {
+/** Where a program may look: `places` lists folders, `names` those of a bit that no program but sender and receiver looks for. */
+const lookupCode = (turn: string) => `
+import os
+places = [os.path.dirname(os.__file__), os.path.dirname(os.__file__) + '/json', '/usr/share/zoneinfo', '/usr/lib', '/usr', '/etc', '/dev',
+    '/proc', '/', '/sandbox', '.']
+names = lambda place, bit: ['%s/${turn}-%s-%d' % (place, bit, number) for number in range(5)]
+`;
+
+/** A byte is sent as code in Python. The turn is a word that sender and receiver share, and nobody else before them. */
+export type Sender = (byte: number, turn: string) => string;
+
+export const senders: Readonly<Record<string, Sender>> = {
   'threads that were started': (byte) => `
 import threading
 last = -1
@@ -46,10 +58,10 @@ os.listdir('.')
 # When this program ends, and the next begins, must not tell.
 time.sleep(os.urandom(1)[0] / 128)
 `,
-  [lookups]: (byte) => `
-import os
-for bit in range(8):
-    if ${byte} >> bit & 1: os.path.exists(os.path.dirname(os.__file__) + '/says-%d' % bit)
+  [lookups]: (byte, turn) => `${lookupCode(turn)}
+for place in places:
+    for bit in range(8):
+        if ${byte} >> bit & 1: [os.access(name, os.F_OK) for name in names(place, bit)]
 `,
   'pipes that were made': (byte) => `
 import os
@@ -73,7 +85,7 @@ const without = (...layers: readonly LayerName[]) => layerNames.filter((name) =>
 
 /** Below level 2 the numbers of processes are the machine's, below level 3 files and their times are. */
 export const levels: readonly { level: number; layers: readonly LayerName[]; open: readonly string[] }[] = [
-  { level: 3, layers: layerNames, open: [lookups] },
+  { level: 3, layers: layerNames, open: [] },
   { level: 2, layers: without('privateRoot'), open: [lookups, 'files that were made', 'times of files'] },
   {
     level: 1,
@@ -83,14 +95,14 @@ export const levels: readonly { level: number; layers: readonly LayerName[]; ope
 ];
 
 /** The senders that nobody may hear at a level. */
-export function closedWays(level: number): readonly (readonly [string, (byte: number) => string])[] {
+export function closedWays(level: number): readonly (readonly [string, Sender])[] {
   const { open = [] } = levels.find((each) => each.level === level) ?? {};
   return Object.entries(senders).filter(([name]) => !open.includes(name));
 }
 
 /** Prints "name number" for each gauge. What is refused is a gauge that stands still. */
-const receiver = `
-import ctypes, os, re, resource, sys, threading, time
+const receiver = (turn: string) => `
+import ctypes, os, re, resource, statistics, sys, threading, time
 slot = ${slot}
 libc = ctypes.CDLL(None, use_errno=True)
 def gauge(name, read):
@@ -141,6 +153,18 @@ for who in (0, os.getppid()): gauge('limits of process %d' % who, lambda: sum(re
 libc.sbrk.restype = ctypes.c_void_p
 gauge('end of the heap', lambda: libc.sbrk(0) >> 12)
 gauge('place of an object', lambda: id(object()) >> 4)
+${lookupCode(turn)}
+def lookup_time(name):
+    start = time.perf_counter_ns()
+    os.access(name, os.F_OK)
+    return time.perf_counter_ns() - start
+def looked_for(place):
+    """The bits whose names are found absent as fast as a name that this program has looked for itself."""
+    own = [name for bit in range(8) for name in names(place, 'own%d' % bit)]
+    new, known = [statistics.median([lookup_time(name) for name in own]) for _ in range(2)]
+    is_known = lambda bit: 2 * statistics.median([lookup_time(name) for name in names(place, bit)]) < new + known
+    return sum(is_known(bit) << bit for bit in range(8))
+for place in places: gauge('names looked for in ' + place, lambda: looked_for(place))
 `;
 
 const memoryReceiver = `
@@ -163,8 +187,8 @@ gauge('memory', in_memory)
 /** A straight-line program: it runs in a process that it shares. */
 const straightLine = 'class Solution:\n    def solve(self, n):\n        return n\n';
 
-async function readGauges(sandbox: Sandbox, inMemory: boolean): Promise<ReadonlyMap<string, number>> {
-  const { ending } = await runRaw(sandbox, `${receiver}${inMemory ? memoryReceiver : ''}${right}`);
+async function readGauges(sandbox: Sandbox, turn: string, inMemory: boolean): Promise<ReadonlyMap<string, number>> {
+  const { ending } = await runRaw(sandbox, `${receiver(turn)}${inMemory ? memoryReceiver : ''}${right}`);
   const lines = ending.stdout.trim().split('\n');
   if (lines.length < 50 || lines.includes('found no memory'))
     throw new Error(`the receiver ended early: ${JSON.stringify(ending)}`);
@@ -181,16 +205,14 @@ function bytesReceived(readings: readonly number[]): number {
  * Sends the message byte by byte on one worker, where `shares` with a straight-line program between sender and receiver. Returns the gauges
  * that carried it: by chance, none gives half of it.
  */
-export async function gaugesThatSpeak(
-  sandbox: Sandbox,
-  send: (byte: number) => string,
-  shares: boolean,
-): Promise<readonly string[]> {
+export async function gaugesThatSpeak(sandbox: Sandbox, send: Sender, shares: boolean): Promise<readonly string[]> {
   const readings = new Map<string, number[]>();
   for (const byte of message) {
-    await runRaw(sandbox, `${send(byte)}${right}`);
+    const turn = randomUUID();
+    const said = send(byte, turn);
+    await runRaw(sandbox, `${said}${right}`);
     if (shares) await runRaw(sandbox, straightLine, bareProblem);
-    for (const [name, value] of await readGauges(sandbox, send(byte).includes(' says ')))
+    for (const [name, value] of await readGauges(sandbox, turn, said.includes(' says ')))
       readings.set(name, [...(readings.get(name) ?? []), value]);
   }
   return [...readings].flatMap(([name, values]) => {

@@ -1,7 +1,7 @@
 """The layers around one worker, entered once at its start. Each is tried and reported; none is assumed.
 
 namespaces    own pid, network, ipc, host-name and mount namespace: nobody to signal, no network device
-private root  a new root of bind mounts: Python's files read-only, one small tmpfs to work in, fresh for every process, nothing else
+private root  a new root in memory: Python's files, bound one by one and read-only; one small tmpfs to work in, fresh for every process
 own uid       (started as root) a user id that no other worker has: no privilege, its own process count
 cgroup        (where the kernel's second version is writable) memory, processes and CPU of the whole worker are bounded
 landlock      no file outside Python's own and the working directory, not even for reading
@@ -10,11 +10,12 @@ The seccomp filter and the resource limits are set in each program (server.py).
 """
 import ctypes
 import os
+import stat
 import struct
 import sys
 
 import cgroups
-from python_files import PythonFiles
+from python_files import PythonFiles, entries_shown, fetch
 
 libc = ctypes.CDLL(None, use_errno=True)
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 32, 4096, 0x4000, 0x40000
@@ -109,33 +110,65 @@ class ProcessCount:
         return int(os.pread(self.fd, 100, 0).split()[-1])
 
 
-def bind(source, root):
-    target = root + source
-    if os.path.isdir(source):
-        os.makedirs(target, exist_ok=True)
-    else:
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        open(target, "w").close()
+def bind(source, target, flags=MS_NODEV):
     mount(os.fsencode(source), target, None, MS_BIND | MS_REC)
     try:
-        mount(None, target, None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | (0 if source.startswith("/dev") else MS_NODEV))
+        mount(None, target, None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | flags)
     except OSError:
         pass  # The outer mount's flags are locked; file permissions and Landlock still hold.
 
 
+def bind_file(path, root):
+    fetch(path)
+    os.makedirs(os.path.dirname(root + path), exist_ok=True)
+    os.mknod(root + path)
+    bind(path, root + path, 0 if path.startswith("/dev") else MS_NODEV)
+
+
+def mirror_folder(path, root):
+    """Makes folders of the same names in the new root, and binds each file alone. In a folder of the machine's own the kernel
+    remembers which absent names were looked for, and a program could time that; in a folder in memory it remembers none."""
+    source = root + "/source"
+    os.mkdir(source)
+    bind(path, source)
+    os.makedirs(root + path, exist_ok=True)
+    folders = [(source, root + path)]
+    for inside, entry in entries_shown(source):
+        target = root + path + inside
+        if entry.is_symlink():
+            os.symlink(os.readlink(entry.path), target)
+        elif entry.is_dir():
+            os.mkdir(target)
+            folders.append((entry.path, target))
+        else:
+            fetch(entry.path)
+            os.mknod(target)
+            # It is as read-only as what it comes from.
+            mount(os.fsencode(entry.path), target, None, MS_BIND)
+    for folder, target in folders:
+        os.chmod(target, stat.S_IMODE(os.stat(folder).st_mode))
+    check(libc.umount2(os.fsencode(source), MNT_DETACH), "umount %s" % source)
+    os.rmdir(source)
+
+
 def enter_private_root(root, files):
     mount(b"tmpfs", root, b"tmpfs", MS_NOSUID | MS_NODEV, b"size=1m,mode=0755")
-    for path in files.folders + files.libraries + files.devices:
-        bind(path, root)
-    for path in files.masked:
-        mount(b"tmpfs", root + path, b"tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV, b"size=4k,mode=0755")
-    for link, target in files.links:
-        os.makedirs(os.path.dirname(root + link), exist_ok=True)
-        os.symlink(target, root + link)
-    os.makedirs(root + WORK)
-    mount_work(root + WORK, os.getuid(), os.getgid())
-    os.chdir(root)
-    check(libc.syscall(PIVOT_ROOT[os.uname().machine], b".", b"."), "pivot_root")
+    try:
+        for path in files.folders:
+            mirror_folder(path, root)
+        for path in files.libraries + files.devices:
+            bind_file(path, root)
+        for link, target in files.links:
+            os.makedirs(os.path.dirname(root + link), exist_ok=True)
+            os.symlink(target, root + link)
+        os.makedirs(root + WORK)
+        mount_work(root + WORK, os.getuid(), os.getgid())
+        os.chdir(root)
+        check(libc.syscall(PIVOT_ROOT[os.uname().machine], b".", b"."), "pivot_root")
+    except BaseException:
+        os.chdir("/")
+        libc.umount2(os.fsencode(root), MNT_DETACH)
+        raise
     check(libc.umount2(b".", MNT_DETACH), "umount")
     os.chdir("/")
     mount(None, "/", None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV)
@@ -253,24 +286,18 @@ def enter(config):
     files = PythonFiles(config["libraries"])
     entered.cgroup = attempt(report, "cgroup", wanted, lambda: cgroups.enter(config))
 
-    def both():
-        enter_namespaces()
-        enter_private_root(work_parent, files)
-
-    whole = trial(both) if "privateRoot" in wanted and "namespaces" in wanted else "switched off"
-    alone = "" if whole == "" or "namespaces" not in wanted else trial(enter_namespaces)
-    if "namespaces" in wanted and alone == "":
+    report["namespaces"] = trial(enter_namespaces) if "namespaces" in wanted else "switched off"
+    if report["namespaces"] == "":
         enter_namespaces()
         disk = become_first_process()
-        report["namespaces"] = ""
         entered.processes = ProcessCount() if os.path.exists("/proc/loadavg") else None
-        if whole == "":
-            entered.work, entered.disk = enter_private_root(work_parent, files), disk
-        else:
+        entered.work = attempt(report, "privateRoot", wanted, lambda: enter_private_root(work_parent, files))
+        if entered.work is None:
             disk.close()
+        else:
+            entered.disk = disk
     else:
-        report["namespaces"] = alone or "switched off"
-    report["privateRoot"] = whole
+        report["privateRoot"] = "no namespaces" if "privateRoot" in wanted else "switched off"
     if entered.work is None:
         entered.work = make_work_directory(work_parent)
     os.chmod(entered.work, 0o700)
@@ -280,7 +307,7 @@ def enter(config):
         report["ownUid"] = "not started as root"
     attempt(report, "noPrivileges", wanted, drop_privileges)
     # In a private root the packages are hidden already, and whole folders are opened by one rule each.
-    readable, writable = (files.folders, WORK_FOLDER) if whole == "" else (files.parts(), entered.work)
+    readable, writable = (files.folders, WORK_FOLDER) if entered.disk else (files.parts(), entered.work)
     attempt(report, "landlock", wanted, lambda: restrict_files(readable + files.libraries + files.devices, [writable]))
     return entered
 

@@ -4,9 +4,11 @@ Folders inside the standard library that hold installed packages, Python's own t
 not there can be neither imported nor used to pass messages between programs by the state of the page cache.
 """
 import os
+import sys
 import sysconfig
 
-MASKED = ("site-packages", "dist-packages", "test", "tests", "idlelib", "ensurepip", "turtledemo", "lib2to3", "tkinter")
+MASKED = ("site-packages", "dist-packages", "test", "tests", "idlelib", "ensurepip", "turtledemo", "lib2to3", "tkinter",
+          "posix", "right")  # The last two are the time zones once more.
 MASKED_BEGINNINGS = ("config-",)
 OTHER_FOLDERS = ("/usr/share/zoneinfo",)
 DEVICES = ("/dev/null", "/dev/urandom")
@@ -14,6 +16,39 @@ DEVICES = ("/dev/null", "/dev/urandom")
 
 def is_masked(name):
     return name in MASKED or name.startswith(MASKED_BEGINNINGS)
+
+
+def is_for_others(name):
+    """Whether this is compiled code that this Python does not load: of another version, or for its options -O and -OO."""
+    return name.endswith(".pyc") and name.count(".") > 1 and not name.endswith(".%s.pyc" % sys.implementation.cache_tag)
+
+
+def is_shown(entry):
+    """A link may be: where it leads out of what is shown, there is nothing."""
+    if entry.is_symlink():
+        return True
+    return not is_masked(entry.name) if entry.is_dir() else entry.is_file() and not is_for_others(entry.name)
+
+
+def entries_shown(folder):
+    """What programs see of a folder: each entry with its path inside, a folder before what it holds."""
+    places = [""]
+    for place in places:
+        for entry in filter(is_shown, os.scandir(folder + place)):
+            inside = place + "/" + entry.name
+            if entry.is_dir(follow_symlinks=False):
+                places.append(inside)
+            yield inside, entry
+
+
+def fetch(path):
+    """Asks for a file to be in memory: how long reading it takes would tell whether another program has read it."""
+    try:
+        fd = os.open(path, os.O_RDONLY)
+    except PermissionError:
+        return  # Then no program can read it.
+    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_WILLNEED)
+    os.close(fd)
 
 
 def is_inside(path, folders):
@@ -43,11 +78,6 @@ class PythonFiles:
         self.libraries = sorted(path for path in real if os.path.isfile(path) and not is_inside(path, self.folders))
         self.links = links_to(self.libraries)
         self.devices = [path for path in DEVICES if os.path.exists(path)]
-        # A link is no folder to mount on: it leads out of the standard library, to where nothing is.
-        self.masked = [
-            entry.path for folder in self.standard for entry in os.scandir(folder)
-            if is_masked(entry.name) and entry.is_dir(follow_symlinks=False)
-        ]
 
     def parts(self):
         """What is not masked inside the standard library, entry by entry. Python has listed the folder itself already."""
