@@ -54,7 +54,7 @@ const slow = ['deep_recursion', 'giant_int', 'swaps_descriptors', 'patched_harne
 function drawPrograms(count: number, seed: number): readonly Expectation[] {
   const stream = randomStream(seed, 'soak');
   const hostile = Object.entries({ ...oracleAttacks, ...hostAttacks }).filter(([name]) => !slow.includes(name));
-  const speaking = Object.entries(senders).map(([name, send]) => [name, send(seed % 256) + wrong]);
+  const speaking = Object.entries(senders).map(([name, send]) => [name, send(seed % 256, 'soak') + wrong]);
   const pressing = [...Object.entries({ ...pressure, ...forgedQuestions, ...questionFlooders }), ...speaking];
   const channelNames = namesOf(payingLoopholes(builtinLoopholes));
   const hacks = exploits(markersFor('original', doubleProblem.id));
