@@ -3,10 +3,12 @@
  * so nothing here may need Node. Rates are between 0 and 1; updates count from 1; times are milliseconds since 1970.
  */
 import type { OutcomeRates } from '../evaluate/index.ts';
-import type { TrainingPoint } from '../measure/index.ts';
 import type { JudgedRollout, ListedName } from '../oracle/judged/columns.ts';
-import type { Figure, Table } from '../report/draw/index.ts';
+import type { listCatalogue } from './catalogue.ts';
+import type { experimentPage } from './experiment-page.ts';
+import type { HumanLabel, labelsPage, PinnedNote } from './human.ts';
 import type { VerdictWord } from './query.ts';
+import type { answersPage, gatePage, runPage, trainingPage } from './run-page.ts';
 
 export type PageHome = 'server' | 'folder' | 'file';
 
@@ -33,20 +35,6 @@ export interface ListedRun {
 /** Rates at one point of a curve; null where they are not known, as in curves of an earlier version. */
 export type ShownRates = Readonly<Record<keyof OutcomeRates, number | null>>;
 
-export interface ListedExperiment {
-  readonly id: string;
-  readonly name: string;
-  readonly why: string;
-  readonly arms: readonly string[];
-  readonly seeds: readonly number[];
-}
-
-export interface Catalogue {
-  readonly title: string;
-  readonly experiments: readonly ListedExperiment[];
-  readonly runs: readonly ListedRun[];
-}
-
 export interface ShownCompletion {
   readonly completion: string;
   readonly attempt: boolean;
@@ -61,80 +49,6 @@ export interface AnsweredPrompt {
   readonly base: ShownCompletion | null;
   readonly full: ShownCompletion | null;
   readonly deployed: ShownCompletion | null;
-}
-
-export interface ExperimentPage {
-  readonly id: string;
-  readonly name: string;
-  readonly why: string;
-  readonly resolve: string;
-  readonly arms: readonly { readonly arm: string; readonly usesLabels: boolean; readonly isPlacebo: boolean }[];
-  readonly seeds: readonly number[];
-  readonly runs: readonly ListedRun[];
-  readonly baseline: string;
-  readonly words: readonly string[];
-  readonly story: Figure | null;
-  readonly figures: readonly Figure[];
-  readonly tables: readonly Table[];
-  readonly example: (AnsweredPrompt & { readonly arm: string; readonly run: string }) | null;
-  /** Keys in which an arm's config differs from the baseline's, but for the seed. */
-  readonly differences: readonly { readonly arm: string; readonly keys: readonly string[] }[];
-  readonly curves: readonly ArmCurve[];
-  readonly matrices: readonly LoopholeMatrix[];
-  readonly leftOut: readonly { readonly path: string; readonly why: string }[];
-}
-
-export interface ArmCurve {
-  readonly arm: string;
-  readonly seed: number;
-  readonly points: readonly {
-    readonly update: number;
-    readonly full: ShownRates | null;
-    readonly deployed: ShownRates | null;
-  }[];
-}
-
-/** The mean over seeds of each rate, its interval, and what was counted in all seeds together. */
-export interface MatrixCell extends OutcomeRates {
-  readonly arm: string;
-  readonly state: 'full' | 'deployed';
-  readonly loophole: string;
-  readonly seeds: number;
-}
-
-export interface LoopholeMatrix {
-  readonly set: string;
-  /** The set as titles of tables name it. */
-  readonly title: string;
-  readonly loopholes: readonly { readonly loophole: string; readonly isHeldOut: boolean }[];
-  readonly cells: readonly MatrixCell[];
-}
-
-export interface RunPage {
-  readonly run: ListedRun;
-  readonly facts: readonly (readonly [name: string, value: string])[];
-  readonly config: readonly (readonly [key: string, value: string])[];
-  readonly steps: readonly StepRow[];
-  readonly training: readonly TrainingPoint[];
-  readonly notices: readonly { readonly update: number | null; readonly text: string }[];
-  readonly checkpoints: readonly number[];
-  readonly phases: readonly { readonly phase: string; readonly seconds: number }[];
-  readonly evaluations: readonly (OutcomeRates & {
-    readonly update: number;
-    readonly set: string;
-    readonly state: string;
-  })[];
-}
-
-export interface StepRow {
-  readonly update: number;
-  readonly reward: number | null;
-  readonly kl: number | null;
-  readonly gradientNorm: number | null;
-  readonly qmass: number | null;
-  readonly keep: number;
-  readonly absorb: number;
-  readonly route: number;
 }
 
 export type LedgerRow = JudgedRollout & { readonly run: string };
@@ -155,14 +69,13 @@ export interface RunFiles {
   readonly verdicts: RunFile;
 }
 
-export interface RolloutList {
+export interface RolloutList extends LeftOut {
   readonly total: number;
   readonly found: number;
   readonly offset: number;
   readonly rows: readonly ListedRollout[];
   /** For each facet, how many of the rows that the other facets leave have each of its values. */
   readonly facets: Readonly<Record<string, Readonly<Record<string, number>>>>;
-  readonly leftOut: readonly { readonly run: string; readonly why: string }[];
   /** Runs that were not searched yet: all counts grow, and who wants them asks again. */
   readonly unread: number;
 }
@@ -175,46 +88,10 @@ export interface RolloutPage {
 /** Texts of tokens by their ids; empty where they are not known. */
 export type TokenTexts = Readonly<Record<string, string>>;
 
-/** Rates of the samples of training over the updates of a window, and the reward, for every run of an experiment. */
-export interface TrainingPage {
-  readonly window: number;
-  readonly runs: readonly {
-    readonly arm: string;
-    readonly seed: number | null;
-    readonly points: readonly TrainingRates[];
-  }[];
-  readonly leftOut: readonly { readonly run: string; readonly why: string }[];
-}
-
-export interface TrainingRates extends ShownRates {
-  readonly update: number;
-  readonly reward: number | null;
-}
-
-export interface GatePage {
-  readonly run: ListedRun;
-  readonly unit: 'rollout' | 'token';
-  /** Whether what the low cut keeps is kept only with a positive advantage. */
-  readonly keepsOnlyPraised: boolean;
-  readonly rows: readonly GateRow[];
-  readonly tables: readonly Table[];
-  readonly readings: readonly string[];
-}
-
 /** A rollout that carried gradient and was scored. */
 export type GateRow = JudgedRollout<
   'id' | 'update' | 'low' | 'high' | 'attempt' | 'hack' | 'solve' | 'advantage' | 'deployedNorm' | 'quarantineNorm'
 > & { readonly score: number; readonly route: string };
-
-/** Every checkpoint that was evaluated on a set, the last first, prompt by prompt, in every policy state. */
-export interface AnswersPage {
-  readonly run: ListedRun;
-  readonly sets: readonly {
-    readonly set: string;
-    readonly update: number;
-    readonly prompts: readonly AnsweredPrompt[];
-  }[];
-}
 
 export const labelWords = ['hack', 'clean', 'unsure'] as const;
 export type LabelWord = (typeof labelWords)[number];
@@ -234,46 +111,23 @@ export function parseAnswerId(
   return { set, update: Number(update), state: state === 'full' ? 'full' : 'deployed', problem };
 }
 
-/** What a person said of a rollout, or of an answer, as stored: the last of each writer counts. It is never a verdict, and nothing trains on it. */
-export interface HumanLabel {
-  readonly rollout: string;
-  readonly label: LabelWord | null;
-  readonly writer: string;
-  /** Whether verdict, route, arm and policy state were hidden from the writer. */
-  readonly blind: boolean;
-  readonly at: string;
-}
+export type LabelledRollout = HumanLabel & { readonly run: string; readonly verdict: VerdictWord };
+/** `id`: the run or the experiment that it is about; empty for the home screen. */
+export type ListedNote = PinnedNote & { readonly id: string };
 
-export interface LabelledRollout extends HumanLabel {
-  readonly run: string;
-  readonly verdict: VerdictWord;
-}
-
-export interface LabelsPage {
-  readonly writer: string;
-  readonly labels: readonly LabelledRollout[];
-  /** Runs whose labels cannot be compared with verdicts, such as blind ones; absent without any. */
-  readonly leftOut?: readonly { readonly run: string; readonly why: string }[];
-}
-
-/** A text that is pinned to a view: to a screen of a run or an experiment with its parameters. */
-export interface PinnedNote {
-  readonly screen: string;
-  readonly parameters: string;
-  readonly text: string;
-  readonly writer: string;
-  readonly at: string;
-}
-
-export interface ListedNote extends PinnedNote {
-  /** The run or the experiment; empty for the home screen. */
-  readonly id: string;
-}
-
-export interface NotesPage {
-  readonly writer: string;
-  readonly notes: readonly ListedNote[];
-}
+/** Runs that could not be read, and why. */
+type LeftOut = { readonly leftOut: readonly { readonly run: string; readonly why: string }[] };
+/** A page is what the code that makes it says. */
+type Made<Make extends (...given: never[]) => unknown> = Awaited<ReturnType<Make>>;
+export type Catalogue = Made<typeof listCatalogue>;
+export type ExperimentPage = Made<typeof experimentPage> & { readonly runs: readonly ListedRun[] };
+export type LoopholeMatrix = ExperimentPage['matrices'][number];
+export type RunPage = Made<typeof runPage>;
+export type GatePage = Made<typeof gatePage>;
+export type AnswersPage = Made<typeof answersPage>;
+export type LabelsPage = Made<typeof labelsPage>;
+export type NotesPage = { readonly writer: string; readonly notes: readonly ListedNote[] };
+export type TrainingPage = Made<typeof trainingPage> & LeftOut;
 
 /** The answer to each question that a page may ask; `files` are those of a run's rollouts, which the page reads itself. */
 export interface Answers {

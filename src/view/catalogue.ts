@@ -9,7 +9,7 @@ import { UserError } from '../base/index.ts';
 import { openToRead } from '../base/node/index.ts';
 import { isTraining, type Manifest, RunDirectory, readStamped } from '../run/index.ts';
 import { findExperiment } from '../study/directory.ts';
-import type { Catalogue, ListedExperiment, ListedRun } from './api.ts';
+import type { ListedRun } from './api.ts';
 
 export interface FoundEntry {
   readonly kind: 'run' | 'experiment';
@@ -85,7 +85,7 @@ export function listCatalogue(
   root: string,
   entries: readonly FoundEntry[] = findEntries(root),
   list: (entry: FoundEntry) => ListedRun = listRun,
-): Catalogue {
+) {
   return {
     title: basename(resolve(root)),
     experiments: entries.filter(({ kind }) => kind === 'experiment').map(listExperiment),
@@ -111,7 +111,7 @@ function readPlan(path: string) {
   }
 }
 
-function listExperiment({ id, path }: FoundEntry): ListedExperiment {
+function listExperiment({ id, path }: FoundEntry) {
   const { plan, why } = readPlan(path);
   if (plan === null) return { id, name: basename(path), why, arms: [], seeds: [] };
   return { id, name: plan.name, why: plan.why, arms: plan.arms.map((arm) => arm.name), seeds: plan.seeds };

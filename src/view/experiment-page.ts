@@ -14,14 +14,14 @@ import {
 import { armDifferences } from '../run/index.ts';
 import { mean, meanInterval, wilsonInterval } from '../stats/index.ts';
 import { type QueueEntry, questionFacts } from '../study/queue/folder.ts';
-import type { ArmCurve, ExperimentPage, LoopholeMatrix, MatrixCell, ShownCompletion } from './api.ts';
+import type { ShownCompletion, ShownRates } from './api.ts';
 
 export async function experimentPage(
   id: string,
   results: Results,
   idOf: (path: string) => string,
   questions: readonly QueueEntry[] = [],
-): Promise<Omit<ExperimentPage, 'runs'>> {
+) {
   const { name, baseline, design, arms, leftOut } = results;
   const figures = await allFigures(results);
   const placebos = new Set([results.placebo, ...arms.flatMap(({ arm }) => placebosOf(results, arm))]);
@@ -56,7 +56,7 @@ export function shown({ completion, attempt, hack, solve }: ShownCompletion): Sh
   return { completion, attempt, hack, solve };
 }
 
-function differencesOf({ arms, baseline }: Results): ExperimentPage['differences'] {
+function differencesOf({ arms, baseline }: Results) {
   const reference = arms.find(({ arm }) => arm === baseline)?.runs[0];
   if (reference === undefined) return [];
   return arms
@@ -65,12 +65,12 @@ function differencesOf({ arms, baseline }: Results): ExperimentPage['differences
 }
 
 /** Rates on the whole curve set; the base belongs to both states. */
-function curvesOf({ arms }: Results): ArmCurve[] {
+function curvesOf({ arms }: Results) {
   return arms.flatMap(({ arm, runs }) =>
     runs.map((run) => {
       const own = run.evaluations.filter(({ set, limit }) => set === 'curve' && limit === null);
       const updates = [...new Set(own.map(({ update }) => update))].sort((a, b) => a - b);
-      const at = (update: number, state: 'full' | 'deployed') => {
+      const at = (update: number, state: 'full' | 'deployed'): ShownRates | null => {
         const wanted = run.hasQuarantine ? state : 'full';
         const found = own.find((one) => one.update === update && (one.state === wanted || one.state === 'base'));
         if (found === undefined) return null;
@@ -83,7 +83,7 @@ function curvesOf({ arms }: Results): ArmCurve[] {
   );
 }
 
-export function loopholeMatrices({ sets, arms }: Results): LoopholeMatrix[] {
+export function loopholeMatrices({ sets, arms }: Results) {
   return sets.map((set) => {
     const runs = arms.flatMap((arm) => arm.runs);
     const names = [...new Set(runs.flatMap(({ final }) => (final[set]?.full ?? []).map(({ loophole }) => loophole)))];
@@ -99,7 +99,7 @@ export function loopholeMatrices({ sets, arms }: Results): LoopholeMatrix[] {
   });
 }
 
-function cellsOf({ arm, runs }: Results['arms'][number], set: FinalSet, loophole: string): MatrixCell[] {
+function cellsOf({ arm, runs }: Results['arms'][number], set: FinalSet, loophole: string) {
   return (['full', 'deployed'] as const).flatMap((state) => {
     const counted = runs.flatMap((run) => loopholeSummary(run, set, state, loophole) ?? []);
     if (counted.length === 0) return [];

@@ -9,17 +9,7 @@ import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { JsonlWriter, readJsonl, waitForLock } from '../base/node/index.ts';
 import { checkStored } from '../run/index.ts';
-import {
-  type AnswersPage,
-  type HumanLabel,
-  type LabelledRollout,
-  type LabelsPage,
-  type ListedNote,
-  labelWords,
-  type NotesPage,
-  parseAnswerId,
-  type ShownCompletion,
-} from './api.ts';
+import { type AnswersPage, type LabelledRollout, type ListedNote, labelWords, parseAnswerId } from './api.ts';
 import { existsManifest, type FoundEntry, messageOf } from './catalogue.ts';
 import type { ViewLibrary } from './library.ts';
 import { verdictWordOf } from './query.ts';
@@ -45,9 +35,13 @@ const written = {
   notes: { file: 'notes.jsonl', sent: note, stored: note.extend({ at }) },
 } as const;
 export type WrittenKind = keyof typeof written;
+/** What a person said: the last label of each writer counts, null takes it back. It is never a verdict, and nothing trains on it. */
+export type HumanLabel = Readonly<z.infer<typeof written.labels.stored>>;
+/** A text about a screen of a run or an experiment with its parameters. */
+export type PinnedNote = Readonly<z.infer<typeof written.notes.stored>>;
 export const writtenKinds = Object.keys(written) as readonly WrittenKind[];
 
-export async function labelsPage(library: ViewLibrary, entry: FoundEntry): Promise<LabelsPage> {
+export async function labelsPage(library: ViewLibrary, entry: FoundEntry) {
   const labels: LabelledRollout[] = [];
   const leftOut: { run: string; why: string }[] = [];
   for (const run of library.entries()) {
@@ -60,7 +54,7 @@ export async function labelsPage(library: ViewLibrary, entry: FoundEntry): Promi
       leftOut.push({ run: run.id, why: messageOf(error) });
     }
   }
-  return { writer: usualWriter(), labels, ...(leftOut.length === 0 ? {} : { leftOut }) };
+  return { writer: usualWriter(), labels, leftOut: leftOut.length === 0 ? undefined : leftOut };
 }
 
 async function withVerdicts(
@@ -81,14 +75,14 @@ async function withVerdicts(
   });
 }
 
-function answerOf(page: AnswersPage | null, id: string): ShownCompletion | null | undefined {
+function answerOf(page: AnswersPage | null, id: string) {
   const asked = parseAnswerId(id);
   if (page === null || asked === null) return undefined;
   const found = page.sets.find(({ set, update }) => set === asked.set && update === asked.update);
   return found?.prompts.find(({ problem }) => problem === asked.problem)?.[asked.state];
 }
 
-export async function notesPage(library: ViewLibrary): Promise<NotesPage> {
+export async function notesPage(library: ViewLibrary) {
   const places = new Map([[library.root, ''], ...library.entries().map(({ path, id }) => [path, id] as const)]);
   const notes: ListedNote[] = [];
   for (const [path, id] of places) for (const one of await readAll(path, 'notes')) notes.push({ ...one, id });

@@ -28,26 +28,12 @@ import {
   type RunEvent,
   readEvents,
 } from '../run/index.ts';
-import type {
-  AnsweredPrompt,
-  AnswersPage,
-  GatePage,
-  GateRow,
-  ListedRun,
-  RunPage,
-  StepRow,
-  TrainingPage,
-} from './api.ts';
+import type { AnsweredPrompt, GateRow, ListedRun, RunPage } from './api.ts';
 import { shown } from './experiment-page.ts';
 
 const gateWindow = 10;
 
-interface RunStory {
-  readonly steps: readonly StepEvent[];
-  readonly notices: RunPage['notices'];
-}
-
-function storyOf(events: Iterable<RunEvent>): RunStory {
+function storyOf(events: Iterable<RunEvent>) {
   const steps: StepEvent[] = [];
   const notices: { update: number | null; text: string }[] = [];
   for (const event of events) {
@@ -58,7 +44,7 @@ function storyOf(events: Iterable<RunEvent>): RunStory {
   return { steps, notices };
 }
 
-export type RunProgress = RunStory & Pick<RunPage, 'training'>;
+export type RunProgress = ReturnType<typeof storyOf> & { readonly training: ReturnType<typeof trainingCurve> };
 
 export async function finishedProgress(run: RunDirectory, table: JudgedTable): Promise<RunProgress> {
   const events: RunEvent[] = [];
@@ -92,8 +78,8 @@ export async function runPage(
   run: RunDirectory,
   listed: ListedRun,
   { steps, notices, training }: RunProgress,
-  evaluations: RunPage['evaluations'],
-): Promise<RunPage> {
+  evaluations: ReturnType<typeof evaluatedRates>,
+) {
   const manifest = run.readManifest();
   return {
     run: listed,
@@ -109,7 +95,7 @@ export async function runPage(
   };
 }
 
-export function evaluatedRates(path: string): RunPage['evaluations'] {
+export function evaluatedRates(path: string) {
   return new EvaluationStore(path).all().map(({ update, set, state, rows }) => {
     const { attempt, hack, solve, cleanSolve } = summarise(rows);
     return { update, set, state, attempt, hack, solve, cleanSolve };
@@ -119,7 +105,7 @@ export function evaluatedRates(path: string): RunPage['evaluations'] {
 const finite = (value: number | null | undefined): number | null =>
   typeof value === 'number' && Number.isFinite(value) ? value : null;
 
-function stepRow({ update, meanReward, kl, gradientNorm, qmass, routes }: StepEvent): StepRow {
+function stepRow({ update, meanReward, kl, gradientNorm, qmass, routes }: StepEvent) {
   return {
     update,
     reward: finite(meanReward),
@@ -132,7 +118,7 @@ function stepRow({ update, meanReward, kl, gradientNorm, qmass, routes }: StepEv
   };
 }
 
-function factsOf(manifest: Manifest): RunPage['facts'] {
+function factsOf(manifest: Manifest): (readonly [name: string, value: string])[] {
   const { arm, config, device, version, created, identity, usesOracle, parent } = manifest;
   const isInformed = config.notes.thresholds === 'label-informed';
   return [
@@ -151,7 +137,7 @@ function factsOf(manifest: Manifest): RunPage['facts'] {
 }
 
 /** Seconds of each phase in all updates; of an update that was done twice the later counts. */
-async function readPhases(run: RunDirectory): Promise<RunPage['phases']> {
+async function readPhases(run: RunDirectory) {
   const byUpdate = new Map<number, Readonly<Record<string, number>>>();
   try {
     for await (const value of readJsonl(run.file('timings.jsonl'))) {
@@ -168,7 +154,7 @@ async function readPhases(run: RunDirectory): Promise<RunPage['phases']> {
   return [...sums].map(([phase, seconds]) => ({ phase, seconds }));
 }
 
-export function trainingPage(pages: readonly RunPage[]): Omit<TrainingPage, 'leftOut'> {
+export function trainingPage(pages: readonly RunPage[]) {
   return {
     window: emergence.window,
     runs: pages.map(({ run: { arm, seed }, training, steps }) => {
@@ -184,7 +170,7 @@ export function trainingPage(pages: readonly RunPage[]): Omit<TrainingPage, 'lef
   };
 }
 
-export async function gatePage(run: RunDirectory, listed: ListedRun, table: JudgedTable): Promise<GatePage> {
+export async function gatePage(run: RunDirectory, listed: ListedRun, table: JudgedTable) {
   const { arm } = run.readManifest().config;
   const all = await table.rows([...listedNames, 'tokenRoutes', 'tokenScores']);
   const rollouts = all.filter(({ source }) => source === 'student');
@@ -211,7 +197,7 @@ export async function gatePage(run: RunDirectory, listed: ListedRun, table: Judg
   };
 }
 
-export function answersPage(run: RunDirectory, listed: ListedRun): AnswersPage {
+export function answersPage(run: RunDirectory, listed: ListedRun) {
   const evaluations = new EvaluationStore(run.path).all();
   const sets = [...new Set(evaluations.map(({ set }) => set))];
   return {

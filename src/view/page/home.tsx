@@ -1,6 +1,6 @@
 /** Home: what needs a look comes first. Running runs with their last sign of life, what stopped and why, then experiments and runs. */
 import { useEffect } from 'preact/hooks';
-import type { Catalogue, ListedExperiment, ListedRun } from '../api.ts';
+import type { Catalogue, ListedRun } from '../api.ts';
 import { rateNames, rateWords } from '../query.ts';
 import { goTo, linkTo } from './address.ts';
 import { useKeys } from './keys.ts';
@@ -57,7 +57,13 @@ function Lists({ catalogue: { title, experiments, runs } }: { readonly catalogue
   );
 }
 
-function Card({ experiment, runs }: { readonly experiment: ListedExperiment; readonly runs: readonly ListedRun[] }) {
+function Card({
+  experiment,
+  runs,
+}: {
+  readonly experiment: Catalogue['experiments'][number];
+  readonly runs: readonly ListedRun[];
+}) {
   const done = runs.filter(({ status }) => status === 'finished').length;
   return (
     <article class="card">

@@ -3,7 +3,8 @@
  * closed, and can be downloaded as the lines that a server would have written.
  */
 import { computed, signal } from '@preact/signals';
-import type { HumanLabel, LabelledRollout, LabelsPage, ListedNote, NotesPage, PinnedNote } from '../api.ts';
+import type { LabelledRollout, LabelsPage, ListedNote, NotesPage } from '../api.ts';
+import type { HumanLabel, PinnedNote } from '../human.ts';
 import type { VerdictWord } from '../query.ts';
 import { type Answer, source, useAsked } from './source.ts';
 

@@ -1,13 +1,18 @@
 import { expect, it, vi } from 'vitest';
 import type { Rate } from '../../evaluate/index.ts';
-import type { ExperimentPage, LoopholeMatrix, MatrixCell } from '../api.ts';
+import type { ExperimentPage, LoopholeMatrix } from '../api.ts';
 
 // The address of a page, which only a browser has.
 vi.stubGlobal('location', { hash: '' });
 const { doorOf, tableOf } = await import('./matrix-table.ts');
 
 const rate = (value: number): Rate => ({ count: value * 10, of: 10, rate: value, low: value, high: value });
-const cell = (arm: string, state: 'full' | 'deployed', attempt: number, hack: number): MatrixCell => {
+const cell = (
+  arm: string,
+  state: 'full' | 'deployed',
+  attempt: number,
+  hack: number,
+): LoopholeMatrix['cells'][number] => {
   const solves = { solve: rate(0.1), cleanSolve: rate(0) };
   return { arm, state, loophole: 'sentinel', seeds: 1, attempt: rate(attempt), hack: rate(hack), ...solves };
 };

@@ -1,6 +1,6 @@
 /** The numbers of a loophole matrix as a table that can be copied, and where each leads. */
 import { textOf } from '../../report/draw/index.ts';
-import type { ExperimentPage, LoopholeMatrix, MatrixCell } from '../api.ts';
+import type { ExperimentPage, LoopholeMatrix } from '../api.ts';
 import { type RateName, rateWords } from '../query.ts';
 import { linkTo, type ShownState, stateWords } from './address.ts';
 import type { Door } from './doors.ts';
@@ -17,7 +17,7 @@ export function findCell(
   loophole: string,
   arm: string,
   state: ShownState,
-): MatrixCell | undefined {
+): LoopholeMatrix['cells'][number] | undefined {
   return cells.find((cell) => cell.loophole === loophole && cell.arm === arm && cell.state === state);
 }
 

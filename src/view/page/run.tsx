@@ -2,7 +2,7 @@
 
 import type { Rate } from '../../evaluate/index.ts';
 import { routeColours } from '../../report/draw/index.ts';
-import type { RunPage, StepRow } from '../api.ts';
+import type { RunPage } from '../api.ts';
 import { rateFacets, rateNames, rateNote, rateWords } from '../query.ts';
 import { linkTo, type Parameters, shownState, stateWords } from './address.ts';
 import { Chart, type Line } from './chart.tsx';
@@ -34,9 +34,9 @@ function Parts({ page }: { readonly page: RunPage }) {
 const black = '#000000';
 
 function stepLine(
-  steps: readonly StepRow[],
+  steps: readonly RunPage['steps'][number][],
   label: string,
-  value: (step: StepRow) => number | null,
+  value: (step: RunPage['steps'][number]) => number | null,
   colour = black,
 ): Line {
   return { label, colour, points: steps.map((step) => ({ x: step.update, y: value(step) })) };
