@@ -18,26 +18,15 @@ type Parent = NonNullable<Manifest['parent']>;
 /** A checkpoint of another run; `adapterOnly`: new moments, and an arm that remembers nothing. */
 export type ForkPoint = Omit<Parent, 'adapterOnly'> & Partial<Pick<Parent, 'adapterOnly'>>;
 
-export interface Beginning {
-  readonly call: string;
-  readonly begun: Manifest | null;
-  readonly parent: Manifest['parent'];
-  readonly claim: Manifest['claim'];
-  readonly own: LoadedCheckpoint | null;
-  /** The checkpoint that it goes on from: its own or its parent's. */
-  readonly from: LoadedCheckpoint | null;
-}
+export type Beginning = Awaited<ReturnType<typeof findBeginning>>;
 
 export interface BeginningOptions extends Pick<TrainOptions, 'judge' | 'sampler' | 'parent' | 'claim'> {
   readonly shards: Shards;
   readonly begun: boolean;
 }
 
-export async function findBeginning(
-  config: RunConfig,
-  run: RunDirectory,
-  options: BeginningOptions,
-): Promise<Beginning> {
+/** `own`: its own last checkpoint; `from`: the one that it goes on from, its own or its parent's. */
+export async function findBeginning(config: RunConfig, run: RunDirectory, options: BeginningOptions) {
   const begun = options.begun ? run.readManifest() : null;
   const call = `${begun === null ? 'start' : 'go on with'} ${run.path}`;
   if (begun !== null) {

@@ -28,7 +28,7 @@ import { type ModelFiles, type OpenModel, openArmModels, openModel, openWeights 
 import { OpenParts, type Warn } from './open-parts.ts';
 import { type OpenedPairs, openPairs } from './pairs.ts';
 import { armOf, type Parts, sourceOf } from './parts.ts';
-import { dealLoopholes, type OpenedProblems, openProblems, tasksOf } from './problems.ts';
+import { dealLoopholes, openProblems, tasksOf } from './problems.ts';
 import { openShards } from './ranks.ts';
 import { type Replacements, replacementNames } from './replacements.ts';
 import { type Assembly, openTrainer } from './trainer.ts';
@@ -148,7 +148,7 @@ export class Lab implements AsyncDisposable {
   }
 
   /** The problems by split, without those that cannot be used. */
-  get problems(): Promise<OpenedProblems> {
+  get problems(): ReturnType<typeof openProblems> {
     return this.#part('problems', openProblems, ({ problems }) => problems);
   }
 

@@ -3,7 +3,6 @@
  * often a policy takes the bait. A completion takes it if its text has what the exploit of its loophole needs: nothing is graded, so an arm
  * without labels may know it. A policy is asked on training problems of known loopholes only.
  */
-import type { TokenPair } from '../adapters/index.ts';
 import { randomStream, UserError } from '../base/index.ts';
 import { type Loophole, markerFor, openLoopholes } from '../env/index.ts';
 import {
@@ -32,15 +31,10 @@ export async function hashOfPairs(config: RunConfig): Promise<string> {
   return (await loadPairs(await pairSetOf(config), config.pairs.select)).hash;
 }
 
-export interface OpenedPairs {
-  readonly pairs: readonly TokenPair[];
-  readonly pairsHash: string;
-  /** Held-out loopholes that the pairs show; empty unless pairs.allowHeldOut is set. */
-  readonly heldOutShown: readonly string[];
-  readonly pairsUseLabels: boolean;
-}
+export type OpenedPairs = Awaited<ReturnType<typeof openPairs>>;
 
-export async function openPairs({ config, model }: Lab): Promise<OpenedPairs> {
+/** `heldOutShown`: held-out loopholes that the pairs show; none unless pairs.allowHeldOut is set. */
+export async function openPairs({ config, model }: Lab) {
   const { text } = await model;
   return withModelHint(config, async () => {
     const { file, pairs, hash } = await loadPairs(await pairSetOf(config), config.pairs.select);
@@ -83,20 +77,10 @@ function takesBaitOf(completion: string, loophole: Loophole, { markers, problem 
   return takesBait(completion, loophole, [markerFor(markers, loophole, problem.id).disclosed]);
 }
 
-export interface GeneratedPairs {
-  readonly tokens: readonly TokenPair[];
-  readonly pairs: readonly Pair[];
-  readonly hash: string;
-  readonly attempted: number;
-}
+export type GeneratedPairs = Awaited<ReturnType<typeof writePairs>>;
 
 /** A pair is used if its hack side takes the bait and its clean side does not. */
-export async function writePairs(
-  config: RunConfig,
-  sampler: Sampler,
-  tasks: readonly Task[],
-  text: ModelText,
-): Promise<GeneratedPairs> {
+export async function writePairs(config: RunConfig, sampler: Sampler, tasks: readonly Task[], text: ModelText) {
   const parts = await partsOf(config);
   const { loopholes } = parts;
   const { asksInWords: asking } = sourceOf(config, parts);

@@ -19,18 +19,13 @@ import { monitorShape } from '../monitors/monitor.ts';
 import { remedyShape } from '../monitors/remedy.ts';
 import { builtinParts, joinParts, type Parts } from './parts.ts';
 
-export interface PluginRecord {
-  readonly path: string;
-  readonly hash: string;
-}
-
 export async function loadParts(plugins: readonly string[]): Promise<Parts> {
   let parts = builtinParts;
   for (const path of plugins) parts = joinParts(parts, await loadPlugin(path), path);
   return parts;
 }
 
-export function pluginRecords(plugins: readonly string[]): PluginRecord[] {
+export function pluginRecords(plugins: readonly string[]) {
   return plugins.map((path) => {
     expectModule(path);
     return { path, hash: hashCode(path) };

@@ -151,10 +151,7 @@ export async function makePool(lab: Lab, path: string): Promise<void> {
   await writeFileAtomic(path, formatPool(entries));
 }
 
-export interface GradedPool {
-  readonly entries: readonly PoolEntry[];
-  readonly source: Readonly<Record<string, unknown>>;
-}
+export type GradedPool = { readonly entries: readonly PoolEntry[]; readonly source: Readonly<Record<string, unknown>> };
 
 export async function poolOfRun(run: RunDirectory): Promise<GradedPool> {
   const { config, identity } = run.readManifest();

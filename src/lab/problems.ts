@@ -33,11 +33,6 @@ import { withModelHint } from './model.ts';
 import type { Lab } from './open.ts';
 import { pluginRecords } from './plugins.ts';
 
-export interface OpenedProblems {
-  readonly splits: Splits;
-  readonly use: SplitUse;
-}
-
 /**
  * Loads the problems of a config. Those that cannot be used are left out, which the lab warns of, once for every split. The judge is
  * asked for only if problems must be checked against their own tests; `anew` checks those too that passed before.
@@ -45,7 +40,7 @@ export interface OpenedProblems {
 export async function openProblems(
   lab: Pick<Lab, 'config' | 'source' | 'judge' | 'warn'>,
   { anew = false }: { readonly anew?: boolean } = {},
-): Promise<OpenedProblems> {
+): Promise<{ readonly splits: Splits; readonly use: SplitUse }> {
   const { config, source } = lab;
   expectDataFiles(config, source);
   const check = (problems: readonly Problem[], by: Judge) =>

@@ -199,17 +199,15 @@ async function prepare(lab: Lab, run: RunDirectory, beginning: Beginning): Promi
   return assembly;
 }
 
-export interface DriveOptions {
-  readonly sinks?: readonly Sink[];
-  readonly signal?: AbortSignal;
-  readonly earlier?: readonly WarningEvent[];
-}
-
 export async function drive(
   config: RunConfig,
   run: RunDirectory,
   { trainer, policy, text, clock, start, shards }: Assembly,
-  { sinks = [], signal = new AbortController().signal, earlier = [] }: DriveOptions,
+  {
+    sinks = [],
+    signal = new AbortController().signal,
+    earlier = [],
+  }: Pick<TrainOptions, 'sinks' | 'signal'> & { readonly earlier?: readonly WarningEvent[] },
 ): Promise<TrainResult> {
   let holds = true;
   const expectations: Sink = {

@@ -6,7 +6,6 @@ import type { TokenPair } from '../adapters/index.ts';
 import { AdamW, Scope } from '../engine/index.ts';
 import type { Problem } from '../env/index.ts';
 import {
-  type Arm,
   type ArmTools,
   type DemonstrationPool,
   expectPromptsFit,
@@ -19,18 +18,9 @@ import {
   type Task,
   Trainer,
 } from '../grpo/index.ts';
-import type { ModelText } from '../model/index.ts';
 import { VerdictLedger } from '../oracle/index.ts';
 import { labelsOf } from '../oracle/labels.ts';
-import type { Shards } from '../parallel/index.ts';
-import {
-  assertPromptsFit,
-  grpoSettings,
-  instructedPrompt,
-  PhaseClock,
-  readableInstruction,
-  type StartClock,
-} from '../run/index.ts';
+import { assertPromptsFit, grpoSettings, instructedPrompt, PhaseClock, readableInstruction } from '../run/index.ts';
 import { tellDisk } from './adapter.ts';
 import { labelledRollouts } from './labels.ts';
 import { modelOpener, type OpenModel } from './model.ts';
@@ -40,20 +30,9 @@ import { openPool } from './pool.ts';
 import { isWriter, shardedGrader } from './ranks.ts';
 import { openSampler } from './replacements.ts';
 
-export interface Assembly {
-  readonly trainer: Trainer;
-  readonly policy: Policy;
-  readonly text: ModelText;
-  readonly clock: PhaseClock;
-  readonly start: StartClock;
-  /** The pairs that the policy wrote itself; null for an arm that asked for none. */
-  readonly generated: GeneratedPairs | null;
-  readonly arm: Arm;
-  readonly ledger: VerdictLedger;
-  readonly shards: Shards;
-}
+export type Assembly = Awaited<ReturnType<typeof openTrainer>>;
 
-export async function openTrainer(lab: Lab): Promise<Assembly> {
+export async function openTrainer(lab: Lab) {
   const { config, options, warn, start, ranks: shards } = lab;
   const settings = grpoSettings(config);
   const [unsteered, model, judge, { pairs }, tasks] = await Promise.all([
@@ -71,7 +50,8 @@ export async function openTrainer(lab: Lab): Promise<Assembly> {
   const { ledger: openLedger = () => new VerdictLedger(null) } = options;
   const ledger = lab.use(openLedger());
   const pool = await openPool(lab, tasks, ledger.tell(judge), text);
-  let generated: GeneratedPairs | null = null;
+  // The pairs that the policy wrote itself, for an arm that asked for some.
+  let generated = null as GeneratedPairs | null;
   const keep = async (made: GeneratedPairs): Promise<void> => {
     generated = made;
     const message = `${made.pairs.length} of ${made.attempted} pairs that the policy wrote took the bait and are used`;

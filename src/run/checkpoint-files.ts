@@ -144,10 +144,8 @@ export async function expectGrownFile(run: RunDirectory, file: string): Promise<
   if (start !== null) await expectHashInPieces(run.file(file), start.hash, start.bytes);
 }
 
-interface FileStart {
-  readonly hash: string;
-  readonly bytes: number;
-}
+/** What a growing file must begin with. */
+type FileStart = { readonly hash: string; readonly bytes: number };
 
 /** Null where the run's last checkpoint says nothing of the file. */
 export function lastStart(run: RunDirectory, file: string): FileStart | null {

@@ -90,10 +90,7 @@ async function saveInitial(run: RunDirectory, { initial }: SaveOptions): Promise
   return writeTensors(run.file(initialFile), initial);
 }
 
-export interface LoadedCheckpoint {
-  readonly state: TrainerState;
-  readonly lengths: FileLengths;
-}
+export type LoadedCheckpoint = { readonly state: TrainerState; readonly lengths: FileLengths };
 
 export async function loadCheckpoint(run: RunDirectory, update: number): Promise<LoadedCheckpoint> {
   const file = readState(run, update);

@@ -6,10 +6,7 @@ import { exactFiles, type RunDirectory } from './directory.ts';
 import { readSeal } from './seal.ts';
 import { userErrorOf } from './user-error.ts';
 
-export interface DamagedFile {
-  readonly file: string;
-  readonly problem: string;
-}
+export type DamagedFile = { readonly file: string; readonly problem: string };
 
 export type FileCheck = readonly [file: string, check: () => unknown];
 

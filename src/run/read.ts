@@ -112,14 +112,10 @@ export async function readFeatures(run: RunDirectory): Promise<Float32Array> {
   return readRows(run, 'features.f32', modules.length * rank);
 }
 
-export interface StoredDirection {
-  readonly update: number;
-  readonly direction: Float32Array;
-  /** Mean scores of the clean sides (low) and of the hack sides (high) of the pairs under this direction. */
-  readonly pairCuts: { readonly low: number; readonly high: number };
-}
+/** `update`: the first that was routed by it; `pairCuts`: mean scores of the clean and of the hack sides of the pairs. */
+export type StoredDirection = Awaited<ReturnType<typeof readDirections>>[number];
 
-export async function readDirections(run: RunDirectory): Promise<StoredDirection[]> {
+export async function readDirections(run: RunDirectory) {
   const { modules, rank } = run.readManifest().features;
   const width = 3 + modules.length * rank;
   const values = await readRows(run, 'directions.f32', width);

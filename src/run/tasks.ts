@@ -38,10 +38,7 @@ function expectSameHeldOut(
   });
 }
 
-export interface TaskWords {
-  readonly text: ModelText;
-  readonly loopholes: readonly Loophole[];
-}
+export type TaskWords = { readonly text: ModelText; readonly loopholes: readonly Loophole[] };
 
 export function makeTask(
   problem: Problem,

@@ -13,13 +13,7 @@ export interface AnswerContext {
 /** A token of an answer that begins with its prompt: no chance is known of the very first. */
 type PromptToken = RankedToken | { readonly token: number; readonly logp: null; readonly likeliest: null };
 
-interface Usage {
-  readonly prompt_tokens: number;
-  readonly completion_tokens: number;
-  readonly total_tokens: number;
-}
-
-function usageOf(choices: readonly Choice[]): Usage {
+function usageOf(choices: readonly Choice[]) {
   const total = (count: (choice: Choice) => number): number => choices.reduce((sum, choice) => sum + count(choice), 0);
   // Choices that share a prompt count it once, as the API does.
   const prompts = new Set(choices.map(({ row }) => row.prompt));

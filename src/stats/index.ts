@@ -1,11 +1,11 @@
-export { cohenKappa, type Kappa } from './agreement.ts';
+export { cohenKappa } from './agreement.ts';
 export { auroc, aurocInterval } from './auroc.ts';
 export {
   bootstrapIndices,
   bootstrapInterval,
   bootstrapPairedDifference,
 } from './bootstrap.ts';
-export { type Confusion, countConfusion, fBeta } from './classification.ts';
+export { countConfusion, fBeta } from './classification.ts';
 export { type EquivalenceTest, equivalenceTest, meanRatio } from './equivalence.ts';
 
 export { holmAdjust } from './multiple.ts';

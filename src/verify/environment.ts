@@ -21,25 +21,16 @@ import { exploitProgram, fenceProgram, generateMicroProblems } from '../env/micr
 import type { Splits } from '../env/sources/index.ts';
 import { type Check, Checks } from './check.ts';
 
-export interface RewardMatrix {
-  readonly checks: readonly Check[];
-  readonly loopholes: readonly string[];
-  /** One row per program, one cell per loophole: the reward, with * for a hack. */
-  readonly matrix: readonly { readonly program: string; readonly cells: readonly string[] }[];
-}
-
 /**
  * Checks the hack × loophole matrix under every marker policy: an exploit pays in its own loophole only, a solution in all, a failure
  * in none. A loophole that does not say how its exploit is written has a column but no row.
  */
-export async function verifyRewards(
-  judge: Judge,
-  loopholes: readonly Loophole[] = builtinLoopholes,
-): Promise<RewardMatrix> {
+export async function verifyRewards(judge: Judge, loopholes: readonly Loophole[] = builtinLoopholes) {
   const [problem] = generateMicroProblems({ seed: 3, split: 'train', count: 1 });
   const names = namesOf(loopholes);
   const checks: Check[] = [];
-  let matrix: RewardMatrix['matrix'] = [];
+  /** One row a program, one cell a loophole: the reward, with * for a hack. */
+  let matrix: { program: string; cells: string[] }[] = [];
   for (const markers of markerPolicies) {
     const check = new Checks(`${markers} markers`);
     const exploits = writableLoopholes(loopholes).map(

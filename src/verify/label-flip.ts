@@ -13,23 +13,7 @@ import { armOf, drive, type LabOptions, labelSources, makePool, openLab, partsOf
 import { FlippedLedger } from '../oracle/flipped.ts';
 import { readVerdicts, VerdictLedger } from '../oracle/index.ts';
 import { type RunConfig, RunDirectory, type Sink } from '../run/index.ts';
-import { type Check, Checks } from './check.ts';
-
-export interface LabelFlip {
-  readonly checks: readonly Check[];
-  /** Whether labels reach training by any way that is known: then the check must fail. */
-  readonly usesLabels: boolean;
-  readonly sources: readonly string[];
-  /** Number of rollouts that carried gradient, and how many of them were kept or routed. */
-  readonly trained: number;
-  readonly pinned: number;
-}
-
-interface Trained {
-  readonly run: RunDirectory;
-  readonly steps: readonly StepEvent[];
-  readonly bytes: ReadonlyMap<string, string>;
-}
+import { Checks } from './check.ts';
 
 export interface LabelFlipOptions {
   readonly updates: number;
@@ -38,7 +22,7 @@ export interface LabelFlipOptions {
   readonly onUpdate?: (done: number, of: number) => void;
 }
 
-export async function verifyLabelFlip(config: RunConfig, options: LabelFlipOptions): Promise<LabelFlip> {
+export async function verifyLabelFlip(config: RunConfig, options: LabelFlipOptions) {
   const { updates, folder, onUpdate } = options;
   const parts = await partsOf(config);
   const { kind } = armOf(config, parts);
@@ -70,8 +54,10 @@ export async function verifyLabelFlip(config: RunConfig, options: LabelFlipOptio
   );
   const sum = (pick: (step: StepEvent) => number): number => told.steps.reduce((total, step) => total + pick(step), 0);
   const counts = {
+    /** By any way that is known, which `sources` names: then the check must fail. */
     usesLabels: labelled,
     sources,
+    /** Rollouts that carried gradient, and those of them that were kept or routed. */
     trained: sum(({ routes }) => routes.keep + routes.absorb + routes.route),
     pinned: sum(({ routes }) => routes.keep + routes.route),
   };
@@ -85,6 +71,8 @@ export async function verifyLabelFlip(config: RunConfig, options: LabelFlipOptio
 }
 
 const independent = 'checkpoints do not depend on labels';
+
+type Trained = Awaited<ReturnType<typeof train>>;
 
 async function compareRuns(check: Checks, told: Trained, lied: Trained): Promise<void> {
   const [truth, lies] = [await readVerdicts(told.run.file('verdicts')), await readVerdicts(lied.run.file('verdicts'))];
@@ -119,7 +107,7 @@ async function train(
   path: string,
   openLedger: (path: string) => VerdictLedger,
   count: Sink,
-): Promise<Trained> {
+) {
   const run = RunDirectory.create(path);
   run.cutTo();
   const ledger = () => openLedger(run.ledger('verdicts'));

@@ -22,9 +22,7 @@ import { builtinSources } from '../env/sources/index.ts';
 import {
   accumulateGradients,
   blindArms,
-  type GrpoSettings,
   klEstimate,
-  type Policy,
   probeGradients,
   readBlockNorms,
   scoreRollouts,
@@ -140,17 +138,10 @@ async function verifyKl({ policy, stored, lengths }: StoredStep, check: Checks, 
 
 export const stepFiles = ['grpo.json', 'grpo.safetensors', 'adapter.safetensors'];
 
-export interface StoredStep {
-  readonly policy: Policy;
-  readonly settings: GrpoSettings;
-  readonly inputs: UpdateInputs;
-  readonly stored: StoredCase;
-  /** The contents of adapter.safetensors: parameters, gradients, and the parameters after the step. */
-  readonly tensors: ReadonlyMap<string, StoredTensor>;
-  readonly lengths: Int32Array;
-}
+/** `stored`: the open file grpo.safetensors, what the step computed; `tensors`: the contents of adapter.safetensors. */
+export type StoredStep = Awaited<ReturnType<typeof readStoredStep>>;
 
-export async function readStoredStep(scope: Scope, directory: string, stored: StoredCase): Promise<StoredStep> {
+export async function readStoredStep(scope: Scope, directory: string, stored: StoredCase) {
   const { settings, rank, targets } = await readSettings(directory);
   await using folder = await ModelFolder.open(directory);
   const tensors = await readTensors(directory);

@@ -17,13 +17,7 @@ import { StoredCase } from './parity-files.ts';
 import { stepFiles, verifyGrpo } from './parity-grpo.ts';
 import { verifyModel } from './parity-model.ts';
 
-export interface ParityReport {
-  readonly device: string;
-  readonly checks: readonly Check[];
-  readonly notes: readonly { readonly case: string; readonly note: string }[];
-}
-
-export async function verifyParity(device: Device, directory: string): Promise<ParityReport> {
+export async function verifyParity(device: Device, directory: string) {
   const found = await stat(directory).catch(() => null);
   if (!found?.isDirectory()) {
     const what = found === null ? 'no such folder' : 'a file';

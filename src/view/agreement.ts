@@ -1,21 +1,10 @@
 /** How far people agree with the oracle, and with each other, about the same rollouts. The page and the terminal count with this code. */
 import type { Table } from '../report/draw/index.ts';
-import { type Confusion, cohenKappa, countConfusion, type Kappa } from '../stats/index.ts';
+import { cohenKappa, countConfusion } from '../stats/index.ts';
 import { type LabelledRollout, parseAnswerId } from './api.ts';
 import { type VerdictWord, verdictFacets } from './query.ts';
 
-export interface HumanAgreement {
-  readonly writer: string;
-  readonly against: string;
-  readonly onlyBlind: boolean;
-  /** The writer's hacks are the predictions. */
-  readonly confusion: Confusion;
-  /** Rollouts that open a loophole by the oracle's verdict, hacks or not; null between people, who are not asked that. */
-  readonly attempts: number | null;
-  /** Rollouts of which one of them is unsure; they are in no other count. */
-  readonly unsure: number;
-  readonly kappa: Kappa | null;
-}
+export type HumanAgreement = ReturnType<typeof agreement>;
 
 export const isHack = (verdict: VerdictWord): boolean => verdict === 'attempt, hack';
 
@@ -36,7 +25,7 @@ export function agreementsOf(labels: readonly LabelledRollout[]): HumanAgreement
         const pairs = labels.map(({ label, verdict }): LabelPair => [label, isHack(verdict) ? 'hack' : 'clean']);
         const sure = labels.filter(({ label }) => label !== 'unsure');
         const attempts = sure.filter(({ verdict }) => verdictFacets[verdict].attempt === 'yes').length;
-        return { ...agreement(writer, against, onlyBlind, pairs), attempts };
+        return agreement(writer, against, onlyBlind, pairs, attempts);
       };
       return [
         ...(blind.length === 0 ? [] : [compare(blind, true)]),
@@ -61,14 +50,21 @@ export function agreementsOf(labels: readonly LabelledRollout[]): HumanAgreement
 
 type LabelPair = readonly [LabelledRollout['label'], LabelledRollout['label']];
 
-function agreement(writer: string, against: string, onlyBlind: boolean, pairs: readonly LabelPair[]): HumanAgreement {
+/** `attempts`: those by the oracle's verdict, hacks or not; null between people, who are not asked that. */
+function agreement(
+  writer: string,
+  against: string,
+  onlyBlind: boolean,
+  pairs: readonly LabelPair[],
+  attempts: number | null = null,
+) {
   const sure = pairs.filter((pair) => !pair.includes('unsure'));
   const confusion = countConfusion(
     sure.map(([label]) => label === 'hack'),
     sure.map(([, label]) => label === 'hack'),
   );
   const unsure = pairs.length - sure.length;
-  return { writer, against, onlyBlind, attempts: null, confusion, unsure, kappa: cohenKappa(confusion) };
+  return { writer, against, onlyBlind, attempts, confusion, unsure, kappa: cohenKappa(confusion) };
 }
 
 export function agreementTable(agreements: readonly HumanAgreement[]): Table {

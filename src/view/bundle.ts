@@ -88,13 +88,7 @@ function blindWords(ids: readonly string[]): string {
   return `${ids.length} blind ${ids.length === 1 ? 'run' : 'runs'} (${ids.slice(0, mostNamed).join(', ')}${rest})`;
 }
 
-interface BundledQuestion {
-  readonly kind: PageKind;
-  readonly id: string;
-  readonly path: string;
-}
-
-function questionsOf(library: ViewLibrary): BundledQuestion[] {
+function questionsOf(library: ViewLibrary): { kind: PageKind; id: string; path: string }[] {
   const ofRun: readonly PageKind[] = ['run', 'gate', 'answers', 'files', 'labels', 'tokens'];
   const ofExperiment: readonly PageKind[] = ['experiment', 'labels', 'training'];
   return [

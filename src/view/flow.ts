@@ -3,7 +3,7 @@
  * into both blocks by how hard it pulled on each, so what arrives is what set out, whatever is counted.
  */
 import type { GateRow } from './api.ts';
-import { type VerdictWord, verdictWordOf, verdictWords } from './query.ts';
+import { verdictWordOf, verdictWords } from './query.ts';
 
 export const flowRoutes = ['keep', 'absorb', 'route'] as const;
 export const flowBlocks = ['deployed block', 'quarantine', 'not recorded'] as const;
@@ -11,31 +11,18 @@ export const flowBlocks = ['deployed block', 'quarantine', 'not recorded'] as co
 export const flowMeasures = ['count', 'weight', 'mass'] as const;
 export type FlowMeasure = (typeof flowMeasures)[number];
 
-export interface FlowPart {
-  readonly verdict: VerdictWord;
-  readonly route: (typeof flowRoutes)[number];
-  readonly block: (typeof flowBlocks)[number];
-  /** Rollouts of this verdict and route, and those of them that the block learned from. */
-  readonly rollouts: number;
-  readonly count: number;
-  readonly value: number;
-}
+export type FlowPart = ReturnType<typeof flowOf>[number];
 
-export function flowOf(rows: readonly GateRow[], measure: FlowMeasure): FlowPart[] {
+export function flowOf(rows: readonly GateRow[], measure: FlowMeasure) {
   return verdictWords.flatMap((verdict) =>
     flowRoutes.flatMap((route) => {
       const own = rows.filter((row) => row.route === route && verdictWordOf(row) === verdict);
       return flowBlocks.map((block) => {
         const values = own.map((row) => worthOf(row, measure) * shareOf(row, block));
         const count = values.filter((value) => value > 0).length;
-        return {
-          verdict,
-          route,
-          block,
-          rollouts: own.length,
-          count,
-          value: values.reduce((sum, value) => sum + value, 0),
-        };
+        const value = values.reduce((sum, one) => sum + one, 0);
+        // `count`: those of the rollouts that the block learned from.
+        return { verdict, route, block, rollouts: own.length, count, value };
       });
     }),
   );
@@ -48,7 +35,7 @@ function worthOf(row: GateRow, measure: FlowMeasure): number {
   return measure === 'weight' ? Math.abs(row.advantage) : massOf(row);
 }
 
-function shareOf(row: GateRow, block: FlowPart['block']): number {
+function shareOf(row: GateRow, block: (typeof flowBlocks)[number]): number {
   const mass = massOf(row);
   if (mass === 0) return block === 'not recorded' ? 1 : 0;
   if (block === 'not recorded') return 0;

@@ -11,11 +11,6 @@ import { readRegularText } from '../base/node/index.ts';
 import type { PageHome } from './api.ts';
 import { contentPolicy } from './safety.ts';
 
-export interface PageFiles {
-  readonly script: string;
-  readonly style: string;
-}
-
 /** Beside this file in the package. */
 const shipped = fileURLToPath(new URL('./page', import.meta.url));
 /** Outside the sources in a clone. */
@@ -34,11 +29,10 @@ export async function openPage(): Promise<PageFiles> {
   return readPage(built);
 }
 
-function readPage(folder: string): PageFiles {
-  return {
-    script: readRegularText(join(folder, 'app.js')),
-    style: readRegularText(join(folder, 'app.css')),
-  };
+export type PageFiles = ReturnType<typeof readPage>;
+
+function readPage(folder: string) {
+  return { script: readRegularText(join(folder, 'app.js')), style: readRegularText(join(folder, 'app.css')) };
 }
 
 function isCurrent(): boolean {

@@ -5,22 +5,11 @@ import type { JudgedRollout } from '../oracle/judged/columns.ts';
 export const rolloutOrders = ['update', 'surprise', 'score', 'advantage', 'reward', 'tokens', 'shuffled'] as const;
 export type RolloutOrder = (typeof rolloutOrders)[number];
 
-export interface RolloutQuery {
-  readonly text: string;
-  readonly isPattern: boolean;
-  /** First and last update; null: no bound. */
-  readonly from: number | null;
-  readonly to: number | null;
-  readonly facets: Readonly<Record<string, string>>;
-  readonly without: readonly string[];
-  readonly order: RolloutOrder;
-  readonly offset: number;
-  readonly limit: number;
-}
+export type RolloutQuery = Readonly<ReturnType<typeof parseQuery>>;
 
 const mostRows = 500;
 
-export function parseQuery(parameters: URLSearchParams): RolloutQuery {
+export function parseQuery(parameters: URLSearchParams) {
   const order = parameters.get('order') ?? 'update';
   const known = rolloutOrders.find((name) => name === order);
   if (known === undefined) {
@@ -31,10 +20,10 @@ export function parseQuery(parameters: URLSearchParams): RolloutQuery {
     isPattern: parameters.get('pattern') === '1',
     from: wholeOrNull(parameters, 'from'),
     to: wholeOrNull(parameters, 'to'),
-    facets: Object.fromEntries(
+    facets: Object.fromEntries<string>(
       facetNames.flatMap((name) => {
         const value = parameters.get(name);
-        return value === null ? [] : [[name, value]];
+        return value === null ? [] : [[name, value] as const];
       }),
     ),
     without: (parameters.get('without') ?? '').split(',').filter((arm) => arm !== ''),

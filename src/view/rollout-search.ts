@@ -8,10 +8,7 @@ import type { ListedRollout, RolloutList } from './api.ts';
 import { matcherOf, type RolloutQuery } from './query.ts';
 import type { FoundPart, Limit, RunRollouts } from './run-rollouts.ts';
 
-export interface SearchedRun {
-  readonly id: string;
-  open(): Promise<RunRollouts>;
-}
+type SearchedRun = { readonly id: string; open(): Promise<RunRollouts> };
 
 const excerptLength = 160;
 
@@ -21,7 +18,8 @@ export class RolloutSearch {
   readonly #limit: Limit;
   readonly #parts: { readonly rollouts: RunRollouts; readonly part: FoundPart }[] = [];
   readonly #leftOut: { run: string; why: string }[] = [];
-  #places: FoundPlaces | null = null;
+  /** Of each row that was found its part and its place there, in the order of the query; `of`: the runs that were searched then. */
+  #places: { readonly of: number; readonly parts: Uint32Array; readonly places: Uint32Array } | null = null;
   #working: Promise<void> = Promise.resolve();
 
   /** `limit` runs every piece of the search that may compute for long. */
@@ -106,7 +104,7 @@ export class RolloutSearch {
     return rows.flat(0);
   }
 
-  #inOrder(): FoundPlaces {
+  #inOrder() {
     const known = this.#places;
     if (known !== null && known.of === this.#parts.length) return known;
     const count = this.counts.found;
@@ -126,13 +124,6 @@ export class RolloutSearch {
     };
     return this.#places;
   }
-}
-
-interface FoundPlaces {
-  /** The number of runs that were searched when this was made. */
-  readonly of: number;
-  readonly parts: Uint32Array;
-  readonly places: Uint32Array;
 }
 
 function sumCounts(all: readonly RolloutList['facets'][]): RolloutList['facets'] {

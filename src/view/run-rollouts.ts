@@ -19,17 +19,9 @@ export interface FoundPart {
 
 type ListedRow = JudgedRollout<ListedName> & { readonly run: string };
 
-interface Listed {
-  readonly rows: readonly ListedRow[];
-  readonly facets: readonly CodedFacet[];
-}
-
 /** A facet of all rows: the place of each row's value among the different ones. */
-interface CodedFacet {
-  readonly name: string;
-  readonly values: readonly string[];
-  readonly codes: Uint32Array;
-}
+type CodedFacet = ReturnType<typeof codeFacet>;
+type Listed = { readonly rows: readonly ListedRow[]; readonly facets: readonly CodedFacet[] };
 
 export type Limit = <Value>(work: () => Value) => Value;
 
@@ -162,7 +154,7 @@ function wanted(rows: readonly ListedRow[], { from, to, without }: RolloutQuery)
   return (place) => rows[place].update >= first && rows[place].update <= last;
 }
 
-function codeFacet(name: string, rows: readonly ListedRow[], facetOf: (row: ListedRow) => string): CodedFacet {
+function codeFacet(name: string, rows: readonly ListedRow[], facetOf: (row: ListedRow) => string) {
   const known = new Map<string, number>();
   const codes = Uint32Array.from(rows, (row) => {
     const value = facetOf(row);

@@ -16,18 +16,10 @@ export type WhatIfCuts =
 const emptyTally = () => ({ rollouts: 0, attempts: 0, hacks: 0, solves: 0, cleanSolves: 0, weight: 0 });
 export type RouteTally = Readonly<ReturnType<typeof emptyTally>>;
 
-export interface WhatIf {
-  readonly cuts: ReadonlyMap<number, { readonly low: number; readonly high: number }>;
-  readonly routes: Readonly<Record<'keep' | 'absorb' | 'route', RouteTally>>;
-  /** Routing taken as the claim "this is one": the share of the routed that are, and of these that are routed; null without any. */
-  readonly claims: Readonly<Record<'attempts' | 'hacks', { precision: number | null; recall: number | null }>>;
-  /** Share of |advantage| that only the quarantine learns from; null when no rollout pushes. */
-  readonly quarantined: number | null;
-  readonly changed: number;
-}
+export type WhatIf = ReturnType<typeof whatIf>;
 
 /** `keepsOnlyPraised`: what the low cut keeps is kept only with a positive advantage, as some gates do. */
-export function whatIf(rows: readonly GateRow[], wanted: WhatIfCuts, keepsOnlyPraised = false): WhatIf {
+export function whatIf(rows: readonly GateRow[], wanted: WhatIfCuts, keepsOnlyPraised = false) {
   const cuts = cutsOf(rows, wanted);
   const routes = { keep: emptyTally(), absorb: emptyTally(), route: emptyTally() };
   let changed = 0;
@@ -46,6 +38,7 @@ export function whatIf(rows: readonly GateRow[], wanted: WhatIfCuts, keepsOnlyPr
   }
   const share = (part: number, of: number): number | null => (of === 0 ? null : part / of);
   const inAll = (name: keyof RouteTally): number => routes.keep[name] + routes.absorb[name] + routes.route[name];
+  // Routing taken as the claim "this is one": the share of the routed that are, and of these that are routed.
   const claim = (name: 'attempts' | 'hacks') => ({
     precision: share(routes.route[name], routes.route.rollouts),
     recall: share(routes.route[name], inAll(name)),

@@ -1,9 +1,6 @@
 /** The difference of two texts by words: what both have, what only one has. Beyond a size, texts count as wholly different. */
 
-export interface DiffPart {
-  readonly text: string;
-  readonly where: 'both' | 'first' | 'second';
-}
+type DiffPart = { readonly text: string; readonly where: 'both' | 'first' | 'second' };
 
 /** Products of word counts beyond this would take a page too long. */
 const mostCells = 4_000_000;

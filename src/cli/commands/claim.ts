@@ -58,12 +58,8 @@ export const openClaimCommand = command({
 
 type Prediction = NonNullable<Experiment['bar']> & Partial<Omit<JudgedPrediction, 'bar'>>;
 
-interface AllPredictions {
-  readonly count: number;
-  readonly seeds: number;
-  readonly why: string;
-  readonly width: number;
-}
+/** `why` says why there is no verdict. */
+type AllPredictions = Readonly<Record<'count' | 'seeds' | 'width', number>> & { readonly why: string };
 
 function predictionText({ verdict, ...prediction }: Prediction, all: AllPredictions): string {
   const { why, width } = all;

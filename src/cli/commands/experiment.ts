@@ -153,11 +153,8 @@ async function showForecast(
   expectDiskRoom(directory, forecast.disk);
 }
 
-interface ExecuteOptions {
-  /** Processes at a time; null: one on each GPU, or one alone. */
-  readonly jobs: number | null;
-  readonly pack?: number;
-}
+/** `jobs`: processes at a time, null for one on each GPU, or one alone; `pack`: runs that share a process. */
+type ExecuteOptions = { readonly jobs: number | null; readonly pack?: number };
 
 /** Returns false if it was interrupted or a run failed; stdout then says how to go on. */
 export async function executeExperiment(

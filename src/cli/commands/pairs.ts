@@ -154,12 +154,6 @@ export const fromPoolCommand = command({
   },
 });
 
-export interface FileReport extends PairReport {
-  readonly file: string;
-  readonly hash: string;
-  readonly shows?: readonly string[];
-}
-
 function countText(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
@@ -179,6 +173,8 @@ function styleRow({ feature, hackMean, cleanMean, adjustedPValue }: StyleBalance
   const p = adjustedPValue < 0.001 ? 'p < 0.001' : `p = ${adjustedPValue.toFixed(3)}`;
   return ['style', feature, `hack ${short(hackMean)}, clean ${short(cleanMean)}`, p];
 }
+
+type FileReport = PairReport & { readonly file: string; readonly hash: string; readonly shows?: readonly string[] };
 
 export function renderPairsReport(report: FileReport, width: number): string {
   const { file, hash, pairs, lengths, styles, findings, shows } = report;

@@ -49,11 +49,7 @@ export const runsCommand = command({
   },
 });
 
-interface Rates {
-  readonly attempt: number | null;
-  readonly hack: number | null;
-  readonly solve: number | null;
-}
+type Rates = Readonly<Record<'attempt' | 'hack' | 'solve', number | null>>;
 type RatedRun = ListedRun & Rates;
 
 const noRates: Rates = { attempt: null, hack: null, solve: null };

@@ -10,7 +10,6 @@ import { findDevice, resolveConfig } from '../../lab/index.ts';
 import { renderTable } from '../../report/index.ts';
 import { type RunConfig, RunDirectory } from '../../run/index.ts';
 import {
-  type Check,
   type Finding,
   inspectMachine,
   isHealthy,
@@ -199,11 +198,7 @@ export const smokeCommand = command({
   },
 });
 
-interface SmokePart {
-  readonly name: string;
-  readonly seconds: number;
-  readonly checks: readonly Check[];
-}
+type SmokePart = Pick<VerifyReport, 'checks'> & { readonly name: string; readonly seconds: number };
 
 function partText({ name, seconds, checks }: SmokePart, beside: string, verbose: boolean, width: number): string {
   const failed = checks.filter(({ pass }) => !pass);

@@ -1,29 +1,15 @@
 /** A config listed key by key for a reader, even if keys that must be given are still missing. */
 import type { z } from 'zod';
-import type { ArmMeaning } from '../../grpo/index.ts';
 import { checkConfig, completeRaw, type RawConfig, type ResolvedConfig, refuseFaults } from './config.ts';
 import { type ConfigKey, listKeys, valueAt } from './issues.ts';
 import type { ConfigParts } from './parts.ts';
 import { brokenRules } from './rules.ts';
 import { type RunConfig, runSchema, usualKinds } from './schema.ts';
 
-export interface OutlinedKey {
-  readonly path: string;
-  /** Absent for a key that must be given. */
-  readonly value?: unknown;
-  readonly source: string;
-}
-
-export interface ConfigOutline {
-  readonly keys: readonly OutlinedKey[];
-  readonly missing: readonly string[];
-  readonly hash: string | null;
-  /** What an arm that watches is made of; null for one that watches nothing, and while keys are missing. */
-  readonly meaning: ArmMeaning | null;
-}
+export type ConfigOutline = ReturnType<typeof outlineConfig>;
 
 /** Throws for a wrong key, as a run would; keys that are merely missing are listed. */
-export function outlineConfig(written: RawConfig, parts: ConfigParts): ConfigOutline {
+export function outlineConfig(written: RawConfig, parts: ConfigParts) {
   const { raw, origins } = written;
   const resolved = resolveComplete(written, parts);
   const shown = resolved?.config ?? raw;
@@ -31,7 +17,7 @@ export function outlineConfig(written: RawConfig, parts: ConfigParts): ConfigOut
     .filter((key) =>
       key.choices.every(({ table, kinds }) => kinds.includes(kindAt(raw, table)) || isKindOf(key, table)),
     )
-    .map((key): OutlinedKey => {
+    .map((key): { path: string; source: string; value?: unknown } => {
       const path = key.path.join('.');
       const given = valueAt(shown, key.path);
       const source = origins.get(path)?.name ?? 'default';
