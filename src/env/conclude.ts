@@ -23,6 +23,11 @@ export interface ProgramFacts {
 export const noLabels = { ownTestsPass: null, ownTestsRejectCanonical: null } as const;
 export const noCost = { durationMs: 0, cpuMs: 0, executions: 0, retried: false } as const;
 
+/** Facts of a program that did nothing, because it was not executed. */
+export function unexecuted(format: boolean, outcome: Outcome, reason: string): ProgramFacts {
+  return { format, compiles: false, correct: false, fired: new Map(), labels: noLabels, outcome, ...noCost, reason };
+}
+
 export function conclude({ id, problem, loophole, markers }: Submission, facts: ProgramFacts): Verdict {
   const { format, compiles, correct, fired, labels, outcome, durationMs, cpuMs, executions, retried, reason } = facts;
   const channel = openNames(loophole).some((name) => fired.has(name));

@@ -8,7 +8,7 @@ import { availableParallelism, loadavg } from 'node:os';
 import { sha256 } from '../base/node/index.ts';
 import { CanonicalAnswers } from './canonical-answers.ts';
 import { firedChannels, wantedFlags, wantedTests } from './channels.ts';
-import { conclude, noCost, noLabels, type ProgramFacts } from './conclude.ts';
+import { conclude, noLabels, type ProgramFacts, unexecuted } from './conclude.ts';
 import { Execution, type PreparedProblem, prepareProblem } from './execution.ts';
 import type { Judge, Submission } from './judge.ts';
 import type { Loophole, MarkerPolicy } from './loopholes/loophole.ts';
@@ -29,10 +29,6 @@ const secondTryWallBudgets = 1.5;
 const cacheEntries = 10_000;
 /** Characters of a program that is run: no model writes as many, and a process needs several times their memory before it begins. */
 const largestSource = 1 << 20;
-
-function unexecuted(format: boolean, outcome: Outcome, reason: string): ProgramFacts {
-  return { format, compiles: false, correct: false, fired: new Map(), labels: noLabels, outcome, ...noCost, reason };
-}
 
 /**
  * A program cannot send signals: a SIGKILL that the server did not send came from the kernel, because CPU time or memory

@@ -144,6 +144,14 @@ export const mutants: readonly Mutant[] = [
     testFile: 'src/base/node/limited-work.test.ts',
     test: 'what was only kept waiting is done again, however long that took',
   },
+  {
+    mistake: 'the interpreter lets a remainder have the sign of the dividend',
+    file: 'src/env/interpreter/evaluate.ts',
+    text: 'const remainder = ((a % b) + b) % b;',
+    replacement: 'const remainder = a % b;',
+    testFile: 'test/grader/interpreter.test.ts',
+    test: 'does what Python does, on random programs',
+  },
 ];
 
 /** A source with the mistake in it. The place must be there once: where it is not, the mistake has to move with the code. */
