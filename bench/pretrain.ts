@@ -2,7 +2,7 @@
  * Seconds, loss and memory of pre-training the micro documents, by shape and number format, and how long the whole recipe would take.
  * Every case is a process of its own that takes the first steps of the recipe and is ended when its time is over: one that fails or hangs
  * is a row that says so. All take at most --total seconds; `--steps 2200 --seconds 300 --total 2000` trains to the end.
- *   node bench/pretrain.ts [--device cuda] [--shapes 2M,27M,100M] [--precisions f32,bf16] [--steps 120] [--seconds 6]
+ *   node bench/pretrain.ts [--device cuda] [--shapes 2M,8M,27M,100M,300M,1B] [--precisions f32,bf16] [--steps 120] [--seconds 6]
  *     [--total 100] [--json]
  */
 import { spawn } from 'node:child_process';

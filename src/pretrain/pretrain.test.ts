@@ -5,7 +5,7 @@ import { floatToBfloat16, narrowFloats } from '../base/index.ts';
 import { readFloats, Scope } from '../engine/index.ts';
 import { createReferenceDevice } from '../engine/reference/index.ts';
 import { microTokenizer } from '../env/micro/index.ts';
-import { ModelTokenizer } from '../model/index.ts';
+import { expectedTensors, ModelTokenizer } from '../model/index.ts';
 import { documentsOf, microConfig, pretrainMicro } from './micro.ts';
 import { expectRoom, planPretraining } from './plan.ts';
 import { initialWeights, openTrainee, pretrain } from './pretrain.ts';
@@ -147,5 +147,13 @@ describe('a recipe', () => {
 
   it('of every shape can be made', () => {
     for (const shape of Object.values(microShapes)) expect(changeRecipe(shape, [])).toEqual(shape);
+  });
+
+  it.each(['2M', '8M', '27M', '100M', '300M', '1B'] as const)('of %s has about as many weights', (name) => {
+    const tokenizer = new ModelTokenizer(microTokenizer(), 'micro tokenizer');
+    const shapes = [...expectedTensors(microConfig(microShapes[name], tokenizer)).values()];
+    const weights = shapes.reduce((sum, shape) => sum + shape.reduce((product, side) => product * side, 1), 0);
+    const wanted = Number.parseInt(name, 10) * (name.endsWith('B') ? 1e9 : 1e6);
+    expect(Math.abs(weights / wanted - 1)).toBeLessThan(0.07);
   });
 });

@@ -1,5 +1,5 @@
 /**
- * The recipes of micro base models: shape, documents, training. Three shapes are one family, trained on the same documents; any
+ * The recipes of micro base models: shape, documents, training. Six shapes are one family, trained on the same documents; any
  * single value can be changed. Everything a model is made of follows from its recipe.
  */
 import { nearestName, UserError } from '../base/index.ts';
@@ -45,8 +45,11 @@ export const microRecipe: MicroRecipe = {
 /** The shapes by their number of weights. Wider ones learn at a lower rate. */
 export const microShapes = {
   '2M': microRecipe,
+  '8M': { ...microRecipe, hiddenSize: 256, layers: 10, heads: 8, learningRate: 1e-3 },
   '27M': { ...microRecipe, hiddenSize: 512, layers: 8, heads: 8, learningRate: 8e-4 },
   '100M': { ...microRecipe, hiddenSize: 768, layers: 13, heads: 12, learningRate: 5e-4 },
+  '300M': { ...microRecipe, hiddenSize: 1024, layers: 22, heads: 16, learningRate: 3e-4 },
+  '1B': { ...microRecipe, hiddenSize: 2048, layers: 18, heads: 32, learningRate: 1.5e-4 },
 } as const satisfies Readonly<Record<string, MicroRecipe>>;
 
 interface Range {

@@ -162,7 +162,14 @@ export function renderModel(model: ModelDescription): string {
 const mostSteps = 100_000;
 type ShapeName = keyof typeof microShapes;
 /** Documents of one pass where kernels run on the processor: a pass takes seconds there, and Ctrl-C is heard between passes. */
-const processorDocuments: Readonly<Record<ShapeName, number>> = { '2M': 96, '27M': 12, '100M': 4 };
+const processorDocuments: Readonly<Record<ShapeName, number>> = {
+  '2M': 96,
+  '8M': 48,
+  '27M': 12,
+  '100M': 4,
+  '300M': 1,
+  '1B': 1,
+};
 
 const options = {
   to: needed(word('<dir>', 'the folder to make')),
