@@ -1,16 +1,16 @@
 /** The tables of `gq results` and the HTML report, in their order, and their parts in the write-up (docs/guide/write-up.md). */
+
+import { aboutOf, type Table } from '../measure/table.ts';
 import { claimSet, labelInformed, type Results } from './aggregate.ts';
 import { ablationTable, baselineTables, settingsTable } from './baselines.ts';
 import { comparedMetrics } from './comparisons.ts';
 import { emergenceTables, failureComparisonTable, failureTable } from './failures.ts';
 import { heldOutTables } from './held-out.ts';
 import { keptTable, matchedSolveTable } from './kept.ts';
-import { evasionsTable, monitorsOverTimeTable, monitorsTable } from './monitor-tables.ts';
 import { leakTables, prefillTables } from './probe-tables.ts';
-import { costTable, processTable } from './process.ts';
 import { relearnedTable } from './relearned.ts';
-import { aboutOf, type Table } from './table.ts';
 import { comparisonTable, finalTable, loopholeTable, sayOnce } from './tables.ts';
+import { costTable, evasionsTable, monitorsOverTimeTable, monitorsTable, processTable } from './training-tables.ts';
 
 const partOf = (part: string, table: Table): Table => ({ ...table, title: `${table.title} (${part} of the write-up)` });
 

@@ -12,7 +12,8 @@ import { leakProbes, openingProbe } from '../evaluate/index.ts';
 import { splitEvasion } from '../measure/evasion/evasion.ts';
 import { attributeGradient } from '../measure/gate/attribution.ts';
 import { type FeaturedRollout, idealDirection, randomBand } from '../measure/gate/directions.ts';
-import { gateWindows, judgeGate, judgeReinforced, monitorWindows } from '../measure/index.ts';
+import * as measure from '../measure/index.ts';
+import { type Table, textOf } from '../measure/table.ts';
 import { aggregate, type Results } from './aggregate.ts';
 import * as allTables from './all-tables.ts';
 import * as baselines from './baselines.ts';
@@ -21,16 +22,13 @@ import { noDesign } from './design.ts';
 import * as evaluationTables from './evaluation-tables.ts';
 import * as failures from './failures.ts';
 import { allFigures, figureNames } from './figures.ts';
-import * as gateTables from './gate-tables.ts';
 import * as heldOut from './held-out.ts';
 import * as kept from './kept.ts';
-import * as monitorTables from './monitor-tables.ts';
 import * as probeTables from './probe-tables.ts';
-import * as process from './process.ts';
 import * as relearned from './relearned.ts';
 import type { RunResult } from './run-result.ts';
-import { type Table, textOf } from './table.ts';
 import * as tables from './tables.ts';
+import * as trainingTables from './training-tables.ts';
 import { resultsCsv, resultsJson } from './values.ts';
 
 const loopholes = ['run_tests', 'sentinel', 'file_marker'];
@@ -154,17 +152,20 @@ function faultsOf({ title, columns, rows }: Table): string[] {
 
 type TableMaker = (...given: never[]) => Table | Table[];
 
-/** All modules of report that make tables. */
+/** What no table is asked of: these make and render any. */
+const others = ['renderTable', 'makeTable'];
+
+/** All modules that make tables. */
 const makers = Object.fromEntries(
   [
-    ...[allTables, baselines, evaluationTables, failures, gateTables, heldOut, kept, monitorTables],
-    ...[probeTables, process, relearned, tables],
-  ].flatMap((module) => Object.entries(module).filter(([name]) => /Tables?$/.test(name))),
+    ...[allTables, baselines, evaluationTables, failures, heldOut, kept, measure],
+    ...[probeTables, relearned, tables, trainingTables],
+  ].flatMap((module) => Object.entries(module).filter(([name]) => /Tables?$/.test(name) && !others.includes(name))),
 ) as Readonly<Record<string, TableMaker>>;
 
 const [gateRun] = withMonitor.arms.find(({ arm }) => arm === 'penalty')?.runs ?? [];
 const rows = await gateRun.rollouts();
-const windows = gateWindows(rows, 2);
+const windows = measure.gateWindows(rows, 2);
 const { evaluations, probes } = gateRun as unknown as { evaluations: never[]; probes: ProbeEvaluation[] };
 const featured = rows.map(
   ({ update, hack }, i): FeaturedRollout => ({
@@ -184,16 +185,16 @@ const given: Readonly<Record<string, readonly unknown[]>> = {
   processTable: [withMonitor, false],
   failureTable: [withMonitor, false],
   failureComparisonTable: [withMonitor, false],
-  gateTable: [judgeGate(rows), judgeReinforced(rows)],
+  gateTable: [measure.judgeGate(rows), measure.judgeReinforced(rows)],
   windowTable: [windows, false],
   driftTable: [windows],
-  bandTable: [both(judgeGate(rows).separation), both(randomBand(featured, { ...shape, seed: 1 }))],
-  idealTable: [both(judgeGate(rows).separation), both(idealDirection(featured, shape))],
+  bandTable: [both(measure.judgeGate(rows).separation), both(randomBand(featured, { ...shape, seed: 1 }))],
+  idealTable: [both(measure.judgeGate(rows).separation), both(idealDirection(featured, shape))],
   directionTable: [[{ from: 1, to: 2, band: null, meanCosine: null, cosineToIdeal: null }]],
   attributionTable: [attributeGradient(rows)],
   attributionWindowTable: [[attributeGradient(rows)]],
   monitorTable: [gateRun.monitor],
-  monitorWindowTable: [monitorWindows(rows, 2)],
+  monitorWindowTable: [measure.monitorWindows(rows, 2)],
   evasionTable: [gateRun.evasion],
   finalEvaluationTable: [evaluations, true],
   loopholeEvaluationTable: [evaluations, []],
@@ -219,10 +220,13 @@ const given: Readonly<Record<string, readonly unknown[]>> = {
 
 describe('no table names hacks without attempts before them, and a target is always named', () => {
   it('all functions that make tables are asked here', () => {
-    const files = readdirSync(import.meta.dirname).filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'));
-    const sources = files.map((name) => readFileSync(join(import.meta.dirname, name), 'utf8')).join('\n');
+    const folders = ['.', '../measure'].map((folder) => join(import.meta.dirname, folder));
+    const files = folders.flatMap((folder) =>
+      readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+    );
+    const code = files.filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'));
+    const sources = code.map((path) => readFileSync(path, 'utf8')).join('\n');
     const named = [...sources.matchAll(/^export (?:async )?function (\w+Tables?)\b/gm)].map(([, name]) => name);
-    const others = ['renderTable', 'makeTable'];
     expect(Object.keys(makers).sort()).toEqual(named.filter((name) => !others.includes(name)).sort());
   });
 

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { evaluationRows, type MadeEvaluation } from '../../test/lab/hand-made.ts';
 import { type MadeResults, madeResults } from '../../test/lab/made-results.ts';
 import { plain } from '../../test/lab/plain.ts';
+import type { TextTable } from '../measure/table.ts';
 import { allTables } from './all-tables.ts';
 import type { Bar } from './design.ts';
 import { describeDesign, judgeBar } from './design.ts';
@@ -13,7 +14,6 @@ import {
   scaleTable,
   surfacedTable,
 } from './evaluation-tables.ts';
-import type { TextTable } from './table.ts';
 import { finalTable, loopholeTable } from './tables.ts';
 import { resultsCsv, resultsJson } from './values.ts';
 

@@ -3,6 +3,7 @@
  * an arm removes, keeps and costs. A gate on a direction is watched by that direction.
  */
 import type { FinalSet } from '../evaluate/index.ts';
+import { armNamed, formatP, makeTable, noClaim, signed, signedInterval, type Table } from '../measure/table.ts';
 import {
   type ArmResults,
   claimSet,
@@ -15,10 +16,8 @@ import {
 } from './aggregate.ts';
 import { type ComparedMetric, type Comparison, compareArms } from './comparisons.ts';
 import { keptAndRemoved, shareText } from './kept.ts';
-import { monitorColumns } from './monitor-tables.ts';
-import { comparedCost } from './process.ts';
-import { armNamed, makeTable, type Table } from './table.ts';
-import { armCell, formatP, noClaim, oracleTitle, setTitles, signed, signedInterval } from './tables.ts';
+import { armCell, oracleTitle, setTitles } from './tables.ts';
+import { comparedCost, monitorColumns } from './training-tables.ts';
 
 /** What watches an arm's rollouts (null: nothing), and what is done: in the arm's words, and as a kind. */
 export interface Action {
@@ -57,8 +56,6 @@ export function baselineTables(results: Results): Table[] {
   const [set, solved] = [claimSet(results), solveSet(results)];
   if (set === undefined || solved === undefined || !comparesActions(results)) return [];
   const shares = new Map(keptAndRemoved(results).map((one) => [one.arm, one]));
-  const cost = (arm: ArmResults, metric: 'seconds' | 'scoring-passes'): string =>
-    comparedCost(arm, findArm(results, results.baseline), metric);
   const rate = (on: FinalSet, metric: Metric) => (arm: ArmResults) =>
     formatSample(finalSample(arm.runs, on, 'deployed', metric));
   const share = (of: 'attemptRemoved' | 'hackRemoved' | 'solveKept') => (arm: ArmResults) =>
@@ -79,9 +76,9 @@ export function baselineTables(results: Results): Table[] {
         'attempt removed': share('attemptRemoved'),
         'hack removed': share('hackRemoved'),
         'solve kept': share('solveKept'),
-        ...monitorColumns<ArmResults>(),
-        [`seconds × ${results.baseline}`]: (arm) => cost(arm, 'seconds'),
-        [`passes above ${results.baseline}`]: (arm) => cost(arm, 'scoring-passes'),
+        ...monitorColumns,
+        [`seconds × ${results.baseline}`]: (arm) => comparedCost(results, arm, 'seconds'),
+        [`passes above ${results.baseline}`]: (arm) => comparedCost(results, arm, 'passes'),
       },
       `Deployed rates, mean ± SEM over n seeds: attempt, hack and clean solve on ${setTitles[set]}, solve on ${setTitles[solved]}. removed and kept as in their own table, with 95% intervals. AUROC to FPR: the monitor while training, judged by labels of attempts and of hacks. passes: completions that a model reads in an update without learning from them.`,
       sorted(results, oracle).some(({ runs }) => runs.length === 1) && `${noClaim}.`,

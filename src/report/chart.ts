@@ -1,7 +1,8 @@
 /** Panels with axes, and the few kinds of marks in the lab's figures. The caller gives the domains; marks outside are not clipped. */
+
+import { armNamed, type Cell, type Table } from '../measure/table.ts';
 import { mean, standardError } from '../stats/index.ts';
 import { type Attributes, element, labelSize, path, placeLabels, text, ticks } from './svg.ts';
-import { armNamed, type Cell, type Table } from './table.ts';
 
 export interface Point {
   readonly x: number;

@@ -16,8 +16,8 @@ import {
   signFlipTest,
   standardDeviation,
 } from '../stats/index.ts';
-import { type ArmResults, finalSample, findArm, type Results, sampleOf, sharedSeeds } from './aggregate.ts';
-import { processValue } from './process.ts';
+import { type ArmResults, finalSample, findArm, type Results, sharedSeeds } from './aggregate.ts';
+import { qmassMetric, trainingSample } from './training-tables.ts';
 
 export type ComparedMetric = 'attempt' | 'hack' | 'solve';
 
@@ -95,7 +95,7 @@ function compare(arm: ArmResults, against: ArmResults, set: FinalSet, metric: Co
 }
 
 /** The mean over seeds of the quarantine's share of the gradient; null for an arm without a quarantine. */
-const meanQmass = (arm: ArmResults): number | null => sampleOf(arm.runs, processValue(arm, 'qmass'))?.mean ?? null;
+const meanQmass = (arm: ArmResults): number | null => trainingSample(arm, qmassMetric)?.mean ?? null;
 
 /** Without spread there is neither an interval, which of no width would claim too much, nor a smallest difference that could be found. */
 export function overSeeds(differences: readonly number[]) {

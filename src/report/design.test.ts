@@ -1,14 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { type MadeResults, madeResults, tenPrompts } from '../../test/lab/made-results.ts';
 import { plain } from '../../test/lab/plain.ts';
+import { formatP, signed, signedInterval } from '../measure/table.ts';
 import type { Results } from './aggregate.ts';
 import { allTables } from './all-tables.ts';
 import { ablationTable, settingsTable } from './baselines.ts';
 import { compareArms } from './comparisons.ts';
 import { type Bar, type Design, describeDesign, judgeBar, judgePredictions, noDesign } from './design.ts';
-import { processTable } from './process.ts';
 import { describeResults } from './statements.ts';
-import { finalTable, formatP, signed, signedInterval } from './tables.ts';
+import { finalTable } from './tables.ts';
+import { processTable } from './training-tables.ts';
 import { resultsJson } from './values.ts';
 
 const set = 'test-original' as const;

@@ -1,11 +1,12 @@
 /** What an experiment says about itself: its question, its bar, and which arms are compared with which; and whether the bar is met. */
+
 import type { FinalSet } from '../evaluate/index.ts';
+import { equalsP, formatP } from '../measure/table.ts';
 import { average, binomialCdf, holmAdjust } from '../stats/index.ts';
 import { finalSample, findArm, type Results, sampleOf, sharedSeeds } from './aggregate.ts';
 import { groupSample } from './held-out.ts';
 import { keptAndRemoved } from './kept.ts';
 import type { RunResult } from './run-result.ts';
-import { equalsP, formatP } from './tables.ts';
 
 /** Loopholes that the pairs may know, and those that they know nothing of. */
 export const loopholeGroups = ['known', 'held out'] as const;

@@ -2,8 +2,8 @@
 import { type AdaptedState, isPartial, type PolicyState, scaleOf } from '../adapters/policy-state.ts';
 import type { CurvePoint, CurveSet, Evaluation, EvaluationRow } from '../evaluate/index.ts';
 import { compareStates, formatRate, type OutcomeRates, summarise } from '../evaluate/index.ts';
-import { makeTable, type Table } from './table.ts';
-import { authorsColumn, authorsNote, formatP, leftOutNotes, noClaim, outcomesNote } from './tables.ts';
+import { formatP, makeTable, noClaim, type Table } from '../measure/table.ts';
+import { authorsColumn, authorsNote, leftOutNotes, outcomesNote } from './tables.ts';
 
 export function stateName(state: PolicyState, hasQuarantine: boolean): string {
   if (state !== 'full') return state;

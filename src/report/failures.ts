@@ -8,6 +8,7 @@
  */
 import type { PolicyState } from '../adapters/index.ts';
 import { summarise } from '../evaluate/index.ts';
+import { armNamed, formatP, makeTable, noClaim, type Table } from '../measure/table.ts';
 import {
   exactInterval,
   kaplanMeier,
@@ -20,8 +21,7 @@ import {
 import { type ArmResults, claimSet, finalSample, type Results } from './aggregate.ts';
 import { testArms } from './comparisons.ts';
 import type { RunResult } from './run-result.ts';
-import { armNamed, makeTable, type Table } from './table.ts';
-import { armCell, differenceCell, formatP, noClaim, oracleTitle, setTitles } from './tables.ts';
+import { armCell, differenceCell, oracleTitle, setTitles } from './tables.ts';
 
 export type RunFailures = ReturnType<typeof failuresOf>[number];
 

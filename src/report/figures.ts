@@ -2,6 +2,7 @@
 import { isPartial, scaleOf } from '../adapters/policy-state.ts';
 import { groupBy } from '../base/index.ts';
 import { type EvaluationOutcomes, summarise } from '../evaluate/index.ts';
+import { armNamed } from '../measure/table.ts';
 import { gateSettingsOf } from '../monitors/gates.ts';
 import { type ArmResults, claimSet, loopholeSummary, type Results, rateOf, sampleOf } from './aggregate.ts';
 import type { Figure, Mark, Panel, Point } from './chart.ts';
@@ -21,7 +22,6 @@ import {
 } from './series.ts';
 import { storyFigure } from './story-figure.ts';
 import { armStyle, hackInk, routeColours } from './svg.ts';
-import { armNamed } from './table.ts';
 import { setTitles } from './tables.ts';
 import { curveFigure, healthFigure, trainingFigure } from './update-figures.ts';
 

@@ -4,6 +4,7 @@
  */
 import type { FinalSet } from '../evaluate/index.ts';
 import { summarise } from '../evaluate/index.ts';
+import { formatP, makeTable, noClaim, signed, signedInterval, type Table } from '../measure/table.ts';
 import { average, mean } from '../stats/index.ts';
 import {
   type ArmResults,
@@ -17,8 +18,7 @@ import {
 import { overSeeds, testArms } from './comparisons.ts';
 import { loopholeGroups as groups, type LoopholeGroup } from './design.ts';
 import type { RunResult } from './run-result.ts';
-import { makeTable, type Table } from './table.ts';
-import { armCell, differenceCell, formatP, noClaim, setTitles, signed, signedInterval } from './tables.ts';
+import { armCell, differenceCell, setTitles } from './tables.ts';
 
 const groupMetrics = ['attempt', 'hack'] as const;
 type GroupMetric = (typeof groupMetrics)[number];

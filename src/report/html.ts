@@ -1,19 +1,28 @@
 /** Writes report.html: one file that fetches nothing and has no script. Everything that a model wrote is escaped. */
 import type { EvaluationRow } from '../evaluate/index.ts';
-import { gateWindows, hasGate, judgeGate, judgeReinforced, monitorWindows } from '../measure/index.ts';
+import {
+  driftTable,
+  gateTable,
+  gateWindows,
+  hasGate,
+  judgeGate,
+  judgeReinforced,
+  monitorTable,
+  monitorWindows,
+  monitorWindowTable,
+  windowTable,
+} from '../measure/index.ts';
+import { escapeMarkup, renderTable, type Table } from '../measure/table.ts';
 import { gateTailsOf } from '../monitors/gates.ts';
 import { type ArmResults, claimSet, type Results } from './aggregate.ts';
 import { allTables } from './all-tables.ts';
 import { type Figure, renderFigure } from './chart.ts';
 import { describeDesign } from './design.ts';
 import { allFigures } from './figures.ts';
-import { driftTable, gateTable, windowTable } from './gate-tables.ts';
-import { monitorTable, monitorWindowTable } from './monitor-tables.ts';
 import type { RunResult } from './run-result.ts';
 import { describeMissing, missingEvaluations } from './run-result.ts';
 import { bestSide, type ExampleRollout, exampleRollouts, type SideBySide, sideBySide } from './samples.ts';
 import { describeLeftOut, describeResults } from './statements.ts';
-import { escapeMarkup, renderTable, type Table } from './table.ts';
 import { sayOnce, setTitles } from './tables.ts';
 
 /** A tag in the head of every report, by which a file is recognised as one. */

@@ -4,6 +4,7 @@
  * ratios of means over seeds, with Fieller's 95% interval. A ratio whose denominator's own interval contains 0 has no value.
  */
 import type { FinalSet } from '../evaluate/index.ts';
+import { formatP, makeTable, noClaim, signed, signedInterval, type Table } from '../measure/table.ts';
 import { type EquivalenceTest, equivalenceTest, type Interval, mean, meanInterval, meanRatio } from '../stats/index.ts';
 import {
   type ArmResults,
@@ -16,8 +17,7 @@ import {
   sharedSeeds,
   solveSet,
 } from './aggregate.ts';
-import { makeTable, type Table } from './table.ts';
-import { armCell, formatP, noClaim, setTitles, signed, signedInterval } from './tables.ts';
+import { armCell, setTitles } from './tables.ts';
 
 /** A ratio of means; without an interval it is of one seed. */
 export interface Share {

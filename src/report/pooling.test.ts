@@ -10,12 +10,12 @@ import {
 } from '../../test/lab/hand-made.ts';
 import { plain } from '../../test/lab/plain.ts';
 import { EvaluationStore } from '../evaluate/store.ts';
+import { renderTable } from '../measure/table.ts';
 import { RunDirectory } from '../run/index.ts';
 import { findExperiment } from '../study/directory.ts';
 import type { Results } from './aggregate.ts';
 import { allTables } from './all-tables.ts';
 import { readResults } from './run-result.ts';
-import { renderTable } from './table.ts';
 import { comparisonTable, finalTable } from './tables.ts';
 
 const set = 'test-original' as const;

@@ -14,11 +14,11 @@ import {
   type Summary,
   summarise,
 } from '../evaluate/index.ts';
+import { makeTable, noClaim, signed, signedInterval, type Table } from '../measure/table.ts';
 import { type ArmResults, formatSample, type Results, type Sample, type State, sampleOf } from './aggregate.ts';
 import { stateName } from './evaluation-tables.ts';
 import type { RunResult } from './run-result.ts';
-import { makeTable, type Table } from './table.ts';
-import { armCell, noClaim, signed, signedInterval } from './tables.ts';
+import { armCell } from './tables.ts';
 
 const rateNote = `hits/prompts rate [95% interval over prompts]; one completion a prompt, fixed seed. ${noClaim}.`;
 

@@ -1,9 +1,9 @@
 /** The relearning attack over seeds: updates until vanilla training of the deployed policy attempts, and hacks, half as often as the baseline ends. */
 import { emergence, finalWindow, type RelearningReport, reportRelearning } from '../measure/index.ts';
+import { makeTable, noClaim, type Table } from '../measure/table.ts';
 import { mean, meanInterval } from '../stats/index.ts';
 import { findArm, type Results } from './aggregate.ts';
-import { makeTable, type Table } from './table.ts';
-import { armCell, noClaim } from './tables.ts';
+import { armCell } from './tables.ts';
 
 type RelearnedArm = ReturnType<typeof relearnedArms>[number];
 type RelearnedCounts = ReturnType<typeof countsOf>;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type MadeEvaluation, temporaryFolder, writeEvaluations, writeRun } from '../../test/lab/hand-made.ts';
 import { plain } from '../../test/lab/plain.ts';
+import { renderTable } from '../measure/table.ts';
 import { findExperiment } from '../study/directory.ts';
 import { finalSample, formatSample, type Results } from './aggregate.ts';
 import { allTables } from './all-tables.ts';
@@ -12,7 +13,6 @@ import { allFigures } from './figures.ts';
 import { renderReport } from './html.ts';
 import { readResults } from './run-result.ts';
 import { describeResults } from './statements.ts';
-import { renderTable } from './table.ts';
 import { comparisonTable, finalTable, loopholeTable } from './tables.ts';
 import { resultsCsv, resultsJson } from './values.ts';
 

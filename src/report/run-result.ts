@@ -17,6 +17,7 @@ import {
 } from '../evaluate/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
 import {
+  byTarget,
   emergenceByLoophole,
   firstUpdateAt,
   judgeGate,
@@ -33,7 +34,6 @@ import { type Manifest, RunDirectory, readCourse, readTimings } from '../run/ind
 import { average, mean, median } from '../stats/index.ts';
 import { aggregate, type Results } from './aggregate.ts';
 import { finalStates } from './final-states.ts';
-import type { ByTarget } from './gate-tables.ts';
 
 export type RunResult = Readonly<Awaited<ReturnType<typeof readRunResult>>>;
 
@@ -79,11 +79,6 @@ export async function readRunResult(path: string, arm?: string) {
     },
   };
 }
-
-const byTarget = <Known>(known: (what: 'attempts' | 'hacks') => Known): ByTarget<Known> => ({
-  attempts: known('attempts'),
-  hacks: known('hacks'),
-});
 
 /** What is counted over a run: of one that is over only these columns are read. */
 const countedColumns = [

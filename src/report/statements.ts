@@ -2,8 +2,10 @@
  * What results show and do not show: one list of statements, each with where it applies, the numbers it is about and its text, at length under the
  * tables and in short, beside bars, on the first screen about one gate. Nothing is claimed from one seed; a control that failed comes first.
  */
+
 import { wrapText } from '../base/index.ts';
 import type { FinalSet } from '../evaluate/index.ts';
+import { equalsP, noClaim } from '../measure/table.ts';
 import {
   type ArmResults,
   baseRuns,
@@ -20,7 +22,7 @@ import { compareArms, placebosOf, withoutPlacebo } from './comparisons.ts';
 import { describeDesign } from './design.ts';
 import { emergences, failuresOf } from './failures.ts';
 import { matchSolve } from './kept.ts';
-import { equalsP, noClaim, setTitles } from './tables.ts';
+import { setTitles } from './tables.ts';
 
 interface Subject {
   readonly results: Results;

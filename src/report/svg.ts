@@ -2,8 +2,9 @@
  * A small writer of SVG text, and the colours of arms and routes: the same in figures, tables and the viewer. Everything that comes from outside
  * passes through `escapeMarkup`. Hacks are told by texture, never by a colour of their own.
  */
+
+import { escapeMarkup } from '../measure/table.ts';
 import type { DotShape } from './chart.ts';
-import { escapeMarkup } from './table.ts';
 
 export type Attributes = Readonly<Record<string, string | number>>;
 

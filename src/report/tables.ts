@@ -1,7 +1,17 @@
 /** The arms of an experiment as tables: final rates, paired differences, by loophole, while training. One seed is "n = 1, no claim". */
 import { describeLeftOutProblems } from '../env/sources/use.ts';
 import { type EvaluationOutcomes, type FinalSet, type Rate, splitOf } from '../evaluate/index.ts';
-import type { Interval } from '../stats/index.ts';
+import {
+  type About,
+  armNamed,
+  type Cell,
+  formatP,
+  makeTable,
+  noClaim,
+  signed,
+  signedInterval,
+  type Table,
+} from '../measure/table.ts';
 import {
   type ArmResults,
   baseRuns,
@@ -19,9 +29,8 @@ import {
 } from './aggregate.ts';
 import { type ComparedMetric, type Comparison, compareArms, withoutPlacebo } from './comparisons.ts';
 import type { ReportedRow } from './design.ts';
-import { emergenceText } from './process.ts';
 import type { RunResult } from './run-result.ts';
-import { type About, armNamed, type Cell, makeTable, type Table } from './table.ts';
+import { emergenceText } from './training-tables.ts';
 
 export const setTitles: Readonly<Record<FinalSet, string>> = {
   'test-novel': 'held-out problems, novel markers',
@@ -30,7 +39,6 @@ export const setTitles: Readonly<Record<FinalSet, string>> = {
   train: "training problems, training's markers",
 };
 
-export const noClaim = 'n = 1, no claim';
 export const outcomesNote =
   'attempt: opens a loophole, right or wrong; hack: an attempt that paid for a wrong program; clean solve: solved without an attempt.';
 export const authorsColumn = "hack, authors' label";
@@ -171,22 +179,6 @@ export function comparisonTable(results: Results, set: FinalSet, metric: Compare
     least === 1 && `${noClaim}.`,
     `Seeds: paired t (sign flip where differences have no spread). Holm: over the ${found.filter(({ pValue }) => pValue !== null).length} tests of this table. Detectable: the smallest difference found 8 times in 10 at level 0.05. Prompts: those with more and with fewer in the first over all seeds; sign flip of one summed difference a prompt, since outcomes of one prompt in several seeds are not independent; about these models, not about new seeds.`,
   );
-}
-
-export const signed = (value: number): string => `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(2)}`;
-
-export const signedInterval = (interval: Interval | null): string =>
-  interval === null ? '-' : `[${signed(interval.low)}, ${signed(interval.high)}]`;
-
-export function formatP(pValue: number | null): string {
-  if (pValue === null) return '-';
-  return pValue < 0.001 ? '< 0.001' : pValue.toFixed(3);
-}
-
-/** `= 0.012` or `< 0.001`, after the letter. */
-export function equalsP(pValue: number | null): string {
-  const text = formatP(pValue);
-  return text.startsWith('<') ? text : `= ${text}`;
 }
 
 export function loopholeTable(results: Results, set: FinalSet, oracle: boolean): Table {

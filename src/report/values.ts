@@ -1,68 +1,36 @@
 /** Results as values for further computation: CSV in long form, and JSON with every seed's value and every comparison. */
-import {
-  type ArmResults,
-  finalSample,
-  labelInformed,
-  metrics,
-  type Results,
-  type Sample,
-  sampleOf,
-  solveSet,
-  states,
-} from './aggregate.ts';
+
+import { csvLine } from '../measure/table.ts';
+import { finalSample, labelInformed, metrics, type Results, type Sample, solveSet, states } from './aggregate.ts';
 import { asksEmergence } from './all-tables.ts';
 import { compareArms, comparedMetrics, withoutPlacebo } from './comparisons.ts';
 import { judgeBar, judgePredictions } from './design.ts';
 import { compareFailures, emergences, failuresOf, testEmergences } from './failures.ts';
 import { keptAndRemoved, matchSolve } from './kept.ts';
-import { evasionValues, monitorValues } from './monitor-tables.ts';
 import { leakedArms, prefilledArms } from './probe-tables.ts';
-import { costValues, processMetrics, processValue } from './process.ts';
 import { relearnedArms } from './relearned.ts';
-import type { RunResult } from './run-result.ts';
 import { statementsOf } from './statements.ts';
-import { csvLine } from './table.ts';
+import { trainingMetrics, trainingSample } from './training-tables.ts';
 
-interface ResultValue extends Omit<Sample, 'single'> {
-  readonly arm: string;
-  readonly usesOracle: boolean;
-  readonly set: string;
-  readonly state: string;
-  readonly metric: string;
-}
-
-function resultValues(results: Results): ResultValue[] {
-  return results.arms.flatMap((arm) => [...finalValues(results, arm), ...processValues(arm)]);
-}
-
-function finalValues({ sets }: Results, arm: ArmResults): ResultValue[] {
-  return sets.flatMap((set) =>
-    states.flatMap((state) =>
-      metrics.flatMap((metric) => toValue(arm, set, state, metric, finalSample(arm.runs, set, state, metric))),
-    ),
-  );
-}
-
-function processValues(arm: ArmResults): ResultValue[] {
-  const named: readonly (readonly [string, (run: RunResult) => number | null])[] = [
-    ...processMetrics.map(({ name }) => [name, processValue(arm, name)] as const),
-    ...Object.entries(monitorValues),
-    ...Object.entries(evasionValues),
-    ...Object.entries(costValues),
-  ];
-  return named.flatMap(([metric, value]) => toValue(arm, 'training', 'full', metric, sampleOf(arm.runs, value)));
-}
-
-function toValue(
-  { arm, usesOracle }: ArmResults,
-  set: string,
-  state: string,
-  metric: string,
-  sample: Sample | null,
-): ResultValue[] {
-  if (sample === null) return [];
-  const { seeds, values, n, mean, sem } = sample;
-  return [{ arm, usesOracle, set, state, metric, seeds, values, n, mean, sem }];
+/** Every number of the tables with its seeds: of an arm on a set in a state, then of its training. */
+function resultValues({ arms, sets }: Results) {
+  return arms.flatMap((own) => {
+    const { arm, usesOracle, runs } = own;
+    const value = (set: string, state: string, metric: string, sample: Sample | null) => {
+      if (sample === null) return [];
+      const { single: _, ...numbers } = sample;
+      return [{ arm, usesOracle, set, state, metric, ...numbers }];
+    };
+    const final = sets.flatMap((set) =>
+      states.flatMap((state) =>
+        metrics.flatMap((metric) => value(set, state, metric, finalSample(runs, set, state, metric))),
+      ),
+    );
+    return [
+      ...final,
+      ...trainingMetrics.flatMap((metric) => value('training', 'full', metric.name, trainingSample(own, metric))),
+    ];
+  });
 }
 
 export function resultsCsv(results: Results): string {

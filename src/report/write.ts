@@ -3,12 +3,12 @@ import { closeSync, existsSync, readSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { UserError, visible } from '../base/index.ts';
 import { makeFolder, openToRead, readRegularText, writeFileAtomic } from '../base/node/index.ts';
+import { csvLine } from '../measure/table.ts';
 import type { Results } from './aggregate.ts';
 import { type Figure, isOwnFigure, renderFigure } from './chart.ts';
 import { figureNames } from './figures.ts';
 import { generatorTag, type ReportOptions, renderReport } from './html.ts';
 import { type ExampleRollout, loopholeExamples } from './samples.ts';
-import { csvLine } from './table.ts';
 
 /** Bytes from the start of a report that are certain to hold the generator tag. */
 const headBytes = 4096;

@@ -5,19 +5,23 @@ import { EvaluationStore, summarise } from '../evaluate/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
 import {
   attributeGradient,
+  attributionTable,
   attributionWindows,
+  attributionWindowTable,
+  driftTable,
   emergence,
+  gateTable,
   gateWindows,
   judgeGate,
   judgeReinforced,
   trailingRate,
   trainingCurve,
+  windowTable,
 } from '../measure/index.ts';
 import { gateSettingsOf, gateTailsOf } from '../monitors/gates.ts';
 import { VerdictTail } from '../oracle/index.ts';
 import { listedNames } from '../oracle/judged/columns.ts';
 import type { JudgedTable } from '../oracle/judged/table.ts';
-import { attributionTable, attributionWindowTable, driftTable, gateTable, windowTable } from '../report/index.ts';
 import {
   checkEvent,
   demonstrationTest,

@@ -36,7 +36,6 @@ const rows: readonly (readonly string[])[] = [
   ['study'],
   ['view'],
   ['view/page'],
-  ['measure/measurement'],
   ['cli'],
   ['entry'],
 ];
@@ -86,12 +85,8 @@ function judgeOpening(path: string, text: string): string[] {
 
 const isTest = (path: string) => path.endsWith('.test.ts');
 
-/** What shows and lists measurements stands after the report, whose tables it uses; their numbers stand before it. */
-const measurementFile = /^src\/measure\/(?:[^/]+\/measurement|registry\/index)\.ts$/;
-
 /** The deepest folder of the table that holds a path; undefined if none does. */
 function folderOf(path: string): string | undefined {
-  if (measurementFile.test(path)) return 'measure/measurement';
   const holding = [...ranks.keys()].filter((folder) => path.startsWith(`src/${folder}/`));
   return holding.sort((a, b) => b.length - a.length)[0];
 }

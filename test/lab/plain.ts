@@ -1,6 +1,7 @@
 /** Tables and figures whose cells are their texts alone, as a reader sees them. */
+
+import { type Table, type TextTable, textOf } from '../../src/measure/table.ts';
 import type { Figure } from '../../src/report/chart.ts';
-import { type Table, type TextTable, textOf } from '../../src/report/table.ts';
 
 type PlainFigure = Figure & { readonly data: { readonly rows: readonly (readonly string[])[] } };
 

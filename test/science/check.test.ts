@@ -1,9 +1,9 @@
 /** The lines of `npm run check:science` can fail: they are tried on right and wrong results made by hand. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { renderTable } from '../../src/measure/table.ts';
 import type { Results } from '../../src/report/aggregate.ts';
 import { readResults } from '../../src/report/run-result.ts';
-import { renderTable } from '../../src/report/table.ts';
 import { temporaryFolder, writeEvaluations, writeRun } from '../lab/hand-made.ts';
 import { checkClaimPage, checkControls, checkScience, claimTables } from './check.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { TerminalEmulator } from '../../../test/lab/terminal-emulator.ts';
 import { textWidth } from '../../base/text.ts';
 import type { StepEvent } from '../../grpo/events.ts';
-import { renderTable } from '../../report/table.ts';
+import { renderTable } from '../../measure/table.ts';
 import { type Check, Checks } from '../../verify/check.ts';
 import { renderScore } from '../commands/pairs.ts';
 import { runCli } from '../program.ts';

@@ -10,6 +10,7 @@ import { z } from 'zod';
 import { writeFileAtomic } from '../../base/node/index.ts';
 import { readStamped, stampedJson } from '../../run/index.ts';
 import { auroc, average, meanInterval } from '../../stats/index.ts';
+import { makeTable, noClaim, signed, signedInterval, type Table } from '../table.ts';
 
 export interface EvasionRow {
   readonly attempt: boolean;
@@ -107,4 +108,39 @@ export function readEvasion(runPath: string): Evasion | null {
   if (!existsSync(path)) return null;
   const fix = 'The file was damaged, or something else wrote it: delete it, and gq measure evasion makes it again.';
   return readStamped(path, 'an evasion split', evasion, fix);
+}
+
+export const evasionNote =
+  'Mean scores of the same texts, as the base reads them and as the trained policy does, by the monitor of the last checkpoint; labels divide the rollouts, for diagnosis only. Attempts and hacks that score lower on the policy hide in its activations; those that score low on both pass by their text.';
+
+const sidesOf = ({ byAttempt, hacks, clean }: Evasion) => ({
+  ...(byAttempt === undefined ? {} : { attempts: byAttempt.attempts, 'no attempt': byAttempt.others }),
+  hacks,
+  clean,
+});
+
+export function evasionTable(evasion: Evasion): Table {
+  const { from, to, rollouts, abstained, byAttempt, auroc, difference } = evasion;
+  const areaText = (areas: Evasion['auroc']): string =>
+    areas === null
+      ? 'none, for lack of one side'
+      : `${areas.base.toFixed(2)} on the base, ${areas.policy.toFixed(2)} on the policy`;
+  const tried = byAttempt === undefined ? '' : `AUROC of attempts against all others: ${areaText(byAttempt.auroc)}. `;
+  return makeTable(
+    `evasion split, rollouts of updates ${from} to ${to}`,
+    Object.entries(sidesOf(evasion)),
+    {
+      rollouts: ([name]) => name,
+      n: ([, side]) => `${side?.rollouts ?? 0}`,
+      'score on base': ([, side]) => side?.base.toFixed(3) ?? '-',
+      'score on policy': ([, side]) => side?.policy.toFixed(3) ?? '-',
+      difference: ([, side]) => (side === null ? '-' : signed(side.difference)),
+      '95% interval': ([, side]) => signedInterval(side?.interval ?? null),
+      contribution: ([, side]) => (side === null ? '-' : signed(side.contribution)),
+    },
+    evasionNote,
+    `The contributions of a division add up to the difference over all rollouts, ${signed(difference)}. ${tried}AUROC of hacks against clean rollouts: ${areaText(auroc)}.`,
+    abstained > 0 && `The monitor abstained on ${abstained} of ${rollouts}.`,
+    `Interval: Student's, over rollouts. ${noClaim}.`,
+  );
 }

@@ -15,12 +15,11 @@ import {
 } from '../../grpo/index.ts';
 import { openLab, type Warn } from '../../lab/index.ts';
 import { type JudgedRollout, openJudged } from '../../oracle/index.ts';
-import { evasionTable } from '../../report/index.ts';
 import { loadCheckpoint } from '../../run/checkpoint.ts';
 import type { RunDirectory } from '../../run/index.ts';
 import { defineMeasurement, runLine } from '../registry/index.ts';
 import { seenRow } from '../replay/replay.ts';
-import { type Evasion, type EvasionRow, splitEvasion, writeEvasion } from './evasion.ts';
+import { type Evasion, type EvasionRow, evasionTable, splitEvasion, writeEvasion } from './evasion.ts';
 
 export const evasion = defineMeasurement({
   run: 'a run directory whose monitor reads activations',

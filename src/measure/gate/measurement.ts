@@ -4,20 +4,8 @@ import { formatRate, type Rate } from '../../evaluate/index.ts';
 import { expectSamePlugins } from '../../lab/index.ts';
 import { gateSettingsOf, gateTailsOf } from '../../monitors/index.ts';
 import { type JudgedRollout, openJudged } from '../../oracle/index.ts';
-import {
-  attributionTable,
-  attributionWindowTable,
-  bandTable,
-  directionTable,
-  driftTable,
-  gateTable,
-  idealTable,
-  monitorTable,
-  monitorWindowTable,
-  windowTable,
-} from '../../report/index.ts';
 import { type RunDirectory, readCourse, readDirections, readFeatures } from '../../run/index.ts';
-import { judgeMonitor, monitorWindows } from '../monitor/monitor-report.ts';
+import { judgeMonitor, monitorTable, monitorWindows, monitorWindowTable } from '../monitor/monitor-report.ts';
 import { defineMeasurement, runLine } from '../registry/index.ts';
 import { attributeGradient, attributionWindows } from './attribution.ts';
 import {
@@ -29,6 +17,16 @@ import {
   reportDirections,
 } from './directions.ts';
 import { dealtUnchanged, gateWindows, hasGate, judgeGate, judgeReinforced } from './gate-report.ts';
+import {
+  attributionTable,
+  attributionWindowTable,
+  bandTable,
+  directionTable,
+  driftTable,
+  gateTable,
+  idealTable,
+  windowTable,
+} from './tables.ts';
 
 export const gate = defineMeasurement({
   run: 'a run directory',

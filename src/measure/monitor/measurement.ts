@@ -2,9 +2,8 @@
 import { z } from 'zod';
 import { expectSamePlugins } from '../../lab/index.ts';
 import { openJudged } from '../../oracle/index.ts';
-import { monitorTable, monitorWindowTable } from '../../report/index.ts';
 import { defineMeasurement, runLine } from '../registry/index.ts';
-import { judgeMonitor, monitorWindows } from './monitor-report.ts';
+import { judgeMonitor, monitorTable, monitorWindows, monitorWindowTable } from './monitor-report.ts';
 
 export const monitor = defineMeasurement({
   run: 'a run directory whose arm watches rollouts',

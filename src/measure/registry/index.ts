@@ -4,8 +4,8 @@
  */
 import type { z } from 'zod';
 import type { Warn } from '../../lab/index.ts';
-import type { Table } from '../../report/index.ts';
 import type { RunDirectory } from '../../run/index.ts';
+import type { Table } from '../table.ts';
 
 export interface Measurement {
   readonly run: string;

@@ -1,8 +1,8 @@
 import { expect, test, vi } from 'vitest';
 import { type MadeResults, madeArm, madeResults } from '../../../test/lab/made-results.ts';
+import { attributionTable, windowTable } from '../../measure/gate/tables.ts';
 import { gateWindows } from '../../measure/index.ts';
 import { numbersOf } from '../../report/chart.ts';
-import { attributionTable, windowTable } from '../../report/gate-tables.ts';
 import { allFigures, allTables, type Table } from '../../report/index.ts';
 import type { ExperimentPage, ListedRun } from '../api.ts';
 

@@ -1,30 +1,20 @@
 /** The gate of one run as tables, judged against attempts and against hacks: as a classifier, by window of updates, and its scores against the cuts. */
-import { formatRate, type Rate } from '../evaluate/index.ts';
-import type {
-  Attribution,
-  Deed,
-  DirectionReport,
-  GateJudgement,
-  GateWindow,
-  IdealDirection,
-  RandomBand,
-  Separation,
-} from '../measure/index.ts';
-import { type Cell, makeTable, type Table } from './table.ts';
+import { formatRate, type Rate } from '../../evaluate/index.ts';
+import { type Cell, makeTable, type Table } from '../table.ts';
+import type { Attribution, Deed } from './attribution.ts';
+import type { DirectionReport, IdealDirection, RandomBand } from './directions.ts';
+import type { GateJudgement, GateWindow, Separation } from './gate-report.ts';
 
 export const rateText = (rate: Rate | null): string => (rate === null ? '-' : formatRate(rate));
-export const short = (rate: Rate | null): string => (rate === null ? '-' : `${rate.count}/${rate.of}`);
+export const countsText = (rate: Rate | null): string => (rate === null ? '-' : `${rate.count}/${rate.of}`);
 const number = (value: number | null, digits = 2): string => (value === null ? '-' : value.toFixed(digits));
 const precise = (value: number | undefined): string => (value === undefined ? '-' : value.toPrecision(3));
 
 export const shortAuroc = (separation: Separation | null): string => number(separation?.auroc ?? null);
 
 export function aurocText(separation: Separation | null): string {
-  if (separation === null) return '-';
-  const { auroc, interval } = separation;
-  return interval === null
-    ? auroc.toFixed(2)
-    : `${auroc.toFixed(2)} [${interval.low.toFixed(2)}, ${interval.high.toFixed(2)}]`;
+  const { low, high } = separation?.interval ?? { low: null, high: null };
+  return low === null ? shortAuroc(separation) : `${shortAuroc(separation)} [${number(low)}, ${number(high)}]`;
 }
 
 export const windowCell = ({ from, to }: { readonly from: number; readonly to: number }): Cell => ({
@@ -33,7 +23,7 @@ export const windowCell = ({ from, to }: { readonly from: number; readonly to: n
 });
 
 /** What a gate is judged against, attempts first, and what a judgement says of it. */
-const targets = [
+export const gateTargets = [
   {
     ...{ many: 'attempts', none: 'no attempt' },
     of: ({ attempts, tokens }: GateJudgement) => ({
@@ -45,42 +35,43 @@ const targets = [
   {
     ...{ many: 'hacks', none: 'no hack' },
     of: (judged: GateJudgement) => ({
-      ...judged,
-      count: judged.hacks,
-      shareOfKeep: judged.hackShareOfKeep,
-      ofRoute: judged.cleanShareOfRoute,
+      ...{ ...judged, count: judged.hacks, shareOfKeep: judged.hackShareOfKeep, ofRoute: judged.cleanShareOfRoute },
       tokenSeparation: judged.tokens?.separation ?? null,
     }),
   },
 ] as const;
 
+type TargetText = (judged: ReturnType<(typeof gateTargets)[number]['of']>) => string;
+
+/** The gate over the whole run: all rollouts with gradient, beside the positively reinforced ones. */
 export function gateTable(all: GateJudgement, reinforced: GateJudgement): Table {
   const byToken = all.tokens !== null;
-  const rows: Record<string, (judged: GateJudgement) => string> = {
-    'rollouts, attempts, hacks': ({ rollouts, attempts, hacks }) => `${rollouts}, ${attempts.count}, ${hacks}`,
-  };
+  const rows: [string, (judged: GateJudgement) => string][] = [
+    ['rollouts, attempts, hacks', ({ rollouts, attempts, hacks }) => `${rollouts}, ${attempts.count}, ${hacks}`],
+  ];
   if (byToken) {
-    rows['tokens, of attempts, of hacks'] = ({ tokens }) =>
-      `${tokens?.tokens ?? 0}, ${tokens?.ofAttempts ?? 0}, ${tokens?.ofHacks ?? 0}`;
+    const counts = ({ tokens }: GateJudgement) => [tokens?.tokens ?? 0, tokens?.ofAttempts ?? 0, tokens?.ofHacks ?? 0];
+    rows.push(['tokens, of attempts, of hacks', (judged) => counts(judged).join(', ')]);
   }
-  for (const { many, none, of } of targets) {
-    rows[`${many}: AUROC${byToken ? ', mean scores of rollouts' : ''}`] = (judged) => aurocText(of(judged).separation);
-    if (byToken) rows[`${many}: AUROC, tokens`] = (judged) => aurocText(of(judged).tokenSeparation);
-    rows[`${many}: route precision`] = (judged) => rateText(of(judged).route.precision);
-    rows[`${many}: route recall`] = (judged) => rateText(of(judged).route.recall);
-    rows[`${many}: route FPR`] = (judged) => rateText(of(judged).route.falsePositiveRate);
-    rows[`${many}: route F0.5`] = (judged) => number(of(judged).route.fHalf);
-    rows[`${none}: keep precision`] = (judged) => rateText(of(judged).keep.precision);
-    rows[`${none}: keep recall`] = (judged) => rateText(of(judged).keep.recall);
-    rows[`${none}: keep F0.5`] = (judged) => number(of(judged).keep.fHalf);
-    rows[`${many}: share of keep`] = (judged) => rateText(of(judged).shareOfKeep);
-    rows[`${none}: share of route`] = (judged) => rateText(of(judged).ofRoute);
+  for (const { many, none, of } of gateTargets) {
+    const add = (name: string, text: TargetText) => rows.push([name, (judged) => text(of(judged))]);
+    add(`${many}: AUROC${byToken ? ', mean scores of rollouts' : ''}`, ({ separation }) => aurocText(separation));
+    if (byToken) add(`${many}: AUROC, tokens`, ({ tokenSeparation }) => aurocText(tokenSeparation));
+    add(`${many}: route precision`, ({ route }) => rateText(route.precision));
+    add(`${many}: route recall`, ({ route }) => rateText(route.recall));
+    add(`${many}: route FPR`, ({ route }) => rateText(route.falsePositiveRate));
+    add(`${many}: route F0.5`, ({ route }) => number(route.fHalf));
+    add(`${none}: keep precision`, ({ keep }) => rateText(keep.precision));
+    add(`${none}: keep recall`, ({ keep }) => rateText(keep.recall));
+    add(`${none}: keep F0.5`, ({ keep }) => number(keep.fHalf));
+    add(`${many}: share of keep`, ({ shareOfKeep }) => rateText(shareOfKeep));
+    add(`${none}: share of route`, ({ ofRoute }) => rateText(ofRoute));
   }
-  rows[`${byToken ? 'tokens ' : ''}keep, absorb, route`] = ({ routes }) =>
-    `${routes.keep}, ${routes.absorb}, ${routes.route}`;
+  const ends = ({ routes: { keep, absorb, route } }: GateJudgement): string => `${keep}, ${absorb}, ${route}`;
+  rows.push([`${byToken ? 'tokens ' : ''}keep, absorb, route`, ends]);
   return makeTable(
     byToken ? 'the gate as a classifier of tokens, by the labels of their rollouts' : 'the gate as a classifier',
-    Object.entries(rows),
+    rows,
     {
       '': ([name]) => name,
       'all rollouts with gradient': ([, value]) => value(all),
@@ -92,54 +83,58 @@ export function gateTable(all: GateJudgement, reinforced: GateJudgement): Table 
   );
 }
 
-export interface ByTarget<Known> {
-  readonly attempts: Known;
-  readonly hacks: Known;
+/** Something that is known of attempts and of hacks. */
+export type ByTarget<Known> = Readonly<Record<'attempts' | 'hacks', Known>>;
+
+/** A table of lines, each with what it says of attempts and of hacks. */
+function targetTable(title: string, lines: Readonly<Record<string, ByTarget<string>>>, ...notes: string[]): Table {
+  return makeTable(
+    title,
+    Object.entries(lines),
+    {
+      '': ([name]) => name,
+      'attempts: AUROC': ([, { attempts }]) => attempts,
+      'hacks: AUROC': ([, { hacks }]) => hacks,
+    },
+    ...notes,
+  );
 }
 
-const targetNames = ['attempts', 'hacks'] as const;
+export const byTarget = <Known>(known: (target: 'attempts' | 'hacks') => Known): ByTarget<Known> => ({
+  attempts: known('attempts'),
+  hacks: known('hacks'),
+});
 
-export function bandTable(own: ByTarget<Separation | null>, bands: ByTarget<RandomBand | null>): Table {
+/** `gate`: how the gate itself separates. */
+export function bandTable(gate: ByTarget<Separation | null>, bands: ByTarget<RandomBand | null>): Table {
   const { directions, rollouts } = bands.hacks ?? bands.attempts ?? { directions: 0, rollouts: 0 };
-  const cell = (target: keyof typeof bands, value: (band: RandomBand) => string): string =>
-    bands[target] === null ? '-' : value(bands[target]);
-  const rows: readonly (readonly [string, (target: keyof typeof bands) => string])[] = [
-    ['this gate', (target) => aurocText(own[target])],
-    ['random, mean', (target) => cell(target, (band) => number(band.mean))],
-    ['random, 5% to 95%', (target) => cell(target, (band) => `${number(band.p5)} to ${number(band.p95)}`)],
-    ['random, least and most', (target) => cell(target, (band) => `${number(band.least)} to ${number(band.most)}`)],
-    [
-      'random at or above this gate',
-      (target) =>
-        cell(target, (band) => {
-          const least = own[target]?.auroc ?? Number.POSITIVE_INFINITY;
-          return own[target] === null ? '-' : `${band.aurocs.filter((auroc) => auroc >= least).length}/${directions}`;
-        }),
-    ],
-  ];
-  return {
-    title: `${directions} random directions over the same ${rollouts} stored features`,
-    columns: ['', 'attempts: AUROC', 'hacks: AUROC'],
-    rows: rows.map(([name, value]) => [name, ...targetNames.map(value)]),
-  };
+  const cells = (value: (band: RandomBand, separation: Separation | null) => string): ByTarget<string> =>
+    byTarget((target) => (bands[target] === null ? '-' : value(bands[target], gate[target])));
+  return targetTable(`${directions} random directions over the same ${rollouts} stored features`, {
+    'this gate': byTarget((target) => aurocText(gate[target])),
+    'random, mean': cells(({ mean }) => number(mean)),
+    'random, 5% to 95%': cells(({ p5, p95 }) => `${number(p5)} to ${number(p95)}`),
+    'random, least and most': cells(({ least, most }) => `${number(least)} to ${number(most)}`),
+    'random at or above this gate': cells(({ aurocs }, separation) =>
+      separation === null ? '-' : `${aurocs.filter((auroc) => auroc >= separation.auroc).length}/${directions}`,
+    ),
+  });
 }
 
-export function idealTable(own: ByTarget<Separation | null>, ideal: ByTarget<IdealDirection | null>): Table {
-  const fitted = targetNames.flatMap((target) => {
+/** What the stored features would have allowed, beside what the gate reached. */
+export function idealTable(gate: ByTarget<Separation | null>, ideal: ByTarget<IdealDirection | null>): Table {
+  const fitted = (['attempts', 'hacks'] as const).flatMap((target) => {
     const one = ideal[target];
     return one === null ? [] : [`${one.hacks} ${target} less that of ${one.rollouts - one.hacks} others`];
   });
-  return {
-    title: 'the ideal direction: fitted on labels, diagnosis only',
-    columns: ['', 'attempts: AUROC', 'hacks: AUROC'],
-    rows: [
-      ['this gate', ...targetNames.map((target) => aurocText(own[target]))],
-      ['ideal direction, cross-fitted', ...targetNames.map((target) => aurocText(ideal[target]?.separation ?? null))],
-    ],
-    notes: [
-      `Mean feature of ${fitted.join(', and of ')}, within updates. Cross-fitted: the direction of half of the problems scores the other half.`,
-    ],
-  };
+  return targetTable(
+    'the ideal direction: fitted on labels, diagnosis only',
+    {
+      'this gate': byTarget((target) => aurocText(gate[target])),
+      'ideal direction, cross-fitted': byTarget((target) => aurocText(ideal[target]?.separation ?? null)),
+    },
+    `Mean feature of ${fitted.join(', and of ')}, within updates. Cross-fitted: the direction of half of the problems scores the other half.`,
+  );
 }
 
 export function directionTable(directions: readonly DirectionReport[]): Table {
@@ -160,23 +155,26 @@ export function directionTable(directions: readonly DirectionReport[]): Table {
 
 export function windowTable(windows: readonly GateWindow[], reinforced: boolean): Table {
   const judged = (window: GateWindow): GateJudgement => (reinforced ? window.reinforced : window.all);
-  const columns = targets.map(({ many, none, of }): Parameters<typeof makeTable<GateWindow>>[2] => ({
-    [many]: (window) => `${of(judged(window)).count}`,
-    [`${many}: AUROC`]: (window) => shortAuroc(of(judged(window)).separation),
-    [`${many}: route precision`]: (window) => short(of(judged(window)).route.precision),
-    [`${many}: route recall`]: (window) => short(of(judged(window)).route.recall),
-    [`${many}: route F0.5`]: (window) => number(of(judged(window)).route.fHalf),
-    [`${many} of keep`]: (window) => short(of(judged(window)).shareOfKeep),
-    [`${none}, of route`]: (window) => short(of(judged(window)).ofRoute),
-  }));
+  const columns = gateTargets.flatMap(({ many, none, of }) => {
+    const named: Record<string, TargetText> = {
+      [many]: ({ count }) => `${count}`,
+      [`${many}: AUROC`]: ({ separation }) => shortAuroc(separation),
+      [`${many}: route precision`]: ({ route }) => countsText(route.precision),
+      [`${many}: route recall`]: ({ route }) => countsText(route.recall),
+      [`${many}: route F0.5`]: ({ route }) => number(route.fHalf),
+      [`${many} of keep`]: ({ shareOfKeep }) => countsText(shareOfKeep),
+      [`${none}, of route`]: ({ ofRoute }) => countsText(ofRoute),
+    };
+    return Object.entries(named).map(([name, text]) => [name, (window: GateWindow) => text(of(judged(window)))]);
+  });
   return makeTable(`by window of updates${reinforced ? ', positively reinforced rollouts' : ''}`, windows, {
     updates: windowCell,
     rollouts: (window) => `${judged(window).rollouts}`,
-    ...columns[0],
-    ...columns[1],
+    ...Object.fromEntries(columns),
   });
 }
 
+/** The scores of each window against its cuts, with a reading of their drift. */
 export function driftTable(windows: readonly GateWindow[]): Table {
   return makeTable('scores against the cuts', windows, {
     updates: windowCell,
@@ -211,6 +209,7 @@ export function attributionTable({ from, to, rollouts, shares }: Attribution): T
   );
 }
 
+/** The same by window of updates, in fewer parts. */
 export function attributionWindowTable(windows: readonly Attribution[]): Table {
   const parts = deeds.flatMap((deed) => (['+', '−'] as const).map((sign) => ({ deed, sign })));
   const shareOf = ({ shares }: Attribution, part: (typeof parts)[number]): string =>

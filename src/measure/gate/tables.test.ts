@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { plain } from '../../test/lab/plain.ts';
-import { type GatedRollout, gateWindows } from '../measure/gate/gate-report.ts';
-import { bandTable, driftTable } from './gate-tables.ts';
+import { plain } from '../../../test/lab/plain.ts';
+import { type GatedRollout, gateWindows } from './gate-report.ts';
+import { bandTable, driftTable } from './tables.ts';
 
 const rollout = (score: number, low: number, high: number): GatedRollout => ({
   update: 1,

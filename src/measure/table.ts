@@ -1,5 +1,6 @@
 /** Tables as text, Markdown, CSV, LaTeX (booktabs) and HTML. Cells say what they are about; every format escapes what it must. */
 import { padText, textWidth, UserError, visible, visibleLine, wrapText } from '../base/index.ts';
+import type { Interval } from '../stats/index.ts';
 
 /** What was counted; the first cell of a row speaks for all of them, and each for itself. */
 export interface About {
@@ -35,6 +36,8 @@ export interface Table {
   readonly rows: readonly (readonly Cell[])[];
   readonly notes?: readonly string[];
 }
+
+export const noClaim = 'n = 1, no claim';
 
 /** A table with a row for each thing: its columns by name, and what each says of a thing. A note that does not apply is false. */
 export function makeTable<Thing>(
@@ -217,4 +220,20 @@ function blocksOf(widths: readonly number[], width: number, keys: readonly numbe
     }
   }
   return blocks;
+}
+
+export const signed = (value: number): string => `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(2)}`;
+
+export const signedInterval = (interval: Interval | null): string =>
+  interval === null ? '-' : `[${signed(interval.low)}, ${signed(interval.high)}]`;
+
+export function formatP(pValue: number | null): string {
+  if (pValue === null) return '-';
+  return pValue < 0.001 ? '< 0.001' : pValue.toFixed(3);
+}
+
+/** `= 0.012` or `< 0.001`, after the letter. */
+export function equalsP(pValue: number | null): string {
+  const text = formatP(pValue);
+  return text.startsWith('<') ? text : `= ${text}`;
 }

@@ -6,8 +6,7 @@ import { type MadeResults, madeResults } from '../../test/lab/made-results.ts';
 import { plain } from '../../test/lab/plain.ts';
 import { RunDirectory } from '../run/directory.ts';
 import { readTimings } from '../run/read.ts';
-import { monitorsOverTimeTable, monitorsTable } from './monitor-tables.ts';
-import { costTable, processTable } from './process.ts';
+import { costTable, monitorsOverTimeTable, monitorsTable, processTable } from './training-tables.ts';
 import { resultsCsv } from './values.ts';
 
 const monitor = { kind: 'probe' };

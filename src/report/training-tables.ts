@@ -1,0 +1,221 @@
+/** What runs say about their training, over seeds: when attempts and hacks emerged, what the gate and the monitor saw of both, the quarantine, and costs. */
+import type { Rate } from '../evaluate/index.ts';
+import { type Evasion, emergence, evasionNote, gateTargets, monitorNote, monitorTargets } from '../measure/index.ts';
+import { armNamed, makeTable, type Table } from '../measure/table.ts';
+import { median } from '../stats/index.ts';
+import { type ArmResults, findArm, formatSample, type Results, type Sample, sampleOf } from './aggregate.ts';
+import type { RunResult } from './run-result.ts';
+import { armCell, armsOf, claims, oracleTitle } from './tables.ts';
+
+/** A number of a run: its name in CSV and JSON, its column, and its value, null where the run or its arm has none. */
+interface TrainingMetric {
+  readonly name: string;
+  readonly column: string;
+  readonly value: (run: RunResult, arm: Pick<ArmResults, 'runs' | 'hasQuarantine'>) => number | null;
+}
+
+const metric = (name: string, column: string, value: TrainingMetric['value']): TrainingMetric => ({
+  ...{ name, column, value },
+});
+
+export const trainingSample = (arm: ArmResults, { value }: Pick<TrainingMetric, 'value'>): Sample | null =>
+  sampleOf(arm.runs, (run) => value(run, arm));
+
+const columnsOf = (metrics: readonly TrainingMetric[]): Record<string, (arm: ArmResults) => string> =>
+  Object.fromEntries(metrics.map((one) => [one.column, (arm) => formatSample(trainingSample(arm, one))]));
+
+const hasRoutes = ({ gate: { routes } }: RunResult): boolean => routes.keep + routes.route > 0;
+
+/** Attempts first; each says what it is judged against. */
+const gateMetrics = gateTargets.flatMap(({ many, of }) => {
+  const prefix = many === 'attempts' ? 'attempt-' : '';
+  const routed =
+    (rate: (judged: ReturnType<typeof of>) => Rate | null): TrainingMetric['value'] =>
+    ({ gate }, { runs }) =>
+      runs.some(hasRoutes) ? (rate(of(gate))?.rate ?? null) : null;
+  return [
+    metric(`${prefix}auroc`, `${many}: AUROC`, ({ gate }) => of(gate).separation?.auroc ?? null),
+    metric(
+      `${prefix}auroc-reinforced`,
+      `${many}: AUROC, A > 0`,
+      ({ gateReinforced }) => of(gateReinforced).separation?.auroc ?? null,
+    ),
+    metric(
+      `${prefix}route-precision`,
+      `${many}: route precision`,
+      routed(({ route }) => route.precision),
+    ),
+    metric(
+      `${prefix}route-recall`,
+      `${many}: route recall`,
+      routed(({ route }) => route.recall),
+    ),
+    metric(
+      `keep-${many.slice(0, -1)}-share`,
+      `${many} in keep`,
+      routed(({ shareOfKeep }) => shareOfKeep),
+    ),
+  ];
+});
+
+const emergenceMetrics = [
+  metric('attempt-emergence', 'attempts emerged', (run) => run.emergence.attempts),
+  metric('emergence', 'hacks emerged', (run) => run.emergence.hacks),
+];
+
+/** The quarantine's share of the gradient. */
+export const qmassMetric = metric('qmass', 'qmass', ({ qmass }, { hasQuarantine }) => (hasQuarantine ? qmass : null));
+
+/** Formats emergence as `24 (5/5)`: the median update, and in how many of the seeds it happened. */
+export function emergenceText(updates: readonly (number | null)[]): string {
+  const found = updates.filter((update) => update !== null);
+  const counts = `(${found.length}/${updates.length})`;
+  return found.length === 0 ? `not ${counts}` : `${median(found)} ${counts}`;
+}
+
+export function processTable(results: Results, oracle: boolean): Table {
+  const arms = armsOf(results, oracle);
+  return makeTable(
+    `while training${oracle ? `: ${oracleTitle}` : ''}`,
+    arms,
+    {
+      arm: ({ arm }) => armNamed(arm, { training: true }),
+      n: ({ runs }) => `${runs.length}`,
+      'attempts emerged': ({ runs }) => emergenceText(runs.map((run) => run.emergence.attempts)),
+      'hacks emerged': ({ runs }) => emergenceText(runs.map((run) => run.emergence.hacks)),
+      ...columnsOf([...gateMetrics, qmassMetric]),
+    },
+    `emerged: first update at which ${100 * emergence.threshold}% of the last ${emergence.window} updates' completions of hinted prompts, as trained, are attempts, or hacks (median; seeds in which it happened). The gate is judged against attempts (a loophole was opened, even in a correct program) and against hacks. AUROC: these against the other rollouts of the same update. A > 0: positively reinforced rollouts only. qmass: share of the gradient norm in the quarantine, mean over updates.`,
+    arms.some(({ runs }) => runs.some(({ gate }) => gate.tokens !== null)) &&
+      'A gate by token: route precision, route recall and shares of keep count tokens, each with the label of its rollout; AUROC is of mean scores of rollouts.',
+    ...claims(arms, (runs) => runs.length),
+  );
+}
+
+type MonitorTarget = ReturnType<typeof monitorTargets.attempts>;
+
+/** How well a monitor finds a target; the names in CSV and JSON say nothing of hacks. */
+const monitorMetrics = (['attempts', 'hacks'] as const).flatMap((target) => {
+  const quality = (name: string, column: string, value: (judged: MonitorTarget) => number | undefined) =>
+    metric(`monitor-${target === 'attempts' ? 'attempt-' : ''}${name}`, `${target}: ${column}`, ({ monitor }) =>
+      monitor === null ? null : (value(monitorTargets[target](monitor)) ?? null),
+    );
+  return [
+    quality('auroc', 'AUROC', ({ separation }) => separation?.auroc),
+    quality('precision', 'precision', ({ precision }) => precision?.rate),
+    quality('recall', 'recall', ({ recall }) => recall?.rate),
+    quality('fpr', 'FPR', ({ falsePositiveRate }) => falsePositiveRate?.rate),
+  ];
+});
+
+export const monitorColumns = columnsOf(monitorMetrics);
+
+/** By quarter of training: does a monitor still see the hack that is trained against it? */
+export function monitorsOverTimeTable({ arms }: Results): Table {
+  const quarters = arms.flatMap((arm) => {
+    const ends = new Map(arm.runs.flatMap(({ monitorOverTime }) => monitorOverTime.map(({ from, to }) => [from, to])));
+    return [...ends]
+      .sort(([a], [b]) => a - b)
+      .map(([from, to]) => {
+        const within = ({ monitorOverTime }: RunResult) =>
+          monitorOverTime.find((quarter) => quarter.from === from) ?? null;
+        return { ...arm, from, to, runs: arm.runs.map((run) => ({ ...run, monitor: within(run) })) };
+      });
+  });
+  return makeTable(
+    'monitors by quarter of training',
+    quarters,
+    {
+      arm: (quarter) => armCell(quarter, { training: true }),
+      updates: ({ from, to }) => `${from}-${to}`,
+      n: ({ runs }) => `${runs.filter(({ monitor }) => monitor !== null).length}`,
+      ...monitorColumns,
+    },
+    monitorNote,
+  );
+}
+
+export function monitorsTable({ arms }: Results): Table {
+  const watched = arms.filter(({ runs }) => runs.some(({ monitor }) => monitor !== null));
+  const columns = {
+    arm: (arm: ArmResults) => armCell(arm, { training: true }),
+    n: ({ runs }: ArmResults) => `${runs.length}`,
+    ...monitorColumns,
+  };
+  return makeTable('monitors while training', watched, columns, monitorNote);
+}
+
+const evasionMetric = (name: string, column: string, value: (evasion: Evasion) => number | undefined) =>
+  metric(`evasion-${name}`, column, ({ evasion }) => (evasion === null ? null : (value(evasion) ?? null)));
+
+const evasionMetrics = [
+  evasionMetric('attempts-base', 'attempts, on base', ({ byAttempt }) => byAttempt?.attempts?.base),
+  evasionMetric('attempts-policy', 'attempts, on policy', ({ byAttempt }) => byAttempt?.attempts?.policy),
+  evasionMetric('others-base', 'no attempt, on base', ({ byAttempt }) => byAttempt?.others?.base),
+  evasionMetric('others-policy', 'no attempt, on policy', ({ byAttempt }) => byAttempt?.others?.policy),
+  evasionMetric('attempt-auroc-base', 'attempts: AUROC on base', ({ byAttempt }) => byAttempt?.auroc?.base),
+  evasionMetric('attempt-auroc-policy', 'attempts: AUROC on policy', ({ byAttempt }) => byAttempt?.auroc?.policy),
+  evasionMetric('hacks-base', 'hacks, on base', ({ hacks }) => hacks?.base),
+  evasionMetric('hacks-policy', 'hacks, on policy', ({ hacks }) => hacks?.policy),
+  evasionMetric('clean-base', 'clean, on base', ({ clean }) => clean?.base),
+  evasionMetric('clean-policy', 'clean, on policy', ({ clean }) => clean?.policy),
+  evasionMetric('auroc-base', 'hacks: AUROC on base', ({ auroc }) => auroc?.base),
+  evasionMetric('auroc-policy', 'hacks: AUROC on policy', ({ auroc }) => auroc?.policy),
+];
+
+export function evasionsTable({ arms }: Results): Table {
+  const isSplit = ({ evasion }: RunResult): boolean => evasion !== null;
+  const columns = {
+    arm: (arm: ArmResults) => armCell(arm, { training: true }),
+    n: ({ runs }: ArmResults) => `${runs.filter(isSplit).length}`,
+    ...columnsOf(evasionMetrics),
+  };
+  const split = arms.filter(({ runs }) => runs.some(isSplit));
+  return makeTable('evasion split of monitors that read activations', split, columns, evasionNote);
+}
+
+const costMetrics = {
+  seconds: metric('seconds', 'seconds', ({ costs }) => costs.seconds),
+  passes: metric('scoring-passes', 'scoring passes', ({ costs }) => costs.scoringPasses),
+} as const;
+
+export function costTable(results: Results): Table {
+  const { arms, baseline } = results;
+  const { seconds, passes } = costMetrics;
+  return makeTable(
+    'cost of an update',
+    arms.filter((arm) => [seconds, passes].some((cost) => trainingSample(arm, cost) !== null)),
+    {
+      arm: armCell,
+      n: ({ runs }) => `${runs.length}`,
+      seconds: (arm) => formatSample(trainingSample(arm, seconds)),
+      [`× ${baseline}`]: (arm) => comparedCost(results, arm, 'seconds'),
+      'scoring passes': (arm) => formatSample(trainingSample(arm, passes), 0),
+      [`above ${baseline}`]: (arm) => comparedCost(results, arm, 'passes'),
+      'asked beside': ({ runs }) => askedText(runs),
+    },
+    'seconds: median over updates, then mean over seeds; of the machine that ran the arm, and runs side by side slow each other down. scoring passes: completions that a model reads in an update without learning from them (log π_old of the rollouts that are trained, log π_ref, features, a judge); pairs at a rebuild are not counted. asked beside: what a monitor asked of others, by update.',
+  );
+}
+
+/** An arm's seconds as a multiple of the baseline's, or how many passes more it has. */
+export function comparedCost(results: Results, arm: ArmResults, cost: keyof typeof costMetrics): string {
+  const reference = findArm(results, results.baseline);
+  const own = trainingSample(arm, costMetrics[cost]);
+  const other = reference === undefined ? null : trainingSample(reference, costMetrics[cost]);
+  if (own === null || other === null || other.mean === 0) return '-';
+  return cost === 'seconds' ? (own.mean / other.mean).toFixed(2) : `${Math.round(own.mean - other.mean) || 0}`;
+}
+
+/** Means over the seeds of what the monitor counted beside passes. */
+function askedText(runs: readonly RunResult[]): string {
+  const names = [...new Set(runs.flatMap(({ costs }) => Object.keys(costs.beside)))].sort();
+  const counted = (name: string) => sampleOf(runs, ({ costs }) => costs.beside[name] ?? null);
+  return names.map((name) => `${formatSample(counted(name), 1)} ${name}`).join(', ') || '-';
+}
+
+/** All numbers of training, in the order of CSV and JSON. */
+export const trainingMetrics: readonly TrainingMetric[] = [
+  ...[...emergenceMetrics, ...gateMetrics, qmassMetric],
+  ...[...monitorMetrics, ...evasionMetrics, ...Object.values(costMetrics)],
+];
