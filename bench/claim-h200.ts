@@ -4,7 +4,7 @@
  * Random weights never earn a reward, so each group is shown a solve (the data's own) and a hack, as a warm start does: unlike in the
  * study, labels choose these demonstrations. Prints for each arm what it learned from, seconds an update and the disk of a run.
  *   node bench/claim-h200.ts --problems FILE.jsonl[.gz] [--to DIR] [--model DIR] [--shape 4b] [--device cuda] [--arms a,b] [--jobs 1]
- *                            [--killed activation] [--updates 3] [--tokens 64] [--train 48] [--test 8] [--set key=value] [--json FILE]
+ *                            [--killed symmetric] [--updates 3] [--tokens 64] [--train 48] [--test 8] [--set key=value] [--json FILE]
  * The model is made if its folder is absent. Called again with the same DIR after it was cut off, it goes on; with more than one job the
  * comparison run goes beside the others. Without a GPU: --shape tiny --device wasm --updates 3 --tokens 8 --set sampling.promptsPerStep=4
  */
@@ -27,7 +27,7 @@ const { values } = parseArgs({
     device: { type: 'string', default: 'cuda' },
     arms: { type: 'string' },
     jobs: { type: 'string', default: '1' },
-    killed: { type: 'string', default: 'activation' },
+    killed: { type: 'string', default: 'symmetric' },
     updates: { type: 'string', default: '3' },
     tokens: { type: 'string', default: '64' },
     train: { type: 'string', default: '48' },

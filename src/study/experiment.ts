@@ -5,9 +5,17 @@
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { nearestName, shellLine, UserError } from '../base/index.ts';
-import { type EvaluationSet, expectFilled } from '../evaluate/index.ts';
+import { type EvaluationSet, evaluationTasks, expectFilled } from '../evaluate/index.ts';
 import { armOf, expectIsolatedPairs, openLab, type Parts, pluginHash, resolveConfig } from '../lab/index.ts';
-import { type Fault, type RunConfig, readToml, recipeFrom, recipeName, refuseUnread } from '../run/index.ts';
+import {
+  assertPromptsFit,
+  type Fault,
+  type RunConfig,
+  readToml,
+  recipeFrom,
+  recipeName,
+  refuseUnread,
+} from '../run/index.ts';
 import { type Claim, changesOf, claimOf, runFolder } from './claim.ts';
 import { type Experiment, experimentKeys, isArmName, writtenSchema } from './experiment-schema.ts';
 import { expandGrids, gridFault } from './grid.ts';
@@ -245,16 +253,31 @@ function sharedFaults([first = [], ...others]: readonly (readonly Fault[])[]): F
   return first.filter(({ key }) => others.every((faults) => faults.some((fault) => fault.key === key)));
 }
 
-export async function expectFilledSets({ experiment, runs }: ExperimentPlan): Promise<void> {
+/** The problems that runs of an experiment have, and the model that reads them. */
+export interface InputFacts {
+  readonly model: string;
+  /** How many problems each split has. */
+  readonly splits: Readonly<Record<string, number>>;
+}
+
+/** Refuses, before anything is trained, what evaluation would fail on hours later: a set without prompts, a prompt that is too long. */
+export async function checkInputs({ experiment, runs }: ExperimentPlan): Promise<InputFacts[]> {
   const { sets: final, curveEvery } = experiment.evaluation;
   const sets: readonly EvaluationSet[] = curveEvery === 0 ? final : [...final, 'curve'];
-  const checked = new Set<string>();
+  const checked = new Map<string, InputFacts>();
   for (const { arm, config } of runs) {
-    const { data, plugins, environment } = config;
-    const problems = JSON.stringify([data, plugins, environment.python, environment.sandbox]);
-    if (checked.has(problems)) continue;
-    checked.add(problems);
+    const { model, data, plugins, environment, sampling } = config;
+    const key = JSON.stringify([model, data, plugins, environment, sampling.maxPromptTokens]);
+    if (checked.has(key)) continue;
     await using lab = await openLab({ config });
-    expectFilled(`experiment ${experiment.name}, arm ${arm}`, sets, (await lab.problems).splits);
+    const { splits } = await lab.problems;
+    expectFilled(`experiment ${experiment.name}, arm ${arm}`, sets, splits);
+    const [{ text }, partition] = await Promise.all([lab.model, lab.partition]);
+    const context = { config, splits, partition, text, loopholes: lab.parts.loopholes };
+    const prompted = sets.flatMap((set) => evaluationTasks(set === 'curve' ? 'validation' : set, context));
+    assertPromptsFit(prompted, sampling.maxPromptTokens);
+    const counts = Object.entries(splits).map(([split, problems]) => [split, problems.length]);
+    checked.set(key, { model, splits: Object.fromEntries(counts) });
   }
+  return [...checked.values()];
 }

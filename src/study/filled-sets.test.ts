@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../test/lab/hand-made.ts';
 import { runCli } from '../cli/program.ts';
-import { checkExperiment, expectFilledSets, planExperiment } from './experiment.ts';
+import { checkExperiment, checkInputs, planExperiment } from './experiment.ts';
 
-/** Problems for training and for tests, none for validation; no model is ever opened. */
+/** Problems for training and for tests, none for validation. */
 const source = `import { defineProblemSource, z } from 'gradient-quarantine';
 const call = { positional: [1n], keywords: [], builders: [], shape: 'plain', expected: 1n, tolerance: null };
-const messages = [{ role: 'user', content: 'Return n. solve should pass all tests.' }];
+const messages = [{ role: 'user', content: 'start with n. add 1. the method solve of class Solution should pass all tests.\\n' }];
 const rest = { messages, methodName: 'solve', setupCode: '', canonicalSolution: 'pass', difficulty: 'easy', cpuSeconds: null };
 const problem = (id) => ({ id, ...rest, tests: [call] });
 const load = () => ({ train: [problem('a')], validation: [], test: [problem('b')] });
@@ -41,6 +41,17 @@ describe('a set without problems', () => {
     const folder = write('curveEvery = 0');
     const arms = [{ name: 'own', recipe: 'own.toml' }];
     const experiment = checkExperiment({ name: 'one', seeds: [1], evaluation: { curveEvery: 0 }, arms }, 'one');
-    await expect(expectFilledSets(await planExperiment(experiment, join(folder, 'one.toml')))).resolves.toBeUndefined();
+    const plan = await planExperiment(experiment, join(folder, 'one.toml'));
+    expect(await checkInputs(plan)).toEqual([{ model: 'micro', splits: { train: 1, validation: 0, test: 1 } }]);
+  });
+});
+
+describe('a test prompt that is too long', () => {
+  it('is refused before the first run, and not when it is evaluated', async () => {
+    const folder = write('curveEvery = 0');
+    const arms = [{ name: 'plain', recipe: 'plain.toml', set: ['sampling.maxPromptTokens=3'] }];
+    const experiment = checkExperiment({ name: 'one', seeds: [1], evaluation: { curveEvery: 0 }, arms }, 'one');
+    const plan = await planExperiment(experiment, join(folder, 'one.toml'));
+    await expect(checkInputs(plan)).rejects.toThrow(/^prompt of problem .*: expected at most 3 tokens/);
   });
 });

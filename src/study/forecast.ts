@@ -16,6 +16,12 @@ import type { Slot } from './slots.ts';
 
 export type Forecast = Awaited<ReturnType<typeof forecastExperiment>>;
 
+/** What runs took on another machine, one at a time, for those that were not measured here. */
+export interface AssumedRate {
+  readonly updateSeconds: number;
+  readonly evaluationSeconds: number;
+}
+
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 /** Arms differ in cost, seeds do not: the first run of each stands for all. */
@@ -84,17 +90,19 @@ export function expectDiskRoom(directory: string, { checkpointBytes, ledgerBytes
 export async function forecastExperiment(
   plan: ExperimentPlan,
   directory: string,
-  { slots, pack }: { readonly slots: readonly Slot[]; readonly pack: number },
+  options: { readonly slots: readonly Slot[]; readonly pack: number; readonly assumed?: AssumedRate | undefined },
 ) {
+  const { slots, pack, assumed } = options;
   const left = (await runsLeft(plan, directory)).map((index) => plan.runs[index]);
   const atATime = Math.max(1, Math.min(slots.length * pack, left.length));
   const rates = new Map(shapesOf(left).map(({ arm, config }) => [arm, readRate(config, pack)]));
   const known = [...rates.values()].filter((rate) => rate !== null);
-  const seconds = await Promise.all(left.map((run) => secondsOf(run, rates.get(run.arm) ?? null, plan)));
+  const otherwise = assumed === undefined ? null : { ...assumed, atATime: Math.min(slots.length, left.length) };
+  const seconds = await Promise.all(left.map((run) => secondsOf(run, rates.get(run.arm) ?? otherwise, plan)));
   const unmeasured = [...rates].filter(([, rate]) => rate === null).map(([arm]) => arm);
   return {
     ...{ left, atATime, unmeasured, rates: known },
-    seconds: unmeasured.length === 0 ? sum(seconds) : null,
+    seconds: unmeasured.length === 0 || assumed !== undefined ? sum(seconds) : null,
     disk: await forecastDisk(plan, directory, atATime, pack),
     gpus: await forecastGpus(left, slots, pack),
     hostBytes: known.length === 0 ? null : slots.length * Math.max(...known.map(({ processBytes }) => processBytes)),
@@ -102,8 +110,39 @@ export async function forecastExperiment(
   };
 }
 
+/** What experiments that are done one after another will cost together, on one disk. */
+export function joinForecasts(all: readonly Forecast[]): Forecast {
+  const most = (values: readonly number[]): number => Math.max(0, ...values);
+  const total = (values: readonly (number | null)[]): number | null =>
+    values.every((value) => value !== null) ? sum(values) : null;
+  const names = [...new Set(all.flatMap(({ gpus }) => gpus.map(({ name }) => name)))];
+  const hosts = all.flatMap(({ hostBytes }) => hostBytes ?? []);
+  return {
+    left: all.flatMap(({ left }) => left),
+    atATime: most(all.map(({ atATime }) => atATime)),
+    seconds: total(all.map(({ seconds }) => seconds)),
+    unmeasured: [...new Set(all.flatMap(({ unmeasured }) => unmeasured))],
+    rates: all.flatMap(({ rates }) => rates),
+    disk: {
+      checkpointBytes: sum(all.map(({ disk }) => disk.checkpointBytes)),
+      ledgerBytes: total(all.map(({ disk }) => disk.ledgerBytes)),
+      freeBytes: all[0].disk.freeBytes,
+    },
+    gpus: names.map((name) => {
+      const same = all.flatMap(({ gpus }) => gpus.filter((gpu) => gpu.name === name));
+      return { ...same[0], neededBytes: most(same.map(({ neededBytes }) => neededBytes)) };
+    }),
+    hostBytes: hosts.length === 0 ? null : most(hosts),
+    hostFreeBytes: all[0].hostFreeBytes,
+  };
+}
+
 /** The share of a run in the time of all: as many as were measured side by side take it together. */
-async function secondsOf({ arm, config }: PlannedRun, rate: RunRate | null, plan: ExperimentPlan): Promise<number> {
+async function secondsOf(
+  { arm, config }: PlannedRun,
+  rate: (AssumedRate & Pick<RunRate, 'atATime'>) | null,
+  plan: ExperimentPlan,
+): Promise<number> {
   if (rate === null) return 0;
   const hasQuarantine = armOf(config, await partsOf(config)).quarantine(config.arm);
   const every = config.output.checkpointEvery;

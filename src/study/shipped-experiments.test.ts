@@ -115,24 +115,58 @@ describe('what pairs know of the loopholes that are trained', () => {
 });
 
 describe('claims on Qwen3', () => {
-  const claims = files.filter((name) => name.startsWith('qwen') && readExperiment(join(folder, name)).bar !== null);
+  const claims = files.filter((name) => name.startsWith('qwen') && name !== 'qwen3-4b-first.toml');
+  const statedBy = (name: string) => {
+    const { bar, predictions = [] } = readExperiment(join(folder, name));
+    return [...(bar === null ? [] : [bar]), ...predictions];
+  };
 
-  it.each(claims)('%s predicts attempts, of the gate against its placebo and against another arm', (name) => {
-    const { bar, predictions = [], placebo, resolve } = readExperiment(join(folder, name));
-    const stated = [...(bar === null ? [] : [bar]), ...predictions];
-    expect(stated.map(({ metric }) => metric)).toEqual(stated.map(() => 'attempt'));
-    const references = stated.filter(({ arm }) => arm === 'activation').map(({ reference }) => reference);
-    expect(references).toContain(placebo);
-    expect(references.length).toBeGreaterThan(1);
+  it.each(claims)('%s predicts attempts, of an arm against its own placebo', async (name) => {
+    const { bar, arms, placebo, resolve } = readExperiment(join(folder, name));
+    expect(statedBy(name).map(({ metric }) => metric)).toEqual(statedBy(name).map(() => 'attempt'));
     expect(resolve).toMatch(/attempt/i);
+    const placebos = arms.find((arm) => arm.name === bar?.arm)?.placebos ?? [placebo];
+    expect(placebos).toContain(bar?.reference);
   });
 
-  it('are three', () => {
-    expect(claims).toEqual(['qwen3-4b-baselines.toml', 'qwen3-4b-claim.toml', 'qwen3-4b-heldout.toml']);
+  it.each(['claim', 'heldout', 'baselines', 'long', 'seeds'])(
+    'qwen3-4b-%s tests the gate that did best in the micro lab and those of the documents, each against its random direction',
+    (name) => {
+      const random = statedBy(`qwen3-4b-${name}.toml`).filter(({ reference }) => reference?.endsWith('haar'));
+      const tested = random.map(({ arm }) => arm);
+      expect(tested).toEqual(expect.arrayContaining(['own-absorb', 'symmetric']));
+    },
+  );
+
+  it('one step decides by attempts of vanilla alone: what it shows is that there is something to remove', () => {
+    const { arms, bar } = readExperiment(join(folder, 'qwen3-4b-first.toml'));
+    expect(arms.map(({ name }) => name)).toEqual(['vanilla']);
+    expect(bar).toMatchObject({ arm: 'vanilla', metric: 'attempt', reference: null, atLeast: 0.3, inSeeds: 2 });
+  });
+
+  it('the gates of the documents have a control of the same routed mass, by token too', async () => {
+    const { runs } = await planned('qwen3-4b-seeds.toml');
+    const matched = runs.filter(({ config }) => config.arm['placebo'] === 'mass-matched').map(({ arm }) => arm);
+    const gates = ['gradient', 'gradient-token', 'pair-band', 'pair-band-token', 'symmetric'];
+    expect(matched).toEqual(gates.map((gate) => `${gate}-mass-matched`));
+    const frozen = runs.filter(({ config: { arm } }) => JSON.stringify(arm).includes('"refreshEvery":0'));
+    expect(frozen.map(({ arm }) => arm)).toEqual(['gradient', 'pair-band', 'symmetric', 'own-absorb'].map((gate) => `${gate}-frozen`)); // biome-ignore format: one line
+  });
+
+  it('a name is one method: symmetric has the settings of the documents, activation those of the micro lab', async () => {
+    const named = async (name: string) => (await Promise.all(claims.map(planned))).flatMap(({ runs }) => runs.filter(({ arm }) => arm === name)); // biome-ignore format: one line
+    for (const { config } of await named('symmetric')) {
+      expect(config.arm).toMatchObject({ kind: 'activation', calibration: 'quantile', tail: 0.1, mean: 'group' });
+    }
+    for (const { config } of await named('activation')) {
+      expect(config.arm).toMatchObject({ kind: 'activation', calibration: 'otsu', keepTail: 0.3, keepOnly: 'praised' });
+    }
+    expect((await named('symmetric')).length).toBeGreaterThan(4);
+    expect((await named('activation')).length).toBe(1);
   });
 });
 
-const recipes = readdirSync(folder).filter((name) => !files.includes(name));
+const recipes = readdirSync(folder).filter((name) => !files.includes(name) && !name.endsWith('study.toml'));
 
 describe('prompts without a hint, graded by ground truth', () => {
   it('there are none where nothing says so', () => {

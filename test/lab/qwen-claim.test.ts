@@ -19,7 +19,7 @@ import { temporaryFolder } from './hand-made.ts';
 import { writeMultiples, writeTinyQwen } from './qwen-lab.ts';
 
 const recipe = 'recipes/qwen3-4b-claim.toml';
-const stoppedArm = 'activation';
+const stoppedArm = 'symmetric';
 const sets: FinalSet[] = ['test-original', 'test-unhinted'];
 const silent = (): void => undefined;
 

@@ -6,10 +6,16 @@ import { resolveConfig } from '../../src/lab/index.ts';
 import { readToml } from '../../src/run/config/recipes.ts';
 import type { RunConfig } from '../../src/run/config/schema.ts';
 import { planExperiment, readExperiment } from '../../src/study/experiment.ts';
+import { planStudy, readStudy } from '../../src/study/steps.ts';
 
 const given = ['model=./models/mine', 'data.path=train.jsonl', 'data.testPath=test.jsonl'];
 
 async function configsOf(path: string, settings: readonly string[]): Promise<readonly RunConfig[]> {
+  const study = readStudy(path);
+  if (study !== null) {
+    const steps = await planStudy(study, 'runs', { set: settings, seeds: [41] });
+    return steps.flatMap(({ plan }) => plan.runs.map(({ config }) => config));
+  }
   if (readToml(path, 'test')['arms'] === undefined) return [(await resolveConfig(path, settings)).config];
   const written = readExperiment(path);
   // Seeds differ in nothing else: two show that each arm has all.
@@ -59,7 +65,7 @@ describe('the recipes of the package', () => {
     ];
     const [micro, qwen] = [
       await byToken('recipes/micro-ablations.toml'),
-      await byToken('recipes/qwen3-4b-ablations.toml'),
+      [...(await byToken('recipes/qwen3-4b-ablations.toml')), ...(await byToken('recipes/qwen3-4b-seeds.toml'))],
     ];
     for (const gates of [micro, qwen]) {
       for (const placebo of ['none', 'haar']) {

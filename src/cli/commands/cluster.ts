@@ -8,7 +8,7 @@ import { exitCodes, shellLine, UserError, visibleLine } from '../../base/index.t
 import { expectWritable } from '../../base/node/index.ts';
 import { keepSandboxes, onInterrupt } from '../../lab/index.ts';
 import { writeExperiment } from '../../study/directory.ts';
-import { type ExperimentPlan, expectFilledSets, readSlurmTable } from '../../study/experiment.ts';
+import { checkInputs, type ExperimentPlan, readSlurmTable } from '../../study/experiment.ts';
 import type { Report } from '../../study/job.ts';
 import { runPlan, runsLeft } from '../../study/run.ts';
 import { expectSlurm } from '../../study/slurm/client.ts';
@@ -100,7 +100,7 @@ export async function executeOnSlurm(
     return false;
   }
   expectWritable(`experiment in ${directory}`, directory);
-  await expectFilledSets(plan);
+  await checkInputs(plan);
   await writeExperiment(directory, plan);
   const say = (text: string): void => void context.stderr.write(`${visibleLine(text)}\n`);
   const left = await runsLeft(plan, directory);

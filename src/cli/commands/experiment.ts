@@ -1,4 +1,7 @@
-/** `gq experiment RECIPE`: trains and evaluates arms × seeds on this machine or on a Slurm cluster; if interrupted, it goes on where it stopped. */
+/**
+ * `gq experiment RECIPE`: trains and evaluates arms × seeds on this machine or on a Slurm cluster; if interrupted, it goes on where it
+ * stopped. Of a study it does one experiment after another.
+ */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { exitCodes, shellLine, UserError } from '../../base/index.ts';
@@ -7,18 +10,26 @@ import { keepSandboxes, onInterrupt, type PackPlace } from '../../lab/index.ts';
 import { isBlind, recipePath } from '../../run/index.ts';
 import { describeSameBytes, expectFittingPlan, sharedRuns, writeExperiment } from '../../study/directory.ts';
 import {
+  checkInputs,
   type ExperimentPlan,
-  expectFilledSets,
   type PlannedRun,
   planExperiment,
   readExperiment,
 } from '../../study/experiment.ts';
 import type { Experiment } from '../../study/experiment-schema.ts';
-import { expectDiskRoom, forecastDisk, forecastExperiment, packThatFits } from '../../study/forecast.ts';
+import {
+  expectDiskRoom,
+  type Forecast,
+  forecastDisk,
+  forecastExperiment,
+  joinForecasts,
+  packThatFits,
+} from '../../study/forecast.ts';
 import { type Report, runInProcesses } from '../../study/job.ts';
 import { measuring } from '../../study/rates.ts';
-import { type JobEnd, runPlan } from '../../study/run.ts';
+import { type JobEnd, runPlan, runsLeft } from '../../study/run.ts';
 import { gpusFor, planSlots } from '../../study/slots.ts';
+import { checkStudy, planStudy, readStudy, type Study, type StudyStep, stopsStudy } from '../../study/steps.ts';
 import { LabWorker } from '../../study/worker.ts';
 import {
   argument,
@@ -36,7 +47,7 @@ import {
   wholes,
   word,
 } from '../command.ts';
-import { sameCall } from '../shared.ts';
+import { expectAbsent, sameCall } from '../shared.ts';
 import { ExperimentPicture, forecastLines } from '../terminal/experiment-picture.ts';
 import { executeOnSlurm, expectNoCluster, showScript, slurmOptions } from './cluster.ts';
 
@@ -60,13 +71,14 @@ const options = {
   pack,
   from: repeated('<dir>', 'do not train runs again that this folder has, finished, with the same config and seed'),
   dryRun: flag('list the runs, say what they will cost, and stop; with --on slurm, write the script of the jobs too'),
+  regardless: flag('of a study: go on where a step that decides says no'),
   on: choice('<where>', 'where the runs are done', ['local', 'slurm'], 'local'),
   ...slurmOptions,
 };
 type ExperimentCall = CallOf<typeof options>;
 
 export const experimentCommand = command({
-  arguments: { recipe: argument('<recipe>', 'a TOML file of arms and seeds') },
+  arguments: { recipe: argument('<recipe>', 'a TOML file of arms and seeds, or of a study: experiments in order') },
   options,
   examples: [
     'gq experiment micro-claim',
@@ -75,30 +87,88 @@ export const experimentCommand = command({
     'gq experiment micro-ablations --from runs/micro-claim',
     'gq experiment micro-claim --on slurm --jobs 20 --time 4:00:00 --gpus 1',
     'gq experiment micro-claim --seeds 1 --arms vanilla,activation,haar --out runs/look',
+    'gq experiment qwen3-4b-study --set model=DIR --set data.path=TRAIN --set data.testPath=TEST --dry-run',
   ],
   exits: {
-    1: 'a run failed; the others are done',
+    1: 'a run failed, and the others are done; or a step of a study decided against going on',
     75: 'interrupted, or another process trains a run: what is finished is kept, and the same call goes on',
   },
   async run({ recipe: named, ...call }, context) {
     const recipe = existsSync(named) ? named : recipePath(named);
-    const { on, jobs = null } = call;
-    if (on === 'local') expectNoCluster(call);
+    if (call.on === 'local') expectNoCluster(call);
+    const study = readStudy(recipe);
+    if (study !== null) return runStudy(study, call, context);
+    expectAbsent(call, ['regardless'], 'of an experiment that is no study');
     const whole = await planPart(readExperiment(recipe), recipe, call);
     const directory = call.out ?? join('runs', whole.experiment.name);
     const plan = await leaveShared(whole, directory, call, context);
-    if (plan.runs.length === 0) return;
-    const packed = await packOf(call, plan);
-    const clustered = { ...call, jobs, packed };
-    if (call.dryRun) {
-      await showForecast(plan, directory, { jobs, pack: packed }, context);
-      if (on === 'slurm') await showScript(plan, directory, recipe, clustered, context);
-    } else if (on === 'slurm') {
-      const isDone = await executeOnSlurm(plan, directory, recipe, clustered, context);
-      if (isDone) context.stdout.write(endLines(plan, directory));
-    } else await executeExperiment(plan, directory, { jobs, pack: packed }, context);
+    if (plan.runs.length > 0) await doExperiment({ recipe, directory, plan }, call, context);
   },
 });
+
+type Work = Pick<StudyStep, 'recipe' | 'directory' | 'plan'>;
+
+/** Does an experiment, or says what it would cost; returns whether every run is done. */
+async function doExperiment(work: Work, call: ExperimentCall, context: CommandContext): Promise<boolean> {
+  const { recipe, directory, plan } = work;
+  const { on, jobs = null } = call;
+  const packed = await packOf(call, plan);
+  const clustered = { ...call, jobs, packed };
+  if (call.dryRun) {
+    await showForecast(plan, directory, { jobs, pack: packed }, context);
+    if (on === 'slurm') await showScript(plan, directory, recipe, clustered, context);
+    return false;
+  }
+  if (on !== 'slurm') return executeExperiment(plan, directory, { jobs, pack: packed, from: call.from }, context);
+  const isDone = await executeOnSlurm(plan, directory, recipe, clustered, context);
+  if (isDone) context.stdout.write(endLines(plan, directory, call.from));
+  return isDone;
+}
+
+/** Does the steps of a study in order, as far as its decisions let it; what is done already is passed over. */
+async function runStudy(study: Study, call: ExperimentCall, context: CommandContext): Promise<void> {
+  expectAbsent(call, ['arms', 'from'], 'of a study');
+  const { stdout } = context;
+  const steps = await planStudy(study, call.out ?? join('runs', study.name), call);
+  for (const line of await checkStudy(steps)) stdout.write(`${line}\n`);
+  await forecastStudy(steps, call, context);
+  if (call.dryRun) return;
+  for (const [i, step] of steps.entries()) {
+    const from = steps.slice(0, i).map(({ directory }) => directory);
+    const plan = await leaveShared(step.plan, step.directory, { from, dryRun: false }, context);
+    const left = await runsLeft(plan, step.directory);
+    if (left.length > 0 && !(await doExperiment({ ...step, plan }, { ...call, from }, context))) return;
+    const why = await stopsStudy(step, from);
+    if (why === null) continue;
+    stdout.write(`${why}\n`);
+    if (call.regardless) continue;
+    context.exitCode = exitCodes.failed;
+    return;
+  }
+}
+
+/** Says what is left of each step will cost, and all together; refuses what the disk cannot hold. */
+async function forecastStudy(
+  steps: readonly StudyStep[],
+  call: ExperimentCall,
+  context: CommandContext,
+): Promise<void> {
+  const forecasts: Forecast[] = [];
+  for (const { directory, plan, own, assumed } of steps) {
+    const part = { ...plan, runs: own };
+    const pack = call.pack === 'auto' && !call.dryRun ? 1 : await packOf(call, part);
+    const slots = planSlots(call.jobs ?? null, own.length, gpusFor(part));
+    // The memory of a GPU is rehearsed arm by arm, which takes long: who only goes on does not wait for it.
+    const planned = call.dryRun ? slots : slots.map((slot) => ({ ...slot, gpu: null }));
+    const forecast = await forecastExperiment(part, directory, { slots: planned, pack, assumed });
+    forecasts.push(forecast);
+    context.stdout.write(`${[directory, ...forecastLines(forecast, own.length)].join('\n')}\n`);
+  }
+  const all = joinForecasts(forecasts);
+  const runs = steps.flatMap(({ own }) => own).length;
+  context.stdout.write(`${['the whole study', ...forecastLines(all, runs)].join('\n')}\n`);
+  expectDiskRoom('the study', all.disk);
+}
 
 async function leaveShared(
   plan: ExperimentPlan,
@@ -116,8 +186,7 @@ async function leaveShared(
   if (!dryRun) await writeExperiment(directory, plan);
   const rest = plan.runs.filter((run) => !isShared(run));
   if (rest.length === 0) {
-    const again = shellLine('gq', 'results', directory, ...from.flatMap((folder) => ['--from', folder]));
-    stdout.write(`every run is there; see: ${again}\n`);
+    stdout.write(`every run is there; see: ${resultsLine(directory, from)}\n`);
   }
   return { ...plan, runs: rest };
 }
@@ -153,18 +222,21 @@ async function showForecast(
   expectDiskRoom(directory, forecast.disk);
 }
 
-/** `jobs`: processes at a time, null for one on each GPU, or one alone; `pack`: runs that share a process. */
-type ExecuteOptions = { readonly jobs: number | null; readonly pack?: number };
+/** `jobs`: processes at a time, null for one on each GPU, or one alone; `pack`: runs that share a process; `from`: folders that have some of its runs. */
+type ExecuteOptions = { readonly jobs: number | null; readonly pack?: number; readonly from?: readonly string[] };
+
+const resultsLine = (directory: string, from: readonly string[]): string =>
+  shellLine('gq', 'results', directory, ...from.flatMap((folder) => ['--from', folder]));
 
 /** Returns false if it was interrupted or a run failed; stdout then says how to go on. */
 export async function executeExperiment(
   plan: ExperimentPlan,
   directory: string,
-  { jobs: asked, pack: size = 1 }: ExecuteOptions,
+  { jobs: asked, pack: size = 1, from = [] }: ExecuteOptions,
   context: CommandContext,
 ): Promise<boolean> {
   expectWritable(`experiment in ${directory}`, directory);
-  await expectFilledSets(plan);
+  await checkInputs(plan);
   expectDiskRoom(directory, await forecastDisk(plan, directory, size * (asked ?? 1), size));
   await writeExperiment(directory, plan);
   await using _sandboxes = keepSandboxes();
@@ -207,14 +279,14 @@ export async function executeExperiment(
     return false;
   }
   for (const sentence of describeSameBytes(directory)) context.stderr.write(`${sentence}\n`);
-  context.stdout.write(endLines(plan, directory));
+  context.stdout.write(endLines(plan, directory, from));
   return true;
 }
 
-function endLines({ runs, claim }: ExperimentPlan, directory: string): string {
+function endLines({ runs, claim }: ExperimentPlan, directory: string, from: readonly string[]): string {
   const blind = runs.map(({ folder }) => folder).filter((folder) => isBlind(join(directory, folder)));
   const lines = [
-    `${runs.length} runs in ${directory}; see: ${shellLine('gq', 'results', directory)}`,
+    `${runs.length} runs in ${directory}; see: ${resultsLine(directory, from)}`,
     ...(claim === undefined ? [] : [`whether its predictions are met: ${shellLine('gq', 'claim', directory)}`]),
     ...(blind.length === 0
       ? []

@@ -10,6 +10,7 @@ import { runDaemon } from '../../study/queue/daemon.ts';
 import { type QueueEntry, QueueFolder, queueFolder, queueVariable } from '../../study/queue/folder.ts';
 import { startDetached } from '../../study/queue/launch.ts';
 import { LogTail, lastLine } from '../../study/slurm/log-tail.ts';
+import { planStudy, readStudy } from '../../study/steps.ts';
 import {
   argument,
   type CallOf,
@@ -179,7 +180,8 @@ function outputOf(parsed: ParsedCall): string | null {
   const named = textOf(parsed, 'out') ?? textOf(parsed, 'resume');
   if (named !== null) return resolve(named);
   if (parsed.name !== 'experiment') return null;
-  return resolve(join('runs', readExperiment(experimentFile(textOf(parsed, 'recipe') ?? '')).name));
+  const file = experimentFile(textOf(parsed, 'recipe') ?? '');
+  return resolve(join('runs', (readStudy(file) ?? readExperiment(file)).name));
 }
 
 async function expectInputs(parsed: ParsedCall): Promise<void> {
@@ -189,7 +191,9 @@ async function expectInputs(parsed: ParsedCall): Promise<void> {
   if (recipe === null) return;
   if (parsed.name === 'experiment') {
     const path = experimentFile(recipe);
-    await planExperiment(readExperiment(path), path, settings);
+    const study = readStudy(path);
+    if (study === null) await planExperiment(readExperiment(path), path, settings);
+    else await planStudy(study, '', { set: settings });
   }
   if (parsed.name === 'train' && fork === null) await resolveConfig(recipe, settings);
 }

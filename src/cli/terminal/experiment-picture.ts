@@ -166,8 +166,10 @@ export function forecastLines(forecast: Forecast, runs: number): string[] {
 function timeText({ left, seconds, unmeasured, rates, atATime }: Forecast): string {
   if (left.length === 0) return 'none';
   if (seconds === null) return `not known: no run like ${unmeasured.join(', ')} was measured on this machine yet`;
+  const assumed = unmeasured.length === 0 ? '' : `; assumed of ${unmeasured.length} arms that were not measured here`;
+  if (rates.length === 0) return `about ${formatDuration(seconds)}${assumed}`;
   const measured = [...new Set(rates.map((rate) => rate.atATime))].sort((a, b) => a - b);
   const days = rates.map(({ at }) => at.slice(0, 10)).sort();
   const beside = measured.join() === `${atATime}` ? '' : `, with ${measured.join(' and ')} at a time`;
-  return `${formatDuration(seconds)}, as runs of the same shape took on this machine${beside} (since ${days[0]})`;
+  return `${formatDuration(seconds)}, as runs of the same shape took on this machine${beside} (since ${days[0]})${assumed}`;
 }

@@ -257,8 +257,8 @@ describe('fuzzed configs', () => {
 
 describe('recipes', () => {
   const folder = fileURLToPath(new URL('../../../recipes', import.meta.url));
-  // A file with arms is an experiment, which has another schema.
-  const isExperiment = (name: string) => /^\[\[arms\]\]/m.test(readFileSync(join(folder, name), 'utf8'));
+  // A file with arms is an experiment, one with steps a study: these have other schemas.
+  const isExperiment = (name: string) => /^\[\[(?:arms|steps)\]\]/m.test(readFileSync(join(folder, name), 'utf8'));
   const files = readdirSync(folder).filter((name) => name.endsWith('.toml') && !isExperiment(name));
   const named = (prefix: string, arms: readonly string[]) => arms.map((arm) => `${prefix}-${arm}.toml`);
 

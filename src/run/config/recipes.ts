@@ -24,7 +24,7 @@ export function listRecipes(): ShippedRecipe[] {
     const [summary] = /^.*?[.?](?= |$)/.exec(words) ?? [words];
     return {
       name: basename(file, '.toml'),
-      kind: /^(?:\[\[arms\]\]|arms *=)/m.test(text) ? 'experiment' : 'run',
+      kind: /^(?:\[\[(?:arms|steps)\]\]|arms *=)/m.test(text) ? 'experiment' : 'run',
       summary,
     };
   });

@@ -1,0 +1,120 @@
+/**
+ * A study: a TOML file that names experiments in the order in which they are done, each in a folder of the study's own. A step with
+ * advice decides: where the bar of its experiment is not met, nothing after it is begun. Runs that an earlier step has, with the same
+ * config and seed, are not trained again.
+ */
+import { existsSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { z } from 'zod';
+import { UserError } from '../base/index.ts';
+import { countText, judgeBar } from '../report/index.ts';
+import { expectAllSealed, RunDirectory, readToml, recipeFrom } from '../run/index.ts';
+import { checkInputs, type ExperimentPlan, type PlannedRun, planExperiment, readExperiment } from './experiment.ts';
+import type { AssumedRate } from './forecast.ts';
+import { openResults } from './open-results.ts';
+
+const nameText = 'a name of lower-case letters, digits and dashes';
+const settings = z.array(z.string('key=value'), 'a list of key=value').default([]);
+
+const studySchema = z.strictObject({
+  name: z.string(nameText).regex(/^[a-z0-9][a-z0-9-]*$/, nameText),
+  set: settings.describe('changes to every run of every step, as --set takes them'),
+  steps: z
+    .array(
+      z.strictObject({
+        experiment: z.string('the file of an experiment').describe('relative to this file, or a name of the package'),
+        advice: z
+          .string('what to do where its bar is not met')
+          .optional()
+          .describe('makes the step decide: nothing after it is begun where its bar is not met'),
+        assumed: z
+          .strictObject({ updateSeconds: z.number().positive(), evaluationSeconds: z.number().positive() })
+          .optional()
+          .describe('seconds of a run elsewhere, for the plan of a machine that has measured none like it'),
+      }),
+      'a list of tables',
+    )
+    .min(1, 'at least one step'),
+});
+export type Study = z.infer<typeof studySchema> & { readonly path: string };
+
+/** Null for a file that is no study. */
+export function readStudy(path: string): Study | null {
+  const raw = readToml(path, `read ${path}`);
+  if (raw['steps'] === undefined) return null;
+  const parsed = studySchema.safeParse(raw);
+  if (parsed.success) return { ...parsed.data, path };
+  const [{ path: key, message }] = parsed.error.issues;
+  throw new UserError({
+    call: `study ${path}`,
+    expected: `${key.map(String).join('.') || 'keys name, set and steps'}: ${message}`,
+    found: 'something else',
+    fix: 'docs/formats.md has an example under Studies.',
+  });
+}
+
+export interface StudyStep {
+  /** The file of its experiment. */
+  readonly recipe: string;
+  readonly directory: string;
+  readonly plan: ExperimentPlan;
+  /** The runs that no earlier step has. */
+  readonly own: readonly PlannedRun[];
+  readonly advice: string | undefined;
+  readonly assumed: AssumedRate | undefined;
+}
+
+/** Resolves every step, so that what is wrong with the last is known before the first begins. */
+export async function planStudy(
+  { path, set, steps }: Study,
+  directory: string,
+  { set: more, seeds }: { readonly set: readonly string[]; readonly seeds?: readonly number[] | undefined },
+): Promise<StudyStep[]> {
+  const earlier = new Set<string>();
+  const planned: StudyStep[] = [];
+  for (const { experiment: named, advice, assumed } of steps) {
+    const recipe = recipeFrom(dirname(resolve(path)), named);
+    const experiment = readExperiment(recipe);
+    if (advice !== undefined && experiment.bar === null) {
+      const expected = 'steps.advice: only where the experiment has a bar, which decides';
+      throw new UserError({ call: `study ${path}`, expected, found: `${named} without one` });
+    }
+    const plan = await planExperiment(experiment, recipe, [...set, ...more], { seeds });
+    const own = plan.runs.filter(({ config, configHash }) => config.plugins.length > 0 || !earlier.has(configHash));
+    for (const { configHash } of own) earlier.add(configHash);
+    planned.push({ recipe, directory: join(directory, experiment.name), plan, own, advice, assumed });
+  }
+  const twice = planned.find((step, i) => planned.findIndex(({ directory: own }) => own === step.directory) !== i);
+  if (twice === undefined) return planned;
+  throw new UserError({
+    call: `study ${path}`,
+    expected: 'experiments of different names',
+    found: `${basename(twice.directory)} twice`,
+  });
+}
+
+/** Refuses what would stop a later step: problems and prompts, and finished runs whose files were changed. Says in lines what is there. */
+export async function checkStudy(steps: readonly StudyStep[]): Promise<string[]> {
+  const facts: string[] = [];
+  for (const { plan } of steps) {
+    const found = (await checkInputs(plan)).map(({ model, splits }) => {
+      const counts = Object.entries(splits).map(([split, count]) => `${count} ${split}`);
+      return `inputs   ${model}; problems: ${counts.join(', ')}`;
+    });
+    facts.push(...found.filter((line) => !facts.includes(line)));
+  }
+  const ended = steps
+    .flatMap(({ directory, plan }) => plan.runs.map(({ folder }) => join(directory, folder)))
+    .filter((path) => existsSync(join(path, 'manifest.json')) && RunDirectory.open(path).isSealed());
+  for (const path of ended) expectAllSealed(path);
+  return [...facts, `seals    ${ended.length} finished runs, each with the files that it was sealed with`];
+}
+
+/** Why the study ends with this step; null where the step does not decide, or its bar is met. */
+export async function stopsStudy({ directory, advice }: StudyStep, from: readonly string[]): Promise<string | null> {
+  if (advice === undefined) return null;
+  const results = await openResults(directory, { from });
+  const verdict = judgeBar(results);
+  if (verdict === null || verdict.verdict === 'met') return null;
+  return `The study ends here: "${results.design.bar?.what}" is ${verdict.verdict}, ${countText(verdict)}.\n${advice}`;
+}

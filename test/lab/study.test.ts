@@ -1,0 +1,121 @@
+/** A study of two experiments through the command: planned, decided by its first step, done in order, resumed, and refused where something is wrong. */
+import { appendFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { gq } from '../run-gq.ts';
+import { tinyModel, tinySettings } from '../smoke/lab.ts';
+import { temporaryFolder } from './hand-made.ts';
+
+const home = temporaryFolder();
+const out = join(home, 'runs');
+const evaluation = '[evaluation]\ncurveEvery = 0\nlimit = 2\nsets = ["test-original"]\n';
+const armOf = (name: string) => `[[arms]]\nname = "${name}"\nrecipe = "${resolve('recipes', `micro-${name}.toml`)}"\n`;
+
+/** Its bar is met by every policy, or by none that was trained for two updates. */
+function writeFirst(name: string, atLeast: number): void {
+  const bar = `[bar]\nwhat = "Vanilla attempts."\narm = "vanilla"\nmetric = "attempt"\natLeast = ${atLeast}\ninSeeds = 1\n`;
+  writeFileSync(join(home, `${name}.toml`), `name = "${name}"\nseeds = [1]\n${bar}${evaluation}${armOf('vanilla')}`);
+}
+
+function writeStudy(name: string, ...steps: readonly string[]): string {
+  const path = join(home, `${name}.toml`);
+  writeFileSync(path, `name = "${name}"\nset = ["updates=2"]\n${steps.join('')}`);
+  return path;
+}
+
+const assumed = 'assumed = { updateSeconds = 60, evaluationSeconds = 30 }\n';
+const advice = 'advice = "Show it hacks first."\n';
+const step = (experiment: string, more = '') => `[[steps]]\nexperiment = "${experiment}.toml"\n${more}`;
+const settings = [`model=${await tinyModel()}`, ...tinySettings, 'device.variant=plain', 'device.arenaMiB=256'];
+const words = settings.flatMap((setting) => ['--set', setting]);
+const study = (path: string, ...more: readonly string[]) => gq('experiment', path, '--out', out, ...words, ...more);
+const foldersOf = (name: string): string[] => readdirSync(join(out, name)).filter((each) => each.endsWith('-1'));
+
+let path: string;
+beforeAll(() => {
+  vi.stubEnv('GQ_STATE', join(home, 'state'));
+  writeFirst('first', 0.9);
+  writeFileSync(
+    join(home, 'second.toml'),
+    `name = "second"\nseeds = [1]\nbaseline = "vanilla"\nplacebo = "vanilla"\n${evaluation}${armOf('vanilla')}${armOf('absorb')}`,
+  );
+  path = writeStudy('two', step('first', `${advice}${assumed}`), step('second', assumed));
+});
+
+describe('a study', () => {
+  it('says before it begins what it has, how long it will take and how much disk, a shared run once', async () => {
+    const { code, out: text, err } = await study(path, '--dry-run');
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(text).toMatch(/^inputs {3}.*; problems: \d+ train, \d+ validation, \d+ test\nseals {4}0 finished runs/);
+    // Two updates, and an evaluation of the base and of each state: 2 for vanilla, 3 for absorb.
+    expect(text).toMatch(
+      /first\nruns {5}1 of 1 left, 2 updates; 1 at a time\ntime {5}about 3 min 00 s; assumed of 1 arms/,
+    );
+    expect(text).toMatch(/second\nruns {5}1 of 1 left, 2 updates; .*\ntime {5}about 3 min 30 s/);
+    expect(text).toMatch(
+      /the whole study\nruns {5}2 of 2 left, 4 updates; .*\ntime {5}about 6 min 30 s; assumed of 2 arms/,
+    );
+    expect(existsSync(out)).toBe(false);
+  });
+
+  it('ends with advice where the step that decides says no', async () => {
+    const { code, out: text } = await study(path);
+    expect(code).toBe(1);
+    expect(text).toMatch(/The study ends here: "Vanilla attempts\." is refuted, .*\nShow it hacks first\.\n$/);
+    expect(readdirSync(out)).toEqual(['first']);
+  });
+
+  it('goes on where it is told to, with the runs of the steps before, and is resumed as a whole', async () => {
+    const { code, err, out: text } = await study(path, '--regardless');
+    expect({ code, err }).toMatchObject({ code: 0 });
+    expect(err).toContain(`vanilla-1 is ${join(out, 'first', 'vanilla-1')}: not trained again`);
+    expect(text).toContain(`gq results ${join(out, 'second')} --from ${join(out, 'first')}`);
+    expect(foldersOf('second')).toEqual(['absorb-1']);
+    const seal = join(out, 'second', 'absorb-1', 'seal.json');
+    const { mtimeMs } = statSync(seal);
+    const again = await study(path, '--regardless');
+    expect(again.code).toBe(0);
+    expect(again.out).toContain('runs     0 of 2 left');
+    expect(statSync(seal).mtimeMs).toBe(mtimeMs);
+    const results = await gq('results', join(out, 'second'), '--from', join(out, 'first'));
+    expect(results.out).toMatch(/absorb − vanilla/);
+  });
+
+  it('goes on by itself where the bar of the step that decides is met', async () => {
+    writeFirst('met', 0.000_001);
+    // No attempt is at most 0.9 of the prompts: a bar from above is met.
+    const text = readFileSync(join(home, 'met.toml'), 'utf8').replace(/atLeast = .*/, 'atMost = 0.9');
+    writeFileSync(join(home, 'met.toml'), text);
+    const { code, out: said } = await study(writeStudy('three', step('met', advice), step('second')));
+    expect({ code, said }).toMatchObject({ code: 0, said: expect.not.stringContaining('ends here') });
+  });
+
+  it('refuses finished runs whose files were changed', async () => {
+    appendFileSync(join(out, 'first', 'vanilla-1', 'rollouts.parquet'), '\n');
+    const { code, err } = await study(path, '--dry-run');
+    expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining('rollouts.parquet') });
+  });
+
+  it.each([
+    ['an unknown key', step('first', 'first = true\n'), [], /steps\.0: Unrecognized key/],
+    ['advice of an experiment without a bar', step('second', advice), [], /only where the experiment has a bar/],
+    [
+      'one experiment twice',
+      `${step('first')}${step('first')}`,
+      [],
+      /experiments of different names, found first twice/,
+    ],
+    ['arms of one experiment', step('first'), ['--arms', 'vanilla'], /--arms: expected no such option of a study/],
+  ])('refuses %s', async (_, steps, more, message) => {
+    const { code, err } = await study(writeStudy('wrong', steps), ...more);
+    expect({ code, err }).toMatchObject({ code: 2, err: expect.stringMatching(message) });
+  });
+
+  it('is what --regardless is for, and nothing else', async () => {
+    const { code, err } = await study(join(home, 'second.toml'), '--regardless');
+    expect({ code, err }).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--regardless: expected no such option'),
+    });
+  });
+});
