@@ -4,6 +4,7 @@ import { aboutOf, type Table } from '../measure/table.ts';
 import { claimSet, labelInformed, type Results } from './aggregate.ts';
 import { ablationTable, baselineTables, settingsTable } from './baselines.ts';
 import { comparedMetrics } from './comparisons.ts';
+import { faultsText } from './design.ts';
 import { emergenceTables, failureComparisonTable, failureTable } from './failures.ts';
 import { heldOutTables } from './held-out.ts';
 import { keptTable, matchedSolveTable } from './kept.ts';
@@ -43,13 +44,15 @@ export const asksEmergence = ({ design }: Results): boolean => design.prediction
 function standingNotes(results: Results, { rows }: Table): string[] {
   const hasArm = (arm: string): boolean => rows.some((row) => aboutOf(row, 0).arm === arm);
   const informed = labelInformed(results).filter(hasArm);
+  const { claim } = results.design;
   return [
     ...(informed.length === 0
       ? []
       : [
           `Not free of labels: the settings of ${informed.join(', ')} are a rule that runs with known labels suggested.`,
         ]),
-    ...(results.design.claim?.changed === true ? ['The claim of this study was changed after its first run.'] : []),
+    ...(claim?.changed === true ? ['The claim of this study was changed after its first run.'] : []),
+    ...(claim === undefined || claim.faults.length === 0 ? [] : [faultsText(claim.faults)]),
   ];
 }
 

@@ -58,6 +58,8 @@ export interface ClaimFacts {
   readonly blind: readonly string[];
   /** When the blind seeds were opened; null: they were not, or there are none. */
   readonly opened: string | null;
+  /** What the folder of the study holds and its register does not account for, and the other way round. */
+  readonly faults: readonly string[];
 }
 
 export interface Design {
@@ -202,15 +204,19 @@ export function testText({ pValue, adjusted }: Pick<JudgedPrediction, 'pValue' |
   return `; ${sign}, after Holm over ${family} predictions ${formatP(adjusted)}`;
 }
 
+export const faultsText = (faults: readonly string[]): string =>
+  `This study does not fit its register: ${faults.join('; ')}.`;
+
 function describeClaim({ arms, design: { claim } }: Results): string[] {
   if (claim === undefined) return [];
-  const { hash, changed, stated, begun, notStated, ended, missing, gone, blind, opened } = claim;
+  const { hash, changed, stated, begun, notStated, ended, missing, gone, blind, opened, faults } = claim;
   const runs = arms.flatMap((arm) => arm.runs).filter(({ manifest }) => manifest.claim?.blind === true);
   const known = runs.map(({ name }) => name).filter((name) => !blind.includes(name));
   const named = (folders: readonly string[]): string => (folders.length === 0 ? 'none' : folders.join(', '));
   const more = notStated === 0 ? '' : `, ${notStated} of them not stated`;
   return [
     `Claim ${hash.slice(0, 12)}${changed ? ', changed after its first run' : ', stated before its first run'}: ${stated} runs stated, ${begun} begun${more}, ${ended} ended. Stated and not begun: ${named(missing)}. Begun and gone: ${named(gone)}.`,
+    ...(faults.length === 0 ? [] : [faultsText(faults)]),
     ...(blind.length === 0 ? [] : [`Blind until the claim is opened: ${named(blind)}.`]),
     ...(known.length === 0
       ? []

@@ -1,23 +1,36 @@
-/** How far a claim has come: what its study states, what was ever begun in it, what has ended, and what is missing. */
+/** How far a claim has come: what its study states, what was ever begun in it, what has ended, what is missing, and what does not fit. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { sha256Json } from '../base/node/index.ts';
 import type { ClaimFacts, Table } from '../report/index.ts';
 import { isBlind, RunDirectory, trainedStatus } from '../run/index.ts';
-import { readRegister, statedRuns } from './claim.ts';
-import type { Experiment } from './experiment-schema.ts';
+import { type Register, readRegister, statedRuns } from './claim.ts';
+import { type Experiment, experimentSchema } from './experiment-schema.ts';
 
 export type BegunRun = Awaited<ReturnType<typeof begunRuns>>[number];
 
-/** Folders of all runs that were ever stated: what a later statement leaves out was stated all the same. */
-export function everStated(directory: string, experiment: Experiment): readonly string[] {
-  const { stated } = readRegister(directory);
-  return stated.length === 0 ? statedRuns(experiment) : [...new Set(stated.flatMap(({ runs }) => runs))];
+/** Where a study stands. */
+export async function studyProgress(directory: string, experiment: Experiment) {
+  const register = readRegister(directory);
+  const { stated: statements, opened } = register;
+  const all = statements.length === 0 ? statedRuns(experiment) : statements.flatMap(({ runs }) => runs);
+  const stated = [...new Set(all)];
+  const begun = await begunRuns(directory, register, stated);
+  return {
+    claim: statements.at(-1) ?? null,
+    /** Also what a later statement leaves out. */
+    stated,
+    ...{ begun, opened },
+    /** Whether it was stated, or stated anew, after runs of the study had begun. */
+    changed: statements.some(({ begunBefore }) => begunBefore > 0),
+    missing: stated.filter((folder) => begun.every((run) => run.folder !== folder)),
+    /** What the folder holds and its register does not account for, and the other way round. */
+    faults: registerFaults(directory, experiment, register, begun),
+  };
 }
 
 /** Every run that was ever begun in the study: those of the register, and runs in its folder, which earlier versions did not register. */
-export async function begunRuns(directory: string, experiment: Experiment) {
-  const stated = new Set(everStated(directory, experiment));
-  const { begun } = readRegister(directory);
+async function begunRuns(directory: string, { begun }: Register, stated: readonly string[]) {
   const found = new Map(begun.map(({ folder, arm, seed, claim }) => [folder, { arm, seed, claim }]));
   for (const folder of readdirSync(directory)) {
     if (found.has(folder) || !existsSync(join(directory, folder, 'manifest.json'))) continue;
@@ -31,7 +44,7 @@ export async function begunRuns(directory: string, experiment: Experiment) {
       /** Again after it had failed, or was deleted. */
       times: Math.max(1, begun.filter((entry) => entry.folder === folder).length),
       state: await stateOf(join(directory, folder)),
-      isStated: stated.has(folder),
+      isStated: stated.includes(folder),
       isBlind: isBlind(join(directory, folder)),
     })),
   );
@@ -43,20 +56,66 @@ async function stateOf(path: string): Promise<'ended' | 'stopped' | 'gone'> {
   return (await trainedStatus(path)) === null ? 'stopped' : 'ended';
 }
 
+function registerFaults(
+  directory: string,
+  experiment: Experiment,
+  { stated, begun, opened }: Register,
+  runs: readonly BegunRun[],
+): string[] {
+  const hashes = stated.map(({ hash }) => hash);
+  const unstated = unstatedKeys(experiment, stated.at(-1));
+  const lost = Math.max(0, ...begun.map(({ before }) => before + 1)) - begun.length;
+  const ofRuns = runs.flatMap(({ folder, state }): string[] => {
+    if (state === 'gone') return [];
+    const path = join(directory, folder);
+    const { claim, identity } = RunDirectory.open(path).readManifest();
+    const entry = begun.findLast((each) => each.folder === folder);
+    const isOther =
+      entry !== undefined &&
+      (entry.claim !== (claim?.hash ?? null) || (entry.configHash ?? identity.config) !== identity.config);
+    const isUnknown = claim !== undefined && !hashes.includes(claim.hash);
+    const isKnown = claim?.blind === true && opened === null && existsSync(join(path, 'evaluations'));
+    return [
+      ...(entry === undefined && begun.length + stated.length > 0 ? [`no entry says that ${folder} was begun`] : []),
+      ...(isOther ? [`${folder} holds another run than the one that was begun there`] : []),
+      ...(isUnknown ? [`${folder} was begun under claim ${claim.hash.slice(0, 12)}, which is not registered`] : []),
+      ...(isKnown ? [`${folder} is blind and was evaluated, and no entry says that it was opened`] : []),
+    ];
+  });
+  return [
+    ...stated.flatMap(({ hash, statement }) =>
+      statement === undefined || sha256Json(statement) === hash
+        ? []
+        : [`what is stated does not have the hash ${hash.slice(0, 12)}`],
+    ),
+    ...(unstated.length > 0 ? [`experiment.json differs from what was stated in ${unstated.join(', ')}`] : []),
+    ...(lost > 0 ? [`${lost} of the runs that were begun ${lost === 1 ? 'has' : 'have'} no entry any more`] : []),
+    ...ofRuns,
+  ];
+}
+
+/** The keys by which the stored plan differs from the statement; arms of earlier statements may stand beside those of the last. */
+function unstatedKeys({ arms, ...plan }: Experiment, last: Register['stated'][number] | undefined): string[] {
+  const parsed = experimentSchema.safeParse(last?.statement?.['experiment']);
+  if (!parsed.success) return [];
+  const { arms: statedArms, ...stated } = parsed.data;
+  const isSame = (a: unknown, b: unknown): boolean => sha256Json(a ?? null) === sha256Json(b ?? null);
+  const keys = Object.keys({ ...plan, ...stated }) as (keyof typeof plan)[];
+  const changed = statedArms.filter((arm) => arms.every((each) => !isSame(each, arm)));
+  return [...keys.filter((key) => !isSame(plan[key], stated[key])), ...changed.map(({ name }) => `arm ${name}`)];
+}
+
+/** Undefined where no claim was registered, and no run was begun under one. */
 export async function claimFacts(directory: string, experiment: Experiment): Promise<ClaimFacts | undefined> {
-  const { stated, opened } = readRegister(directory);
-  const last = stated.at(-1);
-  if (last === undefined) return undefined;
-  const begun = await begunRuns(directory, experiment);
-  const wanted = everStated(directory, experiment);
+  const { claim, changed, stated, begun, missing, opened, faults } = await studyProgress(directory, experiment);
+  const hash = claim?.hash ?? begun.find((run) => run.claim !== null)?.claim ?? null;
+  if (hash === null) return undefined;
   return {
-    hash: last.hash,
-    changed: stated.some(({ begunBefore }) => begunBefore > 0),
-    stated: wanted.length,
+    ...{ hash, changed, missing, faults },
+    stated: stated.length,
     begun: begun.length,
     notStated: begun.filter((run) => !run.isStated).length,
     ended: begun.filter(({ state }) => state === 'ended').length,
-    missing: wanted.filter((folder) => begun.every((run) => run.folder !== folder)),
     gone: begun.filter(({ state }) => state === 'gone').map(({ folder }) => folder),
     blind: begun.filter((run) => run.isBlind).map(({ folder }) => folder),
     opened: opened?.at ?? null,

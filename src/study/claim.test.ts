@@ -18,7 +18,7 @@ import { describeResults } from '../report/statements.ts';
 import { isBlind } from '../run/blind.ts';
 import type { Manifest } from '../run/manifest.ts';
 import { claimOf, openBlind, readRegister } from './claim.ts';
-import { begunRuns, claimFacts } from './claim-progress.ts';
+import { claimFacts, studyProgress } from './claim-progress.ts';
 import { findExperiment, writeExperiment } from './directory.ts';
 import { checkExperiment, type ExperimentPlan, planExperiment, readExperiment } from './experiment.ts';
 import { openResults } from './open-results.ts';
@@ -220,7 +220,7 @@ describe('the register of a study', () => {
     await run(directory, await plan({ predictions: alone, seeds: [3, 4, 7], arms: [arms[0]] }));
     const { experiment } = findExperiment(directory);
     if (experiment === null) throw new Error('no experiment');
-    const begun = await begunRuns(directory, experiment);
+    const { begun } = await studyProgress(directory, experiment);
     const states = Object.fromEntries(begun.map(({ folder: name, state, times }) => [name, `${state} ${times}`]));
     expect(states).toEqual({
       ...{ 'vanilla-3': 'ended 1', 'gate-3': 'gone 1', 'vanilla-4': 'ended 1', 'gate-4': 'ended 1' },

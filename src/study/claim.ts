@@ -19,6 +19,8 @@ export interface Claim {
   readonly runs: readonly string[];
   /** What the call changed in every arm (`--set`). */
   readonly settings: readonly string[];
+  /** What the hash is of; absent in entries of earlier versions. */
+  readonly statement?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** What a call changes in the recipe of an arm; paths of the file are relative to it, those of the call to where it was made. */
@@ -59,7 +61,7 @@ export async function claimOf(
   }
   // What TOML has and JSON has not, such as dates, is hashed as its text.
   const statement = JSON.parse(JSON.stringify({ experiment, recipes, settings, inputs }));
-  return { hash: sha256Json(statement), file: resolve(file), runs: statedRuns(experiment), settings };
+  return { hash: sha256Json(statement), file: resolve(file), runs: statedRuns(experiment), settings, statement };
 }
 
 /** Hashes of the base and the pairs of an arm, and of whatever else its config names; null for an arm whose model or problems a call has yet to name. */
@@ -81,34 +83,48 @@ export const claimSchema = z.object({
   file: z.string(),
   runs: z.array(z.string()),
   settings: z.array(z.string()).default([]),
+  statement: z.record(z.string(), z.unknown()).optional(),
 });
 const statedSchema = claimSchema.extend({
   at: z.string(),
   begunBefore: z.number().int().min(0),
 });
 export const namedRunSchema = z.object({ arm: z.string(), seed: z.number().int().min(0), folder: z.string() });
-const begunSchema = namedRunSchema.extend({ claim: z.string().nullable(), at: z.string() });
+const begunSchema = namedRunSchema.extend({
+  claim: z.string().nullable(),
+  at: z.string(),
+  /** Its config by its hash, and how many of these entries there were before it; earlier versions had neither. */
+  configHash: z.string().optional(),
+  before: z.number().int().min(0).default(0),
+});
 
 export interface Register {
   /** In the order in which they were made. */
   readonly stated: readonly z.infer<typeof statedSchema>[];
-  /** A run that was begun again, after it had failed or was deleted, is there once for each time. */
+  /** A run that was begun again, after it had failed or was deleted, is there once for each time, in that order. */
   readonly begun: readonly z.infer<typeof begunSchema>[];
   readonly opened: z.infer<typeof openedSchema> | null;
 }
 
-/** Empty for a study of an earlier version, and for one that was not begun. */
-export function readRegister(directory: string): Register {
+/** The number that ends the name of an entry: clocks go back, and two entries may have one time. */
+const numberOf = (name: string): number => Number(/-(\d+)\.json$/.exec(name)?.[1] ?? 0);
+
+function entryNames(directory: string, beginning: string): string[] {
   const folder = join(directory, registerName);
   const names = existsSync(folder) ? readdirSync(folder) : [];
-  const read = <Entry extends { readonly at: string }>(beginning: string, schema: z.ZodType<Entry>): Entry[] =>
-    names
-      .filter((name) => name.startsWith(beginning) && name.endsWith('.json'))
-      .map((name) => readStored(join(folder, name), 'an entry of the register of a study', schema))
-      .sort((a, b) => (a.at < b.at ? -1 : 1));
+  const own = names.filter((name) => name.startsWith(beginning) && name.endsWith('.json'));
+  return own.sort((a, b) => numberOf(a) - numberOf(b));
+}
+
+/** Empty for a study of an earlier version, and for one that was not begun. */
+export function readRegister(directory: string): Register {
+  const read = <Entry>(beginning: string, schema: z.ZodType<Entry>): Entry[] =>
+    entryNames(directory, beginning).map((name) =>
+      readStored(join(directory, registerName, name), 'an entry of the register of a study', schema),
+    );
   return {
     stated: read('claim-', statedSchema),
-    begun: read('begun-', begunSchema),
+    begun: read('begun-', begunSchema).sort((a, b) => a.before - b.before),
     opened: read(openedName, openedSchema)[0] ?? null,
   };
 }
@@ -117,17 +133,17 @@ export function readRegister(directory: string): Register {
 export function stateClaim(directory: string, claim: Claim, begunBefore: number): void {
   const { stated } = readRegister(directory);
   if (stated.at(-1)?.hash === claim.hash) return;
-  for (let time = 1; !writeEntry(directory, `claim-${time}.json`, { ...claim, begunBefore }); time++);
+  const last = numberOf(entryNames(directory, 'claim-').at(-1) ?? '');
+  writeEntry(directory, `claim-${last + 1}.json`, { ...claim, begunBefore });
 }
 
 export function countBegun(
   directory: string,
-  { arm, seed, folder }: z.infer<typeof namedRunSchema>,
+  { arm, seed, folder, configHash }: z.infer<typeof namedRunSchema> & { readonly configHash?: string },
   claim: string | null,
 ): void {
-  for (let time = 1; ; time++) {
-    if (writeEntry(directory, `begun-${folder}-${time}.json`, { arm, seed, folder, claim })) return;
-  }
+  const entry = { arm, seed, folder, configHash, claim, before: entryNames(directory, 'begun-').length };
+  for (let time = 1; !writeEntry(directory, `begun-${folder}-${time}.json`, entry); time++);
 }
 
 /** Opens the blind seeds of a study, once. `missing`: the stated runs of these seeds that are not trained. */

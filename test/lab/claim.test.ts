@@ -179,7 +179,7 @@ describe('gq claim open', () => {
     writeFileSync(file, statement('', 0.6));
     await made.run({});
     expect(readRegister(study).stated).toHaveLength(2);
-    expect(await gq('claim', 'open', study)).toMatchObject({
+    expect(await gq('claim', 'open', study, '--force')).toMatchObject({
       code: 0,
       out: expect.stringContaining('opened seeds 1, 2'),
     });

@@ -8,6 +8,7 @@ import { shellLine, UserError, wrapText } from '../../base/index.ts';
 import {
   boundText,
   countText,
+  faultsText,
   type JudgedPrediction,
   judgePredictions,
   renderTable,
@@ -15,7 +16,7 @@ import {
 } from '../../report/index.ts';
 import { recipePath } from '../../run/index.ts';
 import { type Claim, claimOf, openBlind, readRegister, statedRuns } from '../../study/claim.ts';
-import { armTable, begunRuns, everStated } from '../../study/claim-progress.ts';
+import { armTable, studyProgress } from '../../study/claim-progress.ts';
 import { findExperiment } from '../../study/directory.ts';
 import { readExperiment } from '../../study/experiment.ts';
 import type { Experiment } from '../../study/experiment-schema.ts';
@@ -41,7 +42,7 @@ export const claimCommand = command({
   ],
   exits: {
     0: 'of a folder: every prediction is met',
-    1: 'of a folder: one is refuted or open, or the claim was changed after its first run',
+    1: 'of a folder: one is refuted or open, the claim was changed after its first run, or the folder does not fit its register',
   },
   async run({ what, ...call }, context) {
     if (existsSync(what) && statSync(what).isDirectory()) await showStudy(what, call, context);
@@ -51,7 +52,9 @@ export const claimCommand = command({
 
 export const openClaimCommand = command({
   arguments: { folder: argument('<folder>', 'the folder of a study') },
-  options: { force: flag('although blind runs are not trained yet; the register says which') },
+  options: {
+    force: flag('although blind runs are not trained yet, which the register says, or the folder does not fit it'),
+  },
   examples: ['gq claim open runs/micro-other-pairs-claim        # evaluate blind seeds from now on'],
   run: ({ folder, force }, context) => open(folder, force, context),
 });
@@ -112,24 +115,22 @@ async function showFile(named: string, { set, out, json }: ClaimCall, context: C
 
 async function showStudy(directory: string, { json }: ClaimCall, context: CommandContext): Promise<void> {
   const experiment = experimentOf(directory);
-  const { stated, opened } = readRegister(directory);
-  const begun = await begunRuns(directory, experiment);
-  const runs = everStated(directory, experiment);
-  const missing = runs.filter((folder) => begun.every((run) => run.folder !== folder));
-  const claim = stated.at(-1) ?? null;
-  const changed = stated.some(({ begunBefore }) => begunBefore > 0);
+  const progress = await studyProgress(directory, experiment);
+  const { claim, changed, stated, begun, opened, faults } = progress;
   const predictions = await judgedIn(directory);
-  if (changed || predictions.some(({ verdict }) => verdict !== 'met')) context.exitCode = 1;
-  const facts = { name: experiment.name, claim, changed, stated: runs, begun, missing, opened, predictions };
+  const isMet = !changed && faults.length === 0 && predictions.every(({ verdict }) => verdict === 'met');
+  if (!isMet) context.exitCode = 1;
+  const facts = { name: experiment.name, ...progress, predictions };
   const whereStated = claim === null ? [] : [await fileLine(claim)];
   printAnswer(context, json, facts, (width) => {
     const lines = [
       claim === null
-        ? 'No claim was registered: the study was begun by an earlier version, or predicts nothing.'
+        ? 'No claim is registered: the study was begun by an earlier version, predicts nothing, or its register is gone.'
         : `claim ${claim.hash}, stated ${claim.at}${changed ? ': changed after its first run' : ', before its first run'}`,
       ...whereStated,
       ...(opened === null ? [] : [`blind seeds opened ${opened.at}`]),
-      renderTable(armTable(experiment, runs, begun), 'text', width),
+      ...(faults.length === 0 ? [] : [wrapText(faultsText(faults), width)]),
+      renderTable(armTable(experiment, stated, begun), 'text', width),
       ...predictions.map((one, _, { length: count }) =>
         predictionText(one, { count, seeds: experiment.seeds.length, why: '', width }),
       ),
@@ -159,14 +160,22 @@ const setWords = (settings: readonly string[]): string[] => settings.flatMap((se
 
 async function open(directory: string, force: boolean, { stdout }: CommandContext): Promise<void> {
   const experiment = experimentOf(directory);
-  const begun = await begunRuns(directory, experiment);
+  const { begun, claim, faults } = await studyProgress(directory, experiment);
   // A seed that the file no longer names stays blind where its run was begun so.
   const trainedBlind = begun.filter(({ isBlind }) => isBlind).map(({ seed }) => seed);
   const blindSeeds = [...new Set([...(experiment.blindSeeds ?? []), ...trainedBlind])];
-  const claim = readRegister(directory).stated.at(-1);
-  if (claim === undefined || blindSeeds.length === 0) {
-    const found = claim === undefined ? 'no claim' : 'none';
+  if (claim === null || blindSeeds.length === 0) {
+    const found = claim === null ? 'no claim' : 'none';
     throw new UserError({ call: `gq claim open ${directory}`, expected: 'a claim with blind seeds', found });
+  }
+  if (faults.length > 0 && !force) {
+    const fix = 'Restore what is missing, or open them all the same: --force';
+    throw new UserError({
+      call: `gq claim open ${directory}`,
+      expected: 'a study as registered',
+      found: faults.join('; '),
+      fix,
+    });
   }
   const ended = new Set(begun.filter(({ state }) => state === 'ended').map(({ folder }) => folder));
   const missing = statedRuns({ ...experiment, seeds: blindSeeds }).filter((folder) => !ended.has(folder));
