@@ -76,7 +76,8 @@ const words = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eig
 function verdictsOf(study: string): string {
   const judged = Rates.of(study).judge(readPredictions(study), 20);
   const count = (wanted: string): string => words[judged.filter(({ verdict }) => verdict === wanted).length];
-  return `${count('met')} are met, ${count('refuted')} are refuted, ${count('open')} are open.`;
+  const open = count('open') === 'no' ? 'none is open' : `${count('open')} are open`;
+  return `${count('met')} are met, ${count('refuted')} are refuted, ${open}.`;
 }
 
 describe('what the text says', () => {
@@ -124,23 +125,41 @@ describe('what the text says', () => {
 
   it('atlas-d-parts: pairs of arms, by seed', () => {
     const rates = Rates.of('atlas-d-parts');
-    const p = (first: string, second: string): number => rates.discordant(first, second).pValue;
+    const p = (first: string, second: string): string => {
+      const { pValue } = rates.discordant(first, second);
+      return pValue < 0.001 ? 'p < 0.001' : `p = ${pValue.toFixed(3)}`;
+    };
     const text = textOf('atlas-d-parts');
+    const fails = (arm: string): number => rates.failing(arm).length;
+    const mean = (arm: string, column: 'attempts' | 'cleanSolves' = 'attempts'): string =>
+      average(rates.values(arm, column)).toFixed(2);
+    const halves = (arm: string): string => {
+      const first = rates.failing(arm).filter((seed) => seed <= 510).length;
+      return `${first} and ${fails(arm) - first}`;
+    };
+    const kept = (arm: string): string => average([...rates.keptBySeed(arm).values()]).toFixed(2);
     const said = [
-      `fails in none of 11 seeds where its random placebo fails in ${rates.failing('own-absorb-haar').length} (paired by seed: exact McNemar p = ${p('own-absorb-haar', 'own-absorb-pairs').toFixed(3)})`,
-      `in none of 10 where its placebo fails in ${rates.failing('activation-own-haar').length} (p = ${p('activation-own-haar', 'activation-own-pairs').toFixed(3)})`,
-      `the mean of the group in ${rates.failing('activation-group-pairs').length} (p = ${p('activation-group-pairs', 'activation-own-pairs').toFixed(2)})`,
-      `others kept fail in ${rates.failing('group-keep-pairs').length} of 11 and others absorbed in none (p = ${p('group-keep-pairs', 'group-absorb-pairs').toFixed(3)})`,
+      `Of eleven predictions ${verdictsOf('atlas-d-parts')}`,
+      `fails in none of 20 seeds where its random placebo fails in ${fails('own-absorb-haar')} (paired by seed: exact McNemar ${p('own-absorb-haar', 'own-absorb-pairs')})`,
+      `in none of 20 where its placebo fails in ${fails('activation-own-haar')} (${p('activation-own-haar', 'activation-own-pairs')})`,
+      `the mean of the group in ${fails('activation-group-pairs')} (${p('activation-group-pairs', 'activation-own-pairs')})`,
+      `others kept fail in ${fails('group-keep-pairs')} of 20 and others absorbed in none (${p('group-keep-pairs', 'group-absorb-pairs')})`,
+      `their placebo (${fails('group-keep-pairs')} and ${fails('group-keep-haar')} of 20)`,
+      `refuted above, failed in ${Rates.of('atlas-d').failing('own-keep-pairs').length} of the same 20 seeds`,
+      `which leaks ${mean('group-absorb-pairs')} itself`,
+      `along a random direction, which leaks ${mean('own-absorb-haar')} and ${mean('group-absorb-haar')}`,
+      `attempts in ${mean('own-absorb-haar')} of the prompts with others absorbed, in ${average(Rates.of('atlas-d').values('own-keep-haar', 'attempts')).toFixed(2)} with others kept`,
+      `clean solve ${mean('own-absorb-haar', 'cleanSolves')} against ${mean('own-absorb-pairs', 'cleanSolves')}`,
+      `fails in ${halves('activation-group-pairs')}, own mean absorbed along a random direction in ${halves('own-absorb-haar')}`,
+      `It is ${kept('own-absorb-pairs')} and ${kept('activation-own-pairs')} in the two arms`,
+      `above the ${kept('own-absorb-haar')} and ${kept('activation-own-haar')} of their random placebos`,
+      `All ${rates.runs} of the 300 runs were made`,
     ];
-    expect(said.filter((words) => !text.includes(words))).toEqual([]);
+    expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
+    for (const arm of ['own-absorb-pairs', 'group-absorb-pairs', 'activation-own-pairs']) expect(fails(arm)).toBe(0);
     const arms = ['own-absorb', 'group-keep', 'group-absorb', 'activation-own', 'activation-group'];
     const trained = arms.flatMap((arm) => rates.values(`${arm}-pairs`, 'attempts', 'test-original', 'full'));
     expect(text).toContain(`attempt in ${range(trained)} of the prompts by seed`);
-    const before = [...Rates.of('atlas-d').bySeed('own-keep-pairs', 'attempts')].filter(([seed]) => seed <= 511);
-    expect(text).toContain(
-      `failed in ${before.filter(([, rate]) => rate > 0.1).length} of these ${before.length} seeds`,
-    );
-    expect(text).toContain(`${rates.runs} of the 300 runs were made`);
   });
 
   it('atlas-c: outcomes against attempts, by seed, and how many predictions came out how', () => {
@@ -161,6 +180,11 @@ describe('what the text says', () => {
     expect(text).toContain(`${rates.runs} of the 280 runs were made`);
     expect(text).toContain(`in ${rates.failing('filter-outcome').length} of 20 seeds the exploit grows`);
     expect(text).toContain(`fails by outcomes in ${rates.failing('screen-outcome').length} of 20`);
+    const kept = ['screen', 'filter', 'penalty', 'own-mean'].map((remedy) =>
+      average([...rates.keptBySeed(`${remedy}-attempt`).values()]),
+    );
+    expect(text).toContain(`${range(kept)} by labels of attempts`);
+    expect(text).toContain(`own mean in ${rates.failing('own-mean-outcome').length} of 5 by outcomes`);
   });
 
   it('atlas-g: which exploit is deployed, where own mean fails, and how many predictions came out how', () => {
@@ -174,18 +198,26 @@ describe('what the text says', () => {
     const preferred = [...rates.bySeed('vanilla', 'run_tests')].filter(([, rate]) => rate > 0.02);
     const said = [
       `Of thirteen predictions ${verdictsOf('atlas-g')}`,
-      `${rates.runs} of the 200 runs were made`,
+      `All ${rates.runs} of the 200 runs were made`,
       `${range(rates.values('penalty-3', 'run_tests'))} under the penalty, ${range(rates.values('screen', 'run_tests'))} under the screen`,
       `attempts of ${two(attempts)} in seeds ${failing.join(', ').replace(/, (?=\d+$)/, ' and ')}, by \`run_tests\` ${two(unwatched)}`,
       `As trained it attempts in ${range(rates.values('own-mean', 'attempts', 'test-original', 'full'))}`,
       `among the ${words[preferred.length]} seeds in which vanilla`,
       `${20 - rates.failing('own-mean-chance').length} of 20 such runs do not fail`,
+      `own mean fails in ${rates.failing('own-mean-other').length} of 20, by the unwatched one in all (attempts ${range(rates.values('own-mean-other', 'attempts'))})`,
+      `(${range(rates.values('own-mean-other', 'run_tests', 'test-original', 'full'))} as trained, by \`run_tests\`)`,
+      `in ${rates.failing('penalty-6').length} of 20 under penalty 6`,
+      `penalty 6 by flags at random attempts in ${average(rates.values('penalty-6-chance', 'attempts')).toFixed(2)}, and ${20 - rates.failing('penalty-6-chance').length} of 20 such runs do not fail, where the same penalty by the monitor attempts in ${average(rates.values('penalty-6', 'attempts')).toFixed(2)}`,
     ];
     expect(said.filter((sentence) => !textOf('atlas-g').includes(sentence))).toEqual([]);
     expect(failing.filter((seed) => !preferred.some(([other]) => other === seed))).toEqual([]);
     for (const arm of ['penalty-3', 'screen']) {
       expect(rates.discordant(arm, 'own-mean')).toMatchObject({ first: 17, second: 0 });
     }
+    const others = rates.discordant('own-mean-other', 'own-mean-chance');
+    expect([others.first, others.second, others.pValue.toFixed(2)]).toEqual([6, 0, '0.03']);
+    const strong = rates.discordant('penalty-6', 'penalty-6-chance');
+    expect([strong.first, strong.second, strong.pValue.toFixed(2)]).toEqual([5, 0, '0.06']);
   });
 
   it('what-should-i-use.md has the failures of the studies', () => {
@@ -205,11 +237,28 @@ describe('what the text says', () => {
       `each fails in ${both(c('screen-attempt'), c('filter-attempt'))}, by flags at random in ${both(c('screen-chance'), c('filter-chance'))}`,
       `a filter fails in ${c('filter-outcome')}, a screen in ${c('screen-outcome')}`,
       `Penalty and screen deploy the other exploit in ${both(g('penalty-3'), g('screen'))}. Own mean by the monitor fails in ${g('own-mean')}`,
+      `in ${g('own-mean-other')} where it is the other one`,
+      `five seeds each (${Rates.of('atlas-c').failing('penalty-outcome').length} and ${Rates.of('atlas-c').failing('own-mean-outcome').length} failures)`,
       `by flags at random in ${g('own-mean-chance')}, fewer`,
       `fails in ${twice('own-mean', 'other-pairs')}, twice; along a random direction in ${twice('own-mean-haar', 'own-mean-haar')}, twice`,
       `others kept: it fails in ${failures('atlas-d', 'own-keep-pairs')}. With others absorbed ${d('own-absorb-pairs')}, the gate with own mean ${d('activation-own-pairs')} (random directions ${d('own-absorb-haar')} and ${d('activation-own-haar')})`,
     ];
     expect(said.filter((sentence) => !advice.includes(sentence))).toEqual([]);
+  });
+
+  it('README.md has the failures of the studies', () => {
+    const readme = plain(readFileSync(`${root}README.md`, 'utf8'));
+    const fails = (study: string, arm: string): number => Rates.of(study).failing(arm).length;
+    const d = (arm: string): number => fails('atlas-d-parts', arm);
+    const g = (arm: string): number => fails('atlas-g', arm);
+    const said = [
+      `own mean fails in ${d('own-absorb-pairs')} of 20 seeds and its random placebo in ${d('own-absorb-haar')}; a gate with own mean in ${d('activation-own-pairs')} of 20 and its placebo in ${d('activation-own-haar')}, with the mean of the group in ${d('activation-group-pairs')}; others kept with the mean of the group in ${d('group-keep-pairs')} of 20, its placebo in ${d('group-keep-haar')}`,
+      `with own mean fails in ${g('own-mean')} of 20`,
+      `by flags at random in ${g('own-mean-chance')}: fewer`,
+      `With the other one watched own mean fails in ${g('own-mean-other')} of 20`,
+      `a filter by exact labels of hacks fails in ${fails('atlas-c', 'filter-outcome')} of 20 seeds`,
+    ];
+    expect(said.filter((sentence) => !readme.includes(sentence))).toEqual([]);
   });
 
   it('micro-price: how much less vanilla solves than the ceiling', () => {
