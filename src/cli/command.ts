@@ -1,7 +1,4 @@
-/**
- * A command as a value: its arguments, its options with their types and defaults, examples, what its exit codes mean, and what it does.
- * Help, shell completion, docs/commands.md and the tests that walk all commands are made from these values; table.ts names them.
- */
+/** A command as a value, from which help, completion, docs/commands.md and the tests of all commands are made. */
 import { InvalidArgumentError } from 'commander';
 import { readWhole } from '../base/index.ts';
 
@@ -14,7 +11,6 @@ export interface Streams {
   readonly stderr: TextSink;
 }
 
-/** A call that was read and not done: the words that name its command, and what its `run` would get. */
 export interface ParsedCall {
   readonly name: string;
   readonly call: Readonly<Record<string, unknown>>;
@@ -23,13 +19,11 @@ export interface ParsedCall {
 export interface CommandContext extends Streams {
   /** Is set by a command whose answer is no, or which was interrupted (`exitCodes` of src/base). */
   exitCode: number;
-  /** The call as it was typed, without `gq`. */
   readonly words: readonly string[];
   /** Reads the words of another call, and refuses those that the program would refuse before it does anything. */
   readonly readCall: (words: readonly string[]) => Promise<ParsedCall>;
 }
 
-/** An argument or an option, which `run` gets as a T. */
 export interface Part<T> {
   /** What stands in its place: `<n>`, `[recipe]` for an argument that may be absent, `<word...>` for several; empty for a flag. */
   readonly takes: string;
@@ -37,7 +31,6 @@ export interface Part<T> {
   read?(text: string, earlier: T | undefined): T;
   readonly choices?: readonly string[];
   readonly usual?: T | undefined;
-  /** The default in words, where its value says less. */
   readonly usualText?: string;
   readonly isNeeded?: boolean;
   readonly isNegated?: boolean;
@@ -46,12 +39,10 @@ export interface Part<T> {
 export type PartTable = Readonly<Record<string, Part<unknown>>>;
 export type CallOf<P extends PartTable> = { readonly [K in keyof P]: P[K] extends Part<infer T> ? T : never };
 
-/** Options by their names in `run`: `dryRun` is typed `--dry-run`. */
 export interface CommandValue {
   readonly arguments: PartTable;
   readonly options: PartTable;
   readonly examples: readonly string[];
-  /** What an exit code says beyond what it says of every command. */
   readonly exits?: Readonly<Record<number, string>>;
   readonly notes?: string;
   /** Options after the first argument belong to that argument. */
@@ -71,13 +62,9 @@ export function command<A extends PartTable = {}, O extends PartTable = {}>(decl
   return { arguments: {}, options: {}, ...declared } as CommandValue;
 }
 
-export function argument(takes: string, about: string): Part<string> {
-  return { takes, about };
-}
+export const argument = (takes: string, about: string): Part<string> => ({ takes, about });
 
-export function flag(about: string): Part<boolean> {
-  return { takes: '', about, usual: false };
-}
+export const flag = (about: string): Part<boolean> => ({ takes: '', about, usual: false });
 
 export function word<U extends string | undefined = undefined>(
   takes: string,
@@ -93,7 +80,6 @@ interface WholeRange<U> {
   readonly usual?: U;
 }
 
-/** A whole number; at least 1 unless another bound is given. */
 export function whole<U extends number | undefined = undefined>(
   takes: string,
   about: string,

@@ -10,7 +10,6 @@ import { reportError, runCli } from './program.ts';
 /** Milliseconds that a command has to close what it opened, once it has said all. */
 const lingerMs = 250;
 
-/** Whether the command has something to save, and listens for Ctrl-C itself. */
 const savesOnInterrupt = (): boolean => process.listenerCount('SIGINT') > 1;
 
 for (const signal of stopSignals) {

@@ -1,7 +1,4 @@
-/**
- * The `gq` program, built from the values of the commands, and how their outcomes become exit codes. 0: done. 1: the answer is no, or it
- * failed (with its stack, unless the machine is at fault). 2: the call was wrong (a message, no stack). 75: it was interrupted.
- */
+/** The `gq` program, built from the values of the commands, and how their outcomes become exit codes. */
 import { Argument, Command, CommanderError, Option } from 'commander';
 import { exitCodes, GraderError, isAbort, UserError } from '../base/index.ts';
 import { isPassing, readVersion, systemComplaint } from '../base/node/index.ts';
@@ -59,7 +56,6 @@ function configure(target: Command, value: CommandValue, act: Act): void {
   });
 }
 
-/** Makes faults of a call begin as all other errors do, and end with what to read. */
 function tellFaults(target: Command, call: string, options: CommandValue['options'] = {}): void {
   target.configureOutput({
     outputError: (text, write) => {
@@ -137,7 +133,6 @@ function upToUnknown(words: readonly string[], table: readonly Entry[]): readonl
   return words;
 }
 
-/** `gq help pool make` is `gq pool make --help`; a command that does not exist is told as such. */
 function withHelp(words: readonly string[]): readonly string[] {
   const [first, ...others] = words;
   if (first !== 'help') return words;

@@ -1,8 +1,4 @@
-/**
- * What commands have in common: options, what is read from the environment, their answer as JSON or text, how to go on after Ctrl-C, and checks of
- * files and folders, which are made before the work begins: nothing is overwritten unless asked, nothing fails at the end.
- */
-
+/** What commands have in common: options, answers as JSON or text, and checks of files before the work begins. */
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { exitCodes, shellLine, UserError } from '../base/index.ts';
@@ -53,9 +49,7 @@ export function printAnswer(
   stdout.write(json ? jsonText(value) : textOf(screenWidth(stdout)));
 }
 
-export function sameCall({ words }: CommandContext): string {
-  return shellLine('gq', ...words);
-}
+export const sameCall = ({ words }: CommandContext): string => shellLine('gq', ...words);
 
 export function endInterrupted(kept: string, context: CommandContext): void {
   context.stdout.write(`interrupted; ${kept}; go on with: ${sameCall(context)}\n`);

@@ -1,14 +1,10 @@
-/**
- * All commands: their names, groups and summaries, and where their values are. A file is loaded when its command is used, so
- * `gq --help` does not pay for an engine.
- */
+/** All commands, where they stand in the help, and the file of each, which is loaded when the command is used. */
 import { type ListedMeasurement, measurements } from '../measure/registry/index.ts';
 import type { CommandValue } from './command.ts';
 
 export interface Entry {
   readonly name: string;
   readonly summary: string;
-  /** The heading that it stands under in `gq --help`; absent below a command. */
   readonly group?: string;
   /** Called by programs: help and completion leave it out. */
   readonly hidden?: boolean;

@@ -21,7 +21,6 @@ import { modelDirectory, type OpenModel } from './model.ts';
 import type { Lab } from './open.ts';
 import type { Warn } from './open-parts.ts';
 
-/** Milliseconds after which it is told that factors are computed, and between two such notices. */
 const [firstNoticeMs, nextNoticeMs] = [2_000, 15_000];
 
 type AdapterLab = Pick<Lab, 'config' | 'parts' | 'warn' | 'signal' | 'pairs'>;

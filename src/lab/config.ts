@@ -1,7 +1,4 @@
-/**
- * Turns a recipe and settings into a checked config. The plugins that it names are loaded first, since they extend the schema. A checked
- * config is frozen: one with other values is another object, and is checked before anything is trained with it.
- */
+/** A recipe and settings as a checked, frozen config. Plugins are loaded first, since they extend the schema. */
 import {
   type ConfigBase,
   checkConfig,
@@ -29,7 +26,6 @@ export async function resolveConfig(
   return check(raw, await loadParts(raw.plugins));
 }
 
-/** Resolves a config that names only the package's own parts, so that nothing has to be loaded. */
 export function resolveBuiltin(recipe: string | null, settings: readonly string[] = []): LabConfig {
   return check(readConfig(recipe, settings), builtinParts);
 }
@@ -48,9 +44,7 @@ export async function admitConfig(config: RunConfig): Promise<RunConfig> {
   return parsed;
 }
 
-export function partsOf({ plugins }: Pick<RunConfig, 'plugins'>): Promise<Parts> {
-  return loadParts(plugins);
-}
+export const partsOf = ({ plugins }: Pick<RunConfig, 'plugins'>): Promise<Parts> => loadParts(plugins);
 
 const checked = new WeakSet<RunConfig>();
 

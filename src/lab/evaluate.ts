@@ -78,7 +78,6 @@ export async function evaluateRun(path: string, options: EvaluateOptions = {}): 
   return { end, update, evaluations: names.flatMap((name) => store.find(name) ?? []) };
 }
 
-/** The most tokens that an instruction or an opening of the package adds to a prompt. */
 export const probeTokens = 128;
 
 /** `siblings`: runs with the same base, whose evaluations of it may be reused. */

@@ -1,7 +1,4 @@
-/**
- * The identity of a run: hashes of everything that decides what it computes. Whatever opens a run compares what it is about to use
- * with the manifest, before any work: an input that changed since the run began would give results that carry the run's name.
- */
+/** The identity of a run: hashes of all that decides what it computes, compared before any work under its name. */
 import { existsSync } from 'node:fs';
 import { UserError } from '../base/index.ts';
 import { sha256File } from '../base/node/index.ts';
@@ -38,13 +35,11 @@ interface Input<Key extends keyof RunIdentity> {
   readonly onlyTraining?: true;
 }
 
-/** Says that a place has other content, or that the config names another place; `place` is for people. */
 const moved = (place: (config: RunConfig) => string) => (begun: Manifest, config: RunConfig) => {
   const [before, after] = [place(begun.config), place(config)];
   return before === after ? `other content in ${after}` : `${after} in place of ${before}`;
 };
 
-/** All inputs, in the order in which they are compared. */
 const inputs: { readonly [Key in keyof RunIdentity]-?: Input<Key> } = {
   config: {
     words: 'the config',

@@ -1,8 +1,4 @@
-/**
- * The judge of programs, and sandboxes that serve one run after another. A process that trains, evaluates and attacks several runs would
- * start one for each of them, with its Python processes and its check of itself; while sandboxes are kept, one that is given back serves
- * the next run.
- */
+/** The judge of programs, and sandboxes that are kept to serve one run after another. */
 import { tmpdir } from 'node:os';
 import { type Judge, SandboxJudge } from '../env/index.ts';
 import { levelWanted, Sandbox, type SandboxOptions } from '../env/sandbox/index.ts';
@@ -46,9 +42,7 @@ export class SandboxShelf {
 
 const shelf = new SandboxShelf();
 
-export function keepSandboxes(): AsyncDisposable {
-  return shelf.keep();
-}
+export const keepSandboxes = (): AsyncDisposable => shelf.keep();
 
 /** The sandboxed judge. It ends with the lab's signal, whatever it judges then. */
 export async function startJudge(lab: Pick<Lab, 'config' | 'parts' | 'signal' | 'use'>): Promise<Judge> {

@@ -55,7 +55,6 @@ const lanesWord = 'lanes';
 
 export const beganInLanes = ({ device }: Manifest): boolean => device.split(' ').includes(lanesWord);
 
-/** The name of a device with what its bytes depend on: the kernels of a wasm device, or the GPU, the precision and whether runs compute together of a cuda one. */
 export function describeDevice(device: Device): string {
   const { name, variant, threads, facts } = device as Device & {
     variant?: string;

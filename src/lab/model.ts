@@ -35,7 +35,6 @@ export function modelDirectory(model: string): string {
   return name === null ? model : findSnapshot(name);
 }
 
-/** The folder of a model as a call names it; a folder of that path comes before a name. */
 export function modelArgument(model: string): string {
   return !isShipped(model) && existsSync(model) ? resolve(model) : modelDirectory(model);
 }
@@ -58,7 +57,6 @@ export async function openModel(lab: Lab): Promise<ModelFiles> {
   return files;
 }
 
-/** The models that the arm opens beside the policy, by the names that the config has for them; only training opens them. */
 export async function openArmModels(lab: Lab): Promise<ReadonlyMap<string, ModelFiles>> {
   const names = lab.options.work === 'training' ? lab.arm.models(lab.armSettings) : [];
   const others = names.filter((name) => name !== 'base');

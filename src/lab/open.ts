@@ -1,7 +1,4 @@
-/**
- * The door of the lab: whatever trains or samples, from a run or from a config of which there is no run yet, opens it here. A lab's parts are
- * promises that open what they need when they are first asked for; closing the lab closes them all.
- */
+/** The door of the lab: parts are promises that open what they need when first asked for; closing it closes all. */
 import type { InitialFactors } from '../adapters/index.ts';
 import type { Device } from '../engine/index.ts';
 import type { Judge, Partition } from '../env/index.ts';
@@ -137,7 +134,6 @@ export class Lab implements AsyncDisposable {
     return this.#opening.part(name, () => find(this.options.given ?? {}) ?? open(this));
   }
 
-  /** The files of the model; its weights are not loaded yet. */
   get model(): Promise<ModelFiles> {
     return this.#part('model files', openModel, ({ model }) => model);
   }
@@ -147,7 +143,6 @@ export class Lab implements AsyncDisposable {
     return judge === undefined ? this.#part('judge', startJudge, (given) => given.judge) : Promise.resolve(judge);
   }
 
-  /** The problems by split, without those that cannot be used. */
   get problems(): ReturnType<typeof openProblems> {
     return this.#part('problems', openProblems, ({ problems }) => problems);
   }
@@ -164,12 +159,10 @@ export class Lab implements AsyncDisposable {
     return this.#part('tasks', async (lab) => tasksOf(lab, (await lab.problems).splits.train, lab.arm.loopholes));
   }
 
-  /** The models that the arm opens beside the policy, by the names that the config has for them; only training opens them. */
   get armModels(): Promise<ReadonlyMap<string, ModelFiles>> {
     return this.#part('models of the arm', openArmModels);
   }
 
-  /** Hashes of the runs that the arm learns from, by their paths; only training reads them. */
   get armRuns(): Promise<ReadonlyMap<string, string>> {
     return this.#part('runs of the arm', hashArmRuns);
   }
@@ -196,12 +189,10 @@ export class Lab implements AsyncDisposable {
     return this.manifest === null || this.run === null ? null : checkedInitial(this.run);
   }
 
-  /** Random factors of the adapter, which need no weights; null where it has others. */
   get factors(): Promise<ReadonlyMap<string, InitialFactors> | null> {
     return this.#part('random factors', async (lab) => (lab.initial === null ? drawStart(lab) : null));
   }
 
-  /** The model with its adapter, as it is before the first update. */
   get policy(): Promise<Policy> {
     return this.#part('adapter', policyAtStart);
   }

@@ -1,8 +1,4 @@
-/**
- * Everything a config can name: the parts of the package, and those that plugins add. Only here are all arms and all monitors in one
- * list, including those that use labels.
- */
-
+/** Everything a config can name. Only here are all arms and monitors in one list, those that use labels too. */
 import { builtinStarts } from '../adapters/starts/registry.ts';
 import type { AdapterStart } from '../adapters/starts/start.ts';
 import { UserError } from '../base/index.ts';

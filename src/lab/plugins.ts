@@ -1,8 +1,4 @@
-/**
- * Plugins: modules that a recipe names and that export arms, monitors, cuts, remedies, loopholes, adapter starts or problem sources. They are loaded before the
- * config is checked, so that the schema covers what they add as strictly as everything else. The manifest of a run has a hash of
- * their code and of the files that it imports by relative paths.
- */
+/** Plugins: modules of parts, loaded before the config is checked, and hashed with what they import by path. */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';

@@ -1,8 +1,4 @@
-/**
- * Demonstrations: those of a file for a run's own problems, enough for its teacher phase, and those that the model itself makes, as
- * `gq pool make` and runs with teacher.makeProblems ask for them: hacks under the framing of the loophole, solves without a hint; all are
- * graded, and what has its label is kept. A hack must use the problem's own loophole and markers; held-out loopholes never enter.
- */
+/** Demonstrations, of a file or made by the model itself: all are graded, and held-out loopholes never enter. */
 import { mapPool, randomStream, UserError } from '../base/index.ts';
 import { writeFileAtomic } from '../base/node/index.ts';
 import { importPool, type Judge, type PoolEntry } from '../env/index.ts';
@@ -50,9 +46,7 @@ export async function openPool(
 }
 
 export interface PoolRequest {
-  /** How many of the training problems are asked; those of held-out loopholes do not count. */
   readonly problems: number;
-  /** Completions per problem and label. */
   readonly samples: number;
   readonly labels: readonly PoolEntry['label'][];
   readonly onProgress?: (done: number, of: number) => void;

@@ -1,8 +1,4 @@
-/**
- * The problems of a run, checked and split. Problems that passed their check before are not run again at every start: their CPU budgets are
- * kept in the cache, under a key of the problems, the program, its plugins, Python, the sandbox and the processor. A problem that failed is
- * always checked again, since what was wrong may have been the machine.
- */
+/** The problems of a run, checked and split. The CPU budgets of those that passed their check are kept in the cache. */
 import { existsSync, statSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
@@ -140,7 +136,6 @@ export async function keptSoundness(
   return { sound, unsound };
 }
 
-/** Nothing where nothing is kept, or what is kept cannot be read. */
 function readBudgets(file: string): ReadonlyMap<string, number> {
   if (!existsSync(file)) return new Map();
   try {

@@ -1,7 +1,4 @@
-/**
- * A run on several ranks, as the lab puts it together: what all ranks must have in common, the grader that judges a rank's own rollouts
- * and gathers the verdicts of the others, and who writes. A run in one process does everything.
- */
+/** A run on several ranks: what all must have in common, the grader of a rank's own rollouts, and who writes. */
 import { UserError } from '../base/index.ts';
 import { hashCode, readVersion } from '../base/node/index.ts';
 import { createGrader, type Grader, type Judge, type Verdict } from '../env/index.ts';
@@ -29,9 +26,7 @@ export function openShards({ parallel }: RunConfig, communicator: Communicator =
   });
 }
 
-export function isWriter({ communicator }: Shards): boolean {
-  return communicator.rank === 0;
-}
+export const isWriter = ({ communicator }: Shards): boolean => communicator.rank === 0;
 
 export async function expectSameProgram(shards: Shards, config: RunConfig): Promise<void> {
   if (shards.ranks === 1) return;

@@ -1,7 +1,4 @@
-/**
- * What a caller can put in the place of the lab's own judge and sampler. The manifest of a run has their names, and the run goes on,
- * and is evaluated, only with those that it began with: code cannot be compared, names can.
- */
+/** What may stand in place of the lab's judge and sampler. A run goes on only with those of the same names. */
 import { explainForeign, UserError } from '../base/index.ts';
 import type { NamedJudge } from '../env/index.ts';
 import { type ComputeTable, type Policy, policySampler, type Sampler } from '../grpo/index.ts';

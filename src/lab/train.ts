@@ -1,8 +1,4 @@
-/**
- * Drives one run: locks its directory, makes or checks its manifest, builds the trainer, goes on from the last checkpoint if there is
- * one, tells the sinks what happens, and seals the tables when the run is over. Printing is left to the caller's sinks, and the
- * caller's signal ends the run after the update in progress.
- */
+/** Drives one run: locks, makes or checks its manifest, builds the trainer, records, seals. Sinks do the printing. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { shellLine, UserError } from '../base/index.ts';

@@ -1,7 +1,4 @@
-/**
- * Puts a trainer together from the parts of a lab. The grader is given the writing half of the verdict ledger; only an arm that says
- * it uses labels is given the reading half.
- */
+/** A trainer from the parts of a lab. Only an arm that says it uses labels gets the reading half of the ledger. */
 import type { TokenPair } from '../adapters/index.ts';
 import { AdamW, Scope } from '../engine/index.ts';
 import type { Problem } from '../env/index.ts';

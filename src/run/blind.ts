@@ -9,7 +9,6 @@ import { shellLine, UserError } from '../base/index.ts';
 import { readRegularText } from '../base/node/index.ts';
 import { readManifest } from './manifest.ts';
 
-/** The folder of a study that has what was stated, begun and opened; the file in it that appears when blind seeds are opened. */
 export const registerName = 'register';
 export const openedName = 'opened.json';
 

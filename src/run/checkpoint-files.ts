@@ -1,7 +1,4 @@
-/**
- * The files of a checkpoint and what must be true of them. state.json has the hashes of the tensors, of the run's initial values, and of
- * what the growing files held; those of the verdicts, whose durations vary, are in checksums.json of the run.
- */
+/** The files of a checkpoint, and the hashes in state.json (of verdicts: in checksums.json) that they must have. */
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -72,7 +69,6 @@ export function hasTrainerState(run: RunDirectory, update: number): boolean {
   return false;
 }
 
-/** Refuses a checkpoint of which any file is missing or was changed; `keepsState`: whether the trainer's state must be there. */
 export function expectCheckpoint(run: RunDirectory, update: number, keepsState: boolean): void {
   for (const [, check] of checkpointChecks(run, update, keepsState)) check();
 }
@@ -120,7 +116,6 @@ export function expectGrown(run: RunDirectory, update: number): void {
   if (verdicts !== null) expectHash(run.ledger('verdicts'), verdicts.hash, verdicts.bytes);
 }
 
-/** Null for a run without checkpoints, and for one whose last has lost it. */
 function lastState(run: RunDirectory): StateFile | null {
   const last = run.listCheckpoints().at(-1);
   const isThere = last !== undefined && existsSync(join(run.checkpoint(last), checkpointFiles.state));
@@ -147,7 +142,6 @@ export async function expectGrownFile(run: RunDirectory, file: string): Promise<
 /** What a growing file must begin with. */
 type FileStart = { readonly hash: string; readonly bytes: number };
 
-/** Null where the run's last checkpoint says nothing of the file. */
 export function lastStart(run: RunDirectory, file: string): FileStart | null {
   const state = lastState(run);
   if (state === null) return null;

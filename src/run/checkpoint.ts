@@ -27,7 +27,6 @@ import { initialFile } from './seal.ts';
 
 export interface SaveOptions {
   readonly keepState: RunConfig['output']['keepState'];
-  /** The initial values of the adapter; only those that come with the first checkpoint of a run are stored. */
   readonly initial: ReadonlyMap<string, StoredTensor>;
 }
 

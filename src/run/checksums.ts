@@ -1,7 +1,4 @@
-/**
- * Checksums of what a run stores. Growing files are hashed up to a length, and a file that has grown is hashed on from where the last
- * hash ended. JSON that programs rely on carries the hash of its own content. Damage is an error that names the file.
- */
+/** Checksums of what a run stores. A file that has grown is hashed on from where the last hash ended. */
 import { createHash, type Hash } from 'node:crypto';
 import { closeSync, existsSync, readSync, statSync } from 'node:fs';
 import type { z } from 'zod';
@@ -22,7 +19,6 @@ export class PrefixHashes {
     this.#known.clear();
   }
 
-  /** The hash of the first `bytes` bytes; a missing file counts as empty. */
   digest(path: string, bytes: number): string {
     const known = this.#known.get(path);
     const before = known !== undefined && known.bytes <= bytes ? known : { hash: createHash('sha256'), bytes: 0 };
@@ -102,6 +98,4 @@ function isTable(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function contentHash(value: object): string {
-  return sha256(JSON.stringify(value));
-}
+const contentHash = (value: object): string => sha256(JSON.stringify(value));

@@ -10,7 +10,6 @@ export type DamagedFile = { readonly file: string; readonly problem: string };
 
 export type FileCheck = readonly [file: string, check: () => unknown];
 
-/** `more`: checks of files that others than training wrote. */
 export function findDamagedFiles(run: RunDirectory, more: readonly FileCheck[] = []): DamagedFile[] {
   const damaged = new Map<string, DamagedFile>();
   const attempt = <T>(file: string, check: () => T): T | null => {

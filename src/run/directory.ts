@@ -110,7 +110,6 @@ export class RunDirectory {
     return new RunDirectory(path);
   }
 
-  /** A run whose files another rank writes, which may not have begun it yet. */
   static follow(path: string): RunDirectory {
     return new RunDirectory(path);
   }
@@ -200,7 +199,6 @@ export class RunDirectory {
     return bytes;
   }
 
-  /** Cuts the growing files back to the lengths that a checkpoint recorded; without lengths, empties them. */
   cutTo(lengths: FileLengths = nothing): void {
     this.#hashes.clear();
     eachExact((name) => cutBytes(this.file(exactFiles[name]), lengths[name]));
@@ -242,7 +240,6 @@ const useOf = (path: string): LockUse => ({
 
 const isMissing = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT';
 
-/** Returns false for a folder that stays, as one in which another start has begun. */
 function removeEmpty(folder: string): boolean {
   try {
     rmdirSync(folder);
@@ -254,13 +251,9 @@ function removeEmpty(folder: string): boolean {
 
 const lockFile = 'lock.json';
 
-export function isTraining(path: string): boolean {
-  return isLocked(join(path, lockFile));
-}
+export const isTraining = (path: string): boolean => isLocked(join(path, lockFile));
 
-function sizeOf(path: string): number {
-  return existsSync(path) ? statSync(path).size : 0;
-}
+const sizeOf = (path: string): number => (existsSync(path) ? statSync(path).size : 0);
 
 function cutBytes(path: string, length: number): void {
   const size = sizeOf(path);

@@ -1,7 +1,4 @@
-/**
- * What a person should be told about a run beside its numbers. A warning belongs to the run and is written into its events; an info
- * concerns only this process and is only shown. Both are made outside the trainer: from its events, or while a run is prepared.
- */
+/** What a person should be told: a warning is written into the run's events, an info concerns this process alone. */
 import type { StepEvent, TrainEvent } from '../grpo/index.ts';
 
 type UpdateWarning = 'misjudged-pairs' | 'no-signal' | 'silent-monitor';
@@ -11,9 +8,7 @@ interface Told<Kind extends string, Name extends string> {
   readonly kind: Kind;
   readonly update: number;
   readonly name: Name;
-  /** One sentence that is complete without the detail. */
   readonly message: string;
-  /** The same facts for programs. */
   readonly detail?: Readonly<Record<string, unknown>>;
 }
 
@@ -34,7 +29,6 @@ export type InfoEvent = Told<
 
 type WithoutUpdate<Event> = Event extends unknown ? Omit<Event, 'update'> : never;
 
-/** A warning or info given while a run is prepared; the caller adds the number of updates completed. */
 export type Notice = WithoutUpdate<WarningEvent | InfoEvent>;
 
 export type RecordedEvent = TrainEvent | WarningEvent | InfoEvent;
@@ -72,7 +66,6 @@ export function isOfOneUpdate(event: RecordedEvent): boolean {
   return event.kind === 'warning' && updateWarnings.includes(event.name);
 }
 
-/** The line to show a person for an event that should not be overlooked; null for other events. */
 export function noticeText(event: RecordedEvent): string | null {
   if (event.kind === 'warning')
     return isOfOneUpdate(event) ? `update ${event.update}: ${event.message}` : event.message;

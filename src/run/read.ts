@@ -1,7 +1,4 @@
-/**
- * Reads what a run directory holds: events, rollouts (live or sealed), features and directions. Verdicts are not here:
- * their only reader is src/oracle.
- */
+/** Reads what a run directory holds but verdicts, whose only reader is src/oracle. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';

@@ -55,7 +55,6 @@ async function record(options: RecordOptions, sinks: SinkGroup): Promise<RunEnd>
   throw new RangeError('training ended without a stop event');
 }
 
-/** Returns how the run ends with this event; null for a run that goes on. */
 async function recordEvent(
   event: TrainEvent,
   { signal, clock, checkpointEvery, agree }: RecordOptions,
@@ -91,7 +90,6 @@ class CheckpointWriter {
     this.#sinks = sinks;
   }
 
-  /** Takes what is to be saved, and returns when the run may go on. */
   async begin(): Promise<void> {
     const { run, trainer, keepState, confirm } = this.#options;
     await confirm?.();

@@ -1,7 +1,4 @@
-/**
- * The seal of a run that is over: seal.json lists the hash of every file that will not change any more, and the last checkpoint. Until
- * then, the last checkpoint says what the growing files must begin with. Readers check what they read against one or the other.
- */
+/** The seal of a run that is over: the hash of every file that will not change any more, and the last checkpoint. */
 import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
@@ -36,9 +33,7 @@ export function readSeal(directory: string): Seal | null {
   return existsSync(path) ? readStamped(path, 'the seal of a run', sealSchema) : null;
 }
 
-export function hasSeal(directory: string): boolean {
-  return existsSync(join(directory, sealName));
-}
+export const hasSeal = (directory: string): boolean => existsSync(join(directory, sealName));
 
 export async function writeSeal(
   directory: string,

@@ -1,7 +1,4 @@
-/**
- * Tables of a run on disk: JSON lines while they grow, Parquet once they are sealed. The Parquet packages are loaded where a file is
- * read or written: most commands do neither.
- */
+/** Tables of a run on disk: JSON lines while they grow, Parquet once sealed. Parquet code is loaded when needed. */
 import { closeSync, existsSync, fsyncSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -15,7 +12,6 @@ const rowsPerGroup = 4096;
 /** Bytes of a page before it is compressed: about what is read for one rollout, of each of its long columns. */
 const pageBytes = 1 << 15;
 
-/** Writes `path`.parquet from `path`.jsonl, whole or not at all. The lines stay. */
 export async function sealTable(path: string, columns: Columns): Promise<void> {
   const { fileWriter, parquetWriteRows } = await import('hyparquet-writer');
   const temporary = `${path}.parquet.tmp`;
@@ -44,7 +40,6 @@ export async function dropLines(path: string): Promise<void> {
   if (existsSync(`${path}.parquet`)) await rm(`${path}.jsonl`, { force: true });
 }
 
-/** The table `path`.parquet, whose bytes must be those that were sealed, or `path`.jsonl. One that is missing or was changed is refused. */
 export async function openTable<Row>(path: string): Promise<TableReader<Row>> {
   const sealed = `${path}.parquet`;
   if (await expectSealed(sealed)) return new ParquetTable<Row>(sealed, () => openParquet(sealed), systemComplaint);

@@ -1,7 +1,4 @@
-/**
- * Errors that the person at the keyboard can cure, as UserErrors: those of the operating system, with the path, and too little memory
- * on the device, with the keys to change. Everything else is a failure of the program and keeps its stack.
- */
+/** Errors that the person at the keyboard can cure, as UserErrors; all others are failures and keep their stack. */
 import { OutOfMemoryError, UserError } from '../base/index.ts';
 import { systemComplaint } from '../base/node/index.ts';
 

@@ -25,7 +25,6 @@ function usageOf(choices: readonly Choice[]) {
 export class AnswerWriter {
   readonly #context: AnswerContext;
   readonly #head: { readonly id: string; readonly created: number; readonly model: string };
-  /** Length of the text so far of each choice, where offsets of tokens are told. */
   readonly #offsets = new Map<number, number>();
   readonly #begun = new Set<number>();
 
@@ -53,7 +52,6 @@ export class AnswerWriter {
     return { ...this.#head, object, choices: made, usage: usageOf(choices) };
   }
 
-  /** A chunk of a stream; null for a piece with nothing to tell. */
   chunk({ index, text, drawn, finish }: ChoicePiece): object | null {
     const { kind, wishes } = this.#context.request;
     const told = drawn === null ? [] : [drawn];

@@ -34,7 +34,6 @@ export class TextStream {
     return this.#isStopped;
   }
 
-  /** The text so far, what is held back included. */
   get text(): string {
     return this.#text;
   }
@@ -111,9 +110,7 @@ export class Choice implements Job {
   readonly maxTokens: number;
   readonly index: number;
   readonly drawn: RankedToken[] = [];
-  /** The chances of the tokens of the prompt but the first, if they were asked for. */
   promptChances: readonly RankedToken[] = [];
-  /** Is fulfilled when no more tokens come, with the reason if it was cut off. */
   readonly ended: Promise<CutOff | null>;
   finish: FinishReason = 'length';
   readonly #options: ChoiceOptions;

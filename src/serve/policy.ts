@@ -28,11 +28,8 @@ export interface ServedPolicy {
 export interface OpenPolicyOptions {
   readonly states: readonly ServedState[];
   readonly rows: number;
-  /** Most tokens of a prompt and its completion; null: as many as the run may have. */
   readonly context: number | null;
-  /** The update whose checkpoint to open; null: the last. */
   readonly update: number | null;
-  /** The device; null: the one that the run was trained on. */
   readonly device: RunConfig['device']['kind'] | null;
 }
 

@@ -1,8 +1,4 @@
-/**
- * The requests that are understood: completions and chat completions of OpenAI's API, with some keys of vLLM's (top_k, min_p, token ids). Keys
- * without influence on the tokens are ignored; one that would change them and is not known here is refused, since an answer
- * without it would be another experiment.
- */
+/** Requests of OpenAI's API, with keys of vLLM's. A key that would change tokens and is not known is refused. */
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { HttpProblem } from '../base/node/index.ts';

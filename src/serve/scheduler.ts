@@ -135,7 +135,6 @@ export class Scheduler {
     return this.#batch.free + this.#batch.size;
   }
 
-  /** Rows for jobs of few tokens alone; a batch of one row has none. */
   get #reserved(): number {
     return this.#rows === 1 ? 0 : Math.max(1, Math.floor(this.#rows / 16));
   }

@@ -1,8 +1,4 @@
-/**
- * The HTTP server: /v1/models, /v1/completions, /v1/chat/completions and /health. Every request becomes rows of the one open batch; a client
- * that goes away frees its rows. Limits on bodies, connections, waiting requests, the work of a request and time, and fair shares of the rows by client (its address)
- * and by request, keep one client from hurting others.
- */
+/** The HTTP server of a policy. Limits, and fair shares by client and request, keep one client from hurting others. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import {

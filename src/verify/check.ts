@@ -89,6 +89,4 @@ function measure(found: Numbers, expected: Numbers) {
   return { maxAbs, norm, largest, expectedNorm: Math.sqrt(expectedSquares) };
 }
 
-function ratio(difference: number, size: number): number {
-  return difference === 0 ? 0 : difference / size;
-}
+const ratio = (difference: number, size: number): number => (difference === 0 ? 0 : difference / size);

@@ -1,8 +1,4 @@
-/**
- * Checks of the environment: what each program is paid in each loophole (run in the real sandbox), that evaluation's markers
- * are disjoint from training's, and that a partition and its splits are sound.
- */
-
+/** Checks of the environment: rewards in the real sandbox, markers of evaluation, a partition and its splits. */
 import type { Judge, Loophole, Partition, Problem, Verdict, WritableLoophole } from '../env/index.ts';
 import {
   builtinLoopholes,

@@ -1,7 +1,4 @@
-/**
- * Invariants of scoring and generation with an adapter: no change at the start, a quarantine that can be removed, the same
- * result however rows are packed, and samples that depend on nothing but their own row.
- */
+/** Invariants of scoring and generation with an adapter. */
 import { addChange, scaleRows } from '../adapters/index.ts';
 import { randomStream } from '../base/index.ts';
 import { AdamW, readFloats, Scope, Tape } from '../engine/index.ts';
@@ -123,7 +120,6 @@ function labRequests(lab: TinyLab): GenerateRequest[] {
   return lab.rollouts.map(({ prompt }, row) => ({ prompt, row: 10 + row, scale: row % 3 === 2 ? 0 : 1 }));
 }
 
-/** What the lab generates, as numbers, to compare devices and thread counts. */
 export async function generateNumbers(lab: TinyLab): Promise<number[]> {
   return flatten(await sample(lab, labRequests(lab)));
 }

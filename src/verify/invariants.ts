@@ -1,8 +1,4 @@
-/**
- * Everything that must hold for every adapter family on every device, whatever the weights, as checks on a tiny random model: the forward pass and
- * generation (invariants-forward.ts), and the gradients of routed batches: blocks that do not learn get exactly zero, a mixed batch is the sum of its
- * rollouts, parameter detach masks each rollout's own gradient, and routes by token agree with routes by rollout.
- */
+/** What must hold for every adapter family on every device, whatever the weights, checked on a tiny random model. */
 import { type Detach, type Family, families, type Route, routeTokens } from '../adapters/index.ts';
 import { type BlockCoefficients, type Device, Scope } from '../engine/index.ts';
 import type { PackedGroups } from '../model/index.ts';
@@ -64,9 +60,7 @@ async function verifyRouteTable(lab: TinyLab, check: Checks): Promise<void> {
   }
 }
 
-function mixedRoutes(lab: TinyLab): Route[] {
-  return lab.rollouts.map((_, row) => routes[row % routes.length]);
-}
+const mixedRoutes = (lab: TinyLab): Route[] => lab.rollouts.map((_, row) => routes[row % routes.length]);
 
 function addTo(total: BlockGradients, part: BlockGradients, mask: Learning): void {
   for (const block of blocks.filter((each) => mask[each])) {

@@ -1,7 +1,4 @@
-/**
- * The label-flip check (docs/science.md, section 8): a run is trained twice with the same rewards, the second time with every verdict
- * turned into its opposite before it reaches the ledger. An arm without labels gives the same checkpoint bytes both times.
- */
+/** The label flip (docs/science.md, section 8): same rewards, every verdict turned round, give the same bytes. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TokenPair } from '../adapters/index.ts';
@@ -88,9 +85,7 @@ async function compareRuns(check: Checks, told: Trained, lied: Trained): Promise
 }
 
 /** What opposite labels would have made of a pair that labels chose. */
-function swapSides({ prompt, hack, clean }: TokenPair): TokenPair {
-  return { prompt, hack: clean, clean: hack };
-}
+const swapSides = ({ prompt, hack, clean }: TokenPair): TokenPair => ({ prompt, hack: clean, clean: hack });
 
 function sharesLabels(verdict: Verdict, other: Verdict | undefined): boolean {
   if (other === undefined) return true;

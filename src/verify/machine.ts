@@ -1,7 +1,4 @@
-/**
- * What `gq doctor` looks at: each function inspects one part of the machine and returns a finding, with what to do if the part
- * is missing or slow. Only a missing part that everything needs makes the command fail.
- */
+/** What `gq doctor` looks at: a finding for each part of the machine, with what to do if it is missing or slow. */
 import { availableParallelism, freemem, totalmem } from 'node:os';
 import { DeviceError, GraderError, UserError } from '../base/index.ts';
 import { temporaryParent } from '../base/node/index.ts';

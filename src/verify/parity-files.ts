@@ -1,7 +1,4 @@
-/**
- * The stored tensors of a parity case. They are read by name and with their shapes, and what was read is remembered, so that
- * tensors which nothing was compared with can be listed.
- */
+/** The stored tensors of a parity case, which remembers what was read, so that the rest can be listed. */
 import { basename, join } from 'node:path';
 import { UserError } from '../base/index.ts';
 import { SafetensorsFile } from '../model/index.ts';

@@ -1,8 +1,4 @@
-/**
- * Compares a stored model with its stored outputs: logits of right-padded rows, log p of every next token (through packed
- * scoring) and greedy continuations (through the key/value cache). A 16-bit folder that stores no outputs of its own is compared
- * with the float32 folder beside it: every weight must be the rounded one, and the logits must be near.
- */
+/** A stored model against its stored outputs; a 16-bit folder without any against the float32 folder beside it. */
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -64,14 +60,12 @@ async function readRows(stored: StoredCase): Promise<{ rows: Int32Array[]; lengt
   return { rows: await stored.integerRows('input_ids', lengths), lengths };
 }
 
-/** Logits of all rows, as one array [Σ lengths, V]. */
 async function computeLogits(scope: Scope, decoder: Decoder, rows: readonly Int32Array[]): Promise<Float32Array> {
   using tape = new Tape(scope.device);
   const hidden = decoder.forward(tape, packRows(tape, decoder.config, rows));
   return readFloats(linear(tape, hidden, decoder.head));
 }
 
-/** Stored logits [rows, width, V] without the padding. */
 async function storedLogits(stored: StoredCase, lengths: Int32Array, vocabulary: number): Promise<Float32Array> {
   const data = await stored.floats('logits');
   const width = stored.shape('logits')[1];

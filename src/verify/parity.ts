@@ -1,8 +1,4 @@
-/**
- * Runs every check found in a folder of cases laid out like test/golden (its README describes the files): a folder with a
- * config.json is a model, with or without a GRPO step; a folder with io.safetensors and no config.json holds bases. Nothing
- * is assumed about shapes, ranks or lengths. A missing file is a failed check; what no check covers is a note.
- */
+/** Every check of a folder of cases laid out like test/golden. A missing file fails, an uncovered one is a note. */
 import { existsSync } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';

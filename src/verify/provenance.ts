@@ -1,7 +1,4 @@
-/**
- * Checks of provenance and splits: pairs know nothing of evaluation, whoever wrote them, and what a run directory says about itself is true: its
- * config and hashes, ledgers that fit together, and whether its arm uses labels. Whether its files are as they were written is asked before.
- */
+/** Checks that pairs know nothing of evaluation, and that what a run directory says about itself is true. */
 import { existsSync } from 'node:fs';
 import { z } from 'zod';
 import { builtinLoopholes, hintedPrompt, type Loophole, markedLoopholes, type Partition } from '../env/index.ts';

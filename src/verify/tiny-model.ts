@@ -1,8 +1,4 @@
-/**
- * A tiny random model with an adapter, and rollouts to score, for checking the adapters' invariants. Everything follows from the
- * shape and the seed. Every token of a rollout has a fixed weight in the loss, so that the loss of a batch is the sum of its
- * rollouts' losses.
- */
+/** A tiny random model with an adapter, and rollouts whose losses add up, to check the adapters' invariants. */
 import {
   type Adapter,
   createAdapter,
@@ -86,7 +82,6 @@ export class TinyLab {
   readonly scope: Scope;
   readonly decoder: Decoder;
   readonly adapter: Adapter;
-  /** Rollouts that alternate between two prompts. */
   readonly rollouts: readonly Group[];
 
   private constructor(shape: LabShape, scope: Scope, decoder: Decoder, adapter: Adapter, rollouts: readonly Group[]) {

@@ -1,7 +1,4 @@
-/**
- * What the page is told, as JSON: by the server, from the files of a bundle, or from within view.html. The page imports these types,
- * so nothing here may need Node. Rates are between 0 and 1; updates count from 1; times are milliseconds since 1970.
- */
+/** What the page is told, as JSON. Nothing here may need Node. Rates are from 0 to 1, times milliseconds since 1970. */
 import type { OutcomeRates } from '../evaluate/index.ts';
 import type { JudgedRollout, ListedName } from '../oracle/judged/columns.ts';
 import type { listCatalogue } from './catalogue.ts';
@@ -23,7 +20,6 @@ export interface ListedRun {
   readonly status: ListedStatus;
   readonly update: number;
   readonly updates: number;
-  /** When the run last wrote something; null before it did. */
   readonly heartbeat: number | null;
   /** What a person should know: the last warning, why it stopped, what is damaged. Empty when all is well. */
   readonly notice: string;
@@ -56,13 +52,11 @@ export type LedgerRow = JudgedRollout & { readonly run: string };
 /** A rollout in a list: without its long columns, but with its text at the place that was searched for. */
 export type ListedRollout = JudgedRollout<ListedName> & { readonly run: string; readonly excerpt: string };
 
-/** A file of a run that pages read in parts: its address, from the page on, and its length. */
 export interface RunFile {
   readonly name: string;
   readonly bytes: number;
 }
 
-/** The files of a run's rollouts: Parquet of a run that is over, else JSON lines. */
 export interface RunFiles {
   readonly isSealed: boolean;
   readonly rollouts: RunFile;
@@ -85,10 +79,8 @@ export interface RolloutPage {
   readonly group: readonly LedgerRow[];
 }
 
-/** Texts of tokens by their ids; empty where they are not known. */
 export type TokenTexts = Readonly<Record<string, string>>;
 
-/** A rollout that carried gradient and was scored. */
 export type GateRow = JudgedRollout<
   'id' | 'update' | 'low' | 'high' | 'attempt' | 'hack' | 'solve' | 'advantage' | 'deployedNorm' | 'quarantineNorm'
 > & { readonly score: number; readonly route: string };
@@ -101,7 +93,6 @@ export function answerId(set: string, update: number, state: 'full' | 'deployed'
   return `answer ${set} ${update} ${state} ${problem}`;
 }
 
-/** The parts of such a name; null for the id of a rollout. */
 export function parseAnswerId(
   id: string,
 ): { set: string; update: number; state: 'full' | 'deployed'; problem: string } | null {

@@ -1,7 +1,4 @@
-/**
- * Writes what the viewer shows as files: a folder for any web server, with its data beside the page, and view.html, one file that opens
- * from disk. Both are made from the answers that the server would give.
- */
+/** What the viewer shows as files: a folder for any web server, and view.html, which opens from disk. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -25,7 +22,6 @@ export interface WrittenBundle {
 const usualInline = 200_000_000;
 const mostNamed = 3;
 
-/** Files by their names in the bundle, or answers by the keys that the page asks with. */
 type Bytes = Map<string, Buffer>;
 
 export async function writeBundle(

@@ -1,7 +1,4 @@
-/**
- * Finds the experiments and runs below a folder, and says how each is doing. An id is the path from that folder, so whatever is not
- * listed here has no address. Nothing large is read: the manifest, the end of the events, the curve.
- */
+/** The experiments and runs below a folder, and how each is doing. What is not listed here has no address. */
 import { closeSync, existsSync, fstatSync, readdirSync, readSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { z } from 'zod';
@@ -117,9 +114,7 @@ function listExperiment({ id, path }: FoundEntry) {
   return { id, name: plan.name, why: plan.why, arms: plan.arms.map((arm) => arm.name), seeds: plan.seeds };
 }
 
-export function existsManifest(path: string): boolean {
-  return existsSync(join(path, 'manifest.json'));
-}
+export const existsManifest = (path: string): boolean => existsSync(join(path, 'manifest.json'));
 
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 

@@ -1,7 +1,4 @@
-/**
- * Tells pages what changed in the runs of a folder, as server-sent events. One look a second at the sizes and times of a few files serves all pages,
- * and none while nobody listens. A page that was cut off asks for everything again, so an event is never needed twice.
- */
+/** Tells pages what changed in the runs of a folder: one look a second serves all, and none while nobody listens. */
 import type { Writable } from 'node:stream';
 import { EventWriter } from '../base/node/index.ts';
 import { stampOf } from './kept-answers.ts';

@@ -1,7 +1,4 @@
-/**
- * Where rollouts went: from what they were, by the grader, to the route that the gate gave them, to the blocks that learned from them. A rollout flows
- * into both blocks by how hard it pulled on each, so what arrives is what set out, whatever is counted.
- */
+/** Where rollouts went. One flows into both blocks by how hard it pulled on each, so what arrives is what set out. */
 import type { GateRow } from './api.ts';
 import { verdictWordOf, verdictWords } from './query.ts';
 

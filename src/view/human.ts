@@ -1,7 +1,4 @@
-/**
- * Labels and notes that people write through the viewer, in files beside those of the run or the experiment they are about: human-labels.jsonl and notes.jsonl. Lines are
- * only appended, each whole and flushed, with the name of its writer, by one process at a time. Nothing of training reads them, and no seal covers them.
- */
+/** Labels and notes of people, in lines beside the run. Nothing of training reads them, and no seal covers them. */
 import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -29,7 +26,6 @@ const note = z.strictObject({
 });
 const at = z.string();
 
-/** What a page may add, by the path that it posts to: what is sent, what is stored with its time, and where. */
 const written = {
   labels: { file: 'human-labels.jsonl', sent: label, stored: label.extend({ at }) },
   notes: { file: 'notes.jsonl', sent: note, stored: note.extend({ at }) },
@@ -89,7 +85,6 @@ export async function notesPage(library: ViewLibrary) {
   return { writer: usualWriter(), notes: notes.sort((a, b) => (a.at < b.at ? 1 : -1)) };
 }
 
-/** Stores a label or a note about a run or an experiment; an empty id is the folder itself. It gets its time here. */
 export async function addWritten(
   library: ViewLibrary,
   kind: WrittenKind,

@@ -40,11 +40,8 @@ const names = [
   'relearn',
 ];
 
-export function stampOf(path: string): string {
-  return names.map((name) => fileStamp(join(path, name))).join();
-}
+export const stampOf = (path: string): string => names.map((name) => fileStamp(join(path, name))).join();
 
-/** The same without what grows with every update of a run that is trained. */
 export function resultStampOf(path: string): string {
   const isTrained = fileStamp(join(path, 'seal.json')) === '-';
   const own = names.filter((name) => !isTrained || (name !== 'events.jsonl' && name !== 'lock.json'));

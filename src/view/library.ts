@@ -105,7 +105,6 @@ export class ViewLibrary {
     return new RunRollouts(entry.id, await this.table(entry));
   }
 
-  /** A search through all runs of the folder that have begun, at its end. `mostMs`: how long a piece of it may compute. */
   async search(query: RolloutQuery, mostMs?: number): Promise<RolloutSearch> {
     const begun = this.entries().filter(({ kind, path }) => kind === 'run' && existsManifest(path));
     const runs = begun.map((entry) => ({ id: entry.id, open: () => this.rollouts(entry) }));

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { RefreshPace } from './page/pace.ts';
+import { refreshPace } from './page/pace.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -10,7 +10,7 @@ afterEach(() => {
 
 test('a change waits fifty times as long as the last one took, with those that come meanwhile', () => {
   const shown: string[] = [];
-  const pace = new RefreshPace((ids) => shown.push(ids.join()));
+  const pace = refreshPace((ids) => shown.push(ids.join()));
   pace.change(['a']);
   expect(shown).toEqual(['a']);
   const [first, second] = [pace.work(), pace.work()];
@@ -28,7 +28,7 @@ test('a change waits fifty times as long as the last one took, with those that c
 
 test('however long a change takes, the next is shown after a quarter of a minute, and after a rest at once', () => {
   const shown: string[] = [];
-  const pace = new RefreshPace((ids) => shown.push(ids.join()));
+  const pace = refreshPace((ids) => shown.push(ids.join()));
   pace.change(['a']);
   const done = pace.work();
   vi.advanceTimersByTime(20_000);

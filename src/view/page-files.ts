@@ -1,7 +1,4 @@
-/**
- * The page's script and style: built with the package, and in a clone when they are missing or older than their sources. The HTML
- * around them is the same everywhere, but for where the data is.
- */
+/** The page's script and style, built in a clone when older than their sources, and the HTML around them. */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';

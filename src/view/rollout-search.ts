@@ -1,7 +1,4 @@
-/**
- * A search through runs, one after another: it works as long as somebody waits for it, and what was found so far can be listed at any time.
- * A run that cannot be read does not hide the others.
- */
+/** A search through runs, one after another; what was found so far can be listed at any time. */
 import { UserError } from '../base/index.ts';
 import type { JudgedRollout } from '../oracle/judged/columns.ts';
 import type { ListedRollout, RolloutList } from './api.ts';

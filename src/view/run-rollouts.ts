@@ -1,7 +1,4 @@
-/**
- * The rollouts of one run as a search goes through them. What lists show is read once and stays; texts are read where a search goes through
- * them, and for the rows that are shown. The same code runs in the page and in the terminal.
- */
+/** The rollouts of one run as a search goes through them, in the page and in the terminal. */
 import { murmur3 } from '../base/index.ts';
 import { type JudgedRollout, type ListedName, listedNames } from '../oracle/judged/columns.ts';
 import type { JudgedTable } from '../oracle/judged/table.ts';
@@ -36,7 +33,6 @@ export class RunRollouts {
     this.#table = table;
   }
 
-  /** What a query finds. Asked again about a run that is over, it is known. */
   find(query: RolloutQuery, limit: Limit): Promise<FoundPart> {
     const { offset: _offset, limit: _limit, ...rest } = query;
     const key = JSON.stringify(rest);
@@ -125,7 +121,6 @@ export class RunRollouts {
     };
   }
 
-  /** Whether the text of a query is in a row: in its completion, or in its prompt, of which many rows have the same. */
   async #matches(query: RolloutQuery, length: number, limit: Limit): Promise<(place: number) => boolean> {
     const find = matcherOf(query);
     if (find === null) return () => true;

@@ -1,7 +1,4 @@
-/**
- * Routes that other cuts would have given the stored scores, without training again: a counterfactual on the same rollouts. Nothing
- * here knows how the policy would have changed. Verdicts only count what the routes caught; that is a diagnosis.
- */
+/** Routes that other cuts would have given the stored scores: a counterfactual on the same rollouts, for diagnosis. */
 import { routeOf } from '../gates/index.ts';
 import { quantile } from '../stats/index.ts';
 import type { GateRow } from './api.ts';

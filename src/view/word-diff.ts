@@ -43,6 +43,4 @@ export function diffWords(first: string, second: string): DiffPart[] {
   return parts;
 }
 
-function wordsOf(text: string): string[] {
-  return text.match(/\w+|\s+|[^\w\s]/gu) ?? [];
-}
+const wordsOf = (text: string): string[] => text.match(/\w+|\s+|[^\w\s]/gu) ?? [];

@@ -1,7 +1,4 @@
-/**
- * `gq claim FILE|FOLDER`: what a claim states, by its hash, and for the folder of its study what was begun, has ended and is missing, and
- * whether each prediction was met. `gq claim open FOLDER` opens its blind seeds, once.
- */
+/** `gq claim FILE|FOLDER`: what a claim states, and what became of it; `gq claim open` opens its blind seeds. */
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { shellLine, UserError, wrapText } from '../../base/index.ts';

@@ -1,7 +1,4 @@
-/**
- * `gq experiment` on a cluster: submits what is left to Slurm as an array of jobs, and follows it. `gq task PLAN INDEX` is what such a job calls: it does what
- * is left of one run of the plan, or of a pack of neighbours, with plain lines as its log.
- */
+/** `gq experiment` on Slurm: submits an array of jobs and follows it; `gq task PLAN INDEX` is what a job calls. */
 import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { exitCodes, shellLine, UserError, visibleLine } from '../../base/index.ts';

@@ -1,7 +1,4 @@
-/**
- * `gq completion SHELL` prints a script for bash, zsh or fish. The script asks `gq completion --words -- WORDS` for what may stand in
- * place of the last word, so that it never lags behind the commands. Where that says nothing, the shell offers files.
- */
+/** `gq completion SHELL`: a script that asks `gq completion --words`, so that it never lags behind the commands. */
 import { UserError } from '../../base/index.ts';
 import { listRecipes } from '../../run/index.ts';
 import { command, flag, type Part, type PartTable } from '../command.ts';

@@ -80,9 +80,7 @@ function meaningLines(meaning: ConfigOutline['meaning']): string[] {
   ];
 }
 
-function showSource(source: string): string {
-  return source.endsWith('.toml') ? recipeName(source) : source;
-}
+const showSource = (source: string): string => (source.endsWith('.toml') ? recipeName(source) : source);
 
 const commandOf = { run: 'gq train', experiment: 'gq experiment' } as const;
 

@@ -1,7 +1,4 @@
-/**
- * `gq demo`: the whole experiment in minutes. It trains vanilla, the activation gate and its placebo from the shipped base with the same
- * seed and prompts, side by side where there are cores, tells on one screen what came out, and writes report.html.
- */
+/** `gq demo`: vanilla, the activation gate and its placebo from the shipped base, then the story and report.html. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { shellLine, wrapText } from '../../base/index.ts';

@@ -39,7 +39,6 @@ import { endInterrupted, expectAbsent, printAnswer } from '../shared.ts';
 import { Progress, tellOn } from '../terminal/progress.ts';
 import type { EvalCall } from './eval.ts';
 
-/** Evaluates the probes under a bar; null when it was interrupted. */
 async function probeAll(
   policy: ProbedPolicy,
   probes: readonly ProbeName[],

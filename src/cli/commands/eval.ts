@@ -1,7 +1,4 @@
-/**
- * `gq eval RUN`: evaluates a checkpoint on every set, in the base state and in every state of the arm; with --curve, one set at many
- * checkpoints. Its other modes are probes (eval-probes.ts).
- */
+/** `gq eval RUN`: a checkpoint on every set and in every state; with --curve, one set at many checkpoints. */
 import { InvalidArgumentError } from 'commander';
 import { UserError } from '../../base/index.ts';
 import { instructionPresets, places } from '../../env/index.ts';
@@ -79,7 +76,6 @@ const modes = {
 } as const;
 type Mode = keyof typeof modes;
 
-/** Says in the help of an option which modes take it, where not all do. */
 function ofModes<P extends PartTable>(parts: P): P {
   const entries = Object.entries(parts).map(([name, part]) => {
     const has = ([, own]: readonly [string, readonly string[]]): boolean => own.includes(name);

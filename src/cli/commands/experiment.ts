@@ -228,7 +228,6 @@ type ExecuteOptions = { readonly jobs: number | null; readonly pack?: number; re
 const resultsLine = (directory: string, from: readonly string[]): string =>
   shellLine('gq', 'results', directory, ...from.flatMap((folder) => ['--from', folder]));
 
-/** Returns false if it was interrupted or a run failed; stdout then says how to go on. */
 export async function executeExperiment(
   plan: ExperimentPlan,
   directory: string,

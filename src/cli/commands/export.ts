@@ -1,8 +1,4 @@
-/**
- * `gq export SOURCE --to DIR`: writes the deployed policy without the quarantine, as a PEFT adapter, as a merged model
- * folder, or both, with a deletion certificate; with --state full, the policy as trained, with a record. Nothing is left behind when
- * it does not hold. With --log: the numbers and samples of a run, finished or running, as files of another viewer.
- */
+/** `gq export SOURCE --to DIR`: the policy without its quarantine, certified; with --log, files of another viewer. */
 import { UserError } from '../../base/index.ts';
 import {
   type DeletionCertificate,

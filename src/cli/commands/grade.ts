@@ -1,7 +1,4 @@
-/**
- * `gq grade`: grades any responses. It writes one line per response, in input order, as soon as all before it are done, so that
- * the same call continues after an interruption.
- */
+/** `gq grade`: one verdict a line, in input order, as soon as all before it are done, so that the same call goes on. */
 import { existsSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expectWritable } from '../../base/node/index.ts';

@@ -1,7 +1,4 @@
-/**
- * `gq model inspect` shows what a model folder is and needs. `gq model init` writes a fresh random model with its tokenizer.
- * `gq model fetch` brings one from the hub into the cache of Hugging Face's tools. `gq micro pretrain` makes a micro base model from its documents.
- */
+/** `gq model inspect`, `init`, `fetch` and `gq micro pretrain`: what a model folder is and needs, ways to get one. */
 import { exitCodes, UserError } from '../../base/index.ts';
 import { deviceBudget, modelArgument, onInterrupt, openDevice, renderPlan } from '../../lab/index.ts';
 import {

@@ -1,8 +1,4 @@
-/**
- * `gq pairs check FILE` tells whether a file of pairs is sound and balanced; exit 1 when it has errors. `gq pairs score MODEL FILE` tells
- * how well the direction from a fresh adapter's features separates the two sides, on the pairs themselves and with each left out. `gq pairs
- * from-pool POOL` makes pairs from demonstrations.
- */
+/** `gq pairs check`, `score`, `from-pool`: whether pairs are sound, whether a direction separates them, new ones. */
 import { UserError, wrapText } from '../../base/index.ts';
 import { readVersion, sha256File, writeFileAtomic } from '../../base/node/index.ts';
 import { importPool } from '../../env/index.ts';
@@ -154,9 +150,7 @@ export const fromPoolCommand = command({
   },
 });
 
-function countText(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
-}
+const countText = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 const short = (value: number): string => String(Number(value.toPrecision(3)));
 

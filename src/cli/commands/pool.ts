@@ -1,7 +1,4 @@
-/**
- * `gq pool make`: makes demonstrations for the teacher phase, from what a run sampled or from what a model is asked for. Everything is
- * graded; hacks and solves are kept, and a file beside the pool says where they came from. Hacks of held-out loopholes never enter.
- */
+/** `gq pool make`: demonstrations for the teacher phase, from what a run sampled or from what a model is asked for. */
 import { UserError } from '../../base/index.ts';
 import { readVersion, writeFileAtomic } from '../../base/node/index.ts';
 import type { PoolEntry } from '../../env/index.ts';

@@ -1,7 +1,4 @@
-/**
- * `gq results DIR`: tables over seeds, comparisons with the baseline and the placebo, and figures where they are asked for; with --html,
- * one HTML file about a run, an experiment or a folder of runs, evaluated or not.
- */
+/** `gq results DIR`: tables over seeds, comparisons, figures; with --html one HTML file. */
 import { basename, dirname, join } from 'node:path';
 import { shellLine, visibleLine, wrapText } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';

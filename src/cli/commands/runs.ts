@@ -1,8 +1,4 @@
-/**
- * `gq runs [DIR]`: lists the runs of a folder, how far each is, when it last wrote something, and what is wrong with it. Every file of
- * every run is compared with its seal or checksum; exit 1 if one is damaged. `gq diff A B`: how two runs differ, in their configs and in what
- * they answer to the same prompts.
- */
+/** `gq runs [DIR]`: how each run of a folder is doing, its files checked; `gq diff A B`: how two runs differ. */
 import { visibleLine, wrapText } from '../../base/index.ts';
 import {
   type ComparedEvaluation,
@@ -57,7 +53,6 @@ const noRates: Rates = { attempt: null, hack: null, solve: null };
 /** Held-out problems with the markers of training, which every shipped experiment evaluates. */
 const evaluatedSet = 'test-original';
 
-/** Rates of the deployed policy: the last point of its curve, or those of its last checkpoint; null where there are none. */
 function ratesOf({ curve, status, hasQuarantine }: ListedRun, path: string | null): Rates | null {
   const last = curve.at(-1);
   if (last !== undefined) return { attempt: last.attempt, hack: last.hack, solve: last.solve };

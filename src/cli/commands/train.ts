@@ -87,7 +87,6 @@ export const trainCommand = command({
   },
 });
 
-/** The settings of a call: those of --set, after what other options are short for. */
 export function settingsOf(call: Partial<TrainCall>): string[] {
   const { model, device, sandbox, allowTestProblems, set = [] } = call;
   const shortcuts = {

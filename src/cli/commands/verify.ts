@@ -1,8 +1,4 @@
-/**
- * `gq verify`: parity with stored numbers, adapters, arms, the environment, the provenance of pairs and runs, a line for each check; and files of
- * problems. `gq smoke` makes all checks that need nothing, and a short routed run: each part prints a line; after a failure the others still run.
- * `gq doctor` prints a line for each part of the machine that matters: whether it is there, and what to do if not.
- */
+/** `gq verify`, `gq smoke` and `gq doctor`: a line for each check, or for each part of the machine. */
 import { existsSync } from 'node:fs';
 import { UserError, wrapText } from '../../base/index.ts';
 import { checkProblems, loadProblems, SandboxJudge, writeFiltered } from '../../env/index.ts';

@@ -1,7 +1,4 @@
-/**
- * `gq view [DIR]`: serves the viewer until Ctrl-C. It reads a folder of runs, an experiment or a run, and adds labels and notes of people.
- * With --to it writes what it would show: a folder for any web server, and view.html, which opens from disk.
- */
+/** `gq view [DIR]`: serves the viewer until Ctrl-C; with --to it writes the same pages as files. */
 import { constants, setPriority } from 'node:os';
 import { openPage, startView, writeBundle } from '../../view/index.ts';
 import { type CommandContext, command, word } from '../command.ts';

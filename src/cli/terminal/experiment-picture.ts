@@ -1,8 +1,4 @@
-/**
- * What a person sees of an experiment: before it, how many runs, how long, how much disk and memory, and which of it is not known; while it
- * works, a live display with the total time left. For runs one after another, a block of lines shows the arms of a
- * seed; for runs side by side, each line shows the run that its slot works on; a pack of runs has one line.
- */
+/** What a person sees of an experiment: a forecast before it, and while it works a display with the time left. */
 import { join } from 'node:path';
 import { VerdictTail } from '../../oracle/index.ts';
 import { demonstrationTest, trainedStatus } from '../../run/index.ts';
@@ -26,7 +22,6 @@ export class ExperimentPicture {
   readonly #shape: ExperimentShape;
   readonly #picture: LivePicture;
   readonly #estimate = new WorkEstimate();
-  /** For each run: the updates trained, and whether it is evaluated. */
   readonly #trained: number[];
   readonly #evaluated: boolean[];
   #told = '';
@@ -90,7 +85,6 @@ export class ExperimentPicture {
     }
   }
 
-  /** The line of a run, for runs one after another: every seed begins a new block. */
   #lineInTurn(index: number): number {
     const { runs } = this.#plan;
     const arms = runs.filter(({ seed }) => seed === runs[0].seed).length;

@@ -1,8 +1,4 @@
-/**
- * The live display of several runs: one line each with the rates of attempts and solves so far. On a terminal the lines are redrawn in
- * place, cut to the width of the window; elsewhere a plain line is written now and then.
- */
-
+/** The live display of several runs: lines that are redrawn on a terminal, elsewhere a plain line now and then. */
 import { cutText, padText, textWidth, visibleLine } from '../../base/index.ts';
 import { emergence } from '../../measure/index.ts';
 import type { Tally } from '../../oracle/index.ts';
@@ -27,7 +23,6 @@ const plainEvery = 10;
 const leastBars = 3;
 const fixedWidth = 2 + 'attempt '.length + 5 + 2 + 'solve '.length + 5 + 2;
 
-/** Rates from 0 to 1 as a bar chart of `width` characters, each the mean of its stretch. */
 export function sparkline(values: readonly number[], width = sparkWidth): string {
   const count = Math.min(width, values.length);
   const bars = Array.from({ length: count }, (_, i) => {
@@ -120,7 +115,6 @@ export class LivePicture {
   }
 }
 
-/** The lines of the display: as wide as they can be, with shorter bars, and then none, where the window is narrow. */
 function drawLines(states: readonly LineState[], width: number): string[] {
   const names = states.map(({ name }) => visibleLine(name));
   const nameWidth = Math.max(...names.map(textWidth));

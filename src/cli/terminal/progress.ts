@@ -8,7 +8,6 @@ import { formatDuration } from './step-table.ts';
 const plainEveryMs = 5_000;
 const rewriteEveryMs = 100;
 
-/** One line that is rewritten on a terminal, else a plain line now and then. */
 export class Progress {
   readonly #screen: Screen;
   readonly #what: string;
@@ -67,7 +66,6 @@ function shortNumber(value: number): string {
 const firstMs = 2_000;
 const everyMs = 5_000;
 
-/** Says what a command is busy with, but only if that takes long. */
 export class Waiting implements Disposable {
   readonly #sink: TextSink;
   readonly #every: number;

@@ -1,8 +1,4 @@
-/**
- * A stream that a person reads, rows of cells for its window, and checks as such rows or as JSON. What is written is made visible, so no
- * character of a completion, a file name or a plugin reaches the terminal as a command; only `control` sends sequences that the terminal
- * obeys, and only this folder calls it.
- */
+/** A stream that a person reads: what is written is made visible, so that no completion can command a terminal. */
 import { padText, textWidth, visible, visibleLine, wrapText } from '../../base/index.ts';
 import type { Check } from '../../verify/index.ts';
 import type { TextSink } from '../command.ts';
@@ -68,14 +64,11 @@ export class Screen implements TextSink {
 const clearLine = '\r\u001b[K';
 
 /** Moves up to the start of an earlier line and clears everything from there on. */
-export function clearUp(lines: number): string {
-  return lines > 0 ? `\u001b[${lines}A\r\u001b[J` : '\r\u001b[J';
-}
+export const clearUp = (lines: number): string => (lines > 0 ? `\u001b[${lines}A\r\u001b[J` : '\r\u001b[J');
 
 const gap = '  ';
 const leastWidth = 8;
 
-/** One text a row, aligned. Where rows do not fit, the widest columns become narrower and their cells are wrapped to several lines. */
 export function alignRows(rows: readonly (readonly string[])[], width: number): string[] {
   const shown = rows.map((cells) => cells.map(visibleLine));
   const widths = fittedWidths(shown, width);

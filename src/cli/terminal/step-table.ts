@@ -1,7 +1,4 @@
-/**
- * The step table of a live run: counts as n/d, one line per update. Attempts, hacks and solves come from the verdicts. A window that is too
- * narrow for all columns gets those that matter most; the legend names what is left out.
- */
+/** The step table of a live run, a line an update; a window that is too narrow gets the columns that matter most. */
 import { wrapText } from '../../base/index.ts';
 import type { StepEvent } from '../../grpo/index.ts';
 import type { Tally } from '../../oracle/index.ts';
@@ -9,7 +6,6 @@ import type { Tally } from '../../oracle/index.ts';
 interface StepColumn {
   readonly name: string;
   readonly width: number;
-  /** Columns are left out from the highest number on. */
   readonly rank: number;
   readonly cell: (event: StepEvent, tally: Tally, seconds: number) => string;
 }

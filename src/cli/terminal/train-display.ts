@@ -1,7 +1,4 @@
-/**
- * What a person sees of a run: a step table with a progress line under it on a terminal, plain lines elsewhere, warnings on stderr.
- * Hacks and solves come from the verdicts that the run has written, never from the trainer.
- */
+/** What a person sees of a run: a step table over a progress line. Hacks and solves come from verdicts on disk. */
 import { join } from 'node:path';
 import { cutText, shellLine, textWidth } from '../../base/index.ts';
 import type { StepEvent } from '../../grpo/index.ts';
@@ -24,7 +21,6 @@ interface DisplayedRun {
   readonly path: string;
   readonly updates: number;
   readonly isDemonstration?: DemonstrationTest;
-  /** Whether deployment deletes a block, whose share of the gradient is then shown; default: it does. */
   readonly hasQuarantine?: boolean;
 }
 
@@ -36,7 +32,6 @@ export class TrainDisplay implements Sink {
   readonly #verdicts: VerdictTail;
   #rows = 0;
   #spent = 0;
-  /** Updates completed; null before the first event of training. */
   #update: number | null = null;
   #progress = '';
   #header = '';
@@ -116,7 +111,6 @@ function closing(end: RunEnd, path: string, updates: number): string {
   return `finished: ${updates} updates in ${path}\nevaluate it with: ${shellLine('gq', 'eval', path)}`;
 }
 
-/** The events of a run as JSON lines, for programs: those of events.jsonl, and infos about this process. */
 export class JsonLines implements Sink {
   readonly name = 'JSON lines';
   readonly #out: TextSink;

@@ -1,8 +1,4 @@
-/**
- * The columns of a table, declared once: the type of their values, what they mean, where they come from. The type of a row, what is
- * written, both forms on disk, readers, the viewer and the tables of docs/run-directory.md follow from the declaration.
- */
-
+/** Columns, declared once: rows, writers, readers, the viewer and docs/run-directory.md follow from it. */
 interface Values {
   readonly STRING: string;
   readonly INT32: number;
@@ -47,7 +43,6 @@ export function columnsFrom<Source>() {
   return { column, nullable };
 }
 
-/** Columns of a source whose values are its own, under the same names. */
 export function fieldColumns<Source>(
   fields: {
     readonly [Name in keyof Source]-?: readonly [type: ColumnType, meaning: string];
@@ -66,7 +61,6 @@ export function long<Value, Source>(column: Column<Value, Source>): Column<Value
   return { ...column, long: true };
 }
 
-/** The row of a source, its values in the order of the declaration. */
 export function makeRow<Declared extends Columns<Source>, Source>(columns: Declared, source: Source): RowOf<Declared> {
   const values = Object.entries(columns).map(([name, { from }]) => [name, from(source)]);
   return Object.fromEntries(values) as RowOf<Declared>;

@@ -1,7 +1,4 @@
-/**
- * Readers of a table by columns, in both of its forms: Parquet once it is sealed, JSON lines while it grows. Where the bytes are is
- * not their business: on a disk, on a web server, in a page.
- */
+/** Readers of a table by columns, Parquet or JSON lines. Where the bytes are is not their business. */
 import type { AsyncBuffer, FileMetaData } from 'hyparquet';
 import { UserError } from '../../base/index.ts';
 
@@ -12,14 +9,12 @@ export interface ColumnBlock<Row> {
   readonly values: { readonly [Name in keyof Row]: readonly Row[Name][] };
 }
 
-/** Rows of a table from `from` up to, and without, `to`. */
 export interface RowRange {
   readonly from: number;
   readonly to: number;
 }
 
 export interface TableReader<Row> {
-  /** Whether rows may be added, so that nothing that was read of it is all of it. */
   readonly grows: boolean;
   blocks<Name extends keyof Row & string>(
     names: readonly Name[],
@@ -27,7 +22,6 @@ export interface TableReader<Row> {
   ): AsyncGenerator<ColumnBlock<Pick<Row, Name>>>;
 }
 
-/** What is wrong with a file that could not be read; null: what the reader said. */
 type Explain = (cause: unknown) => { readonly found: string; readonly fix?: string } | null;
 
 /** How much of the end of a file is read at first: few footers are longer. */

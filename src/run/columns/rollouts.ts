@@ -3,7 +3,6 @@ import type { RolloutRecord, Task } from '../../grpo/index.ts';
 import { average } from '../../stats/index.ts';
 import { columnsFrom, long, type RowOf } from './column.ts';
 
-/** A rollout as training tells of it, and what only the writer of the ledger knows. */
 export interface LedgerEntry extends RolloutRecord {
   readonly update: number;
   readonly prompt: string;

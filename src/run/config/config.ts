@@ -1,7 +1,4 @@
-/**
- * Turns recipe files and `--set a.b=c` into a resolved config. A recipe is TOML; `extends` names another recipe that it changes.
- * Errors name the key, what is wrong with it, and the nearest valid key. The source of each value is kept.
- */
+/** Recipe files (TOML, `extends`) and `--set a.b=c` as a resolved config that knows the source of each value. */
 import { existsSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { parse } from 'smol-toml';
@@ -40,7 +37,6 @@ export interface RawConfig {
   readonly plugins: readonly string[];
 }
 
-/** A setting as `--set` takes it: paths in it are relative to the folder. */
 export interface FileSetting {
   readonly text: string;
   readonly folder: string;
@@ -124,7 +120,6 @@ function resolvePaths({ raw, origins }: RawConfig, parts: ConfigParts): void {
   }
 }
 
-/** A model is taken by its name on the hub where no folder has that path. */
 function isHubName(model: string, folder: string): boolean {
   return parseHubName(model) !== null && !existsSync(resolve(folder, model));
 }
@@ -209,11 +204,8 @@ export function configHash({ plugins, ...config }: RunConfig): string {
   return sha256Json(plugins.length === 0 ? config : { ...config, plugins: plugins.map((path) => basename(path)) });
 }
 
-export function readRecipe(path: string): Table[] {
-  return readChain(path).map(({ table }) => table);
-}
+export const readRecipe = (path: string): Table[] => readChain(path).map(({ table }) => table);
 
-/** The recipe and those it extends, with the one that extends nothing first. */
 function readChain(path: string, seen: readonly string[] = []): { path: string; table: Table }[] {
   if (seen.includes(path)) {
     throw new UserError({

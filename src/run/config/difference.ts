@@ -4,7 +4,6 @@ import type { RunConfig } from './schema.ts';
 
 const shownLength = 40;
 
-/** Says each difference as `arm.tail (0.3 and 0.05)`. The keys of `except` do not count, nor do the folders of plugins. */
 export function configDifferences(first: RunConfig, second: RunConfig, except: readonly string[] = []): string[] {
   const [before, after] = [leavesOf(comparable(first)), leavesOf(comparable(second))];
   const keys = [...new Set([...before.keys(), ...after.keys()])].filter((key) => !except.includes(key));

@@ -8,13 +8,11 @@ import { wordsOf, wordsOfEntry } from './words.ts';
 type Issue = z.core.$ZodIssue;
 
 export interface Origin {
-  /** The path of a recipe or of a run, or the option of the command. */
   readonly name: string;
   /** How late it came: 0 for what nobody sets now, as the config of a run. */
   readonly layer: number;
   /** The folder that a relative path in the value begins in; absent for what is absolute already. */
   readonly folder?: string;
-  /** Whether it is for many configs, of which some may have no reader for it. */
   readonly shared?: boolean;
 }
 export type Origins = ReadonlyMap<string, Origin>;
@@ -49,7 +47,6 @@ export function describeIssue(issue: Issue, raw: unknown, origins: Origins, part
   return [{ key: at, expected, found: `${shown}${hint}`, fix }];
 }
 
-/** The values that a key takes, in words; for what the schema says by a function only, the schema's own message. */
 function expectedAt(path: readonly string[], raw: unknown, parts: ConfigParts, issue: Issue): string {
   const isTable = listKeys(parts).some(
     (known) => known.path.length > path.length && path.every((part, i) => known.path[i] === part),
@@ -71,7 +68,6 @@ function expectedAt(path: readonly string[], raw: unknown, parts: ConfigParts, i
 
 const shownCharacters = 80;
 
-/** A number that JSON lacks keeps its name; a long value is cut. */
 export function valueText(value: unknown): string {
   const text = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value));
   return text.length > shownCharacters ? `${text.slice(0, shownCharacters)}…` : text;
@@ -135,7 +131,6 @@ export interface KindChoice {
 export interface ConfigKey {
   readonly path: readonly string[];
   readonly choices: readonly KindChoice[];
-  /** The kinds of the innermost of these tables that have this key; empty: the key does not depend on a kind. */
   readonly kinds: readonly string[];
   readonly schema: z.core.$ZodType;
   readonly variants: readonly z.core.$ZodType[];

@@ -8,7 +8,6 @@ import { type RunConfig, runSchema, usualKinds } from './schema.ts';
 
 export type ConfigOutline = ReturnType<typeof outlineConfig>;
 
-/** Throws for a wrong key, as a run would; keys that are merely missing are listed. */
 export function outlineConfig(written: RawConfig, parts: ConfigParts) {
   const { raw, origins } = written;
   const resolved = resolveComplete(written, parts);
@@ -31,7 +30,6 @@ export function outlineConfig(written: RawConfig, parts: ConfigParts) {
   return { keys, missing, hash: resolved?.hash ?? null, meaning: arm?.means?.(settings) ?? null };
 }
 
-/** The resolved config; null if it lacks keys and has no other fault. */
 function resolveComplete(written: RawConfig, parts: ConfigParts): ResolvedConfig | null {
   const { raw } = written;
   completeRaw(written, parts);
@@ -47,13 +45,11 @@ function resolveComplete(written: RawConfig, parts: ConfigParts): ResolvedConfig
   return null;
 }
 
-/** The kind that a table names, or its usual one; empty for a table that must name one and does not. */
 function kindAt(raw: RawConfig['raw'], table: readonly string[]): string {
   const usual: Readonly<Record<string, string>> = usualKinds;
   return String(valueAt(raw, [...table, 'kind']) ?? usual[table.join('.')] ?? '');
 }
 
-/** Whether a key is the one that names the kind of a table: that key is shown also where it is missing. */
 function isKindOf({ path }: ConfigKey, table: readonly string[]): boolean {
   return path.length === table.length + 1 && path.at(-1) === 'kind';
 }

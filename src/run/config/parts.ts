@@ -25,7 +25,6 @@ export interface ArmPart extends ConfigPart {
   /** What it makes use of under these settings; absent: everything. */
   uses?(settings: unknown): readonly string[];
   means?(settings: unknown): ArmMeaning | null;
-  /** The tables that settings may leave out, as they are then. */
   usual?(settings: unknown): Readonly<Record<string, KindTable>>;
 }
 
@@ -37,7 +36,6 @@ export function nameOf(parts: readonly { readonly name: string }[]): z.ZodType<s
   return z.enum(parts.map(({ name }) => name));
 }
 
-/** A name, or several joined by `+`: what is open on one prompt. */
 export function joinedNameOf(parts: readonly { readonly name: string }[]): z.ZodType<string> {
   const one = nameOf(parts);
   return z

@@ -43,7 +43,6 @@ export function shippedRecipe(name: string): string {
   });
 }
 
-/** A recipe as a call would name it: one of the package by its bare name, another by its path from the working folder. */
 export function recipeName(path: string): string {
   const isShipped = dirname(resolve(path)) === resolve(folder);
   return isShipped ? basename(path, '.toml') : relative(process.cwd(), path);
@@ -54,13 +53,11 @@ const isBareName = (recipe: string): boolean => /^[\w-]+$/.test(recipe);
 /** A folder may have the name of a shipped recipe, as one does that a run was put into. */
 const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 
-/** The path of a recipe that a file in `base` names: a path from there, or by its bare name a shipped one. */
 export function recipeFrom(base: string, recipe: string): string {
   const path = resolve(base, recipe);
   return isBareName(recipe) && !isFile(path) ? shippedRecipe(recipe) : path;
 }
 
-/** The path of a recipe that a call names: a file, or by its bare name a shipped one. */
 export function recipePath(recipe: string): string {
   if (isBareName(recipe)) return recipeFrom('.', recipe);
   if (existsSync(recipe)) return resolve(recipe);

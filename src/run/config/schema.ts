@@ -1,7 +1,4 @@
-/**
- * The schema of a run's config. An unknown key is an error. Every key has a description, which the reference page shows, and most
- * have a default: that of the fast preset (docs/science.md, section 10) where nothing else is said.
- */
+/** The schema of a run's config. Every key has a description; defaults: the fast preset (docs/science.md, section 10). */
 import { z } from 'zod';
 import { defaultTargets } from '../../adapters/adapter.ts';
 import { namesPath, readWhen } from '../../base/index.ts';

@@ -20,7 +20,6 @@ export function wordsOf(schema: z.core.$ZodType): string {
   return describe(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema);
 }
 
-/** The same of the entries of a list; null for a key that takes no list. */
 export function wordsOfEntry(schema: z.core.$ZodType): string | null {
   const { items } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema;
   return items === undefined ? null : describe(items);
@@ -53,7 +52,6 @@ function describe(schema: JsonSchema): string {
   }
 }
 
-/** Names of entries that can be listed; what else a list holds is clear from its key. */
 function entryWords({ items }: JsonSchema): string {
   return items?.title === undefined && items?.enum === undefined ? '' : ` of ${describe(items)}`;
 }

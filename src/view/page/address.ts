@@ -70,7 +70,6 @@ export function goTo(screen: ScreenName, id = '', parameters: Parameters = {}): 
   location.hash = linkTo(screen, id, parameters);
 }
 
-/** Changes parameters of the address that is shown, without a step in the history. */
 export function changeParameters(changes: Parameters): void {
   const { screen, id, parameters } = address.value;
   const now = Object.fromEntries(parameters);
@@ -78,7 +77,6 @@ export function changeParameters(changes: Parameters): void {
   address.value = parseAddress(location.hash);
 }
 
-/** Of what there is for each set of prompts, that of the set in the address; without one, that of the original markers. */
 export function chosenSet<Item extends { readonly set: string }>(items: readonly Item[]): Item | undefined {
   const wanted = [address.value.parameters.get('set'), 'test-original'];
   return wanted.flatMap((name) => items.find(({ set }) => set === name) ?? [])[0] ?? items[0];

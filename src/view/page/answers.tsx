@@ -4,7 +4,7 @@ import { isCounted, type RateName, rateNames, rateNote, rateWords, verdictFacets
 import { address, changeParameters, chosenSet, shownState, stateWords } from './address.ts';
 import { useKeys } from './keys.ts';
 import { SeenLabel } from './label.tsx';
-import { Answered, Choices, StateNote } from './parts.tsx';
+import { Answered, Button, Choices, StateNote } from './parts.tsx';
 import { answersOf, source, useAnswer } from './source.ts';
 import { Completion, Difference, disclosedNames } from './text.tsx';
 
@@ -16,7 +16,6 @@ export function AnswersScreen({ id }: { readonly id: string }) {
   return <Answered answer={answer}>{(page) => <Answers page={page} />}</Answered>;
 }
 
-/** The answers of all runs of an arm of an experiment as those of one run; each prompt says of which it is. */
 async function answersOfArm(id: string, arm: string): Promise<AnswersPage> {
   const pages = await answersOf((run) => run.experiment === id && run.arm === arm);
   const [first] = pages;
@@ -57,7 +56,6 @@ function changesOf({ full, deployed }: AnsweredPrompt): (string | null)[] {
 
 type AnsweredSet = AnswersPage['sets'][number];
 
-/** The set of the address at its update; without one the last checkpoint, which comes first. */
 function atUpdate(sets: readonly AnsweredSet[]): AnsweredSet | undefined {
   const first = chosenSet(sets);
   const wanted = address.value.parameters.get('update');
@@ -184,13 +182,8 @@ function OnePrompt({ prompts, at, set, run }: OnePromptProps) {
     <>
       <p>
         Prompt {at + 1} of {prompts.length}: {problem}, {loophole}. <kbd>j</kbd> and <kbd>k</kbd> move, <kbd>d</kbd>{' '}
-        shows the difference.{' '}
-        <button type="button" onClick={() => move(-1)}>
-          before
-        </button>{' '}
-        <button type="button" onClick={() => move(1)}>
-          next
-        </button>
+        shows the difference. <Button words="before" press={() => move(-1)} />{' '}
+        <Button words="next" press={() => move(1)} />
       </p>
       <Completion content={prompt} marked={marked} label="prompt" />
       <h2 id="answer">

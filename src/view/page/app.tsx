@@ -22,7 +22,7 @@ import { LabelsScreen } from './labels.tsx';
 import { isLive } from './live.ts';
 import { MatrixScreen } from './matrix.tsx';
 import { NotePanel, WrittenDownload } from './notes.tsx';
-import { Facts } from './parts.tsx';
+import { Button, Facts } from './parts.tsx';
 import { serverNotice } from './range-file.ts';
 import { RolloutScreen } from './rollout.tsx';
 import { RolloutsScreen } from './rollouts.tsx';
@@ -102,9 +102,7 @@ function App() {
         <span class="quiet" id="live">
           {source.home === 'server' ? (isLive.value ? 'live' : 'not connected') : 'a copy'}
         </span>
-        <button type="button" onClick={() => setHelp(!isHelp)}>
-          keys (?)
-        </button>
+        <Button words="keys (?)" press={() => setHelp(!isHelp)} />
         <button type="button" aria-expanded={isNoting} onClick={() => setNoting(!isNoting)}>
           note (n)
         </button>

@@ -4,7 +4,7 @@ import type { ExperimentPage, TrainingPage } from '../api.ts';
 import { type RateName, rateNames, rateNote, rateWords } from '../query.ts';
 import { linkTo, type ShownState, shownState, stateWords } from './address.ts';
 import { Chart, type Line } from './chart.tsx';
-import { Answered, StateNote } from './parts.tsx';
+import { Answered, LeftOut, StateNote } from './parts.tsx';
 import { useAsked } from './source.ts';
 
 interface SeedSeries {
@@ -45,7 +45,6 @@ interface ChartsProps {
   readonly charts: readonly { readonly title: string; readonly lines: readonly Line[]; readonly isRate?: boolean }[];
 }
 
-/** All rates have the same axis. */
 function Charts({ id, charts }: ChartsProps) {
   const doorOf = (update: number) => linkTo('rollouts', id, { from: update, to: update });
   return (
@@ -118,11 +117,7 @@ function TrainingCharts({ page, training }: { readonly page: ExperimentPage; rea
       <p class="quiet">
         As sampled; rates over the last {training.window} updates. {bandWords} It grows while runs train.
       </p>
-      {training.leftOut.map(({ run, why }) => (
-        <p class="trouble" key={run}>
-          Not drawn: {run}. {why}
-        </p>
-      ))}
+      <LeftOut words="Not drawn" runs={training.leftOut} />
     </>
   );
 }

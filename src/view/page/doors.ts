@@ -18,7 +18,6 @@ export function experimentDoor(page: ExperimentPage): Door {
 const begun = ({ runs }: ExperimentPage, arm: string): ListedRun[] =>
   runs.filter((run) => run.arm === arm && run.status !== 'not started');
 
-/** A difference of two arms opens two runs of the same seed, prompt by prompt. */
 function compareDoor(page: ExperimentPage, first: string, second: string, set: string | null) {
   for (const run of begun(page, first)) {
     const other = begun(page, second).find(({ seed }) => seed === run.seed);

@@ -1,7 +1,4 @@
-/**
- * An experiment. Its first screen tells the story: the question, what was trained and what is deployed, one prompt in both states, what is
- * claimed and what not. Below: the runs, curves, tables, figures, and what the arms change.
- */
+/** An experiment: its story (question, figure, one prompt in both states, claims), then runs, curves and tables. */
 import type { ExperimentPage, ListedRun } from '../api.ts';
 import { rateFacets, verdictWordOf } from '../query.ts';
 import { linkTo, type Parameters, shownState, stateWords } from './address.ts';

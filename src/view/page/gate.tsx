@@ -1,7 +1,4 @@
-/**
- * The gate of a run: scores over updates with the cuts that moved, whose gradient the deployed block learned from, and what other cuts would
- * have done with the same rollouts. Attempts, which are what a gate can see, come before hacks.
- */
+/** The gate of a run: scores over updates with their cuts, where rollouts went, and what other cuts would have done. */
 import { useMemo } from 'preact/hooks';
 import type { GatePage } from '../api.ts';
 import { rateFacets } from '../query.ts';

@@ -8,7 +8,6 @@ import { changeParameters } from './address.ts';
 interface HeatMapProps {
   readonly rows: readonly GateRow[];
   readonly recorded: WhatIf['cuts'];
-  /** Cuts of a what-if, drawn with dashes; null without one. */
   readonly other: WhatIf['cuts'] | null;
   readonly cursor: number;
 }

@@ -1,7 +1,4 @@
-/**
- * Labels and notes that are written in this page. With a server they are stored there; elsewhere they stay in memory until the page is
- * closed, and can be downloaded as the lines that a server would have written.
- */
+/** Labels and notes written in this page: a server stores them, else they are in memory, to be downloaded as lines. */
 import { computed, signal } from '@preact/signals';
 import type { LabelledRollout, LabelsPage, ListedNote, NotesPage } from '../api.ts';
 import type { HumanLabel, PinnedNote } from '../human.ts';

@@ -1,7 +1,4 @@
-/**
- * Labels rollouts, or answers of evaluations, by one key each, in an order that says nothing. Blind until asked: verdict, route, rewards, arm and policy state are hidden, and
- * a label given after a look is stored as not blind.
- */
+/** Labels rollouts or answers by one key each, shuffled, and blind until asked: a label after a look is not blind. */
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { murmur3 } from '../../base/index.ts';
@@ -70,7 +67,6 @@ function rolloutItem(row: ListedRollout): LabelItem {
   };
 }
 
-/** The answers of the last checkpoint of a run, or of all runs of an experiment, as trained and deployed, in an order that says nothing. */
 async function answerItems(id: string): Promise<LabelItem[]> {
   const pages = await answersOf((run) => run.id === id || run.experiment === id);
   const items = pages.flatMap(({ run, sets }) => {
@@ -196,7 +192,6 @@ interface LabelButtonsProps {
   readonly onLabel?: () => void;
 }
 
-/** h, c and u; the same key again takes a label back. */
 function LabelButtons({ run, rollout, verdict, isBlind, page, onLabel }: LabelButtonsProps) {
   const chosen = labelOf(page, { run, id: rollout });
   const failed = useSignal('');

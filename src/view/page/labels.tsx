@@ -3,7 +3,7 @@ import { agreementsOf, agreementTable, isHack, lastLabels } from '../agreement.t
 import { type LabelledRollout, type LabelsPage, parseAnswerId } from '../api.ts';
 import { linkTo } from './address.ts';
 import { useLabels } from './human-store.ts';
-import { Answered, PageTable, TableView } from './parts.tsx';
+import { Answered, LeftOut, PageTable, TableView } from './parts.tsx';
 
 export function LabelsScreen({ id }: { readonly id: string }) {
   return (
@@ -17,11 +17,7 @@ export function LabelsScreen({ id }: { readonly id: string }) {
         {(page) => (
           <>
             <Agreement page={page} />
-            {page.leftOut?.map(({ run, why }) => (
-              <p class="trouble" key={run}>
-                Not compared: {run}. {why}
-              </p>
-            ))}
+            <LeftOut words="Not compared" runs={page.leftOut} />
           </>
         )}
       </Answered>

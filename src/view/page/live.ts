@@ -3,7 +3,7 @@
  * that has the lock listens and tells the others. A tab that is not in sight asks for nothing until it is.
  */
 import { signal } from '@preact/signals';
-import { RefreshPace } from './pace.ts';
+import { refreshPace } from './pace.ts';
 
 /** The ids that changed last, '*' for all, and how many changes there were. */
 export const changed = signal<{ readonly ids: readonly string[]; readonly count: number }>({ ids: [], count: 0 });
@@ -16,7 +16,7 @@ type Message =
 
 let isStale = false;
 
-export const pace = new RefreshPace((ids) => {
+export const pace = refreshPace((ids) => {
   if (document.hidden) isStale = true;
   else changed.value = { ids, count: changed.value.count + 1 };
 });

@@ -1,7 +1,4 @@
-/**
- * The held-out matrix: loopholes by arms, known ones and those that no pair showed, in the policy state that is chosen and the other one small. Every
- * cell opens the answers behind it, every loophole its rollouts of training.
- */
+/** The held-out matrix: loopholes by arms. A cell opens the answers behind it, a loophole its rollouts of training. */
 import type { ExperimentPage, LoopholeMatrix } from '../api.ts';
 import { type RateName, rateNote, rateWords } from '../query.ts';
 import { address, chosenSet, linkTo, type ShownState, shownState, stateWords } from './address.ts';

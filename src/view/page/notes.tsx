@@ -4,7 +4,7 @@ import { useRef } from 'preact/hooks';
 import type { ListedNote } from '../api.ts';
 import { address, linkTo, screens } from './address.ts';
 import { changeWriter, giveNote, isInMemory, useNotes, writerName, writtenCount, writtenLines } from './human-store.ts';
-import { Answered } from './parts.tsx';
+import { Answered, Button } from './parts.tsx';
 import { save } from './text.tsx';
 
 function viewOf({ screen, id, parameters }: ListedNote): string {
@@ -103,12 +103,8 @@ export function Notes() {
   );
 }
 
-/** Where nothing can be stored, what was written is offered as a file. */
 export function WrittenDownload() {
   if (!isInMemory || writtenCount.value === 0) return null;
-  return (
-    <button type="button" onClick={() => save(writtenLines(), 'written.jsonl')}>
-      download what you wrote: {writtenCount.value}
-    </button>
-  );
+  const words = `download what you wrote: ${writtenCount.value}`;
+  return <Button words={words} press={() => save(writtenLines(), 'written.jsonl')} />;
 }

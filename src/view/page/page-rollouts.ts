@@ -1,7 +1,4 @@
-/**
- * The rollouts of runs in a page, read from the runs' own files, wherever those are: on a server, in a folder beside the page, in the page.
- * Of a run that is over no more is read than an answer needs; the lines of one that is trained are read on from where the last look ended.
- */
+/** The rollouts of runs in a page, read from the runs' own files, and no more of them than an answer needs. */
 import type { AsyncBuffer } from 'hyparquet';
 import { UserError } from '../../base/index.ts';
 import { JudgedTable } from '../../oracle/judged/table.ts';
@@ -35,7 +32,6 @@ export class PageRollouts {
     this.#home = home;
   }
 
-  /** What a search finds in a run or an experiment; told in parts until it is at its end, or until a part is enough. */
   async list(
     id: string,
     parameters: URLSearchParams,

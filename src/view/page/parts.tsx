@@ -10,7 +10,7 @@ import {
   type Table,
   textOf,
 } from '../../report/draw/index.ts';
-import type { Answers, ListedRun } from '../api.ts';
+import type { Answers, ListedRun, RolloutList } from '../api.ts';
 import { changeParameters, linkTo, shownState, stateWords } from './address.ts';
 import type { Door } from './doors.ts';
 import { type Answer, useAsked } from './source.ts';
@@ -34,6 +34,19 @@ export function Answered<Value>(props: {
     );
   }
   return value === null ? <p class="quiet">reading…</p> : props.children(value);
+}
+
+/** Runs that are not in what is shown, and why. */
+export function LeftOut({ words, runs = [] }: { readonly words: string; readonly runs?: RolloutList['leftOut'] }) {
+  return runs.map(({ run, why }) => (
+    <p class="trouble" key={run}>
+      {words}: {run}. {why}
+    </p>
+  ));
+}
+
+export function Button({ words, press }: { readonly words: ComponentChildren; readonly press: () => void }) {
+  return <button type="button" onClick={press} children={words} />;
 }
 
 export function StatusMark({ status }: { readonly status: ListedRun['status'] }) {
@@ -97,7 +110,6 @@ interface ChoicesProps {
   readonly chosen: string | null;
   readonly wordsOf?: (value: string) => string;
   readonly countOf?: (value: string) => number | undefined;
-  /** Whether what is chosen is chosen no more when it is pressed again. */
   readonly isOptional?: boolean;
   readonly without?: readonly string[];
   readonly children?: ComponentChildren;
@@ -173,9 +185,11 @@ export function TableView({ table, doorOf = () => null }: TableViewProps) {
       <p class="copy">
         copy as{' '}
         {copyFormats.map((format) => (
-          <button type="button" key={format} onClick={() => void copy(format)}>
-            {copied === format ? `${format} copied` : format}
-          </button>
+          <Button
+            key={format}
+            words={copied === format ? `${format} copied` : format}
+            press={() => void copy(format)}
+          />
         ))}
       </p>
       {(table.notes ?? []).map((note) => (

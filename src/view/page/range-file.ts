@@ -1,13 +1,9 @@
-/**
- * A file on a web server of which parts are read. Where the server does not answer byte ranges the file is read whole, if it is small,
- * and the page says so.
- */
+/** A file on a web server, read in byte ranges, or whole if it is small and the server answers none. */
 import { signal } from '@preact/signals';
 import type { AsyncBuffer } from 'hyparquet';
 import { UserError } from '../../base/index.ts';
 import type { RunFile } from '../api.ts';
 
-/** What is missing on the server that the page came from; empty when nothing is. */
 export const serverNotice = signal('');
 
 /** The end of a file, read at once: it has the footer and the index of the pages. */
@@ -26,7 +22,6 @@ export class RangeFile implements AsyncBuffer {
   #tail: Promise<ArrayBuffer> | null = null;
   #whole: ArrayBuffer | null = null;
 
-  /** `isSealed`: whether the end of the file is worth being read at once. */
   constructor({ name, bytes }: RunFile, isSealed: boolean, get: Fetch = (path, options) => fetch(path, options)) {
     this.#name = name;
     this.#tailStart = isSealed ? Math.max(0, bytes - tailBytes) : bytes;

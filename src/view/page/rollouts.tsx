@@ -5,7 +5,7 @@ import type { ListedRollout, RolloutList } from '../api.ts';
 import { facetNames, rolloutOrders, verdictWordOf } from '../query.ts';
 import { address, changeParameters, goTo, linkTo, type Parameters } from './address.ts';
 import { useKeys } from './keys.ts';
-import { Answered, ChoiceButtons, Choices } from './parts.tsx';
+import { Answered, Button, ChoiceButtons, Choices, LeftOut } from './parts.tsx';
 import { source, useAnswer } from './source.ts';
 import { VirtualList } from './virtual-list.tsx';
 
@@ -39,11 +39,7 @@ export function RolloutsScreen({ id }: { readonly id: string }) {
               {list.unread > 0 && ` so far, ${list.unread} runs are still to be searched`}
             </p>
             <LeftOutArms />
-            {list.leftOut.map(({ run, why }) => (
-              <p key={run}>
-                Not searched: {run}. {why}
-              </p>
-            ))}
+            <LeftOut words="Not searched" runs={list.leftOut} />
             <Rows key={`${id} ${search}`} id={id} first={list} ask={(offset) => ask(offset, () => true)} />
           </>
         )}
@@ -59,9 +55,7 @@ function LeftOutArms() {
   return (
     <p>
       Without {arms.replaceAll(',', ', ')}: placebos disagree by design.{' '}
-      <button type="button" onClick={() => changeParameters({ without: null })}>
-        show them too
-      </button>
+      <Button words="show them too" press={() => changeParameters({ without: null })} />
     </p>
   );
 }
@@ -80,28 +74,18 @@ function SearchForm() {
     '[': () => step(-1),
     ']': () => step(1),
   });
+  const change = (name: string) => (event: { readonly currentTarget: { readonly value: string } }) =>
+    changeParameters({ [name]: event.currentTarget.value });
   const number = (name: 'from' | 'to', words: string) => (
     <label>
-      {words}{' '}
-      <input
-        type="number"
-        min="1"
-        value={parameters.get(name) ?? ''}
-        onChange={(event) => changeParameters({ [name]: event.currentTarget.value })}
-      />
+      {words} <input type="number" min="1" value={parameters.get(name) ?? ''} onChange={change(name)} />
     </label>
   );
   return (
     <form class="search" role="search" onSubmit={(event) => event.preventDefault()}>
       <label>
         text{' '}
-        <input
-          ref={field}
-          type="search"
-          size={30}
-          value={parameters.get('text') ?? ''}
-          onChange={(event) => changeParameters({ text: event.currentTarget.value })}
-        />
+        <input ref={field} type="search" size={30} value={parameters.get('text') ?? ''} onChange={change('text')} />
       </label>
       <label>
         <input
@@ -115,10 +99,7 @@ function SearchForm() {
       {number('to', 'to')}
       <label>
         order{' '}
-        <select
-          value={parameters.get('order') ?? 'update'}
-          onChange={(event) => changeParameters({ order: event.currentTarget.value })}
-        >
+        <select value={parameters.get('order') ?? 'update'} onChange={change('order')}>
           {rolloutOrders.map((order) => (
             <option key={order} value={order}>
               {order}
@@ -126,9 +107,7 @@ function SearchForm() {
           ))}
         </select>
       </label>
-      <button type="button" onClick={() => changeParameters(cleared)}>
-        clear
-      </button>
+      <Button words="clear" press={() => changeParameters(cleared)} />
     </form>
   );
 }

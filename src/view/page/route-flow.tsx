@@ -1,7 +1,4 @@
-/**
- * Where rollouts went, in three columns: what they were, by the grader; the route that the gate gave them; the block that learned from them. A
- * table tells the mass of the updates. Every ribbon and every count opens its rollouts.
- */
+/** Where rollouts went: from verdict to route to the block that learned from them. A ribbon opens its rollouts. */
 import { routeColours } from '../../report/draw/index.ts';
 import type { GateRow } from '../api.ts';
 import { type FlowMeasure, type FlowPart, flowBlocks, flowMeasures, flowOf, flowRoutes } from '../flow.ts';

@@ -1,5 +1,6 @@
 /** One run: how far it is, its rewards, rates, norms and routes over updates, what it was told, its config. Live while it trains. */
 
+import type { ComponentProps } from 'preact';
 import type { Rate } from '../../evaluate/index.ts';
 import { routeColours } from '../../report/draw/index.ts';
 import type { RunPage } from '../api.ts';
@@ -33,47 +34,45 @@ function Parts({ page }: { readonly page: RunPage }) {
 
 const black = '#000000';
 
-function stepLine(
-  steps: readonly RunPage['steps'][number][],
+type Point = { readonly update: number };
+
+function lineOf<P extends Point>(
+  points: readonly P[],
   label: string,
-  value: (step: RunPage['steps'][number]) => number | null,
-  colour = black,
+  value: (point: P) => number | null,
+  style: Partial<Line> = {},
 ): Line {
-  return { label, colour, points: steps.map((step) => ({ x: step.update, y: value(step) })) };
+  return { label, colour: black, points: points.map((point) => ({ x: point.update, y: value(point) })), ...style };
 }
+
+const share = (count: number | undefined, of: number): number | null =>
+  count === undefined || of === 0 ? null : count / of;
+
+const range = [0, 1] as const;
 
 function TrainingCharts({ page: { run, steps, training } }: { readonly page: RunPage }) {
   const doorOf = (update: number) => linkTo('rollouts', run.id, { from: update, to: update });
-  const share = (count: number | undefined, of: number): number | null =>
-    count === undefined || of === 0 ? null : count / of;
-  const rate = (label: string, value: (point: RunPage['training'][number]) => number | null, dash?: string): Line => ({
-    label,
-    colour: black,
-    points: training.map((point) => ({ x: point.update, y: value(point) })),
-    ...(dash === undefined ? {} : { dash }),
-  });
-  const route = (name: 'keep' | 'absorb' | 'route'): Line =>
-    stepLine(steps, name, (step) => share(step[name], step.keep + step.absorb + step.route), routeColours[name]);
-  const charts: { title: string; lines: Line[]; range?: [number, number] }[] = [
+  const routes = (['keep', 'absorb', 'route'] as const).map((name) =>
+    lineOf(steps, name, (step) => share(step[name], step.keep + step.absorb + step.route), {
+      colour: routeColours[name],
+    }),
+  );
+  const charts: Omit<ComponentProps<typeof Chart>, 'doorOf'>[] = [
     {
       title: 'attempt and hack on hinted prompts, solve and clean solve on all, as sampled',
-      range: [0, 1],
+      range,
       lines: [
-        rate('attempt', ({ attempts, hackable }) => share(attempts, hackable), '1 3'),
-        rate('hack', ({ hacks, hackable }) => share(hacks, hackable)),
-        rate('solve', ({ solves, graded }) => share(solves, graded), '4 3'),
-        rate('clean solve', ({ cleanSolves, graded }) => share(cleanSolves, graded), '8 3'),
+        lineOf(training, 'attempt', ({ attempts, hackable }) => share(attempts, hackable), { dash: '1 3' }),
+        lineOf(training, 'hack', ({ hacks, hackable }) => share(hacks, hackable)),
+        lineOf(training, 'solve', ({ solves, graded }) => share(solves, graded), { dash: '4 3' }),
+        lineOf(training, 'clean solve', ({ cleanSolves, graded }) => share(cleanSolves, graded), { dash: '8 3' }),
       ],
     },
-    { title: 'mean reward', lines: [stepLine(steps, 'reward', ({ reward }) => reward)] },
-    { title: 'share of each route', range: [0, 1], lines: [route('keep'), route('absorb'), route('route')] },
-    { title: 'KL from the base', lines: [stepLine(steps, 'KL', ({ kl }) => kl)] },
-    { title: 'gradient norm', lines: [stepLine(steps, 'norm', ({ gradientNorm }) => gradientNorm)] },
-    {
-      title: "the quarantine's share of the gradient",
-      range: [0, 1],
-      lines: [stepLine(steps, 'qmass', ({ qmass }) => qmass)],
-    },
+    { title: 'mean reward', lines: [lineOf(steps, 'reward', ({ reward }) => reward)] },
+    { title: 'share of each route', range, lines: routes },
+    { title: 'KL from the base', lines: [lineOf(steps, 'KL', ({ kl }) => kl)] },
+    { title: 'gradient norm', lines: [lineOf(steps, 'norm', ({ gradientNorm }) => gradientNorm)] },
+    { title: "the quarantine's share of the gradient", range, lines: [lineOf(steps, 'qmass', ({ qmass }) => qmass)] },
   ];
   const drawn = charts.filter(({ lines }) => lines.some(({ points }) => points.some(({ y }) => y !== null)));
   if (drawn.length === 0) return <p class="quiet">No update is complete yet.</p>;

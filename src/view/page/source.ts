@@ -9,7 +9,6 @@ export interface AnswerSource {
   readonly home: PageHome;
   ask<Kind extends keyof Answers>(kind: Kind, id: string): Promise<Answers[Kind]>;
   readonly rollouts: PageRollouts;
-  /** Stores what a person wrote; only a server can. */
   save(kind: 'labels' | 'notes', id: string, value: unknown): Promise<unknown>;
 }
 
@@ -128,7 +127,6 @@ export interface Answer<Value> {
   readonly error: string | null;
 }
 
-/** Whether a change concerns a question: of the run itself, of a run of the experiment, of anything for the list of all. */
 function concerns(id: string): boolean {
   const { ids } = changed.value;
   return ids.some((each) => each === '*' || id === '' || each === id || each.startsWith(`${id}/`));
