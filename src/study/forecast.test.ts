@@ -1,8 +1,9 @@
 /** What an experiment will cost: known from configs, from earlier runs of the same shape, or not at all. */
-import { mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { temporaryFolder } from '../../test/lab/hand-made.ts';
+import { gq } from '../../test/run-gq.ts';
 import { type ExperimentPlan, planExperiment, readExperiment } from './experiment.ts';
 import { expectDiskRoom, forecastExperiment, packThatFits } from './forecast.ts';
 import { measuring, readRate } from './rates.ts';
@@ -85,6 +86,22 @@ describe('an experiment costs', () => {
     expect(() => expectDiskRoom('runs/two', disk)).toThrow(/8\.0 GB of room on its disk.*found 5\.0 GB free/);
     expect(() => expectDiskRoom('runs/two', { ...disk, freeBytes: 8e9 })).not.toThrow();
     expect(() => expectDiskRoom('runs/two', { ...disk, ledgerBytes: 1, freeBytes: 8e9 })).toThrow('GB free');
+  });
+
+  it('more than a disk holds: refused by the command, after the plan where that is asked for, and nothing is begun', async () => {
+    const out = join(home, 'too-large');
+    const much = ['updates=100000', 'output.checkpointEvery=1', 'output.keepState=all'].flatMap((set) => [
+      '--set',
+      set,
+    ]);
+    const seeds = Array.from({ length: 200 }, (_, i) => i).join();
+    const call = ['experiment', path, '--out', out, '--seeds', seeds, '--pack', '4', ...much];
+    const dry = await gq(...call, '--dry-run');
+    const refused = /expected .* of room on its disk for what is left of it, found .* free/;
+    expect(dry).toMatchObject({ code: 2, err: expect.stringMatching(refused) });
+    expect(dry.out).toMatch(/400 of 400 left[\s\S]*disk {5}/);
+    expect(await gq(...call)).toMatchObject({ code: 2, err: expect.stringMatching(refused) });
+    expect(existsSync(out)).toBe(false);
   });
 
   it('on each GPU what the arms need at most, whatever the machine has', async () => {

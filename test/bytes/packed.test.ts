@@ -1,12 +1,21 @@
-/** What runs in a pack share: programs are graded once, and policies are evaluated together. Their bytes: arms.test.ts. */
+/** Runs in a pack: what they share (programs are graded once, policies evaluated together) and how they end. Their bytes: arms.test.ts. */
 import { cpSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sha256 } from '../../src/base/node/hash.ts';
 import { evaluateAll, finalNames, statesOf } from '../../src/evaluate/index.ts';
-import { evaluateRun, openEvaluator, openLab, parseRunConfig, RunPack, train } from '../../src/lab/index.ts';
+import {
+  evaluateRun,
+  openEvaluator,
+  openLab,
+  parseRunConfig,
+  RunPack,
+  type TrainOptions,
+  train,
+} from '../../src/lab/index.ts';
 import { readVerdicts } from '../../src/oracle/index.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
+import type { Sink } from '../../src/run/sink.ts';
 import { temporaryFolder } from '../lab/hand-made.ts';
 import { everyArm } from '../smoke/arms.ts';
 import { Lab } from '../smoke/lab.ts';
@@ -29,11 +38,18 @@ function prints(run: RunDirectory): Record<string, string> {
   return Object.fromEntries(files.map((file) => [file.slice(run.path.length), sha256(readFileSync(file))]));
 }
 
-async function trainOne(name: string, where: string, pack: RunPack | null): Promise<RunDirectory> {
+const folderOf = (name: string, where: string): string => join(home, where, name.replaceAll(/\W+/g, '-'));
+
+async function trainOne(
+  name: string,
+  where: string,
+  pack: RunPack | null,
+  options: Pick<TrainOptions, 'signal' | 'sinks'> = {},
+): Promise<RunDirectory> {
   const config = lab.config([...short, 'device.arenaMiB=512', ...everyArm[name]]);
-  const path = join(home, where, name.replaceAll(/\W+/g, '-'));
+  const path = folderOf(name, where);
   using place = pack?.join();
-  await train(config, path, { place });
+  await train(config, path, { place, ...options });
   return RunDirectory.open(path);
 }
 
@@ -42,6 +58,27 @@ describe('runs in a pack', () => {
     const pack = new RunPack();
     await pack[Symbol.asyncDispose]();
     await expect(trainOne('vanilla', 'closed', pack)).rejects.toThrow('a pack that is closed opens nothing for a run');
+  });
+
+  it('that compute together and are interrupted save each its own; each goes on alone or with others to the bytes of the run alone', async () => {
+    const names = ['vanilla', 'activation', 'gradient'];
+    const alone = await Promise.all(names.map((name) => trainOne(name, 'whole', null)));
+    const stop = new AbortController();
+    const event: Sink['event'] = ({ kind }) => {
+      if (kind === 'step') stop.abort();
+    };
+    const stopping = { signal: stop.signal, sinks: [{ name: 'stop', event }] };
+    {
+      await using pack = new RunPack({ joint: true });
+      await Promise.all(names.map((name) => trainOne(name, 'stopped', pack, stopping)));
+    }
+    const stopped = names.map((name) => RunDirectory.open(folderOf(name, 'stopped')).listCheckpoints().at(-1));
+    expect(stopped).toEqual([1, 1, 1]);
+    const [first, ...others] = names;
+    await using pack = new RunPack({ joint: true });
+    await Promise.all([trainOne(first, 'stopped', null), ...others.map((name) => trainOne(name, 'stopped', pack))]);
+    const ended = names.map((name) => prints(RunDirectory.open(folderOf(name, 'stopped'))));
+    expect(ended).toEqual(alone.map(prints));
   });
 
   it('grade identical programs once', async () => {
