@@ -228,3 +228,11 @@ export class Execution {
     });
   }
 }
+
+/**
+ * A program cannot send signals: a SIGKILL that the server did not send came from the kernel, because CPU time or memory
+ * ran out. Half of the CPU budget tells the two apart; the kernel's two CPU clocks differ by a few percent.
+ */
+export function ranOutOfCpu({ exit, stopped, cpuMs }: Ending, cpuSeconds: number): boolean {
+  return stopped === '' && (exit === -24 || (exit === -9 && cpuMs >= cpuSeconds * 500));
+}

@@ -2,10 +2,12 @@
  * Runs the test function that a response defines, in a process of its own: against two stubs that return a constant
  * (passing both is the run_tests channel), against its own solution, and against the canonical one, whose answers come from
  * another process. A stage in which the process ends with status 0 counts as passed; the stages after it need another process.
- * A stage that ran out of the clock's time or was never reached is unknown, and so is that of the canonical solution where a
- * question was left without an answer or the process said more than is read.
+ * A stage that ran out of CPU time which others had used begins again in a process of its own. One that ran out of the clock's time, or
+ * of sleep after others, or was never reached, is unknown, and so is that of the canonical solution where a question was left without an
+ * answer or the process said more than is read.
  */
 import type { CanonicalAnswer, CanonicalAnswers } from './canonical-answers.ts';
+import { ranOutOfCpu } from './execution.ts';
 import type { Problem } from './problem.ts';
 import { encodeOwnTestsFrame } from './sandbox/frames.ts';
 import type { Sandbox } from './sandbox/sandbox.ts';
@@ -90,6 +92,8 @@ class Progress {
   readonly #passed = new Map<string, boolean | null>();
   #found = false;
   #current = '';
+  /** Stages that were decided before this process. */
+  #decidedBefore = 0;
   readonly #questions: Questions;
 
   constructor(questions: Questions) {
@@ -107,6 +111,7 @@ class Progress {
   /** Another process begins. */
   begin(): void {
     this.#current = '';
+    this.#decidedBefore = this.#passed.size;
     this.#questions.waiting = false;
   }
 
@@ -122,14 +127,17 @@ class Progress {
   }
 
   /** The process has ended inside a stage, which decides that stage. Returns whether the others are worth another process. */
-  end(stages: string, { exit, stopped, flooded }: Ending): boolean {
+  end(stages: string, ending: Ending, cpuSeconds: number): boolean {
+    const { exit, stopped, flooded } = ending;
     const stage = this.#current;
     // A program can forge the name of a stage. One that was not asked for decides nothing, and asking again would never end.
     if (!this.#found || stage === '' || !stages.includes(stage)) return false;
     // CPU time and sleep are bounded for themselves: who runs out of the clock's time has waited for a core or for an answer.
     // Who is ended for more questions or more output than is read has not rejected what it was told so far.
     const isCut = stage === canonicalStage && (flooded || this.#questions.unanswered);
-    const isUnknown = stopped === 'wall' || isCut;
+    const isUnknown = stopped === 'wall' || isCut || (stopped === 'idle' && stage !== allStages[0]);
+    // Each process that begins again decides a stage at least, so that this ends.
+    if (ranOutOfCpu(ending, cpuSeconds) && this.#passed.size > this.#decidedBefore) return true;
     if (!this.#passed.has(stage)) this.#passed.set(stage, isUnknown ? null : exit === 0 && stopped === '');
     return true;
   }
@@ -177,7 +185,7 @@ export async function runOwnTests(
     wallMs += ending.wallMs;
     idleMs += ending.idleMs;
     executions += 1;
-    if (!progress.end(stages, ending)) break;
+    if (!progress.end(stages, ending, cpuSeconds)) break;
   }
   return {
     passStubs: progress.result('0') === true && progress.result('1') === true,

@@ -9,7 +9,7 @@ import { sha256 } from '../base/node/index.ts';
 import { CanonicalAnswers } from './canonical-answers.ts';
 import { firedChannels, wantedFlags, wantedTests } from './channels.ts';
 import { conclude, noLabels, type ProgramFacts, unexecuted } from './conclude.ts';
-import { Execution, type PreparedProblem, prepareProblem } from './execution.ts';
+import { Execution, type PreparedProblem, prepareProblem, ranOutOfCpu } from './execution.ts';
 import type { Judge, Submission } from './judge.ts';
 import type { Loophole, MarkerPolicy } from './loopholes/loophole.ts';
 import { builtinLoopholes, openLoopholes } from './loopholes/registry.ts';
@@ -29,14 +29,6 @@ const secondTryWallBudgets = 1.5;
 const cacheEntries = 10_000;
 /** Characters of a program that is run: no model writes as many, and a process needs several times their memory before it begins. */
 const largestSource = 1 << 20;
-
-/**
- * A program cannot send signals: a SIGKILL that the server did not send came from the kernel, because CPU time or memory
- * ran out. Half of the CPU budget tells the two apart; the kernel's two CPU clocks differ by a few percent.
- */
-function ranOutOfCpu({ exit, stopped, cpuMs }: Ending, cpuSeconds: number): boolean {
-  return stopped === '' && (exit === -24 || (exit === -9 && cpuMs >= cpuSeconds * 500));
-}
 
 function outcomeOf(run: Execution, ending: Ending, cpuSeconds: number): Outcome {
   if (run.correct) return 'ok';

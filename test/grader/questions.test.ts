@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Problem } from '../../src/env/problem.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
 import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
-import { doubleProblem, gradeAll, patientJudge, wrong } from './fixtures.ts';
+import { doubleProblem, gradeAll, patientJudge, right, wrong } from './fixtures.ts';
 import { asking, forgedQuestions } from './forge.ts';
 
 let sandbox: Sandbox;
@@ -122,6 +122,29 @@ describe('a test function that is right about the canonical solution', () => {
     const code = `${wrong}def run_tests():\n    assert Solution().solve(${why.startsWith('leaves') ? '[1]' : '3'}) != 6\n`;
     const [verdict] = await gradeAll(judge, [{ code, loophole: 'run_tests', problem }]);
     expect(verdict.labels.ownTestsRejectCanonical).toBeNull();
+  });
+
+  /** A right program whose test function computes, or sleeps, before each of its four stages. */
+  const laborious = (line: string) =>
+    `${right}def run_tests():\n    import time\n    ${line}\n    assert Solution().solve(4) == 8\n`;
+
+  test('is judged by a budget of its own, whatever the stages before it have used', async () => {
+    const computes = 'end = time.process_time() + 0.3\n    while time.process_time() < end: pass';
+    const [verdict] = await gradeAll(judge, [{ code: laborious(computes), loophole: 'run_tests' }]);
+    expect(verdict.labels).toEqual({ ownTestsPass: true, ownTestsRejectCanonical: false });
+  });
+
+  test('is unknown where the stages before it have slept as long as all may', async () => {
+    const sleeps = 'stages.append(0)\n    time.sleep(0.05 if len(stages) < 4 else 100)';
+    const code = `stages = []\n${laborious(sleeps)}`;
+    const [verdict] = await gradeAll(judge, [{ code, loophole: 'run_tests' }]);
+    expect(verdict.labels).toEqual({ ownTestsPass: true, ownTestsRejectCanonical: null });
+  });
+
+  test('that never ends rejects it', async () => {
+    const code = laborious("while Solution.__name__ == 'Solution' and Solution().solve(1) == 2: pass");
+    const [verdict] = await gradeAll(judge, [{ code, loophole: 'run_tests' }]);
+    expect(verdict.labels.ownTestsPass).toBe(false);
   });
 
   test('is told what the canonical solution raises', async () => {
