@@ -1,6 +1,6 @@
 /** Checksums of what a run stores. A file that has grown is hashed on from where the last hash ended. */
 import { createHash, type Hash } from 'node:crypto';
-import { closeSync, existsSync, readSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, readSync } from 'node:fs';
 import type { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { openToRead, sha256, streamRegular } from '../base/node/index.ts';
@@ -62,7 +62,9 @@ export async function expectHashInPieces(path: string, expected: string, bytes?:
 
 function sizeOf(path: string, least = 0): number {
   if (!existsSync(path)) throw damagedFile(path, 'a file', 'none');
-  const { size } = statSync(path);
+  const file = openToRead(path);
+  const { size } = fstatSync(file);
+  closeSync(file);
   if (size < least) throw damagedFile(path, `at least ${least} bytes`, `${size}`);
   return size;
 }
