@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
@@ -19,5 +19,20 @@ it('a listed run has attempts and clean solves at every point of its curve; a cu
   expect(listRun(entry).curve).toEqual([
     { update: 0, attempt: null, hack: 0.25, solve: 0.5, cleanSolve: null },
     { update: 3, attempt: 0.75, hack: 0.25, solve: 0.5, cleanSolve: 0.125 },
+  ]);
+});
+
+it('a run is listed whatever its folder is called; a name that is no text is said', async () => {
+  const root = temporaryFolder();
+  const config = { seed: 1, updates: 3, arm: { kind: 'vanilla' } };
+  for (const name of ['...', '.hidden', '~', 'no text']) await writeRun(join(root, name), { config });
+  await writeRun(join(root, '.git', 'inside'), { config });
+  renameSync(join(root, 'no text'), Buffer.concat([Buffer.from(`${root}/`), Buffer.from([0xff, 0xfe])]));
+  const listed = findEntries(root).map(listRun);
+  const known = (id: string) => ({ id, status: 'finished', notice: '' });
+  const notice = 'The name of its folder is no UTF-8 text: rename the folder.';
+  expect(listed.map(({ id, status, notice }) => ({ id, status, notice }))).toEqual([
+    ...['...', '.hidden', '~'].map(known),
+    { id: '\ufffd\ufffd', status: 'damaged', notice },
   ]);
 });

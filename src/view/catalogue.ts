@@ -46,17 +46,23 @@ function search(base: string, path: string, depth: number): FoundEntry[] {
   const own = { id, path, arm: null, experiment: null };
   if (existsManifest(path)) return [{ kind: 'run', ...own }];
   if (existsSync(join(path, planName))) return [{ kind: 'experiment', ...own }, ...runsOf(base, path, id)];
-  if (depth >= deepest) return [];
-  return foldersOf(path, depth)
-    .filter((name) => !name.startsWith('.') && name !== 'node_modules')
-    .sort()
-    .flatMap((name) => search(base, join(path, name), depth + 1));
+  if (depth >= deepest || (depth > 0 && isPassedBy(basename(path)))) return [];
+  return foldersOf(path, depth).flatMap((name) => {
+    const inside = join(path, name.toString());
+    if (Buffer.from(name.toString()).equals(name)) return search(base, inside, depth + 1);
+    const manifest = Buffer.concat([Buffer.from(`${path}${sep}`), name, Buffer.from(`${sep}manifest.json`)]);
+    return existsSync(manifest) ? [{ ...own, kind: 'run', id: idOf(base, inside), path: inside }] : [];
+  });
 }
 
-/** Folders in a folder, links to others not among them. One inside that cannot be read, or is gone by now, has none. */
-function foldersOf(path: string, depth: number): string[] {
+/** Folders that nobody keeps runs in: what is inside is not looked at. */
+const isPassedBy = (name: string): boolean => name.startsWith('.') || name === 'node_modules';
+
+/** Names of folders in a folder, as bytes, links to others not among them. One inside that cannot be read, or is gone by now, has none. */
+function foldersOf(path: string, depth: number): Buffer[] {
   try {
-    return readdirSync(path, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
+    const entries = readdirSync(path, { withFileTypes: true, encoding: 'buffer' });
+    return entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).sort(Buffer.compare);
   } catch (error) {
     if (depth === 0) throw error;
     return [];
@@ -122,8 +128,12 @@ export function listRun({ id, path, arm, experiment }: FoundEntry): ListedRun {
   const unknown = { id, experiment, seed: seedOf(path), update: 0, updates: 0, heartbeat: null, curve: [] };
   const plain = { ...unknown, arm: arm ?? basename(path), usesLabels: false, hasQuarantine: false };
   if (!existsManifest(path)) {
-    const isDamaged = existsSync(join(path, 'events.jsonl'));
-    const notice = isDamaged ? 'The run has no manifest.json.' : '';
+    const isNoText = basename(path).includes('\ufffd');
+    const isDamaged = isNoText || existsSync(join(path, 'events.jsonl'));
+    const lacks = isNoText
+      ? 'The name of its folder is no UTF-8 text: rename the folder.'
+      : 'The run has no manifest.json.';
+    const notice = isDamaged ? lacks : '';
     return { ...plain, status: isDamaged ? 'damaged' : 'not started', notice };
   }
   try {
