@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test, vi } from 'vitest';
 import { renderFindings } from '../../src/cli/commands/verify.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
@@ -49,6 +49,17 @@ const completion = '```python\nclass Solution:\n    def double(self, n): return 
 writeFileSync(responses, `${JSON.stringify({ id: 1, completion, loophole: 'run_tests' })}\n`);
 
 describe('without isolation', () => {
+  test.runIf(process.platform === 'linux')('a folder for temporary files where none can be made is named', async () => {
+    vi.stubEnv('TMPDIR', '/proc');
+    try {
+      await expect(Sandbox.start({ workers: 1, python, strictLevel: 0 })).rejects.toThrow(
+        /^TMPDIR=\/proc: expected a place where files can be written, found \/proc: that nothing can be made there/,
+      );
+    } finally {
+      vi.unstubAllEnvs();
+    }
+  });
+
   test('a sandbox does not start by itself', async () => {
     await expect(Sandbox.start({ workers: 1, python })).rejects.toThrow(
       /isolation level 1.*found level 0.*environment\.sandbox = "none".*--sandbox none/,

@@ -4,7 +4,7 @@
  */
 import { availableParallelism } from 'node:os';
 import { GraderError, UserError } from '../../base/index.ts';
-import { temporaryParent } from '../../base/node/index.ts';
+import { expectWritable, temporaryParent } from '../../base/node/index.ts';
 import { type IsolationLevel, type LayerName, type LayerReport, layerNames, levelOf } from './isolation.ts';
 import { WorkerPool } from './pool.ts';
 import { findPython, type Python } from './python.ts';
@@ -110,7 +110,15 @@ export class Sandbox implements AsyncDisposable {
     const python = await findPython(options.python, signal);
     const { layers = layerNames, memoryBytes = defaultMemoryBytes } = options;
     const start = () => new SandboxWorker({ python, layers, workParent, memoryBytes });
-    const { worker, layers: report, escapes } = await startChecked(start, signal);
+    const {
+      worker,
+      layers: report,
+      escapes,
+    } = await startChecked(start, signal).catch((error: unknown) => {
+      // Below level 3 programs work in a folder there.
+      if (!signal?.aborted) expectWritable(`TMPDIR=${workParent}`, workParent);
+      throw error;
+    });
     const level = escapes.length > 0 ? 0 : levelOf(report);
     const sandbox = new Sandbox({ python, level, layers: report, escapes }, options, start, worker);
     try {
