@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { averageSeries, type Figure, renderFigure } from './chart.ts';
-import { seriesMarks } from './series.ts';
+import { seriesMarks } from './series-figures.ts';
 import { ticks } from './svg.ts';
 import { writeFigures } from './write.ts';
 

@@ -330,6 +330,19 @@ function wrap(content: string, width: number): string[] {
   return lines;
 }
 
+/** An axis from a tick at or below all values to one at or above them; it includes 0. */
+export function axisOf(values: readonly number[]): readonly [number, number] {
+  const [low, high] = [Math.min(0, ...values), Math.max(0, ...values)];
+  if (low === high) return [0, 1];
+  const marks = ticks(low, high, 5);
+  const gap = marks[1] - marks[0];
+  const round = (value: number): number => Number((Math.round(value) * gap).toPrecision(12));
+  return [round(Math.floor(low / gap + 1e-9)), round(Math.ceil(high / gap - 1e-9))];
+}
+
+/** The end of a title that names the figure's part in the write-up. */
+export const partTitle = (part: string): string => ` (${part} of the write-up)`;
+
 /** A band (± SEM) needs so many seeds; with fewer, each seed is a line of its own. */
 export const bandSeeds = 3;
 

@@ -1,60 +1,28 @@
 /** The lab's figures. Each is made from results alone, says its n in the caption, and carries the numbers behind it. */
-import { isPartial, scaleOf } from '../adapters/policy-state.ts';
 import { groupBy } from '../base/index.ts';
-import { type EvaluationOutcomes, summarise } from '../evaluate/index.ts';
 import { armNamed } from '../measure/table.ts';
 import { gateSettingsOf } from '../monitors/gates.ts';
-import { type ArmResults, claimSet, loopholeSummary, type Results, rateOf, sampleOf } from './aggregate.ts';
-import type { Figure, Mark, Panel, Point } from './chart.ts';
+import { type ArmResults, claimSet, loopholeSummary, type Results, sampleOf } from './aggregate.ts';
+import { type Figure, type Mark, type Panel, partTitle } from './chart.ts';
 import { baselinesFigure, keptFigure } from './kept-figure.ts';
 import { doseFigure, leakageFigure } from './leakage-figure.ts';
 import type { RunResult } from './run-result.ts';
-import {
-  armLegend,
-  bandText,
-  type DrawnMetric,
-  drawnMetrics,
-  metricName,
-  partTitle,
-  type SeriesOf,
-  seriesData,
-  seriesMarks,
-} from './series.ts';
+import { curveFigure, healthFigure, scaleFigure, trainingFigure } from './series-figures.ts';
 import { storyFigure } from './story-figure.ts';
 import { armStyle, hackInk, routeColours } from './svg.ts';
 import { setTitles } from './tables.ts';
-import { curveFigure, healthFigure, trainingFigure } from './update-figures.ts';
 
-export const figureNames = [
-  'story',
-  'curves',
-  'training',
-  'health',
-  'scores',
-  'routes',
-  'loopholes',
-  'scale',
-  'kept',
-  'baselines',
-  'leakage',
-  'dose',
-] as const;
+const makers = {
+  ...{ story: storyFigure, curves: curveFigure, training: trainingFigure, health: healthFigure, scores: scoreFigure },
+  ...{ routes: routeFigure, loopholes: loopholeFigure, scale: scaleFigure, kept: keptFigure },
+  ...{ baselines: baselinesFigure, leakage: leakageFigure, dose: doseFigure },
+} as const satisfies Record<string, (results: Results) => Figure | null | Promise<Figure | null>>;
+export const figureNames = Object.keys(makers) as (keyof typeof makers)[];
 
+/** All figures for which there is data. */
 export async function allFigures(results: Results): Promise<Figure[]> {
-  return [
-    storyFigure(results),
-    curveFigure(results),
-    trainingFigure(results),
-    healthFigure(results),
-    await scoreFigure(results),
-    routeFigure(results),
-    loopholeFigure(results),
-    scaleFigure(results),
-    keptFigure(results),
-    baselinesFigure(results),
-    leakageFigure(results),
-    doseFigure(results),
-  ].filter((figure) => figure !== null);
+  const figures = await Promise.all(Object.values(makers).map((make) => make(results)));
+  return figures.filter((figure) => figure !== null);
 }
 
 /** The scores that met the cuts, each measured from those of its own update: of rollouts, or of tokens where the gate decides by token. */
@@ -261,47 +229,4 @@ function heldOutText(panels: readonly Panel[]): string {
   const names = panels.flatMap(({ xNames = [] }) => xNames.map(({ name }) => name));
   const used = heldOutMarks.filter(([mark]) => names.some((name) => name.endsWith(mark)));
   return used.map(([, text]) => text).join(' ');
-}
-
-const scaleKey = ({ set, rows }: EvaluationOutcomes): string => `${set} ${rows.length}`;
-
-/** The set and number of prompts on which most runs were evaluated between 0 and 1; of equals, the one with most prompts. */
-function sharedScales(runs: readonly RunResult[]): { key: string; set: string; prompts: number } | null {
-  const found = runs.flatMap((run) => {
-    const own = run.evaluations.filter(({ update, state }) => update === run.updates && isPartial(state));
-    return [...new Map(own.map((one) => [scaleKey(one), one])).values()];
-  });
-  const groups = [...groupBy(found, scaleKey)].map(([key, own]) => ({ key, own, prompts: own[0].rows.length }));
-  const [best] = groups.sort((a, b) => b.own.length - a.own.length || b.prompts - a.prompts);
-  return best === undefined ? null : { key: best.key, set: best.own[0].set, prompts: best.prompts };
-}
-
-function scaleFigure({ arms }: Results): Figure | null {
-  const shared = sharedScales(arms.flatMap(({ runs }) => runs));
-  if (shared === null) return null;
-  const scaled = (run: RunResult, metric: DrawnMetric): Point[] => {
-    const own = run.evaluations.filter((one) => one.update === run.updates && scaleKey(one) === shared.key);
-    if (!own.some(({ state }) => isPartial(state))) return [];
-    return own
-      .flatMap(({ state, rows }) =>
-        state === 'base' ? [] : [{ x: scaleOf(state, 0), y: rateOf(summarise(rows), metric)?.rate ?? 0 }],
-      )
-      .sort((a, b) => a.x - b.x);
-  };
-  const own = arms.filter(({ runs }) => runs.some((run) => scaled(run, 'attempt').length > 0));
-  if (own.length === 0) return null;
-  const named = Object.fromEntries(
-    drawnMetrics.map((metric): [string, SeriesOf] => [metricName(metric), (run) => scaled(run, metric)]),
-  );
-  return {
-    name: 'scale',
-    title: 'Scaling the quarantine',
-    caption: `0 is deployed, 1 is as trained; ${shared.prompts} prompts of ${shared.set}. ${bandText(own)}`,
-    panels: Object.entries(named).map(([title, series]): Panel => {
-      const marks = own.flatMap(({ runs }, i) => seriesMarks(runs.map(series), armStyle(i)));
-      return { title, xLabel: "the quarantine's scale", yLabel: 'rate', x: [0, 1], y: [0, 1], marks };
-    }),
-    legend: armLegend(own),
-    data: seriesData(own, named),
-  };
 }

@@ -1,10 +1,18 @@
 /** Solve kept against attempts and hacks removed, a point per seed: the upper right corner is what deployment is for. */
 import { claimSet, findArm, type Results, solveSet } from './aggregate.ts';
 import { actionOf, comparesActions } from './baselines.ts';
-import type { Dot, DotShape, Figure, LegendEntry, Mark, Panel, Point } from './chart.ts';
+import {
+  axisOf,
+  type Dot,
+  type DotShape,
+  type Figure,
+  type LegendEntry,
+  type Mark,
+  type Panel,
+  type Point,
+} from './chart.ts';
 import { isPlacebo } from './comparisons.ts';
 import { type KeptPoint, keptAndRemoved, type Share } from './kept.ts';
-import { axisOf } from './series.ts';
 import { armStyle } from './svg.ts';
 import { setTitles } from './tables.ts';
 

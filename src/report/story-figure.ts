@@ -14,9 +14,8 @@ import {
   type Sample,
   solveSet,
 } from './aggregate.ts';
-import type { Figure, Mark, Panel } from './chart.ts';
+import { axisOf, type Figure, type Mark, type Panel } from './chart.ts';
 import { isPlacebo } from './comparisons.ts';
-import { axisOf } from './series.ts';
 import { armStyle } from './svg.ts';
 import { setTitles } from './tables.ts';
 

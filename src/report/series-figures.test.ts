@@ -4,7 +4,7 @@ import { madeRun, tenPrompts } from '../../test/lab/made-results.ts';
 import { EvaluationStore } from '../evaluate/store.ts';
 import { averageSeries } from './chart.ts';
 import { readRunResult } from './run-result.ts';
-import { curveSeries, seriesMarks, trainingSeries } from './series.ts';
+import { curveSeries, seriesMarks, trainingSeries } from './series-figures.ts';
 import { armStyle } from './svg.ts';
 
 /** One letter per rollout. Unhinted prompts, samples of the deployed state and demonstrations have letters of their own. */
