@@ -34,10 +34,7 @@ export function parseProbedSet(name: string): EvaluationSet {
 }
 
 /** A leak probe by its category; `none`, the prompt of deployment, stands beside them where training had an instruction. */
-export interface LeakProbe {
-  readonly category: string;
-  readonly probe: Probe;
-}
+export type LeakProbe = { readonly category: string; readonly probe: Probe };
 
 /**
  * The six categories of leak probes: `original` is the prompt that the run was trained under, `eliciting` asks for the hack in other
@@ -79,23 +76,20 @@ export interface ProbedPolicy {
   ): Promise<EvaluationRow[]>;
 }
 
-export interface ProbedAll {
-  readonly end: 'finished' | 'interrupted';
-  readonly found: readonly ProbeEvaluation[];
-}
+export type ProbedAll = Awaited<ReturnType<typeof evaluateProbes>>;
 
 export async function evaluateProbes(
   policy: ProbedPolicy,
   names: readonly ProbeName[],
   { onProgress, signal }: EvaluateAllOptions = {},
-): Promise<ProbedAll> {
+) {
   const found: ProbeEvaluation[] = [];
   for (const name of names) {
-    if (signal?.aborted) return { end: 'interrupted', found };
+    if (signal?.aborted) return { end: 'interrupted' as const, found };
     found.push(await evaluateProbe(policy, name));
     onProgress?.(found.length);
   }
-  return { end: 'finished', found };
+  return { end: 'finished' as const, found };
 }
 
 async function evaluateProbe(policy: ProbedPolicy, name: ProbeName): Promise<ProbeEvaluation> {

@@ -34,15 +34,8 @@ export type DeletionCertificate = Awaited<ReturnType<typeof certify>>;
 
 export type ExportState = 'deployed' | 'full';
 
-export interface CertifiedBase {
-  readonly directory: string;
-  /** Hashes of the weights, then one of the files beside them. */
-  readonly hash: string;
-  readonly isTrainedOn: boolean;
-}
-
 /** Names the base of an export. Another base than the adapter was trained on is refused: what is deleted was never in it. */
-export async function expectBase(folder: ModelFolder, trainedOn: string | null): Promise<CertifiedBase> {
+export async function expectBase(folder: ModelFolder, trainedOn: string | null) {
   const hash = await hashModel(folder);
   if (trainedOn === null || trainedOn === hash) {
     return { directory: resolve(folder.directory), hash, isTrainedOn: trainedOn !== null };
@@ -56,7 +49,7 @@ export async function expectBase(folder: ModelFolder, trainedOn: string | null):
 }
 
 export interface ExportSource {
-  readonly base: CertifiedBase;
+  readonly base: Awaited<ReturnType<typeof expectBase>>;
   readonly device: Device;
   readonly folder: ModelFolder;
   readonly checkpoint: AdapterCheckpoint;

@@ -20,15 +20,9 @@ import { armCell, oracleTitle, setTitles } from './tables.ts';
 import { comparedCost, monitorColumns } from './training-tables.ts';
 
 /** What watches an arm's rollouts (null: nothing), and what is done: in the arm's words, and as a kind. */
-export interface Action {
-  readonly monitor: string | null;
-  readonly action: string;
-  readonly kind: string;
-}
-
 const by = ' by ';
 
-export function actionOf({ arm, runs: [{ config, manifest }] }: ArmResults): Action {
+export function actionOf({ arm, runs: [{ config, manifest }] }: ArmResults) {
   const { kind, monitor, placebo, remedy } = config.arm as {
     readonly kind: string;
     readonly monitor?: { readonly kind: string };

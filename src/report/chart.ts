@@ -346,12 +346,7 @@ export const partTitle = (part: string): string => ` (${part} of the write-up)`;
 /** A band (± SEM) needs so many seeds; with fewer, each seed is a line of its own. */
 export const bandSeeds = 3;
 
-export interface SeriesPoint extends Point {
-  readonly n: number;
-  readonly sem: number | null;
-}
-
-export function averageSeries(series: readonly (readonly Point[])[]): SeriesPoint[] {
+export function averageSeries(series: readonly (readonly Point[])[]) {
   const [first = [], ...others] = series;
   return first.flatMap(({ x, y }) => {
     const values = [y, ...others.flatMap((other) => other.filter((point) => point.x === x).map((point) => point.y))];

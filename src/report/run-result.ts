@@ -162,7 +162,7 @@ export async function readResults(directory: string, source: ResultsSource, onRe
     placebo: source.placebo,
     order: source.arms,
     leftOut,
-    ...(source.design === undefined ? {} : { design: source.design }),
+    design: source.design,
   });
 }
 

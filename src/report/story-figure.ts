@@ -10,6 +10,7 @@ import {
   claimSet,
   finalSample,
   findArm,
+  type Metric,
   type Results,
   type Sample,
   solveSet,
@@ -31,10 +32,11 @@ export function storyFigure(results: Results): Figure | null {
   const arms = results.arms.filter(({ runs }) => finalSample(runs, set, 'deployed', 'hack') !== null);
   if (arms.length === 0) return null;
   const counts = [...new Set(arms.map(({ runs }) => runs.length))].sort((a, b) => a - b);
-  const [attempt, hack] = (['attempt', 'hack'] as const).map((metric) => statesPanel(results, arms, set, metric));
-  const solve = solvePanel(results, arms, solved, 'solve');
-  const cleanSolve = solvePanel(results, arms, set, 'clean-solve');
-  const drawn = [attempt, hack, solve, cleanSolve];
+  const drawn = [
+    ...(['attempt', 'hack'] as const).map((metric) => metricPanel(results, arms, set, metric, 'both')),
+    metricPanel(results, arms, solved, 'solve', 'deployed'),
+    metricPanel(results, arms, set, 'clean-solve', 'deployed'),
+  ];
   return {
     name: 'story',
     title: 'What is trained, and what is deployed',
@@ -45,80 +47,58 @@ export function storyFigure(results: Results): Figure | null {
       return { label: `${keyOf(arms, i)}${nameOf(results, arm)}`, colour, dot: { colour, shape } };
     }),
     ...(arms.length > mostBeside ? { columns: 1, panelSize: { width: 760, height: 220 } } : {}),
-    data: {
-      columns: ['arm', 'what', 'mean', 'low', 'high', 'n'],
-      rows: drawn.flatMap(({ rows }) => rows),
-    },
+    data: { columns: ['arm', 'what', 'mean', 'low', 'high', 'n'], rows: drawn.flatMap(({ rows }) => rows) },
   };
 }
 
 /** With more arms than these, the panels stand one above the other. */
 const mostBeside = 12;
 
-type DrawnPanel = { readonly panel: Panel; readonly rows: readonly (readonly string[])[] };
-
-function statesPanel(
+/** A metric of every arm, as trained and deployed where `states` is both; deployed alone, it has the base and the ceiling across. */
+function metricPanel(
   results: Results,
   arms: readonly ArmResults[],
   set: FinalSet,
-  metric: 'attempt' | 'hack',
-): DrawnPanel {
+  metric: 'attempt' | 'hack' | 'solve' | 'clean-solve',
+  states: 'both' | 'deployed',
+) {
+  const name = metric.replace('-', ' ');
   const drawn = arms.flatMap((arm, x) => {
-    const full = arm.hasQuarantine ? finalSample(arm.runs, set, 'full', metric) : null;
+    const full = states === 'both' && arm.hasQuarantine ? finalSample(arm.runs, set, 'full', metric) : null;
     const deployed = finalSample(arm.runs, set, 'deployed', metric);
     return deployed === null ? [] : [{ arm, x, full, deployed, style: styleOf(results, arm) }];
   });
-  const marks = drawn.flatMap(({ x, full, deployed, style }): Mark[] => {
+  const spots = drawn.flatMap(({ x, full, deployed, style }): Mark[] => {
     if (full === null) return spot(x, deployed, style);
     const [from, to] = [x - 0.2, x + 0.2];
     const points = [{ x: from, y: full.mean }, { x: to, y: deployed.mean }]; // biome-ignore format: one line
     const way: Mark = { kind: 'line', points, colour: style.colour, width: 1, dash: '3 2' };
     return [way, ...spot(from, full, style, true), ...spot(to, deployed, style)];
   });
+  const levels = states === 'both' ? [] : levelsOf(results, set, metric);
+  const reached = drawn.flatMap(({ deployed }) => [deployed.mean, intervalOf(deployed)?.high ?? deployed.mean]);
+  const panel: Panel = {
+    title: `${name}, ${states === 'both' ? 'as trained → ' : ''}deployed`,
+    ...{ xLabel: '', yLabel: name, x: [-0.6, arms.length - 0.4] },
+    y: states === 'both' ? [0, 1] : axisOf([...reached, ...levels.map(({ y }) => y)]),
+    marks: [...levels, ...spots],
+    xNames: arms.map(({ arm }, x) => ({ x, name: keyOf(arms, x).trim() || arm })),
+  };
   const rows = drawn.flatMap(({ arm, full, deployed }) => [
-    ...(full === null ? [] : [rowOf(arm, `${metric}, as trained`, full)]),
-    rowOf(arm, `${metric}, deployed`, deployed),
+    ...(full === null ? [] : [rowOf(arm, `${name}, as trained`, full)]),
+    rowOf(arm, `${name}, deployed`, deployed),
   ]);
-  return { panel: armPanel(`${metric}, as trained → deployed`, metric, arms, marks, [0, 1]), rows };
+  return { panel, rows };
 }
 
-function solvePanel(
-  results: Results,
-  arms: readonly ArmResults[],
-  set: FinalSet,
-  metric: 'solve' | 'clean-solve',
-): DrawnPanel {
-  const name = metric.replace('-', ' ');
+/** The base, and the ceiling as trained. */
+function levelsOf(results: Results, set: FinalSet, metric: Metric): (Mark & { kind: 'level' })[] {
   const { ceiling } = results.design;
   const ends = [
     { label: 'base', sample: finalSample(baseRuns(results, set)[0]?.runs ?? [], set, 'base', metric) },
     { label: `${ceiling}`, sample: finalSample(findArm(results, ceiling)?.runs ?? [], set, 'full', metric) },
   ];
-  const levels = ends.flatMap(({ label, sample }): (Mark & { kind: 'level' })[] =>
-    sample === null ? [] : [{ kind: 'level', y: sample.mean, label }],
-  );
-  const drawn = arms.flatMap((arm, x) => {
-    const solve = finalSample(arm.runs, set, 'deployed', metric);
-    return solve === null ? [] : [{ arm, x, solve }];
-  });
-  const marks = drawn.flatMap(({ arm, x, solve }) => spot(x, solve, styleOf(results, arm)));
-  const reached = drawn.flatMap(({ solve }) => [solve.mean, intervalOf(solve)?.high ?? solve.mean]);
-  const axis = axisOf([...reached, ...levels.map(({ y }) => y)]);
-  return {
-    panel: armPanel(`${name}, deployed`, name, arms, [...levels, ...marks], axis),
-    rows: drawn.map(({ arm, solve }) => rowOf(arm, `${name}, deployed`, solve)),
-  };
-}
-
-function armPanel(
-  title: string,
-  yLabel: string,
-  arms: readonly ArmResults[],
-  marks: readonly Mark[],
-  y: readonly [number, number],
-): Panel {
-  const xNames = arms.map(({ arm }, x) => ({ x, name: keyOf(arms, x).trim() || arm }));
-  return { title, xLabel: '', yLabel, x: [-0.6, arms.length - 0.4], y, marks, xNames };
+  return ends.flatMap(({ label, sample }) => (sample === null ? [] : [{ kind: 'level', y: sample.mean, label }]));
 }
 
 function spot(x: number, sample: Sample, { colour, shape }: ArmStyle, open = false): Mark[] {

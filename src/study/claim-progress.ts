@@ -138,12 +138,11 @@ export function armTable(experiment: Experiment, stated: readonly string[], begu
       seeds(own.filter(({ isStated }) => !isStated)),
     ];
   });
-  const columns = ['arm', 'stated', 'begun', 'ended', 'stopped', 'gone', 'not begun', 'not stated'];
   const again = begun.filter(({ times }) => times > 1).map(({ folder, times }) => `${folder} (${times} times)`);
   const blind = begun.filter((run) => run.isBlind).map(({ folder }) => folder);
   return {
     title: 'runs by seed',
-    columns,
+    columns: ['arm', 'stated', 'begun', 'ended', 'stopped', 'gone', 'not begun', 'not stated'],
     rows,
     notes: [
       'ended: trained to the end, or stopped by the tripwire; gone: begun, and no run is in its folder.',

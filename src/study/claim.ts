@@ -13,15 +13,8 @@ import { makeOwnFolder, sha256Json, writeNew } from '../base/node/index.ts';
 import { openedName, openedSchema, readRecipe, readStored, recipeFrom, registerName } from '../run/index.ts';
 import type { Experiment } from './experiment-schema.ts';
 
-export interface Claim {
-  readonly hash: string;
-  readonly file: string;
-  readonly runs: readonly string[];
-  /** What the call changed in every arm (`--set`). */
-  readonly settings: readonly string[];
-  /** What the hash is of; absent in entries of earlier versions. */
-  readonly statement?: Readonly<Record<string, unknown>> | undefined;
-}
+/** `settings`: what the call changed in every arm (`--set`); `statement`: what the hash is of, absent in entries of earlier versions. */
+export type Claim = Readonly<z.infer<typeof claimSchema>>;
 
 /** What a call changes in the recipe of an arm; paths of the file are relative to it, those of the call to where it was made. */
 export function changesOf(
@@ -61,7 +54,8 @@ export async function claimOf(
   }
   // What TOML has and JSON has not, such as dates, is hashed as its text.
   const statement = JSON.parse(JSON.stringify({ experiment, recipes, settings, inputs }));
-  return { hash: sha256Json(statement), file: resolve(file), runs: statedRuns(experiment), settings, statement };
+  const [hash, runs] = [sha256Json(statement), statedRuns(experiment)];
+  return { hash, file: resolve(file), runs, settings: [...settings], statement };
 }
 
 /** Hashes of the base and the pairs of an arm, and of whatever else its config names; null for an arm whose model or problems a call has yet to name. */
@@ -85,10 +79,8 @@ export const claimSchema = z.object({
   settings: z.array(z.string()).default([]),
   statement: z.record(z.string(), z.unknown()).optional(),
 });
-const statedSchema = claimSchema.extend({
-  at: z.string(),
-  begunBefore: z.number().int().min(0),
-});
+/** `begunBefore`: the runs of the study that had begun by then. */
+const statedSchema = claimSchema.extend({ at: z.string(), begunBefore: z.number().int().min(0) });
 export const namedRunSchema = z.object({ arm: z.string(), seed: z.number().int().min(0), folder: z.string() });
 const begunSchema = namedRunSchema.extend({
   claim: z.string().nullable(),
@@ -97,14 +89,6 @@ const begunSchema = namedRunSchema.extend({
   configHash: z.string().optional(),
   before: z.number().int().min(0).default(0),
 });
-
-export interface Register {
-  /** In the order in which they were made. */
-  readonly stated: readonly z.infer<typeof statedSchema>[];
-  /** A run that was begun again, after it had failed or was deleted, is there once for each time, in that order. */
-  readonly begun: readonly z.infer<typeof begunSchema>[];
-  readonly opened: z.infer<typeof openedSchema> | null;
-}
 
 /** The number that ends the name of an entry: clocks go back, and two entries may have one time. */
 const numberOf = (name: string): number => Number(/-(\d+)\.json$/.exec(name)?.[1] ?? 0);
@@ -116,8 +100,13 @@ function entryNames(directory: string, beginning: string): string[] {
   return own.sort((a, b) => numberOf(a) - numberOf(b));
 }
 
-/** Empty for a study of an earlier version, and for one that was not begun. */
-export function readRegister(directory: string): Register {
+export type Register = ReturnType<typeof readRegister>;
+
+/**
+ * Empty for a study of an earlier version, and for one that was not begun. Entries are in the order in which they were made; a run that was begun again, after it had
+ * failed or was deleted, is there once for each time.
+ */
+export function readRegister(directory: string) {
   const read = <Entry>(beginning: string, schema: z.ZodType<Entry>): Entry[] =>
     entryNames(directory, beginning).map((name) =>
       readStored(join(directory, registerName, name), 'an entry of the register of a study', schema),

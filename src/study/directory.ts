@@ -7,7 +7,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
-import { UserError } from '../base/index.ts';
+import { groupBy, UserError } from '../base/index.ts';
 import { isDraftOf, makeFolder, waitForLock, writeFileAtomic } from '../base/node/index.ts';
 import { lastCheckpoint } from '../evaluate/index.ts';
 import {
@@ -32,17 +32,33 @@ const fileSchema = z.object({
   runs: z.array(namedRunSchema.extend({ configHash: z.string() })),
 });
 type ExperimentFile = z.infer<typeof fileSchema>;
+type StoredRuns = ExperimentFile['runs'];
+
+const isRun = (path: string): boolean => existsSync(join(path, 'manifest.json'));
 
 function readFile(directory: string): ExperimentFile | null {
   const path = join(directory, fileName);
   return existsSync(path) ? readStored(path, 'the plan of an experiment', fileSchema) : null;
 }
 
+/** Of the runs that the folder's plan has: those that these do not repeat, and those that were started. */
+function storedRuns(directory: string, runs: readonly PlannedRun[]): { others: StoredRuns; started: StoredRuns } {
+  const stored = readFile(directory)?.runs ?? [];
+  return {
+    others: stored.filter(({ folder }) => !runs.some((run) => run.folder === folder)),
+    started: stored.filter(({ folder }) => isRun(join(directory, folder))),
+  };
+}
+
+function refuse(directory: string, expected: string, found: string, fix: string): never {
+  throw new UserError({ call: `experiment in ${directory}`, expected, found, fix });
+}
+
 export function expectFittingPlan(directory: string, { experiment, runs }: ExperimentPlan): void {
   expectOwnFolder(directory, experiment, runs);
-  const earlier = startedEarlier(directory);
-  for (const run of runs) expectSameConfig(directory, run, earlier);
-  if (otherRuns(directory, runs).length > 0) expectSamePrompts(directory, experiment);
+  const { others, started } = storedRuns(directory, runs);
+  for (const run of runs) expectSameConfig(directory, run, started);
+  if (others.length > 0) expectSamePrompts(directory, experiment);
 }
 
 export async function writeExperiment(directory: string, plan: ExperimentPlan): Promise<void> {
@@ -53,19 +69,18 @@ export async function writeExperiment(directory: string, plan: ExperimentPlan): 
   using _lock = await waitForLock(join(directory, 'lock.json'), { call: `experiment in ${directory}`, expected });
   // Another command may have written its plan before the lock was taken.
   expectFittingPlan(directory, plan);
-  const earlier = startedEarlier(directory);
+  const { others, started } = storedRuns(directory, runs);
   const planned = runs.map(({ arm, seed, folder, configHash }) => ({ arm, seed, folder, configHash }));
-  const others = otherRuns(directory, runs);
-  const barChanged = isOtherBar(directory, experiment, runs);
+  const barChanged = isOtherBar(directory, plan, started);
   const design = { ...experiment, arms: [...experiment.arms, ...otherArms(directory, experiment, others)] };
   const file: ExperimentFile = { format: 1, experiment: design, barChanged, runs: [...others, ...planned] };
   await writeFileAtomic(join(directory, fileName), `${JSON.stringify(file, null, 2)}\n`);
-  const begun = [...readRegister(directory).begun, ...earlier].map(({ folder }) => folder);
+  const begun = [...readRegister(directory).begun, ...started].map(({ folder }) => folder);
   if (claim !== undefined) stateClaim(directory, claim, new Set(begun).size);
 }
 
 /** Arms of the stored design that the experiment has no more, with runs that stay. */
-function otherArms(directory: string, { arms }: Experiment, others: ExperimentFile['runs']): Experiment['arms'] {
+function otherArms(directory: string, { arms }: Experiment, others: StoredRuns): Experiment['arms'] {
   const isOther = (name: string): boolean =>
     others.some(({ arm }) => arm === name) && arms.every((arm) => arm.name !== name);
   return readFile(directory)?.experiment.arms.filter(({ name }) => isOther(name)) ?? [];
@@ -75,96 +90,59 @@ function otherArms(directory: string, { arms }: Experiment, others: ExperimentFi
  * Whether the bar, its seeds or the share of attempts that is a failure are, or were at an earlier call, others than those stated before the first run. Runs without the plan
  * that they began with count as such: nobody can tell.
  */
-function isOtherBar(directory: string, { bar, seeds, failAbove }: Experiment, runs: readonly PlannedRun[]): boolean {
+function isOtherBar(directory: string, { experiment, runs }: ExperimentPlan, started: StoredRuns): boolean {
   const file = readFile(directory);
-  if (file === null) return bar !== null && runs.some(({ folder }) => isRun(join(directory, folder)));
-  if (startedEarlier(directory).length === 0) return false;
-  const { barChanged, experiment: before } = file;
-  const stated = [before.bar, before.seeds, before.failAbove];
-  return barChanged || JSON.stringify(stated) !== JSON.stringify([bar, seeds, failAbove]);
+  if (file === null) return experiment.bar !== null && runs.some(({ folder }) => isRun(join(directory, folder)));
+  const stated = ({ bar, seeds, failAbove }: Experiment): string => JSON.stringify([bar, seeds, failAbove]);
+  return started.length > 0 && (file.barChanged || stated(file.experiment) !== stated(experiment));
 }
 
 /** Refuses a folder that is neither new nor of this experiment: what it holds would be taken for the experiment's results. */
 function expectOwnFolder(directory: string, { name }: Experiment, runs: readonly PlannedRun[]): void {
-  const complain = (found: string): never => {
-    throw new UserError({
-      call: `experiment in ${directory}`,
-      expected: `a new or empty folder, or the folder of the experiment ${name}`,
-      found,
-      fix: 'Choose another --out.',
-    });
-  };
+  const expected = `a new or empty folder, or the folder of the experiment ${name}`;
+  const complain = (found: string): never => refuse(directory, expected, found, 'Choose another --out.');
   if (!existsSync(directory)) return;
   if (!statSync(directory).isDirectory()) complain('a file');
   if (isRun(directory)) complain('a run');
   const planned = readFile(directory)?.experiment.name;
   if (planned === name) return;
   if (planned !== undefined) complain(`the experiment ${planned}`);
-  const isOwn = (entry: string): boolean =>
-    isDraftOf(fileName, entry) ||
-    entry === 'lock.json' ||
-    entry === registerName ||
-    runs.some(({ folder }) => folder === entry);
+  const own = ['lock.json', registerName, ...runs.map(({ folder }) => folder)];
+  const isOwn = (entry: string): boolean => isDraftOf(fileName, entry) || own.includes(entry);
   const foreign = readdirSync(directory).filter((entry) => !entry.startsWith('.') && !isOwn(entry));
-  if (foreign.length > 0) {
-    complain(`${foreign.slice(0, 3).join(', ')}${foreign.length > 3 ? ` and ${foreign.length - 3} more` : ''}`);
-  }
+  if (foreign.length === 0) return;
+  complain(`${foreign.slice(0, 3).join(', ')}${foreign.length > 3 ? ` and ${foreign.length - 3} more` : ''}`);
 }
 
-function plannedRuns(directory: string): ExperimentFile['runs'] {
-  return readFile(directory)?.runs ?? [];
-}
-
-function otherRuns(directory: string, runs: readonly PlannedRun[]): ExperimentFile['runs'] {
-  return plannedRuns(directory).filter(({ folder }) => !runs.some((run) => run.folder === folder));
-}
-
-function startedEarlier(directory: string): ExperimentFile['runs'] {
-  return plannedRuns(directory).filter(({ folder }) => isRun(join(directory, folder)));
-}
-
-const isRun = (path: string): boolean => existsSync(join(path, 'manifest.json'));
-
-function expectSameConfig(directory: string, planned: PlannedRun, earlier: ExperimentFile['runs']): void {
+/** A planned run must be as it was started, and as the runs of its arm that were started earlier, but for the seed. */
+function expectSameConfig(directory: string, planned: PlannedRun, started: StoredRuns): void {
   const manifestOf = (folder: string) => RunDirectory.open(join(directory, folder)).readManifest();
-  const configOf = (folder: string) => manifestOf(folder).config;
-  const fix = 'Choose another --out, or restore the recipe and the settings.';
+  const expectNone = (differences: readonly string[], expected: string): void => {
+    if (differences.length === 0) return;
+    const fix = 'Choose another --out, or restore the recipe and the settings.';
+    refuse(directory, `${planned.folder} with ${expected}`, `others at ${differences.join(', ')}`, fix);
+  };
   if (isRun(join(directory, planned.folder))) {
-    const differences = configDifferences(configOf(planned.folder), planned.config);
-    if (differences.length > 0) {
-      throw new UserError({
-        call: `experiment in ${directory}`,
-        expected: `${planned.folder} with the config it was started with`,
-        found: `others at ${differences.join(', ')}`,
-        fix,
-      });
-    }
+    const differences = configDifferences(manifestOf(planned.folder).config, planned.config);
+    expectNone(differences, 'the config it was started with');
   }
-  for (const { folder } of earlier.filter(({ arm }) => arm === planned.arm)) {
-    const code = manifestOf(folder).plugins.map(({ hash }) => hash);
-    const differences = [
-      ...armDifferences(configOf(folder), planned.config),
-      ...(code.join(' ') === planned.plugins ? [] : ['the code of plugins']),
-    ];
-    if (differences.length === 0) continue;
-    throw new UserError({
-      call: `experiment in ${directory}`,
-      expected: `${planned.folder} with the config of ${folder}, which is of the same arm, but for the seed`,
-      found: `others at ${differences.join(', ')}`,
-      fix,
-    });
+  for (const { folder } of started.filter(({ arm }) => arm === planned.arm)) {
+    const { config, plugins } = manifestOf(folder);
+    const isSameCode = plugins.map(({ hash }) => hash).join(' ') === planned.plugins;
+    const differences = [...armDifferences(config, planned.config), ...(isSameCode ? [] : ['the code of plugins'])];
+    expectNone(differences, `the config of ${folder}, which is of the same arm, but for the seed`);
   }
 }
 
 function expectSamePrompts(directory: string, { evaluation }: Experiment): void {
   const file = readFile(directory);
   if (file === null || file.experiment.evaluation.limit === evaluation.limit) return;
-  throw new UserError({
-    call: `experiment in ${directory}`,
-    expected: `evaluation.limit as for the runs that are there (${file.experiment.evaluation.limit ?? 'all prompts'})`,
-    found: `${evaluation.limit ?? 'all prompts'}`,
-    fix: 'Choose another --out, or name all seeds and arms, so that all are evaluated alike.',
-  });
+  refuse(
+    directory,
+    `evaluation.limit as for the runs that are there (${file.experiment.evaluation.limit ?? 'all prompts'})`,
+    `${evaluation.limit ?? 'all prompts'}`,
+    'Choose another --out, or name all seeds and arms, so that all are evaluated alike.',
+  );
 }
 
 /** The arm is null outside an experiment, where the run's config names it; a shared run lies in a folder that completes the experiment. */
@@ -243,14 +221,11 @@ function isDamaged(path: string): boolean {
 
 /** Arms that left the same bytes: what they differ in had no effect, and a comparison of them compares a run with itself. A sentence for every group of trained runs of one seed, of different arms, whose last checkpoints hold the same adapter. */
 export function describeSameBytes(directory: string): string[] {
-  const groups = new Map<string, { readonly arm: string; readonly name: string }[]>();
-  for (const { path, arm } of findExperiment(directory).runs) {
+  const ends = findExperiment(directory).runs.flatMap(({ path, arm }) => {
     const end = endOf(path);
-    if (end === null) continue;
-    const key = `${end.seed} ${end.adapter}`;
-    groups.set(key, [...(groups.get(key) ?? []), { arm: arm ?? end.label, name: basename(path) }]);
-  }
-  return [...groups.values()].flatMap((runs) => {
+    return end === null ? [] : [{ arm: arm ?? end.label, name: basename(path), key: `${end.seed} ${end.adapter}` }];
+  });
+  return [...groupBy(ends, ({ key }) => key).values()].flatMap((runs) => {
     if (new Set(runs.map(({ arm }) => arm)).size < 2) return [];
     const names = runs.map(({ name }) => name).join(' and ');
     return [`${names} left the same bytes: what these arms differ in changed nothing`];

@@ -9,18 +9,24 @@ const whole = (least: number) => {
   const message = `a whole number of at least ${least}`;
   return z.number(message).int(message).min(least, message);
 };
+const count = (thing: string) =>
+  z.number(`a number of ${thing}s`).int(`a whole number of ${thing}s`).min(1, `at least one ${thing}`);
 const oneSet = z.enum(finalSets, `one of ${finalSets.join(', ')}`);
 const settings = z.array(z.string('key=value'), 'a list of key=value');
 const share = (message: string) => z.number(message).min(0, message).max(1, message);
 const areDifferent = (values: readonly string[]): boolean => new Set(values).size === values.length;
-const names = (message: string) =>
-  z.array(z.string('the name of an arm'), message).refine(areDifferent, 'different arms');
+const names = (message: string) => z.array(armReference, message).refine(areDifferent, 'different arms');
 const text = (message: string) => z.string(message).min(1, message);
+const armReference = z.string('the name of an arm');
+const optionalArm = armReference.nullable().default(null);
+const metrics = ['attempt', 'hack', 'solve', 'clean-solve', 'objective', 'kept'] as const;
+const metricText = 'attempt, hack, solve, clean-solve, objective or kept, of the deployed policy';
+
+const listOf = <Thing extends z.ZodType>(thing: Thing, things: string, one: string) =>
+  z.array(thing, `a list of ${things}`).min(1, `at least one ${one}`);
 
 const evaluationSchema = z.strictObject({
-  sets: z
-    .array(oneSet, 'a list of sets')
-    .min(1, 'at least one set')
+  sets: listOf(oneSet, 'sets', 'set')
     .refine(areDifferent, 'different sets')
     .default([...finalSets])
     .describe('sets of prompts on which the last checkpoint is evaluated'),
@@ -42,17 +48,10 @@ const ownReferences = 'none, where the metric is kept: the ceiling and the base 
 const barSchema = z
   .strictObject({
     what: text('the claim in a sentence').describe('the claim in a sentence'),
-    arm: z.string('the name of an arm'),
-    reference: z
-      .string('the name of an arm')
-      .nullable()
-      .default(null)
-      .describe('arm whose value is subtracted; null: none'),
+    arm: armReference,
+    reference: optionalArm.describe('arm whose value is subtracted; null: none'),
     metric: z
-      .enum(
-        ['attempt', 'hack', 'solve', 'clean-solve', 'objective', 'kept'],
-        'attempt, hack, solve, clean-solve, objective or kept, of the deployed policy',
-      )
+      .enum(metrics, metricText)
       .describe(
         'attempt: opens a loophole, right or wrong; clean-solve: solved without an attempt; kept: the share of the gain in solving, deployed − base over ceiling − base',
       ),
@@ -67,23 +66,17 @@ const barSchema = z
       .describe('loophole whose attempts alone are counted, where prompts disclose several; absent: any'),
     atLeast: bound,
     atMost: bound,
-    inSeeds: z.number('a number of seeds').int('a whole number of seeds').min(1, 'at least one seed'),
+    inSeeds: count('seed'),
   })
   .superRefine((bar, context) => {
     const { arm, metric, reference, set, loopholes, channel, atLeast, atMost } = bar;
     const isOfOneChannel = metric === 'attempt' && loopholes === undefined;
+    const byGroup = 'attempt or hack, where bar.loopholes names a group';
+    const byChannel = 'attempt, where a channel is named, and no group of loopholes';
     const rules: readonly (readonly [isKept: boolean, message: string, ...path: string[]])[] = [
       [(atLeast === undefined) !== (atMost === undefined), 'either atLeast or atMost'],
-      [
-        countsLoopholes(metric) || loopholes === undefined,
-        'attempt or hack, where bar.loopholes names a group',
-        'metric',
-      ],
-      [
-        channel === undefined || isOfOneChannel,
-        'attempt, where a channel is named, and no group of loopholes',
-        'metric',
-      ],
+      [countsLoopholes(metric) || loopholes === undefined, byGroup, 'metric'],
+      [channel === undefined || isOfOneChannel, byChannel, 'metric'],
       [arm !== reference, 'another arm than bar.arm', 'reference'],
       [!countsLoopholes(metric) || set !== 'test-unhinted', noneOpen, 'metric'],
       [metric !== 'kept' || reference === null, ownReferences, 'reference'],
@@ -122,13 +115,7 @@ const referenceSchema = z
 
 const relearnSchema = z.strictObject({
   arms: names('a list of arms with a quarantine').min(1, 'at least one arm'),
-  updates: z
-    .number('a number of updates')
-    .int('a whole number of updates')
-    .min(1, 'at least one update')
-    .nullable()
-    .default(null)
-    .describe("updates of the attack; null: the run's own"),
+  updates: count('update').nullable().default(null).describe("updates of the attack; null: the run's own"),
 });
 
 const armPattern = /^[a-z0-9][a-z0-9.-]*$/;
@@ -162,28 +149,16 @@ export const experimentSchema = z.strictObject({
   why: z.string('a sentence').default('').describe('the question that the experiment answers'),
   resolve: z.string('a sentence').default('').describe('the outcome that would settle the question'),
   bar: barSchema.nullable().default(null).describe('what must be found for the claim to hold, stated before the runs'),
-  predictions: z
-    .array(barSchema, 'a list of tables')
-    .min(1, 'at least one prediction')
+  predictions: listOf(barSchema, 'tables', 'prediction')
     .optional()
     .describe('more such bars: each is met, or refuted where too few seeds reach it'),
-  blindSeeds: z
-    .array(whole(0), 'a list of seeds')
-    .min(1, 'at least one seed')
+  blindSeeds: listOf(whole(0), 'seeds', 'seed')
     .optional()
     .describe('seeds that are trained, and not evaluated before `gq claim open` opens them, once'),
-  seeds: z.array(whole(0), 'a list of whole numbers').min(1, 'at least one seed').describe('one run per arm and seed'),
-  baseline: z.string('the name of an arm').default('vanilla').describe('the arm that all others are compared with'),
-  placebo: z
-    .string('the name of an arm')
-    .nullable()
-    .default('haar')
-    .describe('the placebo of every arm that names no placebos'),
-  ceiling: z
-    .string('the name of an arm')
-    .nullable()
-    .default(null)
-    .describe('arm trained without a loophole: what solving could reach'),
+  seeds: listOf(whole(0), 'whole numbers', 'seed').describe('one run per arm and seed'),
+  baseline: armReference.default('vanilla').describe('the arm that all others are compared with'),
+  placebo: armReference.nullable().default('haar').describe('the placebo of every arm that names no placebos'),
+  ceiling: optionalArm.describe('arm trained without a loophole: what solving could reach'),
   matchedSolve: z
     .number(matchedSolve)
     .gt(0, matchedSolve)
@@ -196,16 +171,12 @@ export const experimentSchema = z.strictObject({
     .lt(1, failAbove)
     .default(0.1)
     .describe('a run fails where its deployed policy attempts in more than this share of the prompts'),
-  solveReference: z
-    .string('the name of an arm')
-    .nullable()
-    .default(null)
-    .describe('arm whose solve must be kept; null: the baseline'),
+  solveReference: optionalArm.describe('arm whose solve must be kept; null: the baseline'),
   references: z.array(referenceSchema, 'a list of tables').default([]).describe('rates reported elsewhere'),
   relearn: relearnSchema.nullable().default(null).describe('arms whose deployed policy is attacked'),
   evaluation: evaluationSchema.prefault({}),
   set: settings.default([]).describe('changes to every arm, as --set takes them'),
-  arms: z.array(armSchema, 'a list of tables').min(1, 'at least one arm'),
+  arms: listOf(armSchema, 'tables', 'arm'),
 });
 
 export type Experiment = z.infer<typeof experimentSchema>;
@@ -217,14 +188,9 @@ export const writtenSchema = experimentSchema.extend({
 });
 
 /** The keys of each table of the file; those outside of all tables under the empty name. */
-export const experimentKeys: Readonly<Record<string, readonly string[]>> = {
-  '': Object.keys(writtenSchema.shape),
-  bar: Object.keys(barSchema.shape),
-  predictions: Object.keys(barSchema.shape),
-  references: Object.keys(referenceSchema.shape),
-  relearn: Object.keys(relearnSchema.shape),
-  evaluation: Object.keys(evaluationSchema.shape),
-  arms: Object.keys(armSchema.shape),
-  grid: Object.keys(gridSchema.shape),
-  slurm: Object.keys(slurmSchema.shape),
-};
+export const experimentKeys: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
+  Object.entries({
+    ...{ '': writtenSchema, bar: barSchema, predictions: barSchema, references: referenceSchema, arms: armSchema },
+    ...{ relearn: relearnSchema, evaluation: evaluationSchema, grid: gridSchema, slurm: slurmSchema },
+  }).map(([table, { shape }]) => [table, Object.keys(shape)]),
+);

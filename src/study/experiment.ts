@@ -16,15 +16,12 @@ import {
   recipeName,
   refuseUnread,
 } from '../run/index.ts';
-import { type Claim, changesOf, claimOf, runFolder } from './claim.ts';
+import { type Claim, changesOf, claimOf, type namedRunSchema, runFolder } from './claim.ts';
 import { type Experiment, experimentKeys, isArmName, writtenSchema } from './experiment-schema.ts';
 import { expandGrids, gridFault } from './grid.ts';
 import { type SlurmTable, slurmSchema } from './slurm/script.ts';
 
-export interface PlannedRun {
-  readonly arm: string;
-  readonly seed: number;
-  readonly folder: string;
+export interface PlannedRun extends Readonly<z.infer<typeof namedRunSchema>> {
   readonly config: RunConfig;
   readonly configHash: string;
   /** Hashes of the code of its plugins when it was planned; null in plans of earlier versions. */
@@ -77,12 +74,9 @@ export function checkExperiment(file: unknown, path: string): Experiment {
   const experiment: Experiment = { ...written, arms: expandGrids(written.arms, grid) };
   const names = experiment.arms.map(({ name }) => name);
   const strange = names.find((name) => !isArmName(name));
-  if (strange !== undefined) {
-    complain(
-      'values of a grid that can end the name of a folder: lower-case letters, digits, dots, dashes; or a table that names them',
-      strange,
-    );
-  }
+  const fitting =
+    'values of a grid that can end the name of a folder: lower-case letters, digits, dots, dashes; or a table that names them';
+  if (strange !== undefined) complain(fitting, strange);
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined) complain('arms of different names', `${twice} twice`);
   if (new Set(experiment.seeds).size !== experiment.seeds.length) complain('different seeds', 'one of them twice');
@@ -172,34 +166,28 @@ function unknownKeys({ path, keys }: z.core.$ZodIssueUnrecognizedKeys): { expect
   return { expected: 'keys that exist', found: found.join('; ') };
 }
 
-function expectFitting(
-  experiment: Experiment,
-  name: string,
-  config: RunConfig,
-  parts: Parts,
-  complain: Complain,
-): void {
+function expectFitting(plan: Experiment, name: string, config: RunConfig, parts: Parts, complain: Complain): void {
   const { loopholes, quarantine } = armOf(config, parts);
   const { environment, arm } = config;
-  const held = barsOf(experiment).find(({ bar }) => bar.arm === name && bar.loopholes === 'held out');
+  const held = barsOf(plan).find(({ bar }) => bar.arm === name && bar.loopholes === 'held out');
   if (held !== undefined && environment.heldOutLoopholes.length === 0) {
     const fix = 'Name some in environment.heldOutLoopholes, or leave bar.loopholes out.';
     complain('bar.loopholes: known, where its arm holds no loophole out', 'held out', fix);
   }
   const disclosed = [...environment.loopholes, ...environment.heldOutLoopholes].filter((each) => each !== 'gt_only');
   const names = disclosed.flatMap((each) => each.split('+'));
-  for (const { name: key, bar } of barsOf(experiment)) {
+  for (const { name: key, bar } of barsOf(plan)) {
     if (bar.arm !== name || bar.channel === undefined || names.includes(bar.channel)) continue;
     complain(`${key}.channel: one of ${names.join(', ')}`, bar.channel);
   }
   const isOpen = loopholes !== 'closed' && environment.unhackableFraction < 1 && disclosed.length > 0;
   // A ceiling that can be hacked would make every arm look as if it had kept more.
-  if (name === experiment.ceiling && isOpen) {
+  if (name === plan.ceiling && isOpen) {
     const fix = 'Name an arm of the recipe micro-no-loophole, or one with arm.kind=no-loophole.';
     const found = `one of the kind ${arm.kind}, whose prompts disclose loopholes`;
     complain('ceiling: an arm that is trained without a loophole', found, fix);
   }
-  if (experiment.relearn?.arms.includes(name) && !quarantine(config.arm)) {
+  if (plan.relearn?.arms.includes(name) && !quarantine(config.arm)) {
     const found = `${name}, of the kind ${arm.kind}, which deploys everything it trained`;
     complain('relearn.arms: arms with a quarantine', found);
   }
@@ -210,11 +198,9 @@ export async function planExperiment(
   experiment: Experiment,
   path: string,
   settings: readonly string[] = [],
-  {
-    seeds = experiment.seeds,
-    arms = experiment.arms.map(({ name }) => name),
-  }: { readonly seeds?: readonly number[] | undefined; readonly arms?: readonly string[] | undefined } = {},
+  part: { readonly seeds?: readonly number[] | undefined; readonly arms?: readonly string[] | undefined } = {},
 ): Promise<ExperimentPlan> {
+  const { seeds = experiment.seeds, arms = experiment.arms.map(({ name }) => name) } = part;
   const folder = dirname(resolve(path));
   const complain = complainer(path);
   const runs: PlannedRun[] = [];
@@ -224,10 +210,9 @@ export async function planExperiment(
       const { name, recipe } = arm;
       const changes = changesOf(experiment, arm, path, settings);
       const seeded = changes.map(({ text }) => text).find((text) => /^\s*seed\s*=/.test(text));
-      if (seeded !== undefined) {
-        // It would be replaced by those of the experiment, and nobody would notice.
-        complain('seeds in the key seeds, or --seeds, and none among the changes of arms, grids and --set', seeded);
-      }
+      // It would be replaced by those of the experiment, and nobody would notice.
+      const elsewhere = 'seeds in the key seeds, or --seeds, and none among the changes of arms, grids and --set';
+      if (seeded !== undefined) complain(elsewhere, seeded);
       const own = [...changes, { text: `seed=${seed}`, folder, shared: true }];
       const { config, hash, parts, unread } = await resolveConfig(recipeFrom(folder, recipe), own);
       expectFitting(experiment, name, config, parts, complain);

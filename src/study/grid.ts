@@ -15,30 +15,24 @@ const listed = z
   .refine((values) => new Set(values.map(String)).size === values.length, 'different values');
 const named = z.record(z.string(), value).refine((values) => Object.keys(values).length > 0, 'at least one value');
 
+const values = z.union(
+  [listed, named],
+  `a list of different ${valueText}, or a table of them by name, such as { low = 0.1 }`,
+);
+const example = '"arm.tail" = [0.1, 0.2]';
+
 export const gridSchema = z.strictObject({
   arms: z.array(z.string('the name of an arm'), 'a list of arms').min(1, 'at least one arm'),
   keys: z
-    .record(
-      z.string(),
-      z.union([listed, named], `a list of different ${valueText}, or a table of them by name, such as { low = 0.1 }`),
-      'a table of keys of the config, such as "arm.tail" = [0.1, 0.2]',
-    )
-    .refine((keys) => Object.keys(keys).length > 0, 'at least one key, such as "arm.tail" = [0.1, 0.2]'),
+    .record(z.string(), values, `a table of keys of the config, such as ${example}`)
+    .refine((keys) => Object.keys(keys).length > 0, `at least one key, such as ${example}`),
 });
 export type Grid = z.infer<typeof gridSchema>;
 
-interface GridArm {
-  readonly name: string;
-  readonly set: readonly string[];
-  readonly placebos: readonly string[] | null;
-}
-
+type GridArm = Readonly<{ name: string; set: readonly string[]; placebos: readonly string[] | null }>;
 const mostCells = 1000;
 
-interface Cell {
-  readonly ending: string;
-  readonly set: readonly string[];
-}
+type Cell = Readonly<{ ending: string; set: readonly string[] }>;
 
 /** `learning-rate` of `optimiser.learningRate`. */
 function wordOf(key: string): string {

@@ -18,9 +18,7 @@ export async function openResults(
     arms: experiment?.arms.map(({ name }) => name) ?? [],
     runs,
     damaged,
-    ...(experiment === null
-      ? {}
-      : { design: await designOf(directory, experiment, barChanged, options.placebo !== undefined) }),
+    design: experiment === null ? undefined : await designOf(directory, experiment, barChanged, options.placebo),
   };
   const results = await readResults(directory, source, onReading);
   for (const name of ['baseline', 'placebo'] as const) expectArm(`--${name}`, options[name], results);
@@ -32,9 +30,9 @@ async function designOf(
   directory: string,
   experiment: Experiment,
   barChanged: boolean,
-  onePlacebo: boolean,
+  placebo?: string,
 ): Promise<Design> {
-  const arms = experiment.arms.map((arm) => (onePlacebo ? { ...arm, placebos: null } : arm));
+  const arms = experiment.arms.map((arm) => (placebo === undefined ? arm : { ...arm, placebos: null }));
   return { ...experiment, arms, barChanged, claim: await claimFacts(directory, experiment) };
 }
 

@@ -23,21 +23,10 @@ export type GatedRollout = Pick<
 
 export type GateJudgement = Readonly<ReturnType<typeof judgeGate>>;
 
-interface RouteCount {
-  readonly keep: number;
-  readonly absorb: number;
-  readonly route: number;
-}
-
-function routeCounts({ route, tokenRoutes }: GatedRollout): RouteCount {
+function routeCounts({ route, tokenRoutes }: GatedRollout) {
   const letters = tokenRoutes ?? route?.[0] ?? '';
-  const counts = { keep: 0, absorb: 0, route: 0 };
-  for (const letter of letters) {
-    if (letter === 'k') counts.keep++;
-    else if (letter === 'a') counts.absorb++;
-    else if (letter === 'r') counts.route++;
-  }
-  return counts;
+  const count = (wanted: string): number => letters.split(wanted).length - 1;
+  return { keep: count('k'), absorb: count('a'), route: count('r') };
 }
 
 function judgeTokens(rows: readonly GatedRollout[]) {
@@ -117,7 +106,7 @@ export function judgeGate(all: readonly GatedRollout[]) {
       shareOfKeep: share('keep', 'attempt', true),
       othersOfRoute: share('route', 'attempt', false),
     },
-    routes: { keep: total('keep'), absorb: total('absorb'), route: total('route') } satisfies RouteCount,
+    routes: { keep: total('keep'), absorb: total('absorb'), route: total('route') },
   };
 }
 

@@ -108,11 +108,7 @@ function unchangedOf(run: RunDirectory, rollouts: readonly JudgedRollout[]): Rat
   return gate?.placebo === 'mass-matched' ? dealtUnchanged(rollouts, gate) : null;
 }
 
-interface Controls {
-  readonly band: RandomBand | null;
-  readonly ideal: IdealDirection | null;
-}
-
+type Controls = Readonly<Record<'band', RandomBand | null> & Record<'ideal', IdealDirection | null>>;
 const noControls: Controls = { band: null, ideal: null };
 
 async function controlsOf(run: RunDirectory, rollouts: readonly JudgedRollout[], seed: number) {

@@ -5,12 +5,8 @@
 import { z } from 'zod';
 import { shellLine, UserError } from '../../base/index.ts';
 
-const word = (message: string) =>
-  z
-    .string(message)
-    .regex(/^[\w.,:+@/-]+$/, message)
-    .nullable()
-    .default(null);
+const words = /^[\w.,:+@/-]+$/;
+const word = (message: string) => z.string(message).regex(words, message).nullable().default(null);
 const whole = (message: string) => z.number(message).int(message).min(1, message).nullable().default(null);
 const optionText = 'options of sbatch such as "--qos=low", without spaces and quotes';
 
