@@ -166,7 +166,8 @@ describe('the hash of a claim', () => {
     ['atlas-c.toml', '0b9fba73c9da'],
     ['atlas-d-parts.toml', 'b54a809660d6'],
     ['atlas-g.toml', '25dd184a72a7'],
-  ])('is still that of a claim that runs were begun under: %s', async (name, beginning) => {
+    ['micro-baseline-placebos.toml', '8d4a2e94251a'],
+  ])('is still that of a claim that a page quotes: %s', async (name, beginning) => {
     const path = join(fileURLToPath(new URL('../../recipes', import.meta.url)), name);
     expect((await claimOf(readExperiment(path), path))?.hash.slice(0, 12)).toBe(beginning);
   });

@@ -10,6 +10,7 @@ import { placebosOf } from '../report/comparisons.ts';
 import { noDesign } from '../report/design.ts';
 import type { RunConfig } from '../run/config/schema.ts';
 import { type PlannedRun, planExperiment, readExperiment } from './experiment.ts';
+import type { Experiment } from './experiment-schema.ts';
 
 const folder = fileURLToPath(new URL('../../recipes', import.meta.url));
 const files = readdirSync(folder).filter((name) => /^\[\[arms\]\]/m.test(readFileSync(join(folder, name), 'utf8')));
@@ -83,6 +84,30 @@ describe('arms of published tables that had no placebo beside them', () => {
     expect(chance?.config.arm['monitor']).toMatchObject({ kind: 'chance' });
     expect(withoutMonitor(chance ?? remedy)).toEqual(withoutMonitor(remedy));
   });
+});
+
+/** Arms that know nothing which a placebo could take away (no KL, another rate), whose control is vanilla, and arms of labels, which are references. */
+const controlled = ['vanilla', 'gradient-regularisation', 'oracle'];
+
+it('every arm that claims something has a placebo, in its own experiment or beside the same arm in another', async () => {
+  const plans = await Promise.all(files.filter((name) => !name.startsWith('qwen')).map(planned));
+  const placebosIn = ({ arms, placebo }: Experiment, name: string): string[] => {
+    const own = arms.find((arm) => arm.name === name)?.placebos ?? [placebo ?? ''];
+    return own.filter((other) => other !== name && arms.some((arm) => arm.name === other));
+  };
+  const keyOf = ({ config: { seed: _seed, device: _device, notes: _notes, ...config } }: PlannedRun): string =>
+    JSON.stringify(config);
+  const withPlacebo = plans.flatMap(({ experiment, runs }) =>
+    runs.filter(({ arm }) => placebosIn(experiment, arm).length > 0).map(keyOf),
+  );
+  const bare = plans.flatMap(({ experiment, runs }) => {
+    const { name, arms, baseline, ceiling, placebo } = experiment;
+    const apart = [baseline, ceiling, placebo, ...arms.flatMap((arm) => placebosIn(experiment, arm.name))];
+    const claims = runs.filter(({ arm, config }) => !apart.includes(arm) && !controlled.includes(config.arm.kind));
+    return claims.filter((run) => !withPlacebo.includes(keyOf(run))).map(({ arm }) => `${name}: ${arm}`);
+  });
+  // Its tails were chosen by labels: it stands in tables of its own, as a bound.
+  expect(bare).toEqual(['micro-ablations: tuned-by-labels']);
 });
 
 /** The text of a recipe and of those that it extends. */
