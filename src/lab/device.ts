@@ -157,7 +157,7 @@ export async function openLabDevice(lab: Lab): Promise<Device> {
  * Whether runs of this config compute together, which is so for a run alone too: it leaves the same bytes. A run that was begun goes on as it
  * began.
  */
-async function computesTogether({ config, model, manifest, run }: Lab): Promise<boolean> {
+export async function computesTogether({ config, model, manifest, run }: Lab): Promise<boolean> {
   if (config.device.kind !== 'cuda' || !isNarrow((await model).folder.config)) return false;
   const begun = manifest ?? (run?.hasManifest() ? run.readManifest() : null);
   return begun === null || !begun.device.startsWith('cuda') || beganInLanes(begun);

@@ -6,7 +6,15 @@ import { existsSync, statfsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
 import { statesOf } from '../evaluate/index.ts';
-import { armOf, keepSandboxes, openLab, partsOf, planCheckpoints, planLabMemory } from '../lab/index.ts';
+import {
+  armOf,
+  computesTogether,
+  keepSandboxes,
+  openLab,
+  partsOf,
+  planCheckpoints,
+  planLabMemory,
+} from '../lab/index.ts';
 import { attackConfig } from '../measure/relearn/attack.ts';
 import type { DiskPlan, RunConfig } from '../run/index.ts';
 import type { ExperimentPlan, PlannedRun } from './experiment.ts';
@@ -165,6 +173,16 @@ async function gpuMemory(runs: readonly PlannedRun[]): Promise<{ readonly weight
     arms.push({ weights, rest: totalBytes - weights });
   }
   return arms;
+}
+
+/** Whether all runs compute together on a GPU: then packs of them are much faster than the runs alone. */
+export async function runsTogether(runs: readonly PlannedRun[]): Promise<boolean> {
+  if (!runs.every(({ config }) => config.device.kind === 'cuda')) return false;
+  for (const { config } of shapesOf(runs)) {
+    await using lab = await openLab({ config });
+    if (!(await computesTogether(lab))) return false;
+  }
+  return true;
 }
 
 /** The most runs of a pack that each process has room for on its GPU, at least 1; null where nobody tells what is free. */

@@ -73,12 +73,13 @@ describe('eight GPUs', () => {
   const eight = { gpus: 8, runs: 12, ends: 'at once' } as const;
   const all = namesOf(8).map((name) => `${name} all`);
 
-  it('have a pack each, which share all runs between them', () => {
+  it('have a pack each, which share all runs between them, also where nobody says so', () => {
     expect(gpusOf(eight, '--pack', '2')).toEqual(all);
+    expect(gpusOf(eight)).toEqual(all);
   });
 
-  it('have single runs in turn where nobody says how many processes there are, none of them idle', () => {
-    const found = gpusOf(eight);
+  it('have single runs in turn where that is asked for, none of them idle', () => {
+    const found = gpusOf(eight, '--pack', '1');
     expect(found).toHaveLength(12);
     expect([...new Set(found)]).toEqual(all);
   });

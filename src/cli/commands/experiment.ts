@@ -24,6 +24,7 @@ import {
   forecastExperiment,
   joinForecasts,
   packThatFits,
+  runsTogether,
 } from '../../study/forecast.ts';
 import { type Report, runInProcesses } from '../../study/job.ts';
 import { measuring } from '../../study/rates.ts';
@@ -51,10 +52,10 @@ import { expectAbsent, sameCall } from '../shared.ts';
 import { ExperimentPicture, forecastLines } from '../terminal/experiment-picture.ts';
 import { executeOnSlurm, expectNoCluster, showScript, slurmOptions } from './cluster.ts';
 
-const pack: Part<number | 'auto'> = {
+const pack: Part<number | 'auto' | undefined> = {
   takes: '<n>',
-  about: 'number of runs that share one process, with their device, base, problems and grader; auto: as many as pay',
-  usual: 1,
+  about:
+    'number of runs that share one process, with their device, base, problems and grader; auto: as many as pay; when absent, auto where they compute together on a GPU, and 1 elsewhere',
   read: (word) => (word === 'auto' ? word : wholeFrom(word, 1, mostAtOnce)),
 };
 
@@ -198,11 +199,12 @@ async function packOf(
   { pack: asked, jobs }: Pick<ExperimentCall, 'pack' | 'jobs'>,
   plan: ExperimentPlan,
 ): Promise<number> {
-  if (asked !== 'auto') return asked;
+  if (typeof asked === 'number') return asked;
   const { runs } = plan;
+  if (asked === undefined && !(await runsTogether(runs))) return 1;
   const paying = Math.min(runs.length, ...runs.map(({ config }) => mostPacked[config.device.kind]));
   const slots = planSlots(jobs ?? null, runs.length, gpusFor(plan));
-  return Math.min(paying, (await packThatFits(runs, slots)) ?? paying);
+  return Math.min(paying, (await packThatFits(runs, slots)) ?? (asked === 'auto' ? paying : 1));
 }
 
 async function showForecast(
