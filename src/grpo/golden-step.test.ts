@@ -8,7 +8,7 @@ import { AdamW, type Device, readFloats, Scope } from '../engine/index.ts';
 import { createReferenceDevice } from '../engine/reference/index.ts';
 import { createWasmDevice } from '../engine/wasm/index.ts';
 import { Checks } from '../verify/check.ts';
-import { StoredCase } from '../verify/parity-files.ts';
+import { StoredCase } from '../verify/parity-model.ts';
 import { readStoredStep, type StoredStep, storedAs } from '../verify/parity-grpo.ts';
 import { groupAdvantages } from './advantage.ts';
 import { seesNothing } from './arm.ts';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
 import type { TrainerState } from '../grpo/index.ts';
-import { forkState } from './beginning.ts';
+import { forkState } from './train.ts';
 
 it('an arm remembers nothing after a fork to other settings of its own or other pairs', async () => {
   const arm = { kind: 'penalty', monitor: { kind: 'probe' } };

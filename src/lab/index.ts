@@ -20,7 +20,6 @@ export * from './pool.ts';
 export * from './problems.ts';
 export * from './ranks.ts';
 export * from './replacements.ts';
-export * from './score-pairs.ts';
 export * from './tiny-model.ts';
 export * from './train.ts';
 export type * from './trainer.ts';

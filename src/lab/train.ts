@@ -1,15 +1,19 @@
 /** Drives one run: locks, makes or checks its manifest, builds the trainer, records, seals. Sinks do the printing. */
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { shellLine, UserError } from '../base/index.ts';
 import { writeFileAtomic } from '../base/node/index.ts';
 import { formatPairsJson } from '../env/pairs/index.ts';
+import type { TrainerState } from '../grpo/index.ts';
 import { sealRun, VerdictLedger } from '../oracle/index.ts';
-import type { Communicator } from '../parallel/index.ts';
+import type { Communicator, Shards } from '../parallel/index.ts';
+import { type LoadedCheckpoint, loadAlone, loadCheckpoint } from '../run/checkpoint.ts';
 import {
   checkedInitial,
   configHash,
   expectCheckpoint,
+  expectGrown,
+  expectOpen,
   FileSink,
   type Manifest,
   type RunConfig,
@@ -21,17 +25,17 @@ import {
   type WarningEvent,
 } from '../run/index.ts';
 import { recordRun } from '../run/record.ts';
-import { type Beginning, type BeginningOptions, type ForkPoint, findBeginning, forkState } from './beginning.ts';
 import { admitConfig } from './config.ts';
-import { expectFork, expectIdentity } from './identity.ts';
+import { expectFork, expectIdentity, pluginHash } from './identity.ts';
 import { byteIdentity, compareDevices, describeDevice, makeManifest } from './manifest.ts';
 import { type Lab, openLab } from './open.ts';
 import { type Warn, wasAsked } from './open-parts.ts';
 import type { PackPlace } from './pack.ts';
-import { expectLoadedCode } from './plugins.ts';
+import { expectIsolatedPairs } from './pairs.ts';
+import { expectLoadedCode, pluginRecords } from './plugins.ts';
 import { makePool } from './pool.ts';
 import { expectSameInputs, expectSameProgram, isWriter, meetingOf, openShards } from './ranks.ts';
-import type { Replacements } from './replacements.ts';
+import { type Replacements, replacementNames } from './replacements.ts';
 import type { Assembly } from './trainer.ts';
 
 export interface TrainOptions extends Replacements {
@@ -223,4 +227,66 @@ export async function drive(
   const told = { sinks: [...files, expectations, ...sinks], clock, start };
   const end = await recordRun({ run: own, trainer, checkpointEvery, keepState, signal, ...told, ...meeting });
   return { end, holds };
+}
+
+type Parent = NonNullable<Manifest['parent']>;
+/** A checkpoint of another run; `adapterOnly`: new moments, and an arm that remembers nothing. */
+export type ForkPoint = Omit<Parent, 'adapterOnly'> & Partial<Pick<Parent, 'adapterOnly'>>;
+
+export type Beginning = Awaited<ReturnType<typeof findBeginning>>;
+
+export interface BeginningOptions extends Pick<TrainOptions, 'judge' | 'sampler' | 'parent' | 'claim'> {
+  readonly shards: Shards;
+  readonly begun: boolean;
+}
+
+/** `own`: its own last checkpoint; `from`: the one that it goes on from, its own or its parent's. */
+export async function findBeginning(config: RunConfig, run: RunDirectory, options: BeginningOptions) {
+  const begun = options.begun ? run.readManifest() : null;
+  const call = `${begun === null ? 'start' : 'go on with'} ${run.path}`;
+  if (begun !== null) {
+    const known = { config: configHash(config), plugins: pluginHash(config), ...replacementNames(options) };
+    expectIdentity(call, begun, config, known);
+  }
+  const asked =
+    options.parent === undefined ? null : { adapterOnly: false, ...options.parent, run: resolve(options.parent.run) };
+  const parent = begun === null ? asked : begun.parent;
+  const own = await goOn(run, options.shards);
+  const from = own ?? (parent === null ? null : await openParent(call, parent, config));
+  if (begun === null) await expectIsolatedPairs(config);
+  return { call, begun, parent, claim: options.claim, own, from };
+}
+
+async function goOn(run: RunDirectory, shards: Shards): Promise<LoadedCheckpoint | null> {
+  const last = await shards.fromFirst(async () => run.listCheckpoints().at(-1) ?? null);
+  const own = last === null ? null : await loadCheckpoint(run, last);
+  if (!isWriter(shards)) return own;
+  if (last !== null) expectGrown(run, last);
+  run.cutTo(own?.lengths);
+  return own;
+}
+
+async function openParent(
+  call: string,
+  { run: path, update, adapterOnly }: Parent,
+  { updates, safety }: RunConfig,
+): Promise<LoadedCheckpoint> {
+  expectOpen(path, `${call} from ${path}@${update}`);
+  const loaded = await (adapterOnly ? loadAlone : loadCheckpoint)(RunDirectory.open(path), update);
+  if (updates > update || (updates === update && safety.healSteps > 0)) return loaded;
+  throw new UserError({
+    call: `${call} from ${path}@${update}`,
+    expected: `updates of more than ${update}, since those of the parent count`,
+    found: `${updates}`,
+    fix: `Ask for more with --set updates=${update + 10}, or fork an earlier checkpoint.`,
+  });
+}
+
+/** An arm takes up the state of the same arm on the same pairs only: another one starts with nothing remembered. */
+export function forkState(state: TrainerState, parent: Parent, config: RunConfig): TrainerState {
+  const before = RunDirectory.open(parent.run).readManifest();
+  const identity = ({ arm, pairs, data }: RunConfig, plugins: Manifest['plugins']): string =>
+    JSON.stringify([arm, pairs, data.kind, plugins.map(({ hash }) => hash)]);
+  const same = identity(before.config, before.plugins) === identity(config, pluginRecords(config.plugins));
+  return same ? state : { ...state, arm: null, directionAge: null };
 }

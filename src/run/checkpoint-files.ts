@@ -1,14 +1,22 @@
 /** The files of a checkpoint, and the hashes in state.json (of verdicts: in checksums.json) that they must have. */
 import { existsSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { writeFileAtomic } from '../base/node/index.ts';
 import type { TrainerState } from '../grpo/index.ts';
 import type { JsonValue } from '../model/index.ts';
-import { damagedFile, expectHash, expectHashInPieces, readStamped, stampedJson } from './checksums.ts';
+import {
+  damagedFile,
+  expectHash,
+  expectHashInPieces,
+  initialFile,
+  readSeal,
+  readStamped,
+  stampedJson,
+} from './checksums.ts';
 import { type ExactFile, eachExact, exactFiles, type FileLengths, type RunDirectory } from './directory.ts';
-import { initialFile } from './seal.ts';
+import { userErrorOf } from './user-error.ts';
 
 export const checkpointFiles = {
   adapter: 'adapter.safetensors',
@@ -154,4 +162,39 @@ export function lastStart(run: RunDirectory, file: string): FileStart | null {
 function verdictStart(run: RunDirectory, update: number, lengths: FileLengths): FileStart | null {
   if (lengths.verdicts === 0) return null;
   return { hash: readVerdictHashes(run)[update] ?? 'none', bytes: run.measureVerdicts(lengths.verdicts) };
+}
+
+export type DamagedFile = { readonly file: string; readonly problem: string };
+
+export type FileCheck = readonly [file: string, check: () => unknown];
+
+export function findDamagedFiles(run: RunDirectory, more: readonly FileCheck[] = []): DamagedFile[] {
+  const damaged = new Map<string, DamagedFile>();
+  const attempt = <T>(file: string, check: () => T): T | null => {
+    try {
+      return check();
+    } catch (error) {
+      const known = userErrorOf(error);
+      if (known === null) throw error;
+      // A damaged state of a checkpoint is found again with each file whose hash it has.
+      if (!damaged.has(known.message)) damaged.set(known.message, { file, problem: known.message });
+      return null;
+    }
+  };
+  const manifest = attempt('manifest.json', () => run.readManifest());
+  const keepsState = manifest?.config.output.keepState === 'all';
+  const seal = attempt('seal.json', () => readSeal(run.path));
+  for (const [file, hash] of Object.entries(seal?.files ?? {})) attempt(file, () => expectHash(run.file(file), hash));
+  for (const update of attempt('checkpoints', () => run.listCheckpoints()) ?? []) {
+    for (const [file, check] of checkpointChecks(run, update, keepsState)) attempt(relative(run.path, file), check);
+  }
+  for (const [file, check] of more) attempt(relative(run.path, file), check);
+  if (attempt('seal.json', () => run.isSealed()) === false) {
+    for (const file of [...Object.values(exactFiles), 'verdicts.jsonl'])
+      attempt(file, () => {
+        const start = lastStart(run, file);
+        if (start !== null) expectHash(run.file(file), start.hash, start.bytes);
+      });
+  }
+  return [...damaged.values()];
 }

@@ -18,8 +18,8 @@ import { sha256 } from '../base/node/index.ts';
 import type { TrainerState } from '../grpo/train.ts';
 import { loadAdapter, loadAlone, loadCheckpoint, type SaveOptions, saveCheckpoint } from './checkpoint.ts';
 import { checkedInitial, checkpointHashes, expectCheckpoint, expectGrown } from './checkpoint-files.ts';
+import { expectAllSealed, writeSeal } from './checksums.ts';
 import { RunDirectory } from './directory.ts';
-import { expectAllSealed, writeSeal } from './seal.ts';
 
 let home = '';
 let count = 0;

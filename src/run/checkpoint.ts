@@ -20,10 +20,9 @@ import {
   type StateFile,
   saveVerdictHash,
 } from './checkpoint-files.ts';
-import { stampedJson } from './checksums.ts';
+import { initialFile, stampedJson } from './checksums.ts';
 import type { RunConfig } from './config/schema.ts';
 import type { FileLengths, RunDirectory } from './directory.ts';
-import { initialFile } from './seal.ts';
 
 export interface SaveOptions {
   readonly keepState: RunConfig['output']['keepState'];

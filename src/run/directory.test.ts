@@ -7,13 +7,12 @@ import { rollouts as makeRollouts } from '../../test/grpo/tiny-policy.ts';
 import { UserError } from '../base/index.ts';
 import type { RolloutRecord } from '../grpo/events.ts';
 import { resolveBuiltin } from '../lab/index.ts';
-import { stampedJson } from './checksums.ts';
+import { stampedJson, writeSeal } from './checksums.ts';
 import { rolloutColumns } from './columns/index.ts';
 import { RunDirectory } from './directory.ts';
 import { FileSink, rolloutRow } from './file-sink.ts';
 import { type Manifest, runFormat } from './manifest.ts';
 import { readDirections, readEvents, readRollouts } from './read.ts';
-import { writeSeal } from './seal.ts';
 import { sealTable } from './table.ts';
 
 let home = '';

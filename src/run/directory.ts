@@ -17,9 +17,8 @@ import {
   tryLock,
   writeFileAtomic,
 } from '../base/node/index.ts';
-import { damagedFile, PrefixHashes, stampedJson } from './checksums.ts';
+import { damagedFile, hasSeal, initialFile, PrefixHashes, readSeal, stampedJson } from './checksums.ts';
 import { expectFormat, type Manifest, readManifest } from './manifest.ts';
-import { hasSeal, initialFile, readSeal } from './seal.ts';
 
 /** Growing files whose bytes follow from the config. */
 export const exactFiles = {

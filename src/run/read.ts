@@ -5,10 +5,10 @@ import { z } from 'zod';
 import { readJsonl, readRegular } from '../base/node/index.ts';
 import type { Expectation, HealEvent, StepEvent, StopEvent } from '../grpo/index.ts';
 import { expectGrownFile } from './checkpoint-files.ts';
+import { expectRows, expectSealed } from './checksums.ts';
 import { blockRows, type RolloutRow, rolloutColumns, type TableReader } from './columns/index.ts';
 import { RunDirectory } from './directory.ts';
 import type { WarningEvent } from './notices.ts';
-import { expectRows, expectSealed } from './seal.ts';
 import { checkStored } from './stored.ts';
 import { openTable } from './table.ts';
 

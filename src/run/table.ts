@@ -3,10 +3,9 @@ import { closeSync, existsSync, fsyncSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { followJsonl, openToRead, openToWrite, readJsonl, syncDirectory, systemComplaint } from '../base/node/index.ts';
-import { damagedFile } from './checksums.ts';
+import { damagedFile, expectSealed } from './checksums.ts';
 import { type Columns, LinesTable, ParquetTable, type TableReader } from './columns/index.ts';
 import { runFormat } from './manifest.ts';
-import { expectSealed } from './seal.ts';
 
 const rowsPerGroup = 4096;
 /** Bytes of a page before it is compressed: about what is read for one rollout, of each of its long columns. */

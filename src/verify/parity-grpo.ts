@@ -35,8 +35,7 @@ import { ModelFolder, parseFields, readJsonObject } from '../model/index.ts';
 import { checkConfig, grpoSettings, rawConfig } from '../run/index.ts';
 import { mean } from '../stats/index.ts';
 import type { Checks } from './check.ts';
-import { joinRows, StoredCase } from './parity-files.ts';
-import { logitBound, openDecoder } from './parity-model.ts';
+import { joinRows, logitBound, openDecoder, StoredCase } from './parity-model.ts';
 
 const lossBound = 1e-5;
 const gradientBound = 1e-4;

@@ -9,9 +9,8 @@ import { UserError } from '../base/index.ts';
 import type { Device } from '../engine/index.ts';
 import { parseFields, readJsonObject } from '../model/index.ts';
 import { type Check, Checks } from './check.ts';
-import { StoredCase } from './parity-files.ts';
 import { stepFiles, verifyGrpo } from './parity-grpo.ts';
-import { verifyModel } from './parity-model.ts';
+import { StoredCase, verifyModel } from './parity-model.ts';
 
 export async function verifyParity(device: Device, directory: string) {
   const found = await stat(directory).catch(() => null);

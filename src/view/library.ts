@@ -22,10 +22,10 @@ import {
   gatePage,
   type RunProgress,
   runPage,
+  tokenTexts,
   trainingPage,
 } from './run-page.ts';
 import { RunRollouts } from './run-rollouts.ts';
-import { tokenTexts } from './token-texts.ts';
 
 export const pageKinds = [
   ...(['home', 'experiment', 'run', 'gate', 'answers'] as const),

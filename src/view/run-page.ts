@@ -18,6 +18,7 @@ import {
   trainingCurve,
   windowTable,
 } from '../measure/index.ts';
+import type { ModelTokenizer } from '../model/index.ts';
 import { gateSettingsOf, gateTailsOf } from '../monitors/gates.ts';
 import { VerdictTail } from '../oracle/index.ts';
 import { listedNames } from '../oracle/judged/columns.ts';
@@ -32,7 +33,7 @@ import {
   type RunEvent,
   readEvents,
 } from '../run/index.ts';
-import type { AnsweredPrompt, GateRow, ListedRun, RunPage } from './api.ts';
+import type { AnsweredPrompt, GateRow, ListedRun, RunPage, TokenTexts } from './api.ts';
 import { shown } from './experiment-page.ts';
 
 const gateWindow = 10;
@@ -227,4 +228,24 @@ function promptsAt(own: ReturnType<EvaluationStore['all']>, update: number): Ans
     }
   }
   return [...prompts.values()];
+}
+
+/** Without stored tokens, or where the model is not there any more, there are no texts. */
+export async function tokenTexts(run: RunDirectory, table: JudgedTable): Promise<TokenTexts> {
+  const ids = new Set((await table.rows(['tokenIds'])).flatMap(({ tokenIds }) => tokenIds ?? []));
+  if (ids.size === 0) return {};
+  // Only whoever looks at tokens waits for a tokenizer.
+  const [lab, model] = await Promise.all([import('../lab/model.ts'), import('../model/index.ts')]);
+  try {
+    const tokenizer = await model.ModelTokenizer.open(lab.modelDirectory(run.readManifest().config.model));
+    return Object.fromEntries([...ids].map((id) => [id, textOf(tokenizer, id)]));
+  } catch {
+    return {};
+  }
+}
+
+/** A token that is a part of a character has no text of its own: it is named as the vocabulary names it. */
+function textOf(tokenizer: ModelTokenizer, id: number): string {
+  const text = tokenizer.decode([id]);
+  return text === '' || text.includes('\ufffd') ? (tokenizer.token(id) ?? '') : text;
 }

@@ -1,12 +1,13 @@
 /** The viewer's server: the page, its questions as /api/KIND, files of rollouts in parts, and /api/changes. Labels and notes of people can be added, and nothing else. */
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Writable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { UserError } from '../base/index.ts';
-import { HttpProblem, isSameToken, listenOn, readJsonBody, sendAnswer } from '../base/node/index.ts';
+import { EventWriter, HttpProblem, isSameToken, listenOn, readJsonBody, sendAnswer } from '../base/node/index.ts';
 import { userErrorOf } from '../run/index.ts';
-import { Changes } from './changes.ts';
 import { addWritten, writtenKinds } from './human.ts';
+import { stampOf } from './kept-answers.ts';
 import { pageKinds, ViewLibrary } from './library.ts';
 import { type PageFiles, pageHtml } from './page-files.ts';
 import { pathOfFile, sendFile } from './run-files.ts';
@@ -121,5 +122,78 @@ function sendText(request: IncomingMessage, response: ServerResponse, type: stri
   else {
     const body = gzipSync(text, { level: 1 });
     sendAnswer(response, { status, type, body, headers: { ...headers, 'content-encoding': 'gzip' } });
+  }
+}
+
+/** How long a change of the same run waits after the last, in milliseconds: what a page shows costs the machine that trains. */
+const usualRestMs = 5000;
+const listedMs = 5000;
+/** Bytes that a page may leave unread before it is cut off; when it comes back it asks for everything again. */
+const mostWaiting = 1 << 16;
+
+export class Changes implements Disposable {
+  readonly #library: ViewLibrary;
+  readonly #everyMs: number;
+  readonly #restMs: number;
+  readonly #told = new Map<string, number>();
+  readonly #listeners = new Set<EventWriter>();
+  #seen = new Map<string, string>();
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(library: ViewLibrary, everyMs = 1000, restMs = usualRestMs) {
+    this.#library = library;
+    this.#everyMs = everyMs;
+    this.#restMs = restMs;
+  }
+
+  listen(response: Writable): void {
+    const listener = new EventWriter(response, mostWaiting);
+    listener.write('retry: 1000\n\n');
+    this.#listeners.add(listener);
+    if (this.#timer === null) {
+      this.#seen = this.#look();
+      this.#timer = setInterval(() => this.#tell(), this.#everyMs);
+    }
+    response.on('close', () => {
+      this.#listeners.delete(listener);
+      if (this.#listeners.size === 0) this[Symbol.dispose]();
+    });
+  }
+
+  /** What each run and experiment looks like now. A folder that cannot be read has none, and whoever asks for them is told why. */
+  #look(): Map<string, string> {
+    return new Map(this.#entries().map(({ id, path }) => [id, stampOf(path)]));
+  }
+
+  #entries(): ReturnType<ViewLibrary['entries']> {
+    try {
+      return this.#library.entries(listedMs);
+    } catch {
+      return [];
+    }
+  }
+
+  #tell(): void {
+    const now = this.#look();
+    const time = performance.now();
+    const changed = [...now].filter(([id, stamp]) => this.#seen.get(id) !== stamp).map(([id]) => id);
+    for (const id of changed) {
+      // One that was told a moment ago waits: it counts as seen as it was, so a later look finds it changed.
+      if (time - (this.#told.get(id) ?? Number.NEGATIVE_INFINITY) >= this.#restMs) this.#told.set(id, time);
+      else now.set(id, this.#seen.get(id) ?? '');
+    }
+    const gone = [...this.#seen.keys()].filter((id) => !now.has(id));
+    this.#seen = now;
+    const ids = [...changed.filter((id) => this.#told.get(id) === time), ...gone];
+    // A comment keeps proxies from closing a quiet connection.
+    const text = ids.length === 0 ? ':\n\n' : `data: ${JSON.stringify({ ids })}\n\n`;
+    for (const listener of this.#listeners) listener.write(text);
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#timer = null;
+    for (const listener of this.#listeners) listener.end();
+    this.#listeners.clear();
   }
 }

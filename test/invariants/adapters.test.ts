@@ -8,8 +8,7 @@ import { families } from '../../src/adapters/index.ts';
 import { type Device, Scope } from '../../src/engine/index.ts';
 import { createReferenceDevice } from '../../src/engine/reference/index.ts';
 import { createWasmDevice } from '../../src/engine/wasm/index.ts';
-import { verifyAdapters } from '../../src/verify/invariants.ts';
-import { generateNumbers } from '../../src/verify/invariants-forward.ts';
+import { generateNumbers, verifyAdapters } from '../../src/verify/invariants.ts';
 import { type LabShape, routeAll, smallLab, TinyLab } from '../../src/verify/tiny-model.ts';
 import { withKernels } from '../device/wrap.ts';
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { temporaryFolder, writeRun } from '../../../test/lab/hand-made.ts';
 import { rolloutColumns } from '../../run/columns/index.ts';
 import { readCourse } from '../../run/read.ts';
-import { writeSeal } from '../../run/seal.ts';
+import { writeSeal } from '../../run/checksums.ts';
 import { sealTable } from '../../run/table.ts';
 import { openJudged, sealRun } from '../verdicts.ts';
 import { verdictColumns } from './columns.ts';

@@ -1,5 +1,6 @@
 /** Rollouts of a run or an experiment: search by text or regular expression, facets, order; the whole search is the address. */
 import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ListedRollout, RolloutList } from '../api.ts';
 import { facetNames, rolloutOrders, verdictWordOf } from '../query.ts';
@@ -7,7 +8,6 @@ import { address, changeParameters, goTo, linkTo, type Parameters } from './addr
 import { useKeys } from './keys.ts';
 import { Answered, Button, ChoiceButtons, Choices, LeftOut } from './parts.tsx';
 import { source, useAnswer } from './source.ts';
-import { VirtualList } from './virtual-list.tsx';
 
 const pageRows = 100;
 
@@ -204,5 +204,60 @@ function Row({ row }: { readonly row: ListedRollout | undefined }) {
       </span>
       <code>{row.excerpt}</code>
     </a>
+  );
+}
+
+interface VirtualListProps<Item> {
+  readonly count: number;
+  readonly rowHeight: number;
+  readonly label: string;
+  readonly chosen: number;
+  readonly onRange: (first: number, last: number) => void;
+  readonly itemAt: (index: number) => Item | undefined;
+  readonly show: (item: Item | undefined) => ComponentChildren;
+}
+
+const beyond = 6;
+const viewHeight = 560;
+
+function VirtualList<Item>(props: VirtualListProps<Item>) {
+  const { count, rowHeight, label, chosen, onRange, itemAt, show } = props;
+  const place = useRef<HTMLDivElement>(null);
+  const [top, setTop] = useState(0);
+  const first = Math.max(0, top - beyond);
+  const last = Math.min(count, top + Math.ceil(viewHeight / rowHeight) + 1 + beyond);
+  useEffect(() => onRange(first, last));
+  useEffect(() => {
+    const element = place.current;
+    if (element === null || chosen < 0) return;
+    const at = chosen * rowHeight;
+    if (at < element.scrollTop) element.scrollTop = at;
+    if (at + rowHeight > element.scrollTop + element.clientHeight)
+      element.scrollTop = at + rowHeight - element.clientHeight;
+  }, [chosen, rowHeight]);
+  const indices = Array.from({ length: Math.max(0, last - first) }, (_, i) => first + i);
+  return (
+    <div
+      class="virtual"
+      ref={place}
+      tabIndex={0}
+      role="region"
+      aria-label={label}
+      onScroll={() => setTop(Math.floor((place.current?.scrollTop ?? 0) / rowHeight))}
+    >
+      <ol style={{ height: `${count * rowHeight}px` }}>
+        {indices.map((index) => (
+          <li
+            key={index}
+            class={index === chosen ? 'at' : ''}
+            style={{ top: `${index * rowHeight}px`, height: `${rowHeight}px` }}
+            aria-setsize={count}
+            aria-posinset={index + 1}
+          >
+            {show(itemAt(index))}
+          </li>
+        ))}
+      </ol>
+    </div>
   );
 }
