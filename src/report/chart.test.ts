@@ -61,6 +61,18 @@ describe('figures', () => {
     expect(named).toMatch(/font-size="6"[^>]*>stdout_marker</);
   });
 
+  it('write the names of both axes, and what a bar says in its middle', () => {
+    const bars = [{ x0: -0.5, x1: 0.5, y0: -0.5, y1: 0.5, label: '3/12' }];
+    const named = { x: [-0.5, 0.5] as const, y: [-0.5, 0.5] as const, xNames: [{ x: 0, name: 'r1' }] };
+    const marks = [{ kind: 'bars' as const, bars, colour: '#0072b2' }];
+    const panel = { ...figure.panels[0], ...named, yNames: [{ y: 0, name: 'f0.1' }], marks };
+    const svg = renderFigure({ ...figure, panels: [panel], panelSize: { width: 330, height: 220 } });
+    const middle = '<text x="183" y="107" font-size="11" text-anchor="middle" fill="#222222">3/12</text>';
+    expect(svg).toContain(middle);
+    expect(svg).toContain('>f0.1</text>');
+    expect(svg).not.toContain('>-0.5</text>');
+  });
+
   it('become files: SVG, PNG of the same content, and the numbers', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'gq-figures-'));
     const { files, warnings } = await writeFigures([figure], folder);

@@ -18,7 +18,8 @@ export interface Dot {
   readonly open?: boolean;
 }
 
-type Bar = Readonly<Record<'x0' | 'x1' | 'y0' | 'y1', number>>;
+/** `label` is written in its middle. */
+type Bar = Readonly<Record<'x0' | 'x1' | 'y0' | 'y1', number> & { label?: string }>;
 
 export type Mark =
   | (Look & {
@@ -51,6 +52,7 @@ export interface Panel {
   readonly y: readonly [number, number];
   readonly marks: readonly Mark[];
   readonly xNames?: readonly { readonly x: number; readonly name: string }[];
+  readonly yNames?: readonly { readonly y: number; readonly name: string }[];
 }
 
 export interface LegendEntry extends Look {
@@ -199,7 +201,7 @@ function renderPanel(panel: Panel, box: PanelBox): string {
   ].join('');
 }
 
-function axes({ x, y, xNames }: Panel, scales: Scales): string[] {
+function axes({ x, y, xNames, yNames }: Panel, scales: Scales): string[] {
   const [x0, x1, y0, y1] = [scales.x(x[0]), scales.x(x[1]), scales.y(y[0]), scales.y(y[1])];
   const label = { 'font-size': 9, fill: ink };
   const names = xNames ?? ticks(x[0], x[1], 5).map((value) => ({ x: value, name: String(value) }));
@@ -208,10 +210,12 @@ function axes({ x, y, xNames }: Panel, scales: Scales): string[] {
   const line = (from: readonly [number, number], to: readonly [number, number], stroke: string): string =>
     element('path', { d: path([from, to]), stroke, fill: 'none' });
   return [
-    ...ticks(y[0], y[1], 5).flatMap((value) => [
-      line([x0, scales.y(value)], [x1, scales.y(value)], '#e3e3e3'),
-      text(String(value), { x: x0 - 4, y: scales.y(value) + 3, 'text-anchor': 'end', ...label }),
-    ]),
+    ...(yNames ?? ticks(y[0], y[1], 5).map((value) => ({ y: value, name: String(value) }))).flatMap(
+      ({ y: at, name }) => [
+        line([x0, scales.y(at)], [x1, scales.y(at)], '#e3e3e3'),
+        text(name, { x: x0 - 4, y: scales.y(at) + 3, 'text-anchor': 'end', ...label }),
+      ],
+    ),
     ...spaced(names, scales, named['font-size']).map(({ x: at, name }) =>
       text(name, { x: scales.x(at), y: y0 + 12, 'text-anchor': 'middle', ...named }),
     ),
@@ -289,13 +293,16 @@ function renderMark(mark: Mark, { x, y, box }: Scales, panel: Panel): string {
 }
 
 function renderBar(bar: Bar, { colour, hatched }: Mark & { kind: 'bars' }, { x, y }: Scales): string {
-  return element('rect', {
+  const box = element('rect', {
     ...{ x: x(bar.x0), y: y(bar.y1) },
     width: Math.max(0, x(bar.x1) - x(bar.x0)),
     height: Math.max(0, y(bar.y0) - y(bar.y1)),
     fill: hatched === true ? `url(#${hatchId(colour)})` : colour,
     ...{ stroke: colour, 'stroke-width': 0.5, 'fill-opacity': hatched === true ? 1 : 0.75 },
   });
+  if (bar.label === undefined) return box;
+  const middle = { x: x((bar.x0 + bar.x1) / 2), y: y((bar.y0 + bar.y1) / 2) + 3 };
+  return `${box}${text(bar.label, { ...middle, 'font-size': 11, 'text-anchor': 'middle', fill: ink })}`;
 }
 
 function isCrowded(level: Mark & { kind: 'level' }, y: Scales['y'], { marks }: Panel): boolean {

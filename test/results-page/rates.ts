@@ -49,6 +49,16 @@ export class Rates {
     );
   }
 
+  get arms(): readonly string[] {
+    return [...new Set(this.#rows.map(({ run = '' }) => run.replace(/-\d+$/, '')))];
+  }
+
+  /** How well the gate or the monitor of a run saw attempts while it trained, where the file says so. */
+  aurocBySeed(arm: string): Map<number, number> {
+    const known = this.#rows.filter((row) => row['auroc'] && row['run']?.replace(/-\d+$/, '') === arm);
+    return new Map(known.map((row) => [Number(/\d+$/.exec(row['run'] ?? '')?.[0]), Number(row['auroc'])]));
+  }
+
   values(arm: string, column: Column, set?: string, state?: string): number[] {
     return [...this.bySeed(arm, column, set, state).values()];
   }

@@ -1,0 +1,248 @@
+/**
+ * The figures of the atlas, each from the counts of a study's runs (bench/results/STUDY-rates.csv) and nothing else. A study without
+ * runs has no figure; a cell or an arm without runs is not drawn.
+ */
+import { existsSync } from 'node:fs';
+import type { Figure, Mark, Panel } from '../../src/report/chart.ts';
+import { armStyle } from '../../src/report/svg.ts';
+import { average, exactInterval } from '../../src/stats/index.ts';
+import { conditions, countText, failText, failures } from './figure-parts.ts';
+import { type Prediction, Rates, readPredictions, root } from './rates.ts';
+import { labelsFigure, partsFigure, substitutionFigure } from './seed-figures.ts';
+
+/** Blue where no run fails, orange where all do, grey between. */
+function shareColour(share: number): string {
+  const [none, half, all] = [[0, 114, 178], [153, 153, 153], [213, 94, 0]]; // biome-ignore format: one line
+  const [from, to, at] = share < 0.5 ? [none, half, 2 * share] : [half, all, 2 * share - 1];
+  const parts = from.map((value, i) => Math.round(value + at * (to[i] - value)));
+  return `#${parts.map((value) => value.toString(16).padStart(2, '0')).join('')}`;
+}
+
+const mapRemedies = {
+  screen: 'screen',
+  filter: 'filter',
+  'penalty-3': 'penalty 3',
+  'penalty-6': 'penalty 6',
+  'own-mean': 'own mean, others kept',
+  routed: 'routed, others absorbed',
+} as const;
+const recalls = [1, 0.95, 0.9, 0.8, 0.6] as const;
+const falsePositives = [0, 0.1, 0.5] as const;
+
+/** Runs that fail over the recall and the false-positive rate of the monitor, a panel a remedy. */
+export function mapFigure(rates: Rates, predictions: readonly Prediction[], stated: number): Figure {
+  const refuted = rates
+    .judge(predictions, stated)
+    .filter(({ verdict, prediction }) => verdict === 'refuted' && prediction.reference === null)
+    .map(({ prediction }) => prediction.arm);
+  const cellsOf = (remedy: string) =>
+    recalls.flatMap((recall, x) =>
+      falsePositives.flatMap((rate, y) => {
+        const cell = failures(rates, `${remedy}-r${recall}-f${rate}`);
+        return cell.n === 0 ? [] : [{ ...cell, remedy, recall, rate, x, y }];
+      }),
+    );
+  const drawn = Object.keys(mapRemedies).filter((remedy) => cellsOf(remedy).length > 0);
+  const panels = drawn.map((remedy): Panel => {
+    const marks = cellsOf(remedy).map(
+      ({ arm, x, y, failing, n }): Mark => ({
+        kind: 'bars',
+        colour: shareColour(failing / n),
+        bars: [
+          {
+            ...{ x0: x - 0.48, x1: x + 0.48, y0: y - 0.48, y1: y + 0.48 },
+            label: `${failing}/${n}${refuted.includes(arm) ? ' ×' : ''}`,
+          },
+        ],
+      }),
+    );
+    const title = mapRemedies[remedy as keyof typeof mapRemedies];
+    return {
+      title: `${title} (flags at random: ${countText(failures(rates, `${remedy}-chance`))})`,
+      ...{ xLabel: 'recall: share of attempts that is flagged', yLabel: 'others flagged' },
+      ...{ x: [-0.5, recalls.length - 0.5], y: [-0.5, falsePositives.length - 0.5] },
+      xNames: recalls.map((recall, x) => ({ x, name: `${recall}` })),
+      yNames: falsePositives.map((rate, y) => ({ y, name: `${rate}` })),
+      marks,
+    };
+  });
+  return {
+    name: 'atlas-a-map',
+    title: 'Runs that fail, by the quality of the monitor, for each remedy',
+    caption: `${failText} Labels of attempts with errors; no sound prompts, 100 updates. Vanilla: ${countText(failures(rates, 'vanilla'))}. Empty cells were not run; × marks a cell whose stated prediction was refuted. ${conditions}`,
+    panels,
+    legend: [0, 0.5, 1].map((share) => ({
+      label: share === 0 ? 'no run fails' : share === 1 ? 'all runs fail' : 'half of the runs fail',
+      colour: shareColour(share),
+    })),
+    columns: 3,
+    panelSize: { width: 300, height: 180 },
+    data: {
+      columns: ['arm', 'remedy', 'recall', 'false positives', 'fail', 'runs', 'attempt, mean', 'low', 'high'],
+      rows: drawn.flatMap((remedy) =>
+        cellsOf(remedy).map(({ arm, recall, rate, failing, n }) => {
+          const { low, high } = exactInterval(failing, n);
+          const mean = average(rates.values(arm, 'attempts')).toFixed(4);
+          return [arm, remedy, `${recall}`, `${rate}`, `${failing}`, `${n}`, mean, low.toFixed(4), high.toFixed(4)];
+        }),
+      ),
+    },
+  };
+}
+
+/** Attempts over the size of the base, a panel a remedy beside vanilla, a sound grader and its random placebo. */
+export function sizeFigure(sizes: ReadonlyMap<string, Rates>): Figure {
+  const names = [...sizes.keys()];
+  const meansOf = (arm: string) =>
+    names.flatMap((size, x) => {
+      const values = sizes.get(size)?.values(arm, 'attempts') ?? [];
+      return values.length === 0 ? [] : [{ arm, x, size, values, y: average(values) }];
+    });
+  const remedies = Object.entries({
+    'own-mean': 'own mean, others kept',
+    'own-absorb': 'own mean, others absorbed',
+    activation: 'gate with two cuts',
+    screen: 'screen',
+    'penalty-3': 'penalty 3',
+  }).filter(([remedy]) => meansOf(remedy).length > 0);
+  const roles = ['vanilla', 'the remedy', 'along a random direction', 'no loophole'];
+  const armsOf = (remedy: string): string[] => ['vanilla', remedy, `${remedy}-haar`, 'no-loophole'];
+  const panels = remedies.map(
+    ([remedy, title]): Panel => ({
+      ...{ title, xLabel: 'weights of the base', yLabel: 'attempt, deployed' },
+      ...{ x: [-0.3, names.length - 0.7], y: [0, 1] },
+      xNames: names.map((name, x) => ({ x, name })),
+      marks: armsOf(remedy).flatMap((arm, role): Mark[] => {
+        const { colour } = armStyle(role);
+        const seeds = meansOf(arm).flatMap(({ x, values }) => values.map((y) => ({ x: x + 0.06 * (role - 1.5), y })));
+        return [
+          { kind: 'line', points: meansOf(arm).map(({ x, y }) => ({ x: x + 0.06 * (role - 1.5), y })), colour },
+          { kind: 'dots', points: seeds, colour, open: true },
+        ];
+      }),
+    }),
+  );
+  const arms = new Set(remedies.flatMap(([remedy]) => armsOf(remedy)));
+  return {
+    name: 'atlas-e-size',
+    title: 'What is left, over the size of the base',
+    caption: `Lines: means over seeds; circles: seeds, deployed. By the direction of the pairs. ${failText} No sound prompts; one base of each size, its learning rate by a rule that reads the KL alone.`,
+    panels,
+    legend: roles.map((label, role) => ({ label, colour: armStyle(role).colour })),
+    columns: 3,
+    panelSize: { width: 300, height: 200 },
+    data: {
+      columns: ['arm', 'size', 'seeds', 'attempt, mean', 'fail'],
+      rows: [...arms].flatMap((arm) =>
+        meansOf(arm).map(({ size, values, y }) => [
+          ...[arm, size, `${values.length}`, y.toFixed(4)],
+          `${values.filter((value) => value > 0.1).length}`,
+        ]),
+      ),
+    },
+  };
+}
+
+/** Runs that do not fail after so many updates, by recall, with exact intervals. */
+export function horizonFigure(rates: Rates): Figure {
+  const horizons = [100, 300, 1000] as const;
+  const remedies = { screen: 'screen', 'penalty-4': 'penalty 4', 'own-mean': 'own mean, others kept' } as const;
+  const cellsOf = (remedy: string, recall: number) =>
+    horizons.flatMap((updates, x) => {
+      const cell = failures(rates, `${remedy}-r${recall}-u${updates}`);
+      if (cell.n === 0) return [];
+      const { low, high } = exactInterval(cell.n - cell.failing, cell.n);
+      return [{ ...cell, recall, updates, x, share: 1 - cell.failing / cell.n, low, high }];
+    });
+  const shown = [0.95, 0.9] as const;
+  const drawn = Object.entries(remedies).filter(([remedy]) =>
+    shown.some((recall) => cellsOf(remedy, recall).length > 0),
+  );
+  return {
+    name: 'atlas-b-horizon',
+    title: 'Runs that have not failed, over the length of training',
+    caption: `Share of runs with exact 95% intervals; each length is a run of its own, at a constant rate. ${failText} Labels of attempts with misses, no sound prompts. ${conditions}`,
+    panels: drawn.map(([remedy, title]): Panel => ({
+      title: `${title} (flags at random: ${countText(failures(rates, `${remedy}-chance`))} fail)`,
+      ...{ xLabel: 'updates', yLabel: 'share that has not failed', x: [-0.3, 2.3], y: [0, 1] },
+      xNames: horizons.map((updates, x) => ({ x, name: `${updates}` })),
+      marks: shown.flatMap((recall, i): Mark[] => {
+        const { colour } = armStyle(i + 1);
+        const cells = cellsOf(remedy, recall).map((cell) => ({ ...cell, x: cell.x + 0.06 * i }));
+        return [
+          { kind: 'line', points: cells.map(({ x, share }) => ({ x, y: share })), colour },
+          ...cells.map(({ x, low, high }): Mark => ({ kind: 'line', points: [{ x, y: low }, { x, y: high }], colour, width: 1 })), // biome-ignore format: one line
+          { kind: 'dots', points: cells.map(({ x, share }) => ({ x, y: share })), colour },
+        ];
+      }),
+    })),
+    legend: shown.map((recall, i) => ({ label: `recall ${recall}`, colour: armStyle(i + 1).colour })),
+    columns: 3,
+    panelSize: { width: 300, height: 200 },
+    data: {
+      columns: ['arm', 'recall', 'updates', 'fail', 'runs'],
+      rows: drawn.flatMap(([remedy]) =>
+        shown.flatMap((recall) =>
+          cellsOf(remedy, recall).map(({ arm, updates, failing, n }) => [arm, `${recall}`, `${updates}`, `${failing}`, `${n}`]),
+        ),
+      ),
+    },
+  }; // biome-ignore format: rows
+}
+
+/** Attempts over how well the gate or the monitor saw attempts while it trained: a point a run. */
+export function doseFigure(rates: Rates): Figure {
+  const directions = { pairs: "pairs' direction", haar: 'random direction', reversed: 'reversed direction' } as const;
+  const points = Object.keys(directions).map((direction) =>
+    rates.arms
+      .filter((arm) => arm.endsWith(`-${direction}`))
+      .flatMap((arm) => {
+        const auroc = rates.aurocBySeed(arm);
+        return [...rates.bySeed(arm, 'attempts')].flatMap(([seed, y]) => {
+          const x = auroc.get(seed);
+          return x === undefined ? [] : [{ arm, seed, x, y }];
+        });
+      }),
+  );
+  return {
+    name: 'atlas-d-dose',
+    title: 'What is left, over how well the direction saw attempts',
+    caption: `A point a run, deployed. AUROC: attempts against the other rollouts of the same update, by the scores while training; 0.5 is chance. ${conditions}`,
+    panels: [
+      {
+        ...{ title: '', xLabel: 'AUROC against attempts', yLabel: 'attempt, deployed', x: [0, 1], y: [0, 1] },
+        marks: points.map((own, i): Mark => ({ kind: 'dots', points: own, ...armStyle(i + 1), open: true })),
+      },
+    ],
+    legend: Object.values(directions).map((label, i) => ({
+      ...{ label, colour: armStyle(i + 1).colour, dot: { ...armStyle(i + 1), open: true } },
+    })),
+    columns: 1,
+    panelSize: { width: 500, height: 320 },
+    data: {
+      columns: ['arm', 'seed', 'auroc', 'attempt'],
+      rows: points.flat().map(({ arm, seed, x, y }) => [arm, `${seed}`, x.toFixed(4), y.toFixed(4)]),
+    },
+  };
+}
+
+const csvOf = (study: string): string => `${root}bench/results/${study}-rates.csv`;
+const ladder = ['2M', '8M', '27M', '100M', '300M', '1B'] as const;
+
+/** Every figure of the atlas by its name, where the study has runs; null where it has none. */
+export function atlasFigures(): Readonly<Record<string, Figure | null>> {
+  const drawn = (study: string, draw: (rates: Rates) => Figure): Figure | null =>
+    existsSync(csvOf(study)) ? draw(Rates.of(study)) : null;
+  const sizes = ladder.filter((size) => existsSync(csvOf(`atlas-e-${size.toLowerCase()}`)));
+  const ofSizes = new Map(sizes.map((size) => [size as string, Rates.of(`atlas-e-${size.toLowerCase()}`)]));
+  const dose = drawn('atlas-d-parts', doseFigure);
+  return {
+    'atlas-a-map': drawn('atlas-a', (rates) => mapFigure(rates, readPredictions('atlas-a'), 12)),
+    'atlas-b-horizon': drawn('atlas-b', horizonFigure),
+    'atlas-c-labels': drawn('atlas-c', labelsFigure),
+    'atlas-d-parts': drawn('atlas-d-parts', (rates) => partsFigure(Rates.of('atlas-d'), rates)),
+    'atlas-d-dose': dose?.data.rows.length === 0 ? null : dose,
+    'atlas-e-size': ofSizes.size < 2 ? null : sizeFigure(ofSizes),
+    'atlas-g-forms': drawn('atlas-g', substitutionFigure),
+  };
+}
