@@ -1,11 +1,11 @@
 /** Attempts stand first: beside every hack rate of every table, in CSV and JSON, and in what a bar may state. */
+
 import { describe, expect, it } from 'vitest';
 import { evaluationRows, type MadeEvaluation } from '../../test/lab/hand-made.ts';
 import { type MadeResults, madeResults } from '../../test/lab/made-results.ts';
 import { plain } from '../../test/lab/plain.ts';
 import type { TextTable } from '../measure/table.ts';
 import { allTables } from './all-tables.ts';
-import type { Bar } from './design.ts';
 import { describeDesign, judgeBar } from './design.ts';
 import {
   curveTable,
@@ -14,6 +14,7 @@ import {
   scaleTable,
   surfacedTable,
 } from './evaluation-tables.ts';
+import type { Bar } from './experiment-schema.ts';
 import { finalTable, loopholeTable } from './tables.ts';
 import { resultsCsv, resultsJson } from './values.ts';
 

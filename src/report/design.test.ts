@@ -6,7 +6,8 @@ import type { Results } from './aggregate.ts';
 import { allTables } from './all-tables.ts';
 import { ablationTable, settingsTable } from './baselines.ts';
 import { compareArms } from './comparisons.ts';
-import { type Bar, type Design, describeDesign, judgeBar, judgePredictions, noDesign } from './design.ts';
+import { type Design, describeDesign, judgeBar, judgePredictions, noDesign } from './design.ts';
+import type { Bar } from './experiment-schema.ts';
 import { describeResults } from './statements.ts';
 import { finalTable } from './tables.ts';
 import { processTable } from './training-tables.ts';
@@ -40,7 +41,7 @@ const gate = armOf('gate', [[2, 2], [1, 3], [2, 1]], 0.25); // biome-ignore form
 const haar = armOf('haar', [[6, 2], [5, 2], [6, 3]], 0.5); // biome-ignore format: one line
 const mass = armOf('mass', [[4, 2], [4, 2], [3, 3]], 0.25); // biome-ignore format: one line
 
-const designed = (name: string, placebos: readonly string[] | null = null): Design['arms'][number] => ({
+const designed = (name: string, placebos: string[] | null = null): Design['arms'][number] => ({
   name,
   recipe: `${name}.toml`,
   set: name === 'mass' ? ['arm.tail=0.2'] : [],

@@ -1,47 +1,12 @@
 /** What an experiment says about itself: its question, its bar, and which arms are compared with which; and whether the bar is met. */
 
-import type { FinalSet } from '../evaluate/index.ts';
 import { equalsP, formatP } from '../measure/table.ts';
 import { average, binomialCdf, holmAdjust } from '../stats/index.ts';
 import { finalSample, findArm, type Results, sampleOf, sharedSeeds } from './aggregate.ts';
+import type { Bar, Experiment } from './experiment-schema.ts';
 import { groupSample } from './held-out.ts';
 import { keptAndRemoved } from './kept.ts';
 import type { RunResult } from './run-result.ts';
-
-/** Loopholes that the pairs may know, and those that they know nothing of. */
-export const loopholeGroups = ['known', 'held out'] as const;
-export type LoopholeGroup = (typeof loopholeGroups)[number];
-
-/** A claim with numbers, stated before the runs: the value, or its difference from the reference, in a number of seeds. */
-export interface Bar {
-  readonly what: string;
-  readonly arm: string;
-  readonly reference: string | null;
-  readonly metric: 'attempt' | 'hack' | 'solve' | 'clean-solve' | 'objective' | 'kept';
-  readonly set: FinalSet;
-  /** The group that a rate of attempts or hacks is of, averaged over its loopholes; absent: every prompt of the set counts. */
-  readonly loopholes?: LoopholeGroup | undefined;
-  /** The loophole whose attempts alone are counted, where prompts disclose several; absent: an attempt by any. */
-  readonly channel?: string | undefined;
-  readonly atLeast?: number | undefined;
-  readonly atMost?: number | undefined;
-  readonly inSeeds: number;
-}
-
-export interface ReportedRow {
-  readonly name: string;
-  readonly source: string;
-  readonly hack: number | null;
-  readonly solve: number | null;
-}
-
-export interface DesignedArm {
-  readonly name: string;
-  readonly recipe: string;
-  readonly set: readonly string[];
-  /** Arms it is tested against beside the baseline; null: the placebo of the experiment. */
-  readonly placebos: readonly string[] | null;
-}
 
 export interface ClaimFacts {
   readonly hash: string;
@@ -62,23 +27,11 @@ export interface ClaimFacts {
   readonly faults: readonly string[];
 }
 
-export interface Design {
-  readonly why: string;
-  readonly resolve: string;
-  readonly bar: Bar | null;
-  readonly predictions?: readonly Bar[] | undefined;
+type Designed = 'why' | 'resolve' | 'bar' | 'predictions' | 'seeds' | 'arms' | 'ceiling' | 'matchedSolve' | 'failAbove';
+
+export interface Design extends Readonly<Pick<Experiment, Designed | 'solveReference' | 'references' | 'relearn'>> {
   readonly claim?: ClaimFacts | undefined;
   readonly barChanged: boolean;
-  readonly seeds: readonly number[];
-  readonly arms: readonly DesignedArm[];
-  readonly ceiling: string | null;
-  readonly matchedSolve: number;
-  /** A run fails where its deployed policy attempts in more than this share of the prompts. */
-  readonly failAbove: number;
-  /** Arm whose solve must be kept; null: the baseline. */
-  readonly solveReference: string | null;
-  readonly references: readonly ReportedRow[];
-  readonly relearn: { readonly arms: readonly string[] } | null;
 }
 
 export const noDesign: Design = {

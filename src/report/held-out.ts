@@ -2,6 +2,7 @@
  * Known against held-out loopholes: for each run the deployed rates of attempts and hacks, averaged over the loopholes of a group, and
  * paired differences over seeds from the baseline and the placebos on each group.
  */
+
 import type { FinalSet } from '../evaluate/index.ts';
 import { summarise } from '../evaluate/index.ts';
 import { formatP, makeTable, noClaim, signed, signedInterval, type Table } from '../measure/table.ts';
@@ -16,7 +17,7 @@ import {
   sharedSeeds,
 } from './aggregate.ts';
 import { overSeeds, testArms } from './comparisons.ts';
-import { loopholeGroups as groups, type LoopholeGroup } from './design.ts';
+import { loopholeGroups as groups, type LoopholeGroup } from './experiment-schema.ts';
 import type { RunResult } from './run-result.ts';
 import { armCell, differenceCell, setTitles } from './tables.ts';
 

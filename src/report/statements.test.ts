@@ -134,7 +134,7 @@ describe('what was not done', () => {
     const arms = [['vanilla', null], ['gate', ['haar']], ['haar', null], ['half', []], ['ceiling', []]] as const; // biome-ignore format: one line
     const design = {
       ceiling: 'ceiling',
-      arms: arms.map(([name, placebos]) => ({ name, recipe: '', set: [], placebos })),
+      arms: arms.map(([name, placebos]) => ({ name, recipe: '', set: [], placebos: placebos && [...placebos] })),
     };
     const made = arms.flatMap(([name]) => armOf(name, name === 'vanilla' ? 'vanilla' : 'activation', seeds));
     const results = await madeResults(made, 'haar', design);

@@ -28,7 +28,7 @@ import {
   sampleOf,
 } from './aggregate.ts';
 import { type ComparedMetric, type Comparison, compareArms, withoutPlacebo } from './comparisons.ts';
-import type { ReportedRow } from './design.ts';
+import type { Design } from './design.ts';
 import type { RunResult } from './run-result.ts';
 import { emergenceText } from './training-tables.ts';
 
@@ -123,7 +123,7 @@ function baseName(of: readonly string[] | null): string {
   return of.length === 1 ? `base of ${of[0]}` : `base of ${of[0]} + ${of.length - 1}`;
 }
 
-function reportedRow({ name, hack, solve }: ReportedRow): string[] {
+function reportedRow({ name, hack, solve }: Design['references'][number]): string[] {
   const rate = (value: number | null): string => (value === null ? '-' : `${value}`);
   const objective = hack === null || solve === null ? '-' : (solve - hack).toFixed(2);
   const own = ['-', '-', '-', rate(hack), '-', rate(solve), '-', objective, '-'];

@@ -2,10 +2,10 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { sha256Json } from '../base/node/index.ts';
+import { type Experiment, experimentSchema } from '../report/experiment-schema.ts';
 import type { ClaimFacts, Table } from '../report/index.ts';
 import { isBlind, RunDirectory, trainedStatus } from '../run/index.ts';
 import { type Register, readRegister, statedRuns } from './claim.ts';
-import { type Experiment, experimentSchema } from './experiment-schema.ts';
 
 export type BegunRun = Awaited<ReturnType<typeof begunRuns>>[number];
 

@@ -10,8 +10,8 @@ import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { makeOwnFolder, sha256Json, writeNew } from '../base/node/index.ts';
+import type { Experiment } from '../report/experiment-schema.ts';
 import { openedName, openedSchema, readRecipe, readStored, recipeFrom, registerName } from '../run/index.ts';
-import type { Experiment } from './experiment-schema.ts';
 
 /** `settings`: what the call changed in every arm (`--set`); `statement`: what the hash is of, absent in entries of earlier versions. */
 export type Claim = Readonly<z.infer<typeof claimSchema>>;

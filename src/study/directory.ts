@@ -10,6 +10,7 @@ import { z } from 'zod';
 import { groupBy, UserError } from '../base/index.ts';
 import { isDraftOf, makeFolder, waitForLock, writeFileAtomic } from '../base/node/index.ts';
 import { lastCheckpoint } from '../evaluate/index.ts';
+import { type Experiment, experimentSchema } from '../report/experiment-schema.ts';
 import {
   armDifferences,
   configDifferences,
@@ -21,7 +22,6 @@ import {
 } from '../run/index.ts';
 import { namedRunSchema, readRegister, stateClaim } from './claim.ts';
 import type { ExperimentPlan, PlannedRun } from './experiment.ts';
-import { type Experiment, experimentSchema } from './experiment-schema.ts';
 
 const fileName = 'experiment.json';
 

@@ -8,6 +8,17 @@ import { nearestName, shellLine, UserError } from '../base/index.ts';
 import { type EvaluationSet, evaluationTasks, expectFilled } from '../evaluate/index.ts';
 import { armOf, expectIsolatedPairs, openLab, type Parts, pluginHash, resolveConfig } from '../lab/index.ts';
 import {
+  armSchema,
+  type Bar,
+  barSchema,
+  type Experiment,
+  evaluationSchema,
+  experimentSchema,
+  isArmName,
+  referenceSchema,
+  relearnSchema,
+} from '../report/experiment-schema.ts';
+import {
   assertPromptsFit,
   type Fault,
   type RunConfig,
@@ -17,9 +28,21 @@ import {
   refuseUnread,
 } from '../run/index.ts';
 import { type Claim, changesOf, claimOf, type namedRunSchema, runFolder } from './claim.ts';
-import { type Experiment, experimentKeys, isArmName, writtenSchema } from './experiment-schema.ts';
-import { expandGrids, gridFault } from './grid.ts';
+import { expandGrids, gridFault, gridSchema } from './grid.ts';
 import { type SlurmTable, slurmSchema } from './slurm/script.ts';
+
+const writtenSchema = experimentSchema.extend({
+  grid: z.array(gridSchema).default([]).describe('arms that stand for one arm per combination of values'),
+  slurm: slurmSchema.prefault({}).describe('what a Slurm cluster is asked for'),
+});
+
+/** The keys of each table of the file; those outside of all tables under the empty name. */
+const experimentKeys: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
+  Object.entries({
+    ...{ '': writtenSchema, bar: barSchema, predictions: barSchema, references: referenceSchema, arms: armSchema },
+    ...{ relearn: relearnSchema, evaluation: evaluationSchema, grid: gridSchema, slurm: slurmSchema },
+  }).map(([table, { shape }]) => [table, Object.keys(shape)]),
+);
 
 export interface PlannedRun extends Readonly<z.infer<typeof namedRunSchema>> {
   readonly config: RunConfig;
@@ -86,8 +109,6 @@ export function checkExperiment(file: unknown, path: string): Experiment {
   if (strangeSeed !== undefined) complain('blindSeeds: some of seeds', `${strangeSeed}`);
   return experiment;
 }
-
-type Bar = NonNullable<Experiment['bar']>;
 
 function barsOf({ bar, predictions = [] }: Experiment): { readonly name: string; readonly bar: Bar }[] {
   return [

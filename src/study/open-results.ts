@@ -1,9 +1,9 @@
 /** Opens the results of a directory as its experiment, if it is one, says they are to be read. */
 import { UserError } from '../base/index.ts';
+import type { Experiment } from '../report/experiment-schema.ts';
 import { type Design, type OnReading, type Results, readResults } from '../report/index.ts';
 import { claimFacts } from './claim-progress.ts';
 import { findExperiment } from './directory.ts';
-import type { Experiment } from './experiment-schema.ts';
 
 export async function openResults(
   directory: string,

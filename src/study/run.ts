@@ -10,11 +10,11 @@ import { HeldError } from '../base/node/index.ts';
 import { curveNames, EvaluationStore, finalNames, lastCheckpoint, statesOf } from '../evaluate/index.ts';
 import { type PackPlace, pluginHash, RunPack, type TrainOptions } from '../lab/index.ts';
 import { relearnFolders } from '../measure/index.ts';
+import type { EvaluationPlan } from '../report/experiment-schema.ts';
 import type { RunEnd } from '../run/index.ts';
 import { isBlind, RunDirectory, trainedStatus, userErrorOf } from '../run/index.ts';
 import { countBegun } from './claim.ts';
 import type { ExperimentPlan, PlannedRun } from './experiment.ts';
-import type { EvaluationPlan } from './experiment-schema.ts';
 
 export interface ExperimentWorker {
   train(run: PlannedRun, path: string, start?: Pick<TrainOptions, 'claim' | 'onBegin'>): Promise<RunEnd>;

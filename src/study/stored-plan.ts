@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { makeFolder, sha256, writeFileAtomic } from '../base/node/index.ts';
+import { experimentSchema } from '../report/experiment-schema.ts';
 import { configHash, type RunConfig, readStored } from '../run/index.ts';
 import { claimSchema, namedRunSchema } from './claim.ts';
 import type { ExperimentPlan } from './experiment.ts';
-import { experimentSchema } from './experiment-schema.ts';
 
 const runSchema = namedRunSchema.extend({
   folder: z.string().regex(/^[a-z0-9][a-z0-9.-]*$/),

@@ -14,10 +14,10 @@ import {
 } from '../lab/index.ts';
 import { relearnFolders } from '../measure/index.ts';
 import { attackConfig, expectUpdates, exportDeployed, openAttacked } from '../measure/relearn/attack.ts';
+import type { EvaluationPlan } from '../report/experiment-schema.ts';
 import type { RunConfig, RunEnd, Sink } from '../run/index.ts';
 import { isOfOneUpdate, noticeText, RunDirectory, trainedStatus } from '../run/index.ts';
 import type { PlannedRun } from './experiment.ts';
-import type { EvaluationPlan } from './experiment-schema.ts';
 import type { Report } from './job.ts';
 import { type ExperimentWorker, evaluationsLeft } from './run.ts';
 

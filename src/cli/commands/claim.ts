@@ -2,6 +2,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { shellLine, UserError, wrapText } from '../../base/index.ts';
+import type { Experiment } from '../../report/experiment-schema.ts';
 import {
   boundText,
   countText,
@@ -16,7 +17,6 @@ import { type Claim, claimOf, openBlind, readRegister, statedRuns } from '../../
 import { armTable, studyProgress } from '../../study/claim-progress.ts';
 import { findExperiment } from '../../study/directory.ts';
 import { readExperiment } from '../../study/experiment.ts';
-import type { Experiment } from '../../study/experiment-schema.ts';
 import { openResults } from '../../study/open-results.ts';
 import { argument, type CallOf, type CommandContext, command, flag, repeated, word } from '../command.ts';
 import { jsonOption, printAnswer } from '../shared.ts';

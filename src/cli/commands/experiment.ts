@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { exitCodes, shellLine, UserError } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
 import { keepSandboxes, onInterrupt, type PackPlace } from '../../lab/index.ts';
+import type { Experiment } from '../../report/experiment-schema.ts';
 import { isBlind, recipePath } from '../../run/index.ts';
 import { describeSameBytes, expectFittingPlan, sharedRuns, writeExperiment } from '../../study/directory.ts';
 import {
@@ -16,7 +17,6 @@ import {
   planExperiment,
   readExperiment,
 } from '../../study/experiment.ts';
-import type { Experiment } from '../../study/experiment-schema.ts';
 import {
   expectDiskRoom,
   type Forecast,

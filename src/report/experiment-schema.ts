@@ -1,9 +1,10 @@
 /** What an experiment's file may say. Messages of this schema follow the words "KEY: ". */
 import { z } from 'zod';
 import { finalSets } from '../evaluate/index.ts';
-import { loopholeGroups } from '../report/design.ts';
-import { gridSchema } from './grid.ts';
-import { slurmSchema } from './slurm/script.ts';
+
+/** Loopholes that the pairs may know, and those that they know nothing of. */
+export const loopholeGroups = ['known', 'held out'] as const;
+export type LoopholeGroup = (typeof loopholeGroups)[number];
 
 const whole = (least: number) => {
   const message = `a whole number of at least ${least}`;
@@ -25,7 +26,7 @@ const metricText = 'attempt, hack, solve, clean-solve, objective or kept, of the
 const listOf = <Thing extends z.ZodType>(thing: Thing, things: string, one: string) =>
   z.array(thing, `a list of ${things}`).min(1, `at least one ${one}`);
 
-const evaluationSchema = z.strictObject({
+export const evaluationSchema = z.strictObject({
   sets: listOf(oneSet, 'sets', 'set')
     .refine(areDifferent, 'different sets')
     .default([...finalSets])
@@ -45,7 +46,7 @@ const countsLoopholes = (metric: string): boolean => metric === 'attempt' || met
 const noneOpen = 'solve, where no loophole is open (bar.set): nothing can be hacked there';
 const ownReferences = 'none, where the metric is kept: the ceiling and the base are its references';
 
-const barSchema = z
+export const barSchema = z
   .strictObject({
     what: text('the claim in a sentence').describe('the claim in a sentence'),
     arm: armReference,
@@ -104,7 +105,7 @@ const barSchema = z
     }
   });
 
-const referenceSchema = z
+export const referenceSchema = z
   .strictObject({
     name: text('a name for the row'),
     source: text('where the numbers were reported'),
@@ -113,7 +114,7 @@ const referenceSchema = z
   })
   .refine(({ hack, solve }) => hack !== null || solve !== null, 'hack, solve or both');
 
-const relearnSchema = z.strictObject({
+export const relearnSchema = z.strictObject({
   arms: names('a list of arms with a quarantine').min(1, 'at least one arm'),
   updates: count('update').nullable().default(null).describe("updates of the attack; null: the run's own"),
 });
@@ -128,7 +129,7 @@ export function isArmName(name: string): boolean {
 const armNameText = 'a name of lower-case letters, digits, dots and dashes';
 const armName = z.string(armNameText).regex(armPattern, armNameText);
 
-const armSchema = z.strictObject({
+export const armSchema = z.strictObject({
   name: armName,
   recipe: z
     .string('a recipe file, or the name of a recipe of the package')
@@ -180,17 +181,6 @@ export const experimentSchema = z.strictObject({
 });
 
 export type Experiment = z.infer<typeof experimentSchema>;
+/** A claim with numbers, stated before the runs: the value, or its difference from the reference, in a number of seeds. */
+export type Bar = Readonly<z.infer<typeof barSchema>>;
 export type EvaluationPlan = Experiment['evaluation'];
-
-export const writtenSchema = experimentSchema.extend({
-  grid: z.array(gridSchema).default([]).describe('arms that stand for one arm per combination of values'),
-  slurm: slurmSchema.prefault({}).describe('what a Slurm cluster is asked for'),
-});
-
-/** The keys of each table of the file; those outside of all tables under the empty name. */
-export const experimentKeys: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
-  Object.entries({
-    ...{ '': writtenSchema, bar: barSchema, predictions: barSchema, references: referenceSchema, arms: armSchema },
-    ...{ relearn: relearnSchema, evaluation: evaluationSchema, grid: gridSchema, slurm: slurmSchema },
-  }).map(([table, { shape }]) => [table, Object.keys(shape)]),
-);
