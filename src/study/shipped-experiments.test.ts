@@ -8,9 +8,9 @@ import { loadPairs } from '../env/pairs/load.ts';
 import { resolveBuiltin } from '../lab/index.ts';
 import { placebosOf } from '../report/comparisons.ts';
 import { noDesign } from '../report/design.ts';
+import type { Experiment } from '../report/experiment-schema.ts';
 import type { RunConfig } from '../run/config/schema.ts';
 import { type PlannedRun, planExperiment, readExperiment } from './experiment.ts';
-import type { Experiment } from './experiment-schema.ts';
 
 const folder = fileURLToPath(new URL('../../recipes', import.meta.url));
 const files = readdirSync(folder).filter((name) => /^\[\[arms\]\]/m.test(readFileSync(join(folder, name), 'utf8')));
