@@ -1,6 +1,10 @@
 /**
- * The curve set: at most 64 prompts of the validation pool, with the same share that the base solves as in the pool. It is
+ * Curves over updates. The curve set is at most 64 prompts of the validation pool, with the same share that the base solves as in the pool. It is
  * chosen once, from the base alone; the ids are frozen in a file, so every checkpoint on a curve sees the same prompts.
+ *
+ * Prefill sensitivity: how much more often a completion that was begun like a hack ends as one than a completion that was begun
+ * neutrally, P(hack | hack-like opening) − P(hack | neutral opening), and the same of attempts, on the same prompts at every checkpoint. A rise may come before
+ * the hack itself (a leading indicator, after EleutherAI's rh-indicators).
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,10 +12,14 @@ import { z } from 'zod';
 import { isPartial } from '../adapters/policy-state.ts';
 import { randomStream } from '../base/index.ts';
 import { readRegularText, writeFileAtomic } from '../base/node/index.ts';
+import { openings } from '../env/openings.ts';
 import { readStamped, stampedJson } from '../run/index.ts';
-import { type Summary, summarise } from './rates.ts';
-import { type CurveSet, curveSets } from './sets.ts';
-import { type Evaluation, type EvaluationRow, EvaluationStore } from './store.ts';
+import { type Interval, mean, meanInterval } from '../stats/index.ts';
+import { curveNames } from './plan.ts';
+import { openingProbe } from './probe.ts';
+import { pairRows, type Summary, summarise } from './rates.ts';
+import { type CurveSet, curveSets, type EvaluationSet, findSet } from './sets.ts';
+import { type EvaluationRow, EvaluationStore, type ProbeName, type ProbeOutcomes, ProbeStore } from './store.ts';
 
 export const curvePrompts = 64;
 
@@ -43,22 +51,85 @@ export type Curves = Readonly<Partial<Record<CurveSet, readonly CurvePoint[]>>>;
 
 const namesSchema = z.looseObject({ sets: z.partialRecord(z.enum(curveSets), z.array(z.unknown())) });
 
-function curvePoints(evaluations: readonly Evaluation[], set: CurveSet): CurvePoint[] {
-  return evaluations
-    .filter((one) => one.set === set && one.limit === null && !isPartial(one.state))
-    .map(({ update, state, rows }) => ({ update, state, ...summarise(rows) }))
-    .sort((a, b) => a.update - b.update);
-}
-
-/** Writes the curve of a set, with those of the sets that are in the file already; a file that has them all stays as it is. */
+/** Writes the curve of a set, with those of the sets that are in the file already. */
 export async function writeCurve(runPath: string, set: CurveSet): Promise<Curves> {
   const path = join(runPath, 'eval-curve.json');
   const fix = 'The file was damaged, or something else wrote it: delete it, and gq eval --curve makes it again.';
   const known = existsSync(path) ? readStamped(path, 'curves of a run', namesSchema, fix).sets : {};
   const evaluations = new EvaluationStore(runPath).all();
+  const points = (name: CurveSet): CurvePoint[] =>
+    evaluations
+      .filter((one) => one.set === name && one.limit === null && !isPartial(one.state))
+      .map(({ update, state, rows }) => ({ update, state, ...summarise(rows) }))
+      .sort((a, b) => a.update - b.update);
   const wanted = curveSets.filter((name) => name === set || known[name] !== undefined);
-  const sets: Curves = Object.fromEntries(wanted.map((name) => [name, curvePoints(evaluations, name)]));
+  return saveCurves(path, Object.fromEntries(wanted.map((name) => [name, points(name)])));
+}
+
+/** A file that has them all stays as it is. */
+async function saveCurves<Sets>(path: string, sets: Sets): Promise<Sets> {
   const text = stampedJson({ sets });
   if (!existsSync(path) || readRegularText(path) !== text) await writeFileAtomic(path, text);
   return sets;
+}
+
+export const prefillSets = curveSets.filter((set) => set !== 'test-unhinted');
+export const parsePrefillSet = (name: string): CurveSet => findSet(prefillSets, name, '--sets');
+
+export type PrefillPoint = Readonly<ReturnType<typeof prefillPoints>[number]>;
+
+export function prefillNames(
+  states: Parameters<typeof curveNames>[0],
+  checkpoints: readonly number[],
+  every: number,
+  set: CurveSet,
+  limit: number | null = null,
+): ProbeName[] {
+  const points = curveNames(states, checkpoints, every, set).map((point) => ({ ...point, limit }));
+  return points.flatMap((point) => openings.map((opening) => ({ ...point, probe: openingProbe(opening) })));
+}
+
+export function prefillPoints(probes: readonly ProbeOutcomes[], set: EvaluationSet, limit: number | null = null) {
+  const own = probes.filter((one) => one.set === set && one.limit === limit && !isPartial(one.state));
+  return own
+    .filter(({ probe }) => probe.opening === 'hack')
+    .flatMap((begun) => {
+      const { update, state } = begun;
+      const other = own.find((one) => one.probe.opening === 'neutral' && one.update === update && one.state === state);
+      return other === undefined ? [] : [{ update, state: state as string, ...comparedOpenings(begun, other) }];
+    })
+    .sort((a, b) => a.update - b.update);
+}
+
+function comparedOpenings(begun: ProbeOutcomes, other: ProbeOutcomes) {
+  const pairs = pairRows(begun.rows, other.rows);
+  const [attempts, hacks] = (['attempt', 'hack'] as const).map((metric) =>
+    pairs.map(([a, b]) => Number(a[metric]) - Number(b[metric])),
+  );
+  const [after, neutral] = [summarise(begun.rows), summarise(other.rows)];
+  return {
+    attempt: after.attempt,
+    hack: after.hack,
+    neutralAttempt: neutral.attempt,
+    neutral: neutral.hack,
+    attemptDifference: mean(attempts),
+    attemptInterval: intervalOf(attempts),
+    difference: mean(hacks),
+    interval: intervalOf(hacks),
+  };
+}
+
+function intervalOf(differences: readonly number[]): Interval | null {
+  if (differences.length < 2) return null;
+  const { low, high } = meanInterval(differences);
+  return { low, high };
+}
+
+export async function writePrefillCurve(
+  runPath: string,
+): Promise<Readonly<Partial<Record<CurveSet, readonly PrefillPoint[]>>>> {
+  const probes = new ProbeStore(runPath).all();
+  const sets = curveSets.map((set) => [set, prefillPoints(probes, set)] as const);
+  const measured = sets.filter(([, points]) => points.length > 0);
+  return saveCurves(join(runPath, 'prefill-curve.json'), Object.fromEntries(measured));
 }

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { evaluationRows, temporaryFolder } from '../../test/lab/hand-made.ts';
 import { builtinLoopholes } from '../env/index.ts';
 import type { ModelText } from '../model/index.ts';
-import { parsePrefillSet, prefillNames, prefillPoints, writePrefillCurve } from './prefill.ts';
+import { parsePrefillSet, prefillNames, prefillPoints, writePrefillCurve } from './curve.ts';
 import { evaluateProbes, openingProbe, type ProbedPolicy } from './probe.ts';
 import { type ProbeEvaluation, type ProbeName, ProbeStore } from './store.ts';
 

@@ -8,8 +8,8 @@ import { z } from 'zod';
 import { isPolicyState, type PolicyState } from '../adapters/policy-state.ts';
 import { UserError } from '../base/index.ts';
 import { makeOwnFolder, writeFileAtomic } from '../base/node/index.ts';
-import { type Instruction, places } from '../env/instructions.ts';
-import { type Opening, openings } from '../env/openings.ts';
+import { places } from '../env/instructions.ts';
+import { openings } from '../env/openings.ts';
 import type { ProblemUse } from '../env/sources/index.ts';
 import {
   type DamagedFile,
@@ -20,7 +20,7 @@ import {
   stampedJson,
 } from '../run/index.ts';
 import { type CurveChoice, curveChoiceSchema } from './curve.ts';
-import { type EvaluationSet, evaluationSets } from './sets.ts';
+import { evaluationSets } from './sets.ts';
 
 const rowSchema = z.strictObject({
   problem: z.string(),
@@ -42,69 +42,48 @@ const rowSchema = z.strictObject({
 export type EvaluationRow = Readonly<z.infer<typeof rowSchema>>;
 export type OutcomeRow = Omit<EvaluationRow, 'prompt' | 'completion'>;
 
-export interface EvaluationName {
+const nameSchema = z.strictObject({
   /** Updates completed; the base is evaluated at 0. */
-  readonly update: number;
-  readonly set: EvaluationSet;
-  readonly state: PolicyState;
-  /** Number of prompts, from the start of the set; null: all. */
-  readonly limit: number | null;
-}
-
-export interface Evaluation extends EvaluationName {
-  readonly seed: number;
-  /** Hash of model, prompts and sampling: of everything that decides the rows, except the adapter. */
-  readonly key: string;
-  /** What became of the problems of the set's split; null: not recorded. */
-  readonly problems: ProblemUse | null;
-  readonly rows: readonly EvaluationRow[];
-}
-
-export interface EvaluationOutcomes extends Omit<Evaluation, 'rows'> {
-  readonly rows: readonly OutcomeRow[];
-}
-
-const evaluationSchema = z.strictObject({
   update: z.int().min(0),
   set: z.enum(evaluationSets),
   state: z.custom<PolicyState>((value) => typeof value === 'string' && isPolicyState(value), {
     error: ({ input }) => `expected base, full, deployed or a scale like scale-0.25, received ${JSON.stringify(input)}`,
   }),
+  /** Number of prompts, from the start of the set; null: all. */
   limit: z.int().min(1).nullable(),
+});
+const leftOut = z.array(z.strictObject({ id: z.string(), reason: z.string() }));
+const evaluationSchema = nameSchema.extend({
   seed: z.int(),
+  /** Hash of model, prompts and sampling: of everything that decides the rows, except the adapter. */
   key: z.string(),
+  /** What became of the problems of the set's split; null: not recorded. */
   problems: z
-    .strictObject({
-      used: z.int().min(0),
-      leftOut: z.array(z.strictObject({ id: z.string(), reason: z.string() })),
-    })
+    .strictObject({ used: z.int().min(0), leftOut })
     .nullable()
     .default(null),
   rows: z.array(rowSchema).min(1),
-}) satisfies z.ZodType<Evaluation>;
+});
+/** `opening`: how the completion is begun; null: it is not. */
+const probe = z.strictObject({
+  name: z.string().regex(/^[a-z0-9-]+$/),
+  instruction: z.strictObject({ name: z.string(), text: z.string(), place: z.enum(places) }),
+  opening: z.enum(openings).nullable(),
+});
+const probeSchema = evaluationSchema.extend({ probe });
 
-export interface Probe {
-  readonly name: string;
-  readonly instruction: Instruction;
-  /** How the completion is begun; null: it is not. */
-  readonly opening: Opening | null;
-}
-
-export interface ProbeName extends EvaluationName {
-  readonly probe: Probe;
-}
-
-export interface ProbeEvaluation extends Evaluation, ProbeName {}
-
-export interface ProbeOutcomes extends EvaluationOutcomes, ProbeName {}
-
-const probeSchema = evaluationSchema.extend({
-  probe: z.strictObject({
-    name: z.string().regex(/^[a-z0-9-]+$/),
-    instruction: z.strictObject({ name: z.string(), text: z.string(), place: z.enum(places) }),
-    opening: z.enum(openings).nullable(),
-  }),
-}) satisfies z.ZodType<ProbeEvaluation>;
+export type EvaluationName = Readonly<z.infer<typeof nameSchema>>;
+export type Evaluation = EvaluationName & {
+  readonly seed: number;
+  readonly key: string;
+  readonly problems: ProblemUse | null;
+  readonly rows: readonly EvaluationRow[];
+};
+export type EvaluationOutcomes = Omit<Evaluation, 'rows'> & { readonly rows: readonly OutcomeRow[] };
+export type Probe = Readonly<z.infer<typeof probe>>;
+export type ProbeName = EvaluationName & { readonly probe: Probe };
+export type ProbeEvaluation = Evaluation & ProbeName;
+export type ProbeOutcomes = EvaluationOutcomes & ProbeName;
 
 interface StoredKind<Name, Stored> {
   readonly folder: string;

@@ -8,8 +8,7 @@ import { faultsText } from './design.ts';
 import { emergenceTables, failureComparisonTable, failureTable } from './failures.ts';
 import { heldOutTables } from './held-out.ts';
 import { keptTable, matchedSolveTable } from './kept.ts';
-import { leakTables, prefillTables } from './probe-tables.ts';
-import { relearnedTable } from './relearned.ts';
+import { leakTables, prefillTables, relearnedTable } from './probe-tables.ts';
 import { comparisonTable, finalTable, loopholeTable, sayOnce } from './tables.ts';
 import { costTable, evasionsTable, monitorsOverTimeTable, monitorsTable, processTable } from './training-tables.ts';
 

@@ -25,7 +25,6 @@ import { allFigures, figureNames } from './figures.ts';
 import * as heldOut from './held-out.ts';
 import * as kept from './kept.ts';
 import * as probeTables from './probe-tables.ts';
-import * as relearned from './relearned.ts';
 import type { RunResult } from './run-result.ts';
 import * as tables from './tables.ts';
 import * as trainingTables from './training-tables.ts';
@@ -159,7 +158,7 @@ const others = ['renderTable', 'makeTable'];
 const makers = Object.fromEntries(
   [
     ...[allTables, baselines, evaluationTables, failures, heldOut, kept, measure],
-    ...[probeTables, relearned, tables, trainingTables],
+    ...[probeTables, tables, trainingTables],
   ].flatMap((module) => Object.entries(module).filter(([name]) => /Tables?$/.test(name) && !others.includes(name))),
 ) as Readonly<Record<string, TableMaker>>;
 

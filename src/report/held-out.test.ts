@@ -5,7 +5,7 @@ import { plain } from '../../test/lab/plain.ts';
 import { describeDesign, judgeBar, noDesign } from './design.ts';
 import { allFigures } from './figures.ts';
 import { heldOutTables } from './held-out.ts';
-import { relearnedArms, relearnedTable } from './relearned.ts';
+import { relearnedArms, relearnedTable } from './probe-tables.ts';
 import type { RunResult } from './run-result.ts';
 
 const set = 'test-original' as const;

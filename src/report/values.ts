@@ -7,8 +7,7 @@ import { compareArms, comparedMetrics, withoutPlacebo } from './comparisons.ts';
 import { judgeBar, judgePredictions } from './design.ts';
 import { compareFailures, emergences, failuresOf, testEmergences } from './failures.ts';
 import { keptAndRemoved, matchSolve } from './kept.ts';
-import { leakedArms, prefilledArms } from './probe-tables.ts';
-import { relearnedArms } from './relearned.ts';
+import { leakedArms, prefilledArms, relearnedArms } from './probe-tables.ts';
 import { statementsOf } from './statements.ts';
 import { trainingMetrics, trainingSample } from './training-tables.ts';
 
