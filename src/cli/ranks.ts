@@ -5,16 +5,8 @@
 import { InvalidArgumentError } from 'commander';
 import { readWhole, UserError } from '../base/index.ts';
 import { coresEach, coresVariable, onInterrupt } from '../lab/index.ts';
-import {
-  alone,
-  type Communicator,
-  joinRanks,
-  type Launched,
-  launchedRanks,
-  onAskedToStop,
-  RankFailure,
-  startRanks,
-} from '../parallel/index.ts';
+import type { Communicator, Launched } from '../parallel/index.ts';
+import { alone, joinRanks, launchedRanks, onAskedToStop, RankFailure, startRanks } from '../parallel/index.ts';
 import { type CommandContext, mostAtOnce, type Part } from './command.ts';
 
 export const ranksOption: Part<number | undefined> = {

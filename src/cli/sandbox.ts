@@ -1,13 +1,8 @@
 /** What commands that run programs themselves have in common: the options of the sandbox, and its start. */
 import { InvalidArgumentError } from 'commander';
 import { UserError } from '../base/index.ts';
-import {
-  type IsolationLevel,
-  levelWanted,
-  Sandbox,
-  type SandboxPolicy,
-  sandboxPolicies,
-} from '../env/sandbox/index.ts';
+import type { IsolationLevel, SandboxPolicy } from '../env/sandbox/index.ts';
+import { levelWanted, Sandbox, sandboxPolicies } from '../env/sandbox/index.ts';
 import { choice, mostAtOnce, type Part, whole, word } from './command.ts';
 
 export const sandboxOption: Part<SandboxPolicy | undefined> = choice(

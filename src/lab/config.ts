@@ -1,14 +1,6 @@
 /** A recipe and settings as a checked, frozen config. Plugins are loaded first, since they extend the schema. */
-import {
-  type ConfigBase,
-  checkConfig,
-  expectRead,
-  type FileSetting,
-  type RawConfig,
-  type ResolvedConfig,
-  rawConfig,
-  readConfig,
-} from '../run/config/config.ts';
+import type { ConfigBase, FileSetting, RawConfig, ResolvedConfig } from '../run/config/config.ts';
+import { checkConfig, expectRead, rawConfig, readConfig } from '../run/config/config.ts';
 import type { RunConfig } from '../run/config/schema.ts';
 import { armOf, builtinParts, type Parts } from './parts.ts';
 import { loadParts } from './plugins.ts';

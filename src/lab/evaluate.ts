@@ -1,22 +1,11 @@
 /** What asks a policy: evaluations of the checkpoints of a run, and probes of the base of a recipe before anything is trained. */
 import { UserError } from '../base/index.ts';
-import {
-  type Evaluation,
-  type EvaluationSet,
-  EvaluationStore,
-  evaluateAll,
-  evaluateTasks,
-  evaluationKey,
-  evaluationSeed,
-  evaluationTasks,
-  finalNames,
-  finalSets,
-  lastCheckpoint,
-  type ProbedPolicy,
-  splitOf,
-  statesOf,
-} from '../evaluate/index.ts';
+import { evaluateTasks, evaluationKey, evaluationSeed } from '../evaluate/evaluate.ts';
+import { evaluateAll, finalNames, lastCheckpoint, statesOf } from '../evaluate/plan.ts';
+import type { ProbedPolicy } from '../evaluate/probe.ts';
 import { RunEvaluator } from '../evaluate/run-evaluator.ts';
+import { type EvaluationSet, evaluationTasks, finalSets, splitOf } from '../evaluate/sets.ts';
+import { type Evaluation, EvaluationStore } from '../evaluate/store.ts';
 import { type Sampler, samplingSettings } from '../grpo/index.ts';
 import { generate } from '../model/index.ts';
 import { computeTable, expectOpen, problemsHash, RunDirectory } from '../run/index.ts';

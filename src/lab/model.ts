@@ -7,17 +7,8 @@ import { UserError } from '../base/index.ts';
 import { keptHash, sha256File, sha256Json } from '../base/node/index.ts';
 import { Scope } from '../engine/index.ts';
 import type { ArmTools } from '../grpo/index.ts';
-import {
-  Decoder,
-  type DecoderConfig,
-  findSnapshot,
-  loadWeights,
-  ModelFolder,
-  type ModelText,
-  modelText,
-  parseHubName,
-  type WeightFiles,
-} from '../model/index.ts';
+import type { DecoderConfig, ModelText, WeightFiles } from '../model/index.ts';
+import { Decoder, findSnapshot, loadWeights, ModelFolder, modelText, parseHubName } from '../model/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import type { Lab } from './open.ts';
 import type { Resources } from './open-parts.ts';

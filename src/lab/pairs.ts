@@ -20,16 +20,8 @@ import {
   tokenizePairs,
 } from '../env/pairs/index.ts';
 import { judgeDirection, pairDirection, scoreFeatures } from '../gates/index.ts';
-import {
-  type ArmTools,
-  generatePairs,
-  leaveOneOut,
-  type Policy,
-  pairFeatures,
-  type Sampler,
-  samplingSettings,
-  type Task,
-} from '../grpo/index.ts';
+import type { ArmTools, Policy, Sampler, Task } from '../grpo/index.ts';
+import { generatePairs, leaveOneOut, pairFeatures, samplingSettings } from '../grpo/index.ts';
 import { Decoder, type Generation, loadWeights, ModelFolder, type ModelText } from '../model/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';

@@ -5,23 +5,10 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { mapPool, UserError } from '../base/index.ts';
 import { cacheFolder, keepInCache, programStamp, readRegularText, sha256Json } from '../base/node/index.ts';
-import {
-  checkSoundness,
-  type Judge,
-  type Partition,
-  type Problem,
-  SandboxJudge,
-  type SoundProblems,
-} from '../env/index.ts';
-import {
-  describeUse,
-  type ProblemSource,
-  type Refusal,
-  type Split,
-  type Splits,
-  type SplitUse,
-  useOf,
-} from '../env/sources/index.ts';
+import type { Judge, Partition, Problem, SoundProblems } from '../env/index.ts';
+import { checkSoundness, SandboxJudge } from '../env/index.ts';
+import type { ProblemSource, Refusal, Split, Splits, SplitUse } from '../env/sources/index.ts';
+import { describeUse, useOf } from '../env/sources/index.ts';
 import { splitNames } from '../env/sources/splits.ts';
 import type { Task } from '../grpo/index.ts';
 import { partitionOf, problemsHash, type RunConfig, trainingTasks } from '../run/index.ts';

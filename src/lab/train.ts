@@ -7,24 +7,16 @@ import { formatPairsJson } from '../env/pairs/index.ts';
 import type { TrainerState } from '../grpo/index.ts';
 import { sealRun, VerdictLedger } from '../oracle/index.ts';
 import type { Communicator, Shards } from '../parallel/index.ts';
+import { expectOpen } from '../run/blind.ts';
 import { type LoadedCheckpoint, loadAlone, loadCheckpoint } from '../run/checkpoint.ts';
-import {
-  checkedInitial,
-  configHash,
-  expectCheckpoint,
-  expectGrown,
-  expectOpen,
-  FileSink,
-  type Manifest,
-  type RunConfig,
-  RunDirectory,
-  type RunEnd,
-  type Sink,
-  SinkGroup,
-  stampNotice,
-  type WarningEvent,
-} from '../run/index.ts';
+import { checkedInitial, expectCheckpoint, expectGrown } from '../run/checkpoint-files.ts';
+import { configHash } from '../run/config/config.ts';
+import { RunDirectory } from '../run/directory.ts';
+import { FileSink } from '../run/file-sink.ts';
+import type { Manifest, RunConfig, RunEnd, Sink, WarningEvent } from '../run/index.ts';
+import { stampNotice } from '../run/notices.ts';
 import { recordRun } from '../run/record.ts';
+import { SinkGroup } from '../run/sink.ts';
 import { admitConfig } from './config.ts';
 import { expectFork, expectIdentity, pluginHash } from './identity.ts';
 import { byteIdentity, compareDevices, describeDevice, makeManifest } from './manifest.ts';

@@ -2,19 +2,8 @@
 import type { TokenPair } from '../adapters/index.ts';
 import { AdamW, Scope } from '../engine/index.ts';
 import type { Problem } from '../env/index.ts';
-import {
-  type ArmTools,
-  type DemonstrationPool,
-  expectPromptsFit,
-  openArm,
-  type Policy,
-  type Sampler,
-  type StepContext,
-  shardedSampler,
-  steerPolicy,
-  type Task,
-  Trainer,
-} from '../grpo/index.ts';
+import type { ArmTools, DemonstrationPool, Policy, Sampler, StepContext, Task } from '../grpo/index.ts';
+import { expectPromptsFit, openArm, shardedSampler, steerPolicy, Trainer } from '../grpo/index.ts';
 import { VerdictLedger } from '../oracle/index.ts';
 import { labelsOf } from '../oracle/labels.ts';
 import { assertPromptsFit, grpoSettings, instructedPrompt, PhaseClock, readableInstruction } from '../run/index.ts';

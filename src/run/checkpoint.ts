@@ -12,14 +12,8 @@ import { mapPool, UserError } from '../base/index.ts';
 import { makeOwnFolder, syncDirectory, writeNew } from '../base/node/index.ts';
 import type { ArmState, TrainerState } from '../grpo/index.ts';
 import { findNonFinite, type JsonValue, SafetensorsFile, writeHashedSafetensors } from '../model/index.ts';
-import {
-  checkedTensors,
-  checkpointFiles,
-  hasTrainerState,
-  readState,
-  type StateFile,
-  saveVerdictHash,
-} from './checkpoint-files.ts';
+import type { StateFile } from './checkpoint-files.ts';
+import { checkedTensors, checkpointFiles, hasTrainerState, readState, saveVerdictHash } from './checkpoint-files.ts';
 import { initialFile, stampedJson } from './checksums.ts';
 import type { RunConfig } from './config/schema.ts';
 import type { FileLengths, RunDirectory } from './directory.ts';

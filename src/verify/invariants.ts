@@ -1,13 +1,6 @@
 /** What must hold for every adapter family on every device, whatever the weights, checked on a tiny random model. */
-import {
-  addChange,
-  type Detach,
-  type Family,
-  families,
-  type Route,
-  routeTokens,
-  scaleRows,
-} from '../adapters/index.ts';
+import type { Detach, Family, Route } from '../adapters/index.ts';
+import { addChange, families, routeTokens, scaleRows } from '../adapters/index.ts';
 import { randomStream } from '../base/index.ts';
 import { AdamW, type BlockCoefficients, type Device, readFloats, Scope, Tape } from '../engine/index.ts';
 import {

@@ -6,15 +6,8 @@
  */
 import { join } from 'node:path';
 import { z } from 'zod';
-import {
-  builtinStarts,
-  LinearAdapter,
-  type Route,
-  type StoredTensor,
-  scaleOf,
-  targetModules,
-  transpose,
-} from '../adapters/index.ts';
+import type { Route, StoredTensor } from '../adapters/index.ts';
+import { builtinStarts, LinearAdapter, scaleOf, targetModules, transpose } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import { AdamW, type Device, type Parameter, readFloats, Scope, Tape } from '../engine/index.ts';
 import { builtinLoopholes } from '../env/index.ts';

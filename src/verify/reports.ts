@@ -6,17 +6,14 @@ import { visibleLine } from '../base/index.ts';
 import { scratchFolder } from '../base/node/index.ts';
 import { loadPairs } from '../env/pairs/index.ts';
 import { findDamage } from '../evaluate/index.ts';
-import {
-  makeTinyModel,
-  openDevice,
-  openLab,
-  openProblems,
-  pairSetOf,
-  parseRunConfig,
-  resolveBuiltin,
-  train,
-  type Warn,
-} from '../lab/index.ts';
+import { parseRunConfig, resolveBuiltin } from '../lab/config.ts';
+import { openDevice } from '../lab/device.ts';
+import { openLab } from '../lab/open.ts';
+import type { Warn } from '../lab/open-parts.ts';
+import { pairSetOf } from '../lab/pairs.ts';
+import { openProblems } from '../lab/problems.ts';
+import { makeTinyModel } from '../lab/tiny-model.ts';
+import { train } from '../lab/train.ts';
 import { partitionOf, type RecordedEvent, type RunConfig, RunDirectory, type Sink } from '../run/index.ts';
 import { type Check, Checks } from './check.ts';
 import { verifyMarkers, verifyPartition, verifyRewards } from './environment.ts';

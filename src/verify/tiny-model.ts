@@ -1,37 +1,11 @@
 /** A tiny random model with an adapter, and rollouts whose losses add up, to check the adapters' invariants. */
-import {
-  type Adapter,
-  createAdapter,
-  type Detach,
-  type Family,
-  pairInputDifferences,
-  type Route,
-  routeGroups,
-  type StoredTensor,
-  scaleGroups,
-  type TokenPair,
-  targetModules,
-} from '../adapters/index.ts';
+import type { Adapter, Detach, Family, Route, StoredTensor, TokenPair } from '../adapters/index.ts';
+import { createAdapter, pairInputDifferences, routeGroups, scaleGroups, targetModules } from '../adapters/index.ts';
 import { type RandomStream, randomStream } from '../base/index.ts';
-import {
-  type BlockCoefficients,
-  type Device,
-  multiply,
-  readFloats,
-  type Scope,
-  sum,
-  Tape,
-  type Tensor,
-} from '../engine/index.ts';
-import {
-  Decoder,
-  type DecoderConfig,
-  type Group,
-  initialTensors,
-  type PackedGroups,
-  packGroups,
-  scoreGroups,
-} from '../model/index.ts';
+import type { BlockCoefficients, Device, Scope, Tensor } from '../engine/index.ts';
+import { multiply, readFloats, sum, Tape } from '../engine/index.ts';
+import type { DecoderConfig, Group, PackedGroups } from '../model/index.ts';
+import { Decoder, initialTensors, packGroups, scoreGroups } from '../model/index.ts';
 
 export const smallLab = {
   ...{ layers: 2, heads: 4, kvHeads: 2, headDim: 6, hiddenSize: 16, intermediateSize: 20, vocabSize: 29 },

@@ -1,16 +1,12 @@
 /** What the page of an experiment shows, made from its results by the code that makes reports. */
 import { type FinalSet, type OutcomeRates, type Rate, summarise } from '../evaluate/index.ts';
-import {
-  allFigures,
-  allTables,
-  bestSide,
-  describeResults,
-  loopholeSummary,
-  placebosOf,
-  type Results,
-  type SideBySide,
-  setTitles,
-} from '../report/index.ts';
+import { loopholeSummary, type Results } from '../report/aggregate.ts';
+import { allTables } from '../report/all-tables.ts';
+import { placebosOf } from '../report/comparisons.ts';
+import { allFigures } from '../report/figures.ts';
+import { bestSide, type SideBySide } from '../report/samples.ts';
+import { describeResults } from '../report/statements.ts';
+import { setTitles } from '../report/tables.ts';
 import { armDifferences } from '../run/index.ts';
 import { mean, meanInterval, wilsonInterval } from '../stats/index.ts';
 import { type QueueEntry, questionFacts } from '../study/queue/folder.ts';

@@ -3,36 +3,23 @@
 import { followJsonl, type JsonlFollower, readJsonl } from '../base/node/index.ts';
 import { EvaluationStore, summarise } from '../evaluate/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
+import { emergence, trailingRate, trainingCurve } from '../measure/curve/emergence.ts';
+import { attributeGradient, attributionWindows } from '../measure/gate/attribution.ts';
+import { gateWindows, judgeGate, judgeReinforced } from '../measure/gate/gate-report.ts';
 import {
-  attributeGradient,
   attributionTable,
-  attributionWindows,
   attributionWindowTable,
   driftTable,
-  emergence,
   gateTable,
-  gateWindows,
-  judgeGate,
-  judgeReinforced,
-  trailingRate,
-  trainingCurve,
   windowTable,
-} from '../measure/index.ts';
+} from '../measure/gate/tables.ts';
 import type { ModelTokenizer } from '../model/index.ts';
 import { gateSettingsOf, gateTailsOf } from '../monitors/gates.ts';
 import { VerdictTail } from '../oracle/index.ts';
 import { listedNames } from '../oracle/judged/columns.ts';
 import type { JudgedTable } from '../oracle/judged/table.ts';
-import {
-  checkEvent,
-  demonstrationTest,
-  leavesOf,
-  type Manifest,
-  noticeText,
-  type RunDirectory,
-  type RunEvent,
-  readEvents,
-} from '../run/index.ts';
+import type { Manifest, RunDirectory, RunEvent } from '../run/index.ts';
+import { checkEvent, demonstrationTest, leavesOf, noticeText, readEvents } from '../run/index.ts';
 import type { AnsweredPrompt, GateRow, ListedRun, RunPage, TokenTexts } from './api.ts';
 import { shown } from './experiment-page.ts';
 

@@ -13,18 +13,8 @@ import { cancelRuns, followRuns } from '../../study/slurm/follow.ts';
 import { readArrays, submitRuns, writeScript } from '../../study/slurm/submission.ts';
 import { readPlan } from '../../study/stored-plan.ts';
 import { LabWorker } from '../../study/worker.ts';
-import {
-  argument,
-  type CallOf,
-  type CommandContext,
-  command,
-  flag,
-  mostAtOnce,
-  needed,
-  repeated,
-  whole,
-  word,
-} from '../command.ts';
+import type { CallOf, CommandContext } from '../command.ts';
+import { argument, command, flag, mostAtOnce, needed, repeated, whole, word } from '../command.ts';
 import { expectAbsent } from '../shared.ts';
 
 export const slurmOptions = {

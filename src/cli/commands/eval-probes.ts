@@ -5,33 +5,13 @@ import { isPolicyState, type PolicyState } from '../../adapters/index.ts';
 import { UserError } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
 import { comparedPresets, type Instruction, readablePresets } from '../../env/index.ts';
-import {
-  type EvaluationSet,
-  evaluateProbes,
-  instructionProbe,
-  lastCheckpoint,
-  leakProbes,
-  type ProbedAll,
-  type ProbedPolicy,
-  type ProbeEvaluation,
-  type ProbeName,
-  parsePrefillSet,
-  parseProbedSet,
-  prefillNames,
-  prefillPoints,
-  statesOf,
-  summarise,
-  writePrefillCurve,
-} from '../../evaluate/index.ts';
-import {
-  type Lab,
-  onInterrupt,
-  openBase,
-  openEvaluator,
-  openLab,
-  probeTokens,
-  resolveConfig,
-} from '../../lab/index.ts';
+import type { EvaluationSet, ProbedAll, ProbedPolicy, ProbeEvaluation, ProbeName } from '../../evaluate/index.ts';
+import { lastCheckpoint, statesOf } from '../../evaluate/plan.ts';
+import { parsePrefillSet, prefillNames, prefillPoints, writePrefillCurve } from '../../evaluate/prefill.ts';
+import { evaluateProbes, instructionProbe, leakProbes, parseProbedSet } from '../../evaluate/probe.ts';
+import { summarise } from '../../evaluate/rates.ts';
+import type { Lab } from '../../lab/index.ts';
+import { onInterrupt, openBase, openEvaluator, openLab, probeTokens, resolveConfig } from '../../lab/index.ts';
 import { elicitationTable, leakTable, prefillTable, renderTable } from '../../report/index.ts';
 import { RunDirectory, readableInstruction, recipeName } from '../../run/index.ts';
 import type { CommandContext } from '../command.ts';

@@ -2,23 +2,12 @@
 import { InvalidArgumentError } from 'commander';
 import { UserError } from '../../base/index.ts';
 import { instructionPresets, places } from '../../env/index.ts';
-import {
-  type CurveChoice,
-  compareStates,
-  curveNames,
-  curvePrompts,
-  curveSets,
-  type Evaluation,
-  EvaluationStore,
-  evaluateAll,
-  finalSets,
-  parseCurveSet,
-  parseSet,
-  probedSets,
-  statesOf,
-  summarise,
-  writeCurve,
-} from '../../evaluate/index.ts';
+import { type CurveChoice, curvePrompts, writeCurve } from '../../evaluate/curve.ts';
+import { curveNames, evaluateAll, statesOf } from '../../evaluate/plan.ts';
+import { probedSets } from '../../evaluate/probe.ts';
+import { compareStates, summarise } from '../../evaluate/rates.ts';
+import { curveSets, finalSets, parseCurveSet, parseSet } from '../../evaluate/sets.ts';
+import { type Evaluation, EvaluationStore } from '../../evaluate/store.ts';
 import { evaluateRun, onInterrupt, openEvaluator, openLab } from '../../lab/index.ts';
 import {
   curveTable,
@@ -29,20 +18,8 @@ import {
   surfacedTable,
 } from '../../report/index.ts';
 import { RunDirectory } from '../../run/index.ts';
-import {
-  argument,
-  type CallOf,
-  type CommandContext,
-  choice,
-  command,
-  flag,
-  names,
-  type Part,
-  type PartTable,
-  repeated,
-  whole,
-  word,
-} from '../command.ts';
+import type { CallOf, CommandContext, Part, PartTable } from '../command.ts';
+import { argument, choice, command, flag, names, repeated, whole, word } from '../command.ts';
 import {
   configOption,
   endInterrupted,

@@ -1,14 +1,7 @@
 /** `gq export SOURCE --to DIR`: the policy without its quarantine, certified; with --log, files of another viewer. */
 import { UserError } from '../../base/index.ts';
-import {
-  type DeletionCertificate,
-  exportInspect,
-  exportMetrics,
-  exportPolicy,
-  type LogFormat,
-  logFolder,
-  logFormats,
-} from '../../export/index.ts';
+import type { DeletionCertificate, LogFormat } from '../../export/index.ts';
+import { exportInspect, exportMetrics, exportPolicy, logFolder, logFormats } from '../../export/index.ts';
 import { createFolder } from '../../model/index.ts';
 import { RunDirectory } from '../../run/index.ts';
 import { argument, type CommandContext, choice, command, wholes, word } from '../command.ts';

@@ -2,16 +2,8 @@
 import { existsSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expectWritable } from '../../base/node/index.ts';
-import {
-  builtinLoopholes,
-  gradeResponses,
-  type LoopholeName,
-  namesOf,
-  readGraded,
-  readResponses,
-  SandboxJudge,
-  type Verdict,
-} from '../../env/index.ts';
+import type { LoopholeName, Verdict } from '../../env/index.ts';
+import { builtinLoopholes, gradeResponses, namesOf, readGraded, readResponses, SandboxJudge } from '../../env/index.ts';
 import { choice, command, flag, needed, word } from '../command.ts';
 import { expectOneLevel, sandboxOptions, startSandbox, strictOption } from '../sandbox.ts';
 import { expectNewFile, jsonOption, printAnswer } from '../shared.ts';

@@ -3,27 +3,13 @@ import { join } from 'node:path';
 import { exitCodes } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
 import { onInterrupt, parseRunConfig, train } from '../../lab/index.ts';
-import {
-  describeRelearning,
-  emergence,
-  finalWindow,
-  type Relearning,
-  type RelearningReport,
-  reportRelearning,
-  type TrainingPoint,
-  trainingCurve,
-} from '../../measure/index.ts';
+import type { Relearning, RelearningReport, TrainingPoint } from '../../measure/index.ts';
+import { describeRelearning, emergence, finalWindow, reportRelearning, trainingCurve } from '../../measure/index.ts';
 import { attackConfig, exportDeployed, openAttacked, openVanilla } from '../../measure/relearn/attack.ts';
 import { openJudged, VerdictTail } from '../../oracle/index.ts';
 import { renderTable } from '../../report/index.ts';
-import {
-  demonstrationTest,
-  isOfOneUpdate,
-  noticeText,
-  type RunConfig,
-  RunDirectory,
-  type Sink,
-} from '../../run/index.ts';
+import type { RunConfig, Sink } from '../../run/index.ts';
+import { demonstrationTest, isOfOneUpdate, noticeText, RunDirectory } from '../../run/index.ts';
 import { argument, type CommandContext, command, whole, word } from '../command.ts';
 import { endInterrupted, jsonOption, printAnswer } from '../shared.ts';
 import { LivePicture } from '../terminal/live-picture.ts';

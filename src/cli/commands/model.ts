@@ -21,18 +21,8 @@ import {
   planPretraining,
   pretrainMicro,
 } from '../../pretrain/index.ts';
-import {
-  argument,
-  type CallOf,
-  type CommandContext,
-  choice,
-  command,
-  flag,
-  needed,
-  repeated,
-  whole,
-  word,
-} from '../command.ts';
+import type { CallOf, CommandContext } from '../command.ts';
+import { argument, choice, command, flag, needed, repeated, whole, word } from '../command.ts';
 import { deviceOption, expectNewFolder, jsonOption, printAnswer } from '../shared.ts';
 import { Progress } from '../terminal/progress.ts';
 

@@ -2,22 +2,18 @@
 import { UserError, wrapText } from '../../base/index.ts';
 import { readVersion, sha256File, writeFileAtomic } from '../../base/node/index.ts';
 import { importPool } from '../../env/index.ts';
+import type { LengthBalance, loadPairs, PairFinding, PairReport, StyleBalance } from '../../env/pairs/index.ts';
 import {
   checkPairs,
   contentHashes,
   formatFindings,
   formatPairsJson,
   hashPairs,
-  type LengthBalance,
-  type loadPairs,
-  type PairFinding,
-  type PairReport,
   pairsFromPool,
   poolDerivedNote,
   provenanceEnding,
   readPairFile,
   recordLabelled,
-  type StyleBalance,
   selectPairs,
   surfaceUnits,
   thresholds,

@@ -2,15 +2,8 @@
 import { UserError } from '../../base/index.ts';
 import { readVersion, writeFileAtomic } from '../../base/node/index.ts';
 import type { PoolEntry } from '../../env/index.ts';
-import {
-  formatPool,
-  type GradedPool,
-  limitPool,
-  openLab,
-  poolOfRun,
-  resolveConfig,
-  samplePool,
-} from '../../lab/index.ts';
+import type { GradedPool } from '../../lab/index.ts';
+import { formatPool, limitPool, openLab, poolOfRun, resolveConfig, samplePool } from '../../lab/index.ts';
 import { type RunConfig, RunDirectory } from '../../run/index.ts';
 import { type CallOf, type CommandContext, choice, command, flag, needed, whole, word } from '../command.ts';
 import { configOption, expectAbsent, expectNewFile, jsonOption, jsonText, printAnswer } from '../shared.ts';

@@ -11,19 +11,8 @@ import { type QueueEntry, QueueFolder, queueFolder, queueVariable } from '../../
 import { startDetached } from '../../study/queue/launch.ts';
 import { LogTail, lastLine } from '../../study/slurm/log-tail.ts';
 import { planStudy, readStudy } from '../../study/steps.ts';
-import {
-  argument,
-  type CallOf,
-  type CommandContext,
-  command,
-  mostAtOnce,
-  needed,
-  type ParsedCall,
-  type Part,
-  whole,
-  wholeFrom,
-  word,
-} from '../command.ts';
+import type { CallOf, CommandContext, ParsedCall, Part } from '../command.ts';
+import { argument, command, mostAtOnce, needed, whole, wholeFrom, word } from '../command.ts';
 import { jsonOption, printAnswer } from '../shared.ts';
 import { ownCommand } from './cluster.ts';
 import { settingsOf } from './train.ts';

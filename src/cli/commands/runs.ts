@@ -1,14 +1,7 @@
 /** `gq runs [DIR]`: how each run of a folder is doing, its files checked; `gq diff A B`: how two runs differ. */
 import { visibleLine, wrapText } from '../../base/index.ts';
-import {
-  type ComparedEvaluation,
-  compareRuns,
-  EvaluationStore,
-  findDamage,
-  lastCheckpoint,
-  statesOf,
-  summarise,
-} from '../../evaluate/index.ts';
+import type { ComparedEvaluation } from '../../evaluate/index.ts';
+import { compareRuns, EvaluationStore, findDamage, lastCheckpoint, statesOf, summarise } from '../../evaluate/index.ts';
 import { configDifferences, RunDirectory } from '../../run/index.ts';
 import type { Catalogue, ListedRun } from '../../view/api.ts';
 import { type FoundEntry, findEntries, listCatalogue, listRun } from '../../view/catalogue.ts';

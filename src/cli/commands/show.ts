@@ -1,15 +1,7 @@
 /** `gq show RUN`: prints rollouts of a run or an experiment that a search finds, one after another or with the others of their prompt. */
 import { UserError, visibleLine } from '../../base/index.ts';
-import {
-  type LedgerRow,
-  parseQuery,
-  placeboArms,
-  type RolloutQuery,
-  type RolloutSearch,
-  rolloutOrders,
-  ViewLibrary,
-  verdictWordOf,
-} from '../../view/index.ts';
+import type { LedgerRow, RolloutQuery, RolloutSearch } from '../../view/index.ts';
+import { parseQuery, placeboArms, rolloutOrders, ViewLibrary, verdictWordOf } from '../../view/index.ts';
 import { argument, type CallOf, choice, command, flag, whole, word } from '../command.ts';
 import { jsonOption, jsonText } from '../shared.ts';
 import { alignRows, screenWidth } from '../terminal/screen.ts';

@@ -5,18 +5,11 @@ import { isDeepStrictEqual } from 'node:util';
 import { InvalidArgumentError } from 'commander';
 import { exitCodes, shellLine, UserError } from '../../base/index.ts';
 import { LogSink, type MetricLog, metricLogs } from '../../export/index.ts';
-import {
-  armOf,
-  onInterrupt,
-  openShards,
-  parseRunConfig,
-  partsOf,
-  resolveConfig,
-  type TrainOptions,
-  type TrainResult,
-  trainRun,
-  withShards,
-} from '../../lab/index.ts';
+import { parseRunConfig, partsOf, resolveConfig } from '../../lab/config.ts';
+import { onInterrupt } from '../../lab/interrupt.ts';
+import { armOf } from '../../lab/parts.ts';
+import { openShards, withShards } from '../../lab/ranks.ts';
+import { type TrainOptions, type TrainResult, trainRun } from '../../lab/train.ts';
 import { alone, type Communicator } from '../../parallel/index.ts';
 import { configDifferences, demonstrationTest, type Manifest, type RunConfig, RunDirectory } from '../../run/index.ts';
 import { type CallOf, type CommandContext, command, flag, type Part, word } from '../command.ts';

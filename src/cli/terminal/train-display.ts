@@ -3,14 +3,8 @@ import { join } from 'node:path';
 import { cutText, shellLine, textWidth } from '../../base/index.ts';
 import type { StepEvent } from '../../grpo/index.ts';
 import { VerdictTail } from '../../oracle/index.ts';
-import {
-  type DemonstrationTest,
-  noticeText,
-  type PhaseSeconds,
-  type RecordedEvent,
-  type RunEnd,
-  type Sink,
-} from '../../run/index.ts';
+import type { DemonstrationTest, PhaseSeconds, RecordedEvent, RunEnd, Sink } from '../../run/index.ts';
+import { noticeText } from '../../run/index.ts';
 import type { Streams, TextSink } from '../command.ts';
 import { Screen } from './screen.ts';
 import { formatDuration, tableHeader, tableLegend, tableRow } from './step-table.ts';

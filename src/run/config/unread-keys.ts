@@ -6,16 +6,8 @@
 import { z } from 'zod';
 import type { Condition } from '../../base/index.ts';
 import { openNames } from '../../env/loopholes/registry.ts';
-import {
-  type Fault,
-  listKeys,
-  type Origin,
-  type Origins,
-  schemaUnder,
-  sourceText,
-  valueAt,
-  valueText,
-} from './issues.ts';
+import type { Fault, Origin, Origins } from './issues.ts';
+import { listKeys, schemaUnder, sourceText, valueAt, valueText } from './issues.ts';
 import type { ConfigParts } from './parts.ts';
 import type { RunConfig } from './schema.ts';
 

@@ -1,16 +1,8 @@
 /** The viewer: one bar, one screen, keys. What is shown follows from the address alone. */
 import { type ComponentType, render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import {
-  address,
-  changeParameters,
-  followAddress,
-  goTo,
-  linkTo,
-  type ScreenName,
-  shownState,
-  stateWords,
-} from './address.ts';
+import type { ScreenName } from './address.ts';
+import { address, changeParameters, followAddress, goTo, linkTo, shownState, stateWords } from './address.ts';
 import { AnswersScreen } from './answers.tsx';
 import { CompareScreen } from './compare.tsx';
 import { ExperimentScreen } from './experiment.tsx';

@@ -1,16 +1,7 @@
 /** Two runs side by side: config keys that differ, rates, and the prompts on which their answers differ in outcome. */
 import type { AnsweredPrompt, AnswersPage, RunPage } from '../api.ts';
-import {
-  isCounted,
-  type RateName,
-  rateFacets,
-  rateNames,
-  rateNote,
-  rateWords,
-  type VerdictWord,
-  verdictWordOf,
-  verdictWords,
-} from '../query.ts';
+import type { RateName, VerdictWord } from '../query.ts';
+import { isCounted, rateFacets, rateNames, rateNote, rateWords, verdictWordOf, verdictWords } from '../query.ts';
 import { address, changeParameters, chosenSet, linkTo, shownState, stateWords } from './address.ts';
 import { Answered, ChoiceButtons, PageTable, percent, StateNote } from './parts.tsx';
 import { source, useAnswer, useAsked } from './source.ts';

@@ -3,16 +3,8 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { murmur3 } from '../../base/index.ts';
 import { agreementsOf, agreementTable, isHack, lastLabels } from '../agreement.ts';
-import {
-  answerId,
-  type LabelledRollout,
-  type LabelsPage,
-  type LabelWord,
-  type LedgerRow,
-  type ListedRollout,
-  labelWords,
-  parseAnswerId,
-} from '../api.ts';
+import type { LabelledRollout, LabelsPage, LabelWord, LedgerRow, ListedRollout } from '../api.ts';
+import { answerId, labelWords, parseAnswerId } from '../api.ts';
 import { type VerdictWord, verdictWordOf } from '../query.ts';
 import { address, changeParameters, linkTo, stateWords } from './address.ts';
 import { giveLabel, noteLook, useLabels, wasLookedAt, writerName } from './human-store.ts';

@@ -1,15 +1,8 @@
 /** Parts that several screens have: states of an answer, rates, choices, tables that can be copied, figures with their numbers. */
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import {
-  armStyle,
-  type Figure,
-  numbersOf,
-  renderFigure,
-  renderTable,
-  type Table,
-  textOf,
-} from '../../report/draw/index.ts';
+import type { Figure, Table } from '../../report/draw/index.ts';
+import { armStyle, numbersOf, renderFigure, renderTable, textOf } from '../../report/draw/index.ts';
 import type { Answers, ListedRun, RolloutList } from '../api.ts';
 import { changeParameters, linkTo, shownState, stateWords } from './address.ts';
 import type { Door } from './doors.ts';
