@@ -3,15 +3,8 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { shellLine, UserError, wrapText } from '../../base/index.ts';
 import type { Experiment } from '../../report/experiment-schema.ts';
-import {
-  boundText,
-  countText,
-  faultsText,
-  type JudgedPrediction,
-  judgePredictions,
-  renderTable,
-  testText,
-} from '../../report/index.ts';
+import type { JudgedPrediction } from '../../report/index.ts';
+import { boundText, countText, faultsText, judgePredictions, renderTable, testText } from '../../report/index.ts';
 import { recipePath } from '../../run/index.ts';
 import { type Claim, claimOf, openBlind, readRegister, statedRuns } from '../../study/claim.ts';
 import { armTable, studyProgress } from '../../study/claim-progress.ts';

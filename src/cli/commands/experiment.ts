@@ -10,13 +10,8 @@ import { keepSandboxes, onInterrupt, type PackPlace } from '../../lab/index.ts';
 import type { Experiment } from '../../report/experiment-schema.ts';
 import { isBlind, recipePath } from '../../run/index.ts';
 import { describeSameBytes, expectFittingPlan, sharedRuns, writeExperiment } from '../../study/directory.ts';
-import {
-  checkInputs,
-  type ExperimentPlan,
-  type PlannedRun,
-  planExperiment,
-  readExperiment,
-} from '../../study/experiment.ts';
+import type { ExperimentPlan, PlannedRun } from '../../study/experiment.ts';
+import { checkInputs, planExperiment, readExperiment } from '../../study/experiment.ts';
 import {
   expectDiskRoom,
   type Forecast,
