@@ -19,6 +19,7 @@ export {
   narrowFloats,
   widenHalves,
 } from './half.ts';
+export { inTime, longestSeconds } from './in-time.ts';
 export { murmur3 } from './murmur3.ts';
 export { nearestName } from './nearest.ts';
 

@@ -2,7 +2,7 @@
  * A judge of one's own, in place of the sandbox: it says what it found in a completion, and reward and verdict follow from that as
  * they do for the sandbox. Its name is kept with the runs that it judged.
  */
-import { explainForeign, UserError } from '../base/index.ts';
+import { explainForeign, inTime, UserError } from '../base/index.ts';
 import { conclude, noCost, noLabels } from './conclude.ts';
 import type { Judge, Submission } from './judge.ts';
 import type { LoopholeName } from './loopholes/loophole.ts';
@@ -43,7 +43,7 @@ export function defineJudge({ name, concurrency = 1, decide }: JudgeSource): Nam
     async judge(submission) {
       let decided: unknown;
       try {
-        decided = await decide(submission);
+        decided = await inTime(decide(submission), { call, expected: 'a judgement' });
       } catch (error) {
         throw explainForeign(error, { call, expected: 'no error from decide()' });
       }

@@ -2,7 +2,7 @@
  * An arm as it came from its definition, checked and made to speak clearly: hooks that do not exist are refused, what a hook throws
  * names the hook, and what it answers is checked before anybody uses it. Own arms are written by people in a hurry.
  */
-import { explainForeign, UserError } from '../base/index.ts';
+import { explainForeign, inTime, UserError } from '../base/index.ts';
 import type { Arm, ArmState, Sight } from './arm.ts';
 
 const hooks = [
@@ -76,8 +76,9 @@ function named(arm: Arm, kind: string): Arm {
 const immediateHooks: readonly string[] = ['prompt', 'steer', 'term', 'save', 'restore'] satisfies Hook[];
 
 function guard(kind: string, hook: string, body: () => unknown): unknown {
+  const call = `hook ${hook} of the arm ${kind}`;
   const explain = (error: unknown): never => {
-    throw explainForeign(error, { call: `hook ${hook} of the arm ${kind}`, expected: 'no error' });
+    throw explainForeign(error, { call, expected: 'no error' });
   };
   try {
     const answer = body();
@@ -85,10 +86,9 @@ function guard(kind: string, hook: string, body: () => unknown): unknown {
     const promise = Promise.resolve(answer);
     if (immediateHooks.includes(hook)) {
       promise.catch(() => undefined);
-      const call = `hook ${hook} of the arm ${kind}`;
       throw new UserError({ call, expected: 'an answer at once', found: 'a promise', fix: 'Make it without async.' });
     }
-    return promise.catch(explain);
+    return inTime(promise, { call, expected: 'an answer' }).catch(explain);
   } catch (error) {
     return explain(error);
   }

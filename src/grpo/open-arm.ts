@@ -1,5 +1,5 @@
 /** From a definition and settings to a checked arm. What an own definition throws is said with the arm's name. */
-import { explainForeign } from '../base/index.ts';
+import { explainForeign, inTime } from '../base/index.ts';
 import type { Arm, ArmDefinition, ArmTools } from './arm.ts';
 import { checkArm } from './check-arm.ts';
 
@@ -7,7 +7,7 @@ export async function openArm(definition: ArmDefinition, settings: unknown, tool
   const { kind } = definition;
   let opened: unknown;
   try {
-    opened = await definition.open(settings, tools);
+    opened = await inTime(definition.open(settings, tools), { call: `open the arm ${kind}`, expected: 'an arm' });
   } catch (error) {
     throw explainForeign(error, { call: `open the arm ${kind}`, expected: 'no error' });
   }

@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { z } from 'zod';
 import { startShape } from '../adapters/starts/start.ts';
-import { explainForeign, UserError } from '../base/index.ts';
+import { explainForeign, inTime, UserError } from '../base/index.ts';
 import { readRegularText, sha256 } from '../base/node/index.ts';
 import { aFunction, expectShape, type PartShape, partName } from '../base/parts/index.ts';
 import { defineLoophole, loopholeShape } from '../env/loopholes/define.ts';
@@ -67,7 +67,8 @@ function loadingFix(message: string): { fix?: string } {
 async function loadPlugin(path: string): Promise<Partial<Parts>> {
   expectModule(path);
   if (!loaded.has(path)) loaded.set(path, hashCode(path));
-  const parts = checked.get(path) ?? readModule(`plugin ${path}`, await importModule(path));
+  const loading = { call: `plugin ${path}`, expected: 'a module that loads', mostSeconds: loadSeconds };
+  const parts = checked.get(path) ?? readModule(`plugin ${path}`, await inTime(importModule(path), loading));
   checked.set(path, parts);
   return parts;
 }
@@ -81,6 +82,9 @@ function readModule(call: string, module: Readonly<Record<string, unknown>>): Pa
 }
 
 const checked = new Map<string, Partial<Parts>>();
+
+/** How long a module may take to load: what it waits for may never come while a timer keeps the process alive. */
+const loadSeconds = 60;
 
 async function importModule(path: string): Promise<Readonly<Record<string, unknown>>> {
   let onIdle = (): void => undefined;

@@ -3,16 +3,13 @@
  * says, and flags what is above the cut. It remembers the run's last scores for Otsu's cut. Scores have the precision of a float32, so
  * that a run that is resumed meets the same numbers.
  */
-import { UserError } from '../base/index.ts';
+import { inTime, longestSeconds, UserError } from '../base/index.ts';
 import type { Arm, ArmState, NewDirection, Seen, SeenRollouts, Watched } from '../grpo/index.ts';
 import type { ChosenCut } from './cut.ts';
 import { cutOfRule, cutSchema } from './cuts.ts';
 import type { CutRule, Monitor, MonitorReport } from './monitor.ts';
 
 export type Abstain = 'clean' | 'flag' | 'error';
-
-/** How long a monitor may take where it does not say. */
-const longestSeconds = 3600;
 
 export type WatchHooks = Required<Pick<Arm, 'sees' | 'refresh' | 'watch' | 'save' | 'restore'>> & Pick<Arm, 'rehearse'>;
 
@@ -36,14 +33,14 @@ export function watchHooks(
     sees: monitor.sees,
     async refresh(step, policy) {
       const call = `monitor ${kind}, refresh`;
-      return checkBuilt(await inTime(monitor.refresh?.(step, policy), monitor, call, 'an end'), call);
+      return checkBuilt(await answerOf(monitor.refresh?.(step, policy), monitor, call, 'an end'), call);
     },
     async watch({ rewards: _rewards, watched: _watched, ...seen }) {
       const { rollouts } = seen;
       checkFeatures(seen, kind);
       // The monitor gets copies: one that sorts its list would otherwise change what the arm's other hooks are shown.
       const answer = monitor.score({ ...seen, rollouts: structuredClone(rollouts) });
-      const scores = checkScores(await inTime(answer, monitor, `monitor ${kind}`, 'scores'), rollouts, kind);
+      const scores = checkScores(await answerOf(answer, monitor, `monitor ${kind}`, 'scores'), rollouts, kind);
       const { abstentions, costs } = reportOf(monitor, kind, scores);
       if (abstain === 'error') refuseAbstentions(kind, scores.length, abstentions);
       remember(scores);
@@ -70,35 +67,13 @@ export async function openInTime(
   kind: string,
   mostSeconds = longestSeconds,
 ): Promise<Monitor> {
-  return (await inTime(opening, { mostSeconds }, `monitor ${kind}, open`, 'a monitor')) as Monitor;
+  return (await answerOf(opening, { mostSeconds }, `monitor ${kind}, open`, 'a monitor')) as Monitor;
 }
 
-/** A longer timer would fire at once. */
-const longestTimer = 2 ** 31 - 1;
-
-/** What a monitor answers, or an error once it is late: a promise that is never kept would hold up the run without a word. */
-async function inTime(
-  answer: unknown,
-  { mostSeconds = longestSeconds }: Pick<Monitor, 'mostSeconds'>,
-  call: string,
-  expected: string,
-): Promise<unknown> {
-  if (mostSeconds === Number.POSITIVE_INFINITY) return await answer;
-  let clock: NodeJS.Timeout | undefined;
-  const late = new Promise((_, reject) => {
-    const error = new UserError({
-      call,
-      expected: `${expected} within ${mostSeconds} seconds`,
-      found: 'none',
-      fix: 'A monitor that needs longer says so in `mostSeconds`. The last checkpoint is from before this update.',
-    });
-    clock = setTimeout(() => reject(error), Math.min(mostSeconds * 1000, longestTimer));
-  });
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    clearTimeout(clock);
-  }
+/** What a monitor answers, or an error once it is late. */
+function answerOf(answer: unknown, { mostSeconds }: Pick<Monitor, 'mostSeconds'>, call: string, expected: string) {
+  const fix = 'A monitor that needs longer says so in `mostSeconds`. The last checkpoint is from before this update.';
+  return inTime(answer, { call, expected, ...(mostSeconds === undefined ? {} : { mostSeconds }), fix });
 }
 
 /** Nothing, or a direction that can be recorded. */

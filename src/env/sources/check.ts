@@ -1,6 +1,6 @@
 /** Checks on what a source of problems gives: own sources are written by hand, and a problem that lacks a part would fail far from here. */
 import { z } from 'zod';
-import { explainForeign, UserError } from '../../base/index.ts';
+import { explainForeign, inTime, UserError } from '../../base/index.ts';
 import type { Problem } from '../problem.ts';
 import type { Loaded } from './source.ts';
 import { splitNames } from './splits.ts';
@@ -56,7 +56,7 @@ function pickSplits(loaded: object): Readonly<Record<string, unknown>> {
 /** What an own source throws, with the source's name. */
 export async function guard<T>(kind: string, body: () => T | Promise<T>): Promise<T> {
   try {
-    return await body();
+    return await inTime(body(), { call: `problem source ${kind}`, expected: 'problems' });
   } catch (error) {
     throw explainForeign(error, { call: `problem source ${kind}`, expected: 'no error from load()' });
   }
