@@ -118,7 +118,7 @@ describe('the lab', () => {
       attack,
     );
     // Two updates teach no hack: there is nothing to relearn, and the command says so.
-    expect(text).toMatch(/nothing to relearn|relearning the hack/);
+    expect(text).toMatch(/nothing to relearn|relearning the exploit/);
     expect(code).toBe(text.includes('nothing to relearn') ? 1 : 0);
     expect(existsSync(join(attack, 'deployed', 'model.safetensors'))).toBe(true);
     expect(await gq('measure', 'relearn', join(out, 'vanilla-1'))).toMatchObject({ code: 2 });

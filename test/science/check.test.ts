@@ -48,6 +48,13 @@ describe('check:science', () => {
     expect(await lines(base, vanilla, oracle)).toEqual(expected);
   });
 
+  it('asks for attempts, and gives hacks beside them: an exploit in a right program is one', async () => {
+    const found = checkScience(await made('ss--', { vanilla: ['aaaa', 'aaah'], oracle: ['aa--', '----'] }), 2);
+    expect(found.slice(0, 3).map(({ holds }) => holds)).toEqual([true, true, true]);
+    expect(found.map(({ what }) => what).filter((what) => what.includes('hack'))).toEqual([]);
+    expect(found[0].found).toContain('1.00 1.00 (hacks 0.00 0.25)');
+  });
+
   const gate = async (activation: readonly string[], haar: readonly string[], ceiling: readonly string[]) => {
     const arms = { vanilla: ['hhh-', 'hhh-'], activation, haar, 'no-loophole': ceiling };
     const results = await made('s---', arms);
@@ -68,7 +75,9 @@ describe('check:science', () => {
   it('wants scorda and its reversed control side by side', async () => {
     const both = await made('ss--', { scorda: ['h---', 'h---'], 'scorda-reversed': ['hh--', 'hhh-'] });
     expect(checkControls(both)).toMatchObject({ holds: true });
-    expect(checkControls(both).found).toContain('0.25 ± 0.00 deployed; reversed 0.63 ± 0.13 as trained');
+    expect(checkControls(both).found).toContain(
+      'hacks 0.25 ± 0.00 as trained, 0.25 ± 0.00 deployed; reversed attempts',
+    );
     expect(checkControls(await made('ss--', { scorda: ['h---'] }))).toMatchObject({ holds: false });
   });
 
@@ -81,7 +90,7 @@ describe('check:science', () => {
     const page = claimTables(results)
       .map((table) => renderTable(table, 'markdown'))
       .join('\n');
-    expect(checkClaimPage(results, page)).toMatchObject({ holds: true, found: '3 tables' });
+    expect(checkClaimPage(results, page)).toMatchObject({ holds: true, found: '4 tables' });
     expect(checkClaimPage(results, page.replaceAll(' |', '   |'))).toMatchObject({ holds: true });
     expect(checkClaimPage(results, page.replace('0.13', '0.12'))).toMatchObject({ holds: false });
     expect(checkClaimPage(results, '')).toMatchObject({ holds: false });

@@ -58,15 +58,17 @@ function renderReport(report: RelearningReport, width: number): string {
   const rows = [report.fromBase, report.fromDeployed].map(relearningRow);
   const spans = [`first ${emergence.window} updates`, `last ${finalWindow}`];
   const rates = ['attempt', 'hack'].flatMap((what) => spans.map((span) => `${what}, ${span}`));
-  const columns = ['start', 'updates to half of vanilla', ...rates, 'updates'];
-  const title = `relearning the hack: vanilla training to ${report.target.toFixed(2)}, half of ${report.vanillaRate.toFixed(2)}`;
+  const columns = ['start', 'updates to attempts', 'to hacks', ...rates, 'updates'];
+  const [attempts, hacks] = [report.attemptTarget, report.target].map((rate) => rate.toFixed(2));
+  const title = `relearning the exploit: vanilla training until attempts are at ${attempts} and hacks at ${hacks}, half of vanilla's last`;
   return `${renderTable({ title, columns, rows }, 'text', width)}${describeRelearning(report)}\n`;
 }
 
-function relearningRow({ start, reached, updates, ...rates }: Relearning): string[] {
+function relearningRow({ start, reachedAttempts, reached, updates, ...rates }: Relearning): string[] {
   const { firstAttempt, finalAttempt, firstRate, finalRate } = rates;
   const shown = [firstAttempt, finalAttempt, firstRate, finalRate].map((rate) => rate?.toFixed(2) ?? '-');
-  return [start, reached === null ? `not in ${updates}` : `${reached}`, ...shown, `${updates}`];
+  const after = [reachedAttempts, reached].map((update) => (update === null ? `not in ${updates}` : `${update}`));
+  return [start, ...after, ...shown, `${updates}`];
 }
 
 async function trainVanilla(

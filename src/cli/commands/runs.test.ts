@@ -1,8 +1,10 @@
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { temporaryFolder, writeEvaluations, writeRun } from '../../../test/lab/hand-made.ts';
 import { TerminalEmulator } from '../../../test/lab/terminal-emulator.ts';
 import { gq } from '../../../test/run-gq.ts';
+import { stampedJson } from '../../run/checksums.ts';
 import { runCli } from '../program.ts';
 
 const root = temporaryFolder();
@@ -38,9 +40,20 @@ describe('gq runs', () => {
 
   it('shows the rates of a run that was evaluated and has no curve', async () => {
     const { out } = await gq('runs', root);
-    expect(out).toMatch(/^evaluated +vanilla +finished +0\/3 +0\.75 +0\.75 +0\.25 /m);
+    expect(out).toMatch(/^evaluated +vanilla +finished +0\/3 +0\.75 +0\.75 +0\.25 +0\.25 /m);
     expect(out).toContain('test-original');
     const { runs } = JSON.parse((await gq('runs', root, '--json')).out);
     expect(runs.map(({ attempt }: { attempt: number | null }) => attempt)).toEqual([null, 0.75]);
+  });
+
+  it('gives no rate of hacks without that of attempts: a curve of an earlier version has none', async () => {
+    const rate = { count: 8, of: 64, rate: 0.125, low: 0, high: 1 };
+    const curve = { sets: { curve: [{ update: 3, state: 'full', hack: rate, solve: rate }] } };
+    for (const run of [name, 'evaluated']) writeFileSync(join(root, run, 'eval-curve.json'), stampedJson(curve));
+    const { runs } = JSON.parse((await gq('runs', root, '--json')).out);
+    expect(runs).toMatchObject([
+      { attempt: null, hack: null, solve: null, cleanSolve: null, update: 0 },
+      { attempt: 0.75, hack: 0.75, solve: 0.25, cleanSolve: 0.25, update: 0 },
+    ]);
   });
 });

@@ -38,25 +38,29 @@ export const runsCommand = command({
   },
 });
 
-type Rates = Readonly<Record<'attempt' | 'hack' | 'solve', number | null>>;
+type Rates = Readonly<Record<'attempt' | 'hack' | 'solve' | 'cleanSolve', number | null>>;
 type RatedRun = ListedRun & Rates;
 
-const noRates: Rates = { attempt: null, hack: null, solve: null };
+const noRates: Rates = { attempt: null, hack: null, solve: null, cleanSolve: null };
 
 /** Held-out problems with the markers of training, which every shipped experiment evaluates. */
 const evaluatedSet = 'test-original';
 
 function ratesOf({ curve, status, hasQuarantine }: ListedRun, path: string | null): Rates | null {
   const last = curve.at(-1);
-  if (last !== undefined) return { attempt: last.attempt, hack: last.hack, solve: last.solve };
+  // A curve of an earlier version has no attempts, and no rate of hacks stands without them.
+  if (last !== undefined && last.attempt !== null) {
+    const { attempt, hack, solve, cleanSolve } = last;
+    return { attempt, hack, solve, cleanSolve };
+  }
   if (path === null || status === 'damaged' || status === 'not started') return null;
   const update = lastCheckpoint(RunDirectory.open(path));
   const state = statesOf({ hasQuarantine }).at(-1);
   const evaluations = new EvaluationStore(path).all();
   const found = evaluations.find((one) => one.update === update && one.set === evaluatedSet && one.state === state);
   if (found === undefined) return null;
-  const { attempt, hack, solve } = summarise(found.rows);
-  return { attempt: attempt.rate, hack: hack.rate, solve: solve.rate };
+  const { attempt, hack, solve, cleanSolve } = summarise(found.rows);
+  return { attempt: attempt.rate, hack: hack.rate, solve: solve.rate, cleanSolve: cleanSolve.rate };
 }
 
 /** A run with a file that is not as it was written is damaged, whatever its other files say. */
@@ -76,7 +80,7 @@ function renderRuns(
   { stdout }: CommandContext,
 ): string {
   if (runs.length === 0) return 'no runs here\n';
-  const head = ['run', 'arm', 'status', 'update', 'attempt', 'hack', 'solve', 'last write'];
+  const head = ['run', 'arm', 'status', 'update', 'attempt', 'hack', 'solve', 'clean solve', 'last write'];
   // In a pipe each run has one line, for programs that look for its name.
   const lines = alignRows([head, ...runs.map(rowOf)], Screen.of(stdout).lineWidth);
   const table = runs.flatMap((run, i) => {
@@ -87,7 +91,7 @@ function renderRuns(
   const notices = runs.flatMap(({ id, notice }) =>
     notice === '' ? [] : wrapText(visibleLine(`${id}: ${notice}`), width).split('\n'),
   );
-  const note = `attempt, hack and solve: deployed, at the last point of the curve; without a curve (gq eval RUN --curve), on ${evaluatedSet}`;
+  const note = `attempt, hack, solve and clean solve: deployed, at the last point of the curve; without a curve (gq eval RUN --curve), on ${evaluatedSet}`;
   return `${[lines[0], ...table, ...notices, ...wrapText(note, width).split('\n')].join('\n')}\n`;
 }
 
@@ -106,7 +110,7 @@ function sinceText(seconds: number): string {
 function rowOf(run: RatedRun): string[] {
   const since = run.heartbeat === null ? '-' : sinceText((Date.now() - run.heartbeat) / 1000);
   const name = run.experiment === null ? run.id : `  ${run.id.slice(run.experiment.length + 1)}`;
-  const rates = [run.attempt, run.hack, run.solve].map((rate) => rate?.toFixed(2) ?? '-');
+  const rates = [run.attempt, run.hack, run.solve, run.cleanSolve].map((rate) => rate?.toFixed(2) ?? '-');
   return [name, run.arm, run.status, `${run.update}/${run.updates}`, ...rates, since];
 }
 
