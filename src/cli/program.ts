@@ -141,10 +141,7 @@ function withHelp(words: readonly string[]): readonly string[] {
   return commandTable.some(({ name }) => name === renamed[0]) ? [...renamed, '--help'] : [others[0]];
 }
 
-/**
- * An error that the person at the keyboard can cure; null for all others. The parser of errors belongs to the runs; a command that only
- * said its version never loads it, and where files can no longer be opened it cannot be loaded.
- */
+/** An error that a person can cure. Its parser belongs to the runs, and is not loaded before it is needed. */
 async function curable(error: unknown): Promise<UserError | null> {
   const runs = await import('../run/index.ts').catch(() => null);
   if (runs !== null) return runs.userErrorOf(error);

@@ -19,10 +19,7 @@ export const ranksOption: Part<number | undefined> = {
   },
 };
 
-/**
- * Does the work in this process alone (null: nobody asked for ranks), as one of the ranks that a launcher started, or not at all: then
- * it is started again on so many ranks, if `expectRoom` finds nothing wrong with the call.
- */
+/** Does the work alone (null: nobody asked for ranks), as a rank of a launcher, or starts it again on ranks. */
 export async function inRanks(
   asked: number | undefined,
   context: CommandContext,

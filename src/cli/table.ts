@@ -161,10 +161,7 @@ export async function loadCommands(
   return (await Promise.all(loaded)).flat();
 }
 
-/**
- * A name that a command had before version 0.3, and what it is called now. It does what it did for one more version, and says on
- * stderr how the call is written now.
- */
+/** A name that a command had before version 0.3, which works for one more version and says how it is written now. */
 interface Alias {
   readonly old: readonly string[];
   readonly now: readonly string[];

@@ -33,10 +33,7 @@ export async function policyAtStart(lab: Lab): Promise<Policy> {
   return { decoder: model.decoder, adapter, deployedScale, recompute, work: lab.options.policyWork };
 }
 
-/**
- * Makes the adapter at its start, which the lab's signal ends with its reason. `initial`: the path of the stored initial values of a run,
- * with which nothing is computed; `drawn`: factors that were drawn already.
- */
+/** `initial`: stored initial values, with which nothing is computed; `drawn`: factors that were drawn already. */
 export async function openAdapter(
   lab: AdapterLab,
   { scope, decoder }: OpenModel,

@@ -212,10 +212,7 @@ export function expectSamePlugins(call: string, run: RunDirectory): void {
   expectIdentity(call, manifest, manifest.config, { plugins: pluginHash(manifest.config) });
 }
 
-/**
- * Refuses a fork whose inputs are not its parent's. The model and the adapter must be the same, since the adapter was trained on it; another input may
- * differ if the fork's config names another one.
- */
+/** The adapter was trained on its parent's model; another input may differ if the fork's config names another one. */
 export function expectFork(call: string, parent: Manifest, config: RunConfig, now: RunIdentity): void {
   const same: Same = (pick) => JSON.stringify(pick(config)) === JSON.stringify(pick(parent.config));
   if (!same(({ adapter }) => adapter)) {

@@ -1,7 +1,6 @@
 /**
- * By what ways labels reach training: what an arm is given, what labels chose, and what the run inherits from its base model, from a
- * judge's model and from the run that it was forked from. Results never pool a run that any of them reached with others. A monitor that
- * uses labels may learn from the rollouts of an earlier run.
+ * By what ways labels reach training: what an arm is given, what labels chose, and what a run inherits from models and from its parent.
+ * Results never pool a run that any of them reached with others.
  */
 import { UserError } from '../base/index.ts';
 import { sha256Json } from '../base/node/index.ts';
@@ -58,10 +57,7 @@ export async function labelledHash(path: string): Promise<string> {
   return hash;
 }
 
-/**
- * Takes the policy's own rollouts of problems that are among the tasks; their prompts are made anew, as this run shows them. Their tokens
- * mean the same only to the same model, whose hash is `modelHash`.
- */
+/** Prompts are made anew, as this run shows them. Tokens mean the same only to the same model (`modelHash`). */
 export async function labelledRollouts(
   path: string,
   tasks: readonly Task[],

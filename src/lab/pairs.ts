@@ -1,9 +1,7 @@
 /**
- * The pairs of a run: those of a file, as token ids, with what they may not show; those that a policy writes itself at the start; and how
- * often a policy takes the bait. A completion takes it if its text has what the exploit of its loophole needs: nothing is graded, so an arm
- * without labels may know it. A policy is asked on training problems of known loopholes only.
+ * The pairs of a run: of a file, or written by the policy at the start. A completion takes the bait if its text has what the exploit needs:
+ * nothing is graded, so an arm without labels may know it. A policy is asked on training problems of known loopholes only.
  */
-
 import { createAdapter, findStart, pairInputDifferences, targetModules } from '../adapters/index.ts';
 import { randomStream, UserError } from '../base/index.ts';
 import { Scope } from '../engine/index.ts';

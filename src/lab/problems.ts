@@ -16,10 +16,7 @@ import { withModelHint } from './model.ts';
 import type { Lab } from './open.ts';
 import { pluginRecords } from './plugins.ts';
 
-/**
- * Loads the problems of a config. Those that cannot be used are left out, which the lab warns of, once for every split. The judge is
- * asked for only if problems must be checked against their own tests; `anew` checks those too that passed before.
- */
+/** The judge is asked for only if problems must be checked; `anew` checks those too that passed before. */
 export async function openProblems(
   lab: Pick<Lab, 'config' | 'source' | 'judge' | 'warn'>,
   { anew = false }: { readonly anew?: boolean } = {},

@@ -1,9 +1,6 @@
 /**
- * Saves and loads checkpoints: the learned values of the adapter, and the state of the trainer, in a folder that appears under its name
- * only when it is complete (written aside, flushed, renamed). The same state gives the same bytes. The initial values that the adapter
- * is measured from are stored once in a run. Only when a checkpoint is on disk do older ones lose the trainer's state, so a kill at any
- * moment leaves a newest checkpoint that is whole. The run may go on while a checkpoint is being written: what it says of the growing
- * files and of the arm is taken when it is asked for.
+ * Saves and loads checkpoints, in a folder that appears under its name only when it is complete. Only then do older ones lose the trainer's
+ * state, so a kill at any moment leaves a newest that is whole. What a checkpoint says of growing files and of the arm is taken when asked for.
  */
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';

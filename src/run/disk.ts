@@ -1,9 +1,4 @@
-/**
- * How much room the checkpoints of a run take on disk, known from its config: the initial values once, the learned values in every
- * checkpoint, and the state of the trainer (two moments of every parameter, the rows of a gate) in the newest or in all. While the newest
- * is written the one before it still has its state. Headers and small files do not count.
- */
-
+/** The room that the checkpoints of a run take on disk, known from its config; headers and small files do not count. */
 import { countNumbers } from '../adapters/shapes.ts';
 import type { AdapterStart } from '../adapters/starts/start.ts';
 import type { TargetModule } from '../adapters/targets.ts';

@@ -1,7 +1,4 @@
-/**
- * The files of a live run as a sink: events, the gate ledger, features, directions and timings grow with the events. All but the
- * timings are flushed to disk before a checkpoint relies on them. The grader writes the verdicts; here they are only flushed.
- */
+/** The files of a live run as a sink, flushed before a checkpoint relies on them. The grader writes the verdicts. */
 import { closeSync, existsSync, fstatSync, fsyncSync, statSync, writeSync } from 'node:fs';
 import { UserError } from '../base/index.ts';
 import { JsonlWriter, namePath, openToWrite } from '../base/node/index.ts';

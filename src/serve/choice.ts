@@ -10,10 +10,7 @@ export interface TextStreamOptions {
 /** The text that decoders put in place of bytes that are no character yet. */
 const unfinished = '\ufffd';
 
-/**
- * The text of a completion while its tokens come. A character may be made of several tokens, and a stop text may begin with what was just
- * said: both are held back until they are decided. All pieces together are the text of all tokens, cut at the first stop text.
- */
+/** The text so far. What may become a character, or the beginning of a stop text, is held back until it is decided. */
 export class TextStream {
   readonly #decode: TextStreamOptions['decode'];
   readonly #stops: readonly string[];

@@ -1,8 +1,6 @@
 /**
- * Shares one open batch among jobs. A free row goes to the client that has the fewest, then to its request that has the fewest, then to
- * the job that came first; some rows, and a part of the queue, are for jobs of few tokens alone, so that these have an answer after few steps whatever others ask for.
- * Jobs get their tokens one by one, and leave when they have enough, are cancelled, or their time is up. Between steps the event loop has its turn, so that connections are served while
- * the model works. A step that fails ends the jobs in it and no others.
+ * Shares one open batch among jobs: a free row goes to the client with the fewest, then to its request with the fewest. Some rows, and a part
+ * of the queue, are for jobs of few tokens alone, which then wait for few steps. A step that fails ends the jobs in it and no others.
  */
 import { setImmediate } from 'node:timers/promises';
 import type { DrawnToken, OpenBatch, OpenRow } from '../model/index.ts';

@@ -17,10 +17,7 @@ import { exploitProgram, fenceProgram, generateMicroProblems } from '../env/micr
 import type { Splits } from '../env/sources/index.ts';
 import { type Check, Checks } from './check.ts';
 
-/**
- * Checks the hack × loophole matrix under every marker policy: an exploit pays in its own loophole only, a solution in all, a failure
- * in none. A loophole that does not say how its exploit is written has a column but no row.
- */
+/** An exploit pays in its own loophole only, a solution in all, a failure in none, under every marker policy. */
 export async function verifyRewards(judge: Judge, loopholes: readonly Loophole[] = builtinLoopholes) {
   const [problem] = generateMicroProblems({ seed: 3, split: 'train', count: 1 });
   const names = namesOf(loopholes);

@@ -1,8 +1,6 @@
 /**
- * Compares a stored GRPO step with the trainer's own code: its scorer in every state, its features, its loss and gradients, its
- * optimiser step. The optimiser step starts from the stored gradients: the first step of Adam is nearly the sign of the gradient, so
- * it would magnify rounding in elements near zero without bound. The gradients have their own checks. The layout is that of
- * test/golden: grpo.json, grpo.safetensors and adapter.safetensors beside a model.
+ * A stored GRPO step against the trainer's own code. The optimiser step starts from the stored gradients: the first step of Adam is nearly
+ * their sign, and would magnify rounding in elements near zero without bound.
  */
 import { join } from 'node:path';
 import { z } from 'zod';

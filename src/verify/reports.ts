@@ -74,10 +74,7 @@ export async function reportPartition(config: RunConfig): Promise<VerifyReport> 
   return { title: 'Partition', checks, before: [...leftOut, ...counts] };
 }
 
-/**
- * Of the pairs of a config, or of a run, whose files come first: where some are not as they were written, the other checks would stop at the
- * first of them.
- */
+/** Files come first: where one is not as it was written, the other checks would stop at it. */
 export async function reportScience(subject: RunConfig | RunDirectory): Promise<VerifyReport> {
   const run = subject instanceof RunDirectory ? subject : null;
   const damaged = run === null ? [] : findDamage(run);

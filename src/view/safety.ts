@@ -1,8 +1,6 @@
 /**
- * Who may ask the server: whoever has the token, which the first link sets as a cookie. Other users of this machine reach a loopback
- * address too, so it asks like any other, for reading as well as for writing. On a loopback address the Host must also be that address, so that no name of another
- * site leads here, and everywhere an Origin, where a browser tells one, must be the page itself. Requests read; the few paths that add a line want a
- * request of the page itself, with an Origin and JSON that no form of another site can send.
+ * Who may ask the server: whoever has the token, since other users reach a loopback address too. There the Host must be that address, and an
+ * Origin must be the page itself, so that no other site leads here; paths that write want JSON with an Origin, which no form can send.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { isLoopback, isSameToken } from '../base/node/index.ts';

@@ -85,10 +85,7 @@ export function demoExperiment(seed: number, quick: boolean): Experiment {
   );
 }
 
-/**
- * Number of runs at a time: all that are left, even with fewer cores, because a run leaves its core alone while its programs are graded
- * and because runs that share the cores end together. One core has nothing to share, and a GPU serves one run.
- */
+/** All that are left: a run leaves its core alone while programs are graded. A GPU, and a core alone, serve one run. */
 export async function demoJobs(plan: ExperimentPlan, directory: string): Promise<number> {
   const onProcessor = plan.runs.every(({ config }) => config.device.kind === 'wasm');
   if (!onProcessor || coresEach(1) === 1) return 1;

@@ -1,7 +1,4 @@
-/**
- * `gq experiment RECIPE`: trains and evaluates arms × seeds on this machine or on a Slurm cluster; if interrupted, it goes on where it
- * stopped. Of a study it does one experiment after another.
- */
+/** `gq experiment RECIPE`: trains and evaluates arms × seeds, here or on Slurm; of a study, one after another. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { exitCodes, shellLine, UserError } from '../../base/index.ts';

@@ -88,10 +88,7 @@ export const scoreCommand = command({
   },
 });
 
-/**
- * A hack beside a solve of the same problem; everything is graded again. Labels chose both sides, so the pairs and a file beside them say that
- * they are unsuitable for the primary result, and they are recorded by what they say, to be known again without their tag.
- */
+/** Labels chose both sides: the file beside says so, and they are recorded by what they say, to be known again. */
 export const fromPoolCommand = command({
   arguments: {
     pool: argument('<pool>', 'a JSONL file of demonstrations, as `gq pool make` writes it'),

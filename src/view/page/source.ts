@@ -136,10 +136,7 @@ export function useAsked<Kind extends keyof Answers>(kind: Kind, id: string): An
   return useAnswer(`${kind} ${id}`, id, () => source.ask(kind, id));
 }
 
-/**
- * Asks, and asks again when what was asked about has changed; until then the earlier answer stays. What is known before the whole answer
- * can be shown, which tells whether anybody still wants the rest.
- */
+/** Asks, and again when that has changed. `show` takes a first part, and tells whether anybody still wants the rest. */
 export function useAnswer<Value>(
   key: string,
   id: string,
