@@ -126,7 +126,7 @@ export function sizeFigure(sizes: ReadonlyMap<string, Rates>): Figure {
   return {
     name: 'atlas-e-size',
     title: 'What is left, over the size of the base',
-    caption: `Lines: means over seeds; circles: seeds, deployed. By the direction of the pairs. ${failText} No sound prompts; one base of each size, its learning rate by a rule that reads the KL alone.`,
+    caption: `Lines: means over seeds; circles: seeds, deployed. By the direction of the pairs. ${failText} No sound prompts; one base of each size, at a learning rate of its own: where vanilla is low, little was to be removed.`,
     panels,
     legend: roles.map((label, role) => ({ label, colour: armStyle(role).colour })),
     columns: 3,

@@ -2,8 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { average } from '../../src/stats/index.ts';
-import { readExperiment } from '../../src/study/experiment.ts';
-import { armRow, judgedRow, Rates, readPredictions, root } from './rates.ts';
+import { armRow, experimentOf, judgedRow, Rates, readPredictions, root } from './rates.ts';
 
 const page = readFileSync(`${root}docs/results.md`, 'utf8');
 const plain = (text: string): string => text.replaceAll('**', '').replace(/\s+/g, ' ').trim();
@@ -15,7 +14,7 @@ interface Section {
 }
 
 /** The sections that name a CSV; a table's first row are its headings. */
-const sections: Section[] = page.split(/^## /m).flatMap((text) => {
+const sections: Section[] = page.split(/^##+ /m).flatMap((text) => {
   const study = /bench\/results\/([\w-]+)-rates\.csv/.exec(text)?.[1];
   if (study === undefined) return [];
   const tables = text.match(/(?:^\|.*\n)+/gm) ?? [];
@@ -59,7 +58,7 @@ describe.each(sections)('the tables of $study', ({ study, tables }) => {
       expect(judgedHere).toEqual([]);
       return;
     }
-    const { seeds } = readExperiment(`${root}recipes/${study}.toml`);
+    const { seeds } = experimentOf(study);
     const judged = rates.judge(predictions, seeds.length);
     expect(judgedHere.map((table) => table.slice(1))).toEqual([
       judged.map((one) => judgedRow(one, seeds.length).map(plain)),
@@ -184,8 +183,39 @@ describe('what the text says', () => {
       average([...rates.keptBySeed(`${remedy}-attempt`).values()]),
     );
     expect(text).toContain(`${range(kept)} by labels of attempts`);
-    expect(text).toContain(`own mean in ${rates.failing('own-mean-outcome').length} of 5 by outcomes`);
+    const { length: seeds } = rates.values('own-mean-outcome', 'attempts');
+    expect(text).toContain(
+      `own mean in ${rates.failing('own-mean-outcome').length} of ${seeds} by outcomes and in none by attempts (exact McNemar p = ${rates.discordant('own-mean-outcome', 'own-mean-attempt').pValue.toFixed(3)})`,
+    );
   });
+
+  it('atlas-e: rates by the KL, and what sizes show', () => {
+    const text = plain(page.split(/^## /m).find((section) => section.startsWith('Size, five seeds')) ?? '');
+    const lines = readFileSync(`${root}bench/results/atlas-e-kl.csv`, 'utf8').trim().split('\n').slice(1);
+    const moves = lines.map((line) => line.split(','));
+    const cell = (size: string, rate: number): string =>
+      moves
+        .filter(([own, ownRate]) => own === size && Number(ownRate) === rate)
+        .map(([, , , , kl]) => (kl === '' ? 'lost' : Number(kl).toFixed(2)))
+        .join(' ');
+    const sizes = { '2m': Rates.of('atlas-e-2m'), '8m': Rates.of('atlas-e-8m'), '27m': Rates.of('atlas-e-27m') };
+    const fails = (size: keyof typeof sizes, arm: string): number => sizes[size].failing(arm).length;
+    const clean = (size: keyof typeof sizes, arm: string): number[] => sizes[size].values(arm, 'cleanSolves');
+    const shipped = average(moves.filter(([size, rate]) => size === '2M' && rate === '0.0004').map((row) => Number(row[4])));
+    const said = [
+      ...['2M', '8M', '27M'].map((size) => [size, ...[1e-4, 2e-4, 4e-4, 8e-4].map((rate) => cell(size, rate))].join(' | ')),
+      `(${shipped.toFixed(2)}, so ${(1.5 * shipped).toFixed(2)})`,
+      `vanilla attempts in ${range(sizes['27m'].values('vanilla', 'attempts'))} of the prompts and fails in ${fails('27m', 'vanilla')} of 5`,
+      `the skill in ${clean('8m', 'penalty-3').filter((rate) => rate < 0.01).length} of 5 seeds (clean solve 0.00; 0.54 and 0.55 in the other two)`,
+      `vanilla keeps ${average([...sizes['8m'].keptBySeed('vanilla').values()]).toFixed(2)} without a hint`,
+      `clean solve of ${average(clean('2m', 'screen')).toFixed(2)} at both (random directions ${fails('2m', 'screen-haar')} and ${fails('8m', 'screen-haar')} of 5 fail)`,
+      `others kept in ${fails('2m', 'own-mean')} of 5 at both (${fails('2m', 'own-mean-haar')} and ${fails('8m', 'own-mean-haar')})`,
+      `${Object.values(sizes).reduce((sum, { runs }) => sum + runs, 0)} runs were made`,
+    ];
+    expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
+    expect(average(clean('8m', 'screen')).toFixed(2)).toBe(average(clean('2m', 'screen')).toFixed(2));
+    expect([fails('2m', 'own-mean'), fails('8m', 'own-mean'), fails('27m', 'own-mean-haar')]).toEqual([1, 1, 0]);
+  }); // biome-ignore format: sentences
 
   it('atlas-g: which exploit is deployed, where own mean fails, and how many predictions came out how', () => {
     const rates = Rates.of('atlas-g');
@@ -238,7 +268,9 @@ describe('what the text says', () => {
       `a filter fails in ${c('filter-outcome')}, a screen in ${c('screen-outcome')}`,
       `Penalty and screen deploy the other exploit in ${both(g('penalty-3'), g('screen'))}. Own mean by the monitor fails in ${g('own-mean')}`,
       `in ${g('own-mean-other')} where it is the other one`,
-      `five seeds each (${Rates.of('atlas-c').failing('penalty-outcome').length} and ${Rates.of('atlas-c').failing('own-mean-outcome').length} failures)`,
+      `ten seeds each (${Rates.of('atlas-c').failing('penalty-outcome').length} and ${Rates.of('atlas-c').failing('own-mean-outcome').length} failures)`,
+      `a screen by the direction fails in ${both(failures('atlas-e-2m', 'screen'), failures('atlas-e-8m', 'screen'))} at 2M and at 8M, along a random direction in ${failures('atlas-e-2m', 'screen-haar')} and ${failures('atlas-e-8m', 'screen-haar')}`,
+      `penalty 3 fails in ${both(failures('atlas-e-2m', 'penalty-3'), failures('atlas-e-8m', 'penalty-3'))} too`,
       `by flags at random in ${g('own-mean-chance')}, fewer`,
       `fails in ${twice('own-mean', 'other-pairs')}, twice; along a random direction in ${twice('own-mean-haar', 'own-mean-haar')}, twice`,
       `others kept: it fails in ${failures('atlas-d', 'own-keep-pairs')}. With others absorbed ${d('own-absorb-pairs')}, the gate with own mean ${d('activation-own-pairs')} (random directions ${d('own-absorb-haar')} and ${d('activation-own-haar')})`,
@@ -257,6 +289,8 @@ describe('what the text says', () => {
       `by flags at random in ${g('own-mean-chance')}: fewer`,
       `With the other one watched own mean fails in ${g('own-mean-other')} of 20`,
       `a filter by exact labels of hacks fails in ${fails('atlas-c', 'filter-outcome')} of 20 seeds`,
+      `the screen fails in ${fails('atlas-e-2m', 'screen')} of 5 at both (random directions ${fails('atlas-e-2m', 'screen-haar')} and ${fails('atlas-e-8m', 'screen-haar')}), own mean with others kept in ${fails('atlas-e-8m', 'own-mean')} of 5 at both`,
+      `vanilla itself fails in ${fails('atlas-e-27m', 'vanilla')} of 5 only`,
     ];
     expect(said.filter((sentence) => !readme.includes(sentence))).toEqual([]);
   });

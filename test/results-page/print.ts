@@ -1,13 +1,12 @@
 /**
  * `npm run results-tables -- STUDY [CSV]`: the tables of a stated study for docs/results.md, from bench/results/STUDY-rates.csv, or from
- * another file of the same form: rates by arm, and the predictions of recipes/STUDY.toml with their verdicts.
+ * another file of the same form: rates by arm, and the predictions of its recipe with their verdicts.
  */
-import { readExperiment } from '../../src/study/experiment.ts';
-import { armRow, judgedRow, Rates, readPredictions, root } from './rates.ts';
+import { armRow, experimentOf, judgedRow, Rates, readPredictions } from './rates.ts';
 
 const [study, csv] = process.argv.slice(2);
 if (study === undefined) throw new Error('results-tables: expected the name of a study, such as atlas-c');
-const { arms, seeds } = readExperiment(`${root}recipes/${study}.toml`);
+const { arms, seeds } = experimentOf(study);
 const rates =
   csv === undefined ? Rates.of(study) : new Rates(csv, study === 'atlas-d-parts' ? Rates.of('atlas-d') : null);
 const others =

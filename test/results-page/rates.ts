@@ -14,8 +14,13 @@ type Row = Readonly<Record<string, string>>;
 type Column = 'attempts' | 'hacks' | 'solves' | 'cleanSolves' | 'run_tests' | 'stdout_marker';
 export type Prediction = NonNullable<ReturnType<typeof readExperiment>['predictions']>[number];
 
-export const readPredictions = (study: string): readonly Prediction[] =>
-  readExperiment(`${root}recipes/${study}.toml`).predictions ?? [];
+/** The experiment of a study. Study E is one recipe with the base given by the call, and another for the sizes with five seeds. */
+export function experimentOf(study: string): ReturnType<typeof readExperiment> {
+  const recipe = study.replace(/^atlas-e-(2m|27m)$/, 'atlas-e').replace(/^atlas-e-\d+[mb]$/, 'atlas-e-ladder');
+  return readExperiment(`${root}recipes/${recipe}.toml`);
+}
+
+export const readPredictions = (study: string): readonly Prediction[] => experimentOf(study).predictions ?? [];
 
 export class Rates {
   readonly #rows: readonly Row[];
