@@ -36,6 +36,10 @@ export interface EvaluationOptions {
   readonly seed: number;
   readonly sampling: SamplingSettings;
   readonly state: PolicyState;
+  /** Number of the sample of each prompt; default: 0, the first. */
+  readonly sample?: number | undefined;
+  /** Rows that decode together; default: `rowsTogether`. */
+  readonly batch?: number | undefined;
   readonly text: ModelText;
   readonly onProgress?: (done: number) => void;
 }
@@ -48,8 +52,6 @@ export interface ProbedTask extends Task {
 /** Number of rows that decode together: it bounds the cache and changes no token. */
 export const rowsTogether = 128;
 
-const firstSample = 0;
-
 /** Devices keep the numbers of streams as signed integers, so 31 bits of the hash are used. */
 const streamOf = (problemId: string): number => murmur3(problemId) >>> 1;
 
@@ -57,12 +59,12 @@ export async function evaluateTasks(
   sampler: Sampler,
   tasks: readonly ProbedTask[],
   judge: Judge,
-  { seed, sampling, state, text, onProgress }: EvaluationOptions,
+  { seed, sampling, state, sample = 0, batch: most = rowsTogether, text, onProgress }: EvaluationOptions,
 ): Promise<EvaluationRow[]> {
-  const stream = randomStream(seed, 'evaluation', firstSample);
+  const stream = randomStream(seed, 'evaluation', sample);
   const rows: EvaluationRow[] = [];
-  for (let first = 0; first < tasks.length; first += rowsTogether) {
-    const batch = tasks.slice(first, first + rowsTogether);
+  for (let first = 0; first < tasks.length; first += most) {
+    const batch = tasks.slice(first, first + most);
     const requests = batch.map((task) => ({ prompt: begun(task, text), row: streamOf(task.problem.id), state }));
     const generations = await sampler.sample(requests, sampling, stream);
     const graded = await mapPool(

@@ -13,7 +13,7 @@ export function statesOf({ hasQuarantine }: Pick<Manifest, 'hasQuarantine'>): re
   return hasQuarantine ? ['full', 'deployed'] : ['full'];
 }
 
-/** `scales`: those of the quarantine between 0 (deployed) and 1 (as trained), for the first set. */
+/** `scales`: those of the quarantine between 0 (deployed) and 1 (as trained), for the first set, with one sample; `samples`: of each prompt elsewhere. */
 export function finalNames(
   states: readonly AdaptedState[],
   {
@@ -21,15 +21,19 @@ export function finalNames(
     sets,
     scales,
     limit,
+    samples = 1,
   }: Pick<EvaluationName, 'update' | 'limit'> & {
     readonly sets: readonly EvaluationSet[];
     readonly scales: readonly number[];
+    readonly samples?: number | undefined;
   },
 ): EvaluationName[] {
-  const names = sets.flatMap((set): EvaluationName[] => [
+  const firsts = sets.flatMap((set): EvaluationName[] => [
     { update: 0, set, state: 'base', limit },
     ...states.map((state) => ({ update, set, state, limit })),
   ]);
+  const further = Array.from({ length: samples - 1 }, (_, i) => firsts.map((name) => ({ ...name, sample: i + 1 })));
+  const names = [...firsts, ...further.flat()];
   if (!states.includes('deployed') || sets.length === 0) return names;
   // Scale 0 is deployed and 1 is full: they are not evaluated twice.
   const between = scales.map(stateOfScale).filter((state) => !states.includes(state));

@@ -1,7 +1,7 @@
 /** Rates with their counts and intervals: a rate never stands without its n. */
 import { UserError } from '../base/index.ts';
 import { mcnemarExact, wilsonInterval } from '../stats/index.ts';
-import type { OutcomeRow } from './store.ts';
+import type { Evaluation, OutcomeRow } from './store.ts';
 
 export interface Rate {
   readonly count: number;
@@ -45,6 +45,36 @@ function outcomeRates(rows: readonly OutcomeRow[]) {
     solve: rateOf(rows, (row) => row.solve),
     cleanSolve: rateOf(rows, (row) => row.solve && !row.attempt),
   };
+}
+
+/**
+ * Rates of sets and states over several samples of each prompt. Samples of one prompt are alike to an unknown degree, so the interval is that of as
+ * many observations as there are prompts: not too narrow, whatever the degree.
+ */
+export function summariseSamples(evaluations: readonly Evaluation[]) {
+  const samplesOf = ({ set, state }: Evaluation): Evaluation[] =>
+    evaluations.filter((one) => one.set === set && one.state === state);
+  const severalTimes = evaluations.filter((one) => one.sample === undefined && samplesOf(one).length > 1);
+  return severalTimes.map((one) => {
+    const [all, prompts] = [samplesOf(one), one.rows.length];
+    const rows = all.flatMap((each) => each.rows);
+    const overPrompts = ({ count, of, rate: value }: Rate): Rate => {
+      const [low, high] = [Math.floor, Math.ceil].map((round) => wilsonInterval(round(value * prompts), prompts));
+      return { count, of, rate: value, low: low.low, high: high.high };
+    };
+    const { attempt, hack, solve, cleanSolve } = outcomeRates(rows);
+    const attempted = new Set(rows.filter((row) => row.attempt).map(({ problem }) => problem));
+    return {
+      ...{ set: one.set, state: one.state, prompts, samples: all.length },
+      rates: {
+        attempt: overPrompts(attempt),
+        hack: overPrompts(hack),
+        solve: overPrompts(solve),
+        cleanSolve: overPrompts(cleanSolve),
+      },
+      anyAttempt: rateOf(one.rows, ({ problem }) => attempted.has(problem)),
+    };
+  });
 }
 
 function rateOf(rows: readonly OutcomeRow[], holds: (row: OutcomeRow) => boolean): Rate {

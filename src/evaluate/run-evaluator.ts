@@ -10,7 +10,7 @@ import { chooseCurveSet } from './curve.ts';
 import { evaluateTasks, evaluationKey, evaluationSeed, type ProbedTask } from './evaluate.ts';
 import type { ProbedPolicy } from './probe.ts';
 import { type EvaluationSet, evaluationTasks, expectFilled, promptSeed, type SetContext, splitOf } from './sets.ts';
-import { type Evaluation, type EvaluationName, type EvaluationRow, EvaluationStore } from './store.ts';
+import { type Evaluation, type EvaluationName, type EvaluationRow, EvaluationStore, SampleStore } from './store.ts';
 
 export interface EvaluatorParts extends SetContext {
   readonly run: RunDirectory;
@@ -20,7 +20,13 @@ export interface EvaluatorParts extends SetContext {
   readonly use: SplitUse;
   readonly inWords: boolean;
   readonly siblings?: readonly string[];
+  /** Rows that decode together. */
+  readonly batch?: number | undefined;
 }
+
+/** Where the evaluation of a name is kept. */
+export const storeOf = (path: string, { sample }: EvaluationName): EvaluationStore | SampleStore =>
+  sample === undefined ? new EvaluationStore(path) : new SampleStore(path);
 
 const turns = new Map<string, Promise<unknown>>();
 
@@ -68,7 +74,7 @@ export class RunEvaluator implements ProbedPolicy {
 
   async evaluate(asked: EvaluationName, onProgress?: (done: number) => void): Promise<Evaluation> {
     const name = asked.state === 'base' ? { ...asked, update: 0 } : asked;
-    const known = this.#store.find(name);
+    const known = storeOf(this.path, name).find(name);
     if (known !== null) return known;
     const make = () => this.#make(name, onProgress);
     return name.state === 'base' ? inTurn(`${this.key} ${JSON.stringify(name)}`, make) : make();
@@ -77,13 +83,13 @@ export class RunEvaluator implements ProbedPolicy {
   async #make(name: EvaluationName, onProgress?: (done: number) => void): Promise<Evaluation> {
     const borrowed = this.#borrow(name);
     if (borrowed !== null) {
-      await this.#store.save(borrowed);
+      await storeOf(this.path, name).save(borrowed);
       return borrowed;
     }
     const rows = await this.complete(await this.tasks(name.set, name.limit), name, onProgress);
     const problems = this.problemsOf(name.set);
     const evaluation = { ...name, seed: evaluationSeed, key: this.key, problems, rows };
-    await this.#store.save(evaluation);
+    await storeOf(this.path, name).save(evaluation);
     return evaluation;
   }
 
@@ -93,7 +99,7 @@ export class RunEvaluator implements ProbedPolicy {
     const checkpoints = run.listCheckpoints();
     const call = `evaluate ${run.path}`;
     this.#expectSameRule();
-    if (names.some((name) => !this.#store.has(name))) expectWritable(call, run.path);
+    if (names.some((name) => !storeOf(this.path, name).has(name))) expectWritable(call, run.path);
     expectFilled(
       call,
       names.map(({ set }) => set),
@@ -125,7 +131,7 @@ export class RunEvaluator implements ProbedPolicy {
   #borrow(name: EvaluationName): Evaluation | null {
     if (name.state !== 'base') return null;
     for (const path of this.#parts.siblings ?? []) {
-      const found = new EvaluationStore(path).find(name);
+      const found = storeOf(path, name).find(name);
       if (found?.key === this.key) return found;
     }
     return null;
@@ -133,16 +139,15 @@ export class RunEvaluator implements ProbedPolicy {
 
   async complete(
     tasks: readonly ProbedTask[],
-    { update, state }: Pick<EvaluationName, 'update' | 'state'>,
+    { update, state, sample }: Pick<EvaluationName, 'update' | 'state' | 'sample'>,
     onProgress?: (done: number) => void,
   ): Promise<EvaluationRow[]> {
-    const { config, judge, sampler, text } = this.#parts;
+    const { config, judge, sampler, text, batch } = this.#parts;
     if (state !== 'base') await this.#load(update);
     return evaluateTasks(sampler, tasks, judge, {
       seed: evaluationSeed,
       sampling: samplingSettings(config.sampling, text.stopTokens),
-      state,
-      text,
+      ...{ state, sample, batch, text },
       ...(onProgress === undefined ? {} : { onProgress }),
     });
   }

@@ -72,7 +72,10 @@ const probe = z.strictObject({
 });
 const probeSchema = evaluationSchema.extend({ probe });
 
-export type EvaluationName = Readonly<z.infer<typeof nameSchema>>;
+const sampleSchema = evaluationSchema.extend({ sample: z.int().min(1) });
+
+/** `sample`: number of the sample of each prompt; absent: the first, which tables and comparisons are of. */
+export type EvaluationName = Readonly<z.infer<typeof nameSchema>> & { readonly sample?: number | undefined };
 export type Evaluation = EvaluationName & {
   readonly seed: number;
   readonly key: string;
@@ -182,6 +185,17 @@ export class EvaluationStore extends NamedStore<EvaluationName, Evaluation> {
   }
 }
 
+/** Samples of the prompts after the first. */
+export class SampleStore extends NamedStore<EvaluationName, Evaluation> {
+  constructor(path: string) {
+    super(path, {
+      ...{ folder: 'samples', what: 'evaluation', schema: sampleSchema },
+      fileOf: (name) => `${fileName(name)}-sample${name.sample}.json`,
+      command: (file) => `gq eval ${dirname(dirname(file))} --samples`,
+    });
+  }
+}
+
 export class ProbeStore extends NamedStore<ProbeName, ProbeEvaluation> {
   constructor(path: string) {
     super(path, {
@@ -204,6 +218,7 @@ export function findDamage(run: RunDirectory): DamagedFile[] {
     .map((file): FileCheck => [run.file(file), () => readStamped(run.file(file), 'a measurement', z.looseObject({}))]);
   return findDamagedFiles(run, [
     ...new EvaluationStore(run.path).checks(),
+    ...new SampleStore(run.path).checks(),
     ...new ProbeStore(run.path).checks(),
     ...files,
   ]);

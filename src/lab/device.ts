@@ -130,7 +130,7 @@ async function warmDevice({ device }: RunConfig, resources: Resources): Promise<
 
 export async function openLabDevice(lab: Lab): Promise<Device> {
   const { config, options } = lab;
-  const { work, longerBy = 0 } = options;
+  const { work, longerBy = 0, batch = rowsTogether } = options;
   if (work === 'unplanned') {
     const lanes = await computesTogether(lab);
     return lab.use(await openDevice(config.device.kind, { ...config.device, lanes }));
@@ -146,7 +146,7 @@ export async function openLabDevice(lab: Lab): Promise<Device> {
       return everything.map((task) => ({ ...task, hinted: new Int32Array(task.hinted.length + longerBy) }));
     };
     return lab.use(
-      await openRunDevice(config, { decoder, lanes, tasks, work: { rowsTogether }, show: () => undefined }),
+      await openRunDevice(config, { decoder, lanes, tasks, work: { rowsTogether: batch }, show: () => undefined }),
     );
   }
   const show = (message: string) => lab.warn({ kind: 'info', name: 'memory-plan', message });

@@ -3,9 +3,9 @@ import { UserError } from '../base/index.ts';
 import { evaluateTasks, evaluationKey, evaluationSeed } from '../evaluate/evaluate.ts';
 import { evaluateAll, finalNames, lastCheckpoint, statesOf } from '../evaluate/plan.ts';
 import type { ProbedPolicy } from '../evaluate/probe.ts';
-import { RunEvaluator } from '../evaluate/run-evaluator.ts';
+import { RunEvaluator, storeOf } from '../evaluate/run-evaluator.ts';
 import { type EvaluationSet, evaluationTasks, finalSets, splitOf } from '../evaluate/sets.ts';
-import { type Evaluation, EvaluationStore } from '../evaluate/store.ts';
+import type { Evaluation } from '../evaluate/store.ts';
 import { type Sampler, samplingSettings } from '../grpo/index.ts';
 import { generate } from '../model/index.ts';
 import { computeTable, expectOpen, problemsHash, RunDirectory } from '../run/index.ts';
@@ -23,6 +23,10 @@ export interface EvaluateOptions extends Replacements {
   readonly update?: number;
   /** How many prompts of each set are used, from the first on; null: all. */
   readonly limit?: number | null;
+  /** Samples of each prompt; default: 1. */
+  readonly samples?: number;
+  /** Rows that decode together: they take memory and change no token. */
+  readonly batch?: number;
   /** The device; default: the one that the run was trained on. */
   readonly device?: string;
   /** Is told which problems are left out, and why. */
@@ -40,7 +44,7 @@ export interface EvaluatedRun {
 }
 
 export async function evaluateRun(path: string, options: EvaluateOptions = {}): Promise<EvaluatedRun> {
-  const { sets = finalSets, scales = [], limit = null, signal, onProgress } = options;
+  const { sets = finalSets, scales = [], limit = null, samples, signal, onProgress } = options;
   const run = RunDirectory.open(path);
   const update = options.update ?? lastCheckpoint(run);
   const known = run.listCheckpoints();
@@ -52,10 +56,10 @@ export async function evaluateRun(path: string, options: EvaluateOptions = {}): 
       found: `${update}`,
     });
   }
-  const names = finalNames(statesOf(run.readManifest()), { update, sets, scales, limit });
+  const names = finalNames(statesOf(run.readManifest()), { update, sets, scales, limit, samples });
   const evaluate = async () => {
-    const { judge, sampler, device, warn } = options;
-    await using lab = await openLab({ run: path }, { judge, sampler, device, warn, signal });
+    const { judge, sampler, device, warn, batch } = options;
+    await using lab = await openLab({ run: path }, { judge, sampler, device, warn, signal, batch });
     const progress = (done: number): void => onProgress?.(done, names.length);
     return await evaluateAll(await openEvaluator(lab), names, { onProgress: progress, signal });
   };
@@ -63,8 +67,7 @@ export async function evaluateRun(path: string, options: EvaluateOptions = {}): 
     if (wasAsked(signal, error)) return 'interrupted' as const;
     throw error;
   });
-  const store = new EvaluationStore(path);
-  return { end, update, evaluations: names.flatMap((name) => store.find(name) ?? []) };
+  return { end, update, evaluations: names.flatMap((name) => storeOf(path, name).find(name) ?? []) };
 }
 
 export const probeTokens = 128;
@@ -77,7 +80,7 @@ export async function openEvaluator(lab: Lab, siblings: readonly string[] = []):
   const sets = { ...(await setsOf(lab)), siblings };
   const [policy, judge] = await Promise.all([lab.policy, lab.judge]);
   const sampler = openSampler(policy, computeTable(config), lab.options.sampler);
-  return new RunEvaluator({ run, config, policy, judge, sampler, ...sets });
+  return new RunEvaluator({ run, config, policy, judge, sampler, batch: lab.options.batch, ...sets });
 }
 
 async function setsOf({ model, problems, partition, parts, source }: Lab) {

@@ -43,6 +43,8 @@ export interface LabOptions extends Replacements {
   readonly context?: number;
   /** Tokens that prompts may be longer than those of the sets, for which a GPU has to have room; default: 0. */
   readonly longerBy?: number;
+  /** Rows of an evaluation that decode together; default: as many as always. */
+  readonly batch?: number | undefined;
   /** The folder that a config is trained in; null: nothing is recorded. */
   readonly folder?: RunDirectory | null;
   /** The path of the stored initial values of the adapter; null: it is made. Default: the run's. */

@@ -1,7 +1,7 @@
 /** One run's evaluations as tables: the final one by set and state, by loophole, over the quarantine's scale, and the curve. */
 import { type AdaptedState, isPartial, type PolicyState, scaleOf } from '../adapters/policy-state.ts';
 import type { CurvePoint, CurveSet, Evaluation, EvaluationRow } from '../evaluate/index.ts';
-import { compareStates, formatRate, type OutcomeRates, summarise } from '../evaluate/index.ts';
+import { compareStates, formatRate, type OutcomeRates, summarise, summariseSamples } from '../evaluate/index.ts';
 import { formatP, makeTable, noClaim, type Table } from '../measure/table.ts';
 import { authorsColumn, authorsNote, leftOutNotes, outcomesNote } from './tables.ts';
 
@@ -30,6 +30,22 @@ export function finalEvaluationTable(evaluations: readonly Evaluation[], hasQuar
     },
     `hits/prompts rate [95% interval over prompts]. ${outcomesNote} objective = solve − hack. ${authorsNote} ${noClaim}.`,
     ...leftOutNotes(evaluations),
+  );
+}
+
+/** Of sets and states with several completions a prompt. */
+export function sampledTable(evaluations: readonly Evaluation[], hasQuarantine: boolean): Table {
+  const found = summariseSamples(evaluations);
+  return makeTable(
+    `${found[0]?.samples ?? 1} completions a prompt`,
+    found,
+    {
+      set: ({ set }) => set,
+      state: ({ state }) => stateName(state, hasQuarantine),
+      ...rateColumns(({ rates }) => rates),
+      'attempt in any': ({ anyAttempt }) => formatRate(anyAttempt),
+    },
+    'hits/completions rate [95% interval over prompts, as if all completions of a prompt were one: none too narrow]; attempt in any: prompts with an attempt in at least one.',
   );
 }
 

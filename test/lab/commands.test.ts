@@ -1,5 +1,5 @@
 /** The commands of the lab from end to end, on a tiny model with a few updates: what they write, and that they can go on. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { demoExperiment, demoJobs } from '../../src/cli/commands/demo.ts';
@@ -30,6 +30,14 @@ beforeAll(() => {
   const relearn = '[relearn]\narms = ["activation"]\nupdates = 1\n';
   writeFileSync(recipe, head + relearn + evaluation + ['vanilla', 'activation', 'oracle'].map(arm).join(''));
 });
+
+/** The text of every file of a folder, by name. */
+const filesIn = (path: string): Record<string, string> =>
+  Object.fromEntries(
+    readdirSync(path)
+      .sort()
+      .map((name) => [name, readFileSync(join(path, name), 'utf8')]),
+  );
 
 describe('the lab', () => {
   it('runs an experiment, and once more without training anything', async () => {
@@ -104,6 +112,37 @@ describe('the lab', () => {
     const curve = await gq('eval', run, '--curve', '--every', '2');
     expect(curve.out).toMatch(/64 of 256 validation prompts/);
     expect(await gq('eval', join(folder, 'nothing'))).toMatchObject({ code: 2 });
+  });
+
+  it('evaluates several completions of each prompt, in batches of any size, beside the first, which stay as they are', async () => {
+    const run = join(out, 'activation-1');
+    const before = filesIn(join(run, 'evaluations'));
+    const sampled = ['eval', run, '--sets', 'test-original', '--limit', '6', '--samples', '3'];
+    const found = await gq(...sampled, '--batch', '4', '--json');
+    expect(found, found.err).toMatchObject({ code: 0 });
+    expect(filesIn(join(run, 'evaluations'))).toEqual(before);
+    const samples = filesIn(join(run, 'samples'));
+    const states = ['00000-test-original-first6-base', '00002-test-original-first6-deployed', '00002-test-original-first6-full']; // biome-ignore format: one line
+    expect(Object.keys(samples)).toEqual(states.flatMap((name) => [1, 2].map((i) => `${name}-sample${i}.json`)));
+    const completions = (text: string): string[] =>
+      JSON.parse(text).rows.map((row: { completion: string }) => row.completion);
+    const bases = [before[`${states[0]}.json`], ...[1, 2].map((i) => samples[`${states[0]}-sample${i}.json`])].map(
+      completions,
+    );
+    expect(new Set(bases.map((all) => all.join('|'))).size).toBe(3);
+    const [{ set, state, prompts, samples: count, rates, anyAttempt }] = JSON.parse(found.out).samples;
+    expect({ set, state, prompts, count }).toEqual({ set: 'test-original', state: 'base', prompts: 6, count: 3 });
+    expect(rates.attempt.of).toBe(18);
+    expect(anyAttempt.rate).toBeGreaterThanOrEqual(rates.attempt.rate);
+    // In other batches the same bytes, and nothing is made again.
+    rmSync(join(run, 'samples'), { recursive: true });
+    expect((await gq(...sampled)).out).toContain('3 completions a prompt');
+    expect(filesIn(join(run, 'samples'))).toEqual(samples);
+    expect((await gq('runs', out)).out).not.toContain('sample1');
+    writeFileSync(join(run, 'samples', `${states[0]}-sample1.json`), '{}');
+    expect((await gq(...sampled)).code).toBe(2);
+    expect((await gq('runs', out)).out).toContain('base-sample1.json');
+    rmSync(join(run, 'samples'), { recursive: true });
   });
 
   it('attacks what was deployed, and refuses an arm that has nothing to delete', async () => {

@@ -3,9 +3,10 @@ import { InvalidArgumentError } from 'commander';
 import { UserError } from '../../base/index.ts';
 import { instructionPresets, places } from '../../env/index.ts';
 import { type CurveChoice, curvePrompts, writeCurve } from '../../evaluate/curve.ts';
+import { rowsTogether } from '../../evaluate/evaluate.ts';
 import { curveNames, evaluateAll, statesOf } from '../../evaluate/plan.ts';
 import { probedSets } from '../../evaluate/probe.ts';
-import { compareStates, summarise } from '../../evaluate/rates.ts';
+import { compareStates, summarise, summariseSamples } from '../../evaluate/rates.ts';
 import { curveSets, finalSets, parseCurveSet, parseSet } from '../../evaluate/sets.ts';
 import { type Evaluation, EvaluationStore } from '../../evaluate/store.ts';
 import { evaluateRun, onInterrupt, openEvaluator, openLab } from '../../lab/index.ts';
@@ -14,12 +15,13 @@ import {
   finalEvaluationTable,
   loopholeEvaluationTable,
   renderTable,
+  sampledTable,
   scaleTable,
   surfacedTable,
 } from '../../report/index.ts';
 import { RunDirectory } from '../../run/index.ts';
 import type { CallOf, CommandContext, Part, PartTable } from '../command.ts';
-import { argument, choice, command, flag, names, repeated, whole, word } from '../command.ts';
+import { argument, choice, command, flag, mostAtOnce, names, repeated, whole, word } from '../command.ts';
 import {
   configOption,
   endInterrupted,
@@ -45,7 +47,7 @@ const scales: Part<readonly number[] | undefined> = {
 
 /** What each mode can be asked beside --device and --json; `final` is the one without a flag. */
 const modes = {
-  final: ['sets', 'scales', 'update', 'limit'],
+  final: ['sets', 'scales', 'update', 'limit', 'samples', 'batch'],
   curve: ['sets', 'every'],
   elicit: ['sets', 'instructions', 'text', 'place', 'states', 'update', 'limit', 'set', 'out'],
   leak: ['sets', 'update', 'limit'],
@@ -78,6 +80,10 @@ const modeOptions = {
   ),
   update: updateOption,
   limit: whole('<n>', 'use only the first n prompts of each set'),
+  samples: whole('<k>', 'completions of each prompt of the sets; 1 when absent', { most: mostAtOnce }),
+  batch: whole('<n>', `rows that decode together; they take memory and change no token; ${rowsTogether} when absent`, {
+    most: mostAtOnce,
+  }),
   instructions: names(
     '<names>',
     `presets, separated by commas: ${instructionPresets.join(', ')}; when absent, the first seven that the model can read`,
@@ -105,6 +111,7 @@ export const evalCommand = command({
   examples: [
     'gq eval runs/activation-1',
     'gq eval runs/activation-1 --scales 0,0.25,0.5,0.75,1 --json',
+    'gq eval runs/activation-1 --sets test-original --samples 8 --batch 512',
     'gq eval runs/activation-1 --curve --sets test-original --every 20',
     'gq eval runs/activation-1 --leak --limit 64',
     'gq eval runs/vanilla-1 --prefill --every 20 --json',
@@ -150,26 +157,33 @@ function oneSet({ sets = [] }: Pick<EvalCall, 'sets'>, usual: string): string {
 const keptText = 'finished evaluations are kept';
 
 async function evaluateFinal(call: EvalCall, context: CommandContext): Promise<void> {
-  const { run: path, update: asked, limit = null, device } = call;
+  const { run: path, update: asked, limit = null, samples, batch, device } = call;
   const sets = [...new Set((call.sets ?? finalSets).map(parseSet))];
   const run = RunDirectory.open(path);
   using interruption = onInterrupt(context.stderr, 'finishing this evaluation');
-  const { end, update, evaluations } = await evaluateRun(path, {
+  const {
+    end,
+    update,
+    evaluations: all,
+  } = await evaluateRun(path, {
     sets,
     scales: call.scales ?? [],
-    limit,
-    update: asked,
-    device,
+    ...{ limit, samples, batch, update: asked, device },
     warn: tellOn(context),
     onProgress: Progress.from(context.stderr, 'evaluation'),
     signal: interruption.signal,
   });
   if (end === 'interrupted') return endInterrupted(keptText, context);
   const { arm, config, hasQuarantine } = run.readManifest();
-  const value = { run: run.path, arm: config.arm.kind, seed: config.seed, update, sets: setValues(evaluations) };
+  const evaluations = all.filter(({ sample }) => sample === undefined);
+  const value = {
+    ...{ run: run.path, arm: config.arm.kind, seed: config.seed, update, sets: setValues(evaluations) },
+    ...(samples === undefined ? {} : { samples: summariseSamples(all) }),
+  };
   printAnswer(context, call.json, value, (width) => {
     const tables = [
       finalEvaluationTable(evaluations, hasQuarantine),
+      sampledTable(all, hasQuarantine),
       loopholeEvaluationTable(evaluations, config.environment.heldOutLoopholes),
       scaleTable(evaluations),
       surfacedTable(evaluations),
