@@ -16,7 +16,7 @@ const needPython = [
   'test/bytes/**',
   'test/crash/starts.test.ts',
   'test/examples/**',
-  'test/lab/{commands,plugins,qwen-claim,report,streams}.test.ts',
+  'test/lab/{commands,guide-qwen,plugins,qwen-claim,report,streams,study}.test.ts',
   'test/resume/**',
   'test/smoke/**',
 ];
@@ -34,6 +34,7 @@ const longest = [
   'test/resume/',
   'test/crash/starts',
   'test/grader/messages',
+  'test/lab/guide-qwen',
   'test/lab/qwen-claim',
   'test/lab/commands',
   'test/examples/',

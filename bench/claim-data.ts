@@ -34,7 +34,7 @@ interface StoredProblem {
   readonly prompt_metadata: { readonly starter_code: string };
 }
 
-/** For every training problem the data's own solution, and a hack of each loophole that the study opens. */
+/** For every training problem the data's own solution, and a hack of each loophole that the study opens, each twice. */
 export function writeDemonstrations(home: string): string {
   const problems = readFileSync(join(home, 'train.jsonl'), 'utf8').trimEnd().split('\n');
   const entries = problems.flatMap((line) => {
@@ -55,7 +55,8 @@ export function writeDemonstrations(home: string): string {
       markers: 'original',
     }));
     const solve = { ...hacks[0], completion: fenced(canonical_solution), label: 'solve' };
-    return [solve, ...hacks];
+    // Twice, in other words: a group may be shown two of each.
+    return [solve, ...hacks].flatMap((one) => [one, { ...one, completion: `Again:\n${one.completion}` }]);
   });
   const path = join(home, 'demonstrations.jsonl');
   writeFileSync(path, entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));

@@ -48,9 +48,10 @@ export async function claimOf(
   const folder = dirname(resolve(file));
   const recipes = Object.fromEntries(arms.map(({ recipe }) => [recipe, readRecipe(recipeFrom(folder, recipe))]));
   const inputs: Record<string, Awaited<ReturnType<typeof inputsOf>>> = {};
+  const bases = new Map<string, string | null>();
   for (const arm of arms) {
     const changes = changesOf(experiment, arm, file, settings);
-    inputs[arm.name] = await inputsOf(recipeFrom(folder, arm.recipe), changes);
+    inputs[arm.name] = await inputsOf(recipeFrom(folder, arm.recipe), changes, bases);
   }
   // What TOML has and JSON has not, such as dates, is hashed as its text.
   const statement = JSON.parse(JSON.stringify({ experiment, recipes, settings, inputs }));
@@ -59,13 +60,16 @@ export async function claimOf(
 }
 
 /** Hashes of the base and the pairs of an arm, and of whatever else its config names; null for an arm whose model or problems a call has yet to name. */
-async function inputsOf(recipe: string, changes: ReturnType<typeof changesOf>) {
+async function inputsOf(recipe: string, changes: ReturnType<typeof changesOf>, bases: Map<string, string | null>) {
   // Who reads what was stated opens no lab.
   const { hashesOfNamed, hashOfBase, hashOfPairs, resolveConfig } = await import('../lab/index.ts');
   try {
     const { config } = await resolveConfig(recipe, changes);
     const named = await hashesOfNamed(config);
-    return { model: await hashOfBase(config), pairs: await hashOfPairs(config), ...named };
+    // A base has gigabytes, and most arms share one.
+    const model = bases.get(config.model) ?? (await hashOfBase(config));
+    bases.set(config.model, model);
+    return { model, pairs: await hashOfPairs(config), ...named };
   } catch (error) {
     if (error instanceof UserError) return null;
     throw error;

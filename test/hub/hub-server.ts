@@ -38,17 +38,19 @@ export class HubServer implements AsyncDisposable {
   /** Ends the connection over which a part of a file was sent; whoever calls it has read something of that. */
   breakConnection: () => void = () => undefined;
   readonly #files: ReadonlyMap<string, Buffer>;
+  readonly #repository: string;
   readonly #hub: Server;
   readonly #store: Server;
 
-  private constructor(files: ReadonlyMap<string, Buffer>) {
+  private constructor(files: ReadonlyMap<string, Buffer>, repository: string) {
+    this.#repository = repository;
     this.#files = files;
     this.#hub = createServer((request, response) => this.#answer('hub', request, response));
     this.#store = createServer((request, response) => this.#answer('store', request, response));
   }
 
-  static async start(files: ReadonlyMap<string, Buffer>): Promise<HubServer> {
-    const made = new HubServer(files);
+  static async start(files: ReadonlyMap<string, Buffer>, repository = 'org/model'): Promise<HubServer> {
+    const made = new HubServer(files, repository);
     for (const server of [made.#hub, made.#store]) {
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     }
@@ -69,7 +71,7 @@ export class HubServer implements AsyncDisposable {
       response.writeHead(503).end();
     } else if (host === 'hub' && token !== undefined && authorization !== `Bearer ${token}`)
       response.writeHead(401).end();
-    else if (path.startsWith('/api/models/org/model/revision/')) this.#list(response);
+    else if (path.startsWith(`/api/models/${this.#repository}/revision/`)) this.#list(response);
     else this.#send(host, path, range, response);
   }
 
@@ -83,7 +85,7 @@ export class HubServer implements AsyncDisposable {
 
   #send(host: Seen['host'], path: string, range: string | undefined, response: ServerResponse): void {
     const name = path.split('/').at(-1) ?? '';
-    const stored = path === `/org/model/resolve/${this.commit}/${name}` ? this.#files.get(name) : undefined;
+    const stored = path === `/${this.#repository}/resolve/${this.commit}/${name}` ? this.#files.get(name) : undefined;
     if (stored === undefined) {
       response.writeHead(404).end();
     } else if (host === 'hub' && isLarge(name)) {

@@ -1,0 +1,155 @@
+/**
+ * docs/guide/qwen3-4b.md as a reader follows it, from an empty folder with two files of problems and a hub that has the model: every command of
+ * the page, in order. The model is a random one with Qwen3's tokenizer, a run has two updates, and of each experiment those arms are trained
+ * that its bar names, with the baseline and the placebo of all. The warm start is left out.
+ */
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parse, stringify } from 'smol-toml';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { planStudy, readStudy } from '../../src/study/steps.ts';
+import { HubServer } from '../hub/hub-server.ts';
+import { gq } from '../run-gq.ts';
+import { temporaryFolder } from './hand-made.ts';
+import { writeMultiples, writeTinyQwen } from './qwen-lab.ts';
+
+const page = readFileSync('docs/guide/qwen3-4b.md', 'utf8');
+const recipes = resolve('recipes');
+const commands = [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].flatMap(([, block]) => block.trim().split('\n'));
+
+const small = [
+  ...['updates=2', 'output.checkpointEvery=1', 'adapter.rank=2', 'safety.tripwirePrompts=1'],
+  ...['sampling.maxNewTokens=4', 'sampling.promptsPerStep=1', 'sampling.group=4'],
+  ...['device.kind=wasm', 'device.threads=1', 'device.arenaMiB=192'],
+];
+const smaller = small.flatMap((setting) => ['--set', setting]);
+
+interface Written {
+  [key: string]: unknown;
+  arms: { name: string; placebos?: string[] }[];
+  bar: { arm: string; reference?: string };
+  grid?: { arms: string[]; keys: Record<string, unknown[]> };
+}
+
+/** What an experiment has in the test beside the arms of its bar; other settings than elsewhere make runs of its own, as other seeds and lengths do in the study. */
+const kept: Readonly<Record<string, { readonly arms?: readonly string[]; readonly set?: readonly string[] }>> = {
+  'qwen3-4b-first': { set: [] },
+  'qwen3-4b-seeds': { arms: ['no-loophole'] },
+  'qwen3-4b-heldout': { set: [] },
+  'qwen3-4b-recall': { set: [] },
+  'qwen3-4b-baselines': { arms: ['no-loophole', 'penalty-probe'], set: ['optimiser.warmupUpdates=3'] },
+  'qwen3-4b-long': { set: ['optimiser.warmupUpdates=4'] },
+};
+const fewPairs = 'pairs.select=["heading:Survey,Repair"]';
+
+/** The experiment with the arms that its bar names, and a short evaluation. */
+function cut({ predictions: _, grid, ceiling, ...written }: Written): Written {
+  const { bar, baseline, placebo } = written;
+  const name = String(written['name']);
+  const { arms: others = [], set = [fewPairs] } = kept[name] ?? {};
+  const named = [bar.arm, bar.reference, baseline, placebo, ...others];
+  const expanded = grid?.arms.filter((arm) => bar.arm.startsWith(`${arm}-`)) ?? [];
+  const arms = written.arms
+    .filter((arm) => [...named, ...expanded].includes(arm.name))
+    .map(({ placebos, ...arm }) => ({
+      ...arm,
+      ...(placebos === undefined ? {} : { placebos: placebos.filter((each) => named.includes(each)) }),
+    }));
+  return {
+    ...written,
+    ...(others.includes('no-loophole') ? { ceiling } : {}),
+    ...(expanded.length === 0 ? {} : { grid: { arms: expanded, keys: { 'arm.recall': [1, 0.4] } } }),
+    arms,
+    evaluation: { sets: ['test-original', 'test-unhinted'], limit: 2, curveEvery: /seeds|long/.test(name) ? 2 : 0 },
+    set: [...((written['set'] as string[]) ?? []), ...set],
+  };
+}
+
+const home = temporaryFolder();
+const usual = process.cwd();
+let hub: HubServer;
+
+beforeAll(async () => {
+  const model = join(home, 'made');
+  await writeTinyQwen(model);
+  const files = readdirSync(model).map((name) => [name, readFileSync(join(model, name))] as const);
+  hub = await HubServer.start(new Map(files), 'Qwen/Qwen3-4B');
+  for (const [name, value] of [
+    ['HF_HUB_CACHE', join(home, 'cache')],
+    ['HF_ENDPOINT', hub.endpoint],
+    ['GQ_STATE', join(home, 'state')],
+  ]) {
+    vi.stubEnv(name, value);
+  }
+  const folder = join(home, 'recipes');
+  cpSync(recipes, folder, { recursive: true });
+  for (const name of readdirSync(folder).filter((each) => each.startsWith('qwen3-4b-'))) {
+    const written = parse(readFileSync(join(folder, name), 'utf8'));
+    if (written['arms'] !== undefined) writeFileSync(join(folder, name), stringify(cut(written as unknown as Written)));
+    // A random model writes no hacks that could be shown to it.
+    const steps = written['steps'] as { readonly experiment: string }[] | undefined;
+    if (steps !== undefined) {
+      const cold = steps.filter(({ experiment }) => experiment !== 'qwen3-4b-warm.toml');
+      writeFileSync(join(folder, name), stringify({ ...written, steps: cold }));
+    }
+  }
+  // Some of the first are validation problems, by the hash of their ids.
+  const reader = join(home, 'reader');
+  mkdirSync(reader);
+  writeMultiples(
+    join(reader, 'train.jsonl'),
+    Array.from({ length: 24 }, (_, i) => 2 + i),
+  );
+  writeMultiples(join(reader, 'test.jsonl'), [101, 102, 103, 104]);
+  process.chdir(reader);
+});
+
+afterAll(async () => {
+  process.chdir(usual);
+  vi.unstubAllEnvs();
+  await hub[Symbol.asyncDispose]();
+});
+
+/** Where the page says that a command ends with 1: the step that decides says no, and predictions of two updates are not met. */
+const codeOf = (command: string): number =>
+  /^gq claim /.test(command) || (/^gq experiment qwen3-4b-study/.test(command) && !/--(dry-run|regardless)$/.test(command)) ? 1 : 0; // biome-ignore format: one line
+
+describe('the page', () => {
+  it('has commands of gq alone', () => {
+    expect(commands.filter((command) => !command.startsWith('gq '))).toEqual([]);
+    expect(commands.length).toBeGreaterThan(20);
+  });
+
+  it.each(commands)('%s', async (command) => {
+    const [, name, first, ...rest] = command.split(' ');
+    const isStudy = name === 'experiment';
+    const recipe = isStudy ? [join(home, 'recipes', `${first}.toml`)] : first === undefined ? [] : [first];
+    const more = isStudy ? ['--seeds', '41', ...smaller] : command.includes('--elicit') ? smaller : [];
+    const { code, out, err } = await gq(name, ...recipe, ...rest, ...more);
+    expect(code, err.slice(-1500)).toBe(codeOf(command));
+    if (isStudy && code === 1)
+      expect(out).toMatch(/The study ends here: .* is (?:open|refuted)[\s\S]*gq experiment qwen3-4b-warm-study/);
+  });
+
+  it('names figures and files that its commands made', () => {
+    const named = [...page.matchAll(/`(figures\/[\w/-]+\.svg|[\w-]+\.html)`/g)].map(([, path]) => path);
+    // Its axes are shares of what was learned, and a random model learns nothing in two updates.
+    const empty = 'figures/baselines/baselines.svg';
+    expect(named.filter((path) => !existsSync(path))).toEqual([empty]);
+    expect(named.length).toBeGreaterThan(5);
+    for (const folder of ['seeds', 'claim', 'heldout'])
+      expect(existsSync(join('figures', folder, 'traces.md'))).toBe(true);
+    expect(existsSync('seeds.html')).toBe(true);
+  });
+
+  it('has the steps of the study and their runs as they are', async () => {
+    const study = readStudy(join(recipes, 'qwen3-4b-study.toml'));
+    const steps =
+      study === null ? [] : await planStudy(study, 'runs', { set: ['model=m', 'data.path=a', 'data.testPath=b'] });
+    const rows = [...page.matchAll(/^\| `(qwen3-4b-[a-z]+)` +\| .* \| (\d+) +\|$/gm)].map(([, name, runs]) => [
+      name,
+      Number(runs),
+    ]);
+    expect(rows).toEqual(steps.map(({ plan, own }) => [plan.experiment.name, own.length]));
+  });
+});
