@@ -29,11 +29,13 @@ export interface ResolvedExport {
   readonly trainedOn: string | null;
 }
 
+const sources = 'a run, one of its checkpoints, or a file of adapter tensors';
+
+const refusal = (path: string, expected: string, found: string, fix?: string): UserError =>
+  new UserError({ call: `gq export ${path}`, expected, found, fix });
+
 export async function resolveExport(path: string, options: ExportSourceOptions): Promise<ResolvedExport> {
-  if (!existsSync(path)) {
-    const expected = 'a run, one of its checkpoints, or a file of adapter tensors';
-    throw new UserError({ call: `gq export ${path}`, expected, found: 'no such file or folder' });
-  }
+  if (!existsSync(path)) throw refusal(path, sources, 'no such file or folder');
   if (!statSync(path).isDirectory()) return resolveFile(path, options);
   if (existsSync(join(path, 'manifest.json'))) return resolveRun(path, options);
   const run = dirname(dirname(resolve(path)));
@@ -45,21 +47,16 @@ function notOneRun(path: string): UserError {
   const runs = readdirSync(path)
     .map((name) => join(path, name))
     .filter((inner) => existsSync(join(inner, 'manifest.json')));
-  return new UserError({
-    call: `gq export ${path}`,
-    expected: 'a run, one of its checkpoints, or a file of adapter tensors',
-    found: runs.length === 0 ? 'a folder that is none of them' : `a folder of ${runs.length} runs`,
-    ...(runs.length === 0 ? {} : { fix: `Name one of them: ${runs.join(', ')}.` }),
-  });
+  return runs.length === 0
+    ? refusal(path, sources, 'a folder that is none of them')
+    : refusal(path, sources, `a folder of ${runs.length} runs`, `Name one of them: ${runs.join(', ')}.`);
 }
 
-async function resolveFile(
-  path: string,
-  { model, update, state, labels }: ExportSourceOptions,
-): Promise<ResolvedExport> {
+async function resolveFile(path: string, options: ExportSourceOptions): Promise<ResolvedExport> {
+  const { model, update, state, labels } = options;
   if (model === undefined || update !== undefined) {
     const found = model === undefined ? 'none' : '--update, which is for runs';
-    throw new UserError({ call: `gq export ${path}`, expected: '--model with a file of adapter tensors', found });
+    throw refusal(path, '--model with a file of adapter tensors', found);
   }
   const checkpoint = await readCheckpoint(path);
   return {
@@ -78,34 +75,24 @@ function stateOf(state: string | undefined): ResolvedExport['state'] {
   return state === 'full' ? 'full' : 'deployed';
 }
 
-async function resolveRun(
-  path: string,
-  { model, update, state, labels }: ExportSourceOptions,
-): Promise<ResolvedExport> {
+async function resolveRun(path: string, options: ExportSourceOptions): Promise<ResolvedExport> {
+  const { model, update, state, labels } = options;
   const { checkedInitial, checkedTensors, RunDirectory } = await import('../run/index.ts');
   const run = RunDirectory.open(path);
   const manifest = run.readManifest();
   if (labels !== undefined) {
-    throw new UserError({
-      call: `gq export ${run.path}`,
-      expected: '--labels with a file of adapter tensors only',
-      found: 'it with a run, whose manifest says so',
-    });
+    throw refusal(path, '--labels with a file of adapter tensors only', 'it with a run, whose manifest says so');
   }
   const checkpoints = run.listCheckpoints();
   const { config } = manifest;
   if (!manifest.hasQuarantine && state !== 'full') {
-    throw new UserError({
-      call: `gq export ${run.path}`,
-      expected: 'an arm with a quarantine to delete',
-      found: `the arm ${config.arm.kind}, which deploys everything it trained`,
-      fix: 'Export it as trained: --state full.',
-    });
+    const found = `the arm ${config.arm.kind}, which deploys everything it trained`;
+    throw refusal(path, 'an arm with a quarantine to delete', found, 'Export it as trained: --state full.');
   }
   const wanted = update === undefined ? checkpoints.at(-1) : Number(update);
   if (wanted === undefined || !checkpoints.includes(wanted)) {
     const expected = `one of its checkpoints: ${checkpoints.join(', ') || 'none yet'}`;
-    throw new UserError({ call: `gq export ${run.path}`, expected, found: `update ${update ?? 'none'}` });
+    throw refusal(path, expected, `update ${update ?? 'none'}`);
   }
   const { family, rank } = config.adapter;
   const known = { family, rank, modules: manifest.features.modules };

@@ -2,21 +2,11 @@
  * Arms side by side by what watches and what is done about it: one table of arms without labels, one of arms with labels, each with what
  * an arm removes, keeps and costs. A gate on a direction is watched by that direction.
  */
-import type { FinalSet } from '../evaluate/index.ts';
 import { armNamed, formatP, makeTable, noClaim, signed, signedInterval, type Table } from '../measure/table.ts';
-import {
-  type ArmResults,
-  claimSet,
-  finalSample,
-  findArm,
-  formatSample,
-  type Metric,
-  type Results,
-  solveSet,
-} from './aggregate.ts';
+import { type ArmResults, claimSet, finalSample, findArm, type Results, solveSet } from './aggregate.ts';
 import { type ComparedMetric, type Comparison, compareArms } from './comparisons.ts';
 import { keptAndRemoved, shareText } from './kept.ts';
-import { armCell, oracleTitle, setTitles } from './tables.ts';
+import { armCell, oracleTitle, rateColumns, setTitles } from './tables.ts';
 import { comparedCost, monitorColumns } from './training-tables.ts';
 
 /** What watches an arm's rollouts (null: nothing), and what is done: in the arm's words, and as a kind. */
@@ -50,8 +40,6 @@ export function baselineTables(results: Results): Table[] {
   const [set, solved] = [claimSet(results), solveSet(results)];
   if (set === undefined || solved === undefined || !comparesActions(results)) return [];
   const shares = new Map(keptAndRemoved(results).map((one) => [one.arm, one]));
-  const rate = (on: FinalSet, metric: Metric) => (arm: ArmResults) =>
-    formatSample(finalSample(arm.runs, on, 'deployed', metric));
   const share = (of: 'attemptRemoved' | 'hackRemoved' | 'solveKept') => (arm: ArmResults) =>
     shareText(shares.get(arm.arm)?.[of] ?? null);
   return [false, true].map((oracle) =>
@@ -63,10 +51,9 @@ export function baselineTables(results: Results): Table[] {
         'watched by': (arm) => actionOf(arm).monitor ?? '-',
         'what is done': (arm) => (actionOf(arm).monitor === null ? '-' : actionOf(arm).action),
         n: ({ runs }) => `${finalSample(runs, set, 'deployed', 'hack')?.n ?? 0}`,
-        attempt: rate(set, 'attempt'),
-        hack: rate(set, 'hack'),
-        solve: rate(solved, 'solve'),
-        'clean solve': rate(set, 'clean-solve'),
+        ...rateColumns<ArmResults>(({ runs }, metric) =>
+          finalSample(runs, metric === 'solve' ? solved : set, 'deployed', metric),
+        ),
         'attempt removed': share('attemptRemoved'),
         'hack removed': share('hackRemoved'),
         'solve kept': share('solveKept'),
@@ -97,19 +84,15 @@ export function ablationTable(results: Results): Table {
     set === undefined ? [] : [false, true].flatMap((oracle) => compareArms(results, set, metric, oracle));
   const hacks = compared('hack');
   const found = compared('attempt').map((one, i) => ({ ...one, own: findArm(results, one.arm), hacks: hacks[i] }));
-  type Row = (typeof found)[number];
-  const rate = (metric: Metric) => (row: Row) =>
-    formatSample(finalSample(row.own?.runs ?? [], row.set, 'deployed', metric));
   return makeTable(
     `what each part buys${set === undefined ? '' : `, ${setTitles[set]}`}`,
     found,
     {
       arm: ({ arm, own }) => armCell({ arm, usesOracle: own?.usesOracle === true }, { set }),
       against: ({ against }) => against,
-      attempt: rate('attempt'),
-      hack: rate('hack'),
-      solve: rate('solve'),
-      'clean solve': rate('clean-solve'),
+      ...rateColumns<(typeof found)[number]>((row, metric) =>
+        finalSample(row.own?.runs ?? [], row.set, 'deployed', metric),
+      ),
       qmass: ({ qmass }) => qmass.arm?.toFixed(2) ?? '-',
       'its qmass': ({ qmass }) => qmass.against?.toFixed(2) ?? '-',
       'attempt difference': ({ difference }) => signed(difference),
@@ -131,16 +114,14 @@ export function settingsTable(results: Results): Table {
     const arm = findArm(results, name);
     return arm === undefined || set === undefined ? [] : [{ ...arm, set, recipe, changes }];
   });
-  const rate = (metric: Metric) => (row: (typeof found)[number]) =>
-    formatSample(finalSample(row.runs, row.set, 'deployed', metric));
   return makeTable(`what the arms change${set === undefined ? '' : `, ${setTitles[set]}`}`, found, {
     arm: (arm) => armCell(arm, { set }),
     n: ({ runs }) => `${runs.length}`,
     recipe: ({ recipe }) => recipe,
     'changes to it': ({ changes }) => changes.join(' ') || '-',
-    'attempt deployed': rate('attempt'),
-    'hack deployed': rate('hack'),
-    'solve deployed': rate('solve'),
-    'clean solve deployed': rate('clean-solve'),
+    ...rateColumns<(typeof found)[number]>(
+      (row, metric) => finalSample(row.runs, row.set, 'deployed', metric),
+      ' deployed',
+    ),
   });
 }

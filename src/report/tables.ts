@@ -24,6 +24,7 @@ import {
   type Metric,
   type Results,
   rateOf,
+  type Sample,
   type State,
   sampleOf,
 } from './aggregate.ts';
@@ -55,6 +56,15 @@ export function armCell({ arm, usesOracle }: Pick<ArmResults, 'arm' | 'usesOracl
 export function differenceCell(one: Pick<Comparison, 'arm' | 'against'>, set?: FinalSet, mark = ''): Cell {
   return { text: `${one.arm} − ${one.against}${mark}`, arm: one.arm, against: one.against, set };
 }
+
+/** A column for each rate, attempts first. */
+export const rateColumns = <Row>(sample: (row: Row, metric: CountedMetric) => Sample | null, ending = '') =>
+  Object.fromEntries(
+    (['attempt', 'hack', 'solve', 'clean-solve'] as const).map((metric) => [
+      `${metric.replace('-', ' ')}${ending}`,
+      (row: Row) => formatSample(sample(row, metric)),
+    ]),
+  );
 
 export const armsOf = ({ arms }: Results, oracle: boolean): readonly ArmResults[] =>
   arms.filter(({ usesOracle }) => usesOracle === oracle);

@@ -13,7 +13,8 @@ import { type GateSettings, routeOf } from '../../gates/gate.ts';
 import type { JudgedRollout } from '../../oracle/index.ts';
 import { auroc, bootstrapIndices, fBeta, mean, quantile } from '../../stats/index.ts';
 import { windowsOf } from '../curve/emergence.ts';
-import { routes } from '../replay/summary.ts';
+
+export const routes = ['keep', 'absorb', 'route'] as const satisfies readonly Route[];
 
 export type GatedRollout = Pick<
   JudgedRollout,

@@ -7,33 +7,22 @@ import type { Warn } from '../../lab/index.ts';
 import type { RunDirectory } from '../../run/index.ts';
 import type { Table } from '../table.ts';
 
-export interface Measurement {
+export interface Measurement<Options extends z.ZodObject = z.ZodObject, Found extends object = object> {
   readonly run: string;
   readonly answer: string;
   /** Options of its command: whole numbers, words, and lists of words; `takes` of a key's meta is what stands for its value. */
-  readonly options: z.ZodObject;
+  readonly options: Options;
   readonly examples: readonly string[];
   readonly exits?: Readonly<Record<number, string>>;
-  measure(run: RunDirectory, options: unknown, warn: Warn): Promise<object>;
-  /** The answer in JSON; all that was found when absent. */
-  json?(found: object): object;
-  show(found: object, run: RunDirectory, width: number): readonly (string | Table)[];
-  isNo?(found: object): boolean;
-}
-
-type MeasurementOf<Options extends z.ZodObject, Found extends object> = Pick<
-  Measurement,
-  'run' | 'answer' | 'examples' | 'exits'
-> & {
-  readonly options: Options;
   measure(run: RunDirectory, options: z.infer<Options>, warn: Warn): Promise<Found>;
+  /** The answer in JSON; all that was found when absent. */
   json?(found: Found): object;
   show(found: Found, run: RunDirectory, width: number): readonly (string | Table)[];
   isNo?(found: Found): boolean;
-};
+}
 
 export const defineMeasurement = <Options extends z.ZodObject, Found extends object>(
-  measurement: MeasurementOf<Options, Found>,
+  measurement: Measurement<Options, Found>,
 ): Measurement => measurement as unknown as Measurement;
 
 export function runLine(run: RunDirectory): string {

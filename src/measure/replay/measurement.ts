@@ -2,9 +2,9 @@
 import { z } from 'zod';
 import { wrapText } from '../../base/index.ts';
 import { expectSamePlugins, partsOf } from '../../lab/index.ts';
+import { routes } from '../gate/gate-report.ts';
 import { defineMeasurement } from '../registry/index.ts';
-import { replayGate } from './replay.ts';
-import { type Replay, routes } from './summary.ts';
+import { type Replay, replayGate } from './replay.ts';
 
 export const replay = defineMeasurement({
   run: 'a run directory with stored features',

@@ -21,7 +21,7 @@ import {
   readRollouts,
   type StoredDirection,
 } from '../../run/index.ts';
-import { type Replay, type ReplayedRollout, summariseReplay } from './summary.ts';
+import { routes } from '../gate/gate-report.ts';
 
 export interface ReplayOptions {
   /** Changes to the gate's keys, such as `tail=0.2`. */
@@ -86,12 +86,8 @@ function joined(rows: readonly Float32Array[], width: number): Float32Array {
 /** What the gate by token kept of a rollout. Nothing that is asked of a replay needs its cosine. */
 function condensedRow(run: RunDirectory, { id, tokens, tokenScores }: RolloutRow, kept: Float32Array): CondensedRows {
   if (!Array.isArray(tokenScores) || tokenScores.length !== tokens) {
-    throw complain(
-      run,
-      `the ${tokens} scores of the tokens of rollout ${id}`,
-      'none stored',
-      'Train with output.storeTokens = true.',
-    );
+    const expected = `the ${tokens} scores of the tokens of rollout ${id}`;
+    throw complain(run, expected, 'none stored', 'Train with output.storeTokens = true.');
   }
   return { scores: Float64Array.from(tokenScores, Math.fround), meanCosine: 0, kept };
 }
@@ -146,20 +142,12 @@ async function openReplayArm(
   const random = arm.placebo === 'haar' && (before.placebo !== 'haar' || haarSeed !== undefined);
   const [made, wanted] = [before, arm].map(({ placebo }) => (placebo === 'mass-matched' ? 'none' : placebo));
   if (!random && made !== wanted) {
-    throw complain(
-      run,
-      `the direction that the run stored (arm.placebo "${made}")`,
-      `"${wanted}"`,
-      'Only placebo=haar makes another direction.',
-    );
+    const expected = `the direction that the run stored (arm.placebo "${made}")`;
+    throw complain(run, expected, `"${wanted}"`, 'Only placebo=haar makes another direction.');
   }
   if (arm.calibration === 'pairs' && (random || arm.score !== before.score)) {
-    throw complain(
-      run,
-      'scores of the pairs under this direction and score',
-      'none stored',
-      'Use quantile or otsu calibration.',
-    );
+    const expected = 'scores of the pairs under this direction and score';
+    throw complain(run, expected, 'none stored', 'Use quantile or otsu calibration.');
   }
   const own = new Gate(
     gateSettings(arm),
@@ -208,4 +196,51 @@ async function usableDirections(run: RunDirectory, cadence: number, original: nu
 
 function complain(run: RunDirectory, expected: string, found: string, fix?: string): UserError {
   return new UserError({ call: `replay ${run.path}`, expected, found, fix });
+}
+
+export type Replay = Readonly<ReturnType<typeof summariseReplay>>;
+
+export interface ReplayedRollout {
+  readonly update: number;
+  readonly before: readonly Route[];
+  readonly after: readonly Route[];
+}
+
+/** `rollouts` has at least one. */
+export function summariseReplay(
+  rollouts: readonly ReplayedRollout[],
+  granularity: 'rollout' | 'token',
+  windowUpdates: number,
+) {
+  const byWindow = groupBy(rollouts, ({ update }) => Math.floor((update - 1) / windowUpdates));
+  const { matrix, ...whole } = countWindow(rollouts);
+  const windows = [...byWindow.values()].map((own) => {
+    const { matrix: _matrix, ...window } = countWindow(own);
+    return window;
+  });
+  return { ...whole, granularity, matrix, windows };
+}
+
+function countWindow(rollouts: readonly ReplayedRollout[]) {
+  const counts = tableOf(() => ({ keep: 0, absorb: 0, route: 0 }));
+  for (const { before, after } of rollouts) {
+    before.forEach((was, i) => {
+      counts[was][after[i]] += 1;
+    });
+  }
+  const before = tableOf((was) => routes.reduce((sum, is) => sum + counts[was][is], 0));
+  return {
+    from: rollouts[0].update,
+    to: rollouts[rollouts.length - 1].update,
+    rollouts: rollouts.length,
+    decisions: routes.reduce((sum, was) => sum + before[was], 0),
+    agree: routes.reduce((sum, route) => sum + counts[route][route], 0),
+    before,
+    after: tableOf((is) => routes.reduce((sum, was) => sum + counts[was][is], 0)),
+    matrix: counts,
+  };
+}
+
+function tableOf<T>(value: (route: Route) => T): Record<Route, T> {
+  return { keep: value('keep'), absorb: value('absorb'), route: value('route') };
 }
