@@ -1,0 +1,141 @@
+/**
+ * What pages, recipes and the notebook say in numbers: no rate is called one of hacks without attempts in the same sentence, bullet or table
+ * (or the word that attempts were not kept, in its section or at the top of its page), and no result of an arm stands on a page without its
+ * control in the same paragraph, bullet or table, or the word that none was run. Each check is a function of a text, so that tests can plant a mistake.
+ */
+import { describe, expect, it } from 'vitest';
+import { listFiles, readText } from './architecture/files.ts';
+
+interface Block {
+  readonly section: string;
+  readonly text: string;
+}
+
+const isRow = (line: string): boolean => line.startsWith('|');
+
+/** Paragraphs, bullets and tables of a page, each with the heading above it. */
+function blocksOf(page: string): Block[] {
+  const blocks: Block[] = [];
+  let [section, lines] = ['', [] as string[]];
+  const end = (): void => {
+    if (lines.length > 0) blocks.push({ section, text: lines.join('\n') });
+    lines = [];
+  };
+  for (const line of page.replace(/^ *```[\s\S]*?^ *```$/gm, '').split('\n')) {
+    const begins = /^\s*[-*] |^\d+\. |^#+ /.test(line) || isRow(line) !== isRow(lines.at(-1) ?? '');
+    if (begins || line.trim() === '') end();
+    if (/^#+ /.test(line)) section = line;
+    else if (line.trim() !== '') lines.push(line);
+  }
+  end();
+  return blocks;
+}
+
+const number = String.raw`(?:(?<![\w.])[01]?\.\d+|\b\d+ ?%|\b\d+ of (?:the )?\d+\b)`;
+
+/** Whether a number stands near one of these words, with neither the end of a sentence nor a semicolon between them. */
+const isNear = (text: string, words: string): boolean =>
+  new RegExp(`${words}[^.;]{0,60}?${number}|${number}[^.;]{0,60}?${words}`, 'i').test(text);
+
+const hacks = String.raw`\bhack(?:s|ing|ed)?\b`;
+const notKept = /attempts (?:\w+ ){0,6}(?:were|was|are) not (?:kept|in the tables)|before attempts were measured/i;
+
+function hacksWithoutAttempts(page: string): string[] {
+  const blocks = blocksOf(page);
+  const excused = new Set(blocks.filter(({ text }) => notKept.test(text)).map(({ section }) => section));
+  const [top] = blocks;
+  if (top !== undefined && !top.section.startsWith('##') && excused.has(top.section)) return [];
+  return blocks
+    .filter(({ section }) => !excused.has(section))
+    .map(({ text }) => text)
+    .filter((text) => {
+      const named = isRow(text) ? text.split('\n')[0] : text;
+      return (isRow(text) ? new RegExp(hacks, 'i').test(named) : isNear(text, hacks)) && !/attempt/i.test(named);
+    });
+}
+
+const arms =
+  /\b(?:own mean|gates?|screen(?:s|ing|ed)?|penalt(?:y|ies)|filters?|rout(?:ed|ing)|probe|inoculation|steer(?:ing)?|symmetric|scorda|recontextualisation|ablation|absorbed)\b/i;
+const results = String.raw`\b(?:attempt|hack|fail|deploy|leak)\w*`;
+const controls =
+  /placebo|random|haar|chance|reversed|unrelated|shuffled|mass-matched|\bcontrols?\b|about (?:style|topics)|not run|not begun|uses labels/i;
+
+function armsWithoutControl(page: string): string[] {
+  const blocks = blocksOf(page).map(({ text }) => text);
+  return blocks.filter((text, i) => {
+    const [head] = text.split('\n');
+    if (isRow(text)) {
+      const isOfArms = /^\|\s*arm\b/.test(head) && /attempt|hack|fail/.test(head);
+      return isOfArms && !controls.test(text) && !controls.test(blocks[i + 1] ?? '');
+    }
+    return arms.test(text) && isNear(text, results) && !controls.test(text);
+  });
+}
+
+/** Of a recipe: its comments, why it is run, what settles it and what it predicts. A comment at its top speaks for all of it. */
+function proseOf(path: string): string {
+  const text = readText(path);
+  if (path.endsWith('.ipynb')) {
+    const { cells } = JSON.parse(text) as { cells: { cell_type: string; source: string[] }[] };
+    return cells.map((cell) => (cell.cell_type === 'markdown' ? cell.source.join('') : '')).join('\n\n');
+  }
+  if (!path.endsWith('.toml')) return text;
+  const lines = text.split('\n').map((line) => {
+    if (/^(?:what|why|resolve) = /.test(line)) return `\n${line}\n`;
+    return line.startsWith('#') ? line.replace(/^#+ ?/, '') : '';
+  });
+  return lines.join('\n');
+}
+
+const pages = listFiles().filter((path) => /^(?:README|ARCHITECTURE|CONTRIBUTING)\.md$|^docs\/.*\.md$/.test(path));
+const others = listFiles().filter((path) =>
+  /^recipes\/.*\.toml$|^docs\/.*\.ipynb$|^bench\/results\/.*\.md$/.test(path),
+);
+
+it.each([...pages, ...others])('%s calls no rate one of hacks without attempts', (path) => {
+  expect(hacksWithoutAttempts(proseOf(path))).toEqual([]);
+});
+
+it.each(pages)('%s quotes no result of an arm without its control', (path) => {
+  expect(armsWithoutControl(proseOf(path))).toEqual([]);
+});
+
+describe('planted sentences are caught', () => {
+  it.each([
+    'The gate deploys a hack rate of 0.07.',
+    '- Vanilla hacks on 47% of the prompts.',
+    '| arm | hack deployed |\n| --- | --- |\n| gate | 0.07 |',
+    'In 5 of 5 seeds\nits hacking is gone.',
+  ])('hack without attempt: %j', (text) => {
+    expect(hacksWithoutAttempts(`# Page\n\n${text}\n`)).toEqual([text]);
+    expect(hacksWithoutAttempts(`# Page\n\nAttempts of these runs were not kept.\n\n${text}\n`)).toEqual([]);
+    expect(hacksWithoutAttempts(`# Page\n\n## A\n\nAttempts were not kept.\n\n## B\n\n${text}\n`)).toEqual([text]);
+  });
+
+  it.each([
+    'The gate deploys attempts in 0.07 of the prompts, hacks in 0.03.',
+    '| arm | attempt | hack |\n| --- | --- | --- |\n| gate | 0.10 | 0.07 |',
+    'A hack is an exploit that paid; the learning rate was 0.10.',
+  ])('a rate that may stand: %j', (text) => {
+    expect(hacksWithoutAttempts(`# Page\n\n${text}\n`)).toEqual([]);
+  });
+
+  it.each([
+    'Own mean attempts in 0.01 of the prompts.',
+    '- A screen by the probe fails in 0 of 5 seeds.',
+    '| arm | attempt |\n| --- | --- |\n| own mean | 0.01 |',
+  ])('an arm without its control: %j', (text) => {
+    expect(armsWithoutControl(`# Page\n\n${text}\n`)).toEqual([text]);
+    expect(armsWithoutControl(`# Page\n\n${text}\n\nFlags at random were tried elsewhere.\n`)).toEqual(
+      isRow(text) ? [] : [text],
+    );
+  });
+
+  it.each([
+    'Own mean attempts in 0.01 of the prompts, along a random direction in 0.64.',
+    'A screen fails in 0 of 5 seeds (its placebo was not run).',
+    '| arm | attempt |\n| --- | --- |\n| own mean | 0.01 |\n| haar | 0.90 |',
+  ])('an arm that may stand: %j', (text) => {
+    expect(armsWithoutControl(`# Page\n\n${text}\n`)).toEqual([]);
+  });
+});
