@@ -2,19 +2,11 @@
 import { InvalidArgumentError } from 'commander';
 import { readWhole } from '../base/index.ts';
 
-export interface TextSink {
-  write(text: string): unknown;
-}
+export type TextSink = { write(text: string): unknown };
 
-export interface Streams {
-  readonly stdout: TextSink;
-  readonly stderr: TextSink;
-}
+export type Streams = { readonly stdout: TextSink; readonly stderr: TextSink };
 
-export interface ParsedCall {
-  readonly name: string;
-  readonly call: Readonly<Record<string, unknown>>;
-}
+export type ParsedCall = { readonly name: string; readonly call: Readonly<Record<string, unknown>> };
 
 export interface CommandContext extends Streams {
   /** Is set by a command whose answer is no, or which was interrupted (`exitCodes` of src/base). */
@@ -74,11 +66,7 @@ export function word<U extends string | undefined = undefined>(
   return { takes, about, usual };
 }
 
-interface WholeRange<U> {
-  readonly least?: number;
-  readonly most?: number;
-  readonly usual?: U;
-}
+type WholeRange<U> = { readonly least?: number; readonly most?: number; readonly usual?: U };
 
 export function whole<U extends number | undefined = undefined>(
   takes: string,

@@ -5,9 +5,7 @@ import type { RunConfig } from '../run/config/schema.ts';
 import { armOf, builtinParts, type Parts } from './parts.ts';
 import { loadParts } from './plugins.ts';
 
-export interface LabConfig extends ResolvedConfig {
-  readonly parts: Parts;
-}
+export type LabConfig = ResolvedConfig & { readonly parts: Parts };
 
 export async function resolveConfig(
   recipe: string | null,

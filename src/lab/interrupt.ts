@@ -5,13 +5,9 @@
  */
 import { exitCodes, stopSignals, UserError } from '../base/index.ts';
 
-interface Writable {
-  write(text: string): unknown;
-}
+type Writable = { write(text: string): unknown };
 
-export interface Interruption extends Disposable {
-  readonly signal: AbortSignal;
-}
+export type Interruption = Disposable & { readonly signal: AbortSignal };
 
 const usualGraceSeconds = 8;
 const graceVariable = 'GQ_GRACE';

@@ -37,10 +37,7 @@ export interface ModelFiles {
   readonly hash: Promise<string>;
 }
 
-export interface OpenModel extends ModelFiles {
-  readonly scope: Scope;
-  readonly decoder: Decoder;
-}
+export type OpenModel = ModelFiles & { readonly scope: Scope; readonly decoder: Decoder };
 
 export async function openModel(lab: Lab): Promise<ModelFiles> {
   const files = await openFolder(lab.config.model, lab.config.environment.enableThinking, lab);

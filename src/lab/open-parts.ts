@@ -7,9 +7,7 @@ import type { Notice } from '../run/index.ts';
 
 export type Warn = (notice: Notice) => void | Promise<void>;
 
-export interface Resources {
-  use<Resource extends Disposable | AsyncDisposable>(resource: Resource): Resource;
-}
+export type Resources = { use<Resource extends Disposable | AsyncDisposable>(resource: Resource): Resource };
 
 export class OpenParts implements Resources, AsyncDisposable {
   readonly #parts = new Map<string, Promise<unknown>>();

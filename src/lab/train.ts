@@ -47,10 +47,7 @@ export interface TrainOptions extends Replacements {
   readonly communicator?: Communicator;
 }
 
-export interface TrainResult {
-  readonly end: RunEnd;
-  readonly holds: boolean;
-}
+export type TrainResult = { readonly end: RunEnd; readonly holds: boolean };
 
 /** Trains a config in a directory of its own: starts a run there, or goes on with the one that it was started with. */
 export async function train(config: RunConfig, path: string, options: TrainOptions = {}): Promise<TrainResult> {

@@ -102,9 +102,7 @@ type Stored = DeepReadonly<z.infer<typeof manifestSchema>>;
 
 export type RunIdentity = DeepReadonly<z.infer<typeof identitySchema>>;
 
-export interface Manifest extends Omit<Stored, 'config'> {
-  readonly config: RunConfig;
-}
+export type Manifest = Omit<Stored, 'config'> & { readonly config: RunConfig };
 
 export function readManifest(path: string): Manifest {
   const manifest = readStamped(path, what, expectFormat(path) === 3 ? format3 : manifestSchema);

@@ -23,21 +23,14 @@ export interface SchedulerOptions {
   readonly failed?: (error: unknown) => void;
 }
 
-export interface Asker {
-  readonly client: string;
-  readonly request: object;
-}
+export type Asker = { readonly client: string; readonly request: object };
 
 /** Jobs of at most this many tokens find rows that others leave free. */
 const fewTokens = 32;
 
 const isQuick = ({ maxTokens }: Pick<Job, 'maxTokens'>): boolean => maxTokens <= fewTokens;
 
-interface Place extends Asker {
-  readonly job: Job;
-  readonly deadline: number;
-  slot: number | null;
-}
+type Place = Asker & { readonly job: Job; readonly deadline: number; slot: number | null };
 
 export class Scheduler {
   readonly #batch: OpenBatch;

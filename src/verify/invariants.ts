@@ -17,10 +17,7 @@ import {
 import { type Check, Checks } from './check.ts';
 import { type BlockGradients, type LabShape, routeAll, scaleAll, smallLab, TinyLab } from './tiny-model.ts';
 
-export interface InvariantOptions {
-  readonly families?: readonly Family[];
-  readonly shape?: LabShape;
-}
+export type InvariantOptions = { readonly families?: readonly Family[]; readonly shape?: LabShape };
 
 export async function verifyAdapters(
   device: Device,

@@ -46,10 +46,7 @@ function drawTokens(stream: RandomStream, count: number, vocabulary: number): In
   return tokens;
 }
 
-export interface BlockGradients {
-  readonly deployed: Float32Array;
-  readonly quarantine: Float32Array;
-}
+export type BlockGradients = { readonly deployed: Float32Array; readonly quarantine: Float32Array };
 
 export class TinyLab {
   readonly shape: LabShape;

@@ -52,16 +52,9 @@ export type LedgerRow = JudgedRollout & { readonly run: string };
 /** A rollout in a list: without its long columns, but with its text at the place that was searched for. */
 export type ListedRollout = JudgedRollout<ListedName> & { readonly run: string; readonly excerpt: string };
 
-export interface RunFile {
-  readonly name: string;
-  readonly bytes: number;
-}
+export type RunFile = { readonly name: string; readonly bytes: number };
 
-export interface RunFiles {
-  readonly isSealed: boolean;
-  readonly rollouts: RunFile;
-  readonly verdicts: RunFile;
-}
+export type RunFiles = { readonly isSealed: boolean; readonly rollouts: RunFile; readonly verdicts: RunFile };
 
 export interface RolloutList extends LeftOut {
   readonly total: number;
@@ -74,10 +67,7 @@ export interface RolloutList extends LeftOut {
   readonly unread: number;
 }
 
-export interface RolloutPage {
-  readonly rollout: LedgerRow;
-  readonly group: readonly LedgerRow[];
-}
+export type RolloutPage = { readonly rollout: LedgerRow; readonly group: readonly LedgerRow[] };
 
 export type TokenTexts = Readonly<Record<string, string>>;
 

@@ -2,10 +2,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 
-interface Kept {
-  readonly stamp: string;
-  readonly value: Promise<unknown>;
-}
+type Kept = { readonly stamp: string; readonly value: Promise<unknown> };
 
 export class KeptAnswers {
   readonly #most: number;

@@ -5,11 +5,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isLoopback, isSameToken } from '../base/node/index.ts';
 
-export interface Guard {
-  readonly host: string;
-  readonly port: number;
-  readonly token: string;
-}
+export type Guard = { readonly host: string; readonly port: number; readonly token: string };
 
 const loopback = ['127.0.0.1', 'localhost', '[::1]'];
 

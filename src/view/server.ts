@@ -20,10 +20,7 @@ export interface ViewOptions {
   readonly token?: string;
 }
 
-export interface RunningView extends AsyncDisposable {
-  readonly address: string;
-  readonly token: string;
-}
+export type RunningView = AsyncDisposable & { readonly address: string; readonly token: string };
 
 export async function startView(root: string, page: PageFiles, options: ViewOptions): Promise<RunningView> {
   const { host, port, token = randomBytes(24).toString('base64url') } = options;

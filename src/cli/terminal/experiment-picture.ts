@@ -10,10 +10,7 @@ import type { TextSink } from '../command.ts';
 import { LivePicture } from './live-picture.ts';
 import { formatDuration } from './step-table.ts';
 
-interface ExperimentShape {
-  readonly jobs: number;
-  readonly pack: number;
-}
+type ExperimentShape = { readonly jobs: number; readonly pack: number };
 
 export class ExperimentPicture {
   readonly #plan: ExperimentPlan;

@@ -7,15 +7,9 @@ import type { TextSink } from '../command.ts';
 import { clearUp, Screen } from './screen.ts';
 import { formatDuration } from './step-table.ts';
 
-export interface PictureLine {
-  readonly name: string;
-  readonly updates: number;
-}
+export type PictureLine = { readonly name: string; readonly updates: number };
 
-interface LineState extends PictureLine {
-  history: readonly Tally[];
-  note: string;
-}
+type LineState = PictureLine & { history: readonly Tally[]; note: string };
 
 const blocks = '▁▂▃▄▅▆▇█';
 const sparkWidth = 20;

@@ -9,10 +9,7 @@ export interface ColumnBlock<Row> {
   readonly values: { readonly [Name in keyof Row]: readonly Row[Name][] };
 }
 
-export interface RowRange {
-  readonly from: number;
-  readonly to: number;
-}
+export type RowRange = { readonly from: number; readonly to: number };
 
 export interface TableReader<Row> {
   readonly grows: boolean;
@@ -104,10 +101,7 @@ export class ParquetTable<Row> implements TableReader<Row> {
 }
 
 /** The lines that were added since the last look; `restarted`: those that were read before no longer count. */
-export interface LineGrowth {
-  readonly values: readonly unknown[];
-  readonly restarted: boolean;
-}
+export type LineGrowth = { readonly values: readonly unknown[]; readonly restarted: boolean };
 
 type ReadGrowth = () => LineGrowth | Promise<LineGrowth>;
 

@@ -26,16 +26,9 @@ export interface ResolvedConfig {
   readonly unread: readonly Fault[];
 }
 
-export interface ConfigBase {
-  readonly config: RunConfig;
-  readonly source: string;
-}
+export type ConfigBase = { readonly config: RunConfig; readonly source: string };
 
-export interface RawConfig {
-  readonly raw: Table;
-  readonly origins: Origins;
-  readonly plugins: readonly string[];
-}
+export type RawConfig = { readonly raw: Table; readonly origins: Origins; readonly plugins: readonly string[] };
 
 export interface FileSetting {
   readonly text: string;

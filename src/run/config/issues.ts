@@ -123,10 +123,7 @@ export function valueAt(raw: unknown, path: readonly string[]): unknown {
   );
 }
 
-export interface KindChoice {
-  readonly table: readonly string[];
-  readonly kinds: readonly string[];
-}
+export type KindChoice = { readonly table: readonly string[]; readonly kinds: readonly string[] };
 
 export interface ConfigKey {
   readonly path: readonly string[];

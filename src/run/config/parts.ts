@@ -12,11 +12,7 @@ export interface ConfigParts {
   readonly starts: readonly { readonly name: string; readonly needsPairs?: boolean }[];
 }
 
-export interface ConfigPart {
-  readonly kind: string;
-  readonly summary: string;
-  readonly settings: z.ZodObject;
-}
+export type ConfigPart = { readonly kind: string; readonly summary: string; readonly settings: z.ZodObject };
 
 export interface ArmPart extends ConfigPart {
   /** Whether deployment deletes a block under these settings, which may lack keys that must still be given. */

@@ -18,11 +18,7 @@ export type ScreenName = (typeof screens)[number];
 
 export type ShownState = 'full' | 'deployed';
 
-export interface Address {
-  readonly screen: ScreenName;
-  readonly id: string;
-  readonly parameters: URLSearchParams;
-}
+export type Address = { readonly screen: ScreenName; readonly id: string; readonly parameters: URLSearchParams };
 
 function parseAddress(hash: string): Address {
   const [path = '', search = ''] = hash.replace(/^#\/?/, '').split('?', 2);

@@ -37,10 +37,7 @@ export function CompareScreen({ id }: { readonly id: string }) {
   );
 }
 
-interface Pages {
-  readonly runs: readonly [RunPage, RunPage];
-  readonly answers: readonly [AnswersPage, AnswersPage];
-}
+type Pages = { readonly runs: readonly [RunPage, RunPage]; readonly answers: readonly [AnswersPage, AnswersPage] };
 
 function Both({ first, second }: { readonly first: string; readonly second: string }) {
   const answer = useAnswer<Pages>(`compare ${first} ${second}`, first, async () => ({

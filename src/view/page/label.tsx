@@ -109,11 +109,7 @@ function labelOf(page: LabelsPage, { run, id }: { run: string; id: string }): La
 
 const writerOf = (page: LabelsPage): string => writerName.value || page.writer;
 
-interface QueueProps {
-  readonly id: string;
-  readonly rows: readonly LabelItem[];
-  readonly page: LabelsPage;
-}
+type QueueProps = { readonly id: string; readonly rows: readonly LabelItem[]; readonly page: LabelsPage };
 
 function Queue({ id, rows, page }: QueueProps) {
   const { parameters } = address.value;

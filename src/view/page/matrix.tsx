@@ -53,11 +53,7 @@ function Matrix({ page }: { readonly page: ExperimentPage }) {
 
 const other = (state: ShownState): ShownState => (state === 'full' ? 'deployed' : 'full');
 
-interface CellsProps {
-  readonly page: ExperimentPage;
-  readonly matrix: LoopholeMatrix;
-  readonly kind: ShownKind;
-}
+type CellsProps = { readonly page: ExperimentPage; readonly matrix: LoopholeMatrix; readonly kind: ShownKind };
 
 function Cells({ page, matrix, kind }: CellsProps) {
   return (

@@ -154,10 +154,7 @@ export function StateNote() {
 
 const copyFormats = ['latex', 'markdown', 'csv'] as const;
 
-interface TableViewProps {
-  readonly table: Table;
-  readonly doorOf?: Door;
-}
+type TableViewProps = { readonly table: Table; readonly doorOf?: Door };
 
 export function TableView({ table, doorOf = () => null }: TableViewProps) {
   const [copied, setCopied] = useState('');

@@ -122,10 +122,7 @@ export async function answersOf(isWanted: (run: ListedRun) => boolean): Promise<
   return Promise.all(wanted.map(({ id }) => source.ask('answers', id)));
 }
 
-export interface Answer<Value> {
-  readonly value: Value | null;
-  readonly error: string | null;
-}
+export type Answer<Value> = { readonly value: Value | null; readonly error: string | null };
 
 function concerns(id: string): boolean {
   const { ids } = changed.value;
