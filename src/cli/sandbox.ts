@@ -3,7 +3,7 @@ import { InvalidArgumentError } from 'commander';
 import { UserError } from '../base/index.ts';
 import type { IsolationLevel, SandboxPolicy } from '../env/sandbox/index.ts';
 import { levelWanted, Sandbox, sandboxPolicies } from '../env/sandbox/index.ts';
-import { choice, mostAtOnce, type Part, whole, word } from './command.ts';
+import { type CallOf, choice, mostAtOnce, type Part, whole, word } from './command.ts';
 
 export const sandboxOption: Part<SandboxPolicy | undefined> = choice(
   '<policy>',
@@ -27,12 +27,7 @@ export const strictOption: Part<IsolationLevel | undefined> = {
   },
 };
 
-interface SandboxCall {
-  readonly python: string | undefined;
-  readonly workers: number | undefined;
-  readonly sandbox: SandboxPolicy | undefined;
-  readonly strict?: IsolationLevel | undefined;
-}
+type SandboxCall = CallOf<typeof sandboxOptions> & { readonly strict?: IsolationLevel | undefined };
 
 export function expectOneLevel({ strict, sandbox }: SandboxCall): void {
   if (strict === undefined || sandbox !== 'none') return;

@@ -88,19 +88,22 @@ export async function* readRollouts(run: RunDirectory): AsyncGenerator<RolloutRo
 
 const timingSchema = z.object({ update, seconds: z.record(z.string(), z.number()) });
 
-/** Seconds of every update, all phases together. Of an update that was done twice the newest counts. */
-export async function readTimings(run: RunDirectory): Promise<number[]> {
+/** Seconds of each phase, by update. Of an update that was done twice the newest counts. */
+export async function readPhases(run: RunDirectory): Promise<ReadonlyMap<number, Readonly<Record<string, number>>>> {
   const path = run.file('timings.jsonl');
-  if (!existsSync(path)) return [];
+  const phases = new Map<number, Readonly<Record<string, number>>>();
+  if (!existsSync(path)) return phases;
   if (run.isSealed()) await expectSealed(path);
-  const seconds = new Map<number, number>();
-  for await (const row of readChecked(path, 'the timings of an update', timingSchema)) {
-    seconds.set(
-      row.update,
-      Object.values(row.seconds).reduce((sum, part) => sum + part, 0),
-    );
-  }
-  return [...seconds.values()];
+  for await (const row of readChecked(path, 'the timings of an update', timingSchema))
+    phases.set(row.update, row.seconds);
+  return phases;
+}
+
+/** Seconds of every update, all phases together. */
+export async function readTimings(run: RunDirectory): Promise<number[]> {
+  const total = (seconds: Readonly<Record<string, number>>): number =>
+    Object.values(seconds).reduce((sum, part) => sum + part, 0);
+  return [...(await readPhases(run)).values()].map(total);
 }
 
 /** Rows of modules · rank values; `RolloutRow.featureRow` counts them. */

@@ -18,21 +18,14 @@ export class TextStream {
   /** Tokens up to here give the text before the window; those up to `#known` are told. */
   #from = 0;
   #known = 0;
-  #text = '';
+  /** What is held back included. */
+  text = '';
   #told = 0;
-  #isStopped = false;
+  isStopped = false;
 
   constructor({ decode, stops }: TextStreamOptions) {
     this.#decode = decode;
     this.#stops = stops;
-  }
-
-  get isStopped(): boolean {
-    return this.#isStopped;
-  }
-
-  get text(): string {
-    return this.#text;
   }
 
   /** Takes a token whose text nobody needs before the end. */
@@ -53,22 +46,22 @@ export class TextStream {
   finish(): string {
     const before = this.#decode(this.#tokens.slice(this.#from, this.#known));
     const rest = this.#decode(this.#tokens.slice(this.#from)).slice(before.length);
-    const last = this.#isStopped ? '' : this.#append(rest);
-    const held = this.#text.slice(this.#told);
-    this.#told = this.#text.length;
+    const last = this.isStopped ? '' : this.#append(rest);
+    const held = this.text.slice(this.#told);
+    this.#told = this.text.length;
     return last + held;
   }
 
   #append(piece: string): string {
-    const searchFrom = Math.max(0, this.#text.length - Math.max(0, ...this.#stops.map(({ length }) => length)));
-    this.#text += piece;
-    const places = this.#stops.map((stop) => this.#text.indexOf(stop, searchFrom)).filter((at) => at >= 0);
+    const searchFrom = Math.max(0, this.text.length - Math.max(0, ...this.#stops.map(({ length }) => length)));
+    this.text += piece;
+    const places = this.#stops.map((stop) => this.text.indexOf(stop, searchFrom)).filter((at) => at >= 0);
     if (places.length > 0) {
-      this.#isStopped = true;
-      this.#text = this.#text.slice(0, Math.min(...places));
+      this.isStopped = true;
+      this.text = this.text.slice(0, Math.min(...places));
     }
-    const end = this.#isStopped ? this.#text.length : this.#text.length - this.#heldBack();
-    const fresh = this.#text.slice(this.#told, Math.max(this.#told, end));
+    const end = this.isStopped ? this.text.length : this.text.length - this.#heldBack();
+    const fresh = this.text.slice(this.#told, Math.max(this.#told, end));
     this.#told += fresh.length;
     return fresh;
   }
@@ -76,8 +69,8 @@ export class TextStream {
   #heldBack(): number {
     let most = 0;
     for (const stop of this.#stops) {
-      for (let length = Math.min(stop.length - 1, this.#text.length); length > most; length--) {
-        if (this.#text.endsWith(stop.slice(0, length))) most = length;
+      for (let length = Math.min(stop.length - 1, this.text.length); length > most; length--) {
+        if (this.text.endsWith(stop.slice(0, length))) most = length;
       }
     }
     return most;

@@ -61,7 +61,7 @@ export class PolicyServer implements AsyncDisposable {
   readonly #server: Server;
   readonly #connections: Connections;
   readonly #busy = new WeakSet<Socket>();
-  #url = '';
+  url = '';
   readonly #created = Math.floor(Date.now() / 1000);
 
   private constructor(policy: ServedPolicy, options: ServerOptions) {
@@ -94,12 +94,8 @@ export class PolicyServer implements AsyncDisposable {
 
   static async start(policy: ServedPolicy, options: ServerOptions): Promise<PolicyServer> {
     const made = new PolicyServer(policy, options);
-    made.#url = `${await listenOn(made.#server, options.host, options.port, 'serve')}/v1`;
+    made.url = `${await listenOn(made.#server, options.host, options.port, 'serve')}/v1`;
     return made;
-  }
-
-  get url(): string {
-    return this.#url;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

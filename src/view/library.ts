@@ -69,7 +69,7 @@ export class ViewLibrary {
     if (entry.kind !== 'run') throw unknownEntry(entry.id, 'a run');
     const run = RunDirectory.open(entry.path);
     const listed = this.#listed(entry);
-    const keep = (read: () => Promise<unknown>) => this.#keep(kind, entry.id, entry.path, read);
+    const keep = <Value>(read: () => Promise<Value>) => this.#kept.get(kind, entry.id, stampOf(entry.path), read);
     if (kind === 'files') {
       await this.table(entry);
       return runFiles(run, (name) => `api/file?${new URLSearchParams({ id: entry.id, name })}`);
@@ -77,9 +77,12 @@ export class ViewLibrary {
     if (kind === 'gate') return keep(async () => gatePage(run, listed, await this.table(entry)));
     if (kind === 'answers') return keep(async () => answersPage(run, listed));
     if (kind === 'tokens') return keep(async () => tokenTexts(run, await this.table(entry)));
-    const page = await this.#keep('run', entry.id, entry.path, async () =>
-      runPage(run, listed, await this.#progress(entry, run), await this.#rates(entry)),
-    );
+    // Evaluations are large, and change seldom: while a run is trained they are read when their folder has changed.
+    const evaluated = fileStamp(join(entry.path, 'evaluations'));
+    const page = await keep(async () => {
+      const rates = this.#kept.get('rates', entry.id, evaluated, async () => evaluatedRates(entry.path));
+      return runPage(run, listed, await this.#progress(entry, run), await rates);
+    });
     return { ...page, facts: [...page.facts, ...questionsAbout(entry.path).flatMap(questionFacts)] };
   }
 
@@ -94,7 +97,7 @@ export class ViewLibrary {
     const run = RunDirectory.open(path);
     if (run.isSealed()) {
       this.#growing.delete(id);
-      return this.#keep('table', id, path, () => openJudged(run));
+      return this.#kept.get('table', id, stampOf(path), () => openJudged(run));
     }
     const table = this.#growing.get(id) ?? (await openJudged(run));
     this.#growing.set(id, table);
@@ -114,11 +117,6 @@ export class ViewLibrary {
     return search;
   }
 
-  #begun(entry: FoundEntry): readonly FoundEntry[] {
-    if (entry.kind === 'run') return [entry];
-    return this.entries().filter(({ experiment, path }) => experiment === entry.id && existsManifest(path));
-  }
-
   async #progress(entry: FoundEntry, run: RunDirectory): Promise<RunProgress> {
     const growing = this.#growingRuns.get(entry.id);
     this.#growingRuns.delete(entry.id);
@@ -129,16 +127,12 @@ export class ViewLibrary {
     return progress;
   }
 
-  /** Evaluations are large, and change seldom: while a run is trained they are read when their folder has changed. */
-  #rates({ id, path }: FoundEntry): Promise<RunPage['evaluations']> {
-    return this.#keep('rates', id, path, async () => evaluatedRates(path), fileStamp(join(path, 'evaluations')));
-  }
-
   /** From the pages of the runs, which are kept: only a run that has changed is read again, and one that is damaged is left out. */
   async #training(entry: FoundEntry): Promise<TrainingPage> {
     const pages: RunPage[] = [];
     const leftOut: { run: string; why: string }[] = [];
-    for (const { id } of this.#begun(entry)) {
+    const isBegun = ({ experiment, path }: FoundEntry): boolean => experiment === entry.id && existsManifest(path);
+    for (const { id } of entry.kind === 'run' ? [entry] : this.entries().filter(isBegun)) {
       try {
         pages.push((await this.answer('run', new URLSearchParams({ id }))) as RunPage);
       } catch (error) {
@@ -157,12 +151,8 @@ export class ViewLibrary {
       ...questions.map(({ job }) => JSON.stringify(job)),
     ].join(' ');
     const idOf = (path: string): string => runs.find((run) => resolve(run.path) === resolve(path))?.id ?? entry.id;
-    const page = await this.#keep(
-      'experiment',
-      entry.id,
-      entry.path,
-      async () => experimentPage(entry.id, await openResults(entry.path), idOf, questions),
-      stamp,
+    const page = await this.#kept.get('experiment', entry.id, stamp, async () =>
+      experimentPage(entry.id, await openResults(entry.path), idOf, questions),
     );
     return { ...page, runs: runs.filter(({ kind }) => kind === 'run').map((run) => this.#listed(run)) };
   }
@@ -175,16 +165,6 @@ export class ViewLibrary {
     const run = listRun(entry);
     this.#runs.set(entry.id, { stamp, run });
     return run;
-  }
-
-  #keep<Value>(
-    kind: string,
-    id: string,
-    path: string,
-    read: () => Promise<Value>,
-    stamp = stampOf(path),
-  ): Promise<Value> {
-    return this.#kept.get(kind, id, stamp, read);
   }
 }
 

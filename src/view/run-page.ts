@@ -1,6 +1,6 @@
 /** What the pages of one run show: its updates, its gate, its answers, its rollouts, all read from its directory. */
 
-import { followJsonl, type JsonlFollower, readJsonl } from '../base/node/index.ts';
+import { followJsonl, type JsonlFollower } from '../base/node/index.ts';
 import { EvaluationStore, summarise } from '../evaluate/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
 import { emergence, trailingRate, trainingCurve } from '../measure/curve/emergence.ts';
@@ -19,7 +19,7 @@ import { VerdictTail } from '../oracle/index.ts';
 import { listedNames } from '../oracle/judged/columns.ts';
 import type { JudgedTable } from '../oracle/judged/table.ts';
 import type { Manifest, RunDirectory, RunEvent } from '../run/index.ts';
-import { checkEvent, demonstrationTest, leavesOf, noticeText, readEvents } from '../run/index.ts';
+import { checkEvent, demonstrationTest, leavesOf, noticeText, readEvents, readPhases } from '../run/index.ts';
 import type { AnsweredPrompt, GateRow, ListedRun, RunPage, TokenTexts } from './api.ts';
 import { shown } from './experiment-page.ts';
 
@@ -82,7 +82,7 @@ export async function runPage(
     training,
     notices,
     checkpoints: run.listCheckpoints(),
-    phases: await readPhases(run),
+    phases: await phasesOf(run),
     evaluations,
   };
 }
@@ -128,17 +128,9 @@ function factsOf(manifest: Manifest): (readonly [name: string, value: string])[]
   ];
 }
 
-/** Seconds of each phase in all updates; of an update that was done twice the later counts. */
-async function readPhases(run: RunDirectory) {
-  const byUpdate = new Map<number, Readonly<Record<string, number>>>();
-  try {
-    for await (const value of readJsonl(run.file('timings.jsonl'))) {
-      const { update, seconds } = value as { update: number; seconds: Readonly<Record<string, number>> };
-      byUpdate.set(update, seconds);
-    }
-  } catch {
-    return [];
-  }
+/** Seconds of each phase in all updates; none where they cannot be read. */
+async function phasesOf(run: RunDirectory) {
+  const byUpdate = await readPhases(run).catch(() => new Map<number, Readonly<Record<string, number>>>());
   const sums = new Map<string, number>();
   for (const seconds of byUpdate.values()) {
     for (const [phase, own] of Object.entries(seconds)) sums.set(phase, (sums.get(phase) ?? 0) + own);

@@ -131,7 +131,36 @@ export const taskCommand = command({
   },
   examples: ['gq task runs/micro-claim/.jobs/PLAN.json 0', 'gq task --pack 8 runs/micro-claim/.jobs/PLAN.json 16'],
   exits: { 75: 'interrupted: what is done is saved, and the same call goes on' },
-  run: ({ plan, index, pack }, context) => runTask(plan, index, pack, context),
+  async run({ plan: path, index, pack }, context) {
+    const { plan, directory } = readPlan(path);
+    if (index >= plan.runs.length) {
+      const expected = `a run of the plan, from 0 to ${plan.runs.length - 1}`;
+      throw new UserError({ call: `task ${path}`, expected, found: `${index}` });
+    }
+    const indices = [...plan.runs.keys()].slice(index, index + pack);
+    const { stdout } = context;
+    const names = indices.map((each) => plan.runs[each].folder);
+    stdout.write(`${names.join(', ')} of ${plan.experiment.name}, ${plan.runs[index].config.updates} updates\n`);
+    await using _sandboxes = keepSandboxes();
+    using interruption = onInterrupt(stdout, 'finishing this update or evaluation, then saving');
+    const { signal } = interruption;
+    const { end, failed, held } = await runPlan(plan, directory, {
+      ...{ indices, size: indices.length, signal },
+      workerOf: (each, place) => {
+        const { folder, config } = plan.runs[each];
+        const prefix = indices.length === 1 ? '' : `${folder}: `;
+        return new LabWorker(logLines(context, config.updates, prefix), signal, place);
+      },
+      onEnd: (each, ended) => {
+        const { folder } = plan.runs[each];
+        stdout.write(`${visibleLine(`${folder}: ${ended.end}${ended.detail === '' ? '' : `: ${ended.detail}`}`)}\n`);
+      },
+    });
+    if (end === 'interrupted') context.exitCode = exitCodes.interrupted;
+    else if (failed.length > 0) context.exitCode = exitCodes.failed;
+    // The same task again could only find the same: whoever has the run goes on with it.
+    else if (held.length > 0) context.exitCode = exitCodes.refused;
+  },
 });
 
 /** Seconds between lines about updates: a log is for people. */
@@ -150,35 +179,4 @@ function logLines({ stdout }: CommandContext, updates: number, prefix: string): 
       say(`update ${report.update} of ${updates}`);
     }
   };
-}
-
-async function runTask(path: string, index: number, pack: number, context: CommandContext): Promise<void> {
-  const { plan, directory } = readPlan(path);
-  if (index >= plan.runs.length) {
-    const expected = `a run of the plan, from 0 to ${plan.runs.length - 1}`;
-    throw new UserError({ call: `task ${path}`, expected, found: `${index}` });
-  }
-  const indices = [...plan.runs.keys()].slice(index, index + pack);
-  const { stdout } = context;
-  const names = indices.map((each) => plan.runs[each].folder);
-  stdout.write(`${names.join(', ')} of ${plan.experiment.name}, ${plan.runs[index].config.updates} updates\n`);
-  await using _sandboxes = keepSandboxes();
-  using interruption = onInterrupt(stdout, 'finishing this update or evaluation, then saving');
-  const { signal } = interruption;
-  const { end, failed, held } = await runPlan(plan, directory, {
-    ...{ indices, size: indices.length, signal },
-    workerOf: (each, place) => {
-      const { folder, config } = plan.runs[each];
-      const prefix = indices.length === 1 ? '' : `${folder}: `;
-      return new LabWorker(logLines(context, config.updates, prefix), signal, place);
-    },
-    onEnd: (each, ended) => {
-      const { folder } = plan.runs[each];
-      stdout.write(`${visibleLine(`${folder}: ${ended.end}${ended.detail === '' ? '' : `: ${ended.detail}`}`)}\n`);
-    },
-  });
-  if (end === 'interrupted') context.exitCode = exitCodes.interrupted;
-  else if (failed.length > 0) context.exitCode = exitCodes.failed;
-  // The same task again could only find the same: whoever has the run goes on with it.
-  else if (held.length > 0) context.exitCode = exitCodes.refused;
 }

@@ -11,7 +11,7 @@ import { type QueueEntry, QueueFolder, queueFolder, queueVariable } from '../../
 import { startDetached } from '../../study/queue/launch.ts';
 import { LogTail, lastLine } from '../../study/slurm/log-tail.ts';
 import { planStudy, readStudy } from '../../study/steps.ts';
-import type { CallOf, CommandContext, ParsedCall, Part } from '../command.ts';
+import type { CommandContext, ParsedCall, Part } from '../command.ts';
 import { argument, command, mostAtOnce, needed, whole, wholeFrom, word } from '../command.ts';
 import { jsonOption, printAnswer } from '../shared.ts';
 import { ownCommand } from './cluster.ts';
@@ -25,26 +25,56 @@ const priority: Part<number> = {
 };
 const id = needed(whole('<id>', 'the number of the job'));
 
-const addOptions = {
-  why: word('<text>', 'the question that it answers', ''),
-  priority,
-  gpus: whole('<n>', 'slots that it takes', { usual: 1, most: mostAtOnce }),
-};
-
 export const addCommand = command({
   arguments: {
     words: { takes: '<command...>', about: 'the command, without gq, as it would be typed in this folder' } as Part<
       readonly string[]
     >,
   },
-  options: addOptions,
+  options: {
+    why: word('<text>', 'the question that it answers', ''),
+    priority,
+    gpus: whole('<n>', 'slots that it takes', { usual: 1, most: mostAtOnce }),
+  },
   passesOptions: true,
   examples: [
     'gq queue add --why "Does a wider tail remove more?" experiment micro-claim',
     'gq queue add --priority 5 train micro-activation --out runs/look',
     'gq queue add experiment micro-claim --on slurm --jobs 20',
   ],
-  run: ({ words, ...call }, context) => add(words, call, context),
+  async run({ words, why, priority: wanted, gpus }, context) {
+    if (['queue', 'gq', 'view', 'serve'].includes(words[0])) {
+      const fix = words[0] === 'gq' ? 'Leave out gq itself.' : 'It would never end.';
+      throw new UserError({
+        call: 'queue add',
+        expected: 'a command of gq that comes to an end',
+        found: words[0],
+        fix,
+      });
+    }
+    const parsed = await context.readCall(words);
+    await expectInputs(parsed);
+    const queue = new QueueFolder();
+    // Damaged settings are told of here: the daemon begins no job under them.
+    queue.readSettings();
+    const output = outputOf(parsed);
+    const job = await queue.add({
+      format: 1,
+      words: [...words],
+      folder: process.cwd(),
+      why,
+      resolve: '',
+      priority: wanted,
+      slots: parsed.call['on'] === 'slurm' ? 0 : gpus,
+      output,
+      added: new Date().toISOString(),
+    });
+    await startDaemon(queue);
+    context.stdout.write(`job ${job}; follow it with: gq queue follow ${job}\n`);
+    if (why !== '' && output === null) {
+      context.stdout.write('the results will not show why: only those of a folder that the command names (--out) do\n');
+    }
+  },
 });
 
 export const workCommand = command({
@@ -62,14 +92,49 @@ export const listCommand = command({
   options: { json: jsonOption('them') },
   examples: ['gq queue list', 'gq queue list --json'],
   exits: { 1: 'a job or the settings are damaged' },
-  run: ({ json }, context) => list(json, context),
+  run({ json }, context) {
+    const queue = new QueueFolder();
+    const complain = (message: string): void => {
+      context.stderr.write(`${visibleLine(message)}\n`);
+      context.exitCode = exitCodes.failed;
+    };
+    const entries = queue.all(complain);
+    try {
+      queue.readSettings();
+      if (!json) tellIdle(queue, entries, context);
+    } catch (error) {
+      complain(error instanceof Error ? error.message : String(error));
+    }
+    const values = entries.map(({ id: number, job, state }) => ({ id: number, ...job, ...state }));
+    printAnswer(context, json, values, () =>
+      entries.length === 0
+        ? `no jobs in ${queue.path} (${queueVariable} names another place)\n`
+        : entries.map((entry) => jobText(queue, entry)).join(''),
+    );
+  },
 });
 
 export const followCommand = command({
   arguments: { id },
   examples: ['gq queue follow 3'],
   exits: { 1: 'the job failed, was refused or cancelled' },
-  run: ({ id: job }, context) => follow(job, context),
+  async run({ id: job }, context) {
+    const queue = new QueueFolder();
+    tellIdle(queue, [queue.read(job)], context);
+    const tail = new LogTail(queue.file(job, 'log.txt'));
+    for (;;) {
+      const { state } = queue.read(job);
+      for (let lines = tail.read(); lines.length > 0; lines = tail.read()) {
+        for (const line of lines) context.stdout.write(`${visibleLine(line)}\n`);
+      }
+      if (state.state !== 'waiting' && state.state !== 'running') {
+        context.stdout.write(`job ${job}: ${state.state}\n`);
+        context.exitCode = state.state === 'done' ? exitCodes.done : exitCodes.failed;
+        return;
+      }
+      await wait(500);
+    }
+  },
 });
 
 /** Asks the daemon to end a job or to do it again; who asks twice for an end gets it at once. */
@@ -187,64 +252,10 @@ async function expectInputs(parsed: ParsedCall): Promise<void> {
   if (parsed.name === 'train' && fork === null) await resolveConfig(recipe, settings);
 }
 
-async function add(
-  words: readonly string[],
-  { why, priority: wanted, gpus }: CallOf<typeof addOptions>,
-  context: CommandContext,
-): Promise<void> {
-  if (['queue', 'gq', 'view', 'serve'].includes(words[0])) {
-    const fix = words[0] === 'gq' ? 'Leave out gq itself.' : 'It would never end.';
-    throw new UserError({ call: 'queue add', expected: 'a command of gq that comes to an end', found: words[0], fix });
-  }
-  const parsed = await context.readCall(words);
-  await expectInputs(parsed);
-  const queue = new QueueFolder();
-  // Damaged settings are told of here: the daemon begins no job under them.
-  queue.readSettings();
-  const output = outputOf(parsed);
-  const job = await queue.add({
-    format: 1,
-    words: [...words],
-    folder: process.cwd(),
-    why,
-    resolve: '',
-    priority: wanted,
-    slots: parsed.call['on'] === 'slurm' ? 0 : gpus,
-    output,
-    added: new Date().toISOString(),
-  });
-  await startDaemon(queue);
-  context.stdout.write(`job ${job}; follow it with: gq queue follow ${job}\n`);
-  if (why !== '' && output === null) {
-    context.stdout.write('the results will not show why: only those of a folder that the command names (--out) do\n');
-  }
-}
-
 /** Starts a daemon unless one works: of several that start at once, one gets the lock, and the others end. */
 async function startDaemon(queue: QueueFolder): Promise<void> {
   if (queue.isWorked) return;
   startDetached([...ownCommand(), 'queue', 'work'], join(queue.path, 'daemon.log'));
-}
-
-function list(json: boolean, context: CommandContext): void {
-  const queue = new QueueFolder();
-  const complain = (message: string): void => {
-    context.stderr.write(`${visibleLine(message)}\n`);
-    context.exitCode = exitCodes.failed;
-  };
-  const entries = queue.all(complain);
-  try {
-    queue.readSettings();
-    if (!json) tellIdle(queue, entries, context);
-  } catch (error) {
-    complain(error instanceof Error ? error.message : String(error));
-  }
-  const values = entries.map(({ id: number, job, state }) => ({ id: number, ...job, ...state }));
-  printAnswer(context, json, values, () =>
-    entries.length === 0
-      ? `no jobs in ${queue.path} (${queueVariable} names another place)\n`
-      : entries.map((entry) => jobText(queue, entry)).join(''),
-  );
 }
 
 function jobText(queue: QueueFolder, { id, job, state }: QueueEntry): string {
@@ -269,22 +280,4 @@ const idleText = 'no daemon works through the queue now; unless one was just sta
 function tellIdle(queue: QueueFolder, entries: readonly QueueEntry[], { stderr }: CommandContext): void {
   const isLeft = entries.some(({ state }) => state.state === 'waiting' || state.state === 'running');
   if (isLeft && !queue.isWorked) stderr.write(idleText);
-}
-
-async function follow(id: number, context: CommandContext): Promise<void> {
-  const queue = new QueueFolder();
-  tellIdle(queue, [queue.read(id)], context);
-  const tail = new LogTail(queue.file(id, 'log.txt'));
-  for (;;) {
-    const { state } = queue.read(id);
-    for (let lines = tail.read(); lines.length > 0; lines = tail.read()) {
-      for (const line of lines) context.stdout.write(`${visibleLine(line)}\n`);
-    }
-    if (state.state !== 'waiting' && state.state !== 'running') {
-      context.stdout.write(`job ${id}: ${state.state}\n`);
-      context.exitCode = state.state === 'done' ? exitCodes.done : exitCodes.failed;
-      return;
-    }
-    await wait(500);
-  }
 }

@@ -70,10 +70,8 @@ export const trainCommand = command({
       openShards(config, { ...alone, size: ranks });
     };
     await inRanks(call.ranks, context, expectRoom, async (communicator) => {
-      const { end, holds } =
-        call.resume === undefined
-          ? await startRun(call, context, communicator)
-          : await resumeRun(call.resume, call, context, communicator);
+      const begun = call.resume === undefined ? await startRun(call, communicator) : resumeRun(call.resume, call);
+      const { end, holds } = await trainShown(begun, call, context, communicator ?? undefined);
       if (end === 'interrupted') context.exitCode = exitCodes.interrupted;
       else if (end === 'tripwire' || !holds) context.exitCode = 1;
     });
@@ -104,20 +102,15 @@ async function readConfig(call: TrainCall) {
   return { config, parent };
 }
 
-async function startRun(
-  call: TrainCall,
-  context: CommandContext,
-  communicator: Communicator | null,
-): Promise<TrainResult> {
+type BegunRun = { readonly config: RunConfig; readonly run: RunDirectory; readonly parent?: TrainOptions['parent'] };
+
+async function startRun(call: TrainCall, communicator: Communicator | null): Promise<BegunRun> {
   const { config: asked, parent } = await readConfig(call);
   const config = communicator === null ? asked : await parseRunConfig(withShards(asked));
   const path = call.out ?? join('runs', `${config.arm.kind}-${config.seed}`);
   const isFirst = communicator === null || communicator.rank === 0;
   const run = isFirst ? placeRun(path, config, parent) : RunDirectory.follow(path);
-  return trainShown(config, run, call, context, {
-    parent: parent ?? undefined,
-    communicator: communicator ?? undefined,
-  });
+  return { config, run, parent: parent ?? undefined };
 }
 
 /** The same command again goes on with the run that it began; a folder with another run is refused. */
@@ -138,16 +131,15 @@ function placeRun(path: string, config: RunConfig, parent: Manifest['parent']): 
 }
 
 async function trainShown(
-  config: RunConfig,
-  run: RunDirectory,
+  { config, run, parent }: BegunRun,
   { json, sink: logs }: TrainCall,
   context: CommandContext,
-  options: Pick<TrainOptions, 'parent' | 'communicator'>,
+  communicator: Communicator | undefined,
 ): Promise<TrainResult> {
-  const { rank = 0, size = 1 } = options.communicator ?? {};
+  const { rank = 0, size = 1 } = communicator ?? {};
   if (rank > 0) {
     using interruption = onInterrupt({ write: () => undefined }, '');
-    return await trainRun(config, run, { ...options, signal: interruption.signal });
+    return await trainRun(config, run, { parent, communicator, signal: interruption.signal });
   }
   using interruption = onInterrupt(context.stderr, 'finishing this update, then saving');
   const definition = armOf(config, await partsOf(config));
@@ -165,11 +157,8 @@ async function trainShown(
   context.stderr.write(
     `${run.path}: ${definition.label(settings)}, seed ${seed}, ${updates} updates${ranks}; loading (Ctrl-C saves and ends it)\n`,
   );
-  const result = await trainRun(config, run, {
-    ...options,
-    sinks: [display, ...logs.map((name) => new LogSink(name, run))],
-    signal: interruption.signal,
-  });
+  const sinks = [display, ...logs.map((name) => new LogSink(name, run))];
+  const result = await trainRun(config, run, { parent, communicator, sinks, signal: interruption.signal });
   if (result.end === 'interrupted' && !run.hasManifest()) {
     context.stderr.write('nothing was begun: call it again; factors that were made are kept\n');
   } else if (json && result.end === 'interrupted') {
@@ -184,12 +173,7 @@ function parseFork(text: string, adapterOnly: boolean): NonNullable<Manifest['pa
   return { run: match[1], update: Number(match[2]), adapterOnly };
 }
 
-async function resumeRun(
-  path: string,
-  call: TrainCall,
-  context: CommandContext,
-  communicator: Communicator | null,
-): Promise<TrainResult> {
+function resumeRun(path: string, call: TrainCall): BegunRun {
   const run = RunDirectory.open(path);
   const given = [call.recipe, ...settingsOf(call), call.fork, call.out].filter((part) => part !== undefined);
   if (given.length > 0) {
@@ -200,5 +184,5 @@ async function resumeRun(
       fix: 'Fork it to change the config: --fork RUN@UPDATE.',
     });
   }
-  return trainShown(run.readManifest().config, run, call, context, { communicator: communicator ?? undefined });
+  return { config: run.readManifest().config, run };
 }

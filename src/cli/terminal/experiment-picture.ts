@@ -59,7 +59,8 @@ export class ExperimentPicture {
   reportOf(index: number, slot: number): Report {
     const { folder, config } = this.#plan.runs[index];
     const isPacked = this.#shape.pack > 1;
-    const line = isPacked ? 0 : this.#shape.jobs > 1 ? this.#lineInSlot(index, slot) : this.#lineInTurn(index);
+    const line = isPacked ? 0 : this.#shape.jobs > 1 ? slot : this.#lineInTurn(index);
+    if (!isPacked && this.#shape.jobs > 1) this.#picture.change(slot, { name: folder, updates: config.updates });
     const tail = new VerdictTail(join(this.#directory, folder, 'verdicts.jsonl'), demonstrationTest(config));
     return (report) => {
       if (report.kind === 'warn') this.#picture.say(this.#atATime > 1 ? `${folder}: ${report.text}` : report.text);
@@ -109,12 +110,6 @@ export class ExperimentPicture {
     const speed = rate < 0.1 ? `${formatDuration(1 / rate)} an update` : `${rate.toFixed(1)} updates a second`;
     const left = seconds === null ? '' : `, ${speed}, ${formatDuration(seconds)} left in total`;
     this.#picture.note(0, `${trained} of ${total} updates, ${evaluated} of ${runs.length} runs evaluated${left}`);
-  }
-
-  #lineInSlot(index: number, slot: number): number {
-    const { folder, config } = this.#plan.runs[index];
-    this.#picture.change(slot, { name: folder, updates: config.updates });
-    return slot;
   }
 
   say(text: string): void {

@@ -48,15 +48,11 @@ export class LivePicture {
     this.#screen = Screen.of(sink);
   }
 
-  get #terminal(): boolean {
-    return this.#screen.isTTY;
-  }
-
   begin(title: string, lines: readonly PictureLine[]): void {
     this.#drawn = [];
     this.#lines = lines.map((line) => ({ ...line, history: [], note: 'waiting' }));
     this.#screen.write(`${title}\n`);
-    if (this.#terminal) this.#redraw();
+    if (this.#screen.isTTY) this.#redraw();
   }
 
   change(index: number, line: PictureLine): void {
@@ -68,7 +64,7 @@ export class LivePicture {
     line.history = history;
     const left = secondsLeft === null ? '' : `, ${formatDuration(secondsLeft)} left in total`;
     line.note = `${update}/${line.updates}${left}`;
-    if (this.#terminal) this.#redraw();
+    if (this.#screen.isTTY) this.#redraw();
     else if (update % plainEvery === 0 || update === line.updates) {
       const told = `attempt ${rateText(history, 'attempt')}, solve ${rateText(history, 'solve')}`;
       this.#screen.write(`${line.name}: update ${line.note}, ${told}\n`);
@@ -77,14 +73,14 @@ export class LivePicture {
 
   note(index: number, text: string): void {
     this.#lines[index].note = text;
-    if (this.#terminal) this.#redraw();
+    if (this.#screen.isTTY) this.#redraw();
     else this.#screen.write(`${this.#lines[index].name}: ${text}\n`);
   }
 
   say(text: string): void {
     this.#clear();
     this.#screen.write(text.endsWith('\n') ? text : `${text}\n`);
-    if (this.#terminal) this.#redraw();
+    if (this.#screen.isTTY) this.#redraw();
   }
 
   /** Clears the lines on the screen. A line that is wider than the window, because it has become narrower, takes several rows. */

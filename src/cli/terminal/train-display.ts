@@ -52,12 +52,8 @@ export class TrainDisplay implements Sink {
     this.#stdout.write(`${closing(end, this.#run.path, this.#update)}\n${tableLegend(this.#isWatched, this.#width)}\n`);
   }
 
-  get #isTerminal(): boolean {
-    return this.#stdout.isTTY;
-  }
-
   get #width(): number {
-    return this.#isTerminal ? this.#stdout.columns - 1 : Number.POSITIVE_INFINITY;
+    return this.#stdout.isTTY ? this.#stdout.columns - 1 : Number.POSITIVE_INFINITY;
   }
 
   #showStep(event: StepEvent, seconds: PhaseSeconds): void {
@@ -75,7 +71,7 @@ export class TrainDisplay implements Sink {
     this.#progress = `${event.update}/${updates}, ${formatDuration(left)} left`;
     const shown = hasQuarantine ? event : { ...event, qmass: null };
     const row = cutText(tableRow(shown, this.#verdicts.at(event.update), spent, width), width);
-    this.#stdout.write(this.#isTerminal ? `${row}\n` : `${row}   ${this.#progress}\n`);
+    this.#stdout.write(this.#stdout.isTTY ? `${row}\n` : `${row}   ${this.#progress}\n`);
     this.#showProgress();
   }
 
@@ -86,7 +82,7 @@ export class TrainDisplay implements Sink {
   }
 
   #showProgress(): void {
-    if (!this.#isTerminal) return;
+    if (!this.#stdout.isTTY) return;
     const shown = cutText(this.#progress, this.#stdout.columns - 1);
     this.#stdout.write(shown);
     this.#shown = textWidth(shown);
