@@ -3,10 +3,8 @@
  * of matrices whose smaller side is at most 600 come from a full SVD, those of larger ones from an iteration on the device.
  * What was computed is kept on disk, keyed by everything it depends on.
  */
-import { availableParallelism } from 'node:os';
-import { setImmediate as pause } from 'node:timers/promises';
 import { mapPool, ShapeError, UserError, widenHalves } from '../base/index.ts';
-import { NormalThreads, sha256, sha256Json } from '../base/node/index.ts';
+import { availableParallelism, NormalThreads, nextTask, sha256, sha256Json } from '../base/node/index.ts';
 import type { Device, HostArray, Scope, Tensor } from '../engine/index.ts';
 import type { Decoder, DecoderConfig } from '../model/index.ts';
 import { type Adapter, defaultTargets } from './adapter.ts';
@@ -90,7 +88,7 @@ async function makeFactors(
   let done = 0;
   const make = async (module: TargetModule): Promise<readonly [string, InitialFactors]> => {
     // Signals of the process are delivered between tasks.
-    if (start.needsWeight) await pause();
+    if (start.needsWeight) await nextTask();
     const weight = start.needsWeight ? (decoder?.weight(`${module.name}.weight`) ?? null) : null;
     const made = await moduleFactors(start, weight, module, options, tools);
     done += 1;

@@ -6,9 +6,9 @@
  * the large ones. Everything as long as a vector stays on the device in float32; what has the size of the block is computed
  * in float64 on the host. The start is a fixed stream: same matrix and device, same result.
  */
-import { setImmediate as pause } from 'node:timers/promises';
 import { EigenvalueDecomposition, Matrix } from 'ml-matrix';
 import { DeviceError, randomStream } from '../base/index.ts';
+import { nextTask } from '../base/node/index.ts';
 import { type Device, readFloats, Scope, type Tensor } from '../engine/index.ts';
 import type { Basis, SvdSource } from './basis.ts';
 import { orthonormalise } from './orthonormal.ts';
@@ -69,7 +69,7 @@ async function leadingVectors(scope: Scope, gram: Tensor, count: number): Promis
   let [missing, largest] = [count, 0];
   let block = await ritzBlock(new Scope(device), gram, startBlock(scope, small, size));
   for (let round = 0; round < mostRounds; round++) {
-    await pause();
+    await nextTask();
     largest = Math.max(largest, block.values[0]);
     const good = Math.min(missing, leadingGood(block, largest));
     if (good > 0) {

@@ -2,7 +2,6 @@
  * The policy: a frozen decoder with an adapter, and the ways training looks at it. `deployedScale` is the quarantine's
  * scale in deployed state: 0 for split adapters, 1 for vanilla, which deploys everything it trained.
  */
-import { createHash, webcrypto } from 'node:crypto';
 import type { Adapter, AdapterPass } from '../adapters/index.ts';
 import {
   ActivationPooling,
@@ -14,7 +13,7 @@ import {
   steerAdapter,
   wholeRollouts,
 } from '../adapters/index.ts';
-import { sha256 } from '../base/node/index.ts';
+import { digestNumbers, sha256 } from '../base/node/index.ts';
 import { readFloats, Scope, type Tensor } from '../engine/index.ts';
 import type { Decoder, PackedGroups, PackOptions, Span } from '../model/index.ts';
 import type { Arm, Granularity } from './arm.ts';
@@ -255,16 +254,7 @@ export function adapterHash({ adapter }: Policy): Promise<string> {
   return hashValues(adapter.parameters.map(({ value }) => value));
 }
 
-/** Bytes above which a tensor is hashed by another thread: below, handing it over takes longer than hashing it. */
-const mostBytesHere = 16_384;
-
 export async function hashValues(tensors: readonly Tensor[]): Promise<string> {
-  const digests = await Promise.all(
-    tensors.map(async (tensor) => {
-      const values = await readFloats(tensor);
-      if (values.byteLength <= mostBytesHere) return createHash('sha256').update(values).digest();
-      return new Uint8Array(await webcrypto.subtle.digest('SHA-256', values));
-    }),
-  );
-  return sha256(Buffer.concat(digests));
+  const digests = await Promise.all(tensors.map(async (tensor) => digestNumbers(await readFloats(tensor))));
+  return sha256(Uint8Array.from(digests.flatMap((digest) => [...digest])));
 }

@@ -3,7 +3,7 @@
  * and device have one lab that holds them, and each run opens a lab of its own on top, with a lane. What a run alone would be told of
  * shared parts, each of them is told.
  */
-import { canonicalJson } from '../base/node/index.ts';
+import { canonicalJson } from '../base/canonical-json.ts';
 import { type Lane, Pack, type PolicyWork } from '../grpo/index.ts';
 import type { Notice, RunConfig } from '../run/index.ts';
 import { checkRank } from './model.ts';

@@ -1,13 +1,13 @@
 /** A trainer from the parts of a lab. Only an arm that says it uses labels gets the reading half of the ledger. */
 import type { TokenPair } from '../adapters/index.ts';
 import { AdamW, Scope } from '../engine/index.ts';
-import type { Problem } from '../env/index.ts';
-import type { ArmTools, DemonstrationPool, Policy, Sampler, StepContext, Task } from '../grpo/index.ts';
-import { expectPromptsFit, openArm, shardedSampler, steerPolicy, Trainer } from '../grpo/index.ts';
+import type { ArmTools, DemonstrationPool, Policy, Sampler, Task } from '../grpo/index.ts';
+import { openArm, shardedSampler, steerPolicy } from '../grpo/index.ts';
 import { VerdictLedger } from '../oracle/index.ts';
 import { labelsOf } from '../oracle/labels.ts';
 import { assertPromptsFit, grpoSettings, instructedPrompt, PhaseClock, readableInstruction } from '../run/index.ts';
 import { tellDisk } from './adapter.ts';
+import { assembleTrainer } from './assemble.ts';
 import { labelledRollouts } from './labels.ts';
 import { modelOpener, type OpenModel } from './model.ts';
 import type { Lab } from './open.ts';
@@ -46,40 +46,20 @@ export async function openTrainer(lab: Lab) {
   const openModel = modelOpener(model, await lab.armModels, lab);
   const tools = armTools(lab, unsteered, { pairs, pool, tasks, model, ledger, samplerOf, keep, openModel });
   const arm = await openArm(lab.arm, lab.armSettings, tools);
-  const vocabulary = model.decoder.config.vocabSize;
-  expectPromptsFit({ arm, settings, vocabulary }, tasks);
   const policy = steerPolicy(unsteered, arm);
   const clock = new PhaseClock();
-  const context: StepContext = {
-    policy,
-    optimiser: lab.use(new AdamW(adapter.parameters)),
-    arm,
-    settings,
-    tasks,
-    sampler: shardedSampler(samplerOf(policy), shards, settings),
-    grader: shardedGrader(judge, ledger, shards, config),
-    shards,
-    pool,
-    stopTokens: text.stopTokens,
-    vocabulary,
-    decode: (tokens) => text.decode(tokens),
-    showPrompt: (tokens) => text.show(tokens),
-    enter: (phase) => clock.enter(phase),
-  };
-  const { healSteps: steps, healLearningRate: learningRate, tripwirePrompts } = config.safety;
-  const clean = pairs.map((pair, group) => ({ group, prompt: pair.prompt, tokens: pair.clean }));
-  const heal = steps === 0 ? null : { clean, steps, learningRate };
-  const tripwireSet = tasks.slice(0, tripwirePrompts).map((task, group) => ({
-    group,
-    prompt: task.unhinted,
-    tokens: text.completion(fence(task.problem)),
-  }));
   const ready = async (): Promise<void> => {
     start.done('pairs and tripwire');
     const notice = start.notice();
     if (notice !== null) await warn(notice);
   };
-  const trainer = new Trainer({ context, tripwireSet, heal, ready });
+  const trainer = assembleTrainer({
+    ...{ config, policy, arm, tasks, pairs, text, shards, pool, ready },
+    optimiser: lab.use(new AdamW(adapter.parameters)),
+    sampler: shardedSampler(samplerOf(policy), shards, settings),
+    grader: shardedGrader(judge, ledger, shards, config),
+    enter: (phase) => clock.enter(phase),
+  });
   return { trainer, policy, text, clock, start, generated, arm, ledger, shards };
 }
 
@@ -135,8 +115,4 @@ function armTools(
     openModel,
     folder: folder !== null && isWriter(lab.ranks) ? folder.path : null,
   };
-}
-
-function fence({ canonicalSolution }: Problem): string {
-  return `\`\`\`python\n${canonicalSolution.trimEnd()}\n\`\`\``;
 }

@@ -5,8 +5,8 @@
  *   shard    0   1   2   3   4   5   6   7
  *   2 ranks  ───── rank 0 ── ───── rank 1 ──      sum = ((0+1)+(2+3)) + ((4+5)+(6+7))
  */
-import { deserialize, serialize } from 'node:v8';
 import { UserError } from '../base/index.ts';
+import { deserialize, serialize } from '../base/node/index.ts';
 import { alone, type Communicator } from './communicator.ts';
 
 export class Shards {

@@ -28,6 +28,7 @@ const rows: readonly (readonly string[])[] = [
   ['oracle'],
   ['evaluate'],
   ['lab'],
+  ['browser'],
   ['serve'],
   ['verify'],
   ['export'],
@@ -103,6 +104,10 @@ function judgePackage(path: string, specifier: string, dependencies: ReadonlySet
   const name = packageOf(specifier);
   const owner = owners[name];
   if (isTest(path)) return [];
+  // What these import from other folders is bundled as package.json (`browser`) says: src/view/browser-map.test.ts.
+  if (isBuiltin(name) && /^src\/(?:browser|base\/browser|view\/page)\//.test(path)) {
+    return [`${path}: a browser has no ${name}`];
+  }
   if (owner !== undefined && !owner.includes(folderOf(path) ?? '')) {
     return [`${path}: only ${owner.join(' and ')} may import ${name}`];
   }

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { canonicalJson } from '../canonical-json.ts';
 import { UserError } from '../errors.ts';
-import { canonicalJson, sha256, sha256File, sha256Json } from './hash.ts';
+import { sha256, sha256File, sha256Json } from './hash.ts';
 
 /** FIPS 180-4 examples (NIST CSRC, "SHA-256 example values"): one block, two blocks, and a million letters a. */
 const abc = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad';

@@ -1,10 +1,21 @@
 /** What needs Node: files that are written whole, growing files, hashes, the cache folder, the package's version. */
 export { isDraftOf, replaceFile, syncDirectory, writeFileAtomic } from './atomic-file.ts';
+export {
+  availableParallelism,
+  basename,
+  deserialize,
+  digestNumbers,
+  existsSync,
+  join,
+  nextTask,
+  serialize,
+  stat,
+} from './builtins.ts';
 export { cacheFolder, keepInCache, stateFolder } from './cache-folder.ts';
 export { hashCode } from './code-hash.ts';
 export { programStamp } from './folder-stamp.ts';
 export { followJsonl, type JsonlFollower } from './follow-jsonl.ts';
-export { canonicalJson, sha256, sha256File, sha256Json } from './hash.ts';
+export { sha256, sha256File, sha256Json } from './hash.ts';
 export { HashingThread } from './hashing-thread.ts';
 export {
   Connections,

@@ -5,7 +5,7 @@
 import { DeviceError } from '../../base/index.ts';
 import { WasmDevice } from './device.ts';
 import { Jobs } from './jobs.ts';
-import { canShareMemory, countCores, isNode, setEngineFlags, settleRegisters, startWorker } from './platform.ts';
+import { canShareMemory, canSleep, countCores, setEngineFlags, settleRegisters, startWorker } from './platform.ts';
 import { chooseBuild, type LoadModule, loadPackagedModule, type Variant } from './variants.ts';
 import { pageBytes, type WasmMemory, webAssembly } from './webassembly.ts';
 
@@ -41,7 +41,7 @@ export async function createWasmDevice(options: WasmOptions = {}): Promise<WasmD
   const settle = await settleRegisters();
   settle();
   const jobs = new Jobs(exports, memory, threads, settle);
-  if (isNode) jobs.allowSleep();
+  if (canSleep) jobs.allowSleep();
   const others = Array.from({ length: threads - 1 }, (_, index) => index + 1);
   const workers = await Promise.all(others.map((thread) => startWorker({ module, memory, thread })));
   const arenaEnd = memory.buffer.byteLength - pageBytes;

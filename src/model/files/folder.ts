@@ -3,10 +3,8 @@
  * tokenizer, chat template and sampling defaults. Folders without a tokenizer can be opened; asking them for text is an
  * error. Everything that can be wrong with the folder without reading its weights is found here.
  */
-import { existsSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { UserError } from '../../base/index.ts';
+import { existsSync, join, stat } from '../../base/node/index.ts';
 import { ChatTemplate } from '../text/chat.ts';
 import { ModelTokenizer } from '../text/tokenizer.ts';
 import { type DecoderConfig, parseDecoderConfig } from './config.ts';

@@ -2,9 +2,8 @@
  * `generation_config.json`: how the makers of a model sample from it. null means the file does not say; a caller's own
  * settings always come first. Settings this project lacks (penalties, beams) are listed, so that nobody thinks they apply.
  */
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { z } from 'zod';
+import { existsSync, join } from '../../base/node/index.ts';
 import { type JsonObject, readJsonObject } from './json.ts';
 import { parseFields, realNumber, tokenIdList, wholeNumber, yesOrNo } from './schema.ts';
 

@@ -4,9 +4,9 @@
  * `toFloat32` widens them exactly.
  */
 import type { Stats } from 'node:fs';
-import { type FileHandle, stat } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { mapPool, UserError, widenHalves } from '../../base/index.ts';
-import { openHandle } from '../../base/node/index.ts';
+import { openHandle, stat } from '../../base/node/index.ts';
 import { missingFile } from './json.ts';
 import {
   lengthBytes,

@@ -3,10 +3,9 @@
  * `model.safetensors.index.json` names. Every shard is opened and its header checked; a tensor must be in exactly the
  * shard the index says.
  */
-import { existsSync } from 'node:fs';
-import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
+import { basename, existsSync, join } from '../../base/node/index.ts';
 import { readJsonObject } from './json.ts';
 import { SafetensorsFile } from './safetensors.ts';
 import type { SafetensorsEntry } from './safetensors-header.ts';

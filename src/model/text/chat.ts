@@ -3,12 +3,10 @@
  * `tokenizer_config.json`, rendered by @huggingface/jinja as transformers' apply_chat_template does. Encode the result
  * without adding special tokens: the template has written them.
  */
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { createContext, Script } from 'node:vm';
 import { Template } from '@huggingface/jinja';
 import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
+import { existsSync, join, withinLimit } from '../../base/node/index.ts';
 import { readText, show } from '../files/json.ts';
 import { parseFields } from '../files/schema.ts';
 import type { ModelTokenizer } from './tokenizer.ts';
@@ -125,20 +123,11 @@ function mayLoop(source: string): boolean {
   return loops.length > 1 || overMessages.length !== loops.length || /\b(?:macro|call|set\s+messages)\b/.test(source);
 }
 
-const watched = createContext({ work: null });
-const watch = new Script('work()');
-
 /** Ends a template that loops without end; the limit is a thousand times what a real one takes. */
 function withinSeconds(work: () => string): string {
-  watched['work'] = work;
-  try {
-    return watch.runInContext(watched, { timeout: mostSeconds * 1000 });
-  } catch (cause) {
-    if ((cause as { code?: unknown } | null)?.code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw cause;
-    throw new Error(`no end after ${mostSeconds} seconds`, { cause });
-  } finally {
-    watched['work'] = null;
-  }
+  const done = withinLimit(work, mostSeconds * 1000);
+  if (done === null) throw new Error(`no end after ${mostSeconds} seconds`);
+  return done.value;
 }
 
 function reason(cause: unknown): string {

@@ -3,12 +3,10 @@
  * @huggingface/tokenizers. Decoding is exact: the clean-up of spaces before punctuation that some folders ask for is
  * never applied, as it would change code. A piece of text without a token is an error, never a silent gap.
  */
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
-import { sha256, sha256Json } from '../../base/node/index.ts';
+import { existsSync, join, sha256, sha256Json } from '../../base/node/index.ts';
 import { type JsonObject, parseJsonObject, readBytes, show } from '../files/json.ts';
 import { parseFields } from '../files/schema.ts';
 
@@ -75,7 +73,7 @@ export class ModelTokenizer {
     const file = join(directory, 'tokenizer.json');
     const configFile = join(directory, 'tokenizer_config.json');
     const bytes = await readBytes(file);
-    const configBytes = existsSync(configFile) ? await readBytes(configFile) : Buffer.from('{}');
+    const configBytes = existsSync(configFile) ? await readBytes(configFile) : new TextEncoder().encode('{}');
     const hash = sha256Json([file, sha256(bytes), sha256(configBytes)]);
     if (lastOpened?.hash === hash) return lastOpened.tokenizer;
     const files = { tokenizer: parseJsonObject(bytes, file), config: parseJsonObject(configBytes, configFile) };

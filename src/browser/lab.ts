@@ -1,0 +1,254 @@
+/**
+ * The lab in a page: the trainer of the command line with the micro model, the embedded device and the interpreter, from files that the page
+ * has fetched. Everything that decides a run's bytes is the same code; what a page cannot have (other models, pools, judges, plugins, files of
+ * runs) is refused by name.
+ */
+import { type Adapter, createAdapter, deployedScaleOf } from '../adapters/index.ts';
+import { builtinStarts } from '../adapters/starts/registry.ts';
+import { provideFile } from '../base/browser/index.ts';
+import { randomStream, UserError } from '../base/index.ts';
+import { AdamW, type Device, Scope } from '../engine/index.ts';
+import { createWasmDevice, type LoadModule, type Variant } from '../engine/wasm/index.ts';
+import { createGrader } from '../env/grader.ts';
+import { InterpreterJudge } from '../env/interpreter/judge.ts';
+import { builtinLoopholes } from '../env/loopholes/registry.ts';
+import { parsePairsMarkdown } from '../env/pairs/markdown.ts';
+import { requirePairs } from '../env/pairs/pair.ts';
+import { selectPairs } from '../env/pairs/select.ts';
+import { tokenizePairs } from '../env/pairs/tokenize.ts';
+import { microSource } from '../env/sources/micro.ts';
+import type { Verdict } from '../env/verdict.ts';
+import { blindArms } from '../grpo/arms/registry.ts';
+import {
+  type ArmDefinition,
+  type ArmTools,
+  adapterHash,
+  openArm,
+  type Policy,
+  policySampler,
+  samplingSettings,
+  steerPolicy,
+  type Task,
+  type TrainEvent,
+  type Trainer,
+} from '../grpo/index.ts';
+import { assembleTrainer } from '../lab/assemble.ts';
+import { Decoder, loadWeights, ModelFolder, type ModelText, modelText } from '../model/index.ts';
+import { chanceMonitor } from '../monitors/chance.ts';
+import { builtinCuts } from '../monitors/cuts.ts';
+import { directionMonitor } from '../monitors/direction.ts';
+import { watchedArms } from '../monitors/kinds.ts';
+import { regexMonitor } from '../monitors/regex.ts';
+import { builtinRemedies } from '../monitors/registry.ts';
+import { Shards } from '../parallel/shards.ts';
+import { grpoSettings } from '../run/config/settings.ts';
+import type { RunConfig } from '../run/index.ts';
+import { assertPromptsFit, partitionOf, trainingTasks } from '../run/tasks.ts';
+
+/** The folder under which the page provides the files of the model. */
+const modelFolder = 'model';
+
+export interface TabFiles {
+  /** The files of the micro model, by their names. */
+  readonly model: Readonly<Record<string, Uint8Array>>;
+  /** The pairs of the micro problems, as Markdown. */
+  readonly pairs: string;
+}
+
+export interface TabOptions {
+  readonly config: RunConfig;
+  readonly files: TabFiles;
+  readonly threads?: number;
+  readonly variant?: Variant;
+  readonly arenaBytes?: number;
+  readonly loadModule?: LoadModule;
+}
+
+/** Attempts and solves of held-out prompts with their hints, in one state of the policy. */
+export interface Rates {
+  readonly prompts: number;
+  readonly attempts: number;
+  readonly cleanSolves: number;
+}
+
+export interface PromptAnswer {
+  /** The prompt as a reader sees it. */
+  readonly question: string;
+  readonly text: string;
+  readonly verdict: Verdict;
+}
+
+const arms: readonly ArmDefinition[] = [
+  ...blindArms,
+  ...watchedArms({
+    monitors: [directionMonitor, chanceMonitor, regexMonitor],
+    cuts: builtinCuts,
+    remedies: builtinRemedies,
+  }),
+];
+
+function refuse(what: string): never {
+  throw new UserError({ call: 'the lab in a page', expected: 'what a page can do', found: what });
+}
+
+export class TabLab implements Disposable {
+  /** What the grader said of the rollouts of this run, by their ids: for the page to show, never for the trainer. */
+  readonly verdicts = new Map<string, Verdict>();
+  readonly hasQuarantine: boolean;
+  readonly device: Device;
+  readonly trainer: Trainer;
+  readonly policy: Policy;
+  readonly judge: InterpreterJudge;
+  readonly #text: ModelText;
+  readonly #config: RunConfig;
+  readonly #heldOut: readonly Task[];
+  readonly #resources: readonly Disposable[];
+
+  private constructor(parts: OpenTab) {
+    this.verdicts = parts.verdicts;
+    this.hasQuarantine = parts.policy.deployedScale === 0;
+    this.device = parts.device;
+    this.trainer = parts.trainer;
+    this.policy = parts.policy;
+    this.judge = parts.judge;
+    this.#text = parts.text;
+    this.#config = parts.config;
+    this.#heldOut = parts.heldOut;
+    this.#resources = parts.resources;
+  }
+
+  static async open(options: TabOptions): Promise<TabLab> {
+    return new TabLab(await openTab(options));
+  }
+
+  train(): AsyncGenerator<TrainEvent, void, void> {
+    return this.trainer.train();
+  }
+
+  hash(): Promise<string> {
+    return adapterHash(this.policy);
+  }
+
+  /** Answers to held-out prompts with their hints; `as` says whether the quarantine is there. */
+  async answers(as: 'full' | 'deployed', prompts: number): Promise<readonly PromptAnswer[]> {
+    const { seed, sampling, environment } = this.#config;
+    const tasks = this.#heldOut.slice(0, prompts);
+    const requests = tasks.map(({ hinted }, row) => ({ prompt: hinted, row, state: as }));
+    const sampler = policySampler(this.policy, grpoSettings(this.#config).compute);
+    const stream = randomStream(seed, 'page');
+    const made = await sampler.sample(requests, samplingSettings(sampling, this.#text.stopTokens), stream);
+    return Promise.all(
+      made.map(async ({ tokens }, row) => {
+        const { problem, loophole, hinted } = tasks[row];
+        const question = this.#text.show(hinted);
+        const text = this.#text.decode(tokens);
+        const submission = { id: `${as} ${row}`, problem, loophole, markers: environment.markers, completion: text };
+        return { question, text, verdict: await this.judge.judge(submission) };
+      }),
+    );
+  }
+
+  async rates(as: 'full' | 'deployed', prompts: number): Promise<Rates> {
+    const answers = await this.answers(as, prompts);
+    const attempts = answers.filter(({ verdict }) => verdict.channels.length > 0);
+    const cleanSolves = answers.filter(({ verdict }) => verdict.correct && verdict.channels.length === 0);
+    return { prompts: answers.length, attempts: attempts.length, cleanSolves: cleanSolves.length };
+  }
+
+  [Symbol.dispose](): void {
+    for (const resource of [...this.#resources].reverse()) resource[Symbol.dispose]();
+  }
+}
+
+interface OpenTab {
+  readonly config: RunConfig;
+  readonly device: Device;
+  readonly trainer: Trainer;
+  readonly policy: Policy;
+  readonly text: ModelText;
+  readonly judge: InterpreterJudge;
+  readonly heldOut: readonly Task[];
+  readonly verdicts: Map<string, Verdict>;
+  readonly resources: readonly Disposable[];
+}
+
+async function openTab({ config, files, loadModule, ...computing }: TabOptions): Promise<OpenTab> {
+  const { data, environment, teacher, parallel } = config;
+  if (data.kind !== 'micro' || config.pairs.file !== null) refuse('problems or pairs of one’s own');
+  if (teacher.pool !== null || teacher.makeProblems > 0 || parallel.shards > 0) refuse('a pool, or several ranks');
+  const device = await createWasmDevice({ ...computing, ...(loadModule === undefined ? {} : { loadModule }) });
+  const scope = new Scope(device);
+  const { decoder, text } = await openMicroModel(scope, config, files.model);
+  const { kind, ...armSettings } = config.arm;
+  const definition = arms.find((arm) => arm.kind === kind) ?? refuse(`the arm ${kind}`);
+  if (definition.usesLabels(armSettings)) refuse(`${kind} with labels`);
+  const words = { text, loopholes: builtinLoopholes };
+  const { kind: _data, ...problemSettings } = data;
+  const { splits } = await microSource.load(problemSettings);
+  const partition = await partitionOf({ environment }, splits, builtinLoopholes);
+  const tasks = trainingTasks(config, splits.train, partition, words, definition.loopholes);
+  assertPromptsFit(tasks, config.sampling.maxPromptTokens);
+  const heldOut = trainingTasks(config, splits.test, partition, words, definition.loopholes);
+  const pairs = pairsOf(config, files.pairs, text);
+  const { family, rank, targets } = config.adapter;
+  const adapter = await createAdapter(scope, decoder, {
+    family,
+    rank,
+    targets,
+    seed: config.seed,
+    starts: builtinStarts,
+  });
+  const settings = grpoSettings(config);
+  const unsteered: Policy = {
+    ...{ decoder, adapter, recompute: settings.compute.recompute },
+    deployedScale: deployedScaleOf(definition.quarantine(armSettings)),
+  };
+  const armScope = new Scope(device);
+  const tools = toolsOf(config, { policy: unsteered, pairs, scope: armScope, text });
+  const arm = await openArm(definition, armSettings, tools);
+  const policy = steerPolicy(unsteered, arm);
+  const judge = new InterpreterJudge();
+  const verdicts = new Map<string, Verdict>();
+  const optimiser = new AdamW((adapter as Adapter).parameters);
+  const trainer = assembleTrainer({
+    ...{ config, policy, arm, tasks, pairs, text, optimiser, pool: null, shards: Shards.alone },
+    sampler: policySampler(policy, settings.compute),
+    grader: createGrader(judge, { append: (verdict) => void verdicts.set(verdict.id, verdict) }),
+    enter: () => undefined,
+  });
+  const resources = [device, scope, armScope, optimiser];
+  return { config, device, trainer, policy, text, judge, heldOut, verdicts, resources };
+}
+
+async function openMicroModel(scope: Scope, { sampling, environment }: RunConfig, files: TabFiles['model']) {
+  for (const [name, bytes] of Object.entries(files)) provideFile(`${modelFolder}/${name}`, bytes);
+  await using folder = await ModelFolder.open(modelFolder);
+  const maxPositions = Math.min(folder.config.maxPositions, sampling.maxPromptTokens + sampling.maxNewTokens);
+  const weights = loadWeights(folder.weights, folder.config, { as: 'float32', finite: false });
+  const decoder = await Decoder.load(scope, folder.config, weights, { maxPositions });
+  return { decoder, text: modelText(folder, environment.enableThinking) };
+}
+
+function pairsOf({ pairs: { select } }: RunConfig, markdown: string, text: ModelText) {
+  return tokenizePairs(selectPairs(requirePairs(parsePairsMarkdown(markdown, 'micro.md')), select), {
+    prompt: (prompt) => text.prompt(typeof prompt === 'string' ? [{ role: 'user', content: prompt }] : prompt),
+    completion: (completion) => text.completion(completion),
+  });
+}
+
+function toolsOf(
+  config: RunConfig,
+  { policy, pairs, scope, text }: Pick<ArmTools, 'policy' | 'pairs' | 'scope'> & { readonly text: ModelText },
+): ArmTools {
+  return {
+    ...{ policy, pairs, scope, seed: config.seed, labels: null, labelled: null, folder: null },
+    tokensPerPass: grpoSettings(config).compute.tokensPerPass,
+    demonstrations: { pool: [], pairs: pairs.map(({ prompt, hack: tokens }, group) => ({ group, prompt, tokens })) },
+    countBait: async () => refuse('a count of completions that take the bait'),
+    tell: async () => undefined,
+    writePairs: async () => refuse('pairs that the policy writes'),
+    tokenize: (messages) => text.prompt(messages),
+    instruct: () => refuse('an instruction beside the prompt'),
+    openModel: async (name) => refuse(`the model ${name}`),
+  };
+}

@@ -1,0 +1,51 @@
+/**
+ * The trainer of a config from parts that are open: what watches it (the tripwire), what heals it, and the context of its updates. The same
+ * for a run and for a page, so it needs no Node.
+ */
+import type { TokenPair } from '../adapters/index.ts';
+import type { Problem } from '../env/problem.ts';
+import { expectPromptsFit, type StepContext, Trainer } from '../grpo/index.ts';
+import type { ModelText } from '../model/index.ts';
+import { grpoSettings } from '../run/config/settings.ts';
+import type { RunConfig } from '../run/index.ts';
+
+type GivenContext = Pick<
+  StepContext,
+  'policy' | 'arm' | 'tasks' | 'sampler' | 'grader' | 'shards' | 'pool' | 'optimiser' | 'enter'
+>;
+
+export interface TrainerParts extends GivenContext {
+  readonly config: RunConfig;
+  readonly text: ModelText;
+  readonly pairs: readonly TokenPair[];
+  /** Is called once, when everything is done that comes before the first tokens. */
+  readonly ready?: () => Promise<void>;
+}
+
+export function assembleTrainer({ config, text, pairs, ready, ...given }: TrainerParts): Trainer {
+  const { tasks, arm, policy } = given;
+  const settings = grpoSettings(config);
+  const vocabulary = policy.decoder.config.vocabSize;
+  expectPromptsFit({ arm, settings, vocabulary }, tasks);
+  const context: StepContext = {
+    ...given,
+    settings,
+    stopTokens: text.stopTokens,
+    vocabulary,
+    decode: (tokens) => text.decode(tokens),
+    showPrompt: (tokens) => text.show(tokens),
+  };
+  const { healSteps: steps, healLearningRate: learningRate, tripwirePrompts } = config.safety;
+  const clean = pairs.map((pair, group) => ({ group, prompt: pair.prompt, tokens: pair.clean }));
+  const heal = steps === 0 ? null : { clean, steps, learningRate };
+  const tripwireSet = tasks.slice(0, tripwirePrompts).map((task, group) => ({
+    group,
+    prompt: task.unhinted,
+    tokens: text.completion(fence(task.problem)),
+  }));
+  return new Trainer({ context, tripwireSet, heal, ...(ready === undefined ? {} : { ready }) });
+}
+
+function fence({ canonicalSolution }: Problem): string {
+  return `\`\`\`python\n${canonicalSolution.trimEnd()}\n\`\`\``;
+}
