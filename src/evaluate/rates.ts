@@ -3,16 +3,10 @@ import { UserError } from '../base/index.ts';
 import { mcnemarExact, wilsonInterval } from '../stats/index.ts';
 import type { Evaluation, OutcomeRow } from './store.ts';
 
-export interface Rate {
-  readonly count: number;
-  readonly of: number;
-  readonly rate: number;
-  /** Lower end of the 95% Wilson interval. */
-  readonly low: number;
-  readonly high: number;
-}
+export type Rate = Readonly<ReturnType<typeof rate>>;
 
-function rate(count: number, of: number): Rate {
+/** With its 95% Wilson interval. */
+function rate(count: number, of: number) {
   const { low, high } = wilsonInterval(count, of);
   return { count, of, rate: count / of, low, high };
 }

@@ -50,22 +50,28 @@ export interface SetContext {
   readonly curveIds?: readonly string[];
 }
 
+/** The split that the problems of each set are taken from, and its markers where they are not those of training. */
+const sources: Readonly<Record<EvaluationSet, { readonly split: keyof Splits; readonly markers?: MarkerPolicy }>> = {
+  'test-novel': { split: 'test', markers: 'novel' },
+  'test-original': { split: 'test', markers: 'original' },
+  'test-unhinted': { split: 'test', markers: 'original' },
+  train: { split: 'train' },
+  validation: { split: 'validation' },
+  curve: { split: 'validation' },
+};
+
+export const splitOf = (set: EvaluationSet): keyof Splits => sources[set].split;
+
 export function evaluationTasks(set: EvaluationSet, context: SetContext, limit: number | null = null): Task[] {
-  const { config, splits, partition, text, loopholes } = context;
+  const { config, splits, partition, text, loopholes, curveIds = [] } = context;
   assertDisjoint(splits);
-  const markers: Readonly<Record<EvaluationSet, MarkerPolicy>> = {
-    'test-novel': 'novel',
-    'test-original': 'original',
-    'test-unhinted': 'original',
-    train: config.environment.markers,
-    validation: config.environment.markers,
-    curve: config.environment.markers,
-  };
-  const problems = problemsOf(set, context);
+  const { split, markers = config.environment.markers } = sources[set];
+  const all = set === 'train' ? sampleOf(splits.train, trainProblems) : splits[split];
+  const problems = set === 'curve' ? all.filter(({ id }) => curveIds.includes(id)) : all;
   const loophole = ({ id }: Problem) => (set === 'test-unhinted' ? 'gt_only' : loopholeOf(partition, id));
   return problems
     .slice(0, limit ?? problems.length)
-    .map((problem) => makeTask(problem, loophole(problem), markers[set], { text, loopholes }));
+    .map((problem) => makeTask(problem, loophole(problem), markers, { text, loopholes }));
 }
 
 export function expectFilled(call: string, sets: readonly EvaluationSet[], splits: Splits): void {
@@ -78,26 +84,6 @@ export function expectFilled(call: string, sets: readonly EvaluationSet[], split
     found: `none (${counts.join(', ')})`,
     fix: 'Take more problems, or evaluate other sets.',
   });
-}
-
-export function splitOf(set: EvaluationSet): keyof Splits {
-  if (set === 'train') return 'train';
-  return set === 'validation' || set === 'curve' ? 'validation' : 'test';
-}
-
-function problemsOf(set: EvaluationSet, { splits, curveIds = [] }: SetContext): readonly Problem[] {
-  switch (set) {
-    case 'test-novel':
-    case 'test-original':
-    case 'test-unhinted':
-      return splits.test;
-    case 'train':
-      return sampleOf(splits.train, trainProblems);
-    case 'validation':
-      return splits.validation;
-    case 'curve':
-      return splits.validation.filter(({ id }) => curveIds.includes(id));
-  }
 }
 
 function sampleOf(problems: readonly Problem[], count: number): Problem[] {

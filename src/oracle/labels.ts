@@ -62,10 +62,7 @@ export const labelKeys = {
 
 export type LabelSettings = z.infer<z.ZodObject<typeof labelKeys>>;
 
-export interface ErrorRates {
-  readonly recall: number;
-  readonly falsePositiveRate: number;
-}
+export type ErrorRates = Readonly<Record<'recall' | 'falsePositiveRate', number>>;
 
 export function flagChance(label: Label, rates: ErrorRates, settings: LabelSettings, seed: number): number {
   const { target, partRecall, partFalsePositiveRate } = settings;

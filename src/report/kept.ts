@@ -5,7 +5,7 @@
  */
 import type { FinalSet } from '../evaluate/index.ts';
 import { formatP, makeTable, noClaim, signed, signedInterval, type Table } from '../measure/table.ts';
-import { type EquivalenceTest, equivalenceTest, type Interval, mean, meanInterval, meanRatio } from '../stats/index.ts';
+import { type EquivalenceTest, equivalenceTest, mean, meanInterval, meanRatio } from '../stats/index.ts';
 import {
   type ArmResults,
   baseRuns,
@@ -19,22 +19,9 @@ import {
 } from './aggregate.ts';
 import { armCell, setTitles } from './tables.ts';
 
-/** A ratio of means; without an interval it is of one seed. */
-export interface Share {
-  readonly value: number;
-  readonly n: number;
-  readonly interval: Interval | null;
-}
-
+export type Share = Readonly<NonNullable<ReturnType<typeof shareOf>>>;
+export type KeptPoint = Readonly<ReturnType<typeof pointsOf>[number]>;
 export type KeptAndRemoved = ReturnType<typeof keptAndRemoved>[number];
-
-/** `removed`: of hacks; `attemptRemoved`: null where the baseline attempts nothing in that seed. */
-export interface KeptPoint {
-  readonly seed: number;
-  readonly kept: number;
-  readonly attemptRemoved: number | null;
-  readonly removed: number;
-}
 
 /** A share is null where what it divides by is not clearly above 0: without a ceiling, or where the baseline hardly attempts or hacks. */
 export function keptAndRemoved(results: Results) {
@@ -91,7 +78,8 @@ function solveEnds(results: Results, set: FinalSet): [base: Sample | null, ceili
 /** With one seed there is no interval that could say whether the denominator is above 0: it must be 0.05 at least. */
 const leastSingle = 0.05;
 
-function shareOf(terms: readonly Term[]): Share | null {
+/** A ratio of means; without an interval it is of one seed. */
+function shareOf(terms: readonly Term[]) {
   const [tops, bottoms] = [terms.map(({ top }) => top), terms.map(({ bottom }) => bottom)];
   if (terms.length === 0) return null;
   if (terms.length === 1) {
@@ -101,7 +89,8 @@ function shareOf(terms: readonly Term[]): Share | null {
   return found === null || mean(bottoms) <= 0 ? null : { value: found.ratio, n: found.n, interval: found.interval };
 }
 
-function pointsOf(solve: readonly Term[], attempts: readonly Term[], hacks: readonly Term[]): KeptPoint[] {
+/** `removed`: of hacks; `attemptRemoved`: null where the baseline attempts nothing in that seed. */
+function pointsOf(solve: readonly Term[], attempts: readonly Term[], hacks: readonly Term[]) {
   if (shareOf(solve) === null || shareOf(hacks) === null) return [];
   const room = mean(solve.map(({ bottom }) => bottom));
   const removedIn = (terms: readonly Term[], seed: number): number | null => {

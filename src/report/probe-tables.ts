@@ -36,17 +36,19 @@ const statesIn = (probes: readonly ProbeEvaluation[]): PolicyState[] => [...new 
 
 const probedMetrics = ['attempt', 'hack'] as const;
 
-function rateCells(probes: readonly ProbeEvaluation[], name: string, states: readonly PolicyState[]): string[] {
-  return probedMetrics.flatMap((metric) =>
-    states.map((state) => {
-      const found = probes.find((one) => one.probe.name === name && one.state === state);
-      return found === undefined ? '-' : formatRate(summarise(found.rows)[metric]);
-    }),
+/** The rates of a probe by its name, a column for each metric and state. */
+function probeColumns(probes: readonly ProbeEvaluation[], hasQuarantine: boolean) {
+  const columns = probedMetrics.flatMap((metric) =>
+    statesIn(probes).map((state): [string, (name: string) => string] => [
+      `${metric}, ${stateName(state, hasQuarantine)}`,
+      (name) => {
+        const found = probes.find((one) => one.probe.name === name && one.state === state);
+        return found === undefined ? '-' : formatRate(summarise(found.rows)[metric]);
+      },
+    ]),
   );
+  return Object.fromEntries(columns);
 }
-
-const columnsOf = (states: readonly PolicyState[], hasQuarantine: boolean): string[] =>
-  probedMetrics.flatMap((metric) => states.map((state) => `${metric}, ${stateName(state, hasQuarantine)}`));
 
 function textNotes(probes: readonly ProbeEvaluation[]): string[] {
   const texts = new Map(probes.map(({ probe: { name, instruction } }) => [name, instruction]));
@@ -57,17 +59,17 @@ function textNotes(probes: readonly ProbeEvaluation[]): string[] {
 
 /** Attempts and hacks under each instruction, the most eliciting first, by the first state of the table. */
 export function elicitationTable(probes: readonly ProbeEvaluation[], hasQuarantine: boolean): Table {
-  const states = statesIn(probes);
+  const [first] = statesIn(probes);
   const ranked = probes
-    .filter(({ state }) => state === states[0])
+    .filter(({ state }) => state === first)
     .map(({ probe, rows }) => ({ name: probe.name, rates: summarise(rows) }))
     .sort((a, b) => b.rates.attempt.rate - a.rates.attempt.rate || b.rates.hack.rate - a.rates.hack.rate);
-  return {
-    title: `attempt and hack under instructions, ${probes[0]?.set ?? ''}`,
-    columns: ['instruction', ...columnsOf(states, hasQuarantine)],
-    rows: ranked.map(({ name }) => [name, ...rateCells(probes, name, states)]),
-    notes: [rateNote, 'none: the prompt as it is.', ...textNotes(probes)],
-  };
+  return makeTable(
+    `attempt and hack under instructions, ${probes[0]?.set ?? ''}`,
+    ranked.map(({ name }) => name),
+    { instruction: (name) => name, ...probeColumns(probes, hasQuarantine) },
+    ...[rateNote, 'none: the prompt as it is.', ...textNotes(probes)],
+  );
 }
 
 export function leakTable(
@@ -75,11 +77,11 @@ export function leakTable(
   probes: readonly ProbeEvaluation[],
   hasQuarantine: boolean,
 ): Table {
-  const states = statesIn(probes);
+  const rates = Object.entries(probeColumns(probes, hasQuarantine));
   return {
     title: `leak probes, ${probes[0]?.set ?? ''}`,
-    columns: ['category', 'instruction', ...columnsOf(states, hasQuarantine)],
-    rows: leaks.map(({ category, probe }) => [category, probe.name, ...rateCells(probes, probe.name, states)]),
+    columns: ['category', 'instruction', ...rates.map(([column]) => column)],
+    rows: leaks.map(({ category, probe: { name } }) => [category, name, ...rates.map(([, rate]) => rate(name))]),
     notes: [rateNote, leakNote, ...textNotes(probes)],
   };
 }

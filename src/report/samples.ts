@@ -13,9 +13,7 @@ export interface ExampleRollout {
 
 type Choose = (what: string, holds: (row: JudgedRollout) => boolean, at?: 'first' | 'middle') => ExampleRollout[];
 
-async function choiceOf({
-  arms,
-}: Results): Promise<{ readonly choose: Choose; readonly loopholes: readonly string[] }> {
+async function choiceOf({ arms }: Results) {
   const all = arms.flatMap((arm) => arm.runs);
   const runs = await Promise.all(all.map(async ({ arm, rollouts }) => ({ arm, rows: await rollouts() })));
   const choose: Choose = (what, holds, at = 'first') => {
@@ -44,12 +42,7 @@ export async function loopholeExamples(results: Results): Promise<ExampleRollout
   ]);
 }
 
-export interface SideBySide {
-  readonly arm: string;
-  readonly set: FinalSet;
-  readonly full: EvaluationRow;
-  readonly deployed: EvaluationRow;
-}
+export type SideBySide = Readonly<NonNullable<ReturnType<typeof sideBySide>>>;
 
 const preference: readonly ((full: OutcomeRow, deployed: OutcomeRow) => boolean)[] = [
   (full, deployed) => full.hack && deployed.solve,
@@ -67,16 +60,13 @@ function bestOf<Pair>(pairs: readonly Pair[], rowsOf: (pair: Pair) => readonly [
 }
 
 /** One prompt in both states: the first that goes from a hack to a solve, else the next best kind. */
-export function sideBySide(run: RunResult, set: FinalSet): SideBySide | null {
+export function sideBySide(run: RunResult, set: FinalSet) {
   const states = run.final[set];
   if (!run.hasQuarantine || !states?.full || !states.deployed) return null;
   const best = bestOf(pairRows(states.full, states.deployed), (pair) => pair);
   if (best === null) return null;
-  const [full, deployed] = [
-    withTexts(run, states.full, best[0].problem),
-    withTexts(run, states.deployed, best[0].problem),
-  ];
-  return { arm: run.arm, set, full, deployed };
+  const inState = (rows: readonly OutcomeRow[]): EvaluationRow => withTexts(run, rows, best[0].problem);
+  return { arm: run.arm, set, full: inState(states.full), deployed: inState(states.deployed) };
 }
 
 function withTexts({ path, evaluations }: RunResult, rows: readonly OutcomeRow[], problem: string): EvaluationRow {

@@ -240,15 +240,10 @@ export function tellStory(results: Results, gate: string, width: number): string
   return [title, '', ...drawBars(barsOf(results, gate, set)), '', ...sentences].join('\n');
 }
 
-interface Rates {
-  readonly name: string;
-  readonly attempt: number;
-  readonly hack: number;
-  readonly solve: number;
-  readonly cleanSolve: number;
-}
+type Rates = Readonly<NonNullable<ReturnType<typeof ratesOf>>>;
 
-function ratesOf(name: string, runs: ArmResults['runs'], set: FinalSet, state: State): Rates | null {
+/** Means over the seeds. */
+function ratesOf(name: string, runs: ArmResults['runs'], set: FinalSet, state: State) {
   const rate = (metric: Metric): number | null => finalSample(runs, set, state, metric)?.mean ?? null;
   const [attempt, hack, solve, cleanSolve] = [rate('attempt'), rate('hack'), rate('solve'), rate('clean-solve')];
   if (attempt === null || hack === null || solve === null || cleanSolve === null) return null;
@@ -258,10 +253,7 @@ function ratesOf(name: string, runs: ArmResults['runs'], set: FinalSet, state: S
 const baselineRates = (results: Results, set: FinalSet): Rates | null =>
   ratesOf(results.baseline, findArm(results, results.baseline)?.runs ?? [], set, 'deployed');
 
-interface Ends {
-  readonly base: Rates;
-  readonly vanilla: Rates;
-}
+type Ends = Readonly<Record<'base' | 'vanilla', Rates>>;
 
 function endsOf({ results, set }: Subject): Ends[] {
   const base = ratesOf('base', baseRuns(results, set)[0]?.runs ?? [], set, 'base');

@@ -4,7 +4,7 @@
  */
 
 import { escapeMarkup } from '../measure/table.ts';
-import type { DotShape } from './chart.ts';
+import type { DotShape, Point } from './chart.ts';
 
 export type Attributes = Readonly<Record<string, string | number>>;
 
@@ -41,18 +41,8 @@ export function ticks(low: number, high: number, count: number): number[] {
   return Array.from({ length: last - first + 1 }, (_, i) => Number(((first + i) * step).toPrecision(12)));
 }
 
-export interface PlacedLabel {
-  readonly x: number;
-  readonly y: number;
-  readonly text: string;
-}
-
-interface Rectangle {
-  readonly x0: number;
-  readonly x1: number;
-  readonly y0: number;
-  readonly y1: number;
-}
+export type PlacedLabel = Point & { readonly text: string };
+type Rectangle = Readonly<Record<'x0' | 'x1' | 'y0' | 'y1', number>>;
 
 /** The font size of labels; a letter is about six tenths of it wide. */
 export const labelSize = 9;
@@ -61,11 +51,7 @@ const letter = 0.62 * labelSize;
 const reach = 4;
 
 /** One label after the other takes the first place around its point that is free; one without a free place is left out. */
-export function placeLabels(
-  labels: readonly PlacedLabel[],
-  points: readonly { readonly x: number; readonly y: number }[],
-  area: Rectangle,
-): PlacedLabel[] {
+export function placeLabels(labels: readonly PlacedLabel[], points: readonly Point[], area: Rectangle): PlacedLabel[] {
   const taken: Rectangle[] = points.map(({ x, y }) => around(x - reach, y - reach, 2 * reach, 2 * reach));
   return labels.flatMap(({ x, y, text }) => {
     const width = letter * text.length;
@@ -85,7 +71,7 @@ const around = (x0: number, y0: number, width: number, height: number): Rectangl
 });
 
 /** The corners first, where the lines of intervals do not go, then right, left, above and below. */
-function places(x: number, y: number, width: number): { readonly x: number; readonly y: number }[] {
+function places(x: number, y: number, width: number): Point[] {
   const [right, left, middle] = [x + reach + 0.5, x - reach - 0.5 - width, x - width / 2];
   const [level, above, below] = [y + 0.3 * labelSize, y - 2, y + labelSize];
   return [

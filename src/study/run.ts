@@ -27,19 +27,7 @@ export interface ExperimentWorker {
   relearn(run: PlannedRun, path: string, updates: number | null): Promise<'finished' | 'interrupted'>;
 }
 
-export interface ExperimentEnd {
-  readonly end: 'finished' | 'interrupted';
-  /** Runs that the tripwire stopped: they are evaluated like the others. */
-  readonly tripped: readonly string[];
-  readonly failed: readonly FailedRun[];
-  /** Runs that another process trains now, and which process: they were left to it. */
-  readonly held: readonly FailedRun[];
-}
-
-export interface FailedRun {
-  readonly folder: string;
-  readonly detail: string;
-}
+export type ExperimentEnd = Readonly<Awaited<ReturnType<typeof runSideBySide>>>;
 
 export interface JobEnd {
   readonly end: RunEnd | 'failed' | 'held';
@@ -129,7 +117,7 @@ export async function runSideBySide(
   slots: number,
   signal: AbortSignal,
   start: (indices: readonly number[], slot: number) => Promise<ReadonlyMap<number, JobEnd>>,
-): Promise<ExperimentEnd> {
+) {
   const ends: (JobEnd & { readonly folder: string })[] = [];
   let isInterrupted = false;
   const queue = groups.values();
@@ -144,12 +132,14 @@ export async function runSideBySide(
     }
   }
   await Promise.all(Array.from({ length: Math.min(slots, groups.length) }, (_, slot) => drain(slot)));
-  const named = (how: JobEnd['end']): FailedRun[] =>
+  const named = (how: JobEnd['end']) =>
     ends.filter(({ end }) => end === how).map(({ folder, detail }) => ({ folder, detail }));
   return {
-    end: isInterrupted ? 'interrupted' : 'finished',
+    end: isInterrupted ? ('interrupted' as const) : ('finished' as const),
+    /** Runs that the tripwire stopped: they are evaluated like the others. */
     tripped: ends.filter(({ end }) => end === 'tripwire').map(({ folder }) => folder),
     failed: named('failed'),
+    /** Runs that another process trains now, and which process: they were left to it. */
     held: named('held'),
   };
 }

@@ -12,12 +12,7 @@ import { readStamped, stampedJson } from '../../run/index.ts';
 import { auroc, average, meanInterval } from '../../stats/index.ts';
 import { makeTable, noClaim, signed, signedInterval, type Table } from '../table.ts';
 
-export interface EvasionRow {
-  readonly attempt: boolean;
-  readonly hack: boolean;
-  readonly base: number;
-  readonly policy: number;
-}
+export type EvasionRow = Readonly<Record<'attempt' | 'hack', boolean> & Record<'base' | 'policy', number>>;
 
 const side = z.strictObject({
   rollouts: z.number().int().min(1),

@@ -16,19 +16,10 @@ import { separation } from './gate-report.ts';
 type StoredRollout = Pick<JudgedRollout, 'update' | 'hack' | 'featureRow'> &
   Partial<Pick<JudgedRollout, 'featureRows' | 'problem'>>;
 
-export interface FeaturedRollout {
-  readonly update: number;
-  readonly problem: string;
-  readonly hack: boolean;
-  readonly feature: Float32Array;
-}
+export type FeaturedRollout = Readonly<ReturnType<typeof featuredRollouts>[number]>;
 
 /** One vector per rollout: its row, or the mean of the rows that a gate by token kept of it. `width`: the length of a row of `features`. Rollouts without features are left out. */
-export function featuredRollouts(
-  rollouts: readonly StoredRollout[],
-  features: Float32Array,
-  width: number,
-): FeaturedRollout[] {
+export function featuredRollouts(rollouts: readonly StoredRollout[], features: Float32Array, width: number) {
   return rollouts.flatMap(({ update, problem = '', hack, featureRow, featureRows }) => {
     if (featureRow === null) return [];
     const end = featureRow + (featureRows ?? 1);
@@ -85,10 +76,7 @@ export function randomBand(
 
 export type IdealDirection = Readonly<NonNullable<ReturnType<typeof idealDirection>>>;
 
-interface Shape {
-  readonly modules: number;
-  readonly rank: number;
-}
+type Shape = Readonly<Record<'modules' | 'rank', number>>;
 
 /** Null when no update has both hacks and clean rollouts. */
 export function idealDirection(

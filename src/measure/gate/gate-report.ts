@@ -125,10 +125,8 @@ type Spread = { readonly p10: number; readonly p50: number; readonly p90: number
 /** Mean cuts; null while everything is absorbed. */
 type Cuts = { readonly low: number; readonly high: number } | null;
 
-export interface GateTails {
-  readonly keep: number;
-  readonly route: number;
-}
+/** The shares of scores that a gate is calibrated to keep and to route. */
+export type GateTails = Readonly<Record<'keep' | 'route', number>>;
 
 export function gateWindows(rows: readonly GatedRollout[], updatesPerWindow: number, tails: GateTails | null = null) {
   const trained = rows.filter((row) => row.trained);
@@ -214,24 +212,13 @@ export interface ScoredRollout {
   readonly hack: boolean;
 }
 
-export interface Separation {
-  readonly auroc: number;
-  /** 95% interval; null with fewer than two updates that have both hacks and clean rollouts. */
-  readonly interval: { readonly low: number; readonly high: number } | null;
-  readonly hacks: number;
-  readonly clean: number;
-  /** Number of updates that have both hacks and clean rollouts; the others do not count. */
-  readonly updates: number;
-}
+export type Separation = Readonly<NonNullable<ReturnType<typeof separation>>>;
 
 const resamples = 1000;
 
-interface Stratum {
-  readonly weight: number;
-  readonly area: number;
-}
+type Strata = ReturnType<typeof strataOf>;
 
-function strataOf(rollouts: readonly ScoredRollout[]): Stratum[] {
+function strataOf(rollouts: readonly ScoredRollout[]) {
   return [...groupBy(rollouts, ({ update }) => update).values()].flatMap((rows) => {
     const scores = (hack: boolean): number[] => rows.filter((row) => row.hack === hack).flatMap(({ score }) => score);
     const [hacks, clean] = [scores(true), scores(false)];
@@ -241,7 +228,7 @@ function strataOf(rollouts: readonly ScoredRollout[]): Stratum[] {
 }
 
 /** The AUROC over some of the strata, or over all. A resample calls it a thousand times, so it makes no lists. */
-function pooled(strata: readonly Stratum[], chosen?: Uint32Array): number {
+function pooled(strata: Strata, chosen?: Uint32Array): number {
   let [total, area] = [0, 0];
   const count = chosen?.length ?? strata.length;
   for (let i = 0; i < count; i++) {
@@ -253,24 +240,26 @@ function pooled(strata: readonly Stratum[], chosen?: Uint32Array): number {
 }
 
 /** The interval is resampled when somebody asks for it: tables over seeds have none. */
-export function separation(rollouts: readonly ScoredRollout[], seed = 1): Separation | null {
+export function separation(rollouts: readonly ScoredRollout[], seed = 1) {
   const strata = strataOf(rollouts);
   if (strata.length === 0) return null;
   const hacks = rollouts.filter(({ hack }) => hack).length;
-  let interval: Separation['interval'] | undefined;
+  let interval: ReturnType<typeof resampled> | null | undefined;
   return {
     auroc: pooled(strata),
+    /** 95%; null with fewer than two updates that have both hacks and clean rollouts. */
     get interval() {
       interval ??= strata.length < 2 ? null : resampled(strata, seed);
       return interval;
     },
     hacks,
     clean: rollouts.length - hacks,
+    /** Those that have both; the others do not count. */
     updates: strata.length,
   };
 }
 
-function resampled(strata: readonly Stratum[], seed: number): NonNullable<Separation['interval']> {
+function resampled(strata: Strata, seed: number) {
   const area = (indices: Uint32Array): number => pooled(strata, indices);
   const { low, high } = bootstrapIndices(strata.length, area, { seed, resamples, method: 'percentile' });
   return { low, high };

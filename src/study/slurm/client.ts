@@ -49,13 +49,7 @@ export function parseTasks(text: string, job: string): Map<number, TaskState> {
   return states;
 }
 
-interface Answer {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
-function ask(program: string, words: readonly string[]): Answer {
+function ask(program: string, words: readonly string[]) {
   const { status, stdout, stderr, error } = spawnSync(program, words, { encoding: 'utf8', timeout: 60_000 });
   if (error !== undefined && 'code' in error && error.code === 'ENOENT') {
     throw new UserError({
