@@ -196,6 +196,7 @@ const given: Readonly<Record<string, readonly unknown[]>> = {
   monitorWindowTable: [measure.monitorWindows(rows, 2)],
   evasionTable: [gateRun.evasion],
   finalEvaluationTable: [evaluations, true],
+  sampledTable: [evaluations.flatMap((one: object) => [one, { ...one, sample: 2 }]), true],
   loopholeEvaluationTable: [evaluations, []],
   scaleTable: [evaluations],
   surfacedTable: [evaluations],
