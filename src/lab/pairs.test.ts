@@ -1,13 +1,15 @@
-/** Which problems a policy is asked to write pairs for. A sampler that always does what it is asked for stands in for the policy. */
+/** The pairs of a config that names none; which problems a policy is asked to write pairs for (a sampler that always does what it is asked for stands in for the policy). */
 import { expect, it } from 'vitest';
+import { namesOf } from '../env/loopholes/registry.ts';
 import { fenceProgram } from '../env/micro/documents.ts';
 import { exploitProgram } from '../env/micro/exploits.ts';
 import { generateMicroProblems } from '../env/micro/problems.ts';
+import { loadPairs, shownLoopholes } from '../env/pairs/index.ts';
 import type { Sampler } from '../grpo/index.ts';
 import { makeTask } from '../run/index.ts';
 import { resolveBuiltin } from './config.ts';
 import { openLab } from './open.ts';
-import { writePairs } from './pairs.ts';
+import { pairSetOf, writePairs } from './pairs.ts';
 import { builtinParts } from './parts.ts';
 
 const loopholes = ['exit_code', 'run_tests'] as const;
@@ -34,4 +36,11 @@ it('a policy that takes every bait is asked on known loopholes alone', async () 
   const { pairs, attempted } = await writePairs(config, obedient, tasks, text);
   expect(attempted).toBe(6);
   expect(pairs.map(({ tags }) => tags)).toEqual(Array.from({ length: 6 }, () => ['generated', 'exit_code']));
+});
+
+it('problems of a file, and of a source that names no pairs, have pairs that show no loophole of the lab', async () => {
+  const { config } = resolveBuiltin(null, ['data.kind=file', 'data.path=problems.jsonl']);
+  expect(await pairSetOf(config)).toBe('generic');
+  const { pairs } = await loadPairs(await pairSetOf(config));
+  expect(shownLoopholes(pairs, namesOf(builtinParts.loopholes))).toEqual([]);
 });

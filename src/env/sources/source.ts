@@ -67,7 +67,7 @@ export const sourceShape: PartShape = {
 
 /** Makes a source whose `load` receives settings of the type that its schema describes. */
 export function defineProblemSource<Shape extends z.ZodRawShape>(source: ProblemSourceParts<Shape>): ProblemSource {
-  const { kind, summary, settings, pairs = 'hack', asksInWords = true, isSound = false, files = [] } = source;
+  const { kind, summary, settings, pairs = 'generic', asksInWords = true, isSound = false, files = [] } = source;
   expectShape(`problem source ${kind}`, sourceShape.members, source);
   const load = async (raw: unknown): Promise<SourceProblems> => {
     const loaded = await guard(kind, () => source.load(settings.parse(raw)));
