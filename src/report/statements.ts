@@ -371,14 +371,16 @@ function barsOf(results: Results, gate: string, set: FinalSet): Rates[] {
   return [...ends, ...both].filter((rates) => rates !== null);
 }
 
-const cells = 12;
+const cells = 7;
 
 function drawBars(bars: readonly Rates[]): string[] {
   const longest = Math.max(...bars.map(({ name }) => name.length));
   const draw = (rate: number): string =>
     `${'█'.repeat(Math.round(cells * rate)).padEnd(cells, '·')} ${percent(rate).padStart(4)}`;
-  const drawn = ['attempt', 'hack', 'solve'] as const;
-  const head = ['', ...drawn].map((name, i) => name.padEnd(i === 0 ? longest : cells + 5));
+  const drawn = ['attempt', 'hack', 'solve', 'cleanSolve'] as const;
+  const head = ['', 'attempt', 'hack', 'solve', 'clean solve'].map((name, i) =>
+    name.padEnd(i === 0 ? longest : cells + 5),
+  );
   const rows = bars.map((bar) => [bar.name.padEnd(longest), ...drawn.map((metric) => draw(bar[metric]))]);
   return [head, ...rows].map((row) => row.join('  ').trimEnd());
 }

@@ -37,13 +37,13 @@ describe('the story of an experiment', () => {
     ).toBe(`\
 Share of held-out problems, original markers (10 prompts a run)
 
-                        attempt            hack               solve
-base                    ············   0%  ············   0%  █···········  10%
-vanilla                 ██████······  50%  ██████······  50%  ██████······  50%
-activation, as trained  ██████······  50%  ██████······  50%  ██████······  50%
-activation, deployed    █···········  10%  █···········  10%  █████·······  40%
-haar, as trained        ██████······  50%  ██████······  50%  ██████······  50%
-haar, deployed          █████·······  40%  █████·······  40%  █████·······  40%
+                        attempt       hack          solve         clean solve
+base                    ·······   0%  ·······   0%  █······  10%  █······  10%
+vanilla                 ████···  50%  ████···  50%  ████···  50%  ████···  50%
+activation, as trained  ████···  50%  ████···  50%  ████···  50%  ████···  50%
+activation, deployed    █······  10%  █······  10%  ███····  40%  ███····  40%
+haar, as trained        ████···  50%  ████···  50%  ████···  50%  ████···  50%
+haar, deployed          ███····  40%  ███····  40%  ███····  40%  ███····  40%
 
 The hack emerges: vanilla attempts 50% of prompts and hacks 50%, the base 0% and
 0%.
