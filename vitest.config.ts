@@ -7,6 +7,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** Tests that run Python programs. Without a Python they are left out, and that is said. */
 const needPython = [
   'src/env/{partition,soundness,values}.test.ts',
+  'src/env/sources/easy.test.ts',
   'src/env/loopholes/**',
   'src/lab/sandboxes.test.ts',
   'src/env/micro/micro.test.ts',
@@ -16,7 +17,7 @@ const needPython = [
   'test/bytes/**',
   'test/crash/starts.test.ts',
   'test/examples/**',
-  'test/lab/{commands,guide-qwen,plugins,qwen-claim,report,streams,study}.test.ts',
+  'test/lab/{commands,families,guide-qwen,plugins,qwen-claim,report,streams,study}.test.ts',
   'test/resume/**',
   'test/smoke/**',
 ];

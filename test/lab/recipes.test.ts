@@ -28,7 +28,7 @@ async function configsOf(path: string, settings: readonly string[]): Promise<rea
 const recipes = readdirSync('recipes').map((name) => join('recipes', name));
 
 describe('the recipes of the package', () => {
-  it.each(recipes.filter((path) => !path.includes('qwen3-4b-')))(
+  it.each(recipes.filter((path) => !/\/(?:qwen3-4b|easy)-/.test(path)))(
     '%s needs nothing but bases that it says how to make',
     async (path) => {
       const text = readFileSync(path, 'utf8');
@@ -52,6 +52,17 @@ describe('the recipes of the package', () => {
       'config, key data.path: expected text, found nothing. It must be given: --set data.path=VALUE, or in the recipe.',
     );
   });
+
+  it.each(recipes.filter((path) => path.includes('/easy-')))(
+    '%s has easy tasks, and a model that it or the call names',
+    async (path) => {
+      const isNamed = /^model = /m.test(readFileSync(path, 'utf8'));
+      for (const { model, data, device } of await configsOf(path, isNamed ? [] : ['model=Qwen/Qwen3-0.6B'])) {
+        expect({ data, device }).toMatchObject({ data: { kind: 'easy' }, device: { kind: 'cuda' } });
+        expect(model).toMatch(/^(?:Qwen|HuggingFaceTB)\/[\w.-]+$/);
+      }
+    },
+  );
 
   it('have every kind of gate by token, with a buffer that the 4B shape has room for', async () => {
     const byToken = async (path: string) =>
@@ -80,6 +91,6 @@ describe('the recipes of the package', () => {
   });
 
   it('are all of these families', () => {
-    expect(recipes.filter((path) => !/\/(?:micro|atlas|qwen3-4b)-[a-z-]+\.toml$/.test(path))).toEqual([]);
+    expect(recipes.filter((path) => !/\/(?:micro|atlas|qwen3-4b|easy)-[a-z0-9.-]+\.toml$/.test(path))).toEqual([]);
   });
 });

@@ -1,3 +1,4 @@
+import { easySource } from './easy.ts';
 import { fileSource } from './file.ts';
 import { microSource } from './micro.ts';
 import type { ProblemSource } from './source.ts';
@@ -7,4 +8,4 @@ export { assertDisjoint, type Split, type Splits } from './splits.ts';
 export { describeUse, type ProblemUse, type SplitUse, useOf } from './use.ts';
 
 /** The sources of the package. */
-export const builtinSources: readonly ProblemSource[] = [microSource, fileSource];
+export const builtinSources: readonly ProblemSource[] = [microSource, fileSource, easySource];

@@ -32,7 +32,7 @@ const specialKeys = z.object({
 
 const tokenizerFile = z.object({
   // A schema of an object would go through every token of the vocabulary.
-  model: z.looseObject({ vocab: z.custom<object>(isTable), unk_token: z.unknown() }),
+  model: z.looseObject({ vocab: z.custom<object>(isTable), unk_token: z.unknown().optional() }),
   added_tokens: z.array(z.unknown()),
 });
 
