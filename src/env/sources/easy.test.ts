@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Sandbox } from '../sandbox/sandbox.ts';
 import { SandboxJudge } from '../sandbox-judge.ts';
 import { checkSoundness } from '../soundness.ts';
-import { easySource, easyTasks } from './easy.ts';
-import { easyFamilies } from './easy-tasks.ts';
+import { easySource } from './easy.ts';
+import { easyFamilies, easyTasks } from './easy-tasks.ts';
 import { statementOf } from './overlap.ts';
 
 let sandbox: Sandbox;
