@@ -4,7 +4,7 @@
  *   node bench/replay.ts atlas-c/vanilla-530 [--set key=value] [--out DIR]      a run of a study, by bench/results/atlas-seals.csv.gz and its rates
  *   node bench/replay.ts runs/atlas-c/vanilla-530 [--out DIR]                   a run directory: its manifest, its seal and its evaluations
  * --set is what the call of the study changed (study E: model and learning rate); --out keeps the new run. Exit 1: something differs.
- * Verdicts are not compared: they are written in the order in which programs were graded.
+ * Verdicts are not compared: they hold how long each program took.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
