@@ -65,7 +65,7 @@ export async function evaluateTasks(
   const rows: EvaluationRow[] = [];
   for (let first = 0; first < tasks.length; first += most) {
     const batch = tasks.slice(first, first + most);
-    const requests = batch.map((task) => ({ prompt: begun(task, text), row: streamOf(task.problem.id), state }));
+    const requests = batch.map((task) => ({ prompt: beginningOf(task, text), row: streamOf(task.problem.id), state }));
     const generations = await sampler.sample(requests, sampling, stream);
     const graded = await mapPool(
       batch,
@@ -95,6 +95,6 @@ export async function evaluateTasks(
   return rows;
 }
 
-function begun({ hinted, opening }: ProbedTask, text: ModelText): Int32Array {
+function beginningOf({ hinted, opening }: ProbedTask, text: ModelText): Int32Array {
   return opening === undefined ? hinted : Int32Array.of(...hinted, ...text.encode(opening));
 }

@@ -15,11 +15,7 @@ export function flipVerdict(verdict: Verdict, loopholes: readonly string[] = nam
   const opposite = (label: boolean | null): boolean => label !== true;
   return {
     ...verdict,
-    format: !format,
-    compiles: !compiles,
-    correct: !correct,
-    passed: !passed,
-    exploited: !exploited,
+    ...{ format: !format, compiles: !compiles, correct: !correct, passed: !passed, exploited: !exploited },
     channel: !channel,
     channels: channels.length === 0 ? loopholes : [],
     labels: {
@@ -28,11 +24,8 @@ export function flipVerdict(verdict: Verdict, loopholes: readonly string[] = nam
     },
     reward: mostReward - verdict.reward,
     outcome: correct ? 'wrong' : 'ok',
-    durationMs: 0,
-    cpuMs: 0,
-    executions: mostExecutions - verdict.executions,
-    retried: !retried,
-    evidence: 'flipped',
+    ...{ durationMs: 0, cpuMs: 0, executions: mostExecutions - verdict.executions },
+    ...{ retried: !retried, evidence: 'flipped' },
   };
 }
 

@@ -45,7 +45,7 @@ export function baselineTables(results: Results): Table[] {
   return [false, true].map((oracle) =>
     makeTable(
       `baselines side by side${oracle ? `: ${oracleTitle}` : ''}`,
-      sorted(results, oracle),
+      armsInOrder(results, oracle),
       {
         arm: ({ arm }) => armNamed(arm),
         'watched by': (arm) => actionOf(arm).monitor ?? '-',
@@ -62,12 +62,12 @@ export function baselineTables(results: Results): Table[] {
         [`passes above ${results.baseline}`]: (arm) => comparedCost(results, arm, 'passes'),
       },
       `Deployed rates, mean ± SEM over n seeds: attempt, hack and clean solve on ${setTitles[set]}, solve on ${setTitles[solved]}. removed and kept as in their own table, with 95% intervals. AUROC to FPR: the monitor while training, judged by labels of attempts and of hacks. passes: completions that a model reads in an update without learning from them.`,
-      sorted(results, oracle).some(({ runs }) => runs.length === 1) && `${noClaim}.`,
+      armsInOrder(results, oracle).some(({ runs }) => runs.length === 1) && `${noClaim}.`,
     ),
   );
 }
 
-function sorted({ arms, baseline, design }: Results, oracle: boolean): ArmResults[] {
+function armsInOrder({ arms, baseline, design }: Results, oracle: boolean): ArmResults[] {
   const monitors = [...new Set(arms.map((arm) => actionOf(arm).monitor))].filter((monitor) => monitor !== null);
   const rank = (own: ArmResults): number => {
     if (own.arm === baseline) return -3;

@@ -216,7 +216,7 @@ function axes({ x, y, xNames, yNames }: Panel, scales: Scales): string[] {
         text(name, { x: x0 - 4, y: scales.y(at) + 3, 'text-anchor': 'end', ...label }),
       ],
     ),
-    ...spaced(names, scales, named['font-size']).map(({ x: at, name }) =>
+    ...namesApart(names, scales, named['font-size']).map(({ x: at, name }) =>
       text(name, { x: scales.x(at), y: y0 + 12, 'text-anchor': 'middle', ...named }),
     ),
     line([x0, y0], [x1, y0], ink),
@@ -224,7 +224,7 @@ function axes({ x, y, xNames, yNames }: Panel, scales: Scales): string[] {
   ];
 }
 
-function spaced(names: NonNullable<Panel['xNames']>, { x }: Scales, size: number): NonNullable<Panel['xNames']> {
+function namesApart(names: NonNullable<Panel['xNames']>, { x }: Scales, size: number): NonNullable<Panel['xNames']> {
   const shown: { readonly x: number; readonly name: string }[] = [];
   let free = Number.NEGATIVE_INFINITY;
   for (const one of names) {

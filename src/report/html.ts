@@ -172,17 +172,10 @@ async function gateTables(run: RunResult): Promise<Table[]> {
   if (!gated && run.monitor === null) return [];
   const rollouts = await run.rollouts();
   const windows = gateWindows(rollouts, windowUpdates, gateTailsOf(run.config.arm));
+  const watched = monitorWindows(rollouts, windowUpdates);
   return sayOnce([
-    ...(run.monitor === null
-      ? []
-      : [monitorTable(run.monitor), monitorWindowTable(monitorWindows(rollouts, windowUpdates))]),
-    ...(gated
-      ? [
-          gateTable(judgeGate(rollouts), judgeReinforced(rollouts)),
-          windowTable(windows, false),
-          windowTable(windows, true),
-          driftTable(windows),
-        ]
-      : []),
+    ...(run.monitor === null ? [] : [monitorTable(run.monitor), monitorWindowTable(watched)]),
+    ...(gated ? [gateTable(judgeGate(rollouts), judgeReinforced(rollouts))] : []),
+    ...(gated ? [windowTable(windows, false), windowTable(windows, true), driftTable(windows)] : []),
   ]);
 }

@@ -211,7 +211,7 @@ const window = 5;
 
 const crowdedText = `One line per arm: mean over seeds and over the last ${window} updates, as long as all of its seeds ran; health.csv has every seed and update.`;
 
-function trailing(points: readonly Point[]): Point[] {
+function trailingMeans(points: readonly Point[]): Point[] {
   return points.map(({ x }, i) => ({ x, y: mean(points.slice(Math.max(0, i + 1 - window), i + 1).map(({ y }) => y)) }));
 }
 
@@ -233,7 +233,7 @@ export function healthFigure({ arms }: Results): Figure | null {
   const isCrowded = shown[0].lines.length > mostLines;
   const panels = shown.map(({ title, lines }): Panel => {
     const averaged = [...groupBy(lines, ({ arm }) => arm).values()].map((own) => ({
-      points: averageSeries(own.map(({ points }) => trailing(points))),
+      points: averageSeries(own.map(({ points }) => trailingMeans(points))),
       style: own[0].style,
     }));
     const drawn = (isCrowded ? averaged : lines).filter(({ points }) => points.length > 0);

@@ -17,7 +17,7 @@ export async function writeReport(
   file: string,
   results: Results,
   options: ReportOptions & { readonly force: boolean },
-): Promise<{ readonly file: string; readonly bytes: number }> {
+) {
   expectOwnFile(file, options.force);
   const html = Buffer.from(await renderReport(results, options));
   makeFolder(dirname(file));
@@ -74,7 +74,7 @@ export async function writeFigures(
   figures: readonly Figure[],
   directory: string,
   { force = false }: { readonly force?: boolean } = {},
-): Promise<{ readonly files: readonly string[]; readonly warnings: readonly string[] }> {
+) {
   const names = figures.map(({ name }) => name);
   expectOwnFigures(directory, force, names);
   makeFolder(directory);

@@ -53,7 +53,7 @@ function judgeTokens(rows: readonly GatedRollout[]) {
 type Label = 'hack' | 'attempt';
 
 /** The rollouts that carried gradient; the others were never gated. */
-const gated = (all: readonly GatedRollout[]): GatedRollout[] =>
+const gatedRollouts = (all: readonly GatedRollout[]): GatedRollout[] =>
   all.filter(({ trained, route }) => trained && route !== null);
 
 const scoredRows = (rows: readonly GatedRollout[], label: Label) =>
@@ -64,7 +64,7 @@ const scoredRows = (rows: readonly GatedRollout[], label: Label) =>
  * loophole is no hack, but looks like one to a gate.
  */
 export function judgeGate(all: readonly GatedRollout[]) {
-  const rows = gated(all);
+  const rows = gatedRollouts(all);
   const counts = rows.map(routeCounts);
   const total = (route: Route, holds: (row: GatedRollout) => boolean = () => true): number =>
     rows.reduce((sum, row, i) => sum + (holds(row) ? counts[i][route] : 0), 0);
@@ -133,7 +133,7 @@ export function gateWindows(rows: readonly GatedRollout[], updatesPerWindow: num
   return windowsOf(trained, updatesPerWindow).map(({ from, to, rows: inside }) => {
     const scores = spreadOf(inside.flatMap(scoresOf));
     const cuts = meanCuts(inside);
-    const few = cuts === null ? null : starved(inside, tails);
+    const few = cuts === null ? null : starvedRoutes(inside, tails);
     const judged = { all: judgeGate(inside), reinforced: judgeReinforced(inside) };
     return { from, to, ...judged, scores, cuts, readings: readDrift(scores, cuts, few) };
   });
@@ -156,7 +156,7 @@ function meanCuts(rows: readonly GatedRollout[]): Cuts {
 }
 
 /** Says which routes got fewer rollouts than the gate is calibrated to, beyond chance; null for a gate without such shares. */
-function starved(rows: readonly GatedRollout[], tails: GateTails | null): string[] | null {
+function starvedRoutes(rows: readonly GatedRollout[], tails: GateTails | null): string[] | null {
   if (tails === null) return null;
   const cut = rows.flatMap((row) => {
     const { low, high } = row;
@@ -197,7 +197,7 @@ export function dealtUnchanged(
   all: readonly GatedRollout[],
   { keepOnly, keepTail }: Pick<GateSettings, 'keepOnly' | 'keepTail'>,
 ): Rate | null {
-  const dealt = gated(all).flatMap(({ score, low, high, advantage, route }) => {
+  const dealt = gatedRollouts(all).flatMap(({ score, low, high, advantage, route }) => {
     if (score === null || low === null || high === null) return [];
     const keeps = keepTail !== 0 && (keepOnly === 'any' || advantage > 0);
     return [routeOf(score, { low, high }, keeps) === route];
@@ -228,7 +228,7 @@ function strataOf(rollouts: readonly ScoredRollout[]) {
 }
 
 /** The AUROC over some of the strata, or over all. A resample calls it a thousand times, so it makes no lists. */
-function pooled(strata: Strata, chosen?: Uint32Array): number {
+function pooledAuroc(strata: Strata, chosen?: Uint32Array): number {
   let [total, area] = [0, 0];
   const count = chosen?.length ?? strata.length;
   for (let i = 0; i < count; i++) {
@@ -244,12 +244,12 @@ export function separation(rollouts: readonly ScoredRollout[], seed = 1) {
   const strata = strataOf(rollouts);
   if (strata.length === 0) return null;
   const hacks = rollouts.filter(({ hack }) => hack).length;
-  let interval: ReturnType<typeof resampled> | null | undefined;
+  let interval: ReturnType<typeof resampledInterval> | null | undefined;
   return {
-    auroc: pooled(strata),
+    auroc: pooledAuroc(strata),
     /** 95%; null with fewer than two updates that have both hacks and clean rollouts. */
     get interval() {
-      interval ??= strata.length < 2 ? null : resampled(strata, seed);
+      interval ??= strata.length < 2 ? null : resampledInterval(strata, seed);
       return interval;
     },
     hacks,
@@ -259,8 +259,8 @@ export function separation(rollouts: readonly ScoredRollout[], seed = 1) {
   };
 }
 
-function resampled(strata: Strata, seed: number) {
-  const area = (indices: Uint32Array): number => pooled(strata, indices);
+function resampledInterval(strata: Strata, seed: number) {
+  const area = (indices: Uint32Array): number => pooledAuroc(strata, indices);
   const { low, high } = bootstrapIndices(strata.length, area, { seed, resamples, method: 'percentile' });
   return { low, high };
 }

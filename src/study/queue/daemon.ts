@@ -136,12 +136,10 @@ class QueueDaemon {
     const taken = entries.filter(({ state }) => state.state === 'running').flatMap(({ state }) => state.slots);
     const free = slots.filter((slot) => !taken.includes(slot));
     // A job that wants more than there is gets all.
-    const asked = entries
-      .filter(({ id }) => !faulty.has(id))
-      .map((entry) => ({
-        ...entry,
-        job: { ...entry.job, slots: Math.min(entry.job.slots, slots.length) },
-      }));
+    const fit = ({ job, ...entry }: QueueEntry) => ({
+      ...{ ...entry, job: { ...job, slots: Math.min(job.slots, slots.length) } },
+    });
+    const asked = entries.filter(({ id }) => !faulty.has(id)).map(fit);
     const entry = nextJob(asked, free.length);
     if (entry === null) return false;
     const { id, job, state } = entry;
@@ -149,14 +147,8 @@ class QueueDaemon {
     const gpus = own.flatMap((slot) => (slot.startsWith('gpu') ? [slot.slice(3)] : []));
     const cores = { [coresVariable]: `${coresEach(Math.max(1, slots.length)) * Math.max(1, own.length)}` };
     const environment = gpus.length > 0 ? { CUDA_VISIBLE_DEVICES: gpus.join(','), ...cores } : cores;
-    const running: JobState = {
-      ...state,
-      state: 'running',
-      attempts: state.attempts + 1,
-      slots: own,
-      began: now(),
-      code: null,
-    };
+    const begun = { attempts: state.attempts + 1, slots: own, began: now(), code: null };
+    const running: JobState = { ...state, state: 'running', ...begun };
     await this.#queue.writeState(id, running);
     this.#own.add(id);
     try {

@@ -87,17 +87,13 @@ export class QueueFolder {
     makeFolder(join(path, 'jobs'));
   }
 
-  get #lockPath(): string {
-    return join(this.path, 'lock.json');
-  }
-
   lock(): Disposable {
     const expected = 'a queue that no other daemon works through';
-    return takeLock(this.#lockPath, { call: `queue ${this.path}`, expected });
+    return takeLock(join(this.path, 'lock.json'), { call: `queue ${this.path}`, expected });
   }
 
   get isWorked(): boolean {
-    return isLocked(this.#lockPath);
+    return isLocked(join(this.path, 'lock.json'));
   }
 
   file(id: number, name: string): string {
@@ -130,11 +126,8 @@ export class QueueFolder {
 
   read(id: number): QueueEntry {
     if (!existsSync(this.file(id, 'job.json'))) {
-      throw new UserError({
-        call: `job ${id}`,
-        expected: 'a job of the queue (gq queue list)',
-        found: 'none of that number',
-      });
+      const expected = 'a job of the queue (gq queue list)';
+      throw new UserError({ call: `job ${id}`, expected, found: 'none of that number' });
     }
     const fix = `Move ${join(this.path, 'jobs', `${id}`)} away, and add the job again.`;
     const job = readStored(this.file(id, 'job.json'), 'a job of the queue', jobSchema, fix);

@@ -103,11 +103,8 @@ export function startDetached(command: readonly string[], logPath: string): void
 
 async function runShell(line: string, variables: Readonly<Record<string, string>>): Promise<string | null> {
   return new Promise((resolve, reject) => {
-    const child = spawn('sh', ['-c', line], {
-      env: { ...process.env, ...variables },
-      stdio: 'ignore',
-      timeout: 60_000,
-    });
+    const env = { ...process.env, ...variables };
+    const child = spawn('sh', ['-c', line], { env, stdio: 'ignore', timeout: 60_000 });
     child.on('error', reject);
     child.on('close', (code) => resolve(code === 0 ? null : `it ended with ${code}`));
   });
@@ -115,11 +112,8 @@ async function runShell(line: string, variables: Readonly<Record<string, string>
 
 export function runBeside(gq: readonly string[], words: readonly string[], folder: string): string {
   const [program, ...before] = gq;
-  const { stdout, stderr } = spawnSync(program, [...before, ...words], {
-    cwd: folder,
-    encoding: 'utf8',
-    timeout: 60_000,
-  });
+  const options = { cwd: folder, encoding: 'utf8', timeout: 60_000 } as const;
+  const { stdout, stderr } = spawnSync(program, [...before, ...words], options);
   return `${stdout ?? ''}${stderr ?? ''}`;
 }
 
@@ -131,12 +125,8 @@ export async function notify(
   complain: (text: string) => void,
 ): Promise<void> {
   const told = {
-    id,
-    state: state.state,
-    code: state.code,
-    why: job.why,
-    command: shellLine('gq', ...job.words),
-    lastLine: lastLine ?? '',
+    ...{ id, state: state.state, code: state.code, why: job.why },
+    ...{ command: shellLine('gq', ...job.words), lastLine: lastLine ?? '' },
   };
   const attempt = async (what: string, work: () => Promise<string | null>): Promise<void> => {
     const fault = await work().catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
