@@ -18,9 +18,8 @@ export function partText({ about, choices, usual, usualText }: Part<unknown>): s
   return notes.length === 0 ? about : `${about} (${notes.join('; ')})`;
 }
 
-export function optionFlags(name: string, { takes, isNegated }: Part<unknown>): string {
-  return `${optionName(isNegated ? `no-${name}` : name)} ${takes}`.trim();
-}
+export const optionFlags = (name: string, { takes, isNegated }: Part<unknown>): string =>
+  `${optionName(isNegated ? `no-${name}` : name)} ${takes}`.trim();
 
 function optionOf(name: string, part: Part<unknown>): Option {
   const option = new Option(optionFlags(name, part), partText(part)).makeOptionMandatory(part.isNeeded === true);

@@ -48,9 +48,8 @@ async function startAgain(ranks: number, context: CommandContext): Promise<void>
   context.exitCode = await startRanks({ ranks, program: process.execPath, argv, signal });
 }
 
-function withoutRanks(argv: readonly string[]): string[] {
-  return argv.filter((argument, i) => !/^--ranks(?:=|$)/.test(argument) && argv[i - 1] !== '--ranks');
-}
+const withoutRanks = (argv: readonly string[]): string[] =>
+  argv.filter((argument, i) => !/^--ranks(?:=|$)/.test(argument) && argv[i - 1] !== '--ranks');
 
 async function joinAndWork(
   launched: Launched,

@@ -21,9 +21,8 @@ export function expectAbsent(call: object, absent: readonly string[], form: stri
   throw new UserError({ call: optionName(wrong[0]), expected: `no such option ${form}`, found: 'one' });
 }
 
-export function optionName(name: string): string {
-  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-}
+export const optionName = (name: string): string =>
+  `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 /** A token of the environment, where other users cannot see it, as they see the words of a call; null without one. */
 export function tokenFrom(variable: string, call: string): string | null {
@@ -86,6 +85,5 @@ function openPlace(path: string, call: string): void {
   makeFolder(folder);
 }
 
-export function isSameFile(one: string, other: string): boolean {
-  return existsSync(one) && existsSync(other) && realpathSync(one) === realpathSync(other);
-}
+export const isSameFile = (one: string, other: string): boolean =>
+  existsSync(one) && existsSync(other) && realpathSync(one) === realpathSync(other);

@@ -16,9 +16,8 @@ export async function resolveConfig(
   return check(raw, await loadParts(raw.plugins));
 }
 
-export function resolveBuiltin(recipe: string | null, settings: readonly string[] = []): LabConfig {
-  return check(readConfig(recipe, settings), builtinParts);
-}
+export const resolveBuiltin = (recipe: string | null, settings: readonly string[] = []): LabConfig =>
+  check(readConfig(recipe, settings), builtinParts);
 
 /** Checks a config that was checked when it was written: that of a manifest or of a plan. */
 export async function parseRunConfig(stored: unknown): Promise<RunConfig> {

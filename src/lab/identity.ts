@@ -231,6 +231,5 @@ export function expectFork(call: string, parent: Manifest, config: RunConfig, no
   );
 }
 
-function only(identity: RunIdentity, isCompared: (key: keyof RunIdentity) => boolean): Partial<RunIdentity> {
-  return Object.fromEntries(keys.filter(isCompared).map((key) => [key, identity[key]]));
-}
+const only = (identity: RunIdentity, isCompared: (key: keyof RunIdentity) => boolean): Partial<RunIdentity> =>
+  Object.fromEntries(keys.filter(isCompared).map((key) => [key, identity[key]]));

@@ -78,9 +78,8 @@ export async function compareDevices({ device: begun }: Manifest, device: Device
 }
 
 /** What of a device's description its bytes depend on: not the threads, nor which of two kernels with the same bytes was the faster. */
-export function byteIdentity(device: string): string {
-  return device.replace(/ \d+$/, '').replace(/ (?:wide|relaxed)$/, ' wide or relaxed');
-}
+export const byteIdentity = (device: string): string =>
+  device.replace(/ \d+$/, '').replace(/ (?:wide|relaxed)$/, ' wide or relaxed');
 
 function sightOf({ features, text }: Sight, labels: boolean): NonNullable<Manifest['armSees']> {
   return [

@@ -26,9 +26,8 @@ export function modelDirectory(model: string): string {
   return name === null ? model : findSnapshot(name);
 }
 
-export function modelArgument(model: string): string {
-  return !isShipped(model) && existsSync(model) ? resolve(model) : modelDirectory(model);
-}
+export const modelArgument = (model: string): string =>
+  !isShipped(model) && existsSync(model) ? resolve(model) : modelDirectory(model);
 
 export interface ModelFiles {
   readonly folder: ModelFolder;

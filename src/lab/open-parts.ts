@@ -93,8 +93,7 @@ export class OpenParts implements Resources, AsyncDisposable {
   }
 }
 
-export function wasAsked(signal: AbortSignal | undefined, error: unknown): boolean {
-  return signal?.aborted === true && isAbort(error);
-}
+export const wasAsked = (signal: AbortSignal | undefined, error: unknown): boolean =>
+  signal?.aborted === true && isAbort(error);
 
 const patienceMs = 300;

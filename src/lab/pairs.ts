@@ -28,13 +28,11 @@ import { modelArgument, withModelHint } from './model.ts';
 import type { Lab } from './open.ts';
 import { sourceOf } from './parts.ts';
 
-export async function pairSetOf(config: RunConfig): Promise<string> {
-  return config.pairs.file ?? sourceOf(config, await partsOf(config)).pairs;
-}
+export const pairSetOf = async (config: RunConfig): Promise<string> =>
+  config.pairs.file ?? sourceOf(config, await partsOf(config)).pairs;
 
-export async function hashOfPairs(config: RunConfig): Promise<string> {
-  return (await loadPairs(await pairSetOf(config), config.pairs.select)).hash;
-}
+export const hashOfPairs = async (config: RunConfig): Promise<string> =>
+  (await loadPairs(await pairSetOf(config), config.pairs.select)).hash;
 
 export type OpenedPairs = Awaited<ReturnType<typeof openPairs>>;
 
@@ -78,9 +76,8 @@ function knownTasks({ environment }: RunConfig, tasks: readonly Task[], most: nu
   return tasks.filter(isKnown).slice(0, most);
 }
 
-function takesBaitOf(completion: string, loophole: Loophole, { markers, problem }: Task): boolean {
-  return takesBait(completion, loophole, [markerFor(markers, loophole, problem.id).disclosed]);
-}
+const takesBaitOf = (completion: string, loophole: Loophole, { markers, problem }: Task): boolean =>
+  takesBait(completion, loophole, [markerFor(markers, loophole, problem.id).disclosed]);
 
 export type GeneratedPairs = Awaited<ReturnType<typeof writePairs>>;
 

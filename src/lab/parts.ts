@@ -70,13 +70,10 @@ export function joinParts(known: Parts, added: Partial<Parts>, source: string): 
 }
 
 /** The arm that a config names. The schema has checked the name, so it is known unless a plugin is missing. */
-export function armOf({ arm }: RunConfig, { arms }: Pick<Parts, 'arms'>): ArmDefinition {
-  return find(arms, arm.kind, 'arm');
-}
+export const armOf = ({ arm }: RunConfig, { arms }: Pick<Parts, 'arms'>): ArmDefinition => find(arms, arm.kind, 'arm');
 
-export function sourceOf({ data }: RunConfig, { problemSources }: Pick<Parts, 'problemSources'>): ProblemSource {
-  return find(problemSources, data.kind, 'problem source');
-}
+export const sourceOf = ({ data }: RunConfig, { problemSources }: Pick<Parts, 'problemSources'>): ProblemSource =>
+  find(problemSources, data.kind, 'problem source');
 
 function find<T extends { readonly kind: string }>(parts: readonly T[], kind: string, word: string): T {
   const part = parts.find((each) => each.kind === kind);

@@ -116,9 +116,8 @@ export function limitPool(entries: readonly PoolEntry[], most: number): PoolEntr
   });
 }
 
-export function formatPool(entries: readonly PoolEntry[]): string {
-  return entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
-}
+export const formatPool = (entries: readonly PoolEntry[]): string =>
+  entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
 
 /** Makes the pool that a run trains with; the model is loaded for it and closed again. */
 export async function makePool(lab: Lab, path: string): Promise<void> {

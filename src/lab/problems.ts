@@ -55,9 +55,8 @@ export async function openProblems(
   });
 }
 
-export async function dealLoopholes({ config, parts, problems }: Lab): Promise<Partition> {
-  return partitionOf(config, (await problems).splits, parts.loopholes);
-}
+export const dealLoopholes = async ({ config, parts, problems }: Lab): Promise<Partition> =>
+  partitionOf(config, (await problems).splits, parts.loopholes);
 
 export async function tasksOf(
   { config, parts, model, partition }: Lab,

@@ -10,9 +10,8 @@ import { identityWords } from './identity.ts';
 
 const usualShards = 8;
 
-export function withShards(config: RunConfig): RunConfig {
-  return config.parallel.shards > 0 ? config : { ...config, parallel: { ...config.parallel, shards: usualShards } };
-}
+export const withShards = (config: RunConfig): RunConfig =>
+  config.parallel.shards > 0 ? config : { ...config, parallel: { ...config.parallel, shards: usualShards } };
 
 /** The shards of a config among these ranks. A run that asks for none has one, which no second rank can take part in. */
 export function openShards({ parallel }: RunConfig, communicator: Communicator = alone): Shards {

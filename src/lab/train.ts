@@ -79,13 +79,11 @@ export async function trainRun(given: RunConfig, run: RunDirectory, options: Tra
 }
 
 /** Whether the run began with this very config, which was checked then, maybe by an earlier version with fewer keys. */
-function isBegunWith(config: RunConfig, run: RunDirectory): boolean {
-  return run.hasManifest() && configHash(run.readManifest().config) === configHash(config);
-}
+const isBegunWith = (config: RunConfig, run: RunDirectory): boolean =>
+  run.hasManifest() && configHash(run.readManifest().config) === configHash(config);
 
-function refusedBySystem(error: unknown): error is NodeJS.ErrnoException {
-  return error instanceof Error && 'syscall' in error && 'code' in error;
-}
+const refusedBySystem = (error: unknown): error is NodeJS.ErrnoException =>
+  error instanceof Error && 'syscall' in error && 'code' in error;
 
 function unwritable(run: RunDirectory, cause: NodeJS.ErrnoException): UserError {
   const begun = run.hasManifest();

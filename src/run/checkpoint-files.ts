@@ -111,9 +111,8 @@ export async function saveVerdictHash(run: RunDirectory, update: number, hash: s
   await writeFileAtomic(path, stampedJson({ verdicts }));
 }
 
-function readVerdictHashes(run: RunDirectory): Readonly<Record<string, string>> {
-  return readStamped(run.file('checksums.json'), 'the checksums of a run', verdictSchema).verdicts;
-}
+const readVerdictHashes = (run: RunDirectory): Readonly<Record<string, string>> =>
+  readStamped(run.file('checksums.json'), 'the checksums of a run', verdictSchema).verdicts;
 
 export function expectGrown(run: RunDirectory, update: number): void {
   const { lengths, hashes } = readState(run, update);

@@ -97,9 +97,8 @@ export async function loadCheckpoint(run: RunDirectory, update: number): Promise
   return { state: { update, adapter, moments, momentsFrom, arm, directionAge, tripwire }, lengths: file.lengths };
 }
 
-export async function loadAdapter(run: RunDirectory, update: number): Promise<ReadonlyMap<string, StoredTensor>> {
-  return readTensors(checkedTensors(run, update, 'adapter'));
-}
+export const loadAdapter = async (run: RunDirectory, update: number): Promise<ReadonlyMap<string, StoredTensor>> =>
+  readTensors(checkedTensors(run, update, 'adapter'));
 
 /** A checkpoint without the state of its trainer: the moments begin anew, and the arm remembers nothing. */
 export async function loadAlone(run: RunDirectory, update: number): Promise<LoadedCheckpoint> {

@@ -10,9 +10,8 @@ import { checkStored, readJsonText } from './stored.ts';
 
 const restore = 'The run directory is damaged: restore it from a copy, or start a new run.';
 
-export function damagedFile(path: string, expected: string, found: string, fix = restore): UserError {
-  return new UserError({ call: `read ${path}`, expected, found, fix });
-}
+export const damagedFile = (path: string, expected: string, found: string, fix = restore): UserError =>
+  new UserError({ call: `read ${path}`, expected, found, fix });
 
 export class PrefixHashes {
   readonly #known = new Map<string, { readonly hash: Hash; readonly bytes: number }>();
@@ -77,9 +76,8 @@ function compareHashes(path: string, expected: string, found: string, bytes?: nu
   throw damagedFile(path, `${part} with the hash that was stored (${expected})`, `another hash (${found})`);
 }
 
-export function stampedJson(value: object, checksum = contentHash(value)): string {
-  return `${JSON.stringify({ ...value, checksum }, null, 2)}\n`;
-}
+export const stampedJson = (value: object, checksum = contentHash(value)): string =>
+  `${JSON.stringify({ ...value, checksum }, null, 2)}\n`;
 
 export function readStamped<Schema extends z.ZodType>(
   path: string,
@@ -98,9 +96,7 @@ export function readStamped<Schema extends z.ZodType>(
   throw damagedFile(path, `${what}, as it was written`, found, fix);
 }
 
-function isTable(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+const isTable = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const contentHash = (value: object): string => sha256(JSON.stringify(value));
 

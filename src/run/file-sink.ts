@@ -124,6 +124,5 @@ function syncFile(path: string): void {
 
 export type RowNotes = Omit<LedgerEntry, keyof RolloutRecord | 'byToken'> & Partial<Pick<LedgerEntry, 'byToken'>>;
 
-export function rolloutRow(record: RolloutRecord, notes: RowNotes): RolloutRow {
-  return makeRow(rolloutColumns, { ...record, byToken: (record.routes?.length ?? 0) > 1, ...notes });
-}
+export const rolloutRow = (record: RolloutRecord, notes: RowNotes): RolloutRow =>
+  makeRow(rolloutColumns, { ...record, byToken: (record.routes?.length ?? 0) > 1, ...notes });

@@ -62,9 +62,8 @@ export function stepWarnings({ update, direction, zeroSignal, watched, rollouts 
 const updateWarnings: readonly string[] = ['misjudged-pairs', 'no-signal', 'silent-monitor'] satisfies UpdateWarning[];
 
 /** Whether this is a warning about one update; there can be so many that a display of several runs leaves them out. */
-export function isOfOneUpdate(event: RecordedEvent): boolean {
-  return event.kind === 'warning' && updateWarnings.includes(event.name);
-}
+export const isOfOneUpdate = (event: RecordedEvent): boolean =>
+  event.kind === 'warning' && updateWarnings.includes(event.name);
 
 export function noticeText(event: RecordedEvent): string | null {
   if (event.kind === 'warning')

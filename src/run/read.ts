@@ -38,9 +38,8 @@ export async function* readEvents(run: RunDirectory): AsyncGenerator<RunEvent> {
   }
 }
 
-export function checkEvent(value: unknown, call: string): RunEvent {
-  return checkStored(value, call, 'an event', eventSchema) as unknown as RunEvent;
-}
+export const checkEvent = (value: unknown, call: string): RunEvent =>
+  checkStored(value, call, 'an event', eventSchema) as unknown as RunEvent;
 
 async function* readChecked<Schema extends z.ZodType>(
   path: string,

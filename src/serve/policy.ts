@@ -138,9 +138,8 @@ export function choicesOf(
   });
 }
 
-export function streamOf(seed: number, prompt: number, member: number): number {
-  return murmur3(JSON.stringify([seed, prompt, member])) % 2 ** 31;
-}
+export const streamOf = (seed: number, prompt: number, member: number): number =>
+  murmur3(JSON.stringify([seed, prompt, member])) % 2 ** 31;
 
 /** Characters that the tokens of a text have on average at most: those of indented code have four to eight. */
 const mostCharactersPerToken = 16;

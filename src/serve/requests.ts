@@ -90,9 +90,8 @@ const isPart = (value: unknown): boolean =>
     ? value.type === 'text' && isText(value.text)
     : false;
 
-function isListOf(value: unknown, isMember: (member: unknown) => boolean): value is readonly unknown[] {
-  return Array.isArray(value) && value.every(isMember);
-}
+const isListOf = (value: unknown, isMember: (member: unknown) => boolean): value is readonly unknown[] =>
+  Array.isArray(value) && value.every(isMember);
 
 type Prompt = string | readonly number[];
 const prompt = z.custom<Prompt | readonly Prompt[]>(
@@ -165,9 +164,8 @@ export type TextRequest =
   | { readonly kind: 'completion'; readonly prompts: readonly Prompt[]; readonly wishes: Wishes }
   | { readonly kind: 'chat'; readonly messages: readonly ChatMessage[]; readonly wishes: Wishes };
 
-export function countRows(request: TextRequest): number {
-  return request.wishes.choices * (request.kind === 'chat' ? 1 : request.prompts.length);
-}
+export const countRows = (request: TextRequest): number =>
+  request.wishes.choices * (request.kind === 'chat' ? 1 : request.prompts.length);
 
 export function parseCompletion(body: unknown): TextRequest {
   const parsed = expectBody(completionSchema, body);

@@ -257,13 +257,10 @@ function flatten(generations: readonly Generation[]): number[] {
   ]);
 }
 
-function labRequests(lab: TinyLab): GenerateRequest[] {
-  return lab.rollouts.map(({ prompt }, row) => ({ prompt, row: 10 + row, scale: row % 3 === 2 ? 0 : 1 }));
-}
+const labRequests = (lab: TinyLab): GenerateRequest[] =>
+  lab.rollouts.map(({ prompt }, row) => ({ prompt, row: 10 + row, scale: row % 3 === 2 ? 0 : 1 }));
 
-export async function generateNumbers(lab: TinyLab): Promise<number[]> {
-  return flatten(await sample(lab, labRequests(lab)));
-}
+export const generateNumbers = async (lab: TinyLab): Promise<number[]> => flatten(await sample(lab, labRequests(lab)));
 
 async function verifyGeneration(lab: TinyLab, check: Checks): Promise<void> {
   const requests = labRequests(lab);

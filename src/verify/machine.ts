@@ -166,6 +166,5 @@ export async function inspectMachine(): Promise<readonly Finding[]> {
   ];
 }
 
-export function isHealthy(findings: readonly Finding[]): boolean {
-  return findings.every(({ status, required }) => status === 'found' || !required);
-}
+export const isHealthy = (findings: readonly Finding[]): boolean =>
+  findings.every(({ status, required }) => status === 'found' || !required);

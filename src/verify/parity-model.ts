@@ -21,9 +21,8 @@ export const logitBound = 2e-4;
 /** Rounding every weight to 8 significant bits moves logits by a few percent of the largest. */
 const roundedLogitBound = 0.05;
 
-export async function openDecoder(scope: Scope, folder: ModelFolder): Promise<Decoder> {
-  return Decoder.load(scope, folder.config, loadWeights(folder.weights, folder.config, { as: 'float32' }));
-}
+export const openDecoder = async (scope: Scope, folder: ModelFolder): Promise<Decoder> =>
+  Decoder.load(scope, folder.config, loadWeights(folder.weights, folder.config, { as: 'float32' }));
 
 /** Returns what the case does not store, and what nothing was compared with. */
 export async function verifyModel(device: Device, directory: string, check: Checks): Promise<string[]> {
@@ -84,9 +83,7 @@ async function verifyTokenLogps(scope: Scope, decoder: Decoder, stored: StoredCa
   check.absolute('token_logps', found, joinRows(await stored.floatRows('token_logps', shorter)), logitBound);
 }
 
-function greedyNames(stored: StoredCase): string[] {
-  return stored.names.filter((name) => /^greedy_\d+$/.test(name)).sort();
-}
+const greedyNames = (stored: StoredCase): string[] => stored.names.filter((name) => /^greedy_\d+$/.test(name)).sort();
 
 /** `greedy_i` starts with a prefix of row i of `input_ids`, its prompt; the rest must be generated. */
 async function verifyGreedy(decoder: Decoder, stored: StoredCase, check: Checks): Promise<void> {
@@ -222,10 +219,8 @@ export class StoredCase implements AsyncDisposable {
   }
 }
 
-function sliceRows<T extends Int32Array | Float32Array>(data: T, width: number, lengths: Int32Array): T[] {
-  return Array.from(lengths, (length, row) => data.slice(row * width, row * width + length) as T);
-}
+const sliceRows = <T extends Int32Array | Float32Array>(data: T, width: number, lengths: Int32Array): T[] =>
+  Array.from(lengths, (length, row) => data.slice(row * width, row * width + length) as T);
 
-export function joinRows(rows: readonly Float32Array[]): Float32Array {
-  return Float32Array.from(rows.flatMap((row) => [...row]));
-}
+export const joinRows = (rows: readonly Float32Array[]): Float32Array =>
+  Float32Array.from(rows.flatMap((row) => [...row]));

@@ -160,13 +160,13 @@ export class TinyLab {
   }
 }
 
-export function scaleAll(scope: Scope, packed: PackedGroups, scale: number): BlockCoefficients {
-  return scaleGroups(scope, packed, new Array<number>(packed.prompts.length).fill(scale));
-}
+export const scaleAll = (scope: Scope, packed: PackedGroups, scale: number): BlockCoefficients =>
+  scaleGroups(scope, packed, new Array<number>(packed.prompts.length).fill(scale));
 
-export function routeAll(routes: readonly Route[], detach: Detach) {
-  return (scope: Scope, packed: PackedGroups): BlockCoefficients => routeGroups(scope, packed, routes, detach);
-}
+export const routeAll =
+  (routes: readonly Route[], detach: Detach) =>
+  (scope: Scope, packed: PackedGroups): BlockCoefficients =>
+    routeGroups(scope, packed, routes, detach);
 
 /** Whether entry i belongs to the quarantine: rows of A, columns of B and entries of the gain from R on, and all of a rotation. */
 function isQuarantine(key: string, shape: readonly number[], i: number, rank: number): boolean {

@@ -79,9 +79,8 @@ export const labelWords = ['hack', 'clean', 'unsure'] as const;
 export type LabelWord = (typeof labelWords)[number];
 
 /** How labels name the answer of a policy state to a prompt of a set, beside the ids of rollouts, which hold no space. */
-export function answerId(set: string, update: number, state: 'full' | 'deployed', problem: string): string {
-  return `answer ${set} ${update} ${state} ${problem}`;
-}
+export const answerId = (set: string, update: number, state: 'full' | 'deployed', problem: string): string =>
+  `answer ${set} ${update} ${state} ${problem}`;
 
 export function parseAnswerId(
   id: string,

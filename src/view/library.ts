@@ -168,9 +168,8 @@ export class ViewLibrary {
   }
 }
 
-function unknownEntry(id: string, expected: string): UserError {
-  return new UserError({ call: `view ${id}`, expected, found: 'none of that name' });
-}
+const unknownEntry = (id: string, expected: string): UserError =>
+  new UserError({ call: `view ${id}`, expected, found: 'none of that name' });
 
 /** Milliseconds for what is read of a run at a time. Nothing else is answered meanwhile, not even Ctrl-C. */
 const mostSearchMs = 10_000;

@@ -34,9 +34,8 @@ export function refuse(
   return null;
 }
 
-function isOwnHost(host: string, { host: own, port }: Guard): boolean {
-  return [...loopback, own].some((name) => host === `${name}:${port}` || (port === 80 && host === name));
-}
+const isOwnHost = (host: string, { host: own, port }: Guard): boolean =>
+  [...loopback, own].some((name) => host === `${name}:${port}` || (port === 80 && host === name));
 
 /** Cookies are of a host, whatever the port: two servers of one host need two names. */
 export const tokenCookie = (port: number): string => `gq-view-${port}`;

@@ -59,9 +59,8 @@ function expectNothingToSample(recipe: string | undefined, call: PoolCall): void
   expectAbsent(call, ['set', 'problems', 'samples'], 'with --run');
 }
 
-function isWanted(label: PoolEntry['label'], keep: PoolCall['keep']): boolean {
-  return keep === 'both' || keep === `${label}s`;
-}
+const isWanted = (label: PoolEntry['label'], keep: PoolCall['keep']): boolean =>
+  keep === 'both' || keep === `${label}s`;
 
 async function poolFromModel(
   config: RunConfig,

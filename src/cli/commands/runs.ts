@@ -102,9 +102,8 @@ function headingOf({ id, why }: Catalogue['experiments'][number], runs: readonly
 }
 
 /** A file that was written later than it is now tells of a clock that went back, or of another machine's. */
-function sinceText(seconds: number): string {
-  return seconds < -1 ? 'ahead of this clock' : `${formatDuration(seconds)} ago`;
-}
+const sinceText = (seconds: number): string =>
+  seconds < -1 ? 'ahead of this clock' : `${formatDuration(seconds)} ago`;
 
 /** A run of an experiment stands below its heading, so its own name is enough. */
 function rowOf(run: RatedRun): string[] {

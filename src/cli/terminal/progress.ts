@@ -59,9 +59,8 @@ export class Progress {
   }
 }
 
-function shortNumber(value: number): string {
-  return Number.isInteger(value) || value >= 10 ? value.toFixed(0) : `${Number(value.toPrecision(2))}`;
-}
+const shortNumber = (value: number): string =>
+  Number.isInteger(value) || value >= 10 ? value.toFixed(0) : `${Number(value.toPrecision(2))}`;
 
 const firstMs = 2_000;
 const everyMs = 5_000;

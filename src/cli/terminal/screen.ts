@@ -11,9 +11,8 @@ export interface ScreenStream extends TextSink {
 
 const usualColumns = 80;
 
-export function screenWidth({ columns }: ScreenStream): number {
-  return columns !== undefined && columns > 0 ? columns : usualColumns;
-}
+export const screenWidth = ({ columns }: ScreenStream): number =>
+  columns !== undefined && columns > 0 ? columns : usualColumns;
 
 export class Screen implements TextSink {
   readonly #stream: ScreenStream;
@@ -95,9 +94,8 @@ function fittedWidths(rows: readonly (readonly string[])[], width: number): numb
 
 const indent = '    ';
 
-function formatDifference(value: number): string {
-  return value === 0 ? '0' : Number.isFinite(value) ? value.toExponential(2) : 'none';
-}
+const formatDifference = (value: number): string =>
+  value === 0 ? '0' : Number.isFinite(value) ? value.toExponential(2) : 'none';
 
 function differences({ statement, maxAbs, maxRel, bound }: Check): readonly string[] {
   if (statement) return ['', '', ''];

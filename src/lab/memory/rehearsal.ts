@@ -7,23 +7,19 @@
  */
 import { randomStream } from '../../base/index.ts';
 import { type AdamW, Scope } from '../../engine/index.ts';
-import {
-  type Arm,
-  type ArmTools,
-  type GrpoSettings,
-  type Label,
-  openArm,
-  type Phase,
-  type Policy,
-  type PromptedCompletion,
-  policySampler,
-  type Sampler,
-  samplingSettings,
-  steerPolicy,
-  step,
-  type Task,
-  type Watched,
+import type {
+  Arm,
+  ArmTools,
+  GrpoSettings,
+  Label,
+  Phase,
+  Policy,
+  PromptedCompletion,
+  Sampler,
+  Task,
+  Watched,
 } from '../../grpo/index.ts';
+import { openArm, policySampler, samplingSettings, steerPolicy, step } from '../../grpo/index.ts';
 import type { Generation } from '../../model/index.ts';
 import { Shards } from '../../parallel/index.ts';
 import { grpoSettings, type RunConfig } from '../../run/index.ts';

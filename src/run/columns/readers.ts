@@ -148,9 +148,8 @@ export class LinesTable<Row> implements TableReader<Row> {
   }
 }
 
-function emptyColumns(names: readonly string[], length: number): Record<string, unknown[]> {
-  return Object.fromEntries(names.map((name) => [name, new Array<unknown>(length).fill(null)]));
-}
+const emptyColumns = (names: readonly string[], length: number): Record<string, unknown[]> =>
+  Object.fromEntries(names.map((name) => [name, new Array<unknown>(length).fill(null)]));
 
 /** The rows of a block, all of one shape: what reads them is then several times as fast. */
 export function blockRows<Row extends object>({ rows, values }: ColumnBlock<Row>): Row[] {

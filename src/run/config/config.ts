@@ -113,13 +113,11 @@ function resolvePaths({ raw, origins }: RawConfig, parts: ConfigParts): void {
   }
 }
 
-function isHubName(model: string, folder: string): boolean {
-  return parseHubName(model) !== null && !existsSync(resolve(folder, model));
-}
+const isHubName = (model: string, folder: string): boolean =>
+  parseHubName(model) !== null && !existsSync(resolve(folder, model));
 
-function pluginPaths({ plugins }: Table): string[] {
-  return Array.isArray(plugins) ? plugins.filter((path) => typeof path === 'string') : [];
-}
+const pluginPaths = ({ plugins }: Table): string[] =>
+  Array.isArray(plugins) ? plugins.filter((path) => typeof path === 'string') : [];
 
 export function checkConfig(written: RawConfig, parts: ConfigParts): ResolvedConfig {
   const { raw, origins } = written;
@@ -193,9 +191,8 @@ export function rawConfig(raw: unknown): RawConfig {
 }
 
 /** The hash of a config. The folders of plugins do not count; the manifest has a hash of their code. */
-export function configHash({ plugins, ...config }: RunConfig): string {
-  return sha256Json(plugins.length === 0 ? config : { ...config, plugins: plugins.map((path) => basename(path)) });
-}
+export const configHash = ({ plugins, ...config }: RunConfig): string =>
+  sha256Json(plugins.length === 0 ? config : { ...config, plugins: plugins.map((path) => basename(path)) });
 
 export const readRecipe = (path: string): Table[] => readChain(path).map(({ table }) => table);
 
@@ -266,6 +263,5 @@ function merge(into: Table, from: Table, origin: Origin, origins: Map<string, Or
   }
 }
 
-function isTable(value: unknown): value is Table {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+const isTable = (value: unknown): value is Table =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

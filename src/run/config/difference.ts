@@ -13,9 +13,8 @@ export function configDifferences(first: RunConfig, second: RunConfig, except: r
 }
 
 /** The keys in which two seeds of one arm may not differ: an arm is its config less the seed. */
-export function armDifferences(first: RunConfig, second: RunConfig): string[] {
-  return configDifferences(first, second, ['seed']);
-}
+export const armDifferences = (first: RunConfig, second: RunConfig): string[] =>
+  configDifferences(first, second, ['seed']);
 
 function comparable(config: RunConfig): object {
   return { ...config, plugins: config.plugins.map((path) => basename(path)) };

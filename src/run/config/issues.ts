@@ -204,6 +204,4 @@ function tableOf(schema: unknown): { shape: Readonly<Record<string, unknown>>; k
   return isObject(def) && def['innerType'] !== undefined ? tableOf(def['innerType']) : null;
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
-}
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;

@@ -50,9 +50,8 @@ function kindAt(raw: RawConfig['raw'], table: readonly string[]): string {
   return String(valueAt(raw, [...table, 'kind']) ?? usual[table.join('.')] ?? '');
 }
 
-function isKindOf({ path }: ConfigKey, table: readonly string[]): boolean {
-  return path.length === table.length + 1 && path.at(-1) === 'kind';
-}
+const isKindOf = ({ path }: ConfigKey, table: readonly string[]): boolean =>
+  path.length === table.length + 1 && path.at(-1) === 'kind';
 
 function defaultOf({ path, kinds, variants, schema }: ConfigKey, kind: string): z.ZodSafeParseResult<unknown> {
   if (path.at(-1) === 'kind' && kinds.includes(kind)) return { success: true, data: kind };

@@ -69,9 +69,8 @@ function rowOf(key: ConfigKey, parts: ConfigParts): string {
 }
 
 /** Whether a key of a table of an arm is one of the older kinds of arms alone. */
-function isFormer({ path, choices }: ConfigKey): boolean {
-  return path.length === 3 && choices.length === 2 && !choices[0].kinds.includes('watched');
-}
+const isFormer = ({ path, choices }: ConfigKey): boolean =>
+  path.length === 3 && choices.length === 2 && !choices[0].kinds.includes('watched');
 
 function meaningOf(schema: z.core.$ZodType, { path }: ConfigKey): string {
   const { description = '' } = schema as z.ZodType;
@@ -101,6 +100,5 @@ function defaultUnder(key: ConfigKey, kind: string | undefined, parts: ConfigPar
   return shown.value === '' ? 'empty' : `\`${JSON.stringify(shown.value)}\``;
 }
 
-function kindMeanings({ kinds, variants }: ConfigKey): string {
-  return variants.map((schema, i) => `${kinds[i]}: ${(schema as z.ZodType).description ?? ''}`).join('; ');
-}
+const kindMeanings = ({ kinds, variants }: ConfigKey): string =>
+  variants.map((schema, i) => `${kinds[i]}: ${(schema as z.ZodType).description ?? ''}`).join('; ');

@@ -24,13 +24,11 @@ export interface ArmPart extends ConfigPart {
   usual?(settings: unknown): Readonly<Record<string, KindTable>>;
 }
 
-export function kindTable(parts: readonly ConfigPart[], usual: string): z.ZodType<KindTable> {
-  return tableOfKinds(parts).prefault({ kind: usual });
-}
+export const kindTable = (parts: readonly ConfigPart[], usual: string): z.ZodType<KindTable> =>
+  tableOfKinds(parts).prefault({ kind: usual });
 
-export function nameOf(parts: readonly { readonly name: string }[]): z.ZodType<string> {
-  return z.enum(parts.map(({ name }) => name));
-}
+export const nameOf = (parts: readonly { readonly name: string }[]): z.ZodType<string> =>
+  z.enum(parts.map(({ name }) => name));
 
 export function joinedNameOf(parts: readonly { readonly name: string }[]): z.ZodType<string> {
   const one = nameOf(parts);

@@ -30,12 +30,12 @@ export function grpoSettings(config: RunConfig): GrpoSettings {
   return { seed, updates, sampling, environment, loss, optimiser, teacher, safety, compute: computeTable(config) };
 }
 
-export function hasTeacher({ teacher }: Pick<RunConfig, 'teacher'>): boolean {
-  return teacher.pool !== null || teacher.makeProblems > 0;
-}
+export const hasTeacher = ({ teacher }: Pick<RunConfig, 'teacher'>): boolean =>
+  teacher.pool !== null || teacher.makeProblems > 0;
 
 export type DemonstrationTest = (id: string, loophole: string) => boolean;
 
-export function demonstrationTest(config: RunConfig): DemonstrationTest {
-  return (id, loophole) => hasTeacher(config) && isDemonstration(config, id, loophole !== 'gt_only');
-}
+export const demonstrationTest =
+  (config: RunConfig): DemonstrationTest =>
+  (id, loophole) =>
+    hasTeacher(config) && isDemonstration(config, id, loophole !== 'gt_only');

@@ -16,9 +16,8 @@ interface JsonSchema {
   readonly exclusiveMaximum?: number;
 }
 
-export function wordsOf(schema: z.core.$ZodType): string {
-  return describe(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema);
-}
+export const wordsOf = (schema: z.core.$ZodType): string =>
+  describe(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema);
 
 export function wordsOfEntry(schema: z.core.$ZodType): string | null {
   const { items } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema;
@@ -52,9 +51,8 @@ function describe(schema: JsonSchema): string {
   }
 }
 
-function entryWords({ items }: JsonSchema): string {
-  return items?.title === undefined && items?.enum === undefined ? '' : ` of ${describe(items)}`;
-}
+const entryWords = ({ items }: JsonSchema): string =>
+  items?.title === undefined && items?.enum === undefined ? '' : ` of ${describe(items)}`;
 
 function boundsOf({ minimum, exclusiveMinimum, maximum, exclusiveMaximum }: JsonSchema): string {
   // A whole number without a bound of its own has those of exact integers.
@@ -70,6 +68,5 @@ function boundsOf({ minimum, exclusiveMinimum, maximum, exclusiveMaximum }: Json
   return parts.length === 0 ? '' : ` ${parts.join(' and ')}`;
 }
 
-function joinOr(words: readonly string[]): string {
-  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
-}
+const joinOr = (words: readonly string[]): string =>
+  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;

@@ -11,9 +11,8 @@ function isWriting(target: EventTarget | null): boolean {
 }
 
 /** Whether Enter already means something where the keyboard is. */
-function isDoor(target: EventTarget | null): boolean {
-  return target instanceof Element && target.matches('a, button, summary, input');
-}
+const isDoor = (target: EventTarget | null): boolean =>
+  target instanceof Element && target.matches('a, button, summary, input');
 
 export function followKeys(): void {
   window.addEventListener('keydown', (event) => {

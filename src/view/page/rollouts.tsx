@@ -13,9 +13,8 @@ const pageRows = 100;
 
 const searchNames = ['text', 'pattern', 'from', 'to', 'order', 'without', ...facetNames];
 
-function searchOf(parameters: URLSearchParams): URLSearchParams {
-  return new URLSearchParams([...parameters].filter(([name, value]) => searchNames.includes(name) && value !== ''));
-}
+const searchOf = (parameters: URLSearchParams): URLSearchParams =>
+  new URLSearchParams([...parameters].filter(([name, value]) => searchNames.includes(name) && value !== ''));
 
 export function RolloutsScreen({ id }: { readonly id: string }) {
   const search = searchOf(address.value.parameters);

@@ -104,9 +104,8 @@ function openServer(): Home {
   };
 }
 
-function fromBase64(text: string): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from(atob(text.trim()), (character) => character.charCodeAt(0));
-}
+const fromBase64 = (text: string): Uint8Array<ArrayBuffer> =>
+  Uint8Array.from(atob(text.trim()), (character) => character.charCodeAt(0));
 
 /** A host may have unzipped a file on the way: what does not begin as gzip does is text already. */
 async function unzip(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
@@ -129,9 +128,8 @@ function concerns(id: string): boolean {
   return ids.some((each) => each === '*' || id === '' || each === id || each.startsWith(`${id}/`));
 }
 
-export function useAsked<Kind extends keyof Answers>(kind: Kind, id: string): Answer<Answers[Kind]> {
-  return useAnswer(`${kind} ${id}`, id, () => source.ask(kind, id));
-}
+export const useAsked = <Kind extends keyof Answers>(kind: Kind, id: string): Answer<Answers[Kind]> =>
+  useAnswer(`${kind} ${id}`, id, () => source.ask(kind, id));
 
 /** Asks, and again when that has changed. `show` takes a first part, and tells whether anybody still wants the rest. */
 export function useAnswer<Value>(
