@@ -9,7 +9,6 @@ export type Streams = { readonly stdout: TextSink; readonly stderr: TextSink };
 export type ParsedCall = { readonly name: string; readonly call: Readonly<Record<string, unknown>> };
 
 export interface CommandContext extends Streams {
-  /** Is set by a command whose answer is no, or which was interrupted (`exitCodes` of src/base). */
   exitCode: number;
   readonly words: readonly string[];
   /** Reads the words of another call, and refuses those that the program would refuse before it does anything. */
@@ -37,7 +36,6 @@ export interface CommandValue {
   readonly examples: readonly string[];
   readonly exits?: Readonly<Record<number, string>>;
   readonly notes?: string;
-  /** Options after the first argument belong to that argument. */
   readonly passesOptions?: boolean;
   run(call: object, context: CommandContext): Promise<void> | void;
 }
@@ -48,7 +46,6 @@ type Declared<A extends PartTable, O extends PartTable> = Omit<CommandValue, 'ar
   run(call: CallOf<A> & CallOf<O>, context: CommandContext): Promise<void> | void;
 };
 
-/** `run` gets arguments and options together, by their names. */
 // biome-ignore lint/complexity/noBannedTypes: a command without arguments or options has none
 export function command<A extends PartTable = {}, O extends PartTable = {}>(declared: Declared<A, O>): CommandValue {
   return { arguments: {}, options: {}, ...declared } as CommandValue;

@@ -7,7 +7,6 @@ import { exitCodes, stopSignals } from '../base/index.ts';
 import { explainUncaught } from '../base/node/index.ts';
 import { reportError, runCli } from './program.ts';
 
-/** Milliseconds that a command has to close what it opened, once it has said all. */
 const lingerMs = 250;
 
 const savesOnInterrupt = (): boolean => process.listenerCount('SIGINT') > 1;

@@ -179,7 +179,6 @@ export async function readCall(words: readonly string[], streams: Streams): Prom
   return { name: renamed[0], call: { ...read } };
 }
 
-/** Runs a command of a table; `words` has neither the interpreter nor the script. It never exits the process: gq.ts does that. */
 export async function runCli(
   words: readonly string[],
   streams: Streams,

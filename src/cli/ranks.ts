@@ -75,7 +75,6 @@ async function joinAndWork(
   }
 }
 
-/** What `find` gives; undefined on a rank that may not go on, and for which another one speaks. */
 async function unlessTold<Found>(context: CommandContext, find: () => Promise<Found>): Promise<Found | undefined> {
   try {
     return await find();

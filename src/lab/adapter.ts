@@ -86,7 +86,6 @@ function factorProgress(family: string, warn: Warn): (done: number, modules: num
 
 const tellingBytes = 1e9;
 
-/** The room that the checkpoints of a run will take, and its deployed model as a model of its own; no weights are read for it. */
 export async function planCheckpoints(config: RunConfig): Promise<DiskPlan & { readonly deployedBytes: number }> {
   await using folder = await ModelFolder.open(modelDirectory(config.model));
   const { family, targets } = config.adapter;

@@ -19,7 +19,6 @@ export async function resolveConfig(
 export const resolveBuiltin = (recipe: string | null, settings: readonly string[] = []): LabConfig =>
   check(readConfig(recipe, settings), builtinParts);
 
-/** Checks a config that was checked when it was written: that of a manifest or of a plan. */
 export async function parseRunConfig(stored: unknown): Promise<RunConfig> {
   const raw = rawConfig(stored);
   return check(raw, await loadParts(raw.plugins)).config;

@@ -72,7 +72,6 @@ export async function evaluateRun(path: string, options: EvaluateOptions = {}): 
 
 export const probeTokens = 128;
 
-/** `siblings`: runs with the same base, whose evaluations of it may be reused. */
 export async function openEvaluator(lab: Lab, siblings: readonly string[] = []): Promise<RunEvaluator> {
   const { config, run } = lab;
   if (run === null) throw new RangeError('a config has no checkpoints to evaluate');
@@ -88,7 +87,6 @@ async function setsOf({ model, problems, partition, parts, source }: Lab) {
   return { splits, use, partition: dealt, loopholes: parts.loopholes, text, inWords: source.asksInWords };
 }
 
-/** The base model of a config; `path` is the folder that evaluated probes are kept in. */
 export async function openBase(lab: Lab, path: string): Promise<ProbedPolicy> {
   const { config } = lab;
   const [{ decoder, text, hash }, judge, sets] = await Promise.all([lab.weights, lab.judge, setsOf(lab)]);

@@ -16,7 +16,6 @@ type Hash = RunIdentity[keyof RunIdentity];
 type Same = (pick: (config: RunConfig) => unknown) => boolean;
 
 interface Input<Key extends keyof RunIdentity> {
-  /** The input in the words of errors, with the key of the config that names it. */
   readonly words: string;
   /** Its hash, or those of its files by their names, or the name of the code that takes the place of the lab's own. */
   readonly hash: (lab: Lab) => RunIdentity[Key] | Promise<RunIdentity[Key]>;
@@ -198,7 +197,6 @@ export function expectIdentity(call: string, begun: Manifest, config: RunConfig,
   }
 }
 
-/** Refuses the inputs of a lab that has opened a run, where they have changed. It may compute on another device than the run. */
 export async function expectUnchanged(lab: Lab): Promise<void> {
   const { manifest, config, options } = lab;
   if (manifest === null) return;
@@ -206,7 +204,6 @@ export async function expectUnchanged(lab: Lab): Promise<void> {
   expectIdentity(options.call ?? '', manifest, config, files);
 }
 
-/** Refuses a run whose plugins have changed; for readers of a run that open no other input of it. */
 export function expectSamePlugins(call: string, run: RunDirectory): void {
   const manifest = run.readManifest();
   expectIdentity(call, manifest, manifest.config, { plugins: pluginHash(manifest.config) });

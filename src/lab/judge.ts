@@ -22,7 +22,6 @@ export class SandboxShelf {
     };
   }
 
-  /** A sandbox for one borrower at a time: one that rests, or a new one. It is given back with the signal, if not before. */
   async borrow(options: SandboxOptions, signal?: AbortSignal) {
     // The same name of Python leads elsewhere with another PATH, and workers make their folders in the temporary one.
     const key = JSON.stringify([Object.entries(options).sort(), process.env['PATH'], tmpdir()]);
@@ -44,7 +43,6 @@ const shelf = new SandboxShelf();
 
 export const keepSandboxes = (): AsyncDisposable => shelf.keep();
 
-/** The sandboxed judge. It ends with the lab's signal, whatever it judges then. */
 export async function startJudge(lab: Pick<Lab, 'config' | 'parts' | 'signal' | 'use'>): Promise<Judge> {
   const { python, sandbox } = lab.config.environment;
   const cores = coresLimit();

@@ -85,7 +85,6 @@ const describingFiles = [
   'chat_template.json',
 ];
 
-/** The hashes of the files of weights, then one of everything beside them that decides what the model does. */
 export async function hashModel({ directory, weights }: ModelFolder, hashFile = sha256File): Promise<string> {
   const hashes = await Promise.all(weights.files.map(({ path }) => hashFile(path)));
   await expectUnchanged(weights);
@@ -99,7 +98,6 @@ async function expectUnchanged({ files }: WeightFiles): Promise<void> {
   await Promise.all(files.map((file) => file.expectUnchanged()));
 }
 
-/** The hash of the base that a config names, without opening it for anything else; null where it is not on this machine. */
 export async function hashOfBase({ model }: Pick<RunConfig, 'model'>): Promise<string | null> {
   try {
     await using folder = await ModelFolder.open(modelDirectory(model));

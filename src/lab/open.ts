@@ -167,7 +167,6 @@ export class Lab implements AsyncDisposable {
     return this.#part('identity', identityOf);
   }
 
-  /** Refuses a run whose inputs have changed since it began. */
   get unchanged(): Promise<void> {
     return this.#part('unchanged inputs', expectUnchanged);
   }

@@ -81,7 +81,6 @@ const takesBaitOf = (completion: string, loophole: Loophole, { markers, problem 
 
 export type GeneratedPairs = Awaited<ReturnType<typeof writePairs>>;
 
-/** A pair is used if its hack side takes the bait and its clean side does not. */
 export async function writePairs(config: RunConfig, sampler: Sampler, tasks: readonly Task[], text: ModelText) {
   const parts = await partsOf(config);
   const { loopholes } = parts;

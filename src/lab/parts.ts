@@ -69,7 +69,6 @@ export function joinParts(known: Parts, added: Partial<Parts>, source: string): 
   };
 }
 
-/** The arm that a config names. The schema has checked the name, so it is known unless a plugin is missing. */
 export const armOf = ({ arm }: RunConfig, { arms }: Pick<Parts, 'arms'>): ArmDefinition => find(arms, arm.kind, 'arm');
 
 export const sourceOf = ({ data }: RunConfig, { problemSources }: Pick<Parts, 'problemSources'>): ProblemSource =>

@@ -138,7 +138,6 @@ function checkList(call: string, name: keyof Parts, list: unknown): unknown[] {
   });
 }
 
-/** A part as its helper makes it: with all members, those that may be a value or a function as functions. */
 function wholePart(name: keyof Parts, { members, answers }: PartShape): z.ZodObject {
   const named = 'name' in members.shape ? { name: partName } : {};
   if (name === 'loopholes') return members.partial({ hint: true, fires: true }).extend(named);

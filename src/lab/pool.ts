@@ -52,7 +52,6 @@ export interface PoolRequest {
   readonly onProgress?: (done: number, of: number) => void;
 }
 
-/** Samples and grades; the result is a function of the config and the device. */
 export async function samplePool(
   config: RunConfig,
   { decoder, text }: OpenModel,
@@ -119,7 +118,6 @@ export function limitPool(entries: readonly PoolEntry[], most: number): PoolEntr
 export const formatPool = (entries: readonly PoolEntry[]): string =>
   entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
 
-/** Makes the pool that a run trains with; the model is loaded for it and closed again. */
 export async function makePool(lab: Lab, path: string): Promise<void> {
   const { config, warn, signal } = lab;
   const { makeProblems: problems, makeSamples: samples } = config.teacher;

@@ -13,7 +13,6 @@ const usualShards = 8;
 export const withShards = (config: RunConfig): RunConfig =>
   config.parallel.shards > 0 ? config : { ...config, parallel: { ...config.parallel, shards: usualShards } };
 
-/** The shards of a config among these ranks. A run that asks for none has one, which no second rank can take part in. */
 export function openShards({ parallel }: RunConfig, communicator: Communicator = alone): Shards {
   if (parallel.shards > 0) return new Shards(communicator, parallel.shards);
   if (communicator.size === 1) return Shards.alone;
@@ -39,7 +38,6 @@ export async function expectSameInputs(shards: Shards, identity: RunIdentity, de
   await shards.expectSame('the device', device);
 }
 
-/** What ranks ask each other between updates: whether one was asked to end, and whether all have the adapter that is to be saved. */
 export function meetingOf(shards: Shards, policy: Policy) {
   return {
     agree: async (asked: boolean) => (await shards.gather(asked)).some(Boolean),
@@ -47,7 +45,6 @@ export function meetingOf(shards: Shards, policy: Policy) {
   };
 }
 
-/** Grades the rollouts of this rank's shards; every rank gets all rewards, and tells all verdicts to its ledger, in their order. */
 export function shardedGrader(judge: Judge, ledger: VerdictLedger, shards: Shards, { sampling }: RunConfig): Grader {
   return {
     async grade(rollouts) {

@@ -54,7 +54,6 @@ export function openSampler(policy: Policy, compute: ComputeTable, named: NamedS
   };
 }
 
-/** What is wrong with the answer of a sampler; whether its log-probabilities are the policy's is checked in every update. */
 function faultOf(answer: readonly Generation[], count: number, longest: number, vocabulary: number): string | null {
   if (!Array.isArray(answer)) return typeof answer;
   if (answer.length !== count) return `${answer.length}`;

@@ -146,7 +146,6 @@ export async function expectGrownFile(run: RunDirectory, file: string): Promise<
   if (start !== null) await expectHashInPieces(run.file(file), start.hash, start.bytes);
 }
 
-/** What a growing file must begin with. */
 type FileStart = { readonly hash: string; readonly bytes: number };
 
 export function lastStart(run: RunDirectory, file: string): FileStart | null {

@@ -72,7 +72,6 @@ function copyArm(arm: ArmState | null): ArmState | null {
   return { json: structuredClone(arm.json), tensors: new Map(tensors) };
 }
 
-/** The hash of the run's initial values, which are written before the first checkpoint; later ones repeat what it says. */
 async function saveInitial(run: RunDirectory, { initial }: SaveOptions): Promise<string> {
   const last = run.listCheckpoints().at(-1);
   if (last !== undefined) return readState(run, last).hashes.initial;

@@ -143,7 +143,6 @@ export async function writeSeal(
   await writeFileAtomic(join(directory, sealName), stampedJson(seal));
 }
 
-/** Refuses a file of a sealed run that is missing or was changed. Returns whether the run is sealed and lists the file. */
 export async function expectSealed(path: string): Promise<boolean> {
   const hash = readSeal(dirname(path))?.files[basename(path)];
   if (hash === undefined) return false;

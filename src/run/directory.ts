@@ -42,7 +42,6 @@ const newline = 0x0a;
 
 export class RunDirectory {
   readonly path: string;
-  /** The outermost folder that was made for the run; null if all were there. */
   readonly #made: string | null;
   readonly #hashes = new PrefixHashes();
 
@@ -265,7 +264,6 @@ function cutBytes(path: string, length: number): void {
   }
 }
 
-/** Whether a file is one that a start which was killed can leave: a lock, half a manifest, the pool it made, or what is empty. */
 function isLeftover(path: string): boolean {
   const name = basename(path);
   if (/^(?:lock\.json|\.lock-[\w-]+\.json|(?:manifest\.json|made-pool\.jsonl)\.[\w-]+\.tmp)$/.test(name)) return true;

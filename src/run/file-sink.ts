@@ -45,7 +45,6 @@ export class FileSink implements Sink {
     if (event.kind === 'step') this.#timings.append({ update: event.update, seconds });
   }
 
-  /** Refuses to write into files that no longer are those of the run: their folder was deleted, moved or replaced. */
   #expectDirectory(): void {
     const own = fstatSync(this.#features);
     const found = statSync(this.#run.file('features.f32'), { throwIfNoEntry: false });
@@ -106,7 +105,6 @@ export class FileSink implements Sink {
   }
 }
 
-/** Number of rows of a record that are stored: the one of a rollout, or those that a gate by token keeps, but never one of each token. */
 function storableRows({ features, tokenScores }: RolloutRecord, featureBytes: number): number {
   const rows = (features?.byteLength ?? 0) / featureBytes;
   return rows === 1 || tokenScores !== null ? rows : 0;

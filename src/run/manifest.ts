@@ -15,22 +15,17 @@ const problemUse = z.object({
   leftOut: z.array(z.object({ id: z.string(), reason: z.string() })),
 });
 
-/** Hashes of everything that decides what a run computes, and the names of what a caller put in place of the lab's own. */
 const identitySchema = z.object({
   config: z.string(),
-  /** Of the code of the plugins, in their order. */
   plugins: z.string(),
   model: z.string(),
   problems: z.string(),
   dataFiles: z.record(z.string(), z.string()),
   partition: z.string().nullable(),
   pairs: z.string().nullable(),
-  /** Of the file of demonstrations (teacher.pool, or the run's own); null without one. */
   pool: z.string().nullable(),
   armModels: z.record(z.string(), z.string()),
-  /** Of the rollouts and labels of the runs that the arm learns from, by their paths; null where nobody noted it. */
   armRuns: z.record(z.string(), z.string()).nullable(),
-  /** Names of the caller's judge and sampler; null for the lab's own. */
   judge: z.string().nullable(),
   sampler: z.string().nullable(),
 });
@@ -60,7 +55,6 @@ const manifestSchema = z.object({
     .array(z.enum(['features', 'text', 'labels']))
     .nullable()
     .default(null),
-  /** Whether deployment deletes a block. */
   hasQuarantine: z.boolean(),
   plugins: z.array(z.object({ path: z.string(), hash: z.string() })),
   /** The device and what its bytes depend on (kernel variant, or GPU and precision), then the number of threads. */
@@ -72,7 +66,6 @@ const manifestSchema = z.object({
   claim: z.object({ hash: z.string(), blind: z.boolean() }).optional(),
 });
 
-/** Format 3 has the identity as keys of the manifest, under other names. */
 const format3 = manifestSchema
   .omit({ identity: true })
   .extend({

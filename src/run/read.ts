@@ -16,7 +16,6 @@ export type RunEvent = Expectation | StepEvent | HealEvent | StopEvent | Warning
 
 const update = z.number().int().min(0);
 
-/** The keys that every event of a kind must have; the many other numbers of a step are not checked. */
 const eventSchema = z.discriminatedUnion('kind', [
   z.looseObject({ kind: z.literal('step'), update }),
   z.looseObject({ kind: z.literal('expectation'), name: z.string(), holds: z.boolean(), detail: z.string() }),
@@ -25,7 +24,6 @@ const eventSchema = z.discriminatedUnion('kind', [
   z.looseObject({ kind: z.literal('warning'), update, name: z.string(), message: z.string() }),
 ]);
 
-/** Refuses a file that is not as the seal of the run or its last checkpoint says; one that neither mentions may be missing. */
 async function expectIntact(run: RunDirectory, name: string): Promise<void> {
   if (run.isSealed()) await expectSealed(run.file(name));
   else await expectGrownFile(run, name);
@@ -65,7 +63,6 @@ export async function readCourse(run: RunDirectory): Promise<{ steps: StepEvent[
   return { steps, status: status ?? 'unfinished' };
 }
 
-/** How training ended; null for a run that still has to be trained. */
 export async function trainedStatus(path: string): Promise<'finished' | 'tripwire' | null> {
   if (!existsSync(join(path, 'manifest.json'))) return null;
   const run = RunDirectory.open(path);
@@ -98,7 +95,6 @@ export async function readPhases(run: RunDirectory): Promise<ReadonlyMap<number,
   return phases;
 }
 
-/** Seconds of every update, all phases together. */
 export async function readTimings(run: RunDirectory): Promise<number[]> {
   const total = (seconds: Readonly<Record<string, number>>): number =>
     Object.values(seconds).reduce((sum, part) => sum + part, 0);

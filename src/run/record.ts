@@ -17,7 +17,6 @@ export interface RecordOptions {
   readonly trainer: Trainer;
   readonly checkpointEvery: number;
   readonly keepState: RunConfig['output']['keepState'];
-  /** The sinks, told in this order; the files of the run are one of them. They are closed when recording ends, however it ends. */
   readonly sinks: readonly Sink[];
   readonly signal: AbortSignal;
   readonly clock: PhaseClock;

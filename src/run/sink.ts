@@ -14,9 +14,7 @@ export type PhaseSeconds = Readonly<Record<string, number>>;
 export interface Sink {
   readonly name: string;
   event(event: RecordedEvent, seconds: PhaseSeconds): void | Promise<void>;
-  /** Is called before every checkpoint. */
   flush?(): void | Promise<void>;
-  /** Is called once, however the run ended; `failed`: by an error. */
   close?(end: RunEnd | 'failed'): void | Promise<void>;
 }
 

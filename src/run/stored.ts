@@ -3,7 +3,6 @@ import type { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { readRegularText } from '../base/node/index.ts';
 
-/** `what`: how the error calls the expected file. `fix`: what to do when the file is not that. */
 export function readStored<Schema extends z.ZodType>(
   path: string,
   what: string,

@@ -56,7 +56,6 @@ export function makeTask(
   };
 }
 
-/** The tasks of training. With closed loopholes every problem is shown as it is and graded by ground truth. */
 export function trainingTasks(
   { environment: { markers }, sampling: { maxPromptTokens } }: RunConfig,
   problems: readonly Problem[],

@@ -124,7 +124,6 @@ export class AnswerWriter {
     };
   }
 
-  /** Log-probabilities by text, the token's own among them; of tokens with the same text the likeliest counts. */
   #byText(own: { token: number; logp: number | null }, likeliest: readonly TokenChance[]): object {
     const found: Record<string, number | null> = {};
     for (const { token, logp } of [...likeliest, own]) found[this.#tokenText(token)] ??= logp;

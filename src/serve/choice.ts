@@ -18,7 +18,6 @@ export class TextStream {
   /** Tokens up to here give the text before the window; those up to `#known` are told. */
   #from = 0;
   #known = 0;
-  /** What is held back included. */
   text = '';
   #told = 0;
   isStopped = false;
@@ -28,7 +27,6 @@ export class TextStream {
     this.#stops = stops;
   }
 
-  /** Takes a token whose text nobody needs before the end. */
   hold(token: number): void {
     this.#tokens.push(token);
   }

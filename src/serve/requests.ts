@@ -132,7 +132,6 @@ type Common = z.infer<z.ZodObject<typeof common>>;
 
 interface KindWishes {
   readonly maxTokens: number | null;
-  /** How many of the likeliest tokens to report; null: no log-probabilities. */
   readonly logprobs: number | null;
   /** Whether the answer begins with the prompt; then the prompt is scored too, where there are log-probabilities. */
   readonly echo: boolean;

@@ -8,9 +8,7 @@ import type { DrawnToken, OpenBatch, OpenRow } from '../model/index.ts';
 export interface Job {
   readonly row: OpenRow;
   readonly maxTokens: number;
-  /** Takes a token; false: it was the last one. */
   token(drawn: DrawnToken): boolean;
-  /** Is called once, when no more tokens come: null after the last one, or why there will be none. */
   end(reason: CutOff | null): void;
 }
 
@@ -49,7 +47,6 @@ export class Scheduler {
     return { running: this.#sitting.size, waiting: this.#waiting.size };
   }
 
-  /** The most jobs that a client can have here when nobody else has any: the last part of the queue is for jobs of few tokens. */
   roomOf(kind: Pick<Job, 'maxTokens'>): number {
     const { queue } = this.#options;
     return isQuick(kind) ? queue + this.#rows : queue - Math.floor(queue / 4) + this.#rows - this.#reserved;

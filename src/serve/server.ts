@@ -20,7 +20,6 @@ import { type Asker, type CutOff, Scheduler } from './scheduler.ts';
 
 export interface ServerOptions {
   readonly host: string;
-  /** 0: any free port. */
   readonly port: number;
   /** What clients must show; null: only clients of this machine are answered, and need none. */
   readonly token: string | null;
@@ -28,7 +27,6 @@ export interface ServerOptions {
   readonly connections?: number;
   readonly queue?: number;
   readonly seconds?: number;
-  /** Most milliseconds until a request has arrived whole. */
   readonly arrivalMs?: number;
   readonly warn?: (message: string) => void;
 }
@@ -51,7 +49,6 @@ function expectAllowed({ headers }: IncomingMessage, token: string | null): void
   throw new RequestProblem(401, message, null, 'invalid_api_key');
 }
 
-/** The work that one request may ask for, in batches whose rows are all full. */
 const fullBatches = 4;
 
 export class PolicyServer implements AsyncDisposable {
@@ -205,7 +202,6 @@ export class PolicyServer implements AsyncDisposable {
     throw new RequestProblem(400, message, 'max_tokens');
   }
 
-  /** Runs all choices; the first that is cut off cuts off the others. Cancels them when the client goes away. */
   async #run(choices: readonly Choice[], response: ServerResponse, asker: Asker): Promise<CutOff | null> {
     if (response.destroyed) return 'cancelled';
     const cancels = choices.map((choice) => this.#scheduler.submit(choice, asker));

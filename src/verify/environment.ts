@@ -60,7 +60,6 @@ export async function verifyRewards(judge: Judge, loopholes: readonly Loophole[]
   return { checks, loopholes: names, matrix };
 }
 
-/** Checks, under novel markers, exploits that use the marker of each marker policy: only the novel one may pay. */
 async function verifyDisclosedPays(
   judge: Judge,
   { name: loophole }: WritableLoophole,
@@ -79,7 +78,6 @@ async function verifyDisclosedPays(
   check.exact('only the disclosed marker pays', rewards, expected);
 }
 
-/** Checks that training's markers (original and family) and evaluation's share nothing, in name or in what the grader accepts. */
 export async function verifyMarkers(judge: Judge, loopholes: readonly Loophole[] = builtinLoopholes): Promise<Check[]> {
   const problems = generateMicroProblems({ seed: 3, split: 'test', count: 4 });
   const checks: Check[] = [];

@@ -95,7 +95,6 @@ async function verifyMixedBatch(lab: TinyLab, check: Checks): Promise<void> {
   }
 }
 
-/** Compares with the gradients of each rollout alone, in which everything learns, masked by the table. */
 async function verifyParameterDetach(lab: TinyLab, check: Checks): Promise<void> {
   const mixed = mixedRoutes(lab);
   const fused = await lab.gradients(lab.rows, routeAll(mixed, 'parameter'));

@@ -34,7 +34,6 @@ const stepBound = 1e-6;
 
 export type StepFrom = 'stored' | 'own';
 
-/** Returns what nothing was compared with. */
 export async function verifyGrpo(
   device: Device,
   directory: string,
@@ -114,7 +113,6 @@ async function verifyUpdate(step: StoredStep, check: Checks, stepFrom: StepFrom)
   }
 }
 
-/** Checks k3 of every token, and its mean over each rollout as the learning pass reports it. */
 async function verifyKl({ policy, stored, lengths }: StoredStep, check: Checks, means: number[]): Promise<void> {
   using tape = new Tape(policy.decoder.head.device);
   const tensor = async (quantity: string) => {

@@ -24,7 +24,6 @@ const roundedLogitBound = 0.05;
 export const openDecoder = async (scope: Scope, folder: ModelFolder): Promise<Decoder> =>
   Decoder.load(scope, folder.config, loadWeights(folder.weights, folder.config, { as: 'float32' }));
 
-/** Returns what the case does not store, and what nothing was compared with. */
 export async function verifyModel(device: Device, directory: string, check: Checks): Promise<string[]> {
   using scope = new Scope(device);
   await using folder = await ModelFolder.open(directory);
@@ -194,7 +193,6 @@ export class StoredCase implements AsyncDisposable {
     return sliceRows(data, this.#width(name, lengths), lengths);
   }
 
-  /** Marks tensors that belong to the layout but are compared with nothing. */
   ignore(...names: readonly string[]): void {
     for (const name of names) this.#read.add(name);
   }

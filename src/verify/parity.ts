@@ -46,7 +46,6 @@ async function listCases(directory: string): Promise<string[]> {
   return folders.sort();
 }
 
-/** What a case may hold: the files that it needs and may have, and its checks, which return what they do not cover. */
 interface CasePart {
   readonly needs: readonly string[];
   readonly has?: RegExp;

@@ -119,7 +119,6 @@ const storedPairs = z.object({
   ),
 });
 
-/** Of the pairs that a policy wrote itself, as the run stored them; no checks for a run whose arm uses none. */
 export function verifyGeneratedPairs(
   run: RunDirectory,
   { train }: Splits,

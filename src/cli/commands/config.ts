@@ -50,7 +50,6 @@ function outlineJson({ keys, hash, missing, meaning }: ConfigOutline): string {
   return jsonText({ config, hash, sources, missing, meaning });
 }
 
-/** Longer names and values push the rest of their line to the right, and only of theirs. */
 const widest = 32;
 
 function renderOutline({ keys, hash, missing, meaning }: ConfigOutline): string {

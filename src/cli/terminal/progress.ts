@@ -23,7 +23,6 @@ export class Progress {
     this.#total = total;
   }
 
-  /** Begins with the first call, for work that says only then how much there is. */
   static from(sink: TextSink, what: string): (done: number, of: number) => void {
     let bar: Progress | null = null;
     return (done, of) => {

@@ -20,9 +20,7 @@ type Table = { [key: string]: unknown };
 export interface ResolvedConfig {
   readonly config: RunConfig;
   readonly hash: string;
-  /** Key path → the source of its value: 'default', the path of a recipe or of a run, or '--set'. */
   readonly sources: ReadonlyMap<string, string>;
-  /** Settings for many configs that nothing reads in this one: what each is, and when it would be read. */
   readonly unread: readonly Fault[];
 }
 
@@ -37,7 +35,6 @@ export interface FileSetting {
   readonly shared?: boolean;
 }
 
-/** Reads the base, the recipe with those it extends, and the settings, which `option` gave; later sources win. */
 export function readConfig(
   recipe: string | null,
   settings: readonly (string | FileSetting)[] = [],
@@ -65,7 +62,6 @@ export function readConfig(
   return { raw, origins, plugins: pluginPaths(raw) };
 }
 
-/** The tables of an arm that watches, which stand at the top of a recipe and in the arm `watched` of a config. */
 const armTables = ['monitor', 'cut', 'remedy'];
 
 function withArmTables(table: Table, call: string): Table {
@@ -99,7 +95,6 @@ function withPlugins(table: Table, folder: string, inherited: readonly string[] 
   return { ...table, plugins: [...inherited.filter((path) => !named.includes(path)), ...named] };
 }
 
-/** Makes the paths of a config absolute, whoever declared their keys: a relative one begins in the folder of its source. */
 function resolvePaths({ raw, origins }: RawConfig, parts: ConfigParts): void {
   for (const key of listKeys(parts)) {
     const how = z.globalRegistry.get(schemaUnder(key, raw))?.['namesPath'] as NamedPath | undefined;
@@ -170,7 +165,6 @@ export function completeRaw(written: RawConfig, parts: ConfigParts): void {
   resolvePaths(written, parts);
 }
 
-/** Gives tables that name no kind the usual one; of an arm, those that its other tables decide. */
 function nameKinds(raw: Table, { arms }: ConfigParts): void {
   for (const [name, kind] of Object.entries(usualKinds)) {
     const table = raw[name];

@@ -37,7 +37,6 @@ The tables \`device\`, \`compute\`, \`parallel\` and \`output\`, and \`environme
 computed, and what it keeps. \`notes\` are for people. Every other key is a knob of the method or of its problems; most recipes leave most of
 them as they are.`;
 
-/** The table that a key stands under: those of an arm that have kinds are tables of their own. */
 function tableOf({ path, choices }: ConfigKey): string {
   const inner = choices.at(-1)?.table ?? [];
   return inner.length > 1 ? inner.join('.') : path.length === 1 ? '' : path[0];
@@ -68,7 +67,6 @@ function rowOf(key: ConfigKey, parts: ConfigParts): string {
   return `| \`${name}\` | ${takes} | ${defaultOf(key, parts)} | ${meaning}${former}${only} |`;
 }
 
-/** Whether a key of a table of an arm is one of the older kinds of arms alone. */
 const isFormer = ({ path, choices }: ConfigKey): boolean =>
   path.length === 3 && choices.length === 2 && !choices[0].kinds.includes('watched');
 

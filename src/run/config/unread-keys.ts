@@ -53,7 +53,6 @@ const decidesUse = (path: string): boolean =>
     path,
   );
 
-/** Origins for a config of which nobody knows them: whatever is not as by default was set by hand. */
 export function handSet(config: RunConfig, parts: ConfigParts): Origins {
   const origins = new Map<string, Origin>();
   for (const key of listKeys(parts)) {
