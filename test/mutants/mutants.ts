@@ -90,7 +90,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'the histogram of scores shows attempts in right programs as clean',
-    file: 'src/view/page/heat-map.tsx',
+    file: 'src/view/page/score-histogram.tsx',
     text: 'count(({ attempt }) => !attempt)',
     replacement: 'count(({ hack }) => !hack)',
     testFile: 'src/view/page/score-histogram.test.ts',

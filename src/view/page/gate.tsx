@@ -5,10 +5,11 @@ import { rateFacets } from '../query.ts';
 import { type RouteTally, type WhatIf, type WhatIfCuts, whatIf } from '../what-if.ts';
 import { address, changeParameters, goTo, linkTo, type Parameters } from './address.ts';
 import { gateDoor } from './doors.ts';
-import { HeatMap, ScoreHistogram, scoreRange } from './heat-map.tsx';
+import { HeatMap, scoreRange } from './heat-map.tsx';
 import { useKeys } from './keys.ts';
 import { Choices, PageTable, percent, screenOf, TableView } from './parts.tsx';
 import { RouteFlow } from './route-flow.tsx';
+import { ScoreHistogram } from './score-histogram.tsx';
 
 export const GateScreen = screenOf('gate', (page) => <Gate page={page} />);
 

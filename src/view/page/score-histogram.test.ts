@@ -1,7 +1,7 @@
 import type { ComponentChildren, VNode } from 'preact';
 import { expect, it } from 'vitest';
 import type { GateRow } from '../api.ts';
-import { ScoreHistogram } from './heat-map.tsx';
+import { ScoreHistogram } from './score-histogram.tsx';
 
 type Node = VNode<{ readonly children?: ComponentChildren; readonly [name: string]: unknown }>;
 
