@@ -13,7 +13,7 @@ import type { DecoderConfig } from '../model/index.ts';
 import { type Launched, launchedRanks } from '../parallel/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';
-import { beganInLanes } from './manifest.ts';
+import { beganApart } from './manifest.ts';
 import { assertFits, type Budget, renderPlan } from './memory/budget.ts';
 import { type MemoryPlan, planMemory, type Rehearsal, type Work } from './memory/plan.ts';
 import type { Lab } from './open.ts';
@@ -157,10 +157,11 @@ export async function openLabDevice(lab: Lab): Promise<Device> {
  * Whether runs of this config compute together, which is so for a run alone too: it leaves the same bytes. A run that was begun goes on as it
  * began.
  */
-export async function computesTogether({ config, model, manifest, run }: Lab): Promise<boolean> {
-  if (config.device.kind !== 'cuda' || !isNarrow((await model).folder.config)) return false;
-  const begun = manifest ?? (run?.hasManifest() ? run.readManifest() : null);
-  return begun === null || !begun.device.startsWith('cuda') || beganInLanes(begun);
+export async function computesTogether(lab: Lab): Promise<boolean> {
+  const { config, run, options } = lab;
+  if (config.device.kind !== 'cuda' || options.apart || !isNarrow((await lab.model).folder.config)) return false;
+  const begun = lab.manifest ?? (run?.hasManifest() ? run.readManifest() : null);
+  return begun === null || !beganApart(begun);
 }
 
 const laneKernels: ReadonlySet<string> = new Set(['laneProducts', 'sumSquaresOf', 'segmentSquares', 'adamwOf']);

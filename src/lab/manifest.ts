@@ -53,7 +53,9 @@ export async function makeManifest(
 
 const lanesWord = 'lanes';
 
-export const beganInLanes = ({ device }: Manifest): boolean => device.split(' ').includes(lanesWord);
+/** Whether a run began on a GPU without lanes. */
+export const beganApart = ({ device }: Manifest): boolean =>
+  device.startsWith('cuda') && !device.split(' ').includes(lanesWord);
 
 export function describeDevice(device: Device): string {
   const { name, variant, threads, facts } = device as Device & {

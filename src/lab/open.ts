@@ -45,6 +45,8 @@ export interface LabOptions extends Replacements {
   readonly longerBy?: number;
   /** Rows of an evaluation that decode together; default: as many as always. */
   readonly batch?: number | undefined;
+  /** Whether its device computes for one run alone, for runs that began so. */
+  readonly apart?: boolean;
   /** The folder that a config is trained in; null: nothing is recorded. */
   readonly folder?: RunDirectory | null;
   /** The path of the stored initial values of the adapter; null: it is made. Default: the run's. */

@@ -5,15 +5,20 @@
  */
 import { canonicalJson } from '../base/canonical-json.ts';
 import { type Lane, Pack, type PolicyWork } from '../grpo/index.ts';
-import type { Notice, RunConfig } from '../run/index.ts';
+import type { Manifest, Notice, RunConfig } from '../run/index.ts';
+import { computesTogether } from './device.ts';
+import { beganApart } from './manifest.ts';
 import { checkRank } from './model.ts';
 import { type GivenParts, type Lab, openLab } from './open.ts';
 import type { Warn } from './open-parts.ts';
 
 /** A run's place in a pack. Who has it must leave it at the end, however that comes: the other runs wait for it. */
 export interface PackPlace extends Disposable {
-  /** The shared parts of a config, each opened when it is asked for; `warn` is told what a run alone would have been. */
-  given(config: RunConfig, warn: Warn): GivenParts;
+  /**
+   * The shared parts of a config, each opened when it is asked for; `warn` is told what a run alone would have been. `begun`: the manifest of a
+   * run that goes on.
+   */
+  given(config: RunConfig, warn: Warn, begun: Manifest | null): Promise<GivenParts>;
   readonly work: PolicyWork;
 }
 
@@ -38,8 +43,8 @@ export class RunPack implements AsyncDisposable {
     };
     const laneNow = (): Promise<Lane> => current ?? Promise.reject(new RangeError('a run that has opened nothing yet'));
     return {
-      given: (config, warn) => {
-        const host = this.#hostOf(config);
+      given: async (config, warn, begun) => {
+        const host = await this.#hostOf(config, begun);
         current = laneIn(host);
         current.catch(() => undefined);
         return host.partsFor(config, warn);
@@ -54,10 +59,17 @@ export class RunPack implements AsyncDisposable {
     };
   }
 
-  #hostOf(config: RunConfig): Host {
+  /** A run that began alone on a GPU goes on so, beside runs that compute together: they have another device. */
+  async #hostOf(config: RunConfig, begun: Manifest | null): Promise<Host> {
+    const host = this.#openHost(config, false);
+    if (begun === null || !beganApart(begun) || !(await host.computesTogether)) return host;
+    return this.#openHost(config, true);
+  }
+
+  #openHost(config: RunConfig, apart: boolean): Host {
     if (this.#closed) throw new RangeError('a pack that is closed opens nothing for a run');
-    const key = sharedKey(config);
-    const host = this.#hosts.get(key) ?? new Host(config, this.#joint);
+    const key = `${sharedKey(config)} ${apart}`;
+    const host = this.#hosts.get(key) ?? new Host(config, this.#joint, apart);
     this.#hosts.set(key, host);
     return host;
   }
@@ -80,10 +92,14 @@ class Host implements AsyncDisposable {
   readonly #joint: boolean | null;
   #pack: Promise<Pack> | undefined;
 
-  constructor(config: RunConfig, joint: boolean | null) {
+  constructor(config: RunConfig, joint: boolean | null, apart: boolean) {
     this.#joint = joint;
-    this.#lab = openLab({ config }, { work: 'unplanned', warn: (notice) => void this.#notices.push(notice) });
+    this.#lab = openLab({ config }, { work: 'unplanned', apart, warn: (notice) => void this.#notices.push(notice) });
     this.#lab.catch(() => undefined);
+  }
+
+  get computesTogether(): Promise<boolean> {
+    return this.#lab.then(computesTogether);
   }
 
   get pack(): Promise<Pack> {

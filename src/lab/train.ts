@@ -122,7 +122,7 @@ async function trainOpen(
 ): Promise<TrainResult> {
   const writes = isWriter(options.shards);
   const beginning = await sinks.guard(() => findBeginning(config, run, options));
-  const { own, from, parent } = beginning;
+  const { own, from, parent, begun } = beginning;
   const warnings: WarningEvent[] = [];
   const warn: Warn = async (notice) => {
     // Without its model there is no run, and nothing else to say about it.
@@ -132,12 +132,12 @@ async function trainOpen(
     await sinks.event(event);
   };
   const { judge, sampler, signal, place, shards: ranks } = options;
-  await using lab: Lab = await sinks.guard(() =>
+  await using lab: Lab = await sinks.guard(async () =>
     openLab(
       { config },
       {
         ...{ judge, sampler, signal, warn, ranks, folder: run },
-        ...{ policyWork: place?.work, given: place?.given(config, warn) },
+        ...{ policyWork: place?.work, given: await place?.given(config, warn, begun) },
         initial: checkedInitial(own === null && parent !== null ? RunDirectory.open(parent.run) : run),
         ledger: () => new VerdictLedger(writes ? run.ledger('verdicts') : null),
       },

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { temporaryFolder } from '../../test/lab/hand-made.ts';
 import { gq } from '../../test/run-gq.ts';
 import { type ExperimentPlan, planExperiment, readExperiment } from './experiment.ts';
-import { expectDiskRoom, forecastExperiment, packThatFits } from './forecast.ts';
+import { expectDiskRoom, forecastExperiment, packThatFits, runsTogether } from './forecast.ts';
 import { measuring, readRate } from './rates.ts';
 import { planSlots } from './slots.ts';
 
@@ -123,6 +123,8 @@ describe('an experiment costs', () => {
     const [{ neededBytes: packed }] = await needed(2, 4);
     expect(packed).toBeGreaterThan(one);
     expect(packed).toBeLessThan(4 * one);
+    expect(await runsTogether(onGpus.runs, join(home, 'new'))).toBe(true);
+    expect(await runsTogether(plan.runs, join(home, 'new'))).toBe(false);
     const fits = (freeMiB: number | null) => packThatFits(onGpus.runs, planSlots(1, 9, [{ name: '0', freeMiB }]));
     expect(await fits(null)).toBeNull();
     expect(await fits(1)).toBe(1);

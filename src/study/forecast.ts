@@ -15,8 +15,9 @@ import {
   planCheckpoints,
   planLabMemory,
 } from '../lab/index.ts';
+import { beganApart } from '../lab/manifest.ts';
 import { attackConfig } from '../measure/relearn/attack.ts';
-import type { DiskPlan, RunConfig } from '../run/index.ts';
+import { type DiskPlan, type RunConfig, RunDirectory } from '../run/index.ts';
 import type { ExperimentPlan, PlannedRun } from './experiment.ts';
 import { bytesIn, type RunRate, readRate } from './rates.ts';
 import { evaluationsOf, runsLeft } from './run.ts';
@@ -175,9 +176,11 @@ async function gpuMemory(runs: readonly PlannedRun[]): Promise<{ readonly weight
   return arms;
 }
 
-/** Whether all runs compute together on a GPU: then packs of them are much faster than the runs alone. */
-export async function runsTogether(runs: readonly PlannedRun[]): Promise<boolean> {
+/** Whether all runs compute together on a GPU, where packs are much faster than runs alone; none of them may have begun alone. */
+export async function runsTogether(runs: readonly PlannedRun[], directory: string): Promise<boolean> {
   if (!runs.every(({ config }) => config.device.kind === 'cuda')) return false;
+  const begun = runs.filter(({ folder }) => existsSync(join(directory, folder, 'manifest.json')));
+  if (begun.some(({ folder }) => beganApart(RunDirectory.open(join(directory, folder)).readManifest()))) return false;
   for (const { config } of shapesOf(runs)) {
     await using lab = await openLab({ config });
     if (!(await computesTogether(lab))) return false;

@@ -102,8 +102,9 @@ export class LabWorker implements ExperimentWorker {
     const warn: Warn = ({ message }) => this.#report({ kind: 'warn', text: message });
     const [signal, place] = [this.#signal, this.#place];
     if (place === null) return openLab({ run: path }, { signal, warn });
-    const config = await parseRunConfig(RunDirectory.open(path).readManifest().config);
-    return openLab({ run: path }, { signal, warn, given: place.given(config, warn), policyWork: place.work });
+    const begun = RunDirectory.open(path).readManifest();
+    const given = await place.given(await parseRunConfig(begun.config), warn, begun);
+    return openLab({ run: path }, { signal, warn, given, policyWork: place.work });
   }
 
   async relearn(_run: PlannedRun, path: string, updates: number | null): Promise<'finished' | 'interrupted'> {

@@ -1,5 +1,5 @@
 /** Runs in a pack: what they share (programs are graded once, policies evaluated together) and how they end. Their bytes: arms.test.ts. */
-import { cpSync, readdirSync, readFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sha256 } from '../../src/base/node/hash.ts';
@@ -15,7 +15,10 @@ import {
 } from '../../src/lab/index.ts';
 import { readVerdicts } from '../../src/oracle/index.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
+import { stampedJson } from '../../src/run/index.ts';
 import type { Sink } from '../../src/run/sink.ts';
+import type { PlannedRun } from '../../src/study/experiment.ts';
+import { runsTogether } from '../../src/study/forecast.ts';
 import { temporaryFolder } from '../lab/hand-made.ts';
 import { everyArm } from '../smoke/arms.ts';
 import { Lab } from '../smoke/lab.ts';
@@ -81,6 +84,33 @@ describe('runs in a pack', () => {
     expect(ended).toEqual(alone.map(prints));
   });
 
+  it('that began alone on a GPU go on so, and share nothing with those that compute together', async () => {
+    const config = lab.config([...short, 'device.kind=cuda', ...everyArm['vanilla']]);
+    const manifest = (await trainOne('vanilla', 'began', null)).readManifest();
+    await using pack = new RunPack();
+    using place = pack.join();
+    const modelOf = async (device: string | null, own = config) => {
+      const begun = device === null ? null : { ...manifest, device };
+      return (await place.given(own, () => undefined, begun)).model;
+    };
+    const fresh = await modelOf(null);
+    expect(await modelOf('cuda NVIDIA H200 bf16 lanes')).toBe(fresh);
+    expect(await modelOf('wasm plain 1')).toBe(fresh);
+    const apart = await modelOf('cuda NVIDIA H200 bf16');
+    expect(apart).not.toBe(fresh);
+    expect(await modelOf('cuda NVIDIA H200 f32')).toBe(apart);
+    // Without being asked, an experiment packs no runs of which one began alone.
+    const [path, runs] = [join(home, 'began'), [{ folder: 'vanilla', config }] as unknown as PlannedRun[]];
+    const packs: boolean[] = [];
+    for (const device of ['cuda NVIDIA H200 bf16 lanes', 'cuda NVIDIA H200 bf16']) {
+      writeFileSync(join(path, 'vanilla', 'manifest.json'), stampedJson({ ...manifest, device }));
+      packs.push(await runsTogether(runs, path));
+    }
+    expect(packs).toEqual([true, false]);
+    const onWasm = lab.config([...short, ...everyArm['vanilla']]);
+    expect(await modelOf('cuda NVIDIA H200 bf16', onWasm)).toBe(await modelOf(null, onWasm));
+  });
+
   it('grade identical programs once', async () => {
     await using pack = new RunPack();
     const [first, second] = await Promise.all(['one', 'two'].map((where) => trainOne('vanilla', where, pack)));
@@ -108,7 +138,7 @@ describe('runs in a pack', () => {
       copies.map(async (path) => {
         using place = pack.join();
         const config = await parseRunConfig(RunDirectory.open(path).readManifest().config);
-        const given = place.given(config, () => undefined);
+        const given = await place.given(config, () => undefined, null);
         await using opened = await openLab({ run: path }, { given, policyWork: place.work });
         const evaluator = await openEvaluator(
           opened,

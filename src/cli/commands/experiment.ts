@@ -105,7 +105,7 @@ type Work = Pick<StudyStep, 'recipe' | 'directory' | 'plan'>;
 async function doExperiment(work: Work, call: ExperimentCall, context: CommandContext): Promise<boolean> {
   const { recipe, directory, plan } = work;
   const { on, jobs = null } = call;
-  const packed = await packOf(call, plan);
+  const packed = await packOf(call, plan, directory);
   const clustered = { ...call, jobs, packed };
   if (call.dryRun) {
     await showForecast(plan, directory, { jobs, pack: packed }, context);
@@ -149,7 +149,7 @@ async function forecastStudy(
   const forecasts: Forecast[] = [];
   for (const { directory, plan, own, assumed } of steps) {
     const part = { ...plan, runs: own };
-    const pack = call.pack === 'auto' && !call.dryRun ? 1 : await packOf(call, part);
+    const pack = typeof call.pack !== 'number' && !call.dryRun ? 1 : await packOf(call, part, directory);
     const slots = planSlots(call.jobs ?? null, own.length, gpusFor(part));
     // The memory of a GPU is rehearsed arm by arm, which takes long: who only goes on does not wait for it.
     const planned = call.dryRun ? slots : slots.map((slot) => ({ ...slot, gpu: null }));
@@ -190,10 +190,11 @@ const mostPacked = { wasm: 8, reference: 8, cuda: 32 } as const;
 async function packOf(
   { pack: asked, jobs }: Pick<ExperimentCall, 'pack' | 'jobs'>,
   plan: ExperimentPlan,
+  directory: string,
 ): Promise<number> {
   if (typeof asked === 'number') return asked;
   const { runs } = plan;
-  if (asked === undefined && !(await runsTogether(runs))) return 1;
+  if (asked === undefined && !(await runsTogether(runs, directory))) return 1;
   const paying = Math.min(runs.length, ...runs.map(({ config }) => mostPacked[config.device.kind]));
   const slots = planSlots(jobs ?? null, runs.length, gpusFor(plan));
   return Math.min(paying, (await packThatFits(runs, slots)) ?? (asked === 'auto' ? paying : 1));
