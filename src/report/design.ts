@@ -23,6 +23,8 @@ export interface ClaimFacts {
   readonly blind: readonly string[];
   /** When the blind seeds were opened; null: they were not, or there are none. */
   readonly opened: string | null;
+  /** Runs that were not trained when they were: their seeds are not blind. */
+  readonly openedEarly: readonly string[];
   /** What the folder of the study holds and its register does not account for, and the other way round. */
   readonly faults: readonly string[];
 }
@@ -157,14 +159,18 @@ export function testText({ pValue, adjusted }: Pick<JudgedPrediction, 'pValue' |
   return `; ${sign}, after Holm over ${family} predictions ${formatP(adjusted)}`;
 }
 
+export const earlyText = (folders: readonly string[]): string =>
+  `Not blind, since they were opened before they were trained: ${folders.join(', ')}.`;
+
 export const faultsText = (faults: readonly string[]): string =>
   `This study does not fit its register: ${faults.join('; ')}.`;
 
 function describeClaim({ arms, design: { claim } }: Results): string[] {
   if (claim === undefined) return [];
-  const { hash, changed, stated, begun, notStated, ended, missing, gone, blind, opened, faults } = claim;
-  const runs = arms.flatMap((arm) => arm.runs).filter(({ manifest }) => manifest.claim?.blind === true);
-  const known = runs.map(({ name }) => name).filter((name) => !blind.includes(name));
+  const { hash, changed, stated, begun, notStated, ended, missing, gone, blind, opened, openedEarly, faults } = claim;
+  const blindly = arms.flatMap(({ runs }) => runs.filter(({ manifest }) => manifest.claim?.blind === true));
+  const names = blindly.map(({ name }) => name).filter((name) => !blind.includes(name));
+  const [known, early] = [false, true].map((isEarly) => names.filter((name) => openedEarly.includes(name) === isEarly));
   const named = (folders: readonly string[]): string => (folders.length === 0 ? 'none' : folders.join(', '));
   const more = notStated === 0 ? '' : `, ${notStated} of them not stated`;
   return [
@@ -174,5 +180,6 @@ function describeClaim({ arms, design: { claim } }: Results): string[] {
     ...(known.length === 0
       ? []
       : [`Trained blind: ${known.join(', ')}; opened ${opened ?? 'at a time that is not known'}.`]),
+    ...(early.length === 0 ? [] : [earlyText(early)]),
   ];
 }

@@ -21,6 +21,8 @@ export async function studyProgress(directory: string, experiment: Experiment) {
     /** Also what a later statement leaves out. */
     stated,
     ...{ begun, opened },
+    /** Blind runs that were begun after the opening, or were not trained by then. */
+    openedEarly: openedEarly(register, experiment),
     /** Whether it was stated, or stated anew, after runs of the study had begun. */
     changed: statements.some(({ begunBefore }) => begunBefore > 0),
     missing: stated.filter((folder) => begun.every((run) => run.folder !== folder)),
@@ -54,6 +56,12 @@ async function begunRuns(directory: string, { begun }: Register, stated: readonl
 async function stateOf(path: string): Promise<'ended' | 'stopped' | 'gone'> {
   if (!existsSync(join(path, 'manifest.json'))) return 'gone';
   return (await trainedStatus(path)) === null ? 'stopped' : 'ended';
+}
+
+function openedEarly({ begun, opened }: Register, { blindSeeds = [] }: Experiment): string[] {
+  if (opened === null) return [];
+  const later = begun.filter(({ at, seed }) => at > opened.at && blindSeeds.includes(seed));
+  return [...new Set([...opened.missing, ...later.map(({ folder }) => folder)])];
 }
 
 function registerFaults(
@@ -107,11 +115,12 @@ function unstatedKeys({ arms, ...plan }: Experiment, last: Register['stated'][nu
 
 /** Undefined where no claim was registered, and no run was begun under one. */
 export async function claimFacts(directory: string, experiment: Experiment): Promise<ClaimFacts | undefined> {
-  const { claim, changed, stated, begun, missing, opened, faults } = await studyProgress(directory, experiment);
+  const progress = await studyProgress(directory, experiment);
+  const { claim, changed, stated, begun, missing, opened, openedEarly: early, faults } = progress;
   const hash = claim?.hash ?? begun.find((run) => run.claim !== null)?.claim ?? null;
   if (hash === null) return undefined;
   return {
-    ...{ hash, changed, missing, faults },
+    ...{ hash, changed, missing, faults, openedEarly: early },
     stated: stated.length,
     begun: begun.length,
     notStated: begun.filter((run) => !run.isStated).length,

@@ -155,4 +155,17 @@ describe('blind seeds', () => {
     await expectTold(fault);
     expect(await gq('claim', 'open', made.path)).toMatchObject({ code: 2, err: expect.stringContaining(fault) });
   });
+
+  it('that were opened before they were trained are not said to have been trained blind', async () => {
+    writeFileSync(made.file, statement('blindSeeds = [1, 2]'));
+    await made.run({ 1: 'ssss' });
+    expect(await gq('claim', 'open', made.path, '--force')).toMatchObject({ code: 0 });
+    await made.run({ 2: 'ssss' });
+    for (const run of ['vanilla-1', 'vanilla-2']) await made.evaluate(run, 'ssss');
+    const said = async (command: string) => (await gq(command, made.path)).out.replace(/\s+/g, ' ');
+    const early = 'Not blind, since they were opened before they were trained: vanilla-2.';
+    expect(await said('results')).toMatch(/Trained blind: vanilla-1; opened/);
+    expect(await said('results')).toContain(early);
+    expect(await said('claim')).toContain(early);
+  });
 });

@@ -4,7 +4,15 @@ import { join } from 'node:path';
 import { shellLine, UserError, wrapText } from '../../base/index.ts';
 import type { Experiment } from '../../report/experiment-schema.ts';
 import type { JudgedPrediction } from '../../report/index.ts';
-import { boundText, countText, faultsText, judgePredictions, renderTable, testText } from '../../report/index.ts';
+import {
+  boundText,
+  countText,
+  earlyText,
+  faultsText,
+  judgePredictions,
+  renderTable,
+  testText,
+} from '../../report/index.ts';
 import { recipePath } from '../../run/index.ts';
 import { type Claim, claimOf, openBlind, readRegister, statedRuns } from '../../study/claim.ts';
 import { armTable, studyProgress } from '../../study/claim-progress.ts';
@@ -106,7 +114,7 @@ async function showFile(named: string, { set, out, json }: ClaimCall, context: C
 async function showStudy(directory: string, { json }: ClaimCall, context: CommandContext): Promise<void> {
   const experiment = experimentOf(directory);
   const progress = await studyProgress(directory, experiment);
-  const { claim, changed, stated, begun, opened, faults } = progress;
+  const { claim, changed, stated, begun, opened, openedEarly, faults } = progress;
   const predictions = await judgedIn(directory);
   const isMet = !changed && faults.length === 0 && predictions.every(({ verdict }) => verdict === 'met');
   if (!isMet) context.exitCode = 1;
@@ -119,6 +127,7 @@ async function showStudy(directory: string, { json }: ClaimCall, context: Comman
         : `claim ${claim.hash}, stated ${claim.at}${changed ? ': changed after its first run' : ', before its first run'}`,
       ...whereStated,
       ...(opened === null ? [] : [`blind seeds opened ${opened.at}`]),
+      ...(openedEarly.length === 0 ? [] : [wrapText(earlyText(openedEarly), width)]),
       ...(faults.length === 0 ? [] : [wrapText(faultsText(faults), width)]),
       renderTable(armTable(experiment, stated, begun), 'text', width),
       ...predictions.map((one, _, { length: count }) =>
