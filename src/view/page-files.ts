@@ -14,7 +14,12 @@ const shipped = fileURLToPath(new URL('./page', import.meta.url));
 const built = fileURLToPath(new URL('../../.build/view', import.meta.url));
 
 export async function openPage(): Promise<PageFiles> {
-  if (existsSync(join(shipped, 'app.js'))) return readPage(shipped);
+  return readPage(await pageFolder());
+}
+
+/** The folder of the built pages. */
+export async function pageFolder(): Promise<string> {
+  if (existsSync(join(shipped, 'app.js'))) return shipped;
   if (!existsSync(join(shipped, 'app.tsx'))) {
     const found = 'none in the package';
     throw new UserError({ call: 'view', expected: 'the built page', found, fix: 'Install the package again.' });
@@ -23,7 +28,7 @@ export async function openPage(): Promise<PageFiles> {
     const { buildPage } = await import('./build-page.ts');
     await buildPage(shipped, built);
   }
-  return readPage(built);
+  return built;
 }
 
 export type PageFiles = ReturnType<typeof readPage>;
@@ -35,12 +40,9 @@ function readPage(folder: string) {
 function isCurrent(): boolean {
   const made = statSync(join(built, 'app.js'), { throwIfNoEntry: false });
   if (made === undefined) return false;
-  const sources = ['.', '../report', '../stats', '../base', '../run/columns', '../oracle/judged'].map((folder) =>
-    join(fileURLToPath(new URL('.', import.meta.url)), folder),
-  );
-  const files = sources.flatMap((folder) =>
-    readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
-  );
+  // The playground's worker has the trainer in it.
+  const sources = fileURLToPath(new URL('..', import.meta.url));
+  const files = readdirSync(sources, { recursive: true, encoding: 'utf8' }).map((name) => join(sources, name));
   return files.every((file) => statSync(file).mtimeMs <= made.mtimeMs);
 }
 

@@ -1,0 +1,24 @@
+/** `gq playground --to DIR`: writes the lab in a page as files for any static server. */
+import { writePlayground } from '../../view/playground.ts';
+import { command, whole, word } from '../command.ts';
+import { expectNewFolder, jsonOption, printAnswer } from '../shared.ts';
+import { Waiting } from '../terminal/progress.ts';
+
+export const playgroundCommand = command({
+  options: {
+    to: word('<folder>', 'the new folder for the page and all that it needs', 'playground'),
+    updates: whole('<n>', 'updates that a lane trains at most', { least: 1, usual: 100 }),
+    json: jsonOption('what was written'),
+  },
+  notes: `The page trains in the reader's browser: it asks no server for anything but these files. Threads need a page that is isolated, which
+its own service worker sees to over https or on localhost; elsewhere it trains with one thread.`,
+  examples: ['gq playground --to playground', 'gq playground --to playground && python3 -m http.server -d playground'],
+  async run({ to, updates, json }, context) {
+    expectNewFolder(to, '--to');
+    using waiting = new Waiting(context.stderr);
+    waiting.on('building the page');
+    const written = await writePlayground(to, updates);
+    const size = `${(written.bytes / 1e6).toFixed(1)} MB, ${(written.gzippedBytes / 1e6).toFixed(1)} MB gzipped`;
+    printAnswer(context, json, { folder: to, ...written }, () => `${to}/index.html: ${written.files} files, ${size}\n`);
+  },
+});

@@ -1,0 +1,39 @@
+/**
+ * The service worker of the page: it adds the two headers with which a browser lets threads share memory, whatever server the files lie on, and
+ * answers from what it has kept where there is no network.
+ */
+
+interface FetchEvent extends Event {
+  readonly request: Request;
+  respondWith(response: Promise<Response>): void;
+}
+
+const isolation = {
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Embedder-Policy': 'require-corp',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+};
+
+async function answer(request: Request): Promise<Response> {
+  const cache = await caches.open('playground');
+  const fresh = await fetch(request).catch(() => null);
+  if (fresh?.ok === true) await cache.put(request, fresh.clone());
+  const found = fresh ?? (await cache.match(request)) ?? Response.error();
+  if (found.status === 0) return found;
+  const headers = new Headers(found.headers);
+  for (const [name, value] of Object.entries(isolation)) headers.set(name, value);
+  return new Response(found.body, { status: found.status, statusText: found.statusText, headers });
+}
+
+const scope = globalThis as unknown as {
+  skipWaiting(): Promise<void>;
+  readonly clients: { claim(): Promise<void> };
+};
+addEventListener('install', () => void scope.skipWaiting());
+addEventListener('activate', () => void scope.clients.claim());
+addEventListener('fetch', (event) => {
+  const { request } = event as FetchEvent;
+  if (request.method === 'GET' && new URL(request.url).origin === location.origin) {
+    (event as FetchEvent).respondWith(answer(request));
+  }
+});
