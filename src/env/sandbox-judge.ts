@@ -26,7 +26,7 @@ const usualWallFactor = 10;
 /** Wall time as multiples of the wall budget: of one rollout with everything, and of the second try of its program. */
 const mostWallBudgets = 3;
 const secondTryWallBudgets = 1.5;
-const cacheEntries = 10_000;
+const usualRemembered = 10_000;
 /** Characters of a program that is run: no model writes as many, and a process needs several times their memory before it begins. */
 const largestSource = 1 << 20;
 
@@ -71,6 +71,8 @@ export interface SandboxJudgeOptions {
   readonly loopholes?: readonly Loophole[];
   /** Wall time a program may take, as a multiple of its CPU budget. */
   readonly wallFactor?: number;
+  /** The most programs whose facts are remembered, the newest. */
+  readonly remembered?: number;
 }
 
 export class SandboxJudge implements Judge {
@@ -78,17 +80,23 @@ export class SandboxJudge implements Judge {
   readonly #answers: CanonicalAnswers;
   readonly #loopholes: readonly Loophole[];
   readonly #wallFactor: number;
+  readonly #remembered: number;
   readonly #prepared = new WeakMap<Problem, PreparedProblem>();
   readonly #cache = new Map<string, Promise<ProgramFacts>>();
 
   constructor(
     sandbox: Sandbox,
-    { loopholes = builtinLoopholes, wallFactor = usualWallFactor }: SandboxJudgeOptions = {},
+    {
+      loopholes = builtinLoopholes,
+      wallFactor = usualWallFactor,
+      remembered = usualRemembered,
+    }: SandboxJudgeOptions = {},
   ) {
     this.#sandbox = sandbox;
     this.#answers = new CanonicalAnswers(sandbox);
     this.#loopholes = loopholes;
     this.#wallFactor = wallFactor;
+    this.#remembered = remembered;
   }
 
   /** What the sandbox is: its Python and how far it isolates. */
@@ -124,7 +132,7 @@ export class SandboxJudge implements Judge {
   #remember(key: string, facts: Promise<ProgramFacts>): void {
     this.#cache.set(key, facts);
     facts.catch(() => this.#cache.delete(key));
-    const oldest = this.#cache.size > cacheEntries ? this.#cache.keys().next().value : undefined;
+    const oldest = this.#cache.size > this.#remembered ? this.#cache.keys().next().value : undefined;
     if (oldest !== undefined) this.#cache.delete(oldest);
   }
 

@@ -138,3 +138,16 @@ describe('determinism', () => {
     expect(outputs[0]).toBe(outputs[1]);
   });
 });
+
+test('a program is run once while it is remembered, with the same verdict, and the oldest is forgotten', async () => {
+  const own = new SandboxJudge(sandbox, { remembered: 2, wallFactor: 100 });
+  const programs = [right, wrong, `${right}# again\n`];
+  const order = [0, 1, 1, 2, 0, 2];
+  const verdicts: Verdict[] = [];
+  for (const i of order) verdicts.push(...(await gradeAll(own, [{ code: programs[i] }])));
+  expect(verdicts.map(({ executions }) => executions)).toEqual([1, 1, 0, 1, 1, 0]);
+  const told = verdicts.map(({ executions: _executions, cpuMs: _cpuMs, durationMs: _durationMs, ...rest }) => rest);
+  expect(order.map((i, at) => ({ ...told[at], code: i }))).toEqual(
+    order.map((i) => ({ ...told[order.indexOf(i)], code: i })),
+  );
+});
