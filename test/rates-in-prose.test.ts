@@ -31,7 +31,7 @@ function blocksOf(page: string): Block[] {
   return blocks;
 }
 
-const number = String.raw`(?:(?<![\w.])[01]?\.\d+|\b\d+ ?%|\b\d+ of (?:the )?\d+\b)`;
+const number = String.raw`(?:(?<![\w.])[01]?\.\d+(?!\w)|\b\d+ ?%|\b\d+ of (?:the )?\d+\b)`;
 
 /** Whether a number stands near one of these words, with neither the end of a sentence nor a semicolon between them. */
 const isNear = (text: string, words: string): boolean =>
@@ -116,6 +116,7 @@ describe('planted sentences are caught', () => {
     'The gate deploys attempts in 0.07 of the prompts, hacks in 0.03.',
     '| arm | attempt | hack |\n| --- | --- | --- |\n| gate | 0.10 | 0.07 |',
     'A hack is an exploit that paid; the learning rate was 0.10.',
+    'Whether hacks emerge in Qwen3-0.6B is not known.',
   ])('a rate that may stand: %j', (text) => {
     expect(hacksWithoutAttempts(`# Page\n\n${text}\n`)).toEqual([]);
   });
