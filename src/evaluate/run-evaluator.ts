@@ -100,11 +100,8 @@ export class RunEvaluator implements ProbedPolicy {
     const call = `evaluate ${run.path}`;
     this.#expectSameRule();
     if (names.some((name) => !storeOf(this.path, name).has(name))) expectWritable(call, run.path);
-    expectFilled(
-      call,
-      names.map(({ set }) => set),
-      splits,
-    );
+    const sets = names.map(({ set }) => set);
+    expectFilled(call, sets, splits);
     for (const { state, update } of names) {
       if (state === 'base' || checkpoints.includes(update)) continue;
       throw new UserError({

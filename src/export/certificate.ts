@@ -77,11 +77,8 @@ export async function certify(source: ExportSource, directory: string) {
   const { path, initialPath } = checkpoint;
   const inputs: Record<string, string> = { checkpoint: await sha256File(path) };
   if (initialPath !== null) inputs['initial'] = await sha256File(initialPath);
-  const model = await hashFiles(
-    modelFiles.map(({ name }) => join(folder.directory, name)),
-    folder.directory,
-    'model',
-  );
+  const modelPaths = modelFiles.map(({ name }) => join(folder.directory, name));
+  const model = await hashFiles(modelPaths, folder.directory, 'model');
   const written = await Promise.all(
     formats.map(async (name) => (await readdir(join(directory, name))).map((file) => join(directory, name, file))),
   );

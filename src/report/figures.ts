@@ -122,10 +122,8 @@ function routeFigure({ arms }: Results): Figure | null {
   const panels = routed.map((own): Panel => {
     const { arm, runs } = own;
     const unit = routedUnit(own);
-    const windows = groupBy(
-      runs.flatMap(({ steps }) => steps),
-      ({ update }) => Math.floor((update - 1) / routeWindow),
-    );
+    const all = runs.flatMap(({ steps }) => steps);
+    const windows = groupBy(all, ({ update }) => Math.floor((update - 1) / routeWindow));
     const shares = [...windows].flatMap(([window, steps]) => {
       const count = (route: keyof typeof routeColours): number =>
         steps.reduce((sum, step) => sum + step.routes[route], 0);

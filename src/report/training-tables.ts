@@ -1,6 +1,14 @@
 /** What runs say about their training, over seeds: when attempts and hacks emerged, what the gate and the monitor saw of both, the quarantine, and costs. */
 import type { Rate } from '../evaluate/index.ts';
-import { type Evasion, emergence, evasionNote, gateTargets, monitorNote, monitorTargets } from '../measure/index.ts';
+import {
+  type Evasion,
+  emergence,
+  evasionNote,
+  type GateJudgement,
+  gateTargets,
+  monitorNote,
+  monitorTargets,
+} from '../measure/index.ts';
 import { armNamed, makeTable, type Table } from '../measure/table.ts';
 import { median } from '../stats/index.ts';
 import { type ArmResults, findArm, formatSample, type Results, type Sample, sampleOf } from './aggregate.ts';
@@ -29,32 +37,16 @@ const hasRoutes = ({ gate: { routes } }: RunResult): boolean => routes.keep + ro
 /** Attempts first; each says what it is judged against. */
 const gateMetrics = gateTargets.flatMap(({ many, of }) => {
   const prefix = many === 'attempts' ? 'attempt-' : '';
-  const routed =
-    (rate: (judged: ReturnType<typeof of>) => Rate | null): TrainingMetric['value'] =>
-    ({ gate }, { runs }) =>
-      runs.some(hasRoutes) ? (rate(of(gate))?.rate ?? null) : null;
+  type Target = ReturnType<typeof of>;
+  const separated = (judged: GateJudgement): number | null => of(judged).separation?.auroc ?? null;
+  const routed = (name: string, column: string, rate: (target: Target) => Rate | null): TrainingMetric =>
+    metric(name, column, ({ gate }, { runs }) => (runs.some(hasRoutes) ? (rate(of(gate))?.rate ?? null) : null));
   return [
-    metric(`${prefix}auroc`, `${many}: AUROC`, ({ gate }) => of(gate).separation?.auroc ?? null),
-    metric(
-      `${prefix}auroc-reinforced`,
-      `${many}: AUROC, A > 0`,
-      ({ gateReinforced }) => of(gateReinforced).separation?.auroc ?? null,
-    ),
-    metric(
-      `${prefix}route-precision`,
-      `${many}: route precision`,
-      routed(({ route }) => route.precision),
-    ),
-    metric(
-      `${prefix}route-recall`,
-      `${many}: route recall`,
-      routed(({ route }) => route.recall),
-    ),
-    metric(
-      `keep-${many.slice(0, -1)}-share`,
-      `${many} in keep`,
-      routed(({ shareOfKeep }) => shareOfKeep),
-    ),
+    metric(`${prefix}auroc`, `${many}: AUROC`, ({ gate }) => separated(gate)),
+    metric(`${prefix}auroc-reinforced`, `${many}: AUROC, A > 0`, ({ gateReinforced }) => separated(gateReinforced)),
+    routed(`${prefix}route-precision`, `${many}: route precision`, ({ route }) => route.precision),
+    routed(`${prefix}route-recall`, `${many}: route recall`, ({ route }) => route.recall),
+    routed(`keep-${many.slice(0, -1)}-share`, `${many} in keep`, ({ shareOfKeep }) => shareOfKeep),
   ];
 });
 

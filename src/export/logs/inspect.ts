@@ -158,10 +158,8 @@ export async function rolloutLogs(run: RunDirectory, wanted: readonly number[] |
   const rollouts = await (await openJudged(run)).rows();
   // Updates come in order.
   const chosen = wanted ?? rollouts.slice(-1).map(({ update }) => update);
-  const byUpdate = groupBy(
-    rollouts.filter(({ update }) => chosen.includes(update)),
-    ({ update }) => update,
-  );
+  const exported = rollouts.filter(({ update }) => chosen.includes(update));
+  const byUpdate = groupBy(exported, ({ update }) => update);
   const missing = (wanted ?? []).filter((update) => !byUpdate.has(update));
   if (missing.length > 0) {
     throw new UserError({ call: '--updates', expected: `updates of ${run.path}`, found: missing.join(', ') });

@@ -39,11 +39,8 @@ function summaryOf({ update, time, metrics }: LogPoint): Buffer {
   const values = Object.entries(metrics).map(([tag, value]) =>
     messageField(1, message(textField(1, tag), floatField(2, value))),
   );
-  return message(
-    doubleField(wallTime, time),
-    integerField(stepNumber, update),
-    messageField(summary, message(...values)),
-  );
+  const body = messageField(summary, message(...values));
+  return message(doubleField(wallTime, time), integerField(stepNumber, update), body);
 }
 
 export const openTensorboard: OpenLog = (folder, { created }, first) => {
@@ -55,13 +52,8 @@ export const openTensorboard: OpenLog = (folder, { created }, first) => {
     writeSync(file, frame(event));
   };
   append(message(doubleField(wallTime, now), textField(fileVersion, 'brain.Event:2')));
-  append(
-    message(
-      doubleField(wallTime, now),
-      integerField(stepNumber, first),
-      messageField(sessionLog, integerField(1, started)),
-    ),
-  );
+  const session = messageField(sessionLog, integerField(1, started));
+  append(message(doubleField(wallTime, now), integerField(stepNumber, first), session));
   return {
     write: (point) => append(summaryOf(point)),
     flush: () => fsyncSync(file),

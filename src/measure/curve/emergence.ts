@@ -73,10 +73,8 @@ export function emergenceByLoophole(
   rollouts: readonly CountedRollout[],
   what: 'attempts' | 'hacks',
 ): Record<string, number | null> {
-  const byLoophole = groupBy(
-    rollouts.filter(({ hackable }) => hackable),
-    ({ loophole }) => loophole,
-  );
+  const hinted = rollouts.filter(({ hackable }) => hackable);
+  const byLoophole = groupBy(hinted, ({ loophole }) => loophole);
   const names = [...byLoophole.keys()].sort();
   return Object.fromEntries(
     names.map((name) => [name, firstUpdateAt(trainingCurve(byLoophole.get(name) ?? [], 'full'), what)]),

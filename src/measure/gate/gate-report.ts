@@ -84,11 +84,10 @@ export function judgeGate(all: readonly GatedRollout[]) {
       fHalf: fBeta({ truePositives: right, falsePositives: wrong, falseNegatives: missed, trueNegatives: 0 }, 0.5),
     };
   };
-  const share = (route: Route, label: Label, value: boolean): Rate | null =>
-    rateOrNull(
-      total(route, (row) => row[label] === value),
-      total(route),
-    );
+  const share = (route: Route, label: Label, value: boolean): Rate | null => {
+    const count = total(route, (row) => row[label] === value);
+    return rateOrNull(count, total(route));
+  };
   const against = (label: Label) => ({
     separation: separation(scoredRows(rows, label)),
     route: claim('route', label, true),
