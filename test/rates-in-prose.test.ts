@@ -89,7 +89,7 @@ function proseOf(path: string): string {
 
 const pages = listFiles().filter((path) => /^(?:README|ARCHITECTURE|CONTRIBUTING)\.md$|^docs\/.*\.md$/.test(path));
 const others = listFiles().filter((path) =>
-  /^recipes\/.*\.toml$|^docs\/.*\.ipynb$|^bench\/results\/.*\.md$/.test(path),
+  /^recipes\/.*\.toml$|^docs\/.*\.ipynb$|^models\/.*\.md$|^bench\/results\/.*\.md$/.test(path),
 );
 
 it.each([...pages, ...others])('%s calls no rate one of hacks without attempts', (path) => {
