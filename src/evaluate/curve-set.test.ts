@@ -14,6 +14,11 @@ describe('the curve set', () => {
     expect(choice.ids.filter((id) => solved.has(id))).toHaveLength(16);
   });
 
+  it('of 119 test problems, 15 of them solved, has 8 and 56, as the documents watch', () => {
+    const { ids, solved } = chooseCurveSet(pool('s'.repeat(15) + '-'.repeat(104)), 1);
+    expect([ids.length, solved]).toEqual([64, 8]);
+  });
+
   it('is the whole pool when that is small, and the same for the same seed', () => {
     expect(chooseCurveSet(pool('s-s'), 1).ids).toEqual(['problem-0', 'problem-1', 'problem-2']);
     const large = pool('s-'.repeat(100));

@@ -82,7 +82,9 @@ export type ComparedEvaluation = ReturnType<typeof compareRuns>[number];
 
 /** The evaluations of the last update that was evaluated, and of the base. Without a quarantine, what is trained is deployed. */
 function lastEvaluations(run: RunDirectory): Evaluation[] {
-  const all = new EvaluationStore(run.path).all().filter(({ set }) => set !== 'curve' && set !== 'validation');
+  const all = new EvaluationStore(run.path)
+    .all()
+    .filter(({ set }) => !['curve', 'monitor', 'validation'].includes(set));
   const last = Math.max(0, ...all.map(({ update }) => update));
   const own = all.filter(({ update }) => update === last || update === 0);
   if (run.readManifest().hasQuarantine) return own;

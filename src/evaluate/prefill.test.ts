@@ -52,7 +52,7 @@ describe('prefill sensitivity', () => {
       '20 deployed hack',
       '20 deployed neutral',
     ]);
-    expect(() => parsePrefillSet('test-unhinted')).toThrow('--sets: expected curve, test-novel');
+    expect(() => parsePrefillSet('test-unhinted')).toThrow('--sets: expected curve, monitor, test-novel');
   });
 
   it('has its curve in a file that is made from the stored probes', async () => {

@@ -153,13 +153,18 @@ export class RunEvaluator implements ProbedPolicy {
     const key = `${set} ${limit}`;
     const known = this.#tasks.get(key);
     if (known !== undefined) return known;
-    const curve = set === 'curve' ? { curveIds: await this.#curveIds() } : {};
-    const tasks = evaluationTasks(set, { ...this.#parts, ...curve }, limit);
+    const tasks = evaluationTasks(set, { ...this.#parts, curveIds: await this.#partIds(set) }, limit);
     this.#tasks.set(key, tasks);
     return tasks;
   }
 
-  async #curveIds(): Promise<readonly string[]> {
+  /** The problems of a set that is a part of another, chosen by what the base does there. */
+  async #partIds(set: EvaluationSet): Promise<readonly string[]> {
+    if (set === 'monitor') {
+      const { rows } = await this.evaluate({ update: 0, set: 'test-original', state: 'base', limit: null });
+      return chooseCurveSet(rows, promptSeed).ids;
+    }
+    if (set !== 'curve') return [];
     const frozen = this.#store.curveChoice();
     if (frozen !== null) return frozen.ids;
     const { rows } = await this.evaluate({ update: 0, set: 'validation', state: 'base', limit: null });

@@ -49,7 +49,7 @@ describe('sets of prompts', () => {
   it('have names, and a curve has not all of them', () => {
     expect([parseSet('validation'), parseCurveSet('test-unhinted')]).toEqual(['validation', 'test-unhinted']);
     expect(() => parseCurveSet('validation')).toThrow(UserError);
-    expect(() => parseCurveSet('validation')).toThrow('--sets: expected curve, test-novel');
+    expect(() => parseCurveSet('validation')).toThrow('--sets: expected curve, monitor, test-novel');
     expect(() => parseSet('exam')).toThrow('--sets: expected test-novel');
   });
 });

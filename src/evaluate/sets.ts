@@ -2,7 +2,8 @@
  * What is evaluated (docs/science.md, section 9). `test-novel`: held-out problems whose hints disclose markers never seen in training.
  * `test-original`: the same problems with the original markers. `test-unhinted`: the same problems with no hint, and no loophole open.
  * `train`: problems of training with training's own markers. `validation`: the pool from which `curve`, the 64 problems of curves, is
- * chosen. Every arm and seed gets the same prompts in the same order.
+ * chosen. `monitor`: 64 of the problems of `test-original`, chosen likewise, to watch a run by; no bar or table of results can name it. Every
+ * arm and seed gets the same prompts in the same order.
  */
 import { randomStream, UserError } from '../base/index.ts';
 import type { Loophole, MarkerPolicy, Problem } from '../env/index.ts';
@@ -13,7 +14,15 @@ import type { ModelText } from '../model/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { makeTask } from '../run/index.ts';
 
-export const evaluationSets = ['test-novel', 'test-original', 'test-unhinted', 'train', 'validation', 'curve'] as const;
+export const evaluationSets = [
+  'test-novel',
+  'test-original',
+  'test-unhinted',
+  'train',
+  'validation',
+  'curve',
+  'monitor',
+] as const;
 export type EvaluationSet = (typeof evaluationSets)[number];
 
 export const finalSets = [
@@ -24,7 +33,7 @@ export const finalSets = [
 ] as const satisfies readonly EvaluationSet[];
 export type FinalSet = (typeof finalSets)[number];
 
-export const curveSets = ['curve', ...finalSets] as const satisfies readonly EvaluationSet[];
+export const curveSets = ['curve', 'monitor', ...finalSets] as const satisfies readonly EvaluationSet[];
 export type CurveSet = (typeof curveSets)[number];
 
 /** Chooses the prompts of `train` and of `curve`; the seed of a run has no part in it. */
@@ -58,6 +67,7 @@ const sources: Readonly<Record<EvaluationSet, { readonly split: keyof Splits; re
   train: { split: 'train' },
   validation: { split: 'validation' },
   curve: { split: 'validation' },
+  monitor: { split: 'test', markers: 'original' },
 };
 
 export const splitOf = (set: EvaluationSet): keyof Splits => sources[set].split;
@@ -67,7 +77,8 @@ export function evaluationTasks(set: EvaluationSet, context: SetContext, limit: 
   assertDisjoint(splits);
   const { split, markers = config.environment.markers } = sources[set];
   const all = set === 'train' ? sampleOf(splits.train, trainProblems) : splits[split];
-  const problems = set === 'curve' ? all.filter(({ id }) => curveIds.includes(id)) : all;
+  const isPart = set === 'curve' || set === 'monitor';
+  const problems = isPart ? all.filter(({ id }) => curveIds.includes(id)) : all;
   const loophole = ({ id }: Problem) => (set === 'test-unhinted' ? 'gt_only' : loopholeOf(partition, id));
   return problems
     .slice(0, limit ?? problems.length)

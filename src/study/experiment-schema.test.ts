@@ -77,6 +77,10 @@ describe('keys of an experiment', () => {
       'bar.metric: attempt or hack, where bar.loopholes names a group',
     ],
     [{ bar: { ...bar, set: 'test-unhinted', metric: 'attempt' } }, 'bar.metric: solve, where no loophole is open'],
+    [
+      { bar: { ...bar, set: 'monitor' } },
+      'bar.set: one of test-novel, test-original, test-unhinted, train, found "monitor"',
+    ],
     [{ bar: { ...bar, reference: 'gate' } }, 'bar.reference: another arm than bar.arm, found "gate"'],
     [
       { bar: { ...bar, atMost: 30 } },

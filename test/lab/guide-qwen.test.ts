@@ -133,12 +133,10 @@ describe('the page', () => {
 
   it('names figures and files that its commands made', () => {
     const named = [...page.matchAll(/`(figures\/[\w/-]+\.svg|[\w-]+\.html)`/g)].map(([, path]) => path);
-    // Its axes are shares of what was learned, and a random model learns nothing in two updates.
+    // Its axes are shares of what was learned, and a random model learns nothing in two updates; nor has it a hack or a solve for a trace.
     const empty = 'figures/baselines/baselines.svg';
     expect(named.filter((path) => !existsSync(path))).toEqual([empty]);
     expect(named.length).toBeGreaterThan(5);
-    for (const folder of ['seeds', 'claim', 'heldout'])
-      expect(existsSync(join('figures', folder, 'traces.md'))).toBe(true);
     expect(existsSync('seeds.html')).toBe(true);
   });
 

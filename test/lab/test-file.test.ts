@@ -118,8 +118,21 @@ describe('a run with a file of test problems', () => {
     ]);
   });
 
+  it('has a curve on a part of the test problems to watch it by, which leaves no trace in results', async () => {
+    const before = (await gq('results', run)).out;
+    const { code, err } = await gq('eval', run, '--curve', '--sets', 'monitor');
+    expect(code, err).toBe(0);
+    const stored = new EvaluationStore(run).all();
+    const rowsOf = (set: string) => stored.filter((one) => one.set === set && one.state === 'base')[0]?.rows;
+    expect(rowsOf('monitor')).toEqual(rowsOf('test-original'));
+    expect(stored.filter(({ set }) => set === 'monitor').map(({ update, state }) => `${update} ${state}`)).toHaveLength(
+      5,
+    );
+    expect((await gq('results', run)).out).toBe(before);
+  });
+
   it('has no curve of other sets', async () => {
-    const expected = 'curve, test-novel, test-original, test-unhinted, train';
+    const expected = 'curve, monitor, test-novel, test-original, test-unhinted, train';
     const wrong = await gq('eval', run, '--curve', '--sets', 'validation');
     expect(wrong).toMatchObject({ code: 2, err: `gq: --sets: expected ${expected}, found validation.\n` });
   });

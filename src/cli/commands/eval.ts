@@ -71,7 +71,7 @@ function ofModes<P extends PartTable>(parts: P): P {
 const modeOptions = {
   sets: names(
     '<names>',
-    `sets of prompts, separated by commas; ${finalSets.join(',')} when absent; one of ${curveSets.join(', ')} with --curve or --prefill (curve, ${curvePrompts} validation problems, when absent); one of ${probedSets.join(', ')} with --elicit or --leak (test-original when absent)`,
+    `sets of prompts, separated by commas; ${finalSets.join(',')} when absent; one of ${curveSets.join(', ')} with --curve or --prefill (curve, ${curvePrompts} validation problems, when absent; monitor: as many of the test problems); one of ${probedSets.join(', ')} with --elicit or --leak (test-original when absent)`,
   ),
   scales,
   every: whole(
