@@ -91,6 +91,7 @@ async function checkPage(browser: Browser, address: string): Promise<void> {
   const wide = await page.evaluate('document.documentElement.scrollWidth');
   check('it fits a phone', Number(wide) <= 360, `${wide} pixels wide`);
   check('the link names seed and remedies', page.url().endsWith('#seed=1&left=vanilla&right=activation'), page.url());
+  await comparePage(page, 'activation', 2);
   check('the browser complains of nothing', errors.length === 0, errors.join('; '));
   await page.close();
 }
@@ -106,7 +107,7 @@ try {
   await checkPage(browser, address);
   const page = await browser.newPage();
   page.setDefaultTimeout(0);
-  await page.goto(`${address}/pairs.md`);
+  await page.goto(`${address}/arms.json`);
   for (const name of ['vanilla', 'activation', 'haar']) await comparePage(page, name, 1);
 } finally {
   await browser.close();

@@ -131,7 +131,7 @@ function LaneSection({ lane, arms, side }: { lane: LaneView; arms: readonly Play
       {latest.value !== null && <Rollouts rollouts={latest.value.rollouts} />}
       {shown !== undefined && (
         <>
-          <h3>One held-out prompt, {deleted.value ? 'quarantine deleted' : 'as trained'}</h3>
+          <h2>One held-out prompt, {deleted.value ? 'quarantine deleted' : 'as trained'}</h2>
           <pre>{`${answers.value?.question ?? ''}\n${shown.text}`}</pre>
           <p>
             {shown.attempt ? 'It attempts the loophole.' : shown.solve ? 'It solves the problem.' : 'It does neither.'}

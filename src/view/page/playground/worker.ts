@@ -26,6 +26,8 @@ class Lane {
   readonly #prompts: number;
   readonly #events: ReturnType<TabLab['train']>;
   #target = 0;
+  /** The last update that the page was told. */
+  #told = 0;
   #isTraining = false;
   #records: readonly RolloutRecord[] = [];
   #started = 0;
@@ -65,7 +67,7 @@ class Lane {
     this.#target = update;
     if (this.#isTraining) return;
     this.#isTraining = true;
-    while (this.#lab.trainer.updatesCompleted < this.#target) {
+    while (this.#told < this.#target) {
       this.#started ||= performance.now();
       const { value, done } = await this.#events.next();
       if (done === true) {
@@ -79,6 +81,7 @@ class Lane {
   }
 
   async #tell({ update, meanReward, adapterHash: hash }: StepEvent): Promise<void> {
+    this.#told = update;
     const seconds = (performance.now() - this.#started) / 1000;
     this.#started = 0;
     const rollouts = this.#records.map((record) => this.#show(record));
