@@ -52,8 +52,8 @@ export const openTensorboard: OpenLog = (folder, { created }, first) => {
     writeSync(file, frame(event));
   };
   append(message(doubleField(wallTime, now), textField(fileVersion, 'brain.Event:2')));
-  const session = messageField(sessionLog, integerField(1, started));
-  append(message(doubleField(wallTime, now), integerField(stepNumber, first), session));
+  const restart = messageField(sessionLog, integerField(1, started));
+  append(message(doubleField(wallTime, now), integerField(stepNumber, first), restart));
   return {
     write: (point) => append(summaryOf(point)),
     flush: () => fsyncSync(file),
