@@ -1,12 +1,12 @@
 /** The viewer: what a folder of runs holds as answers to a page, the server that gives them, and the bundle that has them in files. */
 
 export { agreementsOf, agreementTable, lastLabels } from './agreement.ts';
-export type { Catalogue, LedgerRow, ListedRun } from './api.ts';
+export type { LedgerRow } from './api.ts';
 export { type WrittenBundle, writeBundle } from './bundle.ts';
-export { type FoundEntry, findEntries, listCatalogue, listRun, placeboArms } from './catalogue.ts';
+export { placeboArms } from './catalogue.ts';
 export { labelsPage } from './human.ts';
 export { ViewLibrary } from './library.ts';
 export { openPage } from './page-files.ts';
-export { facetNames, parseQuery, type RolloutQuery, rolloutOrders, verdictWordOf } from './query.ts';
+export { parseQuery, type RolloutQuery, rolloutOrders, verdictWordOf } from './query.ts';
 export type { RolloutSearch } from './rollout-search.ts';
 export { type RunningView, startView } from './server.ts';

@@ -1,5 +1,5 @@
 /** The lab as it is bundled for browsers, run here: it must leave the bytes of the command line. test/browser/playground.ts does the same in Chromium. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -10,6 +10,7 @@ import { openLab } from '../../src/lab/open.ts';
 import type { RunConfig } from '../../src/run/index.ts';
 import { browserMap } from '../../src/view/browser-map.ts';
 import { playgroundArms } from '../../src/view/playground.ts';
+import { gq } from '../run-gq.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'tab-lab-'));
@@ -73,4 +74,18 @@ test('what a page cannot do is refused by name', async () => {
   const sharded = { ...config, parallel: { ...config.parallel, shards: 2 } };
   await expect(openTab(sharded)).rejects.toThrow('a pool, or several ranks');
   await expect(openTab({ ...config, arm: { kind: 'oracle' } } as RunConfig)).rejects.toThrow('the arm oracle');
+});
+
+test('gq playground writes all that the page needs, and nothing into a folder that is there', async () => {
+  const to = join(folder, 'site');
+  const { code, out } = await gq('playground', '--to', to, '--json');
+  const { gzippedBytes, files } = JSON.parse(out) as { gzippedBytes: number; files: number };
+  expect([code, files]).toEqual([
+    0,
+    readdirSync(to, { recursive: true, withFileTypes: true }).filter((each) => each.isFile()).length,
+  ]);
+  expect(gzippedBytes).toBeLessThan(12e6);
+  expect(readFileSync(join(to, 'index.html'), 'utf8')).toContain('page.js');
+  const again = await gq('playground', '--to', to);
+  expect([again.code, again.err]).toEqual([2, expect.stringContaining('--to')]);
 });
