@@ -81,7 +81,6 @@ say('planning');
 const settings = [
   `model=${model}`,
   ...cutProblems(values.problems, home, 48, 8),
-  'data.allowTestProblems=true',
   `device.kind=${values.device}`,
   `updates=${values.updates}`,
   `sampling.maxNewTokens=${values.tokens}`,
