@@ -63,7 +63,7 @@ function Curve({
         <text x="2" y={height - 20}>
           0
         </text>
-        <text x={width - 64} y={height - 6}>
+        <text x={width - 2} text-anchor="end" y={height - 6}>
           {last} updates
         </text>
         <path d={path('trained')} class={`trained ${deleted.value ? 'faint' : ''}`} />
@@ -98,7 +98,7 @@ function sentence({ points, facts }: LaneView): string {
   const now = points.value.at(-1);
   if (now === undefined) return 'It is being opened.';
   const { trained, deployed, update } = now;
-  const start = `After ${update} updates it attempts the loophole on ${rate(trained.attempts, trained.prompts)} held-out prompts`;
+  const start = `After ${update} ${update === 1 ? 'update' : 'updates'} it attempts the loophole on ${rate(trained.attempts, trained.prompts)} held-out prompts`;
   if (facts.value?.hasQuarantine !== true) return `${start}; nothing is deleted, so that is what is deployed.`;
   const kept = `solves ${rate(deployed.cleanSolves, deployed.prompts)} of them cleanly`;
   return `${start}; without its quarantine on ${rate(deployed.attempts, deployed.prompts)}, and ${kept}.`;

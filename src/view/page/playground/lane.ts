@@ -26,7 +26,8 @@ export class LaneView {
     this.#last = config.updates;
     this.#worker.onmessage = ({ data }: MessageEvent<FromLane>) => this.#hear(data);
     this.#worker.onerror = ({ message }) => this.#hear({ kind: 'failed', message });
-    this.#ask({ kind: 'open', config, prompts });
+    // These kernels give the same bytes on every machine, so that a reader's hash can be compared with the command line's.
+    this.#ask({ kind: 'open', config, prompts, variant: 'plain' });
   }
 
   #ask(message: ToLane): void {
