@@ -180,7 +180,7 @@ export async function runOwnTests(
           ),
       };
     };
-    const ending = await sandbox.execute(makeProgram).finally(() => asker.abort());
+    const ending = await sandbox.executeTests(makeProgram).finally(() => asker.abort());
     cpuMs += ending.cpuMs;
     wallMs += ending.wallMs;
     idleMs += ending.idleMs;

@@ -1,15 +1,17 @@
 /** No program speaks to the next one on its worker: 64 bits are sent by each way that outlives a program, and nobody receives them. */
 import { execFileSync } from 'node:child_process';
+import { statSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { markersFor } from '../../src/env/markers.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
-import { right, runRaw } from './fixtures.ts';
+import { doubleProblem, gradeAll, patientJudge, right, runRaw, wrong } from './fixtures.ts';
 import { closedWays, gaugesThatSpeak, levels, lookups, senders } from './messages.ts';
 
-/** How much of a module's file is in memory, in pages of all that it has; `drop` has it thrown out before. The kernel tells the owner only. */
-function pagesInMemory(executable: string, module: string, drop = false): string {
+/** How much of a file is in memory, in pages of all that it has; `drop` has it thrown out before. The kernel tells the owner only. */
+function pagesInMemory(executable: string, path: string, drop = false): string {
   const look = `
 import ctypes, importlib.util, mmap, os
-fd = os.open(importlib.util.find_spec('${module}').origin, os.O_RDONLY)
+fd = os.open(${path}, os.O_RDONLY)
 if ${drop ? 1 : 0}: os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
 memory = mmap.mmap(fd, 0, access=mmap.ACCESS_COPY)
 pages = ctypes.create_string_buffer(-(-len(memory) // mmap.PAGESIZE))
@@ -78,14 +80,39 @@ print('end')
   test.runIf(level === 3 && level <= highest && isOwner)(
     'what no program has read is in memory all the same',
     async () => {
-      const { executable } = sandbox.report.python;
-      const look = (drop = false) => pagesInMemory(executable, 'pydoc_data.topics', drop);
-      await expect.poll(() => look(true)).toMatch(/^0 of \d+$/);
+      const { executable, libraries } = sandbox.report.python;
+      const look = (path: string, drop = false) => pagesInMemory(executable, path, drop);
+      const module = `importlib.util.find_spec('pydoc_data.topics').origin`;
+      await expect.poll(() => look(module, true)).toMatch(/^0 of \d+$/);
+      // The kernel reads ahead a megabyte or less at a time. What this Python itself has mapped cannot be thrown out.
+      const [largest] = libraries.toSorted((a, b) => statSync(b).size - statSync(a).size).map((path) => `'${path}'`);
+      look(largest, true);
       await using fresh = await Sandbox.start({ workers: 1 });
       expect(fresh.report.level).toBe(3);
-      await expect.poll(() => look()).toMatch(/^(\d+) of \1$/);
+      for (const path of [module, largest]) await expect.poll(() => look(path)).toMatch(/^(\d+) of \1$/);
     },
   );
+
+  test.runIf(level <= highest && level > 1)('programs do not see how many processes a test function took', async () => {
+    const { disclosed } = markersFor('original', doubleProblem.id)['run_tests'];
+    const ownNumber = async () =>
+      Number((await runRaw(sandbox, `import os\nprint(os.getpid())\n${right}`)).ending.stdout);
+    // A stage in which the process ends has the others run in another one.
+    const sender = (stages: number) => `
+import os
+${wrong}def ${disclosed}():
+    if Solution().solve(1) in (0, 987654321, 999)[:${stages}]: os._exit(0)
+`;
+    const distances: number[] = [];
+    for (const stages of [0, 1, 2, 3]) {
+      const before = await ownNumber();
+      const [{ executions }] = await gradeAll(patientJudge(sandbox), [{ code: sender(stages), loophole: 'run_tests' }]);
+      // One process for the program, one for the answer to its question.
+      expect(executions).toBe(2 + stages + 1);
+      distances.push((await ownNumber()) - before);
+    }
+    expect(new Set(distances).size).toBe(1);
+  });
 
   test.runIf(level === 3 && level <= highest)('no folder that a program sees is one of the machine', async () => {
     const look = `

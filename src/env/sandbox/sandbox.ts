@@ -1,6 +1,7 @@
 /**
- * The sandbox: two pools of workers. One runs programs; the other runs canonical solutions for programs that wait for an
- * answer, so that neither can take the other's last worker. Below isolation level 1 it starts only where that is asked for.
+ * The sandbox: three pools of workers. One runs programs, one their test functions, and one the canonical solutions that test
+ * functions ask, so that none can take another's last worker, and no program runs where answers were known before.
+ * Below isolation level 1 it starts only where that is asked for.
  */
 import { availableParallelism } from 'node:os';
 import { GraderError, UserError } from '../../base/index.ts';
@@ -77,15 +78,16 @@ function workersOf({ workers = 2 * availableParallelism() }: SandboxOptions): nu
   return workers;
 }
 
-/** Canonical solutions have half as many workers as programs. */
-function answerWorkers(workers: number): number {
-  return Math.ceil(workers / 2);
+/** Workers of each pool: canonical solutions have half as many as programs. */
+function poolSizes(workers: number) {
+  return { programs: workers, tests: workers, answers: Math.ceil(workers / 2) };
 }
 
 export class Sandbox implements AsyncDisposable {
   readonly report: SandboxReport;
   readonly workerCount: number;
   readonly #programs: WorkerPool;
+  readonly #tests: WorkerPool;
   readonly #answers: WorkerPool;
 
   private constructor(
@@ -98,14 +100,16 @@ export class Sandbox implements AsyncDisposable {
     const workers = workersOf(options);
     this.report = report;
     this.workerCount = workers;
-    this.#programs = new WorkerPool({ workers, programsPerWorker, start, first });
-    this.#answers = new WorkerPool({ workers: answerWorkers(workers), programsPerWorker, start });
+    const { programs, tests, answers } = poolSizes(workers);
+    this.#programs = new WorkerPool({ workers: programs, programsPerWorker, start, first });
+    this.#tests = new WorkerPool({ workers: tests, programsPerWorker, start });
+    this.#answers = new WorkerPool({ workers: answers, programsPerWorker, start });
   }
 
   /** The signal ends a start that is not done. */
   static async start(options: SandboxOptions = {}, signal?: AbortSignal): Promise<Sandbox> {
-    const workers = workersOf(options);
-    requireLimits(workers + answerWorkers(workers));
+    const { programs, tests, answers } = poolSizes(workersOf(options));
+    requireLimits(programs + tests + answers);
     const workParent = temporaryParent();
     const python = await findPython(options.python, signal);
     const { layers = layerNames, memoryBytes = defaultMemoryBytes } = options;
@@ -130,14 +134,18 @@ export class Sandbox implements AsyncDisposable {
     }
   }
 
+  get #pools(): readonly WorkerPool[] {
+    return [this.#programs, this.#tests, this.#answers];
+  }
+
   /** Number of workers that were replaced because something was wrong with them. */
   get replaced(): number {
-    return this.#programs.replaced + this.#answers.replaced;
+    return this.#pools.reduce((sum, { replaced }) => sum + replaced, 0);
   }
 
   /** Whether no program runs or waits. */
   get isIdle(): boolean {
-    return this.#programs.isIdle && this.#answers.isIdle;
+    return this.#pools.every(({ isIdle }) => isIdle);
   }
 
   #requireLevel(wanted: IsolationLevel): void {
@@ -154,25 +162,34 @@ export class Sandbox implements AsyncDisposable {
     });
   }
 
+  execute(program: () => Program): Promise<Ending> {
+    return this.#executeIn(this.#programs, program);
+  }
+
+  /** Runs a test function, which may learn answers: by how many processes it takes, a program on its worker could be told them. */
+  executeTests(program: () => Program): Promise<Ending> {
+    return this.#executeIn(this.#tests, program);
+  }
+
   /** A straight-line program whose process did not end well runs once more, in a process of its own: only that one counts. */
-  async execute(program: () => Program): Promise<Ending> {
+  async #executeIn(pool: WorkerPool, program: () => Program): Promise<Ending> {
     let wasStraightLine = false;
-    const ending = await this.#programs.execute(() => {
+    const ending = await pool.execute(() => {
       const made = program();
       wasStraightLine = made.isStraightLine === true;
       return made;
     });
     if (!wasStraightLine || (ending.exit === 0 && ending.stopped === '' && !ending.flooded)) return ending;
-    return this.#programs.execute(() => ({ ...program(), isStraightLine: false }));
+    return pool.execute(() => ({ ...program(), isStraightLine: false }));
   }
 
-  /** Runs what a program waits for. It never waits for a worker that runs programs. */
+  /** Runs what a test function waits for. It never waits for a worker that runs those. */
   executeAnswer(program: () => Program, signal: AbortSignal): Promise<Ending> {
     return this.#answers.execute(program, signal);
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#programs.close(), this.#answers.close()]);
+    await Promise.all(this.#pools.map((pool) => pool.close()));
   }
 
   [Symbol.asyncDispose](): Promise<void> {
