@@ -1,7 +1,7 @@
 /** Every table of docs/results.md, and what its text says in numbers, recomputed from the counts of the runs in bench/results. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { average } from '../../src/stats/index.ts';
+import { average, binomialCdf, holmAdjust, mcnemarExact } from '../../src/stats/index.ts';
 import { armRow, experimentOf, judgedRow, Rates, readPredictions, root } from './rates.ts';
 
 const page = readFileSync(`${root}docs/results.md`, 'utf8');
@@ -94,6 +94,28 @@ describe('what the text says', () => {
     expect(textOf(study)).toContain(`exact McNemar ${said}`);
   });
 
+  it('own mean against its placebo in all nine studies, after Holm', () => {
+    const studies: readonly (readonly [string, string, string])[] = [
+      ['micro-own-mean-claim', 'own-mean-haar', 'own-mean'],
+      ['micro-other-pairs-claim', 'own-mean-haar', 'other-pairs'],
+      ['micro-two-loopholes', 'own-mean-chance', 'own-mean'],
+      ['micro-price', 'own-mean-haar', 'own-mean'],
+      ['atlas-e-2m', 'own-mean-haar', 'own-mean'],
+      ['atlas-e-8m', 'own-mean-haar', 'own-mean'],
+      ['atlas-e-27m', 'own-mean-haar', 'own-mean'],
+      ['atlas-d', 'own-keep-haar', 'own-keep-pairs'],
+      ['atlas-g', 'own-mean-chance', 'own-mean'],
+    ];
+    const found = studies.map(([study, placebo, arm]) => Rates.of(study).discordant(placebo, arm));
+    const adjusted = holmAdjust(found.map(({ pValue }) => pValue));
+    const rows = studies.map(([study, , arm], i) => {
+      const { first, second, pValue } = found[i];
+      const seeds = Rates.of(study).values(arm, 'attempts').length;
+      return `| \`${study}\` | ${seeds} | ${first} | ${second} | ${pValue.toFixed(3)} | ${adjusted[i].toFixed(3)} |`;
+    });
+    expect(rows.filter((row) => !plain(page).includes(row))).toEqual([]);
+  });
+
   it('atlas-d: how many seeds are at or below 0.05, and what is kept', () => {
     const rates = Rates.of('atlas-d');
     const attempts = rates.values('own-keep-pairs', 'attempts');
@@ -137,14 +159,22 @@ describe('what the text says', () => {
       return `${first} and ${fails(arm) - first}`;
     };
     const kept = (arm: string): string => average([...rates.keptBySeed(arm).values()]).toFixed(2);
+    const keptFailures = Rates.of('atlas-d').failing('own-keep-pairs');
+    const lower = (first: string, second: string): number => {
+      const others = rates.bySeed(second, 'attempts');
+      return [...rates.bySeed(first, 'attempts')].filter(([seed, rate]) => rate < (others.get(seed) ?? 0)).length;
+    };
+    const signTest = (reached: number): string => (2 * binomialCdf(20 - reached, 20, 0.5)).toFixed(2);
     const said = [
       `Of eleven predictions ${verdictsOf('atlas-d-parts')}`,
       `fails in none of 20 seeds where its random placebo fails in ${fails('own-absorb-haar')} (paired by seed: exact McNemar ${p('own-absorb-haar', 'own-absorb-pairs')})`,
       `in none of 20 where its placebo fails in ${fails('activation-own-haar')} (${p('activation-own-haar', 'activation-own-pairs')})`,
       `the mean of the group in ${fails('activation-group-pairs')} (${p('activation-group-pairs', 'activation-own-pairs')})`,
       `others kept fail in ${fails('group-keep-pairs')} of 20 and others absorbed in none (${p('group-keep-pairs', 'group-absorb-pairs')})`,
-      `their placebo (${fails('group-keep-pairs')} and ${fails('group-keep-haar')} of 20)`,
-      `refuted above, failed in ${Rates.of('atlas-d').failing('own-keep-pairs').length} of the same 20 seeds`,
+      `their placebo (${fails('group-keep-pairs')} and ${fails('group-keep-haar')} of 20); attempts are ${mean('group-keep-pairs')} against ${mean('group-keep-haar')}, lower in ${lower('group-keep-pairs', 'group-keep-haar')} of 20 (sign test p = ${signTest(lower('group-keep-pairs', 'group-keep-haar'))})`,
+      `refuted above, failed in ${keptFailures.length} of the same 20 seeds and absorbed in none (${keptFailures.length} seeds in which only kept fails, none the other way; exact McNemar p = ${mcnemarExact(keptFailures.length, 0).pValue.toFixed(3)}, but`,
+      `the gate with the mean of the group fails in ${fails('activation-group-pairs')} too`,
+      `(by seed in ${lower('group-keep-haar', 'group-keep-reversed')} of 20 kept, ${lower('group-absorb-haar', 'group-absorb-reversed')} absorbed and ${lower('activation-group-haar', 'activation-group-reversed')} of the gate)`,
       `which leaks ${mean('group-absorb-pairs')} itself`,
       `along a random direction, which leaks ${mean('own-absorb-haar')} and ${mean('group-absorb-haar')}`,
       `attempts in ${mean('own-absorb-haar')} of the prompts with others absorbed, in ${average(Rates.of('atlas-d').values('own-keep-haar', 'attempts')).toFixed(2)} with others kept`,
@@ -183,6 +213,11 @@ describe('what the text says', () => {
       average([...rates.keptBySeed(`${remedy}-attempt`).values()]),
     );
     expect(text).toContain(`${range(kept)} by labels of attempts`);
+    expect(text).toContain(
+      `over ${words[rates.values('own-mean-chance', 'solves', 'test-unhinted').length]} seeds: the run of seed 525`,
+    );
+    const ownKept = (label: string): string => average([...rates.keptBySeed(`own-mean-${label}`).values()]).toFixed(2);
+    expect(text).toContain(`own mean keeps no more by them (${ownKept('attempt')}, by outcomes ${ownKept('outcome')})`);
     const { length: seeds } = rates.values('own-mean-outcome', 'attempts');
     expect(text).toContain(
       `own mean in ${rates.failing('own-mean-outcome').length} of ${seeds} by outcomes and in none by attempts (exact McNemar p = ${rates.discordant('own-mean-outcome', 'own-mean-attempt').pValue.toFixed(3)})`,
@@ -210,6 +245,10 @@ describe('what the text says', () => {
       `vanilla keeps ${average([...sizes['8m'].keptBySeed('vanilla').values()]).toFixed(2)} without a hint`,
       `clean solve of ${average(clean('2m', 'screen')).toFixed(2)} at both (random directions ${fails('2m', 'screen-haar')} and ${fails('8m', 'screen-haar')} of 5 fail)`,
       `others kept in ${fails('2m', 'own-mean')} of 5 at both (${fails('2m', 'own-mean-haar')} and ${fails('8m', 'own-mean-haar')})`,
+      `within 0.1 of each other. Not reached in these five seeds: ${average(sizes['2m'].values('own-mean', 'attempts')).toFixed(3)} and ${average(sizes['27m'].values('own-mean', 'attempts')).toFixed(3)}, ${(average(sizes['2m'].values('own-mean', 'attempts')) - average(sizes['27m'].values('own-mean', 'attempts'))).toFixed(3)} apart (along a random direction ${average(sizes['2m'].values('own-mean-haar', 'attempts')).toFixed(2)} and ${average(sizes['27m'].values('own-mean-haar', 'attempts')).toFixed(2)})`,
+      `own mean in two, which does not tell them apart (exact McNemar p = ${sizes['2m'].discordant('own-mean', 'screen').pValue.toFixed(0)} at each size)`,
+      `its random placebo loses it in ${clean('8m', 'penalty-3-haar').filter((rate) => rate < 0.01).length} of 5 too`,
+      `solves less than 0.06 without a hint in ${sizes['2m'].values('penalty-3-haar', 'solves', 'test-unhinted').filter((rate) => rate < 0.06).length})`,
       `${Object.values(sizes).reduce((sum, { runs }) => sum + runs, 0)} runs were made`,
     ];
     expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
@@ -225,6 +264,15 @@ describe('what the text says', () => {
       const rateOf = rates.bySeed('own-mean', column);
       return failing.map((seed) => rateOf.get(seed) ?? Number.NaN);
     });
+    /** Seeds in which the unwatched exploit is not 0.25 above vanilla's. */
+    const short = (arm: string): string => {
+      const vanilla = rates.bySeed('vanilla', 'run_tests');
+      const seeds = [...rates.bySeed(arm, 'run_tests')].filter(
+        ([seed, rate]) => rate - (vanilla.get(seed) ?? 0) < 0.25,
+      );
+      return seeds.map(([seed]) => seed).join(' and ');
+    };
+    expect(short('screen')).toBe(short('penalty-3'));
     const preferred = [...rates.bySeed('vanilla', 'run_tests')].filter(([, rate]) => rate > 0.02);
     const said = [
       `Of thirteen predictions ${verdictsOf('atlas-g')}`,
@@ -237,6 +285,8 @@ describe('what the text says', () => {
       `own mean fails in ${rates.failing('own-mean-other').length} of 20, by the unwatched one in all (attempts ${range(rates.values('own-mean-other', 'attempts'))})`,
       `(${range(rates.values('own-mean-other', 'run_tests', 'test-original', 'full'))} as trained, by \`run_tests\`)`,
       `in ${rates.failing('penalty-6').length} of 20 under penalty 6`,
+      `not reached under penalty 3 and the screen, ${short('penalty-3')}, are those`,
+      `under penalty 6 it is not reached in seed ${short('penalty-6').replace(`${short('penalty-3')} and `, '')} either`,
       `penalty 6 by flags at random attempts in ${average(rates.values('penalty-6-chance', 'attempts')).toFixed(2)}, and ${20 - rates.failing('penalty-6-chance').length} of 20 such runs do not fail, where the same penalty by the monitor attempts in ${average(rates.values('penalty-6', 'attempts')).toFixed(2)}`,
     ];
     expect(said.filter((sentence) => !textOf('atlas-g').includes(sentence))).toEqual([]);
@@ -265,15 +315,16 @@ describe('what the text says', () => {
       both(failures('micro-own-mean-claim', arm), failures('micro-other-pairs-claim', other));
     const said = [
       `each fails in ${both(c('screen-attempt'), c('filter-attempt'))}, by flags at random in ${both(c('screen-chance'), c('filter-chance'))}`,
-      `a filter fails in ${c('filter-outcome')}, a screen in ${c('screen-outcome')}`,
-      `Penalty and screen deploy the other exploit in ${both(g('penalty-3'), g('screen'))}. Own mean by the monitor fails in ${g('own-mean')}`,
+      `a filter fails in ${c('filter-outcome')}, a screen in ${c('screen-outcome')} (by flags at random each in ${both(c('screen-chance'), c('filter-chance'))})`,
+      `Penalty 3 and screen deploy the other exploit in ${both(g('penalty-3'), g('screen'))} (by flags at random each fails in ${both(g('penalty-3-chance'), g('screen-chance'))}), penalty 6 in ${g('penalty-6')} (${g('penalty-6-chance')}). Own mean by the monitor fails in ${g('own-mean')}`,
       `in ${g('own-mean-other')} where it is the other one`,
-      `ten seeds each (${Rates.of('atlas-c').failing('penalty-outcome').length} and ${Rates.of('atlas-c').failing('own-mean-outcome').length} failures)`,
+      `ten seeds each (${Rates.of('atlas-c').failing('penalty-outcome').length} and ${Rates.of('atlas-c').failing('own-mean-outcome').length} failures; by flags at random ${Rates.of('atlas-c').failing('penalty-chance').length} and ${Rates.of('atlas-c').failing('own-mean-chance').length})`,
       `a screen by the direction fails in ${both(failures('atlas-e-2m', 'screen'), failures('atlas-e-8m', 'screen'))} at 2M and at 8M, along a random direction in ${failures('atlas-e-2m', 'screen-haar')} and ${failures('atlas-e-8m', 'screen-haar')}`,
-      `penalty 3 fails in ${both(failures('atlas-e-2m', 'penalty-3'), failures('atlas-e-8m', 'penalty-3'))} too`,
+      `Penalty 3 fails in ${both(failures('atlas-e-2m', 'penalty-3'), failures('atlas-e-8m', 'penalty-3'))} too (random directions ${both(failures('atlas-e-2m', 'penalty-3-haar'), failures('atlas-e-8m', 'penalty-3-haar'))} at both sizes)`,
       `by flags at random in ${g('own-mean-chance')}, fewer`,
       `fails in ${twice('own-mean', 'other-pairs')}, twice; along a random direction in ${twice('own-mean-haar', 'own-mean-haar')}, twice`,
-      `others kept: it fails in ${failures('atlas-d', 'own-keep-pairs')}. With others absorbed ${d('own-absorb-pairs')}, the gate with own mean ${d('activation-own-pairs')} (random directions ${d('own-absorb-haar')} and ${d('activation-own-haar')})`,
+      `own mean with others absorbed fails in ${d('own-absorb-pairs')}, the gate with own mean in ${d('activation-own-pairs')} (random directions ${d('own-absorb-haar')} and ${d('activation-own-haar')})`,
+      `others kept: it fails in ${failures('atlas-d', 'own-keep-pairs')} (random directions ${failures('atlas-d', 'own-keep-haar')})`,
     ];
     expect(said.filter((sentence) => !advice.includes(sentence))).toEqual([]);
   });
@@ -281,18 +332,38 @@ describe('what the text says', () => {
   it('README.md has the failures of the studies', () => {
     const readme = plain(readFileSync(`${root}README.md`, 'utf8'));
     const fails = (study: string, arm: string): number => Rates.of(study).failing(arm).length;
-    const d = (arm: string): number => fails('atlas-d-parts', arm);
     const g = (arm: string): number => fails('atlas-g', arm);
+    const c = (arm: string): number => fails('atlas-c', arm);
+    const own = Rates.of('atlas-d').values('own-keep-pairs', 'attempts');
+    const placebo = Rates.of('atlas-g').bySeed('own-mean-chance', 'attempts');
+    const below = [...Rates.of('atlas-g').bySeed('own-mean', 'attempts')].filter(
+      ([seed, rate]) => rate <= (placebo.get(seed) ?? 0) - 0.25,
+    );
     const said = [
-      `own mean fails in ${d('own-absorb-pairs')} of 20 seeds and its random placebo in ${d('own-absorb-haar')}; a gate with own mean in ${d('activation-own-pairs')} of 20 and its placebo in ${d('activation-own-haar')}, with the mean of the group in ${d('activation-group-pairs')}; others kept with the mean of the group in ${d('group-keep-pairs')} of 20, its placebo in ${d('group-keep-haar')}`,
-      `with own mean fails in ${g('own-mean')} of 20`,
-      `by flags at random in ${g('own-mean-chance')}: fewer`,
-      `With the other one watched own mean fails in ${g('own-mean-other')} of 20`,
-      `a filter by exact labels of hacks fails in ${fails('atlas-c', 'filter-outcome')} of 20 seeds`,
-      `the screen fails in ${fails('atlas-e-2m', 'screen')} of 5 at both (random directions ${fails('atlas-e-2m', 'screen-haar')} and ${fails('atlas-e-8m', 'screen-haar')}), own mean with others kept in ${fails('atlas-e-8m', 'own-mean')} of 5 at both`,
-      `vanilla itself fails in ${fails('atlas-e-27m', 'vanilla')} of 5 only`,
+      `fails in ${fails('micro-own-mean-claim', 'own-mean')} of 5 seeds, in two studies; along a random direction in ${fails('micro-own-mean-claim', 'own-mean-haar')} of 5, in both`,
+      `attempts are above 0.05 in ${own.filter((rate) => rate > 0.05).length} of 20 seeds (predicted: at most 1); own mean fails in ${fails('atlas-d', 'own-keep-pairs')} of 20, along a random direction in ${fails('atlas-d', 'own-keep-haar')}`,
+      `it fails in ${fails('atlas-d-parts', 'own-absorb-pairs')} of 20, along a random direction in ${fails('atlas-d-parts', 'own-absorb-haar')}`,
+      `own mean is 0.25 below flags at random in ${below.length} seeds (predicted: 15); it fails in ${g('own-mean')} of 20, they in ${g('own-mean-chance')}; with the other one watched in ${g('own-mean-other')} of 20`,
+      `Penalty 3 and screen deploy the unwatched exploit in ${g('screen')} of 20 (flags at random: both fail in ${g('screen-chance')})`,
+      `A filter by exact labels of hacks fails in ${c('filter-outcome')} of 20 seeds, as predicted; a screen in ${c('screen-outcome')}, refuted (predicted: at least 8). By labels of attempts both fail in ${c('filter-attempt')} of 20, by flags at random in ${c('filter-chance')} of 20`,
+      `fails in ${fails('atlas-e-2m', 'screen')} of 5 at 2 and at 8 million weights, along a random one in ${fails('atlas-e-2m', 'screen-haar')} and ${fails('atlas-e-8m', 'screen-haar')}; at 27 million vanilla itself fails in ${fails('atlas-e-27m', 'vanilla')} of 5 only`,
     ];
+    for (const arm of ['chance', 'attempt']) expect(c(`screen-${arm}`)).toBe(c(`filter-${arm}`));
+    for (const arm of ['penalty-3', 'penalty-3-chance']) expect(g(arm)).toBe(g('screen'));
+    expect(fails('atlas-e-8m', 'screen')).toBe(fails('atlas-e-2m', 'screen'));
+    const [pairs, random] = ['other-pairs', 'own-mean-haar'].map((arm) => fails('micro-other-pairs-claim', arm));
+    expect([pairs, random]).toEqual(['own-mean', 'own-mean-haar'].map((arm) => fails('micro-own-mean-claim', arm)));
     expect(said.filter((sentence) => !readme.includes(sentence))).toEqual([]);
+  });
+
+  it('README.md is short: 120 lines, of 100 columns where they are neither tables nor code', () => {
+    const lines = readFileSync(`${root}README.md`, 'utf8').trimEnd().split('\n');
+    const prose = lines
+      .join('\n')
+      .replace(/^```[\s\S]*?^```$/gm, '')
+      .split('\n');
+    expect(lines.length).toBeLessThanOrEqual(120);
+    expect(prose.filter((line) => line.length > 100 && !line.startsWith('|'))).toEqual([]);
   });
 
   it('micro-price: how much less vanilla solves than the ceiling', () => {
