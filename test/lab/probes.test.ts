@@ -120,7 +120,7 @@ describe('gq eval --elicit', () => {
     [['eval', run, '--elicit', '--instructions', 'requst'], 'did you mean "request"?'],
     [['eval', run, '--elicit', '--sets', 'test-unhinted'], '--sets: expected test-novel, test-original, train'],
     [['eval', run, '--leak', '--update', '3'], 'the update of one of its checkpoints: 0, 2, 4, found 3'],
-    [['eval', run, '--prefill', '--sets', 'validation'], '--sets: expected curve, test-novel'],
+    [['eval', run, '--prefill', '--sets', 'validation'], '--sets: expected curve, monitor, test-novel'],
   ])('wrong input: %j', async (argv, message) => {
     expect(await gq(...argv)).toMatchObject({ code: 2, err: expect.stringContaining(message) });
   });

@@ -145,7 +145,7 @@ describe('names that are not there', () => {
     expect(update.err).toContain('one of its checkpoints: 0, 2, found 3');
     const sets = await gq('eval', path, '--sets', 'test-original,foo');
     expect(sets.err).toBe(
-      'gq: --sets: expected test-novel, test-original, test-unhinted, train, validation, curve, found foo.\n',
+      'gq: --sets: expected test-novel, test-original, test-unhinted, train, validation, curve, monitor, found foo.\n',
     );
     expect(filesOf(path)).toEqual(before);
   });

@@ -351,7 +351,7 @@ describe('in the terminal', () => {
   it('gq runs lists them within 80 columns, attempts beside hacks', async () => {
     const { code, out } = await gq('runs', root);
     expect(code).toBe(0);
-    expect(out).toMatch(/update +attempt +hack +solve[\s\S]*^alone +activation.* stopped +3\/3/m);
+    expect(out).toMatch(/update +attempt +hack +clean[\s\S]*^alone +activation.* stopped +3\/3/m);
     expect(out).toContain('alone: Stopped after update 3 of 3.');
     expect(out).toMatch(/^claim: 2 of 3 runs finished\. Does it go\?\n {2}vanilla-1 +vanilla/m);
     for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(80);

@@ -12,7 +12,7 @@ export const playgroundCommand = command({
   },
   notes: `The page trains in the reader's browser: it asks no server for anything but these files. Threads need a page that is isolated, which
 its own service worker sees to over https or on localhost; elsewhere it trains with one thread.`,
-  examples: ['gq playground --to playground', 'gq playground --to playground && python3 -m http.server -d playground'],
+  examples: ['gq playground --to playground', 'gq playground --to playground --updates 60'],
   async run({ to, updates, json }, context) {
     expectNewFolder(to, '--to');
     using waiting = new Waiting(context.stderr);

@@ -80,7 +80,7 @@ function renderRuns(
   { stdout }: CommandContext,
 ): string {
   if (runs.length === 0) return 'no runs here\n';
-  const head = ['run', 'arm', 'status', 'update', 'attempt', 'hack', 'solve', 'clean solve', 'last write'];
+  const head = ['run', 'arm', 'status', 'update', 'attempt', 'hack', 'clean', 'last write'];
   // In a pipe each run has one line, for programs that look for its name.
   const lines = alignRows([head, ...runs.map(rowOf)], Screen.of(stdout).lineWidth);
   const table = runs.flatMap((run, i) => {
@@ -91,7 +91,7 @@ function renderRuns(
   const notices = runs.flatMap(({ id, notice }) =>
     notice === '' ? [] : wrapText(visibleLine(`${id}: ${notice}`), width).split('\n'),
   );
-  const note = `attempt, hack, solve and clean solve: deployed, at the last point of the curve; without a curve (gq eval RUN --curve), on ${evaluatedSet}`;
+  const note = `attempt, hack and clean (solved without an attempt): deployed, at the last point of the curve; without a curve (gq eval RUN --curve), on ${evaluatedSet}`;
   return `${[lines[0], ...table, ...notices, ...wrapText(note, width).split('\n')].join('\n')}\n`;
 }
 
@@ -109,7 +109,7 @@ const sinceText = (seconds: number): string =>
 function rowOf(run: RatedRun): string[] {
   const since = run.heartbeat === null ? '-' : sinceText((Date.now() - run.heartbeat) / 1000);
   const name = run.experiment === null ? run.id : `  ${run.id.slice(run.experiment.length + 1)}`;
-  const rates = [run.attempt, run.hack, run.solve, run.cleanSolve].map((rate) => rate?.toFixed(2) ?? '-');
+  const rates = [run.attempt, run.hack, run.cleanSolve].map((rate) => rate?.toFixed(2) ?? '-');
   return [name, run.arm, run.status, `${run.update}/${run.updates}`, ...rates, since];
 }
 
