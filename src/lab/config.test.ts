@@ -38,4 +38,15 @@ describe('a config', () => {
     await expect(train(config, path)).rejects.toThrow(message);
     expect(existsSync(join(path, 'manifest.json'))).toBe(false);
   });
+
+  it.each([
+    ['the name of a recipe', 'micro-vanilla', 'expected a table of keys, found "micro-vanilla"'],
+    ['nothing', undefined, 'expected a table of keys, found nothing'],
+    ['null', null, 'expected a table of keys, found null'],
+    ['a list', [], 'expected a table of keys, found []'],
+  ])('%s is refused by train(), which does not train the usual config instead', async (name, config, message) => {
+    const path = join(home, name.replaceAll(' ', '-'));
+    await expect(train(config as unknown as RunConfig, path)).rejects.toThrow(message);
+    expect(existsSync(join(path, 'manifest.json'))).toBe(false);
+  });
 });

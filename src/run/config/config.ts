@@ -180,8 +180,10 @@ function nameKinds(raw: Table, { arms }: ConfigParts): void {
 }
 
 export function rawConfig(raw: unknown): RawConfig {
-  const table = isTable(raw) ? raw : {};
-  return { raw: table, origins: new Map(), plugins: pluginPaths(table) };
+  if (!isTable(raw)) {
+    throw new UserError({ call: 'config', expected: 'a table of keys', found: JSON.stringify(raw) ?? 'nothing' });
+  }
+  return { raw, origins: new Map(), plugins: pluginPaths(raw) };
 }
 
 /** The hash of a config. The folders of plugins do not count; the manifest has a hash of their code. */
