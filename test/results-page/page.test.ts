@@ -213,9 +213,7 @@ describe('what the text says', () => {
       average([...rates.keptBySeed(`${remedy}-attempt`).values()]),
     );
     expect(text).toContain(`${range(kept)} by labels of attempts`);
-    expect(text).toContain(
-      `over ${words[rates.values('own-mean-chance', 'solves', 'test-unhinted').length]} seeds: the run of seed 525`,
-    );
+    expect(rates.values('own-mean-chance', 'solves', 'test-unhinted')).toHaveLength(10);
     const ownKept = (label: string): string => average([...rates.keptBySeed(`own-mean-${label}`).values()]).toFixed(2);
     expect(text).toContain(`own mean keeps no more by them (${ownKept('attempt')}, by outcomes ${ownKept('outcome')})`);
     const { length: seeds } = rates.values('own-mean-outcome', 'attempts');
