@@ -7,11 +7,18 @@
 
 type Value = string | number | boolean | null;
 
+/** `below`: a number that is less than that of the key with this path, by at least `by`. */
+type Wanted =
+  | Value
+  | readonly Value[]
+  | { readonly not: Value | readonly Value[] }
+  | { readonly below: string; readonly by: number };
+
 /**
  * Values that settings must have, all of them: of the same table by their names, of other tables by their paths (`arm.kind`). The name
  * `uses` stands for what the parts that a config names make use of.
  */
-export type Condition = Readonly<Record<string, Value | readonly Value[] | { readonly not: Value | readonly Value[] }>>;
+export type Condition = Readonly<Record<string, Wanted>>;
 
 /** The setting is read where one of the conditions holds. */
 export function readWhen(...conditions: readonly Condition[]): { readonly readWhen: readonly Condition[] } {

@@ -132,7 +132,12 @@ const loss = z
       .default(0)
       .describe('least deviation of a group that classic divides by; 0: its own, however small. dr divides by none')
       .meta(readWhen({ kind: 'classic' })),
-    clip: z.number().gt(0).default(0.2).describe('ε: the ratio ρ is clipped to 1 ± ε'),
+    clip: z
+      .number()
+      .gt(0)
+      .default(0.2)
+      .describe('ε: the ratio ρ is clipped to 1 ± ε')
+      .meta(readWhen({ epochs: { not: 1 } }, { uses: 'ratio' })),
     klWeight: z.number().min(0).default(1e-3).describe('β: the weight of the KL term'),
     klRoute: z
       .enum(['same', 'absorb'])
@@ -155,7 +160,9 @@ const optimiser = z
     schedule: z
       .enum(['cosine', 'constant'])
       .default('cosine')
-      .describe('the learning rate after the warm-up; cosine: down to 0 at the last update; constant: as it is'),
+      .describe('the learning rate after the warm-up; cosine: down to 0 at the last update; constant: as it is')
+      // The first update after the warm-up has the same rate under both.
+      .meta(readWhen({ warmupUpdates: { below: 'updates', by: 2 } })),
     beta1: z.number().min(0).lt(1).default(0.9).describe('decay of the first moment'),
     beta2: z.number().min(0).lt(1).default(0.99).describe('decay of the second moment'),
     epsilon: z.number().gt(0).default(1e-8).describe('added to the root of the second moment'),

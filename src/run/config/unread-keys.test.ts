@@ -82,6 +82,12 @@ const unread: readonly (readonly [string, string])[] = [
   ['environment.partition=p.json environment.partitionBy=split', 'environment.partition = null'],
   ['device.kind=reference device.threads=2', 'device.kind = "wasm"'],
   ['loss.deviationFloor=0.1', 'loss.kind = "classic"'],
+  ['loss.clip=0.0001', 'loss.epochs other than 1, or an arm whose ratio'],
+  ['arm.kind=recontextualisation loss.clip=0.1', 'an arm whose ratio'],
+  ['arm.kind=steer loss.epochs=1 loss.clip=0.1', 'an arm whose ratio'],
+  ['updates=3 optimiser.schedule=constant', 'optimiser.warmupUpdates at least 2 below updates'],
+  ['updates=10 optimiser.warmupUpdates=10 optimiser.schedule=constant', 'optimiser.warmupUpdates = 10 (--set)'],
+  ['updates=6 optimiser.warmupUpdates=5 optimiser.schedule=constant', 'updates = 6 (--set)'],
   ['device.precision=f32', 'device.kind = "cuda"'],
 ];
 
@@ -107,6 +113,17 @@ describe('a key that nothing reads', () => {
     },
   );
 
+  it.each([
+    'loss.epochs=2 loss.clip=0.1',
+    'arm.kind=absorb loss.clip=0.1',
+    'arm.kind=gradient-regularisation loss.clip=0.1',
+    'arm.kind=penalty arm.monitor.kind=probe loss.clip=0.1',
+    'teacher.pool=pool.jsonl teacher.offStep=2 loss.clip=0.1',
+    'updates=7 optimiser.warmupUpdates=5 optimiser.schedule=constant',
+  ])('%s has a reader, or may have one', (settings) => {
+    expect(() => resolveBuiltin(null, settings.split(' '))).not.toThrow();
+  });
+
   it('every rule of the schema is tried, and names keys and uses that exist', () => {
     const tried = new Set(unread.map(([settings]) => keyOf(settings)));
     const keys = listKeys(builtinParts);
@@ -119,6 +136,7 @@ describe('a key that nothing reads', () => {
         for (const [name, wanted] of Object.entries(condition)) {
           if (name === 'uses') expect(Object.keys(useWords)).toContain(wanted);
           else expect(names).toContain(name.includes('.') ? name : [...path.slice(0, -1), name].join('.'));
+          if (Object(wanted).below !== undefined) expect(names).toContain(Object(wanted).below);
         }
       }
       if (!tried.has(path.join('.'))) siblings.add(path.join('.'));
@@ -143,6 +161,8 @@ describe('a key that nothing reads', () => {
     const child = recipe('child.toml', `extends = "sound.toml"\n[arm]\ncalibration = "pairs"\n`);
     expect(resolveBuiltin(child).config.arm).toMatchObject({ halfLife: 3, calibration: 'pairs' });
     expect(() => resolveBuiltin(child, ['arm.halfLife=4'])).toThrow('key arm.halfLife');
+    const steady = recipe('steady.toml', 'updates = 20\n[optimiser]\nschedule = "constant"\n');
+    expect(resolveBuiltin(steady, ['updates=3']).config.optimiser.schedule).toBe('constant');
   });
 
   it('does not count where another kind has reset the table', () => {

@@ -21,7 +21,11 @@ export const useWords: Readonly<Record<string, string>> = {
   hints: 'an arm whose prompts disclose loopholes',
   markers: 'a loophole that has markers',
   'several loopholes': 'more than one loophole',
+  ratio: 'an arm whose ratio ρ may differ from 1 in the first epoch, or a teacher phase',
 };
+
+/** Arms that learn at the very weights that sampled, without a gradient of their own: ρ is 1 in the first epoch, bit for bit. */
+const armsAtRatioOne = ['vanilla', 'no-loophole', 'inoculation', 'recontextualisation', 'steer', 'ablate'];
 
 export function unreadKeys(config: RunConfig, origins: Origins, parts: ConfigParts): Fault[] {
   const uses = usesOf(config, parts);
@@ -72,13 +76,17 @@ const fullPath = (name: string, table: readonly string[]): string =>
   name === 'uses' || name.includes('.') ? name : [...table, name].join('.');
 
 const pathsOf = (condition: Condition, table: readonly string[]): string[] =>
-  Object.keys(condition).map((name) => fullPath(name, table));
+  Object.entries(condition).flatMap(([name, wanted]) => [
+    fullPath(name, table),
+    ...(isComparison(wanted) ? [wanted.below] : []),
+  ]);
 
 function holds(condition: Condition, table: readonly string[], valueAtPath: (path: string) => unknown): boolean {
   return Object.entries(condition).every(([name, wanted]) => {
     const value = valueAtPath(fullPath(name, table));
     const isOneOf = (values: unknown): boolean =>
       choicesOf(values).some((each) => (value instanceof Set ? value.has(each) : valueText(each) === valueText(value)));
+    if (isComparison(wanted)) return Number(value) + wanted.by <= Number(valueAtPath(wanted.below));
     return isNegated(wanted) ? !isOneOf(wanted.not) : isOneOf(wanted);
   });
 }
@@ -90,6 +98,9 @@ const choicesOf = (values: unknown): readonly unknown[] =>
 const isNegated = (wanted: Condition[string]): wanted is { not: string } =>
   typeof wanted === 'object' && wanted !== null && 'not' in wanted;
 
+const isComparison = (wanted: Condition[string]): wanted is { below: string; by: number } =>
+  typeof wanted === 'object' && wanted !== null && 'below' in wanted;
+
 export function ruleWords(rule: readonly Condition[], table: readonly string[]): string {
   const list = (values: unknown): string =>
     choicesOf(values)
@@ -100,6 +111,7 @@ export function ruleWords(rule: readonly Condition[], table: readonly string[]):
       .map(([name, wanted]) => {
         if (name === 'uses') return useWords[String(wanted)] ?? String(wanted);
         const path = fullPath(name, table);
+        if (isComparison(wanted)) return `${path} at least ${wanted.by} below ${wanted.below}`;
         return isNegated(wanted) ? `${path} other than ${list(wanted.not)}` : `${path} = ${list(wanted)}`;
       })
       .join(' and '),
@@ -124,5 +136,6 @@ function usesOf({ arm, adapter, environment, safety, teacher }: RunConfig, parts
     ...(definition?.loopholes === 'closed' ? [] : ['hints']),
     ...(shown.some(({ markers }) => markers !== undefined) ? ['markers'] : []),
     ...(open.length > 1 ? ['several loopholes'] : []),
+    ...(armsAtRatioOne.includes(arm.kind) && teacher.offStep === 0 ? [] : ['ratio']),
   ]);
 }
