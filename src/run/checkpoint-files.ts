@@ -89,6 +89,7 @@ export function checkpointChecks(
   const file = (name: keyof typeof checkpointFiles): string => join(run.checkpoint(update), checkpointFiles[name]);
   return [
     [file('state'), () => void readState(run, update)],
+    [run.file(verdictHashFile), () => expectVerdictHash(run, update)],
     [run.file(initialFile), () => expectHash(run.file(initialFile), readState(run, update).hashes.initial)],
     [file('adapter'), () => void checkedTensors(run, update, 'adapter')],
     [
@@ -100,19 +101,25 @@ export function checkpointChecks(
   ];
 }
 
-/** checksums.json: for every checkpoint, by update, the hash of the verdicts until then. */
+/** For every checkpoint, by update, the hash of the verdicts until then. */
+const verdictHashFile = 'checksums.json';
 const verdictSchema = z.object({ verdicts: z.record(z.string(), z.string()) });
 
 /** Is written before the checkpoint that needs it; hashes of checkpoints that never came to be are replaced or never read. */
 export async function saveVerdictHash(run: RunDirectory, update: number, hash: string): Promise<void> {
-  const path = run.file('checksums.json');
+  const path = run.file(verdictHashFile);
   const before = existsSync(path) ? readVerdictHashes(run) : {};
   const verdicts = { ...before, [update]: hash };
   await writeFileAtomic(path, stampedJson({ verdicts }));
 }
 
 const readVerdictHashes = (run: RunDirectory): Readonly<Record<string, string>> =>
-  readStamped(run.file('checksums.json'), 'the checksums of a run', verdictSchema).verdicts;
+  readStamped(run.file(verdictHashFile), 'the checksums of a run', verdictSchema).verdicts;
+
+function expectVerdictHash(run: RunDirectory, update: number): void {
+  if (readVerdictHashes(run)[update] !== undefined) return;
+  throw damagedFile(run.file(verdictHashFile), `the hash of the verdicts until update ${update}`, 'none');
+}
 
 export function expectGrown(run: RunDirectory, update: number): void {
   const { lengths, hashes } = readState(run, update);

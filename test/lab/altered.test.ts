@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { writeCurve } from '../../src/evaluate/index.ts';
 import { sealRun } from '../../src/oracle/index.ts';
+import { stampedJson } from '../../src/run/checksums.ts';
 import { gq } from '../run-gq.ts';
 import { temporaryFolder, writeEvaluations, writeRun } from './hand-made.ts';
 
@@ -45,12 +46,36 @@ it.each([
   ['the state of a checkpoint', join('checkpoints', '00000', 'state.json'), '"momentsFrom": 0', '"momentsFrom": 1'],
   ['the manifest', 'manifest.json', '"usesOracle": false', '"usesOracle": true'],
   ['the seal', 'seal.json', '"update": 2', '"update": 0'],
+  ['the checksums', 'checksums.json', '"2"', '"1"'],
 ])('%s that was altered is named, and fails', async (_, file, before, after) => {
   rmSync(altered, { recursive: true, force: true });
   cpSync(sound, altered, { recursive: true });
   const text = readFileSync(join(altered, file), 'latin1');
   expect(text).toContain(before);
   writeFileSync(join(altered, file), text.replace(before, after), 'latin1');
+  await expectNamed(file);
+});
+
+it.each(['checksums.json', 'initial.safetensors', join('checkpoints', '00000', 'state.json')])(
+  '%s that was removed is named, and fails',
+  async (file) => {
+    rmSync(altered, { recursive: true, force: true });
+    cpSync(sound, altered, { recursive: true });
+    rmSync(join(altered, file));
+    await expectNamed(file);
+  },
+);
+
+it('checksums without the hash of a checkpoint are named, and fail', async () => {
+  rmSync(altered, { recursive: true, force: true });
+  cpSync(sound, altered, { recursive: true });
+  const path = join(altered, 'checksums.json');
+  const { verdicts } = JSON.parse(readFileSync(path, 'utf8'));
+  writeFileSync(path, stampedJson({ verdicts: { 0: verdicts[0] } }));
+  await expectNamed('checksums.json');
+});
+
+async function expectNamed(file: string): Promise<void> {
   const listed = await gq('runs', join(altered, '..'), '--json');
   expect(listed.code).toBe(1);
   expect(JSON.parse(listed.out).runs).toMatchObject([
@@ -59,7 +84,7 @@ it.each([
   const verified = await gq('verify', 'science', altered);
   expect(verified.code).not.toBe(0);
   expect(verified.out + verified.err).toContain(file);
-});
+}
 
 it('an evaluation under the name of another is named too, and --quick looks at none', async () => {
   rmSync(altered, { recursive: true, force: true });

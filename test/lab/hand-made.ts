@@ -9,6 +9,7 @@ import type { EvaluationSet } from '../../src/evaluate/sets.ts';
 import { type EvaluationRow, EvaluationStore } from '../../src/evaluate/store.ts';
 import type { StepEvent } from '../../src/grpo/events.ts';
 import { armOf, builtinParts, parseRunConfig } from '../../src/lab/index.ts';
+import { saveVerdictHash } from '../../src/run/checkpoint-files.ts';
 import { stampedJson } from '../../src/run/checksums.ts';
 import type { RolloutRow } from '../../src/run/columns/index.ts';
 import { configHash } from '../../src/run/config/config.ts';
@@ -84,7 +85,7 @@ export async function writeRun(path: string, made: HandMadeRun): Promise<RunDire
     claim: made.claim,
   };
   await run.writeManifest(manifest);
-  for (const update of made.checkpoints ?? [0]) writeCheckpoint(run, update);
+  for (const update of made.checkpoints ?? [0]) await writeCheckpoint(run, update);
   const rows = (made.rollouts ?? []).map(rolloutRow);
   const lines = (values: readonly unknown[]): string => values.map((value) => `${JSON.stringify(value)}\n`).join('');
   writeFileSync(run.ledger('rollouts'), lines(rows));
@@ -100,7 +101,8 @@ export async function writeRun(path: string, made: HandMadeRun): Promise<RunDire
 }
 
 /** The files of a checkpoint with their hashes; what is in them is no tensor. It relies on none of the growing files. */
-function writeCheckpoint(run: RunDirectory, update: number): void {
+async function writeCheckpoint(run: RunDirectory, update: number): Promise<void> {
+  await saveVerdictHash(run, update, sha256(''));
   mkdirSync(run.checkpoint(update), { recursive: true });
   const none = { events: 0, rollouts: 0, features: 0, directions: 0 };
   const content = { adapter: `adapter ${update}`, trainer: `trainer ${update}`, initial: 'initial' };
