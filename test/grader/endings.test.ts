@@ -103,6 +103,19 @@ describe.runIf(linux)('a Python that never answers', () => {
     await expect.poll(() => isRunning(sleeps(100))).toBe(false);
   });
 
+  test.each([
+    ['that is not JSON', 'echo hello', 'hello'],
+    ['that goes on for ever', 'while true; do echo y; done', 'y'],
+    ['that is one endless line', 'cat /dev/zero', '\\\\u0000'],
+  ])('after a first answer %s is refused for that answer, without the wait, and ended', async (_, prints, start) => {
+    const python = hangs(`${prints}\n${sleeps(300)}`);
+    const found: unknown = await findPython(python, undefined, 60_000).catch((error: unknown) => error);
+    expect(found).toBeInstanceOf(UserError);
+    expect(String(found)).toMatch(new RegExp(`found an answer that is not Python's: "${start}`));
+    const processes = () => execFileSync('ps', ['-eo', 'args='], { encoding: 'utf8' }).split('\n');
+    await expect.poll(() => processes().filter((words) => words.includes(python))).toEqual([]);
+  });
+
   test('as a worker is ended too', async () => {
     const executable = hangs(sleeps(200));
     const python = { executable, version: [3, 11, 0], libraries: [] } as const;

@@ -17,8 +17,7 @@ export interface Python {
 
 const oldest = [3, 9] as const;
 const answerLimitMs = 20_000;
-/** Characters of an answer that are read. */
-const mostAnswer = 2 ** 20;
+const mostAnswerCharacters = 2 ** 20;
 const probeFile = fileURLToPath(new URL('./probe.py', import.meta.url));
 
 function isText(value: unknown): value is string {
@@ -39,6 +38,12 @@ function readAnswer(text: string): Python | null {
   if (!Array.isArray(version) || version.length !== 3 || !version.every(Number.isSafeInteger)) return null;
   const [major, minor, patch] = version as number[];
   return { executable, version: [major, minor, patch], libraries };
+}
+
+/** Whether what was printed so far can become the one line of probe.py. */
+function mayBecomeAnswer(text: string): boolean {
+  if (text.length > mostAnswerCharacters) return false;
+  return !text.trimStart().includes('\n') || readAnswer(text) !== null;
 }
 
 const found = new Map<string, Python>();
@@ -74,16 +79,20 @@ async function askPython(name: string, limitMs: number, signal?: AbortSignal): P
 
 /**
  * What the probe prints. It has a process group of its own, so that Ctrl-C at a terminal ends the command and not the probe before
- * it; one that is late, or that the command does not wait for, is ended with its group, because a child of it may hold the pipe.
+ * it; one that is late, that prints something else, or that the command does not wait for, is ended with its group, because a child of
+ * it may hold the pipe.
  */
 function runProbe(name: string, limitMs: number, signal?: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     const stdio = ['ignore', 'pipe', 'ignore'] as const;
     const child = spawn(name, ['-I', '-S', '-B', probeFile], { stdio: [...stdio], detached: true });
     let answer = '';
-    const end = (why: Error): void => {
+    const stop = (): void => {
       killGroup(child);
       child.stdout?.destroy();
+    };
+    const end = (why: Error): void => {
+      stop();
       reject(why);
     };
     const late = setTimeout(() => end(new Error(`no answer within ${limitMs / 1000} s`)), limitMs);
@@ -96,7 +105,12 @@ function runProbe(name: string, limitMs: number, signal?: AbortSignal): Promise<
       process.off('exit', kill);
       signal?.removeEventListener('abort', leave);
     };
-    child.stdout?.setEncoding('utf8').on('data', (text: string) => (answer = (answer + text).slice(0, mostAnswer)));
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      answer += text;
+      if (mayBecomeAnswer(answer)) return;
+      stop();
+      resolve(answer);
+    });
     child.on('error', (error) => {
       settle();
       reject(error);
