@@ -44,7 +44,7 @@ function runByOwnNode() {
   const child = spawn(node, [fileURLToPath(source), ...process.argv.slice(2)], { stdio: 'inherit' });
   // The terminal's Ctrl-C reaches the child by itself; a signal sent to this process is passed on.
   process.on('SIGINT', () => undefined);
-  for (const signal of ['SIGTERM', 'SIGUSR1']) process.on(signal, () => child.kill(signal));
+  for (const signal of ['SIGTERM', 'SIGUSR1', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   child.on('close', (code) => {
     process.exitCode = code ?? 1;
   });

@@ -10,6 +10,3 @@ export const exitCodes = {
   /** It was asked to stop, and kept what it had, but cannot go on from there. The number is what shells say of Ctrl-C. */
   stopped: 130,
 } as const;
-
-/** Signals that ask a command to save and stop. Schedulers send the last one some time before they kill. */
-export const stopSignals = ['SIGINT', 'SIGTERM', 'SIGUSR1'] as const;

@@ -9,7 +9,7 @@ export {
   ShapeError,
   UserError,
 } from './errors.ts';
-export { exitCodes, stopSignals } from './exit-codes.ts';
+export { exitCodes } from './exit-codes.ts';
 export { groupBy } from './group-by.ts';
 export {
   bfloat16ToFloat,

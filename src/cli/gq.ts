@@ -3,15 +3,16 @@
  * The `gq` executable: runs the program on this process's arguments and streams. When the reader of its output goes away
  * (`gq train … | head`), the work goes on without it: a run is ended by Ctrl-C, which saves, and by nothing else.
  */
-import { exitCodes, stopSignals } from '../base/index.ts';
-import { explainUncaught } from '../base/node/index.ts';
+import { exitCodes } from '../base/index.ts';
+import { explainUncaught, isUnderNohup, stopSignals } from '../base/node/index.ts';
 import { reportError, runCli } from './program.ts';
 
 const lingerMs = 250;
 
 const savesOnInterrupt = (): boolean => process.listenerCount('SIGINT') > 1;
 
-for (const signal of stopSignals) {
+if (isUnderNohup()) process.on('SIGHUP', () => undefined);
+for (const signal of stopSignals()) {
   process.on(signal, () => {
     if (savesOnInterrupt()) return;
     process.stderr.write('\ninterrupted: what was finished is kept; call it again to go on\n');

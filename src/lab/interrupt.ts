@@ -1,9 +1,11 @@
 /**
- * Turns Ctrl-C, SIGTERM and SIGUSR1 into an AbortSignal, which work checks between its pieces. The second one ends the process at once, and so
- * does a piece that takes too long: what starts programs sends SIGKILL after a while, and everything on disk is whole at any moment.
- * SIGUSR1 comes from a scheduler well before its limit, and leaves work the time it needs.
+ * Turns Ctrl-C, SIGTERM, SIGHUP and SIGUSR1 into an AbortSignal, which work checks between its pieces. The second one ends the process at
+ * once, and so does a piece that takes too long: what starts programs sends SIGKILL after a while, and everything on disk is whole at any
+ * moment. SIGUSR1 comes from a scheduler well before its limit, and leaves work the time it needs. SIGHUP comes from a terminal and again
+ * from its shell when both are closed, so that it ends nothing at once.
  */
-import { exitCodes, stopSignals, UserError } from '../base/index.ts';
+import { exitCodes, UserError } from '../base/index.ts';
+import { stopSignals } from '../base/node/index.ts';
 
 type Writable = { write(text: string): unknown };
 
@@ -26,6 +28,7 @@ export function onInterrupt(stderr: Writable, promise: string): Interruption {
   const seconds = graceSeconds();
   let timer: NodeJS.Timeout | undefined;
   const interrupt = (name: NodeJS.Signals): void => {
+    if (stop.signal.aborted && name === 'SIGHUP') return;
     if (stop.signal.aborted) process.exit(exitCodes.interrupted);
     const limit = name === 'SIGUSR1' ? '' : `, in at most ${seconds} s`;
     stderr.write(`\ninterrupted: ${promise}${limit} (again to quit at once)\n`);
@@ -38,12 +41,13 @@ export function onInterrupt(stderr: Writable, promise: string): Interruption {
     }, 1000 * seconds);
     timer.unref();
   };
-  for (const name of stopSignals) process.on(name, interrupt);
+  const names = stopSignals();
+  for (const name of names) process.on(name, interrupt);
   return {
     signal: stop.signal,
     [Symbol.dispose]() {
       clearTimeout(timer);
-      for (const name of stopSignals) process.off(name, interrupt);
+      for (const name of names) process.off(name, interrupt);
     },
   };
 }

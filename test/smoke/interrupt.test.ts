@@ -3,7 +3,7 @@
  * interrupted elsewhere: train in commands.test.ts, experiments in test/resume, micro pretrain in test/lab/told.test.ts.
  */
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
 import { gqProgram } from '../gq-command.ts';
@@ -104,6 +104,35 @@ describe('the same command again', () => {
     expect(await gq(...train())).toMatchObject({ code: 0, said: expect.stringContaining('already-finished') });
     const other = await gq(...train(), '--set', 'seed=7');
     expect(other).toMatchObject({ code: 2, said: expect.stringContaining('a directory without a run') });
+  });
+});
+
+describe('a terminal that is closed (SIGHUP)', () => {
+  /** Trains in a process of its own, and hangs up twice after the first update: so do a terminal and its shell. */
+  async function hungUp(name: string, stdin: 'ignore' | number): Promise<{ code: number | null; said: string }> {
+    const argv = ['train', ...settings, '--set', 'updates=30', '--json', '--out', lab.path(name)];
+    const child = spawn(process.execPath, [gqProgram(), ...argv], { stdio: [stdin, 'pipe', 'pipe'] });
+    let [said, isHungUp] = ['', false];
+    const hear = (text: string): void => {
+      said += text;
+      if (isHungUp || !said.includes('"kind":"step"')) return;
+      isHungUp = true;
+      child.kill('SIGHUP');
+      child.kill('SIGHUP');
+    };
+    for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', hear);
+    return { code: await new Promise<number | null>((resolve) => child.on('close', resolve)), said };
+  }
+
+  it('has a run saved and ended, which the same command goes on with', async () => {
+    const { code, said } = await hungUp('closed', 'ignore');
+    expect({ code, said }).toEqual({ code: 75, said: expect.stringMatching(/saved; go on with: /) });
+  });
+
+  it.runIf(process.platform === 'linux')('does not end what nohup started', async () => {
+    // At a terminal nohup leaves a stdin that can only be written.
+    const { code, said } = await hungUp('nohup', openSync('/dev/null', 'w'));
+    expect({ code, said }).toEqual({ code: 0, said: expect.stringContaining('"finished"') });
   });
 });
 

@@ -43,6 +43,7 @@ export {
   waitForLock,
 } from './lock.ts';
 export { drawHere, NormalThreads } from './normal-threads.ts';
+export { explainUncaught, isUnderNohup, stopSignals } from './process-end.ts';
 export {
   makeOwnFolder,
   openHandle,
@@ -56,6 +57,5 @@ export {
 export { scratchFolder, temporaryParent } from './scratch.ts';
 export { isPassing, makeFolder, namePath, systemComplaint } from './system-error.ts';
 export { decodeText } from './text-file.ts';
-export { explainUncaught } from './uncaught.ts';
 export { readVersion } from './version.ts';
 export { expectWritable } from './writable.ts';

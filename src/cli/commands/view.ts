@@ -1,5 +1,6 @@
 /** `gq view [DIR]`: serves the viewer until Ctrl-C; with --to it writes the same pages as files. */
 import { constants, setPriority } from 'node:os';
+import { stopSignals } from '../../base/node/index.ts';
 import { openPage, startView, writeBundle } from '../../view/index.ts';
 import { type CommandContext, command, word } from '../command.ts';
 import { expectAbsent, expectNewFolder, jsonOption, portOption, printAnswer, tokenFrom } from '../shared.ts';
@@ -34,8 +35,7 @@ It is a new one each time, or that of ${tokenVariable}; programs send it as "Aut
     context.stdout.write(`${view.address}\n`);
     context.stderr.write('Open this address in a browser; Ctrl-C ends it.\n');
     await new Promise<void>((resolve) => {
-      process.once('SIGINT', resolve);
-      process.once('SIGTERM', resolve);
+      for (const signal of stopSignals()) process.once(signal, resolve);
     });
   },
 });

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { gqProgram } from '../../../test/gq-command.ts';
 import { temporaryFolder } from '../../../test/lab/hand-made.ts';
 import { UserError } from '../errors.ts';
-import { explainUncaught } from './uncaught.ts';
+import { explainUncaught } from './process-end.ts';
 
 /** An error whose stack has these frames. */
 function thrown(...files: readonly string[]): Error {

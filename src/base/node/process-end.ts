@@ -1,9 +1,22 @@
-/**
- * Errors that nobody caught: thrown by a timer, or by a promise that nobody waits for. Where the stack leads to a file outside the
- * package, a plugin is to blame, and the message names it (exit 2). Otherwise the fault is ours, and the stack is shown (exit 1).
- */
+/** What ends a process: signals that ask it to save and stop, and errors that nobody caught. */
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { UserError } from '../errors.ts';
+
+/** Schedulers send SIGUSR1 some time before they kill; a terminal that is closed sends SIGHUP. */
+export const stopSignals = (): readonly NodeJS.Signals[] =>
+  isUnderNohup() ? ['SIGINT', 'SIGTERM', 'SIGUSR1'] : ['SIGINT', 'SIGTERM', 'SIGUSR1', 'SIGHUP'];
+
+/** Node forgets at its start that nohup had SIGHUP ignored. What is left of it, at a terminal: a stdin that can only be written. */
+export function isUnderNohup(): boolean {
+  if (process.platform !== 'linux') return false;
+  try {
+    const [, flags] = /^flags:\s*(\d+)/m.exec(readFileSync('/proc/self/fdinfo/0', 'utf8')) ?? [];
+    return flags?.endsWith('1') === true;
+  } catch {
+    return false;
+  }
+}
 
 const own = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -13,6 +26,10 @@ function foreignFile(stack: string): string | undefined {
   return files.find((file) => !file.startsWith(own) && !file.includes('/node_modules/'));
 }
 
+/**
+ * Explains an error of a timer, or of a promise that nobody waits for. Where the stack leads to a file outside the package, a plugin is
+ * to blame, and the message names it (exit 2). Otherwise the fault is ours, and the stack is shown (exit 1).
+ */
 export function explainUncaught(error: unknown): unknown {
   const file = error instanceof Error ? foreignFile(error.stack ?? '') : undefined;
   // Nothing of the package throws what is no error.
