@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tinyModel, tinySettings } from '../../test/smoke/lab.ts';
+import { UserError } from '../base/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { resolveBuiltin, resolveConfig, train } from './index.ts';
 
@@ -48,5 +49,47 @@ describe('a config', () => {
     const path = join(home, name.replaceAll(' ', '-'));
     await expect(train(config as unknown as RunConfig, path)).rejects.toThrow(message);
     expect(existsSync(join(path, 'manifest.json'))).toBe(false);
+  });
+
+  it.each([
+    ['a bigint', 5n, 'config, key seed: expected a whole number of at least 0, found 5n'],
+    ['a function', () => 5, 'config, key seed: expected a whole number of at least 0, found () => 5'],
+  ])('a seed that is %s is refused in words', async (_, seed, message) => {
+    const config = { ...copyOf(resolveBuiltin(null, settings).config), seed } as unknown as RunConfig;
+    const refused = train(config, join(home, 'seed'));
+    await expect(refused).rejects.toThrow(UserError);
+    await expect(refused).rejects.toThrow(message);
+    await expect(train(5n as unknown as RunConfig, join(home, 'seed'))).rejects.toThrow(
+      'expected a table of keys, found 5n',
+    );
+  });
+
+  it.each([
+    ['missing', undefined, 'nothing'],
+    ['a number', 7, '7'],
+    ['empty', '', '""'],
+  ])('a path that is %s is refused in words', async (_, path, found) => {
+    const { config } = resolveBuiltin(null, settings);
+    const refused = train(config, path as unknown as string);
+    await expect(refused).rejects.toThrow(UserError);
+    await expect(refused).rejects.toThrow(`train(): expected the path of a folder for the run, found ${found}`);
+  });
+
+  it('what is no config is refused where a run was begun too', async () => {
+    const path = join(home, 'begun');
+    const { config } = await resolveConfig(null, settings);
+    await train(config, path);
+    for (const [given, found] of [
+      [undefined, 'nothing'],
+      [5n, '5n'],
+      ['micro-vanilla', '"micro-vanilla"'],
+    ] as const) {
+      const refused = train(given as unknown as RunConfig, path);
+      await expect(refused).rejects.toThrow(UserError);
+      await expect(refused).rejects.toThrow(`config: expected a table of keys, found ${found}`);
+    }
+    const changed = { ...copyOf(config), seed: 5n } as unknown as RunConfig;
+    await expect(train(changed, path)).rejects.toThrow('config, key seed: expected a whole number');
+    expect((await train(config, path)).end).toBe('finished');
   });
 });

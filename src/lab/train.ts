@@ -11,6 +11,7 @@ import { expectOpen } from '../run/blind.ts';
 import { type LoadedCheckpoint, loadAlone, loadCheckpoint } from '../run/checkpoint.ts';
 import { checkedInitial, expectCheckpoint, expectGrown } from '../run/checkpoint-files.ts';
 import { configHash } from '../run/config/config.ts';
+import { valueText } from '../run/config/issues.ts';
 import { RunDirectory } from '../run/directory.ts';
 import { FileSink } from '../run/file-sink.ts';
 import type { Manifest, RunConfig, RunEnd, Sink, WarningEvent } from '../run/index.ts';
@@ -51,6 +52,9 @@ export type TrainResult = { readonly end: RunEnd; readonly holds: boolean };
 
 /** Trains a config in a directory of its own: starts a run there, or goes on with the one that it was started with. */
 export async function train(config: RunConfig, path: string, options: TrainOptions = {}): Promise<TrainResult> {
+  if (typeof path !== 'string' || path === '') {
+    throw new UserError({ call: 'train()', expected: 'the path of a folder for the run', found: valueText(path) });
+  }
   const begun = existsSync(join(path, 'manifest.json'));
   return trainRun(config, begun ? RunDirectory.open(path) : RunDirectory.create(path), options);
 }
@@ -80,7 +84,16 @@ export async function trainRun(given: RunConfig, run: RunDirectory, options: Tra
 
 /** Whether the run began with this very config, which was checked then, maybe by an earlier version with fewer keys. */
 const isBegunWith = (config: RunConfig, run: RunDirectory): boolean =>
-  run.hasManifest() && configHash(run.readManifest().config) === configHash(config);
+  run.hasManifest() && configHash(run.readManifest().config) === hashOf(config);
+
+/** Null for what has no hash, and so is no config: the check of configs says why. */
+function hashOf(config: RunConfig): string | null {
+  try {
+    return configHash(config);
+  } catch {
+    return null;
+  }
+}
 
 const refusedBySystem = (error: unknown): error is NodeJS.ErrnoException =>
   error instanceof Error && 'syscall' in error && 'code' in error;

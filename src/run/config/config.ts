@@ -7,7 +7,16 @@ import { type NamedPath, shellLine, UserError } from '../../base/index.ts';
 import { sha256Json } from '../../base/node/index.ts';
 import { parseHubName } from '../../model/hub/cache.ts';
 import { leavesOf } from './difference.ts';
-import { describeIssue, type Fault, listKeys, type Origin, type Origins, schemaUnder, valueAt } from './issues.ts';
+import {
+  describeIssue,
+  type Fault,
+  listKeys,
+  type Origin,
+  type Origins,
+  schemaUnder,
+  valueAt,
+  valueText,
+} from './issues.ts';
 import type { ConfigParts } from './parts.ts';
 import { readToml, recipeFrom, recipeName, recipePath } from './recipes.ts';
 import { brokenRules, refusedKinds } from './rules.ts';
@@ -181,7 +190,7 @@ function nameKinds(raw: Table, { arms }: ConfigParts): void {
 
 export function rawConfig(raw: unknown): RawConfig {
   if (!isTable(raw)) {
-    throw new UserError({ call: 'config', expected: 'a table of keys', found: JSON.stringify(raw) ?? 'nothing' });
+    throw new UserError({ call: 'config', expected: 'a table of keys', found: valueText(raw) });
   }
   return { raw, origins: new Map(), plugins: pluginPaths(raw) };
 }

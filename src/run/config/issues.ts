@@ -40,7 +40,7 @@ export function describeIssue(issue: Issue, raw: unknown, origins: Origins, part
     issue.code === 'invalid_union' ? keysAt(path.slice(0, -1), parts).get(path[path.length - 1]) : undefined;
   const valid = issue.code === 'invalid_value' ? issue.values.map(String) : (kinds ?? []);
   const near = typeof found === 'string' ? nearestName(found, valid) : undefined;
-  const shown = found === undefined ? 'nothing' : `${valueText(found)}${sourceText(at, origins)}`;
+  const shown = `${valueText(found)}${found === undefined ? '' : sourceText(at, origins)}`;
   const hint = near === undefined ? '' : `, did you mean "${near}"?`;
   const expected = kinds?.join(', ') ?? expectedAt(path, raw, parts, issue);
   const fix = found === undefined ? `It must be given: --set ${at}=VALUE, or in the recipe.` : undefined;
@@ -68,8 +68,12 @@ function expectedAt(path: readonly string[], raw: unknown, parts: ConfigParts, i
 
 const shownCharacters = 80;
 
+/** A program may give what no recipe can: a bigint, a function, nothing. */
 export function valueText(value: unknown): string {
-  const text = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value));
+  if (value === undefined) return 'nothing';
+  const shown = (_key: string, each: unknown): unknown => (typeof each === 'bigint' ? `${each}n` : each);
+  const isNumber = typeof value === 'number' || typeof value === 'bigint';
+  const text = isNumber ? String(shown('', value)) : (JSON.stringify(value, shown) ?? String(value));
   return text.length > shownCharacters ? `${text.slice(0, shownCharacters)}…` : text;
 }
 
