@@ -213,6 +213,12 @@ describe('text', () => {
   });
 });
 
+it('no test puts another object in the place of the environment, which files share and the system does not read', () => {
+  const replaces = (text: string): boolean => /\bprocess[.]env\s*=[^=]/.test(text);
+  expect(files.filter((path) => path.endsWith('.test.ts') && replaces(readText(path)))).toEqual([]);
+  expect(replaces(['process', 'env = before'].join('.'))).toBe(true);
+});
+
 describe('time limits', () => {
   /** Lines that end a test, or a wait of it, by the clock. What hangs is ended by vitest.config.ts. */
   const limits = (text: string): string[] =>

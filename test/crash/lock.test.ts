@@ -3,7 +3,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { takeLock } from '../../src/base/node/index.ts';
 import { contendForLocks } from './locks.ts';
 
@@ -61,22 +61,23 @@ it.runIf(process.platform === 'linux')('a pipe in the place of a lock is refused
 it('a lock on another machine holds, unless it is of an earlier attempt of the same job of a cluster', () => {
   const folder = mkdtempSync(join(tmpdir(), 'gq-lock-'));
   const holder = { pid: 1, host: 'elsewhere', started: null, token: 'dead', attempt: { job: 'lab 7', restarts: 1 } };
-  const before = { ...process.env };
+  const restarted = (job: string, restarts: string): void => {
+    vi.stubEnv('SLURM_CLUSTER_NAME', 'lab').stubEnv('SLURM_JOB_ID', job).stubEnv('SLURM_RESTART_COUNT', restarts);
+  };
   try {
-    Object.assign(process.env, { SLURM_CLUSTER_NAME: 'lab', SLURM_JOB_ID: '7' });
     for (const [job, restarts] of [
       ['7', '1'],
       ['8', '2'],
     ]) {
-      Object.assign(process.env, { SLURM_JOB_ID: job, SLURM_RESTART_COUNT: restarts });
+      restarted(job, restarts);
       writeFileSync(join(folder, 'lock.json'), JSON.stringify(holder));
       expect(() => lockRun(folder)).toThrow('process 1 on elsewhere');
     }
-    Object.assign(process.env, { SLURM_JOB_ID: '7', SLURM_RESTART_COUNT: '2' });
+    restarted('7', '2');
     lockRun(folder)[Symbol.dispose]();
     expect(readdirSync(folder)).toEqual([]);
   } finally {
-    process.env = before;
+    vi.unstubAllEnvs();
   }
 });
 
