@@ -1,4 +1,5 @@
 /** `gq playground --to DIR`: writes the lab in a page as files for any static server. */
+import { shellLine } from '../../base/index.ts';
 import { writePlayground } from '../../view/playground.ts';
 import { command, whole, word } from '../command.ts';
 import { expectNewFolder, jsonOption, printAnswer } from '../shared.ts';
@@ -10,7 +11,7 @@ export const playgroundCommand = command({
     updates: whole('<n>', 'updates that a lane trains at most', { least: 1, usual: 100 }),
     json: jsonOption('what was written'),
   },
-  notes: `The page trains in the reader's browser: it asks no server for anything but these files. Threads need a page that is isolated, which
+  notes: `The page trains in the reader's browser: it asks its server for nothing but these files, and opened as a file it is empty. Threads need a page that is isolated, which
 its own service worker sees to over https or on localhost; elsewhere it trains with one thread.`,
   examples: ['gq playground --to playground', 'gq playground --to playground --updates 60'],
   async run({ to, updates, json }, context) {
@@ -19,6 +20,7 @@ its own service worker sees to over https or on localhost; elsewhere it trains w
     waiting.on('building the page');
     const written = await writePlayground(to, updates);
     const size = `${(written.bytes / 1e6).toFixed(1)} MB, ${(written.gzippedBytes / 1e6).toFixed(1)} MB gzipped`;
-    printAnswer(context, json, { folder: to, ...written }, () => `${to}/index.html: ${written.files} files, ${size}\n`);
+    const answer = `${to}: ${written.files} files, ${size}\nTo look at it, serve the folder: ${shellLine('python3', '-m', 'http.server', '-d', to)}\n`;
+    printAnswer(context, json, { folder: to, ...written }, () => answer);
   },
 });
