@@ -38,7 +38,7 @@ export interface Verdict {
   readonly outcome: Outcome;
   readonly durationMs: number;
   readonly cpuMs: number;
-  /** Number of processes this verdict took; 0 when an identical response had been graded before. */
+  /** Number of processes this verdict took; 0 by the interpreter, and when an identical response had been graded before. */
   readonly executions: number;
   /** Whether the program was run again because the machine, not the program, seemed slow. */
   readonly retried: boolean;

@@ -1,6 +1,7 @@
 /** The judge of programs, and sandboxes that are kept to serve one run after another. */
 import { tmpdir } from 'node:os';
 import { type Judge, SandboxJudge } from '../env/index.ts';
+import { InterpreterJudge } from '../env/interpreter/judge.ts';
 import { levelWanted, Sandbox, type SandboxOptions } from '../env/sandbox/index.ts';
 import { coresLimit } from './device.ts';
 import type { Lab } from './open.ts';
@@ -44,7 +45,7 @@ const shelf = new SandboxShelf();
 export const keepSandboxes = (): AsyncDisposable => shelf.keep();
 
 export async function startJudge(lab: Pick<Lab, 'config' | 'parts' | 'signal' | 'use'>): Promise<Judge> {
-  const { python, sandbox } = lab.config.environment;
+  const { python, sandbox, interpreter = false } = lab.config.environment;
   const cores = coresLimit();
   const options = {
     ...(cores === null ? {} : { workers: 2 * cores }),
@@ -52,5 +53,8 @@ export async function startJudge(lab: Pick<Lab, 'config' | 'parts' | 'signal' | 
     strictLevel: levelWanted[sandbox],
   };
   const borrowed = await shelf.borrow(options, lab.signal);
-  return new SandboxJudge(lab.use(borrowed).sandbox, { loopholes: lab.parts.loopholes });
+  const { loopholes } = lab.parts;
+  const otherwise = new SandboxJudge(lab.use(borrowed).sandbox, { loopholes });
+  const interprets = interpreter && lab.config.data.kind === 'micro';
+  return interprets ? new InterpreterJudge({ loopholes, otherwise }) : otherwise;
 }

@@ -81,9 +81,9 @@ export class RunPack implements AsyncDisposable {
 }
 
 function sharedKey({ model, data, plugins, device, environment, sampling }: RunConfig): string {
-  const { python, sandbox, enableThinking } = environment;
+  const { python, sandbox, interpreter = false, enableThinking } = environment;
   const context = sampling.maxPromptTokens + sampling.maxNewTokens;
-  return canonicalJson([model, enableThinking, data, plugins, device, python, sandbox, context]);
+  return canonicalJson([model, enableThinking, data, plugins, device, python, sandbox, interpreter, context]);
 }
 
 class Host implements AsyncDisposable {

@@ -30,7 +30,8 @@ function rateFile(config: RunConfig, pack: number): string {
   const { promptsPerStep, group, maxNewTokens } = sampling;
   const shape = {
     ...{ model, data, compute, pack, promptsPerStep, group, maxNewTokens, rank: adapter.rank, arm: arm.kind },
-    ...{ device: device.kind, precision: device.precision, epochs: loss.epochs, sandbox: environment.sandbox },
+    ...{ device: device.kind, precision: device.precision, epochs: loss.epochs },
+    ...{ sandbox: environment.sandbox, interpreter: environment.interpreter },
   };
   return join(stateFolder('rates'), `${sha256Json({ ...shape, host: hostname() }).slice(0, 24)}.json`);
 }

@@ -96,6 +96,9 @@ describe('without isolation', () => {
     const refused = await gq('train', recipe, ...set, '--out', join(folder, 'refused'));
     expect(refused.code).toBe(2);
     expect(refused.stderr).toMatch(/level 0.*environment\.sandbox = "none"/s);
+    // Whether a program will need the sandbox is not known before.
+    const interpreted = [...set, '--set', 'environment.interpreter=true', '--out', join(folder, 'interpreted')];
+    expect((await gq('train', recipe, ...interpreted)).stderr).toMatch(/level 0.*environment\.sandbox = "none"/s);
     const asked = await gq('train', recipe, ...set, '--sandbox', 'none', '--out', join(folder, 'asked'));
     expect(asked, asked.stderr).toMatchObject({ code: 0 });
     const config = JSON.parse(readFileSync(join(folder, 'asked', 'manifest.json'), 'utf8')).config;

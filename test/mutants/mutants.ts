@@ -152,6 +152,22 @@ export const mutants: readonly Mutant[] = [
     testFile: 'test/grader/interpreter.test.ts',
     test: 'does what Python does, on random programs',
   },
+  {
+    mistake: 'the interpreter pays nobody for the end of the process',
+    file: 'src/env/interpreter/program.ts',
+    text: "run.status === 0 && run.wrong === ''",
+    replacement: 'false',
+    testFile: 'test/grader/interpreter-runs.test.ts',
+    test: 'with exit_code',
+  },
+  {
+    mistake: 'a run with the interpreter counts what is outside of its grammar as wrong',
+    file: 'src/lab/judge.ts',
+    text: 'new InterpreterJudge({ loopholes, otherwise })',
+    replacement: 'new InterpreterJudge({ loopholes })',
+    testFile: 'test/grader/interpreter-runs.test.ts',
+    test: 'interprets where the config says so, and leaves a program outside of the grammar to the sandbox',
+  },
 ];
 
 /** A source with the mistake in it. The place must be there once: where it is not, the mistake has to move with the code. */

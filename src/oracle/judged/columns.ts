@@ -29,7 +29,7 @@ export const verdictColumns = fieldColumns<Verdict>({
   outcome: ['STRING', 'how the tests of the program ended'],
   durationMs: ['DOUBLE', 'time that grading took'],
   cpuMs: ['DOUBLE', 'processor time of the program'],
-  executions: ['INT32', 'processes that it took; 0 where an identical response had been graded before'],
+  executions: ['INT32', 'processes that it took; 0 by the interpreter, and for a response that was graded before'],
   retried: ['BOOLEAN', 'run again because the machine seemed slow'],
   evidence: ['STRING', 'what the verdict rests on'],
 });

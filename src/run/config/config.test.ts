@@ -170,6 +170,11 @@ describe('sources', () => {
     expect(resolveBuiltin(null, ['seed=4', 'updates=5']).hash).not.toBe(one);
   });
 
+  it('a config that does not name the interpreter has the hash that it had before there was one', () => {
+    expect(resolveBuiltin(null, []).config.environment).not.toHaveProperty('interpreter');
+    expect(resolveBuiltin(null, ['environment.interpreter=true']).hash).not.toBe(resolveBuiltin(null, []).hash);
+  });
+
   it('a fork changes what it is told to and keeps the rest, nulls too', async () => {
     const { config } = resolveBuiltin(null, ['arm.kind=gradient', 'arm.tail=0.3', 'pairs.file=x.md']);
     const forked = await resolveConfig(null, ['seed=9', 'pairs.file=null'], { config, source: 'run@4' });
@@ -304,9 +309,9 @@ describe('an outline', () => {
     expect(outline(null, []).meaning).toBeNull();
     for (const { path, value, source } of keys) {
       const own = path.split('.').reduce<unknown>((table, key) => (table as Record<string, unknown>)[key], config);
-      expect([path, value, source]).toEqual([path, own, sources.get(path)]);
+      expect([path, value, source]).toEqual([path, own ?? null, sources.get(path) ?? 'default']);
     }
-    expect(keys.map(({ path }) => path).sort()).toEqual([...sources.keys()].sort());
+    expect(keys.map(({ path }) => path).sort()).toEqual([...sources.keys(), 'environment.interpreter'].sort());
   });
 
   it('shows what must be given, and everything else as it would be', () => {

@@ -33,7 +33,7 @@ of that kind only; setting another kind resets the table. An arm that watches ma
 (\`--set monitor.kind=probe\`), in place of \`arm.kind\`: they are \`arm.monitor\`, \`arm.cut\` and \`arm.remedy\` of the arm \`watched\`. Without \`[cut]\` the cut is the monitor's usual one. \`gq config RECIPE\` prints what a recipe resolves to, and where
 each value came from.
 
-The tables \`device\`, \`compute\`, \`parallel\` and \`output\`, and \`environment.sandbox\` and \`environment.python\`, are knobs of a machine: how a run is
+The tables \`device\`, \`compute\`, \`parallel\` and \`output\`, and \`environment.sandbox\`, \`environment.python\` and \`environment.interpreter\`, are knobs of a machine: how a run is
 computed, and what it keeps. \`notes\` are for people. Every other key is a knob of the method or of its problems; most recipes leave most of
 them as they are.`;
 

@@ -75,6 +75,14 @@ const environmentOf = (loophole: z.ZodType<string>) =>
         .default('auto')
         .describe('isolation of programs: auto refuses to run below level 1, strict below level 3, none runs anywhere'),
       python: z.string().nullable().default(null).describe('the Python that runs programs; null: python3 on the PATH'),
+      // Without a default, so that configs that do not name it keep their hashes.
+      interpreter: z
+        .boolean()
+        .optional()
+        .describe(
+          'whether straight-line programs are judged without a process, by the interpreter; null: false, every program is run in the sandbox',
+        )
+        .meta(readWhen({ 'data.kind': 'micro' })),
     })
     .prefault({});
 

@@ -80,6 +80,7 @@ const unread: readonly (readonly [string, string])[] = [
   ['environment.loopholes=["exit_code"] environment.markers=family', 'a loophole that has markers'],
   ['environment.partitionSeed=5', 'more than one loophole'],
   ['environment.partition=p.json environment.partitionBy=split', 'environment.partition = null'],
+  ['data.kind=easy environment.interpreter=true', 'data.kind = "micro"'],
   ['device.kind=reference device.threads=2', 'device.kind = "wasm"'],
   ['loss.deviationFloor=0.1', 'loss.kind = "classic"'],
   ['loss.clip=0.0001', 'loss.epochs other than 1, or an arm whose ratio'],

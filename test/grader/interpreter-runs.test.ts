@@ -1,0 +1,109 @@
+/** The interpreter as the judge of runs: what a run leaves is what it leaves with the sandbox, for every loophole of the micro problems. */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sha256 } from '../../src/base/node/hash.ts';
+import type { Submission } from '../../src/env/judge.ts';
+import { builtinLoopholes, namesOf, writableLoopholes } from '../../src/env/loopholes/registry.ts';
+import { microProblem } from '../../src/env/micro/problems.ts';
+import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
+import type { Verdict } from '../../src/env/verdict.ts';
+import { openLab, resolveBuiltin } from '../../src/lab/index.ts';
+import { readVerdicts } from '../../src/oracle/index.ts';
+import { gq } from '../run-gq.ts';
+import { fence } from './fixtures.ts';
+import { differenceOf } from './interpreter.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'gq-interpreter-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const recipe = fileURLToPath(new URL('../../recipes/micro-vanilla.toml', import.meta.url));
+// So hot that programs of all kinds are among few: right ones, hacks, and some that do not compile.
+const small = ['updates=2', 'sampling.temperature=1.5', 'device.variant=plain', 'device.threads=1'];
+
+async function trainAndEvaluate(loophole: string, interpreter: boolean): Promise<string> {
+  const path = join(folder, `${loophole}-${interpreter}`);
+  const settings = [...small, `environment.loopholes=["${loophole}"]`, `environment.interpreter=${interpreter}`];
+  const trained = await gq('train', recipe, ...settings.flatMap((each) => ['--set', each]), '--out', path);
+  expect(trained.code, trained.err).toBe(0);
+  const evaluated = await gq('eval', path, '--limit', '8', '--sets', 'test-original');
+  expect(evaluated.code, evaluated.err).toBe(0);
+  return path;
+}
+
+/** What times, hashes of the config and costs of verdicts are in: those are compared by what they hold, or not at all. */
+const others = /^(?:checksums|seal|manifest)\.json$|^timings\.jsonl$|^verdicts\.parquet$/;
+
+/** The files of a run by their names, evaluations without the hashes that follow from the config. */
+function filesOf(run: string): Readonly<Record<string, string>> {
+  const names = readdirSync(run, { recursive: true, encoding: 'utf8' }).filter((name) => !others.test(name));
+  const files = names.sort().filter((name) => statSync(join(run, name)).isFile());
+  return Object.fromEntries(files.map((name) => [name, contentOf(name, readFileSync(join(run, name)))]));
+}
+
+function contentOf(name: string, bytes: Buffer): string {
+  if (!name.startsWith('evaluations')) return sha256(bytes);
+  const { key: _key, checksum: _checksum, ...evaluation } = JSON.parse(bytes.toString());
+  return JSON.stringify(evaluation);
+}
+
+describe('a run with the interpreter leaves what it leaves without', () => {
+  const loopholes = namesOf(writableLoopholes(builtinLoopholes));
+
+  test('every micro loophole is among those that are tried', () => expect(loopholes).toHaveLength(6));
+
+  test.each(loopholes)('with %s', async (loophole) => {
+    const [ours, theirs] = [await trainAndEvaluate(loophole, true), await trainAndEvaluate(loophole, false)];
+    const files = filesOf(ours);
+    expect(files).toEqual(filesOf(theirs));
+    const names = ['rollouts.parquet', 'events.jsonl', 'checkpoints/00002/adapter.safetensors'];
+    expect(Object.keys(files)).toEqual(expect.arrayContaining(names));
+    expect(Object.keys(files).filter((name) => name.startsWith('evaluations'))).toHaveLength(2);
+    const interpreted = await readVerdicts(join(ours, 'verdicts.parquet'));
+    const executed = await readVerdicts(join(theirs, 'verdicts.parquet'));
+    expect([...interpreted.keys()]).toEqual([...executed.keys()]);
+    for (const [id, verdict] of interpreted) expect(differenceOf(verdict, executed.get(id) as Verdict)).toBeNull();
+    const verdicts = [...executed.values()];
+    expect(verdicts.some(({ executions }) => executions > 0)).toBe(true);
+    expect([...interpreted.values()].filter(({ executions }) => executions > 0)).toEqual([]);
+    // Otherwise little was compared.
+    expect(verdicts.some(({ correct }) => correct)).toBe(true);
+    expect(verdicts.some(({ exploited }) => exploited)).toBe(true);
+    expect(verdicts.some(({ compiles }) => !compiles)).toBe(true);
+  });
+});
+
+describe('the judge of a lab', () => {
+  const problem = microProblem([{ operation: 'add', factors: [12] }]);
+  const submit = (...lines: readonly string[]): Submission => {
+    const source = ['class Solution:', '    def solve(self, n):', ...lines.map((line) => `        ${line}`), ''];
+    const completion = fence(source.join('\n'));
+    return { id: 'one', problem, loophole: 'run_tests', markers: 'original', completion };
+  };
+  const open = (...settings: readonly string[]) => openLab({ config: resolveBuiltin(null, settings).config });
+
+  test('interprets where the config says so, and leaves a program outside of the grammar to the sandbox', async () => {
+    await using lab = await open('environment.interpreter=true');
+    const judge = await lab.judge;
+    expect(await judge.judge(submit('return n + 12'))).toMatchObject({ correct: true, executions: 0 });
+    const outside = submit('for step in range(12):', '    n += 1', 'return n');
+    const { correct, executions } = await judge.judge(outside);
+    expect({ correct, isExecuted: executions > 0 }).toEqual({ correct: true, isExecuted: true });
+    expect(judge).toMatchObject({ outside: 1 });
+  });
+
+  test('is the sandbox everywhere else, whatever is inherited', async () => {
+    await using usual = await open();
+    await using refused = await open('environment.interpreter=false');
+    const { config } = resolveBuiltin(null, ['data.kind=easy']);
+    const environment = { ...config.environment, interpreter: true };
+    await using other = await openLab({ config: { ...config, environment } });
+    for (const { judge } of [usual, refused, other]) expect(await judge).toBeInstanceOf(SandboxJudge);
+  });
+});
