@@ -9,8 +9,9 @@ import { temporaryFolder } from '../lab/hand-made.ts';
 import { tinyModel, tinySettings } from '../smoke/lab.ts';
 import { root } from './rates.ts';
 
-const replay = (what: string) =>
-  spawnSync(process.execPath, ['bench/replay.ts', what], { cwd: root, encoding: 'utf8' });
+/** By the Node that the package brings: an older one does not run TypeScript. */
+const node = join(root, 'node_modules/node/bin/node');
+const replay = (what: string) => spawnSync(node, ['bench/replay.ts', what], { cwd: root, encoding: 'utf8' });
 
 it('a run directory is replayed to the same bytes, and another seal is told', async () => {
   const path = join(temporaryFolder(), 'vanilla-1');
