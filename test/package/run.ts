@@ -146,11 +146,16 @@ try {
     const sources = paths.filter((path) => /\.test\.|(?<!\.d)\.ts$/.test(path) && !path.startsWith('examples/'));
     expectEqual(sources.join(' '), '');
   });
-  check('tarball holds the page of the viewer, built', () => {
+  check('tarball holds the pages of viewer and playground, built', () => {
     const paths: string[] = files.map(({ path }: { path: string }) => path);
+    const pages = [
+      'app.css',
+      'app.js',
+      ...['isolate.js', 'lane.js', 'page.css', 'page.js'].map((file) => `playground/${file}`),
+    ];
     expectEqual(
       paths.filter((path) => path.startsWith('dist/view/page/')).join(' '),
-      'dist/view/page/app.css dist/view/page/app.js',
+      pages.map((file) => `dist/view/page/${file}`).join(' '),
     );
   });
   const tarball = join(workspace, filename);
