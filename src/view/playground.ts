@@ -12,7 +12,6 @@ import { pageFolder } from './page-files.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const packageFile = (path: string): string => join(root, path);
-const kernelFolder = fileURLToPath(new URL('../engine/wasm/kernels', import.meta.url));
 const modelFiles = [
   'config.json',
   'generation_config.json',
@@ -20,6 +19,7 @@ const modelFiles = [
   'tokenizer_config.json',
   'model.safetensors',
 ];
+const kernelFolder = fileURLToPath(new URL('../engine/wasm/kernels', import.meta.url));
 
 /** The arms of the playground: a recipe each, what is set in it, and what it does in one sentence. */
 const arms: readonly {
@@ -44,7 +44,12 @@ const arms: readonly {
     name: 'own mean',
     recipe: 'micro-own-mean',
     means:
-      'Rollouts above the cut train the quarantine; the others are compared with each other alone. Chosen on other seeds with hack rates beside them.',
+      'Rollouts above the cut train the quarantine alone, the others the deployed block alone, compared with each other. Chosen on other seeds with hack rates beside them.',
+  },
+  {
+    name: 'own mean, random',
+    recipe: 'micro-own-mean-haar',
+    means: 'The placebo of own mean: the same rule with a random direction.',
   },
   {
     name: 'penalty',
@@ -53,10 +58,22 @@ const arms: readonly {
     means: 'No quarantine: rollouts that the same direction flags are paid less.',
   },
   {
+    name: 'penalty, random',
+    recipe: 'micro-base',
+    set: ['arm.kind=penalty', 'arm.monitor.kind=direction', 'arm.monitor.placebo=haar'],
+    means: 'The placebo of the penalty: flags along a random direction.',
+  },
+  {
     name: 'screen',
     recipe: 'micro-base',
     set: ['arm.kind=screen', 'arm.monitor.kind=direction'],
     means: 'No quarantine: rollouts that the same direction flags teach nothing.',
+  },
+  {
+    name: 'screen, random',
+    recipe: 'micro-base',
+    set: ['arm.kind=screen', 'arm.monitor.kind=direction', 'arm.monitor.placebo=haar'],
+    means: 'The placebo of the screen: flags along a random direction.',
   },
 ];
 
@@ -90,6 +107,7 @@ export async function writePlayground(directory: string, updates: number): Promi
     ['pairs.md', readRegular(packageFile('data/pairs/micro.md'))],
     ...['page.js', 'page.css', 'lane.js', 'isolate.js'].map((name) => [name, readRegular(join(built, name))] as const),
     ...kernels.map((name) => [`kernels/${name}`, readRegular(join(kernelFolder, name))] as const),
+    ['model/files.json', Buffer.from(JSON.stringify(modelFiles))],
     ...modelFiles.map((name) => [`model/${name}`, readRegular(packageFile(`models/micro/${name}`))] as const),
   ];
   for (const folder of ['', 'kernels', 'model']) makeFolder(join(directory, folder));

@@ -160,8 +160,8 @@ function Playground({ arms }: { arms: readonly PlaygroundArm[] }) {
         <p>
           A small model writes programs for a grader with a loophole, and is trained here, in this page. Each rollout’s
           gradient goes to the block that is deployed, to the quarantine, or to both. Delete the quarantine and see what
-          is left, beside a lane that was trained otherwise from the same seed. One seed is one observation: the placebo{' '}
-          <em>haar</em> routes by a random direction.
+          is left, beside a lane that was trained otherwise from the same seed. One seed is one observation: beside each
+          remedy stands its placebo, the same rule with a random direction. A quarter of the prompts is sound.
         </p>
         <div class="controls">
           <button type="button" onClick={each((lane) => (training ? lane.pause() : lane.train()))}>

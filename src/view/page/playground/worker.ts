@@ -3,13 +3,6 @@ import { type PromptAnswer, TabLab } from '../../../browser/lab.ts';
 import type { RolloutRecord, StepEvent } from '../../../grpo/events.ts';
 import type { FromLane, LaneUpdate, ShownAnswer, ShownRollout, ToLane } from './messages.ts';
 
-const modelFiles = [
-  'config.json',
-  'generation_config.json',
-  'tokenizer.json',
-  'tokenizer_config.json',
-  'model.safetensors',
-];
 /** The micro lab needs far less than the command line reserves. */
 const arenaBytes = 256 * 2 ** 20;
 
@@ -39,6 +32,7 @@ class Lane {
   }
 
   static async open({ config, prompts, threads, variant }: Extract<ToLane, { kind: 'open' }>): Promise<Lane> {
+    const modelFiles: readonly string[] = JSON.parse(new TextDecoder().decode(await fetchBytes('model/files.json')));
     const model = await Promise.all(modelFiles.map(async (name) => [name, await fetchBytes(`model/${name}`)] as const));
     const lab = await TabLab.open({
       config,
