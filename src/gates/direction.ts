@@ -96,7 +96,7 @@ export function buildDirection(
 }
 
 /** Swaps the sides of half of the pairs, drawn by the seed: what the sides of all pairs differ in cancels. */
-function shuffledSides(hack: Features, clean: Features, seed: number): [Features, Features] {
+export function shuffledSides(hack: Features, clean: Features, seed: number): [Features, Features] {
   const width = hack.modules * hack.rank;
   const [high, low] = [hack.data.slice(), clean.data.slice()];
   const order = randomStream(seed, 'shuffled pairs').permutation(hack.rows);

@@ -1,12 +1,14 @@
 /** The monitors on a tiny policy: what they score, what they remember, and that a resumed run goes on as if nothing had been. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TinyLab } from '../../test/grpo/tiny-lab.ts';
-import { tokens } from '../../test/grpo/tiny-policy.ts';
+import { makePolicy, tokens } from '../../test/grpo/tiny-policy.ts';
 import { trainTiny } from '../../test/grpo/tiny-trainer.ts';
 import type { TokenPair } from '../adapters/index.ts';
-import { Scope } from '../engine/index.ts';
+import { randomStream } from '../base/index.ts';
+import { readFloats, Scope } from '../engine/index.ts';
 import { pairDirection, scoreFeatures } from '../gates/index.ts';
 import { type ArmTools, openArm, type Policy, pairFeatures, type SeenRollouts } from '../grpo/index.ts';
+import { average } from '../stats/index.ts';
 import { chanceMonitor } from './chance.ts';
 import { builtinCuts } from './cuts.ts';
 import { directionMonitor } from './direction.ts';
@@ -122,6 +124,70 @@ describe('the probe', () => {
     if (saved !== undefined) resumed.restore?.(saved);
     expect(await resumed.score({ features: sides.hack } as SeenRollouts)).toEqual(hack);
     expect(resumed.save?.()).toEqual(saved);
+  });
+
+  it('that is fitted again reads the pairs on the present policy, with numbers worked out by hand', async () => {
+    const settings = { steps: 1, learningRate: 0.1, batch: 64 };
+    // After one step of Adam every weight is 0.1 toward the hack side, over coordinates that are centred and divided by their deviation.
+    const byHand = async (policy: Policy) => {
+      const { hack, clean } = await pairFeatures(policy, pairs, { kind: 'activation', tokensPerPass: 64 });
+      const width = hack.data.length / 6;
+      const rows = [hack, clean].flatMap(({ data }) =>
+        Array.from({ length: 6 }, (_, row) => Array.from(data.subarray(row * width, (row + 1) * width))),
+      );
+      const logits = rows.map(() => 0);
+      for (let i = 0; i < width; i++) {
+        const column = rows.map((row) => row[i]);
+        const mean = average(column);
+        const deviation = Math.sqrt(average(column.map((value) => (value - mean) ** 2)));
+        const side = Math.sign(average(column.slice(0, 6)) - average(column.slice(6)));
+        column.forEach((value, row) => {
+          logits[row] += (0.1 * side * (value - mean)) / deviation;
+        });
+      }
+      return { hack, scores: logits.slice(0, 6).map((logit) => expect.closeTo(1 / (1 + Math.exp(-logit)), 4)) };
+    };
+    const { scope, policy } = await makePolicy();
+    const once = await probeMonitor.open(settings, toolsOf(policy), needs);
+    const again = await probeMonitor.open({ ...settings, refreshEvery: 2 }, toolsOf(policy), needs);
+    const before = await byHand(policy);
+    for (const monitor of [once, again]) await monitor.refresh?.(0, policy);
+    expect(await again.score({ features: before.hack } as SeenRollouts)).toEqual(before.scores);
+    for (const { value } of policy.adapter.parameters) {
+      value.device.write(
+        value,
+        (await readFloats(value)).map((x, i) => x + 0.3 * Math.sin(i)),
+      );
+    }
+    const after = await byHand(policy);
+    const seen = { features: after.hack } as SeenRollouts;
+    const stale = await again.score(seen);
+    expect(stale).not.toEqual(after.scores);
+    await again.refresh?.(1, policy);
+    expect(await again.score(seen)).toEqual(stale);
+    for (const monitor of [once, again]) await monitor.refresh?.(2, policy);
+    expect(await again.score(seen)).toEqual(after.scores);
+    expect(await once.score(seen)).toEqual(stale);
+    scope[Symbol.dispose]();
+  });
+
+  it('is told apart in tables by how often it is fitted, and by its placebo', () => {
+    const label = (settings: object) => probeMonitor.label(settings);
+    expect(
+      ['', { refreshEvery: 5 }, { refreshEvery: 1, layers: 'mean' }, { placebo: 'shuffled' }].map((own) =>
+        label(Object(own)),
+      ),
+    ).toEqual(['probe', 'probe refitted every 5', 'probe refitted every 1 by layer, mean', 'shuffled probe']);
+    expect(probeMonitor.settings.parse({})).not.toHaveProperty('placebo');
+  });
+
+  it('shuffled is fitted on the same pairs with the sides of half of them swapped: it follows no side', async () => {
+    const { hack, clean, monitor } = await scoresOf(probeMonitor, { placebo: 'shuffled' });
+    const above = hack.map((score, i) => score > clean[i]);
+    expect(above.filter(Boolean)).toHaveLength(3);
+    const order = randomStream(1, 'shuffled pairs').permutation(6);
+    expect(Array.from(order.slice(0, 3)).every((pair) => !above[pair])).toBe(true);
+    expect(monitor.cleanScores?.()).toHaveLength(6);
   });
 
   it('on a labelled run follows its labels, and refuses one that has only one side', async () => {

@@ -2,10 +2,12 @@
  * A linear probe on pooled activations, fitted by logistic regression (src/monitors/logistic.ts): on the two sides of the pairs, which
  * needs no labels, or on the rollouts of an earlier run with their labels, which stamps the run. The score is a probability. By default
  * it is fitted once, before the first update, and cut where 5% of clean completions score higher, as the probe of Ariahw's benchmark
- * (github.com/ariahw/rl-rewardhacking). Clean sides are scored by probes that were fitted without them.
+ * (github.com/ariahw/rl-rewardhacking). Clean sides are scored by probes that were fitted without them. With `refreshEvery` it is fitted
+ * again on the same pairs as the present policy reads them, and its placebo on pairs of which half have their sides swapped.
  */
 import { z } from 'zod';
 import { namesPath, randomStream, readWhen, UserError } from '../base/index.ts';
+import { shuffledSides } from '../gates/direction.ts';
 import type { ArmTools } from '../grpo/arm.ts';
 import { completionFeatures, pairFeatures } from '../grpo/pair-features.ts';
 import type { Policy } from '../grpo/policy.ts';
@@ -55,6 +57,12 @@ const settings = z.strictObject({
     .max(1e7)
     .default(0)
     .describe('updates between rebuilds of the monitor; 0: it is built once'),
+  // Without a default, so that configs that do not name it keep their hashes.
+  placebo: z
+    .enum(['none', 'shuffled'])
+    .optional()
+    .describe('shuffled: the probe of the same pairs with the sides of half of them swapped; null: none')
+    .meta(readWhen({ labelledRun: null })),
   steps: z.number().int().min(1).max(1e6).default(1000).describe('steps of the fit'),
   learningRate: z.number().gt(0).default(3e-3).describe('learning rate of the fit'),
   batch: z.number().int().min(1).max(65_536).default(32).describe('examples in a batch of the fit'),
@@ -70,12 +78,19 @@ export const probeMonitor: MonitorDefinition = defineMonitor({
   usualCut: { kind: 'fpr' },
   scores: 'probabilities',
   gives: ['clean scores', 'slopes'],
+  placebos: ['shuffled'],
   costs: ({ labelledRun }) => ['readings', labelledRun === null ? 'pairs' : 'labelled run'],
   uses: ['pairs', 'features'],
   abstains: false,
   usesLabels: ({ labelledRun }) => labelledRun !== null,
-  label: ({ labelledRun, layers }) =>
-    `${labelledRun === null ? 'probe' : 'labelled probe'}${layers === 'together' ? '' : ` by layer, ${layers}`}`,
+  label: ({ labelledRun, layers, refreshEvery, placebo }) =>
+    [
+      ...(placebo === 'shuffled' ? ['shuffled'] : []),
+      ...(labelledRun === null ? [] : ['labelled']),
+      'probe',
+      ...(refreshEvery === 0 ? [] : [`refitted every ${refreshEvery}`]),
+      ...(layers === 'together' ? [] : [`by layer, ${layers}`]),
+    ].join(' '),
   runs: ({ labelledRun }) => (labelledRun === null ? [] : [labelledRun]),
   open: (own, tools, needs) => openProbe(own, tools, needs),
 });
@@ -140,10 +155,9 @@ interface Fitted {
 
 async function fitted(layered: Layered, tools: ArmTools, policy: Policy): Promise<Fitted> {
   const { own, needs } = layered;
-  const { seed, pairs, tokensPerPass } = tools;
+  const { seed } = tools;
   const needsPairs = own.labelledRun === null || needs.cleanScores;
-  const sides = needsPairs ? await pairFeatures(policy, pairs, { kind: 'activation', tokensPerPass }) : null;
-  const rows = sides === null ? null : { hack: rowsOf(sides.hack), clean: rowsOf(sides.clean) };
+  const rows = needsPairs ? await pairRows(own, tools, policy) : null;
   const fitPairs = ({ hack, clean }: PairRows): LayerProbes =>
     fitRows([...hack, ...clean], [...hack.map(() => 1), ...clean.map(() => 0)], layered, seed);
   if (own.labelledRun !== null) {
@@ -155,6 +169,17 @@ async function fitted(layered: Layered, tools: ArmTools, policy: Policy): Promis
     ? heldOutClean(rows, (others) => scoreBy(fitPairs(others), layered))
     : new Float64Array();
   return { fit: fitPairs(rows), clean: held };
+}
+
+/** The features of the pairs on the policy as it is; of the placebo, with the sides of half of them swapped. */
+async function pairRows(
+  { placebo }: ProbeSettings,
+  { seed, pairs, tokensPerPass }: ArmTools,
+  policy: Policy,
+): Promise<PairRows> {
+  const { hack, clean } = await pairFeatures(policy, pairs, { kind: 'activation', tokensPerPass });
+  const [high, low] = placebo === 'shuffled' ? shuffledSides(hack, clean, seed) : [hack, clean];
+  return { hack: rowsOf(high), clean: rowsOf(low) };
 }
 
 function fitRows(

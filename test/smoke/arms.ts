@@ -78,6 +78,10 @@ export const watchedArms: Readonly<Record<string, readonly string[]>> = {
     'arm.monitor.cut=otsu',
     'arm.monitor.warmupRows=4',
   ],
+  'routed by shuffled probe, refitted': [
+    ...['arm.kind=routed', 'arm.mean=own', 'arm.others=keep', ...probe],
+    ...['arm.monitor.refreshEvery=1', 'arm.monitor.placebo=shuffled'],
+  ],
   'screen by direction': ['arm.kind=screen', ...direction],
   'filter by probe': ['arm.kind=filter', ...probe, 'arm.monitor.cut=otsu', 'arm.monitor.warmupRows=4'],
   'advantage-modification by direction': ['arm.kind=advantage-modification', ...direction],

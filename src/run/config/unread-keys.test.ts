@@ -40,6 +40,10 @@ const unread: readonly (readonly [string, string])[] = [
   ['arm.kind=penalty arm.monitor.kind=direction arm.monitor.flaggedClean=0.1', 'arm.monitor.cut = "fpr"'],
   ['arm.kind=penalty arm.monitor.kind=probe arm.monitor.halfLife=3', 'arm.monitor.cut = "otsu"'],
   ['arm.kind=penalty arm.monitor.kind=probe arm.monitor.labelledRollouts=9', 'arm.monitor.labelledRun other than null'],
+  [
+    'arm.kind=penalty arm.monitor.kind=probe arm.monitor.labelledRun=runs/one arm.monitor.placebo=shuffled',
+    'arm.monitor.labelledRun = null',
+  ],
   ['arm.kind=penalty arm.monitor.kind=probe arm.abstain=clean', 'arm.monitor.kind = "regex" or "judge"'],
   ['arm.kind=zero arm.monitor.kind=judge arm.monitor.model=base arm.monitor.retries=1', 'arm.monitor.endpoint'],
   [
