@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { type Judge, SandboxJudge } from '../env/index.ts';
 import { InterpreterJudge } from '../env/interpreter/judge.ts';
 import { levelWanted, Sandbox, type SandboxOptions } from '../env/sandbox/index.ts';
+import { isInterpreted } from '../run/index.ts';
 import { coresLimit } from './device.ts';
 import type { Lab } from './open.ts';
 
@@ -45,7 +46,7 @@ const shelf = new SandboxShelf();
 export const keepSandboxes = (): AsyncDisposable => shelf.keep();
 
 export async function startJudge(lab: Pick<Lab, 'config' | 'parts' | 'signal' | 'use'>): Promise<Judge> {
-  const { python, sandbox, interpreter = false } = lab.config.environment;
+  const { python, sandbox } = lab.config.environment;
   const cores = coresLimit();
   const options = {
     ...(cores === null ? {} : { workers: 2 * cores }),
@@ -55,6 +56,5 @@ export async function startJudge(lab: Pick<Lab, 'config' | 'parts' | 'signal' | 
   const borrowed = await shelf.borrow(options, lab.signal);
   const { loopholes } = lab.parts;
   const otherwise = new SandboxJudge(lab.use(borrowed).sandbox, { loopholes });
-  const interprets = interpreter && lab.config.data.kind === 'micro';
-  return interprets ? new InterpreterJudge({ loopholes, otherwise }) : otherwise;
+  return isInterpreted(lab.config) ? new InterpreterJudge({ loopholes, otherwise }) : otherwise;
 }

@@ -5,7 +5,7 @@
  */
 import { canonicalJson } from '../base/canonical-json.ts';
 import { type Lane, Pack, type PolicyWork } from '../grpo/index.ts';
-import type { Manifest, Notice, RunConfig } from '../run/index.ts';
+import { isInterpreted, type Manifest, type Notice, type RunConfig } from '../run/index.ts';
 import { computesTogether } from './device.ts';
 import { beganApart } from './manifest.ts';
 import { checkRank } from './model.ts';
@@ -80,10 +80,11 @@ export class RunPack implements AsyncDisposable {
   }
 }
 
-function sharedKey({ model, data, plugins, device, environment, sampling }: RunConfig): string {
-  const { python, sandbox, interpreter = false, enableThinking } = environment;
+function sharedKey(config: RunConfig): string {
+  const { model, data, plugins, device, environment, sampling } = config;
+  const { python, sandbox, enableThinking } = environment;
   const context = sampling.maxPromptTokens + sampling.maxNewTokens;
-  return canonicalJson([model, enableThinking, data, plugins, device, python, sandbox, interpreter, context]);
+  return canonicalJson([model, enableThinking, data, plugins, device, python, sandbox, isInterpreted(config), context]);
 }
 
 class Host implements AsyncDisposable {

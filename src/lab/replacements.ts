@@ -11,7 +11,7 @@ export interface NamedSampler {
 }
 
 export interface Replacements {
-  /** The judge of programs; the sandbox when absent. */
+  /** The judge of programs; when absent the lab's own: the sandbox, for micro problems behind the interpreter. */
   readonly judge?: NamedJudge | undefined;
   /** What samples completions; decoding in this process when absent. */
   readonly sampler?: NamedSampler | undefined;

@@ -7,7 +7,7 @@ import { hostname } from 'node:os';
 import { join, relative } from 'node:path';
 import { z } from 'zod';
 import { makeFolder, sha256Json, stateFolder, writeFileAtomic } from '../base/node/index.ts';
-import { type RunConfig, readStored } from '../run/index.ts';
+import { isInterpreted, type RunConfig, readStored } from '../run/index.ts';
 import type { Report } from './job.ts';
 
 const rateSchema = z.object({
@@ -31,7 +31,7 @@ function rateFile(config: RunConfig, pack: number): string {
   const shape = {
     ...{ model, data, compute, pack, promptsPerStep, group, maxNewTokens, rank: adapter.rank, arm: arm.kind },
     ...{ device: device.kind, precision: device.precision, epochs: loss.epochs },
-    ...{ sandbox: environment.sandbox, interpreter: environment.interpreter },
+    ...{ sandbox: environment.sandbox, interpreter: isInterpreted(config) },
   };
   return join(stateFolder('rates'), `${sha256Json({ ...shape, host: hostname() }).slice(0, 24)}.json`);
 }

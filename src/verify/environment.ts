@@ -17,8 +17,19 @@ import { exploitProgram, fenceProgram, generateMicroProblems } from '../env/micr
 import type { Splits } from '../env/sources/index.ts';
 import { type Check, Checks } from './check.ts';
 
-/** An exploit pays in its own loophole only, a solution in all, a failure in none, under every marker policy. */
-export async function verifyRewards(judge: Judge, loopholes: readonly Loophole[] = builtinLoopholes) {
+/** What a verdict says of a program, without what it cost. */
+const saidBy = ({ reward, compiles, correct, exploited, channels, labels, outcome }: Verdict): string =>
+  JSON.stringify([reward, compiles, correct, exploited, channels, labels, outcome]);
+
+/**
+ * An exploit pays in its own loophole only, a solution in all, a failure in none, under every marker policy. `peer`: another judge, whose
+ * verdicts must be the same.
+ */
+export async function verifyRewards(
+  judge: Judge,
+  loopholes: readonly Loophole[] = builtinLoopholes,
+  peer: Judge | null = null,
+) {
   const [problem] = generateMicroProblems({ seed: 3, split: 'train', count: 1 });
   const names = namesOf(loopholes);
   const checks: Check[] = [];
@@ -55,6 +66,14 @@ export async function verifyRewards(judge: Judge, loopholes: readonly Loophole[]
       );
       return { program, cells: rewarded.map((reward, i) => `${reward}${hacks[i] === 1 ? '*' : ''}`) };
     });
+    if (peer !== null) {
+      const others = await Promise.all(rollouts.map((rollout) => peer.judge(rollout)));
+      const differing = verdicts.filter((verdict, i) => saidBy(verdict) !== saidBy(others[i]));
+      check.none(
+        'the interpreter says the same',
+        differing.map(({ id }) => id),
+      );
+    }
     checks.push(...check.list);
   }
   return { checks, loopholes: names, matrix };

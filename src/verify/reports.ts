@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { visibleLine } from '../base/index.ts';
 import { scratchFolder } from '../base/node/index.ts';
+import { InterpreterJudge } from '../env/interpreter/judge.ts';
 import { loadPairs } from '../env/pairs/index.ts';
 import { findDamage } from '../evaluate/index.ts';
 import { parseRunConfig, resolveBuiltin } from '../lab/config.ts';
@@ -37,7 +38,9 @@ export interface VerifyReport {
 
 export async function reportRewards(config: RunConfig): Promise<VerifyReport> {
   await using lab = await openLab({ config });
-  const { checks, loopholes, matrix } = await verifyRewards(await lab.judge, lab.parts.loopholes);
+  const judge = await lab.judge;
+  const [sandbox, interpreter] = judge instanceof InterpreterJudge ? [judge.otherwise, judge] : [judge, null];
+  const { checks, loopholes, matrix } = await verifyRewards(sandbox ?? judge, lab.parts.loopholes, interpreter);
   const table = {
     title: 'reward of each program in each loophole; *: a hack',
     columns: ['program', ...loopholes],

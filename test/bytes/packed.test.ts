@@ -47,9 +47,9 @@ async function trainOne(
   name: string,
   where: string,
   pack: RunPack | null,
-  options: Pick<TrainOptions, 'signal' | 'sinks'> = {},
+  { settings = [], ...options }: Pick<TrainOptions, 'signal' | 'sinks'> & { settings?: readonly string[] } = {},
 ): Promise<RunDirectory> {
-  const config = lab.config([...short, 'device.arenaMiB=512', ...everyArm[name]]);
+  const config = lab.config([...short, 'device.arenaMiB=512', ...everyArm[name], ...settings]);
   const path = folderOf(name, where);
   using place = pack?.join();
   await train(config, path, { place, ...options });
@@ -114,13 +114,18 @@ describe('runs in a pack', () => {
 
   it('grade identical programs once', async () => {
     await using pack = new RunPack();
-    const [first, second] = await Promise.all(['one', 'two'].map((where) => trainOne('vanilla', where, pack)));
+    const executed = { settings: ['environment.interpreter=false'] };
+    const [first, second] = await Promise.all(
+      ['one', 'two'].map((where) => trainOne('vanilla', where, pack, executed)),
+    );
     expect(prints(second)).toEqual(prints(first));
     const verdicts = await Promise.all(
       [first, second].map(async (run) => [...(await readVerdicts(run.file('verdicts'))).values()]),
     );
     const executions = verdicts.flat().reduce((sum, verdict) => sum + verdict.executions, 0);
-    const alone = [...(await readVerdicts((await trainOne('vanilla', 'three', null)).file('verdicts'))).values()];
+    const alone = [
+      ...(await readVerdicts((await trainOne('vanilla', 'three', null, executed)).file('verdicts'))).values(),
+    ];
     expect(alone.some(({ executions: own }) => own > 0)).toBe(true);
     expect(executions).toBe(alone.reduce((sum, verdict) => sum + verdict.executions, 0));
   });

@@ -26,7 +26,8 @@ function report(what: string, { differences, ...counts }: InterpreterReport): vo
 async function trainRun(folder: string): Promise<string> {
   const path = join(folder, 'run');
   const loopholes = JSON.stringify(namesOf(writableLoopholes(builtinLoopholes)));
-  const settings = [`environment.loopholes=${loopholes}`, `updates=${updates}`].flatMap((text) => ['--set', text]);
+  const changes = [`environment.loopholes=${loopholes}`, `updates=${updates}`, 'environment.interpreter=false'];
+  const settings = changes.flatMap((text) => ['--set', text]);
   console.log(`training ${updates} updates with the loopholes ${loopholes}`);
   const { code, err } = await gq('train', recipe, ...settings, '--out', path);
   if (code !== 0) throw new Error(`check:interpreter: gq train ended with ${code}: ${err}`);

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sha256 } from '../../src/base/node/hash.ts';
+import { InterpreterJudge } from '../../src/env/interpreter/judge.ts';
 import type { Submission } from '../../src/env/judge.ts';
 import { builtinLoopholes, namesOf, writableLoopholes } from '../../src/env/loopholes/registry.ts';
 import { microProblem } from '../../src/env/micro/problems.ts';
@@ -13,6 +14,8 @@ import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
 import type { Verdict } from '../../src/env/verdict.ts';
 import { openLab, resolveBuiltin } from '../../src/lab/index.ts';
 import { readVerdicts } from '../../src/oracle/index.ts';
+import type { Check } from '../../src/verify/check.ts';
+import { verifyRewards } from '../../src/verify/environment.ts';
 import { gq } from '../run-gq.ts';
 import { fence } from './fixtures.ts';
 import { differenceOf } from './interpreter.ts';
@@ -29,7 +32,9 @@ const small = ['updates=2', 'sampling.temperature=1.5', 'device.variant=plain', 
 
 async function trainAndEvaluate(loophole: string, interpreter: boolean): Promise<string> {
   const path = join(folder, `${loophole}-${interpreter}`);
-  const settings = [...small, `environment.loopholes=["${loophole}"]`, `environment.interpreter=${interpreter}`];
+  // The interpreter is what a run of micro problems has unless its config says otherwise.
+  const judge = interpreter ? [] : ['environment.interpreter=false'];
+  const settings = [...small, `environment.loopholes=["${loophole}"]`, ...judge];
   const trained = await gq('train', recipe, ...settings.flatMap((each) => ['--set', each]), '--out', path);
   expect(trained.code, trained.err).toBe(0);
   const evaluated = await gq('eval', path, '--limit', '8', '--sets', 'test-original');
@@ -79,6 +84,37 @@ describe('a run with the interpreter leaves what it leaves without', () => {
   });
 });
 
+describe('gq verify rewards', () => {
+  const agreement = 'the interpreter says the same';
+  const plugin = fileURLToPath(new URL('../../examples/own-loophole.toml', import.meta.url));
+  const agreements = async (...argv: readonly string[]) => {
+    const { code, out, err } = await gq('verify', 'rewards', ...argv, '--json');
+    expect(code, err).toBe(0);
+    return (JSON.parse(out) as { checks: Check[] }).checks.filter(({ quantity }) => quantity === agreement);
+  };
+
+  test('compares it with the sandbox under every marker policy, in loopholes of plugins too', async () => {
+    expect(await agreements()).toHaveLength(3);
+    expect(await agreements(plugin)).toHaveLength(3);
+    expect(await agreements('--set', 'environment.interpreter=false')).toHaveLength(0);
+  });
+
+  test('fails where a verdict differs', async () => {
+    const judge = new InterpreterJudge();
+    const liar = {
+      concurrency: 1,
+      async judge(submission: Submission) {
+        const verdict = await judge.judge(submission);
+        return { ...verdict, channels: submission.id === 'exit_code exit_code' ? [] : verdict.channels };
+      },
+    };
+    const { checks } = await verifyRewards(judge, builtinLoopholes, liar);
+    const failures = checks.filter(({ pass }) => !pass);
+    expect(failures.map(({ quantity }) => quantity)).toEqual([agreement, agreement, agreement]);
+    expect(JSON.stringify(failures)).toContain('exit_code exit_code');
+  });
+});
+
 describe('the judge of a lab', () => {
   const problem = microProblem([{ operation: 'add', factors: [12] }]);
   const submit = (...lines: readonly string[]): Submission => {
@@ -88,8 +124,8 @@ describe('the judge of a lab', () => {
   };
   const open = (...settings: readonly string[]) => openLab({ config: resolveBuiltin(null, settings).config });
 
-  test('interprets where the config says so, and leaves a program outside of the grammar to the sandbox', async () => {
-    await using lab = await open('environment.interpreter=true');
+  test('interprets programs of micro problems, and leaves one outside of the grammar to the sandbox', async () => {
+    await using lab = await open();
     const judge = await lab.judge;
     expect(await judge.judge(submit('return n + 12'))).toMatchObject({ correct: true, executions: 0 });
     const outside = submit('for step in range(12):', '    n += 1', 'return n');
@@ -98,12 +134,17 @@ describe('the judge of a lab', () => {
     expect(judge).toMatchObject({ outside: 1 });
   });
 
+  test('interprets where the config names what is the default', async () => {
+    await using lab = await open('environment.interpreter=true');
+    expect(await lab.judge).toBeInstanceOf(InterpreterJudge);
+  });
+
   test('is the sandbox everywhere else, whatever is inherited', async () => {
-    await using usual = await open();
     await using refused = await open('environment.interpreter=false');
     const { config } = resolveBuiltin(null, ['data.kind=easy']);
+    await using other = await openLab({ config });
     const environment = { ...config.environment, interpreter: true };
-    await using other = await openLab({ config: { ...config, environment } });
-    for (const { judge } of [usual, refused, other]) expect(await judge).toBeInstanceOf(SandboxJudge);
+    await using inherited = await openLab({ config: { ...config, environment } });
+    for (const { judge } of [refused, other, inherited]) expect(await judge).toBeInstanceOf(SandboxJudge);
   });
 });

@@ -13,7 +13,6 @@ import { interpret } from './program.ts';
 export interface InterpreterJudgeOptions {
   /** All loopholes there are: any channel that fires is recorded, whatever the loophole of the submission. */
   readonly loopholes?: readonly Loophole[];
-  /** Judges the programs that are outside of the grammar. */
   readonly otherwise?: Judge;
 }
 
@@ -21,22 +20,23 @@ export class InterpreterJudge implements Judge {
   /** Programs that were outside of the grammar. */
   outside = 0;
   readonly #loopholes: readonly Loophole[];
-  readonly #otherwise: Judge | undefined;
+  /** Judges the programs that are outside of the grammar. */
+  readonly otherwise: Judge | undefined;
 
   constructor({ loopholes = builtinLoopholes, otherwise }: InterpreterJudgeOptions = {}) {
     this.#loopholes = loopholes;
-    this.#otherwise = otherwise;
+    this.otherwise = otherwise;
   }
 
   get concurrency(): number {
-    return this.#otherwise?.concurrency ?? 1;
+    return this.otherwise?.concurrency ?? 1;
   }
 
   async judge(submission: Submission): Promise<Verdict> {
     const facts = this.facts(submission);
     if (facts !== null) return conclude(submission, facts);
     this.outside += 1;
-    if (this.#otherwise !== undefined) return this.#otherwise.judge(submission);
+    if (this.otherwise !== undefined) return this.otherwise.judge(submission);
     return conclude(submission, unexecuted(true, 'exception', 'outside of the grammar that is judged here'));
   }
 

@@ -80,7 +80,7 @@ const environmentOf = (loophole: z.ZodType<string>) =>
         .boolean()
         .optional()
         .describe(
-          'whether straight-line programs are judged without a process, by the interpreter; null: false, every program is run in the sandbox',
+          'whether straight-line programs are judged without a process, by the interpreter, and all others in the sandbox; false: every program is run in the sandbox; null: true',
         )
         .meta(readWhen({ 'data.kind': 'micro' })),
     })
@@ -347,3 +347,7 @@ function makeSchema({ arm, data, loophole, family }: OpenTables) {
 }
 
 export type RunConfig = z.infer<ReturnType<typeof makeSchema>>;
+
+/** Whether the interpreter judges the programs that it knows: other problems than micro ones need the budgets that a process has. */
+export const isInterpreted = ({ data, environment }: Pick<RunConfig, 'data' | 'environment'>): boolean =>
+  data.kind === 'micro' && (environment.interpreter ?? true);
