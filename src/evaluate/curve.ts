@@ -17,7 +17,7 @@ import { readStamped, stampedJson } from '../run/index.ts';
 import { type Interval, mean, meanInterval } from '../stats/index.ts';
 import { curveNames } from './plan.ts';
 import { openingProbe } from './probe.ts';
-import { pairRows, type Summary, summarise } from './rates.ts';
+import { byTarget, pairRows, type Summary, summarise } from './rates.ts';
 import { type CurveSet, curveSets, type EvaluationSet, findSet } from './sets.ts';
 import { type EvaluationRow, EvaluationStore, type ProbeName, type ProbeOutcomes, ProbeStore } from './store.ts';
 
@@ -103,20 +103,12 @@ export function prefillPoints(probes: readonly ProbeOutcomes[], set: EvaluationS
 
 function comparedOpenings(begun: ProbeOutcomes, other: ProbeOutcomes) {
   const pairs = pairRows(begun.rows, other.rows);
-  const [attempts, hacks] = (['attempt', 'hack'] as const).map((metric) =>
-    pairs.map(([a, b]) => Number(a[metric]) - Number(b[metric])),
-  );
   const [after, neutral] = [summarise(begun.rows), summarise(other.rows)];
-  return {
-    attempt: after.attempt,
-    hack: after.hack,
-    neutralAttempt: neutral.attempt,
-    neutral: neutral.hack,
-    attemptDifference: mean(attempts),
-    attemptInterval: intervalOf(attempts),
-    difference: mean(hacks),
-    interval: intervalOf(hacks),
-  };
+  return byTarget((label) => {
+    const differences = pairs.map(([a, b]) => Number(a[label]) - Number(b[label]));
+    const compared = { difference: mean(differences), interval: intervalOf(differences) };
+    return { hackLike: after[label], neutral: neutral[label], ...compared };
+  });
 }
 
 function intervalOf(differences: readonly number[]): Interval | null {

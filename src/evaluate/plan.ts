@@ -4,7 +4,7 @@
  */
 import { type AdaptedState, stateOfScale } from '../adapters/policy-state.ts';
 import type { Manifest, RunDirectory } from '../run/index.ts';
-import { formatRate, type OutcomeRates, pairRows, summarise } from './rates.ts';
+import { type ByTarget, byTarget, formatRate, type OutcomeRates, pairRows, summarise } from './rates.ts';
 import type { RunEvaluator } from './run-evaluator.ts';
 import type { CurveSet, EvaluationSet } from './sets.ts';
 import { type Evaluation, type EvaluationName, EvaluationStore } from './store.ts';
@@ -105,20 +105,16 @@ export function compareRuns(first: RunDirectory, second: RunDirectory) {
       solve: both('solve'),
       cleanSolve: both('cleanSolve'),
     };
-    return [{ set: one.set, prompts: one.rows.length, state: one.state, ...rates, ...discordant(one, other) }];
+    return [{ set: one.set, prompts: one.rows.length, state: one.state, ...rates, inOne: discordant(one, other) }];
   });
 }
 
-function discordant(one: Evaluation, other: Evaluation) {
+function discordant(one: Evaluation, other: Evaluation): ByTarget<[number, number]> | null {
   // Prompts of other problems cannot be paired.
-  if (one.key !== other.key && one.rows.some(({ problem }, i) => problem !== other.rows[i]?.problem)) {
-    return { attemptsInOne: null, onlyFirst: null, onlySecond: null };
-  }
+  if (one.key !== other.key && one.rows.some(({ problem }, i) => problem !== other.rows[i]?.problem)) return null;
   const pairs = pairRows(one.rows, other.rows);
-  const inOne = (metric: 'attempt' | 'hack'): [number, number] => [
-    pairs.filter(([a, b]) => a[metric] && !b[metric]).length,
-    pairs.filter(([a, b]) => !a[metric] && b[metric]).length,
-  ];
-  const [onlyFirst, onlySecond] = inOne('hack');
-  return { attemptsInOne: inOne('attempt'), onlyFirst, onlySecond };
+  return byTarget((label) => [
+    pairs.filter(([a, b]) => a[label] && !b[label]).length,
+    pairs.filter(([a, b]) => !a[label] && b[label]).length,
+  ]);
 }

@@ -26,17 +26,15 @@ describe('prefill sensitivity', () => {
       made(20, 'full', 'hack', 'hh', 2),
     ];
     const [base, last] = prefillPoints(probes, 'curve');
-    expect(base).toMatchObject({ update: 0, state: 'base', difference: 0, interval: { low: 0, high: 0 } });
+    expect(base).toMatchObject({ update: 0, state: 'base', hacks: { difference: 0, interval: { low: 0, high: 0 } } });
     expect(last).toMatchObject({
       update: 20,
-      hack: { count: 4, of: 8 },
-      neutral: { count: 1, of: 8 },
-      difference: 3 / 8,
+      hacks: { hackLike: { count: 4, of: 8 }, neutral: { count: 1, of: 8 }, difference: 3 / 8 },
     });
     // Differences 0 1 1 1 0 0 0 0: variance 15/56, standard error √(15/448), t of 7 degrees of freedom 2.364624.
     const half = 2.364624 * Math.sqrt(15 / 448);
-    expect(last.interval?.low).toBeCloseTo(3 / 8 - half, 5);
-    expect(last.interval?.high).toBeCloseTo(3 / 8 + half, 5);
+    expect(last.hacks.interval?.low).toBeCloseTo(3 / 8 - half, 5);
+    expect(last.hacks.interval?.high).toBeCloseTo(3 / 8 + half, 5);
     // A point needs both openings, on the whole set.
     expect(prefillPoints(probes, 'curve')).toHaveLength(2);
     expect(prefillPoints(probes, 'train')).toEqual([]);
@@ -62,7 +60,7 @@ describe('prefill sensitivity', () => {
     expect(await writePrefillCurve(run)).toEqual({});
     await store.save(made(10, 'full', 'neutral', 'h...'));
     const { curve } = await writePrefillCurve(run);
-    expect(curve).toMatchObject([{ update: 10, difference: 0.25 }]);
+    expect(curve).toMatchObject([{ update: 10, hacks: { difference: 0.25 } }]);
     expect(JSON.parse(readFileSync(join(run, 'prefill-curve.json'), 'utf8')).sets.curve).toEqual(curve);
   });
 });

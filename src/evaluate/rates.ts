@@ -15,6 +15,16 @@ export function rateOrNull(count: number, of: number): Rate | null {
   return of === 0 ? null : rate(count, of);
 }
 
+/** What is known of attempts, and then of hacks: one shape wherever both are judged. */
+export type ByTarget<Known> = Readonly<Record<Target, Known>>;
+export type Target = 'attempts' | 'hacks';
+
+/** `label`: the column that says whether a row is one. */
+export const byTarget = <Known>(known: (label: 'attempt' | 'hack', target: Target) => Known): ByTarget<Known> => ({
+  attempts: known('attempt', 'attempts'),
+  hacks: known('hack', 'hacks'),
+});
+
 export type OutcomeRates = Readonly<ReturnType<typeof outcomeRates>>;
 export type Summary = Readonly<ReturnType<typeof summarise>>;
 
@@ -82,8 +92,7 @@ export function formatRate({ count, of, rate: value, low, high }: Rate): string 
 
 export function compareStates(full: readonly OutcomeRow[], deployed: readonly OutcomeRow[]) {
   const pairs = pairRows(full, deployed);
-  const { inBoth: hackInBoth, ...hacks } = changeOf(pairs, 'hack');
-  return { prompts: pairs.length, hackInBoth, ...hacks, attempts: changeOf(pairs, 'attempt') };
+  return { prompts: pairs.length, ...byTarget((label) => changeOf(pairs, label)) };
 }
 
 function changeOf(pairs: readonly (readonly [OutcomeRow, OutcomeRow])[], metric: 'attempt' | 'hack') {

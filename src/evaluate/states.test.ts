@@ -6,15 +6,16 @@ const rows = (outcomes: string) => evaluationRows({ update: 1, set: 'test-origin
 
 describe('the same prompts in two states', () => {
   it('tells removed from surfaced hacks', () => {
-    const change = compareStates(rows('hhhs-'), rows('s-hhh'));
-    expect(change).toMatchObject({ prompts: 5, hackInBoth: 1, removed: ['problem-0', 'problem-1'] });
-    expect(change.surfaced).toEqual(['problem-3', 'problem-4']);
-    expect(change.pValue).toBe(1);
+    const { prompts, hacks } = compareStates(rows('hhhs-'), rows('s-hhh'));
+    expect(prompts).toBe(5);
+    expect(hacks).toMatchObject({ inBoth: 1, removed: ['problem-0', 'problem-1'] });
+    expect(hacks.surfaced).toEqual(['problem-3', 'problem-4']);
+    expect(hacks.pValue).toBe(1);
   });
 
   it('tells removed from surfaced attempts, also in right programs', () => {
-    const { attempts, removed } = compareStates(rows('hhb-'), rows('b-b-'));
-    expect(removed).toEqual(['problem-0', 'problem-1']);
+    const { attempts, hacks } = compareStates(rows('hhb-'), rows('b-b-'));
+    expect(hacks.removed).toEqual(['problem-0', 'problem-1']);
     expect(attempts).toEqual({ inBoth: 2, removed: ['problem-1'], surfaced: [], pValue: expect.closeTo(1, 12) });
   });
 

@@ -173,6 +173,7 @@ const featured = rows.map(
 );
 const shape = { modules: 1, rank: 2, kind: 'dot' as const };
 const both = <Known>(known: Known) => ({ attempts: known, hacks: known });
+const controls = { band: randomBand(featured, { ...shape, seed: 1 }), ideal: idealDirection(featured, shape) };
 const rate = { count: 1, of: 2, rate: 0.5, low: 0, high: 1 };
 const point = { update: 1, attempt: rate, hack: rate, solve: rate, cleanSolve: rate };
 
@@ -187,8 +188,8 @@ const given: Readonly<Record<string, readonly unknown[]>> = {
   gateTable: [measure.judgeGate(rows), measure.judgeReinforced(rows)],
   windowTable: [windows, false],
   driftTable: [windows],
-  bandTable: [both(measure.judgeGate(rows).separation), both(randomBand(featured, { ...shape, seed: 1 }))],
-  idealTable: [both(measure.judgeGate(rows).separation), both(idealDirection(featured, shape))],
+  bandTable: [measure.judgeGate(rows), both(controls)],
+  idealTable: [measure.judgeGate(rows), both(controls)],
   directionTable: [[{ from: 1, to: 2, band: null, meanCosine: null, cosineToIdeal: null }]],
   attributionTable: [attributeGradient(rows)],
   attributionWindowTable: [[attributeGradient(rows)]],
@@ -206,11 +207,8 @@ const given: Readonly<Record<string, readonly unknown[]>> = {
   prefillTable: [
     [
       {
-        ...point,
-        state: 'full',
-        neutralAttempt: rate,
-        neutral: rate,
-        ...{ attemptDifference: 0, attemptInterval: null, difference: 0, interval: null },
+        ...{ update: 1, state: 'full' },
+        ...both({ hackLike: rate, neutral: rate, difference: 0, interval: null }),
       },
     ],
     'curve',

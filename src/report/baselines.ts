@@ -2,6 +2,7 @@
  * Arms side by side by what watches and what is done about it: one table of arms without labels, one of arms with labels, each with what
  * an arm removes, keeps and costs. A gate on a direction is watched by that direction.
  */
+import type { Target } from '../evaluate/index.ts';
 import { armNamed, formatP, makeTable, noClaim, signed, signedInterval, type Table } from '../measure/table.ts';
 import { type ArmResults, claimSet, finalSample, findArm, type Results, solveSet } from './aggregate.ts';
 import { type ComparedMetric, type Comparison, compareArms } from './comparisons.ts';
@@ -40,8 +41,7 @@ export function baselineTables(results: Results): Table[] {
   const [set, solved] = [claimSet(results), solveSet(results)];
   if (set === undefined || solved === undefined || !comparesActions(results)) return [];
   const shares = new Map(keptAndRemoved(results).map((one) => [one.arm, one]));
-  const share = (of: 'attemptRemoved' | 'hackRemoved' | 'solveKept') => (arm: ArmResults) =>
-    shareText(shares.get(arm.arm)?.[of] ?? null);
+  const removed = (target: Target) => (arm: ArmResults) => shareText(shares.get(arm.arm)?.removed[target] ?? null);
   return [false, true].map((oracle) =>
     makeTable(
       `baselines side by side${oracle ? `: ${oracleTitle}` : ''}`,
@@ -54,9 +54,9 @@ export function baselineTables(results: Results): Table[] {
         ...rateColumns<ArmResults>(({ runs }, metric) =>
           finalSample(runs, metric === 'solve' ? solved : set, 'deployed', metric),
         ),
-        'attempt removed': share('attemptRemoved'),
-        'hack removed': share('hackRemoved'),
-        'solve kept': share('solveKept'),
+        'attempt removed': removed('attempts'),
+        'hack removed': removed('hacks'),
+        'solve kept': ({ arm }) => shareText(shares.get(arm)?.solveKept ?? null),
         ...monitorColumns,
         [`seconds × ${results.baseline}`]: (arm) => comparedCost(results, arm, 'seconds'),
         [`passes above ${results.baseline}`]: (arm) => comparedCost(results, arm, 'passes'),

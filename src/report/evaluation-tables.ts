@@ -83,10 +83,10 @@ export function surfacedTable(evaluations: readonly Evaluation[]): Table {
   const changes = [...new Set(evaluations.map(({ set }) => set))].flatMap((set) => {
     const [full, deployed] = [rowsOf(set, 'full'), rowsOf(set, 'deployed')];
     if (full === undefined || deployed === undefined) return [];
-    const { prompts, hackInBoth, attempts, ...hacks } = compareStates(full, deployed);
+    const { prompts, attempts, hacks } = compareStates(full, deployed);
     return [
       { set, prompts, what: 'attempt', ...attempts },
-      { set, prompts, what: 'hack', inBoth: hackInBoth, ...hacks },
+      { set, prompts, what: 'hack', ...hacks },
     ];
   });
   return makeTable(

@@ -120,9 +120,9 @@ describe('relearning over seeds', async () => {
   it('averages the updates and their difference from the base', () => {
     // Vanilla ends at 0.5, so the target is 0.25: two of five updates, which it has at update 7.
     const [found] = relearnedArms(attackedFrom([4, 6]));
-    expect(found.fromBase).toEqual({ mean: 7, unreached: 0 });
-    expect(found.fromDeployed).toEqual({ mean: 6, unreached: 0 });
-    expect(found.difference).toMatchObject({ mean: -1, unreached: 0 });
+    expect(found.hacks.fromBase).toEqual({ mean: 7, unreached: 0 });
+    expect(found.hacks.fromDeployed).toEqual({ mean: 6, unreached: 0 });
+    expect(found.hacks.difference).toMatchObject({ mean: -1, unreached: 0 });
   });
 
   it('names seeds in which the hack did not come back', () => {

@@ -1,4 +1,5 @@
 /** Solve kept against attempts and hacks removed, a point per seed: the upper right corner is what deployment is for. */
+import type { Target } from '../evaluate/index.ts';
 import { claimSet, findArm, type Results, solveSet } from './aggregate.ts';
 import { actionOf, comparesActions } from './baselines.ts';
 import {
@@ -16,7 +17,8 @@ import { type KeptPoint, keptAndRemoved, type Share } from './kept.ts';
 import { armStyle } from './svg.ts';
 import { setTitles } from './tables.ts';
 
-const removals = ['attempt', 'hack'] as const;
+const removals = { attempts: 'attempt', hacks: 'hack' } as const;
+const targets = Object.keys(removals) as Target[];
 
 export function keptFigure(results: Results): Figure | null {
   // The picture of baselines has the same axes, and means in place of more seeds than can be told apart.
@@ -30,31 +32,26 @@ export function keptFigure(results: Results): Figure | null {
       return { ...one, dot, label: `${one.arm}${one.usesOracle ? ' (uses labels)' : ''} (n = ${one.points.length})` };
     });
   if (set === undefined || solved === undefined || drawn.length === 0) return null;
-  const removedIn = ({ attemptRemoved, removed }: KeptPoint, what: (typeof removals)[number]): number | null =>
-    what === 'attempt' ? attemptRemoved : removed;
-  const placed = (points: readonly KeptPoint[], what: (typeof removals)[number]): Point[] =>
-    points.flatMap((point) => {
-      const y = removedIn(point, what);
-      return y === null ? [] : [{ x: point.kept, y }];
-    });
-  const all = drawn.flatMap((one) => removals.flatMap((what) => placed(one.points, what)));
+  const placed = (points: readonly KeptPoint[], target: Target): Point[] =>
+    points.flatMap(({ kept: x, removed: { [target]: y } }) => (y === null ? [] : [{ x, y }]));
+  const all = drawn.flatMap((one) => targets.flatMap((target) => placed(one.points, target)));
   return {
     name: 'kept',
     title: 'Solve kept, attempts and hacks removed',
     caption: `Solve on ${setTitles[solved]}, attempt and hack on ${setTitles[set]}. A point per seed; solve over the mean room of all seeds, attempt and hack over the seed's own. 0 is the base's solve and the rate of ${results.baseline}, 1 the solve of ${results.design.ceiling} and no attempt, or no hack. Hollow points use labels.`,
-    panels: removals.map((what) => ({
-      ...{ title: '', xLabel: 'solve kept', yLabel: `${what} removed` },
+    panels: targets.map((target) => ({
+      ...{ title: '', xLabel: 'solve kept', yLabel: `${removals[target]} removed` },
       x: axisOf([1, ...all.map(({ x }) => x)]),
       y: axisOf([1, ...all.map(({ y }) => y)]),
-      marks: drawn.map((one) => ({ kind: 'dots', points: placed(one.points, what), ...one.dot })),
+      marks: drawn.map((one) => ({ kind: 'dots', points: placed(one.points, target), ...one.dot })),
     })),
     legend: drawn.map(({ label, dot }) => ({ label, colour: dot.colour, dot })),
     data: {
       columns: ['arm', 'seed', 'solve kept', 'attempt removed', 'hack removed'],
       rows: drawn.flatMap((one) =>
-        one.points.map((point) => [
-          ...[one.arm, `${point.seed}`, point.kept.toFixed(4)],
-          ...removals.map((what) => removedIn(point, what)?.toFixed(4) ?? ''),
+        one.points.map(({ seed, kept, removed }) => [
+          ...[one.arm, `${seed}`, kept.toFixed(4)],
+          ...targets.map((target) => removed[target]?.toFixed(4) ?? ''),
         ]),
       ),
     },
@@ -89,13 +86,13 @@ export function baselinesFigure(results: Results): Figure | null {
   ].filter(({ own }) => own.length > 0);
   if (drawn.length === 0) return null;
   const x = axisOf([0, 1, ...drawn.map(({ kept }) => kept.value)]);
-  const y = axisOf([0, 1, ...drawn.flatMap(({ removed }) => removals.map((what) => removed[what]?.value ?? 0))]);
+  const y = axisOf([0, 1, ...drawn.flatMap(({ removed }) => targets.map((target) => removed[target]?.value ?? 0))]);
   const counts = [...new Set(drawn.map(({ kept }) => kept.n))].sort((a, b) => a - b);
   return {
     name: 'baselines',
     title: 'Solve kept, attempts and hacks removed: monitors by colour, what is done by shape',
     caption: `A point per arm, ratios of means over seeds with Fieller's 95% intervals, as far as the axes go; n = ${counts.join(', ')}.${counts.includes(1) ? ' n = 1, no claim.' : ''} 0 is the solve of the base and the rate of ${results.baseline}, 1 the solve of ${results.design.ceiling} and no attempt, or no hack. Hollow points are placebos.`,
-    panels: removals.flatMap((what) => groups.map(({ title, own }) => panelOf(title, what, own, x, y))),
+    panels: targets.flatMap((target) => groups.map(({ title, own }) => panelOf(title, target, own, x, y))),
     legend: legendOf(drawn),
     columns: groups.length,
     panelSize: { width: 300, height: 300 },
@@ -106,7 +103,7 @@ export function baselinesFigure(results: Results): Figure | null {
       ],
       rows: drawn.map((one) => [
         ...[one.arm, one.monitor ?? '', one.action, `${one.usesOracle}`, `${one.kept.n}`],
-        ...[one.kept, ...removals.map((what) => one.removed[what])].flatMap(shareCells),
+        ...[one.kept, ...targets.map((target) => one.removed[target])].flatMap(shareCells),
       ]),
     },
   };
@@ -114,11 +111,11 @@ export function baselinesFigure(results: Results): Figure | null {
 
 /** `label`: what colour and shape do not say: the arm's number, or how its rule differs from the usual one. */
 function drawnArms(results: Results) {
-  const found = keptAndRemoved(results).flatMap(({ arm, usesOracle, solveKept: kept, attemptRemoved, hackRemoved }) => {
+  const found = keptAndRemoved(results).flatMap(({ arm, usesOracle, solveKept: kept, removed }) => {
     const own = findArm(results, arm);
-    return own === undefined || kept === null || hackRemoved === null
+    return own === undefined || kept === null || removed.hacks === null
       ? []
-      : [{ arm, usesOracle, kept, removed: { attempt: attemptRemoved, hack: hackRemoved }, ...actionOf(own) }];
+      : [{ arm, usesOracle, kept, removed, ...actionOf(own) }];
   });
   const monitors = [...new Set(found.flatMap(({ monitor }) => (monitor === null ? [] : [monitor])))];
   let number = 0;
@@ -134,9 +131,9 @@ function drawnArms(results: Results) {
   });
 }
 
-function panelOf(title: string, what: (typeof removals)[number], arms: readonly Drawn[], x: Axis, y: Axis): Panel {
+function panelOf(title: string, target: Target, arms: readonly Drawn[], x: Axis, y: Axis): Panel {
   const placed = arms.flatMap((one) => {
-    const removed = one.removed[what];
+    const removed = one.removed[target];
     return removed === null ? [] : [{ ...one, removed, at: { x: one.kept.value, y: removed.value } }];
   });
   const inside = (value: number, [low, high]: Axis): number => Math.min(high, Math.max(low, value));
@@ -150,7 +147,7 @@ function panelOf(title: string, what: (typeof removals)[number], arms: readonly 
     ...placed.map(({ at, dot }): Mark => ({ kind: 'dots', points: [at], ...dot })),
     { kind: 'labels', points: placed.flatMap(({ at, label }) => (label === '' ? [] : [{ ...at, text: label }])) },
   ];
-  return { title, xLabel: 'solve kept', yLabel: `${what} removed`, x, y, marks };
+  return { title, xLabel: 'solve kept', yLabel: `${removals[target]} removed`, x, y, marks };
 }
 
 function legendOf(drawn: readonly Drawn[]): LegendEntry[] {

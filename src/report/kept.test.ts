@@ -32,7 +32,7 @@ describe('solve kept and hack removed', () => {
     const [found] = keptAndRemoved(withDesign({ ceiling: 'ceiling' }));
     // Deployed − base: 0.3, 0.2, 0.4; ceiling − base: 0.6, 0.5, 0.7. Hacks 0.2 of 1.5.
     expect(found.solveKept?.value).toBeCloseTo(0.5, 12);
-    expect(found.hackRemoved?.value).toBeCloseTo(1 - 0.2 / 1.5, 12);
+    expect(found.removed.hacks?.value).toBeCloseTo(1 - 0.2 / 1.5, 12);
     expect(found.solveKept?.interval?.low).toBeLessThan(0.5);
     expect(found.points.map(({ kept }) => kept)).toEqual([0.3, 0.2, 0.4].map((top) => expect.closeTo(top / 0.6, 12)));
   });

@@ -3,7 +3,7 @@
  * Solve kept: (deployed − base) / (ceiling − base), the ceiling as trained. Attempts and hacks removed: 1 − deployed / baseline deployed. All are
  * ratios of means over seeds, with Fieller's 95% interval. A ratio whose denominator's own interval contains 0 has no value.
  */
-import type { FinalSet } from '../evaluate/index.ts';
+import { type ByTarget, byTarget, type FinalSet } from '../evaluate/index.ts';
 import { formatP, makeTable, noClaim, signed, signedInterval, type Table } from '../measure/table.ts';
 import { type EquivalenceTest, equivalenceTest, mean, meanInterval, meanRatio } from '../stats/index.ts';
 import {
@@ -32,15 +32,14 @@ export function keptAndRemoved(results: Results) {
     .filter(({ arm }) => arm !== baseline && arm !== design.ceiling)
     .map((arm) => {
       const solve = solveTerms(results, arm, solved);
-      const [attempts, hacks] = (['attempt', 'hack'] as const).map((metric) => removedTerms(results, arm, set, metric));
+      const removed = byTarget((label) => removedTerms(results, arm, set, label));
       return {
         arm: arm.arm,
         usesOracle: arm.usesOracle,
         solveKept: shareOf(solve),
-        attemptRemoved: shareOf(attempts),
-        hackRemoved: shareOf(hacks),
+        removed: byTarget((_, target) => shareOf(removed[target])),
         /** One entry per seed that has both. What the ceiling adds is little in a single seed, so the mean over seeds divides solve. */
-        points: pointsOf(solve, attempts, hacks),
+        points: pointsOf(solve, removed),
       };
     });
 }
@@ -89,17 +88,16 @@ function shareOf(terms: readonly Term[]) {
   return found === null || mean(bottoms) <= 0 ? null : { value: found.ratio, n: found.n, interval: found.interval };
 }
 
-/** `removed`: of hacks; `attemptRemoved`: null where the baseline attempts nothing in that seed. */
-function pointsOf(solve: readonly Term[], attempts: readonly Term[], hacks: readonly Term[]) {
-  if (shareOf(solve) === null || shareOf(hacks) === null) return [];
+/** `removed`: null where the baseline attempts nothing in that seed; a seed without hacks of the baseline has no point. */
+function pointsOf(solve: readonly Term[], terms: ByTarget<readonly Term[]>) {
+  if (shareOf(solve) === null || shareOf(terms.hacks) === null) return [];
   const room = mean(solve.map(({ bottom }) => bottom));
-  const removedIn = (terms: readonly Term[], seed: number): number | null => {
-    const found = terms.find((term) => term.seed === seed);
-    return found === undefined || found.bottom === 0 ? null : found.top / found.bottom;
-  };
   return solve.flatMap(({ seed, top }) => {
-    const removed = removedIn(hacks, seed);
-    return removed === null ? [] : [{ seed, kept: top / room, attemptRemoved: removedIn(attempts, seed), removed }];
+    const removed = byTarget((_, target) => {
+      const term = terms[target].find((each) => each.seed === seed);
+      return term === undefined || term.bottom === 0 ? null : term.top / term.bottom;
+    });
+    return removed.hacks === null ? [] : [{ seed, kept: top / room, removed }];
   });
 }
 
@@ -107,7 +105,7 @@ export function keptTable(results: Results): Table {
   const set = solveSet(results);
   const found = keptAndRemoved(results).map((one) => ({
     ...one,
-    shares: [one.solveKept, one.attemptRemoved, one.hackRemoved],
+    shares: [one.solveKept, one.removed.attempts, one.removed.hacks],
   }));
   const shown = found.filter(({ shares }) => shares.some((share) => share !== null));
   const named = ['solve kept', 'attempt removed', 'hack removed'];
@@ -143,7 +141,7 @@ function keptNotes(results: Results, set: FinalSet, found: readonly KeptAndRemov
     `Solve kept: (deployed − base) / (${design.ceiling} as trained − base) on ${setTitles[set]}. Removed: 1 − deployed / ${baseline} on ${setTitles[claimSet(results) ?? set]}. Ratios of means over seeds, Fieller's interval.`,
     isSmall &&
       `${design.ceiling} solves too little more than the base (${room.mean.toFixed(2)} [${room.low.toFixed(2)}, ${room.high.toFixed(2)}]) to divide by: no solve kept is given.`,
-    found.some(({ solveKept, hackRemoved }) => (solveKept ?? hackRemoved)?.n === 1) && `${noClaim}.`,
+    found.some(({ solveKept, removed }) => (solveKept ?? removed.hacks)?.n === 1) && `${noClaim}.`,
   ];
   return notes.filter((note) => note !== false);
 }

@@ -131,7 +131,7 @@ describe('leak probes over seeds', async () => {
     expect(titles).toContain('prefill sensitivity over updates, the curve set');
     const { leaks, prefills } = resultsJson(results);
     expect(leaks).toHaveLength(6 + 7);
-    expect(prefills.map(({ update, difference }) => [update, difference.deployed?.mean])).toEqual([
+    expect(prefills.map(({ update, hacks }) => [update, hacks.deployed?.mean])).toEqual([
       [0, -0.25],
       [20, 0.25],
     ]);
@@ -182,8 +182,9 @@ describe('tables of one run', async () => {
     const one = { count: 1, of: 4, rate: 0.25, low: 0.05, high: 0.7 };
     const two = { count: 2, of: 4, rate: 0.5, low: 0.15, high: 0.85 };
     const interval = { low: 0.1, high: 0.9 };
-    const attempts = { attempt: two, neutralAttempt: two, attemptDifference: 0.5, attemptInterval: interval };
-    const point = { update: 10, state: 'full', ...attempts, hack: one, neutral: one, difference: -0.5, interval: null };
+    const attempts = { hackLike: two, neutral: two, difference: 0.5, interval };
+    const hacks = { hackLike: one, neutral: one, difference: -0.5, interval: null };
+    const point = { update: 10, state: 'full', attempts, hacks };
     const tried = '2/4 0.50 [0.15, 0.85]';
     const cells = [tried, rate, tried, rate];
     expect(prefillTable([point], 'curve', true).rows).toEqual([

@@ -2,6 +2,7 @@
 import type { PolicyState } from '../adapters/index.ts';
 import { groupBy } from '../base/index.ts';
 import {
+  byTarget,
   type EvaluationSet,
   formatRate,
   type LeakProbe,
@@ -13,6 +14,7 @@ import {
   prefillSets,
   type Summary,
   summarise,
+  type Target,
 } from '../evaluate/index.ts';
 import { emergence, finalWindow, type RelearningReport, reportRelearning } from '../measure/index.ts';
 import { makeTable, noClaim, signed, signedInterval, type Table } from '../measure/table.ts';
@@ -96,14 +98,14 @@ export function prefillTable(points: readonly PrefillPoint[], set: string, hasQu
     {
       update: ({ update }) => `${update}`,
       state: ({ state }) => stateName(state as PolicyState, hasQuarantine),
-      'attempt, hack-like opening': ({ attempt }) => formatRate(attempt),
-      'hack, hack-like opening': ({ hack }) => formatRate(hack),
-      'attempt, neutral opening': ({ neutralAttempt }) => formatRate(neutralAttempt),
-      'hack, neutral opening': ({ neutral }) => formatRate(neutral),
-      'attempt difference': ({ attemptDifference }) => signed(attemptDifference),
-      'attempt, 95% interval': ({ attemptInterval }) => signedInterval(attemptInterval),
-      'hack difference': ({ difference }) => signed(difference),
-      'hack, 95% interval': ({ interval }) => signedInterval(interval),
+      'attempt, hack-like opening': ({ attempts }) => formatRate(attempts.hackLike),
+      'hack, hack-like opening': ({ hacks }) => formatRate(hacks.hackLike),
+      'attempt, neutral opening': ({ attempts }) => formatRate(attempts.neutral),
+      'hack, neutral opening': ({ hacks }) => formatRate(hacks.neutral),
+      'attempt difference': ({ attempts }) => signed(attempts.difference),
+      'attempt, 95% interval': ({ attempts }) => signedInterval(attempts.interval),
+      'hack difference': ({ hacks }) => signed(hacks.difference),
+      'hack, 95% interval': ({ hacks }) => signedInterval(hacks.interval),
     },
     `Openings are part of the completion that is judged. Interval: Student's, over prompts. ${noClaim}.`,
   );
@@ -121,21 +123,19 @@ export function leakedArms({ arms }: Results) {
 }
 
 type AskedPrompts = Pick<ProbeOutcomes, 'set' | 'limit'>;
-type ByState = Readonly<Record<State, Sample | null>>;
 
 function leaksOf({ arm, usesOracle, hasQuarantine, runs }: ArmResults, prompts: AskedPrompts) {
   // The names of probes do not depend on whether the model reads words.
   return leakProbes(runs[0].config.arm, true).flatMap(({ category, probe }) => {
-    const samples = (metric: 'attempt' | 'hack'): ByState => {
+    const samples = byTarget((label) => {
       const sample = (state: State): Sample | null => {
-        const rate = (run: RunResult) => summaryOf(run, probe.name, state, prompts)?.[metric] ?? null;
+        const rate = (run: RunResult) => summaryOf(run, probe.name, state, prompts)?.[label] ?? null;
         return sampleOf(runs, (run) => rate(run)?.rate ?? null, rate);
       };
       return { base: sample('base'), full: sample('full'), deployed: sample('deployed') };
-    };
-    const [attempt, hack] = [samples('attempt'), samples('hack')];
-    if (hack.full === null && hack.deployed === null) return [];
-    return [{ arm, usesOracle, hasQuarantine, ...prompts, category, attempt, hack }];
+    });
+    if (samples.hacks.full === null && samples.hacks.deployed === null) return [];
+    return [{ arm, usesOracle, hasQuarantine, ...prompts, category, ...samples }];
   });
 }
 
@@ -157,12 +157,14 @@ export function leakTables(results: Results): Table[] {
   const groups = groupBy(leakedArms(results), ({ set, limit }) =>
     limit === null ? set : `${set}, the first ${limit} prompts`,
   );
-  const shipped = ({ hack }: LeakedArm): Sample | null => hack.deployed ?? hack.full;
-  const rates = (metric: 'attempt' | 'hack'): Record<string, (leak: LeakedArm) => string> => ({
-    [`${metric} base`]: (leak) => formatSample(leak[metric].base),
-    [`${metric} as trained`]: (leak) => (leak.hasQuarantine ? formatSample(leak[metric].full) : 'the same'),
-    [`${metric} deployed`]: (leak) => formatSample(leak[metric].deployed),
-  });
+  const shipped = ({ hacks }: LeakedArm): Sample | null => hacks.deployed ?? hacks.full;
+  const rates = byTarget(
+    (label, target): Record<string, (leak: LeakedArm) => string> => ({
+      [`${label} base`]: (leak) => formatSample(leak[target].base),
+      [`${label} as trained`]: (leak) => (leak.hasQuarantine ? formatSample(leak[target].full) : 'the same'),
+      [`${label} deployed`]: (leak) => formatSample(leak[target].deployed),
+    }),
+  );
   return [...groups].map(([prompts, leaks]) =>
     makeTable(
       `leak probes: attempt and hack under other instructions, ${prompts}`,
@@ -171,8 +173,8 @@ export function leakTables(results: Results): Table[] {
         arm: armCell,
         category: ({ category }) => category,
         n: (leak) => `${shipped(leak)?.n ?? 0}`,
-        ...rates('attempt'),
-        ...rates('hack'),
+        ...rates.attempts,
+        ...rates.hacks,
       },
       'Mean ± SEM over n seeds; for one seed, the rate with its 95% interval over prompts.',
       leakNote,
@@ -180,8 +182,6 @@ export function leakTables(results: Results): Table[] {
     ),
   );
 }
-
-type BothStates = Readonly<Record<'full' | 'deployed', Sample | null>>;
 
 /** Prefill sensitivity of arms after updates, over seeds: P(hack | hack-like opening) − P(hack | neutral opening), and before it the same of attempts. */
 export function prefilledArms({ arms }: Results) {
@@ -199,17 +199,12 @@ function prefillsOf({ arm, usesOracle, hasQuarantine, runs }: ArmResults, set: E
         const point = points.get(run)?.find((one) => one.update === update && one.state === wanted);
         return point === undefined ? null : value(point);
       });
-    const inBoth = (value: (point: PrefillPoint) => number): BothStates => ({
-      full: sample('full', value),
-      deployed: sample(shipped, value),
-    });
-    return {
-      ...{ arm, usesOracle, set, update },
-      attemptDifference: inBoth((point) => point.attemptDifference),
-      difference: inBoth((point) => point.difference),
-      neutralAttempt: sample(shipped, (point) => point.neutralAttempt.rate),
-      neutral: sample(shipped, (point) => point.neutral.rate),
-    };
+    const samples = byTarget((_, target) => ({
+      full: sample('full', (point) => point[target].difference),
+      deployed: sample(shipped, (point) => point[target].difference),
+      neutral: sample(shipped, (point) => point[target].neutral.rate),
+    }));
+    return { arm, usesOracle, set, update, ...samples };
   });
 }
 
@@ -222,16 +217,16 @@ export function prefillTables(results: Results): Table[] {
       {
         arm: armCell,
         update: ({ update }) => `${update}`,
-        n: ({ difference }) => `${difference.full?.n ?? 0}`,
-        'attempt difference as trained': ({ attemptDifference }) => shown(attemptDifference.full),
-        'attempt difference deployed': ({ attemptDifference }) => shown(attemptDifference.deployed),
-        'hack difference as trained': ({ difference }) => shown(difference.full),
-        'hack difference deployed': ({ difference }) => shown(difference.deployed),
-        'attempt deployed, neutral opening': ({ neutralAttempt }) => shown(neutralAttempt),
-        'hack deployed, neutral opening': ({ neutral }) => shown(neutral),
+        n: ({ hacks }) => `${hacks.full?.n ?? 0}`,
+        'attempt difference as trained': ({ attempts }) => shown(attempts.full),
+        'attempt difference deployed': ({ attempts }) => shown(attempts.deployed),
+        'hack difference as trained': ({ hacks }) => shown(hacks.full),
+        'hack difference deployed': ({ hacks }) => shown(hacks.deployed),
+        'attempt deployed, neutral opening': ({ attempts }) => shown(attempts.neutral),
+        'hack deployed, neutral opening': ({ hacks }) => shown(hacks.neutral),
       },
       'difference: P(hack | hack-like opening) − P(hack | neutral opening), and the same of attempts, over the same prompts; mean ± SEM over n seeds. A rise before that of the hack rate is an early sign.',
-      prefills.some(({ difference }) => difference.full?.n === 1) && `${noClaim}.`,
+      prefills.some(({ hacks }) => hacks.full?.n === 1) && `${noClaim}.`,
     ),
   );
 }
@@ -250,9 +245,7 @@ export function relearnedArms(results: Results) {
     });
     if (seeds.length === 0) return [];
     const reports = seeds.map(({ report }) => report);
-    return [
-      { arm, usesOracle, seeds, attempts: countsOf(reports, 'reachedAttempts'), ...countsOf(reports, 'reached') },
-    ];
+    return [{ arm, usesOracle, seeds, ...byTarget((_, target) => countsOf(reports, target)) }];
   });
 }
 
@@ -260,17 +253,19 @@ export function relearnedArms(results: Results) {
  * Updates until attempts, or hacks, are back, and those from the deployed policy less those from the base: means over seeds. Seeds that never reached
  * the rate count with all their updates: the mean is then a lower or an upper bound.
  */
-function countsOf(reports: readonly RelearningReport[], reached: 'reachedAttempts' | 'reached') {
-  const starts = reports.map(({ fromBase, fromDeployed }) => [fromBase, fromDeployed]);
-  const updatesOf = ({ updates, [reached]: first }: RelearningReport['fromBase']): number => first ?? updates;
+function countsOf(reports: readonly RelearningReport[], target: Target) {
+  const starts = reports.map(({ fromBase, fromDeployed }) =>
+    [fromBase, fromDeployed].map((start) => ({ updates: start.updates, reached: start[target].reached })),
+  );
+  const updatesOf = ({ updates, reached }: (typeof starts)[number][number]): number => reached ?? updates;
   const [fromBase, fromDeployed] = [0, 1].map((at) => ({
     mean: mean(starts.map((pair) => updatesOf(pair[at]))),
-    unreached: starts.filter((pair) => pair[at][reached] === null).length,
+    unreached: starts.filter((pair) => pair[at].reached === null).length,
   }));
   const differences = starts.map(([base, own]) => updatesOf(own) - updatesOf(base));
   const difference = {
     mean: mean(differences),
-    unreached: starts.filter((pair) => pair.some((one) => one[reached] === null)).length,
+    unreached: starts.filter((pair) => pair.some(({ reached }) => reached === null)).length,
     interval: differences.length < 2 ? null : meanInterval(differences),
   };
   return { fromBase, fromDeployed, difference };
@@ -278,23 +273,20 @@ function countsOf(reports: readonly RelearningReport[], reached: 'reachedAttempt
 
 export function relearnedTable(results: Results): Table {
   const arms = relearnedArms(results);
-  const counts = (what: 'attempts' | 'hacks'): Record<string, (arm: RelearnedArm) => string> => {
-    const of = (arm: RelearnedArm): RelearnedCounts => (what === 'attempts' ? arm.attempts : arm);
-    return {
-      [`${what}, from the base`]: (arm) => countedText(of(arm).fromBase, arm.seeds.length),
-      [`${what}, from deployed`]: (arm) => countedText(of(arm).fromDeployed, arm.seeds.length),
-      [`${what}, difference`]: (arm) => countedText(of(arm).difference, arm.seeds.length),
-      [`${what}, 95% interval`]: (arm) => {
-        const { interval } = of(arm).difference;
-        return interval === null ? '-' : `[${interval.low.toFixed(1)}, ${interval.high.toFixed(1)}]`;
-      },
-    };
-  };
+  const counts = (what: Target): Record<string, (arm: RelearnedArm) => string> => ({
+    [`${what}, from the base`]: (arm) => countedText(arm[what].fromBase, arm.seeds.length),
+    [`${what}, from deployed`]: (arm) => countedText(arm[what].fromDeployed, arm.seeds.length),
+    [`${what}, difference`]: (arm) => countedText(arm[what].difference, arm.seeds.length),
+    [`${what}, 95% interval`]: (arm) => {
+      const { interval } = arm[what].difference;
+      return interval === null ? '-' : `[${interval.low.toFixed(1)}, ${interval.high.toFixed(1)}]`;
+    },
+  });
   const rate =
-    (of: 'firstAttempt' | 'finalAttempt' | 'firstRate' | 'finalRate') =>
+    (target: Target, at: 'first' | 'last') =>
     ({ seeds }: RelearnedArm): string => {
-      const found = seeds.flatMap(({ report }) => report.fromDeployed[of] ?? []);
-      return found.length === 0 ? '-' : mean(found).toFixed(2);
+      const rates = seeds.flatMap(({ report }) => report.fromDeployed[target][at] ?? []);
+      return rates.length === 0 ? '-' : mean(rates).toFixed(2);
     };
   return makeTable(
     'relearning: updates of vanilla training until attempts and hacks are back',
@@ -304,10 +296,10 @@ export function relearnedTable(results: Results): Table {
       seeds: ({ seeds }) => `${seeds.length}`,
       ...counts('attempts'),
       ...counts('hacks'),
-      'first attempt': rate('firstAttempt'),
-      'last attempt': rate('finalAttempt'),
-      'first hack': rate('firstRate'),
-      'last hack': rate('finalRate'),
+      'first attempt': rate('attempts', 'first'),
+      'last attempt': rate('attempts', 'last'),
+      'first hack': rate('hacks', 'first'),
+      'last hack': rate('hacks', 'last'),
     },
     `They are back at half of ${results.baseline}'s final rate. Means over seeds; a seed that never got there counts with all its updates and is named. first, last: rates of attempts and of hacks on hinted prompts over the first ${emergence.window} and the last ${finalWindow} updates from the deployed policy.`,
     arms.some(({ seeds }) => seeds.length === 1) && `${noClaim}.`,

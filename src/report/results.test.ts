@@ -144,9 +144,9 @@ describe('results over three seeds', async () => {
     // Half of the samples hack from update 9 on: 1 of 10 at 9, 2 of 10 at 10.
     expect(run.emergence).toEqual({ attempts: 10, hacks: 10 });
     expect(run.qmass).toBeCloseTo(0.5, 12);
-    expect(run.gate.separation).toMatchObject({ auroc: 1, updates: 12 });
-    expect(run.gate.route.precision).toMatchObject({ count: 12, of: 20 });
-    expect(run.gate.hackShareOfKeep).toMatchObject({ count: 0, of: 20 });
+    expect(run.gate.hacks.separation).toMatchObject({ auroc: 1, updates: 12 });
+    expect(run.gate.hacks.route.precision).toMatchObject({ count: 12, of: 20 });
+    expect(run.gate.hacks.shareOfKeep).toMatchObject({ count: 0, of: 20 });
   });
 
   it('writes every format; CSV and JSON hold the values of every seed', () => {

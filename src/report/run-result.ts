@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { shellLine, UserError } from '../base/index.ts';
 import {
+  byTarget,
   type EvaluationOutcomes,
   type EvaluationRow,
   EvaluationStore,
@@ -17,7 +18,6 @@ import {
 } from '../evaluate/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
 import {
-  byTarget,
   emergenceByLoophole,
   firstUpdateAt,
   judgeGate,
@@ -58,8 +58,8 @@ export async function readRunResult(path: string, arm?: string) {
     /** The last checkpoint on each set; `aggregate` chooses the number of prompts that all runs have. */
     final: finalStates({ evaluations, updates, hasQuarantine }),
     ...{ evaluations, probes, training },
-    emergence: byTarget((what) => firstUpdateAt(training, what)),
-    emergenceByLoophole: byTarget((what) => emergenceByLoophole(counted, what)),
+    emergence: byTarget((_, what) => firstUpdateAt(training, what)),
+    emergenceByLoophole: byTarget((_, what) => emergenceByLoophole(counted, what)),
     /** The gate as a classifier; scores of single tokens have no part in it. */
     gate: judgeGate(counted),
     gateReinforced: judgeReinforced(counted),

@@ -6,8 +6,8 @@ import {
   evasionNote,
   type GateJudgement,
   gateTargets,
+  type MonitorJudgement,
   monitorNote,
-  monitorTargets,
 } from '../measure/index.ts';
 import { armNamed, makeTable, type Table } from '../measure/table.ts';
 import { median } from '../stats/index.ts';
@@ -35,12 +35,11 @@ const columnsOf = (metrics: readonly TrainingMetric[]): Record<string, (arm: Arm
 const hasRoutes = ({ gate: { routes } }: RunResult): boolean => routes.keep + routes.route > 0;
 
 /** Attempts first; each says what it is judged against. */
-const gateMetrics = gateTargets.flatMap(({ many, of }) => {
+const gateMetrics = gateTargets.flatMap(({ many }) => {
   const prefix = many === 'attempts' ? 'attempt-' : '';
-  type Target = ReturnType<typeof of>;
-  const separated = (judged: GateJudgement): number | null => of(judged).separation?.auroc ?? null;
-  const routed = (name: string, column: string, rate: (target: Target) => Rate | null): TrainingMetric =>
-    metric(name, column, ({ gate }, { runs }) => (runs.some(hasRoutes) ? (rate(of(gate))?.rate ?? null) : null));
+  const separated = (judged: GateJudgement): number | null => judged[many].separation?.auroc ?? null;
+  const routed = (name: string, column: string, rate: (target: GateJudgement['hacks']) => Rate | null) =>
+    metric(name, column, ({ gate }, { runs }) => (runs.some(hasRoutes) ? (rate(gate[many])?.rate ?? null) : null));
   return [
     metric(`${prefix}auroc`, `${many}: AUROC`, ({ gate }) => separated(gate)),
     metric(`${prefix}auroc-reinforced`, `${many}: AUROC, A > 0`, ({ gateReinforced }) => separated(gateReinforced)),
@@ -84,13 +83,11 @@ export function processTable(results: Results, oracle: boolean): Table {
   );
 }
 
-type MonitorTarget = ReturnType<typeof monitorTargets.attempts>;
-
 /** How well a monitor finds a target; the names in CSV and JSON say nothing of hacks. */
-const monitorMetrics = (['attempts', 'hacks'] as const).flatMap((target) => {
-  const quality = (name: string, column: string, value: (judged: MonitorTarget) => number | undefined) =>
+const monitorMetrics = gateTargets.flatMap(({ many: target }) => {
+  const quality = (name: string, column: string, value: (judged: MonitorJudgement['hacks']) => number | undefined) =>
     metric(`monitor-${target === 'attempts' ? 'attempt-' : ''}${name}`, `${target}: ${column}`, ({ monitor }) =>
-      monitor === null ? null : (value(monitorTargets[target](monitor)) ?? null),
+      monitor === null ? null : (value(monitor[target]) ?? null),
     );
   return [
     quality('auroc', 'AUROC', ({ separation }) => separation?.auroc),

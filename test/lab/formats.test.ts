@@ -90,7 +90,10 @@ describe('docs/formats.md', () => {
     const { curve: [made] = [] } = await writePrefillCurve(folder);
     const [shown] = JSON.parse(of('prefills')[0]).sets.curve;
     expect(Object.keys(shown)).toEqual(Object.keys(made));
-    expect(Object.keys(shown.interval)).toEqual(Object.keys(made.interval ?? {}));
+    for (const target of ['attempts', 'hacks'] as const) {
+      expect(Object.keys(shown[target]).sort()).toEqual(Object.keys(made[target]).sort());
+      expect(Object.keys(shown[target].interval)).toEqual(Object.keys(made[target].interval ?? {}));
+    }
   });
 
   it('has an evasion split that is read', () => {

@@ -59,15 +59,15 @@ function renderReport(report: RelearningReport, width: number): string {
   const spans = [`first ${emergence.window} updates`, `last ${finalWindow}`];
   const rates = ['attempt', 'hack'].flatMap((what) => spans.map((span) => `${what}, ${span}`));
   const columns = ['start', 'updates to attempts', 'to hacks', ...rates, 'updates'];
-  const [attempts, hacks] = [report.attemptTarget, report.target].map((rate) => rate.toFixed(2));
+  const [attempts, hacks] = [report.goals.attempts, report.goals.hacks].map((rate) => rate.toFixed(2));
   const title = `relearning the exploit: vanilla training until attempts are at ${attempts} and hacks at ${hacks}, half of vanilla's last`;
   return `${renderTable({ title, columns, rows }, 'text', width)}${describeRelearning(report)}\n`;
 }
 
-function relearningRow({ start, reachedAttempts, reached, updates, ...rates }: Relearning): string[] {
-  const { firstAttempt, finalAttempt, firstRate, finalRate } = rates;
-  const shown = [firstAttempt, finalAttempt, firstRate, finalRate].map((rate) => rate?.toFixed(2) ?? '-');
-  const after = [reachedAttempts, reached].map((update) => (update === null ? `not in ${updates}` : `${update}`));
+function relearningRow({ start, updates, attempts, hacks }: Relearning): string[] {
+  const both = [attempts, hacks];
+  const shown = both.flatMap(({ first, last }) => [first, last].map((rate) => rate?.toFixed(2) ?? '-'));
+  const after = both.map(({ reached }) => (reached === null ? `not in ${updates}` : `${reached}`));
   return [start, ...after, ...shown, `${updates}`];
 }
 

@@ -138,9 +138,9 @@ function renderDiff(
   const sets = [...new Set(results.map(({ set }) => set))];
   const tables = sets.flatMap((set) => {
     const own = results.filter((one) => one.set === set);
-    const rows = own.flatMap(({ state, attempt, hack, solve, cleanSolve, attemptsInOne, onlyFirst, onlySecond }) => [
-      [state, 'attempt', ...attempt, attemptsInOne?.join(' and ') ?? '-'],
-      ['', 'hack', ...hack, onlyFirst === null ? '-' : `${onlyFirst} and ${onlySecond}`],
+    const rows = own.flatMap(({ state, attempt, hack, solve, cleanSolve, inOne }) => [
+      [state, 'attempt', ...attempt, inOne?.attempts.join(' and ') ?? '-'],
+      ['', 'hack', ...hack, inOne?.hacks.join(' and ') ?? '-'],
       ['', 'solve', ...solve, ''],
       ['', 'clean solve', ...cleanSolve, ''],
     ]);

@@ -37,29 +37,30 @@ describe('the gate as a classifier', () => {
   ];
 
   it('has the precision and recall that counting by hand gives', () => {
-    const { rollouts, hacks, route, keep, hackShareOfKeep, cleanShareOfRoute, routes } = judgeGate(rows);
-    expect({ rollouts, hacks, routes }).toEqual({ rollouts: 7, hacks: 4, routes: { keep: 3, absorb: 1, route: 3 } });
+    const { rollouts, hacks, routes } = judgeGate(rows);
+    const { count, route, keep, shareOfKeep, othersOfRoute } = hacks;
+    expect({ rollouts, count, routes }).toEqual({ rollouts: 7, count: 4, routes: { keep: 3, absorb: 1, route: 3 } });
     expect([route.precision?.count, route.precision?.of, route.recall?.count, route.recall?.of]).toEqual([2, 3, 2, 4]);
     // (1.25 · 2) / (1.25 · 2 + 0.25 · 2 + 1)
     expect(route.fHalf).toBeCloseTo(2.5 / 4, 12);
     expect([keep.precision?.count, keep.precision?.of, keep.recall?.count, keep.recall?.of]).toEqual([2, 3, 2, 3]);
-    expect([hackShareOfKeep?.count, hackShareOfKeep?.of]).toEqual([1, 3]);
-    expect([cleanShareOfRoute?.count, cleanShareOfRoute?.of]).toEqual([1, 3]);
+    expect([shareOfKeep?.count, shareOfKeep?.of]).toEqual([1, 3]);
+    expect([othersOfRoute?.count, othersOfRoute?.of]).toEqual([1, 3]);
   });
 
   it('among positively reinforced rollouts leaves the others out', () => {
-    expect(judgeReinforced(rows).route.precision).toMatchObject({ count: 1, of: 2 });
+    expect(judgeReinforced(rows).hacks.route.precision).toMatchObject({ count: 1, of: 2 });
   });
 
   it('knows attempts apart from hacks: a correct program may open the loophole too', () => {
     const correct = rows.map((one) => (one.route === 'route' ? { ...one, attempt: true } : one));
-    const { route, attempts } = judgeGate(correct);
-    expect(route.precision).toMatchObject({ count: 2, of: 3 });
+    const { hacks, attempts } = judgeGate(correct);
+    expect(hacks.route.precision).toMatchObject({ count: 2, of: 3 });
     expect(attempts.count).toBe(5);
     expect(attempts.route.precision).toMatchObject({ count: 3, of: 3 });
     expect(attempts.route.recall).toMatchObject({ count: 3, of: 5 });
     expect(attempts.route.falsePositiveRate).toMatchObject({ count: 0, of: 2 });
-    expect(route.falsePositiveRate).toMatchObject({ count: 1, of: 3 });
+    expect(hacks.route.falsePositiveRate).toMatchObject({ count: 1, of: 3 });
     expect(attempts.shareOfKeep).toMatchObject({ count: 1, of: 3 });
     expect(attempts.othersOfRoute).toMatchObject({ count: 0, of: 3 });
     expect(attempts.keep.precision).toMatchObject({ count: 2, of: 3 });
@@ -86,35 +87,27 @@ describe('the gate as a classifier', () => {
       row({ hack: false, tokenRoutes: 'kka', tokenScores: [0.5, 1, 3], score: 1.5 }),
       row({ hack: false, tokenRoutes: 'r', tokenScores: [4.5], score: 4.5, advantage: -1 }),
     ];
-    const {
-      rollouts,
-      hacks,
-      tokens: judged,
-      routes,
-      route,
-      keep,
-      hackShareOfKeep,
-      separation: whole,
-    } = judgeGate(tokens);
-    expect({ rollouts, hacks, routes }).toEqual({ rollouts: 3, hacks: 1, routes: { keep: 3, absorb: 2, route: 3 } });
+    const { rollouts, hacks, tokens: all, routes } = judgeGate(tokens);
+    const { count, route, keep, shareOfKeep } = hacks;
+    expect({ rollouts, count, routes }).toEqual({ rollouts: 3, count: 1, routes: { keep: 3, absorb: 2, route: 3 } });
     expect([route.precision?.count, route.precision?.of, route.recall?.count, route.recall?.of]).toEqual([2, 3, 2, 4]);
     expect([keep.precision?.count, keep.precision?.of, keep.recall?.count, keep.recall?.of]).toEqual([2, 3, 2, 4]);
-    expect([hackShareOfKeep?.count, hackShareOfKeep?.of]).toEqual([1, 3]);
-    expect(judged).toMatchObject({ tokens: 8, ofHacks: 4 });
+    expect([shareOfKeep?.count, shareOfKeep?.of]).toEqual([1, 3]);
+    expect([all, hacks.tokens]).toEqual([8, 4]);
     // Of 4 × 4 pairs of tokens the hack's is above in 4 + 3 + 2 + 0.
-    expect(judged?.separation?.auroc).toBeCloseTo(9 / 16, 12);
-    expect(whole?.auroc).toBe(0.5);
-    expect(judgeReinforced(tokens).tokens).toMatchObject({ tokens: 7 });
+    expect(hacks.tokenSeparation?.auroc).toBeCloseTo(9 / 16, 12);
+    expect(hacks.separation?.auroc).toBe(0.5);
+    expect(judgeReinforced(tokens).tokens).toBe(7);
     expect(judgeGate(rows).tokens).toBeNull();
     const unstored = tokens.map((one) => ({ ...one, tokenScores: null }));
-    const none = { attemptSeparation: null, separation: null };
-    expect(judgeGate(unstored).tokens).toEqual({ tokens: 8, ofAttempts: 4, ofHacks: 4, ...none });
+    const none = { tokens: 4, tokenSeparation: null };
+    expect(judgeGate(unstored)).toMatchObject({ tokens: 8, attempts: none, hacks: none });
     expect(gateWindows(tokens, 10)[0].scores?.p50).toBeCloseTo(2.5, 12);
   });
 
   it('says nothing over nothing', () => {
-    const empty = judgeGate([]);
-    expect([empty.separation, empty.route.precision, empty.hackShareOfKeep]).toEqual([null, null, null]);
+    const { hacks } = judgeGate([]);
+    expect([hacks.separation, hacks.route.precision, hacks.shareOfKeep]).toEqual([null, null, null]);
   });
 
   it('reads drift in windows of updates', () => {

@@ -8,7 +8,7 @@
  */
 import type { Route } from '../../adapters/index.ts';
 import { groupBy } from '../../base/index.ts';
-import { type Rate, rateOrNull } from '../../evaluate/index.ts';
+import { byTarget, type Rate, rateOrNull } from '../../evaluate/index.ts';
 import { type GateSettings, routeOf } from '../../gates/gate.ts';
 import type { JudgedRollout } from '../../oracle/index.ts';
 import { auroc, bootstrapIndices, fBeta, mean, quantile } from '../../stats/index.ts';
@@ -30,27 +30,17 @@ function routeCounts({ route, tokenRoutes }: GatedRollout) {
   return { keep: count('k'), absorb: count('a'), route: count('r') };
 }
 
-function judgeTokens(rows: readonly GatedRollout[]) {
-  const own = rows.filter(({ tokenRoutes }) => typeof tokenRoutes === 'string');
-  if (own.length === 0) return null;
-  const total = (counted: typeof own): number =>
-    counted.reduce((sum, { tokenRoutes }) => sum + (tokenRoutes?.length ?? 0), 0);
-  const separated = (label: Label): Separation | null =>
-    separation(
-      own.flatMap(({ update, tokenScores, [label]: hack }) =>
-        tokenScores?.length ? [{ update, hack, score: tokenScores }] : [],
-      ),
-    );
-  return {
-    tokens: total(own),
-    ofAttempts: total(own.filter(({ attempt }) => attempt)),
-    ofHacks: total(own.filter(({ hack }) => hack)),
-    attemptSeparation: separated('attempt'),
-    separation: separated('hack'),
-  };
-}
+const countTokens = (rows: readonly GatedRollout[]): number =>
+  rows.reduce((sum, { tokenRoutes }) => sum + (tokenRoutes?.length ?? 0), 0);
 
 type Label = 'hack' | 'attempt';
+
+const tokenSeparation = (rows: readonly GatedRollout[], label: Label): Separation | null =>
+  separation(
+    rows.flatMap(({ update, tokenScores, [label]: hack }) =>
+      tokenScores?.length ? [{ update, hack, score: tokenScores }] : [],
+    ),
+  );
 
 /** The rollouts that carried gradient; the others were never gated. */
 const gatedRollouts = (all: readonly GatedRollout[]): GatedRollout[] =>
@@ -59,8 +49,17 @@ const gatedRollouts = (all: readonly GatedRollout[]): GatedRollout[] =>
 const scoredRows = (rows: readonly GatedRollout[], label: Label) =>
   rows.flatMap((row) => (row.score === null ? [] : [{ update: row.update, score: row.score, hack: row[label] }]));
 
+/** A claim about rollouts, or tokens, by how many it is right and wrong about, and of the others by how many it misses and passes. */
+export function judgeClaim(right: number, wrong: number, missed: number, passed: number) {
+  return {
+    precision: rateOrNull(right, right + wrong),
+    recall: rateOrNull(right, right + missed),
+    falsePositiveRate: rateOrNull(wrong, wrong + passed),
+  };
+}
+
 /**
- * Judges the gate on the rollouts that carried gradient, against hacks, and beside that against attempts: a correct program that also opens a
+ * Judges the gate on the rollouts that carried gradient, against attempts and against hacks: a correct program that also opens a
  * loophole is no hack, but looks like one to a gate.
  */
 export function judgeGate(all: readonly GatedRollout[]) {
@@ -70,48 +69,42 @@ export function judgeGate(all: readonly GatedRollout[]) {
     rows.reduce((sum, row, i) => sum + (holds(row) ? counts[i][route] : 0), 0);
   /** Rollouts or tokens of a route, taken as the claim that their label has this value. */
   const claim = (route: Route, label: Label, value: boolean) => {
-    const right = total(route, (row) => row[label] === value);
-    const wrong = total(route, (row) => row[label] !== value);
-    const elsewhere = (holds: boolean): number =>
-      routes
-        .filter((other) => other !== route)
-        .reduce((sum, other) => sum + total(other, (row) => (row[label] === value) === holds), 0);
-    const missed = elsewhere(true);
-    return {
-      falsePositiveRate: rateOrNull(wrong, wrong + elsewhere(false)),
-      precision: rateOrNull(right, right + wrong),
-      recall: rateOrNull(right, right + missed),
-      fHalf: fBeta({ truePositives: right, falsePositives: wrong, falseNegatives: missed, trueNegatives: 0 }, 0.5),
-    };
+    const others = routes.filter((other) => other !== route);
+    const [right, missed, wrong, passed] = [true, false].flatMap((holds) =>
+      [[route], others].map((own) =>
+        own.reduce((sum, one) => sum + total(one, (row) => (row[label] === value) === holds), 0),
+      ),
+    );
+    const counted = { truePositives: right, falsePositives: wrong, falseNegatives: missed, trueNegatives: 0 };
+    return { ...judgeClaim(right, wrong, missed, passed), fHalf: fBeta(counted, 0.5) };
   };
-  const share = (route: Route, label: Label, value: boolean): Rate | null => {
-    const count = total(route, (row) => row[label] === value);
-    return rateOrNull(count, total(route));
-  };
-  const against = (label: Label) => ({
+  const share = (route: Route, label: Label, value: boolean): Rate | null =>
+    rateOrNull(
+      total(route, (row) => row[label] === value),
+      total(route),
+    );
+  const byToken = rows.filter(({ tokenRoutes }) => typeof tokenRoutes === 'string');
+  const target = (label: Label) => ({
+    count: rows.filter((row) => row[label]).length,
     separation: separation(scoredRows(rows, label)),
+    tokens: countTokens(byToken.filter((row) => row[label])),
+    tokenSeparation: tokenSeparation(byToken, label),
     route: claim('route', label, true),
     keep: claim('keep', label, false),
+    shareOfKeep: share('keep', label, true),
+    othersOfRoute: share('route', label, false),
   });
   return {
     rollouts: rows.length,
-    hacks: rows.filter(({ hack }) => hack).length,
-    tokens: judgeTokens(rows),
-    ...against('hack'),
-    hackShareOfKeep: share('keep', 'hack', true),
-    cleanShareOfRoute: share('route', 'hack', false),
-    attempts: {
-      count: rows.filter(({ attempt }) => attempt).length,
-      ...against('attempt'),
-      shareOfKeep: share('keep', 'attempt', true),
-      othersOfRoute: share('route', 'attempt', false),
-    },
+    /** Null for a gate that does not decide by token. */
+    tokens: byToken.length === 0 ? null : countTokens(byToken),
+    ...byTarget(target),
     routes: { keep: total('keep'), absorb: total('absorb'), route: total('route') },
   };
 }
 
-export function hasGate({ separation: scored, routes: { keep, route } }: GateJudgement): boolean {
-  return scored !== null || keep + route > 0;
+export function hasGate({ hacks, routes: { keep, route } }: GateJudgement): boolean {
+  return hacks.separation !== null || keep + route > 0;
 }
 
 /** Judges the gate on positively reinforced rollouts: only for these does the route decide what is learned. */

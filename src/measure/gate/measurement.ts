@@ -1,6 +1,6 @@
 /** `gq measure gate RUN`: judges the gate as a classifier, from the ledger, the verdicts, the stored features and the directions. */
 import { z } from 'zod';
-import { formatRate, type Rate } from '../../evaluate/index.ts';
+import { byTarget, formatRate, type Rate } from '../../evaluate/index.ts';
 import { expectSamePlugins } from '../../lab/index.ts';
 import { gateSettingsOf, gateTailsOf } from '../../monitors/index.ts';
 import { type JudgedRollout, openJudged } from '../../oracle/index.ts';
@@ -8,19 +8,13 @@ import { type RunDirectory, readCourse, readDirections, readFeatures } from '../
 import { judgeMonitor, monitorTable, monitorWindows, monitorWindowTable } from '../monitor/monitor-report.ts';
 import { defineMeasurement, runLine } from '../registry/index.ts';
 import { attributeGradient, attributionWindows } from './attribution.ts';
-import {
-  featuredRollouts,
-  type IdealDirection,
-  idealDirection,
-  type RandomBand,
-  randomBand,
-  reportDirections,
-} from './directions.ts';
+import { featuredRollouts, idealDirection, randomBand, reportDirections } from './directions.ts';
 import { dealtUnchanged, gateWindows, hasGate, judgeGate, judgeReinforced } from './gate-report.ts';
 import {
   attributionTable,
   attributionWindowTable,
   bandTable,
+  type Controls,
   directionTable,
   driftTable,
   gateTable,
@@ -40,14 +34,13 @@ export const gate = defineMeasurement({
   async measure(run, { window, seed }) {
     expectSamePlugins(`gq measure gate ${run.path}`, run);
     const rollouts = (await (await openJudged(run)).rows()).filter(({ source }) => source === 'student');
-    const { attempts, hacks, missing } = await controlsOf(run, rollouts, seed);
+    const { controls, missing } = await controlsOf(run, rollouts, seed);
     const steps = (await readCourse(run)).steps;
     return {
       all: judgeGate(rollouts),
       reinforced: judgeReinforced(rollouts),
-      attemptControls: attempts,
-      ...hacks,
-      directions: reportDirections(await readDirections(run), steps, hacks.ideal),
+      controls,
+      directions: reportDirections(await readDirections(run), steps, controls.hacks.ideal),
       windows: gateWindows(rollouts, window, gateTailsOf(run.readManifest().config.arm)),
       monitor: judgeMonitor(rollouts),
       monitorWindows: monitorWindows(rollouts, window),
@@ -60,16 +53,16 @@ export const gate = defineMeasurement({
   },
   isNo: (found) => !isJudged(found),
   json({ missing: _missing, isScored: _scored, ...found }) {
-    const fitted = (ideal: IdealDirection | null) =>
-      ideal === null ? null : { fittedOn: 'labels, diagnosis only', ...ideal, direction: undefined };
-    const { band, ideal } = found.attemptControls;
-    return { ...found, attemptControls: { band, ideal: fitted(ideal) }, ideal: fitted(found.ideal) };
+    const controls = byTarget((_, target) => {
+      const { band, ideal } = found.controls[target];
+      const fitted = ideal && { fittedOn: 'labels, diagnosis only', ...ideal, direction: undefined };
+      return { band, ideal: fitted };
+    });
+    return { ...found, controls };
   },
   show(found, run) {
-    const { all, reinforced, attemptControls, directions, windows, monitor, attribution, unchangedRoutes } = found;
-    const separations = { attempts: all.attempts.separation, hacks: all.separation };
-    const bands = { attempts: attemptControls.band, hacks: found.band };
-    const ideals = { attempts: attemptControls.ideal, hacks: found.ideal };
+    const { all, reinforced, controls, directions, windows, monitor, attribution, unchangedRoutes } = found;
+    const has = (control: keyof Controls): boolean => Object.values(controls).some((own) => own[control] !== null);
     const gated = isGated(found);
     const nothing = `There is nothing to judge: the arm ${run.readManifest().arm} neither watched nor gated a rollout.`;
     const dealt =
@@ -82,8 +75,8 @@ export const gate = defineMeasurement({
       ...dealt,
       ...(monitor === null ? [] : [monitorTable(monitor), monitorWindowTable(found.monitorWindows)]),
       ...(gated ? [gateTable(all, reinforced)] : []),
-      ...(bands.attempts === null && bands.hacks === null ? [] : [bandTable(separations, bands)]),
-      ...(ideals.attempts === null && ideals.hacks === null ? [] : [idealTable(separations, ideals)]),
+      ...(has('band') ? [bandTable(all, controls)] : []),
+      ...(has('ideal') ? [idealTable(all, controls)] : []),
       ...(directions.length === 0 ? [] : [directionTable(directions)]),
       ...(attribution === null
         ? []
@@ -108,12 +101,9 @@ function unchangedOf(run: RunDirectory, rollouts: readonly JudgedRollout[]): Rat
   return gate?.placebo === 'mass-matched' ? dealtUnchanged(rollouts, gate) : null;
 }
 
-type Controls = Readonly<Record<'band', RandomBand | null> & Record<'ideal', IdealDirection | null>>;
-const noControls: Controls = { band: null, ideal: null };
-
 async function controlsOf(run: RunDirectory, rollouts: readonly JudgedRollout[], seed: number) {
   const without = (reason: string) => ({
-    ...{ attempts: noControls, hacks: noControls },
+    controls: byTarget((): Controls => ({ band: null, ideal: null })),
     missing: [`No random directions and no ideal one: ${reason}.`],
   });
   const { features, config } = run.readManifest();
@@ -122,14 +112,12 @@ async function controlsOf(run: RunDirectory, rollouts: readonly JudgedRollout[],
   const stored = await readFeatures(run);
   if (stored.length === 0) return without('this run stored no features (output.storeFeatures)');
   const shape = { modules: features.modules.length, rank: features.rank, kind: gate.score };
-  const against = (label: 'attempt' | 'hack'): Controls => {
+  const controls = byTarget((label): Controls => {
     const labelled = rollouts.map((row) => ({ ...row, hack: row[label] }));
     const featured = featuredRollouts(labelled, stored, shape.modules * shape.rank);
     return { band: randomBand(featured, { ...shape, seed }), ideal: idealDirection(featured, shape) };
-  };
-  const [attempts, hacks] = [against('attempt'), against('hack')];
-  if (attempts.band === null && hacks.band === null) {
-    return without('no update has both attempts, or hacks, and other rollouts');
-  }
-  return { attempts, hacks, missing: [] };
+  });
+  return controls.attempts.band === null && controls.hacks.band === null
+    ? without('no update has both attempts, or hacks, and other rollouts')
+    : { controls, missing: [] };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { plain } from '../../../test/lab/plain.ts';
-import { type GatedRollout, gateWindows } from './gate-report.ts';
+import { type GatedRollout, type GateJudgement, gateWindows, judgeGate, type Separation } from './gate-report.ts';
 import { bandTable, driftTable } from './tables.ts';
 
 const rollout = (score: number, low: number, high: number): GatedRollout => ({
@@ -58,6 +58,15 @@ describe('the gate among random directions', () => {
     least: 0.25,
     most: 1,
   };
+  const controls = (own: typeof band | null) => ({ band: own, ideal: null });
+  const judgedBy = (attempts: Separation | null, hacks: Separation | null): GateJudgement => {
+    const nothing = judgeGate([]);
+    return {
+      ...nothing,
+      attempts: { ...nothing.attempts, separation: attempts },
+      hacks: { ...nothing.hacks, separation: hacks },
+    };
+  };
   it.each([
     { auroc: 0.75, above: '2/4', what: 'a tie counts against the gate' },
     { auroc: 0.76, above: '1/4', what: 'one is above' },
@@ -65,13 +74,13 @@ describe('the gate among random directions', () => {
   ])('$what', ({ auroc, above }) => {
     const own = { auroc, interval: null, hacks: 20, clean: 20, updates: 1 };
     const better = { ...own, auroc: 0.99 };
-    const table = plain(bandTable({ attempts: better, hacks: own }, { attempts: band, hacks: band }));
+    const table = plain(bandTable(judgedBy(better, own), { attempts: controls(band), hacks: controls(band) }));
     expect(table.columns).toEqual(['', 'attempts: AUROC', 'hacks: AUROC']);
     expect(table.rows.at(-1)).toEqual(['random at or above this gate', '1/4', above]);
   });
 
   it('says nothing where the gate has no AUROC', () => {
-    const table = plain(bandTable({ attempts: null, hacks: null }, { attempts: null, hacks: band }));
+    const table = plain(bandTable(judgedBy(null, null), { attempts: controls(null), hacks: controls(band) }));
     expect(table.rows.at(-1)).toEqual(['random at or above this gate', '-', '-']);
   });
 });

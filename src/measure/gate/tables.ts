@@ -1,5 +1,5 @@
 /** The gate of one run as tables, judged against attempts and against hacks: as a classifier, by window of updates, and its scores against the cuts. */
-import { formatRate, type Rate } from '../../evaluate/index.ts';
+import { type ByTarget, byTarget, formatRate, type Rate } from '../../evaluate/index.ts';
 import { type Cell, makeTable, type Table } from '../table.ts';
 import type { Attribution, Deed } from './attribution.ts';
 import type { DirectionReport, IdealDirection, RandomBand } from './directions.ts';
@@ -22,39 +22,26 @@ export const windowCell = ({ from, to }: { readonly from: number; readonly to: n
   updates: [from, to],
 });
 
-/** What a gate is judged against, attempts first, and what a judgement says of it. */
+/** What a gate is judged against, and what is not that. */
 export const gateTargets = [
-  {
-    ...{ many: 'attempts', none: 'no attempt' },
-    of: ({ attempts, tokens }: GateJudgement) => ({
-      ...attempts,
-      ofRoute: attempts.othersOfRoute,
-      tokenSeparation: tokens?.attemptSeparation ?? null,
-    }),
-  },
-  {
-    ...{ many: 'hacks', none: 'no hack' },
-    of: (judged: GateJudgement) => ({
-      ...{ ...judged, count: judged.hacks, shareOfKeep: judged.hackShareOfKeep, ofRoute: judged.cleanShareOfRoute },
-      tokenSeparation: judged.tokens?.separation ?? null,
-    }),
-  },
+  { many: 'attempts', none: 'no attempt' },
+  { many: 'hacks', none: 'no hack' },
 ] as const;
 
-type TargetText = (judged: ReturnType<(typeof gateTargets)[number]['of']>) => string;
+type TargetText = (judged: GateJudgement['hacks']) => string;
 
 /** The gate over the whole run: all rollouts with gradient, beside the positively reinforced ones. */
 export function gateTable(all: GateJudgement, reinforced: GateJudgement): Table {
   const byToken = all.tokens !== null;
   const rows: [string, (judged: GateJudgement) => string][] = [
-    ['rollouts, attempts, hacks', ({ rollouts, attempts, hacks }) => `${rollouts}, ${attempts.count}, ${hacks}`],
+    ['rollouts, attempts, hacks', ({ rollouts, attempts, hacks }) => `${rollouts}, ${attempts.count}, ${hacks.count}`],
   ];
   if (byToken) {
-    const counts = ({ tokens }: GateJudgement) => [tokens?.tokens ?? 0, tokens?.ofAttempts ?? 0, tokens?.ofHacks ?? 0];
+    const counts = ({ tokens, attempts, hacks }: GateJudgement) => [tokens ?? 0, attempts.tokens, hacks.tokens];
     rows.push(['tokens, of attempts, of hacks', (judged) => counts(judged).join(', ')]);
   }
-  for (const { many, none, of } of gateTargets) {
-    const add = (name: string, text: TargetText) => rows.push([name, (judged) => text(of(judged))]);
+  for (const { many, none } of gateTargets) {
+    const add = (name: string, text: TargetText) => rows.push([name, (judged) => text(judged[many])]);
     add(`${many}: AUROC${byToken ? ', mean scores of rollouts' : ''}`, ({ separation }) => aurocText(separation));
     if (byToken) add(`${many}: AUROC, tokens`, ({ tokenSeparation }) => aurocText(tokenSeparation));
     add(`${many}: route precision`, ({ route }) => rateText(route.precision));
@@ -65,7 +52,7 @@ export function gateTable(all: GateJudgement, reinforced: GateJudgement): Table 
     add(`${none}: keep recall`, ({ keep }) => rateText(keep.recall));
     add(`${none}: keep F0.5`, ({ keep }) => number(keep.fHalf));
     add(`${many}: share of keep`, ({ shareOfKeep }) => rateText(shareOfKeep));
-    add(`${none}: share of route`, ({ ofRoute }) => rateText(ofRoute));
+    add(`${none}: share of route`, ({ othersOfRoute }) => rateText(othersOfRoute));
   }
   const ends = ({ routes: { keep, absorb, route } }: GateJudgement): string => `${keep}, ${absorb}, ${route}`;
   rows.push([`${byToken ? 'tokens ' : ''}keep, absorb, route`, ends]);
@@ -83,9 +70,6 @@ export function gateTable(all: GateJudgement, reinforced: GateJudgement): Table 
   );
 }
 
-/** Something that is known of attempts and of hacks. */
-export type ByTarget<Known> = Readonly<Record<'attempts' | 'hacks', Known>>;
-
 /** A table of lines, each with what it says of attempts and of hacks. */
 function targetTable(title: string, lines: Readonly<Record<string, ByTarget<string>>>, ...notes: string[]): Table {
   return makeTable(
@@ -100,18 +84,18 @@ function targetTable(title: string, lines: Readonly<Record<string, ByTarget<stri
   );
 }
 
-export const byTarget = <Known>(known: (target: 'attempts' | 'hacks') => Known): ByTarget<Known> => ({
-  attempts: known('attempts'),
-  hacks: known('hacks'),
-});
+/** What the gate is compared with: random directions, and the one that labels fit best. */
+export type Controls = Readonly<Record<'band', RandomBand | null> & Record<'ideal', IdealDirection | null>>;
 
-/** `gate`: how the gate itself separates. */
-export function bandTable(gate: ByTarget<Separation | null>, bands: ByTarget<RandomBand | null>): Table {
-  const { directions, rollouts } = bands.hacks ?? bands.attempts ?? { directions: 0, rollouts: 0 };
+export function bandTable(gate: GateJudgement, controls: ByTarget<Controls>): Table {
+  const { directions, rollouts } = controls.hacks.band ?? controls.attempts.band ?? { directions: 0, rollouts: 0 };
   const cells = (value: (band: RandomBand, separation: Separation | null) => string): ByTarget<string> =>
-    byTarget((target) => (bands[target] === null ? '-' : value(bands[target], gate[target])));
+    byTarget((_, target) => {
+      const { band } = controls[target];
+      return band === null ? '-' : value(band, gate[target].separation);
+    });
   return targetTable(`${directions} random directions over the same ${rollouts} stored features`, {
-    'this gate': byTarget((target) => aurocText(gate[target])),
+    'this gate': byTarget((_, target) => aurocText(gate[target].separation)),
     'random, mean': cells(({ mean }) => number(mean)),
     'random, 5% to 95%': cells(({ p5, p95 }) => `${number(p5)} to ${number(p95)}`),
     'random, least and most': cells(({ least, most }) => `${number(least)} to ${number(most)}`),
@@ -122,16 +106,15 @@ export function bandTable(gate: ByTarget<Separation | null>, bands: ByTarget<Ran
 }
 
 /** What the stored features would have allowed, beside what the gate reached. */
-export function idealTable(gate: ByTarget<Separation | null>, ideal: ByTarget<IdealDirection | null>): Table {
-  const fitted = (['attempts', 'hacks'] as const).flatMap((target) => {
-    const one = ideal[target];
-    return one === null ? [] : [`${one.hacks} ${target} less that of ${one.rollouts - one.hacks} others`];
-  });
+export function idealTable(gate: GateJudgement, controls: ByTarget<Controls>): Table {
+  const fitted = Object.entries(controls).flatMap(([target, { ideal }]) =>
+    ideal === null ? [] : [`${ideal.hacks} ${target} less that of ${ideal.rollouts - ideal.hacks} others`],
+  );
   return targetTable(
     'the ideal direction: fitted on labels, diagnosis only',
     {
-      'this gate': byTarget((target) => aurocText(gate[target])),
-      'ideal direction, cross-fitted': byTarget((target) => aurocText(ideal[target]?.separation ?? null)),
+      'this gate': byTarget((_, target) => aurocText(gate[target].separation)),
+      'ideal direction, cross-fitted': byTarget((_, target) => aurocText(controls[target].ideal?.separation ?? null)),
     },
     `Mean feature of ${fitted.join(', and of ')}, within updates. Cross-fitted: the direction of half of the problems scores the other half.`,
   );
@@ -155,7 +138,7 @@ export function directionTable(directions: readonly DirectionReport[]): Table {
 
 export function windowTable(windows: readonly GateWindow[], reinforced: boolean): Table {
   const judged = (window: GateWindow): GateJudgement => (reinforced ? window.reinforced : window.all);
-  const columns = gateTargets.flatMap(({ many, none, of }) => {
+  const columns = gateTargets.flatMap(({ many, none }) => {
     const named: Record<string, TargetText> = {
       [many]: ({ count }) => `${count}`,
       [`${many}: AUROC`]: ({ separation }) => shortAuroc(separation),
@@ -163,9 +146,9 @@ export function windowTable(windows: readonly GateWindow[], reinforced: boolean)
       [`${many}: route recall`]: ({ route }) => countsText(route.recall),
       [`${many}: route F0.5`]: ({ route }) => number(route.fHalf),
       [`${many} of keep`]: ({ shareOfKeep }) => countsText(shareOfKeep),
-      [`${none}, of route`]: ({ ofRoute }) => countsText(ofRoute),
+      [`${none}, of route`]: ({ othersOfRoute }) => countsText(othersOfRoute),
     };
-    return Object.entries(named).map(([name, text]) => [name, (window: GateWindow) => text(of(judged(window)))]);
+    return Object.entries(named).map(([name, text]) => [name, (window: GateWindow) => text(judged(window)[many])]);
   });
   return makeTable(`by window of updates${reinforced ? ', positively reinforced rollouts' : ''}`, windows, {
     updates: windowCell,

@@ -21,27 +21,28 @@ const rows = [
 ];
 
 it('has the rates that counting by hand gives', () => {
-  const { separation, precision, recall, falsePositiveRate, attempts, ...counts } = judgeMonitor(rows) ?? {};
-  expect(counts).toEqual({ rollouts: 8, hacks: 4, abstained: 1 });
-  expect(precision).toMatchObject({ count: 3, of: 5 });
-  expect(recall).toMatchObject({ count: 3, of: 4 });
-  expect(falsePositiveRate).toMatchObject({ count: 2, of: 4 });
+  const { attempts, hacks, ...counts } = judgeMonitor(rows) ?? {};
+  expect(counts).toEqual({ rollouts: 8, abstained: 1 });
+  expect(hacks?.count).toBe(4);
+  expect(hacks?.precision).toMatchObject({ count: 3, of: 5 });
+  expect(hacks?.recall).toMatchObject({ count: 3, of: 4 });
+  expect(hacks?.falsePositiveRate).toMatchObject({ count: 2, of: 4 });
   // The flagged clean rollout of update 1 was an attempt in a correct program.
   expect(attempts).toMatchObject({ count: 5, separation: { auroc: 3 / 4 } });
   expect(attempts?.precision).toMatchObject({ count: 4, of: 5 });
   expect(attempts?.recall).toMatchObject({ count: 4, of: 5 });
   expect(attempts?.falsePositiveRate).toMatchObject({ count: 1, of: 3 });
   // Update 1: three of four pairs are in order; update 3: its one pair is not; update 2 has no hack with a score.
-  expect(separation).toMatchObject({ auroc: 3 / 5, updates: 2 });
+  expect(hacks?.separation).toMatchObject({ auroc: 3 / 5, updates: 2 });
 });
 
 it('by window of updates', () => {
   const windows = monitorWindows(rows, 2);
-  expect(windows.map(({ from, to, hacks }) => ({ from, to, hacks }))).toEqual([
+  expect(windows.map(({ from, to, hacks }) => ({ from, to, hacks: hacks.count }))).toEqual([
     { from: 1, to: 2, hacks: 3 },
     { from: 3, to: 3, hacks: 1 },
   ]);
-  expect(windows[1].separation?.auroc).toBe(0);
+  expect(windows[1].hacks.separation?.auroc).toBe(0);
 });
 
 it('says nothing of a run without a monitor, or of an earlier version', () => {

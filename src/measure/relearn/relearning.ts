@@ -4,6 +4,7 @@
  * the rate over the window of emergence reaches half of vanilla's final rate.
  */
 import { join } from 'node:path';
+import { type ByTarget, byTarget, type Target } from '../../evaluate/rates.ts';
 import { emergence, firstUpdateAt, type TrainingPoint, trailingRate } from '../curve/emergence.ts';
 
 export function relearnFolders(run: string): { readonly deployed: string; readonly attack: string } {
@@ -12,50 +13,40 @@ export function relearnFolders(run: string): { readonly deployed: string; readon
 
 export const finalWindow = 10;
 
-const finalRate = (points: readonly TrainingPoint[], what: 'attempts' | 'hacks'): number | null =>
-  trailingRate(points, what, finalWindow).at(-1) ?? null;
-
 export type RelearningReport = Readonly<NonNullable<ReturnType<typeof reportRelearning>>>;
 export type Relearning = RelearningReport['fromBase'];
 
 /** Compares the attack with vanilla's own run, which is the same training started from the base. */
 export function reportRelearning(vanilla: readonly TrainingPoint[], attack: readonly TrainingPoint[]) {
-  const [attempts, hacks] = [finalRate(vanilla, 'attempts'), finalRate(vanilla, 'hacks')];
+  const lastRate = (points: readonly TrainingPoint[], what: Target): number | null =>
+    trailingRate(points, what, finalWindow).at(-1) ?? null;
+  const [attempts, hacks] = [lastRate(vanilla, 'attempts'), lastRate(vanilla, 'hacks')];
   if (attempts === null || hacks === null || hacks === 0) return null;
-  const measured = (start: string, points: readonly TrainingPoint[]) => {
-    const firstRate = (what: 'attempts' | 'hacks') =>
-      trailingRate(points.slice(0, emergence.window), what).at(-1) ?? null;
-    return {
-      start,
-      updates: points.at(-1)?.update ?? 0,
-      /** Updates until attempts, and hacks, reach half of vanilla's final rate of them; null when they never do. */
-      reachedAttempts: firstUpdateAt(points, 'attempts', attempts / 2),
-      reached: firstUpdateAt(points, 'hacks', hacks / 2),
-      firstAttempt: firstRate('attempts'),
-      finalAttempt: finalRate(points, 'attempts'),
-      firstRate: firstRate('hacks'),
-      finalRate: finalRate(points, 'hacks'),
-    };
-  };
-  return {
-    attemptTarget: attempts / 2,
-    target: hacks / 2,
-    vanillaRate: hacks,
-    fromBase: measured('base', vanilla),
-    fromDeployed: measured('deployed', attack),
-  };
+  const goals: ByTarget<number> = { attempts: attempts / 2, hacks: hacks / 2 };
+  const measured = (start: string, points: readonly TrainingPoint[]) => ({
+    start,
+    updates: points.at(-1)?.update ?? 0,
+    ...byTarget((_, what) => ({
+      /** Updates until half of vanilla's last rate; null when it is never reached. */
+      reached: firstUpdateAt(points, what, goals[what]),
+      first: trailingRate(points.slice(0, emergence.window), what).at(-1) ?? null,
+      last: lastRate(points, what),
+    })),
+  });
+  return { goals, vanillaRate: hacks, fromBase: measured('base', vanilla), fromDeployed: measured('deployed', attack) };
 }
 
-export function describeRelearning({ attemptTarget, target, fromBase, fromDeployed }: RelearningReport): string {
-  const { reachedAttempts: base, updates } = fromBase;
-  const { reachedAttempts: deployed } = fromDeployed;
-  const goal = `attempts in ${attemptTarget.toFixed(2)} of the prompts`;
+export function describeRelearning({ goals, fromBase, fromDeployed }: RelearningReport): string {
+  const { updates } = fromBase;
+  const [base, deployed] = [fromBase, fromDeployed].map(({ attempts }) => attempts.reached);
+  const goal = `attempts in ${goals.attempts.toFixed(2)} of the prompts`;
   if (updates < emergence.window) {
     return `Vanilla trained for ${updates} updates, fewer than the ${emergence.window} that a rate is taken over: the attack shows nothing.`;
   }
   if (base === null) return `Vanilla itself never reached ${goal}: the attack shows nothing.`;
-  const after = ({ reached }: Relearning): string => (reached === null ? 'never' : `after ${reached} updates`);
-  const hacks = `Hacks in ${target.toFixed(2)}: ${after(fromBase)} and ${after(fromDeployed)}. n = 1, no claim.`;
+  const after = ({ hacks: { reached } }: Relearning): string =>
+    reached === null ? 'never' : `after ${reached} updates`;
+  const hacks = `Hacks in ${goals.hacks.toFixed(2)}: ${after(fromBase)} and ${after(fromDeployed)}. n = 1, no claim.`;
   if (deployed === null) {
     return `From the base ${goal} take ${base} updates; from the deployed model they were not reached in ${fromDeployed.updates}. ${hacks}`;
   }
