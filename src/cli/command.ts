@@ -30,6 +30,18 @@ export interface Part<T> {
 export type PartTable = Readonly<Record<string, Part<unknown>>>;
 export type CallOf<P extends PartTable> = { readonly [K in keyof P]: P[K] extends Part<infer T> ? T : never };
 
+/** What a command found: the value that --json prints, and its text. A no ends with exit code 1. */
+export interface CommandResult {
+  readonly value: unknown;
+  readonly text: (width: number) => string;
+  readonly isNo?: boolean;
+}
+
+type Run<Call> = (
+  call: Call,
+  context: CommandContext,
+) => Promise<CommandResult | undefined> | Promise<void> | CommandResult | void;
+
 export interface CommandValue {
   readonly arguments: PartTable;
   readonly options: PartTable;
@@ -37,18 +49,22 @@ export interface CommandValue {
   readonly exits?: Readonly<Record<number, string>>;
   readonly notes?: string;
   readonly passesOptions?: boolean;
-  run(call: object, context: CommandContext): Promise<void> | void;
+  readonly run: Run<object>;
 }
 
+/** `json`: what its option of that name prints. */
 type Declared<A extends PartTable, O extends PartTable> = Omit<CommandValue, 'arguments' | 'options' | 'run'> & {
   readonly arguments?: A;
   readonly options?: O;
-  run(call: CallOf<A> & CallOf<O>, context: CommandContext): Promise<void> | void;
+  readonly json?: string;
+  readonly run: Run<CallOf<A> & CallOf<O> & { readonly json: boolean }>;
 };
 
 // biome-ignore lint/complexity/noBannedTypes: a command without arguments or options has none
 export function command<A extends PartTable = {}, O extends PartTable = {}>(declared: Declared<A, O>): CommandValue {
-  return { arguments: {}, options: {}, ...declared } as CommandValue;
+  const { json, options, ...rest } = declared;
+  const all = { ...options, ...(json === undefined ? {} : { json: flag(`print ${json}`) }) };
+  return { arguments: {}, ...rest, options: all } as CommandValue;
 }
 
 export const argument = (takes: string, about: string): Part<string> => ({ takes, about });

@@ -2,10 +2,10 @@
 import { Argument, Command, CommanderError, Option } from 'commander';
 import { exitCodes, GraderError, isAbort, UserError } from '../base/index.ts';
 import { isPassing, readVersion, systemComplaint } from '../base/node/index.ts';
-import type { CommandContext, CommandValue, ParsedCall, Part, Streams } from './command.ts';
-import { optionName } from './shared.ts';
-import { commandTable, type Entry, loadCommands, renameCall } from './table.ts';
-import { Screen } from './terminal/screen.ts';
+import type { CommandContext, CommandResult, CommandValue, ParsedCall, Part, Streams } from './command.ts';
+import { jsonText, optionName } from './shared.ts';
+import { commandTable, type Entry, loadCommands } from './table.ts';
+import { Screen, screenWidth } from './terminal/screen.ts';
 
 type Act = (value: CommandValue, call: object) => Promise<void> | void;
 
@@ -136,8 +136,7 @@ function withHelp(words: readonly string[]): readonly string[] {
   const [first, ...others] = words;
   if (first !== 'help') return words;
   if (others.length === 0) return ['--help'];
-  const renamed = renameCall(others).words;
-  return commandTable.some(({ name }) => name === renamed[0]) ? [...renamed, '--help'] : [others[0]];
+  return commandTable.some(({ name }) => name === others[0]) ? [...others, '--help'] : [others[0]];
 }
 
 /** An error that a person can cure. Its parser belongs to the runs, and is not loaded before it is needed. */
@@ -170,13 +169,18 @@ export async function reportError(error: unknown, { stderr }: Streams): Promise<
 }
 
 export async function readCall(words: readonly string[], streams: Streams): Promise<ParsedCall> {
-  const renamed = renameCall(words).words;
   let read: object = {};
-  const program = await buildProgram(renamed, streams, (_value, call) => {
+  const program = await buildProgram(words, streams, (_value, call) => {
     read = call;
   });
-  await program.parseAsync([...renamed], { from: 'user' });
-  return { name: renamed[0], call: { ...read } };
+  await program.parseAsync([...words], { from: 'user' });
+  return { name: words[0], call: { ...read } };
+}
+
+function show({ value, text, isNo = false }: CommandResult, call: object, context: CommandContext): void {
+  const isJson = 'json' in call && call.json === true;
+  context.stdout.write(isJson ? jsonText(value) : text(screenWidth(context.stdout)));
+  if (isNo) context.exitCode = exitCodes.failed;
 }
 
 export async function runCli(
@@ -197,10 +201,12 @@ export async function runCli(
       stdout.write((await import('./reference.ts')).commandsPage(await loadCommands()));
       return context.exitCode;
     }
-    const { words: renamed, note } = renameCall(withHelp(words));
-    const argv = upToUnknown(renamed, table);
-    if (note !== null) stderr.write(note);
-    const program = await buildProgram(argv, context, (value, call) => value.run(call, context), table);
+    const argv = upToUnknown(withHelp(words), table);
+    const act: Act = async (value, call) => {
+      const answer = await value.run(call, context);
+      if (answer !== undefined) show(answer, call, context);
+    };
+    const program = await buildProgram(argv, context, act, table);
     await program.parseAsync([...argv], { from: 'user' });
     return context.exitCode;
   } catch (error) {

@@ -3,8 +3,7 @@ import { existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { exitCodes, shellLine, UserError } from '../base/index.ts';
 import { expectWritable, makeFolder } from '../base/node/index.ts';
-import { type CommandContext, flag, repeated, type Streams, whole, word } from './command.ts';
-import { screenWidth } from './terminal/screen.ts';
+import { type CommandContext, repeated, whole, word } from './command.ts';
 
 export const deviceOption = word('<name>', 'device to compute on: wasm, reference or cuda', 'wasm');
 export const runDeviceOption = word('<name>', 'device to compute on; the one the run was trained on when absent');
@@ -12,7 +11,6 @@ export const updateOption = whole('<n>', 'update of the checkpoint; the last one
 export const configOption = repeated('<key=value>', 'change one key of the config');
 export const portOption = <U extends number>(usual: U) =>
   whole('<n>', 'port to listen on; 0: any that is free', { least: 0, most: 65_535, usual });
-export const jsonOption = (what: string) => flag(`print ${what} as JSON`);
 
 export function expectAbsent(call: object, absent: readonly string[], form: string): void {
   const isGiven = (value: unknown): boolean => (Array.isArray(value) ? value.length > 0 : (value ?? false) !== false);
@@ -39,18 +37,9 @@ export function tokenFrom(variable: string, call: string): string | null {
 
 export const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
-export function printAnswer(
-  { stdout }: Streams,
-  json: boolean,
-  value: unknown,
-  textOf: (width: number) => string,
-): void {
-  stdout.write(json ? jsonText(value) : textOf(screenWidth(stdout)));
-}
-
 export const sameCall = ({ words }: CommandContext): string => shellLine('gq', ...words);
 
-export function endInterrupted(kept: string, context: CommandContext): void {
+export function endInterrupted(kept: string, context: CommandContext): undefined {
   context.stdout.write(`interrupted; ${kept}; go on with: ${sameCall(context)}\n`);
   context.exitCode = exitCodes.interrupted;
 }

@@ -162,39 +162,3 @@ export async function loadCommands(
   });
   return (await Promise.all(loaded)).flat();
 }
-
-/** A name that a command had before version 0.3, which works for one more version and says how it is written now. */
-interface Alias {
-  readonly old: readonly string[];
-  readonly now: readonly string[];
-  readonly flags?: readonly string[];
-  readonly options?: Readonly<Record<string, string>>;
-}
-
-const aliases: readonly Alias[] = [
-  { old: ['eval-curve'], now: ['eval'], flags: ['--curve'], options: { '--set': '--sets' } },
-  { old: ['elicit'], now: ['eval'], flags: ['--elicit'], options: { '--prompts': '--sets' } },
-  { old: ['probe'], now: ['eval'], flags: ['--leak'], options: { '--prompts': '--sets' } },
-  { old: ['prefill-curve'], now: ['eval'], flags: ['--prefill'], options: { '--set': '--sets' } },
-  { old: ['report'], now: ['results'], flags: ['--html'] },
-  { old: ['export-log'], now: ['export'], options: { '--format': '--log' } },
-  { old: ['bundle'], now: ['view'] },
-  { old: ['problems', 'check'], now: ['verify', 'problems'] },
-  ...['gate', 'evasion', 'relearn', 'replay', 'traces', 'labels'].map((old) => ({ old: [old], now: ['measure', old] })),
-];
-
-export const oldNames: readonly string[] = aliases.map(({ old }) => old.join(' '));
-
-export function renameCall(words: readonly string[]): { words: readonly string[]; note: string | null } {
-  const alias = aliases.find(({ old }) => old.every((word, i) => words[i] === word));
-  if (alias === undefined) return { words, note: null };
-  const { old, now, flags = [], options = {} } = alias;
-  const rest = words.slice(old.length).map((word) => {
-    const [name, ...value] = word.split('=');
-    return Object.hasOwn(options, name) ? [options[name], ...value].join('=') : word;
-  });
-  const renamed = Object.entries(options).map(([before, after]) => `, ${before} is ${after}`);
-  const form = [...now, ...flags].join(' ');
-  const note = `gq ${old.join(' ')} is now gq ${form}${renamed.join('')}; the old name goes with the next version\n`;
-  return { words: [...now, ...flags, ...rest], note };
-}

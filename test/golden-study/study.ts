@@ -53,9 +53,8 @@ export async function askAll(folder: string): Promise<Map<string, string>> {
   const run = (name: string): string => join(study, name);
   const command = async (name: string, ...argv: readonly string[]): Promise<void> => {
     const { code, out, err: said } = await gq(...argv);
-    // `gate` and `report` are names of before, which must answer as they did; the line that says so is not part of their answer.
-    // A slow machine says what it is busy with, which is not part of it either.
-    const err = said.replace(/^gq .* is now gq .*\n/, '').replace(/^(?:reading .*|drawing the report)\n/gm, '');
+    // A slow machine says what it is busy with, which is not part of the answer.
+    const err = said.replace(/^(?:reading .*|drawing the report)\n/gm, '');
     tell(name, `${out}${err === '' ? '' : `\nstandard error:\n${err}`}${code === 0 ? '' : `\nexit code ${code}\n`}`);
   };
   for (const format of ['text', 'markdown', 'csv', 'latex', 'json']) {
@@ -65,13 +64,13 @@ export async function askAll(folder: string): Promise<Map<string, string>> {
   for (const name of ['activation-1', 'vanilla-2']) {
     for (const json of [[], ['--json']]) {
       const kind = json.length === 0 ? 'text' : 'json';
-      await command(`gate-${name}-${kind}.txt`, 'gate', run(name), ...json);
+      await command(`gate-${name}-${kind}.txt`, 'measure', 'gate', run(name), ...json);
       await command(`eval-${name}-${kind}.txt`, 'eval', run(name), ...evaluated, ...json);
     }
   }
   // The report is written beside the study, so that the viewer does not see it.
   const report = join(folder, '..', 'report.html');
-  await command('report.txt', 'report', study, '--out', report);
+  await command('report.txt', 'results', study, '--html', '--out', report);
   tell('report.html', readFileSync(report, 'utf8').replaceAll('><', '>\n<'));
   for (const [name, text] of await askViewer(folder)) tell(name, text);
   return answers;

@@ -19,13 +19,20 @@ import { armTable, studyProgress } from '../../study/claim-progress.ts';
 import { findExperiment } from '../../study/directory.ts';
 import { readExperiment } from '../../study/experiment.ts';
 import { openResults } from '../../study/open-results.ts';
-import { argument, type CallOf, type CommandContext, command, flag, repeated, word } from '../command.ts';
-import { jsonOption, printAnswer } from '../shared.ts';
+import {
+  argument,
+  type CallOf,
+  type CommandContext,
+  type CommandResult,
+  command,
+  flag,
+  repeated,
+  word,
+} from '../command.ts';
 
 const options = {
   set: repeated('<key=value>', 'of a file: what the call of gq experiment changes'),
   out: word('<dir>', 'of a file: the folder of its study; runs/NAME when absent'),
-  json: jsonOption('everything'),
 };
 type ClaimCall = CallOf<typeof options>;
 
@@ -34,6 +41,7 @@ export const claimCommand = command({
     what: argument('<what>', 'the file of an experiment, a recipe of the package, or the folder of a study'),
   },
   options,
+  json: 'everything as JSON',
   examples: [
     'gq claim micro-other-pairs-claim          # its hash and predictions, before anything is run',
     'gq claim runs/micro-other-pairs-claim     # stated, begun, ended, missing; met, refuted or open',
@@ -42,10 +50,8 @@ export const claimCommand = command({
     0: 'of a folder: every prediction is met',
     1: 'of a folder: one is refuted or open, the claim was changed after its first run, or the folder does not fit its register',
   },
-  async run({ what, ...call }, context) {
-    if (existsSync(what) && statSync(what).isDirectory()) await showStudy(what, call, context);
-    else await showFile(what, call, context);
-  },
+  run: ({ what, ...call }) =>
+    existsSync(what) && statSync(what).isDirectory() ? showStudy(what) : showFile(what, call),
 });
 
 export const openClaimCommand = command({
@@ -78,7 +84,7 @@ function predictionText({ verdict, ...prediction }: Prediction, all: AllPredicti
 const judgedIn = async (directory: string): Promise<Prediction[]> =>
   judgePredictions(await openResults(directory)).map(({ bar, ...judged }) => ({ ...bar, ...judged }));
 
-async function showFile(named: string, { set, out, json }: ClaimCall, context: CommandContext): Promise<void> {
+async function showFile(named: string, { set, out }: ClaimCall): Promise<CommandResult> {
   const file = existsSync(named) ? named : recipePath(named);
   const experiment = readExperiment(file);
   const claim = await claimOf(experiment, file, set);
@@ -96,7 +102,7 @@ async function showFile(named: string, { set, out, json }: ClaimCall, context: C
   const predictions: Prediction[] =
     registered === claim.hash ? await judgedIn(study) : [...(bar === null ? [] : [bar]), ...others];
   const without = registered === undefined ? 'is not begun' : 'was begun under another claim';
-  printAnswer(context, json, { name, ...claim, blindSeeds, predictions }, (width) => {
+  const text = (width: number): string => {
     const lines = [
       `claim ${claim.hash}`,
       `${arms.length} arms × ${seeds.length} seeds (${seeds.join(', ')}): ${claim.runs.length} runs`,
@@ -108,19 +114,18 @@ async function showFile(named: string, { set, out, json }: ClaimCall, context: C
       ),
     ];
     return `${lines.join('\n')}\n`;
-  });
+  };
+  return { value: { name, ...claim, blindSeeds, predictions }, text };
 }
 
-async function showStudy(directory: string, { json }: ClaimCall, context: CommandContext): Promise<void> {
+async function showStudy(directory: string): Promise<CommandResult> {
   const experiment = experimentOf(directory);
   const progress = await studyProgress(directory, experiment);
   const { claim, changed, stated, begun, opened, openedEarly, faults } = progress;
   const predictions = await judgedIn(directory);
   const isMet = !changed && faults.length === 0 && predictions.every(({ verdict }) => verdict === 'met');
-  if (!isMet) context.exitCode = 1;
-  const facts = { name: experiment.name, ...progress, predictions };
   const whereStated = claim === null ? [] : [await fileLine(claim)];
-  printAnswer(context, json, facts, (width) => {
+  const text = (width: number): string => {
     const lines = [
       claim === null
         ? 'No claim is registered: the study was begun by an earlier version, predicts nothing, or its register is gone.'
@@ -135,7 +140,8 @@ async function showStudy(directory: string, { json }: ClaimCall, context: Comman
       ),
     ];
     return `${lines.join('\n')}\n`;
-  });
+  };
+  return { value: { name: experiment.name, ...progress, predictions }, text, isNo: !isMet };
 }
 
 function experimentOf(directory: string): Experiment {

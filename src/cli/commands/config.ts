@@ -8,34 +8,34 @@ import { type ConfigOutline, outlineConfig } from '../../run/config/outline.ts';
 import { configPage } from '../../run/config/page.ts';
 import { listRecipes, recipeName, recipePath, type ShippedRecipe } from '../../run/config/recipes.ts';
 import { command, flag, word } from '../command.ts';
-import { configOption, jsonText, printAnswer } from '../shared.ts';
+import { configOption } from '../shared.ts';
 import { Screen } from '../terminal/screen.ts';
 
 export const configCommand = command({
   arguments: { recipe: word('[recipe]', 'a TOML recipe; without one, the defaults') },
   options: {
     set: configOption,
-    json: flag('print {config, hash, sources, missing, meaning}'),
     reference: flag('print the reference page of all keys instead, with those of the recipe’s plugins'),
   },
+  json: '{config, hash, sources, missing, meaning}',
   examples: [
     'gq config micro-activation',
     'gq config micro-vanilla --set seed=2 --json',
     'gq config micro-base --set monitor.kind=probe --set remedy.kind=screen',
     'gq config --reference > docs/config.md',
   ],
-  async run({ recipe = null, set, json, reference }, { stdout }) {
+  async run({ recipe = null, set, reference }, { stdout }) {
     const raw = readConfig(recipe, set);
     const parts = await loadParts(raw.plugins);
     if (reference) return void stdout.write(configPage(parts));
     const outline = outlineConfig(raw, parts);
     // What a start would refuse is refused here too.
     if (outline.hash !== null) await resolveConfig(recipe, set);
-    stdout.write(json ? outlineJson(outline) : renderOutline(outline));
+    return { value: outlineValue(outline), text: () => renderOutline(outline) };
   },
 });
 
-function outlineJson({ keys, hash, missing, meaning }: ConfigOutline): string {
+function outlineValue({ keys, hash, missing, meaning }: ConfigOutline): object {
   const config: Record<string, unknown> = {};
   for (const { path, ...key } of keys) {
     if (!('value' in key)) continue;
@@ -47,7 +47,7 @@ function outlineJson({ keys, hash, missing, meaning }: ConfigOutline): string {
     }, config);
   }
   const sources = Object.fromEntries(keys.map(({ path, source }) => [path, source]));
-  return jsonText({ config, hash, sources, missing, meaning });
+  return { config, hash, sources, missing, meaning };
 }
 
 const widest = 32;
@@ -95,11 +95,11 @@ function renderRecipes(recipes: readonly ShippedRecipe[], columns: number): stri
 
 export const recipesCommand = command({
   arguments: { recipe: word('[recipe]', 'a recipe whose text to print') },
-  options: { json: flag('print the list as JSON: name, kind (run or experiment), summary') },
+  json: 'the list as JSON: name, kind (run or experiment), summary',
   examples: ['gq recipes', 'gq recipes micro-activation > mine.toml', 'gq config micro-activation'],
-  run({ recipe, json }, context) {
-    if (recipe !== undefined) return void context.stdout.write(readRegularText(recipePath(recipe)));
+  run({ recipe }, { stdout }) {
+    if (recipe !== undefined) return void stdout.write(readRegularText(recipePath(recipe)));
     const recipes = listRecipes();
-    printAnswer(context, json, recipes, () => renderRecipes(recipes, Screen.of(context.stdout).lineWidth));
+    return { value: recipes, text: () => renderRecipes(recipes, Screen.of(stdout).lineWidth) };
   },
 });

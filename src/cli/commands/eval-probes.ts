@@ -14,8 +14,8 @@ import type { Lab } from '../../lab/index.ts';
 import { onInterrupt, openBase, openEvaluator, openLab, probeTokens, resolveConfig } from '../../lab/index.ts';
 import { elicitationTable, leakTable, prefillTable, renderTable } from '../../report/index.ts';
 import { RunDirectory, readableInstruction, recipeName } from '../../run/index.ts';
-import type { CommandContext } from '../command.ts';
-import { endInterrupted, expectAbsent, printAnswer } from '../shared.ts';
+import type { CommandContext, CommandResult } from '../command.ts';
+import { endInterrupted, expectAbsent } from '../shared.ts';
 import { Progress, tellOn } from '../terminal/progress.ts';
 import type { EvalCall } from './eval.ts';
 
@@ -45,7 +45,11 @@ function probeValue({ update, set, state, limit, probe, rows }: ProbeEvaluation)
 const openProbed = (run: string, device: string | undefined, context: CommandContext): Promise<Lab> =>
   openLab({ run: RunDirectory.open(run) }, { device, longerBy: probeTokens, warn: tellOn(context) });
 
-export async function probeLeaks(call: EvalCall, named: string, context: CommandContext): Promise<void> {
+export async function probeLeaks(
+  call: EvalCall,
+  named: string,
+  context: CommandContext,
+): Promise<CommandResult | undefined> {
   const { run: path, limit = null } = call;
   const set = parseProbedSet(named);
   await using lab = await openProbed(path, call.device, context);
@@ -60,19 +64,24 @@ export async function probeLeaks(call: EvalCall, named: string, context: Command
   evaluator.expectPossible(points);
   const probes = points.flatMap((point) => leaks.map(({ probe }): ProbeName => ({ ...point, probe })));
   const found = await probeAll(evaluator, probes, context);
-  if (found === null) return;
+  if (found === null) return undefined;
   const categories = leaks.map(({ category, probe }) => ({
     category,
     probes: found.filter((one) => one.probe.name === probe.name).map(probeValue),
   }));
-  printAnswer(context, call.json, { run: path, arm: config.arm.kind, update, categories }, (width) => {
-    const { arm } = evaluator.run.readManifest();
-    const table = renderTable(leakTable(leaks, found, hasQuarantine), 'text', width);
-    return `${path}: ${arm}, seed ${config.seed}, after ${update} updates\n\n${table}`;
-  });
+  const { arm } = evaluator.run.readManifest();
+  const head = `${path}: ${arm}, seed ${config.seed}, after ${update} updates\n\n`;
+  return {
+    value: { run: path, arm: config.arm.kind, update, categories },
+    text: (width) => head + renderTable(leakTable(leaks, found, hasQuarantine), 'text', width),
+  };
 }
 
-export async function probePrefills(call: EvalCall, named: string, context: CommandContext): Promise<void> {
+export async function probePrefills(
+  call: EvalCall,
+  named: string,
+  context: CommandContext,
+): Promise<CommandResult | undefined> {
   const { run: path, limit = null, every = 1 } = call;
   const set = parsePrefillSet(named);
   await using lab = await openProbed(path, call.device, context);
@@ -83,13 +92,14 @@ export async function probePrefills(call: EvalCall, named: string, context: Comm
   evaluator.expectPossible(probes);
   const found = await probeAll(evaluator, probes, context);
   const { [set]: whole = [] } = await writePrefillCurve(path);
-  if (found === null) return;
+  if (found === null) return undefined;
   const points = limit === null ? whole : prefillPoints(found, set, limit);
-  printAnswer(context, call.json, { run: path, set, limit, points }, (width) => {
-    const prompts = limit === null ? set : `the first ${limit} prompts of ${set}`;
-    const table = renderTable(prefillTable(points, prompts, hasQuarantine), 'text', width);
-    return `${path}: ${evaluator.run.readManifest().arm}, seed ${config.seed}\n\n${table}`;
-  });
+  const prompts = limit === null ? set : `the first ${limit} prompts of ${set}`;
+  const head = `${path}: ${evaluator.run.readManifest().arm}, seed ${config.seed}\n\n`;
+  return {
+    value: { run: path, set, limit, points },
+    text: (width) => head + renderTable(prefillTable(points, prompts, hasQuarantine), 'text', width),
+  };
 }
 
 interface Asked {
@@ -98,7 +108,11 @@ interface Asked {
   readonly hasQuarantine: boolean;
 }
 
-export async function elicit(call: EvalCall, named: string, context: CommandContext): Promise<void> {
+export async function elicit(
+  call: EvalCall,
+  named: string,
+  context: CommandContext,
+): Promise<CommandResult | undefined> {
   const { run: path, limit = null } = call;
   const set = parseProbedSet(named);
   const isRun = existsSync(join(path, 'manifest.json'));
@@ -109,10 +123,11 @@ export async function elicit(call: EvalCall, named: string, context: CommandCont
     instructions.map((one): ProbeName => ({ update, set, state, limit, probe: instructionProbe(one) })),
   );
   const found = await probeAll(policy, probes, context);
-  if (found === null) return;
-  printAnswer(context, call.json, { path, kept: policy.path, probes: found.map(probeValue) }, (width) =>
-    renderTable(elicitationTable(found, hasQuarantine), 'text', width),
-  );
+  if (found === null) return undefined;
+  return {
+    value: { path, kept: policy.path, probes: found.map(probeValue) },
+    text: (width) => renderTable(elicitationTable(found, hasQuarantine), 'text', width),
+  };
 }
 
 function instructionsOf({ words }: ProbedPolicy, { instructions, text, place = 'after' }: EvalCall): Instruction[] {

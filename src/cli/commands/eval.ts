@@ -20,17 +20,9 @@ import {
   surfacedTable,
 } from '../../report/index.ts';
 import { RunDirectory } from '../../run/index.ts';
-import type { CallOf, CommandContext, Part, PartTable } from '../command.ts';
+import type { CallOf, CommandContext, CommandResult, Part, PartTable } from '../command.ts';
 import { argument, choice, command, flag, mostAtOnce, names, repeated, whole, word } from '../command.ts';
-import {
-  configOption,
-  endInterrupted,
-  expectAbsent,
-  jsonOption,
-  printAnswer,
-  runDeviceOption,
-  updateOption,
-} from '../shared.ts';
+import { configOption, endInterrupted, expectAbsent, runDeviceOption, updateOption } from '../shared.ts';
 import { Progress, tellOn } from '../terminal/progress.ts';
 import { elicit, probeLeaks, probePrefills } from './eval-probes.ts';
 
@@ -102,12 +94,12 @@ const options = {
   prefill: flag('begin completions like a hack at many checkpoints: an early sign of hacking'),
   ...ofModes(modeOptions),
   device: runDeviceOption,
-  json: jsonOption('the rates'),
 };
 
 export const evalCommand = command({
   arguments: { run: argument('<run>', 'a run directory; with --elicit also a recipe, whose base model is asked') },
   options,
+  json: 'the rates as JSON',
   examples: [
     'gq eval runs/activation-1',
     'gq eval runs/activation-1 --scales 0,0.25,0.5,0.75,1 --json',
@@ -121,8 +113,8 @@ export const evalCommand = command({
   exits: { 75: 'interrupted: finished evaluations are kept, and the same call goes on' },
   async run(call, context) {
     const mode = modeOf(call);
-    if (mode === 'final') await evaluateFinal(call, context);
-    else await modesOfOneSet[mode].evaluate(call, oneSet(call, modesOfOneSet[mode].usual), context);
+    if (mode === 'final') return await evaluateFinal(call, context);
+    return await modesOfOneSet[mode].evaluate(call, oneSet(call, modesOfOneSet[mode].usual), context);
   },
 });
 
@@ -156,7 +148,7 @@ function oneSet({ sets = [] }: Pick<EvalCall, 'sets'>, usual: string): string {
 
 const keptText = 'finished evaluations are kept';
 
-async function evaluateFinal(call: EvalCall, context: CommandContext): Promise<void> {
+async function evaluateFinal(call: EvalCall, context: CommandContext): Promise<CommandResult | undefined> {
   const { run: path, update: asked, limit = null, samples, batch, device } = call;
   const sets = [...new Set((call.sets ?? finalSets).map(parseSet))];
   const run = RunDirectory.open(path);
@@ -180,7 +172,7 @@ async function evaluateFinal(call: EvalCall, context: CommandContext): Promise<v
     ...{ run: run.path, arm: config.arm.kind, seed: config.seed, update, sets: setValues(evaluations) },
     ...(samples === undefined ? {} : { samples: summariseSamples(all) }),
   };
-  printAnswer(context, call.json, value, (width) => {
+  const text = (width: number): string => {
     const tables = [
       finalEvaluationTable(evaluations, hasQuarantine),
       sampledTable(all, hasQuarantine),
@@ -190,7 +182,8 @@ async function evaluateFinal(call: EvalCall, context: CommandContext): Promise<v
     ].filter(({ rows }) => rows.length > 0);
     const head = `${run.path}: ${arm}, seed ${config.seed}, after ${update} updates`;
     return `${[head, ...tables.map((table) => renderTable(table, 'text', width).trimEnd())].join('\n\n')}\n`;
-  });
+  };
+  return { value, text };
 }
 
 function setValues(found: readonly Evaluation[]): object[] {
@@ -207,7 +200,11 @@ function setValues(found: readonly Evaluation[]): object[] {
   });
 }
 
-async function evaluateCurve(call: EvalCall, named: string, context: CommandContext): Promise<void> {
+async function evaluateCurve(
+  call: EvalCall,
+  named: string,
+  context: CommandContext,
+): Promise<CommandResult | undefined> {
   const { run: path, device, every: step = 1 } = call;
   const set = parseCurveSet(named);
   const run = RunDirectory.open(path);
@@ -224,10 +221,11 @@ async function evaluateCurve(call: EvalCall, named: string, context: CommandCont
   const { [set]: found = [] } = await writeCurve(path, set);
   if (end === 'interrupted') return endInterrupted(keptText, context);
   const chosen = set === 'curve' ? new EvaluationStore(path).curveChoice() : null;
-  printAnswer(context, call.json, { run: path, set, curve: chosen, points: found }, (width) => {
+  const text = (width: number): string => {
     const head = `${path}: ${run.readManifest().arm}, seed ${config.seed}\n${chosen === null ? '' : `${choiceText(chosen)}\n`}`;
     return `${head}\n${renderTable(curveTable(found, set, hasQuarantine), 'text', width)}`;
-  });
+  };
+  return { value: { run: path, set, curve: chosen, points: found }, text };
 }
 
 function choiceText({ ids, pool, solved, poolSolved }: CurveChoice): string {

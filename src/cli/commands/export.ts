@@ -5,7 +5,7 @@ import { exportInspect, exportMetrics, exportPolicy, logFolder, logFormats } fro
 import { createFolder } from '../../model/index.ts';
 import { RunDirectory } from '../../run/index.ts';
 import { argument, type CommandContext, choice, command, wholes, word } from '../command.ts';
-import { expectAbsent, expectNewFolder, jsonOption, printAnswer } from '../shared.ts';
+import { expectAbsent, expectNewFolder } from '../shared.ts';
 
 const formats = { peft: ['peft'], merged: ['merged'], both: ['peft', 'merged'] } as const;
 const dtypes = { float32: 'F32', float16: 'F16', bfloat16: 'BF16' } as const;
@@ -39,8 +39,8 @@ export const exportCommand = command({
     device: word('<name>', 'device to compute on; wasm when absent'),
     log: choice('<viewer>', 'write a log for this viewer instead', logFormats),
     updates: wholes('<list>', '--log inspect: updates whose rollouts to write, e.g. 10,20; the last one when absent'),
-    json: jsonOption('the certificate'),
   },
+  json: 'the certificate as JSON',
   examples: [
     'gq export runs/first --to OUT',
     'gq export runs/vanilla-1 --state full --to OUT',
@@ -65,8 +65,8 @@ export const exportCommand = command({
       ...{ ...call, to, device, formats: formats[format] },
       dtype: dtype === undefined ? null : dtypes[dtype],
     });
-    printAnswer(context, call.json, certificate, () => certificateText(certificate, to, hasQuarantine));
-    if (!certificate.holds) context.exitCode = 1;
+    const text = (): string => certificateText(certificate, to, hasQuarantine);
+    return { value: certificate, text, isNo: !certificate.holds };
   },
 });
 
@@ -106,7 +106,7 @@ async function exportLog(
   to: string | undefined,
   updates: readonly number[] | null,
   context: CommandContext,
-): Promise<void> {
+): Promise<undefined> {
   const run = RunDirectory.open(path);
   const folder = to ?? logFolder(run, format);
   expectNewFolder(folder, '--to');

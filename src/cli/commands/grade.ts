@@ -6,8 +6,9 @@ import type { LoopholeName, Verdict } from '../../env/index.ts';
 import { builtinLoopholes, gradeResponses, namesOf, readGraded, readResponses, SandboxJudge } from '../../env/index.ts';
 import { choice, command, flag, needed, word } from '../command.ts';
 import { expectOneLevel, sandboxOptions, startSandbox, strictOption } from '../sandbox.ts';
-import { expectNewFile, jsonOption, printAnswer } from '../shared.ts';
+import { expectNewFile } from '../shared.ts';
 import { Progress } from '../terminal/progress.ts';
+import { alignRows } from '../terminal/screen.ts';
 
 export const gradeCommand = command({
   options: {
@@ -23,8 +24,8 @@ export const gradeCommand = command({
     ...sandboxOptions,
     strict: strictOption,
     force: flag('begin anew where --out exists'),
-    json: jsonOption('the totals'),
   },
+  json: 'the totals as JSON',
   notes: `Loopholes, and the exploit that each pays for:
 ${builtinLoopholes.map(({ name, summary }) => `  ${name.padEnd(14)} ${summary}`).join('\n')}`,
   examples: [
@@ -48,8 +49,8 @@ ${builtinLoopholes.map(({ name, summary }) => `  ${name.padEnd(14)} ${summary}`)
     });
     const totals = totalsByLoophole([...earlier, ...graded]);
     const { level } = sandbox.report;
-    const answer = { out, responses: responses.length, markers, isolation: level, totals };
-    printAnswer(context, call.json, answer, () => renderTotals(totals, level));
+    const value = { out, responses: responses.length, markers, isolation: level, totals };
+    return { value, text: (width) => renderTotals(totals, level, width) };
   },
 });
 
@@ -78,11 +79,8 @@ function totalsByLoophole(verdicts: readonly Verdict[]): readonly LoopholeTotals
   return [...used.map((name) => totalsOf(name, within(name))), totalsOf('all', verdicts)];
 }
 
-function renderTotals(totals: readonly LoopholeTotals[], level: number): string {
+function renderTotals(totals: readonly LoopholeTotals[], level: number, width: number): string {
   const columns = ['loophole', 'responses', 'compiles', 'correct', 'exploited', 'attempted'] as const;
   const rows = totals.map((row) => [...columns.map((name) => `${row[name]}`), row.meanReward.toFixed(3)]);
-  const widths = [...columns, 'reward'].map((name, at) => Math.max(name.length, ...rows.map((row) => row[at].length)));
-  const line = (cells: readonly string[]) =>
-    cells.map((cell, at) => (at === 0 ? cell.padEnd(widths[at]) : cell.padStart(widths[at]))).join('  ');
-  return `${[[...columns, 'reward'], ...rows].map(line).join('\n')}\nIsolation level ${level}.\n`;
+  return `${alignRows([[...columns, 'reward'], ...rows], width).join('\n')}\nIsolation level ${level}.\n`;
 }

@@ -11,7 +11,7 @@ import { renderTable } from '../../report/index.ts';
 import type { RunConfig, Sink } from '../../run/index.ts';
 import { demonstrationTest, isOfOneUpdate, noticeText, RunDirectory } from '../../run/index.ts';
 import { argument, type CommandContext, command, whole, word } from '../command.ts';
-import { endInterrupted, jsonOption, printAnswer } from '../shared.ts';
+import { endInterrupted } from '../shared.ts';
 import { LivePicture } from '../terminal/live-picture.ts';
 
 export const relearnCommand = command({
@@ -20,8 +20,8 @@ export const relearnCommand = command({
     vanilla: word('<run>', 'a vanilla run of the same seed and settings; trained here when absent'),
     updates: whole('<n>', 'updates of the attack; as many as the run had when absent'),
     out: word('<dir>', 'folder for the deployed model and the runs; RUN/relearn when absent'),
-    json: jsonOption('the report'),
   },
+  json: 'the report as JSON',
   examples: [
     'gq measure relearn runs/activation-1',
     'gq measure relearn runs/activation-1 --vanilla runs/vanilla-1 --updates 60',
@@ -30,7 +30,7 @@ export const relearnCommand = command({
     1: 'vanilla ends without any hack: there is nothing to relearn',
     75: 'interrupted: the runs are saved, and the same call goes on',
   },
-  async run({ run: path, vanilla: vanillaPath, updates = null, out = join(path, 'relearn'), json }, context) {
+  async run({ run: path, vanilla: vanillaPath, updates = null, out = join(path, 'relearn') }, context) {
     const call = `gq measure relearn ${path}`;
     const run = openAttacked(path, call);
     expectWritable(`--out ${out}`, out);
@@ -47,10 +47,10 @@ export const relearnCommand = command({
         : trainingCurve(await (await openJudged(given)).rows(), 'full');
     if (base === null) return endInterrupted(`saved in ${out}`, context);
     const report = reportRelearning(base, attack);
-    if (report === null) {
-      context.stdout.write('Vanilla ends without any hack: there is nothing to relearn.\n');
-      context.exitCode = exitCodes.failed;
-    } else printAnswer(context, json, { run: path, ...report }, (width) => renderReport(report, width));
+    if (report !== null) return { value: { run: path, ...report }, text: (width) => renderReport(report, width) };
+    context.stdout.write('Vanilla ends without any hack: there is nothing to relearn.\n');
+    context.exitCode = exitCodes.failed;
+    return undefined;
   },
 });
 

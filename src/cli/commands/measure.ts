@@ -1,12 +1,11 @@
 /** `gq measure NAME RUN`: the command of each measurement, and of the labels that people gave. */
 import { z } from 'zod';
-import { exitCodes, visibleLine } from '../../base/index.ts';
+import { visibleLine } from '../../base/index.ts';
 import type { Measurement } from '../../measure/registry/index.ts';
 import { renderTable } from '../../report/index.ts';
 import { RunDirectory } from '../../run/index.ts';
 import { agreementsOf, agreementTable, labelsPage, lastLabels, ViewLibrary } from '../../view/index.ts';
 import { argument, type CommandValue, command, type Part, repeated, whole, word } from '../command.ts';
-import { jsonOption, printAnswer } from '../shared.ts';
 import { tellOn } from '../terminal/progress.ts';
 
 export function measureCommand(measurement: Measurement): CommandValue {
@@ -14,19 +13,20 @@ export function measureCommand(measurement: Measurement): CommandValue {
   const options = Object.entries(schema.shape).map(([name, key]) => [name, partOf(key as z.ZodType)]);
   return command({
     arguments: { run: argument('<run>', about) },
-    options: { ...(Object.fromEntries(options) as Record<string, Part<unknown>>), json: jsonOption(answer) },
+    options: Object.fromEntries(options) as Record<string, Part<unknown>>,
+    json: `${answer} as JSON`,
     examples,
     exits,
-    async run({ run: path, json, ...asked }, context) {
+    async run({ run: path, json: _json, ...wishes }, context) {
       const run = RunDirectory.open(path);
-      const found = await measure(run, schema.parse(asked), tellOn(context));
-      if (isNo?.(found) === true) context.exitCode = exitCodes.failed;
-      printAnswer(context, json, { run: path, ...(answerOf?.(found) ?? found) }, (width) => {
-        const blocks = show(found, run, width).map((block) =>
+      const result = await measure(run, schema.parse(wishes), tellOn(context));
+      const text = (width: number): string => {
+        const blocks = show(result, run, width).map((block) =>
           typeof block === 'string' ? block : renderTable(block, 'text', width).trimEnd(),
         );
         return `${blocks.join('\n\n')}\n`;
-      });
+      };
+      return { value: { run: path, ...(answerOf?.(result) ?? result) }, text, isNo: isNo?.(result) };
     },
   });
 }
@@ -44,10 +44,10 @@ function partOf(key: z.ZodType): Part<unknown> {
 
 export const labelsCommand = command({
   arguments: { dir: argument('<dir>', 'a run, an experiment, or a folder of them') },
-  options: { json: jsonOption('labels and agreement') },
+  json: 'labels and agreement as JSON',
   examples: ['gq measure labels runs/micro-claim', 'gq measure labels runs/activation-1 --json'],
   exits: { 1: 'nobody has labelled a rollout' },
-  async run({ dir, json }, context) {
+  async run({ dir, json }) {
     const library = new ViewLibrary(dir);
     const runs = library.entries().filter(({ experiment }) => experiment === null);
     const pages = [];
@@ -55,12 +55,13 @@ export const labelsCommand = command({
     const labels = pages.flatMap((page) => page.labels);
     const leftOut = pages.flatMap((page) => page.leftOut ?? []);
     const agreements = agreementsOf(labels);
-    if (agreements.length === 0 && !json) context.exitCode = 1;
-    printAnswer(context, json, { agreements, labels: lastLabels(labels), leftOut }, (width) => {
+    const text = (width: number): string => {
       const missing = leftOut.map(({ run, why }) => `${visibleLine(`left out: ${run}: ${why}`)}\n`).join('');
       const none = 'no labels yet: gq view, then “label” of a run or an experiment\n';
       if (agreements.length === 0) return missing || none;
       return renderTable(agreementTable(agreements), 'text', width) + missing;
-    });
+    };
+    const value = { agreements, labels: lastLabels(labels), leftOut };
+    return { value, text, isNo: agreements.length === 0 && !json };
   },
 });

@@ -21,9 +21,9 @@ import {
   planPretraining,
   pretrainMicro,
 } from '../../pretrain/index.ts';
-import type { CallOf, CommandContext } from '../command.ts';
+import type { CallOf, CommandContext, CommandResult } from '../command.ts';
 import { argument, choice, command, flag, needed, repeated, whole, word } from '../command.ts';
-import { deviceOption, expectNewFolder, jsonOption, printAnswer } from '../shared.ts';
+import { deviceOption, expectNewFolder } from '../shared.ts';
 import { Progress } from '../terminal/progress.ts';
 
 export const inspectCommand = command({
@@ -34,11 +34,11 @@ export const inspectCommand = command({
     ),
   },
   options: {
-    json: jsonOption('the description'),
     scan: flag('also read every weight, and fail on one that is NaN or infinite'),
   },
+  json: 'the description as JSON',
   examples: ['gq model inspect DIR', 'gq model inspect micro --scan --json'],
-  async run({ dir, json, scan }, context) {
+  async run({ dir, scan }) {
     await using folder = await ModelFolder.open(modelArgument(dir));
     if (scan) {
       for await (const _ of loadWeights(folder.weights, folder.config, { as: 'stored' })) {
@@ -46,7 +46,7 @@ export const inspectCommand = command({
       }
     }
     const description = describeModel(folder);
-    printAnswer(context, json, description, () => renderModel(description));
+    return { value: description, text: () => renderModel(description) };
   },
 });
 
@@ -177,12 +177,12 @@ const options = {
   ),
   seed: whole('<n>', 'seed of weights and documents', { least: 0, usual: microRecipe.seed }),
   steps: whole('<n>', 'optimiser steps', { most: mostSteps, usual: microRecipe.steps }),
-  json: jsonOption('the loss curve'),
 };
 type PretrainCall = CallOf<typeof options>;
 
 export const pretrainCommand = command({
   options,
+  json: 'the loss curve as JSON',
   examples: [
     'gq micro pretrain --to models/own',
     'gq micro pretrain --to /tmp/base --steps 300',
@@ -211,7 +211,7 @@ async function planDevice(recipe: MicroRecipe, { device }: PretrainCall, context
   return Math.ceil(plan.totalBytes / 2 ** 20);
 }
 
-async function pretrain(options: PretrainCall, context: CommandContext): Promise<void> {
+async function pretrain(options: PretrainCall, context: CommandContext): Promise<CommandResult | undefined> {
   expectNewFolder(options.to, '--to');
   const recipe = recipeOf(options);
   expectPrecision(recipe, { name: options.device, floats: options.device === 'cuda' ? ['f32', 'bf16'] : ['f32'] });
@@ -233,16 +233,13 @@ async function pretrain(options: PretrainCall, context: CommandContext): Promise
   if (losses.length < recipe.steps) context.exitCode = exitCodes.stopped;
   if (losses.length === 0) {
     context.stderr.write(`${options.to}: interrupted before the first step was done, so nothing is written\n`);
-    return;
+    return undefined;
   }
   await writeModelFolder(options.to, contents);
   const last = losses.slice(-20);
   const loss = last.reduce((sum, value) => sum + value, 0) / last.length;
   const isWhole = losses.length === recipe.steps;
-  if (options.json) {
-    context.stdout.write(`${JSON.stringify({ recipe, losses, folder: options.to })}\n`);
-    return;
-  }
   const steps = isWhole ? `${recipe.steps} steps` : `interrupted after ${losses.length} of ${recipe.steps} steps`;
-  context.stdout.write(`${options.to}: ${steps}, NLL per token ${loss.toFixed(4)} over the last ${last.length}\n`);
+  const text = `${options.to}: ${steps}, NLL per token ${loss.toFixed(4)} over the last ${last.length}\n`;
+  return { value: { recipe, losses, folder: options.to }, text: () => text };
 }

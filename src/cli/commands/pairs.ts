@@ -21,10 +21,10 @@ import {
 import { modelArgument, openLab, type PairScores, resolveConfig, scorePairs } from '../../lab/index.ts';
 import { ModelTokenizer } from '../../model/index.ts';
 import { auroc, aurocInterval, wilsonInterval } from '../../stats/index.ts';
-import { argument, choice, command, flag, needed, type Part, whole, word } from '../command.ts';
-import { configOption, deviceOption, expectNewFile, jsonOption, jsonText, printAnswer } from '../shared.ts';
+import { argument, type CommandResult, choice, command, flag, needed, type Part, whole, word } from '../command.ts';
+import { configOption, deviceOption, expectNewFile, jsonText } from '../shared.ts';
 import { tellOn } from '../terminal/progress.ts';
-import { alignRows, screenWidth } from '../terminal/screen.ts';
+import { alignRows } from '../terminal/screen.ts';
 
 const fileArgument = argument(
   '<file>',
@@ -42,11 +42,11 @@ export const checkCommand = command({
   options: {
     select: selectOption,
     tokenizer: word('<dir>', "count length in the tokens of this model folder's tokenizer"),
-    json: jsonOption('the report'),
   },
+  json: 'the report as JSON',
   examples: ['gq pairs check hack', 'gq pairs check my-pairs.md --select tag:run_tests,sentinel section:Behaviour'],
   exits: { 1: 'the pairs have errors' },
-  async run({ file, select, tokenizer, json }, context) {
+  async run({ file, select, tokenizer }) {
     const parsed = await readPairFile(file);
     const pairs = parsed.pairs.length === 0 ? [] : selectPairs(parsed.pairs, select);
     const measured = pairs.length === 0 ? { lengths: [], styles: [], findings: [] } : await measure(pairs, tokenizer);
@@ -54,8 +54,8 @@ export const checkCommand = command({
     const shows = parsed.shows && { shows: parsed.shows };
     const hash = hashPairs(pairs);
     const report = { file: parsed.file, ...shows, pairs: pairs.length, hash, ...measured, findings };
-    printAnswer(context, json, report, (width) => renderPairsReport(report, width));
-    if (findings.some(({ level }) => level === 'error')) context.exitCode = 1;
+    const isNo = findings.some(({ level }) => level === 'error');
+    return { value: report, text: (width) => renderPairsReport(report, width), isNo };
   },
 });
 
@@ -80,12 +80,10 @@ export const scoreCommand = command({
     score: choice('<kind>', 'how features are compared with the direction', ['dot', 'cosine'], 'dot'),
     standardise: flag('divide the mean difference by its standard error'),
     device: deviceOption,
-    json: jsonOption('scores and wrong pairs'),
   },
+  json: 'scores and wrong pairs as JSON',
   examples: ['gq pairs score MODEL micro --kind gradient'],
-  async run({ json, ...call }, context) {
-    context.stdout.write(renderScore(await scorePairs(call), json, screenWidth(context.stdout)));
-  },
+  run: async (call) => scoreResult(await scorePairs(call)),
 });
 
 /** Labels chose both sides: the file beside says so, and they are recorded by what they say, to be known again. */
@@ -99,10 +97,10 @@ export const fromPoolCommand = command({
     set: configOption,
     perProblem: whole('<n>', 'most pairs of one problem', { usual: 1 }),
     force: flag('overwrite the files of --out'),
-    json: jsonOption('the provenance'),
   },
+  json: 'the provenance as JSON',
   examples: ['gq pairs from-pool pool.jsonl micro-base --out pairs.json'],
-  async run({ pool, recipe = null, out, set, perProblem, force, json }, context) {
+  async run({ pool, recipe = null, out, set, perProblem, force }, context) {
     if (!out.endsWith('.json')) {
       throw new UserError({ call: '--out', expected: 'a name that ends in .json', found: out });
     }
@@ -139,7 +137,7 @@ export const fromPoolCommand = command({
     await recordLabelled(pairs);
     await writeFileAtomic(out, formatPairsJson(pairs));
     await writeFileAtomic(provenanceFile, jsonText(provenance));
-    printAnswer(context, json, provenance, () => `${out}: ${pairs.length} pairs, ${poolDerivedNote}\n`);
+    return { value: provenance, text: () => `${out}: ${pairs.length} pairs, ${poolDerivedNote}\n` };
   },
 });
 
@@ -186,16 +184,19 @@ function rateText(right: number, total: number): string {
   return `${right}/${total} = ${(right / total).toFixed(3)} (95% ${low.toFixed(3)} to ${high.toFixed(3)})`;
 }
 
-export function renderScore(report: PairScores, json: boolean, width: number): string {
+export function scoreResult(report: PairScores): CommandResult {
+  const { hackScores, cleanScores, wrongPairs, wrongWhenLeftOut } = report;
+  const pairs = hackScores.length;
+  const pairedAccuracy = 1 - wrongPairs.length / pairs;
+  const leaveOneOut = wrongWhenLeftOut === null ? null : 1 - wrongWhenLeftOut.length / pairs;
+  const value = { ...report, pairs, pairedAccuracy, auroc: auroc(hackScores, cleanScores), leaveOneOut };
+  return { value, text: (width) => renderScore(report, width) };
+}
+
+function renderScore(report: PairScores, width: number): string {
   const { hackScores, cleanScores, wrongPairs, wrongWhenLeftOut } = report;
   const total = hackScores.length;
   const { low, high } = aurocInterval(hackScores, cleanScores);
-  if (json) {
-    const pairedAccuracy = 1 - wrongPairs.length / total;
-    const leftOut = wrongWhenLeftOut === null ? null : 1 - wrongWhenLeftOut.length / total;
-    const measures = { pairs: total, pairedAccuracy, auroc: auroc(hackScores, cleanScores), leaveOneOut: leftOut };
-    return `${JSON.stringify({ ...report, ...measures }, null, 2)}\n`;
-  }
   const settings = Object.entries(report.settings).map(([name, value]) => `${name} ${value}`);
   const rows = [
     ['paired accuracy', rateText(total - wrongPairs.length, total)],

@@ -6,7 +6,7 @@ import type { GradedPool } from '../../lab/index.ts';
 import { formatPool, limitPool, openLab, poolOfRun, resolveConfig, samplePool } from '../../lab/index.ts';
 import { type RunConfig, RunDirectory } from '../../run/index.ts';
 import { type CallOf, type CommandContext, choice, command, flag, needed, whole, word } from '../command.ts';
-import { configOption, expectAbsent, expectNewFile, jsonOption, jsonText, printAnswer } from '../shared.ts';
+import { configOption, expectAbsent, expectNewFile, jsonText } from '../shared.ts';
 import { Progress, tellOn } from '../terminal/progress.ts';
 
 const options = {
@@ -18,13 +18,13 @@ const options = {
   problems: whole('<n>', 'number of problems to ask; 32 when absent; not with --run'),
   samples: whole('<n>', 'completions per problem and framing; 8 when absent; not with --run'),
   force: flag('overwrite the files of --out'),
-  json: jsonOption('the provenance'),
 };
 type PoolCall = CallOf<typeof options>;
 
 export const makePoolCommand = command({
   arguments: { recipe: word('[recipe]', 'recipe whose model, problems and sampling to use; not with --run') },
   options,
+  json: 'the provenance as JSON',
   examples: [
     'gq pool make --run runs/vanilla-1 --keep hacks --out hacks.jsonl',
     'gq pool make micro-base --keep solves --samples 16 --out solves.jsonl',
@@ -48,8 +48,8 @@ export const makePoolCommand = command({
     const provenance = { ...source, version: readVersion(), hacks, solves, graded: entries.length };
     await writeFileAtomic(out, formatPool(kept));
     await writeFileAtomic(provenanceFile, jsonText(provenance));
-    printAnswer(context, call.json, provenance, () => `${out}: ${hacks} hacks, ${solves} solves\n`);
-    if (kept.length === 0) context.exitCode = 1;
+    const text = `${out}: ${hacks} hacks, ${solves} solves\n`;
+    return { value: provenance, text: () => text, isNo: kept.length === 0 };
   },
 });
 

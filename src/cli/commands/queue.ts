@@ -13,7 +13,6 @@ import { LogTail, lastLine } from '../../study/slurm/log-tail.ts';
 import { planStudy, readStudy } from '../../study/steps.ts';
 import type { CommandContext, ParsedCall, Part } from '../command.ts';
 import { argument, command, mostAtOnce, needed, whole, wholeFrom, word } from '../command.ts';
-import { jsonOption, printAnswer } from '../shared.ts';
 import { ownCommand } from './cluster.ts';
 import { settingsOf } from './train.ts';
 
@@ -89,7 +88,7 @@ export const workCommand = command({
 });
 
 export const listCommand = command({
-  options: { json: jsonOption('them') },
+  json: 'them as JSON',
   examples: ['gq queue list', 'gq queue list --json'],
   exits: { 1: 'a job or the settings are damaged' },
   run({ json }, context) {
@@ -106,11 +105,8 @@ export const listCommand = command({
       complain(error instanceof Error ? error.message : String(error));
     }
     const values = entries.map(({ id: number, job, state }) => ({ id: number, ...job, ...state }));
-    printAnswer(context, json, values, () =>
-      entries.length === 0
-        ? `no jobs in ${queue.path} (${queueVariable} names another place)\n`
-        : entries.map((entry) => jobText(queue, entry)).join(''),
-    );
+    const none = `no jobs in ${queue.path} (${queueVariable} names another place)\n`;
+    return { value: values, text: () => entries.map((entry) => jobText(queue, entry)).join('') || none };
   },
 });
 

@@ -23,8 +23,17 @@ import {
 import { describeSameBytes, findExperiment } from '../../study/directory.ts';
 import { openResults } from '../../study/open-results.ts';
 import { questionFacts, questionsAbout } from '../../study/queue/folder.ts';
-import { argument, type CallOf, type CommandContext, command, flag, repeated, word } from '../command.ts';
-import { expectAbsent, jsonText, printAnswer, sameCall } from '../shared.ts';
+import {
+  argument,
+  type CallOf,
+  type CommandContext,
+  type CommandResult,
+  command,
+  flag,
+  repeated,
+  word,
+} from '../command.ts';
+import { expectAbsent, jsonText, sameCall } from '../shared.ts';
 import { Waiting } from '../terminal/progress.ts';
 import { screenWidth } from '../terminal/screen.ts';
 
@@ -66,7 +75,7 @@ export const resultsCommand = command({
 
 type ResultsCall = CallOf<typeof options> & { readonly dir: string };
 
-async function printResults(call: ResultsCall, context: CommandContext): Promise<void> {
+async function printResults(call: ResultsCall, context: CommandContext): Promise<undefined> {
   expectAbsent(call, ['out', 'title'], 'without --html');
   const { dir, figures, force } = call;
   const format = parseTableFormat(call.format ?? (call.json ? 'json' : 'text'), resultsFormats);
@@ -119,7 +128,7 @@ function renderResults(results: Results, format: ResultsFormat, width: number, a
   return [`${results.name}\n`, ...tables, `${wrapText(words, width)}\n`].join('\n');
 }
 
-async function writeHtml(call: ResultsCall, context: CommandContext): Promise<void> {
+async function writeHtml(call: ResultsCall, context: CommandContext): Promise<CommandResult> {
   expectAbsent(call, ['format', 'figures', 'emergence'], 'with --html');
   const { dir, out: file = join(dir, 'report.html'), force } = call;
   expectWritable(`--out ${file}`, dirname(file));
@@ -133,9 +142,10 @@ async function writeHtml(call: ResultsCall, context: CommandContext): Promise<vo
   warnIncomplete(dir, results, context, call.from);
   const missing = missingEvaluations(results);
   const runs = results.arms.flatMap((arm) => arm.runs.map(({ path, seed }) => ({ arm: arm.arm, seed, path })));
-  printAnswer(context, call.json, { ...written, title, runs, missing, leftOut: results.leftOut }, () => {
+  const text = (): string => {
     const sentence = describeMissing(missing);
     const lines = missing.flatMap((one) => one.commands.map((line) => `  ${line}\n`));
     return `${written.file}\n${sentence === null ? '' : `${sentence}\n${lines.join('')}`}`;
-  });
+  };
+  return { value: { ...written, title, runs, missing, leftOut: results.leftOut }, text };
 }

@@ -5,8 +5,7 @@ import { compareRuns, EvaluationStore, findDamage, lastCheckpoint, statesOf, sum
 import { configDifferences, RunDirectory } from '../../run/index.ts';
 import type { Catalogue, ListedRun } from '../../view/api.ts';
 import { type FoundEntry, findEntries, listCatalogue, listRun } from '../../view/catalogue.ts';
-import { argument, type CommandContext, command, flag, word } from '../command.ts';
-import { jsonOption, printAnswer } from '../shared.ts';
+import { argument, command, flag, word } from '../command.ts';
 import { Progress } from '../terminal/progress.ts';
 import { alignRows, Screen } from '../terminal/screen.ts';
 import { formatDuration } from '../terminal/step-table.ts';
@@ -14,14 +13,14 @@ import { formatDuration } from '../terminal/step-table.ts';
 export const runsCommand = command({
   arguments: { dir: word('[dir]', 'a folder of runs, an experiment, or a run', 'runs') },
   options: {
-    json: jsonOption('the list'),
     quick: flag('do not read the files of the runs: no seal and no checksum is looked at'),
   },
+  json: 'the list as JSON',
   examples: ['gq runs', 'gq runs runs/micro-claim --json', 'gq runs --quick'],
   exits: { 1: 'a run is damaged' },
-  run({ dir, json, quick }, context) {
+  run({ dir, quick }, { stdout, stderr }) {
     const entries = findEntries(dir);
-    const show = Progress.passing(context.stderr, 'runs checked', entries.length);
+    const show = Progress.passing(stderr, 'runs checked', entries.length);
     let checked = 0;
     const rates = new Map<string, Rates | null>();
     const check = (entry: FoundEntry): ListedRun => {
@@ -33,8 +32,8 @@ export const runsCommand = command({
     const listed = listCatalogue(dir, entries, check);
     show(entries.length);
     const runs = listed.runs.map((run) => ({ ...run, ...(rates.get(run.id) ?? noRates) }));
-    if (runs.some(({ status }) => status === 'damaged')) context.exitCode = 1;
-    printAnswer(context, json, { ...listed, runs }, (width) => renderRuns(listed.experiments, runs, width, context));
+    const text = (width: number): string => renderRuns(listed.experiments, runs, width, Screen.of(stdout).lineWidth);
+    return { value: { ...listed, runs }, text, isNo: runs.some(({ status }) => status === 'damaged') };
   },
 });
 
@@ -77,12 +76,12 @@ function renderRuns(
   experiments: Catalogue['experiments'],
   runs: readonly RatedRun[],
   width: number,
-  { stdout }: CommandContext,
+  lineWidth: number,
 ): string {
   if (runs.length === 0) return 'no runs here\n';
   const head = ['run', 'arm', 'status', 'update', 'attempt', 'hack', 'clean', 'last write'];
   // In a pipe each run has one line, for programs that look for its name.
-  const lines = alignRows([head, ...runs.map(rowOf)], Screen.of(stdout).lineWidth);
+  const lines = alignRows([head, ...runs.map(rowOf)], lineWidth);
   const table = runs.flatMap((run, i) => {
     const experiment = experiments.find(({ id }) => id === run.experiment);
     const isFirst = experiment !== undefined && runs[i - 1]?.experiment !== run.experiment;
@@ -115,25 +114,23 @@ function rowOf(run: RatedRun): string[] {
 
 export const diffCommand = command({
   arguments: { first: argument('<first>', 'a run directory'), second: argument('<second>', 'another run directory') },
-  options: { json: jsonOption('the differences') },
+  json: 'the differences as JSON',
   examples: ['gq diff runs/micro-claim/vanilla-1 runs/micro-claim/activation-1'],
-  run({ first, second, json }, context) {
+  run({ first, second }) {
     const [a, b] = [first, second].map((path) => RunDirectory.open(path));
     const keys = configDifferences(a.readManifest().config, b.readManifest().config);
     const results = compareRuns(a, b);
-    printAnswer(context, json, { first, second, keys, results }, (width) =>
-      renderDiff(first, second, keys, results, width),
-    );
+    const value = { first, second, keys, results };
+    return { value, text: (width) => renderDiff(value, width) };
   },
 });
 
-function renderDiff(
-  first: string,
-  second: string,
-  keys: readonly string[],
-  results: readonly ComparedEvaluation[],
-  width: number,
-): string {
+type Difference = Readonly<Record<'first' | 'second', string>> & {
+  readonly keys: readonly string[];
+  readonly results: readonly ComparedEvaluation[];
+};
+
+function renderDiff({ first, second, keys, results }: Difference, width: number): string {
   const differing = keys.length === 0 ? ['The configs are the same.'] : keys.map((key) => `  ${key}`);
   const sets = [...new Set(results.map(({ set }) => set))];
   const tables = sets.flatMap((set) => {

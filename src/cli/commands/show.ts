@@ -3,8 +3,7 @@ import { UserError, visibleLine } from '../../base/index.ts';
 import type { LedgerRow, RolloutQuery, RolloutSearch } from '../../view/index.ts';
 import { parseQuery, placeboArms, rolloutOrders, ViewLibrary, verdictWordOf } from '../../view/index.ts';
 import { argument, type CallOf, choice, command, flag, whole, word } from '../command.ts';
-import { jsonOption, jsonText } from '../shared.ts';
-import { alignRows, screenWidth } from '../terminal/screen.ts';
+import { alignRows } from '../terminal/screen.ts';
 
 const options = {
   update: whole('<n>', 'rollouts of this update'),
@@ -17,12 +16,12 @@ const options = {
   order: choice('<name>', 'which come first', rolloutOrders, 'update'),
   limit: whole('<n>', 'print at most so many', { usual: 5 }),
   group: flag('show each with the others of its prompt'),
-  json: jsonOption('the rollouts'),
 };
 
 export const showCommand = command({
   arguments: { dir: argument('<dir>', 'a run or an experiment') },
   options,
+  json: 'the rollouts as JSON',
   examples: [
     'gq show runs/activation-1 --update 14 --route keep --hack',
     'gq show runs/micro-claim --grep "def run_" --order surprise --group',
@@ -39,15 +38,13 @@ export const showCommand = command({
     const { counts } = search;
     const shown: readonly LedgerRow[] = await search.rows(0, limit);
     for (const { run, why } of counts.leftOut) context.stderr.write(`not searched: ${run}: ${why}\n`);
-    if (shown.length === 0) context.exitCode = 1;
-    if (call.json) {
-      const { found, total } = counts;
-      return void context.stdout.write(jsonText({ found, total, rollouts: shown }));
-    }
-    const blocks = call.group
-      ? await groupsOf(library, shown, screenWidth(context.stdout))
-      : shown.map((row) => renderRollout(row));
-    context.stdout.write(`${[...blocks, closingLine(counts, query, shown.length)].join('\n')}\n`);
+    const { found, total } = counts;
+    const groups = call.group ? await groupsOf(library, shown) : null;
+    const text = (width: number): string => {
+      const blocks = groups?.map((group) => renderGroup(group, shown, width)) ?? shown.map(renderRollout);
+      return `${[...blocks, closingLine(counts, query, shown.length)].join('\n')}\n`;
+    };
+    return { value: { found, total, rollouts: shown }, text, isNo: shown.length === 0 };
   },
 });
 
@@ -110,23 +107,28 @@ function renderRollout(row: LedgerRow): string {
   return [head, ...facts, row.prompt.trimEnd(), row.completion, ''].join('\n');
 }
 
-async function groupsOf(library: ViewLibrary, shown: readonly LedgerRow[], width: number): Promise<string[]> {
-  const keyOf = ({ run, update, group }: LedgerRow): string => `${run} ${update} ${group}`;
-  const isShown = (row: LedgerRow): boolean => shown.some(({ run, id }) => run === row.run && id === row.id);
-  const groups: string[] = [];
-  for (const first of new Map(shown.map((row) => [keyOf(row), row])).values()) {
-    const members = (await (await library.rollouts(library.find(first.run))).group(first.id)) ?? [];
-    const lines = members.map((row) => [
-      `${isShown(row) ? '>' : ' '} ${row.id}`,
-      verdictWordOf(row),
-      row.route ?? 'none',
-      `${row.reward}`,
-      number(row.advantage),
-      row.completion.replace(/\s+/g, ' ').slice(0, 200),
-    ]);
-    const head = `━━ ${visibleLine(first.run)}, update ${first.update}, ${visibleLine(first.problem)}`;
-    const columns = ['  rollout', 'verdict', 'route', 'reward', 'advantage', 'completion'];
-    groups.push([head, first.prompt.trimEnd(), ...alignRows([columns, ...lines], width), ''].join('\n'));
+async function groupsOf(library: ViewLibrary, shown: readonly LedgerRow[]): Promise<LedgerRow[][]> {
+  const firsts = new Map(shown.map((row) => [`${row.run} ${row.update} ${row.group}`, row]));
+  const groups: LedgerRow[][] = [];
+  for (const { run, id } of firsts.values()) {
+    const group = await (await library.rollouts(library.find(run))).group(id);
+    if (group !== null) groups.push(group);
   }
   return groups;
+}
+
+function renderGroup(members: readonly LedgerRow[], shown: readonly LedgerRow[], width: number): string {
+  const isShown = (row: LedgerRow): boolean => shown.some(({ run, id }) => run === row.run && id === row.id);
+  const lines = members.map((row) => [
+    `${isShown(row) ? '>' : ' '} ${row.id}`,
+    verdictWordOf(row),
+    row.route ?? 'none',
+    `${row.reward}`,
+    number(row.advantage),
+    row.completion.replace(/\s+/g, ' ').slice(0, 200),
+  ]);
+  const [{ run, update, problem, prompt }] = members;
+  const head = `━━ ${visibleLine(run)}, update ${update}, ${visibleLine(problem)}`;
+  const columns = ['  rollout', 'verdict', 'route', 'reward', 'advantage', 'completion'];
+  return [head, prompt.trimEnd(), ...alignRows([columns, ...lines], width), ''].join('\n');
 }

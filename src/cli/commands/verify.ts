@@ -6,6 +6,7 @@ import { findDevice, resolveConfig } from '../../lab/index.ts';
 import { renderTable } from '../../report/index.ts';
 import { type RunConfig, RunDirectory } from '../../run/index.ts';
 import {
+  type Check,
   type Finding,
   inspectMachine,
   isHealthy,
@@ -19,78 +20,75 @@ import {
   smokeParts,
   type VerifyReport,
 } from '../../verify/index.ts';
-import { argument, type CommandContext, command, flag, whole, word } from '../command.ts';
+import { argument, type CommandResult, command, flag, whole, word } from '../command.ts';
 import { sandboxOptions, startSandbox } from '../sandbox.ts';
-import { configOption, deviceOption, expectNewFile, isSameFile, jsonOption, printAnswer } from '../shared.ts';
+import { configOption, deviceOption, expectNewFile, isSameFile } from '../shared.ts';
 import { Progress } from '../terminal/progress.ts';
-import { checksJson, renderChecks, screenWidth } from '../terminal/screen.ts';
+import { renderChecks, screenWidth } from '../terminal/screen.ts';
 import { TrainDisplay } from '../terminal/train-display.ts';
 
-const exits = { 1: 'a check fails' };
+/** JSON has no infinity, so an infinite difference is written as the string "Infinity". */
+function checkValue({ maxAbs, maxRel, ...check }: Check): object {
+  const finite = (value: number): number | string => (Number.isFinite(value) ? value : String(value));
+  return { ...check, maxAbs: finite(maxAbs), maxRel: finite(maxRel) };
+}
+
+const hasFailed = (checks: readonly Check[]): boolean => checks.some(({ pass }) => !pass);
 
 function besideText({ table, before = [] }: VerifyReport, width: number): string {
   if (table !== undefined) return `${renderTable(table, 'text', width)}\n`;
   return before.map((line) => `${wrapText(line, width)}\n`).join('');
 }
 
-function show(report: VerifyReport, json: boolean, context: CommandContext): void {
+function resultOf(report: VerifyReport): CommandResult {
   const { title, checks, after = [], facts } = report;
-  const width = screenWidth(context.stdout);
-  const text = (): string =>
-    [
-      besideText(report, width),
-      renderChecks(checks, title, width),
-      ...after.map((line) => `${wrapText(line, width)}\n`),
-    ].join('');
-  context.stdout.write(json ? checksJson({ ...facts, checks }) : text());
-  if (checks.some(({ pass }) => !pass)) context.exitCode = 1;
+  const text = (width: number): string => {
+    const notes = after.map((line) => `${wrapText(line, width)}\n`);
+    return [besideText(report, width), renderChecks(checks, title, width), ...notes].join('');
+  };
+  return { value: { ...facts, checks: checks.map(checkValue) }, text, isNo: hasFailed(checks) };
 }
 
-const deviceOptions = {
-  device: deviceOption,
-  json: flag('print {checks: [{case, quantity, maxAbs, maxRel, bound, pass}]}'),
+const exits = { 1: 'a check fails' };
+const comparison = {
+  json: '{checks: [{case, quantity, maxAbs, maxRel, bound, pass}]}',
+  options: { device: deviceOption },
+  exits,
 };
 
 export const parityCommand = command({
+  ...comparison,
   arguments: { dir: argument('<dir>', 'a folder laid out like test/golden') },
-  options: deviceOptions,
   examples: ['gq verify parity test/golden', 'gq verify parity DIR --device reference --json'],
-  exits,
-  run: async ({ dir, device, json }, context) => show(await reportParity(device, dir), json, context),
+  run: async ({ dir, device }) => resultOf(await reportParity(device, dir)),
 });
 
 export const adaptersCommand = command({
-  options: deviceOptions,
+  ...comparison,
   examples: ['gq verify adapters'],
-  exits,
-  run: async ({ device, json }, context) => show(await reportAdapters(device), json, context),
+  run: async ({ device }) => resultOf(await reportAdapters(device)),
 });
 
 export const armCommand = command({
   arguments: { recipe: word('[recipe]', 'a TOML recipe, with plugins or without; without one, the defaults') },
-  options: {
-    set: configOption,
-    updates: whole('<n>', 'updates of each of the two runs', { usual: 5 }),
-    json: flag('print {checks, usesLabels, sources, trained, pinned}'),
-  },
+  options: { set: configOption, updates: whole('<n>', 'updates of each of the two runs', { usual: 5 }) },
+  json: '{checks, usesLabels, sources, trained, pinned}',
   examples: ['gq verify arm micro-activation', 'gq verify arm my-gate.toml --updates 2 --json'],
   exits: { 1: 'labels reach training' },
-  async run({ recipe = null, set, updates, json }, context) {
+  async run({ recipe = null, set, updates }, { stderr }) {
     const { config } = await resolveConfig(recipe, set);
-    const onUpdate = Progress.from(context.stderr, 'update');
-    show(await reportArm(config, { updates, onUpdate }), json, context);
+    return resultOf(await reportArm(config, { updates, onUpdate: Progress.from(stderr, 'update') }));
   },
 });
 
 const environmentCommand = (name: string, reportOf: (config: RunConfig) => Promise<VerifyReport>) =>
   command({
     arguments: { recipe: word('[recipe]', 'recipe whose environment to check; without one, the defaults') },
-    options: { set: configOption, json: flag('print {checks}') },
+    options: { set: configOption },
+    json: '{checks}',
     examples: [`gq verify ${name}`, `gq verify ${name} micro-base --json`],
     exits,
-    async run({ recipe = null, set, json }, context) {
-      show(await reportOf((await resolveConfig(recipe, set)).config), json, context);
-    },
+    run: async ({ recipe = null, set }) => resultOf(await reportOf((await resolveConfig(recipe, set)).config)),
   });
 
 export const rewardsCommand = environmentCommand('rewards', reportRewards);
@@ -99,12 +97,12 @@ export const partitionCommand = environmentCommand('partition', reportPartition)
 
 export const scienceCommand = command({
   arguments: { run: word('[run]', 'a run directory; without one, the defaults') },
-  options: { json: flag('print {checks}') },
+  json: '{checks}',
   examples: ['gq verify science', 'gq verify science runs/activation-1'],
   exits,
-  async run({ run: path, json }, context) {
+  async run({ run: path }) {
     const subject = path === undefined ? (await resolveConfig(null)).config : RunDirectory.open(path);
-    show(await reportScience(subject), json, context);
+    return resultOf(await reportScience(subject));
   },
 });
 
@@ -119,27 +117,27 @@ export const problemsCommand = command({
     write: word('<file>', 'file to write the sound problems to, with a manifest of what was dropped and why'),
     force: flag('overwrite the file of --write'),
     ...sandboxOptions,
-    json: jsonOption('the result'),
   },
+  json: 'the result as JSON',
   examples: ['gq verify problems problems.jsonl.gz', 'gq verify problems problems.jsonl --write sound.jsonl'],
   exits: { 1: 'a problem is unsound' },
-  async run({ file, write: target, force, json, ...sandboxed }, context) {
+  async run({ file, write: target, force, ...sandboxed }, { stderr }) {
     if (target !== undefined) expectTarget(file, target, force);
     const loaded = await loadProblems(file);
     await using sandbox = await startSandbox(sandboxed);
-    const progress = new Progress(context.stderr, 'checked', loaded.loaded.length);
+    const progress = new Progress(stderr, 'checked', loaded.loaded.length);
     const result = await checkProblems(loaded, new SandboxJudge(sandbox), (done) => progress.show(done));
     const manifest = target === undefined ? undefined : await writeFiltered(file, target, loaded, result);
     const { sound, unsound } = result;
     const problems = sound.length + unsound.length;
     const budgets = sound.map(({ id, cpuSeconds }) => ({ id, cpuSeconds }));
     const isolation = sandbox.report.level;
-    printAnswer(context, json, { file, problems, sound: budgets, unsound, isolation }, () => {
+    const text = (): string => {
       const lines = unsound.map(({ id, line, reason }) => `unsound  ${id} (line ${line}): ${reason}\n`);
       const written = manifest === undefined ? '' : `Wrote ${target} and ${manifest}\n`;
       return `${lines.join('')}${sound.length} of ${problems} problems are sound.\n${written}`;
-    });
-    context.exitCode = unsound.length === 0 ? 0 : 1;
+    };
+    return { value: { file, problems, sound: budgets, unsound, isolation }, text, isNo: unsound.length > 0 };
   },
 });
 
@@ -162,8 +160,8 @@ export const smokeCommand = command({
       'stored values for the parity check; those of the repository, where there are any, when absent',
     ),
     verbose: flag('print every check, not only those that fail'),
-    json: flag('print {parts: [{name, seconds, checks}]}'),
   },
+  json: '{parts: [{name, seconds, checks}]}',
   examples: ['gq smoke', 'gq smoke --device reference', 'gq smoke --golden test/golden --json'],
   exits,
   async run({ device, golden, verbose, json }, context) {
@@ -186,11 +184,11 @@ export const smokeCommand = command({
       const beside = name === 'run' ? table : besideText(report, width);
       if (!json) context.stdout.write(partText(part, beside, verbose, width));
     }
-    const failed = parts.filter((part) => part.checks.some(({ pass }) => !pass)).map(({ name }) => name);
-    if (failed.length > 0) context.exitCode = 1;
+    const failed = parts.filter((part) => hasFailed(part.checks)).map(({ name }) => name);
     const seconds = parts.reduce((sum, part) => sum + part.seconds, 0).toFixed(0);
     const end = failed.length === 0 ? `smoke: all ${parts.length} parts hold` : `SMOKE FAILED: ${failed.join(', ')}`;
-    context.stdout.write(json ? checksJson({ parts }) : `${end} (${seconds} s)\n`);
+    const value = { parts: parts.map((part) => ({ ...part, checks: part.checks.map(checkValue) })) };
+    return { value, text: () => `${end} (${seconds} s)\n`, isNo: failed.length > 0 };
   },
 });
 
@@ -212,22 +210,20 @@ export function renderFindings(findings: readonly Finding[]): string {
   const lines = findings.flatMap(({ name, status, required, detail, todo, notes = [] }) => {
     const state = status === 'missing' && !required ? 'missing (optional)' : status;
     const line = `${name.padEnd(nameWidth)}  ${state.padEnd('missing (optional)'.length)}  ${detail}`;
-    const indent = ' '.repeat(nameWidth);
-    const more = notes.map((note) => `${indent}  · ${note}`);
-    return todo === undefined ? [line, ...more] : [line, ...more, `${indent}  → ${todo}`];
+    const more = [...notes.map((note) => `· ${note}`), ...(todo === undefined ? [] : [`→ ${todo}`])];
+    return [line, ...more.map((text) => `${' '.repeat(nameWidth)}  ${text}`)];
   });
   const verdict = isHealthy(findings) ? 'Everything required is here.' : 'Something required is missing: see above.';
   return `${[...lines, verdict].join('\n')}\n`;
 }
 
 export const doctorCommand = command({
-  options: { json: jsonOption('the findings') },
+  json: 'the findings as JSON',
   examples: ['gq doctor', 'gq doctor --json'],
   exits: { 1: 'something required is missing' },
-  async run({ json }, context) {
+  async run() {
     const findings = await inspectMachine();
     const healthy = isHealthy(findings);
-    printAnswer(context, json, { healthy, findings }, () => renderFindings(findings));
-    context.exitCode = healthy ? 0 : 1;
+    return { value: { healthy, findings }, text: () => renderFindings(findings), isNo: !healthy };
   },
 });

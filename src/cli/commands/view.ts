@@ -2,8 +2,8 @@
 import { constants, setPriority } from 'node:os';
 import { stopSignals } from '../../base/node/index.ts';
 import { openPage, startView, writeBundle } from '../../view/index.ts';
-import { type CommandContext, command, word } from '../command.ts';
-import { expectAbsent, expectNewFolder, jsonOption, portOption, printAnswer, tokenFrom } from '../shared.ts';
+import { type CommandContext, type CommandResult, command, word } from '../command.ts';
+import { expectAbsent, expectNewFolder, portOption, tokenFrom } from '../shared.ts';
 import { Waiting } from '../terminal/progress.ts';
 
 const tokenVariable = 'GQ_VIEW_TOKEN';
@@ -14,8 +14,8 @@ export const viewCommand = command({
     port: portOption(4717),
     host: word('<address>', 'address to listen on', '127.0.0.1'),
     to: word('<folder>', 'write the pages into this new folder, and serve nothing'),
-    json: jsonOption('what --to wrote'),
   },
+  json: 'what --to wrote as JSON',
   notes: `The address that is printed has a token in it: other users of this machine need it to look or to write.
 It is a new one each time, or that of ${tokenVariable}; programs send it as "Authorization: Bearer TOKEN".`,
   examples: [
@@ -26,8 +26,8 @@ It is a new one each time, or that of ${tokenVariable}; programs send it as "Aut
   ],
   exits: { 0: 'written, or ended by Ctrl-C', 1: '--to: a page could not be made, and is left out' },
   async run(call, context) {
-    const { dir, host, port, to, json } = call;
-    if (to !== undefined) return await writePages(dir, to, json, context);
+    const { dir, host, port, to } = call;
+    if (to !== undefined) return await writePages(dir, to, context);
     expectAbsent(call, ['json'], 'without --to');
     standBack();
     const token = tokenFrom(tokenVariable, 'gq view');
@@ -37,6 +37,7 @@ It is a new one each time, or that of ${tokenVariable}; programs send it as "Aut
     await new Promise<void>((resolve) => {
       for (const signal of stopSignals()) process.once(signal, resolve);
     });
+    return undefined;
   },
 });
 
@@ -49,19 +50,15 @@ function standBack(): void {
   }
 }
 
-async function writePages(directory: string, to: string, json: boolean, context: CommandContext): Promise<void> {
+async function writePages(directory: string, to: string, { stderr }: CommandContext): Promise<CommandResult> {
   expectNewFolder(to, '--to');
-  using waiting = new Waiting(context.stderr);
+  using waiting = new Waiting(stderr);
   waiting.on('building the page');
   const written = await writeBundle(directory, to, await openPage(), (page) => waiting.on(`reading ${page}`));
-  for (const { page, why } of written.leftOut) context.stderr.write(`left out: ${page}: ${why}\n`);
-  if (written.leftOut.length > 0) context.exitCode = 1;
+  for (const { page, why } of written.leftOut) stderr.write(`left out: ${page}: ${why}\n`);
   const size = `${(written.wholeBytes / 1e6).toFixed(1)} MB`;
-  printAnswer(
-    context,
-    json,
-    { folder: to, ...written },
-    () =>
-      `${to}/index.html: ${written.runs} runs, for any web server\n${to}/view.html: the same in one file of ${size}, opens from disk\n`,
-  );
+  const text = `${to}/index.html: ${written.runs} runs, for any web server
+${to}/view.html: the same in one file of ${size}, opens from disk
+`;
+  return { value: { folder: to, ...written }, text: () => text, isNo: written.leftOut.length > 0 };
 }

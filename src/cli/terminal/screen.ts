@@ -124,10 +124,3 @@ export function renderChecks(checks: readonly Check[], title: string, width: num
   const verdict = failed === 0 ? `all ${checks.length} checks pass` : `${failed} of ${checks.length} checks FAIL`;
   return `${[...lines, `${title}: ${verdict}.`].join('\n')}\n`;
 }
-
-/** A report as JSON. JSON has no infinity, so an infinite difference is written as the string "Infinity". */
-export function checksJson(report: object): string {
-  const finite = (_key: string, value: unknown): unknown =>
-    typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
-  return `${JSON.stringify(report, finite, 2)}\n`;
-}

@@ -4,7 +4,7 @@ import { textWidth } from '../../base/text.ts';
 import type { StepEvent } from '../../grpo/events.ts';
 import { renderTable } from '../../measure/table.ts';
 import { type Check, Checks } from '../../verify/check.ts';
-import { renderScore } from '../commands/pairs.ts';
+import { scoreResult } from '../commands/pairs.ts';
 import { runCli } from '../program.ts';
 import { LivePicture } from './live-picture.ts';
 import { Progress } from './progress.ts';
@@ -199,7 +199,7 @@ describe('what a command prints', () => {
   it.each<[string, (width: number) => string | Promise<string>, string]>([
     ['gq verify and gq smoke', (width) => renderChecks(checks, 'Science', width), 'as they were saved'],
     ['gq pairs check', pairs, 'warnings'],
-    ['gq pairs score', (width) => renderScore(score, false, width), 'paired accuracy'],
+    ['gq pairs score', (width) => scoreResult(score).text(width), 'paired accuracy'],
   ])('fits the window: %s', async (_, render, words) => {
     for (const width of [60, 80, 200]) {
       const text = await render(width);
