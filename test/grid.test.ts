@@ -68,6 +68,7 @@ const monitors: Readonly<Record<string, Table>> = {
     ),
   ),
   probe: { kind: 'probe', steps: 20 },
+  fingerprint: { kind: 'fingerprint', refreshEvery: 1 },
   regex: { kind: 'regex', pattern: '1' },
   judge: { kind: 'judge', model: 'base', question: '{task}\n{response}\n{yes} or {no}?' },
   chance: { kind: 'chance' },
@@ -111,7 +112,7 @@ it('every part of the package is in the product', () => {
   expect(new Set(Object.values(cuts).map(({ kind }) => kind))).toEqual(
     new Set(builtinParts.cuts.map(({ kind }) => kind)),
   );
-  expect(cells).toHaveLength(10 * 10 * 8);
+  expect(cells).toHaveLength(11 * 10 * 8);
 });
 
 describe('what is refused', () => {
@@ -130,6 +131,8 @@ describe('what is refused', () => {
     expect([by('direction', 'rollout'), by('direction', 'token')]).toEqual([2 * 9 * 6, 2 * 4]);
     // A probe: five cuts and every remedy. A judge: no clean scores and no slopes.
     expect([by('probe'), by('judge')]).toEqual([5 * 8, 4 * 7]);
+    // A fingerprint: the cuts of the probe, and no slopes.
+    expect(by('fingerprint')).toBe(5 * 7);
     // Scores of 0 and 1: one cut.
     expect([by('regex'), by('chance'), by('oracle')]).toEqual([7, 7, 2 * 7]);
   });

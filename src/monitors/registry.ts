@@ -1,6 +1,7 @@
 /** The parts of the package for arms that watch. The monitor by label is in src/oracle. */
 import { chanceMonitor } from './chance.ts';
 import { directionMonitor } from './direction.ts';
+import { fingerprintMonitor } from './fingerprint.ts';
 import { textJudgeMonitor } from './judge/judge.ts';
 import type { MonitorDefinition } from './monitor.ts';
 import { probeMonitor } from './probe.ts';
@@ -14,6 +15,7 @@ import type { RemedyDefinition } from './remedy.ts';
 export const blindMonitors: readonly MonitorDefinition[] = [
   directionMonitor,
   probeMonitor,
+  fingerprintMonitor,
   regexMonitor,
   textJudgeMonitor,
   chanceMonitor,

@@ -55,6 +55,8 @@ const probe = ['arm.monitor.kind=probe', 'arm.monitor.steps=50'];
 const directionAlone = ['arm.monitor.kind=direction', 'arm.monitor.refreshEvery=2'];
 const direction = [...directionAlone, 'arm.monitor.warmupRows=4'];
 
+const fingerprint = ['arm.monitor.kind=fingerprint', 'arm.monitor.refreshEvery=2', 'arm.monitor.memoryRows=16'];
+
 /** The keys of a judge that is the base of the micro lab, which knows few words; Otsu's cut divides whatever it says. */
 export const judgeKeys = [
   'arm.monitor.kind=judge',
@@ -90,6 +92,8 @@ export const watchedArms: Readonly<Record<string, readonly string[]>> = {
   'filter by chance': ['arm.kind=filter', 'arm.monitor.kind=chance'],
   'routed by reversed direction': ['arm.kind=routed', ...direction, 'arm.monitor.placebo=reversed'],
   'routed by direction at a false-positive rate': ['arm.kind=routed', ...directionAlone, 'arm.monitor.cut=fpr'],
+  'routed by fingerprint, own mean': ['arm.kind=routed', 'arm.mean=own', ...fingerprint],
+  'screen by haar fingerprint': ['arm.kind=screen', ...fingerprint, 'arm.monitor.placebo=haar'],
   // Combinations that no kind of arm names.
   'screen by gradient direction, upper tail': [
     ...['monitor.kind=direction', 'monitor.features=gradient', 'monitor.refreshEvery=2', 'remedy.kind=screen'],
