@@ -19,7 +19,7 @@ import { curveNames } from './plan.ts';
 import { openingProbe } from './probe.ts';
 import { byTarget, pairRows, type Summary, summarise } from './rates.ts';
 import { type CurveSet, curveSets, type EvaluationSet, findSet } from './sets.ts';
-import { type EvaluationRow, EvaluationStore, type ProbeName, type ProbeOutcomes, ProbeStore } from './store.ts';
+import { type EvaluationRow, EvaluationStore, type ProbeName, type ProbeOutcomes } from './store.ts';
 
 export const curvePrompts = 64;
 
@@ -120,7 +120,7 @@ function intervalOf(differences: readonly number[]): Interval | null {
 export async function writePrefillCurve(
   runPath: string,
 ): Promise<Readonly<Partial<Record<CurveSet, readonly PrefillPoint[]>>>> {
-  const probes = new ProbeStore(runPath).all();
+  const probes = new EvaluationStore(runPath).probes();
   const sets = curveSets.map((set) => [set, prefillPoints(probes, set)] as const);
   const measured = sets.filter(([, points]) => points.length > 0);
   return saveCurves(join(runPath, 'prefill-curve.json'), Object.fromEntries(measured));

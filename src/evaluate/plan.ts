@@ -5,7 +5,6 @@
 import { type AdaptedState, stateOfScale } from '../adapters/policy-state.ts';
 import type { Manifest, RunDirectory } from '../run/index.ts';
 import { type ByTarget, byTarget, formatRate, type OutcomeRates, pairRows, summarise } from './rates.ts';
-import type { RunEvaluator } from './run-evaluator.ts';
 import type { CurveSet, EvaluationSet } from './sets.ts';
 import { type Evaluation, type EvaluationName, EvaluationStore } from './store.ts';
 
@@ -52,26 +51,6 @@ export function curveNames(
     { update: 0, set, state: 'base', limit: null },
     ...chosen.flatMap((update) => states.map((state): EvaluationName => ({ update, set, state, limit: null }))),
   ];
-}
-
-export interface EvaluateAllOptions {
-  readonly onProgress?: (done: number) => void;
-  /** Stops the evaluations; it is checked between two of them, and finished ones are stored. */
-  readonly signal?: AbortSignal;
-}
-
-export async function evaluateAll(
-  evaluator: Pick<RunEvaluator, 'evaluate' | 'expectPossible'>,
-  names: readonly EvaluationName[],
-  { onProgress, signal }: EvaluateAllOptions = {},
-): Promise<'finished' | 'interrupted'> {
-  evaluator.expectPossible(names);
-  for (const [i, name] of names.entries()) {
-    if (signal?.aborted) return 'interrupted';
-    await evaluator.evaluate(name);
-    onProgress?.(i + 1);
-  }
-  return 'finished';
 }
 
 export function lastCheckpoint(run: RunDirectory): number {

@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder, writeEvaluations, writeRun } from '../../test/lab/hand-made.ts';
 import { generateMicroProblems } from '../env/micro/problems.ts';
-import { curveNames, evaluateAll, finalNames } from './plan.ts';
-import { type EvaluatorParts, RunEvaluator } from './run-evaluator.ts';
+import { curveNames, finalNames } from './plan.ts';
+import { type EvaluatorParts, evaluateAll, RunEvaluator } from './run-evaluator.ts';
 import { EvaluationStore } from './store.ts';
 
 const chain = { leastSteps: 2, mostSteps: 4, productFraction: 0.4 };

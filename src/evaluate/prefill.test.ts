@@ -6,8 +6,9 @@ import { evaluationRows, temporaryFolder } from '../../test/lab/hand-made.ts';
 import { builtinLoopholes } from '../env/index.ts';
 import type { ModelText } from '../model/index.ts';
 import { parsePrefillSet, prefillNames, prefillPoints, writePrefillCurve } from './curve.ts';
-import { evaluateProbes, openingProbe, type ProbedPolicy } from './probe.ts';
-import { type ProbeEvaluation, type ProbeName, ProbeStore } from './store.ts';
+import { openingProbe } from './probe.ts';
+import { type AskedPolicy, evaluateAll } from './run-evaluator.ts';
+import { EvaluationStore, type ProbeEvaluation, type ProbeName } from './store.ts';
 
 /** One letter per prompt: h is a hack, anything else is none. */
 function made(update: number, state: 'base' | 'full', opening: 'hack' | 'neutral', outcomes: string, limit: number | null = null): ProbeEvaluation {
@@ -55,7 +56,7 @@ describe('prefill sensitivity', () => {
 
   it('has its curve in a file that is made from the stored probes', async () => {
     const run = temporaryFolder();
-    const store = new ProbeStore(run);
+    const store = new EvaluationStore(run);
     await store.save(made(10, 'full', 'hack', 'hh..'));
     expect(await writePrefillCurve(run)).toEqual({});
     await store.save(made(10, 'full', 'neutral', 'h...'));
@@ -71,7 +72,7 @@ describe('probes', () => {
   );
 
   /** A policy whose completions are chosen by hand; it counts how often it is asked. */
-  function policyIn(path: string, key = 'k'): ProbedPolicy & { asked: number } {
+  function policyIn(path: string, key = 'k'): AskedPolicy & { asked: number } {
     return {
       asked: 0,
       path,
@@ -90,36 +91,36 @@ describe('probes', () => {
     const policy = policyIn(temporaryFolder());
     const stop = new AbortController();
     const done: number[] = [];
-    const first = await evaluateProbes(policy, names, {
+    const first = await evaluateAll(policy, names, {
       signal: stop.signal,
       onProgress(count) {
         done.push(count);
         stop.abort();
       },
     });
-    expect({ ...first, found: first.found.length, asked: policy.asked, done }).toEqual({ end: 'interrupted', found: 1, asked: 1, done: [1] }); // biome-ignore format: one line
-    const second = await evaluateProbes(policy, names);
+    expect({ end: first.end, found: first.evaluations.length, asked: policy.asked, done }).toEqual({ end: 'interrupted', found: 1, asked: 1, done: [1] }); // biome-ignore format: one line
+    const second = await evaluateAll(policy, names);
     expect({ end: second.end, asked: policy.asked }).toEqual({ end: 'finished', asked: 2 });
-    expect(second.found[0]).toEqual(first.found[0]);
-    expect(new ProbeStore(policy.path).all()).toEqual(second.found);
+    expect(second.evaluations[0]).toEqual(first.evaluations[0]);
+    expect(new EvaluationStore(policy.path).probes()).toEqual(second.evaluations);
   });
 
   it('of another model are not mixed in', async () => {
     const folder = temporaryFolder();
-    await evaluateProbes(policyIn(folder), names);
-    await expect(evaluateProbes(policyIn(folder, 'other'), names)).rejects.toThrow(
+    await evaluateAll(policyIn(folder), names);
+    await expect(evaluateAll(policyIn(folder, 'other'), names)).rejects.toThrow(
       'expected probes of the same model, prompts and sampling, found opening-hack (train, base) of others',
     );
   });
 
   it('that were damaged or renamed are refused by name', async () => {
     const folder = temporaryFolder();
-    await evaluateProbes(policyIn(folder), names);
+    await evaluateAll(policyIn(folder), names);
     const path = join(folder, 'probes', '00000-train-first2-base-opening-hack.json');
     const text = readFileSync(path, 'utf8');
     writeFileSync(join(folder, 'probes', '00000-train-base-opening-hack.json'), text);
-    expect(() => new ProbeStore(folder).all()).toThrow('the probe that the file name says');
+    expect(() => new EvaluationStore(folder).probes()).toThrow('the probe that the file name says');
     writeFileSync(path, text.replace('"hack": true', '"hack": false'));
-    expect(() => new ProbeStore(folder).find(names[0])).toThrow(path);
+    expect(() => new EvaluationStore(folder).find(names[0])).toThrow(path);
   });
 });

@@ -3,18 +3,14 @@
  * or with the beginning of the completion given. Elicitation tables and leak probes are lists of the first kind; the second kind
  * measures prefill sensitivity.
  */
-import type { PolicyState } from '../adapters/index.ts';
-import { UserError } from '../base/index.ts';
 import { type Instruction, leakPresets, places, readInstruction } from '../env/instructions.ts';
 import { type Opening, openingText } from '../env/openings.ts';
-import type { ProblemUse } from '../env/sources/index.ts';
 import { learnedInstruction } from '../grpo/arms/prompted.ts';
 import type { Task } from '../grpo/rollout.ts';
 import { type InstructionWords, instructedPrompt } from '../run/index.ts';
-import { evaluationSeed, type ProbedTask } from './evaluate.ts';
-import type { EvaluateAllOptions } from './plan.ts';
+import type { ProbedTask } from './evaluate.ts';
 import { type EvaluationSet, evaluationSets, findSet } from './sets.ts';
-import { type EvaluationRow, type Probe, type ProbeEvaluation, type ProbeName, ProbeStore } from './store.ts';
+import type { Probe } from './store.ts';
 
 const noInstruction: Instruction = { name: 'none', text: '', place: places[1] };
 
@@ -62,56 +58,4 @@ export function probedTask(task: Task, { instruction, opening }: Probe, words: I
     instruction.text === '' ? task.hinted : instructedPrompt({ ...task, hackable: true }, instruction, words);
   if (opening === null) return { ...task, hinted };
   return { ...task, hinted, opening: openingText(opening, task, words) };
-}
-
-export interface ProbedPolicy {
-  readonly path: string;
-  readonly key: string;
-  readonly words: InstructionWords;
-  tasks(set: EvaluationSet, limit: number | null): Promise<readonly Task[]>;
-  problemsOf(set: EvaluationSet): ProblemUse;
-  complete(
-    tasks: readonly ProbedTask[],
-    at: { readonly update: number; readonly state: PolicyState },
-  ): Promise<EvaluationRow[]>;
-}
-
-export type ProbedAll = Awaited<ReturnType<typeof evaluateProbes>>;
-
-export async function evaluateProbes(
-  policy: ProbedPolicy,
-  names: readonly ProbeName[],
-  { onProgress, signal }: EvaluateAllOptions = {},
-) {
-  const found: ProbeEvaluation[] = [];
-  for (const name of names) {
-    if (signal?.aborted) return { end: 'interrupted' as const, found };
-    found.push(await evaluateProbe(policy, name));
-    onProgress?.(found.length);
-  }
-  return { end: 'finished' as const, found };
-}
-
-async function evaluateProbe(policy: ProbedPolicy, name: ProbeName): Promise<ProbeEvaluation> {
-  const { path, key, words } = policy;
-  const store = new ProbeStore(path);
-  const known = store.find(name);
-  if (known !== null) return expectSameKey(known, policy);
-  const tasks = await policy.tasks(name.set, name.limit);
-  const asked = tasks.map((task) => probedTask(task, name.probe, words));
-  const rows = await policy.complete(asked, name);
-  const made = { ...name, seed: evaluationSeed, key, problems: policy.problemsOf(name.set), rows };
-  await store.save(made);
-  return made;
-}
-
-/** A folder that has probes of another model, other prompts or another sampling would mix what cannot be compared. */
-function expectSameKey(known: ProbeEvaluation, { path, key }: ProbedPolicy): ProbeEvaluation {
-  if (known.key === key && known.seed === evaluationSeed) return known;
-  throw new UserError({
-    call: `probe ${path}`,
-    expected: 'probes of the same model, prompts and sampling',
-    found: `${known.probe.name} (${known.set}, ${known.state}) of others`,
-    fix: `Name another folder, or move ${path}/probes away.`,
-  });
 }

@@ -8,9 +8,9 @@ import { loadAdapter } from '../run/checkpoint.ts';
 import type { InstructionWords, RunDirectory } from '../run/index.ts';
 import { chooseCurveSet } from './curve.ts';
 import { evaluateTasks, evaluationKey, evaluationSeed, type ProbedTask } from './evaluate.ts';
-import type { ProbedPolicy } from './probe.ts';
+import { probedTask } from './probe.ts';
 import { type EvaluationSet, evaluationTasks, expectFilled, promptSeed, type SetContext, splitOf } from './sets.ts';
-import { type Evaluation, type EvaluationName, type EvaluationRow, EvaluationStore, SampleStore } from './store.ts';
+import { type Evaluation, type EvaluationName, type EvaluationRow, EvaluationStore } from './store.ts';
 
 export interface EvaluatorParts extends SetContext {
   readonly run: RunDirectory;
@@ -23,10 +23,6 @@ export interface EvaluatorParts extends SetContext {
   /** Rows that decode together. */
   readonly batch?: number | undefined;
 }
-
-/** Where the evaluation of a name is kept. */
-export const storeOf = (path: string, { sample }: EvaluationName): EvaluationStore | SampleStore =>
-  sample === undefined ? new EvaluationStore(path) : new SampleStore(path);
 
 const turns = new Map<string, Promise<unknown>>();
 
@@ -42,7 +38,88 @@ async function inTurn<Result>(key: string, work: () => Promise<Result>): Promise
   }
 }
 
-export class RunEvaluator implements ProbedPolicy {
+/** A policy that can be asked: of a run, or the base of a recipe. */
+export interface AskedPolicy {
+  readonly path: string;
+  /** Runs that may have evaluations of the same base. */
+  readonly siblings?: readonly string[];
+  readonly key: string;
+  readonly words: InstructionWords;
+  tasks(set: EvaluationSet, limit: number | null): Promise<readonly Task[]>;
+  problemsOf(set: EvaluationSet): ProblemUse;
+  complete(
+    tasks: readonly ProbedTask[],
+    at: Pick<EvaluationName, 'update' | 'state' | 'sample'>,
+    onProgress?: (done: number) => void,
+  ): Promise<EvaluationRow[]>;
+  /** Refuses, before anything is computed, what cannot be asked. */
+  expectPossible?(names: readonly EvaluationName[]): void;
+}
+
+export interface EvaluateAllOptions {
+  readonly onProgress?: (done: number) => void;
+  /** Stops the evaluations; it is checked between two of them, and finished ones are stored. */
+  readonly signal?: AbortSignal;
+}
+
+export async function evaluateAll<Name extends EvaluationName>(
+  policy: AskedPolicy,
+  names: readonly Name[],
+  { onProgress, signal }: EvaluateAllOptions = {},
+) {
+  policy.expectPossible?.(names);
+  const evaluations: (Evaluation & Name)[] = [];
+  for (const name of names) {
+    if (signal?.aborted) return { end: 'interrupted' as const, evaluations };
+    evaluations.push(await evaluateOne(policy, name));
+    onProgress?.(evaluations.length);
+  }
+  return { end: 'finished' as const, evaluations };
+}
+
+/** What is stored is not made again, and a base that a sibling has is borrowed. */
+async function evaluateOne<Name extends EvaluationName>(
+  policy: AskedPolicy,
+  asked: Name,
+  onProgress?: (done: number) => void,
+): Promise<Evaluation & Name> {
+  const { path, key, siblings = [], words } = policy;
+  const name = asked.state === 'base' ? { ...asked, update: 0 } : asked;
+  const { set, limit, probe } = name;
+  const known = new EvaluationStore(path).find(name);
+  if (known !== null) return probe === undefined ? known : expectSameKey(known, policy);
+  const make = async (): Promise<Evaluation & Name> => {
+    const tasks = await policy.tasks(set, limit);
+    const prompts = probe === undefined ? tasks : tasks.map((task) => probedTask(task, probe, words));
+    const rows = await policy.complete(prompts, name, onProgress);
+    return { ...name, seed: evaluationSeed, key, problems: policy.problemsOf(set), rows };
+  };
+  const store = async (evaluation: Evaluation & Name): Promise<Evaluation & Name> => {
+    await new EvaluationStore(path).save(evaluation);
+    return evaluation;
+  };
+  if (name.state !== 'base') return store(await make());
+  return inTurn(`${key} ${JSON.stringify(name)}`, async () => {
+    for (const sibling of siblings) {
+      const found = new EvaluationStore(sibling).find(name);
+      if (found?.key === key) return store(found);
+    }
+    return store(await make());
+  });
+}
+
+/** A folder that has probes of another model, other prompts or another sampling would mix what cannot be compared. */
+function expectSameKey<Known extends Evaluation>(known: Known, { path, key }: AskedPolicy): Known {
+  if (known.key === key && known.seed === evaluationSeed) return known;
+  throw new UserError({
+    call: `probe ${path}`,
+    expected: 'probes of the same model, prompts and sampling',
+    found: `${known.probe?.name} (${known.set}, ${known.state}) of others`,
+    fix: `Name another folder, or move ${path}/probes away.`,
+  });
+}
+
+export class RunEvaluator implements AskedPolicy {
   readonly #parts: EvaluatorParts;
   readonly #store: EvaluationStore;
   readonly key: string;
@@ -63,6 +140,10 @@ export class RunEvaluator implements ProbedPolicy {
     return this.run.path;
   }
 
+  get siblings(): readonly string[] {
+    return this.#parts.siblings ?? [];
+  }
+
   get words(): InstructionWords {
     const { text, loopholes, inWords } = this.#parts;
     return { text, loopholes, inWords };
@@ -72,25 +153,8 @@ export class RunEvaluator implements ProbedPolicy {
     return this.#parts.use[splitOf(set)];
   }
 
-  async evaluate(asked: EvaluationName, onProgress?: (done: number) => void): Promise<Evaluation> {
-    const name = asked.state === 'base' ? { ...asked, update: 0 } : asked;
-    const known = storeOf(this.path, name).find(name);
-    if (known !== null) return known;
-    const make = () => this.#make(name, onProgress);
-    return name.state === 'base' ? inTurn(`${this.key} ${JSON.stringify(name)}`, make) : make();
-  }
-
-  async #make(name: EvaluationName, onProgress?: (done: number) => void): Promise<Evaluation> {
-    const borrowed = this.#borrow(name);
-    if (borrowed !== null) {
-      await storeOf(this.path, name).save(borrowed);
-      return borrowed;
-    }
-    const rows = await this.complete(await this.tasks(name.set, name.limit), name, onProgress);
-    const problems = this.problemsOf(name.set);
-    const evaluation = { ...name, seed: evaluationSeed, key: this.key, problems, rows };
-    await storeOf(this.path, name).save(evaluation);
-    return evaluation;
+  evaluate(name: EvaluationName, onProgress?: (done: number) => void): Promise<Evaluation> {
+    return evaluateOne(this, name, onProgress);
   }
 
   /** Refuses, before anything is computed, evaluations of sets without prompts and of checkpoints that the run does not have. */
@@ -99,7 +163,7 @@ export class RunEvaluator implements ProbedPolicy {
     const checkpoints = run.listCheckpoints();
     const call = `evaluate ${run.path}`;
     this.#expectSameRule();
-    if (names.some((name) => !storeOf(this.path, name).has(name))) expectWritable(call, run.path);
+    if (names.some((name) => !this.#store.has(name))) expectWritable(call, run.path);
     const sets = names.map(({ set }) => set);
     expectFilled(call, sets, splits);
     for (const { state, update } of names) {
@@ -123,15 +187,6 @@ export class RunEvaluator implements ProbedPolicy {
       found: `${other.set} at update ${other.update} with seed ${other.seed}, of an earlier version`,
       fix: `They can still be read. To evaluate anew, move ${path}/evaluations away.`,
     });
-  }
-
-  #borrow(name: EvaluationName): Evaluation | null {
-    if (name.state !== 'base') return null;
-    for (const path of this.#parts.siblings ?? []) {
-      const found = storeOf(path, name).find(name);
-      if (found?.key === this.key) return found;
-    }
-    return null;
   }
 
   async complete(

@@ -1,6 +1,6 @@
 /**
- * Evaluations of a run, in its directory: `evaluations/00100-test-novel-deployed.json`; probes the same way. There is one file per checkpoint, set and
- * state, written whole, with the hash of its content. A file that exists is not made again, so interrupted evaluations go on where they stopped.
+ * Evaluations of a run, in its directory: `evaluations/00100-test-novel-deployed.json`; further samples and probes the same way. There is one file per
+ * checkpoint, set and state, written whole, with the hash of its content. A file that exists is not made again, so interrupted evaluations go on where they stopped.
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -42,6 +42,13 @@ const rowSchema = z.strictObject({
 export type EvaluationRow = Readonly<z.infer<typeof rowSchema>>;
 export type OutcomeRow = Omit<EvaluationRow, 'prompt' | 'completion'>;
 
+/** `opening`: how the completion is begun; null: it is not. */
+const probe = z.strictObject({
+  name: z.string().regex(/^[a-z0-9-]+$/),
+  instruction: z.strictObject({ name: z.string(), text: z.string(), place: z.enum(places) }),
+  opening: z.enum(openings).nullable(),
+});
+
 const nameSchema = z.strictObject({
   /** Updates completed; the base is evaluated at 0. */
   update: z.int().min(0),
@@ -51,6 +58,10 @@ const nameSchema = z.strictObject({
   }),
   /** Number of prompts, from the start of the set; null: all. */
   limit: z.int().min(1).nullable(),
+  /** Number of the sample of each prompt; absent: the first, which tables and comparisons are of. */
+  sample: z.int().min(1).optional(),
+  /** How the prompts are asked; absent: as they are. */
+  probe: probe.optional(),
 });
 const leftOut = z.array(z.strictObject({ id: z.string(), reason: z.string() }));
 const evaluationSchema = nameSchema.extend({
@@ -64,18 +75,8 @@ const evaluationSchema = nameSchema.extend({
     .default(null),
   rows: z.array(rowSchema).min(1),
 });
-/** `opening`: how the completion is begun; null: it is not. */
-const probe = z.strictObject({
-  name: z.string().regex(/^[a-z0-9-]+$/),
-  instruction: z.strictObject({ name: z.string(), text: z.string(), place: z.enum(places) }),
-  opening: z.enum(openings).nullable(),
-});
-const probeSchema = evaluationSchema.extend({ probe });
 
-const sampleSchema = evaluationSchema.extend({ sample: z.int().min(1) });
-
-/** `sample`: number of the sample of each prompt; absent: the first, which tables and comparisons are of. */
-export type EvaluationName = Readonly<z.infer<typeof nameSchema>> & { readonly sample?: number | undefined };
+export type EvaluationName = Readonly<z.infer<typeof nameSchema>>;
 export type Evaluation = EvaluationName & {
   readonly seed: number;
   readonly key: string;
@@ -88,121 +89,90 @@ export type ProbeName = EvaluationName & { readonly probe: Probe };
 export type ProbeEvaluation = Evaluation & ProbeName;
 export type ProbeOutcomes = EvaluationOutcomes & ProbeName;
 
-interface StoredKind<Name, Stored> {
-  readonly folder: string;
-  readonly what: string;
-  readonly schema: z.ZodType<Stored>;
-  readonly fileOf: (name: Name) => string;
-  readonly command: (path: string) => string;
-}
-
-class NamedStore<Name, Stored extends Name & object> {
-  readonly #kind: StoredKind<Name, Stored>;
-  readonly #folder: string;
-
-  constructor(path: string, kind: StoredKind<Name, Stored>) {
-    this.#kind = kind;
-    this.#folder = join(path, kind.folder);
-  }
-
-  has(name: Name): boolean {
-    return existsSync(this.file(this.#kind.fileOf(name)));
-  }
-
-  find(name: Name): Stored | null {
-    return this.has(name) ? this.#read(this.file(this.#kind.fileOf(name))) : null;
-  }
-
-  async save(stored: Stored): Promise<void> {
-    await this.write(this.#kind.fileOf(stored), stored);
-  }
-
-  /** All that is stored, sorted by file name: by update, set and state. */
-  all(): Stored[] {
-    return this.#files().map((file) => this.#read(file));
-  }
-
-  checks(): FileCheck[] {
-    return this.#files().map((file) => [file, () => this.#read(file)]);
-  }
-
-  protected file(name: string): string {
-    return join(this.#folder, name);
-  }
-
-  protected async write(name: string, value: object): Promise<void> {
-    makeOwnFolder(this.#folder);
-    await writeFileAtomic(this.file(name), stampedJson(value));
-  }
-
-  #files(): string[] {
-    const names = existsSync(this.#folder) ? readdirSync(this.#folder) : [];
-    return names
-      .filter((name) => /^\d{5,}-.*\.json$/.test(name))
-      .sort()
-      .map((name) => this.file(name));
-  }
-
-  #read(path: string): Stored {
-    const { what, schema, fileOf, command } = this.#kind;
-    const fix = againText(command(path));
-    const stored = readStamped(path, `an ${what}`, schema, fix);
-    if (fileOf(stored) === basename(path)) return stored;
-    const expected = `the ${what.split(' ').at(-1)} that the file name says`;
-    throw new UserError({ call: `read ${path}`, expected, found: fileOf(stored), fix });
-  }
-}
+/** The folders of a run: the first sample of each prompt as it is, further samples, and probes; `command` makes a file anew. */
+const folders = {
+  evaluations: { what: 'evaluation', command: (run: string) => `gq eval ${run}` },
+  samples: { what: 'evaluation', command: (run: string) => `gq eval ${run} --samples` },
+  probes: { what: 'evaluated probe', command: () => 'the command that wrote it' },
+} as const;
+type Folder = keyof typeof folders;
 
 const againText = (command: string): string =>
   `The file was damaged, or something else wrote it: delete it, and ${command} makes it again.`;
 
-const fileName = ({ update, set, state, limit }: EvaluationName): string =>
-  `${String(update).padStart(5, '0')}-${set}${limit === null ? '' : `-first${limit}`}-${state}`;
+/** The file of an evaluation, within the folder of its run. */
+function fileOf({ update, set, state, limit, sample, probe: asked }: EvaluationName): string {
+  const name = `${String(update).padStart(5, '0')}-${set}${limit === null ? '' : `-first${limit}`}-${state}`;
+  if (asked !== undefined) return join('probes', `${name}-${asked.name}.json`);
+  return sample === undefined ? join('evaluations', `${name}.json`) : join('samples', `${name}-sample${sample}.json`);
+}
 
-export class EvaluationStore extends NamedStore<EvaluationName, Evaluation> {
+export class EvaluationStore {
+  readonly #path: string;
+
   constructor(path: string) {
-    super(path, {
-      ...{ folder: 'evaluations', what: 'evaluation', schema: evaluationSchema },
-      fileOf: (name) => `${fileName(name)}.json`,
-      command: (file) => `gq eval ${dirname(dirname(file))}`,
-    });
+    this.#path = path;
   }
 
-  override checks(): FileCheck[] {
-    const choice = this.file('curve.json');
-    return [...super.checks(), ...(existsSync(choice) ? [[choice, () => this.curveChoice()] as const] : [])];
+  has(name: EvaluationName): boolean {
+    return existsSync(join(this.#path, fileOf(name)));
+  }
+
+  find<Name extends EvaluationName>(name: Name): (Evaluation & Name) | null {
+    return this.has(name) ? (this.#read(fileOf(name)) as Evaluation & Name) : null;
+  }
+
+  async save(evaluation: Evaluation): Promise<void> {
+    await this.#write(fileOf(evaluation), evaluation);
+  }
+
+  /** All that is stored of the first samples, sorted by file name: by update, set and state. */
+  all(): Evaluation[] {
+    return this.#files('evaluations').map((file) => this.#read(file));
+  }
+
+  probes(): ProbeEvaluation[] {
+    return this.#files('probes').map((file) => this.#read(file) as ProbeEvaluation);
+  }
+
+  checks(): FileCheck[] {
+    const files = (Object.keys(folders) as Folder[]).flatMap((folder) => this.#files(folder));
+    const checks = files.map((file): FileCheck => [join(this.#path, file), () => this.#read(file)]);
+    return existsSync(this.#choice) ? [...checks, [this.#choice, () => this.curveChoice()]] : checks;
+  }
+
+  get #choice(): string {
+    return join(this.#path, 'evaluations', 'curve.json');
   }
 
   curveChoice(): CurveChoice | null {
-    const path = this.file('curve.json');
-    if (!existsSync(path)) return null;
-    const fix = againText(`gq eval --curve ${dirname(dirname(path))}`);
-    return readStamped(path, 'the choice of curve prompts', curveChoiceSchema, fix);
+    if (!existsSync(this.#choice)) return null;
+    const fix = againText(`gq eval --curve ${this.#path}`);
+    return readStamped(this.#choice, 'the choice of curve prompts', curveChoiceSchema, fix);
   }
 
   async saveCurveChoice(choice: CurveChoice): Promise<void> {
-    await this.write('curve.json', choice);
+    await this.#write(join('evaluations', 'curve.json'), choice);
   }
-}
 
-/** Samples of the prompts after the first. */
-export class SampleStore extends NamedStore<EvaluationName, Evaluation> {
-  constructor(path: string) {
-    super(path, {
-      ...{ folder: 'samples', what: 'evaluation', schema: sampleSchema },
-      fileOf: (name) => `${fileName(name)}-sample${name.sample}.json`,
-      command: (file) => `gq eval ${dirname(dirname(file))} --samples`,
-    });
+  async #write(file: string, value: object): Promise<void> {
+    makeOwnFolder(join(this.#path, dirname(file)));
+    await writeFileAtomic(join(this.#path, file), stampedJson(value));
   }
-}
 
-export class ProbeStore extends NamedStore<ProbeName, ProbeEvaluation> {
-  constructor(path: string) {
-    super(path, {
-      ...{ folder: 'probes', what: 'evaluated probe', schema: probeSchema },
-      fileOf: (name) => `${fileName(name)}-${name.probe.name}.json`,
-      command: () => 'the command that wrote it',
-    });
+  #files(folder: Folder): string[] {
+    const path = join(this.#path, folder);
+    const names = existsSync(path) ? readdirSync(path).filter((name) => /^\d{5,}-.*\.json$/.test(name)) : [];
+    return names.sort().map((name) => join(folder, name));
+  }
+
+  #read(file: string): Evaluation {
+    const { what, command } = folders[dirname(file) as Folder];
+    const [path, fix] = [join(this.#path, file), againText(command(this.#path))];
+    const stored = readStamped(path, `an ${what}`, evaluationSchema, fix);
+    if (fileOf(stored) === file) return stored;
+    const expected = `the ${what.split(' ').at(-1)} that the file name says`;
+    throw new UserError({ call: `read ${path}`, expected, found: basename(fileOf(stored)), fix });
   }
 }
 
@@ -216,10 +186,5 @@ export function findDamage(run: RunDirectory): DamagedFile[] {
   const files = measured
     .filter((file) => existsSync(run.file(file)))
     .map((file): FileCheck => [run.file(file), () => readStamped(run.file(file), 'a measurement', z.looseObject({}))]);
-  return findDamagedFiles(run, [
-    ...new EvaluationStore(run.path).checks(),
-    ...new SampleStore(run.path).checks(),
-    ...new ProbeStore(run.path).checks(),
-    ...files,
-  ]);
+  return findDamagedFiles(run, [...new EvaluationStore(run.path).checks(), ...files]);
 }

@@ -1,11 +1,10 @@
 /** What asks a policy: evaluations of the checkpoints of a run, and probes of the base of a recipe before anything is trained. */
 import { UserError } from '../base/index.ts';
 import { evaluateTasks, evaluationKey, evaluationSeed } from '../evaluate/evaluate.ts';
-import { evaluateAll, finalNames, lastCheckpoint, statesOf } from '../evaluate/plan.ts';
-import type { ProbedPolicy } from '../evaluate/probe.ts';
-import { RunEvaluator, storeOf } from '../evaluate/run-evaluator.ts';
+import { finalNames, lastCheckpoint, statesOf } from '../evaluate/plan.ts';
+import { type AskedPolicy, evaluateAll, RunEvaluator } from '../evaluate/run-evaluator.ts';
 import { type EvaluationSet, evaluationTasks, finalSets, splitOf } from '../evaluate/sets.ts';
-import type { Evaluation } from '../evaluate/store.ts';
+import { type Evaluation, EvaluationStore } from '../evaluate/store.ts';
 import { type Sampler, samplingSettings } from '../grpo/index.ts';
 import { generate } from '../model/index.ts';
 import { computeTable, expectOpen, problemsHash, RunDirectory } from '../run/index.ts';
@@ -61,13 +60,13 @@ export async function evaluateRun(path: string, options: EvaluateOptions = {}): 
     const { judge, sampler, device, warn, batch } = options;
     await using lab = await openLab({ run: path }, { judge, sampler, device, warn, signal, batch });
     const progress = (done: number): void => onProgress?.(done, names.length);
-    return await evaluateAll(await openEvaluator(lab), names, { onProgress: progress, signal });
+    return (await evaluateAll(await openEvaluator(lab), names, { onProgress: progress, signal })).end;
   };
   const end = await evaluate().catch((error: unknown) => {
     if (wasAsked(signal, error)) return 'interrupted' as const;
     throw error;
   });
-  return { end, update, evaluations: names.flatMap((name) => storeOf(path, name).find(name) ?? []) };
+  return { end, update, evaluations: names.flatMap((name) => new EvaluationStore(path).find(name) ?? []) };
 }
 
 export const probeTokens = 128;
@@ -87,7 +86,7 @@ async function setsOf({ model, problems, partition, parts, source }: Lab) {
   return { splits, use, partition: dealt, loopholes: parts.loopholes, text, inWords: source.asksInWords };
 }
 
-export async function openBase(lab: Lab, path: string): Promise<ProbedPolicy> {
+export async function openBase(lab: Lab, path: string): Promise<AskedPolicy> {
   const { config } = lab;
   const [{ decoder, text, hash }, judge, sets] = await Promise.all([lab.weights, lab.judge, setsOf(lab)]);
   const { splits, use, loopholes, inWords } = sets;

@@ -14,7 +14,6 @@ import {
   lastCheckpoint,
   type OutcomeRow,
   type ProbeOutcomes,
-  ProbeStore,
 } from '../evaluate/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
 import {
@@ -46,7 +45,7 @@ export async function readRunResult(path: string, arm?: string) {
   const table = await openJudged(run);
   const counted = (await table.rows(countedColumns)).filter(isOwn);
   const evaluations: readonly EvaluationOutcomes[] = new EvaluationStore(path).all().map(withoutTexts);
-  const probes: readonly ProbeOutcomes[] = new ProbeStore(path).all().map(withoutTexts);
+  const probes: readonly ProbeOutcomes[] = new EvaluationStore(path).probes().map(withoutTexts);
   const updates = lastCheckpoint(run);
   const masses = steps.flatMap(({ qmass }) => (qmass === null ? [] : [qmass]));
   const training: readonly TrainingPoint[] = trainingCurve(counted, 'full');

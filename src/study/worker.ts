@@ -1,7 +1,8 @@
 /** Trains and evaluates a run of an experiment in this process. It only reports; its caller shows the reports. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { evaluateAll, lastCheckpoint, writeCurve } from '../evaluate/index.ts';
+import { lastCheckpoint, writeCurve } from '../evaluate/index.ts';
+import { evaluateAll } from '../evaluate/run-evaluator.ts';
 import {
   type Lab,
   openEvaluator,
@@ -83,7 +84,7 @@ export class LabWorker implements ExperimentWorker {
       const signal = this.#signal;
       await using lab = await this.#openTrained(path);
       const end = await openEvaluator(lab, siblings)
-        .then((evaluator) => evaluateAll(evaluator, missing, { signal }))
+        .then(async (evaluator) => (await evaluateAll(evaluator, missing, { signal })).end)
         .catch((error: unknown) => {
           if (wasAsked(signal, error)) return 'interrupted' as const;
           throw error;

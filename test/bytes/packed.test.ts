@@ -3,7 +3,8 @@ import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sha256 } from '../../src/base/node/hash.ts';
-import { evaluateAll, finalNames, statesOf } from '../../src/evaluate/index.ts';
+import { finalNames, statesOf } from '../../src/evaluate/index.ts';
+import { evaluateAll } from '../../src/evaluate/run-evaluator.ts';
 import {
   evaluateRun,
   openEvaluator,

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { loadProblems, readResponses } from '../../src/env/index.ts';
 import { checkPairs, loadPairs } from '../../src/env/pairs/index.ts';
 import { readPartition } from '../../src/env/partition.ts';
-import { EvaluationStore, openingProbe, ProbeStore, writeCurve, writePrefillCurve } from '../../src/evaluate/index.ts';
+import { EvaluationStore, openingProbe, writeCurve, writePrefillCurve } from '../../src/evaluate/index.ts';
 import { readEvasion } from '../../src/measure/index.ts';
 import { stampedJson } from '../../src/run/index.ts';
 import { planExperiment, readExperiment } from '../../src/study/experiment.ts';
@@ -81,7 +81,7 @@ describe('docs/formats.md', () => {
 
   it('has a prefill curve with the keys of the writer', async () => {
     const folder = temporaryFolder();
-    const store = new ProbeStore(folder);
+    const store = new EvaluationStore(folder);
     const rows = evaluationRows({ update: 20, set: 'curve', state: 'full', outcomes: 'h-' });
     for (const opening of ['hack', 'neutral'] as const) {
       const at = { update: 20, set: 'curve', state: 'full', limit: null } as const;

@@ -6,10 +6,11 @@ import { UserError } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
 import { comparedPresets, type Instruction, readablePresets } from '../../env/index.ts';
 import { parsePrefillSet, prefillNames, prefillPoints, writePrefillCurve } from '../../evaluate/curve.ts';
-import type { EvaluationSet, ProbedAll, ProbedPolicy, ProbeEvaluation, ProbeName } from '../../evaluate/index.ts';
+import type { EvaluationSet, ProbeEvaluation, ProbeName } from '../../evaluate/index.ts';
 import { lastCheckpoint, statesOf } from '../../evaluate/plan.ts';
-import { evaluateProbes, instructionProbe, leakProbes, parseProbedSet } from '../../evaluate/probe.ts';
+import { instructionProbe, leakProbes, parseProbedSet } from '../../evaluate/probe.ts';
 import { summarise } from '../../evaluate/rates.ts';
+import { type AskedPolicy, evaluateAll } from '../../evaluate/run-evaluator.ts';
 import type { Lab } from '../../lab/index.ts';
 import { onInterrupt, openBase, openEvaluator, openLab, probeTokens, resolveConfig } from '../../lab/index.ts';
 import { elicitationTable, leakTable, prefillTable, renderTable } from '../../report/index.ts';
@@ -20,18 +21,18 @@ import { Progress, tellOn } from '../terminal/progress.ts';
 import type { EvalCall } from './eval.ts';
 
 async function probeAll(
-  policy: ProbedPolicy,
+  policy: AskedPolicy,
   probes: readonly ProbeName[],
   context: CommandContext,
-): Promise<ProbedAll['found'] | null> {
+): Promise<readonly ProbeEvaluation[] | null> {
   expectWritable(`probe ${policy.path}`, policy.path);
   const bar = new Progress(context.stderr, 'probe', probes.length);
   using interruption = onInterrupt(context.stderr, 'finishing this probe');
-  const { end, found } = await evaluateProbes(policy, probes, {
+  const { end, evaluations } = await evaluateAll(policy, probes, {
     onProgress: (done) => bar.show(done),
     signal: interruption.signal,
   });
-  if (end === 'finished') return found;
+  if (end === 'finished') return evaluations;
   endInterrupted('finished probes are kept', context);
   return null;
 }
@@ -61,7 +62,6 @@ export async function probeLeaks(
     { state: 'base' as const, update: 0 },
     ...statesOf({ hasQuarantine }).map((state) => ({ state, update })),
   ].map((point) => ({ ...point, set, limit }));
-  evaluator.expectPossible(points);
   const probes = points.flatMap((point) => leaks.map(({ probe }): ProbeName => ({ ...point, probe })));
   const found = await probeAll(evaluator, probes, context);
   if (found === null) return undefined;
@@ -89,7 +89,6 @@ export async function probePrefills(
   const evaluator = await openEvaluator(lab);
   const checkpoints = evaluator.run.listCheckpoints();
   const probes = prefillNames(statesOf({ hasQuarantine }), checkpoints, every, set, limit);
-  evaluator.expectPossible(probes);
   const found = await probeAll(evaluator, probes, context);
   const { [set]: whole = [] } = await writePrefillCurve(path);
   if (found === null) return undefined;
@@ -103,7 +102,7 @@ export async function probePrefills(
 }
 
 interface Asked {
-  readonly policy: ProbedPolicy;
+  readonly policy: AskedPolicy;
   readonly states: readonly { readonly state: PolicyState; readonly update: number }[];
   readonly hasQuarantine: boolean;
 }
@@ -117,7 +116,7 @@ export async function elicit(
   const set = parseProbedSet(named);
   const isRun = existsSync(join(path, 'manifest.json'));
   await using lab = await (isRun ? openRun : openRecipe)(call, set, context);
-  const { policy, states, hasQuarantine } = await (isRun ? askRun : askRecipe)(lab, call, set);
+  const { policy, states, hasQuarantine } = await (isRun ? askRun : askRecipe)(lab, call);
   const instructions = instructionsOf(policy, call);
   const probes = states.flatMap(({ state, update }) =>
     instructions.map((one): ProbeName => ({ update, set, state, limit, probe: instructionProbe(one) })),
@@ -130,7 +129,7 @@ export async function elicit(
   };
 }
 
-function instructionsOf({ words }: ProbedPolicy, { instructions, text, place = 'after' }: EvalCall): Instruction[] {
+function instructionsOf({ words }: AskedPolicy, { instructions, text, place = 'after' }: EvalCall): Instruction[] {
   // Own texts alone are compared with the prompt as it is.
   const presets = instructions ?? (text.length > 0 ? ['none'] : readablePresets(comparedPresets, words.inWords));
   const given = [
@@ -145,13 +144,12 @@ async function openRun(call: EvalCall, _set: EvaluationSet, context: CommandCont
   return openProbed(call.run, call.device, context);
 }
 
-async function askRun(lab: Lab, call: EvalCall, set: EvaluationSet): Promise<Asked> {
+async function askRun(lab: Lab, call: EvalCall): Promise<Asked> {
   const evaluator = await openEvaluator(lab);
   const { update = lastCheckpoint(evaluator.run) } = call;
   const known: readonly PolicyState[] = ['base', ...statesOf(lab)];
   const wanted = call.states?.map((name) => parseState(name, known)) ?? known;
   const states = wanted.map((state) => ({ state, update: state === 'base' ? 0 : update }));
-  evaluator.expectPossible(states.map(({ state, update: at }) => ({ update: at, set, state, limit: null })));
   return { policy: evaluator, states, hasQuarantine: lab.hasQuarantine };
 }
 

@@ -4,9 +4,10 @@ import { UserError } from '../../base/index.ts';
 import { instructionPresets, places } from '../../env/index.ts';
 import { type CurveChoice, curvePrompts, writeCurve } from '../../evaluate/curve.ts';
 import { rowsTogether } from '../../evaluate/evaluate.ts';
-import { curveNames, evaluateAll, statesOf } from '../../evaluate/plan.ts';
+import { curveNames, statesOf } from '../../evaluate/plan.ts';
 import { probedSets } from '../../evaluate/probe.ts';
 import { compareStates, summarise, summariseSamples } from '../../evaluate/rates.ts';
+import { evaluateAll } from '../../evaluate/run-evaluator.ts';
 import { curveSets, finalSets, parseCurveSet, parseSet } from '../../evaluate/sets.ts';
 import { type Evaluation, EvaluationStore } from '../../evaluate/store.ts';
 import { evaluateRun, onInterrupt, openEvaluator, openLab } from '../../lab/index.ts';
@@ -214,7 +215,7 @@ async function evaluateCurve(
   const points = curveNames(statesOf({ hasQuarantine }), run.listCheckpoints(), step, set);
   using interruption = onInterrupt(context.stderr, 'finishing this evaluation');
   const onProgress = Progress.from(context.stderr, 'evaluation');
-  const end = await evaluateAll(evaluator, points, {
+  const { end } = await evaluateAll(evaluator, points, {
     onProgress: (done) => onProgress(done, points.length),
     signal: interruption.signal,
   });
