@@ -22,12 +22,18 @@ export function cutProblems(path: string, home: string, train: number, test: num
     ['data.validationPath', 'validation.jsonl', train, train + test],
     ['data.testPath', 'test.jsonl', train + test, train + 2 * test],
   ] as const;
-  // A rehearsal measures no rate, so that known test problems may be trained on.
-  const paths = cuts.map(([key, name, start, end]) => {
-    writeFileSync(join(home, name), lines.slice(start, end).map((line) => `${line}\n`).join('')); // biome-ignore format: one step
+  return cuts.map(([key, name, start, end]) => {
+    writeFileSync(join(home, name), lines.slice(start, end).map((line) => `${rename(line)}\n`).join('')); // biome-ignore format: one step
     return `${key}=${join(home, name)}`;
   });
-  return [...paths, 'data.allowTestProblems=true'];
+}
+
+/** A rehearsal measures no rate, and its problems are not those of the benchmark by name or statement, which nobody may train on. */
+function rename(line: string): string {
+  const { id, prompt, ...rest } = JSON.parse(line);
+  const ask = (message: { role: string; content: string }) =>
+    message.role === 'user' ? { ...message, content: `Rehearsal.\n\n${message.content}` } : message;
+  return JSON.stringify({ ...rest, id: `rehearsal-${id}`, prompt: prompt.map(ask) });
 }
 
 interface StoredProblem {

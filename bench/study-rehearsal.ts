@@ -1,32 +1,36 @@
 /**
  * Every arm of every experiment of recipes/qwen3-4b-study.toml for a few updates and its evaluation, on a random model of one of Qwen3's
- * shapes: what each arm took in seconds, memory of the GPU and disk, beside what the plan said. Random weights earn nothing, so each group is
- * shown a solve (the data's own) and a hack, as a warm start does. Problems are cut from one file, evaluation has two sets and no curve.
+ * shapes: what each took in seconds, memory of the GPU and disk, beside what the plan said, as JSON lines and as CSV. Random weights earn
+ * nothing, so each group is shown a solve (the data's own) and a hack, as a warm start does. Problems are cut from one file, evaluation has
+ * two sets and no curve.
  *   node bench/study-rehearsal.ts --problems FILE.jsonl[.gz] --to DIR --results FILE.jsonl [--model DIR] [--shape 4b] [--device cuda] [--updates 2]
- *     [--tokens 48] [--jobs 1] [--pack 4] [--together 8] [--seconds 500] [--experiments seeds,claim] [--arms a,b] [--set key=value]
- * The model is made if its folder is absent. Ends before `--seconds` are over; called again with the same DIR, it goes on with the arms that
- * are left. Checkpoints of finished runs are deleted: a study of this size would fill the disk. Without a GPU: --shape tiny --device wasm
+ *     [--tokens 48] [--jobs 1] [--seconds 500] [--experiments seeds,claim] [--arms a,b] [--kill-at 20] [--rank 32] [--set key=value]
+ * The model is made if its folder is absent. Ends before `--seconds` are over; arms that the results have are not tried again, on another
+ * machine neither, so a later call goes on with the rest. `--kill-at N` kills each run (SIGKILL) once it has saved update N and continues it.
+ * Checkpoints of finished runs are deleted: a study of this size would fill the disk. Without a GPU: --shape tiny --device wasm
  */
 import { spawn, spawnSync } from 'node:child_process';
 import {
   appendFileSync,
+  closeSync,
   cpSync,
   existsSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import type { ExperimentPlan } from '../src/study/experiment.ts';
-import { forecastExperiment } from '../src/study/forecast.ts';
-import { findGpus, gpusFor, planSlots } from '../src/study/slots.ts';
+import { planCheckpoints } from '../src/lab/index.ts';
 import { planStudy, readStudy, type StudyStep } from '../src/study/steps.ts';
 import { gqProgram } from '../test/gq-command.ts';
 import { cutProblems, writeDemonstrations } from './claim-data.ts';
 import { reportOf } from './claim-report.ts';
+import { peakVariable } from './device-peak.ts';
 
 const { values } = parseArgs({
   options: {
@@ -39,11 +43,11 @@ const { values } = parseArgs({
     updates: { type: 'string', default: '2' },
     tokens: { type: 'string', default: '48' },
     jobs: { type: 'string', default: '1' },
-    pack: { type: 'string', default: '4' },
-    together: { type: 'string', default: '8' },
     seconds: { type: 'string', default: '500' },
     experiments: { type: 'string' },
     arms: { type: 'string' },
+    'kill-at': { type: 'string' },
+    rank: { type: 'string', default: '32' },
     set: { type: 'string', multiple: true, default: [] },
   },
 });
@@ -51,8 +55,8 @@ if (values.problems === undefined) throw new Error('study-rehearsal: expected --
 const seed = 41;
 const home = resolve(values.to);
 const model = resolve(values.model ?? join(home, 'model'));
-const results = values.results ?? join(home, 'results.jsonl');
-const [jobs, pack, together, seconds] = [values.jobs, values.pack, values.together, values.seconds].map(Number);
+const results = resolve(values.results ?? join(home, 'results.jsonl'));
+const [jobs, seconds] = [values.jobs, values.seconds].map(Number);
 const passed = (): number => performance.now() / 1000;
 const say = (text: string): void => console.log(`[${passed().toFixed(0)} s] ${text}`);
 mkdirSync(home, { recursive: true });
@@ -65,86 +69,138 @@ if (!existsSync(join(model, 'config.json'))) {
   say('model made');
 }
 
-/** The recipes with a smaller evaluation, in a folder of their own. */
+/** The recipes with a smaller evaluation and adapter, in a folder of their own. */
 function copyRecipes(): string {
   const folder = join(home, 'recipes');
   cpSync('recipes', folder, { recursive: true });
   for (const name of readdirSync(folder).filter((each) => each.startsWith('qwen3-4b-'))) {
     const text = readFileSync(join(folder, name), 'utf8');
     const smaller = '[evaluation]\ncurveEvery = 0\nsets = ["test-original", "test-unhinted"]\n\n';
-    writeFileSync(join(folder, name), text.replace(/^\[evaluation\]\n(?:(?!\[).*\n)*/m, smaller));
+    const ranked = text.replace(/^rank = 32$/m, `rank = ${values.rank}`);
+    writeFileSync(join(folder, name), ranked.replace(/^\[evaluation\]\n(?:(?!\[).*\n)*/m, smaller));
   }
   return folder;
 }
 
-say('planning');
 const settings = [
   `model=${model}`,
-  ...cutProblems(values.problems, home, 48, 8),
+  ...cutProblems(values.problems, home, 16, 8),
   `device.kind=${values.device}`,
   `updates=${values.updates}`,
   `sampling.maxNewTokens=${values.tokens}`,
   'sampling.promptsPerStep=8',
   'sampling.group=8',
-  `output.checkpointEvery=${values.updates}`,
+  `output.checkpointEvery=${values['kill-at'] ?? values.updates}`,
   'teacher.makeProblems=0',
   `teacher.pool=${writeDemonstrations(home)}`,
   `teacher.offStep=${values.updates}`,
   ...values.set,
 ];
 
-const folderOf = ({ directory }: StudyStep, arm: string): string => join(directory, `${arm}-${seed}`);
 const isSealed = (run: string): boolean => existsSync(join(run, 'seal.json'));
 
-/** Runs a command and returns its exit code, and the most MiB that were in use on the GPU meanwhile. */
-async function watched(
-  words: readonly string[],
-  limit: number,
-): Promise<{ code: number | null; usedMiB: number | null }> {
-  const child = spawn(process.execPath, [gqProgram(), ...words], { stdio: ['ignore', 'inherit', 'inherit'] });
-  const total = findGpus()[0]?.freeMiB ?? null;
-  let least = total;
-  const watch = setInterval(() => {
-    const free = findGpus()[0]?.freeMiB ?? null;
-    if (free !== null) least = Math.min(least ?? free, free);
-  }, 1000);
-  const stop = setTimeout(() => child.kill('SIGINT'), 1000 * limit);
+interface Call {
+  readonly code: number | null;
+  readonly text: string;
+  /** Of the process's device: what the plan took for it, and the most that was in use. */
+  readonly memory: { readonly plannedBytes: number; readonly peakBytes: number } | null;
+}
+
+/** Runs a command to its end, or until `stop` says so (SIGKILL) or the time is over (SIGINT: it saves). */
+async function called(words: readonly string[], name: string, stop: () => boolean): Promise<Call> {
+  const [log, peak] = [join(home, `${name}.log`), join(home, `${name}.memory.json`)];
+  rmSync(peak, { force: true });
+  const file = openSync(log, 'w');
+  const hook = pathToFileURL(resolve('bench/device-peak.ts')).href;
+  const child = spawn(process.execPath, ['--import', hook, gqProgram(), ...words], {
+    stdio: ['ignore', file, file],
+    env: { ...process.env, [peakVariable]: peak },
+  });
+  closeSync(file);
+  const end = setTimeout(() => child.kill('SIGINT'), Math.max(1, 1000 * (seconds - 12 - passed())));
+  const watch = setInterval(() => stop() && child.kill('SIGKILL'), 20);
   const code = await new Promise<number | null>((done, fail) => child.on('error', fail).on('close', done));
   clearInterval(watch);
-  clearTimeout(stop);
-  return { code, usedMiB: total === null || least === null ? null : total - least };
+  clearTimeout(end);
+  const memory = existsSync(peak) ? JSON.parse(readFileSync(peak, 'utf8')) : null;
+  return { code, text: readFileSync(log, 'utf8'), memory };
 }
 
-/** What the plan says of these runs. */
-async function planned(part: ExperimentPlan, directory: string) {
-  const slots = planSlots(jobs, part.runs.length, gpusFor(part));
-  const { disk, gpus } = await forecastExperiment(part, directory, { slots, pack });
-  return { diskBytes: disk.checkpointBytes, gpuMiB: gpus[0] === undefined ? null : gpus[0].neededBytes / 2 ** 20 };
+interface Arm {
+  readonly step: StudyStep;
+  readonly arm: string;
 }
 
-/** Trains and evaluates these arms of a step, and writes what each took. */
-async function rehearse(step: StudyStep, arms: readonly string[], limit: number): Promise<void> {
-  const runs = step.plan.runs.filter(({ arm }) => arms.includes(arm));
-  const plan = await planned({ ...step.plan, runs }, step.directory);
-  const set = settings.flatMap((setting) => ['--set', setting]);
-  const call = ['experiment', step.recipe, '--seeds', `${seed}`, '--arms', arms.join(','), '--out', step.directory];
-  const began = passed();
-  const { code, usedMiB } = await watched([...call, '--jobs', `${jobs}`, '--pack', `${pack}`, ...set], limit);
-  const took = passed() - began;
+/** Trains and evaluates an arm of a step, and writes what it took. */
+async function rehearse({ step, arm }: Arm): Promise<void> {
   const experiment = step.plan.experiment.name;
-  for (const arm of arms) {
-    const run = folderOf(step, arm);
-    const done = isSealed(run);
-    const { gigabytes = null, firstUpdateSeconds = null, seconds: phases = null, gradientNorms = null, routes = null } = done ? reportOf(run, arm) : {}; // biome-ignore format: one line
-    const evaluations = done ? readdirSync(join(run, 'evaluations')).length : 0;
-    const line = { experiment, arm, done, evaluations, gigabytes, plannedGigabytes: plan.diskBytes / 1e9 / arms.length, firstUpdateSeconds, phases, gradientNorms, routes, together: arms.length, tookTogether: took, usedMiB, plannedMiB: plan.gpuMiB, code }; // biome-ignore format: one line
-    appendFileSync(results, `${JSON.stringify(line)}\n`);
-    for (const name of done ? ['checkpoints', 'initial.safetensors'] : []) {
-      rmSync(join(run, name), { recursive: true, force: true });
-    }
+  const run = join(step.directory, `${arm}-${seed}`);
+  const set = settings.flatMap((setting) => ['--set', setting]);
+  const call = ['experiment', step.recipe, '--seeds', `${seed}`, '--arms', arm, '--out', step.directory, '--jobs', '1', '--pack', '1', ...set]; // biome-ignore format: one line
+  const name = `${experiment}-${arm}`;
+  const began = passed();
+  const killAt = values['kill-at'];
+  let killed: number | null = null;
+  if (killAt !== undefined && !isSealed(run)) {
+    const saved = join(run, 'checkpoints', killAt.padStart(5, '0'), 'adapter.safetensors');
+    const { code } = await called(call, `${name}-killed`, () => existsSync(saved));
+    killed = code === null ? passed() - began : null;
+    say(`${name}: ${killed === null ? `not killed, ended with ${code}` : `killed after update ${killAt}`}`);
   }
-  const missing = arms.filter((arm) => !isSealed(folderOf(step, arm)));
-  say(`${experiment} ${arms.join(',')}: code ${code}, ${took.toFixed(0)} s${missing.length === 0 ? '' : `; not done: ${missing.join(',')}`}`); // biome-ignore format: one line
+  const { code, text, memory } = await called(call, name, () => false);
+  const took = passed() - began;
+  const done = isSealed(run);
+  const part = step.plan.runs.find((each) => each.arm === arm);
+  if (part === undefined) throw new RangeError(`no run of ${arm}`);
+  const disk = await planCheckpoints(part.config);
+  const { gigabytes = null, firstUpdateSeconds = null, seconds: phases = null, gradientNorms = null, routes = null } = done ? reportOf(run, arm) : {}; // biome-ignore format: one line
+  const line = {
+    ...{
+      experiment,
+      arm,
+      done,
+      code,
+      updates: Number(values.updates),
+      secondsUntilKilled: killed,
+      seconds: took,
+      jobs,
+    },
+    ...{ evaluations: done ? readdirSync(join(run, 'evaluations')).length : 0, firstUpdateSeconds },
+    updateSeconds: phases === null ? null : Object.values(phases).reduce((sum, each) => sum + each, 0),
+    assumedUpdateSeconds: step.assumed?.updateSeconds ?? null,
+    ...{ gigabytes, plannedGigabytes: lasting(disk) / 1e9 },
+    peakMiB: memory === null ? null : memory.peakBytes / 2 ** 20,
+    plannedMiB: memory === null ? null : memory.plannedBytes / 2 ** 20,
+    ...{ keep: routes?.keep ?? null, absorb: routes?.absorb ?? null, route: routes?.route ?? null },
+    ...{ gradientNorms, phases, why: done ? null : (text.match(/failed: .*/g)?.at(-1) ?? text.slice(-300)) },
+  };
+  // What the time alone ended is left to the next call.
+  if (done || code !== 75) appendFileSync(results, `${JSON.stringify(line)}\n`);
+  for (const name of done ? ['checkpoints', 'initial.safetensors'] : []) {
+    rmSync(join(run, name), { recursive: true, force: true });
+  }
+  say(`${name}: ${done ? 'done' : 'NOT DONE'}, code ${code}, ${took.toFixed(0)} s${done ? '' : `; ${line.why}`}`);
+}
+
+/** The state before the newest is gone from a finished run. */
+function lasting({ mostBytes, stateBytes, checkpoints }: Awaited<ReturnType<typeof planCheckpoints>>): number {
+  return mostBytes - (checkpoints < 2 ? 0 : stateBytes);
+}
+
+const rowsIn = (path: string): Record<string, unknown>[] =>
+  (existsSync(path) ? readFileSync(path, 'utf8') : '')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+
+function writeCsv(): void {
+  const columns = ['experiment', 'arm', 'done', 'code', 'updates', 'jobs', 'seconds', 'secondsUntilKilled', 'evaluations', 'firstUpdateSeconds', 'updateSeconds', 'assumedUpdateSeconds', 'gigabytes', 'plannedGigabytes', 'peakMiB', 'plannedMiB', 'keep', 'absorb', 'route', 'why']; // biome-ignore format: one line
+  const cell = (value: unknown): string => {
+    if (typeof value === 'number' && !Number.isInteger(value)) return value.toPrecision(5);
+    return `"${`${value ?? ''}`.replaceAll('"', "'").replaceAll('\n', ' ').slice(0, 300)}"`;
+  };
+  const lines = rowsIn(results).map((row) => columns.map((column) => cell(row[column])).join(','));
+  writeFileSync(results.replace(/\.jsonl$/, '.csv'), `${[columns.join(','), ...lines].join('\n')}\n`);
 }
 
 const study = readStudy(join(copyRecipes(), 'qwen3-4b-study.toml'));
@@ -152,25 +208,29 @@ if (study === null) throw new Error('study-rehearsal: recipes/qwen3-4b-study.tom
 const steps = await planStudy(study, join(home, 'runs'), { set: settings, seeds: [seed] });
 const wanted = (list: string | undefined, name: string): boolean =>
   list === undefined || list.split(',').some((each) => each === name || `qwen3-4b-${each}` === name);
-say(`${steps.flatMap(({ own }) => own).length} arms in ${steps.length} experiments`);
-let longest = 0;
-for (const step of steps.filter(({ plan }) => wanted(values.experiments, plan.experiment.name))) {
-  const arms = step.own.map(({ arm }) => arm).filter((arm) => wanted(values.arms, arm));
-  const left = arms.filter((arm) => !isSealed(folderOf(step, arm)) && !existsSync(join(home, 'tried', `${step.plan.experiment.name}-${arm}`))); // biome-ignore format: one line
-  for (let at = 0; at < left.length; at += together) {
-    const part = left.slice(at, at + together);
-    const room = seconds - passed() - 15;
-    if (room < Math.max(20, 0.8 * longest)) {
-      say(`no time for ${left.length - at} arms of ${step.plan.experiment.name}`);
-      break;
-    }
+const tried = new Set(rowsIn(results).map(({ experiment, arm }) => `${experiment} ${arm}`));
+const lists = steps
+  .filter(({ plan }) => wanted(values.experiments, plan.experiment.name))
+  .map((step) => step.own.map(({ arm }) => ({ step, arm })).filter(({ arm }) => wanted(values.arms, arm)));
+// In turn of every experiment, so that a call that ends early has tried something of each.
+const turns = Array.from({ length: Math.max(...lists.map(({ length }) => length)) }, (_, i) =>
+  lists.flatMap((list) => list.slice(i, i + 1)),
+).flat();
+const left = turns.filter(({ step, arm }) => !tried.has(`${step.plan.experiment.name} ${arm}`));
+say(`${turns.length} arms in ${lists.length} experiments, ${left.length} left`);
+let longest = 20;
+const workers = Array.from({ length: jobs }, async (_, worker) => {
+  // Processes that begin together would all wait for the same thing: the disk, then the GPU.
+  await new Promise((done) => setTimeout(done, 1500 * worker));
+  while (left.length > 0 && seconds - passed() - 12 > 0.9 * longest) {
+    const next = left.shift();
+    if (next === undefined) return;
     const began = passed();
-    await rehearse(step, part, room);
+    await rehearse(next);
     longest = Math.max(longest, passed() - began);
-    // An arm that failed is not tried again: it would fail again.
-    mkdirSync(join(home, 'tried'), { recursive: true });
-    const cut = passed() > seconds - 20;
-    for (const arm of cut ? [] : part) writeFileSync(join(home, 'tried', `${step.plan.experiment.name}-${arm}`), '');
+    writeCsv();
   }
-}
-say('ended');
+});
+await Promise.all(workers);
+writeCsv();
+say(left.length === 0 ? 'every arm was tried' : `no time for ${left.length} arms`);

@@ -28,6 +28,8 @@ export interface EvaluateOptions extends Replacements {
   readonly batch?: number;
   /** The device; default: the one that the run was trained on. */
   readonly device?: string;
+  /** Runs whose evaluations of the same base count for this one. */
+  readonly siblings?: readonly string[];
   /** Is told which problems are left out, and why. */
   readonly warn?: Warn;
   /** Is told how many evaluations are done, and of how many. */
@@ -57,10 +59,10 @@ export async function evaluateRun(path: string, options: EvaluateOptions = {}): 
   }
   const names = finalNames(statesOf(run.readManifest()), { update, sets, scales, limit, samples });
   const evaluate = async () => {
-    const { judge, sampler, device, warn, batch } = options;
+    const { judge, sampler, device, warn, batch, siblings } = options;
     await using lab = await openLab({ run: path }, { judge, sampler, device, warn, signal, batch });
     const progress = (done: number): void => onProgress?.(done, names.length);
-    return (await evaluateAll(await openEvaluator(lab), names, { onProgress: progress, signal })).end;
+    return (await evaluateAll(await openEvaluator(lab, siblings), names, { onProgress: progress, signal })).end;
   };
   const end = await evaluate().catch((error: unknown) => {
     if (wasAsked(signal, error)) return 'interrupted' as const;

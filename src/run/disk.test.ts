@@ -50,3 +50,8 @@ it('a gate by token keeps a row for each of its tokens', () => {
   const { plan } = planOf('arm.granularity=token', 'arm.bufferRows=512', 'arm.bufferTokens=16');
   expect(plan.stateBytes).toBe(2 * plan.adapterBytes + 4 * (512 + (512 * 16 + 1) * 7 * 36 * 32));
 });
+
+it('a run with fewer rollouts than the buffer has rows keeps a row for each rollout', () => {
+  const { plan } = planOf('updates=2');
+  expect(plan.stateBytes).toBe(2 * plan.adapterBytes + 4 * (128 + 129 * 7 * 36 * 32));
+});

@@ -15,13 +15,14 @@ export interface DiskPlan {
 const floatBytes = 4;
 
 export function planDisk(
-  { adapter: { rank }, arm, updates, output, safety }: RunConfig,
+  { adapter: { rank }, arm, updates, sampling, output, safety }: RunConfig,
   { parametrisation }: Pick<AdapterStart, 'parametrisation'>,
   modules: readonly TargetModule[],
 ): DiskPlan {
   const bytes = (part: 'learned' | 'initial') => floatBytes * countNumbers(part, parametrisation, rank, modules);
   const [initialBytes, adapterBytes] = [bytes('initial'), bytes('learned')];
-  const stateBytes = 2 * adapterBytes + floatBytes * gateNumbers(arm, modules.length * rank);
+  const rollouts = updates * sampling.promptsPerStep * sampling.group;
+  const stateBytes = 2 * adapterBytes + floatBytes * gateNumbers(arm, modules.length * rank, rollouts);
   const checkpoints = 1 + Math.ceil(updates / output.checkpointEvery) + (safety.healSteps > 0 ? 1 : 0);
   const states = output.keepState === 'all' ? checkpoints : Math.min(2, checkpoints);
   const mostBytes = initialBytes + checkpoints * adapterBytes + states * stateBytes;
@@ -29,10 +30,12 @@ export function planDisk(
 }
 
 /** A gate keeps its buffer, the number of rows of each rollout in it, and its direction. */
-function gateNumbers({ bufferRows, granularity, bufferTokens }: RunConfig['arm'], features: number): number {
+function gateNumbers(arm: RunConfig['arm'], features: number, rollouts: number): number {
+  const { bufferRows, granularity, bufferTokens } = arm;
   if (typeof bufferRows !== 'number') return 0;
-  const rows = granularity === 'token' ? bufferRows * Number(bufferTokens) : bufferRows;
-  return bufferRows + (rows + 1) * features;
+  const kept = Math.min(bufferRows, rollouts);
+  const rows = granularity === 'token' ? kept * Number(bufferTokens) : kept;
+  return kept + (rows + 1) * features;
 }
 
 export function describeDisk(

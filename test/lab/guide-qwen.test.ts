@@ -140,6 +140,26 @@ describe('the page', () => {
     expect(existsSync('seeds.html')).toBe(true);
   });
 
+  it('has a command that was executed, and a test, for each table and figure of the documents', () => {
+    const rows = page
+      .split('\n')
+      .slice(page.split('\n').findIndex((line) => line.startsWith('| table or figure of the documents')) + 2)
+      .filter((line, i, all) => line.startsWith('|') && all.slice(0, i).every((each) => each.startsWith('|')))
+      .map((line) => line.split('|').map((cell) => cell.trim()));
+    let command = '';
+    for (const [, what, called, , shown] of rows) {
+      command = called === 'the same' ? command : called.replaceAll('`', '');
+      expect(
+        commands.some((each) => each.startsWith(command)),
+        `${what}: ${command}`,
+      ).toBe(true);
+      const [, file = '', name = ''] = /^`(.*)` "(.*)"$/.exec(shown) ?? [];
+      expect(readFileSync(resolve(recipes, '..', file), 'utf8'), what).toContain(`it('${name}'`);
+    }
+    const parts = rows.map(([, what]) => what).join(' ');
+    for (const part of ['A1', 'A2', 'A3', 'A4', 'A5', 'A6', 'A7', 'endpoint table']) expect(parts).toContain(part);
+  });
+
   it('has the steps of the study and their runs as they are', async () => {
     const study = readStudy(join(recipes, 'qwen3-4b-study.toml'));
     const steps =

@@ -62,3 +62,19 @@ it('a run of another seed is trained', async () => {
   const { code, err } = await begin('third', '--from', first, '--seeds', '2');
   expect({ code, taken: err.includes('not trained again') }, err).toEqual({ code: 0, taken: false });
 });
+
+it('one command evaluates every run of an experiment', async () => {
+  const folder = join(home, 'first');
+  const { code, out, err } = await gq('eval', folder, '--curve', '--sets', 'test-original', '--json');
+  expect(code, err).toBe(0);
+  expect(err).toContain(`${join(folder, 'absorb-1')}, 2 of 2`);
+  const { experiment, runs } = JSON.parse(out);
+  expect(experiment).toBe(folder);
+  const pointsOf = (points: { update: number; state: string }[]) => points.map(({ update, state }) => `${update} ${state}`).sort(); // biome-ignore format: one line
+  expect(runs.map(({ run, points }: { run: string; points: [] }) => [run, pointsOf(points)])).toEqual([
+    [join(folder, 'vanilla-1'), ['0 base', '2 full']],
+    [join(folder, 'absorb-1'), ['0 base', '2 deployed', '2 full']],
+  ]);
+  const final = await gq('eval', folder, '--sets', 'test-original', '--limit', '2');
+  expect(final.out).toMatch(/vanilla-1: .*after 2 updates[\s\S]*absorb-1: .*after 2 updates/);
+});

@@ -1,4 +1,6 @@
-/** `gq eval RUN`: a checkpoint on every set and in every state; with --curve, one set at many checkpoints. */
+/** `gq eval RUN`: a checkpoint on every set and in every state; with --curve, one set at many checkpoints; of an experiment, every run. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import { UserError } from '../../base/index.ts';
 import { instructionPresets, places } from '../../env/index.ts';
@@ -21,6 +23,7 @@ import {
   surfacedTable,
 } from '../../report/index.ts';
 import { RunDirectory } from '../../run/index.ts';
+import { findExperiment } from '../../study/directory.ts';
 import type { CallOf, CommandContext, CommandResult, Part, PartTable } from '../command.ts';
 import { argument, choice, command, flag, mostAtOnce, names, repeated, whole, word } from '../command.ts';
 import { configOption, endInterrupted, expectAbsent, runDeviceOption, updateOption } from '../shared.ts';
@@ -98,7 +101,12 @@ const options = {
 };
 
 export const evalCommand = command({
-  arguments: { run: argument('<run>', 'a run directory; with --elicit also a recipe, whose base model is asked') },
+  arguments: {
+    run: argument(
+      '<run>',
+      'a run directory; without a probe also an experiment, each run of it; with --elicit also a recipe, whose base model is asked',
+    ),
+  },
   options,
   json: 'the rates as JSON',
   examples: [
@@ -106,6 +114,7 @@ export const evalCommand = command({
     'gq eval runs/activation-1 --scales 0,0.25,0.5,0.75,1 --json',
     'gq eval runs/activation-1 --sets test-original --samples 8 --batch 512',
     'gq eval runs/activation-1 --curve --sets test-original --every 20',
+    'gq eval runs/micro-claim --curve --sets test-original --every 20',
     'gq eval runs/activation-1 --leak --limit 64',
     'gq eval runs/vanilla-1 --prefill --every 20 --json',
     'gq eval micro-base --elicit',
@@ -114,15 +123,15 @@ export const evalCommand = command({
   exits: { 75: 'interrupted: finished evaluations are kept, and the same call goes on' },
   async run(call, context) {
     const mode = modeOf(call);
-    if (mode === 'final') return await evaluateFinal(call, context);
-    return await modesOfOneSet[mode].evaluate(call, oneSet(call, modesOfOneSet[mode].usual), context);
+    if (mode === 'final' || mode === 'curve') return await evaluateRuns(mode, call, context);
+    return await probesOfOneSet[mode].evaluate(call, oneSet(call, probesOfOneSet[mode].usual), context);
   },
 });
 
 export type EvalCall = CallOf<typeof options> & { readonly run: string };
 
 function modeOf(call: EvalCall): Mode {
-  const asked = (Object.keys(modesOfOneSet) as (keyof typeof modesOfOneSet)[]).filter((mode) => call[mode]);
+  const asked = (['curve', 'elicit', 'leak', 'prefill'] as const).filter((mode) => call[mode]);
   if (asked.length > 1) {
     const found = asked.map((mode) => `--${mode}`).join(' and ');
     throw new UserError({ call: 'gq eval', expected: 'one of --curve, --elicit, --leak and --prefill', found });
@@ -135,8 +144,7 @@ function modeOf(call: EvalCall): Mode {
   return mode;
 }
 
-const modesOfOneSet = {
-  curve: { evaluate: evaluateCurve, usual: 'curve' },
+const probesOfOneSet = {
   prefill: { evaluate: probePrefills, usual: 'curve' },
   leak: { evaluate: probeLeaks, usual: 'test-original' },
   elicit: { evaluate: elicit, usual: 'test-original' },
@@ -147,13 +155,46 @@ function oneSet({ sets = [] }: Pick<EvalCall, 'sets'>, usual: string): string {
   return sets[0] ?? usual;
 }
 
-const keptText = 'finished evaluations are kept';
+/** What the evaluation of one run needs; `siblings`: runs whose evaluations of the same base count for it. */
+interface OneRun {
+  readonly path: string;
+  readonly siblings: readonly string[];
+  readonly signal: AbortSignal;
+}
 
-async function evaluateFinal(call: EvalCall, context: CommandContext): Promise<CommandResult | undefined> {
-  const { run: path, update: asked, limit = null, samples, batch, device } = call;
+/** A run, or each run of an experiment; what was evaluated before is not evaluated again. */
+async function evaluateRuns(
+  mode: 'final' | 'curve',
+  call: EvalCall,
+  context: CommandContext,
+): Promise<CommandResult | undefined> {
+  const isExperiment = existsSync(join(call.run, 'experiment.json'));
+  const paths = isExperiment ? findExperiment(call.run).runs.map(({ path }) => path) : [call.run];
+  using interruption = onInterrupt(context.stderr, 'finishing this evaluation');
+  const evaluate = mode === 'final' ? evaluateFinal : evaluateCurve;
+  const answers: CommandResult[] = [];
+  for (const [i, path] of paths.entries()) {
+    if (isExperiment) context.stderr.write(`${path}, ${i + 1} of ${paths.length}\n`);
+    const siblings = paths.filter((other) => other !== path);
+    const answer = await evaluate({ path, siblings, signal: interruption.signal }, call, context);
+    if (answer === null) return endInterrupted('finished evaluations are kept', context);
+    answers.push(answer);
+  }
+  const values = answers.map(({ value }) => value);
+  return {
+    value: isExperiment ? { experiment: call.run, runs: values } : values[0],
+    text: (width) => answers.map(({ text }) => text(width)).join('\n'),
+  };
+}
+
+async function evaluateFinal(
+  { path, siblings, signal }: OneRun,
+  call: EvalCall,
+  context: CommandContext,
+): Promise<CommandResult | null> {
+  const { update: asked, limit = null, samples, batch, device } = call;
   const sets = [...new Set((call.sets ?? finalSets).map(parseSet))];
   const run = RunDirectory.open(path);
-  using interruption = onInterrupt(context.stderr, 'finishing this evaluation');
   const {
     end,
     update,
@@ -161,12 +202,11 @@ async function evaluateFinal(call: EvalCall, context: CommandContext): Promise<C
   } = await evaluateRun(path, {
     sets,
     scales: call.scales ?? [],
-    ...{ limit, samples, batch, update: asked, device },
+    ...{ limit, samples, batch, update: asked, device, siblings, signal },
     warn: tellOn(context),
     onProgress: Progress.from(context.stderr, 'evaluation'),
-    signal: interruption.signal,
   });
-  if (end === 'interrupted') return endInterrupted(keptText, context);
+  if (end === 'interrupted') return null;
   const { arm, config, hasQuarantine } = run.readManifest();
   const evaluations = all.filter(({ sample }) => sample === undefined);
   const value = {
@@ -202,25 +242,24 @@ function setValues(found: readonly Evaluation[]): object[] {
 }
 
 async function evaluateCurve(
+  { path, siblings, signal }: OneRun,
   call: EvalCall,
-  named: string,
   context: CommandContext,
-): Promise<CommandResult | undefined> {
-  const { run: path, device, every: step = 1 } = call;
-  const set = parseCurveSet(named);
+): Promise<CommandResult | null> {
+  const { device, every: step = 1 } = call;
+  const set = parseCurveSet(oneSet(call, 'curve'));
   const run = RunDirectory.open(path);
   await using lab = await openLab({ run }, { device, warn: tellOn(context) });
   const { config, hasQuarantine } = lab;
-  const evaluator = await openEvaluator(lab);
+  const evaluator = await openEvaluator(lab, siblings);
   const points = curveNames(statesOf({ hasQuarantine }), run.listCheckpoints(), step, set);
-  using interruption = onInterrupt(context.stderr, 'finishing this evaluation');
   const onProgress = Progress.from(context.stderr, 'evaluation');
   const { end } = await evaluateAll(evaluator, points, {
     onProgress: (done) => onProgress(done, points.length),
-    signal: interruption.signal,
+    signal,
   });
   const { [set]: found = [] } = await writeCurve(path, set);
-  if (end === 'interrupted') return endInterrupted(keptText, context);
+  if (end === 'interrupted') return null;
   const chosen = set === 'curve' ? new EvaluationStore(path).curveChoice() : null;
   const text = (width: number): string => {
     const head = `${path}: ${run.readManifest().arm}, seed ${config.seed}\n${chosen === null ? '' : `${choiceText(chosen)}\n`}`;

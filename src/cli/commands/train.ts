@@ -42,7 +42,6 @@ const options = {
   sandbox: sandboxOption,
   sink,
   ranks: ranksOption,
-  allowTestProblems: flag('train on known test problems of the LeetCode benchmark too; the manifest says so'),
   json: flag('print every event as a line of JSON'),
 };
 type TrainCall = CallOf<typeof options> & { readonly recipe: string | undefined };
@@ -79,13 +78,8 @@ export const trainCommand = command({
 });
 
 export function settingsOf(call: Partial<TrainCall>): string[] {
-  const { model, device, sandbox, allowTestProblems, set = [] } = call;
-  const shortcuts = {
-    model,
-    'device.kind': device,
-    'environment.sandbox': sandbox,
-    'data.allowTestProblems': allowTestProblems || undefined,
-  };
+  const { model, device, sandbox, set = [] } = call;
+  const shortcuts = { model, 'device.kind': device, 'environment.sandbox': sandbox };
   const given = Object.entries(shortcuts).filter(([, value]) => value !== undefined);
   return [...given.map(([key, value]) => `${key}=${JSON.stringify(value)}`), ...set];
 }

@@ -26,14 +26,9 @@ export const fileSource: ProblemSource = defineProblemSource({
     path: z.string().describe('file of problems: .jsonl, .jsonl.gz or .parquet').meta(namesPath()),
     testPath: pathOf('test', '3'),
     validationPath: pathOf('validation', '1'),
-    // Absent rather than false: configs of earlier runs keep their hash.
-    allowTestProblems: z
-      .boolean()
-      .optional()
-      .describe('whether known test problems of the LeetCode benchmark may be trained on; absent: they are refused'),
   }),
   files: ['path', 'testPath', 'validationPath'],
-  async load({ path, testPath, validationPath, allowTestProblems = false }) {
+  async load({ path, testPath, validationPath }) {
     const own: Readonly<Record<Split, string | null>> = { train: null, validation: validationPath, test: testPath };
     const splitIn = (id: string): Split => (own[splitOfId(id)] === null ? splitOfId(id) : 'train');
     const problems: Record<Split, Problem[]> = { train: [], validation: [], test: [] };
@@ -52,7 +47,7 @@ export const fileSource: ProblemSource = defineProblemSource({
     }
     const names = { train: path, validation: validationPath ?? path, test: testPath ?? path };
     const splits = expectNoOverlap(problems, names);
-    if (!allowTestProblems) expectNoKnownTest([...splits.train, ...splits.validation], path);
+    expectNoKnownTest([...splits.train, ...splits.validation], path);
     return { ...splits, refused };
   },
 });

@@ -53,6 +53,6 @@ export function expectNoKnownTest(problems: readonly Problem[], file: string): v
     call: `config, key data.path: ${file}`,
     expected: 'training problems that are no test problems of the LeetCode benchmark',
     found: `${known.length} of ${problems.length} that are, such as ${known[0].id}`,
-    fix: 'Name that file with data.testPath and other problems with data.path; or, where it is meant, gq train --allow-test-problems (data.allowTestProblems = true), which the manifest keeps.',
+    fix: 'Name that file with data.testPath, and other problems with data.path.',
   });
 }

@@ -1,0 +1,79 @@
+/**
+ * The test problems that others report rates on cannot be trained on by any command of the package. One is known by its id and its method;
+ * its text here is another.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { commandTable, loadCommands } from '../../src/cli/table.ts';
+import { fileSource } from '../../src/env/sources/file.ts';
+import { gq } from '../run-gq.ts';
+import { temporaryFolder } from './hand-made.ts';
+import { writeMultiples } from './qwen-lab.ts';
+
+const home = temporaryFolder();
+const [problems, known, mixed] = ['problems', 'known', 'mixed'].map((name) => join(home, `${name}.jsonl`));
+writeMultiples(
+  problems,
+  Array.from({ length: 24 }, (_, i) => 2 + i),
+);
+writeMultiples(known, [101]);
+const renamed = readFileSync(known, 'utf8').replaceAll('double', 'shortestDistanceAfterQueries');
+writeFileSync(known, `${JSON.stringify({ ...JSON.parse(renamed), id: 3243 })}\n`);
+writeFileSync(mixed, `${readFileSync(problems, 'utf8')}${readFileSync(known, 'utf8')}`);
+const experiment = join(home, 'one.toml');
+writeFileSync(
+  experiment,
+  `name = "one"\nseeds = [1]\n[[arms]]\nname = "vanilla"\nrecipe = "${join(process.cwd(), 'recipes/qwen3-4b-fast.toml')}"\n`,
+);
+const study = join(home, 'study.toml');
+writeFileSync(study, `name = "study"\n[[steps]]\nexperiment = "one.toml"\n`);
+
+/** Every command that reads problems by a config, each with words that make it do so; those that only print or check a config are left out. */
+const calls: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  train: [['train', 'qwen3-4b-fast', '--out', join(home, 'run')]],
+  experiment: [
+    ['experiment', experiment, '--out', join(home, 'out')],
+    ['experiment', study, '--out', join(home, 'out')],
+  ],
+  eval: [['eval', 'qwen3-4b-fast', '--elicit', '--out', join(home, 'out')]],
+  'pool make': [['pool', 'make', 'qwen3-4b-fast', '--out', join(home, 'pool.jsonl')]],
+  'pairs from-pool': [['pairs', 'from-pool', problems, 'qwen3-4b-fast', '--out', join(home, 'pairs.json')]],
+  'verify arm': [['verify', 'arm', 'qwen3-4b-fast']],
+};
+/** `claim` hashes a file, `config` prints one, `demo` and `micro pretrain` have problems of their own. */
+const withoutProblems = ['claim', 'config', 'demo', 'micro pretrain'];
+const checkingAlone = ['verify rewards', 'verify markers', 'verify partition'];
+
+describe('a known test problem', () => {
+  it.each(
+    Object.values(calls)
+      .flat()
+      .map((words) => [words.slice(0, 2).join(' '), words] as const),
+  )('is refused by gq %s, among training and among validation problems', async (_name, words) => {
+    for (const files of [[`data.path=${mixed}`], [`data.path=${problems}`, `data.validationPath=${known}`]]) {
+      const settings = ['data.kind=file', 'model=micro', 'device.kind=wasm', 'pairs.file=micro', ...files];
+      const { code, err } = await gq(...words, ...settings.flatMap((setting) => ['--set', setting]));
+      expect({ code, err }).toMatchObject({
+        code: 2,
+        err: expect.stringContaining('that are no test problems of the LeetCode benchmark, found 1 of'),
+      });
+    }
+  });
+
+  it('may be tested on', async () => {
+    expect((await fileSource.load({ path: problems, testPath: known })).splits.test).toHaveLength(1);
+  });
+
+  it('has no setting that lets it through', async () => {
+    expect(Object.keys(fileSource.settings.shape)).toEqual(['path', 'testPath', 'validationPath']);
+    const help = await gq('train', '--help');
+    expect(help.out).not.toMatch(/allow-test/);
+  });
+
+  it('is tried with every command that takes settings', async () => {
+    const all = await loadCommands(commandTable);
+    const taking = all.filter(({ value }) => 'set' in (value.options ?? {})).map(({ words }) => words.join(' '));
+    expect(taking.sort()).toEqual([...Object.keys(calls), ...withoutProblems, ...checkingAlone].sort());
+  });
+});
