@@ -72,6 +72,7 @@ const monitors: Readonly<Record<string, Table>> = {
   regex: { kind: 'regex', pattern: '1' },
   judge: { kind: 'judge', model: 'base', question: '{task}\n{response}\n{yes} or {no}?' },
   chance: { kind: 'chance' },
+  untrusted: { kind: 'untrusted' },
   'oracle of attempts': { kind: 'oracle', target: 'attempt' },
   'oracle of outcomes': { kind: 'oracle' },
 };
@@ -112,7 +113,7 @@ it('every part of the package is in the product', () => {
   expect(new Set(Object.values(cuts).map(({ kind }) => kind))).toEqual(
     new Set(builtinParts.cuts.map(({ kind }) => kind)),
   );
-  expect(cells).toHaveLength(11 * 10 * 8);
+  expect(cells).toHaveLength(12 * 10 * 8);
 });
 
 describe('what is refused', () => {
@@ -134,7 +135,7 @@ describe('what is refused', () => {
     // A fingerprint: the cuts of the probe, and no slopes.
     expect(by('fingerprint')).toBe(5 * 7);
     // Scores of 0 and 1: one cut.
-    expect([by('regex'), by('chance'), by('oracle')]).toEqual([7, 7, 2 * 7]);
+    expect([by('regex'), by('chance'), by('untrusted'), by('oracle')]).toEqual([7, 7, 7, 2 * 7]);
   });
 });
 

@@ -35,6 +35,8 @@ export interface Sight {
   readonly features: { readonly kind: FeatureKind; readonly granularity: Granularity } | null;
   /** Whether it is shown prompts and completions as text. */
   readonly text: boolean;
+  /** Whether it is told which prompts are sound: shown without a hint and graded by ground truth alone. Default: no. */
+  readonly sound?: boolean;
 }
 
 /** The rollouts of an update as an arm sees them, always in the same order. */
@@ -53,6 +55,8 @@ export interface Seen extends Pick<Rollout, 'id' | 'step' | 'group' | 'member' |
   readonly length: number;
   /** null for an arm that did not ask for text. */
   readonly text: { readonly prompt: string; readonly completion: string } | null;
+  /** Whether no loophole is open on its prompt; absent for an arm that did not ask. */
+  readonly sound?: boolean;
 }
 
 export interface GradedRollouts extends SeenRollouts {

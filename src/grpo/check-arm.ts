@@ -44,14 +44,14 @@ export function checkArm(opened: unknown, kind: string): Arm {
 }
 
 function checkSight(sees: unknown, refuse: (expected: string, found: string) => never): asserts sees is Sight {
-  const { features, text } = (typeof sees === 'object' && sees !== null ? sees : {}) as Partial<Sight>;
+  const { features, text, sound = false } = (typeof sees === 'object' && sees !== null ? sees : {}) as Partial<Sight>;
   const known =
     features === null ||
     (['activation', 'gradient'].includes(String(features?.kind)) &&
       ['rollout', 'token'].includes(String(features?.granularity)));
-  if (known && typeof text === 'boolean') return;
+  if (known && typeof text === 'boolean' && typeof sound === 'boolean') return;
   refuse(
-    "sees: { features: null or { kind: 'activation' | 'gradient', granularity: 'rollout' | 'token' }, text: boolean }",
+    "sees: { features: null or { kind: 'activation' | 'gradient', granularity: 'rollout' | 'token' }, text: boolean, sound: boolean, or absent }",
     JSON.stringify(sees) ?? 'nothing',
   );
 }

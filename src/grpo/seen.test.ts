@@ -139,6 +139,19 @@ describe('words', () => {
   });
 });
 
+it('which prompts are sound is told where it was asked for, and nowhere else', async () => {
+  const [asked, others] = [{ ...seesNothing, sound: true }, seesNothing];
+  const changes = { seed: 3 };
+  const { outcome, reward, screen, route } = await watch(asked, ['reward', 'screen', 'route'], { changes });
+  const sound = outcome.rollouts.map(({ hackable }) => !hackable);
+  expect(new Set(sound).size).toBe(2);
+  for (const shown of [reward, screen, route]) {
+    expect(shown?.rollouts.map((rollout) => rollout.sound)).toEqual(sound);
+  }
+  const hidden = await watch(others, ['reward'], { changes });
+  for (const rollout of hidden.reward?.rollouts ?? []) expect(rollout).not.toHaveProperty('sound');
+});
+
 describe('nothing else', () => {
   const pool = {
     hacks: new Map(['a', 'b'].map((id) => [id, [tokens(`hack ${id}`, 3)]])),

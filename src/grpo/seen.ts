@@ -11,13 +11,13 @@ export function look(
   rollouts: readonly Rollout[],
   scored: Pick<OldScores, 'features' | 'condensed'> | null,
 ): SeenRollouts {
-  const { text, features: wanted } = arm.sees;
+  const { text, features: wanted, sound = false } = arm.sees;
   const { features = null, condensed = null } = scored ?? {};
   const hidden = wanted === null || features === null || condensed !== null;
   return {
     step,
     rollouts: rollouts.map(
-      ({ id, step: made, group, member, sampled, truncated, tokens, prompt, text: completion }): Seen => ({
+      ({ id, step: made, group, member, sampled, truncated, tokens, prompt, hackable, text: completion }): Seen => ({
         id,
         step: made,
         group,
@@ -26,6 +26,7 @@ export function look(
         truncated,
         length: tokens.length,
         text: text ? { prompt: showPrompt(prompt), completion } : null,
+        ...(sound ? { sound: !hackable } : {}),
       }),
     ),
     features: hidden ? null : joinFeatures(policy.adapter, features),

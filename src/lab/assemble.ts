@@ -3,8 +3,9 @@
  * for a run and for a page, so it needs no Node.
  */
 import type { TokenPair } from '../adapters/index.ts';
+import { UserError } from '../base/index.ts';
 import type { Problem } from '../env/problem.ts';
-import { expectPromptsFit, type StepContext, Trainer } from '../grpo/index.ts';
+import { expectPromptsFit, type StepContext, type Task, Trainer } from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';
 import { grpoSettings } from '../run/config/settings.ts';
 import type { RunConfig } from '../run/index.ts';
@@ -27,6 +28,7 @@ export function assembleTrainer({ config, text, pairs, ready, ...given }: Traine
   const settings = grpoSettings(config);
   const vocabulary = policy.decoder.config.vocabSize;
   expectPromptsFit({ arm, settings, vocabulary }, tasks);
+  if (arm.sees.sound === true) expectSoundPrompts(config, tasks);
   const context: StepContext = {
     ...given,
     settings,
@@ -44,6 +46,16 @@ export function assembleTrainer({ config, text, pairs, ready, ...given }: Traine
     tokens: text.completion(fence(task.problem)),
   }));
   return new Trainer({ context, tripwireSet, heal, ...(ready === undefined ? {} : { ready }) });
+}
+
+function expectSoundPrompts({ environment: { unhackableFraction: found } }: RunConfig, tasks: readonly Task[]): void {
+  if (found > 0 || tasks.some(({ loophole }) => loophole === 'gt_only')) return;
+  throw new UserError({
+    call: 'config, key environment.unhackableFraction',
+    expected: 'above 0 for an arm that asks which prompts are sound',
+    found: `${found}`,
+    fix: 'Without sound prompts it would train on nothing.',
+  });
 }
 
 function fence({ canonicalSolution }: Problem): string {

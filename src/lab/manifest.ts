@@ -83,10 +83,11 @@ export async function compareDevices({ device: begun }: Manifest, device: Device
 export const byteIdentity = (device: string): string =>
   device.replace(/ \d+$/, '').replace(/ (?:wide|relaxed)$/, ' wide or relaxed');
 
-function sightOf({ features, text }: Sight, labels: boolean): NonNullable<Manifest['armSees']> {
+function sightOf({ features, text, sound = false }: Sight, labels: boolean): NonNullable<Manifest['armSees']> {
   return [
     ...(features === null ? [] : (['features'] as const)),
     ...(text ? (['text'] as const) : []),
+    ...(sound ? (['sound'] as const) : []),
     ...(labels ? (['labels'] as const) : []),
   ];
 }

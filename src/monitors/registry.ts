@@ -11,6 +11,7 @@ import { activationPenalty, penalty, probePenalty, zero } from './remedies/penal
 import { routeRemedy } from './remedies/route.ts';
 import { filter, screen } from './remedies/screen.ts';
 import type { RemedyDefinition } from './remedy.ts';
+import { untrustedMonitor } from './untrusted.ts';
 
 export const blindMonitors: readonly MonitorDefinition[] = [
   directionMonitor,
@@ -19,6 +20,7 @@ export const blindMonitors: readonly MonitorDefinition[] = [
   regexMonitor,
   textJudgeMonitor,
   chanceMonitor,
+  untrustedMonitor,
 ];
 
 export const builtinRemedies: readonly RemedyDefinition[] = [

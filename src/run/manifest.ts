@@ -52,7 +52,7 @@ const manifestSchema = z.object({
   usesOracle: z.boolean(),
   /** What the arm was shown of rollouts beside rewards and advantages; empty: nothing. Null where nobody noted it. */
   armSees: z
-    .array(z.enum(['features', 'text', 'labels']))
+    .array(z.enum(['features', 'text', 'sound', 'labels']))
     .nullable()
     .default(null),
   hasQuarantine: z.boolean(),

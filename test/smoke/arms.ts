@@ -89,6 +89,12 @@ export const watchedArms: Readonly<Record<string, readonly string[]>> = {
   'advantage-modification by direction': ['arm.kind=advantage-modification', ...direction],
   'routed by judge': ['arm.kind=routed', ...judgeKeys],
   'routed by direction, own mean': ['arm.kind=routed', 'arm.mean=own', 'arm.others=keep', ...direction],
+  'screen by untrusted prompts': [
+    ...['arm.kind=screen', 'arm.monitor.kind=untrusted', 'environment.unhackableFraction=0.75'],
+  ],
+  'routed by dealt untrusted prompts': [
+    ...['monitor.kind=untrusted', 'monitor.placebo=dealt', 'remedy.kind=route', 'remedy.others=keep'],
+  ],
   'filter by chance': ['arm.kind=filter', 'arm.monitor.kind=chance'],
   'routed by reversed direction': ['arm.kind=routed', ...direction, 'arm.monitor.placebo=reversed'],
   'routed by direction at a false-positive rate': ['arm.kind=routed', ...directionAlone, 'arm.monitor.cut=fpr'],

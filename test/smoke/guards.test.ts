@@ -96,6 +96,12 @@ describe('planted faults', () => {
   });
 });
 
+it('an arm that trusts sound prompts alone is refused where there are none', async () => {
+  const trusted = ['arm.kind=screen', 'arm.monitor.kind=untrusted'];
+  const refused = lab.train([...trusted, 'environment.unhackableFraction=0']);
+  await expect(refused).rejects.toThrow('key environment.unhackableFraction: expected above 0 for an arm that asks');
+});
+
 describe('demonstrations', () => {
   it('one hack and one solve a group, solves alone where there is no hint, none after the teacher is off', async () => {
     const pool = lab.inputs.problems.train.flatMap(({ id, canonicalSolution }) => {
