@@ -51,6 +51,10 @@ const unread: readonly (readonly [string, string])[] = [
     'arm.monitor.answer = "text"',
   ],
   [
+    'arm.kind=zero arm.monitor.kind=judge arm.monitor.model=base arm.monitor.besideMost=3',
+    'arm.monitor.beside other than "nothing"',
+  ],
+  [
     'arm.kind=zero arm.monitor.kind=oracle arm.monitor.recall=1 arm.monitor.falsePositiveRate=0 arm.monitor.accuracy=0.9',
     'arm.monitor.recall = null, or arm.monitor.falsePositiveRate = null',
   ],
