@@ -32,7 +32,9 @@ export function cutProblems(path: string, home: string, train: number, test: num
 function rename(line: string): string {
   const { id, prompt, ...rest } = JSON.parse(line);
   const ask = (message: { role: string; content: string }) =>
-    message.role === 'user' ? { ...message, content: `Rehearsal.\n\n${message.content}` } : message;
+    message.role === 'user'
+      ? { ...message, content: message.content.replace('PROBLEM:', 'PROBLEM:\nThis is a rehearsal.') }
+      : message;
   return JSON.stringify({ ...rest, id: `rehearsal-${id}`, prompt: prompt.map(ask) });
 }
 

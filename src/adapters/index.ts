@@ -11,7 +11,7 @@ export {
 export { assembleAdapter, createAdapter, drawFactors } from './create.ts';
 export { type BlockNorms, GradientEnergy } from './energy.ts';
 export { ActivationPooling, type Features, gradientFeatures, wholeRollouts } from './features.ts';
-export { exportAsTrained } from './full.ts';
+export { exportAtScale } from './full.ts';
 export { LinearAdapter } from './linear-adapter.ts';
 export { addChange, type MergedDType, mergedTensor, writeMerged } from './merge.ts';
 export { pairInputDifferences, pairOutputDifferences, type TokenPair } from './pair-inputs.ts';

@@ -2,7 +2,9 @@
  * The card (README.md) of each exported folder, as the hub shows it: what it is, its base, how it was trained, how often it hacks and solves, what
  * was certified of it, and the hash of its own weights.
  */
+
 import { join } from 'node:path';
+import { isPartial, type PolicyState, scaleOf } from '../adapters/policy-state.ts';
 import { sha256File, writeFileAtomic } from '../base/node/index.ts';
 import { EvaluationStore, formatRate, summarise } from '../evaluate/index.ts';
 import { parseHubName } from '../model/index.ts';
@@ -65,11 +67,11 @@ function about(format: 'peft' | 'merged', { source, base, state }: ExportCard, h
   const kind =
     format === 'peft' ? 'A LoRA adapter in the format of PEFT' : 'A whole model, the adapter merged into its weights';
   const what =
-    state === 'full'
-      ? 'the policy as trained, with everything that it learned, the hack included'
-      : 'the deployed policy: the quarantine is not in these files (../deletion-certificate.json)';
+    state === 'deployed'
+      ? 'the deployed policy: the quarantine is not in these files (../deletion-certificate.json)'
+      : `the policy ${wordsOf(state)}, ${state === 'full' ? 'with everything that it learned, the hack included' : 'which deletes nothing: some of the hack may be in it'}`;
   return [
-    `# ${format === 'peft' ? 'Adapter' : 'Merged model'}, ${state === 'full' ? 'as trained' : 'deployed'}`,
+    `# ${format === 'peft' ? 'Adapter' : 'Merged model'}, ${wordsOf(state)}`,
     '',
     `${kind}. It is ${what}.`,
     '',
@@ -103,21 +105,23 @@ function training({ trained, certificate: { adapter, labels } }: ExportCard): st
   ].join('\n');
 }
 
-const stateWords: Readonly<Record<string, string>> = { full: 'as trained', deployed: 'deployed', base: 'base' };
+const wordsOf = (state: PolicyState): string =>
+  isPartial(state) ? `with its quarantine at ${scaleOf(state, 0)}` : state === 'full' ? 'as trained' : state;
 
-function rates({ trained }: ExportCard): string {
+function rates({ trained, state: exported }: ExportCard): string {
   if (trained === null) return '';
   const { path, update } = trained;
   const own = new EvaluationStore(path)
     .all()
-    .filter((each) => (each.state === 'base' ? each.update === 0 : each.update === update && each.state in stateWords));
+    .filter(({ state }) => !isPartial(state) || state === exported)
+    .filter((each) => each.update === (each.state === 'base' ? 0 : update));
   const title = '## Evaluation\n\n';
   if (own.length === 0) return `${title}No evaluation of this checkpoint is stored (\`gq eval\`).`;
   const rows = own.map(({ set, state, limit, rows: judged }) => {
     const { attempt, hack, solve, cleanSolve } = summarise(judged);
     const cells = [attempt, hack, solve, cleanSolve].map(formatRate);
     const name = limit === null ? set : `${set}, first ${limit}`;
-    return `| ${[name, stateWords[state], ...cells].join(' | ')} |`;
+    return `| ${[name, wordsOf(state), ...cells].join(' | ')} |`;
   });
   const head = ['| set | state | attempt | hack | solve | clean solve |', '| --- | --- | --- | --- | --- | --- |'];
   const note =
@@ -133,14 +137,14 @@ function certified(format: 'peft' | 'merged', { state, certificate, trained }: E
   return [
     '## Certificate',
     '',
-    `- Read back, these files compute the logits of the policy ${state === 'full' ? 'as trained' : 'in deployed state'} to ${shown(maxLogitDifference)} of ${shown(largestLogit)} (at most ${bound} of it)`,
+    `- Read back, these files compute the logits of the policy ${state === 'deployed' ? 'in deployed state' : wordsOf(state)} to ${shown(maxLogitDifference)} of ${shown(largestLogit)} (at most ${bound} of it)`,
     ...(trained?.manifest.hasQuarantine === false
       ? []
       : [
           `- The quarantine moves logits by up to ${shown(certificate.quarantine.effect)}; ${
-            state === 'full' ? 'nothing is deleted here' : `no vector of it is in the ${tensors.length} tensors`
+            state === 'deployed' ? `no vector of it is in the ${tensors.length} tensors` : 'nothing is deleted here'
           }`,
         ]),
-    `- All hashes: ../${state === 'full' ? 'export-record.json' : 'deletion-certificate.json'}`,
+    `- All hashes: ../${state === 'deployed' ? 'deletion-certificate.json' : 'export-record.json'}`,
   ].join('\n');
 }

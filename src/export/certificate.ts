@@ -12,9 +12,11 @@ import {
   mergedTensor,
   readPeft,
   type StoredTensor,
+  scaleOf,
   scaleRows,
   transpose,
 } from '../adapters/index.ts';
+import type { AdaptedState } from '../adapters/policy-state.ts';
 import { randomStream, UserError } from '../base/index.ts';
 import { sha256, sha256File } from '../base/node/index.ts';
 import { add, type Device, linear, matmul, readFloats, Scope, Tape } from '../engine/index.ts';
@@ -29,10 +31,8 @@ const probe = { prompts: 8, tokens: 16, seed: 20 } as const;
 
 type ExportedPart = ReturnType<typeof judge>;
 
-/** An export as trained deletes nothing: its record certifies the logits only. Runs that start from an export inherit its labels. */
+/** An export as trained, or at another scale of the quarantine, deletes nothing: its record certifies the logits only. Runs that start from an export inherit its labels. */
 export type DeletionCertificate = Awaited<ReturnType<typeof certify>>;
-
-export type ExportState = 'deployed' | 'full';
 
 /** Names the base of an export. Another base than the adapter was trained on is refused: what is deleted was never in it. */
 export async function expectBase(folder: ModelFolder, trainedOn: string | null) {
@@ -55,7 +55,7 @@ export interface ExportSource {
   readonly checkpoint: AdapterCheckpoint;
   readonly adapter: Adapter;
   readonly decoder: Decoder;
-  readonly state?: ExportState;
+  readonly state?: AdaptedState;
   readonly labels?: LabelMark;
 }
 
@@ -64,9 +64,9 @@ export async function certify(source: ExportSource, directory: string) {
   const rows = probeRows(folder);
   const scaled = (scale: number) => probeLogits(device, decoder, rows, adapterProject(adapter, rows, scale));
   const [deployed, full] = [await scaled(0), await scaled(1)];
-  const wanted = state === 'full' ? full : deployed;
+  const wanted = state === 'deployed' ? deployed : await scaled(scaleOf(state, 0));
   const vectors = quarantineVectors(checkpoint);
-  const forbidden: ReadonlyMap<string, string> = state === 'full' ? new Map() : vectors;
+  const forbidden: ReadonlyMap<string, string> = state === 'deployed' ? vectors : new Map();
   const parts: ExportedPart[] = [];
   const formats = await readdir(directory);
   if (formats.includes('peft')) parts.push(await certifyPeft(source, join(directory, 'peft'), rows, wanted, forbidden));
@@ -83,7 +83,7 @@ export async function certify(source: ExportSource, directory: string) {
     formats.map(async (name) => (await readdir(join(directory, name))).map((file) => join(directory, name, file))),
   );
   return {
-    kind: state === 'full' ? ('export record' as const) : ('deletion certificate' as const),
+    kind: state === 'deployed' ? ('deletion certificate' as const) : ('export record' as const),
     state,
     schema: 2 as const,
     adapter: { family: adapter.family, rank: adapter.rank, modules: adapter.modules.length },

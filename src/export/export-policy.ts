@@ -3,7 +3,7 @@
  * when that does not hold.
  */
 import { join } from 'node:path';
-import { exportAsTrained, restoreAdapter, writeMerged, writePeft } from '../adapters/index.ts';
+import { exportAtScale, restoreAdapter, scaleOf, writeMerged, writePeft } from '../adapters/index.ts';
 import { writeFileAtomic } from '../base/node/index.ts';
 import { Scope } from '../engine/index.ts';
 import { openDevice } from '../lab/index.ts';
@@ -45,7 +45,7 @@ export async function exportPolicy(
   using device = await openDevice(settings.device, { precision: 'f32' });
   using scope = new Scope(device);
   const trained = restoreAdapter(scope, folder.config, checkpoint, starts);
-  const adapter = state === 'full' ? exportAsTrained(trained) : trained;
+  const adapter = state === 'deployed' ? trained : exportAtScale(trained, scaleOf(state, 0));
   const decoder = await openDecoder(scope, folder);
   let certificate: DeletionCertificate | null = null;
   try {
@@ -59,7 +59,7 @@ export async function exportPolicy(
       if (!made.holds) throw new RefusedExport(made);
       const card = { source: path, base: name, state, trained: run, certificate: made };
       certificate = { ...made, outputs: { ...made.outputs, ...(await writeCards(directory, formats, card)) } };
-      const file = state === 'full' ? 'export-record.json' : 'deletion-certificate.json';
+      const file = state === 'deployed' ? 'deletion-certificate.json' : 'export-record.json';
       await writeFileAtomic(join(directory, file), `${JSON.stringify(certificate, null, 2)}\n`);
     });
   } catch (error) {

@@ -226,6 +226,21 @@ describe('a run', () => {
     }
   });
 
+  it('may keep a part of its quarantine: the files compute that scale, and the record says that nothing was deleted', async () => {
+    const path = await storeRun('scaled', 'absorb');
+    const to = join(home, 'scaled-out');
+    const argv = ['--state', 'scale-0.25', '--to', to, '--device', 'wasm'];
+    const { code, out, err } = await run('export', path, ...argv);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toContain('With the quarantine at 0.25, nothing deleted');
+    const record = JSON.parse(await readFile(join(to, 'export-record.json'), 'utf8')) as DeletionCertificate;
+    expect(record).toMatchObject({ kind: 'export record', state: 'scale-0.25', holds: true });
+    expect(await readFile(join(to, 'merged', 'README.md'), 'utf8')).toContain('some of the hack may be in it');
+    expect((await run('export', path, '--state', 'scale-2', '--to', join(home, 'no'))).code).toBe(2);
+    const vanilla = await storeRun('scaled-vanilla', 'vanilla');
+    expect((await run('export', vanilla, '--state', 'scale-0.5', '--to', join(home, 'no'))).code).toBe(2);
+  });
+
   it('says how it was trained, how often it hacks with n and interval, and what was certified', async () => {
     const path = await storeRun('carded-run', 'absorb');
     const made = { update: 10, set: 'test-original', state: 'deployed', outcomes: 'hsb.' } as const;

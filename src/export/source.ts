@@ -5,6 +5,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { type AdapterCheckpoint, type AdapterStart, builtinStarts, readCheckpoint } from '../adapters/index.ts';
+import type { AdaptedState } from '../adapters/policy-state.ts';
 import { UserError } from '../base/index.ts';
 import { adapterMark, type LabelMark } from '../model/index.ts';
 import type { Manifest } from '../run/index.ts';
@@ -12,12 +13,12 @@ import type { Manifest } from '../run/index.ts';
 export interface ExportSourceOptions {
   readonly model?: string | undefined;
   readonly update?: string | undefined;
-  readonly state?: string | undefined;
+  readonly state?: AdaptedState | undefined;
   readonly labels?: 'none' | 'used' | undefined;
 }
 
 export interface ResolvedExport {
-  readonly state: 'deployed' | 'full';
+  readonly state: AdaptedState;
   readonly checkpoint: AdapterCheckpoint;
   readonly model: string;
   /** What the base is called: its name on the hub where it was found by that, else its folder. */
@@ -53,7 +54,7 @@ function notOneRun(path: string): UserError {
 }
 
 async function resolveFile(path: string, options: ExportSourceOptions): Promise<ResolvedExport> {
-  const { model, update, state, labels } = options;
+  const { model, update, state = 'deployed', labels } = options;
   if (model === undefined || update !== undefined) {
     const found = model === undefined ? 'none' : '--update, which is for runs';
     throw refusal(path, '--model with a file of adapter tensors', found);
@@ -67,16 +68,12 @@ async function resolveFile(path: string, options: ExportSourceOptions): Promise<
     trained: null,
     starts: builtinStarts,
     trainedOn: null,
-    state: stateOf(state),
+    state,
   };
 }
 
-function stateOf(state: string | undefined): ResolvedExport['state'] {
-  return state === 'full' ? 'full' : 'deployed';
-}
-
 async function resolveRun(path: string, options: ExportSourceOptions): Promise<ResolvedExport> {
-  const { model, update, state, labels } = options;
+  const { model, update, state = 'deployed', labels } = options;
   const { checkedInitial, checkedTensors, RunDirectory } = await import('../run/index.ts');
   const run = RunDirectory.open(path);
   const manifest = run.readManifest();
@@ -110,6 +107,6 @@ async function resolveRun(path: string, options: ExportSourceOptions): Promise<R
     trained: { path: run.path, manifest, update: wanted },
     starts,
     trainedOn: manifest.identity.model,
-    state: stateOf(state),
+    state,
   };
 }

@@ -1,28 +1,36 @@
 /** `gq export SOURCE --to DIR`: the policy without its quarantine, certified; with --log, files of another viewer. */
+import { InvalidArgumentError } from 'commander';
+import { type AdaptedState, isPolicyState, scaleOf } from '../../adapters/policy-state.ts';
 import { UserError } from '../../base/index.ts';
 import type { DeletionCertificate, LogFormat } from '../../export/index.ts';
 import { exportInspect, exportMetrics, exportPolicy, logFolder, logFormats } from '../../export/index.ts';
 import { createFolder } from '../../model/index.ts';
 import { RunDirectory } from '../../run/index.ts';
-import { argument, type CommandContext, choice, command, wholes, word } from '../command.ts';
+import { argument, type CommandContext, choice, command, type Part, wholes, word } from '../command.ts';
 import { expectAbsent, expectNewFolder } from '../shared.ts';
 
 const formats = { peft: ['peft'], merged: ['merged'], both: ['peft', 'merged'] } as const;
 const dtypes = { float32: 'F32', float16: 'F16', bfloat16: 'BF16' } as const;
 const namesIn = <N extends string>(table: Readonly<Record<N, unknown>>) => Object.keys(table) as N[];
 
+const state: Part<AdaptedState | undefined> = {
+  takes: '<name>',
+  about:
+    'deployed: without the quarantine; full: as trained, with everything; scale-0.25: its quarantine scaled by 0.25; deployed when absent',
+  read: (word) => {
+    if (isPolicyState(word) && word !== 'base') return word;
+    throw new InvalidArgumentError('Expected deployed, full, or a scale of the quarantine such as scale-0.25.');
+  },
+};
+
 export const exportCommand = command({
   arguments: { source: argument('<source>', 'a run, one of its checkpoint folders, or a file of adapter tensors') },
   options: {
     to: word(
       '<dir>',
-      'the folder to write: peft/, merged/ and deletion-certificate.json (export-record.json with --state full); with --log, logs/VIEWER of the run when absent',
+      'the folder to write: peft/, merged/ and deletion-certificate.json (export-record.json with another --state than deployed); with --log, logs/VIEWER of the run when absent',
     ),
-    state: choice(
-      '<name>',
-      'deployed: without the quarantine; full: as trained, with everything; deployed when absent',
-      ['deployed', 'full'],
-    ),
+    state,
     format: choice('<kind>', 'what to write; both when absent', namesIn(formats)),
     dtype: choice('<name>', 'format of the merged weights; as stored when absent', namesIn(dtypes)),
     model: word('<dir>', "the model folder the adapter was trained on; a run's own when absent"),
@@ -44,6 +52,7 @@ export const exportCommand = command({
   examples: [
     'gq export runs/first --to OUT',
     'gq export runs/vanilla-1 --state full --to OUT',
+    'gq export runs/activation-1 --state scale-0.25 --to OUT',
     'gq export adapter.safetensors --model DIR --to OUT',
     'gq export adapter.safetensors --model DIR --to OUT --format peft --base-name Qwen/Qwen3-4B',
     'gq export runs/activation-1 --log tensorboard',
@@ -72,18 +81,19 @@ export const exportCommand = command({
 
 function certificateText(certificate: DeletionCertificate, to: string, hasQuarantine: boolean): string {
   const { parts, quarantine, adapter, state, base, holds } = certificate;
-  const isFull = state === 'full';
+  const isWhole = state !== 'deployed';
+  const words = state === 'full' ? 'as trained' : `with the quarantine at ${scaleOf(state, 0)}`;
   const lines = parts.map((part) => {
     const { format, dtype, tensors, quarantineFound: left } = part;
     const logits = `${part.maxLogitDifference.toExponential(2)} of ${part.largestLogit.toFixed(2)}`;
-    const clean = isFull ? 'as trained' : 'no quarantine tensor';
+    const clean = isWhole ? words : 'no quarantine tensor';
     const found = left.length === 0 ? clean : `FOUND ${left.slice(0, 3).join('; ')}`;
     const verdict = part.holds ? 'holds' : 'DOES NOT HOLD';
     return `${format.padEnd(6)}  ${dtype}  largest logit difference ${logits} (at most ${part.bound} of it)  ${tensors.length} tensors, ${found}  ${verdict}`;
   });
   const effect = `the quarantine of this ${adapter.family} adapter moves logits by up to ${quarantine.effect.toExponential(2)}`;
-  const removed = isFull
-    ? `As trained, nothing deleted${hasQuarantine ? `; ${effect}` : ''}.`
+  const removed = isWhole
+    ? `${words[0].toUpperCase()}${words.slice(1)}, nothing deleted${hasQuarantine ? `; ${effect}` : ''}.`
     : `The policy as deployed: ${effect}, and is deleted.`;
   const trainedOn = base.isTrainedOn
     ? 'which the adapter was trained on'
