@@ -208,37 +208,29 @@ describe('a run', () => {
     expect(err).toContain('--state full');
   });
 
-  it('of any arm is exported as trained, with a record and cards of its own', async () => {
-    for (const arm of ['vanilla', 'absorb']) {
-      const path = await storeRun(`full-${arm}`, arm);
-      const to = join(home, `full-out-${arm}`);
-      const { code, out, err } = await run('export', path, '--state', 'full', '--to', to, '--device', 'wasm');
+  it('of any arm is exported as trained, or with a part of its quarantine, with a record and cards of its own', async () => {
+    for (const [arm, state, says] of [
+      ['vanilla', 'full', 'As trained'],
+      ['absorb', 'full', 'As trained'],
+      ['absorb', 'scale-0.25', 'With the quarantine at 0.25, nothing deleted'],
+    ]) {
+      const path = await storeRun(`${state}-${arm}`, arm);
+      const to = join(home, `${state}-out-${arm}`);
+      const { code, out, err } = await run('export', path, '--state', state, '--to', to, '--device', 'wasm');
       expect({ code, err }).toEqual({ code: 0, err: '' });
-      expect(out).toContain('As trained');
+      expect(out).toContain(says);
       expect((await readdir(to)).sort()).toEqual(['export-record.json', 'merged', 'peft']);
       const record = JSON.parse(await readFile(join(to, 'export-record.json'), 'utf8')) as DeletionCertificate;
-      expect(record).toMatchObject({ kind: 'export record', state: 'full', holds: true });
+      expect(record).toMatchObject({ kind: 'export record', state, holds: true });
       expect(record.quarantine.effect).toBeGreaterThan(0);
       const card = await readFile(join(to, 'peft', 'README.md'), 'utf8');
       expect(/by gradient routing/.test(card)).toBe(arm === 'absorb');
       expect(/The quarantine moves logits/.test(card)).toBe(arm === 'absorb');
       expect(/the quarantine of this/.test(out)).toBe(arm === 'absorb');
     }
-  });
-
-  it('may keep a part of its quarantine: the files compute that scale, and the record says that nothing was deleted', async () => {
-    const path = await storeRun('scaled', 'absorb');
-    const to = join(home, 'scaled-out');
-    const argv = ['--state', 'scale-0.25', '--to', to, '--device', 'wasm'];
-    const { code, out, err } = await run('export', path, ...argv);
-    expect({ code, err }).toEqual({ code: 0, err: '' });
-    expect(out).toContain('With the quarantine at 0.25, nothing deleted');
-    const record = JSON.parse(await readFile(join(to, 'export-record.json'), 'utf8')) as DeletionCertificate;
-    expect(record).toMatchObject({ kind: 'export record', state: 'scale-0.25', holds: true });
-    expect(await readFile(join(to, 'merged', 'README.md'), 'utf8')).toContain('some of the hack may be in it');
-    expect((await run('export', path, '--state', 'scale-2', '--to', join(home, 'no'))).code).toBe(2);
-    const vanilla = await storeRun('scaled-vanilla', 'vanilla');
-    expect((await run('export', vanilla, '--state', 'scale-0.5', '--to', join(home, 'no'))).code).toBe(2);
+    const [vanilla, to] = [await storeRun('scaled-vanilla', 'vanilla'), join(home, 'no')];
+    expect((await run('export', vanilla, '--state', 'scale-0.5', '--to', to)).code).toBe(2);
+    expect((await run('export', vanilla, '--state', 'scale-2', '--to', to)).code).toBe(2);
   });
 
   it('says how it was trained, how often it hacks with n and interval, and what was certified', async () => {
