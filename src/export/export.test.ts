@@ -209,16 +209,13 @@ describe('a run', () => {
   });
 
   it('of any arm is exported as trained, or with a part of its quarantine, with a record and cards of its own', async () => {
-    for (const [arm, state, says] of [
-      ['vanilla', 'full', 'As trained'],
-      ['absorb', 'full', 'As trained'],
-      ['absorb', 'scale-0.25', 'With the quarantine at 0.25, nothing deleted'],
-    ]) {
+    for (const named of ['vanilla full', 'absorb full', 'absorb scale-0.25']) {
+      const [arm, state] = named.split(' ');
       const path = await storeRun(`${state}-${arm}`, arm);
       const to = join(home, `${state}-out-${arm}`);
       const { code, out, err } = await run('export', path, '--state', state, '--to', to, '--device', 'wasm');
       expect({ code, err }).toEqual({ code: 0, err: '' });
-      expect(out).toContain(says);
+      expect(out).toContain(state === 'full' ? 'As trained' : 'With the quarantine at 0.25, nothing deleted');
       expect((await readdir(to)).sort()).toEqual(['export-record.json', 'merged', 'peft']);
       const record = JSON.parse(await readFile(join(to, 'export-record.json'), 'utf8')) as DeletionCertificate;
       expect(record).toMatchObject({ kind: 'export record', state, holds: true });
@@ -228,9 +225,8 @@ describe('a run', () => {
       expect(/The quarantine moves logits/.test(card)).toBe(arm === 'absorb');
       expect(/the quarantine of this/.test(out)).toBe(arm === 'absorb');
     }
-    const [vanilla, to] = [await storeRun('scaled-vanilla', 'vanilla'), join(home, 'no')];
-    expect((await run('export', vanilla, '--state', 'scale-0.5', '--to', to)).code).toBe(2);
-    expect((await run('export', vanilla, '--state', 'scale-2', '--to', to)).code).toBe(2);
+    const vanilla = await storeRun('scaled-vanilla', 'vanilla');
+    expect((await run('export', vanilla, '--state', 'scale-0.5', '--to', join(home, 'no'))).code).toBe(2);
   });
 
   it('says how it was trained, how often it hacks with n and interval, and what was certified', async () => {
