@@ -23,8 +23,8 @@ import { openRunDevice } from '../src/lab/device.ts';
 import { armOf, builtinParts, openLab, resolveBuiltin } from '../src/lab/index.ts';
 import { Decoder } from '../src/model/index.ts';
 import { Shards } from '../src/parallel/index.ts';
-import { PhaseClock } from '../src/run/clocks.ts';
 import { grpoSettings } from '../src/run/config/settings.ts';
+import { PhaseClock } from '../src/run/sink.ts';
 import { type BenchItem, leetCodeFile, leetCodeGroups } from './grader-responses.ts';
 import { qwen3Shapes, randomAdapter, randomWeights } from './qwen3-shapes.ts';
 

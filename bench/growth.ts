@@ -21,8 +21,8 @@ import { armOf, builtinParts, resolveBuiltin } from '../src/lab/index.ts';
 import { planMemory } from '../src/lab/memory/plan.ts';
 import { Decoder } from '../src/model/index.ts';
 import { Shards } from '../src/parallel/index.ts';
-import { PhaseClock } from '../src/run/clocks.ts';
 import { grpoSettings } from '../src/run/config/settings.ts';
+import { PhaseClock } from '../src/run/sink.ts';
 import { qwen3Shapes, randomAdapter, randomWeights } from './qwen3-shapes.ts';
 
 const { values: options } = parseArgs({

@@ -22,8 +22,8 @@ import { armOf, builtinParts, openLab, resolveBuiltin } from '../src/lab/index.t
 import { loadDecoder, modelOpener } from '../src/lab/model.ts';
 import type { ModelText } from '../src/model/index.ts';
 import { Shards } from '../src/parallel/index.ts';
-import { PhaseClock } from '../src/run/clocks.ts';
 import { grpoSettings } from '../src/run/config/settings.ts';
+import { PhaseClock } from '../src/run/sink.ts';
 import { median } from '../src/stats/index.ts';
 import { randomAdapter } from './qwen3-shapes.ts';
 

@@ -3,7 +3,6 @@
  * the formats of other viewers (TensorBoard, Weights & Biases, Trackio, Inspect).
  */
 export type { DeletionCertificate } from './certificate.ts';
-export { exportPolicy } from './export-policy.ts';
 export {
   exportInspect,
   exportMetrics,
@@ -14,3 +13,4 @@ export {
   type MetricLog,
   metricLogs,
 } from './logs/logs.ts';
+export { exportPolicy } from './source.ts';

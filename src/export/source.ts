@@ -1,14 +1,31 @@
 /**
  * Opens the source of `gq export`: a run directory (its last checkpoint, or the one of --update), one of its checkpoint
- * folders, or a file of adapter tensors. A run knows its model; a file needs --model.
+ * folders, or a file of adapter tensors, and writes its policy as a PEFT adapter, as a merged model folder, or both, with cards and a
+ * certificate. Nothing is left behind when that does not hold. A run knows its model; a file needs --model.
  */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { type AdapterCheckpoint, type AdapterStart, builtinStarts, readCheckpoint } from '../adapters/index.ts';
+import {
+  type AdapterCheckpoint,
+  type AdapterStart,
+  builtinStarts,
+  exportAtScale,
+  readCheckpoint,
+  restoreAdapter,
+  scaleOf,
+  writeMerged,
+  writePeft,
+} from '../adapters/index.ts';
 import type { AdaptedState } from '../adapters/policy-state.ts';
 import { UserError } from '../base/index.ts';
-import { adapterMark, type LabelMark } from '../model/index.ts';
-import type { Manifest } from '../run/index.ts';
+import { writeFileAtomic } from '../base/node/index.ts';
+import { Scope } from '../engine/index.ts';
+import { modelArgument, modelDirectory, openDevice, openLab } from '../lab/index.ts';
+import { adapterMark, createFolder, joinMarks, type LabelMark, labelMarkOf, ModelFolder } from '../model/index.ts';
+import { checkedInitial, checkedTensors, type Manifest, RunDirectory } from '../run/index.ts';
+import { openDecoder } from '../verify/index.ts';
+import { writeCards } from './card.ts';
+import { certify, type DeletionCertificate, expectBase } from './certificate.ts';
 
 export interface ExportSourceOptions {
   readonly model?: string | undefined;
@@ -35,7 +52,7 @@ const sources = 'a run, one of its checkpoints, or a file of adapter tensors';
 const refusal = (path: string, expected: string, found: string, fix?: string): UserError =>
   new UserError({ call: `gq export ${path}`, expected, found, fix });
 
-export async function resolveExport(path: string, options: ExportSourceOptions): Promise<ResolvedExport> {
+async function resolveExport(path: string, options: ExportSourceOptions): Promise<ResolvedExport> {
   if (!existsSync(path)) throw refusal(path, sources, 'no such file or folder');
   if (!statSync(path).isDirectory()) return resolveFile(path, options);
   if (existsSync(join(path, 'manifest.json'))) return resolveRun(path, options);
@@ -63,7 +80,7 @@ async function resolveFile(path: string, options: ExportSourceOptions): Promise<
   return {
     checkpoint,
     labels: labels ?? adapterMark(checkpoint.metadata),
-    model: (await import('../lab/index.ts')).modelArgument(model),
+    model: modelArgument(model),
     baseName: model,
     trained: null,
     starts: builtinStarts,
@@ -74,7 +91,6 @@ async function resolveFile(path: string, options: ExportSourceOptions): Promise<
 
 async function resolveRun(path: string, options: ExportSourceOptions): Promise<ResolvedExport> {
   const { model, update, state = 'deployed', labels } = options;
-  const { checkedInitial, checkedTensors, RunDirectory } = await import('../run/index.ts');
   const run = RunDirectory.open(path);
   const manifest = run.readManifest();
   if (labels !== undefined) {
@@ -93,7 +109,6 @@ async function resolveRun(path: string, options: ExportSourceOptions): Promise<R
   }
   const { family, rank } = config.adapter;
   const known = { family, rank, modules: manifest.features.modules };
-  const { modelArgument, modelDirectory, openLab } = await import('../lab/index.ts');
   await using lab = await openLab({ run }, { work: 'unplanned', call: `gq export ${run.path}` });
   const checkpoint = await readCheckpoint(checkedTensors(run, wanted, 'adapter'), known, checkedInitial(run));
   const { starts } = lab.parts;
@@ -109,4 +124,61 @@ async function resolveRun(path: string, options: ExportSourceOptions): Promise<R
     trainedOn: manifest.identity.model,
     state,
   };
+}
+
+export interface ExportSettings extends ExportSourceOptions {
+  readonly source: string;
+  readonly to: string;
+  readonly formats: readonly ('peft' | 'merged')[];
+  /** Format of the merged weights; null: as stored. */
+  readonly dtype: 'F32' | 'F16' | 'BF16' | null;
+  readonly baseName?: string;
+  readonly device: string;
+}
+
+/** Is thrown so that the half-made folder is removed. */
+class RefusedExport extends Error {
+  readonly certificate: DeletionCertificate;
+  constructor(certificate: DeletionCertificate) {
+    super('the deletion certificate does not hold');
+    this.certificate = certificate;
+  }
+}
+
+export async function exportPolicy(
+  settings: ExportSettings,
+): Promise<{ readonly certificate: DeletionCertificate; readonly hasQuarantine: boolean }> {
+  const { source: path, formats } = settings;
+  const source = await resolveExport(path, settings);
+  const { checkpoint, model, starts, trainedOn, state, trained: run } = source;
+  const hasQuarantine = run?.manifest.hasQuarantine ?? true;
+  await using folder = await ModelFolder.open(model);
+  const labels = joinMarks([source.labels, await labelMarkOf(model)]);
+  const base = await expectBase(folder, trainedOn);
+  using device = await openDevice(settings.device, { precision: 'f32' });
+  using scope = new Scope(device);
+  const trained = restoreAdapter(scope, folder.config, checkpoint, starts);
+  const adapter = state === 'deployed' ? trained : exportAtScale(trained, scaleOf(state, 0));
+  const decoder = await openDecoder(scope, folder);
+  let certificate: DeletionCertificate | null = null;
+  try {
+    await createFolder(settings.to, async (directory) => {
+      const name = settings.baseName ?? source.baseName;
+      if (formats.includes('peft')) await writePeft(join(directory, 'peft'), adapter, folder.config, name, labels);
+      if (formats.includes('merged')) {
+        await writeMerged(join(directory, 'merged'), folder, adapter, settings.dtype, labels);
+      }
+      const made = await certify({ device, folder, base, checkpoint, adapter, decoder, state, labels }, directory);
+      if (!made.holds) throw new RefusedExport(made);
+      const card = { source: path, base: name, state, trained: run, certificate: made };
+      certificate = { ...made, outputs: { ...made.outputs, ...(await writeCards(directory, formats, card)) } };
+      const file = state === 'deployed' ? 'deletion-certificate.json' : 'export-record.json';
+      await writeFileAtomic(join(directory, file), `${JSON.stringify(certificate, null, 2)}\n`);
+    });
+  } catch (error) {
+    if (!(error instanceof RefusedExport)) throw error;
+    ({ certificate } = error);
+  }
+  if (certificate === null) throw new Error('an export without a certificate');
+  return { certificate, hasQuarantine };
 }

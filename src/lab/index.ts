@@ -8,7 +8,7 @@ export * from './identity.ts';
 export * from './interrupt.ts';
 export * from './judge.ts';
 export { labelSources } from './labels.ts';
-export * from './memory/budget.ts';
+export * from './memory/plan.ts';
 export * from './model.ts';
 export * from './open.ts';
 export * from './open-parts.ts';

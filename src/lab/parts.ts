@@ -14,8 +14,7 @@ import { watchedArms } from '../monitors/kinds.ts';
 import type { MonitorDefinition } from '../monitors/monitor.ts';
 import { blindMonitors, builtinRemedies } from '../monitors/registry.ts';
 import type { RemedyDefinition } from '../monitors/remedy.ts';
-import { oracleArm } from '../oracle/gate.ts';
-import { oracleMonitor } from '../oracle/monitor.ts';
+import { oracleArm, oracleMonitor } from '../oracle/labels.ts';
 import type { RunConfig } from '../run/index.ts';
 
 export interface Parts {

@@ -1,13 +1,12 @@
 /** Drives one run: locks, makes or checks its manifest, builds the trainer, records, seals. Sinks do the printing. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { shellLine, UserError } from '../base/index.ts';
+import { UserError, shellLine } from '../base/index.ts';
 import { writeFileAtomic } from '../base/node/index.ts';
 import { formatPairsJson } from '../env/pairs/index.ts';
 import type { TrainerState } from '../grpo/index.ts';
-import { sealRun, VerdictLedger } from '../oracle/index.ts';
+import { VerdictLedger, sealRun } from '../oracle/index.ts';
 import type { Communicator, Shards } from '../parallel/index.ts';
-import { expectOpen } from '../run/blind.ts';
 import { type LoadedCheckpoint, loadAlone, loadCheckpoint } from '../run/checkpoint.ts';
 import { checkedInitial, expectCheckpoint, expectGrown } from '../run/checkpoint-files.ts';
 import { configHash } from '../run/config/config.ts';
@@ -15,9 +14,9 @@ import { valueText } from '../run/config/issues.ts';
 import { RunDirectory } from '../run/directory.ts';
 import { FileSink } from '../run/file-sink.ts';
 import type { Manifest, RunConfig, RunEnd, Sink, WarningEvent } from '../run/index.ts';
-import { stampNotice } from '../run/notices.ts';
+import { expectOpen } from '../run/manifest.ts';
 import { recordRun } from '../run/record.ts';
-import { SinkGroup } from '../run/sink.ts';
+import { SinkGroup, stampNotice } from '../run/sink.ts';
 import { admitConfig } from './config.ts';
 import { expectFork, expectIdentity, pluginHash } from './identity.ts';
 import { byteIdentity, compareDevices, describeDevice, makeManifest } from './manifest.ts';

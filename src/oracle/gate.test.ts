@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ArmTools, GradedRollouts, ScoredRollouts } from '../grpo/arm.ts';
-import { oracleArm } from './gate.ts';
+import { oracleArm } from './labels.ts';
 
 const count = 4000;
 

@@ -1,12 +1,11 @@
-/** Checksums of what a run stores. A file that has grown is hashed on from where the last hash ended. */
-import { createHash, type Hash } from 'node:crypto';
+/** JSON files of a run or an experiment, read through a schema, and the checksums of what a run stores. A file that has grown is hashed on from where the last hash ended. */
+import { type Hash, createHash } from 'node:crypto';
 import { closeSync, existsSync, fstatSync, readSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
-import { openToRead, sha256, sha256File, streamRegular, writeFileAtomic } from '../base/node/index.ts';
+import { openToRead, readRegularText, sha256, sha256File, streamRegular, writeFileAtomic } from '../base/node/index.ts';
 import { answersName } from '../monitors/judge/answer-file.ts';
-import { checkStored, readJsonText } from './stored.ts';
 
 const restore = 'The run directory is damaged: restore it from a copy, or start a new run.';
 
@@ -157,4 +156,44 @@ export function expectAllSealed(directory: string): void {
 export function expectRows(path: string, rowBytes: number): void {
   const { size } = statSync(path);
   if (size % rowBytes !== 0) throw damagedFile(path, `whole rows of ${rowBytes} bytes`, `${size} bytes: it was cut`);
+}
+
+export function readStored<Schema extends z.ZodType>(
+  path: string,
+  what: string,
+  schema: Schema,
+  fix?: string,
+): z.infer<Schema> {
+  const call = `read ${path}`;
+  return checkStored(readJsonText(path, call, what, fix).value, call, what, schema, fix);
+}
+
+export function checkStored<Schema extends z.ZodType>(
+  value: unknown,
+  call: string,
+  what: string,
+  schema: Schema,
+  fix?: string,
+): z.infer<Schema> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const found = parsed.error.issues.map(({ path, message }) => {
+    return `${path.length === 0 ? 'the whole value' : `key ${path.map(String).join('.')}`}: ${message}`;
+  });
+  throw new UserError({ call, expected: what, found: found.join('; '), fix });
+}
+
+export function readJsonText(
+  path: string,
+  call: string,
+  what: string,
+  fix?: string,
+): { readonly value: unknown; readonly text: string } {
+  try {
+    const text = readRegularText(path);
+    return { value: JSON.parse(text), text };
+  } catch (cause) {
+    const found = cause instanceof Error ? cause.message : String(cause);
+    throw new UserError({ call, expected: `${what}, as JSON`, found, fix }, { cause });
+  }
 }

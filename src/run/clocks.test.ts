@@ -1,6 +1,6 @@
 /** The seconds of a start: parts in order, their sum, and silence where it was short. */
 import { expect, it, vi } from 'vitest';
-import { StartClock } from './clocks.ts';
+import { StartClock } from './sink.ts';
 
 it('tells the parts of a start that took long', () => {
   vi.useFakeTimers({ toFake: ['performance'] });

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -12,8 +12,7 @@ import { rolloutColumns } from './columns/index.ts';
 import { RunDirectory } from './directory.ts';
 import { FileSink, rolloutRow } from './file-sink.ts';
 import { type Manifest, runFormat } from './manifest.ts';
-import { readDirections, readEvents, readRollouts } from './read.ts';
-import { sealTable } from './table.ts';
+import { readDirections, readEvents, readRollouts, sealTable } from './read.ts';
 
 let home = '';
 let count = 0;

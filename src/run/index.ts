@@ -1,8 +1,7 @@
 /** A run on disk and its config. Saving checkpoints and recording, which only training does, are imported by their files. */
-export * from './blind.ts';
+
 export * from './checkpoint-files.ts';
 export * from './checksums.ts';
-export * from './clocks.ts';
 export * from './columns/index.ts';
 export * from './config/config.ts';
 export * from './config/difference.ts';
@@ -17,10 +16,7 @@ export * from './directory.ts';
 export * from './disk.ts';
 export * from './file-sink.ts';
 export * from './manifest.ts';
-export * from './notices.ts';
 export * from './read.ts';
 export * from './sink.ts';
-export * from './stored.ts';
-export * from './table.ts';
 export * from './tasks.ts';
 export * from './user-error.ts';

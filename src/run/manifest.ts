@@ -1,10 +1,13 @@
 /** manifest.json: what a run is, with the number of its format. It is written when everything that a run needs is open. */
+
+import { existsSync, realpathSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { UserError } from '../base/index.ts';
-import { readStamped } from './checksums.ts';
+import { UserError, shellLine } from '../base/index.ts';
+import { readRegularText } from '../base/node/index.ts';
+import { readStamped, readStored } from './checksums.ts';
 import { configHash } from './config/config.ts';
 import { type RunConfig, storedConfigSchema } from './config/schema.ts';
-import { readStored } from './stored.ts';
 
 export const runFormat = 4;
 
@@ -125,5 +128,36 @@ export function expectFormat(path: string): number {
     expected: `a run of format ${runFormat}`,
     found: `format ${format}${writer}`,
     fix: olderFormats[format] ?? 'Read it with the version of gradient-quarantine that wrote it.',
+  });
+}
+
+export const registerName = 'register';
+export const openedName = 'opened.json';
+
+export const openedSchema = z.object({ at: z.string(), claim: z.string(), missing: z.array(z.string()) });
+
+/** `path`: the folder of a run, begun or not. The study is the folder that the run is really in, whatever link leads to it. */
+export function isBlind(path: string): boolean {
+  const manifest = join(path, 'manifest.json');
+  if (!existsSync(manifest) || readManifest(manifest).claim?.blind !== true) return false;
+  return !wasOpened(join(dirname(realpathSync(path)), registerName, openedName));
+}
+
+/** What is no record of an opening opens nothing. */
+function wasOpened(file: string): boolean {
+  try {
+    return openedSchema.safeParse(JSON.parse(readRegularText(file))).success;
+  } catch {
+    return false;
+  }
+}
+
+export function expectOpen(path: string, call: string): void {
+  if (!isBlind(path)) return;
+  throw new UserError({
+    call,
+    expected: 'a run whose outcome may be known',
+    found: 'a blind seed of a claim that is not opened yet',
+    fix: `Once all blind runs of the claim are trained: ${shellLine('gq', 'claim', 'open', dirname(realpathSync(resolve(path))))}`,
   });
 }

@@ -1,16 +1,16 @@
-/** Reads what a run directory holds but verdicts, whose only reader is src/oracle. */
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+/** Reads what a run directory holds but verdicts, whose only reader is src/oracle. Tables are JSON lines while they grow, Parquet once sealed; Parquet code is loaded when needed. */
+import { closeSync, existsSync, fsyncSync } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { readJsonl, readRegular } from '../base/node/index.ts';
+import { followJsonl, openToRead, openToWrite, readJsonl, readRegular, syncDirectory, systemComplaint } from '../base/node/index.ts';
 import type { Expectation, HealEvent, StepEvent, StopEvent } from '../grpo/index.ts';
 import { expectGrownFile } from './checkpoint-files.ts';
-import { expectRows, expectSealed } from './checksums.ts';
-import { blockRows, type RolloutRow, rolloutColumns, type TableReader } from './columns/index.ts';
+import { checkStored, damagedFile, expectRows, expectSealed } from './checksums.ts';
+import { type Columns, LinesTable, ParquetTable, type RolloutRow, type TableReader, blockRows, rolloutColumns } from './columns/index.ts';
 import { RunDirectory } from './directory.ts';
-import type { WarningEvent } from './notices.ts';
-import { checkStored } from './stored.ts';
-import { openTable } from './table.ts';
+import { runFormat } from './manifest.ts';
+import type { WarningEvent } from './sink.ts';
 
 export type RunEvent = Expectation | StepEvent | HealEvent | StopEvent | WarningEvent;
 
@@ -128,4 +128,56 @@ async function readRows(run: RunDirectory, name: string, width: number): Promise
   expectRows(path, 4 * width);
   const bytes = readRegular(path);
   return new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
+}
+
+const rowsPerGroup = 4096;
+/** Bytes of a page before it is compressed: about what is read for one rollout, of each of its long columns. */
+const pageBytes = 1 << 15;
+
+export async function sealTable(path: string, columns: Columns): Promise<void> {
+  const { fileWriter, parquetWriteRows } = await import('hyparquet-writer');
+  const temporary = `${path}.parquet.tmp`;
+  // The writer opens this name itself, and would follow a link.
+  await rm(temporary, { force: true });
+  await parquetWriteRows({
+    writer: fileWriter(temporary),
+    rows: readJsonl(`${path}.jsonl`) as AsyncIterable<Record<string, unknown>>,
+    // Lines of an earlier version may lack any column.
+    columns: Object.entries(columns).map(([name, { type }]) => ({ name, type, nullable: true })),
+    rowGroupSize: rowsPerGroup,
+    pageSize: pageBytes,
+    kvMetadata: [{ key: 'gradient-quarantine.format', value: `${runFormat}` }],
+  });
+  const file = openToWrite(temporary, 'change');
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  await rename(temporary, `${path}.parquet`);
+  syncDirectory(dirname(path));
+}
+
+export async function dropLines(path: string): Promise<void> {
+  if (existsSync(`${path}.parquet`)) await rm(`${path}.jsonl`, { force: true });
+}
+
+export async function openTable<Row>(path: string): Promise<TableReader<Row>> {
+  const sealed = `${path}.parquet`;
+  if (await expectSealed(sealed)) return new ParquetTable<Row>(sealed, () => openParquet(sealed), systemComplaint);
+  if (existsSync(`${path}.jsonl`)) {
+    return new LinesTable<Row>(() => {
+      const follower = followJsonl(`${path}.jsonl`);
+      return () => follower.read();
+    });
+  }
+  if (!existsSync(sealed)) throw damagedFile(path, 'a .parquet or a .jsonl file', 'neither');
+  throw damagedFile(sealed, 'a seal.json beside it that has its hash', 'none');
+}
+
+async function openParquet(path: string) {
+  const { asyncBufferFromFile } = await import('hyparquet');
+  // The reader opens this name itself, and would wait for a pipe.
+  closeSync(openToRead(path));
+  return asyncBufferFromFile(path);
 }

@@ -7,11 +7,9 @@ import { UserError } from '../base/index.ts';
 import type { StepEvent, TrainEvent } from '../grpo/events.ts';
 import type { Trainer, TrainerState } from '../grpo/train.ts';
 import { loadCheckpoint } from './checkpoint.ts';
-import { PhaseClock } from './clocks.ts';
 import { RunDirectory } from './directory.ts';
-import { noticeText, stepWarnings } from './notices.ts';
 import { recordRun } from './record.ts';
-import type { Sink } from './sink.ts';
+import { PhaseClock, type Sink, noticeText, stepWarnings } from './sink.ts';
 
 let home = '';
 beforeAll(() => {

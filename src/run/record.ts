@@ -5,11 +5,9 @@
  */
 import type { TrainEvent, Trainer } from '../grpo/index.ts';
 import { saveCheckpoint } from './checkpoint.ts';
-import type { PhaseClock, StartClock } from './clocks.ts';
 import type { RunConfig } from './config/schema.ts';
 import type { RunDirectory } from './directory.ts';
-import { stepWarnings } from './notices.ts';
-import { type RunEnd, type Sink, SinkGroup } from './sink.ts';
+import { type PhaseClock, type RunEnd, type Sink, SinkGroup, type StartClock, stepWarnings } from './sink.ts';
 
 export interface RecordOptions {
   /** Null: another rank records, and this one only trains as it does. */

@@ -1,10 +1,10 @@
 /**
- * A sink is where the events of a run go: its files, a terminal, JSON lines, or a caller's own. It is told every event in order, and
- * the run waits for it. What it buffers must be durable when `flush` returns, since the checkpoint that follows relies on it. After a
- * resume the updates since the last checkpoint come once more. A sink that throws ends the run, with an error that names it.
+ * What is told of a run while it goes: notices and events, and sinks, which are where they go: the files of a run, a terminal, JSON lines, or a caller's own. A
+ * sink is told every event in order, and the run waits for it. What it buffers must be durable when `flush` returns, since the checkpoint that follows
+ * relies on it. After a resume the updates since the last checkpoint come once more. A sink that throws ends the run, with an error that names it.
  */
 import { UserError } from '../base/index.ts';
-import type { RecordedEvent } from './notices.ts';
+import type { Phase, StepEvent, TrainEvent } from '../grpo/index.ts';
 
 export type RunEnd = 'finished' | 'tripwire' | 'interrupted';
 
@@ -60,5 +60,121 @@ async function blaming(sink: Sink, what: string, work: () => void | Promise<void
       { call: `sink ${sink.name}`, expected: `to take ${what}`, found: `an error: ${found}` },
       { cause },
     );
+  }
+}
+
+type UpdateWarning = 'misjudged-pairs' | 'no-signal' | 'silent-monitor';
+type PreparationWarning = 'problems-left-out' | 'demonstration-left-out' | 'other-device';
+
+interface Told<Kind extends string, Name extends string> {
+  readonly kind: Kind;
+  readonly update: number;
+  readonly name: Name;
+  readonly message: string;
+  readonly detail?: Readonly<Record<string, unknown>>;
+}
+
+export type WarningEvent = Told<'warning', UpdateWarning | PreparationWarning>;
+export type InfoEvent = Told<
+  'info',
+  | 'memory-plan'
+  | 'disk-plan'
+  | 'making-factors'
+  | 'damaged-factors'
+  | 'already-finished'
+  | 'generated-pairs'
+  | 'making-pool'
+  | 'made-pool'
+  | 'start'
+  | 'arm'
+>;
+
+type WithoutUpdate<Event> = Event extends unknown ? Omit<Event, 'update'> : never;
+
+export type Notice = WithoutUpdate<WarningEvent | InfoEvent>;
+
+export type RecordedEvent = TrainEvent | WarningEvent | InfoEvent;
+
+export function stampNotice({ kind, ...rest }: Notice, update: number): WarningEvent | InfoEvent {
+  return { kind, update, ...rest } as WarningEvent | InfoEvent;
+}
+
+export function stepWarnings({ update, direction, zeroSignal, watched, rollouts }: StepEvent): WarningEvent[] {
+  const warnings: WarningEvent[] = [];
+  if (direction !== null && direction.pairedAccuracy < 1) {
+    const { wrongPairs, auroc } = direction;
+    const message = `the direction ranks pairs ${wrongPairs.join(', ')} the wrong way round (AUROC ${auroc.toFixed(2)})`;
+    warnings.push({ kind: 'warning', update, name: 'misjudged-pairs', message, detail: { wrongPairs, auroc } });
+  }
+  if (zeroSignal !== null) {
+    const { reason, skippedGroups, groups, routed, trained } = zeroSignal;
+    const counts = `${skippedGroups}/${groups} groups skipped, ${routed}/${trained} rollouts routed`;
+    const message = `no signal for the deployed block: ${reason} (${counts})`;
+    warnings.push({ kind: 'warning', update, name: 'no-signal', message, detail: { ...zeroSignal } });
+  }
+  if (watched !== null && rollouts > 0 && watched.abstained === rollouts) {
+    const { abstained, abstentions } = watched;
+    const reasons = Object.entries(abstentions).map(([reason, count]) => `${reason} (${count})`);
+    const message = `the monitor abstained on all ${abstained} rollouts: ${reasons.join(', ')}; arm.abstain alone decided`;
+    warnings.push({ kind: 'warning', update, name: 'silent-monitor', message, detail: { abstained, abstentions } });
+  }
+  return warnings;
+}
+
+const updateWarnings: readonly string[] = ['misjudged-pairs', 'no-signal', 'silent-monitor'] satisfies UpdateWarning[];
+
+/** Whether this is a warning about one update; there can be so many that a display of several runs leaves them out. */
+export const isOfOneUpdate = (event: RecordedEvent): boolean =>
+  event.kind === 'warning' && updateWarnings.includes(event.name);
+
+export function noticeText(event: RecordedEvent): string | null {
+  if (event.kind === 'warning')
+    return isOfOneUpdate(event) ? `update ${event.update}: ${event.message}` : event.message;
+  if (event.kind === 'info') return event.message;
+  if (event.kind === 'expectation' && !event.holds) return `EXPECTATION FAILED: ${event.name} (${event.detail})`;
+  if (event.kind === 'stop' && event.reason === 'tripwire') return `tripwire: ${event.detail}`;
+  return null;
+}
+
+export class PhaseClock {
+  #phase: Phase | 'other' = 'other';
+  #since = performance.now();
+  #seconds: Record<string, number> = {};
+
+  enter(phase: Phase | 'other'): void {
+    const now = performance.now();
+    this.#seconds[this.#phase] = (this.#seconds[this.#phase] ?? 0) + (now - this.#since) / 1000;
+    this.#phase = phase;
+    this.#since = now;
+  }
+
+  take(): Readonly<Record<string, number>> {
+    this.enter('other');
+    const seconds = this.#seconds;
+    this.#seconds = {};
+    return seconds;
+  }
+}
+
+const tellingSeconds = 5;
+
+/** Seconds of what a run does before it samples its first tokens, part by part, told where they are many. */
+export class StartClock {
+  readonly #start = performance.now();
+  readonly #seconds: Record<string, number> = {};
+  #since = this.#start;
+
+  done(part: string): void {
+    const now = performance.now();
+    this.#seconds[part] = (this.#seconds[part] ?? 0) + (now - this.#since) / 1000;
+    this.#since = now;
+  }
+
+  notice(least = tellingSeconds): Notice | null {
+    const total = (this.#since - this.#start) / 1000;
+    if (total < least) return null;
+    const parts = Object.entries(this.#seconds).map(([part, seconds]) => `${part} ${seconds.toFixed(1)}`);
+    const message = `samples after ${total.toFixed(1)} s: ${parts.join(', ')}`;
+    return { kind: 'info', name: 'start', message, detail: { seconds: { ...this.#seconds }, total } };
   }
 }

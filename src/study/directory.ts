@@ -7,20 +7,12 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
-import { groupBy, UserError } from '../base/index.ts';
-import { isDraftOf, makeFolder, waitForLock, writeFileAtomic } from '../base/node/index.ts';
+import { UserError, groupBy } from '../base/index.ts';
+import { isDraftOf, makeFolder, sha256, waitForLock, writeFileAtomic } from '../base/node/index.ts';
 import { lastCheckpoint } from '../evaluate/index.ts';
 import { type Experiment, experimentSchema } from '../report/experiment-schema.ts';
-import {
-  armDifferences,
-  configDifferences,
-  isBlind,
-  RunDirectory,
-  readState,
-  readStored,
-  registerName,
-} from '../run/index.ts';
-import { namedRunSchema, readRegister, stateClaim } from './claim.ts';
+import { type RunConfig, RunDirectory, armDifferences, configDifferences, configHash, isBlind, readState, readStored, registerName } from '../run/index.ts';
+import { claimSchema, namedRunSchema, readRegister, stateClaim } from './claim.ts';
 import type { ExperimentPlan, PlannedRun } from './experiment.ts';
 
 const fileName = 'experiment.json';
@@ -244,4 +236,42 @@ function endOf(path: string) {
     if (error instanceof UserError) return null;
     throw error;
   }
+}
+
+const runSchema = namedRunSchema.extend({
+  folder: z.string().regex(/^[a-z0-9][a-z0-9.-]*$/),
+  config: z.custom<RunConfig>((value) => typeof value === 'object' && value !== null),
+  configHash: z.string(),
+  // Plans of earlier versions, whose jobs may still wait, have none.
+  plugins: z.string().nullable().default(null),
+});
+const planSchema = z.object({
+  format: z.literal(1),
+  directory: z.string(),
+  experiment: experimentSchema,
+  runs: z.array(runSchema).min(1),
+  claim: claimSchema.optional(),
+});
+
+export const jobsFolder = (directory: string): string => join(directory, '.jobs');
+
+/** Stores the plan and returns its path. Another plan has another name: jobs that wait keep theirs. */
+export async function storePlan({ experiment, runs, claim }: ExperimentPlan, directory: string): Promise<string> {
+  makeFolder(jobsFolder(directory));
+  const text = `${JSON.stringify({ format: 1, directory, experiment, runs, claim })}\n`;
+  const path = join(jobsFolder(directory), `plan-${sha256(text).slice(0, 12)}.json`);
+  await writeFileAtomic(path, text);
+  return path;
+}
+
+export function readPlan(path: string): { readonly plan: ExperimentPlan; readonly directory: string } {
+  const { directory, experiment, runs, claim } = readStored(path, 'the plan of the jobs of an experiment', planSchema);
+  const changed = runs.find((run) => configHash(run.config) !== run.configHash);
+  if (changed === undefined) return { plan: { experiment, runs, claim }, directory };
+  throw new UserError({
+    call: `read ${path}`,
+    expected: 'configs as they were planned',
+    found: `another one for ${changed.folder}`,
+    fix: 'Call gq experiment again: it writes the plan anew.',
+  });
 }

@@ -8,10 +8,10 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { countText, judgeBar } from '../report/index.ts';
-import { expectAllSealed, RunDirectory, readToml, recipeFrom } from '../run/index.ts';
-import { checkInputs, type ExperimentPlan, type PlannedRun, planExperiment, readExperiment } from './experiment.ts';
+import { RunDirectory, expectAllSealed, readToml, recipeFrom } from '../run/index.ts';
+import { openResults } from './claim-progress.ts';
+import { type ExperimentPlan, type PlannedRun, checkInputs, planExperiment, readExperiment } from './experiment.ts';
 import type { AssumedRate } from './forecast.ts';
-import { openResults } from './open-results.ts';
 
 const nameText = 'a name of lower-case letters, digits and dashes';
 const settings = z.array(z.string('key=value'), 'a list of key=value').default([]);

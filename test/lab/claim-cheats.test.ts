@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { allTables } from '../../src/report/all-tables.ts';
 import { countBegun, readRegister, stateClaim } from '../../src/study/claim.ts';
-import { openResults } from '../../src/study/open-results.ts';
+import { openResults } from '../../src/study/claim-progress.ts';
 import { gq } from '../run-gq.ts';
 import { SmallStudy, statement } from './small-study.ts';
 

@@ -14,14 +14,14 @@ import { writeFileAtomic } from '../../src/base/node/atomic-file.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { summarise } from '../../src/evaluate/rates.ts';
 import type { FinalSet } from '../../src/evaluate/sets.ts';
-import { renderTable, type Table } from '../../src/measure/table.ts';
-import { type ArmResults, finalSample, formatSample, type Results } from '../../src/report/aggregate.ts';
+import { type Table, renderTable } from '../../src/measure/table.ts';
+import { type ArmResults, type Results, finalSample, formatSample } from '../../src/report/aggregate.ts';
 import { allTables } from '../../src/report/all-tables.ts';
 import { keptAndRemoved, keptTable } from '../../src/report/kept.ts';
 import { describeResults, emerged } from '../../src/report/statements.ts';
 import { comparisonTable, finalTable, sayOnce } from '../../src/report/tables.ts';
 import { resultsCsv } from '../../src/report/values.ts';
-import { openResults } from '../../src/study/open-results.ts';
+import { openResults } from '../../src/study/claim-progress.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const recipe = 'recipes/micro-claim.toml';

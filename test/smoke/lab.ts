@@ -9,15 +9,7 @@ import { join } from 'node:path';
 import { tryLock } from '../../src/base/node/lock.ts';
 import type { Splits } from '../../src/env/sources/index.ts';
 import type { StepEvent, TrainEvent } from '../../src/grpo/events.ts';
-import {
-  type Assembly,
-  type LabOptions as DoorOptions,
-  type ModelFiles,
-  makeTinyModel,
-  type Lab as OpenedLab,
-  openLab,
-  resolveBuiltin,
-} from '../../src/lab/index.ts';
+import { type Assembly, type Lab as OpenedLab, type LabOptions as DoorOptions, type ModelFiles, makeTinyModel, openLab, resolveBuiltin } from '../../src/lab/index.ts';
 import { drive } from '../../src/lab/train.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';
 import { loadCheckpoint } from '../../src/run/checkpoint.ts';
@@ -25,9 +17,8 @@ import { checkedInitial } from '../../src/run/checkpoint-files.ts';
 import type { RolloutRow } from '../../src/run/columns/index.ts';
 import type { RunConfig } from '../../src/run/config/schema.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
-import type { WarningEvent } from '../../src/run/notices.ts';
 import { readRollouts } from '../../src/run/read.ts';
-import type { RunEnd, Sink } from '../../src/run/sink.ts';
+import type { RunEnd, Sink, WarningEvent } from '../../src/run/sink.ts';
 
 export const tinySettings = [
   'adapter.rank=2',

@@ -8,7 +8,7 @@ import { exploitProgram } from '../../src/env/micro/exploits.ts';
 import { train } from '../../src/lab/index.ts';
 import { writeSeal } from '../../src/run/checksums.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
-import type { RecordedEvent } from '../../src/run/notices.ts';
+import type { RecordedEvent } from '../../src/run/sink.ts';
 import { gq } from '../run-gq.ts';
 import { setting } from './identity-lab.ts';
 import { Lab, stoppedAfterFirst, tinySettings } from './lab.ts';

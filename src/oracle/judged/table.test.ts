@@ -4,8 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { temporaryFolder, writeRun } from '../../../test/lab/hand-made.ts';
 import { writeSeal } from '../../run/checksums.ts';
 import { rolloutColumns } from '../../run/columns/index.ts';
-import { readCourse } from '../../run/read.ts';
-import { sealTable } from '../../run/table.ts';
+import { readCourse, sealTable } from '../../run/read.ts';
 import { openJudged, sealRun } from '../verdicts.ts';
 import { verdictColumns } from './columns.ts';
 

@@ -8,12 +8,10 @@ import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
 import { makeFolder, waitForLock, writeFileAtomic } from '../../base/node/index.ts';
 import { readStored } from '../../run/index.ts';
+import { jobsFolder, storePlan } from '../directory.ts';
 import type { ExperimentPlan } from '../experiment.ts';
-import { jobsFolder, storePlan } from '../stored-plan.ts';
-import type { TaskState } from './client.ts';
-import { largestArray, submitScript, taskStates } from './client.ts';
-import type { SlurmTable } from './script.ts';
-import { arrayScript } from './script.ts';
+import { type TaskState, largestArray, submitScript, taskStates } from './client.ts';
+import { type SlurmTable, arrayScript } from './script.ts';
 
 const arraySchema = z.object({
   job: z.string().regex(/^\d+$/),
