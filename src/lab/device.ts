@@ -78,7 +78,7 @@ const openers = {
 };
 
 type DeviceKind = keyof typeof openers;
-export const deviceNames = Object.keys(openers) as DeviceKind[];
+const deviceNames = Object.keys(openers) as DeviceKind[];
 
 export function findDevice(name: string): DeviceKind {
   const kind = deviceNames.find((each) => each === name);

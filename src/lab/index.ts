@@ -1,5 +1,5 @@
 /** The lab as a library: configs, runs, their training and evaluation. */
-export { type RunConfig, RunDirectory, type RunIdentity, type Sink, shippedRecipe } from '../run/index.ts';
+export { RunDirectory, type RunIdentity, type Sink, shippedRecipe } from '../run/index.ts';
 export { planCheckpoints } from './adapter.ts';
 export * from './config.ts';
 export * from './device.ts';
