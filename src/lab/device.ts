@@ -5,7 +5,7 @@
  */
 import { availableParallelism, totalmem } from 'node:os';
 import { findStart } from '../adapters/index.ts';
-import { DeviceError, UserError, nearestName } from '../base/index.ts';
+import { DeviceError, nearestName, UserError } from '../base/index.ts';
 import type { Device } from '../engine/index.ts';
 import { rowsTogether } from '../evaluate/index.ts';
 import type { Task } from '../grpo/index.ts';
@@ -14,7 +14,15 @@ import { type Launched, launchedRanks } from '../parallel/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';
 import { beganApart } from './manifest.ts';
-import { type Budget, type MemoryPlan, type Rehearsal, type Work, assertFits, planMemory, renderPlan } from './memory/plan.ts';
+import {
+  assertFits,
+  type Budget,
+  type MemoryPlan,
+  planMemory,
+  type Rehearsal,
+  renderPlan,
+  type Work,
+} from './memory/plan.ts';
 import type { Lab } from './open.ts';
 import type { Resources } from './open-parts.ts';
 import { armOf } from './parts.ts';

@@ -1,11 +1,11 @@
 /** Drives one run: locks, makes or checks its manifest, builds the trainer, records, seals. Sinks do the printing. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { UserError, shellLine } from '../base/index.ts';
+import { shellLine, UserError } from '../base/index.ts';
 import { writeFileAtomic } from '../base/node/index.ts';
 import { formatPairsJson } from '../env/pairs/index.ts';
 import type { TrainerState } from '../grpo/index.ts';
-import { VerdictLedger, sealRun } from '../oracle/index.ts';
+import { sealRun, VerdictLedger } from '../oracle/index.ts';
 import type { Communicator, Shards } from '../parallel/index.ts';
 import { type LoadedCheckpoint, loadAlone, loadCheckpoint } from '../run/checkpoint.ts';
 import { checkedInitial, expectCheckpoint, expectGrown } from '../run/checkpoint-files.ts';

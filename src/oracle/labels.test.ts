@@ -1,9 +1,9 @@
 /** Labels from verdicts, what they are aimed at, and errors in a named part. Numbers worked out by hand. */
 import { describe, expect, it } from 'vitest';
-import { type Verdict, builtinLoopholes, findLoophole, markerFor } from '../env/index.ts';
+import { builtinLoopholes, findLoophole, markerFor, type Verdict } from '../env/index.ts';
 import type { ArmTools, Label, SeenRollouts } from '../grpo/index.ts';
 import { flipVerdict } from './flipped.ts';
-import { type LabelSettings, flagChance, labelsOf, oracleArm, oracleMonitor } from './labels.ts';
+import { flagChance, type LabelSettings, labelsOf, oracleArm, oracleMonitor } from './labels.ts';
 import { VerdictLedger } from './verdicts.ts';
 
 const verdict = (id: string, changes: Partial<Verdict>): Verdict =>

@@ -6,7 +6,7 @@
  * are never pooled with others.
  */
 import { z } from 'zod';
-import { ShapeError, randomStream, readWhen } from '../base/index.ts';
+import { randomStream, readWhen, ShapeError } from '../base/index.ts';
 import type { Loophole } from '../env/loopholes/loophole.ts';
 import { openLoopholes } from '../env/loopholes/registry.ts';
 import { markerFor } from '../env/markers.ts';
@@ -15,7 +15,7 @@ import { type ArmDefinition, seesNothing } from '../grpo/arm.ts';
 import type { Label, Labels } from '../grpo/index.ts';
 import { builtinCuts } from '../monitors/cuts.ts';
 import { watchingArm } from '../monitors/kinds.ts';
-import { type MonitorDefinition, defineMonitor } from '../monitors/monitor.ts';
+import { defineMonitor, type MonitorDefinition } from '../monitors/monitor.ts';
 import { builtinRemedies } from '../monitors/registry.ts';
 import { othersKey } from '../monitors/remedies/route.ts';
 import type { VerdictLedger } from './verdicts.ts';

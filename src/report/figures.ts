@@ -2,7 +2,7 @@
 import { groupBy } from '../base/index.ts';
 import { armNamed } from '../measure/table.ts';
 import { gateSettingsOf } from '../monitors/gates.ts';
-import { type ArmResults, type Results, claimSet, loopholeSummary, sampleOf } from './aggregate.ts';
+import { type ArmResults, claimSet, loopholeSummary, type Results, sampleOf } from './aggregate.ts';
 import { type Figure, type Mark, type Panel, partTitle } from './chart.ts';
 import { baselinesFigure, keptFigure } from './kept-figure.ts';
 import type { RunResult } from './run-result.ts';

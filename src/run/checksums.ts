@@ -1,5 +1,5 @@
 /** JSON files of a run or an experiment, read through a schema, and the checksums of what a run stores. A file that has grown is hashed on from where the last hash ended. */
-import { type Hash, createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import { closeSync, existsSync, fstatSync, readSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';

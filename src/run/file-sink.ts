@@ -3,7 +3,7 @@ import { closeSync, existsSync, fstatSync, fsyncSync, statSync, writeSync } from
 import { UserError } from '../base/index.ts';
 import { JsonlWriter, namePath, openToWrite } from '../base/node/index.ts';
 import type { DirectionEvent, RolloutRecord, RolloutsEvent } from '../grpo/index.ts';
-import { type LedgerEntry, type RolloutRow, makeRow, rolloutColumns } from './columns/index.ts';
+import { type LedgerEntry, makeRow, type RolloutRow, rolloutColumns } from './columns/index.ts';
 import type { RunDirectory } from './directory.ts';
 import type { PhaseSeconds, RecordedEvent, Sink, WarningEvent } from './sink.ts';
 

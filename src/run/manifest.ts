@@ -3,7 +3,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { UserError, shellLine } from '../base/index.ts';
+import { shellLine, UserError } from '../base/index.ts';
 import { readRegularText } from '../base/node/index.ts';
 import { readStamped, readStored } from './checksums.ts';
 import { configHash } from './config/config.ts';

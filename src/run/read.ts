@@ -3,11 +3,27 @@ import { closeSync, existsSync, fsyncSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { followJsonl, openToRead, openToWrite, readJsonl, readRegular, syncDirectory, systemComplaint } from '../base/node/index.ts';
+import {
+  followJsonl,
+  openToRead,
+  openToWrite,
+  readJsonl,
+  readRegular,
+  syncDirectory,
+  systemComplaint,
+} from '../base/node/index.ts';
 import type { Expectation, HealEvent, StepEvent, StopEvent } from '../grpo/index.ts';
 import { expectGrownFile } from './checkpoint-files.ts';
 import { checkStored, damagedFile, expectRows, expectSealed } from './checksums.ts';
-import { type Columns, LinesTable, ParquetTable, type RolloutRow, type TableReader, blockRows, rolloutColumns } from './columns/index.ts';
+import {
+  blockRows,
+  type Columns,
+  LinesTable,
+  ParquetTable,
+  type RolloutRow,
+  rolloutColumns,
+  type TableReader,
+} from './columns/index.ts';
 import { RunDirectory } from './directory.ts';
 import { runFormat } from './manifest.ts';
 import type { WarningEvent } from './sink.ts';

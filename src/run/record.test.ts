@@ -9,7 +9,7 @@ import type { Trainer, TrainerState } from '../grpo/train.ts';
 import { loadCheckpoint } from './checkpoint.ts';
 import { RunDirectory } from './directory.ts';
 import { recordRun } from './record.ts';
-import { PhaseClock, type Sink, noticeText, stepWarnings } from './sink.ts';
+import { noticeText, PhaseClock, type Sink, stepWarnings } from './sink.ts';
 
 let home = '';
 beforeAll(() => {

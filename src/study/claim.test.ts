@@ -15,11 +15,11 @@ import { openJudged, sealRun } from '../oracle/verdicts.ts';
 import { allTables } from '../report/all-tables.ts';
 import { judgePredictions } from '../report/design.ts';
 import { describeResults } from '../report/statements.ts';
-import { type Manifest, isBlind } from '../run/manifest.ts';
+import { isBlind, type Manifest } from '../run/manifest.ts';
 import { claimOf, openBlind, readRegister } from './claim.ts';
 import { claimFacts, openResults, studyProgress } from './claim-progress.ts';
 import { findExperiment, writeExperiment } from './directory.ts';
-import { type ExperimentPlan, checkExperiment, planExperiment, readExperiment } from './experiment.ts';
+import { checkExperiment, type ExperimentPlan, planExperiment, readExperiment } from './experiment.ts';
 import { type ExperimentWorker, runPlan, runsLeft } from './run.ts';
 
 const arms = [

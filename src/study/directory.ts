@@ -7,11 +7,21 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
-import { UserError, groupBy } from '../base/index.ts';
+import { groupBy, UserError } from '../base/index.ts';
 import { isDraftOf, makeFolder, sha256, waitForLock, writeFileAtomic } from '../base/node/index.ts';
 import { lastCheckpoint } from '../evaluate/index.ts';
 import { type Experiment, experimentSchema } from '../report/experiment-schema.ts';
-import { type RunConfig, RunDirectory, armDifferences, configDifferences, configHash, isBlind, readState, readStored, registerName } from '../run/index.ts';
+import {
+  armDifferences,
+  configDifferences,
+  configHash,
+  isBlind,
+  type RunConfig,
+  RunDirectory,
+  readState,
+  readStored,
+  registerName,
+} from '../run/index.ts';
 import { claimSchema, namedRunSchema, readRegister, stateClaim } from './claim.ts';
 import type { ExperimentPlan, PlannedRun } from './experiment.ts';
 

@@ -8,9 +8,9 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { countText, judgeBar } from '../report/index.ts';
-import { RunDirectory, expectAllSealed, readToml, recipeFrom } from '../run/index.ts';
+import { expectAllSealed, RunDirectory, readToml, recipeFrom } from '../run/index.ts';
 import { openResults } from './claim-progress.ts';
-import { type ExperimentPlan, type PlannedRun, checkInputs, planExperiment, readExperiment } from './experiment.ts';
+import { checkInputs, type ExperimentPlan, type PlannedRun, planExperiment, readExperiment } from './experiment.ts';
 import type { AssumedRate } from './forecast.ts';
 
 const nameText = 'a name of lower-case letters, digits and dashes';

@@ -7,14 +7,24 @@ import { RunDirectory } from '../run/index.ts';
 import { openResults } from '../study/claim-progress.ts';
 import { questionFacts, questionsAbout } from '../study/queue/folder.ts';
 import type { Answers, ExperimentPage, ListedRun, RunPage, TrainingPage } from './api.ts';
-import { type FoundEntry, existsManifest, findEntries, listCatalogue, listRun, messageOf } from './catalogue.ts';
+import { existsManifest, type FoundEntry, findEntries, listCatalogue, listRun, messageOf } from './catalogue.ts';
 import { experimentPage } from './experiment-page.ts';
 import { labelsPage, notesPage } from './human.ts';
-import { KeptAnswers, fileStamp, resultStampOf, stampOf } from './kept-answers.ts';
+import { fileStamp, KeptAnswers, resultStampOf, stampOf } from './kept-answers.ts';
 import type { RolloutQuery } from './query.ts';
 import { RolloutSearch } from './rollout-search.ts';
 import { runFiles } from './run-files.ts';
-import { GrowingRun, type RunProgress, answersPage, evaluatedRates, finishedProgress, gatePage, runPage, tokenTexts, trainingPage } from './run-page.ts';
+import {
+  answersPage,
+  evaluatedRates,
+  finishedProgress,
+  GrowingRun,
+  gatePage,
+  type RunProgress,
+  runPage,
+  tokenTexts,
+  trainingPage,
+} from './run-page.ts';
 import { RunRollouts } from './run-rollouts.ts';
 
 export const pageKinds = [

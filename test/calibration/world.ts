@@ -5,10 +5,25 @@
  */
 import type { Features, Route } from '../../src/adapters/index.ts';
 import { type RandomStream, randomStream } from '../../src/base/index.ts';
-import { type DirectionOptions, Gate, buildDirection, haarDirection } from '../../src/gates/index.ts';
+import { buildDirection, type DirectionOptions, Gate, haarDirection } from '../../src/gates/index.ts';
 import { groupAdvantages } from '../../src/grpo/advantage.ts';
-import { type Arm, type ArmTools, type GradedRollouts, type Label, type Seen, absorbAll, gateArm } from '../../src/grpo/index.ts';
-import { blindMonitors, builtinCuts, builtinRemedies, gateSettings, gateSettingsOf, watchedArms } from '../../src/monitors/index.ts';
+import {
+  type Arm,
+  type ArmTools,
+  absorbAll,
+  type GradedRollouts,
+  gateArm,
+  type Label,
+  type Seen,
+} from '../../src/grpo/index.ts';
+import {
+  blindMonitors,
+  builtinCuts,
+  builtinRemedies,
+  gateSettings,
+  gateSettingsOf,
+  watchedArms,
+} from '../../src/monitors/index.ts';
 import { oracleArm, oracleMonitor } from '../../src/oracle/labels.ts';
 
 const prompts = 64;

@@ -1,15 +1,33 @@
 /** `gq claim FILE|FOLDER`: what a claim states, and what became of it; `gq claim open` opens its blind seeds. */
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { UserError, shellLine, wrapText } from '../../base/index.ts';
+import { shellLine, UserError, wrapText } from '../../base/index.ts';
 import type { Experiment } from '../../report/experiment-schema.ts';
-import { type JudgedPrediction, boundText, countText, earlyText, faultsText, judgePredictions, renderTable, testText } from '../../report/index.ts';
+import {
+  boundText,
+  countText,
+  earlyText,
+  faultsText,
+  type JudgedPrediction,
+  judgePredictions,
+  renderTable,
+  testText,
+} from '../../report/index.ts';
 import { recipePath } from '../../run/index.ts';
 import { type Claim, claimOf, openBlind, readRegister, statedRuns } from '../../study/claim.ts';
 import { armTable, openResults, studyProgress } from '../../study/claim-progress.ts';
 import { findExperiment } from '../../study/directory.ts';
 import { readExperiment } from '../../study/experiment.ts';
-import { type CallOf, type CommandContext, type CommandResult, argument, command, flag, repeated, word } from '../command.ts';
+import {
+  argument,
+  type CallOf,
+  type CommandContext,
+  type CommandResult,
+  command,
+  flag,
+  repeated,
+  word,
+} from '../command.ts';
 
 const options = {
   set: repeated('<key=value>', 'of a file: what the call of gq experiment changes'),

@@ -1,18 +1,29 @@
 /** `gq experiment` on Slurm: submits an array of jobs and follows it; `gq task PLAN INDEX` is what a job calls. */
 import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { UserError, exitCodes, shellLine, visibleLine } from '../../base/index.ts';
+import { exitCodes, shellLine, UserError, visibleLine } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
 import { keepSandboxes, onInterrupt } from '../../lab/index.ts';
 import { readPlan, writeExperiment } from '../../study/directory.ts';
-import { type ExperimentPlan, checkInputs, readSlurmTable } from '../../study/experiment.ts';
+import { checkInputs, type ExperimentPlan, readSlurmTable } from '../../study/experiment.ts';
 import type { Report } from '../../study/job.ts';
 import { runPlan, runsLeft } from '../../study/run.ts';
 import { expectSlurm } from '../../study/slurm/client.ts';
 import { cancelRuns, followRuns } from '../../study/slurm/follow.ts';
 import { readArrays, submitRuns, writeScript } from '../../study/slurm/submission.ts';
 import { LabWorker } from '../../study/worker.ts';
-import { type CallOf, type CommandContext, argument, command, flag, mostAtOnce, needed, repeated, whole, word } from '../command.ts';
+import {
+  argument,
+  type CallOf,
+  type CommandContext,
+  command,
+  flag,
+  mostAtOnce,
+  needed,
+  repeated,
+  whole,
+  word,
+} from '../command.ts';
 import { expectAbsent } from '../shared.ts';
 
 export const slurmOptions = {

@@ -6,7 +6,7 @@ import { coresEach } from '../../lab/index.ts';
 import type { Experiment } from '../../report/experiment-schema.ts';
 import { allFigures, describeResults, resultsJson, tellStory, writeFigures, writeReport } from '../../report/index.ts';
 import { openResults } from '../../study/claim-progress.ts';
-import { type ExperimentPlan, checkExperiment, planExperiment } from '../../study/experiment.ts';
+import { checkExperiment, type ExperimentPlan, planExperiment } from '../../study/experiment.ts';
 import { runsLeft } from '../../study/run.ts';
 import { type CommandContext, command, flag, repeated, whole, word } from '../command.ts';
 import { jsonText, sameCall } from '../shared.ts';

@@ -2,11 +2,37 @@
 import { basename, dirname, join } from 'node:path';
 import { shellLine, visibleLine, wrapText } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
-import { type Results, allFigures, allTables, describeMissing, describeResults, expectOwnFigures, expectOwnFile, expectOwnTraces, missingEvaluations, parseTableFormat, renderTable, resultsCsv, resultsJson, writeFigures, writeReport, writeTraces } from '../../report/index.ts';
+import {
+  allFigures,
+  allTables,
+  describeMissing,
+  describeResults,
+  expectOwnFigures,
+  expectOwnFile,
+  expectOwnTraces,
+  missingEvaluations,
+  parseTableFormat,
+  type Results,
+  renderTable,
+  resultsCsv,
+  resultsJson,
+  writeFigures,
+  writeReport,
+  writeTraces,
+} from '../../report/index.ts';
 import { openResults } from '../../study/claim-progress.ts';
 import { describeSameBytes, findExperiment } from '../../study/directory.ts';
 import { questionFacts, questionsAbout } from '../../study/queue/folder.ts';
-import { type CallOf, type CommandContext, type CommandResult, argument, command, flag, repeated, word } from '../command.ts';
+import {
+  argument,
+  type CallOf,
+  type CommandContext,
+  type CommandResult,
+  command,
+  flag,
+  repeated,
+  word,
+} from '../command.ts';
 import { expectAbsent, jsonText, sameCall } from '../shared.ts';
 import { Waiting } from '../terminal/progress.ts';
 import { screenWidth } from '../terminal/screen.ts';

@@ -7,7 +7,7 @@ import { type AdapterStart, assembleAdapter, deployedScaleOf, targetModules } fr
 import { UserError } from '../../base/index.ts';
 import { AdamW, CountingDevice, type DType, Scope } from '../../engine/index.ts';
 import type { ArmDefinition, FrozenModel, Policy, Task } from '../../grpo/index.ts';
-import { Decoder, type DecoderConfig, type LoadedWeight, type ModelText, expectedTensors } from '../../model/index.ts';
+import { Decoder, type DecoderConfig, expectedTensors, type LoadedWeight, type ModelText } from '../../model/index.ts';
 import type { RunConfig } from '../../run/index.ts';
 import { rehearseEvaluation, rehearseUpdate } from './rehearsal.ts';
 

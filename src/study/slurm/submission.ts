@@ -10,8 +10,8 @@ import { makeFolder, waitForLock, writeFileAtomic } from '../../base/node/index.
 import { readStored } from '../../run/index.ts';
 import { jobsFolder, storePlan } from '../directory.ts';
 import type { ExperimentPlan } from '../experiment.ts';
-import { type TaskState, largestArray, submitScript, taskStates } from './client.ts';
-import { type SlurmTable, arrayScript } from './script.ts';
+import { largestArray, submitScript, type TaskState, taskStates } from './client.ts';
+import { arrayScript, type SlurmTable } from './script.ts';
 
 const arraySchema = z.object({
   job: z.string().regex(/^\d+$/),
