@@ -56,6 +56,11 @@ export const measurements: readonly ListedMeasurement[] = [
     async () => (await import('../replay/measurement.ts')).replay,
   ),
   list(
+    'scale',
+    'choose how much of the quarantine to deploy, without labels',
+    async () => (await import('../scale/measurement.ts')).scale,
+  ),
+  list(
     'traces',
     'read rollouts of a run in full, loophole by loophole',
     async () => (await import('../traces/measurement.ts')).traces,
