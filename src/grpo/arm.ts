@@ -2,7 +2,7 @@
  * An arm is a value with hooks: what one way of training does differently from plain GRPO. The step calls the hooks in this order and
  * knows nothing else about an arm; a hook that is absent costs nothing.
  *
- *   prompt → sample (steer) → grade → watch → reward → screen → advantages → score (condense) → route → learn (term) → gradient → settle
+ *   prompt → sample (steer) → grade → watch → reward → screen → advantages → score (condense) → route → learn (term) → gradient → settle → after
  *
  * An arm declares what it sees and is shown nothing else. It saves what it must remember between updates as an opaque state. An arm
  * that needs labels is given them when it is opened, by the caller who holds the verdicts: nothing in this folder can reach them.
@@ -171,11 +171,24 @@ export interface Arm {
   gradient?(parameters: readonly Parameter[], again: () => Promise<void>): Promise<void>;
   /** Is called after the optimiser's step, and puts back what must not have moved. */
   settle?(policy: Policy): Promise<void>;
+  /** Is called after every update, also after one that taught nothing, and may change the policy. What it states is recorded. */
+  after?(done: DoneUpdate, policy: Policy): Promise<readonly Expectation[]>;
+  /** Why training ends before its last update; null: it goes on. Is asked before every update. */
+  ends?(): string | null;
   /** Uses the device as the largest update does outside of training; is called to plan the memory, and never while training. */
   rehearse?(): Promise<void>;
   /** An arm that has `save` must also have `restore`. */
   save?(): ArmState;
   restore?(state: ArmState): void;
+}
+
+/** An update that was made. */
+export interface DoneUpdate {
+  /** Updates completed, this one included, and how many the run has. */
+  readonly update: number;
+  readonly of: number;
+  /** Mean reward of the policy's own rollouts. */
+  readonly meanReward: number;
 }
 
 /** What the grader found out about a rollout. */

@@ -18,6 +18,8 @@ const hooks = [
   'term',
   'gradient',
   'settle',
+  'after',
+  'ends',
   'rehearse',
   'save',
   'restore',
@@ -73,7 +75,7 @@ function named(arm: Arm, kind: string): Arm {
 }
 
 /** The hooks whose answer is used at once, so that a promise would be taken for it. */
-const immediateHooks: readonly string[] = ['prompt', 'steer', 'term', 'save', 'restore'] satisfies Hook[];
+const immediateHooks: readonly string[] = ['prompt', 'steer', 'term', 'ends', 'save', 'restore'] satisfies Hook[];
 
 function guard(kind: string, hook: string, body: () => unknown): unknown {
   const call = `hook ${hook} of the arm ${kind}`;

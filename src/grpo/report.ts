@@ -1,7 +1,7 @@
 /** Turns what a step did into its events. */
 import type { Route } from '../adapters/index.ts';
 import { average, quantile } from '../stats/index.ts';
-import type { NewDirection } from './arm.ts';
+import type { DoneUpdate, NewDirection } from './arm.ts';
 import type {
   Expectation,
   PairBand,
@@ -19,6 +19,10 @@ export interface StepNotes {
   readonly direction: Pick<NewDirection, 'quality' | 'pairCuts'> | null;
   readonly directionAge: number | null;
   readonly tripwireLogp: number | null;
+}
+
+export function doneUpdate({ rollouts, rewards }: StepOutcome, update: number, of: number): DoneUpdate {
+  return { update, of, meanReward: average(rewards.filter((_, i) => rollouts[i].source === 'student')) };
 }
 
 export function stepEvent(outcome: StepOutcome, notes: StepNotes): StepEvent {

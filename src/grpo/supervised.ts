@@ -15,7 +15,7 @@ export interface SupervisedOptions {
 /** Adds to the parameters' gradients, and returns the mean. */
 export async function accumulateNll(
   { decoder, adapter, recompute = false }: Policy,
-  optimiser: AdamW,
+  optimiser: Pick<AdamW, 'learn'>,
   completions: readonly PromptedCompletion[],
   { route, tokensPerPass, detach }: SupervisedOptions,
 ): Promise<number> {

@@ -10,7 +10,7 @@ import { assertFinite, explainDivergence } from './diverged.ts';
 import type { TrainEvent } from './events.ts';
 import { retainHeal } from './heal.ts';
 import { scoreRollouts } from './policy.ts';
-import { rolloutRecords, stepEvent, stepExpectations } from './report.ts';
+import { doneUpdate, rolloutRecords, stepEvent, stepExpectations } from './report.ts';
 import type { PromptedCompletion } from './rollout.ts';
 import type { StepContext } from './stages.ts';
 import { step } from './step.ts';
@@ -71,11 +71,13 @@ export class Trainer {
     const { settings, arm, policy } = this.#context;
     yield* (await arm.prepare?.(policy)) ?? [];
     if (this.#update === 0) await this.#beginTripwire();
-    while (this.#tripwire.state.tripped === null && this.#update < settings.updates) yield* this.#updateOnce();
+    const ended = (): string | null => this.#tripwire.state.tripped ?? arm.ends?.() ?? null;
+    while (ended() === null && this.#update < settings.updates) yield* this.#updateOnce();
     const { tripped } = this.#tripwire.state;
+    const early = tripped === null ? ended() : null;
     if (tripped === null && this.#heal !== null && this.#update === settings.updates) yield* this.#healOnce(this.#heal);
-    const [reason, detail] =
-      tripped === null ? (['finished', `${this.#update} updates`] as const) : (['tripwire', tripped] as const);
+    const finished = `${this.#update} updates${early === null ? '' : ` of ${settings.updates}: ${early}`}`;
+    const [reason, detail] = tripped === null ? (['finished', finished] as const) : (['tripwire', tripped] as const);
     yield { kind: 'stop', update: this.#update, reason, detail };
   }
 
@@ -92,6 +94,7 @@ export class Trainer {
     const outcome = await step({ ...this.#context, momentsFrom: this.#momentsFrom }, index).catch((error: unknown) => {
       throw explainDivergence(error, update, settings);
     });
+    const stated = (await arm.after?.(doneUpdate(outcome, update, settings.updates), policy)) ?? [];
     const tripwireLogp = await this.#tripwireLogp();
     assertFinite(outcome, tripwireLogp, update, settings);
     if (tripwireLogp !== null) this.#tripwire.watch(tripwireLogp, outcome.rollouts.at(-1)?.text ?? '');
@@ -101,7 +104,7 @@ export class Trainer {
     }
     const notes = { update, direction: built, directionAge: this.#directionAge, tripwireLogp };
     yield { kind: 'rollouts', update, records: rolloutRecords(outcome) };
-    yield* stepExpectations(outcome);
+    yield* [...stepExpectations(outcome), ...stated];
     yield stepEvent(outcome, notes);
   }
 

@@ -41,12 +41,15 @@ const inoculation = [
   'arm.elicitPrompts=4',
 ];
 
-/** The arms that act on activations, adapters and gradients. Two of them have a random control. */
+/** The arms that act on activations, adapters and gradients. Three of them have a random control. */
 export const interventionArms: Readonly<Record<string, readonly string[]>> = {
   steer: ['arm.kind=steer'],
   ablate: ['arm.kind=ablate', 'seed=2'],
   'ablate random': ['arm.kind=ablate', 'arm.placebo=random'],
   'gradient regularisation': ['arm.kind=gradient-regularisation', 'arm.gamma=1e-2', 'arm.epsilon=1e-2'],
+  project: ['arm.kind=project', 'arm.components=1', 'arm.every=1'],
+  'project pairs': ['arm.kind=project', 'arm.of=pairs', 'arm.components=2'],
+  'project random': ['arm.kind=project', 'arm.components=1', 'arm.every=2', 'arm.placebo=random'],
   'inoculation adapter': [...inoculation, 'loss.epochs=2'],
   'inoculation adapter, random': [...inoculation, 'arm.placebo=random'],
 };

@@ -4,6 +4,7 @@ import { ablate } from './ablate.ts';
 import { gradientRegularisation } from './gradient-regularisation.ts';
 import { inoculationAdapter } from './inoculation-adapter.ts';
 import { absorb, noLoophole, vanilla } from './plain.ts';
+import { project } from './project.ts';
 import { inoculation, recontextualisation } from './prompted.ts';
 import { steer } from './steer.ts';
 
@@ -15,6 +16,7 @@ export const blindArms: readonly ArmDefinition[] = [
   ablate,
   gradientRegularisation,
   inoculationAdapter,
+  project,
   inoculation,
   recontextualisation,
 ];

@@ -369,10 +369,10 @@ describe('an outline', () => {
       'arm.sharpness',
     ]);
     expect(configPage(parts)).toContain('| `arm.sharpness` | low or high | none: must be given |');
-    // One name, three meanings: a row for each.
+    // One name, four meanings: a row for each.
     expect(configPage(builtinParts).match(/^\| `arm\.placebo` \| [^|]*/gm)).toEqual([
-      '| `arm.placebo` | none or random ',
-      '| `arm.placebo` | none or random ',
+      ...Array(2).fill('| `arm.placebo` | none or random '),
+      '| `arm.placebo` | none, random or shrunk ',
       '| `arm.placebo` | none, haar, reversed, shuffled or mass-matched ',
     ]);
   });

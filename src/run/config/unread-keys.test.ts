@@ -35,6 +35,7 @@ const unread: readonly (readonly [string, string])[] = [
   ['arm.kind=activation arm.placebo=haar arm.standardise=true', 'arm.placebo other than "haar"'],
   ['arm.kind=gradient pairs.generated=30', 'arm.generatedPairs = true'],
   ['arm.kind=steer arm.scale=0 arm.layer=1', 'arm.scale other than 0'],
+  ['arm.kind=project arm.of=pairs arm.every=5', 'arm.of = "checkpoints"'],
   ['arm.kind=gradient-regularisation arm.gamma=0 arm.epsilon=1e-2', 'arm.gamma other than 0'],
   ['arm.kind=penalty arm.monitor.kind=probe arm.monitor.threshold=0.9', 'arm.monitor.cut = "fixed"'],
   ['arm.kind=penalty arm.monitor.kind=direction arm.monitor.flaggedClean=0.1', 'arm.monitor.cut = "fpr"'],
