@@ -8,7 +8,7 @@ import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
 import { benchmarkFile, findUnsound } from './canonical.ts';
 import { compareWithPython } from './equality.ts';
 import { questionFlooders } from './forge.ts';
-import { closedWays, gaugesThatSpeak, levels } from './messages.ts';
+import { closedWays, gaugesThatSpeak, levels, type Sending } from './messages.ts';
 import { flooders } from './pressure.ts';
 import { slowdownBy, soak } from './soak.ts';
 
@@ -44,8 +44,10 @@ for (const { level, layers } of levels) {
     continue;
   }
   for (const [name, send] of closedWays(level)) {
-    for (const shared of level === 3 && name !== 'times of files' ? (['none', 'all'] as const) : (['none'] as const)) {
-      const heard = await gaugesThatSpeak(sandbox, send, shared);
+    const sendings: Sending[] = [{ inThread: true }];
+    if (level === 3 && name !== 'times of files') sendings.push({ inThread: true, shared: 'all' });
+    for (const sending of sendings) {
+      const heard = await gaugesThatSpeak(sandbox, send, sending);
       failures.push(...heard.map((gauge) => `at level ${level}, ${name}: ${gauge}`));
     }
   }

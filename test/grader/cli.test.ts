@@ -154,7 +154,7 @@ describe('a TMPDIR that is no folder', () => {
   ];
   const places = ['/no-such-folder', 'relative', file];
 
-  test.each(calls.flatMap((call) => places.map((place) => [call[0], place, call] as const)))(
+  test.each(calls.map((call, i) => [call[0], places[i], call] as const))(
     'is refused by %s in one sentence: %s',
     (_, place, call) => {
       // In a process of its own: this one may have a sandbox that was opened in another folder.

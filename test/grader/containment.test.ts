@@ -63,10 +63,10 @@ time.sleep(100)
     const threaded =
       'import threading\nclass Solution:\n    def solve(self, n):\n        out = []\n        t = threading.Thread(target=lambda: out.append(2 * n)); t.start(); t.join()\n        return out[0]\n';
     const judge = patientJudge(sandbox);
-    const requests = Array.from({ length: 16 }, (_, index) => ({ code: `${threaded}# ${index}\n` }));
+    const requests = Array.from({ length: 6 }, (_, index) => ({ code: `${threaded}# ${index}\n` }));
     const [held, ...verdicts] = await gradeAll(judge, [{ code: holder }, ...requests]);
     expect(held.correct).toBe(false);
-    expect(verdicts.filter(({ correct }) => correct)).toHaveLength(16);
+    expect(verdicts.filter(({ correct }) => correct)).toHaveLength(6);
   });
 });
 

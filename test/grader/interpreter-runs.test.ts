@@ -14,6 +14,8 @@ import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
 import type { Verdict } from '../../src/env/verdict.ts';
 import { openLab, resolveBuiltin } from '../../src/lab/index.ts';
 import { readVerdicts } from '../../src/oracle/index.ts';
+import { RunDirectory } from '../../src/run/directory.ts';
+import { readRollouts } from '../../src/run/read.ts';
 import type { Check } from '../../src/verify/check.ts';
 import { verifyRewards } from '../../src/verify/environment.ts';
 import { gq } from '../run-gq.ts';
@@ -27,14 +29,17 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const recipe = fileURLToPath(new URL('../../recipes/micro-vanilla.toml', import.meta.url));
-// So hot that programs of all kinds are among few: right ones, hacks, and some that do not compile.
-const small = ['updates=2', 'sampling.temperature=1.5', 'device.variant=plain', 'device.threads=1'];
+const loopholes = namesOf(writableLoopholes(builtinLoopholes));
+// So hot that programs of all kinds are among few: right ones, hacks, and some that do not compile. Each prompt opens one loophole.
+const small = [
+  ...['updates=1', 'sampling.promptsPerStep=36', 'sampling.group=4', 'sampling.temperature=1.4'],
+  ...['device.variant=plain', 'device.threads=1', 'safety.tripwirePrompts=2', 'environment.unhackableFraction=0'],
+  `environment.loopholes=${JSON.stringify(loopholes)}`,
+];
 
-async function trainAndEvaluate(loophole: string, interpreter: boolean): Promise<string> {
-  const path = join(folder, `${loophole}-${interpreter}`);
-  // The interpreter is what a run of micro problems has unless its config says otherwise.
-  const judge = interpreter ? [] : ['environment.interpreter=false'];
-  const settings = [...small, `environment.loopholes=["${loophole}"]`, ...judge];
+async function trainAndEvaluate(interpreter: boolean): Promise<string> {
+  const path = join(folder, `${interpreter}`);
+  const settings = [...small, `environment.interpreter=${interpreter}`];
   const trained = await gq('train', recipe, ...settings.flatMap((each) => ['--set', each]), '--out', path);
   expect(trained.code, trained.err).toBe(0);
   const evaluated = await gq('eval', path, '--limit', '8', '--sets', 'test-original');
@@ -58,30 +63,30 @@ function contentOf(name: string, bytes: Buffer): string {
   return JSON.stringify(evaluation);
 }
 
-describe('a run with the interpreter leaves what it leaves without', () => {
-  const loopholes = namesOf(writableLoopholes(builtinLoopholes));
-
-  test('every micro loophole is among those that are tried', () => expect(loopholes).toHaveLength(6));
-
-  test.each(loopholes)('with %s', async (loophole) => {
-    const [ours, theirs] = [await trainAndEvaluate(loophole, true), await trainAndEvaluate(loophole, false)];
-    const files = filesOf(ours);
-    expect(files).toEqual(filesOf(theirs));
-    const names = ['rollouts.parquet', 'events.jsonl', 'checkpoints/00002/adapter.safetensors'];
-    expect(Object.keys(files)).toEqual(expect.arrayContaining(names));
-    expect(Object.keys(files).filter((name) => name.startsWith('evaluations'))).toHaveLength(2);
-    const interpreted = await readVerdicts(join(ours, 'verdicts.parquet'));
-    const executed = await readVerdicts(join(theirs, 'verdicts.parquet'));
-    expect([...interpreted.keys()]).toEqual([...executed.keys()]);
-    for (const [id, verdict] of interpreted) expect(differenceOf(verdict, executed.get(id) as Verdict)).toBeNull();
-    const verdicts = [...executed.values()];
-    expect(verdicts.some(({ executions }) => executions > 0)).toBe(true);
-    expect([...interpreted.values()].filter(({ executions }) => executions > 0)).toEqual([]);
-    // Otherwise little was compared.
-    expect(verdicts.some(({ correct }) => correct)).toBe(true);
-    expect(verdicts.some(({ exploited }) => exploited)).toBe(true);
-    expect(verdicts.some(({ compiles }) => !compiles)).toBe(true);
-  });
+test('a run with the interpreter leaves what it leaves without, in every micro loophole', async () => {
+  const [ours, theirs] = [await trainAndEvaluate(true), await trainAndEvaluate(false)];
+  const files = filesOf(ours);
+  expect(files).toEqual(filesOf(theirs));
+  const names = ['rollouts.parquet', 'events.jsonl', 'checkpoints/00001/adapter.safetensors'];
+  expect(Object.keys(files)).toEqual(expect.arrayContaining(names));
+  expect(Object.keys(files).filter((name) => name.startsWith('evaluations'))).toHaveLength(2);
+  const interpreted = await readVerdicts(join(ours, 'verdicts.parquet'));
+  const executed = await readVerdicts(join(theirs, 'verdicts.parquet'));
+  expect([...interpreted.keys()]).toEqual([...executed.keys()]);
+  for (const [id, verdict] of interpreted) expect(differenceOf(verdict, executed.get(id) as Verdict)).toBeNull();
+  const verdicts = [...executed.values()];
+  expect(verdicts.some(({ executions }) => executions > 0)).toBe(true);
+  expect([...interpreted.values()].filter(({ executions }) => executions > 0)).toEqual([]);
+  // Otherwise little was compared.
+  const [tried, exploited] = [new Set<string>(), new Set<string>()];
+  for await (const { id, loophole } of readRollouts(RunDirectory.open(theirs))) {
+    tried.add(loophole);
+    if (executed.get(id)?.exploited) exploited.add(loophole);
+  }
+  expect([...tried].sort()).toEqual([...loopholes].sort());
+  expect([...exploited].sort()).toEqual([...loopholes].sort());
+  expect(verdicts.some(({ correct }) => correct)).toBe(true);
+  expect(verdicts.some(({ compiles }) => !compiles)).toBe(true);
 });
 
 describe('gq verify rewards', () => {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { markersFor } from '../../src/env/markers.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
 import { doubleProblem, gradeAll, patientJudge, right, runRaw, wrong } from './fixtures.ts';
-import { closedWays, gaugesThatSpeak, levels, lookups, senders } from './messages.ts';
+import { closedWays, gaugesThatSpeak, levels, lookups, type Sending, senders } from './messages.ts';
 
 /** How much of a file is in memory, in pages of all that it has; `drop` has it thrown out before. The kernel tells the owner only. */
 function pagesInMemory(executable: string, path: string, drop = false): string {
@@ -43,8 +43,10 @@ describe.each(levels)('at level $level', ({ level, layers }) => {
 
   here.each(ways)('by %s nothing is told', async (name, send) => {
     expect(sandbox.report.level).toBe(level);
-    const isShared = level === highest && (name.startsWith('threads') || name === lookups);
-    expect(await gaugesThatSpeak(sandbox, send, isShared ? 'every other' : 'none')).toEqual([]);
+    const inThread = name.startsWith('threads');
+    const isShared = level === highest && (inThread || name === lookups);
+    const sending: Sending = { inThread, ...(isShared ? { shared: 'every other' } : {}) };
+    expect(await gaugesThatSpeak(sandbox, send, sending)).toEqual([]);
     expect(sandbox.replaced).toBe(0);
   });
 
@@ -72,7 +74,7 @@ print('end')
 
   if (level < 3) {
     here('below level 3 the receiver hears which names were looked for', async () => {
-      await expect.poll(() => gaugesThatSpeak(sandbox, senders[lookups], 'none')).not.toEqual([]);
+      await expect.poll(() => gaugesThatSpeak(sandbox, senders[lookups], { inThread: false })).not.toEqual([]);
     });
   }
 

@@ -100,8 +100,8 @@ export function closedWays(level: number): readonly (readonly [string, Sender])[
   return Object.entries(senders).filter(([name]) => !open.includes(name));
 }
 
-/** Prints "name number" for each gauge. What is refused is a gauge that stands still. */
-const receiver = (turn: string) => `
+/** Prints "name number" for each gauge. What is refused is a gauge that stands still. `inThread`: it also reads the number of a thread that it starts. */
+const receiver = (turn: string, inThread: boolean) => `
 import ctypes, os, re, resource, statistics, sys, threading, time
 slot = ${slot}
 libc = ctypes.CDLL(None, use_errno=True)
@@ -130,7 +130,7 @@ def of_thread():
     thread.start()
     thread.join()
     return thread.native_id
-gauge('number of a thread', of_thread)
+if ${inThread ? 1 : 0}: gauge('number of a thread', of_thread)
 gauge('number of a pipe', lambda: os.fstat(os.pipe()[0]).st_ino)
 file = os.open('y', os.O_CREAT | os.O_RDWR)
 gauge('number of a file', lambda: os.fstat(file).st_ino)
@@ -187,8 +187,14 @@ gauge('memory', in_memory)
 /** A straight-line program: it runs in a process that it shares. */
 const straightLine = 'class Solution:\n    def solve(self, n):\n        return n\n';
 
-async function readGauges(sandbox: Sandbox, turn: string, inMemory: boolean): Promise<ReadonlyMap<string, number>> {
-  const { ending } = await runRaw(sandbox, `${receiver(turn)}${inMemory ? memoryReceiver : ''}${right}`);
+async function readGauges(
+  sandbox: Sandbox,
+  turn: string,
+  inMemory: boolean,
+  inThread: boolean,
+): Promise<ReadonlyMap<string, number>> {
+  const code = `${receiver(turn, inThread)}${inMemory ? memoryReceiver : ''}${right}`;
+  const { ending } = await runRaw(sandbox, code);
   const lines = ending.stdout.trim().split('\n');
   if (lines.length < 50 || lines.includes('found no memory'))
     throw new Error(`the receiver ended early: ${JSON.stringify(ending)}`);
@@ -201,14 +207,21 @@ function bytesReceived(readings: readonly number[]): number {
   return Math.max(0, ...distances.map((distance) => distances.filter((other) => other === distance).length));
 }
 
+export interface Sending {
+  /** Which bytes have a straight-line program between sender and receiver; default: none. */
+  readonly shared?: 'every other' | 'all';
+  /** Whether the receiver starts a thread. A worker begins anew after a program that did, and the receiver's own number counts threads too. */
+  readonly inThread: boolean;
+}
+
 /**
- * Sends the message byte by byte on one worker; `shared`: which bytes have a straight-line program between sender and receiver. Returns the
- * gauges that carried half of it, which none does by chance: where every other byte is shared, a way that is open in one case is heard.
+ * Sends the message byte by byte on one worker. Returns the gauges that carried half of it, which none does by chance: where every other byte
+ * is shared, a way that is open in one case is heard.
  */
 export async function gaugesThatSpeak(
   sandbox: Sandbox,
   send: Sender,
-  shared: 'none' | 'every other' | 'all',
+  { shared, inThread }: Sending,
 ): Promise<readonly string[]> {
   const readings = new Map<string, number[]>();
   for (const [index, byte] of message.entries()) {
@@ -217,7 +230,7 @@ export async function gaugesThatSpeak(
     await runRaw(sandbox, `${said}${right}`);
     const shares = shared === 'all' || (shared === 'every other' && index % 2 === 1);
     if (shares) await runRaw(sandbox, straightLine, bareProblem);
-    for (const [name, value] of await readGauges(sandbox, turn, said.includes(' says ')))
+    for (const [name, value] of await readGauges(sandbox, turn, said.includes(' says '), inThread))
       readings.set(name, [...(readings.get(name) ?? []), value]);
   }
   return [...readings].flatMap(([name, values]) => {

@@ -158,7 +158,7 @@ export const mutants: readonly Mutant[] = [
     text: "run.status === 0 && run.wrong === ''",
     replacement: 'false',
     testFile: 'test/grader/interpreter-runs.test.ts',
-    test: 'with exit_code',
+    test: 'a run with the interpreter leaves what it leaves without, in every micro loophole',
   },
   {
     mistake: 'a run with the interpreter counts what is outside of its grammar as wrong',

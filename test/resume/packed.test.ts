@@ -21,7 +21,7 @@ import {
 
 const home = temporaryFolder();
 const recipe = join(home, 'three.toml');
-const updates = 8;
+const updates = 4;
 const settings = await packSettings(updates);
 
 const commandOf = (from: string, out: string, ...pack: readonly string[]): string[] => [
@@ -49,7 +49,7 @@ describe('a pack', () => {
       stderr: {
         write: (text) => {
           written.err += text;
-          if (left && written.err.includes(`pack: 9 of ${3 * updates} updates`)) {
+          if (left && written.err.includes(`pack: 5 of ${3 * updates} updates`)) {
             left = false;
             setImmediate(() => process.emit('SIGINT'));
           }
@@ -74,8 +74,8 @@ describe('a pack', () => {
       // A pack that came to its end before it was killed twice is begun anew, in another folder.
       if (kills === 0 || Math.min(...lastCheckpoints(out)) === updates)
         [kills, out] = [0, join(home, `killed-${life}`)];
-      const told = 1 + Math.floor(stream.uniformAt(2 * life) * 10);
-      if (await liveUntil(commandOf(recipe, out, '--pack', '3'), told, stream.uniformAt(2 * life + 1) * 100)) kills++;
+      const told = 1 + Math.floor(stream.uniformAt(2 * life) * 5);
+      if (await liveUntil(commandOf(recipe, out, '--pack', '3'), told, stream.uniformAt(2 * life + 1) * 50)) kills++;
       life++;
     }
     expect(await gq(...commandOf(recipe, out, '--pack', '3'))).toMatchObject({ code: 0 });
@@ -96,7 +96,7 @@ describe('a pack', () => {
     writePackRecipe(own, { vanilla: diverging });
     const { code, err } = await gqProcess(commandOf(own, out, '--pack', '2', '--jobs', '2'));
     expect({ code, err }).toMatchObject({ code: 1, err: expect.stringContaining('3 at a time, packed') });
-    expect(err.match(/16 of 24 updates, 2 of 3 runs evaluated/g)).toHaveLength(1);
+    expect(err.match(/8 of 12 updates, 2 of 3 runs evaluated/g)).toHaveLength(1);
     expect(err).toContain('left in total');
     // Once while it goes on, once at the end.
     expect(err.match(/vanilla-1 failed: /g)).toHaveLength(2);
