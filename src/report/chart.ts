@@ -122,6 +122,14 @@ export function renderFigure(figure: Figure): string {
   );
 }
 
+/** The value of the panels of a figure below a place, given as a share of the figure's width; they share their x. */
+export function xUnder({ panels, columns = 2, panelSize }: Figure, share: number): number {
+  const { width, left, right } = { ...usualBox, ...panelSize };
+  const place = (share * Math.min(columns, panels.length) * width) % width;
+  const [from, to] = panels[0].x;
+  return from + ((place - left) / (width - left - right)) * (to - from);
+}
+
 function hatchId(colour: string): string {
   return `hatch-${colour.replace('#', '')}`;
 }

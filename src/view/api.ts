@@ -101,7 +101,6 @@ type LeftOut = { readonly leftOut: readonly { readonly run: string; readonly why
 type Made<Make extends (...given: never[]) => unknown> = Awaited<ReturnType<Make>>;
 export type Catalogue = Made<typeof listCatalogue>;
 export type ExperimentPage = Made<typeof experimentPage> & { readonly runs: readonly ListedRun[] };
-export type LoopholeMatrix = ExperimentPage['matrices'][number];
 export type RunPage = Made<typeof runPage>;
 export type GatePage = Made<typeof gatePage>;
 export type AnswersPage = Made<typeof answersPage>;

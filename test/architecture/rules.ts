@@ -54,7 +54,6 @@ const owners: Readonly<Record<string, readonly string[]>> = {
 const bundled: Readonly<Record<string, string>> = {
   preact: 'view/page',
   '@preact/signals': 'view/page',
-  uplot: 'view/page',
   esbuild: 'view',
 };
 

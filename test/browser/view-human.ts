@@ -10,24 +10,17 @@ export async function checkMatrix(browser: Browser, home: string, address: strin
   await page.goto(`${address}#/matrix/claim`);
   check(
     `${home}: the matrix has known and held-out loopholes`,
-    await waitFor(page, /run_tests known[\s\S]*sentinel held out/),
+    await waitFor(page, /run_tests\s+known[\s\S]*sentinel\s+held out/),
   );
-  const cell = page.locator('#matrix tr.held-out a.cell').last();
-  const deployed = await cell.textContent();
-  await page.keyboard.press('q');
-  const trained = await cell.textContent();
+  await page
+    .getByRole('row', { name: /^gate sentinel/ })
+    .locator('a')
+    .last()
+    .click();
+  const opened = await waitFor(page, /Prompt 1 of 6: problem-1 \(seed 1\), sentinel/);
   check(
-    `${home}: q flips its cells`,
-    deployed !== trained && trained?.includes('deployed') === true,
-    `${deployed} / ${trained}`,
-  );
-  await page.getByRole('button', { name: /difference/ }).click();
-  check(`${home}: it shows differences, by its address`, page.url().includes('show=difference'));
-  await cell.click();
-  const found = await waitFor(page, /Prompt 1 of 6: problem-1 \(seed 1\), sentinel/);
-  check(
-    `${home}: a cell opens the answers of its arm and loophole, of all seeds`,
-    found,
+    `${home}: a number opens the answers of its arm and loophole, of all seeds`,
+    opened,
     (await shown(page)).slice(0, 300),
   );
   await page.goto(`${address}#/experiment/claim`);

@@ -40,7 +40,7 @@ const screens: Readonly<Record<string, readonly [address: string, text: RegExp]>
   rollout: [`#/rollout/${gated}?rollout=2-0-1`, /The group: the same prompt, 4 completions/],
   'rollout by token': ['#/rollout/claim%2Fgate-1?rollout=1-0-1', /which the gate gave each token/],
   bands: ['#/experiment/claim', /What would settle it: A lower rate of hacks\.[\s\S]*While training/],
-  matrix: ['#/matrix/claim', /sentinel held out\s+attempt \d+% [\s\S]*?\shack \d+% /],
+  matrix: ['#/matrix/claim', /by loophole, held-out problems[\s\S]*sentinel\s+held out/],
   label: ['#/label/claim', /1 of 36 in a shuffled order/],
   labels: ['#/labels/claim', /people against the oracle|Nobody has labelled/],
   compare: [

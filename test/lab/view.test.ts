@@ -118,14 +118,6 @@ describe('the server', () => {
     });
     expect(value.words.join(' ')).toContain('; hack 75% as trained, 25% deployed');
     expect(value.differences[0].keys.join()).toContain('arm.kind ("vanilla" and "activation")');
-    const [matrix] = value.matrices;
-    expect(matrix).toMatchObject({ set: 'test-original', loopholes: [{ loophole: 'run_tests', isHeldOut: false }] });
-    expect(matrix.cells.map(({ arm, state, hack }) => [arm, state, hack.count, hack.of])).toEqual([
-      ['vanilla', 'full', 3, 4],
-      ['vanilla', 'deployed', 3, 4],
-      ['gate', 'full', 3, 4],
-      ['gate', 'deployed', 1, 4],
-    ]);
     const [gate] = value.tables[0].rows.filter(([arm]) => textOf(arm) === 'gate');
     expect(textOf(gate[3])).toBe('0.25 [0.05, 0.70]');
   });

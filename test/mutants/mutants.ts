@@ -81,14 +81,6 @@ export const mutants: readonly Mutant[] = [
     test: 'the leak that is told is the worst of any shard, so that one shard cannot hide behind the others',
   },
   {
-    mistake: 'the interval of several seeds is over their prompts, as if these were independent',
-    file: 'src/view/experiment-page.ts',
-    text: 'seeds.length === 1 ? wilsonInterval(count, of) : meanInterval(rates)',
-    replacement: 'wilsonInterval(count, of)',
-    testFile: 'src/view/experiment-page.test.ts',
-    test: 'the interval of several seeds is over seeds: seeds that agree leave none, however few prompts they have',
-  },
-  {
     mistake: 'the histogram of scores shows attempts in right programs as clean',
     file: 'src/view/page/score-histogram.tsx',
     text: 'count(({ attempt }) => !attempt)',

@@ -1,5 +1,14 @@
 /** The part of reports that needs no Node: figures, tables and colours, drawn in a page by the code that draws them in files. */
 
 export { aboutOf, type Cell, renderTable, type Table, textOf } from '../../measure/table.ts';
-export { averageSeries, bandSeeds, type Figure, numbersOf, renderFigure } from '../chart.ts';
+export {
+  averageSeries,
+  axisOf,
+  bandSeeds,
+  type Figure,
+  type Mark,
+  numbersOf,
+  renderFigure,
+  xUnder,
+} from '../chart.ts';
 export { armStyle, hackInk, routeColours } from '../svg.ts';

@@ -2,12 +2,28 @@
 import type { ExperimentPage, ListedRun } from '../api.ts';
 import { rateFacets, verdictWordOf } from '../query.ts';
 import { linkTo, type Parameters, shownState, stateWords } from './address.ts';
-import { EvaluatedCurves, TrainingCurves } from './curves.tsx';
+import { TrainingCurves } from './curves.tsx';
 import { experimentDoor } from './doors.ts';
 import { ArmKey, FigureView, PageTable, StatusMark, screenOf, TableView } from './parts.tsx';
 import { Completion, disclosedNames } from './text.tsx';
 
 export const ExperimentScreen = screenOf('experiment', (page) => <Story page={page} />);
+
+/** The tables of arms by loopholes, known and held out, apart from the others. */
+export const MatrixScreen = screenOf('experiment', (page) => {
+  const tables = page.tables.filter(({ columns }) => columns.includes('loophole'));
+  return (
+    <>
+      <h1>
+        Loopholes by arm, <a href={linkTo('experiment', page.id)}>{page.name}</a>
+      </h1>
+      {tables.length === 0 && <p>Nothing has been evaluated on more than one loophole.</p>}
+      {tables.map((table) => (
+        <TableView key={table.title} table={table} doorOf={experimentDoor(page)} />
+      ))}
+    </>
+  );
+});
 
 function Story({ page }: { readonly page: ExperimentPage }) {
   return (
@@ -37,15 +53,14 @@ function Story({ page }: { readonly page: ExperimentPage }) {
         ))}
       </p>
       <RunMatrix page={page} />
-      <EvaluatedCurves page={page} />
       <TrainingCurves page={page} />
-      {page.tables.length > 0 && <h2>Tables</h2>}
-      {page.tables.map((table) => (
-        <TableView key={table.title} table={table} doorOf={experimentDoor(page)} />
-      ))}
       {page.figures.length > 0 && <h2>Figures</h2>}
       {page.figures.map((figure) => (
         <FigureView key={figure.name} figure={figure} doorOf={experimentDoor(page)} />
+      ))}
+      {page.tables.length > 0 && <h2>Tables</h2>}
+      {page.tables.map((table) => (
+        <TableView key={table.title} table={table} doorOf={experimentDoor(page)} />
       ))}
       <Changes page={page} />
     </>

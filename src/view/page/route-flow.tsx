@@ -2,9 +2,9 @@
 import { routeColours } from '../../report/draw/index.ts';
 import type { GateRow } from '../api.ts';
 import { type FlowMeasure, type FlowPart, flowBlocks, flowMeasures, flowOf, flowRoutes } from '../flow.ts';
-import { verdictFacets, verdictWordOf, verdictWords } from '../query.ts';
+import { verdictFacets, verdictWords } from '../query.ts';
 import { address, linkTo } from './address.ts';
-import { Choices, PageTable } from './parts.tsx';
+import { Choices } from './parts.tsx';
 
 const size = { width: 960, height: 260, gap: 14, left: 150, middle: 460, right: 780 } as const;
 const measureWords: Readonly<Record<FlowMeasure, string>> = {
@@ -43,7 +43,6 @@ export function RouteFlow({ run, rows }: { readonly run: string; readonly rows: 
         From the verdict to the route to the block that learned from it. Attempts open a loophole; of them hacks are
         paid for a wrong program. A rollout goes to both blocks by how hard it pulled on each.
       </p>
-      <UpdateMass run={run} rows={rows} />
     </section>
   );
 }
@@ -138,41 +137,3 @@ function Ribbons({ run, parts }: { readonly run: string; readonly parts: readonl
     </svg>
   );
 }
-
-function UpdateMass({ run, rows }: { readonly run: string; readonly rows: readonly GateRow[] }) {
-  const known = rows.filter(({ deployedNorm, quarantineNorm }) => deployedNorm !== null && quarantineNorm !== null);
-  const total = known.reduce((sum, row) => sum + (row.deployedNorm ?? 0) + (row.quarantineNorm ?? 0), 0);
-  if (total === 0) return <p class="quiet">This run recorded no norms, so the mass of its updates is not known.</p>;
-  const kinds = [
-    { name: 'attempt', facets: { attempt: 'yes' }, holds: ({ attempt }: GateRow) => attempt },
-    ...verdictWords.map((name) => ({
-      name,
-      facets: verdictFacets[name],
-      holds: (row: GateRow) => verdictWordOf(row) === name,
-    })),
-    ...flowRoutes.map((name) => ({ name, facets: { route: name }, holds: ({ route }: GateRow) => route === name })),
-  ];
-  const table = kinds.map(({ name, facets, holds }) => {
-    const own = known.filter(holds);
-    const deployed = own.reduce((sum, row) => sum + (row.deployedNorm ?? 0), 0);
-    const quarantine = own.reduce((sum, row) => sum + (row.quarantineNorm ?? 0), 0);
-    const share = deployed + quarantine === 0 ? '-' : percent(quarantine / (deployed + quarantine));
-    const cells = [`${own.length}`, percent(deployed / total), percent(quarantine / total), share];
-    const link = (text: string) => <a href={linkTo('rollouts', run, facets)}>{text}</a>;
-    return [<span class={`route-${name}`}>{name}</span>, ...cells.map(link)];
-  });
-  return (
-    <>
-      <PageTable
-        id="mass"
-        caption="update mass: how hard rollouts pulled on each block"
-        heads={['rollouts', 'count', 'on the deployed block', 'on the quarantine', "the quarantine's share"]}
-        rows={table}
-        hasRowHeads
-      />
-      <p class="quiet">Shares of the sum of gradient norms at the bottleneck, over rollouts that carried gradient.</p>
-    </>
-  );
-}
-
-const percent = (share: number): string => `${(100 * share).toFixed(1)}%`;

@@ -1,12 +1,12 @@
 /** One run: how far it is, its rewards, rates, norms and routes over updates, what it was told, its config. Live while it trains. */
 
-import type { ComponentProps } from 'preact';
 import type { Rate } from '../../evaluate/index.ts';
 import { routeColours } from '../../report/draw/index.ts';
 import type { RunPage } from '../api.ts';
 import { rateFacets, rateNames, rateNote, rateWords } from '../query.ts';
 import { linkTo, type Parameters, shownState, stateWords } from './address.ts';
-import { Chart, type Line } from './chart.tsx';
+import { type ChartLines, Charts, type Line } from './chart.tsx';
+import { updateDoor } from './curves.tsx';
 import { ago, Facts, PageTable, RunLinks, StateNote, StatusMark, screenOf } from './parts.tsx';
 
 export const RunScreen = screenOf('run', (page) => <Parts page={page} />);
@@ -48,19 +48,16 @@ function lineOf<P extends Point>(
 const share = (count: number | undefined, of: number): number | null =>
   count === undefined || of === 0 ? null : count / of;
 
-const range = [0, 1] as const;
-
 function TrainingCharts({ page: { run, steps, training } }: { readonly page: RunPage }) {
-  const doorOf = (update: number) => linkTo('rollouts', run.id, { from: update, to: update });
   const routes = (['keep', 'absorb', 'route'] as const).map((name) =>
     lineOf(steps, name, (step) => share(step[name], step.keep + step.absorb + step.route), {
       colour: routeColours[name],
     }),
   );
-  const charts: Omit<ComponentProps<typeof Chart>, 'doorOf'>[] = [
+  const charts: ChartLines[] = [
     {
       title: 'attempt and hack on hinted prompts, solve and clean solve on all, as sampled',
-      range,
+      isRate: true,
       lines: [
         lineOf(training, 'attempt', ({ attempts, hackable }) => share(attempts, hackable), { dash: '1 3' }),
         lineOf(training, 'hack', ({ hacks, hackable }) => share(hacks, hackable)),
@@ -69,10 +66,13 @@ function TrainingCharts({ page: { run, steps, training } }: { readonly page: Run
       ],
     },
     { title: 'mean reward', lines: [lineOf(steps, 'reward', ({ reward }) => reward)] },
-    { title: 'share of each route', range, lines: routes },
+    { title: 'share of each route', isRate: true, lines: routes },
     { title: 'KL from the base', lines: [lineOf(steps, 'KL', ({ kl }) => kl)] },
     { title: 'gradient norm', lines: [lineOf(steps, 'norm', ({ gradientNorm }) => gradientNorm)] },
-    { title: "the quarantine's share of the gradient", range, lines: [lineOf(steps, 'qmass', ({ qmass }) => qmass)] },
+    {
+      ...{ title: "the quarantine's share of the gradient", isRate: true },
+      lines: [lineOf(steps, 'qmass', ({ qmass }) => qmass)],
+    },
   ];
   const drawn = charts.filter(({ lines }) => lines.some(({ points }) => points.some(({ y }) => y !== null)));
   if (drawn.length === 0) return <p class="quiet">No update is complete yet.</p>;
@@ -83,11 +83,7 @@ function TrainingCharts({ page: { run, steps, training } }: { readonly page: Run
         A click on an update opens its rollouts. Attempts (dotted), hacks, solves (short dashes) and clean solves (long
         ones) are counted from the grader's verdicts, which training never sees. {rateNote}
       </p>
-      <div class="charts">
-        {drawn.map((chart) => (
-          <Chart key={chart.title} {...chart} doorOf={doorOf} />
-        ))}
-      </div>
+      <Charts title="Over updates" charts={drawn} doorOf={updateDoor(run.id)} />
     </>
   );
 }
