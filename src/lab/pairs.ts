@@ -161,19 +161,9 @@ interface ScoreSettings {
   readonly device: string;
 }
 
-export interface PairScores {
-  readonly model: string;
-  readonly file: string;
-  readonly hash: string;
-  readonly settings: Readonly<Record<string, string | number | boolean>>;
-  readonly hackScores: readonly number[];
-  readonly cleanScores: readonly number[];
-  readonly wrongPairs: readonly string[];
-  /** Pairs that the direction of the others ranks wrongly; null if there is only one pair. */
-  readonly wrongWhenLeftOut: readonly string[] | null;
-}
+export type PairScores = Readonly<Awaited<ReturnType<typeof scorePairs>>>;
 
-export async function scorePairs(settings: ScoreSettings): Promise<PairScores> {
+export async function scorePairs(settings: ScoreSettings) {
   const { model, file, rank, seed, kind, score, standardise } = settings;
   const { name: family, needsPairs } = findStart(settings.family);
   const { pairs, hash, file: path } = await loadPairs(file, settings.select);
@@ -205,6 +195,7 @@ export async function scorePairs(settings: ScoreSettings): Promise<PairScores> {
     hackScores: Array.from(hackScores),
     cleanScores: Array.from(cleanScores),
     wrongPairs: wrongPairs.map(heading),
+    /** Pairs that the direction of the others ranks wrongly; null if there is only one pair. */
     wrongWhenLeftOut: left === null ? null : left.wrongPairs.map(heading),
   };
 }

@@ -5,7 +5,8 @@ import { seesNothing } from '../grpo/index.ts';
 import { defineMonitor } from '../monitors/index.ts';
 import { checkConfig, readConfig } from '../run/index.ts';
 import { labelSources } from './labels.ts';
-import { builtinParts, joinParts } from './parts.ts';
+import { builtinParts } from './parts.ts';
+import { joinParts } from './plugins.ts';
 
 const own = defineMonitor({
   kind: 'own',

@@ -37,37 +37,6 @@ export const builtinParts: Parts = {
   problemSources: builtinSources,
 };
 
-export function joinParts(known: Parts, added: Partial<Parts>, source: string): Parts {
-  const join = <T>(word: string, own: readonly T[], others: readonly T[] | undefined, nameOf: (part: T) => string) => {
-    const names = own.map(nameOf);
-    for (const name of (others ?? []).map(nameOf)) {
-      if (names.includes(name)) {
-        throw new UserError({
-          call: `plugin ${source}`,
-          expected: `a new name for its ${word}`,
-          found: `${name}, which is taken`,
-        });
-      }
-      names.push(name);
-    }
-    return [...own, ...(others ?? [])];
-  };
-  const grid = {
-    monitors: join('monitor', known.monitors, added.monitors, ({ kind }) => kind),
-    cuts: join('cut', known.cuts, added.cuts, ({ kind }) => kind),
-    remedies: join('remedy', known.remedies, added.remedies, ({ kind }) => kind),
-  };
-  const watched = watchedArms(grid);
-  const arms = known.arms.map((arm) => watched.find(({ kind }) => kind === arm.kind) ?? arm);
-  return {
-    arms: join('arm', arms, added.arms, ({ kind }) => kind),
-    ...grid,
-    loopholes: join('loophole', known.loopholes, added.loopholes, ({ name }) => name),
-    starts: join('adapter start', known.starts, added.starts, ({ name }) => name),
-    problemSources: join('problem source', known.problemSources, added.problemSources, ({ kind }) => kind),
-  };
-}
-
 export const armOf = ({ arm }: RunConfig, { arms }: Pick<Parts, 'arms'>): ArmDefinition => find(arms, arm.kind, 'arm');
 
 export const sourceOf = ({ data }: RunConfig, { problemSources }: Pick<Parts, 'problemSources'>): ProblemSource =>

@@ -11,9 +11,10 @@ import { defineLoophole, loopholeShape } from '../env/loopholes/define.ts';
 import { sourceShape } from '../env/sources/source.ts';
 import { armShape } from '../grpo/arm.ts';
 import { cutShape } from '../monitors/cut.ts';
+import { watchedArms } from '../monitors/kinds.ts';
 import { monitorShape } from '../monitors/monitor.ts';
 import { remedyShape } from '../monitors/remedy.ts';
-import { builtinParts, joinParts, type Parts } from './parts.ts';
+import { builtinParts, type Parts } from './parts.ts';
 
 export async function loadParts(plugins: readonly string[]): Promise<Parts> {
   let parts = builtinParts;
@@ -114,6 +115,23 @@ const exported: Readonly<Record<keyof Parts, { readonly helper: string; readonly
   remedies: { helper: 'defineRemedy', shape: remedyShape },
 };
 const exportNames = Object.keys(exported) as (keyof Parts)[];
+
+type Part = Parts[keyof Parts][number];
+const nameOf = (part: Part): string => ('kind' in part ? part.kind : part.name);
+
+export function joinParts(known: Parts, added: Partial<Parts>, source: string): Parts {
+  const join = (key: keyof Parts): readonly Part[] => {
+    const all: readonly Part[] = [...known[key], ...(added[key] ?? [])];
+    const names = all.map(nameOf);
+    const twice = names.find((name, i) => names.indexOf(name) < i);
+    if (twice === undefined) return all;
+    const expected = `a new name for its ${exported[key].shape.word}`;
+    throw new UserError({ call: `plugin ${source}`, expected, found: `${twice}, which is taken` });
+  };
+  const joined = Object.fromEntries(exportNames.map((key) => [key, join(key)])) as unknown as Parts;
+  const watched = watchedArms(joined);
+  return { ...joined, arms: joined.arms.map((arm) => watched.find(({ kind }) => kind === arm.kind) ?? arm) };
+}
 
 function checkModule(call: string, module: Readonly<Record<string, unknown>>): Partial<Parts> {
   const found = exportNames.filter((name) => module[name] !== undefined);

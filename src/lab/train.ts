@@ -63,16 +63,18 @@ export async function trainRun(given: RunConfig, run: RunDirectory, options: Tra
   const sinks = new SinkGroup(options.sinks ?? []);
   const writes = (options.communicator?.rank ?? 0) === 0;
   try {
-    const config = await sinks.guard(async () => (isBegunWith(given, run) ? given : admitConfig(given)));
-    const shards = await sinks.guard(async () => openShards(config, options.communicator));
-    await sinks.guard(() => expectSameProgram(shards, config));
-    using _lock = writes ? await sinks.guard(async () => run.lock()) : null;
-    const found = await shards.fromFirst(async () => ({ sealed: run.isSealed(), begun: run.hasManifest() }));
-    if (found.sealed) return writes ? await finishSealed(run, sinks) : { end: 'finished', holds: true };
-    if (writes && !found.begun) options.onBegin?.();
-    const result = await trainOpen(config, run, { ...options, shards, begun: found.begun }, sinks);
-    if (writes && result.end !== 'interrupted') await sealRun(run);
-    return result;
+    return await sinks.guard(async () => {
+      const config = isBegunWith(given, run) ? given : await admitConfig(given);
+      const shards = openShards(config, options.communicator);
+      await expectSameProgram(shards, config);
+      using _lock = writes ? run.lock() : null;
+      const found = await shards.fromFirst(async () => ({ sealed: run.isSealed(), begun: run.hasManifest() }));
+      if (found.sealed) return writes ? await finishSealed(run, sinks) : { end: 'finished', holds: true };
+      if (writes && !found.begun) options.onBegin?.();
+      const result = await trainOpen(config, run, { ...options, shards, begun: found.begun }, sinks);
+      if (writes && result.end !== 'interrupted') await sealRun(run);
+      return result;
+    });
   } catch (error) {
     if (writes && existsSync(run.path)) run.removeStart();
     const isAlone = (options.communicator?.size ?? 1) === 1;
@@ -114,14 +116,12 @@ function unwritable(run: RunDirectory, cause: NodeJS.ErrnoException): UserError 
 
 /** Ends a sealed run again: a kill after sealing may have left the JSON lines beside the Parquet files. */
 async function finishSealed(run: RunDirectory, sinks: SinkGroup): Promise<TrainResult> {
-  await sinks.guard(async () => {
-    await sealRun(run);
-    const { keepState } = run.readManifest().config.output;
-    for (const update of run.listCheckpoints()) expectCheckpoint(run, update, keepState === 'all');
-    const update = run.listCheckpoints().at(-1) ?? 0;
-    const message = `${run.path} is finished; fork it to train on: ${shellLine('--fork', `${run.path}@${update}`)}`;
-    await sinks.event({ kind: 'info', update, name: 'already-finished', message });
-  });
+  await sealRun(run);
+  const { keepState } = run.readManifest().config.output;
+  for (const update of run.listCheckpoints()) expectCheckpoint(run, update, keepState === 'all');
+  const update = run.listCheckpoints().at(-1) ?? 0;
+  const message = `${run.path} is finished; fork it to train on: ${shellLine('--fork', `${run.path}@${update}`)}`;
+  await sinks.event({ kind: 'info', update, name: 'already-finished', message });
   await sinks.close('finished');
   return { end: 'finished', holds: true };
 }
@@ -133,7 +133,7 @@ async function trainOpen(
   sinks: SinkGroup,
 ): Promise<TrainResult> {
   const writes = isWriter(options.shards);
-  const beginning = await sinks.guard(() => findBeginning(config, run, options));
+  const beginning = await findBeginning(config, run, options);
   const { own, from, parent, begun } = beginning;
   const warnings: WarningEvent[] = [];
   const warn: Warn = async (notice) => {
@@ -144,27 +144,21 @@ async function trainOpen(
     await sinks.event(event);
   };
   const { judge, sampler, signal, place, shards: ranks } = options;
-  await using lab: Lab = await sinks.guard(async () =>
-    openLab(
-      { config },
-      {
-        ...{ judge, sampler, signal, warn, ranks, folder: run },
-        ...{ policyWork: place?.work, given: await place?.given(config, warn, begun) },
-        initial: checkedInitial(own === null && parent !== null ? RunDirectory.open(parent.run) : run),
-        ledger: () => new VerdictLedger(writes ? run.ledger('verdicts') : null),
-      },
-    ),
-  );
-  const assembly = await sinks.guard(() => prepare(lab, run, beginning));
-  const forgetful: Sink = {
-    name: 'verdict ledger',
-    event: ({ kind }) => {
-      if (kind === 'step') assembly.ledger.forget();
+  await using lab: Lab = await openLab(
+    { config },
+    {
+      ...{ judge, sampler, signal, warn, ranks, folder: run },
+      ...{ policyWork: place?.work, given: await place?.given(config, warn, begun) },
+      initial: checkedInitial(own === null && parent !== null ? RunDirectory.open(parent.run) : run),
+      ledger: () => new VerdictLedger(writes ? run.ledger('verdicts') : null),
     },
-  };
+  );
+  const assembly = await prepare(lab, run, beginning);
+  const forget: Sink['event'] = ({ kind }) => (kind === 'step' ? assembly.ledger.forget() : undefined);
+  sinks.addFirst({ name: 'verdict ledger', event: forget });
   // A run with a checkpoint has the warnings about its inputs in its events already; only another device is new.
   const earlier = own === null ? warnings : warnings.filter(({ name }) => name === 'other-device');
-  return await drive(config, run, assembly, { ...options, sinks: [forgetful, ...(options.sinks ?? [])], earlier });
+  return await drive(config, run, assembly, { sinks, signal, earlier });
 }
 
 async function prepare(lab: Lab, run: RunDirectory, beginning: Beginning): Promise<Assembly> {
@@ -198,15 +192,16 @@ async function prepare(lab: Lab, run: RunDirectory, beginning: Beginning): Promi
   return assembly;
 }
 
+interface DriveOptions extends Pick<TrainOptions, 'signal'> {
+  readonly sinks: SinkGroup;
+  readonly earlier?: readonly WarningEvent[];
+}
+
 export async function drive(
   config: RunConfig,
   run: RunDirectory,
   { trainer, policy, text, clock, start, shards }: Assembly,
-  {
-    sinks = [],
-    signal = new AbortController().signal,
-    earlier = [],
-  }: Pick<TrainOptions, 'sinks' | 'signal'> & { readonly earlier?: readonly WarningEvent[] },
+  { sinks, signal = new AbortController().signal, earlier = [] }: DriveOptions,
 ): Promise<TrainResult> {
   let holds = true;
   const expectations: Sink = {
@@ -222,9 +217,18 @@ export async function drive(
   const promptText = (tokens: Int32Array): string => text.show(tokens);
   const stored = { storeFeatures, storeTokens, featureBytes, promptText, earlier };
   const own = isWriter(shards) ? run : null;
-  const files = await new SinkGroup(sinks).guard(async () => (own === null ? [] : [new FileSink(own, stored)]));
-  const told = { sinks: [...files, expectations, ...sinks], clock, start };
-  const end = await recordRun({ run: own, trainer, checkpointEvery, keepState, signal, ...told, ...meeting });
+  sinks.addFirst(...(own === null ? [] : [new FileSink(own, stored)]), expectations);
+  const end = await recordRun({
+    run: own,
+    trainer,
+    checkpointEvery,
+    keepState,
+    sinks,
+    signal,
+    clock,
+    start,
+    ...meeting,
+  });
   return { end, holds };
 }
 

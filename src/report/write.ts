@@ -1,17 +1,14 @@
 /** Writes report.html, the files of figures and traces.md. What this program did not make is overwritten only with --force. */
-import { closeSync, existsSync, readSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { UserError, visible } from '../base/index.ts';
-import { makeFolder, openToRead, readRegularText, writeFileAtomic } from '../base/node/index.ts';
+import { makeFolder, readRegularText, writeFileAtomic } from '../base/node/index.ts';
 import { csvLine } from '../measure/table.ts';
 import type { Results } from './aggregate.ts';
 import { type Figure, isOwnFigure, renderFigure } from './chart.ts';
 import { figureNames } from './figures.ts';
 import { generatorTag, type ReportOptions, renderReport } from './html.ts';
 import { type ExampleRollout, loopholeExamples } from './samples.ts';
-
-/** Bytes from the start of a report that are certain to hold the generator tag. */
-const headBytes = 4096;
 
 export async function writeReport(
   file: string,
@@ -26,9 +23,8 @@ export async function writeReport(
 }
 
 export function expectOwnFile(file: string, force: boolean): void {
-  if (!existsSync(file)) return;
-  const isFile = statSync(file).isFile();
-  if (isFile && (force || readHead(file).includes(generatorTag))) return;
+  const isFile = !existsSync(file) || statSync(file).isFile();
+  if (isFile && (force || isMadeHere(file, (text) => text.includes(generatorTag)))) return;
   throw new UserError({
     call: `write ${file}`,
     expected: 'no such file, or a report that gq made',
@@ -37,15 +33,9 @@ export function expectOwnFile(file: string, force: boolean): void {
   });
 }
 
-function readHead(path: string): string {
-  const file = openToRead(path);
-  try {
-    const head = Buffer.alloc(headBytes);
-    return head.toString('utf8', 0, readSync(file, head, 0, headBytes, 0));
-  } finally {
-    closeSync(file);
-  }
-}
+/** Whether there is no such file, or one that this program wrote. */
+const isMadeHere = (path: string, isOwn: (text: string) => boolean): boolean =>
+  !existsSync(path) || (statSync(path).isFile() && isOwn(readRegularText(path)));
 
 const kinds = ['svg', 'png', 'csv'] as const;
 
@@ -56,7 +46,9 @@ export function expectOwnFigures(directory: string, force: boolean, names: reado
     throw new UserError({ call, expected: 'a folder for them', found: 'a file', fix: 'Name a folder with --figures.' });
   }
   const foreign = names
-    .filter((name) => !isMadeHere(join(directory, `${name}.svg`), isOwnFigure))
+    .filter(
+      (name) => !existsSync(join(directory, `${name}.svg`)) || !isMadeHere(join(directory, `${name}.svg`), isOwnFigure),
+    )
     .flatMap((name) => kinds.map((kind) => `${name}.${kind}`))
     .find((file) => existsSync(join(directory, file)));
   if (force || foreign === undefined) return;
@@ -65,9 +57,6 @@ export function expectOwnFigures(directory: string, force: boolean, names: reado
 }
 
 const anotherFolder = 'Name another folder with --figures, or overwrite it with --force.';
-
-const isMadeHere = (path: string, isOwn: (text: string) => boolean): boolean =>
-  existsSync(path) && statSync(path).isFile() && isOwn(readRegularText(path));
 
 /** `warnings`: why there are no PNG files, or what is wrong with them. */
 export async function writeFigures(
@@ -105,7 +94,7 @@ const heading = '# Traces, loophole by loophole (A6 of the write-up)';
 
 export function expectOwnTraces(directory: string, force: boolean): void {
   const path = join(directory, fileName);
-  if (force || !existsSync(path) || isMadeHere(path, (text) => text.startsWith(heading))) return;
+  if (force || isMadeHere(path, (text) => text.startsWith(heading))) return;
   const expected = 'no such file, or the traces that gq wrote';
   throw new UserError({ call: `write ${path}`, expected, found: 'something else', fix: anotherFolder });
 }

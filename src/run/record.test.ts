@@ -9,7 +9,7 @@ import type { Trainer, TrainerState } from '../grpo/train.ts';
 import { loadCheckpoint } from './checkpoint.ts';
 import { RunDirectory } from './directory.ts';
 import { recordRun } from './record.ts';
-import { noticeText, PhaseClock, type Sink, stepWarnings } from './sink.ts';
+import { noticeText, PhaseClock, type Sink, SinkGroup, stepWarnings } from './sink.ts';
 
 let home = '';
 beforeAll(() => {
@@ -49,7 +49,7 @@ function recording(name: string, events: readonly TrainEvent[], sinks: readonly 
     trainer: speaker(events),
     checkpointEvery: 2,
     keepState: 'all' as const,
-    sinks,
+    sinks: new SinkGroup(sinks),
     clock: new PhaseClock(),
   };
   return { run, end: recordRun({ ...options, signal: signal ?? new AbortController().signal }) };
@@ -95,7 +95,13 @@ describe('checkpoints', () => {
       }
     }
     const saved = { train, initialValues: () => trainer.initialValues(), state: broken } as unknown as Trainer;
-    const options = { run, checkpointEvery: 2, keepState: 'all' as const, sinks: [], clock: new PhaseClock() };
+    const options = {
+      run,
+      checkpointEvery: 2,
+      keepState: 'all' as const,
+      sinks: new SinkGroup([]),
+      clock: new PhaseClock(),
+    };
     const end = recordRun({ ...options, trainer: saved, signal: new AbortController().signal });
     await expect(end).rejects.toThrow('expected 8 bytes for F32[2], found Float32Array of 4 bytes');
     expect(run.listCheckpoints()).toEqual([]);
@@ -232,7 +238,7 @@ describe('a run of several ranks', () => {
         trainer: speaker(events),
         checkpointEvery: 2,
         keepState: 'all',
-        sinks: [],
+        sinks: new SinkGroup([]),
         signal,
         clock: new PhaseClock(),
       },

@@ -7,7 +7,7 @@ import type { TrainEvent, Trainer } from '../grpo/index.ts';
 import { saveCheckpoint } from './checkpoint.ts';
 import type { RunConfig } from './config/schema.ts';
 import type { RunDirectory } from './directory.ts';
-import { type PhaseClock, type RunEnd, type Sink, SinkGroup, type StartClock, stepWarnings } from './sink.ts';
+import { type PhaseClock, type RunEnd, type SinkGroup, type StartClock, stepWarnings } from './sink.ts';
 
 export interface RecordOptions {
   /** Null: another rank records, and this one only trains as it does. */
@@ -15,7 +15,7 @@ export interface RecordOptions {
   readonly trainer: Trainer;
   readonly checkpointEvery: number;
   readonly keepState: RunConfig['output']['keepState'];
-  readonly sinks: readonly Sink[];
+  readonly sinks: SinkGroup;
   readonly signal: AbortSignal;
   readonly clock: PhaseClock;
   readonly start?: StartClock;
@@ -26,15 +26,14 @@ export interface RecordOptions {
 }
 
 export async function recordRun(options: RecordOptions): Promise<RunEnd> {
-  const sinks = new SinkGroup(options.sinks);
-  const end = await sinks.guard(() => record(options, sinks));
-  await sinks.close(end);
+  const end = await options.sinks.guard(() => record(options));
+  await options.sinks.close(end);
   return end;
 }
 
-async function record(options: RecordOptions, sinks: SinkGroup): Promise<RunEnd> {
+async function record(options: RecordOptions): Promise<RunEnd> {
   const { run, trainer, clock } = options;
-  const writer = new CheckpointWriter(options, sinks);
+  const writer = new CheckpointWriter(options);
   try {
     if (run !== null && run.listCheckpoints().length === 0) await writer.begin();
     // The others cannot tell whether a run is new, and confirm what it begins with in any case.
@@ -42,7 +41,7 @@ async function record(options: RecordOptions, sinks: SinkGroup): Promise<RunEnd>
     options.start?.done('first checkpoint');
     clock.take();
     for await (const event of trainer.train()) {
-      const end = await recordEvent(event, options, sinks, writer);
+      const end = await recordEvent(event, options, writer);
       if (end !== null) return end;
     }
   } finally {
@@ -54,8 +53,7 @@ async function record(options: RecordOptions, sinks: SinkGroup): Promise<RunEnd>
 
 async function recordEvent(
   event: TrainEvent,
-  { signal, clock, checkpointEvery, agree }: RecordOptions,
-  sinks: SinkGroup,
+  { signal, clock, checkpointEvery, agree, sinks }: RecordOptions,
   writer: CheckpointWriter,
 ): Promise<RunEnd | null> {
   const seconds = event.kind === 'step' ? clock.take() : {};
@@ -78,21 +76,19 @@ async function recordEvent(
 
 class CheckpointWriter {
   readonly #options: RecordOptions;
-  readonly #sinks: SinkGroup;
   #writing: Promise<unknown> = Promise.resolve();
   #failure: { readonly error: unknown } | null = null;
 
-  constructor(options: RecordOptions, sinks: SinkGroup) {
+  constructor(options: RecordOptions) {
     this.#options = options;
-    this.#sinks = sinks;
   }
 
   async begin(): Promise<void> {
-    const { run, trainer, keepState, confirm } = this.#options;
+    const { run, trainer, keepState, confirm, sinks } = this.#options;
     await confirm?.();
     if (run === null) return;
     await this.#writing;
-    await this.#sinks.flush();
+    await sinks.flush();
     // Everything that is on the device is read before the run goes on; what follows writes files.
     const isFirst = run.listCheckpoints().length === 0;
     const initial = isFirst ? await trainer.initialValues() : new Map();

@@ -19,10 +19,16 @@ export interface Sink {
 }
 
 export class SinkGroup {
-  readonly #sinks: readonly Sink[];
+  readonly #sinks: Sink[];
+  #isClosed = false;
 
   constructor(sinks: readonly Sink[]) {
-    this.#sinks = sinks;
+    this.#sinks = [...sinks];
+  }
+
+  /** Adds sinks that are told before the others. */
+  addFirst(...sinks: readonly Sink[]): void {
+    this.#sinks.unshift(...sinks);
   }
 
   async event(event: RecordedEvent, seconds: PhaseSeconds = {}): Promise<void> {
@@ -45,6 +51,8 @@ export class SinkGroup {
   }
 
   async close(end: RunEnd | 'failed'): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     const closings = this.#sinks.map((sink) => blaming(sink, 'its end', async () => sink.close?.(end)));
     const failed = (await Promise.allSettled(closings)).find(({ status }) => status === 'rejected');
     if (failed?.status === 'rejected') throw failed.reason;

@@ -9,7 +9,7 @@ import type { StepEvent } from '../grpo/index.ts';
 import { armOf, drive, type LabOptions, labelSources, makePool, openLab, partsOf } from '../lab/index.ts';
 import { FlippedLedger } from '../oracle/flipped.ts';
 import { readVerdicts, VerdictLedger } from '../oracle/index.ts';
-import { type RunConfig, RunDirectory, type Sink } from '../run/index.ts';
+import { type RunConfig, RunDirectory, type Sink, SinkGroup } from '../run/index.ts';
 import { Checks } from './check.ts';
 
 export interface LabelFlipOptions {
@@ -114,7 +114,7 @@ async function train(
       if (event.kind === 'step') steps.push(event);
     },
   };
-  await drive(config, run, await lab.trainer, { sinks: [collect, count] });
+  await drive(config, run, await lab.trainer, { sinks: new SinkGroup([collect, count]) });
   const files = run
     .listCheckpoints()
     .flatMap((update) => readdirSync(run.checkpoint(update)).map((name) => join(run.checkpoint(update), name)));

@@ -26,7 +26,7 @@ import type { RolloutRow } from '../../src/run/columns/index.ts';
 import type { RunConfig } from '../../src/run/config/schema.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
 import { readRollouts } from '../../src/run/read.ts';
-import type { RunEnd, Sink, WarningEvent } from '../../src/run/sink.ts';
+import { type RunEnd, type Sink, SinkGroup, type WarningEvent } from '../../src/run/sink.ts';
 
 export const tinySettings = [
   'adapter.rank=2',
@@ -213,7 +213,7 @@ export class Lab implements AsyncDisposable {
       },
     };
     const { end, holds } = await drive(config, run, assembly, {
-      sinks: [collector, ...sinks],
+      sinks: new SinkGroup([collector, ...sinks]),
       ...(signal === undefined ? {} : { signal }),
     });
     await finished?.(assembly);

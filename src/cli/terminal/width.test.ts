@@ -191,7 +191,14 @@ describe('what a command prints', () => {
   };
   const score = {
     ...{ model: 'models/a-model-with-a-long-name', file: 'data/pairs/hack.md', hash: 'a'.repeat(64) },
-    settings: { family: 'scorda-reversed', rank: 8, seed: 1, kind: 'activation', score: 'cosine', standardise: false },
+    settings: {
+      family: 'scorda-reversed',
+      rank: 8,
+      seed: 1,
+      kind: 'activation',
+      score: 'cosine',
+      standardise: false,
+    } as const,
     ...{ hackScores: [1, 0.2], cleanScores: [0, 0.3], wrongWhenLeftOut: null },
     wrongPairs: ['Translator grades her own page, and says nothing about it to those who read it'],
   };

@@ -3,13 +3,12 @@
  * it what only verdicts and evaluations say. What is null or not finite is left out. Times of a stored run are those of the run: when it was
  * made, plus the seconds of its updates.
  */
-import { existsSync } from 'node:fs';
 import { groupBy } from '../../base/index.ts';
-import { readJsonl, sha256 } from '../../base/node/index.ts';
+import { sha256 } from '../../base/node/index.ts';
 import { EvaluationStore, summarise } from '../../evaluate/index.ts';
 import type { StepEvent } from '../../grpo/index.ts';
 import { openJudged } from '../../oracle/index.ts';
-import { type PhaseSeconds, type RunDirectory, readEvents } from '../../run/index.ts';
+import { type PhaseSeconds, type RunDirectory, readEvents, readPhases } from '../../run/index.ts';
 
 type Metrics = Readonly<Record<string, number>>;
 
@@ -86,7 +85,7 @@ function present(values: Readonly<Record<string, number | null | undefined>>): M
 }
 
 export async function readPoints(run: RunDirectory): Promise<LogPoint[]> {
-  const seconds = await readSeconds(run);
+  const seconds = await readPhases(run);
   const judged = await judgedMetrics(run);
   const evaluated = evaluatedMetrics(run);
   const created = Date.parse(run.readManifest().created) / 1000;
@@ -103,17 +102,6 @@ export async function readPoints(run: RunDirectory): Promise<LogPoint[]> {
     points.push({ update, time, metrics });
   }
   return points;
-}
-
-async function readSeconds(run: RunDirectory): Promise<Map<number, PhaseSeconds>> {
-  const found = new Map<number, PhaseSeconds>();
-  const path = run.file('timings.jsonl');
-  if (!existsSync(path)) return found;
-  for await (const row of readJsonl(path)) {
-    const { update, seconds } = row as { update: number; seconds: PhaseSeconds };
-    found.set(update, seconds);
-  }
-  return found;
 }
 
 /** Attempts, hacks and solves of the policy's own rollouts, as the screen counts them. */

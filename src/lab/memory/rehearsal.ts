@@ -182,12 +182,8 @@ function memoryHooks({ sees, steer, term, gradient, settle, condense, rehearse }
   const byToken = sees.features?.granularity === 'token';
   return {
     sees: { features: sees.features, text: false },
-    ...(steer === undefined ? {} : { steer }),
-    ...(term === undefined ? {} : { term: flatTerm }),
-    ...(gradient === undefined ? {} : { gradient }),
-    ...(settle === undefined ? {} : { settle }),
-    ...(condense === undefined ? {} : { condense: keepNothing }),
-    ...(rehearse === undefined ? {} : { watch: async ({ rollouts }) => rehearsed(rehearse, rollouts.length) }),
+    ...{ steer, gradient, settle, term: term && flatTerm, condense: condense && keepNothing },
+    watch: rehearse && (async ({ rollouts }) => rehearsed(rehearse, rollouts.length)),
     route: ({ rollouts }) => ({
       routes: rollouts.map(({ length }) => Array.from({ length: byToken ? length : 1 }, () => 'absorb' as const)),
       scores: null,

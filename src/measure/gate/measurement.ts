@@ -22,7 +22,7 @@ import {
   windowTable,
 } from './tables.ts';
 
-export const gate = defineMeasurement({
+export const measurement = defineMeasurement({
   run: 'a run directory',
   answer: 'everything',
   options: z.object({

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { readWhen, UserError } from '../../base/index.ts';
 import { defineArm, seesNothing } from '../../grpo/index.ts';
 import { builtinParts, resolveBuiltin, resolveConfig, train } from '../../lab/index.ts';
-import { joinParts } from '../../lab/parts.ts';
+import { joinParts } from '../../lab/plugins.ts';
 import { checkExperiment, planExperiment } from '../../study/experiment.ts';
 import { checkConfig, readConfig } from './config.ts';
 import { listKeys } from './issues.ts';

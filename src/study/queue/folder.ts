@@ -148,12 +148,12 @@ export class QueueFolder {
     });
   }
 
-  async writeJob(id: number, job: QueueJob): Promise<void> {
-    await writeFileAtomic(this.file(id, 'job.json'), `${JSON.stringify(job, null, 1)}\n`);
+  writeJob(id: number, job: QueueJob): Promise<void> {
+    return writeJson(this.file(id, 'job.json'), job);
   }
 
-  async writeState(id: number, state: JobState): Promise<void> {
-    await writeFileAtomic(this.file(id, 'state.json'), `${JSON.stringify(state, null, 1)}\n`);
+  writeState(id: number, state: JobState): Promise<void> {
+    return writeJson(this.file(id, 'state.json'), state);
   }
 
   /** Asks something of the daemon. `kill` is for a job that does not end when it is cancelled. */
@@ -178,10 +178,13 @@ export class QueueFolder {
       : settingsSchema.parse({});
   }
 
-  async writeSettings(settings: QueueSettings): Promise<void> {
-    await writeFileAtomic(join(this.path, 'settings.json'), `${JSON.stringify(settings, null, 1)}\n`);
+  writeSettings(settings: QueueSettings): Promise<void> {
+    return writeJson(join(this.path, 'settings.json'), settings);
   }
 }
+
+const writeJson = (path: string, value: object): Promise<void> =>
+  writeFileAtomic(path, `${JSON.stringify(value, null, 1)}\n`);
 
 export function questionsAbout(directory: string): QueueEntry[] {
   // A look at results makes no queue where there is none.
