@@ -38,7 +38,7 @@ it.each([
   [['arm.kind=screen', 'arm.monitor.kind=own', 'arm.monitor.pattern=x'], 'only arm.monitor.kind regex has it'],
   [['arm.kind=screen', 'arm.monitor.kind=own', 'arm.monitor.least=few'], 'arm.monitor.least: expected a number'],
   [['arm.kind=screen', 'arm.monitor.kind=owm'], 'did you mean "own"?'],
-  [['arm.kind=screen'], 'arm.monitor: expected a table whose kind is direction, probe, regex, '],
+  [['arm.kind=screen'], 'arm.monitor: expected a table whose kind is direction, probe, '],
   [['arm.monitor.kind=own'], 'unknown key arm.monitor (--set), only arm.kind penalty or zero'],
   [['arm.kind=zero', 'arm.monitor.kind=regex', 'arm.monitor.pattern=('], 'pattern: expected a regular expression'],
   [['arm.kind=zero', 'arm.monitor.kind=regex'], 'key arm.monitor.pattern: expected text, found nothing'],

@@ -81,7 +81,7 @@ function armsInOrder({ arms, baseline, design }: Results, oracle: boolean): ArmR
 export function ablationTable(results: Results): Table {
   const set = claimSet(results);
   const compared = (metric: ComparedMetric): Comparison[] =>
-    set === undefined ? [] : [false, true].flatMap((oracle) => compareArms(results, set, metric, oracle));
+    set === undefined ? [] : compareArms(results, set, metric);
   const hacks = compared('hack');
   const found = compared('attempt').map((one, i) => ({ ...one, own: findArm(results, one.arm), hacks: hacks[i] }));
   return makeTable(

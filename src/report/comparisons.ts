@@ -27,16 +27,18 @@ export const comparedMetrics = (set: FinalSet): readonly ComparedMetric[] =>
 
 export type Comparison = ReturnType<typeof compareArms>[number];
 
-export function compareArms(results: Results, set: FinalSet, metric: ComparedMetric, oracle: boolean) {
+/** `oracle`: only arms with, or without, labels. */
+export function compareArms(results: Results, set: FinalSet, metric: ComparedMetric, oracle?: boolean) {
   return testArms(results, oracle, (arm, against) => compare(arm, against, set, metric));
 }
 
-/** Tests of each arm with, or without, labels against the baseline and its placebos, their p-values adjusted by Holm together. */
+/** Tests of each arm against the baseline and its placebos; the p-values of arms with labels, and of those without, are adjusted by Holm together. */
 export function testArms<Test extends { readonly pValue: number | null }>(
   results: Results,
-  oracle: boolean,
+  oracle: boolean | undefined,
   test: (arm: ArmResults, against: ArmResults) => readonly Test[],
 ): (Test & { readonly adjusted: number | null })[] {
+  if (oracle === undefined) return [false, true].flatMap((each) => testArms(results, each, test));
   const found = results.arms
     .filter(({ usesOracle }) => usesOracle === oracle)
     .flatMap((arm) => comparedWith(results, arm.arm).flatMap((against) => test(arm, against)));

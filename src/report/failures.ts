@@ -47,7 +47,7 @@ function armFailures(results: Results, { arm, usesOracle, runs }: ArmResults) {
   return { arm, usesOracle, set, above, seeds, fails, failed, n, interval: { low, high }, attempts: values, peaks };
 }
 
-export function compareFailures(results: Results, oracle: boolean) {
+export function compareFailures(results: Results, oracle?: boolean) {
   return testArms(results, oracle, (arm, against) => {
     const [own, other] = [armFailures(results, arm), armFailures(results, against)];
     return own === null || other === null ? [] : pairFailures(own, other);
@@ -177,15 +177,13 @@ function waitOf({ evaluations }: RunResult, state: WaitState, above: number): Wa
 export function testEmergences(results: Results) {
   const all = emergences(results);
   const deployedOf = (name: string): Emergence | undefined => all.findLast(({ arm }) => arm === name);
-  return [false, true].flatMap((oracle) =>
-    testArms(results, oracle, ({ arm }, against) => {
-      const [own, other] = [deployedOf(arm), deployedOf(against.arm)];
-      if (own === undefined || other === undefined) return [];
-      const { observed, expected, pValue } = logRankTest(own.waits, other.waits);
-      const isOne = Math.min(own.waits.length, other.waits.length) < 2;
-      return [{ arm, against: against.arm, state: own.state, observed, expected, pValue: isOne ? null : pValue }];
-    }),
-  );
+  return testArms(results, undefined, ({ arm }, against) => {
+    const [own, other] = [deployedOf(arm), deployedOf(against.arm)];
+    if (own === undefined || other === undefined) return [];
+    const { observed, expected, pValue } = logRankTest(own.waits, other.waits);
+    const isOne = Math.min(own.waits.length, other.waits.length) < 2;
+    return [{ arm, against: against.arm, state: own.state, observed, expected, pValue: isOne ? null : pValue }];
+  });
 }
 
 const stateWords = { full: 'as trained', deployed: 'deployed' } as const;

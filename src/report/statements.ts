@@ -108,7 +108,7 @@ const statements: readonly Statement[] = [
   statement(
     'solve below the band',
     ({ results, set }) => {
-      const attempts = compareAll(results, set, 'attempt');
+      const attempts = compareArms(results, set, 'attempt');
       const isBelow = (arm: string): boolean =>
         attempts.some((one) => one.arm === arm && one.against === results.baseline && one.difference < 0);
       const found = matchSolve(results, solveSet(results) ?? set);
@@ -280,11 +280,8 @@ function gateFacts(subject: Subject) {
   return endsOf(subject).map((ends) => ({ ...ends, gate, trained, deployed, placebo }));
 }
 
-const compareAll = (results: Results, set: FinalSet, metric: 'attempt' | 'hack') =>
-  [false, true].flatMap((oracle) => compareArms(results, set, metric, oracle));
-
 function armFacts({ results, set }: Subject) {
-  const [attempts, hacks] = [compareAll(results, set, 'attempt'), compareAll(results, set, 'hack')];
+  const [attempts, hacks] = [compareArms(results, set, 'attempt'), compareArms(results, set, 'hack')];
   const alone = withoutPlacebo(results);
   return results.arms
     .filter(({ arm }) => arm !== results.baseline)

@@ -45,9 +45,7 @@ export function resultsCsv(results: Results): string {
 
 export function resultsJson(results: Results, { emergence = asksEmergence(results) } = {}) {
   const comparisons = results.sets.flatMap((set) =>
-    comparedMetrics(set).flatMap((metric) =>
-      [false, true].flatMap((oracle) => compareArms(results, set, metric, oracle)),
-    ),
+    comparedMetrics(set).flatMap((metric) => compareArms(results, set, metric)),
   );
   const runs = results.arms.flatMap((arm) => arm.runs);
   const set = solveSet(results);
@@ -59,7 +57,7 @@ export function resultsJson(results: Results, { emergence = asksEmergence(result
     values: resultValues(results),
     comparisons,
     failures: failuresOf(results),
-    failureComparisons: [false, true].flatMap((oracle) => compareFailures(results, oracle)),
+    failureComparisons: compareFailures(results),
     withoutPlacebo: withoutPlacebo(results),
     statements: statementsOf(results),
     ...(informed.length === 0 ? {} : { labelInformed: informed }),

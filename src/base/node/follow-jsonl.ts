@@ -1,5 +1,5 @@
 /**
- * Follows a JSON lines file that somebody else writes: each look reads the complete lines added since the last one. Lines are cut as
+ * Follows a file of lines that somebody else writes, JSON unless it is told otherwise: each look reads the complete lines added since the last one. Lines are cut as
  * bytes and decoded whole, so no character is cut in two. A file that was cut back (a run that was resumed) or replaced is read from
  * its beginning again, and the reader is told. A file that does not exist (yet, or any more) counts as unchanged.
  */
@@ -22,13 +22,18 @@ export interface JsonlGrowth {
 
 export class JsonlFollower {
   readonly path: string;
-  /** Bytes of the lines read so far. */
-  #offset = 0;
+  readonly #parse: (line: Buffer, path: string, number: number) => unknown;
+  readonly #lastBytes: number;
+  /** Bytes of the lines read so far; null before the first look. */
+  #offset: number | null = null;
   #lines = 0;
   #mark = Buffer.alloc(0);
 
-  constructor(path: string) {
+  /** `lastBytes`: how much of what is there at the first look is read, from its end; default: all. */
+  constructor(path: string, parse: typeof parseLine = parseLine, lastBytes: number = Number.POSITIVE_INFINITY) {
     this.path = path;
+    this.#parse = parse;
+    this.#lastBytes = lastBytes;
   }
 
   /** The values of the lines that were completed since the last look. */
@@ -36,7 +41,8 @@ export class JsonlFollower {
     const file = openIfThere(this.path);
     if (file === null) return { values: [], restarted: false };
     try {
-      const restarted = !this.#continues(file);
+      this.#offset ??= Math.max(0, fstatSync(file).size - this.#lastBytes);
+      const restarted = !this.#continues(file, this.#offset);
       if (restarted) {
         this.#offset = 0;
         this.#lines = 0;
@@ -57,17 +63,17 @@ export class JsonlFollower {
     }
   }
 
-  #continues(file: number): boolean {
-    if (fstatSync(file).size < this.#offset) return false;
+  #continues(file: number, offset: number): boolean {
+    if (fstatSync(file).size < offset) return false;
     const found = Buffer.alloc(this.#mark.length);
-    readFully(file, found, this.#offset - found.length);
+    readFully(file, found, offset - found.length);
     return found.equals(this.#mark);
   }
 
   *#newValues(file: number): Generator<unknown> {
     const chunk = Buffer.alloc(chunkBytes);
     let torn = Buffer.alloc(0);
-    let at = this.#offset;
+    let at = this.#offset ?? 0;
     for (let read = readFully(file, chunk, at); read > 0; read = readFully(file, chunk, at)) {
       at += read;
       const bytes = Buffer.concat([torn, chunk.subarray(0, read)]);
@@ -81,9 +87,9 @@ export class JsonlFollower {
   }
 
   #take(line: Buffer): unknown {
-    const value = parseLine(line.subarray(0, -1), this.path, this.#lines + 1);
+    const value = this.#parse(line.subarray(0, -1), this.path, this.#lines + 1);
     this.#lines += 1;
-    this.#offset += line.length;
+    this.#offset = (this.#offset ?? 0) + line.length;
     this.#mark = Buffer.concat([this.#mark, line.subarray(-markBytes)]).subarray(-markBytes);
     return value;
   }

@@ -21,7 +21,7 @@ import { defineMeasurement, runLine } from '../registry/index.ts';
 import { seenRow } from '../replay/replay.ts';
 import { type Evasion, type EvasionRow, evasionTable, splitEvasion, writeEvasion } from './evasion.ts';
 
-export const measurement = defineMeasurement({
+export const evasion = defineMeasurement({
   run: 'a run directory whose monitor reads activations',
   answer: 'the split',
   options: z.object({

@@ -22,7 +22,7 @@ import {
   windowTable,
 } from './tables.ts';
 
-export const measurement = defineMeasurement({
+export const gate = defineMeasurement({
   run: 'a run directory',
   answer: 'everything',
   options: z.object({

@@ -5,7 +5,7 @@ import { openJudged } from '../../oracle/index.ts';
 import { defineMeasurement, runLine } from '../registry/index.ts';
 import { judgeMonitor, monitorTable, monitorWindows, monitorWindowTable } from './monitor-report.ts';
 
-export const measurement = defineMeasurement({
+export const monitor = defineMeasurement({
   run: 'a run directory whose arm watches rollouts',
   answer: 'rates and windows',
   options: z.object({ window: z.int().min(1).default(10).describe('number of updates in a window') }),

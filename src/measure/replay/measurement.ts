@@ -6,7 +6,7 @@ import { routes } from '../gate/gate-report.ts';
 import { defineMeasurement } from '../registry/index.ts';
 import { type Replay, replayGate } from './replay.ts';
 
-export const measurement = defineMeasurement({
+export const replay = defineMeasurement({
   run: 'a run directory with stored features',
   answer: 'the counts',
   options: z.object({

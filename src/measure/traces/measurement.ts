@@ -4,7 +4,7 @@ import { visibleLine } from '../../base/index.ts';
 import { type JudgedRollout, openJudged } from '../../oracle/index.ts';
 import { defineMeasurement } from '../registry/index.ts';
 
-export const measurement = defineMeasurement({
+export const traces = defineMeasurement({
   run: 'a run directory',
   answer: 'the rollouts',
   options: z.object({}),
