@@ -4,6 +4,8 @@
  */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { cacheFolder } from '../base/node/index.ts';
+import { coresVariable } from '../lab/index.ts';
 import type { ExperimentPlan } from './experiment.ts';
 import { type ExperimentEnd, type JobEnd, runSideBySide, runsLeft } from './run.ts';
 
@@ -40,12 +42,21 @@ interface JobOptions {
 
 const keptErrorLines = 20;
 
+/** Compiled code is kept between runs. A process with one core has none to spare for the threads that would help it collect garbage. */
+export function processOptions(environment: JobOptions['environment']) {
+  const thrifty = environment[coresVariable] === '1' ? ['--single-threaded-gc'] : [];
+  return {
+    execArgv: [...process.execArgv, ...thrifty],
+    env: { NODE_COMPILE_CACHE: cacheFolder('node'), ...process.env, ...environment },
+  };
+}
+
 function runJob(start: JobStart, options: JobOptions): Promise<ReadonlyMap<number, JobEnd>> {
   const { environment, reportOf, onEnd, signal } = options;
   const child = fork(jobProgram, [], {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     detached: true,
-    env: { ...process.env, ...environment },
+    ...processOptions(environment),
   });
   const ends = new Map<number, JobEnd>();
   const reports = new Map(start.indices.map((index) => [index, reportOf(index)]));

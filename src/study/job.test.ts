@@ -1,0 +1,27 @@
+/** What the processes of an experiment are started with. */
+import { spawnSync } from 'node:child_process';
+import { afterEach, expect, it, vi } from 'vitest';
+import { cacheFolder } from '../base/node/index.ts';
+import { processOptions } from './job.ts';
+
+afterEach(() => void vi.unstubAllEnvs());
+
+it('a process with one core collects garbage on its own thread, in a way that this Node knows; others as Node does', () => {
+  const { execArgv } = processOptions({ GQ_CORES: '1' });
+  expect(execArgv).toEqual([...process.execArgv, '--single-threaded-gc']);
+  expect(spawnSync(process.execPath, ['--single-threaded-gc', '-e', '0']).status).toBe(0);
+  expect(processOptions({ GQ_CORES: '2' }).execArgv).toEqual(process.execArgv);
+  expect(processOptions({}).execArgv).toEqual(process.execArgv);
+});
+
+it('compiled code is kept in the cache of the lab, or where the environment says', () => {
+  vi.stubEnv('NODE_COMPILE_CACHE', undefined);
+  vi.stubEnv('GQ_CACHE', '/somewhere');
+  expect(processOptions({ GQ_CORES: '1' }).env).toMatchObject({
+    NODE_COMPILE_CACHE: cacheFolder('node'),
+    GQ_CORES: '1',
+  });
+  expect(cacheFolder('node')).toBe('/somewhere/node');
+  vi.stubEnv('NODE_COMPILE_CACHE', '/elsewhere');
+  expect(processOptions({}).env).toMatchObject({ NODE_COMPILE_CACHE: '/elsewhere' });
+});
