@@ -96,6 +96,14 @@ it('a run with pairs of a pool is stamped as using labels, and the label flip fi
   const settings = ['arm.kind=activation', 'arm.warmupRows=4', 'arm.tail=0.2', `pairs.file=${file}`, 'updates=2'];
   await train(lab.config(settings), lab.path('stamped'));
   expect(RunDirectory.open(lab.path('stamped')).readManifest().usesOracle).toBe(true);
+  // The arms of the package for such pairs take no others.
+  const arms = ['experiment', 'micro-pool-pairs', '--seeds', '1', '--arms', 'pool-pairs-by-labels'];
+  const small = setting(`model=${lab.model}`, ...tinySettings, 'updates=2');
+  const other = await gq(...arms, ...small, '--out', lab.path('other-pairs'));
+  expect(other).toMatchObject({ code: 2, err: expect.stringContaining('tag:pool-derived') });
+  const trained = await gq(...arms, ...small, ...setting(`pairs.file=${file}`), '--out', lab.path('arm'));
+  expect(trained, trained.err).toMatchObject({ code: 0 });
+  expect(RunDirectory.open(lab.path('arm/pool-pairs-by-labels-1')).readManifest().usesOracle).toBe(true);
   const own = setting(`model=${lab.model}`, ...tinySettings, ...settings);
   const { code, out } = await gq('verify', 'arm', ...own, '--updates', '2', '--json');
   const { usesLabels, checks } = JSON.parse(out);
