@@ -1,15 +1,16 @@
 export { Arena } from './arena.ts';
 export { CountingDevice } from './counting.ts';
 export type { Device } from './device.ts';
-export type {
-  AdamWOptions,
-  BinaryKind,
-  Kernels,
-  LaneProduct,
-  MatmulOptions,
-  SampleOptions,
-  Stepped,
-  UnaryKind,
+export {
+  type AdamWOptions,
+  type BinaryKind,
+  type Kernels,
+  type LaneProduct,
+  type MatmulOptions,
+  momentsOf,
+  type SampleOptions,
+  type Stepped,
+  type UnaryKind,
 } from './kernels.ts';
 export { attention } from './ops/attention.ts';
 export {

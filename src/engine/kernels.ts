@@ -30,6 +30,14 @@ export interface AdamWOptions {
   readonly step: number;
   /** Gradients are scaled by min(1, maxNorm / (√squaredNorm + 1e-6)); Infinity for no clip. */
   readonly maxNorm: number;
+  /** The moment that stays as it is; default: neither. */
+  readonly hold?: 'first' | 'second';
+}
+
+/** What an AdamW step keeps of each moment, and by what their bias is divided away. */
+export function momentsOf({ beta1, beta2, step, hold }: AdamWOptions) {
+  const [keep1, keep2] = [hold === 'first' ? 1 : beta1, hold === 'second' ? 1 : beta2];
+  return { keep1, keep2, bias1: 1 - beta1 ** step, bias2: 1 - beta2 ** step };
 }
 
 /** A row draws uniform number `count` of its own stream: word count of Philox(key) at counter (·, row, step, word). */

@@ -104,6 +104,31 @@ test('the first step of an unclipped update is the learning rate against the sig
   expect(still).toBe(1);
 });
 
+test('a moment that is held stays to the bit, and the other follows: by hand', async () => {
+  using scope = new Scope(device);
+  const value = scope.from(Float32Array.of(1, -2), [2], 'value');
+  const gradient = scope.zeros([2], 'gradient');
+  using optimiser = new AdamW([{ name: 'value', value, gradient, target: null }]);
+  const moments = optimiser.moments.get('value');
+  const read = async () =>
+    moments === undefined ? [] : [[...(await readFloats(moments.m))], [...(await readFloats(moments.v))]];
+  device.write(gradient, Float32Array.of(2, 4));
+  optimiser.update(1, { ...plain, learningRate: 0, decay: 1, hold: 'first' });
+  // 0.01 of the squares 4 and 16; nothing moved.
+  expect(await read()).toEqual([
+    [0, 0],
+    [expect.closeTo(0.04, 7), expect.closeTo(0.16, 7)],
+  ]);
+  expect([...(await readFloats(value))]).toEqual([1, -2]);
+  const held = (await read())[1];
+  device.write(gradient, Float32Array.of(0.5, -1));
+  optimiser.update(1, { ...plain, hold: 'second' });
+  expect(await read()).toEqual([[expect.closeTo(0.05, 7), expect.closeTo(-0.1, 7)], held]);
+  // Means 0.5 and −1 over roots 2 and 4: a quarter of the learning rate each.
+  const [down, up] = await readFloats(value);
+  expect([down, up]).toEqual([expect.closeTo(0.9975, 6), expect.closeTo(-1.9975, 6)]);
+});
+
 test('zeroes gradients, offers what a tape learns, and frees its moments', async () => {
   using scope = new Scope(device);
   const value = scope.from(normal('value', 6), [2, 3], 'value');

@@ -48,6 +48,8 @@ export interface OptimiserTable {
   readonly epsilon: number;
   readonly maxGradientNorm: number;
   readonly decayToInitial: number;
+  /** Whether the second moments are those of an update in which everything is absorbed; absent: of the update as it is routed. */
+  readonly splitMoments?: boolean | undefined;
 }
 
 /** How the work is split up. Apart from rounding, none of it changes the results. */

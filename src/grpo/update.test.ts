@@ -207,6 +207,34 @@ describe('updates', () => {
     expect(await Promise.all(policy.adapter.parameters.map(({ value }) => readFloats(value)))).toEqual(before);
   });
 
+  it('split moments: the second are those of an update that absorbs everything, the first those of the routed one', async () => {
+    const settings = tinyWith({ optimiser: { warmupUpdates: 0 }, updates: 1_000_000 });
+    const momentsAfter = async (splitMoments: boolean, routes: UpdateInputs['routes']) => {
+      const all: Float32Array[][] = [[], []];
+      const values = await restoring(async (optimiser) => {
+        const own = { ...settings, optimiser: { ...settings.optimiser, splitMoments } };
+        const context = { policy, optimiser, arm: { sees: seesNothing }, settings: own };
+        await updatePolicy(context, { ...inputs, routes }, 0);
+        for (const { m, v } of optimiser.moments.values()) {
+          all[0].push(await readFloats(m));
+          all[1].push(await readFloats(v));
+        }
+      });
+      return { first: all[0], second: all[1], values };
+    };
+    const absorbed = inputs.routes.map((): Route[] => ['absorb']);
+    const [split, routed, natural] = [
+      await momentsAfter(true, inputs.routes),
+      await momentsAfter(false, inputs.routes),
+      await momentsAfter(false, absorbed),
+    ];
+    expect(split.first).toEqual(routed.first);
+    expect(split.second).toEqual(natural.second);
+    expect(split.second).not.toEqual(routed.second);
+    expect(split.values).not.toEqual(routed.values);
+    expect(await momentsAfter(true, absorbed)).toEqual(natural);
+  });
+
   it('moments that begin anew in the middle of a run are corrected as at its start', async () => {
     const settings = tinyWith({ optimiser: { warmupUpdates: 0 }, updates: 1_000_000 });
     const twiceFrom = (step: number, momentsFrom: number) =>

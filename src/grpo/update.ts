@@ -87,12 +87,19 @@ export async function updatePolicy(context: UpdateContext, inputs: UpdateInputs,
   const accumulate = (own: UpdateInputs) => accumulateGradients(policy, optimiser, own, settings, arm);
   const makeGradients = () => sumOverShards(shards, optimiser, known, settings, accumulate);
   for (let epoch = 0; epoch < epochs; epoch++) {
+    const number = (step - momentsFrom) * epochs + epoch + 1;
+    const options = stepOptions(settings.optimiser, learningRate);
+    const isSplit = settings.optimiser.splitMoments === true && known.routes.flat().some((route) => route !== 'absorb');
+    if (isSplit) {
+      await sumOverShards(shards, optimiser, { ...known, routes: allAbsorbed(known) }, settings, accumulate);
+      optimiser.update(number, { ...options, learningRate: 0, hold: 'first' });
+    }
     const { loss, rollouts, leaks, logpOld } = await makeGradients();
     if (epoch === 0) confirm?.(logpOld);
     known = { ...inputs, logpOld };
     await arm.gradient?.(policy.adapter.parameters, async () => void (await makeGradients()));
     const blockNorms = await readBlockNorms(policy);
-    optimiser.update((step - momentsFrom) * epochs + epoch + 1, stepOptions(settings.optimiser, learningRate));
+    optimiser.update(number, isSplit ? { ...options, hold: 'second' } : options);
     await arm.settle?.(policy);
     const [squared] = await readFloats(optimiser.squaredNorm);
     // The report is about the first epoch, when the policy is still the one that sampled the rollouts.
@@ -101,6 +108,8 @@ export async function updatePolicy(context: UpdateContext, inputs: UpdateInputs,
   if (result === undefined) throw new RangeError('an update needs at least one epoch');
   return result;
 }
+
+const allAbsorbed = ({ routes }: UpdateInputs) => routes.map((own) => own.map((): Route => 'absorb'));
 
 /** The learning rate of an update; `step` counts from 0. */
 export function learningRateAt({ updates, optimiser }: GrpoSettings, step: number): number {

@@ -239,6 +239,17 @@ function layers(): KernelCase[] {
         return [first, second, whole];
       }),
     ),
+    ...(['first', 'second'] as const).map((hold) =>
+      kernelCase(`adamw that holds the ${hold} moment`, (kernels, make) => {
+        const [value, gradient, m, v] = ['value', 'gradient', 'm', 'v'].map((name) => make.floats(name, [700]));
+        const norm = make.floats('norm', [1]);
+        kernels.unary('square', v, v);
+        kernels.sumSquares(norm, gradient, false);
+        const rates = { learningRate: 0.02, beta1: 0.9, beta2: 0.99, epsilon: 1e-8, decay: 0.1 };
+        kernels.adamw(value, gradient, m, v, null, norm, { ...rates, step: 2, maxNorm: 0.7, hold });
+        return [value, m, v];
+      }),
+    ),
     ...[1, 700, 30_000].map((size) =>
       kernelCase(`adamw ${size}`, (kernels, make) => {
         const [value, m, v, goal] = ['value', 'm', 'v', 'goal'].map((name) => make.floats(name, [size]));

@@ -5,6 +5,7 @@ export const blindArms: Readonly<Record<string, readonly string[]>> = {
   vanilla: ['arm.kind=vanilla'],
   absorb: ['arm.kind=absorb'],
   activation: ['arm.kind=activation', ...gate],
+  'activation, split moments': ['arm.kind=activation', 'optimiser.splitMoments=true', ...gate],
   gradient: ['arm.kind=gradient', ...gate],
   'gradient, generated pairs': [
     'arm.kind=gradient',

@@ -1,7 +1,7 @@
 /** Elementwise kernels and casts: which kernel, over how many threads. */
 import { DeviceError } from '../../base/index.ts';
 import type { AdamWOptions, BinaryKind, Kernels, UnaryKind } from '../index.ts';
-import { bytesOf, type DType, describeTensor, type Tensor } from '../index.ts';
+import { bytesOf, type DType, describeTensor, momentsOf, type Tensor } from '../index.ts';
 import type { KernelFile } from './compiler.ts';
 import {
   definitionsOf,
@@ -125,9 +125,10 @@ function stridedKernels(queue: Queue): Pick<Kernels, 'rotary' | 'scaleBlocks' | 
 }
 
 function constantsOf(options: AdamWOptions): KernelArgument[] {
-  const { learningRate, beta1, beta2, epsilon, decay, step, maxNorm } = options;
-  const unbiased = [1 / (1 - beta1 ** step), 1 / (1 - beta2 ** step)];
-  return [learningRate, beta1, beta2, epsilon, decay, ...unbiased, maxNorm].map(float);
+  const { learningRate, epsilon, decay, maxNorm } = options;
+  const { keep1, keep2, bias1, bias2 } = momentsOf(options);
+  const unbiased = [1 / bias1, 1 / bias2];
+  return [learningRate, keep1, keep2, epsilon, decay, ...unbiased, maxNorm].map(float);
 }
 
 /** AdamW of all parameters in one launch, each with the bytes of its own. */

@@ -1,6 +1,6 @@
 /** The transformer's other kernels: embedding rows, RMSNorm, rotary, SwiGLU, log-softmax, adapter blocks, AdamW. */
 import type { Kernels } from '../index.ts';
-import { sampleRows } from '../index.ts';
+import { momentsOf, sampleRows } from '../index.ts';
 import type { Slab } from './memory.ts';
 
 type Rows = 'gatherRows' | 'scatterRows' | 'scatterAddRows';
@@ -17,18 +17,19 @@ export function referenceLayerKernels(slab: Slab): Pick<Kernels, Rows | Norm | P
     ...lossKernels(slab),
     ...decodeKernels(slab),
     adamw(parameter, gradient, m, v, target, squaredNorm, options) {
-      const { learningRate, beta1, beta2, epsilon, decay, step, maxNorm } = options;
+      const { learningRate, epsilon, decay, maxNorm } = options;
+      const { keep1, keep2, bias1, bias2 } = momentsOf(options);
       const [values, gradients] = [slab.floats(parameter), slab.floats(gradient)];
       const [first, second] = [slab.floats(m), slab.floats(v)];
       const goal = target === null ? null : slab.floats(target);
       const clip = Math.min(1, maxNorm / (Math.sqrt(slab.floats(squaredNorm)[0]) + 1e-6));
       for (let i = 0; i < values.length; i++) {
         const g = gradients[i] * clip;
-        const mean = beta1 * first[i] + (1 - beta1) * g;
-        const square = beta2 * second[i] + (1 - beta2) * g * g;
+        const mean = keep1 * first[i] + (1 - keep1) * g;
+        const square = keep2 * second[i] + (1 - keep2) * g * g;
         first[i] = mean;
         second[i] = square;
-        const unbiased = mean / (1 - beta1 ** step) / (Math.sqrt(square / (1 - beta2 ** step)) + epsilon);
+        const unbiased = mean / bias1 / (Math.sqrt(square / bias2) + epsilon);
         const updated = values[i] - learningRate * unbiased;
         values[i] = updated - learningRate * decay * (updated - (goal === null ? 0 : goal[i]));
       }

@@ -1,6 +1,6 @@
 /** The transformer's other kernels: arguments and shards for kernels/{rows,layers,rotary,optimise}.ts. */
 import { DeviceError } from '../../base/index.ts';
-import type { Kernels, Tensor } from '../index.ts';
+import { type Kernels, momentsOf, type Tensor } from '../index.ts';
 import { columnsOfShard, rowsEach } from './elementwise.ts';
 import type { FrozenLayouts } from './frozen.ts';
 import { type JobName, type Jobs, pieces } from './jobs.ts';
@@ -88,15 +88,16 @@ export function optimiserKernels(jobs: Jobs, frozen: FrozenLayouts): Pick<Kernel
   return {
     adamw(parameter, gradient, m, v, target, squaredNorm, options) {
       frozen.expectChangeable('adamw', parameter);
-      const { learningRate, beta1, beta2, epsilon, decay, step, maxNorm } = options;
+      const { learningRate, epsilon, decay, maxNorm } = options;
+      const { keep1, keep2, bias1, bias2 } = momentsOf(options);
       const { count, each } = pieces(parameter.size, lightElements);
       const tensors = [parameter, gradient, m, v].map(({ offset }) => offset);
-      const corrections = [1 / (1 - beta1 ** step), 1 / (1 - beta2 ** step)];
+      const corrections = [1 / bias1, 1 / bias2];
       jobs.run(
         'adamw',
         count,
         [parameter.size, each, ...tensors, target?.offset ?? 0, squaredNorm.offset],
-        [learningRate, beta1, beta2, 1 - beta1, 1 - beta2, ...corrections, epsilon, learningRate * decay, maxNorm],
+        [learningRate, keep1, keep2, 1 - keep1, 1 - keep2, ...corrections, epsilon, learningRate * decay, maxNorm],
       );
     },
     invert(out, x) {

@@ -170,8 +170,8 @@ describe('sources', () => {
     expect(resolveBuiltin(null, ['seed=4', 'updates=5']).hash).not.toBe(one);
   });
 
-  it('a config that does not name the interpreter has the hash that it had before there was one', () => {
-    expect(resolveBuiltin(null, []).config.environment).not.toHaveProperty('interpreter');
+  it('a config that does not name the interpreter or split moments has the hash that it had before there were any', () => {
+    expect(JSON.stringify(resolveBuiltin(null, []).config)).not.toMatch(/interpreter|splitMoments/);
     expect(resolveBuiltin(null, ['environment.interpreter=true']).hash).not.toBe(resolveBuiltin(null, []).hash);
   });
 
@@ -298,8 +298,9 @@ describe('an outline', () => {
     outlineConfig(readConfig(path, settings), parts);
 
   it('of a config that a run could start from is that config, key by key', () => {
-    const { config, hash, sources } = resolveBuiltin(null, ['seed=3', 'arm.kind=activation', 'arm.keepTail=null']);
-    const { keys, meaning, ...rest } = outline(null, ['seed=3', 'arm.kind=activation', 'arm.keepTail=null']);
+    const settings = ['seed=3', 'arm.kind=activation', 'arm.keepTail=null'];
+    const { config, hash, sources } = resolveBuiltin(null, settings);
+    const { keys, meaning, ...rest } = outline(null, settings);
     expect(rest).toEqual({ missing: [], hash });
     expect(meaning).toMatchObject({
       monitor: { kind: 'direction' },
@@ -311,7 +312,8 @@ describe('an outline', () => {
       const own = path.split('.').reduce<unknown>((table, key) => (table as Record<string, unknown>)[key], config);
       expect([path, value, source]).toEqual([path, own ?? null, sources.get(path) ?? 'default']);
     }
-    expect(keys.map(({ path }) => path).sort()).toEqual([...sources.keys(), 'environment.interpreter'].sort());
+    const all = [...sources.keys(), 'environment.interpreter', 'optimiser.splitMoments'].sort();
+    expect(keys.map(({ path }) => path).sort()).toEqual(all);
   });
 
   it('shows what must be given, and everything else as it would be', () => {

@@ -180,6 +180,14 @@ const optimiser = z
       .default(1)
       .describe('largest norm of the gradient of both blocks together; a larger gradient is scaled down'),
     decayToInitial: z.number().min(0).default(0.1).describe('decoupled weight decay toward the initial values'),
+    // Absent rather than false: configs of earlier runs keep their hash.
+    splitMoments: z
+      .boolean()
+      .optional()
+      .describe(
+        'whether the second moments are those of the gradient that an update would have if everything were absorbed, and the first ones of the routed gradient; passes twice',
+      )
+      .meta(readWhen({ uses: 'routes' })),
   })
   .prefault({});
 

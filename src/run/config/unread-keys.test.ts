@@ -80,6 +80,7 @@ const unread: readonly (readonly [string, string])[] = [
   ['loss.klWeight=0 arm.kind=activation loss.klRoute=absorb', 'loss.klWeight other than 0'],
   ['loss.klRoute=absorb', 'an arm that routes rollouts'],
   ['arm.kind=absorb loss.detach=parameter', 'an arm that routes rollouts'],
+  ['arm.kind=absorb optimiser.splitMoments=true', 'an arm that routes rollouts'],
   ['sampling.deployedSampling=0.5', 'an arm with a quarantine'],
   ['sampling.temperature=0 sampling.topP=0.5', 'sampling.temperature other than 0'],
   ['pairs.select=["tag:run_tests"]', 'an arm or an adapter start that uses the pairs'],
