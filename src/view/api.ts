@@ -120,4 +120,6 @@ export interface Answers {
   readonly notes: NotesPage;
   readonly tokens: TokenTexts;
   readonly training: TrainingPage;
+  /** What the files of each run and experiment look like, as a number: another one says that they have changed. */
+  readonly changes: Readonly<Record<string, number>>;
 }

@@ -1,6 +1,6 @@
 /** Answers the page's questions about one folder. What was read is kept as long as its files stay the same. It reads and never writes. */
 import { join, resolve } from 'node:path';
-import { UserError } from '../base/index.ts';
+import { murmur3, UserError } from '../base/index.ts';
 import { withinLimit } from '../base/node/index.ts';
 import { type JudgedTable, openJudged } from '../oracle/index.ts';
 import { RunDirectory } from '../run/index.ts';
@@ -29,13 +29,15 @@ import { RunRollouts } from './run-rollouts.ts';
 
 export const pageKinds = [
   ...(['home', 'experiment', 'run', 'gate', 'answers'] as const),
-  ...(['files', 'labels', 'notes', 'tokens', 'training'] as const),
+  ...(['files', 'labels', 'notes', 'tokens', 'training', 'changes'] as const),
 ] satisfies readonly (keyof Answers)[];
 export type PageKind = keyof Answers;
 
 const mostKept = 1000;
 /** How long a list of what is there counts, in milliseconds: a page asks for several things at once. */
 const entriesFor = 1000;
+/** And where only their stamps are asked for, time and again. */
+const listedFor = 5000;
 
 export class ViewLibrary {
   readonly root: string;
@@ -43,6 +45,7 @@ export class ViewLibrary {
   readonly #runs = new Map<string, { readonly stamp: string; readonly run: ListedRun }>();
   readonly #growing = new Map<string, JudgedTable>();
   readonly #growingRuns = new Map<string, GrowingRun>();
+  #looked: { readonly at: number; readonly stamps: Answers['changes'] } | null = null;
   #entries: { readonly at: number; readonly found: readonly FoundEntry[] } | null = null;
 
   constructor(root: string) {
@@ -62,6 +65,7 @@ export class ViewLibrary {
   async answer(kind: PageKind, parameters: URLSearchParams): Promise<unknown> {
     if (kind === 'home') return listCatalogue(this.root, this.entries(), (entry) => this.#listed(entry));
     if (kind === 'notes') return notesPage(this);
+    if (kind === 'changes') return this.#stamps();
     const entry = this.find(parameters.get('id') ?? '');
     if (kind === 'labels') return labelsPage(this, entry);
     if (kind === 'experiment') return this.#experiment(entry);
@@ -84,6 +88,16 @@ export class ViewLibrary {
       return runPage(run, listed, await this.#progress(entry, run), await rates);
     });
     return { ...page, facts: [...page.facts, ...questionsAbout(entry.path).flatMap(questionFacts)] };
+  }
+
+  /** One look serves all pages that ask within a second. */
+  #stamps(): Answers['changes'] {
+    const now = performance.now();
+    if (this.#looked === null || now - this.#looked.at > entriesFor) {
+      const stamps = this.entries(listedFor).map(({ id, path }) => [id, murmur3(stampOf(path))] as const);
+      this.#looked = { at: now, stamps: Object.fromEntries(stamps) };
+    }
+    return this.#looked.stamps;
   }
 
   find(id: string): FoundEntry {

@@ -1,13 +1,11 @@
-/** The viewer's server: the page, its questions as /api/KIND, files of rollouts in parts, and /api/changes. Labels and notes of people can be added, and nothing else. */
+/** The viewer's server: the page, its questions as /api/KIND, and files of rollouts in parts. Labels and notes of people can be added, and nothing else. */
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { Writable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { UserError } from '../base/index.ts';
-import { EventWriter, HttpProblem, isSameToken, listenOn, readJsonBody, sendAnswer } from '../base/node/index.ts';
+import { HttpProblem, isSameToken, listenOn, readJsonBody, sendAnswer } from '../base/node/index.ts';
 import { userErrorOf } from '../run/index.ts';
 import { addWritten, writtenKinds } from './human.ts';
-import { stampOf } from './kept-answers.ts';
 import { pageKinds, ViewLibrary } from './library.ts';
 import { type PageFiles, pageHtml } from './page-files.ts';
 import { pathOfFile, sendFile } from './run-files.ts';
@@ -25,9 +23,8 @@ export type RunningView = AsyncDisposable & { readonly address: string; readonly
 export async function startView(root: string, page: PageFiles, options: ViewOptions): Promise<RunningView> {
   const { host, port, token = randomBytes(24).toString('base64url') } = options;
   const library = new ViewLibrary(root);
-  const changes = new Changes(library);
   const server = createServer((request, response) => {
-    const site = { library, changes, page, token, host, port: request.socket.localPort ?? port };
+    const site = { library, page, token, host, port: request.socket.localPort ?? port };
     answer(request, response, site).catch((error: unknown) => fail(response, error));
   });
   const origin = await listenOn(server, host, port, 'view');
@@ -35,7 +32,6 @@ export async function startView(root: string, page: PageFiles, options: ViewOpti
     address: `${origin}/?token=${encodeURIComponent(token)}`,
     token,
     async [Symbol.asyncDispose]() {
-      changes[Symbol.dispose]();
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     },
@@ -44,7 +40,6 @@ export async function startView(root: string, page: PageFiles, options: ViewOpti
 
 interface Site {
   readonly library: ViewLibrary;
-  readonly changes: Changes;
   readonly page: PageFiles;
   readonly token: string;
   readonly host: string;
@@ -81,12 +76,6 @@ async function answer(request: IncomingMessage, response: ServerResponse, site: 
   if (pathname === '/app.js' || pathname === '/app.css') {
     return sendText(request, response, types[pathname], pathname === '/app.js' ? page.script : page.style);
   }
-  if (pathname === '/api/changes') {
-    response.writeHead(200, { ...safeHeaders, 'content-type': 'text/event-stream' });
-    if (request.method === 'HEAD') response.end();
-    else site.changes.listen(response);
-    return;
-  }
   if (pathname === '/api/file') {
     const { path } = site.library.find(url.searchParams.get('id') ?? '');
     return sendFile(request, response, pathOfFile(path, url.searchParams.get('name') ?? ''));
@@ -119,78 +108,5 @@ function sendText(request: IncomingMessage, response: ServerResponse, type: stri
   else {
     const body = gzipSync(text, { level: 1 });
     sendAnswer(response, { status, type, body, headers: { ...headers, 'content-encoding': 'gzip' } });
-  }
-}
-
-/** How long a change of the same run waits after the last, in milliseconds: what a page shows costs the machine that trains. */
-const usualRestMs = 5000;
-const listedMs = 5000;
-/** Bytes that a page may leave unread before it is cut off; when it comes back it asks for everything again. */
-const mostWaiting = 1 << 16;
-
-export class Changes implements Disposable {
-  readonly #library: ViewLibrary;
-  readonly #everyMs: number;
-  readonly #restMs: number;
-  readonly #told = new Map<string, number>();
-  readonly #listeners = new Set<EventWriter>();
-  #seen = new Map<string, string>();
-  #timer: NodeJS.Timeout | null = null;
-
-  constructor(library: ViewLibrary, everyMs = 1000, restMs = usualRestMs) {
-    this.#library = library;
-    this.#everyMs = everyMs;
-    this.#restMs = restMs;
-  }
-
-  listen(response: Writable): void {
-    const listener = new EventWriter(response, mostWaiting);
-    listener.write('retry: 1000\n\n');
-    this.#listeners.add(listener);
-    if (this.#timer === null) {
-      this.#seen = this.#look();
-      this.#timer = setInterval(() => this.#tell(), this.#everyMs);
-    }
-    response.on('close', () => {
-      this.#listeners.delete(listener);
-      if (this.#listeners.size === 0) this[Symbol.dispose]();
-    });
-  }
-
-  /** What each run and experiment looks like now. A folder that cannot be read has none, and whoever asks for them is told why. */
-  #look(): Map<string, string> {
-    return new Map(this.#entries().map(({ id, path }) => [id, stampOf(path)]));
-  }
-
-  #entries(): ReturnType<ViewLibrary['entries']> {
-    try {
-      return this.#library.entries(listedMs);
-    } catch {
-      return [];
-    }
-  }
-
-  #tell(): void {
-    const now = this.#look();
-    const time = performance.now();
-    const changed = [...now].filter(([id, stamp]) => this.#seen.get(id) !== stamp).map(([id]) => id);
-    for (const id of changed) {
-      // One that was told a moment ago waits: it counts as seen as it was, so a later look finds it changed.
-      if (time - (this.#told.get(id) ?? Number.NEGATIVE_INFINITY) >= this.#restMs) this.#told.set(id, time);
-      else now.set(id, this.#seen.get(id) ?? '');
-    }
-    const gone = [...this.#seen.keys()].filter((id) => !now.has(id));
-    this.#seen = now;
-    const ids = [...changed.filter((id) => this.#told.get(id) === time), ...gone];
-    // A comment keeps proxies from closing a quiet connection.
-    const text = ids.length === 0 ? ':\n\n' : `data: ${JSON.stringify({ ids })}\n\n`;
-    for (const listener of this.#listeners) listener.write(text);
-  }
-
-  [Symbol.dispose](): void {
-    if (this.#timer !== null) clearInterval(this.#timer);
-    this.#timer = null;
-    for (const listener of this.#listeners) listener.end();
-    this.#listeners.clear();
   }
 }

@@ -2,12 +2,10 @@
 import { appendFileSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { PassThrough, Writable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Catalogue, RunPage, TrainingPage } from '../../src/view/api.ts';
 import { parseQuery, type RunningView, startView, ViewLibrary } from '../../src/view/index.ts';
-import { Changes } from '../../src/view/server.ts';
 import { askView } from '../ask-view.ts';
 import { pageRollouts } from '../page-rollouts.ts';
 import { temporaryFolder, writeRun } from './hand-made.ts';
@@ -98,46 +96,6 @@ describe('a search', () => {
     const search = (text: string) => parseQuery(new URLSearchParams({ text, pattern: '1' }));
     await expect(library.search(search('^(a+)+$'), 200)).rejects.toThrow('expected a search that ends within 0.2 s');
     expect((await library.search(search('^a+!$'))).counts).toMatchObject({ found: 1 });
-  });
-});
-
-describe('pages that listen', () => {
-  it('are told by one look, a hundred of them, and one that reads nothing is cut off', async () => {
-    using changes = new Changes(new ViewLibrary(root), 20);
-    const pages = Array.from({ length: 100 }, () => new PassThrough());
-    const slow = new PassThrough();
-    slow.write(Buffer.alloc(1 << 18));
-    for (const page of [...pages, slow]) changes.listen(page);
-    for (const page of pages) page.resume();
-    await expect.poll(() => slow.destroyed).toBe(true);
-    expect(pages.some(({ destroyed }) => destroyed)).toBe(false);
-  });
-});
-
-describe('a run that grows all the time', () => {
-  it('is told within a second, then every five', async () => {
-    const path = join(root, 'growing');
-    await writeRun(path, made);
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance', 'Date'] });
-    onTestFinished(() => {
-      vi.useRealTimers();
-      rmSync(path, { recursive: true });
-    });
-    using changes = new Changes(new ViewLibrary(root));
-    let told = '';
-    const write = (text: Buffer, _encoding: string, done: () => void): void => {
-      told += text.toString();
-      done();
-    };
-    changes.listen(new Writable({ write }));
-    const counts = Array.from({ length: 12 }, () => {
-      appendFileSync(join(path, 'events.jsonl'), '{"kind":"heal","update":1,"losses":[]}\n');
-      vi.advanceTimersByTime(1000);
-      return told.split('"growing"').length - 1;
-    });
-    expect(counts).toEqual([1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3]);
-    vi.advanceTimersByTime(5000);
-    expect(told.split('"growing"'), 'the last change is told though nothing more comes').toHaveLength(5);
   });
 });
 

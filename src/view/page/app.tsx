@@ -10,7 +10,7 @@ import { GateScreen } from './gate.tsx';
 import { Home } from './home.tsx';
 import { followKeys, useKeys } from './keys.ts';
 import { LabelScreen, LabelsScreen } from './label.tsx';
-import { isLive } from './live.ts';
+import { followChanges, isLive } from './live.ts';
 import { NotePanel, WrittenDownload } from './notes.tsx';
 import { Button, Facts } from './parts.tsx';
 import { serverNotice } from './range-file.ts';
@@ -115,5 +115,6 @@ function App() {
 
 followAddress();
 followKeys();
+if (source.home === 'server') followChanges(() => source.ask('changes', ''));
 const place = document.getElementById('app');
 if (place !== null) render(<App />, place);

@@ -1,80 +1,51 @@
 /**
- * Follows what changes on the server. All tabs of a browser share one connection, since a browser opens only six to a server: the tab
- * that has the lock listens and tells the others. A tab that is not in sight asks for nothing until it is.
+ * Follows what changes on the server: the page looks at the stamps of its runs, and rests after a change the longer, the longer that took to be
+ * drawn. A tab that is not in sight asks for nothing, and sees by its next look what it missed.
  */
 import { signal } from '@preact/signals';
-import { refreshPace } from './pace.ts';
 
-/** The ids that changed last, '*' for all, and how many changes there were. */
+/** The ids that changed last, and how many changes there were. */
 export const changed = signal<{ readonly ids: readonly string[]; readonly count: number }>({ ids: [], count: 0 });
 export const isLive = signal(false);
 
-type Message =
-  | { readonly kind: 'opened' | 'lost' | 'ask' }
-  | { readonly kind: 'state'; readonly isLive: boolean }
-  | { readonly kind: 'ids'; readonly ids: readonly string[] };
+const lookEveryMs = 1000;
+let changedAt = Number.NEGATIVE_INFINITY;
+let drawingMs = 0;
 
-let isStale = false;
+/** The wait after a change: what a page shows costs the machine that trains. */
+export const restAfter = (drawing: number): number => Math.min(15_000, Math.max(5000, 50 * drawing));
 
-export const pace = refreshPace((ids) => {
-  if (document.hidden) isStale = true;
-  else changed.value = { ids, count: changed.value.count + 1 };
-});
-
-function change(ids: readonly string[]): void {
-  if (document.hidden) isStale = true;
-  else pace.change(ids);
+/** Called when a change has been drawn. */
+export function noteDrawing(): void {
+  drawingMs = performance.now() - changedAt;
 }
 
-function take(message: Message): void {
-  if (message.kind === 'ids') change(message.ids);
-  if (message.kind === 'state') isLive.value = message.isLive;
-  if (message.kind === 'lost') {
-    isLive.value = false;
-    isStale = true;
-  }
-  if (message.kind === 'opened') {
-    // After an interruption nobody knows what was missed.
-    if (isStale || isLive.value) change(['*']);
-    isStale = document.hidden && isStale;
-    isLive.value = true;
-  }
-}
+type Stamps = Readonly<Record<string, number>>;
 
-export function listenForChanges(): void {
-  document.addEventListener('visibilitychange', () => {
-    if (document.hidden || !isStale || !isLive.value) return;
-    isStale = false;
-    change(['*']);
-  });
-  // Only a page from this machine, or over an encrypted connection, has locks; others have a connection each.
-  if (navigator.locks === undefined) openEvents(take);
-  else shareEvents();
-}
+export const changedIds = (before: Stamps, now: Stamps): string[] =>
+  Object.keys({ ...before, ...now }).filter((id) => before[id] !== now[id]);
 
-function shareEvents(): void {
-  const channel = new BroadcastChannel('gq-changes');
-  let isListening = false;
-  channel.onmessage = ({ data }: MessageEvent<Message>) => {
-    if (data.kind !== 'ask') take(data);
-    else if (isListening) channel.postMessage({ kind: 'state', isLive: isLive.value } satisfies Message);
+export function followChanges(ask: () => Promise<Stamps>): void {
+  let seen: Stamps | null = null;
+  let isAsking = false;
+  const look = async (): Promise<void> => {
+    if (document.hidden || isAsking || performance.now() - changedAt < restAfter(drawingMs)) return;
+    isAsking = true;
+    try {
+      const now = await ask();
+      const ids = changedIds(seen ?? now, now);
+      seen = now;
+      isLive.value = true;
+      if (ids.length > 0) {
+        [changedAt, drawingMs] = [performance.now(), 0];
+        changed.value = { ids, count: changed.value.count + 1 };
+      }
+    } catch {
+      isLive.value = false;
+    }
+    isAsking = false;
   };
-  channel.postMessage({ kind: 'ask' } satisfies Message);
-  const tell = (message: Message): void => {
-    take(message);
-    channel.postMessage(message);
-  };
-  void navigator.locks.request('gq-changes', () => {
-    isListening = true;
-    openEvents(tell);
-    // The lock is given back when the tab is closed.
-    return new Promise(() => undefined);
-  });
-}
-
-function openEvents(tell: (message: Message) => void): void {
-  const events = new EventSource('api/changes');
-  events.onopen = () => tell({ kind: 'opened' });
-  events.onerror = () => tell({ kind: 'lost' });
-  events.onmessage = ({ data }: MessageEvent<string>) => tell({ kind: 'ids', ids: JSON.parse(data).ids });
+  void look();
+  setInterval(look, lookEveryMs);
+  document.addEventListener('visibilitychange', look);
 }

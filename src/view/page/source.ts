@@ -1,7 +1,7 @@
 /** Where the page has its answers from: a server, files beside it, or itself. The screens cannot tell which. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Answers, AnswersPage, ListedRun, PageHome, RunFiles } from '../api.ts';
-import { changed, listenForChanges, pace } from './live.ts';
+import { changed, noteDrawing } from './live.ts';
 import { PageRollouts, type RunHome, runsOf } from './page-rollouts.ts';
 import { RangeFile } from './range-file.ts';
 
@@ -92,7 +92,6 @@ function openServer(): Home {
     if (!response.ok) throw new Error(value.error ?? `The server answered ${response.status}.`);
     return value;
   };
-  listenForChanges();
   return {
     ask: (kind, id) => get(kind, { id }),
     files: async (run) => (await get('files', { id: run })) as RunFiles,
@@ -125,7 +124,7 @@ export type Answer<Value> = { readonly value: Value | null; readonly error: stri
 
 function concerns(id: string): boolean {
   const { ids } = changed.value;
-  return ids.some((each) => each === '*' || id === '' || each === id || each.startsWith(`${id}/`));
+  return ids.some((each) => id === '' || each === id || each.startsWith(`${id}/`));
 }
 
 export const useAsked = <Kind extends keyof Answers>(kind: Kind, id: string): Answer<Answers[Kind]> =>
@@ -145,7 +144,7 @@ export function useAnswer<Value>(
   useEffect(() => {
     let isWanted = true;
     // Only what a change costs counts, not the first look at a page.
-    const done = asked.current === key ? pace.work() : () => undefined;
+    const isAgain = asked.current === key;
     asked.current = key;
     const show = (value: Value): boolean => {
       if (isWanted) setAnswer({ key, value, error: null });
@@ -158,7 +157,7 @@ export function useAnswer<Value>(
           isWanted && setAnswer({ key, value: null, error: error instanceof Error ? error.message : String(error) }),
       )
       // Drawn is what was answered a frame later.
-      .finally(() => requestAnimationFrame(() => setTimeout(done)));
+      .finally(() => isAgain && requestAnimationFrame(() => setTimeout(noteDrawing)));
     return () => {
       isWanted = false;
     };
