@@ -4,7 +4,7 @@ import { type JudgedRollout, type ListedName, listedNames } from '../oracle/judg
 import type { JudgedTable } from '../oracle/judged/table.ts';
 import { blockRows } from '../run/columns/index.ts';
 import type { LedgerRow } from './api.ts';
-import { facetValues, matcherOf, type RolloutOrder, type RolloutQuery } from './query.ts';
+import { facetNames, facetValues, matcherOf, type RolloutOrder, type RolloutQuery } from './query.ts';
 
 /** What a query finds in a run: the places of the rows, by what they are ordered (null: as they are), and the counts of its facets. */
 export interface FoundPart {
@@ -16,9 +16,8 @@ export interface FoundPart {
 
 type ListedRow = JudgedRollout<ListedName> & { readonly run: string };
 
-/** A facet of all rows: the place of each row's value among the different ones. */
-type CodedFacet = ReturnType<typeof codeFacet>;
-type Listed = { readonly rows: readonly ListedRow[]; readonly facets: readonly CodedFacet[] };
+/** What lists show of all rows, and the values of each facet. */
+type Listed = { readonly rows: readonly ListedRow[]; readonly facets: Readonly<Record<string, readonly string[]>> };
 
 export type Limit = <Value>(work: () => Value) => Value;
 
@@ -92,7 +91,8 @@ export class RunRollouts {
     for await (const block of this.#table.blocks(listedNames)) {
       for (const row of blockRows(block)) rows.push({ run: this.run, ...row });
     }
-    return { rows, facets: Object.entries(facetValues).map(([name, value]) => codeFacet(name, rows, value)) };
+    const values = Object.entries(facetValues).map(([name, value]) => [name, rows.map(value)]);
+    return { rows, facets: Object.fromEntries(values) };
   }
 
   async #find(query: RolloutQuery, limit: Limit): Promise<FoundPart> {
@@ -100,24 +100,26 @@ export class RunRollouts {
     const isMatch = await this.#matches(query, rows.length, limit);
     const isWanted = wanted(rows, query);
     const places: number[] = [];
-    const counted = facets.map((facet) => {
-      const value = query.facets[facet.name];
-      return { ...facet, chosen: value === undefined ? null : facet.values.indexOf(value), others: [] as number[] };
-    });
-    const chosen = counted.filter((facet) => facet.chosen !== null);
+    const counts = new Map(facetNames.map((name) => [name, new Map<string, number>()]));
+    const count = (name: string, place: number): void => {
+      const value = facets[name][place];
+      const all = counts.get(name);
+      all?.set(value, (all.get(value) ?? 0) + 1);
+    };
     for (let place = 0; place < rows.length; place++) {
       if (!isWanted(place) || !isMatch(place)) continue;
-      const against = chosen.filter((facet) => facet.codes[place] !== facet.chosen);
-      if (against.length === 0) places.push(place);
+      const against = Object.keys(query.facets).filter((name) => facets[name][place] !== query.facets[name]);
       // A facet counts what the others leave, whatever it has chosen itself.
-      else if (against.length === 1) against[0].others.push(place);
+      if (against.length === 0) for (const name of facetNames) count(name, place);
+      else if (against.length === 1) count(against[0], place);
+      if (against.length === 0) places.push(place);
     }
     const rank = rankBy(rows, query.order);
     return {
       total: rows.length,
       places: Uint32Array.from(places),
       ranks: rank === null ? null : Float64Array.from(places, (place) => rank(rows[place]) ?? Number.NEGATIVE_INFINITY),
-      facets: Object.fromEntries(counted.map((facet) => [facet.name, countValues(facet, [places, facet.others])])),
+      facets: Object.fromEntries([...counts].map(([name, all]) => [name, Object.fromEntries(all)])),
     };
   }
 
@@ -147,23 +149,6 @@ function wanted(rows: readonly ListedRow[], { from, to, without }: RolloutQuery)
   if (from === null && to === null) return () => true;
   const [first, last] = [from ?? 0, to ?? Number.POSITIVE_INFINITY];
   return (place) => rows[place].update >= first && rows[place].update <= last;
-}
-
-function codeFacet(name: string, rows: readonly ListedRow[], facetOf: (row: ListedRow) => string) {
-  const known = new Map<string, number>();
-  const codes = Uint32Array.from(rows, (row) => {
-    const value = facetOf(row);
-    const code = known.get(value) ?? known.size;
-    known.set(value, code);
-    return code;
-  });
-  return { name, values: [...known.keys()], codes };
-}
-
-function countValues({ values, codes }: CodedFacet, all: readonly (readonly number[])[]): Record<string, number> {
-  const counts = new Uint32Array(values.length);
-  for (const places of all) for (const place of places) counts[codes[place]] += 1;
-  return Object.fromEntries(values.flatMap((value, i) => (counts[i] === 0 ? [] : [[value, counts[i]]])));
 }
 
 const near = 16;
