@@ -10,8 +10,11 @@ import { writeBundle } from './bundle.ts';
 function inlineKinds(folder: string): Set<string> {
   const html = readFileSync(join(folder, 'view.html'), 'utf8');
   const data = /<script id="gq-data"[^>]*>([^<]*)</.exec(html)?.[1] ?? '';
-  const keys = Object.keys(JSON.parse(gunzipSync(Buffer.from(data, 'base64')).toString()));
-  return new Set(keys.map((key) => key.split(' ')[0]));
+  const files = JSON.parse(gunzipSync(Buffer.from(data, 'base64')).toString()) as Record<string, string>;
+  const list = JSON.parse(Buffer.from(files['data/list.json'], 'base64').toString());
+  const named = JSON.stringify(list).match(/data\/[^"]+/g) ?? [];
+  expect(Object.keys(files).sort(), 'the files that the list names').toEqual(['data/list.json', ...named].sort());
+  return new Set(Object.keys(list).map((key) => key.split(' ')[0]));
 }
 
 test('a view.html that would be too large is without rollouts and says so; the folder has them', async () => {
@@ -24,8 +27,7 @@ test('a view.html that would be too large is without rollouts and says so; the f
   expect(leftOut).toEqual([{ page: 'view.html', why: expect.stringContaining('it is without rollouts') }]);
   const kinds = inlineKinds(small);
   expect([kinds.has('run'), kinds.has('files')]).toEqual([true, false]);
-  const tables = ['data/run-0-rollouts.jsonl', 'data/run-0-verdicts.jsonl'];
-  expect(inlineKinds(whole)).toEqual(new Set([...kinds, 'files', ...tables, 'tokens']));
+  expect(inlineKinds(whole)).toEqual(new Set([...kinds, 'files', 'tokens']));
   expect(JSON.parse(readFileSync(join(small, 'data/list.json'), 'utf8'))).toHaveProperty([
     'files one',
     'rollouts',

@@ -6,7 +6,7 @@ import { readRegular, writeFileAtomic } from '../base/node/index.ts';
 import { RunDirectory } from '../run/index.ts';
 import { isHidden } from '../study/directory.ts';
 import type { RunFiles } from './api.ts';
-import { existsManifest } from './catalogue.ts';
+import { existsManifest, messageOf } from './catalogue.ts';
 import { type PageKind, ViewLibrary } from './library.ts';
 import { type PageFiles, pageHtml, wholePage } from './page-files.ts';
 import { runFiles } from './run-files.ts';
@@ -22,8 +22,6 @@ export interface WrittenBundle {
 const usualInline = 200_000_000;
 const mostNamed = 3;
 
-type Bytes = Map<string, Buffer>;
-
 export async function writeBundle(
   root: string,
   target: string,
@@ -34,49 +32,48 @@ export async function writeBundle(
   const library = new ViewLibrary(root);
   const leftOut: { page: string; why: string }[] = [];
   const blind = new Set<string>();
-  const answers: Bytes = new Map();
-  const runs = new Map<string, RunFiles>();
-  const tables: Bytes = new Map();
+  /** What the page asks by which key: the name of a file, or of the tables of a run. Numbers and not ids, which may hold any character. */
+  const list: Record<string, string | RunFiles> = {};
+  const data = new Map<string, Buffer>();
   for (const { kind, id, path } of questionsOf(library)) {
     const key = `${kind} ${id}`;
     onPage(key);
     try {
       const value = await library.answer(kind, new URLSearchParams({ id }));
-      if (kind === 'files') runs.set(key, copyTables(path, `data/run-${runs.size}-`, tables));
-      else answers.set(key, gzipSync(JSON.stringify(value)));
+      const name = `data/${data.size}`;
+      if (kind === 'files') list[key] = copyTables(path, `${name}-`, data);
+      else {
+        list[key] = `${name}.json.gz`;
+        data.set(list[key], gzipSync(JSON.stringify(value)));
+      }
     } catch (error) {
       if (isHidden(path)) blind.add(id);
-      else leftOut.push({ page: key, why: error instanceof Error ? error.message : String(error) });
+      else leftOut.push({ page: key, why: messageOf(error) });
     }
   }
   if (blind.size > 0) leftOut.push({ page: blindWords([...blind]), why: blindReason });
-  const { inside, isWhole } = inlineAnswers(answers, runs, tables, mostInline);
+  const isWhole = [...data.values()].reduce((sum, { length }) => sum + length, 0) <= mostInline;
   if (!isWhole) {
     const why = `it would have more than ${mostInline / 1e6} MB inside, so it is without rollouts; the folder has them`;
     leftOut.push({ page: 'view.html', why });
   }
-  const whole = wholePage(page, inlineData(inside));
-  const numbered = [...answers].map(([key, bytes], i) => ({ key, bytes, name: `data/${i}.json.gz` }));
-  // Numbers and not ids, which may hold any character.
-  const list = Object.fromEntries<string | RunFiles>([
-    ...numbered.map(({ key, name }) => [key, name] as const),
-    ...runs,
-  ]);
+  const inside = Object.entries(list).filter(([key]) => isWhole || !/^(?:files|tokens) /.test(key));
+  const whole = wholePage(page, inlineData(Object.fromEntries(inside), data));
   const files = new Map<string, string | Buffer>([
     ['index.html', pageHtml('folder')],
     ['app.js', page.script],
     ['app.css', page.style],
     ['view.html', whole],
-    ['data/list.json', JSON.stringify(list)],
-    ...numbered.map(({ name, bytes }) => [name, bytes] as const),
-    ...tables,
+    [listName, JSON.stringify(list)],
+    ...data,
   ]);
   mkdirSync(join(target, 'data'), { recursive: true });
   for (const [name, content] of files) await writeFileAtomic(join(target, name), content);
-  const shown = [...answers.keys()].filter((key) => key.startsWith('run ')).length;
+  const shown = Object.keys(list).filter((key) => key.startsWith('run ')).length;
   return { files: files.size, runs: shown, wholeBytes: Buffer.byteLength(whole), leftOut };
 }
 
+const listName = 'data/list.json';
 const blindReason = 'what became of them is not shown before their claim is opened (gq claim open)';
 
 function blindWords(ids: readonly string[]): string {
@@ -96,23 +93,20 @@ function questionsOf(library: ViewLibrary): { kind: PageKind; id: string; path: 
   ];
 }
 
-function copyTables(path: string, prefix: string, tables: Bytes): RunFiles {
+function copyTables(path: string, prefix: string, data: Map<string, Buffer>): RunFiles {
   const files = runFiles(RunDirectory.open(path), (name) => `${prefix}${name}`);
   for (const { name, bytes } of [files.rollouts, files.verdicts]) {
-    tables.set(name, readRegular(join(path, name.slice(prefix.length))).subarray(0, bytes));
+    data.set(name, readRegular(join(path, name.slice(prefix.length))).subarray(0, bytes));
   }
   return files;
 }
 
-function inlineAnswers(answers: Bytes, runs: ReadonlyMap<string, RunFiles>, tables: Bytes, most: number) {
-  const files = [...runs].map(([key, value]) => [key, gzipSync(JSON.stringify(value))] as const);
-  const all: Bytes = new Map([...answers, ...files, ...tables]);
-  const sum = [...all.values()].reduce((total, { length }) => total + length, 0);
-  if (sum <= most) return { inside: all, isWhole: true };
-  return { inside: new Map([...answers].filter(([key]) => !key.startsWith('tokens '))), isWhole: false };
-}
-
-function inlineData(packed: Bytes): string {
-  const list = Object.fromEntries([...packed].map(([key, bytes]) => [key, bytes.toString('base64')]));
-  return gzipSync(JSON.stringify(list), { level: 1 }).toString('base64');
+/** The files that a list names, and the list itself, as one text. */
+function inlineData(list: Readonly<Record<string, string | RunFiles>>, data: ReadonlyMap<string, Buffer>): string {
+  const names = Object.values(list).flatMap((own) =>
+    typeof own === 'string' ? [own] : [own.rollouts.name, own.verdicts.name],
+  );
+  const packed = names.map((name) => [name, data.get(name)?.toString('base64')]);
+  const listed = [listName, Buffer.from(JSON.stringify(list)).toString('base64')];
+  return gzipSync(JSON.stringify(Object.fromEntries([listed, ...packed])), { level: 1 }).toString('base64');
 }

@@ -33,44 +33,38 @@ function openHome(home: PageHome, { ask: read, save = noSave, ...files }: Home):
   return { home, ask, save, rollouts: new PageRollouts({ runs, ...files }) };
 }
 
-const noPage = () => new Error('This bundle does not have that page.');
 const noSave = () => Promise.reject(new Error('Nothing can be stored here.'));
 
-function openFolder(): Home {
-  const list = fetch('data/list.json').then((response): Promise<Record<string, string | RunFiles>> => response.json());
+/** A bundle: files by their names, and a list that says which of them answers what. */
+function openFiles(read: (name: string) => Promise<Uint8Array<ArrayBuffer>>, open: Home['open']): Home {
+  const list = read('data/list.json').then((bytes) => JSON.parse(new TextDecoder().decode(bytes)));
+  const find = async (key: string) => {
+    const place = (await list)[key];
+    if (place === undefined) throw new Error('This bundle does not have that page.');
+    return place;
+  };
   return {
-    ask: remembered(async (key) => {
-      const name = (await list)[key];
-      if (typeof name !== 'string') throw noPage();
-      return JSON.parse(await unzip(new Uint8Array(await (await fetch(name)).arrayBuffer())));
-    }),
-    files: async (run) => {
-      const files = (await list)[`files ${run}`];
-      if (typeof files !== 'object') throw noPage();
-      return files;
-    },
-    open: (file, isSealed) => new RangeFile(file, isSealed),
+    ask: remembered(async (key) => JSON.parse(await unzip(await read(await find(key))))),
+    files: (run) => find(`files ${run}`),
+    open,
   };
 }
 
+const openFolder = (): Home =>
+  openFiles(
+    async (name) => new Uint8Array(await (await fetch(name)).arrayBuffer()),
+    (file, isSealed) => new RangeFile(file, isSealed),
+  );
+
 function openFile(): Home {
   const text = document.getElementById('gq-data')?.textContent ?? '';
-  const list = unzip(fromBase64(text)).then((json): Record<string, string> => JSON.parse(json));
-  const bytes = async (key: string): Promise<Uint8Array<ArrayBuffer>> => {
-    const packed = (await list)[key];
-    if (packed === undefined) throw noPage();
-    return fromBase64(packed);
-  };
-  const ask = remembered(async (key) => JSON.parse(await unzip(await bytes(key))));
-  const open = remembered(async (key) => (await bytes(key)).buffer);
-  return {
-    ask,
-    files: async (run) => (await ask('files', run)) as RunFiles,
-    open: ({ name, bytes: byteLength }) => ({
-      byteLength,
-      slice: async (start, end) => ((await open(name)) as ArrayBuffer).slice(start, end),
-    }),
-  };
+  const files = unzip(fromBase64(text)).then((json): Record<string, string> => JSON.parse(json));
+  const read = async (name: string) => fromBase64((await files)[name]);
+  const known = remembered(read);
+  return openFiles(read, ({ name, bytes: byteLength }) => ({
+    byteLength,
+    slice: async (start, end) => ((await known(name)) as Uint8Array<ArrayBuffer>).buffer.slice(start, end),
+  }));
 }
 
 /** Answers by their keys, each read once; one that could not be read is read again. */
