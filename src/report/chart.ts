@@ -33,7 +33,7 @@ export type Mark =
       readonly points: readonly Readonly<Record<'x' | 'low' | 'high', number>>[];
       readonly colour: string;
     }
-  | ({ readonly kind: 'dots'; readonly points: readonly Point[] } & Dot)
+  | ({ readonly kind: 'dots'; readonly points: readonly (Point & { readonly size?: number })[] } & Dot)
   | { readonly kind: 'labels'; readonly points: readonly (Point & { readonly text: string })[] }
   | { readonly kind: 'rule'; readonly x: number; readonly label: string }
   | { readonly kind: 'level'; readonly y: number; readonly label: string }
@@ -255,9 +255,9 @@ const corners: Readonly<Record<Exclude<DotShape, 'circle'>, readonly (readonly [
   star: [[0, -5.5], [1.5, -1.8], [5.3, -1.6], [2.3, 0.8], [3.3, 4.5], [0, 2.4], [-3.3, 4.5], [-2.3, 0.8], [-5.3, -1.6], [-1.5, -1.8]],
 }; // biome-ignore format: one shape a line
 
-function renderDot({ colour, shape = 'circle', open }: Dot, x: number, y: number): string {
+function renderDot({ colour, shape = 'circle', open }: Dot, x: number, y: number, size = 1): string {
   const look = { fill: open === true ? '#ffffff' : colour, stroke: colour };
-  if (shape === 'circle') return element('circle', { cx: x, cy: y, r: 3, ...look });
+  if (shape === 'circle') return element('circle', { cx: x, cy: y, r: 3 * size, ...look });
   return element('path', { d: `${path(corners[shape].map(([dx, dy]) => [x + dx, y + dy]))}Z`, ...look });
 }
 
@@ -282,7 +282,7 @@ function renderMark(mark: Mark, { x, y, box }: Scales, panel: Panel): string {
       return element('path', { d: `${path([...up, ...down])}Z`, fill: mark.colour, 'fill-opacity': 0.18 });
     }
     case 'dots':
-      return mark.points.map((point) => renderDot(mark, x(point.x), y(point.y))).join('');
+      return mark.points.map((point) => renderDot(mark, x(point.x), y(point.y), point.size)).join('');
     case 'labels':
       return renderLabels(mark.points, { x, y, box }, panel);
     case 'rule': {

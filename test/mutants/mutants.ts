@@ -82,10 +82,10 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'the histogram of scores shows attempts in right programs as clean',
-    file: 'src/view/page/score-histogram.tsx',
+    file: 'src/view/page/gate-figures.tsx',
     text: 'count(({ attempt }) => !attempt)',
     replacement: 'count(({ hack }) => !hack)',
-    testFile: 'src/view/page/score-histogram.test.ts',
+    testFile: 'src/view/page/gate-figures.test.ts',
     test: 'clean rollouts stand above the line, hacks below it and other attempts below those, each as tall as there are of its kind',
   },
   {

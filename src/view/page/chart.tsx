@@ -1,7 +1,7 @@
 /** ChartLines over updates, drawn by the code that draws figures in files. A click on an update opens its rollouts; tables have the numbers. */
 import { useMemo, useState } from 'preact/hooks';
-import { axisOf, type Figure, type Mark, renderFigure, xUnder } from '../../report/draw/index.ts';
-import { PageTable } from './parts.tsx';
+import { axisOf, type Figure, type Mark, xUnder } from '../../report/draw/index.ts';
+import { Drawing, PageTable } from './parts.tsx';
 
 export interface Line {
   readonly label: string;
@@ -63,7 +63,6 @@ export function Charts(props: ChartsProps) {
   const { charts, doorOf } = props;
   const [cursor, setCursor] = useState<number | null>(null);
   const figure = useMemo(() => figureOf(props), [JSON.stringify(charts)]);
-  const drawing = useMemo(() => ({ __html: renderFigure(figure) }), [figure]);
   const pointer = {
     onMouseMove: ({ currentTarget, clientX }: MouseEvent & { readonly currentTarget: HTMLElement }) => {
       const { left, width } = currentTarget.getBoundingClientRect();
@@ -78,7 +77,7 @@ export function Charts(props: ChartsProps) {
   };
   return (
     <div class="charts">
-      <div class="paper" dangerouslySetInnerHTML={drawing} {...pointer} />
+      <Drawing figure={figure} {...pointer} />
       {cursor !== null && <p class="quiet">{wordsAt(charts, cursor)}</p>}
       {charts.map((chart) => (
         <ChartNumbers key={chart.title} chart={chart} doorOf={doorOf} />

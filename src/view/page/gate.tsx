@@ -5,11 +5,10 @@ import { rateFacets } from '../query.ts';
 import { type RouteTally, type WhatIf, type WhatIfCuts, whatIf } from '../what-if.ts';
 import { address, changeParameters, goTo, linkTo, type Parameters } from './address.ts';
 import { gateDoor } from './doors.ts';
-import { HeatMap, scoreRange } from './heat-map.tsx';
+import { GateFigures, scoreRange } from './gate-figures.tsx';
 import { useKeys } from './keys.ts';
 import { Choices, PageTable, percent, screenOf, TableView } from './parts.tsx';
 import { RouteFlow } from './route-flow.tsx';
-import { ScoreHistogram } from './score-histogram.tsx';
 
 export const GateScreen = screenOf('gate', (page) => <Gate page={page} />);
 
@@ -59,7 +58,7 @@ function Gate({ page }: { readonly page: GatePage }) {
   return (
     <>
       <h1>The gate of {run.id}</h1>
-      <HeatMap
+      <GateFigures
         rows={rows}
         recorded={recorded.cuts}
         other={cuts.kind === 'recorded' ? null : other.cuts}
@@ -70,11 +69,6 @@ function Gate({ page }: { readonly page: GatePage }) {
         opened, right or wrong); dots in them: hacks, by the grader. Blue: the cut below which rollouts are kept;
         orange: the one above which they are routed. <kbd>[</kbd> and <kbd>]</kbd> move the cursor.
       </p>
-      <ScoreHistogram
-        rows={rows.filter(({ update }) => update === cursor)}
-        cuts={recorded.cuts.get(cursor)}
-        update={cursor}
-      />
       <p>
         <a href={linkTo('rollouts', run.id, { from: cursor, to: cursor })}>The rollouts of update {cursor}</a>
       </p>

@@ -1,5 +1,5 @@
 /** Parts that several screens have: states of an answer, rates, choices, tables that can be copied, figures with their numbers. */
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, HTMLAttributes } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { Figure, Table } from '../../report/draw/index.ts';
 import { armStyle, numbersOf, renderFigure, renderTable, textOf } from '../../report/draw/index.ts';
@@ -191,13 +191,18 @@ export function TableView({ table, doorOf = () => null }: TableViewProps) {
   );
 }
 
-/** A figure as files have it: drawn by the same code, every text in it escaped there. The table beside it has its numbers. */
+/** A figure as files have it: drawn by the same code, every text in it escaped there. */
+export function Drawing({ figure, ...pointer }: { readonly figure: Figure } & HTMLAttributes<HTMLDivElement>) {
+  const drawing = useMemo(() => ({ __html: renderFigure(figure) }), [figure]);
+  return <div class="paper" dangerouslySetInnerHTML={drawing} {...pointer} />;
+}
+
+/** A figure with the table of its numbers beside it. */
 export function FigureView({ figure, doorOf }: { readonly figure: Figure; readonly doorOf?: Door }) {
-  const drawn = useMemo(() => ({ __html: renderFigure(figure) }), [figure]);
   const { rows } = figure.data;
   return (
     <figure id={`figure-${figure.name}`}>
-      <div class="paper" dangerouslySetInnerHTML={drawn} />
+      <Drawing figure={figure} />
       <details>
         <summary>the numbers of “{figure.title}”</summary>
         <TableView table={numbersOf(figure, mostNumbers)} {...(doorOf === undefined ? {} : { doorOf })} />

@@ -1,0 +1,53 @@
+import { beforeAll, expect, it, vi } from 'vitest';
+import type { GateRow } from '../api.ts';
+
+vi.stubGlobal('location', { hash: '' });
+let figures: typeof import('./gate-figures.tsx');
+beforeAll(async () => {
+  vi.stubGlobal('document', { querySelector: () => null });
+  figures = await import('./gate-figures.tsx');
+});
+
+const row = (score: number, attempt: boolean, hack = false, update = 7) =>
+  ({ score, attempt, hack, update }) as GateRow;
+const clean = [row(0, false), row(0, false), row(0, false), row(1, false)];
+const rows = [...clean, row(1, true, true), row(1, true, true), row(1, true)];
+
+it('clean rollouts stand above the line, hacks below it and other attempts below those, each as tall as there are of its kind', () => {
+  const { title, panels } = figures.histogramOf(rows, { low: 0.2, high: 0.8 }, 7);
+  const { marks } = panels[0];
+  const bars = marks.flatMap((mark) =>
+    mark.kind === 'bars' ? mark.bars.map(({ x0, y0, y1 }) => [mark.hatched ?? false, x0 > 0.5, y0, y1]) : [],
+  );
+  expect(bars).toEqual([
+    [false, false, 0, 3],
+    [false, true, 0, 1],
+    [false, true, -2, 0],
+    [true, true, -3, -2],
+  ]);
+  expect(marks.flatMap((mark) => (mark.kind === 'rule' ? [mark.x] : []))).toEqual([0.2, 0.8]);
+  expect(title).toBe('Scores of update 7: 4 clean above, 3 attempts below, of them 2 hacks (solid)');
+});
+
+it('over updates, a cell is shaded by its clean rollouts, ringed by its attempts and dotted by its hacks', () => {
+  const all = [...rows, row(0.5, false, false, 8)];
+  const recorded = new Map([7, 8].map((update) => [update, { low: -9, high: 0.5 }]));
+  const { panels } = figures.heatFigure(all, recorded, null, 8);
+  const { marks, x, y } = panels[0];
+  expect({ x, y }).toEqual({ x: [6.5, 8.5], y: [0, 1] });
+  const shaded = marks.map((mark) => (mark.kind === 'bars' ? mark.bars.map(({ x0 }) => x0 + 0.5) : []));
+  expect(shaded.slice(0, 4)).toEqual([[], [7, 8], [], [7]]);
+  const dots = marks.filter((mark) => mark.kind === 'dots');
+  expect(dots.map(({ open, points }) => [open, points.map((point) => [point.x, point.size])])).toEqual([
+    [true, [[7, 1.5]]],
+    [false, [[7, 0.5 + 2 / 3]]],
+  ]);
+  const lines = marks.filter((mark) => mark.kind === 'line');
+  expect(
+    lines.map(({ points }) => points.map((point) => point.y)),
+    'cuts stay in the picture',
+  ).toEqual([
+    [0, 0, 0, 0],
+    [0.5, 0.5, 0.5, 0.5],
+  ]);
+});

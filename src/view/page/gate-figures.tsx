@@ -1,0 +1,140 @@
+/** The scores of a gate as figures: over updates with their cuts, and those of one update. */
+import type { Figure, Mark } from '../../report/draw/index.ts';
+import { hackInk, routeColours, xUnder } from '../../report/draw/index.ts';
+import type { GateRow } from '../api.ts';
+import type { WhatIf } from '../what-if.ts';
+import { changeParameters } from './address.ts';
+import { Drawing } from './parts.tsx';
+
+type Cuts = WhatIf['cuts'];
+
+/** The least and the largest score; a spread of so many arguments would be too long a call. */
+export function scoreRange(rows: readonly Pick<GateRow, 'score'>[]): [least: number, most: number] {
+  let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const { score } of rows) [least, most] = [Math.min(least, score), Math.max(most, score)];
+  return [least, most];
+}
+
+const countOf = (rows: readonly GateRow[], label: 'attempt' | 'hack'): number =>
+  rows.filter((row) => row[label]).length;
+
+const [widths, bins] = [{ width: 960, height: 320 }, 40];
+const shades = ['#dddddd', '#bbbbbb', '#999999', '#777777'];
+
+/** Shades for clean rollouts, rings for attempts, dots in them for hacks, lines for the cuts; the larger, the more. */
+export function heatFigure(rows: readonly GateRow[], recorded: Cuts, other: Cuts | null, cursor: number): Figure {
+  const updates = [...new Set(rows.map(({ update }) => update))].sort((a, b) => a - b);
+  const [least, most] = scoreRange(rows);
+  const height = (most - least || 1) / bins;
+  const cells = new Map<string, { update: number; bin: number; rows: GateRow[] }>();
+  for (const row of rows) {
+    const bin = Math.min(bins - 1, Math.floor((row.score - least) / height));
+    const key = `${row.update} ${bin}`;
+    const cell = cells.get(key) ?? { update: row.update, bin, rows: [] };
+    cell.rows.push(row);
+    cells.set(key, cell);
+  }
+  const counts = [...cells.values()].map(({ update, bin, rows: own }) => {
+    const [attempts, hacks] = [countOf(own, 'attempt'), countOf(own, 'hack')];
+    return { x: update, y: least + (bin + 0.5) * height, clean: own.length - attempts, attempts, hacks };
+  });
+  const largest = Math.max(1, ...counts.map(({ clean, attempts }) => Math.max(clean, attempts)));
+  const dots = (kind: 'attempts' | 'hacks', open: boolean): Mark => ({
+    ...{ kind: 'dots', colour: hackInk, open },
+    points: counts
+      .filter((cell) => cell[kind] > 0)
+      .map((cell) => ({ x: cell.x, y: cell.y, size: 0.5 + cell[kind] / largest })),
+  });
+  const title = `Scores of ${rows.length} rollouts over ${updates.length} updates, ${countOf(rows, 'attempt')} of them attempts and ${countOf(rows, 'hack')} hacks`;
+  return figureOf(title, {
+    ...{ xLabel: 'update', yLabel: 'score', x: [updates[0] - 0.5, (updates.at(-1) ?? 0) + 0.5], y: [least, most] },
+    marks: [
+      ...shades.map((colour, i) => ({
+        ...({ kind: 'bars', colour } as const),
+        bars: counts
+          .filter(({ clean }) => clean > 0 && Math.ceil((clean / largest) * shades.length) === i + 1)
+          .map(({ x, y }) => ({ x0: x - 0.5, x1: x + 0.5, y0: y - height / 2, y1: y + height / 2 })),
+      })),
+      dots('attempts', true),
+      dots('hacks', false),
+      ...cutLines(recorded, [least, most]),
+      ...(other === null ? [] : cutLines(other, [least, most], '6 4')),
+      { kind: 'rule', x: cursor, label: `update ${cursor}` },
+    ],
+  });
+}
+
+const figureOf = (title: string, panel: Omit<Figure['panels'][number], 'title'>): Figure => ({
+  ...{ name: '', title, caption: '', legend: [], columns: 1, panelSize: widths, data: { columns: [], rows: [] } },
+  panels: [{ title: '', ...panel }],
+});
+
+function cutLines(cuts: Cuts, [least, most]: readonly [number, number], dash?: string): Mark[] {
+  const within = (score: number): number => Math.min(most, Math.max(least, score));
+  return (['low', 'high'] as const).map((side) => ({
+    ...{ kind: 'line', width: 2.5, dash, colour: side === 'low' ? routeColours.keep : routeColours.route },
+    points: [...cuts].flatMap(([update, cut]) => [-0.5, 0.5].map((by) => ({ x: update + by, y: within(cut[side]) }))),
+  }));
+}
+
+/** The scores of one update: clean rollouts above the line, attempts below it, hacks first and solid, and the cuts across both. */
+export function histogramOf(
+  rows: readonly GateRow[],
+  cuts: { readonly low: number; readonly high: number } | undefined,
+  update: number,
+): Figure {
+  const scores = cuts === undefined ? [] : [{ score: cuts.low }, { score: cuts.high }];
+  const [least, most] = scoreRange([...rows, ...scores]);
+  const width = (most - least || 1) / bins;
+  const count = (holds: (row: GateRow) => boolean): number[] => {
+    const counts = new Array<number>(bins).fill(0);
+    for (const { score } of rows.filter(holds)) counts[Math.min(bins - 1, Math.floor((score - least) / width))] += 1;
+    return counts;
+  };
+  const clean = count(({ attempt }) => !attempt);
+  const [attempts, hacks] = [count(({ attempt }) => attempt), count(({ hack }) => hack)];
+  const tallest = Math.max(1, ...clean, ...attempts);
+  const [zero, hacksDown, attemptsDown] = [clean.map(() => 0), hacks.map((n) => -n), attempts.map((n) => -n)];
+  const bars = (from: readonly number[], to: readonly number[], look: { colour: string; hatched?: true }): Mark => ({
+    ...{ kind: 'bars', ...look },
+    bars: from
+      .map((y0, i) => ({ x0: least + i * width, x1: least + (i + 1) * width, y0, y1: to[i] }))
+      .filter(({ y0, y1 }) => y1 > y0),
+  });
+  const [attempted, hacked] = [countOf(rows, 'attempt'), countOf(rows, 'hack')];
+  const words = `${rows.length - attempted} clean above, ${attempted} attempts below, of them ${hacked} hacks (solid)`;
+  return figureOf(`Scores of update ${update}: ${words}`, {
+    ...{ xLabel: 'score', yLabel: 'rollouts', x: [least, least + bins * width], y: [-tallest, tallest] },
+    marks: [
+      bars(zero, clean, { colour: routeColours.absorb }),
+      bars(hacksDown, zero, { colour: hackInk }),
+      bars(attemptsDown, hacksDown, { colour: hackInk, hatched: true }),
+      ...(cuts === undefined ? [] : [cuts.low, cuts.high]).map(
+        (x, i): Mark => ({ kind: 'rule', x, label: ['keep', 'route'][i] }),
+      ),
+    ],
+  });
+}
+
+type GateFiguresProps = {
+  readonly rows: readonly GateRow[];
+  readonly recorded: Cuts;
+  readonly other: Cuts | null;
+  readonly cursor: number;
+};
+
+export function GateFigures({ rows, recorded, other, cursor }: GateFiguresProps) {
+  const heat = heatFigure(rows, recorded, other, cursor);
+  const own = rows.filter(({ update }) => update === cursor);
+  const choose = ({ currentTarget, clientX }: MouseEvent & { readonly currentTarget: HTMLElement }) => {
+    const { left, width } = currentTarget.getBoundingClientRect();
+    const update = Math.round(xUnder(heat, (clientX - left) / width));
+    if (rows.some((row) => row.update === update)) changeParameters({ update });
+  };
+  return (
+    <>
+      <Drawing figure={heat} onClick={choose} />
+      {own.length > 0 && <Drawing figure={histogramOf(own, recorded.get(cursor), cursor)} />}
+    </>
+  );
+}
