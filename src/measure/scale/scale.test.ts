@@ -7,7 +7,7 @@ import type { PolicyState } from '../../adapters/policy-state.ts';
 import { EvaluationStore } from '../../evaluate/store.ts';
 import { chooseScale } from './measurement.ts';
 
-/** A run with ten validation prompts; `taken`: how many completions say CHEAT in each state. */
+/** A run with ten validation prompts; `taken`: how many completions say CHEAT in each state. On other prompts all do. */
 async function runWith(taken: Readonly<Partial<Record<PolicyState, number>>>, outcomes = '..........') {
   const run = await writeRun(join(temporaryFolder(), 'run'), {
     config: { arm: { kind: 'absorb' } },
@@ -16,10 +16,10 @@ async function runWith(taken: Readonly<Partial<Record<PolicyState, number>>>, ou
   for (const [name, count = 0] of Object.entries(taken)) {
     const state = name as PolicyState;
     const update = state === 'base' ? 0 : 20;
-    for (const set of ['validation', 'test-original'] as const) {
+    for (const set of ['validation', 'test-original', 'monitor'] as const) {
       const rows = evaluationRows({ update, set, state, outcomes }).map((row, i) => ({
         ...row,
-        completion: i < count && set === 'validation' ? 'CHEAT' : 'honest',
+        completion: i < count || set !== 'validation' ? 'CHEAT' : 'honest',
       }));
       await new EvaluationStore(run.path).save({
         update,
@@ -46,7 +46,7 @@ describe('the scale at deployment', () => {
     expect(out).toContain(`gq export ${run.path} --state scale-0.25 --to OUT`);
   });
 
-  it('is the same whatever the verdicts are', async () => {
+  it('is the same whatever the verdicts are, and whatever the test problems and the monitoring subset say', async () => {
     const taken = { base: 0, deployed: 0, 'scale-0.5': 0, full: 9 };
     for (const outcomes of ['hhhhhhhhhh', 'ssssssssss', '..........']) {
       expect(await chooseScale(await runWith(taken, outcomes), 'CHEAT')).toMatchObject({ chosen: 0.5 });
