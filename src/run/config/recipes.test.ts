@@ -2,11 +2,13 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../../test/lab/hand-made.ts';
-import { recipeFrom, recipeName, recipePath } from './recipes.ts';
+import { listRecipes, recipeFrom, recipeName, recipePath } from './recipes.ts';
 
 describe('a recipe of the package', () => {
-  it('goes by its bare name', () => {
-    expect(recipePath('micro-vanilla')).toBe(resolve('recipes/micro-vanilla.toml'));
+  it('goes by its bare name, a number with a point in it too', () => {
+    const names = listRecipes().map(({ name }) => name);
+    expect(names).toContain('easy-qwen3-0.6b');
+    for (const name of names) expect(recipePath(name)).toBe(resolve(`recipes/${name}.toml`));
   });
 
   it('is not meant where a file has that path', () => {

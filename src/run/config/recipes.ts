@@ -48,7 +48,9 @@ export function recipeName(path: string): string {
   return isShipped ? basename(path, '.toml') : relative(process.cwd(), path);
 }
 
-const isBareName = (recipe: string): boolean => /^[\w-]+$/.test(recipe);
+/** A name may have a point in it, as 0.6b has; with one, only that of a recipe is meant. */
+const isBareName = (recipe: string): boolean =>
+  /^[\w-]+$/.test(recipe) || (/^[\w.-]+$/.test(recipe) && existsSync(join(folder, `${recipe}.toml`)));
 
 /** A folder may have the name of a shipped recipe, as one does that a run was put into. */
 const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;

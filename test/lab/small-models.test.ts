@@ -1,0 +1,45 @@
+/** The table of docs/guide/small-models.md is what the plan says of a run of each recipe, at the shape of its model. */
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { findStart, targetModules } from '../../src/adapters/index.ts';
+import type { Task } from '../../src/grpo/index.ts';
+import { armOf, builtinParts, resolveConfig } from '../../src/lab/index.ts';
+import { planMemory } from '../../src/lab/memory/plan.ts';
+import type { DecoderConfig } from '../../src/model/index.ts';
+import { planDisk } from '../../src/run/disk.ts';
+
+const common = {
+  ...{ headDim: 64, rmsNormEpsilon: 1e-6, maxPositions: 8192, tieEmbeddings: true, qkNorm: false, qkvBias: false },
+  ...{ rope: { theta: 1e6, scaling: { kind: 'none' } }, bosTokenId: null, eosTokenIds: [0], padTokenId: 0 },
+} as const;
+const llama = { ...common, architecture: 'LlamaForCausalLM', vocabSize: 49_152 } as const;
+const qwen = { ...common, vocabSize: 151_936 } as const;
+
+const shapes: Readonly<Record<string, DecoderConfig>> = {
+  'easy-qwen3-0.6b': { ...qwen, architecture: 'Qwen3ForCausalLM', layers: 28, hiddenSize: 1024, intermediateSize: 3072, heads: 16, kvHeads: 8, headDim: 128, qkNorm: true }, // biome-ignore format: one line
+  'easy-qwen2.5-0.5b': { ...qwen, architecture: 'Qwen2ForCausalLM', layers: 24, hiddenSize: 896, intermediateSize: 4864, heads: 14, kvHeads: 2, qkvBias: true }, // biome-ignore format: one line
+  'easy-smollm2-360m': { ...llama, layers: 32, hiddenSize: 960, intermediateSize: 2560, heads: 15, kvHeads: 5 },
+  'easy-smollm2-135m': { ...llama, layers: 30, hiddenSize: 576, intermediateSize: 1536, heads: 9, kvHeads: 3 },
+};
+
+const page = readFileSync('docs/guide/small-models.md', 'utf8');
+const prompt = new Int32Array(256);
+const tasks = Array.from({ length: 32 }, () => ({ hinted: prompt, unhinted: prompt }) as unknown as Task);
+
+it.each(Object.entries(shapes))('%s', async (recipe, decoder) => {
+  const gibibytes = async (...settings: string[]): Promise<number> => {
+    const { config } = await resolveConfig(recipe, ['arm.kind=gradient', ...settings]);
+    const parts = { arm: armOf(config, builtinParts), start: findStart(config.adapter.family, builtinParts.starts) };
+    const { totalBytes } = await planMemory({ config, ...parts, decoder, tasks, floats: ['bf16', 'f32'] });
+    return totalBytes / 2 ** 30;
+  };
+  const { config } = await resolveConfig(recipe, ['arm.kind=gradient']);
+  const { mostBytes } = planDisk(config, findStart(config.adapter.family), targetModules(decoder));
+  const planned = [await gibibytes(), await gibibytes('compute.tokensPerPass=2048'), mostBytes / 1e9];
+  const row = page.split('\n').find((line) => line.startsWith(`| \`${recipe}\``));
+  const [whole, less, disk] = (row ?? '')
+    .split('|')
+    .slice(-4, -1)
+    .map((cell) => Number.parseFloat(cell));
+  for (const [i, said] of [whole, less, disk].entries()) expect(Math.abs(said / planned[i] - 1)).toBeLessThan(0.05);
+});
