@@ -8,12 +8,21 @@ import { planMemory } from '../../src/lab/memory/plan.ts';
 import type { DecoderConfig } from '../../src/model/index.ts';
 import { planDisk } from '../../src/run/disk.ts';
 
-const common = {
-  ...{ headDim: 64, rmsNormEpsilon: 1e-6, maxPositions: 8192, tieEmbeddings: true, qkNorm: false, qkvBias: false },
-  ...{ rope: { theta: 1e6, scaling: { kind: 'none' } }, bosTokenId: null, eosTokenIds: [0], padTokenId: 0 },
-} as const;
-const llama = { ...common, architecture: 'LlamaForCausalLM', vocabSize: 49_152 } as const;
-const qwen = { ...common, vocabSize: 151_936 } as const;
+const common: Pick<
+  DecoderConfig,
+  'rmsNormEpsilon' | 'maxPositions' | 'tieEmbeddings' | 'rope' | 'bosTokenId' | 'eosTokenIds' | 'padTokenId'
+> = {
+  rmsNormEpsilon: 1e-6,
+  maxPositions: 8192,
+  tieEmbeddings: true,
+  rope: { theta: 1e6, scaling: { kind: 'none' } },
+  bosTokenId: null,
+  eosTokenIds: [0],
+  padTokenId: 0,
+};
+const plain = { ...common, headDim: 64, qkNorm: false, qkvBias: false };
+const llama = { ...plain, architecture: 'LlamaForCausalLM', vocabSize: 49_152 } as const;
+const qwen = { ...plain, vocabSize: 151_936 } as const;
 
 const shapes: Readonly<Record<string, DecoderConfig>> = {
   'easy-qwen3-0.6b': { ...qwen, architecture: 'Qwen3ForCausalLM', layers: 28, hiddenSize: 1024, intermediateSize: 3072, heads: 16, kvHeads: 8, headDim: 128, qkNorm: true }, // biome-ignore format: one line
@@ -24,7 +33,10 @@ const shapes: Readonly<Record<string, DecoderConfig>> = {
 
 const page = readFileSync('docs/guide/small-models.md', 'utf8');
 const prompt = new Int32Array(256);
-const tasks = Array.from({ length: 32 }, () => ({ hinted: prompt, unhinted: prompt }) as unknown as Task);
+const tasks = Array.from(
+  { length: 32 },
+  () => ({ problem: { id: 'x' }, hinted: prompt, unhinted: prompt }) as unknown as Task,
+);
 
 it.each(Object.entries(shapes))('%s', async (recipe, decoder) => {
   const gibibytes = async (...settings: string[]): Promise<number> => {
