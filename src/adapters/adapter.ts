@@ -41,6 +41,8 @@ export interface Adapter {
   blockGradients(block: 'deployed' | 'quarantine'): readonly Tensor[];
   /** Views of the parameters' values that belong to one block. */
   blockValues(block: 'deployed' | 'quarantine'): readonly Tensor[];
+  /** Views of what a block's values are measured from, in the same order; null: zeros. */
+  blockStarts(block: 'deployed' | 'quarantine'): readonly (Tensor | null)[];
   /** How the decoder applies its linear layers in this pass. Layers without an adapter are plain. */
   project(pass: AdapterPass): Project;
   /** A promise that no value changes until the answer is disposed of: a device may keep faster layouts of them meanwhile. */

@@ -90,6 +90,11 @@ export class AntipastoAdapter implements Adapter {
     return this.#blockParts(block, 'value');
   }
 
+  /** Gains and rotations begin at zero. */
+  blockStarts(block: 'deployed' | 'quarantine'): readonly null[] {
+    return this.blockValues(block).map(() => null);
+  }
+
   /** The part of the gains that is the block's; the rotations belong to the quarantine. */
   #blockParts(block: 'deployed' | 'quarantine', of: 'value' | 'gradient'): readonly Tensor[] {
     return this.parameters.flatMap((parameter) => {

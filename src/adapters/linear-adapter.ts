@@ -81,6 +81,11 @@ export class LinearAdapter implements Adapter {
     return this.#blockRows(block, 'value');
   }
 
+  blockStarts(block: 'deployed' | 'quarantine'): readonly (Tensor | null)[] {
+    const first = block === 'deployed' ? 0 : this.rank;
+    return this.parameters.map(({ target }) => target?.rows(first, first + this.rank) ?? null);
+  }
+
   #blockRows(block: 'deployed' | 'quarantine', of: 'value' | 'gradient'): readonly Tensor[] {
     const first = block === 'deployed' ? 0 : this.rank;
     return this.parameters.map((parameter) => parameter[of].rows(first, first + this.rank));

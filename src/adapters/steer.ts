@@ -10,6 +10,7 @@ export function steerAdapter(adapter: Adapter, steer: (project: Project) => Proj
     parameters: adapter.parameters,
     blockGradients: (block) => adapter.blockGradients(block),
     blockValues: (block) => adapter.blockValues(block),
+    blockStarts: (block) => adapter.blockStarts(block),
     project: (pass) => steer(adapter.project(pass)),
     hold: () => adapter.hold(),
     deployedChange: (module) => adapter.deployedChange(module),

@@ -136,11 +136,13 @@ export interface RolloutsEvent {
   readonly records: readonly RolloutRecord[];
 }
 
-/** Retain-heal has run: `losses` holds the mean NLL of the clean completions before each step. */
+/** Retain-heal, or a step that makes the deletion last, has run: `losses` holds the mean NLL of its completions before each step. */
 export interface HealEvent {
   readonly kind: 'heal';
   readonly update: number;
   readonly losses: readonly number[];
+  /** Which step made the deletion last, the length of what was learned, and how far the deployed block moved; absent for retain-heal. */
+  readonly lasting?: { readonly step: string; readonly learned: number; readonly moved: number };
 }
 
 export interface StopEvent {

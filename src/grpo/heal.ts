@@ -13,14 +13,15 @@ import { accumulateNll } from './supervised.ts';
 import { readBlockNorms } from './update.ts';
 
 export interface HealResult {
-  /** Mean NLL of the clean completions before each step. */
+  /** Mean NLL of the completions of each step before it. */
   readonly losses: readonly number[];
   readonly expectations: readonly Expectation[];
 }
 
+/** `clean`: the completions of a step, counted from 0. */
 export async function retainHeal(
   policy: Policy,
-  clean: readonly PromptedCompletion[],
+  clean: (step: number) => readonly PromptedCompletion[],
   steps: number,
   options: Omit<StepOptions, 'decay'>,
   { compute: { tokensPerPass }, loss: { detach } }: GrpoSettings,
@@ -31,7 +32,7 @@ export async function retainHeal(
   const expectations: Expectation[] = [];
   for (let i = 0; i < steps; i++) {
     optimiser.zeroGradients();
-    losses.push(await accumulateNll(policy, optimiser, clean, { route: 'keep', tokensPerPass, detach }));
+    losses.push(await accumulateNll(policy, optimiser, clean(i), { route: 'keep', tokensPerPass, detach }));
     const { quarantine } = await readBlockNorms(policy);
     optimiser.update(i + 1, { ...options, decay: 0 });
     await expectUnchanged(policy, before, i + 1);

@@ -9,6 +9,8 @@ import type { ArmState } from './arm.ts';
 import { assertFinite, explainDivergence } from './diverged.ts';
 import type { TrainEvent } from './events.ts';
 import { retainHeal } from './heal.ts';
+import { makeLasting } from './lasting.ts';
+import type { LastingTable } from './lasting-table.ts';
 import { scoreRollouts } from './policy.ts';
 import { doneUpdate, rolloutRecords, stepEvent, stepExpectations } from './report.ts';
 import type { PromptedCompletion } from './rollout.ts';
@@ -41,6 +43,8 @@ export interface TrainerOptions {
     readonly steps: number;
     readonly learningRate: number;
   } | null;
+  /** How the deletion is made to last before that, and the hack sides of the pairs; default: it is left as it is. */
+  readonly lasting?: { readonly hacks: readonly PromptedCompletion[]; readonly table: LastingTable } | null;
   /** Is called once, when everything is done that comes before the first tokens. */
   readonly ready?: () => Promise<void>;
 }
@@ -49,16 +53,18 @@ export class Trainer {
   readonly #context: StepContext;
   readonly #tripwireSet: readonly PromptedCompletion[];
   readonly #heal: TrainerOptions['heal'];
+  readonly #lasting: NonNullable<TrainerOptions['lasting']> | null;
   readonly #tripwire: Tripwire;
   #ready: TrainerOptions['ready'];
   #update = 0;
   #momentsFrom = 0;
   #directionAge: number | null = null;
 
-  constructor({ context, tripwireSet, heal, ready }: TrainerOptions) {
+  constructor({ context, tripwireSet, heal, lasting = null, ready }: TrainerOptions) {
     this.#context = context;
     this.#tripwireSet = tripwireSet;
     this.#heal = heal;
+    this.#lasting = lasting;
     this.#ready = ready;
     this.#tripwire = new Tripwire(context.settings.safety.tripwireNats);
   }
@@ -75,7 +81,7 @@ export class Trainer {
     while (ended() === null && this.#update < settings.updates) yield* this.#updateOnce();
     const { tripped } = this.#tripwire.state;
     const early = tripped === null ? ended() : null;
-    if (tripped === null && this.#heal !== null && this.#update === settings.updates) yield* this.#healOnce(this.#heal);
+    if (tripped === null) yield* this.#finish(settings.updates);
     const finished = `${this.#update} updates${early === null ? '' : ` of ${settings.updates}: ${early}`}`;
     const [reason, detail] = tripped === null ? (['finished', finished] as const) : (['tripwire', tripped] as const);
     yield { kind: 'stop', update: this.#update, reason, detail };
@@ -108,10 +114,24 @@ export class Trainer {
     yield stepEvent(outcome, notes);
   }
 
+  /** What comes after the last update; its steps count as updates, so that a run that goes on knows what is done. */
+  async *#finish(updates: number): AsyncGenerator<TrainEvent> {
+    if (this.#lasting !== null && this.#update === updates) yield* this.#lastOnce(this.#lasting);
+    const lasted = updates + (this.#lasting?.table.steps ?? 0);
+    if (this.#heal !== null && this.#update === lasted) yield* this.#healOnce(this.#heal);
+  }
+
+  async *#lastOnce({ hacks, table }: NonNullable<TrainerOptions['lasting']>): AsyncGenerator<TrainEvent> {
+    const { losses, expectations, learned, moved } = await makeLasting(this.#context, hacks, table);
+    this.#update += table.steps;
+    yield* expectations;
+    yield { kind: 'heal', update: this.#update, losses, lasting: { step: table.kind, learned, moved } };
+  }
+
   async *#healOnce({ clean, steps, learningRate }: NonNullable<TrainerOptions['heal']>): AsyncGenerator<TrainEvent> {
     const { policy, settings } = this.#context;
     const options = stepOptions(settings.optimiser, learningRate);
-    const { losses, expectations } = await retainHeal(policy, clean, steps, options, settings);
+    const { losses, expectations } = await retainHeal(policy, () => clean, steps, options, settings);
     this.#update += steps;
     yield* expectations;
     yield { kind: 'heal', update: this.#update, losses };

@@ -263,7 +263,7 @@ describe('updates', () => {
         const [deployed, quarantine] = [await read('deployed'), await read('quarantine')];
         // Training has moved the quarantine, so that its moments and its decay would move it again.
         expect(quarantine).not.toEqual(start);
-        const { losses, expectations } = await retainHeal(policy, clean(), 5, options, settings);
+        const { losses, expectations } = await retainHeal(policy, clean, 5, options, settings);
         expect(losses[4]).toBeLessThan(losses[0]);
         expect(expectations.map(({ holds }) => holds)).toEqual(new Array(5).fill(true));
         expect(await read('quarantine')).toEqual(quarantine);
@@ -277,7 +277,7 @@ describe('updates', () => {
       const swapped = steerAdapter(policy.adapter, (project) => project);
       const adapter = { ...swapped, blockValues: () => policy.adapter.blockValues('deployed') };
       await restoring(async () => {
-        const healing = retainHeal({ ...policy, adapter }, clean(), 1, options, tinySettings);
+        const healing = retainHeal({ ...policy, adapter }, clean, 1, options, tinySettings);
         await expect(healing).rejects.toThrow(/retain-heal, step 1: expected a quarantine whose values stay/);
       });
     });

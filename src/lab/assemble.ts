@@ -40,12 +40,15 @@ export function assembleTrainer({ config, text, pairs, ready, ...given }: Traine
   const { healSteps: steps, healLearningRate: learningRate, tripwirePrompts } = config.safety;
   const clean = pairs.map((pair, group) => ({ group, prompt: pair.prompt, tokens: pair.clean }));
   const heal = steps === 0 ? null : { clean, steps, learningRate };
+  const hacks = pairs.map((pair, group) => ({ group, prompt: pair.prompt, tokens: pair.hack }));
+  const { lasting: table } = config;
+  const lasting = table === undefined || table.kind === 'none' ? null : { hacks, table };
   const tripwireSet = tasks.slice(0, tripwirePrompts).map((task, group) => ({
     group,
     prompt: task.unhinted,
     tokens: text.completion(fence(task.problem)),
   }));
-  return new Trainer({ context, tripwireSet, heal, ...(ready === undefined ? {} : { ready }) });
+  return new Trainer({ context, tripwireSet, heal, lasting, ...(ready === undefined ? {} : { ready }) });
 }
 
 function expectSoundPrompts({ environment: { unhackableFraction: found } }: RunConfig, tasks: readonly Task[]): void {

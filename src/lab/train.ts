@@ -5,6 +5,7 @@ import { shellLine, UserError } from '../base/index.ts';
 import { writeFileAtomic } from '../base/node/index.ts';
 import { formatPairsJson } from '../env/pairs/index.ts';
 import type { TrainerState } from '../grpo/index.ts';
+import { hasLasting } from '../grpo/lasting-table.ts';
 import { sealRun, VerdictLedger } from '../oracle/index.ts';
 import type { Communicator, Shards } from '../parallel/index.ts';
 import { type LoadedCheckpoint, loadAlone, loadCheckpoint } from '../run/checkpoint.ts';
@@ -272,11 +273,11 @@ async function goOn(run: RunDirectory, shards: Shards): Promise<LoadedCheckpoint
 async function openParent(
   call: string,
   { run: path, update, adapterOnly }: Parent,
-  { updates, safety }: RunConfig,
+  { updates, safety, lasting }: RunConfig,
 ): Promise<LoadedCheckpoint> {
   expectOpen(path, `${call} from ${path}@${update}`);
   const loaded = await (adapterOnly ? loadAlone : loadCheckpoint)(RunDirectory.open(path), update);
-  if (updates > update || (updates === update && safety.healSteps > 0)) return loaded;
+  if (updates > update || (updates === update && (safety.healSteps > 0 || hasLasting({ lasting })))) return loaded;
   throw new UserError({
     call: `${call} from ${path}@${update}`,
     expected: `updates of more than ${update}, since those of the parent count`,

@@ -2,6 +2,7 @@
 import { countNumbers } from '../adapters/shapes.ts';
 import type { AdapterStart } from '../adapters/starts/start.ts';
 import type { TargetModule } from '../adapters/targets.ts';
+import { hasLasting } from '../grpo/lasting-table.ts';
 import type { RunConfig } from './config/schema.ts';
 
 export interface DiskPlan {
@@ -15,7 +16,7 @@ export interface DiskPlan {
 const floatBytes = 4;
 
 export function planDisk(
-  { adapter: { rank }, arm, updates, sampling, output, safety }: RunConfig,
+  { adapter: { rank }, arm, updates, sampling, output, safety, lasting }: RunConfig,
   { parametrisation }: Pick<AdapterStart, 'parametrisation'>,
   modules: readonly TargetModule[],
 ): DiskPlan {
@@ -23,7 +24,8 @@ export function planDisk(
   const [initialBytes, adapterBytes] = [bytes('initial'), bytes('learned')];
   const rollouts = updates * sampling.promptsPerStep * sampling.group;
   const stateBytes = 2 * adapterBytes + floatBytes * gateNumbers(arm, modules.length * rank, rollouts);
-  const checkpoints = 1 + Math.ceil(updates / output.checkpointEvery) + (safety.healSteps > 0 ? 1 : 0);
+  const after = Number(safety.healSteps > 0) + Number(hasLasting({ lasting }));
+  const checkpoints = 1 + Math.ceil(updates / output.checkpointEvery) + after;
   const states = output.keepState === 'all' ? checkpoints : Math.min(2, checkpoints);
   const mostBytes = initialBytes + checkpoints * adapterBytes + states * stateBytes;
   return { initialBytes, adapterBytes, stateBytes, checkpoints, mostBytes };

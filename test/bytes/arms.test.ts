@@ -21,7 +21,7 @@ import { RunPack, train as trainRun } from '../../src/lab/index.ts';
 import { FlippedLedger } from '../../src/oracle/flipped.ts';
 import { readVerdicts } from '../../src/oracle/index.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
-import { blindArms, everyArm, interventionArms, watchedArms } from '../smoke/arms.ts';
+import { blindArms, everyArm, interventionArms, lastingArms, watchedArms } from '../smoke/arms.ts';
 import { Lab, type LabRun } from '../smoke/lab.ts';
 import { expectSound, numbersIn } from '../smoke/sound.ts';
 
@@ -100,7 +100,8 @@ describe('three updates give the same bytes as ever', () => {
     const { trained, prints } = await told(name);
     expectSound(trained, 3);
     const heals = trained.events.filter(({ kind }) => kind === 'heal').length;
-    expect(heals).toBe(settings.some((setting) => setting.startsWith('safety.heal')) ? 1 : 0);
+    const after = ['safety.healSteps', 'lasting.kind'].filter((key) => settings.some((each) => each.startsWith(key)));
+    expect(heals).toBe(after.length);
     expect(prints).toMatchSnapshot();
   });
 });
@@ -151,6 +152,12 @@ describe('every label flipped', () => {
     const pins = trained.steps.reduce((sum, { routes }) => sum + routes.keep + routes.route, 0);
     const gated = everyArm[name].some((setting) => /kind=(?:activation|gradient)$/.test(setting));
     expect(pins > 0).toBe(gated);
+  });
+
+  it.each(Object.keys(lastingArms))('%s: the same checkpoint bytes', async (name) => {
+    const { same } = await bothWays(name);
+    expect(Object.keys(same[0]).length).toBeGreaterThan(4 * 3);
+    expect(same[1]).toEqual(same[0]);
   });
 
   it.each(Object.keys(watchedArms))('%s: the same checkpoint bytes', async (name) => {

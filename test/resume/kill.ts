@@ -47,13 +47,20 @@ export const gatedKills: KillOptions = {
   ],
 };
 
-/** An adapter that starts from singular vectors, killed three times. */
+/** An adapter that starts from singular vectors, and a step that makes the deletion last, killed three times. */
 export const singularKills: KillOptions = {
   kills: 3,
   updates: 6,
   checkpointEvery: 2,
   seed: 5,
-  settings: ['arm.kind=gradient', 'arm.warmupRows=4', 'arm.refreshEvery=3', 'adapter.family=scorda'],
+  settings: [
+    'arm.kind=gradient',
+    'arm.warmupRows=4',
+    'arm.refreshEvery=3',
+    'adapter.family=scorda',
+    'lasting.kind=collapse',
+    'lasting.steps=2',
+  ],
 };
 
 function start(args: readonly string[]): ChildProcess {

@@ -191,6 +191,18 @@ const configValues: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
+const lastingSteps = ['lasting.steps=2', 'adapter.rank=4'];
+const undo = [...activation, 'lasting.kind=undo', ...lastingSteps, 'lasting.batches=2', 'lasting.alpha=0.5'];
+const collapse = [...activation, 'lasting.kind=collapse', ...lastingSteps];
+
+/** Steps after training that should make a deletion last, and their controls. */
+export const lastingArms: Readonly<Record<string, readonly string[]>> = {
+  collapse: [...collapse, 'lasting.components=1', 'lasting.size=0.3'],
+  'collapse of random components, healed': [...collapse, 'lasting.placebo=components', 'safety.healSteps=1'],
+  undo: [...undo, 'lasting.beta=0.2', 'lasting.learningRate=1e-3'],
+  'noise of undo': [...undo, 'lasting.placebo=noise'],
+};
+
 /** Every arm and setting that has bytes of its own. */
 export const everyArm: Readonly<Record<string, readonly string[]>> = {
   ...blindArms,
@@ -198,6 +210,7 @@ export const everyArm: Readonly<Record<string, readonly string[]>> = {
   'oracle, own mean': [...oracleArm, 'arm.mean=own'],
   ...configValues,
   ...interventionArms,
+  ...lastingArms,
   ...watchedArms,
   'penalty by oracle': watchedByOracle,
   'screen by oracle of attempts, half blind': [

@@ -8,7 +8,7 @@ import { listKeys } from '../../src/run/config/issues.ts';
 import type { RunConfig } from '../../src/run/config/schema.ts';
 import { answeringServer, say } from '../answering-server.ts';
 import { writeRun } from '../lab/hand-made.ts';
-import { blindArms, interventionArms, oracleArm, watchedArms, watchedByOracle } from './arms.ts';
+import { blindArms, interventionArms, lastingArms, oracleArm, watchedArms, watchedByOracle } from './arms.ts';
 import { Lab } from './lab.ts';
 
 let lab: Lab;
@@ -99,6 +99,9 @@ it('no key is left unread', async () => {
   }
   for (const [name, settings] of Object.entries(interventionArms)) {
     if (!name.includes('random')) await lab.train(['updates=1', ...settings], { watch: watched });
+  }
+  for (const name of ['collapse', 'undo']) {
+    await lab.train(['updates=1', ...lastingArms[name]], { watch: watched });
   }
   for (const name of ['inoculation', 'recontextualisation']) {
     await lab.train(['updates=1', ...blindArms[name]], { watch: watched });

@@ -1,5 +1,6 @@
 /** Where a run may start, what a failed start leaves behind, and what happens when the folder of a run is touched from outside. */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { trainRun } from '../../src/lab/index.ts';
 import { RunDirectory } from '../../src/run/index.ts';
@@ -46,6 +47,24 @@ describe('a folder that is not empty is refused', () => {
     const one = setting('updates=1');
     expect(await gq('train', ...settings, ...one, '--out', lab.path('begun'))).toMatchObject({ code: 0 });
   });
+});
+
+it('a finished run is given a step that makes its deletion last by a fork, and is attacked with it', async () => {
+  const lasting = setting('lasting.kind=undo', 'lasting.steps=2', 'lasting.batches=1');
+  const [forked, once] = [lab.path('lasting'), lab.path('lasting-at-once')];
+  expect(await gq('train', '--fork', `${whole()}@4`, ...lasting, '--out', forked)).toMatchObject({ code: 0 });
+  expect(await gq('train', ...settings, ...setting(...gate), ...lasting, '--out', once)).toMatchObject({ code: 0 });
+  const adapters = [forked, once].map((path) => {
+    const run = RunDirectory.open(path);
+    expect(run.listCheckpoints().at(-1)).toBe(6);
+    return readFileSync(join(run.checkpoint(6), 'adapter.safetensors'));
+  });
+  expect(adapters[0].equals(adapters[1])).toBe(true);
+  const before = readFileSync(join(RunDirectory.open(whole()).checkpoint(4), 'adapter.safetensors'));
+  expect(adapters[0].equals(before)).toBe(false);
+  await gq('measure', 'relearn', forked, '--updates', '1');
+  const attack = RunDirectory.open(join(forked, 'relearn', 'attack')).readManifest();
+  expect([attack.config.arm.kind, attack.config.lasting, attack.config.updates]).toEqual(['vanilla', undefined, 1]);
 });
 
 describe('a start that fails leaves nothing behind', () => {

@@ -7,6 +7,7 @@ import { type AdapterStart, assembleAdapter, deployedScaleOf, targetModules } fr
 import { UserError } from '../../base/index.ts';
 import { AdamW, CountingDevice, type DType, Scope } from '../../engine/index.ts';
 import type { ArmDefinition, FrozenModel, Policy, Task } from '../../grpo/index.ts';
+import { hasLasting } from '../../grpo/lasting-table.ts';
 import { Decoder, type DecoderConfig, expectedTensors, type LoadedWeight, type ModelText } from '../../model/index.ts';
 import type { RunConfig } from '../../run/index.ts';
 import { rehearseEvaluation, rehearseUpdate } from './rehearsal.ts';
@@ -86,7 +87,7 @@ export async function planMemory(rehearsal: Rehearsal, work: Work = 'training'):
   else if (optimiser !== undefined) await rehearseUpdate(rehearsal, policy, optimiser, { begin, end }, openModel);
   const learning = most.get('learning');
   // Healing is a smaller pass than learning, but has moments of its own.
-  if (learning !== undefined && config.safety.healSteps > 0) {
+  if (learning !== undefined && (config.safety.healSteps > 0 || hasLasting(config))) {
     const moments = standing.find(({ name }) => name === 'optimiser')?.bytes ?? 0;
     most.set('healing', learning + moments);
   }

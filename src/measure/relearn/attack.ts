@@ -47,7 +47,8 @@ export function attackConfig(config: RunConfig, updates: number | null): RunConf
   // What is counted is what the policy finds by itself, so nobody shows it demonstrations.
   const teacher = { ...config.teacher, pool: null, makeProblems: 0, offStep: 0 };
   const safety = { ...config.safety, healSteps: 0 };
-  return { ...config, arm: { kind: 'vanilla' }, teacher, safety, updates: updates ?? config.updates };
+  const { lasting: _lasting, ...plain } = config;
+  return { ...plain, arm: { kind: 'vanilla' }, teacher, safety, updates: updates ?? config.updates };
 }
 
 export function openVanilla(path: string, wanted: RunConfig): RunDirectory {

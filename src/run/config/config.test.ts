@@ -298,8 +298,9 @@ describe('an outline', () => {
     outlineConfig(readConfig(path, settings), parts);
 
   it('of a config that a run could start from is that config, key by key', () => {
-    const { config, hash, sources } = resolveBuiltin(null, ['seed=3', 'arm.kind=activation', 'arm.keepTail=null']);
-    const { keys, meaning, ...rest } = outline(null, ['seed=3', 'arm.kind=activation', 'arm.keepTail=null']);
+    const set = ['seed=3', 'arm.kind=activation', 'arm.keepTail=null', 'lasting.kind=none'];
+    const { config, hash, sources } = resolveBuiltin(null, set);
+    const { keys, meaning, ...rest } = outline(null, set);
     expect(rest).toEqual({ missing: [], hash });
     const kind = { monitor: { kind: 'direction' }, remedy: { kind: 'route' } };
     expect(meaning).toMatchObject({ ...kind, cut: { keepTail: 0.1 } });

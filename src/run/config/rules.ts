@@ -1,5 +1,6 @@
 /** The rules between keys of a config: a table of those that every config keeps, and those of the parts that it names. */
 import { sha256Json } from '../../base/node/index.ts';
+import { hasLasting } from '../../grpo/lasting-table.ts';
 import { type Fault, valueAt, valueText } from './issues.ts';
 import type { ConfigParts } from './parts.ts';
 import type { RunConfig } from './schema.ts';
@@ -11,7 +12,7 @@ type Rule = readonly [key: string, isKept: boolean, expected: string, fix?: stri
 const arenas: Readonly<Record<string, readonly [number, number]>> = { wasm: [64, 4096], reference: [1, 4096] };
 
 function rulesOf(config: RunConfig, { arms }: ConfigParts): readonly Rule[] {
-  const { device, environment, teacher, sampling, pairs, safety, arm } = config;
+  const { device, environment, teacher, sampling, pairs, safety, lasting, arm, adapter } = config;
   const [least, most] = arenas[device.kind] ?? [1, Number.POSITIVE_INFINITY];
   const arena = device.arenaMiB ?? least;
   const inBoth = environment.loopholes.filter((loophole) => environment.heldOutLoopholes.includes(loophole));
@@ -27,6 +28,9 @@ function rulesOf(config: RunConfig, { arms }: ConfigParts): readonly Rule[] {
   const shown = 'at least 1 for a run with a teacher phase';
   const deletes = arms.find(({ kind }) => kind === arm.kind)?.quarantine(arm) ?? false;
   const nothing = '0 for an arm that deploys everything it trains';
+  const lasts = `"${lasting?.kind}" with arm ${arm.kind}`;
+  const collapses = lasting?.kind === 'collapse';
+  const fewer = !collapses || lasting.components < adapter.rank;
   const heals = `${safety.healSteps} with arm ${arm.kind}`;
   return [
     ['device.arenaMiB', arena >= least && arena <= most, range],
@@ -39,6 +43,9 @@ function rulesOf(config: RunConfig, { arms }: ConfigParts): readonly Rule[] {
     ['teacher.makeProblems', !makesPool || makeProblems >= sampling.promptsPerStep, enough],
     ['pairs.leastGenerated', pairs.leastGenerated <= pairs.generated, `at most pairs.generated (${pairs.generated})`],
     ['safety.healSteps', safety.healSteps === 0 || deletes, nothing, undefined, heals],
+    ['lasting.kind', !hasLasting(config) || deletes, `"none" ${nothing.slice(2)}`, undefined, lasts],
+    ['lasting.components', fewer, `fewer than adapter.rank (${adapter.rank})`],
+    ['lasting.placebo', collapses || lasting?.placebo !== 'components', '"none" or "noise" with undo'],
   ];
 }
 

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { defaultTargets } from '../../adapters/adapter.ts';
 import { namesPath, readWhen } from '../../base/index.ts';
+import { lastingTable } from '../../grpo/lasting-table.ts';
 import type { KindTable } from '../../monitors/index.ts';
 import { compute, device, output, parallel } from './computing-schema.ts';
 import { type ConfigParts, joinedNameOf, kindTable, nameOf } from './parts.ts';
@@ -347,6 +348,8 @@ function makeSchema({ arm, data, loophole, family }: OpenTables) {
     teacher,
     pairs,
     safety,
+    // Without a default, so that configs that do not name it keep their hashes.
+    lasting: lastingTable.optional(),
     compute,
     parallel,
     output,

@@ -76,6 +76,15 @@ const unread: readonly (readonly [string, string])[] = [
   ['teacher.makeSamples=4', 'teacher.makeProblems other than 0'],
   ['teacher.pool=pool.jsonl', 'an arm that learns from the pool'],
   ['safety.healLearningRate=1e-3', 'safety.healSteps other than 0'],
+  ['lasting.steps=3', 'lasting.kind = "collapse" or "undo"'],
+  ['lasting.kind=none lasting.placebo=noise', 'lasting.kind = "collapse" or "undo"'],
+  ['arm.kind=absorb lasting.kind=undo lasting.components=1', 'lasting.kind = "collapse"'],
+  ['arm.kind=absorb lasting.kind=undo lasting.size=1', 'lasting.kind = "collapse"'],
+  ['arm.kind=absorb lasting.kind=collapse lasting.alpha=0.5', 'lasting.kind = "undo"'],
+  ['arm.kind=absorb lasting.kind=collapse lasting.beta=0.5', 'lasting.kind = "undo"'],
+  ['arm.kind=absorb lasting.kind=collapse lasting.batches=2', 'lasting.kind = "undo"'],
+  ['arm.kind=absorb lasting.kind=collapse lasting.learningRate=1e-3', 'lasting.kind = "undo"'],
+  ['arm.kind=absorb lasting.kind=undo pairs.select=["all"]', 'lasting.kind "collapse"'],
   ['safety.tripwirePrompts=0 safety.tripwireNats=3', 'safety.tripwirePrompts other than 0'],
   ['loss.klWeight=0 arm.kind=activation loss.klRoute=absorb', 'loss.klWeight other than 0'],
   ['loss.klRoute=absorb', 'an arm that routes rollouts'],
@@ -131,6 +140,7 @@ describe('a key that nothing reads', () => {
     'arm.kind=penalty arm.monitor.kind=probe loss.clip=0.1',
     'teacher.pool=pool.jsonl teacher.offStep=2 loss.clip=0.1',
     'updates=7 optimiser.warmupUpdates=5 optimiser.schedule=constant',
+    'arm.kind=absorb lasting.kind=collapse pairs.select=["all"]',
   ])('%s has a reader, or may have one', (settings) => {
     expect(() => resolveBuiltin(null, settings.split(' '))).not.toThrow();
   });
@@ -245,4 +255,12 @@ it('a plugin says it the same way', () => {
   expect(check('arm.form=steep', 'arm.slope=2').config.arm).toMatchObject({ slope: 2 });
   // It did not say what it uses, so it may use everything.
   expect(check('pairs.file=hack', 'loss.detach=parameter').unread).toEqual([]);
+});
+
+it.each([
+  ['lasting.kind=undo', '"none" for an arm that deploys everything it trains, found "undo" with arm vanilla'],
+  ['arm.kind=absorb lasting.kind=collapse lasting.components=32', 'fewer than adapter.rank (32), found 32'],
+  ['arm.kind=absorb lasting.kind=undo lasting.placebo=components', '"none" or "noise" with undo, found "components"'],
+])('a step that makes a deletion last has its rules: %s', (settings, message) => {
+  expect(() => resolveBuiltin(null, settings.split(' '))).toThrow(message);
 });

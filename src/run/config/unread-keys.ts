@@ -13,7 +13,7 @@ import type { RunConfig } from './schema.ts';
 
 export const useWords: Readonly<Record<string, string>> = {
   pairs:
-    'an arm or an adapter start that uses the pairs, held-out loopholes, which pairs may not show, or safety.healSteps',
+    'an arm or an adapter start that uses the pairs, held-out loopholes, which pairs may not show, safety.healSteps, or lasting.kind "collapse"',
   pool: 'a teacher phase (teacher.offStep), or an arm that learns from the pool',
   features: 'an arm that reads features',
   routes: 'an arm that routes rollouts',
@@ -53,7 +53,7 @@ export function unreadKeys(config: RunConfig, origins: Origins, parts: ConfigPar
 }
 
 const decidesUse = (path: string): boolean =>
-  /^(?:arm\.|adapter\.family$|environment\.(?:loopholes|heldOutLoopholes)$|safety\.healSteps$|teacher\.offStep$)/.test(
+  /^(?:arm\.|adapter\.family$|environment\.(?:loopholes|heldOutLoopholes)$|safety\.healSteps$|lasting\.kind$|teacher\.offStep$)/.test(
     path,
   );
 
@@ -120,17 +120,19 @@ export function ruleWords(rule: readonly Condition[], table: readonly string[]):
 }
 
 /** What the arm, the adapter start and the loopholes of a config make use of. A part that does not say may use everything. */
-function usesOf({ arm, adapter, environment, safety, teacher }: RunConfig, parts: ConfigParts): ReadonlySet<string> {
+function usesOf(
+  { arm, adapter, environment, safety, lasting, teacher }: RunConfig,
+  parts: ConfigParts,
+): ReadonlySet<string> {
   const definition = parts.arms.find(({ kind }) => kind === arm.kind);
   const start = parts.starts.find(({ name }) => name === adapter.family);
   const open = [...environment.loopholes, ...environment.heldOutLoopholes];
   const shown = parts.loopholes.filter(({ name }) => open.some((joined) => openNames(joined).includes(name)));
   const { kind: _kind, ...settings } = arm;
+  const reads = safety.healSteps > 0 || lasting?.kind === 'collapse';
   return new Set([
     ...(definition?.uses?.(settings) ?? ['pairs', 'pool', 'features', 'routes']),
-    ...(start?.needsPairs === false && safety.healSteps === 0 && environment.heldOutLoopholes.length === 0
-      ? []
-      : ['pairs']),
+    ...(start?.needsPairs === false && !reads && environment.heldOutLoopholes.length === 0 ? [] : ['pairs']),
     ...(teacher.offStep > 0 ? ['pool'] : []),
     ...(definition?.quarantine(settings) === false ? [] : ['quarantine']),
     ...(definition?.loopholes === 'closed' ? [] : ['hints']),
