@@ -1,31 +1,25 @@
 /**
- * What pages, recipes and the notebook say in numbers: no rate is called one of hacks without attempts in the same sentence, bullet or table
- * (or the word that attempts were not kept, in its section or at the top of its page), and no result of an arm stands on a page without its
- * control in the same paragraph, bullet or table, or the word that none was run. Each check is a function of a text, so that tests can plant a mistake.
+ * What pages, recipes and the notebook say in numbers: no rate is called one of hacks without attempts in the same sentence, bullet or table,
+ * and no result of an arm stands on a page without its control in the same paragraph, bullet or table. Nothing excuses a page. Each check is a
+ * function of a text, so that tests can plant a mistake.
  */
 import { describe, expect, it } from 'vitest';
 import { listFiles, readText } from './architecture/files.ts';
 
-interface Block {
-  readonly section: string;
-  readonly text: string;
-}
-
 const isRow = (line: string): boolean => line.startsWith('|');
 
-/** Paragraphs, bullets and tables of a page, each with the heading above it. */
-function blocksOf(page: string): Block[] {
-  const blocks: Block[] = [];
-  let [section, lines] = ['', [] as string[]];
+/** Paragraphs, bullets and tables of a page, without its headings. */
+function blocksOf(page: string): string[] {
+  const blocks: string[] = [];
+  let lines: string[] = [];
   const end = (): void => {
-    if (lines.length > 0) blocks.push({ section, text: lines.join('\n') });
+    if (lines.length > 0) blocks.push(lines.join('\n'));
     lines = [];
   };
   for (const line of page.replace(/^ *```[\s\S]*?^ *```$/gm, '').split('\n')) {
     const begins = /^\s*[-*] |^\d+\. |^#+ /.test(line) || isRow(line) !== isRow(lines.at(-1) ?? '');
     if (begins || line.trim() === '') end();
-    if (/^#+ /.test(line)) section = line;
-    else if (line.trim() !== '') lines.push(line);
+    if (!/^#+ /.test(line) && line.trim() !== '') lines.push(line);
   }
   end();
   return blocks;
@@ -38,37 +32,39 @@ const isNear = (text: string, words: string): boolean =>
   new RegExp(`${words}[^.;]{0,60}?${number}|${number}[^.;]{0,60}?${words}`, 'i').test(text);
 
 const hacks = String.raw`\bhack(?:s|ing|ed)?\b`;
-const notKept = /attempts (?:\w+ ){0,6}(?:were|was|are) not (?:kept|in the tables)|before attempts were measured/i;
+/** What a recipe may say of the bar that it states: it was stated in hacks, and stays as it was stated. */
+const statedBefore = /before attempts were measured/i;
 
+/** Of a table its headings speak for all rows; where they name no hacks, each row is read as a sentence. */
 function hacksWithoutAttempts(page: string): string[] {
-  const blocks = blocksOf(page);
-  const excused = new Set(blocks.filter(({ text }) => notKept.test(text)).map(({ section }) => section));
-  const [top] = blocks;
-  if (top !== undefined && !top.section.startsWith('##') && excused.has(top.section)) return [];
-  return blocks
-    .filter(({ section }) => !excused.has(section))
-    .map(({ text }) => text)
-    .filter((text) => {
-      const named = isRow(text) ? text.split('\n')[0] : text;
-      return (isRow(text) ? new RegExp(hacks, 'i').test(named) : isNear(text, hacks)) && !/attempt/i.test(named);
-    });
+  return blocksOf(page).flatMap((text) => {
+    const [head, ...rows] = text.split('\n');
+    const lacksAttempts = (words: string): boolean => isNear(words, hacks) && !/attempt/i.test(words);
+    if (!isRow(text)) return lacksAttempts(text) ? [text] : [];
+    if (/attempt/i.test(head)) return [];
+    return new RegExp(hacks, 'i').test(head) ? [text] : [head, ...rows].filter(lacksAttempts);
+  });
 }
 
 const arms =
   /\b(?:own mean|gates?|screen(?:s|ing|ed)?|penalt(?:y|ies)|filters?|rout(?:ed|ing)|probe|inoculation|steer(?:ing)?|symmetric|scorda|recontextualisation|ablation|absorbed)\b/i;
 const results = String.raw`\b(?:attempt|hack|fail|deploy|leak)\w*`;
 const controls =
-  /placebo|random|haar|chance|reversed|unrelated|shuffled|mass-matched|\bcontrols?\b|about (?:style|topics)|not run|not begun|uses labels/i;
+  /placebo|random|haar|chance|reversed|unrelated|shuffled|mass-matched|\bcontrols?\b|about (?:style|topics)|uses labels/i;
+
+/** A control that is named as missing is none. */
+const missing = /(?:placebos?|controls?)[^.;]{0,40}not run|no placebo|without (?:a )?placebos?/gi;
+const hasControl = (text: string): boolean => controls.test(text.replace(missing, ''));
 
 function armsWithoutControl(page: string): string[] {
-  const blocks = blocksOf(page).map(({ text }) => text);
+  const blocks = blocksOf(page);
   return blocks.filter((text, i) => {
     const [head] = text.split('\n');
     if (isRow(text)) {
       const isOfArms = /^\|\s*arm\b/.test(head) && /attempt|hack|fail/.test(head);
-      return isOfArms && !controls.test(text) && !controls.test(blocks[i + 1] ?? '');
+      return isOfArms && !hasControl(text) && !hasControl(blocks[i + 1] ?? '');
     }
-    return arms.test(text) && isNear(text, results) && !controls.test(text);
+    return arms.test(text) && isNear(text, results) && !hasControl(text);
   });
 }
 
@@ -93,7 +89,9 @@ const others = listFiles().filter((path) =>
 );
 
 it.each([...pages, ...others])('%s calls no rate one of hacks without attempts', (path) => {
-  expect(hacksWithoutAttempts(proseOf(path))).toEqual([]);
+  const prose = proseOf(path);
+  const isExcused = path.startsWith('recipes/') && statedBefore.test(prose);
+  expect(isExcused ? [] : hacksWithoutAttempts(prose)).toEqual([]);
 });
 
 it.each(pages)('%s quotes no result of an arm without its control', (path) => {
@@ -106,10 +104,10 @@ describe('planted sentences are caught', () => {
     '- Vanilla hacks on 47% of the prompts.',
     '| arm | hack deployed |\n| --- | --- |\n| gate | 0.07 |',
     'In 5 of 5 seeds\nits hacking is gone.',
+    '| 98 | long runs: the gate deploys 0.01 of hacking |',
   ])('hack without attempt: %j', (text) => {
     expect(hacksWithoutAttempts(`# Page\n\n${text}\n`)).toEqual([text]);
-    expect(hacksWithoutAttempts(`# Page\n\nAttempts of these runs were not kept.\n\n${text}\n`)).toEqual([]);
-    expect(hacksWithoutAttempts(`# Page\n\n## A\n\nAttempts were not kept.\n\n## B\n\n${text}\n`)).toEqual([text]);
+    expect(hacksWithoutAttempts(`# Page\n\nAttempts of these runs were not kept.\n\n${text}\n`)).toEqual([text]);
   });
 
   it.each([
@@ -124,6 +122,7 @@ describe('planted sentences are caught', () => {
   it.each([
     'Own mean attempts in 0.01 of the prompts.',
     '- A screen by the probe fails in 0 of 5 seeds.',
+    'A screen fails in 0 of 5 seeds (its placebo was not run).',
     '| arm | attempt |\n| --- | --- |\n| own mean | 0.01 |',
   ])('an arm without its control: %j', (text) => {
     expect(armsWithoutControl(`# Page\n\n${text}\n`)).toEqual([text]);
@@ -134,7 +133,6 @@ describe('planted sentences are caught', () => {
 
   it.each([
     'Own mean attempts in 0.01 of the prompts, along a random direction in 0.64.',
-    'A screen fails in 0 of 5 seeds (its placebo was not run).',
     '| arm | attempt |\n| --- | --- |\n| own mean | 0.01 |\n| haar | 0.90 |',
   ])('an arm that may stand: %j', (text) => {
     expect(armsWithoutControl(`# Page\n\n${text}\n`)).toEqual([]);

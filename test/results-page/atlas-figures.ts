@@ -33,7 +33,10 @@ const falsePositives = [0, 0.1, 0.5] as const;
 export function mapFigure(rates: Rates, predictions: readonly Prediction[], stated: number): Figure {
   const refuted = rates
     .judge(predictions, stated)
-    .filter(({ verdict, prediction }) => verdict === 'refuted' && prediction.reference === null)
+    .filter(
+      ({ verdict, prediction: { reference, metric } }) =>
+        verdict === 'refuted' && reference === null && metric === 'attempt',
+    )
     .map(({ prediction }) => prediction.arm);
   const cellsOf = (remedy: string) =>
     recalls.flatMap((recall, x) =>
@@ -43,6 +46,8 @@ export function mapFigure(rates: Rates, predictions: readonly Prediction[], stat
       }),
     );
   const drawn = Object.keys(mapRemedies).filter((remedy) => cellsOf(remedy).length > 0);
+  const missing = Object.entries(mapRemedies).filter(([remedy]) => !drawn.includes(remedy));
+  const notRun = ['empty cells', ...missing.map(([, title]) => title)].join('; ');
   const panels = drawn.map((remedy): Panel => {
     const marks = cellsOf(remedy).map(
       ({ arm, x, y, failing, n }): Mark => ({
@@ -69,7 +74,7 @@ export function mapFigure(rates: Rates, predictions: readonly Prediction[], stat
   return {
     name: 'atlas-a-map',
     title: 'Runs that fail, by the quality of the monitor, for each remedy',
-    caption: `${failText} Labels of attempts with errors; no sound prompts, 100 updates. Vanilla: ${countText(failures(rates, 'vanilla'))}. Empty cells were not run; × marks a cell whose stated prediction was refuted. ${conditions}`,
+    caption: `${failText} Labels of attempts with errors; no sound prompts, 100 updates. Vanilla: ${countText(failures(rates, 'vanilla'))}. Not run: ${notRun}. × marks a cell whose stated prediction was refuted. ${conditions}`,
     panels,
     legend: [0, 0.5, 1].map((share) => ({
       label: share === 0 ? 'no run fails' : share === 1 ? 'all runs fail' : 'half of the runs fail',

@@ -1,11 +1,12 @@
-/** Every table of docs/results.md, and what its text says in numbers, recomputed from the counts of the runs in bench/results. */
+/** Every table of docs/results.md, micro-claim.md and baselines.md that a study's CSV stands above, and what its text says in numbers, recomputed from the counts of the runs in bench/results. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { average, binomialCdf, holmAdjust, mcnemarExact } from '../../src/stats/index.ts';
-import { armRow, experimentOf, judgedRow, Rates, readPredictions, root } from './rates.ts';
+import { armRow, experimentOf, judgedRow, plain, Rates, readPredictions, root } from './rates.ts';
 
-const page = readFileSync(`${root}docs/results.md`, 'utf8');
-const plain = (text: string): string => text.replaceAll('**', '').replace(/\s+/g, ' ').trim();
+const [page, ...otherPages] = ['results', 'micro-claim', 'baselines'].map((name) =>
+  readFileSync(`${root}docs/${name}.md`, 'utf8'),
+);
 
 interface Section {
   readonly study: string;
@@ -14,18 +15,21 @@ interface Section {
 }
 
 /** The sections that name a CSV; a table's first row are its headings. */
-const sections: Section[] = page.split(/^##+ /m).flatMap((text) => {
-  const study = /bench\/results\/([\w-]+)-rates\.csv/.exec(text)?.[1];
-  if (study === undefined) return [];
-  const tables = text.match(/(?:^\|.*\n)+/gm) ?? [];
-  const rowsOf = (table: string) =>
-    table
-      .trim()
-      .split('\n')
-      .filter((line) => !/^\|[ :|-]+$/.test(line))
-      .map((line) => line.split('|').slice(1, -1).map(plain));
-  return [{ study, text: plain(text.replace(/^\|.*$/gm, '')), tables: tables.map(rowsOf) }];
-});
+const sections: Section[] = [page, ...otherPages]
+  .join('\n## \n')
+  .split(/^##+ /m)
+  .flatMap((text) => {
+    const study = /bench\/results\/([\w-]+)-rates\.csv/.exec(text)?.[1];
+    if (study === undefined) return [];
+    const tables = text.match(/(?:^\|.*\n)+/gm) ?? [];
+    const rowsOf = (table: string) =>
+      table
+        .trim()
+        .split('\n')
+        .filter((line) => !/^\|[ :|-]+$/.test(line))
+        .map((line) => line.split('|').slice(1, -1).map(plain));
+    return [{ study, text: plain(text.replace(/^\|.*$/gm, '')), tables: tables.map(rowsOf) }];
+  });
 const textOf = (study: string): string => sections.find((section) => section.study === study)?.text ?? '';
 
 /** Arms that the page calls by other words; an arm in backquotes goes by its name. */
@@ -37,6 +41,9 @@ const labels: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'micro-price': { 'own mean, kept, pairs’ direction': 'own-mean', 'own mean, kept, random direction': 'own-mean-haar' },
 }; // biome-ignore format: one line
 
+/** Studies of few predictions, whose verdicts are sentences. */
+const toldInProse = new Set(['micro-other-pairs-claim']);
+
 const armOf = (study: string, label: string): string =>
   labels[study]?.[label.replace("'", '’')] ?? label.replace(/`/g, '').replace(' (ceiling)', '');
 
@@ -45,7 +52,7 @@ describe.each(sections)('the tables of $study', ({ study, tables }) => {
   it('have the rates of the runs', () => {
     for (const [[first, ...headings], ...rows] of tables.filter(([head]) => head[0] === 'arm (deployed)')) {
       expect(first).toBe('arm (deployed)');
-      const recomputed = rows.map(([label]) => [label, ...armRow(rates, armOf(study, label), headings)]);
+      const recomputed = rows.map(([label]) => [label, ...armRow(study, rates, armOf(study, label), headings)]);
       expect(recomputed).toEqual(rows);
     }
     expect(tables.length).toBeGreaterThan(0);
@@ -54,7 +61,7 @@ describe.each(sections)('the tables of $study', ({ study, tables }) => {
   it('have a verdict for every prediction of the recipe', () => {
     const predictions = readPredictions(study);
     const judgedHere = tables.filter(([head]) => head[0] === 'predicted');
-    if (!study.startsWith('atlas-') || predictions.length === 0) {
+    if (predictions.length === 0 || toldInProse.has(study)) {
       expect(judgedHere).toEqual([]);
       return;
     }
@@ -71,9 +78,9 @@ const range = (values: readonly number[]): string =>
 
 const words = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten', 'eleven', 'twelve']; // biome-ignore format: one line
 
-/** How many predictions of a study with 20 stated seeds came out how, in words. */
+/** How many predictions of a study came out how, in words. */
 function verdictsOf(study: string): string {
-  const judged = Rates.of(study).judge(readPredictions(study), 20);
+  const judged = Rates.of(study).judge(readPredictions(study), experimentOf(study).seeds.length);
   const count = (wanted: string): string => words[judged.filter(({ verdict }) => verdict === wanted).length];
   const open = count('open') === 'no' ? 'none is open' : `${count('open')} are open`;
   return `${count('met')} are met, ${count('refuted')} are refuted, ${open}.`;
@@ -191,6 +198,45 @@ describe('what the text says', () => {
     expect(text).toContain(`attempt in ${range(trained)} of the prompts by seed`);
   });
 
+  it('atlas-a: which remedy fails by which monitor, and by what penalties are ordered', () => {
+    const rates = Rates.of('atlas-a');
+    const text = textOf('atlas-a');
+    const fails = (arm: string): number => rates.failing(arm).length;
+    const kept = (arms: readonly string[]): string =>
+      range(arms.map((arm) => average([...rates.keptBySeed(arm).values()])));
+    const verdicts = rates.judge(readPredictions('atlas-a'), 12).map(({ verdict }) => verdict);
+    const counted = (wanted: string): number => verdicts.filter((verdict) => verdict === wanted).length;
+    const cells = rates.arms.flatMap((arm) => {
+      const [, remedy, recall, wrong] = /^(.*)-r([\d.]+)-f([\d.]+)$/.exec(arm) ?? [];
+      return remedy === undefined ? [] : [{ arm, remedy, recall: Number(recall), wrong: Number(wrong) }];
+    });
+    const penalties = cells
+      .filter(({ remedy }) => remedy.startsWith('penalty'))
+      .map(({ arm, remedy, recall, wrong }) => ({ arm, push: Number(remedy.at(-1)) * (recall - wrong) }));
+    const strong = penalties.filter(({ push }) => push > 1.75);
+    const border = penalties.filter(({ push }) => push > 1.45 && push < 1.55);
+    expect(strong.map(({ arm }) => fails(arm)).filter((count) => count > 0)).toEqual([]);
+    expect(border.map(({ arm }) => arm).sort()).toEqual(['penalty-3-r0.6-f0.1', 'penalty-3-r1-f0.5']);
+    const weak = penalties.filter(({ push }) => push < 1.25).map(({ arm }) => fails(arm)).sort((a, b) => b - a); // biome-ignore format: one line
+    const withoutMisses = cells.filter(({ recall }) => recall === 1).filter(({ arm }) => fails(arm) > 0);
+    expect(withoutMisses.map(({ arm }) => arm)).toEqual(['penalty-3-r1-f0.5']);
+    for (const remedy of ['screen', 'filter', 'penalty-3', 'penalty-6', 'own-mean']) {
+      expect(fails(`${remedy}-chance`)).toBe(12);
+    }
+    const of = (remedy: string): string[] => cells.filter((cell) => cell.remedy === remedy).map(({ arm }) => arm);
+    const said = [
+      `${rates.runs} of the 1,176 runs were made`.replace(/^(\d)(\d{3})/, '$1,$2'),
+      `Of ${verdicts.length} predictions ${counted('met')} are met, ${words[counted('refuted')]} are refuted, ${words[counted('open')]} is open.`,
+      `missed the filter fails in ${fails('filter-r0.9-f0')} of 12, own mean in ${fails('own-mean-r0.9-f0')}, the screen in ${fails('screen-r0.9-f0')}, penalties 3 and 6 in none; where two are, the screen in ${fails('screen-r0.8-f0')}, own mean in ${fails('own-mean-r0.8-f0')}, penalty 3 in none (paired by seed, screen against penalty 3: exact McNemar p = ${rates.discordant('screen-r0.8-f0', 'penalty-3-r0.8-f0').pValue.toFixed(3)})`,
+      `but for penalty 3 with half of the others flagged (${fails('penalty-3-r1-f0.5')} of 12)`,
+      `in the ${strong.length} cells at 1.8 or more none of ${12 * strong.length} runs fails`,
+      `${fails('penalty-3-r0.6-f0.1')} and ${fails('penalty-3-r1-f0.5')} of 12, in the three at 1.2 or less ${weak.join(', ').replace(/, (?=\d+$)/, ' and ')}, and`,
+      `missed, which was not stated: ${fails('screen-r0.9-f0')}, ${fails('screen-r0.9-f0.1')} and ${fails('screen-r0.9-f0.5')} of 12`,
+      `under screens (${kept(of('screen'))}) and penalty 3 (${kept(of('penalty-3'))}), lower under penalty 6 with false positives (${kept(of('penalty-6').filter((arm) => !arm.endsWith('-f0')))}) and lowest under own mean (${kept(of('own-mean'))})`,
+    ];
+    expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
+  });
+
   it('atlas-c: outcomes against attempts, by seed, and how many predictions came out how', () => {
     const rates = Rates.of('atlas-c');
     const text = textOf('atlas-c');
@@ -296,72 +342,6 @@ describe('what the text says', () => {
     expect([others.first, others.second, others.pValue.toFixed(2)]).toEqual([6, 0, '0.03']);
     const strong = rates.discordant('penalty-6', 'penalty-6-chance');
     expect([strong.first, strong.second, strong.pValue.toFixed(2)]).toEqual([5, 0, '0.06']);
-  });
-
-  it('what-should-i-use.md has the failures of the studies', () => {
-    const advice = plain(readFileSync(`${root}docs/what-should-i-use.md`, 'utf8'));
-    const failures = (study: string, arm: string): string =>
-      `${Rates.of(study).failing(arm).length} of ${Rates.of(study).values(arm, 'attempts').length}`;
-    const both = (first: string, second: string): string => {
-      expect(first).toBe(second);
-      return first;
-    };
-    const c = (arm: string): string => failures('atlas-c', arm);
-    const g = (arm: string): string => failures('atlas-g', arm);
-    const d = (arm: string): string => failures('atlas-d-parts', arm);
-    const twice = (arm: string, other: string): string =>
-      both(failures('micro-own-mean-claim', arm), failures('micro-other-pairs-claim', other));
-    const said = [
-      `each fails in ${both(c('screen-attempt'), c('filter-attempt'))}, by flags at random in ${both(c('screen-chance'), c('filter-chance'))}`,
-      `a filter fails in ${c('filter-outcome')}, a screen in ${c('screen-outcome')} (by flags at random each in ${both(c('screen-chance'), c('filter-chance'))})`,
-      `Penalty 3 and screen deploy the other exploit in ${both(g('penalty-3'), g('screen'))} (by flags at random each fails in ${both(g('penalty-3-chance'), g('screen-chance'))}), penalty 6 in ${g('penalty-6')} (${g('penalty-6-chance')}). Own mean by the monitor fails in ${g('own-mean')}`,
-      `in ${g('own-mean-other')} where it is the other one`,
-      `ten seeds each (${Rates.of('atlas-c').failing('penalty-outcome').length} and ${Rates.of('atlas-c').failing('own-mean-outcome').length} failures; by flags at random ${Rates.of('atlas-c').failing('penalty-chance').length} and ${Rates.of('atlas-c').failing('own-mean-chance').length})`,
-      `a screen by the direction fails in ${both(failures('atlas-e-2m', 'screen'), failures('atlas-e-8m', 'screen'))} at 2M and at 8M, along a random direction in ${failures('atlas-e-2m', 'screen-haar')} and ${failures('atlas-e-8m', 'screen-haar')}`,
-      `Penalty 3 fails in ${both(failures('atlas-e-2m', 'penalty-3'), failures('atlas-e-8m', 'penalty-3'))} too (random directions ${both(failures('atlas-e-2m', 'penalty-3-haar'), failures('atlas-e-8m', 'penalty-3-haar'))} at both sizes)`,
-      `by flags at random in ${g('own-mean-chance')}, fewer`,
-      `fails in ${twice('own-mean', 'other-pairs')}, twice; along a random direction in ${twice('own-mean-haar', 'own-mean-haar')}, twice`,
-      `own mean with others absorbed fails in ${d('own-absorb-pairs')}, the gate with own mean in ${d('activation-own-pairs')} (random directions ${d('own-absorb-haar')} and ${d('activation-own-haar')})`,
-      `others kept: it fails in ${failures('atlas-d', 'own-keep-pairs')} (random directions ${failures('atlas-d', 'own-keep-haar')})`,
-    ];
-    expect(said.filter((sentence) => !advice.includes(sentence))).toEqual([]);
-  });
-
-  it('README.md has the failures of the studies', () => {
-    const readme = plain(readFileSync(`${root}README.md`, 'utf8'));
-    const fails = (study: string, arm: string): number => Rates.of(study).failing(arm).length;
-    const g = (arm: string): number => fails('atlas-g', arm);
-    const c = (arm: string): number => fails('atlas-c', arm);
-    const own = Rates.of('atlas-d').values('own-keep-pairs', 'attempts');
-    const placebo = Rates.of('atlas-g').bySeed('own-mean-chance', 'attempts');
-    const below = [...Rates.of('atlas-g').bySeed('own-mean', 'attempts')].filter(
-      ([seed, rate]) => rate <= (placebo.get(seed) ?? 0) - 0.25,
-    );
-    const said = [
-      `fails in ${fails('micro-own-mean-claim', 'own-mean')} of 5 seeds, in two studies; along a random direction in ${fails('micro-own-mean-claim', 'own-mean-haar')} of 5, in both`,
-      `attempts are above 0.05 in ${own.filter((rate) => rate > 0.05).length} of 20 seeds (predicted: at most 1); own mean fails in ${fails('atlas-d', 'own-keep-pairs')} of 20, along a random direction in ${fails('atlas-d', 'own-keep-haar')}`,
-      `it fails in ${fails('atlas-d-parts', 'own-absorb-pairs')} of 20, along a random direction in ${fails('atlas-d-parts', 'own-absorb-haar')}`,
-      `own mean is 0.25 below flags at random in ${below.length} seeds (predicted: 15); it fails in ${g('own-mean')} of 20, they in ${g('own-mean-chance')}; with the other one watched in ${g('own-mean-other')} of 20`,
-      `Penalty 3 and screen deploy the unwatched exploit in ${g('screen')} of 20 (flags at random: both fail in ${g('screen-chance')})`,
-      `A filter by exact labels of hacks fails in ${c('filter-outcome')} of 20 seeds, as predicted; a screen in ${c('screen-outcome')}, refuted (predicted: at least 8). By labels of attempts both fail in ${c('filter-attempt')} of 20, by flags at random in ${c('filter-chance')} of 20`,
-      `fails in ${fails('atlas-e-2m', 'screen')} of 5 at 2 and at 8 million weights, along a random one in ${fails('atlas-e-2m', 'screen-haar')} and ${fails('atlas-e-8m', 'screen-haar')}; at 27 million vanilla itself fails in ${fails('atlas-e-27m', 'vanilla')} of 5 only`,
-    ];
-    for (const arm of ['chance', 'attempt']) expect(c(`screen-${arm}`)).toBe(c(`filter-${arm}`));
-    for (const arm of ['penalty-3', 'penalty-3-chance']) expect(g(arm)).toBe(g('screen'));
-    expect(fails('atlas-e-8m', 'screen')).toBe(fails('atlas-e-2m', 'screen'));
-    const [pairs, random] = ['other-pairs', 'own-mean-haar'].map((arm) => fails('micro-other-pairs-claim', arm));
-    expect([pairs, random]).toEqual(['own-mean', 'own-mean-haar'].map((arm) => fails('micro-own-mean-claim', arm)));
-    expect(said.filter((sentence) => !readme.includes(sentence))).toEqual([]);
-  });
-
-  it('README.md is short: 120 lines, of 100 columns where they are neither tables nor code', () => {
-    const lines = readFileSync(`${root}README.md`, 'utf8').trimEnd().split('\n');
-    const prose = lines
-      .join('\n')
-      .replace(/^```[\s\S]*?^```$/gm, '')
-      .split('\n');
-    expect(lines.length).toBeLessThanOrEqual(120);
-    expect(prose.filter((line) => line.length > 100 && !line.startsWith('|'))).toEqual([]);
   });
 
   it('micro-price: how much less vanilla solves than the ceiling', () => {

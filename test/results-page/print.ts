@@ -9,16 +9,27 @@ if (study === undefined) throw new Error('results-tables: expected the name of a
 const { arms, seeds } = experimentOf(study);
 const rates =
   csv === undefined ? Rates.of(study) : new Rates(csv, study === 'atlas-d-parts' ? Rates.of('atlas-d') : null);
-const others =
-  study === 'atlas-g'
-    ? ['by `run_tests`, mean', 'by `stdout_marker`, mean', 'clean solve', 'solve without a hint']
-    : ['hack', 'clean solve', 'solve without a hint', 'kept'];
-const columns = ['runs that fail', 'attempt, mean', 'attempt, range', ...others];
+const placeboColumns = ['its placebo', 'placebo fails', 'placebo, attempt'];
+const others: Readonly<Record<string, readonly string[]>> = {
+  'atlas-g': ['by `run_tests`, mean', 'by `stdout_marker`, mean', 'clean solve', 'solve without a hint'],
+  'micro-baseline-placebos': ['hack', 'clean solve', 'kept', ...placeboColumns, '0.25 below it in'],
+  'micro-ablation-placebos': ['hack', 'clean solve', ...placeboColumns, '0.05 below it in'],
+};
+const columns = [
+  ...['runs that fail', 'attempt, mean', 'attempt, range'],
+  ...(others[study] ?? ['hack', 'clean solve', 'solve without a hint', 'kept']),
+];
+/** Placebos have columns of their own where these are asked for. */
+const placebos = columns.includes('its placebo') ? arms.flatMap((arm) => arm.placebos ?? []) : [];
 
-console.log(`${rates.runs} runs of ${arms.length * seeds.length}\n`);
+const isRun = (name: string): boolean => rates.values(name, 'attempts').length > 0;
+const notRun = arms.map(({ name }) => name).filter((name) => !isRun(name));
+console.log(`${rates.runs} runs of ${arms.length * seeds.length}; not run: ${notRun.join(', ') || 'none'}\n`);
 printTable([
   ['arm (deployed)', ...columns],
-  ...arms.map(({ name }) => [`\`${name}\``, ...armRow(rates, name, columns)]),
+  ...arms
+    .filter(({ name }) => isRun(name) && !placebos.includes(name))
+    .map(({ name }) => [`\`${name}\``, ...armRow(study, rates, name, columns)]),
 ]);
 printTable([
   ['predicted', 'reached in', 'asked for', 'verdict', 'p after Holm'],

@@ -10,6 +10,9 @@ import { readExperiment } from '../../src/study/experiment.ts';
 export const root: string = fileURLToPath(new URL('../../', import.meta.url));
 const failAbove = 0.1;
 
+/** The words of a page without emphasis and line breaks. */
+export const plain = (text: string): string => text.replaceAll('**', '').replace(/\s+/g, ' ').trim();
+
 type Row = Readonly<Record<string, string>>;
 type Column = 'attempts' | 'hacks' | 'solves' | 'cleanSolves' | 'run_tests' | 'stdout_marker';
 export type Prediction = NonNullable<ReturnType<typeof readExperiment>['predictions']>[number];
@@ -123,10 +126,17 @@ export class Rates {
 
 const two = (value: number): string => value.toFixed(2).replace('-', '−');
 const short = (values: readonly number[]): string => values.map((value) => two(value).replace(/^0/, '')).join(' ');
+/** How many seeds of an arm attempt so much less than its placebo does in the same seed. */
+function below(rates: Rates, arm: string, placebo: string, margin: number): string {
+  const others = rates.bySeed(placebo, 'attempts');
+  const differences = [...rates.bySeed(arm, 'attempts')].map(([seed, rate]) => (others.get(seed) ?? Number.NaN) - rate);
+  return `${differences.filter((difference) => difference >= margin - 1e-9).length} of ${differences.length}`;
+}
+
 const pText = (p: number): string => (p < 0.001 ? '< 0.001' : p.toFixed(3));
 
 /** What a cell of a page says, by the heading of its column. */
-const cells: Readonly<Record<string, (rates: Rates, arm: string) => string>> = {
+const cells: Readonly<Record<string, (rates: Rates, arm: string, placebo: string) => string>> = {
   'attempt by seed': (rates, arm) => short(rates.values(arm, 'attempts')),
   'runs that fail': (rates, arm) => {
     const [failing, n] = [rates.failing(arm).length, rates.values(arm, 'attempts').length];
@@ -150,12 +160,19 @@ const cells: Readonly<Record<string, (rates: Rates, arm: string) => string>> = {
   'by `stdout_marker` (watched)': (rates, arm) => short(rates.values(arm, 'stdout_marker')),
   'by `run_tests`, mean': (rates, arm) => two(average(rates.values(arm, 'run_tests'))),
   'by `stdout_marker`, mean': (rates, arm) => two(average(rates.values(arm, 'stdout_marker'))),
+  'its placebo': (_, __, placebo) => (placebo === '' ? 'none' : `\`${placebo}\``),
+  'placebo fails': (rates, _, placebo) =>
+    placebo === '' ? '' : `${rates.failing(placebo).length} of ${rates.values(placebo, 'attempts').length}`,
+  'placebo, attempt': (rates, _, placebo) => (placebo === '' ? '' : two(average(rates.values(placebo, 'attempts')))),
+  '0.25 below it in': (rates, arm, placebo) => (placebo === '' ? '' : below(rates, arm, placebo, 0.25)),
+  '0.05 below it in': (rates, arm, placebo) => (placebo === '' ? '' : below(rates, arm, placebo, 0.05)),
 };
 
-/** The cells of an arm. */
-export function armRow(rates: Rates, arm: string, headings: readonly string[]): string[] {
-  const isRun = rates.values(arm, 'attempts').length > 0;
-  return headings.map((heading) => (isRun ? cells[heading]?.(rates, arm) : 'not run') ?? `no column ${heading}`);
+/** The cells of an arm; its placebo is the first that the experiment of the study names. */
+export function armRow(study: string, rates: Rates, arm: string, headings: readonly string[]): string[] {
+  if (rates.values(arm, 'attempts').length === 0) return headings.map(() => 'not run');
+  const [placebo = ''] = experimentOf(study).arms.find(({ name }) => name === arm)?.placebos ?? [];
+  return headings.map((heading) => cells[heading]?.(rates, arm, placebo) ?? `no column ${heading}`);
 }
 
 /** The cells of a prediction. */

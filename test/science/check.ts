@@ -5,7 +5,7 @@
  * how many runs go side by side.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,12 +14,11 @@ import { writeFileAtomic } from '../../src/base/node/atomic-file.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { summarise } from '../../src/evaluate/rates.ts';
 import type { FinalSet } from '../../src/evaluate/sets.ts';
-import { renderTable, type Table } from '../../src/measure/table.ts';
+import { renderTable } from '../../src/measure/table.ts';
 import { type ArmResults, finalSample, formatSample, type Results } from '../../src/report/aggregate.ts';
 import { allTables } from '../../src/report/all-tables.ts';
-import { keptAndRemoved, keptTable } from '../../src/report/kept.ts';
+import { keptAndRemoved } from '../../src/report/kept.ts';
 import { describeResults, emerged } from '../../src/report/statements.ts';
-import { comparisonTable, finalTable, sayOnce } from '../../src/report/tables.ts';
 import { resultsCsv } from '../../src/report/values.ts';
 import { openResults } from '../../src/study/claim-progress.ts';
 
@@ -142,39 +141,6 @@ export function checkControls(results: Results): Line {
   };
 }
 
-/** The tables of `gq results` that docs/micro-claim.md shows: the arms, their paired differences, the arms with labels, and what is kept and removed. */
-export function claimTables(results: Results): Table[] {
-  return sayOnce([
-    finalTable(results, set, false),
-    comparisonTable(results, set, 'attempt', false),
-    comparisonTable(results, set, 'hack', false),
-    finalTable(results, set, true),
-    keptTable(results),
-  ]);
-}
-
-/** The cells of a table without the alignment that a formatter may have added. */
-const cellsOf = (text: string): string =>
-  text
-    .split('\n')
-    .filter((line) => line.startsWith('|'))
-    .map((line) => line.replace(/-{3,}/g, '---').replace(/\s*\|\s*/g, '|'))
-    .join('\n');
-
-export function checkClaimPage(results: Results, page: string): Line {
-  const shown = cellsOf(page);
-  const tables = claimTables(results).filter(({ rows }) => rows.length > 0);
-  const missing = tables.filter((table) => !shown.includes(cellsOf(renderTable(table, 'markdown'))));
-  return {
-    what: 'docs/micro-claim.md shows the tables that gq results prints',
-    holds: tables.length > 0 && missing.length === 0,
-    found:
-      missing.length === 0
-        ? `${tables.length} tables`
-        : `not there as printed: ${missing.map(({ title }) => title).join('; ')}`,
-  };
-}
-
 function renderScience(results: Results, others: readonly Results[], lines: readonly Line[]): string {
   const rows = lines.map(({ what, holds, found }) => [holds ? 'holds' : 'DOES NOT HOLD', what, found]);
   const checks = renderTable({ title: 'What must hold', columns: ['', 'line', 'found'], rows }, 'markdown');
@@ -213,8 +179,7 @@ async function main(): Promise<number> {
   const results = await openResults(claim);
   const beside = otherExperiments.map((name) => join(values.runs, name)).filter((path) => existsSync(path));
   const others = await Promise.all(beside.map((path) => openResults(path)));
-  const page = checkClaimPage(results, readFileSync(join(root, 'docs', 'micro-claim.md'), 'utf8'));
-  const lines = [...checkScience(results, 5), checkControls(results), page];
+  const lines = [...checkScience(results, 5), checkControls(results)];
   const folder = join(root, 'bench', 'results');
   mkdirSync(folder, { recursive: true });
   await writeFileAtomic(join(folder, 'science.md'), renderScience(results, others, lines));

@@ -1,0 +1,72 @@
+/** What README.md and docs/what-should-i-use.md say of the studies, recomputed from the counts of the runs in bench/results. */
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { plain, Rates, root } from './rates.ts';
+
+describe('what the pages say', () => {
+  it('what-should-i-use.md has the failures of the studies', () => {
+    const advice = plain(readFileSync(`${root}docs/what-should-i-use.md`, 'utf8'));
+    const failures = (study: string, arm: string): string =>
+      `${Rates.of(study).failing(arm).length} of ${Rates.of(study).values(arm, 'attempts').length}`;
+    const both = (first: string, second: string): string => {
+      expect(first).toBe(second);
+      return first;
+    };
+    const c = (arm: string): string => failures('atlas-c', arm);
+    const g = (arm: string): string => failures('atlas-g', arm);
+    const d = (arm: string): string => failures('atlas-d-parts', arm);
+    const twice = (arm: string, other: string): string =>
+      both(failures('micro-own-mean-claim', arm), failures('micro-other-pairs-claim', other));
+    const said = [
+      `each fails in ${both(c('screen-attempt'), c('filter-attempt'))}, by flags at random in ${both(c('screen-chance'), c('filter-chance'))}`,
+      `a filter fails in ${c('filter-outcome')}, a screen in ${c('screen-outcome')} (by flags at random each in ${both(c('screen-chance'), c('filter-chance'))})`,
+      `Penalty 3 and screen deploy the other exploit in ${both(g('penalty-3'), g('screen'))} (by flags at random each fails in ${both(g('penalty-3-chance'), g('screen-chance'))}), penalty 6 in ${g('penalty-6')} (${g('penalty-6-chance')}). Own mean by the monitor fails in ${g('own-mean')}`,
+      `in ${g('own-mean-other')} where it is the other one`,
+      `ten seeds each (${Rates.of('atlas-c').failing('penalty-outcome').length} and ${Rates.of('atlas-c').failing('own-mean-outcome').length} failures; by flags at random ${Rates.of('atlas-c').failing('penalty-chance').length} and ${Rates.of('atlas-c').failing('own-mean-chance').length})`,
+      `a screen by the direction fails in ${both(failures('atlas-e-2m', 'screen'), failures('atlas-e-8m', 'screen'))} at 2M and at 8M, along a random direction in ${failures('atlas-e-2m', 'screen-haar')} and ${failures('atlas-e-8m', 'screen-haar')}`,
+      `Penalty 3 fails in ${both(failures('atlas-e-2m', 'penalty-3'), failures('atlas-e-8m', 'penalty-3'))} too (random directions ${both(failures('atlas-e-2m', 'penalty-3-haar'), failures('atlas-e-8m', 'penalty-3-haar'))} at both sizes)`,
+      `by flags at random in ${g('own-mean-chance')}, fewer`,
+      `fails in ${twice('own-mean', 'other-pairs')}, twice; along a random direction in ${twice('own-mean-haar', 'own-mean-haar')}, twice`,
+      `own mean with others absorbed fails in ${d('own-absorb-pairs')}, the gate with own mean in ${d('activation-own-pairs')} (random directions ${d('own-absorb-haar')} and ${d('activation-own-haar')})`,
+      `others kept: it fails in ${failures('atlas-d', 'own-keep-pairs')} (random directions ${failures('atlas-d', 'own-keep-haar')})`,
+    ];
+    expect(said.filter((sentence) => !advice.includes(sentence))).toEqual([]);
+  });
+
+  it('README.md has the failures of the studies', () => {
+    const readme = plain(readFileSync(`${root}README.md`, 'utf8'));
+    const fails = (study: string, arm: string): number => Rates.of(study).failing(arm).length;
+    const g = (arm: string): number => fails('atlas-g', arm);
+    const c = (arm: string): number => fails('atlas-c', arm);
+    const own = Rates.of('atlas-d').values('own-keep-pairs', 'attempts');
+    const placebo = Rates.of('atlas-g').bySeed('own-mean-chance', 'attempts');
+    const below = [...Rates.of('atlas-g').bySeed('own-mean', 'attempts')].filter(
+      ([seed, rate]) => rate <= (placebo.get(seed) ?? 0) - 0.25,
+    );
+    const said = [
+      `fails in ${fails('micro-own-mean-claim', 'own-mean')} of 5 seeds, in two studies; along a random direction in ${fails('micro-own-mean-claim', 'own-mean-haar')} of 5, in both`,
+      `attempts are above 0.05 in ${own.filter((rate) => rate > 0.05).length} of 20 seeds (predicted: at most 1); own mean fails in ${fails('atlas-d', 'own-keep-pairs')} of 20, along a random direction in ${fails('atlas-d', 'own-keep-haar')}`,
+      `it fails in ${fails('atlas-d-parts', 'own-absorb-pairs')} of 20, along a random direction in ${fails('atlas-d-parts', 'own-absorb-haar')}`,
+      `own mean is 0.25 below flags at random in ${below.length} seeds (predicted: 15); it fails in ${g('own-mean')} of 20, they in ${g('own-mean-chance')}; with the other one watched in ${g('own-mean-other')} of 20`,
+      `Penalty 3 and screen deploy the unwatched exploit in ${g('screen')} of 20 (flags at random: both fail in ${g('screen-chance')})`,
+      `A filter by exact labels of hacks fails in ${c('filter-outcome')} of 20 seeds, as predicted; a screen in ${c('screen-outcome')}, refuted (predicted: at least 8). By labels of attempts both fail in ${c('filter-attempt')} of 20, by flags at random in ${c('filter-chance')} of 20`,
+      `fails in ${fails('atlas-e-2m', 'screen')} of 5 at 2 and at 8 million weights, along a random one in ${fails('atlas-e-2m', 'screen-haar')} and ${fails('atlas-e-8m', 'screen-haar')}; at 27 million vanilla itself fails in ${fails('atlas-e-27m', 'vanilla')} of 5 only`,
+    ];
+    for (const arm of ['chance', 'attempt']) expect(c(`screen-${arm}`)).toBe(c(`filter-${arm}`));
+    for (const arm of ['penalty-3', 'penalty-3-chance']) expect(g(arm)).toBe(g('screen'));
+    expect(fails('atlas-e-8m', 'screen')).toBe(fails('atlas-e-2m', 'screen'));
+    const [pairs, random] = ['other-pairs', 'own-mean-haar'].map((arm) => fails('micro-other-pairs-claim', arm));
+    expect([pairs, random]).toEqual(['own-mean', 'own-mean-haar'].map((arm) => fails('micro-own-mean-claim', arm)));
+    expect(said.filter((sentence) => !readme.includes(sentence))).toEqual([]);
+  });
+
+  it('README.md is short: 120 lines, of 100 columns where they are neither tables nor code', () => {
+    const lines = readFileSync(`${root}README.md`, 'utf8').trimEnd().split('\n');
+    const prose = lines
+      .join('\n')
+      .replace(/^```[\s\S]*?^```$/gm, '')
+      .split('\n');
+    expect(lines.length).toBeLessThanOrEqual(120);
+    expect(prose.filter((line) => line.length > 100 && !line.startsWith('|'))).toEqual([]);
+  });
+});
