@@ -140,7 +140,9 @@ export async function openLabDevice(lab: Lab): Promise<Device> {
   const { work, longerBy = 0, batch = rowsTogether } = options;
   if (work === 'unplanned') {
     const lanes = await computesTogether(lab);
-    return lab.use(await openDevice(config.device.kind, { ...config.device, lanes }));
+    const device = lab.use(await openDevice(config.device.kind, { ...config.device, lanes }));
+    expectRoom(device, options.neededMiB ?? 0);
+    return device;
   }
   const warming = work === 'training' ? warmDevice(config, lab) : null;
   const [{ folder }] = await Promise.all([lab.model, lab.unchanged, warming]);
@@ -158,6 +160,25 @@ export async function openLabDevice(lab: Lab): Promise<Device> {
   }
   const show = (message: string) => lab.warn({ kind: 'info', name: 'memory-plan', message });
   return lab.use(await openRunDevice(config, { ...(await trainingWork(lab)), lanes, show }));
+}
+
+export const roomAdvice =
+  'Other programs, or an experiment that was begun meanwhile, have the rest: call it again when they are done, which plans with what is free ' +
+  'then, lower --pack or --jobs, or name other GPUs in CUDA_VISIBLE_DEVICES.';
+
+/** The part of a plan that must be there: a context of the driver's own takes some between the plan and the opening, which the plan's margin covers. */
+const neededPart = 0.9;
+
+/** Memory is planned when an experiment begins and taken when its device is opened: what others took between is missing here, not in the middle of a run. */
+function expectRoom({ name, arena }: Device, neededMiB: number): void {
+  const foundMiB = Math.floor(arena.capacity / 2 ** 20);
+  if (foundMiB >= neededPart * neededMiB) return;
+  throw new UserError({
+    call: `memory of ${name}`,
+    expected: `${neededMiB} MiB, as planned when the experiment began`,
+    found: `${foundMiB} MiB that are left to it now`,
+    fix: roomAdvice,
+  });
 }
 
 /**

@@ -29,6 +29,8 @@ export type LabSource = { readonly run: string | RunDirectory } | { readonly con
 export interface LabOptions extends Replacements {
   /** What a GPU must have room for; default: evaluation of a run, training of a config. Unplanned: it reserves what it does by default. */
   readonly work?: 'training' | 'evaluation' | 'unplanned';
+  /** The memory in MiB that the device of unplanned work must have; null: whatever there is. */
+  readonly neededMiB?: number | null;
   /** The device; default: the one of the config. */
   readonly device?: string;
   /** How training is divided among ranks; default: as the config says, in this process alone. */

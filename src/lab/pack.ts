@@ -22,14 +22,20 @@ export interface PackPlace extends Disposable {
   readonly work: PolicyWork;
 }
 
+interface RunPackOptions {
+  /** Whether runs compute in one batch; default: as the device says. */
+  readonly joint?: boolean | null;
+  /** The memory in MiB that its device must have, or nothing is trained; default: whatever there is. */
+  readonly neededMiB?: number | null;
+}
+
 export class RunPack implements AsyncDisposable {
   readonly #hosts = new Map<string, Host>();
-  readonly #joint: boolean | null;
+  readonly #options: RunPackOptions;
   #closed = false;
 
-  /** `joint`: whether runs compute in one batch; default: as the device says. */
-  constructor({ joint = null }: { readonly joint?: boolean | null } = {}) {
-    this.#joint = joint;
+  constructor(options: RunPackOptions = {}) {
+    this.#options = options;
   }
 
   join(): PackPlace {
@@ -69,7 +75,7 @@ export class RunPack implements AsyncDisposable {
   #openHost(config: RunConfig, apart: boolean): Host {
     if (this.#closed) throw new RangeError('a pack that is closed opens nothing for a run');
     const key = `${sharedKey(config)} ${apart}`;
-    const host = this.#hosts.get(key) ?? new Host(config, this.#joint, apart);
+    const host = this.#hosts.get(key) ?? new Host(config, this.#options, apart);
     this.#hosts.set(key, host);
     return host;
   }
@@ -93,9 +99,10 @@ class Host implements AsyncDisposable {
   readonly #joint: boolean | null;
   #pack: Promise<Pack> | undefined;
 
-  constructor(config: RunConfig, joint: boolean | null, apart: boolean) {
+  constructor(config: RunConfig, { joint = null, neededMiB = null }: RunPackOptions, apart: boolean) {
     this.#joint = joint;
-    this.#lab = openLab({ config }, { work: 'unplanned', apart, warn: (notice) => void this.#notices.push(notice) });
+    const warn: Warn = (notice) => void this.#notices.push(notice);
+    this.#lab = openLab({ config }, { work: 'unplanned', neededMiB, apart, warn });
     this.#lab.catch(() => undefined);
   }
 

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { temporaryFolder } from '../../test/lab/hand-made.ts';
 import { gq } from '../../test/run-gq.ts';
 import { type ExperimentPlan, planExperiment, readExperiment } from './experiment.ts';
-import { expectDiskRoom, forecastExperiment, packThatFits, runsTogether } from './forecast.ts';
+import { expectDiskRoom, expectGpuRoom, forecastExperiment, packThatFits, runsTogether } from './forecast.ts';
 import { measuring, readRate } from './rates.ts';
 import { planSlots } from './slots.ts';
 
@@ -128,7 +128,22 @@ describe('an experiment costs', () => {
     const fits = (freeMiB: number | null) => packThatFits(onGpus.runs, planSlots(1, 9, [{ name: '0', freeMiB }]));
     expect(await fits(null)).toBeNull();
     expect(await fits(1)).toBe(1);
-    expect(await fits(Math.ceil(packed / 2 ** 20))).toBe(4);
-    expect(await fits(Math.floor(packed / 2 ** 20) - 1)).toBe(3);
+    // A process takes nine tenths of what is free.
+    const neededMiB = Math.ceil(packed / 2 ** 20);
+    expect(await fits(Math.ceil((neededMiB + 1) / 0.9))).toBe(4);
+    expect(await fits(neededMiB)).toBe(3);
+    const slotsOf = (freeMiB: number | null) =>
+      planSlots(2, 9, [
+        { name: '0', freeMiB: 80_000 },
+        { name: '1', freeMiB },
+      ]);
+    expect(await expectGpuRoom(onGpus.runs, slotsOf(80_000), 4)).toBe(neededMiB);
+    expect(await expectGpuRoom(onGpus.runs, slotsOf(null), 4)).toBe(neededMiB);
+    await expect(expectGpuRoom(onGpus.runs, slotsOf(neededMiB), 4)).rejects.toThrow(
+      `GPU 1: expected ${neededMiB} MiB for a pack of 4 runs, found ${Math.floor(0.9 * neededMiB)} MiB that each process may take of the ${neededMiB} MiB that are free`,
+    );
+    // Single runs plan by themselves, and processors have no such plan.
+    expect(await expectGpuRoom(onGpus.runs, slotsOf(1), 1)).toBeNull();
+    expect(await expectGpuRoom(plan.runs, planSlots(2, 9, []), 4)).toBeNull();
   });
 });

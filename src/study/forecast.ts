@@ -14,6 +14,7 @@ import {
   partsOf,
   planCheckpoints,
   planLabMemory,
+  roomAdvice,
 } from '../lab/index.ts';
 import { beganApart } from '../lab/manifest.ts';
 import { attackConfig } from '../measure/relearn/attack.ts';
@@ -21,7 +22,7 @@ import { type DiskPlan, type RunConfig, RunDirectory } from '../run/index.ts';
 import type { ExperimentPlan, PlannedRun } from './experiment.ts';
 import { bytesIn, type RunRate, readRate } from './rates.ts';
 import { evaluationsOf, runsLeft } from './run.ts';
-import type { Slot } from './slots.ts';
+import { type Slot, sharedPart } from './slots.ts';
 
 export type Forecast = Awaited<ReturnType<typeof forecastExperiment>>;
 
@@ -163,10 +164,20 @@ async function secondsOf(
   return (updates * rate.updateSeconds + evaluations * rate.evaluationSeconds) / rate.atATime;
 }
 
+type ArmMemory = { readonly weights: number; readonly rest: number };
+/** Rehearsals by the list of runs that they are of: they take seconds, and are asked for more than once. */
+const rehearsals = new WeakMap<readonly PlannedRun[], Promise<readonly ArmMemory[]>>();
+
 /** The memory of a run of every arm on a GPU, by a rehearsal of its largest update: weights, which the runs of a pack share, and the rest. */
-async function gpuMemory(runs: readonly PlannedRun[]): Promise<{ readonly weights: number; readonly rest: number }[]> {
+function gpuMemory(runs: readonly PlannedRun[]): Promise<readonly ArmMemory[]> {
+  const known = rehearsals.get(runs) ?? rehearseArms(runs);
+  rehearsals.set(runs, known);
+  return known;
+}
+
+async function rehearseArms(runs: readonly PlannedRun[]): Promise<readonly ArmMemory[]> {
   await using _sandboxes = keepSandboxes();
-  const arms: { weights: number; rest: number }[] = [];
+  const arms: ArmMemory[] = [];
   for (const { config } of shapesOf(runs)) {
     await using lab = await openLab({ config });
     const { standing, totalBytes } = await planLabMemory(lab);
@@ -188,20 +199,50 @@ export async function runsTogether(runs: readonly PlannedRun[], directory: strin
   return true;
 }
 
+/** What a process may take of the memory of its GPU; null where nobody tells what is free. */
+function roomOf({ gpu, memoryMiB }: Slot): number | null {
+  if (memoryMiB !== null) return memoryMiB;
+  return gpu?.freeMiB === null || gpu === null ? null : Math.floor(sharedPart * gpu.freeMiB);
+}
+
 /** The most runs of a pack that each process has room for on its GPU, at least 1; null where nobody tells what is free. */
 export async function packThatFits(runs: readonly PlannedRun[], slots: readonly Slot[]): Promise<number | null> {
-  const rooms = slots.map(({ gpu, memoryMiB }) => memoryMiB ?? gpu?.freeMiB ?? null);
+  const rooms = slots.map(roomOf);
   if (!rooms.every((room) => room !== null)) return null;
   const room = 2 ** 20 * Math.min(...rooms);
   const arms = await gpuMemory(runs);
   return Math.max(1, Math.min(...arms.map(({ weights, rest }) => Math.floor((room - weights) / rest))));
 }
 
+/** The memory in MiB that a pack needs of its GPU, null without one; refuses packs for which too little is free now. */
+export async function expectGpuRoom(
+  runs: readonly PlannedRun[],
+  slots: readonly Slot[],
+  pack: number,
+): Promise<number | null> {
+  if (pack === 1 || slots.every(({ gpu }) => gpu === null)) return null;
+  const neededMiB = Math.ceil(packBytes(await gpuMemory(runs), pack) / 2 ** 20);
+  for (const slot of slots) {
+    const room = roomOf(slot);
+    if (room === null || room >= neededMiB) continue;
+    throw new UserError({
+      call: `GPU ${slot.gpu?.name}`,
+      expected: `${neededMiB} MiB for a pack of ${pack} runs`,
+      found: `${room} MiB that each process may take of the ${slot.gpu?.freeMiB} MiB that are free`,
+      fix: roomAdvice,
+    });
+  }
+  return neededMiB;
+}
+
+const packBytes = (arms: readonly ArmMemory[], pack: number): number =>
+  Math.max(0, ...arms.map(({ weights, rest }) => weights + pack * rest));
+
 /** Needed at most: the runs of a pack share the base and more. */
 async function forecastGpus(left: readonly PlannedRun[], slots: readonly Slot[], pack: number) {
   if (slots.every(({ gpu }) => gpu === null)) return [];
   const arms = await gpuMemory(left);
-  const most = Math.max(0, ...arms.map(({ weights, rest }) => weights + pack * rest));
+  const most = packBytes(arms, pack);
   const names = [...new Set(slots.map(({ gpu }) => gpu?.name ?? ''))];
   return names.map((name) => {
     const sharing = slots.filter(({ gpu }) => gpu?.name === name);

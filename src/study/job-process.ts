@@ -25,7 +25,7 @@ for (const event of ['uncaughtException', 'unhandledRejection']) {
 process.on('disconnect', () => process.kill(process.pid, 'SIGINT'));
 
 /** Does the runs; their sandbox is closed before anyone is told how the last one ended. */
-async function work({ plan, indices, pack, directory }: JobStart): Promise<JobMessage> {
+async function work({ plan, indices, pack, neededMiB, directory }: JobStart): Promise<JobMessage> {
   const [first] = indices;
   await using _sandboxes = keepSandboxes();
   using interruption = onInterrupt(
@@ -35,7 +35,7 @@ async function work({ plan, indices, pack, directory }: JobStart): Promise<JobMe
   const { signal } = interruption;
   let last: JobMessage = { kind: 'failed', detail: 'no run has ended' };
   await runPlan(plan, directory, {
-    ...{ indices, size: pack, signal },
+    ...{ indices, size: pack, neededMiB, signal },
     workerOf: (index, place) => new LabWorker(reportOf(index), signal, place),
     onEnd: (index, end) => {
       last = { kind: 'end', index, ...end };

@@ -18,6 +18,8 @@ export interface JobStart {
   readonly plan: ExperimentPlan;
   readonly indices: readonly number[];
   readonly pack: number;
+  /** The memory that a pack was planned to need of its GPU; null: none was planned. */
+  readonly neededMiB: number | null;
   readonly directory: string;
 }
 
@@ -98,6 +100,7 @@ function runJob(start: JobStart, options: JobOptions): Promise<ReadonlyMap<numbe
 
 export interface ProcessWork extends Pick<JobOptions, 'onEnd' | 'signal'> {
   readonly pack: number;
+  readonly neededMiB?: number | null;
   readonly slots: readonly JobOptions['environment'][];
   readonly reportOf: (index: number, slot: number) => Report;
 }
@@ -106,14 +109,14 @@ export interface ProcessWork extends Pick<JobOptions, 'onEnd' | 'signal'> {
 export async function runInProcesses(
   plan: ExperimentPlan,
   directory: string,
-  { pack, slots, reportOf, ...options }: ProcessWork,
+  { pack, neededMiB = null, slots, reportOf, ...options }: ProcessWork,
 ): Promise<ExperimentEnd> {
   const left = await runsLeft(plan, directory);
   const count = pack === 1 ? left.length : Math.min(slots.length, left.length);
   const groups = Array.from({ length: count }, (_, group) => left.filter((_index, i) => i % count === group));
   return await runSideBySide(plan, groups, slots.length, options.signal, (indices, slot) =>
     runJob(
-      { plan, indices, pack, directory },
+      { plan, indices, pack, neededMiB, directory },
       { ...options, environment: slots[slot], reportOf: (index) => reportOf(index, slot) },
     ),
   );

@@ -77,6 +77,8 @@ export interface PlanWork {
   readonly indices?: readonly number[];
   /** The most runs at a time; several are a pack. */
   readonly size: number;
+  /** The memory that a pack was planned to need of its GPU. */
+  readonly neededMiB?: number | null;
   readonly signal: AbortSignal;
   readonly workerOf: (index: number, place: PackPlace | null) => ExperimentWorker;
   readonly onEnd?: (index: number, end: JobEnd) => void;
@@ -89,9 +91,9 @@ export interface PlanWork {
 export async function runPlan(
   plan: ExperimentPlan,
   directory: string,
-  { indices = [...plan.runs.keys()], size, signal, workerOf, onEnd = () => undefined }: PlanWork,
+  { indices = [...plan.runs.keys()], size, neededMiB = null, signal, workerOf, onEnd = () => undefined }: PlanWork,
 ): Promise<ExperimentEnd> {
-  await using pack = size === 1 ? null : new RunPack();
+  await using pack = size === 1 ? null : new RunPack({ neededMiB });
   const alone = indices.map((index) => [index]);
   return await runSideBySide(plan, alone, size, signal, async ([index]) => {
     using place = pack?.join() ?? null;

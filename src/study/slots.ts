@@ -37,7 +37,7 @@ export function findGpus(): FreeGpu[] {
 }
 
 /** The part of a GPU's free memory that its processes share: the driver and the libraries need some too. */
-const sharedPart = 0.9;
+export const sharedPart = 0.9;
 
 /** `jobs`: how many processes may work at a time; null: one on each GPU, or one alone without any. */
 export function planSlots(jobs: number | null, runs: number, gpus: readonly FreeGpu[]): Slot[] {

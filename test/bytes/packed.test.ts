@@ -1,5 +1,5 @@
 /** Runs in a pack: what they share (programs are graded once, policies evaluated together) and how they end. Their bytes: arms.test.ts. */
-import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sha256 } from '../../src/base/node/hash.ts';
@@ -111,6 +111,16 @@ describe('runs in a pack', () => {
     expect(packs).toEqual([true, false]);
     const onWasm = lab.config([...short, ...everyArm['vanilla']]);
     expect(await modelOf('cuda NVIDIA H200 bf16', onWasm)).toBe(await modelOf(null, onWasm));
+  });
+
+  it('are refused before they train where less memory is left than was planned for them', async () => {
+    await using pack = new RunPack({ neededMiB: 700 });
+    await expect(trainOne('vanilla', 'crowded', pack)).rejects.toThrow(
+      /memory of wasm: expected 700 MiB, as planned when the experiment began, found 5\d\d MiB that are left to it now.*call it again/,
+    );
+    expect(existsSync(join(folderOf('vanilla', 'crowded'), 'manifest.json'))).toBe(false);
+    await using roomy = new RunPack({ neededMiB: 400 });
+    await trainOne('vanilla', 'roomy', roomy);
   });
 
   it('grade identical programs once', async () => {

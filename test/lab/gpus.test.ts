@@ -1,6 +1,6 @@
 /** The real command on machines whose GPUs are stand-ins: its processes are real, and tell which GPU they were given before they fail to open it, or end. */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -36,19 +36,20 @@ interface Machine {
   readonly runs: number;
   /** Whether processes end as soon as they have told their GPU: opening nothing, many of them cost little. */
   readonly ends: 'at once' | 'by themselves';
+  readonly freeMiB?: number;
 }
 
-/** The GPU of each process that the command started, with the memory that it may take. */
-function gpusOf({ gpus, runs, ends }: Machine, ...words: readonly string[]): string[] {
+/** Calls the command in a place of its own, with a file in which each process tells its GPU. */
+function callOn({ gpus, runs, ends, freeMiB = 81_000 }: Machine, words: readonly string[]) {
   const names = namesOf(gpus);
-  const place = join(home, `${gpus} ${words.join('')}`);
+  const place = join(home, `${gpus} ${freeMiB} ${words.join('')}`);
   mkdirSync(place);
-  const lines = names.map((name, i) => `${i}, ${name}, 81000`).join('\n');
+  const lines = names.map((name, i) => `${i}, ${name}, ${freeMiB}`).join('\n');
   writeFileSync(join(place, 'nvidia-smi'), `#!/bin/sh\ncat <<'E'\n${lines}\nE\n`, { mode: 0o755 });
   const seeds = Array.from({ length: runs }, (_, i) => i + 1);
   const command = ['experiment', writeRecipe(seeds), '--out', join(place, 'out'), ...words];
   const sets = settings.flatMap((setting) => ['--set', setting]);
-  const { status, stderr } = spawnSync(process.execPath, [gqProgram(), ...command, ...sets], {
+  const called = spawnSync(process.execPath, [gqProgram(), ...command, ...sets], {
     encoding: 'utf8',
     env: {
       ...process.env,
@@ -59,9 +60,27 @@ function gpusOf({ gpus, runs, ends }: Machine, ...words: readonly string[]): str
       ENDS: ends,
     },
   });
-  expect({ status, failed: stderr.includes('failed:') }, stderr).toEqual({ status: 1, failed: true });
-  return readFileSync(join(place, 'record'), 'utf8').trim().split('\n').sort();
+  return { ...called, record: join(place, 'record') };
 }
+
+/** The GPU of each process that the command started, with the memory that it may take. */
+function gpusOf(machine: Machine, ...words: readonly string[]): string[] {
+  const { status, stderr, record } = callOn(machine, words);
+  expect({ status, failed: stderr.includes('failed:') }, stderr).toEqual({ status: 1, failed: true });
+  return readFileSync(record, 'utf8').trim().split('\n').sort();
+}
+
+it('a pack for which too little is free is refused before any process is started', () => {
+  const { status, stderr, record } = callOn({ gpus: 2, runs: 4, ends: 'at once', freeMiB: 900 }, ['--pack', '2']);
+  expect({ status, stderr }).toEqual({
+    status: 2,
+    stderr: expect.stringMatching(
+      /GPU GPU-stand-in-\d: expected \d+ MiB for a pack of 2 runs, found 810 MiB that each/,
+    ),
+  });
+  expect(stderr).toContain('an experiment that was begun meanwhile');
+  expect(existsSync(record)).toBe(false);
+});
 
 it('three jobs share two: two on one GPU have half of nine tenths of its memory each', () => {
   const [shared, other] = namesOf(2);

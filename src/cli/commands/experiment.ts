@@ -11,6 +11,7 @@ import type { ExperimentPlan, PlannedRun } from '../../study/experiment.ts';
 import { checkInputs, planExperiment, readExperiment } from '../../study/experiment.ts';
 import {
   expectDiskRoom,
+  expectGpuRoom,
   type Forecast,
   forecastDisk,
   forecastExperiment,
@@ -237,6 +238,7 @@ export async function executeExperiment(
   const gpus = gpusFor(plan);
   const slots = planSlots(asked, plan.runs.length, gpus);
   const jobs = slots.length;
+  const neededMiB = await expectGpuRoom(plan.runs, slots, size);
   const picture = await ExperimentPicture.open(plan, directory, { jobs, pack: size }, context.stderr);
   const promise = size > 1 ? 'saving every run of the pack' : 'finishing this update or evaluation, then saving';
   using interruption = onInterrupt({ write: (text) => picture.say(text.trim()) }, promise);
@@ -255,9 +257,9 @@ export async function executeExperiment(
   const workerOf = (index: number, place: PackPlace | null) => new LabWorker(reportOf(index, 0), signal, place);
   const { end, tripped, failed, held } =
     jobs === 1 && gpus.length < 2
-      ? await runPlan(plan, directory, { size, signal, workerOf, onEnd })
+      ? await runPlan(plan, directory, { size, neededMiB, signal, workerOf, onEnd })
       : await runInProcesses(plan, directory, {
-          ...{ pack: size, signal, onEnd },
+          ...{ pack: size, neededMiB, signal, onEnd },
           slots: slots.map(({ environment }) => environment),
           reportOf,
         });
