@@ -129,6 +129,16 @@ function checkPaths(texts: Texts, known: readonly string[]): { named: number; vi
   return { named: named.length, violations: missing.map(({ page, path }) => `${page}: ${path} does not exist`) };
 }
 
+it('the audit has as many rows of each kind as it says', () => {
+  const audit = readText('docs/seed-audit.md');
+  const rows = [...audit.matchAll(/^\| (\d+|new) +\| [^|]+ \| (\*\*missing|works, no result|\**works)/gm)];
+  const countOf = (kind: RegExp) => rows.filter(([, , said]) => kind.test(said)).length;
+  const without = rows.filter(([, , said]) => said === 'works, no result').map(([, number]) => number);
+  const said = `**${rows.length} rows: ${countOf(/^\**works$/)} work, ${without.length} work without the result that they ask for (${without.join(', ')}), ${countOf(/missing/)} is missing**`;
+  expect(audit).toContain(said);
+  expect(audit.match(/^\| (?:\d+|new) +\|/gm)).toHaveLength(rows.length);
+});
+
 describe('the pages', () => {
   it('have every section of the method that source files cite', () => {
     const science = readText('docs/science.md');

@@ -2,11 +2,12 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { plainArm, TinyLab } from '../../test/grpo/tiny-lab.ts';
 import { ranksInProcess } from '../../test/parallel/in-process.ts';
+import type { Route } from '../adapters/index.ts';
 import { readFloats } from '../engine/index.ts';
 import { Gate, haarDirection } from '../gates/index.ts';
 import { gateSettings, gateSettingsOf } from '../monitors/index.ts';
 import { alone, type Communicator, Shards } from '../parallel/index.ts';
-import { type Arm, seesNothing } from './arm.ts';
+import { type Arm, absorbAll, seesNothing } from './arm.ts';
 import { gateArm } from './arms/gate.ts';
 
 let labs: TinyLab[];
@@ -30,6 +31,22 @@ describe('an update on two ranks', () => {
       expect(moments).toEqual(one.moments);
       expect(outcome).toEqual(one.outcome);
     }
+  });
+
+  it('has split moments of all rollouts, not of those of a rank', async () => {
+    const route = ({ rollouts }: { readonly rollouts: readonly unknown[] }) => ({
+      ...absorbAll(rollouts.length),
+      routes: rollouts.map((_, i): Route[] => [i % 2 === 0 ? 'route' : 'keep']),
+    });
+    const stepWith = (communicator: Communicator, splitMoments: boolean) =>
+      labs[communicator.rank].step(
+        { ...plainArm, route },
+        { shards: new Shards(communicator, 2), changes: { optimiser: { splitMoments } } },
+      );
+    const [one, plain] = [await stepWith(alone, true), await stepWith(alone, false)];
+    expect(one.values).not.toEqual(plain.values);
+    const two = await Promise.all(ranksInProcess(2).map((communicator) => stepWith(communicator, true)));
+    for (const { values } of two) expect(values).toEqual(one.values);
   });
 
   it('sets apart alike on both, by a gate that is calibrated before the advantages', async () => {
