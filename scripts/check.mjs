@@ -1,4 +1,4 @@
-/** `npm run check`: format and lint, types and dead code side by side, then the tests, if all of that is right. */
+/** `npm run check`: format and lint, types and dead code beside the tests. What is wrong is told when it is found, and again at the end. */
 import { spawn } from 'node:child_process';
 
 /** Runs a script of package.json; what it says is kept together. */
@@ -8,11 +8,18 @@ function run(name) {
     let said = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (said += text));
     child.on('error', reject);
-    child.on('close', (code) => resolve({ name, code, said }));
+    child.on('close', (code) => {
+      const report = `${name}: ${code === 0 ? 'right' : 'wrong'}\n${said}`;
+      if (code !== 0) process.stdout.write(report);
+      resolve({ code, report });
+    });
   });
 }
 
+const tests = new Promise((resolve, reject) => {
+  spawn('npm', ['test'], { stdio: 'inherit' }).on('error', reject).on('close', resolve);
+});
 const reports = await Promise.all(['lint', 'types', 'dead'].map(run));
-for (const { name, code, said } of reports) process.stdout.write(`${name}: ${code === 0 ? 'right' : 'wrong'}\n${said}`);
-if (reports.some(({ code }) => code !== 0)) process.exit(1);
-spawn('npm', ['test'], { stdio: 'inherit' }).on('close', (code) => process.exit(code ?? 1));
+const tested = await tests;
+for (const { report } of reports) process.stdout.write(report);
+process.exit(tested === 0 && reports.every(({ code }) => code === 0) ? 0 : 1);
