@@ -11,7 +11,7 @@ const root = temporaryFolder();
 const made = { rollouts: [{ update: 1 }], steps: [{ update: 1 }], seconds: [1] };
 const files = ['rollouts.parquet', 'verdicts.parquet', 'events.jsonl'];
 /** Without blocks on the disk: what is read of it is zeros. */
-const largeBytes = 2 ** 29;
+const largeBytes = 2 ** 28;
 
 let view: RunningView;
 beforeAll(async () => {

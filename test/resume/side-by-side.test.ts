@@ -16,7 +16,7 @@ import { fingerprint } from './kill.ts';
 const home = temporaryFolder();
 const recipe = join(home, 'pair.toml');
 const runs = ['vanilla-1', 'activation-1'];
-const updates = 12;
+const updates = 8;
 const short = ['device.variant=plain', `updates=${updates}`, 'output.checkpointEvery=2'];
 const settings = [`model=${await tinyModel()}`, ...tinySettings, ...short];
 
