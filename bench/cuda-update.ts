@@ -125,6 +125,7 @@ const arm = await definition.open(armSettings, {
   demonstrations: { pool: [], pairs: pairs.map(({ prompt, hack }, group) => ({ group, prompt, tokens: hack })) },
   scope,
   countBait: async () => ({ took: 1, of: 1 }),
+  soundReward: async () => 0,
   tell: async () => undefined,
   writePairs: async () => pairs,
   tokenize: () => randomIds('messages', 300),

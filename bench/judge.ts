@@ -97,6 +97,7 @@ const judged = await armOf(config, builtinParts).open(armSettings, {
   demonstrations: { pool: [], pairs: [] },
   scope: model.scope,
   countBait: async () => ({ took: 0, of: 0 }),
+  soundReward: async () => 0,
   tell: async () => undefined,
   instruct: () => () => new Int32Array(1),
   writePairs: async () => [],

@@ -42,6 +42,7 @@ const toolsOf = (policy: Policy): ArmTools => ({
   demonstrations: { pool: [], pairs: [] },
   scope,
   countBait: async () => ({ took: 0, of: 0 }),
+  soundReward: async () => 0,
   tell: async () => undefined,
   instruct: () => () => new Int32Array(1),
   writePairs: async () => pairs,

@@ -245,6 +245,7 @@ function toolsOf(
     tokensPerPass: grpoSettings(config).compute.tokensPerPass,
     demonstrations: { pool: [], pairs: pairs.map(({ prompt, hack: tokens }, group) => ({ group, prompt, tokens })) },
     countBait: async () => refuse('a count of completions that take the bait'),
+    soundReward: async () => refuse('the reward of held-out prompts'),
     tell: async () => undefined,
     writePairs: async () => refuse('pairs that the policy writes'),
     tokenize: (messages) => text.prompt(messages),

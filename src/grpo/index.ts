@@ -3,14 +3,9 @@ export {
   type ArmDefinition,
   type ArmMeaning,
   type ArmState,
-  type ArmTools,
   absorbAll,
   defineArm,
-  type FrozenModel,
   type GradedRollouts,
-  type Label,
-  type LabelledCompletion,
-  type Labels,
   type NewDirection,
   type Routing,
   type ScoredRollouts,
@@ -21,6 +16,7 @@ export {
   seesNothing,
   type Watched,
 } from './arm.ts';
+export type { ArmTools, FrozenModel, Label, LabelledCompletion, Labels } from './arm-tools.ts';
 export { gateArm, massMatched, type RoutingArm } from './arms/gate.ts';
 export { learnedInstruction } from './arms/prompted.ts';
 export { blindArms } from './arms/registry.ts';

@@ -1,6 +1,7 @@
 /** From a definition and settings to a checked arm. What an own definition throws is said with the arm's name. */
 import { explainForeign, inTime } from '../base/index.ts';
-import type { Arm, ArmDefinition, ArmTools } from './arm.ts';
+import type { Arm, ArmDefinition } from './arm.ts';
+import type { ArmTools } from './arm-tools.ts';
 import { checkArm } from './check-arm.ts';
 
 export async function openArm(definition: ArmDefinition, settings: unknown, tools: ArmTools): Promise<Arm> {

@@ -16,7 +16,8 @@ import {
 } from '../monitors/index.ts';
 import { Shards } from '../parallel/index.ts';
 import { average } from '../stats/index.ts';
-import type { Arm, ArmDefinition, ArmTools, GradedRollouts } from './arm.ts';
+import type { Arm, ArmDefinition, GradedRollouts } from './arm.ts';
+import type { ArmTools } from './arm-tools.ts';
 import { cutPasses, packPass } from './batches.ts';
 import { openArm } from './open-arm.ts';
 import { rebuildDirection } from './pair-features.ts';
@@ -51,6 +52,7 @@ function toolsOf(): ArmTools {
     demonstrations: { pool: [], pairs: [] },
     scope: new Scope(lab.policy.decoder.head.device),
     countBait: async () => ({ took: 0, of: 0 }),
+    soundReward: async () => 0,
     tell: async () => undefined,
     writePairs: async () => pairs,
     tokenize: () => new Int32Array(1),

@@ -1,11 +1,12 @@
 /**
  * The pairs of a run: of a file, or written by the policy at the start. A completion takes the bait if its text has what the exploit needs:
- * nothing is graded, so an arm without labels may know it. A policy is asked on training problems of known loopholes only.
+ * nothing is graded, so an arm without labels may know it. A policy is asked on training problems of known loopholes only. What an arm may
+ * be told beside: the mean reward of validation problems without a loophole.
  */
 import { createAdapter, findStart, pairInputDifferences, targetModules } from '../adapters/index.ts';
 import { randomStream, UserError } from '../base/index.ts';
 import { Scope } from '../engine/index.ts';
-import { type Loophole, markerFor, openLoopholes } from '../env/index.ts';
+import { createGrader, type Judge, type Loophole, markerFor, openLoopholes } from '../env/index.ts';
 import {
   folderPairEncoder,
   framePrompts,
@@ -22,11 +23,13 @@ import type { ArmTools, Policy, Sampler, Task } from '../grpo/index.ts';
 import { generatePairs, leaveOneOut, pairFeatures, samplingSettings } from '../grpo/index.ts';
 import { Decoder, type Generation, loadWeights, ModelFolder, type ModelText } from '../model/index.ts';
 import type { RunConfig } from '../run/index.ts';
+import { average } from '../stats/index.ts';
 import { partsOf } from './config.ts';
 import { openDevice } from './device.ts';
 import { modelArgument, withModelHint } from './model.ts';
 import type { Lab } from './open.ts';
 import { sourceOf } from './parts.ts';
+import { tasksOf } from './problems.ts';
 
 export const pairSetOf = async (config: RunConfig): Promise<string> =>
   config.pairs.file ?? sourceOf(config, await partsOf(config)).pairs;
@@ -128,21 +131,64 @@ export function baitCounter(
       const expected = 'training problems with a loophole that is not held out';
       throw new UserError({ call: 'count the completions that take the bait', expected, found: 'none' });
     }
-    const sampler = samplerOf(policy);
-    const stream = randomStream(config.seed, 'bait');
-    const sampling = samplingSettings(config.sampling, text.stopTokens);
-    const requests = asked.map(({ hinted }, row) => ({ prompt: hinted, row, state: 'full' as const }));
-    // As many rows as an update samples: the memory for those is planned.
-    const together = config.sampling.promptsPerStep * config.sampling.group;
-    const generations: Generation[] = [];
-    for (let at = 0; at < requests.length; at += together) {
-      generations.push(...(await sampler.sample(requests.slice(at, at + together), sampling, stream)));
-    }
+    const hinted = asked.map((task) => task.hinted);
+    const completions = await sampleFull(config, samplerOf(policy), text, hinted, 'bait');
     const took = asked.filter((task, i) => {
-      const completion = text.decode(generations[i].tokens);
+      const completion = text.decode(completions[i].tokens);
       return openLoopholes(task.loophole, loopholes).some((loophole) => takesBaitOf(completion, loophole, task));
     });
     return { took: took.length, of: asked.length };
+  };
+}
+
+async function sampleFull(
+  { seed, sampling }: RunConfig,
+  sampler: Sampler,
+  text: ModelText,
+  prompts: readonly Int32Array[],
+  name: string,
+): Promise<Generation[]> {
+  const requests = prompts.map((prompt, row) => ({ prompt, row, state: 'full' as const }));
+  // As many rows as an update samples: the memory for those is planned.
+  const together = sampling.promptsPerStep * sampling.group;
+  const settings = samplingSettings(sampling, text.stopTokens);
+  const generations: Generation[] = [];
+  for (let at = 0; at < requests.length; at += together) {
+    const rows = requests.slice(at, at + together);
+    generations.push(...(await sampler.sample(rows, settings, randomStream(seed, name))));
+  }
+  return generations;
+}
+
+/** The grader's sink drops the verdicts: the arm gets a mean of rewards and nothing else. */
+export function soundRewardOf(
+  lab: Lab,
+  judge: Judge,
+  text: ModelText,
+  samplerOf: (policy: Policy) => Sampler,
+): ArmTools['soundReward'] {
+  const { config } = lab;
+  const grader = createGrader(judge, { append: () => undefined });
+  return async (policy, prompts) => {
+    const { validation } = (await lab.problems).splits;
+    if (validation.length === 0) {
+      const expected = 'problems of the validation split, whose rewards say when to stop';
+      throw new UserError({ call: 'reward of held-out prompts', expected, found: 'none' });
+    }
+    const drawn = randomStream(config.seed, 'sound problems').permutation(validation.length).slice(0, prompts);
+    const tasks = await tasksOf(
+      lab,
+      Array.from(drawn, (i) => validation[i]),
+      'closed',
+    );
+    const asked = tasks.map(({ unhinted }) => unhinted);
+    const completions = await sampleFull(config, samplerOf(policy), text, asked, 'sound prompts');
+    const submissions = tasks.map(({ problem, markers }, i) => ({
+      ...{ id: `sound-${i}`, problem, markers, loophole: 'gt_only' as const },
+      completion: text.decode(completions[i].tokens),
+      charge: config.environment.tokenPrice * completions[i].tokens.length,
+    }));
+    return average(await grader.grade(submissions));
   };
 }
 

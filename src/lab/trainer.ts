@@ -1,6 +1,7 @@
 /** A trainer from the parts of a lab. Only an arm that says it uses labels gets the reading half of the ledger. */
 import type { TokenPair } from '../adapters/index.ts';
 import { AdamW, Scope } from '../engine/index.ts';
+import type { Judge } from '../env/index.ts';
 import type { ArmTools, DemonstrationPool, Policy, Sampler, Task } from '../grpo/index.ts';
 import { openArm, shardedSampler, steerPolicy } from '../grpo/index.ts';
 import { VerdictLedger } from '../oracle/index.ts';
@@ -11,7 +12,7 @@ import { assembleTrainer } from './assemble.ts';
 import { labelledRollouts } from './labels.ts';
 import { modelOpener, type OpenModel } from './model.ts';
 import type { Lab } from './open.ts';
-import { baitCounter, type GeneratedPairs, writePairs } from './pairs.ts';
+import { baitCounter, type GeneratedPairs, soundRewardOf, writePairs } from './pairs.ts';
 import { openPool } from './pool.ts';
 import { isWriter, shardedGrader } from './ranks.ts';
 import { openSampler } from './replacements.ts';
@@ -44,7 +45,7 @@ export async function openTrainer(lab: Lab) {
     await warn({ kind: 'info', name: 'generated-pairs', message });
   };
   const openModel = modelOpener(model, await lab.armModels, lab);
-  const tools = armTools(lab, unsteered, { pairs, pool, tasks, model, ledger, samplerOf, keep, openModel });
+  const tools = armTools(lab, unsteered, { pairs, pool, tasks, model, judge, ledger, samplerOf, keep, openModel });
   const arm = await openArm(lab.arm, lab.armSettings, tools);
   const policy = steerPolicy(unsteered, arm);
   const clock = new PhaseClock();
@@ -67,6 +68,7 @@ interface ArmSurroundings {
   readonly pairs: readonly TokenPair[];
   readonly tasks: readonly Task[];
   readonly model: OpenModel;
+  readonly judge: Judge;
   readonly ledger: VerdictLedger;
   readonly samplerOf: (policy: Policy) => Sampler;
   readonly pool: DemonstrationPool | null;
@@ -78,7 +80,7 @@ interface ArmSurroundings {
 function armTools(
   lab: Lab,
   policy: Policy,
-  { pairs, pool, tasks, model, ledger, samplerOf, keep, openModel }: ArmSurroundings,
+  { pairs, pool, tasks, model, judge, ledger, samplerOf, keep, openModel }: ArmSurroundings,
 ): ArmTools {
   const { config, parts, source, warn } = lab;
   const { text } = model;
@@ -99,6 +101,7 @@ function armTools(
     },
     scope: lab.use(new Scope(model.scope.device)),
     countBait: baitCounter(config, tasks, text, samplerOf),
+    soundReward: soundRewardOf(lab, judge, text, samplerOf),
     tell: async (message) => warn({ kind: 'info', name: 'arm', message }),
     writePairs: async () => {
       const made = await writePairs(config, samplerOf(policy), tasks, text);

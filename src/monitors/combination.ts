@@ -4,7 +4,8 @@
  */
 import { UserError } from '../base/index.ts';
 import { setApart } from '../grpo/advantage.ts';
-import type { Arm, ArmMeaning, ArmTools, ArmUse, Watched } from '../grpo/arm.ts';
+import type { Arm, ArmMeaning, ArmUse, Watched } from '../grpo/arm.ts';
+import type { ArmTools } from '../grpo/arm-tools.ts';
 import { type CutDefinition, chosenCut } from './cut.ts';
 import { openGated, remembersFeatures } from './gates.ts';
 import type { Cost, KindTable, Monitor, MonitorDefinition, PartTables } from './monitor.ts';

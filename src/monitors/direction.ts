@@ -14,7 +14,8 @@ import {
   judgeDirection,
   scoreFeatures,
 } from '../gates/direction.ts';
-import type { ArmTools, NewDirection } from '../grpo/arm.ts';
+import type { NewDirection } from '../grpo/arm.ts';
+import type { ArmTools } from '../grpo/arm-tools.ts';
 import type { Policy } from '../grpo/policy.ts';
 import { average } from '../stats/index.ts';
 import { cutKeys } from './cuts.ts';

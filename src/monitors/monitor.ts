@@ -14,15 +14,8 @@ import {
   partSettings,
   partWords,
 } from '../base/parts/index.ts';
-import {
-  type Arm,
-  type ArmTools,
-  type ArmUse,
-  armUseList,
-  type FeatureTerm,
-  type SeenRollouts,
-  type Sight,
-} from '../grpo/arm.ts';
+import { type Arm, type ArmUse, armUseList, type FeatureTerm, type SeenRollouts, type Sight } from '../grpo/arm.ts';
+import type { ArmTools } from '../grpo/arm-tools.ts';
 
 /** The cut that a monitor may give itself: a rollout is flagged if its score is above it. */
 export type CutRule =

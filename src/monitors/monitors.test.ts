@@ -39,6 +39,7 @@ const toolsOf = (policy: Policy, labelled: ArmTools['labelled'] = null): ArmTool
   demonstrations: { pool: [], pairs: [] },
   scope: new Scope(policy.decoder.head.device),
   countBait: async () => ({ took: 0, of: 0 }),
+  soundReward: async () => 0,
   tell: async () => undefined,
   instruct: () => () => new Int32Array(1),
   writePairs: async () => pairs,

@@ -8,7 +8,7 @@
 import { z } from 'zod';
 import { namesPath, randomStream, readWhen, UserError } from '../base/index.ts';
 import { shuffledSides } from '../gates/direction.ts';
-import type { ArmTools } from '../grpo/arm.ts';
+import type { ArmTools } from '../grpo/arm-tools.ts';
 import { completionFeatures, pairFeatures } from '../grpo/pair-features.ts';
 import type { Policy } from '../grpo/policy.ts';
 import { cutKeys } from './cuts.ts';

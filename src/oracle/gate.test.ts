@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { ArmTools, GradedRollouts, ScoredRollouts } from '../grpo/arm.ts';
+import type { GradedRollouts, ScoredRollouts } from '../grpo/arm.ts';
+import type { ArmTools } from '../grpo/arm-tools.ts';
 import { oracleArm } from './labels.ts';
 
 const count = 4000;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { ArmTools, SeenRollouts } from '../grpo/arm.ts';
+import type { SeenRollouts } from '../grpo/arm.ts';
+import type { ArmTools } from '../grpo/arm-tools.ts';
 import { oracleMonitor } from './labels.ts';
 
 /** The share of 1,000 hacks and of 3,000 other rollouts that is flagged: every fourth rollout is a hack. */

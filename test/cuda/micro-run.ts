@@ -74,6 +74,7 @@ const interventions = [
   ['arm.kind=steer', 'arm.scale=1'],
   ['arm.kind=ablate', 'arm.rank=3'],
   ['arm.kind=gradient-regularisation', 'arm.epsilon=1'],
+  ['arm.kind=early-stop', 'arm.every=1', 'arm.prompts=8'],
   ['arm.kind=project', 'arm.every=1', 'arm.components=1'],
   ['arm.kind=project', 'arm.of=pairs'],
   ['arm.kind=inoculation-adapter', 'arm.epochs=4', 'arm.learningRate=3e-3', 'arm.leastRate=0'],

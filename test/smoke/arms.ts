@@ -48,6 +48,7 @@ export const interventionArms: Readonly<Record<string, readonly string[]>> = {
   ablate: ['arm.kind=ablate', 'seed=2'],
   'ablate random': ['arm.kind=ablate', 'arm.placebo=random'],
   'gradient regularisation': ['arm.kind=gradient-regularisation', 'arm.gamma=1e-2', 'arm.epsilon=1e-2'],
+  'early stop': ['arm.kind=early-stop', 'arm.every=1', 'arm.patience=3', 'arm.prompts=4'],
   project: ['arm.kind=project', 'arm.components=1', 'arm.every=1'],
   'project pairs': ['arm.kind=project', 'arm.of=pairs', 'arm.components=2'],
   'project random': ['arm.kind=project', 'arm.components=1', 'arm.every=2', 'arm.placebo=random'],

@@ -1,7 +1,7 @@
 /** A tiny model with a tokenizer, as a judge is given one: random weights in a folder, loaded again. */
 import { randomStream } from '../../src/base/index.ts';
 import type { Scope } from '../../src/engine/index.ts';
-import type { FrozenModel } from '../../src/grpo/arm.ts';
+import type { FrozenModel } from '../../src/grpo/arm-tools.ts';
 import {
   Decoder,
   initialTensors,

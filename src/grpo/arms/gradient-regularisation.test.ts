@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { furthest, plainArm, TinyLab } from '../../../test/grpo/tiny-lab.ts';
 import { type Parameter, readFloats, Scope } from '../../engine/index.ts';
 import { createReferenceDevice } from '../../engine/reference/index.ts';
-import type { Arm, ArmTools } from '../arm.ts';
+import type { Arm } from '../arm.ts';
+import type { ArmTools } from '../arm-tools.ts';
 import { gradientRegularisation } from './gradient-regularisation.ts';
 
 const open = async (settings: Readonly<Record<string, number>>): Promise<Arm> =>

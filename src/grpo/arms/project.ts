@@ -12,7 +12,6 @@ import { readFloats } from '../../engine/transfer.ts';
 import { type Arm, type ArmDefinition, type DoneUpdate, defineArm, seesNothing } from '../arm.ts';
 import type { Expectation } from '../events.ts';
 import type { Policy } from '../policy.ts';
-import { accumulateNll } from '../supervised.ts';
 import { leadingDirections } from './ablate.ts';
 
 const settings = z.strictObject({
@@ -140,6 +139,7 @@ export async function pairGradients(
   pairs: readonly TokenPair[],
   tokensPerPass: number,
 ): Promise<Float32Array[]> {
+  const { accumulateNll } = await import('../supervised.ts');
   const { parameters } = policy.adapter;
   const learn = new Map(parameters.map(({ value, gradient }) => [value, gradient]));
   const gradientOf = async (prompt: Int32Array, tokens: Int32Array): Promise<Float32Array> => {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { furthest, plainArm, TinyLab } from '../../../test/grpo/tiny-lab.ts';
 import { tokens } from '../../../test/grpo/tiny-policy.ts';
-import type { ArmTools } from '../arm.ts';
+import type { ArmTools } from '../arm-tools.ts';
 import { openArm } from '../open-arm.ts';
 import type { Sampler } from '../sampler.ts';
 import type { StepOutcome } from '../stages.ts';

@@ -1,6 +1,7 @@
 /** The arms of the package that watch nothing. Those that do are made of a monitor, a cut and a remedy, in src/monitors. */
 import type { ArmDefinition } from '../arm.ts';
 import { ablate } from './ablate.ts';
+import { earlyStop } from './early-stop.ts';
 import { gradientRegularisation } from './gradient-regularisation.ts';
 import { inoculationAdapter } from './inoculation-adapter.ts';
 import { absorb, noLoophole, vanilla } from './plain.ts';
@@ -17,6 +18,7 @@ export const blindArms: readonly ArmDefinition[] = [
   gradientRegularisation,
   inoculationAdapter,
   project,
+  earlyStop,
   inoculation,
   recontextualisation,
 ];

@@ -19,7 +19,8 @@ import { readWhen } from '../../base/index.ts';
 import { Scope } from '../../engine/scope.ts';
 import type { Tensor } from '../../engine/tensor.ts';
 import type { Decoder, DecoderConfig } from '../../model/index.ts';
-import { type Arm, type ArmDefinition, type BaitCount, defineArm, seesNothing } from '../arm.ts';
+import { type Arm, type ArmDefinition, defineArm, seesNothing } from '../arm.ts';
+import type { BaitCount } from '../arm-tools.ts';
 import { type Policy, steerPolicy } from '../policy.ts';
 
 const layerWords = 'a whole number from 0 to 10000';

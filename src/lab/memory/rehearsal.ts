@@ -157,6 +157,7 @@ function openOnNothing(
     demonstrations: { pool: demonstrations, pairs: demonstrations },
     scope,
     countBait: async () => ({ took: 1, of: 1 }),
+    soundReward: async () => 0,
     tell: async () => undefined,
     writePairs: async () => [],
     tokenize: () => new Int32Array(1),

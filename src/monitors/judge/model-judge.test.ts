@@ -7,7 +7,7 @@ import { openFrozen } from '../../../test/training/frozen-model.ts';
 import { readFloats, Scope, Tape } from '../../engine/index.ts';
 import { createReferenceDevice } from '../../engine/reference/index.ts';
 import { microTokenizer } from '../../env/micro/tokenizer.ts';
-import type { FrozenModel } from '../../grpo/arm.ts';
+import type { FrozenModel } from '../../grpo/arm-tools.ts';
 import { byteTokenizer, chatMarkupChoices, packGroups, scoreGroups } from '../../model/index.ts';
 import { type ModelJudgeSettings, modelJudge } from './model-judge.ts';
 
