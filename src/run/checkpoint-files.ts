@@ -15,7 +15,7 @@ import {
   readStamped,
   stampedJson,
 } from './checksums.ts';
-import { type ExactFile, eachExact, exactFiles, type FileLengths, type RunDirectory } from './directory.ts';
+import { type ExactFile, eachExact, exactFiles, grownFiles, type RunDirectory } from './directory.ts';
 import { userErrorOf } from './user-error.ts';
 
 export const checkpointFiles = {
@@ -121,13 +121,14 @@ function expectVerdictHash(run: RunDirectory, update: number): void {
   throw damagedFile(run.file(verdictHashFile), `the hash of the verdicts until update ${update}`, 'none');
 }
 
+/** Checks all that a checkpoint knows of the files that grow. */
 export function expectGrown(run: RunDirectory, update: number): void {
-  const { lengths, hashes } = readState(run, update);
-  for (const name of Object.keys(exactFiles) as ExactFile[]) {
-    if (lengths[name] > 0) expectHash(run.file(exactFiles[name]), hashes[name], lengths[name]);
-  }
-  const verdicts = verdictStart(run, update, lengths);
-  if (verdicts !== null) expectHash(run.ledger('verdicts'), verdicts.hash, verdicts.bytes);
+  const state = readState(run, update);
+  for (const file of grownFiles) expectStart(run, file, startOf(run, state, file));
+}
+
+function expectStart(run: RunDirectory, file: string, start: FileStart | null): void {
+  if (start !== null) expectHash(run.file(file), start.hash, start.bytes);
 }
 
 function lastState(run: RunDirectory): StateFile | null {
@@ -155,16 +156,15 @@ export async function expectGrownFile(run: RunDirectory, file: string): Promise<
 
 type FileStart = { readonly hash: string; readonly bytes: number };
 
-export function lastStart(run: RunDirectory, file: string): FileStart | null {
+function lastStart(run: RunDirectory, file: string): FileStart | null {
   const state = lastState(run);
-  if (state === null) return null;
-  const { update, lengths, hashes } = state;
-  if (file === 'verdicts.jsonl') return verdictStart(run, update, lengths);
-  const name = (Object.keys(exactFiles) as ExactFile[]).find((key) => exactFiles[key] === file);
-  return name === undefined || lengths[name] === 0 ? null : { hash: hashes[name], bytes: lengths[name] };
+  return state === null ? null : startOf(run, state, file);
 }
 
-function verdictStart(run: RunDirectory, update: number, lengths: FileLengths): FileStart | null {
+/** How much of a growing file there was at a checkpoint, and its hash; null where there was nothing. */
+function startOf(run: RunDirectory, { update, lengths, hashes }: StateFile, file: string): FileStart | null {
+  const name = (Object.keys(exactFiles) as ExactFile[]).find((key) => exactFiles[key] === file);
+  if (name !== undefined) return lengths[name] === 0 ? null : { hash: hashes[name], bytes: lengths[name] };
   if (lengths.verdicts === 0) return null;
   return { hash: readVerdictHashes(run)[update] ?? 'none', bytes: run.measureVerdicts(lengths.verdicts) };
 }
@@ -195,11 +195,7 @@ export function findDamagedFiles(run: RunDirectory, more: readonly FileCheck[] =
   }
   for (const [file, check] of more) attempt(relative(run.path, file), check);
   if (attempt('seal.json', () => run.isSealed()) === false) {
-    for (const file of [...Object.values(exactFiles), 'verdicts.jsonl'])
-      attempt(file, () => {
-        const start = lastStart(run, file);
-        if (start !== null) expectHash(run.file(file), start.hash, start.bytes);
-      });
+    for (const file of grownFiles) attempt(file, () => expectStart(run, file, lastStart(run, file)));
   }
   return [...damaged.values()];
 }

@@ -28,6 +28,7 @@ export const exactFiles = {
   directions: 'directions.f32',
 } as const;
 export type ExactFile = keyof typeof exactFiles;
+export const grownFiles: readonly string[] = [...Object.values(exactFiles), 'verdicts.jsonl'];
 
 /** Lengths in bytes; for verdicts, in rows. */
 export type FileLengths = Readonly<Record<ExactFile | 'verdicts', number>>;
@@ -168,7 +169,7 @@ export class RunDirectory {
   }
 
   #hasRecords(): boolean {
-    const files = [...Object.values(exactFiles), 'verdicts.jsonl'].map((name) => this.file(name));
+    const files = grownFiles.map((name) => this.file(name));
     const tables = ['rollouts.parquet', 'verdicts.parquet'].map((name) => this.file(name));
     return hasSeal(this.path) || tables.some((path) => existsSync(path)) || files.some((path) => sizeOf(path) > 0);
   }
@@ -269,7 +270,7 @@ function isLeftover(path: string): boolean {
   if (/^(?:lock\.json|\.lock-[\w-]+\.json|(?:manifest\.json|made-pool\.jsonl)\.[\w-]+\.tmp)$/.test(name)) return true;
   if (name === 'made-pool.jsonl') return true;
   if (name === 'checkpoints') return statSync(path).isDirectory() && readdirSync(path).length === 0;
-  return [...Object.values<string>(exactFiles), 'verdicts.jsonl'].includes(name) && sizeOf(path) === 0;
+  return grownFiles.includes(name) && sizeOf(path) === 0;
 }
 
 function countLines(path: string, limit = Number.POSITIVE_INFINITY): { lines: number; bytes: number } {

@@ -42,7 +42,6 @@ describe('errors name the key, where it came from, and the nearest valid one', (
       'environment.heldOutLoopholes=["run_tests"]',
       'key environment.heldOutLoopholes: expected loopholes that environment.loopholes',
     ],
-    ['environment.modes=["run_tests"]', 'environment.modes (--set), it is called environment.loopholes now'],
     ['environment.heldOutModes=[]', 'environment.heldOutModes (--set), it is called environment.heldOutLoopholes now'],
     ['output.tokensPerPass=64', 'output.tokensPerPass (--set), it is called compute.tokensPerPass now'],
     ['output.recompute=true', 'output.recompute (--set), it is called compute.recompute now'],

@@ -83,8 +83,6 @@ function describeUnknown(path: readonly string[], raw: unknown, origins: Origins
   const parent = path.slice(0, -1);
   const holders = keysAt(parent, parts).get(key);
   const unknown = `unknown key ${at}${sourceText(at, origins)}`;
-  const renamed = renamedKeys.get(at);
-  if (renamed !== undefined) return `${unknown}, it is called ${renamed} now`;
   const beside = holders?.includes(String(valueAt(raw, [...parent, 'kind']))) ? besideTable(path, parts) : undefined;
   if (beside !== undefined) return `${unknown}, did you mean ${beside}?`;
   if (holders !== undefined) return `${unknown}, only ${parent.join('.')}.kind ${holders.join(' or ')} has it`;
@@ -104,16 +102,6 @@ function besideTable(path: readonly string[], parts: ConfigParts): string | unde
   const same = paths.find((known) => known.at(-1) === key) ?? paths.find((known) => known.at(-2) === key);
   return same?.join('.');
 }
-
-/** Keys that had another name in recipes of version 0.1. */
-const renamedKeys: ReadonlyMap<string, string> = new Map([
-  ['environment.modes', 'environment.loopholes'],
-  ['environment.heldOutModes', 'environment.heldOutLoopholes'],
-  ['output.tokensPerPass', 'compute.tokensPerPass'],
-  ['output.recompute', 'compute.recompute'],
-  ['output.readEvery', 'compute.readEvery'],
-  ['output.rowStep', 'compute.rowStep'],
-]);
 
 export function sourceText(path: string, origins: Origins): string {
   const origin = origins.get(path) ?? [...origins].find(([known]) => known.startsWith(`${path}.`))?.[1];
