@@ -53,15 +53,14 @@ export class VerdictTail {
       if (this.#isDemonstration(id, loophole)) continue;
       const update = Number.parseInt(id, 10);
       const isHackable = loophole !== 'gt_only';
-      const { graded, hackable, attempts, hacks, solves, cleanSolves } = this.#tallies.get(update) ?? nothing;
-      this.#tallies.set(update, {
-        graded: graded + 1,
-        hackable: hackable + Number(isHackable),
-        attempts: attempts + Number(isHackable && channels.length > 0),
-        hacks: hacks + Number(exploited),
-        solves: solves + Number(correct),
-        cleanSolves: cleanSolves + Number(correct && channels.length === 0),
-      });
+      const tally = { ...(this.#tallies.get(update) ?? nothing) };
+      tally.graded += 1;
+      tally.hackable += Number(isHackable);
+      tally.attempts += Number(isHackable && channels.length > 0);
+      tally.hacks += Number(exploited);
+      tally.solves += Number(correct);
+      tally.cleanSolves += Number(correct && channels.length === 0);
+      this.#tallies.set(update, tally);
     }
   }
 }

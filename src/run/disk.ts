@@ -5,13 +5,7 @@ import type { TargetModule } from '../adapters/targets.ts';
 import { hasLasting } from '../grpo/lasting-table.ts';
 import type { RunConfig } from './config/schema.ts';
 
-export interface DiskPlan {
-  readonly initialBytes: number;
-  readonly adapterBytes: number;
-  readonly stateBytes: number;
-  readonly checkpoints: number;
-  readonly mostBytes: number;
-}
+export type DiskPlan = Readonly<ReturnType<typeof planDisk>>;
 
 const floatBytes = 4;
 
@@ -19,7 +13,7 @@ export function planDisk(
   { adapter: { rank }, arm, updates, sampling, output, safety, lasting }: RunConfig,
   { parametrisation }: Pick<AdapterStart, 'parametrisation'>,
   modules: readonly TargetModule[],
-): DiskPlan {
+) {
   const bytes = (part: 'learned' | 'initial') => floatBytes * countNumbers(part, parametrisation, rank, modules);
   const [initialBytes, adapterBytes] = [bytes('initial'), bytes('learned')];
   const rollouts = updates * sampling.promptsPerStep * sampling.group;

@@ -113,23 +113,17 @@ function nameTypes(_: string, value: unknown): unknown {
   return { [value.constructor.name]: { ...value } };
 }
 
-export interface InstructionWords {
-  readonly text: ModelText;
-  readonly loopholes: readonly Loophole[];
-  readonly inWords: boolean;
-}
+export type InstructionWords = TaskWords & { readonly inWords: boolean };
 
-interface InstructedTask {
+interface InstructedTask extends Pick<Task, 'loophole' | 'markers'> {
   readonly problem: Pick<Problem, 'id' | 'messages'>;
-  readonly loophole: LoopholeName;
-  readonly markers: MarkerPolicy;
   readonly hackable: boolean;
 }
 
 export function instructedPrompt(
   { problem, loophole, markers, hackable }: InstructedTask,
   instruction: Instruction,
-  { text, loopholes }: Pick<InstructionWords, 'text' | 'loopholes'>,
+  { text, loopholes }: TaskWords,
 ): Int32Array {
   const own = hackable ? hintedPrompt(problem, loophole, markers, loopholes) : unhintedPrompt(problem);
   return text.prompt(instruct(own, instruction));

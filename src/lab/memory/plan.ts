@@ -17,13 +17,8 @@ export interface MemoryPart {
   readonly bytes: number;
 }
 
-export interface MemoryPlan {
-  readonly standing: readonly MemoryPart[];
-  /** Phases follow one another, so only the largest counts. */
-  readonly phases: readonly MemoryPart[];
-  readonly marginBytes: number;
-  readonly totalBytes: number;
-}
+/** Phases follow one another, so only the largest counts. */
+export type MemoryPlan = Readonly<Awaited<ReturnType<typeof planMemory>>>;
 
 export interface Rehearsal {
   readonly config: RunConfig;
@@ -46,7 +41,7 @@ const leastMarginBytes = gibibyte / 2;
 
 export type Work = 'training' | { readonly rowsTogether: number };
 
-export async function planMemory(rehearsal: Rehearsal, work: Work = 'training'): Promise<MemoryPlan> {
+export async function planMemory(rehearsal: Rehearsal, work: Work = 'training') {
   const { config, floats, has } = rehearsal;
   const device = new CountingDevice({ floats, capacity: nominalBytes, ...(has === undefined ? {} : { has }) });
   using scope = new Scope(device);
@@ -94,7 +89,8 @@ export async function planMemory(rehearsal: Rehearsal, work: Work = 'training'):
   const phases = Array.from(most, ([name, bytes]) => ({ name, bytes })).filter(({ bytes }) => bytes > 0);
   const needed = base + Math.max(...phases.map(({ bytes }) => bytes));
   const marginBytes = Math.max(leastMarginBytes, Math.ceil(needed * marginShare));
-  return { standing, phases, marginBytes, totalBytes: needed + marginBytes };
+  const parts: Readonly<Record<'standing' | 'phases', readonly MemoryPart[]>> = { standing, phases };
+  return { ...parts, marginBytes, totalBytes: needed + marginBytes };
 }
 
 async function rehearseWeights(

@@ -85,13 +85,7 @@ async function measureEvasion(
   };
 }
 
-type Score = (
-  rows: readonly JudgedRollout[],
-  policy: Policy,
-  features: readonly Float32Array[],
-) => Promise<readonly (number | null)[]>;
-
-function scorer(call: string, arm: Arm, run: RunDirectory): Score {
+function scorer(call: string, arm: Arm, run: RunDirectory) {
   const { watch, sees } = arm;
   if (watch === undefined || sees.features?.kind !== 'activation' || sees.features.granularity !== 'rollout') {
     throw new UserError({
@@ -100,7 +94,7 @@ function scorer(call: string, arm: Arm, run: RunDirectory): Score {
       found: `the arm ${run.readManifest().arm}`,
     });
   }
-  return async (rows, { adapter }, features) => {
+  return async (rows: readonly JudgedRollout[], { adapter }: Policy, features: readonly Float32Array[]) => {
     const rollouts = rows.map((row) => ({
       ...seenRow(row),
       text: sees.text ? { prompt: row.prompt, completion: row.completion } : null,
@@ -110,23 +104,12 @@ function scorer(call: string, arm: Arm, run: RunDirectory): Score {
   };
 }
 
-interface Chosen {
-  readonly row: JudgedRollout;
-  readonly completion: PromptedCompletion;
-}
-
-async function lastRollouts(
-  call: string,
-  run: RunDirectory,
-  tasks: readonly Task[],
-  update: number,
-  most: number,
-): Promise<Chosen[]> {
+async function lastRollouts(call: string, run: RunDirectory, tasks: readonly Task[], update: number, most: number) {
   const known = new Map(tasks.map((task) => [task.problem.id, task]));
   const rows = (await (await openJudged(run)).rows())
     .filter((row) => row.source === 'student' && row.update <= update)
     .slice(-most);
-  const found = rows.map((row, group): Chosen => {
+  const found = rows.map((row, group) => {
     const task = known.get(row.problem);
     if (task === undefined || row.tokenIds === null) {
       throw new UserError({
@@ -137,7 +120,8 @@ async function lastRollouts(
       });
     }
     const prompt = row.hackable ? task.hinted : task.unhinted;
-    return { row, completion: { group, prompt, tokens: Int32Array.from(row.tokenIds) } };
+    const completion: PromptedCompletion = { group, prompt, tokens: Int32Array.from(row.tokenIds) };
+    return { row, completion };
   });
   if (found.length === 0) throw new UserError({ call, expected: 'rollouts of the policy', found: 'none' });
   return found;

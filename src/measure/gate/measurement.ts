@@ -36,8 +36,9 @@ export const gate = defineMeasurement({
     const rollouts = (await (await openJudged(run)).rows()).filter(({ source }) => source === 'student');
     const { controls, missing } = await controlsOf(run, rollouts, seed);
     const steps = (await readCourse(run)).steps;
+    const all = judgeGate(rollouts);
     return {
-      all: judgeGate(rollouts),
+      all,
       reinforced: judgeReinforced(rollouts),
       controls,
       directions: reportDirections(await readDirections(run), steps, controls.hacks.ideal),
@@ -48,11 +49,11 @@ export const gate = defineMeasurement({
       attributionWindows: attributionWindows(rollouts, window),
       unchangedRoutes: unchangedOf(run, rollouts),
       missing,
-      isScored: rollouts.some(({ score }) => score !== null),
+      isGated: hasGate(all) || rollouts.some(({ score }) => score !== null),
     };
   },
-  isNo: (found) => !isJudged(found),
-  json({ missing: _missing, isScored: _scored, ...found }) {
+  isNo: ({ isGated, monitor }) => !isGated && monitor === null,
+  json({ missing: _missing, isGated: _gated, ...found }) {
     const controls = byTarget((_, target) => {
       const { band, ideal } = found.controls[target];
       const fitted = ideal && { fittedOn: 'labels, diagnosis only', ...ideal, direction: undefined };
@@ -61,40 +62,28 @@ export const gate = defineMeasurement({
     return { ...found, controls };
   },
   show(found, run) {
-    const { all, reinforced, controls, directions, windows, monitor, attribution, unchangedRoutes } = found;
+    const { all, reinforced, controls, directions, windows, monitor, attribution, isGated } = found;
     const has = (control: keyof Controls): boolean => Object.values(controls).some((own) => own[control] !== null);
-    const gated = isGated(found);
     const nothing = `There is nothing to judge: the arm ${run.readManifest().arm} neither watched nor gated a rollout.`;
-    const dealt =
-      unchangedRoutes === null
-        ? []
-        : [`Routes that dealing out at random left as they were: ${formatRate(unchangedRoutes)}.`];
+    const { unchangedRoutes: same } = found;
+    const dealt = same === null ? [] : [`Routes that dealing out at random left as they were: ${formatRate(same)}.`];
     return [
       runLine(run),
-      ...(isJudged(found) ? found.missing : [nothing]),
+      ...(isGated || monitor !== null ? found.missing : [nothing]),
       ...dealt,
       ...(monitor === null ? [] : [monitorTable(monitor), monitorWindowTable(found.monitorWindows)]),
-      ...(gated ? [gateTable(all, reinforced)] : []),
+      ...(isGated ? [gateTable(all, reinforced)] : []),
       ...(has('band') ? [bandTable(all, controls)] : []),
       ...(has('ideal') ? [idealTable(all, controls)] : []),
       ...(directions.length === 0 ? [] : [directionTable(directions)]),
       ...(attribution === null
         ? []
         : [attributionTable(attribution), attributionWindowTable(found.attributionWindows)]),
-      ...(gated ? [windowTable(windows, false), windowTable(windows, true)] : []),
+      ...(isGated ? [windowTable(windows, false), windowTable(windows, true)] : []),
       ...(windows.some(({ scores }) => scores !== null) ? [driftTable(windows)] : []),
     ];
   },
 });
-
-interface Judged {
-  readonly all: ReturnType<typeof judgeGate>;
-  readonly isScored: boolean;
-  readonly monitor: ReturnType<typeof judgeMonitor>;
-}
-
-const isGated = ({ all, isScored }: Pick<Judged, 'all' | 'isScored'>): boolean => hasGate(all) || isScored;
-const isJudged = (found: Judged): boolean => isGated(found) || found.monitor !== null;
 
 function unchangedOf(run: RunDirectory, rollouts: readonly JudgedRollout[]): Rate | null {
   const gate = gateSettingsOf(run.readManifest().config.arm);

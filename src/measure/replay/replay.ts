@@ -23,17 +23,10 @@ import {
 } from '../../run/index.ts';
 import { routes } from '../gate/gate-report.ts';
 
-export interface ReplayOptions {
-  /** Changes to the gate's keys, such as `tail=0.2`. */
-  readonly gate: readonly string[];
-  /** Seed of a random direction; default: the run's own seed. */
-  readonly seed?: number;
-  readonly windowUpdates: number;
-}
-
+/** `gate`: changes to the gate's keys, such as `tail=0.2`; `seed`: of a random direction, default: the run's own. */
 export async function replayGate(
   run: RunDirectory,
-  { gate, seed, windowUpdates }: ReplayOptions,
+  { gate, seed, windowUpdates }: { gate: readonly string[]; seed?: number; windowUpdates: number },
   parts: ConfigParts,
 ): Promise<Replay> {
   const { arm, settings, point } = await openReplayArm(run, gate, seed, parts);
