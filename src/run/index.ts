@@ -4,7 +4,6 @@ export * from './checkpoint-files.ts';
 export * from './checksums.ts';
 export * from './columns/index.ts';
 export * from './config/config.ts';
-export * from './config/difference.ts';
 export * from './config/issues.ts';
 export * from './config/outline.ts';
 export * from './config/page.ts';

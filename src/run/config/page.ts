@@ -1,11 +1,10 @@
 /** The reference page of the config (docs/config.md), made from the schema: every key, its type, its default and its meaning. */
 import type { z } from 'zod';
 import { rawConfig } from './config.ts';
-import { type ConfigKey, listKeys } from './issues.ts';
+import { type ConfigKey, listKeys, wordsOf } from './issues.ts';
 import { outlineConfig } from './outline.ts';
 import type { ConfigParts } from './parts.ts';
 import { ruleOf, ruleWords } from './unread-keys.ts';
-import { wordsOf } from './words.ts';
 
 export function configPage(parts: ConfigParts): string {
   const sections = new Map<string, string[]>();
