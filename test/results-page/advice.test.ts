@@ -1,7 +1,7 @@
 /** What README.md and docs/what-should-i-use.md say of the studies, recomputed from the counts of the runs in bench/results. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { plain, Rates, root } from './rates.ts';
+import { plain, Rates, readPredictions, root } from './rates.ts';
 
 describe('what the pages say', () => {
   it('what-should-i-use.md has the failures of the studies', () => {
@@ -17,7 +17,16 @@ describe('what the pages say', () => {
     const d = (arm: string): string => failures('atlas-d-parts', arm);
     const twice = (arm: string, other: string): string =>
       both(failures('micro-own-mean-claim', arm), failures('micro-other-pairs-claim', other));
+    const a = (arm: string): string => failures('atlas-a', arm);
+    const b = (arm: string): string => failures('micro-baseline-placebos', arm);
+    for (const remedy of ['screen', 'filter', 'penalty-3', 'penalty-6', 'own-mean'])
+      expect(a(`${remedy}-chance`)).toBe('12 of 12');
+    for (const remedy of ['screen', 'filter', 'routed', 'penalty']) expect(b(`${remedy}-chance`)).toBe('5 of 5');
+    for (const recall of ['1', '0.9', '0.6']) expect(a(`penalty-6-r${recall}-f0.1`)).toBe(a('penalty-6-r0.9-f0.5'));
     const said = [
+      `penalty 6 fails in ${both(a('penalty-6-r0.6-f0'), a('penalty-6-r1-f0'))} at recall 0.6 to 1 with up to one in ten of the others flagged, and with half of them at recall 0.9 and above; it fails in ${a('penalty-6-r0.6-f0.5')} at recall 0.6 with half flagged. Penalty 3 fails in ${both(a('penalty-3-r0.6-f0'), a('penalty-3-r0.8-f0'))} at recall 0.6 and above without false positives, in ${a('penalty-3-r0.6-f0.1')} at recall 0.6 with one in ten flagged, in ${a('penalty-3-r1-f0.5')} without misses and half flagged`,
+      `A screen wants recall 0.95 (${a('screen-r0.95-f0')}; ${a('screen-r0.9-f0')} at 0.9, ${a('screen-r0.8-f0')} at 0.8), and so does own mean with others kept (${a('own-mean-r0.95-f0')}, ${a('own-mean-r0.9-f0')}, ${a('own-mean-r0.8-f0')}), which keeps less; a filter fails in ${a('filter-r0.9-f0')} at 0.9`,
+      `A screen by the probe fails in ${b('screen-probe')} with 0.84 kept, a filter in ${b('filter-probe')} with 0.70, routing in ${b('routed-probe')} with 0.69; flags at random in 5 of 5 each. A penalty by the probe fails in ${b('penalty-probe')}, by the direction in ${b('penalty-direction')} with 0.98 kept (at random ${both(b('penalty-chance'), b('penalty-haar'))} each)`,
       `each fails in ${both(c('screen-attempt'), c('filter-attempt'))}, by flags at random in ${both(c('screen-chance'), c('filter-chance'))}`,
       `a filter fails in ${c('filter-outcome')}, a screen in ${c('screen-outcome')} (by flags at random each in ${both(c('screen-chance'), c('filter-chance'))})`,
       `Penalty 3 and screen deploy the other exploit in ${both(g('penalty-3'), g('screen'))} (by flags at random each fails in ${both(g('penalty-3-chance'), g('screen-chance'))}), penalty 6 in ${g('penalty-6')} (${g('penalty-6-chance')}). Own mean by the monitor fails in ${g('own-mean')}`,
@@ -38,18 +47,19 @@ describe('what the pages say', () => {
     const fails = (study: string, arm: string): number => Rates.of(study).failing(arm).length;
     const g = (arm: string): number => fails('atlas-g', arm);
     const c = (arm: string): number => fails('atlas-c', arm);
-    const own = Rates.of('atlas-d').values('own-keep-pairs', 'attempts');
+    const a = (arm: string): number => fails('atlas-a', arm);
     const placebo = Rates.of('atlas-g').bySeed('own-mean-chance', 'attempts');
     const below = [...Rates.of('atlas-g').bySeed('own-mean', 'attempts')].filter(
       ([seed, rate]) => rate <= (placebo.get(seed) ?? 0) - 0.25,
     );
     const said = [
-      `fails in ${fails('micro-own-mean-claim', 'own-mean')} of 5 seeds, in two studies; along a random direction in ${fails('micro-own-mean-claim', 'own-mean-haar')} of 5, in both`,
-      `attempts are above 0.05 in ${own.filter((rate) => rate > 0.05).length} of 20 seeds (predicted: at most 1); own mean fails in ${fails('atlas-d', 'own-keep-pairs')} of 20, along a random direction in ${fails('atlas-d', 'own-keep-haar')}`,
-      `it fails in ${fails('atlas-d-parts', 'own-absorb-pairs')} of 20, along a random direction in ${fails('atlas-d-parts', 'own-absorb-haar')}`,
+      `misses two in ten, a screen fails in ${a('screen-r0.8-f0')} of 12 seeds, own mean (below) in ${a('own-mean-r0.8-f0')}, penalty 3 in ${a('penalty-3-r0.8-f0')}`,
+      `four in ten are missed (${a('penalty-3-r0.6-f0')} of 12)`,
+      `fails in ${fails('micro-own-mean-claim', 'own-mean')} of 5 seeds, twice; along a random direction in ${fails('micro-own-mean-claim', 'own-mean-haar')} of 5, twice`,
+      `it fails in ${fails('atlas-d', 'own-keep-pairs')} of 20, along a random direction in ${fails('atlas-d', 'own-keep-haar')}; with the others absorbed, not kept, in ${fails('atlas-d-parts', 'own-absorb-pairs')} of 20, along a random one in ${fails('atlas-d-parts', 'own-absorb-haar')}`,
       `own mean is 0.25 below flags at random in ${below.length} seeds (predicted: 15); it fails in ${g('own-mean')} of 20, they in ${g('own-mean-chance')}; with the other one watched in ${g('own-mean-other')} of 20`,
       `Penalty 3 and screen deploy the unwatched exploit in ${g('screen')} of 20 (flags at random: both fail in ${g('screen-chance')})`,
-      `A filter by exact labels of hacks fails in ${c('filter-outcome')} of 20 seeds, as predicted; a screen in ${c('screen-outcome')}, refuted (predicted: at least 8). By labels of attempts both fail in ${c('filter-attempt')} of 20, by flags at random in ${c('filter-chance')} of 20`,
+      `A filter by exact labels of hacks fails in ${c('filter-outcome')} of 20 seeds, a screen in ${c('screen-outcome')} (refuted: 8 or more); by labels of attempts both in ${c('filter-attempt')} of 20, by flags at random in ${c('filter-chance')} of 20`,
       `fails in ${fails('atlas-e-2m', 'screen')} of 5 at 2 and at 8 million weights, along a random one in ${fails('atlas-e-2m', 'screen-haar')} and ${fails('atlas-e-8m', 'screen-haar')}; at 27 million vanilla itself fails in ${fails('atlas-e-27m', 'vanilla')} of 5 only`,
     ];
     for (const arm of ['chance', 'attempt']) expect(c(`screen-${arm}`)).toBe(c(`filter-${arm}`));
@@ -58,6 +68,9 @@ describe('what the pages say', () => {
     const [pairs, random] = ['other-pairs', 'own-mean-haar'].map((arm) => fails('micro-other-pairs-claim', arm));
     expect([pairs, random]).toEqual(['own-mean', 'own-mean-haar'].map((arm) => fails('micro-own-mean-claim', arm)));
     expect(said.filter((sentence) => !readme.includes(sentence))).toEqual([]);
+    const refuted = Rates.of('atlas-a').judge(readPredictions('atlas-a'), 12).filter(({ verdict }) => verdict === 'refuted'); // biome-ignore format: one line
+    expect(refuted).toHaveLength(7);
+    expect(readme).toContain('seven of 31 predictions');
   });
 
   it('README.md is short: 120 lines, of 100 columns where they are neither tables nor code', () => {

@@ -2,12 +2,13 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { parseRunConfig, resolveBuiltin, train } from '../../src/lab/index.ts';
 import { stampedJson } from '../../src/run/index.ts';
 import { temporaryFolder } from '../lab/hand-made.ts';
 import { tinyModel, tinySettings } from '../smoke/lab.ts';
-import { root } from './rates.ts';
+import { Rates, root } from './rates.ts';
 
 /** By the Node that the package brings: an older one does not run TypeScript. */
 const node = join(root, 'node_modules/node/bin/node');
@@ -31,4 +32,15 @@ it('a run directory is replayed to the same bytes, and another seal is told', as
 
 it('a run that has no seal in the CSV is refused by its name', () => {
   expect(replay('atlas-c/vanilla-1').stderr).toContain('no seal of atlas-c/vanilla-1');
+});
+
+it('every run of these studies has its seal, and the page says of how many', () => {
+  const rows = gunzipSync(readFileSync(join(root, 'bench/results/atlas-seals.csv.gz'))).toString().trim().split('\n').slice(1); // biome-ignore format: one line
+  const sealed = (study: string): number => rows.filter((row) => row.startsWith(`${study},`)).length;
+  const whole = ['atlas-a', 'micro-claim', 'micro-baseline-placebos', 'micro-ablation-placebos'];
+  expect(whole.map(sealed)).toEqual(whole.map((study) => Rates.of(study).runs));
+  const ofWhole = whole.map(sealed).reduce((sum, count) => sum + count, 0);
+  const page = readFileSync(join(root, 'docs/results.md'), 'utf8');
+  expect(page).toContain(`all ${ofWhole.toLocaleString('en')} runs of A,`);
+  expect(page).toContain(`and ${rows.length - ofWhole} of the 822`);
 });
