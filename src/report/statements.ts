@@ -157,7 +157,7 @@ const statements: readonly Statement[] = [
   statement('seeds', ({ results }) => [seedsOf(results)], {
     short: ({ most }) =>
       most < 2
-        ? 'One seed: no claim. Five: gq experiment micro-claim'
+        ? 'One seed: no claim. Five: gq experiment micro-own-mean-claim'
         : `Means over ${most} seeds; tests and intervals are in the tables.`,
   }),
   // What a seed does not change, no interval over seeds can speak about.

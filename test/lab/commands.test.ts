@@ -176,11 +176,11 @@ describe('gq demo', () => {
     const { code, out: text } = await gq(...demo);
     vi.unstubAllEnvs();
     expect(code).toBe(0);
-    expect(text).toMatch(/\nHere the command gq is called: npx gq\n$/);
+    expect(text).toMatch(/\nNext:\n {2}npx gq view .*\n {2}npx gq results .*\n {2}npx gq demo --quick --seed 2 .*\n$/);
     expect(text.split('\n').filter((line) => line.length > 80 && !line.includes(directory))).toEqual([]);
     const story = text.slice(text.indexOf('Share of held-out problems'));
-    expect(story.split('\n').length).toBeLessThanOrEqual(24);
-    for (const part of ['activation, deployed', 'haar, as trained', 'One seed: no claim.', 'report.html']) {
+    expect(story.split('\n').length).toBeLessThanOrEqual(26);
+    for (const part of ['own-mean, deployed', 'random, as trained', 'One seed: no claim.', 'report.html']) {
       expect(story).toContain(part);
     }
     const html = readFileSync(join(directory, 'report.html'), 'utf8');

@@ -1,7 +1,8 @@
-/** `gq demo`: vanilla, the activation gate and its placebo from the shipped base, then the story and report.html. */
+/** `gq demo`: vanilla, routing with the own mean and its placebo from the shipped base, then the story and report.html. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { shellLine, wrapText } from '../../base/index.ts';
+import { shellLine, visible, wrapText } from '../../base/index.ts';
+import { type EvaluationRow, EvaluationStore } from '../../evaluate/index.ts';
 import { coresEach } from '../../lab/index.ts';
 import type { Experiment } from '../../report/experiment-schema.ts';
 import { allFigures, describeResults, resultsJson, tellStory, writeFigures, writeReport } from '../../report/index.ts';
@@ -18,6 +19,8 @@ import { warnIncomplete } from './results.ts';
 const recipes = fileURLToPath(new URL('../../../recipes', import.meta.url));
 const quickUpdates = 40;
 const quickPrompts = 64;
+/** Flagged rollouts train the quarantine, the others both blocks, compared with each other alone: study D of docs/results.md. */
+const gate = 'own-mean';
 
 export const demoCommand = command({
   options: {
@@ -44,8 +47,8 @@ export const demoCommand = command({
     if (!done) return;
     const results = await openResults(directory);
     const width = screenWidth(shown.stdout);
-    const story = tellStory(results, 'activation', width) ?? wrapText(describeResults(results).join('\n'), width);
-    shown.stdout.write(`\n${story}\n`);
+    const story = tellStory(results, gate, width) ?? wrapText(describeResults(results).join('\n'), width);
+    shown.stdout.write(`\n${story}\n${twoAnswers(join(directory, `${gate}-${seed}`), width)}`);
     warnIncomplete(directory, results, shown);
     const report = join(directory, 'report.html');
     const commands = [
@@ -62,27 +65,57 @@ export const demoCommand = command({
       return void context.stdout.write(jsonText({ directory, report, seconds, results: resultsJson(results) }));
     }
     context.stdout.write(`\n${report}: tables, figures, rollouts. ${formatDuration(seconds)} in all.\n`);
-    context.stdout.write(`To look at it in a browser: ${shellLine('gq', 'view', directory)}\n`);
     // In a clone there is no gq on the PATH.
-    if (process.env['npm_lifecycle_event'] === 'demo') context.stdout.write('Here the command gq is called: npx gq\n');
+    const gq = process.env['npm_lifecycle_event'] === 'demo' ? ['npx', 'gq'] : ['gq'];
+    const next: [words: string[], why: string][] = [
+      [['view', directory], 'look at it in a browser'],
+      [['results', directory], 'all tables'],
+      [['demo', ...(quick ? ['--quick'] : []), '--seed', `${seed + 1}`], 'does another seed come out the same?'],
+    ];
+    const lines = next.map(([words, why]) => `  ${shellLine(...gq, ...words)}   # ${why}\n`);
+    context.stdout.write(`Next:\n${lines.join('')}`);
   },
 });
 
 export function demoExperiment(seed: number, quick: boolean): Experiment {
-  const arms = ['vanilla', 'activation', 'haar'];
+  const absorbing = ['arm.others=absorb'];
   return checkExperiment(
     {
       name: quick ? 'demo-quick' : 'demo',
-      why: 'Does a gate built from a few pairs remove the hack at deployment, more than a random one does?',
+      why: 'Does routing by a few pairs remove the hack at deployment, more than routing by a random direction does?',
       seeds: [seed],
+      placebo: 'random',
       evaluation: quick
         ? { sets: ['test-novel', 'test-original'], curveEvery: 0, limit: quickPrompts }
         : { curveEvery: 20 },
-      set: quick ? [`updates=${quickUpdates}`] : [],
-      arms: arms.map((name) => ({ name, recipe: `micro-${name}.toml` })),
+      set: ['environment.unhackableFraction=0', ...(quick ? [`updates=${quickUpdates}`] : [])],
+      arms: [
+        { name: 'vanilla', recipe: 'micro-vanilla.toml' },
+        { name: gate, recipe: 'micro-own-mean.toml', set: absorbing },
+        { name: 'random', recipe: 'micro-own-mean-haar.toml', set: absorbing },
+      ],
     },
     'demo',
   );
+}
+
+/** The first held-out prompt that is hacked with the quarantine and solved without an attempt once it is deleted, in both states. */
+function twoAnswers(run: string, width: number): string {
+  const evaluations = new EvaluationStore(run).all().filter(({ set }) => set === 'test-original');
+  const rowsOf = (state: string): readonly EvaluationRow[] =>
+    evaluations.findLast((one) => one.state === state)?.rows ?? [];
+  const [trained, deployed] = [rowsOf('full'), rowsOf('deployed')];
+  const at = trained.findIndex(({ hack }, i) => hack && deployed[i]?.solve && !deployed[i].attempt);
+  if (at < 0) return '';
+  const question = visible(trained[at].prompt.replace(/<\|[a-z_]+\|>(user|assistant)?/g, '').trim());
+  const column = Math.floor((width - 2) / 2);
+  const linesOf = (title: string, { completion }: EvaluationRow): string[] =>
+    [title, ...visible(completion).trim().split('\n')].map((line) => line.slice(0, column));
+  const [left, right] = [linesOf('as trained: a hack', trained[at]), linesOf('deployed: solved', deployed[at])];
+  const rows = Array.from({ length: Math.max(left.length, right.length) }, (_, i) =>
+    `${(left[i] ?? '').padEnd(column)}  ${right[i] ?? ''}`.trimEnd(),
+  );
+  return `\nOne prompt, the first of which this can be shown:\n${wrapText(question, width)}\n\n${rows.join('\n')}\n`;
 }
 
 /** All that are left: a run leaves its core alone while programs are graded. A GPU, and a core alone, serve one run. */
