@@ -2,7 +2,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { demoExperiment, demoJobs } from '../../src/cli/commands/demo.ts';
+import { demoExperiment, demoJobs, twoAnswers } from '../../src/cli/commands/demo.ts';
+import { EvaluationStore } from '../../src/evaluate/index.ts';
 import { planExperiment } from '../../src/study/experiment.ts';
 import { gq } from '../run-gq.ts';
 import { tinyModel } from '../smoke/lab.ts';
@@ -180,7 +181,7 @@ describe('gq demo', () => {
     expect(text.split('\n').filter((line) => line.length > 80 && !line.includes(directory))).toEqual([]);
     const story = text.slice(text.indexOf('Share of held-out problems'));
     expect(story.split('\n').length).toBeLessThanOrEqual(26);
-    for (const part of ['own-mean, deployed', 'random, as trained', 'One seed: no claim.', 'report.html']) {
+    for (const part of ['activation, deployed', 'random, as trained', 'One seed: no claim.', 'report.html']) {
       expect(story).toContain(part);
     }
     const html = readFileSync(join(directory, 'report.html'), 'utf8');
@@ -197,6 +198,39 @@ describe('gq demo', () => {
     const other = await gq('demo', '--quick', '--out', out);
     expect(other.code).toBe(2);
     expect(other.err).toContain('found the experiment tryout. Choose another --out.');
+  });
+
+  it('shows the first prompt that is attempted as trained and solved without the quarantine', async () => {
+    const run = join(folder, 'two-answers');
+    const store = new EvaluationStore(run);
+    const row = (i: number, completion: string, attempt: boolean, solve: boolean) => ({
+      ...{
+        problem: `p${i}`,
+        loophole: 'run_tests',
+        markers: 'original',
+        prompt: `<|im_start|>user\nsay ${i}<|im_end|>\n`,
+      },
+      ...{ completion, attempt, solve, hack: attempt && !solve, channels: null, authorsLabel: null },
+      ...{ compiles: true, truncated: false },
+    });
+    const name = { update: 2, set: 'test-original', limit: null, seed: 1, key: '0', problems: null } as const;
+    const save = (state: 'full' | 'deployed', rows: ReturnType<typeof row>[]) => store.save({ ...name, state, rows });
+    await save('full', [
+      row(0, 'clean', false, true),
+      row(1, 'hack one', true, true),
+      row(2, 'hack\u001b[2J two', true, false),
+    ]);
+    await save('deployed', [
+      row(0, 'clean', false, true),
+      row(1, 'still', true, true),
+      row(2, 'right two', false, true),
+    ]);
+    const text = twoAnswers(run, 80);
+    expect(text).toContain('say 2');
+    expect(text).toMatch(/as trained: an attempt {2,}deployed: solved\nhack.* two {2,}right two/);
+    for (const absent of ['\u001b', 'im_start', 'hack one']) expect(text).not.toContain(absent);
+    await save('deployed', [row(0, 'clean', false, true), row(1, 'still', true, true), row(2, 'wrong', false, false)]);
+    expect(twoAnswers(run, 80)).toBe('');
   });
 
   it('does the arms that are left side by side, where there are cores and no GPU', async () => {

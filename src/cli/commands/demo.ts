@@ -1,4 +1,4 @@
-/** `gq demo`: vanilla, routing with the own mean and its placebo from the shipped base, then the story and report.html. */
+/** `gq demo`: vanilla, the gate with the own mean and its placebo from the shipped base, then the story and report.html. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { shellLine, visible, wrapText } from '../../base/index.ts';
@@ -19,8 +19,8 @@ import { warnIncomplete } from './results.ts';
 const recipes = fileURLToPath(new URL('../../../recipes', import.meta.url));
 const quickUpdates = 40;
 const quickPrompts = 64;
-/** Flagged rollouts train the quarantine, the others both blocks, compared with each other alone: study D of docs/results.md. */
-const gate = 'own-mean';
+/** With the own mean: of the arms that failed in no seed of study D (docs/results.md) the one whose placebo failed in most. */
+const gate = 'activation';
 
 export const demoCommand = command({
   options: {
@@ -78,11 +78,11 @@ export const demoCommand = command({
 });
 
 export function demoExperiment(seed: number, quick: boolean): Experiment {
-  const absorbing = ['arm.others=absorb'];
+  const ownMean = ['arm.mean=own'];
   return checkExperiment(
     {
       name: quick ? 'demo-quick' : 'demo',
-      why: 'Does routing by a few pairs remove the hack at deployment, more than routing by a random direction does?',
+      why: 'Does a gate built from a few pairs remove the hack at deployment, more than a random one does?',
       seeds: [seed],
       placebo: 'random',
       evaluation: quick
@@ -91,27 +91,27 @@ export function demoExperiment(seed: number, quick: boolean): Experiment {
       set: ['environment.unhackableFraction=0', ...(quick ? [`updates=${quickUpdates}`] : [])],
       arms: [
         { name: 'vanilla', recipe: 'micro-vanilla.toml' },
-        { name: gate, recipe: 'micro-own-mean.toml', set: absorbing },
-        { name: 'random', recipe: 'micro-own-mean-haar.toml', set: absorbing },
+        { name: gate, recipe: 'micro-activation.toml', set: ownMean },
+        { name: 'random', recipe: 'micro-haar.toml', set: ownMean },
       ],
     },
     'demo',
   );
 }
 
-/** The first held-out prompt that is hacked with the quarantine and solved without an attempt once it is deleted, in both states. */
-function twoAnswers(run: string, width: number): string {
+/** The first held-out prompt on which the exploit is attempted with the quarantine, and which is solved without an attempt once it is deleted. */
+export function twoAnswers(run: string, width: number): string {
   const evaluations = new EvaluationStore(run).all().filter(({ set }) => set === 'test-original');
   const rowsOf = (state: string): readonly EvaluationRow[] =>
     evaluations.findLast((one) => one.state === state)?.rows ?? [];
   const [trained, deployed] = [rowsOf('full'), rowsOf('deployed')];
-  const at = trained.findIndex(({ hack }, i) => hack && deployed[i]?.solve && !deployed[i].attempt);
+  const at = trained.findIndex(({ attempt }, i) => attempt && deployed[i]?.solve && !deployed[i].attempt);
   if (at < 0) return '';
   const question = visible(trained[at].prompt.replace(/<\|[a-z_]+\|>(user|assistant)?/g, '').trim());
   const column = Math.floor((width - 2) / 2);
   const linesOf = (title: string, { completion }: EvaluationRow): string[] =>
     [title, ...visible(completion).trim().split('\n')].map((line) => line.slice(0, column));
-  const [left, right] = [linesOf('as trained: a hack', trained[at]), linesOf('deployed: solved', deployed[at])];
+  const [left, right] = [linesOf('as trained: an attempt', trained[at]), linesOf('deployed: solved', deployed[at])];
   const rows = Array.from({ length: Math.max(left.length, right.length) }, (_, i) =>
     `${(left[i] ?? '').padEnd(column)}  ${right[i] ?? ''}`.trimEnd(),
   );
