@@ -51,8 +51,8 @@ export const mutants: readonly Mutant[] = [
   {
     mistake: 'a run takes over the evaluation of any base',
     file: 'src/evaluate/run-evaluator.ts',
-    text: 'if (found?.key === this.key) return found;',
-    replacement: 'if (found !== null) return found;',
+    text: 'if (found?.key === key) return store(found);',
+    replacement: 'if (found !== undefined) return store(found);',
     testFile: 'src/evaluate/run-evaluator.test.ts',
     test: 'takes over the evaluation of a base from a run with the same base, prompts and sampling, and of no other',
   },
