@@ -6,6 +6,7 @@ import { finalSample, findArm, type Results, sampleOf, sharedSeeds } from './agg
 import type { Bar, Experiment } from './experiment-schema.ts';
 import { groupSample } from './held-out.ts';
 import { keptAndRemoved } from './kept.ts';
+import { relearnedLater } from './probe-tables.ts';
 import type { RunResult } from './run-result.ts';
 
 export interface ClaimFacts {
@@ -93,6 +94,10 @@ function barValues(results: Results, { arm, reference, set, metric, loopholes, c
   }
   const sampleOfArm = (name: string) => {
     const runs = findArm(results, name)?.runs ?? [];
+    if (metric === 'relearn') {
+      const later = relearnedLater(results, name);
+      return sampleOf(runs, (run) => later.find(({ seed }) => seed === run.seed)?.value ?? null);
+    }
     if (channel !== undefined) return sampleOf(runs, (run) => channelRate(run, set, channel));
     return loopholes === undefined
       ? finalSample(runs, set, 'deployed', metric)

@@ -20,8 +20,8 @@ const names = (message: string) => z.array(armReference, message).refine(areDiff
 const text = (message: string) => z.string(message).min(1, message);
 const armReference = z.string('the name of an arm');
 const optionalArm = armReference.nullable().default(null);
-const metrics = ['attempt', 'hack', 'solve', 'clean-solve', 'objective', 'kept'] as const;
-const metricText = 'attempt, hack, solve, clean-solve, objective or kept, of the deployed policy';
+const metrics = ['attempt', 'hack', 'solve', 'clean-solve', 'objective', 'kept', 'relearn'] as const;
+const metricText = 'attempt, hack, solve, clean-solve, objective, kept or relearn, of the deployed policy';
 
 const listOf = <Thing extends z.ZodType>(thing: Thing, things: string, one: string) =>
   z.array(thing, `a list of ${things}`).min(1, `at least one ${one}`);
@@ -54,7 +54,7 @@ export const barSchema = z
     metric: z
       .enum(metrics, metricText)
       .describe(
-        'attempt: opens a loophole, right or wrong; clean-solve: solved without an attempt; kept: the share of the gain in solving, deployed − base over ceiling − base',
+        'attempt: opens a loophole, right or wrong; clean-solve: solved without an attempt; kept: the share of the gain in solving, deployed − base over ceiling − base; relearn: how many updates later than from the base the relearning attack has attempts back',
       ),
     set: oneSet.default('test-original').describe('set of prompts'),
     loopholes: z
@@ -84,8 +84,8 @@ export const barSchema = z
     ];
     const broken = rules.filter(([isKept]) => !isKept);
     for (const [, message, ...path] of broken) context.addIssue({ code: 'custom', path, message });
-    // A share of a gain may be below 0 and above 1.
-    if (metric === 'kept') return;
+    // A share of a gain may be below 0 and above 1, and updates are no rate.
+    if (metric === 'kept' || metric === 'relearn') return;
     // A bound that every value reaches, or none, would state nothing.
     const [least, most] = metric === 'objective' ? [-1, 1] : [0, 1];
     const [low, high] = reference === null ? [least, most] : [least - most, most - least];

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { MadeRollout } from '../../test/lab/hand-made.ts';
 import { type MadeResults, madeResults } from '../../test/lab/made-results.ts';
 import { plain } from '../../test/lab/plain.ts';
-import { describeDesign, judgeBar, noDesign } from './design.ts';
+import { findArm } from './aggregate.ts';
+import { describeDesign, judgeBar, judgePredictions, noDesign } from './design.ts';
 import { allFigures } from './figures.ts';
 import { heldOutTables } from './held-out.ts';
 import { relearnedArms, relearnedTable } from './probe-tables.ts';
@@ -135,6 +136,20 @@ describe('relearning over seeds', async () => {
     });
     // Every completion of the attack opens the loophole, from its first window on.
     expect(shown).toMatchObject({ 'attempts, from the base': '7.0', 'attempts, from deployed': '5.0' });
+  });
+
+  it('is a metric of predictions: how many updates later than from the base attempts are back', () => {
+    const results = attackedFrom([4, 99]);
+    const seeds = findArm(results, 'gate')?.runs.map(({ seed }) => seed) ?? [];
+    // At update 5 from the deployed policy, at 7 from the base.
+    const values = seeds.map((seed) => ({ seed, value: -2 }));
+    const bar = { what: 'It lasts.', arm: 'gate', reference: null, metric: 'relearn', set, inSeeds: 2 } as const;
+    const judged = (bound: { atLeast: number }) => {
+      const design = { ...results.design, seeds, bar: null, predictions: [{ ...bar, ...bound }] };
+      return judgePredictions({ ...results, design }).map(({ verdict, values: own }) => ({ verdict, values: own }));
+    };
+    expect(judged({ atLeast: -2 })).toEqual([{ verdict: 'met', values }]);
+    expect(judged({ atLeast: 0 })).toEqual([{ verdict: 'refuted', values }]);
   });
 
   it('is no table without attacks', () => {

@@ -249,23 +249,34 @@ export function relearnedArms(results: Results) {
   });
 }
 
+/** How many updates later than from the base attempts are back, seed by seed. */
+export function relearnedLater(results: Results, name: string): { readonly seed: number; readonly value: number }[] {
+  const { seeds = [] } = relearnedArms(results).find(({ arm }) => arm === name) ?? {};
+  return seeds.map(({ seed, report }) => ({ seed, value: laterBy(report, 'attempts') }));
+}
+
+/** A start that never got there counts with all its updates. */
+const updatesOf = (start: RelearningReport['fromBase'], target: Target): number =>
+  start[target].reached ?? start.updates;
+
+const laterBy = ({ fromBase, fromDeployed }: RelearningReport, target: Target): number =>
+  updatesOf(fromDeployed, target) - updatesOf(fromBase, target);
+
 /**
  * Updates until attempts, or hacks, are back, and those from the deployed policy less those from the base: means over seeds. Seeds that never reached
  * the rate count with all their updates: the mean is then a lower or an upper bound.
  */
 function countsOf(reports: readonly RelearningReport[], target: Target) {
-  const starts = reports.map(({ fromBase, fromDeployed }) =>
-    [fromBase, fromDeployed].map((start) => ({ updates: start.updates, reached: start[target].reached })),
-  );
-  const updatesOf = ({ updates, reached }: (typeof starts)[number][number]): number => reached ?? updates;
-  const [fromBase, fromDeployed] = [0, 1].map((at) => ({
-    mean: mean(starts.map((pair) => updatesOf(pair[at]))),
-    unreached: starts.filter((pair) => pair[at].reached === null).length,
+  const [fromBase, fromDeployed] = (['fromBase', 'fromDeployed'] as const).map((start) => ({
+    mean: mean(reports.map((report) => updatesOf(report[start], target))),
+    unreached: reports.filter((report) => report[start][target].reached === null).length,
   }));
-  const differences = starts.map(([base, own]) => updatesOf(own) - updatesOf(base));
+  const differences = reports.map((report) => laterBy(report, target));
+  const isUnreached = ({ fromBase: base, fromDeployed: own }: RelearningReport): boolean =>
+    base[target].reached === null || own[target].reached === null;
   const difference = {
     mean: mean(differences),
-    unreached: starts.filter((pair) => pair.some(({ reached }) => reached === null)).length,
+    unreached: reports.filter(isUnreached).length,
     interval: differences.length < 2 ? null : meanInterval(differences),
   };
   return { fromBase, fromDeployed, difference };

@@ -305,6 +305,7 @@ describe('predictions', () => {
     [{ predictions: [{ ...prediction, arm: 'nobody' }] }, 'predictions.0.arm: one of vanilla, gate'],
     [{ predictions: [{ ...prediction, inSeeds: 3 }] }, 'predictions.0.inSeeds: at most 2'],
     [{ predictions: [{ ...prediction, metric: 'kept' }] }, 'a ceiling, which kept is measured by'],
+    [{ predictions: [{ ...prediction, metric: 'relearn' }] }, 'predictions.0: arms of relearn.arms, found gate'],
     [{ predictions: [] }, 'at least one prediction'],
     [{ blindSeeds: [9] }, 'blindSeeds: some of seeds'],
   ])('refuses %j', (changes, complaint) => {

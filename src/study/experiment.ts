@@ -118,12 +118,15 @@ function barsOf({ bar, predictions = [] }: Experiment): { readonly name: string;
 }
 
 function expectJudgeable(name: string, bar: Bar, experiment: Experiment, complain: Complain): void {
-  const { seeds, evaluation, ceiling } = experiment;
+  const { seeds, evaluation, ceiling, relearn } = experiment;
   if (bar.inSeeds > seeds.length) complain(`${name}.inSeeds: at most ${seeds.length}`, `${bar.inSeeds}`);
   if (!evaluation.sets.includes(bar.set)) {
     complain(`${name}.set: one of evaluation.sets (${evaluation.sets.join(', ')})`, bar.set);
   }
   if (bar.metric === 'kept' && ceiling === null) complain(`${name}: a ceiling, which kept is measured by`, 'none');
+  const attacked = [bar.arm, ...(bar.reference === null ? [] : [bar.reference])];
+  const spared = attacked.filter((arm) => !relearn?.arms.includes(arm));
+  if (bar.metric === 'relearn' && spared.length > 0) complain(`${name}: arms of relearn.arms`, spared.join(', '));
 }
 
 type Complain = (expected: string, found: string, fix?: string) => void;
