@@ -43,7 +43,6 @@ export class ViewLibrary {
   readonly root: string;
   readonly #kept = new KeptAnswers(mostKept);
   readonly #runs = new Map<string, { readonly stamp: string; readonly run: ListedRun }>();
-  readonly #growing = new Map<string, JudgedTable>();
   readonly #growingRuns = new Map<string, GrowingRun>();
   #looked: { readonly at: number; readonly stamps: Answers['changes'] } | null = null;
   #entries: { readonly at: number; readonly found: readonly FoundEntry[] } | null = null;
@@ -107,15 +106,9 @@ export class ViewLibrary {
   }
 
   /** The rollouts of a run with their verdicts. Of one that is not over each look reads on from where the last ended. */
-  async table({ id, path }: FoundEntry): Promise<JudgedTable> {
+  table({ id, path }: FoundEntry): Promise<JudgedTable> {
     const run = RunDirectory.open(path);
-    if (run.isSealed()) {
-      this.#growing.delete(id);
-      return this.#kept.get('table', id, stampOf(path), () => openJudged(run));
-    }
-    const table = this.#growing.get(id) ?? (await openJudged(run));
-    this.#growing.set(id, table);
-    return table;
+    return this.#kept.get('table', id, run.isSealed() ? stampOf(path) : 'growing', () => openJudged(run));
   }
 
   async rollouts(entry: FoundEntry): Promise<RunRollouts> {

@@ -1,6 +1,4 @@
 /** Rollouts of a run or an experiment: search by text or regular expression, facets, order; the whole search is the address. */
-import { useSignal } from '@preact/signals';
-import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ListedRollout, RolloutList } from '../api.ts';
 import { facetNames, rolloutOrders, verdictWordOf } from '../query.ts';
@@ -145,46 +143,62 @@ interface RowsProps {
   readonly ask: (offset: number) => Promise<RolloutList>;
 }
 
-function Rows({ id, first, ask }: RowsProps) {
-  const [pages, setPages] = useState<ReadonlyMap<number, RolloutList>>(new Map([[0, first]]));
-  const chosen = useSignal(-1);
+const [rowHeight, viewHeight, beyond] = [44, 560, 6];
+
+/** Of any number of rows only those in sight, and a few beyond them, are on the page; their pages are asked for as they come into sight. */
+function Rows({ id, first: { found: count, unread, ...first }, ask }: RowsProps) {
+  const [pages, setPages] = useState<ReadonlyMap<number, RolloutList['rows']>>(new Map([[0, first.rows]]));
+  const [top, setTop] = useState(0);
+  const [chosen, setChosen] = useState(-1);
   const asked = useRef(new Set([0]));
+  const place = useRef<HTMLDivElement>(null);
   useEffect(() => {
     asked.current = new Set([0]);
-    setPages(new Map([[0, first]]));
-  }, [first]);
-  const load = (from: number, to: number) => {
-    for (let page = Math.floor(from / pageRows); page * pageRows < Math.min(to, first.found); page++) {
+    setPages(new Map([[0, first.rows]]));
+  }, [first.rows]);
+  const from = Math.max(0, top - beyond);
+  const to = Math.min(count, top + Math.ceil(viewHeight / rowHeight) + 1 + beyond);
+  useEffect(() => {
+    for (let page = Math.floor(from / pageRows); page * pageRows < to; page++) {
       if (asked.current.has(page)) continue;
       asked.current.add(page);
-      void ask(page * pageRows).then((list) => setPages((known) => new Map([...known, [page, list]])));
+      void ask(page * pageRows).then(({ rows }) => setPages((known) => new Map([...known, [page, rows]])));
     }
-  };
+  });
+  useEffect(() => {
+    const [element, at] = [place.current, chosen * rowHeight];
+    if (element === null || chosen < 0) return;
+    const lowest = at + rowHeight - element.clientHeight;
+    element.scrollTop = Math.max(lowest, Math.min(at, element.scrollTop));
+  }, [chosen]);
   const rowAt = (index: number): ListedRollout | undefined =>
-    pages.get(Math.floor(index / pageRows))?.rows[index % pageRows];
+    pages.get(Math.floor(index / pageRows))?.[index % pageRows];
   useKeys({
-    j: () => {
-      chosen.value = Math.min(first.found - 1, chosen.value + 1);
-    },
-    k: () => {
-      chosen.value = Math.max(0, chosen.value - 1);
-    },
+    j: () => setChosen(Math.min(count - 1, chosen + 1)),
+    k: () => setChosen(Math.max(0, chosen - 1)),
     Enter: () => {
-      const row = rowAt(chosen.value);
+      const row = rowAt(chosen);
       if (row !== undefined) goTo('rollout', row.run, { rollout: row.id });
     },
   });
-  if (first.found === 0) return <p>{first.unread > 0 ? 'None yet.' : 'No rollout is like that.'}</p>;
+  if (count === 0) return <p>{unread > 0 ? 'None yet.' : 'No rollout is like that.'}</p>;
+  const scroll = () => setTop(Math.floor((place.current?.scrollTop ?? 0) / rowHeight));
   return (
-    <VirtualList
-      count={first.found}
-      rowHeight={44}
-      label={`rollouts of ${id}`}
-      chosen={chosen.value}
-      onRange={load}
-      itemAt={rowAt}
-      show={(row) => <Row row={row} />}
-    />
+    <div class="virtual" ref={place} tabIndex={0} role="region" aria-label={`rollouts of ${id}`} onScroll={scroll}>
+      <ol style={{ height: `${count * rowHeight}px` }}>
+        {Array.from({ length: Math.max(0, to - from) }, (_, i) => from + i).map((index) => (
+          <li
+            key={index}
+            class={index === chosen ? 'at' : ''}
+            style={{ top: `${index * rowHeight}px`, height: `${rowHeight}px` }}
+            aria-setsize={count}
+            aria-posinset={index + 1}
+          >
+            <Row row={rowAt(index)} />
+          </li>
+        ))}
+      </ol>
+    </div>
   );
 }
 
@@ -203,60 +217,5 @@ function Row({ row }: { readonly row: ListedRollout | undefined }) {
       </span>
       <code>{row.excerpt}</code>
     </a>
-  );
-}
-
-interface VirtualListProps<Item> {
-  readonly count: number;
-  readonly rowHeight: number;
-  readonly label: string;
-  readonly chosen: number;
-  readonly onRange: (first: number, last: number) => void;
-  readonly itemAt: (index: number) => Item | undefined;
-  readonly show: (item: Item | undefined) => ComponentChildren;
-}
-
-const beyond = 6;
-const viewHeight = 560;
-
-function VirtualList<Item>(props: VirtualListProps<Item>) {
-  const { count, rowHeight, label, chosen, onRange, itemAt, show } = props;
-  const place = useRef<HTMLDivElement>(null);
-  const [top, setTop] = useState(0);
-  const first = Math.max(0, top - beyond);
-  const last = Math.min(count, top + Math.ceil(viewHeight / rowHeight) + 1 + beyond);
-  useEffect(() => onRange(first, last));
-  useEffect(() => {
-    const element = place.current;
-    if (element === null || chosen < 0) return;
-    const at = chosen * rowHeight;
-    if (at < element.scrollTop) element.scrollTop = at;
-    if (at + rowHeight > element.scrollTop + element.clientHeight)
-      element.scrollTop = at + rowHeight - element.clientHeight;
-  }, [chosen, rowHeight]);
-  const indices = Array.from({ length: Math.max(0, last - first) }, (_, i) => first + i);
-  return (
-    <div
-      class="virtual"
-      ref={place}
-      tabIndex={0}
-      role="region"
-      aria-label={label}
-      onScroll={() => setTop(Math.floor((place.current?.scrollTop ?? 0) / rowHeight))}
-    >
-      <ol style={{ height: `${count * rowHeight}px` }}>
-        {indices.map((index) => (
-          <li
-            key={index}
-            class={index === chosen ? 'at' : ''}
-            style={{ top: `${index * rowHeight}px`, height: `${rowHeight}px` }}
-            aria-setsize={count}
-            aria-posinset={index + 1}
-          >
-            {show(itemAt(index))}
-          </li>
-        ))}
-      </ol>
-    </div>
   );
 }
