@@ -41,7 +41,7 @@ describe('errors', () => {
     ['eval', 'runs/x', '--limit', '0'],
     ['train', 'micro-vanilla', '--ranks', '3'],
     ['train', 'micro-vanilla', '--ranks', '0'],
-    ['grade', '--problems', 'a', '--responses', 'b', '--out', 'c', '--strict', '9'],
+    ['grade', '--problems', 'a', '--responses', 'b', '--out', 'c', '--workers', '0'],
     ['export', 'runs/x', '--to', 'y', '--format', 'gguf'],
   ])('name the option and begin with gq once: %s %s %s %s %s', async (...argv) => {
     const { code, out, err } = await run(...argv);

@@ -1,7 +1,5 @@
 /** What commands that run programs themselves have in common: the options of the sandbox, and its start. */
-import { InvalidArgumentError } from 'commander';
-import { UserError } from '../base/index.ts';
-import type { IsolationLevel, SandboxPolicy } from '../env/sandbox/index.ts';
+import type { SandboxPolicy } from '../env/sandbox/index.ts';
 import { levelWanted, Sandbox, sandboxPolicies } from '../env/sandbox/index.ts';
 import { type CallOf, choice, mostAtOnce, type Part, whole, word } from './command.ts';
 
@@ -17,29 +15,6 @@ export const sandboxOptions = {
   sandbox: sandboxOption,
 };
 
-export const strictOption: Part<IsolationLevel | undefined> = {
-  takes: '<level>',
-  about: 'refuse to run below this isolation level, 1 to 3',
-  read(word) {
-    const level = ([1, 2, 3] as const).find((each) => String(each) === word);
-    if (level === undefined) throw new InvalidArgumentError('Expected a level, 1 to 3.');
-    return level;
-  },
-};
-
-type SandboxCall = CallOf<typeof sandboxOptions> & { readonly strict?: IsolationLevel | undefined };
-
-export function expectOneLevel({ strict, sandbox }: SandboxCall): void {
-  if (strict === undefined || sandbox !== 'none') return;
-  throw new UserError({
-    call: '--strict',
-    expected: 'one wish for the isolation',
-    found: `--strict ${strict} and --sandbox none`,
-    fix: 'Leave one of them out.',
-  });
-}
-
-export function startSandbox({ python, workers, sandbox = 'auto', strict = 0 }: SandboxCall): Promise<Sandbox> {
-  const strictLevel = Math.max(strict, levelWanted[sandbox]) as IsolationLevel;
-  return Sandbox.start({ python, workers, strictLevel });
+export function startSandbox({ python, workers, sandbox = 'auto' }: CallOf<typeof sandboxOptions>): Promise<Sandbox> {
+  return Sandbox.start({ python, workers, strictLevel: levelWanted[sandbox] });
 }

@@ -108,8 +108,7 @@ describe('without isolation', () => {
   test('an option that is not one is refused by its name', async () => {
     const call = ['grade', '--problems', problems, '--responses', responses, '--out', join(folder, 'x.jsonl')];
     expect((await gq(...call, '--sandbox', 'off')).code).toBe(2);
-    expect((await gq(...call, '--strict', '4')).stderr).toMatch(/--strict.*'4' is invalid.*1 to 3/);
-    expect((await gq(...call, '--strict', '2', '--sandbox', 'none')).stderr).toMatch(/--strict.*--sandbox none/);
+    expect((await gq(...call, '--strict', '2')).stderr).toMatch(/unknown option '--strict'/);
   });
 });
 

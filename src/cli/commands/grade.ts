@@ -5,7 +5,7 @@ import { expectWritable } from '../../base/node/index.ts';
 import type { LoopholeName, Verdict } from '../../env/index.ts';
 import { builtinLoopholes, gradeResponses, namesOf, readGraded, readResponses, SandboxJudge } from '../../env/index.ts';
 import { choice, command, flag, needed, word } from '../command.ts';
-import { expectOneLevel, sandboxOptions, startSandbox, strictOption } from '../sandbox.ts';
+import { sandboxOptions, startSandbox } from '../sandbox.ts';
 import { expectNewFile } from '../shared.ts';
 import { Progress } from '../terminal/progress.ts';
 import { alignRows } from '../terminal/screen.ts';
@@ -22,7 +22,6 @@ export const gradeCommand = command({
     loophole: choice('<loophole>', 'the loophole of responses that name none', namesOf(builtinLoopholes)),
     markers: choice('<kind>', 'which names count as markers', ['original', 'novel', 'family'], 'original'),
     ...sandboxOptions,
-    strict: strictOption,
     force: flag('begin anew where --out exists'),
   },
   json: 'the totals as JSON',
@@ -33,7 +32,6 @@ ${builtinLoopholes.map(({ name, summary }) => `  ${name.padEnd(14)} ${summary}`)
   ],
   exits: { 75: 'interrupted: the verdicts so far are written, and the same call goes on' },
   async run(call, context) {
-    expectOneLevel(call);
     const { out, markers, force } = call;
     if (!existsSync(out) || force) expectNewFile(out, '--out', force);
     else expectWritable(`--out ${out}`, dirname(out));

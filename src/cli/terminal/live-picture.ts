@@ -1,10 +1,10 @@
 /** The live display of several runs: lines that are redrawn on a terminal, elsewhere a plain line now and then. */
-import { cutText, padText, textWidth, visibleLine } from '../../base/index.ts';
+import { padText, textWidth, visibleLine } from '../../base/index.ts';
 import { emergence } from '../../measure/index.ts';
 import type { Tally } from '../../oracle/index.ts';
 import { mean } from '../../stats/index.ts';
 import type { TextSink } from '../command.ts';
-import { clearUp, Screen } from './screen.ts';
+import { Screen } from './screen.ts';
 import { formatDuration } from './step-table.ts';
 
 export type PictureLine = { readonly name: string; readonly updates: number };
@@ -42,17 +42,16 @@ function rateText(history: readonly Tally[], name: RateName): string {
 export class LivePicture {
   readonly #screen: Screen;
   #lines: LineState[] = [];
-  #drawn: readonly number[] = [];
 
   constructor(sink: TextSink) {
     this.#screen = Screen.of(sink);
   }
 
   begin(title: string, lines: readonly PictureLine[]): void {
-    this.#drawn = [];
+    this.#screen.endFoot();
     this.#lines = lines.map((line) => ({ ...line, history: [], note: 'waiting' }));
     this.#screen.write(`${title}\n`);
-    if (this.#screen.isTTY) this.#redraw();
+    this.#redraw();
   }
 
   change(index: number, line: PictureLine): void {
@@ -78,30 +77,20 @@ export class LivePicture {
   }
 
   say(text: string): void {
-    this.#clear();
+    this.#screen.drawFoot([]);
     this.#screen.write(text.endsWith('\n') ? text : `${text}\n`);
-    if (this.#screen.isTTY) this.#redraw();
-  }
-
-  /** Clears the lines on the screen. A line that is wider than the window, because it has become narrower, takes several rows. */
-  #clear(): void {
-    const { columns } = this.#screen;
-    const rows = this.#drawn.map((width) => Math.max(1, Math.ceil(width / columns)));
-    const total = rows.reduce((sum, count) => sum + count, 0);
-    if (total > 0) this.#screen.control(clearUp(total));
-    this.#drawn = [];
+    this.#redraw();
   }
 
   #redraw(): void {
-    // The last column stays free, because some terminals begin a new row when it is written; the last row holds the cursor.
-    const [width, height] = [this.#screen.columns - 1, this.#screen.rows - 1];
-    const all = drawLines(this.#lines, width);
+    if (!this.#screen.isTTY) return;
+    // The last row holds the cursor.
+    const height = this.#screen.rows - 1;
+    const all = drawLines(this.#lines, this.#screen.columns - 1);
     const hidden = all.length - height + 1;
-    const lines = all.length <= height ? all : [...all.slice(0, Math.max(0, height - 1)), `and ${hidden} more`];
-    const cut = lines.map((line) => cutText(line, width).trimEnd());
-    this.#clear();
-    this.#screen.write(cut.map((line) => `${line}\n`).join(''));
-    this.#drawn = cut.map(textWidth);
+    this.#screen.drawFoot(
+      all.length <= height ? all : [...all.slice(0, Math.max(0, height - 1)), `and ${hidden} more`],
+    );
   }
 }
 

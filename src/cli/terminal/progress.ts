@@ -1,5 +1,5 @@
 /** What a command says on stderr while it works: how far it is, what takes long, and notices. Never on stdout. */
-import { cutText, textWidth, visibleLine } from '../../base/index.ts';
+import { visibleLine } from '../../base/index.ts';
 import type { Warn } from '../../lab/index.ts';
 import type { CommandContext, TextSink } from '../command.ts';
 import { Screen } from './screen.ts';
@@ -15,7 +15,6 @@ export class Progress {
   // Not the time of day, which may go back.
   readonly #start = performance.now();
   #last = this.#start;
-  #shown = 0;
 
   constructor(sink: TextSink, what: string, total: number) {
     this.#screen = Screen.of(sink);
@@ -35,7 +34,7 @@ export class Progress {
   static passing(sink: TextSink, what: string, total: number): (done: number) => void {
     const bar = new Progress(sink, what, total);
     if (!bar.#screen.isTTY) return () => undefined;
-    return (done) => (done < total ? bar.show(done) : bar.#screen.clearLast(bar.#shown));
+    return (done) => (done < total ? bar.show(done) : bar.#screen.drawFoot([]));
   }
 
   show(done: number): void {
@@ -44,10 +43,9 @@ export class Progress {
     if (done < this.#total && now - this.#last < (terminal ? rewriteEveryMs : plainEveryMs)) return;
     this.#last = now;
     const line = visibleLine(`${this.#what} ${shortNumber(done)}/${this.#total}${this.#pace(done, now)}`);
-    const shown = terminal ? cutText(line, this.#screen.columns - 1) : line;
-    this.#screen.clearLast(this.#shown);
-    this.#screen.write(`${shown}${terminal && done < this.#total ? '' : '\n'}`);
-    this.#shown = textWidth(shown);
+    this.#screen.drawFoot([line]);
+    if (!terminal) this.#screen.write(`${line}\n`);
+    else if (done >= this.#total) this.#screen.endFoot();
   }
 
   #pace(done: number, now: number): string {

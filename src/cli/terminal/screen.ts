@@ -1,5 +1,5 @@
 /** A stream that a person reads: what is written is made visible, so that no completion can command a terminal. */
-import { padText, textWidth, visible, visibleLine, wrapText } from '../../base/index.ts';
+import { cutText, padText, textWidth, visible, visibleLine, wrapText } from '../../base/index.ts';
 import type { Check } from '../../verify/index.ts';
 import type { TextSink } from '../command.ts';
 
@@ -16,6 +16,8 @@ export const screenWidth = ({ columns }: ScreenStream): number =>
 
 export class Screen implements TextSink {
   readonly #stream: ScreenStream;
+  /** Widths of the lines at the foot; the cursor stands below them. */
+  #foot: readonly number[] = [];
 
   private constructor(stream: ScreenStream) {
     this.#stream = stream;
@@ -48,22 +50,23 @@ export class Screen implements TextSink {
     return this.#stream.write(visible(text));
   }
 
-  /** Clears the line of the cursor, on which a text of this width was written; in a window that became narrower it takes rows. */
-  clearLast(width: number): void {
-    const rows = Math.max(1, Math.ceil(width / this.columns));
-    this.control(rows === 1 ? clearLine : clearUp(rows - 1));
+  /** Leaves the lines at the foot as they are. */
+  endFoot(): void {
+    this.#foot = [];
   }
 
-  control(sequence: string): void {
-    if (this.isTTY) this.#stream.write(sequence);
+  /** Draws lines below everything else, in place of those that it drew there last; nothing where lines cannot be drawn again. */
+  drawFoot(lines: readonly string[]): void {
+    if (!this.isTTY) return;
+    // The last column stays free, because some terminals begin a new row when it is written.
+    const shown = lines.map((line) => cutText(line, this.columns - 1).trimEnd());
+    // In a window that became narrower, a line takes several rows.
+    const rows = this.#foot.reduce((sum, width) => sum + Math.max(1, Math.ceil(width / this.columns)), 0);
+    if (rows > 0) this.#stream.write(`\u001b[${rows}A\r\u001b[J`);
+    this.#foot = shown.map(textWidth);
+    this.write(shown.map((line) => `${line}\n`).join(''));
   }
 }
-
-/** Moves to the start of the line and clears what follows on it. */
-const clearLine = '\r\u001b[K';
-
-/** Moves up to the start of an earlier line and clears everything from there on. */
-export const clearUp = (lines: number): string => (lines > 0 ? `\u001b[${lines}A\r\u001b[J` : '\r\u001b[J');
 
 const gap = '  ';
 const leastWidth = 8;

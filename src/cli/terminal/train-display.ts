@@ -1,6 +1,6 @@
 /** What a person sees of a run: a step table over a progress line. Hacks and solves come from verdicts on disk. */
 import { join } from 'node:path';
-import { cutText, shellLine, textWidth } from '../../base/index.ts';
+import { cutText, shellLine } from '../../base/index.ts';
 import type { StepEvent } from '../../grpo/index.ts';
 import { VerdictTail } from '../../oracle/index.ts';
 import type { DemonstrationTest, PhaseSeconds, RecordedEvent, RunEnd, Sink } from '../../run/index.ts';
@@ -30,7 +30,6 @@ export class TrainDisplay implements Sink {
   #progress = '';
   #header = '';
   #isWatched = false;
-  #shown = 0;
 
   constructor(output: Streams, run: DisplayedRun) {
     this.#stdout = Screen.of(output.stdout);
@@ -47,7 +46,7 @@ export class TrainDisplay implements Sink {
   }
 
   close(end: RunEnd | 'failed'): void {
-    this.#clear();
+    this.#stdout.drawFoot([]);
     if (end === 'failed' || this.#update === null) return;
     this.#stdout.write(`${closing(end, this.#run.path, this.#update)}\n${tableLegend(this.#isWatched, this.#width)}\n`);
   }
@@ -57,7 +56,7 @@ export class TrainDisplay implements Sink {
   }
 
   #showStep(event: StepEvent, seconds: PhaseSeconds): void {
-    this.#clear();
+    this.#stdout.drawFoot([]);
     const width = this.#width;
     // A window that was resized may show other columns, which need their header.
     this.#isWatched = event.watched !== null;
@@ -72,25 +71,13 @@ export class TrainDisplay implements Sink {
     const shown = hasQuarantine ? event : { ...event, qmass: null };
     const row = cutText(tableRow(shown, this.#verdicts.at(event.update), spent, width), width);
     this.#stdout.write(this.#stdout.isTTY ? `${row}\n` : `${row}   ${this.#progress}\n`);
-    this.#showProgress();
+    this.#stdout.drawFoot([this.#progress]);
   }
 
   #say(text: string): void {
-    this.#clear();
+    this.#stdout.drawFoot([]);
     this.#stderr.write(`${text}\n`);
-    this.#showProgress();
-  }
-
-  #showProgress(): void {
-    if (!this.#stdout.isTTY) return;
-    const shown = cutText(this.#progress, this.#stdout.columns - 1);
-    this.#stdout.write(shown);
-    this.#shown = textWidth(shown);
-  }
-
-  #clear(): void {
-    if (this.#shown > 0) this.#stdout.clearLast(this.#shown);
-    this.#shown = 0;
+    if (this.#progress !== '') this.#stdout.drawFoot([this.#progress]);
   }
 }
 
