@@ -92,7 +92,7 @@ describe('a call that lacks something', () => {
     mkdirSync(join(folder, 'vanilla-1'), { recursive: true });
     writeFileSync(join(folder, 'experiment.json'), '{}');
     writeFileSync(join(folder, 'vanilla-1', 'manifest.json'), '{}');
-    const { code, err } = await run('eval', folder);
+    const { code, err } = await run('measure', 'gate', folder);
     expect(code).toBe(2);
     expect(err).toContain(`found an experiment. Name one of its runs, such as ${join(folder, 'vanilla-1')}`);
   });

@@ -26,43 +26,19 @@ function tokensOf(rollout: LedgerRow, texts: TokenTexts): StripToken[] {
 }
 
 export function TokenStrip({ rollout }: { readonly rollout: LedgerRow }) {
-  if (rollout.tokenIds === null) return <p class="quiet">This run stored no tokens (output.storeTokens).</p>;
-  return <KnownTokens rollout={rollout} />;
-}
-
-function KnownTokens({ rollout }: { readonly rollout: LedgerRow }) {
-  const answer = useAsked('tokens', rollout.run);
+  const { run, tokenIds, tokenRoutes, meanLogp } = rollout;
+  const answer = useAsked('tokens', run);
+  if (tokenIds === null) return <p class="quiet">This run stored no tokens (output.storeTokens).</p>;
+  const left = tokenIds.length - mostTokens;
   return (
     <>
       <h2>Tokens</h2>
-      <Answered answer={answer}>{(texts) => <Strip rollout={rollout} tokens={tokensOf(rollout, texts)} />}</Answered>
-    </>
-  );
-}
-
-function Strip({ rollout, tokens }: { readonly rollout: LedgerRow; readonly tokens: readonly StripToken[] }) {
-  const { tokenRoutes, tokenIds, meanLogp } = rollout;
-  const unit = tokenRoutes === null ? 'the rollout' : 'each token';
-  const left = (tokenIds?.length ?? 0) - tokens.length;
-  return (
-    <>
-      <pre class="tokens" tabIndex={0} role="region" aria-label="tokens">
-        {tokens.map((token, i) => (
-          <span
-            key={i}
-            class={`token token-${token.route}`}
-            style={{ '--unlikely': `${unlikely(token.logp)}%` }}
-            title={wordsOf(token, i)}
-          >
-            {shownText(token.text)}
-          </span>
-        ))}
-      </pre>
+      <Answered answer={answer}>{(texts) => <Tokens tokens={tokensOf(rollout, texts)} />}</Answered>
       <p class="quiet">
-        {tokenIds?.length} tokens{meanLogp !== null && `, mean log-probability ${meanLogp.toFixed(3)}`}. Shaded:
-        unlikely. Underlined: the route, which the gate gave {unit}.{left > 0 && ` ${left} more are not shown.`}
+        {tokenIds.length} tokens{meanLogp !== null && `, mean log-probability ${meanLogp.toFixed(3)}`}. Shaded:
+        unlikely. Underlined: the route, which the gate gave {tokenRoutes === null ? 'the rollout' : 'each token'}.
+        {left > 0 && ` ${left} more are not shown.`}
       </p>
-      <TokenTable tokens={tokens} />
     </>
   );
 }
@@ -77,22 +53,36 @@ function wordsOf({ text, logp, route, score }: StripToken, i: number): string {
   return [...parts, ...(score === null ? [] : [`score ${score.toPrecision(3)}`])].join(', ');
 }
 
-function TokenTable({ tokens }: { readonly tokens: readonly StripToken[] }) {
+function Tokens({ tokens }: { readonly tokens: readonly StripToken[] }) {
   return (
-    <details>
-      <summary>the numbers of the tokens</summary>
-      <PageTable
-        id="tokens"
-        caption="tokens"
-        heads={['place', 'token', 'log-probability', 'route', 'score']}
-        rows={tokens.map(({ text, logp, route, score }, i) => [
-          i + 1,
-          <code>{visible(JSON.stringify(text))}</code>,
-          logp ?? '-',
-          <span class={`route-${route}`}>{route}</span>,
-          score?.toPrecision(3) ?? '-',
-        ])}
-      />
-    </details>
+    <>
+      <pre class="tokens" tabIndex={0} role="region" aria-label="tokens">
+        {tokens.map((token, i) => (
+          <span
+            key={i}
+            class={`token token-${token.route}`}
+            style={{ '--unlikely': `${unlikely(token.logp)}%` }}
+            title={wordsOf(token, i)}
+          >
+            {shownText(token.text)}
+          </span>
+        ))}
+      </pre>
+      <details>
+        <summary>the numbers of the tokens</summary>
+        <PageTable
+          id="tokens"
+          caption="tokens"
+          heads={['place', 'token', 'log-probability', 'route', 'score']}
+          rows={tokens.map(({ text, logp, route, score }, i) => [
+            i + 1,
+            <code>{visible(JSON.stringify(text))}</code>,
+            logp ?? '-',
+            <span class={`route-${route}`}>{route}</span>,
+            score?.toPrecision(3) ?? '-',
+          ])}
+        />
+      </details>
+    </>
   );
 }
