@@ -47,15 +47,6 @@ export function RouteFlow({ run, rows }: { readonly run: string; readonly rows: 
   );
 }
 
-interface DrawnRibbon {
-  readonly key: string;
-  readonly words: string;
-  readonly href: string;
-  readonly route: FlowPart['route'];
-  readonly opacity: number;
-  readonly d: string;
-}
-
 function topsOf(parts: readonly FlowPart[], column: Column, scale: number): Map<string, number> {
   let at = 0;
   return new Map(
@@ -67,13 +58,15 @@ function topsOf(parts: readonly FlowPart[], column: Column, scale: number): Map<
   );
 }
 
+type Between = { readonly run: string; readonly parts: readonly FlowPart[]; readonly scale: number };
+
 /** Ribbons between two columns; each begins and ends where the last of its boxes left off. */
-function drawBetween(parts: readonly FlowPart[], from: Column, to: Column, scale: number, run: string): DrawnRibbon[] {
+function ribbonsBetween({ run, parts, scale }: Between, from: Column, to: Column) {
   const [tops, ends] = [topsOf(parts, from, scale), topsOf(parts, to, scale)];
   const [x0, x1] = from === 'verdict' ? [size.left, size.middle - 60] : [size.middle + 30, size.right];
   const middle = (x0 + x1) / 2;
   return columns[from].flatMap((start) =>
-    columns[to].flatMap((end): DrawnRibbon[] => {
+    columns[to].flatMap((end) => {
       const own = parts.filter((part) => part[from] === start && part[to] === end);
       const [first] = own;
       if (first === undefined) return [];
@@ -81,32 +74,27 @@ function drawBetween(parts: readonly FlowPart[], from: Column, to: Column, scale
       const [y0, y1] = [tops.get(start) ?? 0, ends.get(end) ?? 0];
       tops.set(start, y0 + height);
       ends.set(end, y1 + height);
+      const { route, verdict, rollouts } = first;
       // A rollout is in two parts where both blocks learned from it; to its route it goes once.
-      const count = from === 'verdict' ? first.rollouts : own.reduce((sum, part) => sum + part.count, 0);
-      const { route } = first;
+      const count = from === 'verdict' ? rollouts : own.reduce((sum, part) => sum + part.count, 0);
+      const words = `${count} rollouts: ${start} → ${end}, ${((100 * sumOf(own)) / sumOf(parts)).toFixed(1)}%`;
+      const facets = from === 'verdict' ? verdictFacets[verdict] : { attempt: 'no' };
+      const opacity = facets.attempt === 'no' ? 0.4 : verdict === 'attempt, hack' ? 0.9 : 0.65;
+      const door = linkTo('rollouts', run, { ...(from === 'verdict' ? facets : {}), route });
       const d = `M${x0} ${y0}C${middle} ${y0} ${middle} ${y1} ${x1} ${y1}V${y1 + height}C${middle} ${y1 + height} ${middle} ${y0 + height} ${x0} ${y0 + height}Z`;
-      const facets = from === 'verdict' ? verdictFacets[first.verdict] : {};
-      const isAttempt = from === 'verdict' && verdictFacets[first.verdict].attempt === 'yes';
-      return [
-        {
-          key: `${start} ${end}`,
-          words: `${count} rollouts: ${start} → ${end}, ${((100 * sumOf(own)) / sumOf(parts)).toFixed(1)}%`,
-          href: linkTo('rollouts', run, { ...facets, route }),
-          route,
-          opacity: isAttempt ? (first.verdict === 'attempt, hack' ? 0.9 : 0.65) : 0.4,
-          d,
-        },
-      ];
+      return (
+        <a key={words} href={door} aria-label={words}>
+          <path d={d} fill={routeColours[route]} fill-opacity={opacity}>
+            <title>{words}</title>
+          </path>
+        </a>
+      );
     }),
   );
 }
 
 function Ribbons({ run, parts }: { readonly run: string; readonly parts: readonly FlowPart[] }) {
   const scale = (size.height - (verdictWords.length - 1) * size.gap) / sumOf(parts);
-  const drawn = [
-    ...drawBetween(parts, 'verdict', 'route', scale, run),
-    ...drawBetween(parts, 'route', 'block', scale, run),
-  ];
   const places = { verdict: size.left - 8, route: size.middle - 52, block: size.right + 8 } as const;
   return (
     <svg
@@ -115,13 +103,8 @@ function Ribbons({ run, parts }: { readonly run: string; readonly parts: readonl
       aria-label="rollouts by verdict, route and the block that learned from them"
     >
       <rect width={size.width} height={size.height} fill="#ffffff" />
-      {drawn.map(({ key, words, href, route, opacity, d }) => (
-        <a key={key} href={href} aria-label={words}>
-          <path d={d} fill={routeColours[route]} fill-opacity={opacity}>
-            <title>{words}</title>
-          </path>
-        </a>
-      ))}
+      {ribbonsBetween({ run, parts, scale }, 'verdict', 'route')}
+      {ribbonsBetween({ run, parts, scale }, 'route', 'block')}
       {(['verdict', 'route', 'block'] as const).flatMap((column) =>
         [...topsOf(parts, column, scale)].flatMap(([name, top]) => {
           const value = sumOf(parts.filter((part) => part[column] === name));
