@@ -96,13 +96,8 @@ export const fetchCommand = command({
 const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
 
 export function formatBytes(bytes: number): string {
-  let value = bytes;
-  let unit = 0;
-  while (value >= 1024 && unit < units.length - 1) {
-    value /= 1024;
-    unit += 1;
-  }
-  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
+  const unit = units.findLastIndex((_, power) => power === 0 || bytes >= 1024 ** power);
+  return unit === 0 ? `${bytes} bytes` : `${(bytes / 1024 ** unit).toFixed(1)} ${units[unit]}`;
 }
 
 function shapeText({ config }: ModelDescription): string {
