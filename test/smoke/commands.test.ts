@@ -146,7 +146,7 @@ describe('on a terminal', () => {
       const display = new TrainDisplay({ stdout, stderr: stdout }, run);
       for (const step of steps) display.event(step, { sample: 1 });
       display.close('interrupted');
-      expect(out.includes('\r\u001b[K')).toBe(isTTY);
+      expect(out.includes('\r\u001b[J')).toBe(isTTY);
       expect(out.match(/\d\/6, \d+ s left/g)).toHaveLength(6);
       expect(out).toContain(`saved after 6 updates; go on with: gq train --resume ${run.path}`);
     }
