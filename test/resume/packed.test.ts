@@ -2,7 +2,7 @@
  * Packs through the real command: killed at random moments and begun again, interrupted, and with a run that diverges. Every run must end
  * with the bytes of an experiment whose runs went one after another.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { randomStream } from '../../src/base/rng.ts';
@@ -64,6 +64,32 @@ describe('a pack', () => {
     const again = await gq(...commandOf(recipe, out, '--pack', 'auto'));
     expect(again).toMatchObject({ code: 0 });
     expect(again.err).toContain(`pack: ${3 * updates} of ${3 * updates} updates, 3 of 3 runs evaluated`);
+    await expectSame(out);
+  });
+
+  /** Sends the signal once six updates of the pack are told. */
+  async function sendTo(out: string, signal: NodeJS.Signals) {
+    let isSent = false;
+    return gqProcess(commandOf(recipe, out, '--pack', '3'), (said, end) => {
+      if (isSent || !/pack: (?:[6-9]|\d\d) of \d+ updates/.test(said)) return;
+      isSent = true;
+      end(signal);
+    });
+  }
+
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('that gets %s saves every run, each goes on', async (signal) => {
+    let out = join(home, `${signal}-0`);
+    let { code, err } = await sendTo(out, signal);
+    // On a busy machine the pack may be done before it hears of the signal: then it is tried in another folder.
+    for (let life = 1; code === 0; life++) {
+      out = join(home, `${signal}-${life}`);
+      ({ code, err } = await sendTo(out, signal));
+    }
+    expect({ code, err }).toEqual({ code: 75, err: expect.stringContaining('saving every run of the pack') });
+    // All that was told is saved, between regular checkpoints too, and no run is locked.
+    expect(lastCheckpoints(out).reduce((sum, update) => sum + update, 0)).toBeGreaterThanOrEqual(6);
+    for (const name of packedArms) expect(existsSync(join(out, `${name}-1`, 'lock.json'))).toBe(false);
+    expect(await gq(...commandOf(recipe, out, '--pack', '3'))).toMatchObject({ code: 0 });
     await expectSame(out);
   });
 

@@ -62,13 +62,13 @@ export const lastCheckpoints = (out: string): number[] =>
 /** A command in a process of its own; `live` is given it and what it has said so far. */
 export function gqProcess(
   argv: readonly string[],
-  live: (said: string, kill: () => void) => void = () => undefined,
+  live: (said: string, end: (signal: NodeJS.Signals) => void) => void = () => undefined,
 ): Promise<{ code: number | null; err: string }> {
   const child = spawn(process.execPath, [gqProgram(), ...argv], { stdio: ['ignore', 'ignore', 'pipe'] });
   let err = '';
   child.stderr.on('data', (chunk: Buffer) => {
     err += chunk;
-    live(err, () => child.kill('SIGKILL'));
+    live(err, (signal) => child.kill(signal));
   });
   return new Promise((done, fail) => {
     child.on('error', fail);
@@ -82,7 +82,7 @@ export async function liveUntil(argv: readonly string[], told: number, delayMs: 
   const { code, err } = await gqProcess(argv, (said, kill) => {
     if (isDoomed || said.split('pack: ').length - 1 < told) return;
     isDoomed = true;
-    setTimeout(kill, delayMs);
+    setTimeout(() => kill('SIGKILL'), delayMs);
   });
   if (code === null || code === 0 || err.includes('Training has diverged')) return code === null;
   throw new Error(err);
