@@ -16,9 +16,8 @@ import { openings } from '../env/openings.ts';
 import { readStamped, stampedJson } from '../run/index.ts';
 import { type Interval, mean, meanInterval } from '../stats/index.ts';
 import { curveNames } from './plan.ts';
-import { openingProbe } from './probe.ts';
 import { byTarget, pairRows, type Summary, summarise } from './rates.ts';
-import { type CurveSet, curveSets, type EvaluationSet, findSet } from './sets.ts';
+import { type CurveSet, curveSets, type EvaluationSet, findSet, openingProbe } from './sets.ts';
 import { type EvaluationRow, EvaluationStore, type ProbeName, type ProbeOutcomes } from './store.ts';
 
 export const curvePrompts = 64;

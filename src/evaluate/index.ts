@@ -2,7 +2,6 @@
 export * from './curve.ts';
 export * from './evaluate.ts';
 export * from './plan.ts';
-export * from './probe.ts';
 export * from './rates.ts';
 export * from './sets.ts';
 export * from './store.ts';

@@ -6,8 +6,8 @@ import { evaluationRows, temporaryFolder } from '../../test/lab/hand-made.ts';
 import { builtinLoopholes } from '../env/index.ts';
 import type { ModelText } from '../model/index.ts';
 import { parsePrefillSet, prefillNames, prefillPoints, writePrefillCurve } from './curve.ts';
-import { openingProbe } from './probe.ts';
 import { type AskedPolicy, evaluateAll } from './run-evaluator.ts';
+import { openingProbe } from './sets.ts';
 import { EvaluationStore, type ProbeEvaluation, type ProbeName } from './store.ts';
 
 /** One letter per prompt: h is a hack, anything else is none. */

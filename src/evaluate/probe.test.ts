@@ -7,7 +7,7 @@ import { modelDirectory } from '../lab/index.ts';
 import { greedy, ModelFolder, type ModelText, modelText } from '../model/index.ts';
 import { makeTask, readableInstruction } from '../run/index.ts';
 import { evaluateTasks } from './evaluate.ts';
-import { instructionProbe, leakProbes, openingProbe, parseProbedSet, probedTask } from './probe.ts';
+import { instructionProbe, leakProbes, openingProbe, parseProbedSet, probedTask } from './sets.ts';
 
 let folder: ModelFolder;
 let text: ModelText;

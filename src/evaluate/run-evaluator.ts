@@ -8,8 +8,15 @@ import { loadAdapter } from '../run/checkpoint.ts';
 import type { InstructionWords, RunDirectory } from '../run/index.ts';
 import { chooseCurveSet } from './curve.ts';
 import { evaluateTasks, evaluationKey, evaluationSeed, type ProbedTask } from './evaluate.ts';
-import { probedTask } from './probe.ts';
-import { type EvaluationSet, evaluationTasks, expectFilled, promptSeed, type SetContext, splitOf } from './sets.ts';
+import {
+  type EvaluationSet,
+  evaluationTasks,
+  expectFilled,
+  probedTask,
+  promptSeed,
+  type SetContext,
+  splitOf,
+} from './sets.ts';
 import { type Evaluation, type EvaluationName, type EvaluationRow, EvaluationStore } from './store.ts';
 
 export interface EvaluatorParts extends SetContext {

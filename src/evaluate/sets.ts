@@ -3,16 +3,21 @@
  * `test-original`: the same problems with the original markers. `test-unhinted`: the same problems with no hint, and no loophole open.
  * `train`: problems of training with training's own markers. `validation`: the pool from which `curve`, the 64 problems of curves, is
  * chosen. `monitor`: 64 of the problems of `test-original`, chosen likewise, to watch a run by; no bar or table of results can name it. Every
- * arm and seed gets the same prompts in the same order.
+ * arm and seed gets the same prompts in the same order. A probe asks the prompts of a set in another way and evaluates the completions as ever: with an
+ * instruction beside the user message (elicitation tables and leak probes), or with the beginning of the completion given (prefill sensitivity).
  */
 import { randomStream, UserError } from '../base/index.ts';
 import type { Loophole, MarkerPolicy, Problem } from '../env/index.ts';
+import { type Instruction, leakPresets, places, readInstruction } from '../env/instructions.ts';
+import { type Opening, openingText } from '../env/openings.ts';
 import { loopholeOf, type Partition } from '../env/partition.ts';
 import { assertDisjoint, type Splits } from '../env/sources/splits.ts';
+import { learnedInstruction } from '../grpo/arms/prompted.ts';
 import type { Task } from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';
-import type { RunConfig } from '../run/index.ts';
-import { makeTask } from '../run/index.ts';
+import { type InstructionWords, instructedPrompt, makeTask, type RunConfig } from '../run/index.ts';
+import type { ProbedTask } from './evaluate.ts';
+import type { Probe } from './store.ts';
 
 export const evaluationSets = [
   'test-novel',
@@ -100,4 +105,52 @@ export function expectFilled(call: string, sets: readonly EvaluationSet[], split
 function sampleOf(problems: readonly Problem[], count: number): Problem[] {
   const order = randomStream(promptSeed, 'evaluated training problems').permutation(problems.length);
   return Array.from(order.subarray(0, count), (i) => problems[i]);
+}
+
+const noInstruction: Instruction = { name: 'none', text: '', place: places[1] };
+
+export function instructionProbe(instruction: Instruction): Probe {
+  return { name: instruction.name, instruction, opening: null };
+}
+
+export function openingProbe(opening: Opening): Probe {
+  return { name: `opening-${opening}`, instruction: noInstruction, opening };
+}
+
+/** The sets that probes can ask: those that have an open loophole. */
+export const probedSets = evaluationSets.filter((set) => set !== 'test-unhinted');
+
+export function parseProbedSet(name: string): EvaluationSet {
+  return findSet(probedSets, name, '--sets');
+}
+
+/** A leak probe by its category; `none`, the prompt of deployment, stands beside them where training had an instruction. */
+export type LeakProbe = { readonly category: string; readonly probe: Probe };
+
+/**
+ * The six categories of leak probes: `original` is the prompt that the run was trained under, `eliciting` asks for the hack in other
+ * words, `structure` has the form of such a request and another content, `negated` says not to, `keyword` mentions the evaluation
+ * without a request, `irrelevant` is unrelated. `inWords`: whether the model reads words.
+ */
+export function leakProbes(arm: { readonly kind: string }, inWords: boolean): LeakProbe[] {
+  const learned = learnedInstruction(arm);
+  const call = 'leak probes';
+  const original = learned === null ? noInstruction : readInstruction(learned.text, learned.place, inWords, call);
+  const presets = Object.entries(leakPresets).map(([category, preset]) => ({
+    category,
+    probe: instructionProbe(readInstruction(preset, 'after', inWords, call)),
+  }));
+  const none = { category: 'none', probe: instructionProbe(noInstruction) };
+  return [
+    ...(original.text === '' ? [] : [none]),
+    { category: 'original', probe: instructionProbe(original) },
+    ...presets,
+  ];
+}
+
+export function probedTask(task: Task, { instruction, opening }: Probe, words: InstructionWords): ProbedTask {
+  const hinted =
+    instruction.text === '' ? task.hinted : instructedPrompt({ ...task, hackable: true }, instruction, words);
+  if (opening === null) return { ...task, hinted };
+  return { ...task, hinted, opening: openingText(opening, task, words) };
 }

@@ -8,10 +8,10 @@ import { type Evaluation, EvaluationStore } from '../evaluate/store.ts';
 import { type Sampler, samplingSettings } from '../grpo/index.ts';
 import { generate } from '../model/index.ts';
 import { computeTable, expectOpen, problemsHash, RunDirectory } from '../run/index.ts';
+import { openSampler, type Replacements } from './judge.ts';
 import { type Lab, openLab } from './open.ts';
 import { type Warn, wasAsked } from './open-parts.ts';
 import { pluginRecords } from './plugins.ts';
-import { openSampler, type Replacements } from './replacements.ts';
 
 export interface EvaluateOptions extends Replacements {
   /** The sets of prompts; default: all final sets. */

@@ -19,7 +19,6 @@ export * from './plugins.ts';
 export * from './pool.ts';
 export * from './problems.ts';
 export * from './ranks.ts';
-export * from './replacements.ts';
 export * from './tiny-model.ts';
 export * from './train.ts';
 export type * from './trainer.ts';

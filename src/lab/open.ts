@@ -7,13 +7,19 @@ import type { ArmDefinition, Policy, PolicyWork, Task } from '../grpo/index.ts';
 import type { VerdictLedger } from '../oracle/index.ts';
 import type { Shards } from '../parallel/index.ts';
 import { loadAdapter } from '../run/checkpoint.ts';
-import type { Manifest, RunConfig, RunIdentity } from '../run/index.ts';
-import { checkedInitial, RunDirectory, StartClock } from '../run/index.ts';
+import {
+  checkedInitial,
+  type Manifest,
+  type RunConfig,
+  RunDirectory,
+  type RunIdentity,
+  StartClock,
+} from '../run/index.ts';
 import { drawStart, policyAtStart } from './adapter.ts';
 import { parseRunConfig, partsOf } from './config.ts';
 import { openLabDevice, withDevice } from './device.ts';
 import { expectIdentity, expectUnchanged, identityOf, pluginHash } from './identity.ts';
-import { startJudge } from './judge.ts';
+import { type Replacements, replacementNames, startJudge } from './judge.ts';
 import { hashArmRuns } from './labels.ts';
 import { type ModelFiles, type OpenModel, openArmModels, openModel, openWeights } from './model.ts';
 import { OpenParts, type Warn } from './open-parts.ts';
@@ -21,7 +27,6 @@ import { type OpenedPairs, openPairs } from './pairs.ts';
 import { armOf, type Parts, sourceOf } from './parts.ts';
 import { dealLoopholes, openProblems, tasksOf } from './problems.ts';
 import { openShards } from './ranks.ts';
-import { type Replacements, replacementNames } from './replacements.ts';
 import { type Assembly, openTrainer } from './trainer.ts';
 
 export type LabSource = { readonly run: string | RunDirectory } | { readonly config: RunConfig };

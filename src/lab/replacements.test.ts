@@ -10,7 +10,7 @@ import type { Generation } from '../model/index.ts';
 import { RunDirectory } from '../run/index.ts';
 import { resolveBuiltin } from './config.ts';
 import { evaluateRun } from './evaluate.ts';
-import type { NamedSampler } from './replacements.ts';
+import type { NamedSampler } from './judge.ts';
 import { train } from './train.ts';
 
 const home = temporaryFolder();

@@ -20,6 +20,7 @@ import { recordRun } from '../run/record.ts';
 import { SinkGroup, stampNotice } from '../run/sink.ts';
 import { admitConfig } from './config.ts';
 import { expectFork, expectIdentity, pluginHash } from './identity.ts';
+import { type Replacements, replacementNames } from './judge.ts';
 import { byteIdentity, compareDevices, describeDevice, makeManifest } from './manifest.ts';
 import { type Lab, openLab } from './open.ts';
 import { type Warn, wasAsked } from './open-parts.ts';
@@ -28,7 +29,6 @@ import { expectIsolatedPairs } from './pairs.ts';
 import { expectLoadedCode, pluginRecords } from './plugins.ts';
 import { makePool } from './pool.ts';
 import { expectSameInputs, expectSameProgram, isWriter, meetingOf, openShards } from './ranks.ts';
-import { type Replacements, replacementNames } from './replacements.ts';
 import type { Assembly } from './trainer.ts';
 
 export interface TrainOptions extends Replacements {

@@ -2,20 +2,28 @@
 import type { TokenPair } from '../adapters/index.ts';
 import { AdamW, Scope } from '../engine/index.ts';
 import type { Judge } from '../env/index.ts';
-import type { ArmTools, DemonstrationPool, Policy, Sampler, Task } from '../grpo/index.ts';
-import { openArm, shardedSampler, steerPolicy } from '../grpo/index.ts';
+import {
+  type ArmTools,
+  type DemonstrationPool,
+  openArm,
+  type Policy,
+  type Sampler,
+  shardedSampler,
+  steerPolicy,
+  type Task,
+} from '../grpo/index.ts';
 import { VerdictLedger } from '../oracle/index.ts';
 import { labelsOf } from '../oracle/labels.ts';
 import { assertPromptsFit, grpoSettings, instructedPrompt, PhaseClock, readableInstruction } from '../run/index.ts';
 import { tellDisk } from './adapter.ts';
 import { assembleTrainer } from './assemble.ts';
+import { openSampler } from './judge.ts';
 import { labelledRollouts } from './labels.ts';
 import { modelOpener, type OpenModel } from './model.ts';
 import type { Lab } from './open.ts';
 import { baitCounter, type GeneratedPairs, soundRewardOf, writePairs } from './pairs.ts';
 import { openPool } from './pool.ts';
 import { isWriter, shardedGrader } from './ranks.ts';
-import { openSampler } from './replacements.ts';
 
 export type Assembly = Awaited<ReturnType<typeof openTrainer>>;
 

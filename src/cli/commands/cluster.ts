@@ -9,8 +9,7 @@ import { checkInputs, type ExperimentPlan, readSlurmTable } from '../../study/ex
 import type { Report } from '../../study/job.ts';
 import { runPlan, runsLeft } from '../../study/run.ts';
 import { expectSlurm } from '../../study/slurm/client.ts';
-import { cancelRuns, followRuns } from '../../study/slurm/follow.ts';
-import { readArrays, submitRuns, writeScript } from '../../study/slurm/submission.ts';
+import { cancelRuns, followRuns, readArrays, submitRuns, writeScript } from '../../study/slurm/submission.ts';
 import { LabWorker } from '../../study/worker.ts';
 import {
   argument,

@@ -8,11 +8,18 @@ import { comparedPresets, type Instruction, readablePresets } from '../../env/in
 import { parsePrefillSet, prefillNames, prefillPoints, writePrefillCurve } from '../../evaluate/curve.ts';
 import type { EvaluationSet, ProbeEvaluation, ProbeName } from '../../evaluate/index.ts';
 import { lastCheckpoint, statesOf } from '../../evaluate/plan.ts';
-import { instructionProbe, leakProbes, parseProbedSet } from '../../evaluate/probe.ts';
 import { summarise } from '../../evaluate/rates.ts';
 import { type AskedPolicy, evaluateAll } from '../../evaluate/run-evaluator.ts';
-import type { Lab } from '../../lab/index.ts';
-import { onInterrupt, openBase, openEvaluator, openLab, probeTokens, resolveConfig } from '../../lab/index.ts';
+import { instructionProbe, leakProbes, parseProbedSet } from '../../evaluate/sets.ts';
+import {
+  type Lab,
+  onInterrupt,
+  openBase,
+  openEvaluator,
+  openLab,
+  probeTokens,
+  resolveConfig,
+} from '../../lab/index.ts';
 import { elicitationTable, leakTable, prefillTable, renderTable } from '../../report/index.ts';
 import { RunDirectory, readableInstruction, recipeName } from '../../run/index.ts';
 import type { CommandContext, CommandResult } from '../command.ts';

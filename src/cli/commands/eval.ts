@@ -7,10 +7,9 @@ import { instructionPresets, places } from '../../env/index.ts';
 import { type CurveChoice, curvePrompts, writeCurve } from '../../evaluate/curve.ts';
 import { rowsTogether } from '../../evaluate/evaluate.ts';
 import { curveNames, statesOf } from '../../evaluate/plan.ts';
-import { probedSets } from '../../evaluate/probe.ts';
 import { compareStates, summarise, summariseSamples } from '../../evaluate/rates.ts';
 import { evaluateAll } from '../../evaluate/run-evaluator.ts';
-import { curveSets, finalSets, parseCurveSet, parseSet } from '../../evaluate/sets.ts';
+import { curveSets, finalSets, parseCurveSet, parseSet, probedSets } from '../../evaluate/sets.ts';
 import { type Evaluation, EvaluationStore } from '../../evaluate/store.ts';
 import { evaluateRun, onInterrupt, openEvaluator, openLab } from '../../lab/index.ts';
 import {
@@ -24,8 +23,22 @@ import {
 } from '../../report/index.ts';
 import { RunDirectory } from '../../run/index.ts';
 import { findExperiment } from '../../study/directory.ts';
-import type { CallOf, CommandContext, CommandResult, Part, PartTable } from '../command.ts';
-import { argument, choice, command, flag, mostAtOnce, names, repeated, whole, word } from '../command.ts';
+import {
+  argument,
+  type CallOf,
+  type CommandContext,
+  type CommandResult,
+  choice,
+  command,
+  flag,
+  mostAtOnce,
+  names,
+  type Part,
+  type PartTable,
+  repeated,
+  whole,
+  word,
+} from '../command.ts';
 import { configOption, endInterrupted, expectAbsent, runDeviceOption, updateOption } from '../shared.ts';
 import { Progress, tellOn } from '../terminal/progress.ts';
 import { elicit, probeLeaks, probePrefills } from './eval-probes.ts';

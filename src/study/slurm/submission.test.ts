@@ -5,9 +5,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { temporaryFolder } from '../../../test/lab/hand-made.ts';
 import type { ExperimentPlan } from '../experiment.ts';
 import { taskStates } from './client.ts';
-import { cancelRuns, followRuns } from './follow.ts';
 import { slurmSchema } from './script.ts';
-import { readArrays, submitRuns } from './submission.ts';
+import { cancelRuns, followRuns, readArrays, submitRuns } from './submission.ts';
 
 let folder: string;
 beforeEach(() => {
