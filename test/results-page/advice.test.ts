@@ -1,6 +1,7 @@
 /** What README.md and docs/what-should-i-use.md say of the studies, recomputed from the counts of the runs in bench/results. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { average } from '../../src/stats/index.ts';
 import { plain, Rates, readPredictions, root } from './rates.ts';
 
 describe('what the pages say', () => {
@@ -40,6 +41,44 @@ describe('what the pages say', () => {
       `others kept: it fails in ${failures('atlas-d', 'own-keep-pairs')} (random directions ${failures('atlas-d', 'own-keep-haar')})`,
     ];
     expect(said.filter((sentence) => !advice.includes(sentence))).toEqual([]);
+  });
+
+  it('micro-claim.md and baselines.md say what their tables have', () => {
+    const pages = ['micro-claim', 'baselines'].map((name) => plain(readFileSync(`${root}docs/${name}.md`, 'utf8')));
+    const [claim, parts, others] = ['micro-claim', 'micro-ablation-placebos', 'micro-baseline-placebos'].map((study) => Rates.of(study)); // biome-ignore format: one line
+    const mean = (rates: Rates, arm: string, column: 'attempts' | 'hacks' | 'cleanSolves' = 'attempts'): string =>
+      average(rates.values(arm, column)).toFixed(2);
+    const kept = (rates: Rates, arm: string): string => average([...rates.keptBySeed(arm).values()]).toFixed(2);
+    const less = (rates: Rates, arm: string, placebo: string, column: 'attempts' | 'hacks' = 'attempts'): number[] => {
+      const own = rates.values(arm, column);
+      return rates.values(placebo, column).map((rate, i) => rate - own[i]);
+    };
+    const range = (values: readonly number[]): string =>
+      `${Math.min(...values).toFixed(2)} to ${Math.max(...values).toFixed(2)}`;
+    const lower = (rates: Rates, arm: string, placebo: string): number =>
+      less(rates, arm, placebo).filter((difference) => difference > 0).length;
+    const [hacks, attempts] = (['hacks', 'attempts'] as const).map((column) =>
+      less(claim, 'activation', 'haar', column),
+    );
+    const said = [
+      `as it was stated (${hacks.filter((rate) => rate >= 0.05).length} of 5; ${mean(claim, 'activation', 'hacks')} against ${mean(claim, 'haar', 'hacks')}), and in attempts: ${range(attempts)} less in 5 of 5 (${mean(claim, 'activation')} against ${mean(claim, 'haar')}), with ${kept(claim, 'activation')} kept`,
+      `${mean(claim, 'activation')} of attempts, ${range(claim.values('activation', 'attempts'))} by seed`,
+      `exact McNemar p = ${claim.discordant('haar', 'activation').pValue.toFixed(3)}`,
+      `The gate by labels of outcomes fails in ${claim.failing('oracle').length} of 5`,
+      `${range(claim.values('haar', 'attempts'))} along random directions and ${range(claim.values('mass-matched', 'attempts'))} with dealt routes`,
+      `${kept(claim, 'activation')} by the gate, ${kept(claim, 'haar')} and ${kept(claim, 'mass-matched')} by its placebos, ${kept(claim, 'absorb')} without a gate`,
+      `attempts less than its placebo in ${lower(claim, 'gradient', 'gradient-haar')} of 5 (${mean(claim, 'gradient')} against ${mean(claim, 'gradient-haar')}), by 0.25 in ${less(claim, 'gradient', 'gradient-haar').filter((rate) => rate >= 0.25).length}`,
+      `(${mean(claim, 'symmetric')} against ${mean(claim, 'symmetric-haar')}, lower in ${lower(claim, 'symmetric', 'symmetric-haar')} of 5)`,
+      `in ${lower(claim, 'scorda', 'scorda-reversed')} of 5 (${mean(claim, 'scorda')} against ${mean(claim, 'scorda-reversed')}), fails in all, and keeps ${kept(claim, 'scorda')}`,
+      `a frozen B in ${parts.failing('frozen-b').length}, rank 16 in ${parts.failing('rank-16').length}`,
+      `in ${lower(others, 'screen-probe', 'routed-probe')} of 5 (${mean(others, 'screen-probe')} against ${mean(others, 'routed-probe')}) and keeps more (${kept(others, 'screen-probe')} against ${kept(others, 'routed-probe')})`,
+      `routed by flags at random attempts are ${mean(others, 'routed-chance')}, and ${mean(others, 'routed-chance-0.8')} at a rate of 0.8`,
+      `penalty and screen fail in ${others.failing('screen-oracle-0.9').length} of 5, the filter in ${others.failing('filter-oracle-0.9').length}, routing in ${others.failing('routed-oracle-0.9').length} (attempts ${range(others.values('routed-oracle-0.9', 'attempts'))}, at the bar; ${kept(others, 'routed-oracle-0.9')} kept`,
+    ];
+    expect(said.filter((sentence) => !pages.some((page) => page.includes(sentence)))).toEqual([]);
+    for (const arm of ['frac-0.5', 'rank-2']) expect(parts.failing(arm)).toEqual([]);
+    for (const arm of ['no-kl', 'no-kl-haar']) expect(parts.failing(arm)).toHaveLength(5);
+    expect(others.failing('penalty-oracle-0.9')).toHaveLength(others.failing('screen-oracle-0.9').length);
   });
 
   it('README.md has the failures of the studies', () => {
