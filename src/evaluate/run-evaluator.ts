@@ -8,15 +8,8 @@ import { loadAdapter } from '../run/checkpoint.ts';
 import type { InstructionWords, RunDirectory } from '../run/index.ts';
 import { chooseCurveSet } from './curve.ts';
 import { evaluateTasks, evaluationKey, evaluationSeed, type ProbedTask } from './evaluate.ts';
-import {
-  type EvaluationSet,
-  evaluationTasks,
-  expectFilled,
-  probedTask,
-  promptSeed,
-  type SetContext,
-  splitOf,
-} from './sets.ts';
+import type { EvaluationSet, SetContext } from './sets.ts';
+import { evaluationTasks, expectFilled, probedTask, promptSeed, splitOf } from './sets.ts';
 import { type Evaluation, type EvaluationName, type EvaluationRow, EvaluationStore } from './store.ts';
 
 export interface EvaluatorParts extends SetContext {

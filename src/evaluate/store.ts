@@ -11,14 +11,8 @@ import { makeOwnFolder, writeFileAtomic } from '../base/node/index.ts';
 import { places } from '../env/instructions.ts';
 import { openings } from '../env/openings.ts';
 import type { ProblemUse } from '../env/sources/index.ts';
-import {
-  type DamagedFile,
-  type FileCheck,
-  findDamagedFiles,
-  type RunDirectory,
-  readStamped,
-  stampedJson,
-} from '../run/index.ts';
+import type { DamagedFile, FileCheck, RunDirectory } from '../run/index.ts';
+import { findDamagedFiles, readStamped, stampedJson } from '../run/index.ts';
 import { type CurveChoice, curveChoiceSchema } from './curve.ts';
 import { evaluationSets } from './sets.ts';
 

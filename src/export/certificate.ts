@@ -5,17 +5,8 @@
  */
 import { readdir } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
-import {
-  type Adapter,
-  type AdapterCheckpoint,
-  type MergedDType,
-  mergedTensor,
-  readPeft,
-  type StoredTensor,
-  scaleOf,
-  scaleRows,
-  transpose,
-} from '../adapters/index.ts';
+import type { Adapter, AdapterCheckpoint, MergedDType, StoredTensor } from '../adapters/index.ts';
+import { mergedTensor, readPeft, scaleOf, scaleRows, transpose } from '../adapters/index.ts';
 import type { AdaptedState } from '../adapters/policy-state.ts';
 import { randomStream, UserError } from '../base/index.ts';
 import { sha256, sha256File } from '../base/node/index.ts';

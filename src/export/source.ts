@@ -5,9 +5,8 @@
  */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import type { AdapterCheckpoint, AdapterStart } from '../adapters/index.ts';
 import {
-  type AdapterCheckpoint,
-  type AdapterStart,
   builtinStarts,
   exportAtScale,
   readCheckpoint,

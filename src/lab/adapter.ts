@@ -1,11 +1,10 @@
 /** The adapter of a run at its start. */
+import type { Adapter, InitialFactors } from '../adapters/index.ts';
 import {
-  type Adapter,
   createAdapter,
   deployedScaleOf,
   drawFactors,
   findStart,
-  type InitialFactors,
   pairInputDifferences,
   readCheckpoint,
   restoreStart,

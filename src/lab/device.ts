@@ -14,15 +14,8 @@ import { type Launched, launchedRanks } from '../parallel/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';
 import { beganApart } from './manifest.ts';
-import {
-  assertFits,
-  type Budget,
-  type MemoryPlan,
-  planMemory,
-  type Rehearsal,
-  renderPlan,
-  type Work,
-} from './memory/plan.ts';
+import type { Budget, MemoryPlan, Rehearsal, Work } from './memory/plan.ts';
+import { assertFits, planMemory, renderPlan } from './memory/plan.ts';
 import type { Lab } from './open.ts';
 import type { Resources } from './open-parts.ts';
 import { armOf } from './parts.ts';

@@ -2,15 +2,8 @@
 import { existsSync } from 'node:fs';
 import { UserError } from '../base/index.ts';
 import { sha256File } from '../base/node/index.ts';
-import {
-  configDifferences,
-  configHash,
-  type Manifest,
-  problemsHash,
-  type RunConfig,
-  type RunDirectory,
-  type RunIdentity,
-} from '../run/index.ts';
+import type { Manifest, RunConfig, RunDirectory, RunIdentity } from '../run/index.ts';
+import { configDifferences, configHash, problemsHash } from '../run/index.ts';
 import { partsOf } from './config.ts';
 import { replacementNames } from './judge.ts';
 import { labelledHash } from './labels.ts';

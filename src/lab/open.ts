@@ -7,14 +7,8 @@ import type { ArmDefinition, Policy, PolicyWork, Task } from '../grpo/index.ts';
 import type { VerdictLedger } from '../oracle/index.ts';
 import type { Shards } from '../parallel/index.ts';
 import { loadAdapter } from '../run/checkpoint.ts';
-import {
-  checkedInitial,
-  type Manifest,
-  type RunConfig,
-  RunDirectory,
-  type RunIdentity,
-  StartClock,
-} from '../run/index.ts';
+import type { Manifest, RunConfig, RunIdentity } from '../run/index.ts';
+import { checkedInitial, RunDirectory, StartClock } from '../run/index.ts';
 import { drawStart, policyAtStart } from './adapter.ts';
 import { parseRunConfig, partsOf } from './config.ts';
 import { openLabDevice, withDevice } from './device.ts';

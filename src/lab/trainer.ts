@@ -2,16 +2,8 @@
 import type { TokenPair } from '../adapters/index.ts';
 import { AdamW, Scope } from '../engine/index.ts';
 import type { Judge } from '../env/index.ts';
-import {
-  type ArmTools,
-  type DemonstrationPool,
-  openArm,
-  type Policy,
-  type Sampler,
-  shardedSampler,
-  steerPolicy,
-  type Task,
-} from '../grpo/index.ts';
+import type { ArmTools, DemonstrationPool, Policy, Sampler, Task } from '../grpo/index.ts';
+import { openArm, shardedSampler, steerPolicy } from '../grpo/index.ts';
 import { VerdictLedger } from '../oracle/index.ts';
 import { labelsOf } from '../oracle/labels.ts';
 import { assertPromptsFit, grpoSettings, instructedPrompt, PhaseClock, readableInstruction } from '../run/index.ts';

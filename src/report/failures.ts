@@ -9,15 +9,8 @@
 import type { PolicyState } from '../adapters/index.ts';
 import { summarise } from '../evaluate/index.ts';
 import { armNamed, formatP, makeTable, noClaim, type Table } from '../measure/table.ts';
-import {
-  exactInterval,
-  kaplanMeier,
-  logRankTest,
-  mcnemarExact,
-  medianTime,
-  twoPeaks,
-  type Wait,
-} from '../stats/index.ts';
+import type { Wait } from '../stats/index.ts';
+import { exactInterval, kaplanMeier, logRankTest, mcnemarExact, medianTime, twoPeaks } from '../stats/index.ts';
 import { type ArmResults, claimSet, finalSample, type Results } from './aggregate.ts';
 import { testArms } from './comparisons.ts';
 import type { RunResult } from './run-result.ts';

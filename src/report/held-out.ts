@@ -7,15 +7,8 @@ import type { FinalSet } from '../evaluate/index.ts';
 import { summarise } from '../evaluate/index.ts';
 import { formatP, makeTable, noClaim, signed, signedInterval, type Table } from '../measure/table.ts';
 import { average, mean } from '../stats/index.ts';
-import {
-  type ArmResults,
-  claimSet,
-  formatSample,
-  type Results,
-  type Sample,
-  sampleOf,
-  sharedSeeds,
-} from './aggregate.ts';
+import type { ArmResults, Results, Sample } from './aggregate.ts';
+import { claimSet, formatSample, sampleOf, sharedSeeds } from './aggregate.ts';
 import { overSeeds, testArms } from './comparisons.ts';
 import { loopholeGroups as groups, type LoopholeGroup } from './experiment-schema.ts';
 import type { RunResult } from './run-result.ts';

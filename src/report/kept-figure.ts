@@ -2,16 +2,8 @@
 import type { Target } from '../evaluate/index.ts';
 import { claimSet, findArm, type Results, solveSet } from './aggregate.ts';
 import { actionOf, comparesActions } from './baselines.ts';
-import {
-  axisOf,
-  type Dot,
-  type DotShape,
-  type Figure,
-  type LegendEntry,
-  type Mark,
-  type Panel,
-  type Point,
-} from './chart.ts';
+import type { Dot, DotShape, Figure, LegendEntry, Mark, Panel, Point } from './chart.ts';
+import { axisOf } from './chart.ts';
 import { isPlacebo } from './comparisons.ts';
 import { type KeptPoint, keptAndRemoved, type Share } from './kept.ts';
 import { armStyle } from './svg.ts';

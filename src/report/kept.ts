@@ -6,17 +6,8 @@
 import { type ByTarget, byTarget, type FinalSet } from '../evaluate/index.ts';
 import { formatP, makeTable, noClaim, signed, signedInterval, type Table } from '../measure/table.ts';
 import { type EquivalenceTest, equivalenceTest, mean, meanInterval, meanRatio } from '../stats/index.ts';
-import {
-  type ArmResults,
-  baseRuns,
-  claimSet,
-  finalSample,
-  findArm,
-  type Results,
-  type Sample,
-  sharedSeeds,
-  solveSet,
-} from './aggregate.ts';
+import type { ArmResults, Results, Sample } from './aggregate.ts';
+import { baseRuns, claimSet, finalSample, findArm, sharedSeeds, solveSet } from './aggregate.ts';
 import { armCell, setTitles } from './tables.ts';
 
 export type Share = Readonly<NonNullable<ReturnType<typeof shareOf>>>;

@@ -1,13 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import {
-  evaluationRows,
-  type MadeEvaluation,
-  temporaryFolder,
-  writeEvaluations,
-  writeRun,
-} from '../../test/lab/hand-made.ts';
+import type { MadeEvaluation } from '../../test/lab/hand-made.ts';
+import { evaluationRows, temporaryFolder, writeEvaluations, writeRun } from '../../test/lab/hand-made.ts';
 import { plain } from '../../test/lab/plain.ts';
 import { EvaluationStore } from '../evaluate/store.ts';
 import { renderTable } from '../measure/table.ts';

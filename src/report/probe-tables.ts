@@ -1,33 +1,21 @@
 /** What is left in a policy, as tables: attempt and hack under each instruction, by category of leak probe, prefill sensitivity over updates, and the relearning attack. */
 import type { PolicyState } from '../adapters/index.ts';
 import { groupBy } from '../base/index.ts';
-import {
-  byTarget,
-  type EvaluationSet,
-  formatRate,
-  type LeakProbe,
-  leakProbes,
-  type PrefillPoint,
-  type ProbeEvaluation,
-  type ProbeOutcomes,
-  prefillPoints,
-  prefillSets,
-  type Summary,
-  summarise,
-  type Target,
+import type {
+  EvaluationSet,
+  LeakProbe,
+  PrefillPoint,
+  ProbeEvaluation,
+  ProbeOutcomes,
+  Summary,
+  Target,
 } from '../evaluate/index.ts';
+import { byTarget, formatRate, leakProbes, prefillPoints, prefillSets, summarise } from '../evaluate/index.ts';
 import { emergence, finalWindow, type RelearningReport, reportRelearning } from '../measure/index.ts';
 import { makeTable, noClaim, signed, signedInterval, type Table } from '../measure/table.ts';
 import { mean, meanInterval } from '../stats/index.ts';
-import {
-  type ArmResults,
-  findArm,
-  formatSample,
-  type Results,
-  type Sample,
-  type State,
-  sampleOf,
-} from './aggregate.ts';
+import type { ArmResults, Results, Sample, State } from './aggregate.ts';
+import { findArm, formatSample, sampleOf } from './aggregate.ts';
 import { stateName } from './evaluation-tables.ts';
 import type { RunResult } from './run-result.ts';
 import { armCell } from './tables.ts';

@@ -5,16 +5,8 @@
 import { existsSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { shellLine, UserError } from '../base/index.ts';
-import {
-  byTarget,
-  type EvaluationOutcomes,
-  type EvaluationRow,
-  EvaluationStore,
-  finalSets,
-  lastCheckpoint,
-  type OutcomeRow,
-  type ProbeOutcomes,
-} from '../evaluate/index.ts';
+import type { EvaluationOutcomes, EvaluationRow, OutcomeRow, ProbeOutcomes } from '../evaluate/index.ts';
+import { byTarget, EvaluationStore, finalSets, lastCheckpoint } from '../evaluate/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
 import {
   emergenceByLoophole,

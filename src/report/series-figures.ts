@@ -9,17 +9,8 @@ import type { StepEvent } from '../grpo/index.ts';
 import { emergence, trailingRate } from '../measure/index.ts';
 import { mean } from '../stats/index.ts';
 import { type ArmResults, findArm, type Results, rateOf, sampleOf } from './aggregate.ts';
-import {
-  averageSeries,
-  axisOf,
-  bandSeeds,
-  type Figure,
-  type LegendEntry,
-  type Mark,
-  type Panel,
-  type Point,
-  partTitle,
-} from './chart.ts';
+import type { Figure, LegendEntry, Mark, Panel, Point } from './chart.ts';
+import { averageSeries, axisOf, bandSeeds, partTitle } from './chart.ts';
 import type { RunResult } from './run-result.ts';
 import { armStyle } from './svg.ts';
 

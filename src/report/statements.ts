@@ -6,18 +6,8 @@
 import { wrapText } from '../base/index.ts';
 import type { FinalSet } from '../evaluate/index.ts';
 import { equalsP, noClaim } from '../measure/table.ts';
-import {
-  type ArmResults,
-  baseRuns,
-  claimSet,
-  finalSample,
-  findArm,
-  labelInformed,
-  type Metric,
-  type Results,
-  type State,
-  solveSet,
-} from './aggregate.ts';
+import type { ArmResults, Metric, Results, State } from './aggregate.ts';
+import { baseRuns, claimSet, finalSample, findArm, labelInformed, solveSet } from './aggregate.ts';
 import { compareArms, placebosOf, withoutPlacebo } from './comparisons.ts';
 import { describeDesign } from './design.ts';
 import { emergences, failuresOf } from './failures.ts';

@@ -6,17 +6,8 @@
  */
 import type { FinalSet } from '../evaluate/index.ts';
 import { type Interval, mean, meanInterval, standardDeviation } from '../stats/index.ts';
-import {
-  type ArmResults,
-  baseRuns,
-  claimSet,
-  finalSample,
-  findArm,
-  type Metric,
-  type Results,
-  type Sample,
-  solveSet,
-} from './aggregate.ts';
+import type { ArmResults, Metric, Results, Sample } from './aggregate.ts';
+import { baseRuns, claimSet, finalSample, findArm, solveSet } from './aggregate.ts';
 import { axisOf, bandSeeds, type Figure, type Mark, type Panel, type Point } from './chart.ts';
 import { isPlacebo } from './comparisons.ts';
 import type { RunResult } from './run-result.ts';

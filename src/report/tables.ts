@@ -1,31 +1,17 @@
 /** The arms of an experiment as tables: final rates, paired differences, by loophole, while training. One seed is "n = 1, no claim". */
 import { describeLeftOutProblems } from '../env/sources/use.ts';
 import { type EvaluationOutcomes, type FinalSet, type Rate, splitOf } from '../evaluate/index.ts';
+import type { About, Cell, Table } from '../measure/table.ts';
+import { armNamed, formatP, makeTable, noClaim, signed, signedInterval } from '../measure/table.ts';
+import type { ArmResults, CountedMetric, Metric, Results, Sample, State } from './aggregate.ts';
 import {
-  type About,
-  armNamed,
-  type Cell,
-  formatP,
-  makeTable,
-  noClaim,
-  signed,
-  signedInterval,
-  type Table,
-} from '../measure/table.ts';
-import {
-  type ArmResults,
   baseRuns,
-  type CountedMetric,
   claimSet,
   finalSample,
   findArm,
   formatSample,
   loopholeSummary,
-  type Metric,
-  type Results,
   rateOf,
-  type Sample,
-  type State,
   sampleOf,
 } from './aggregate.ts';
 import { type ComparedMetric, type Comparison, compareArms, withoutPlacebo } from './comparisons.ts';

@@ -1,14 +1,7 @@
 /** What runs say about their training, over seeds: when attempts and hacks emerged, what the gate and the monitor saw of both, the quarantine, and costs. */
 import type { Rate } from '../evaluate/index.ts';
-import {
-  type Evasion,
-  emergence,
-  evasionNote,
-  type GateJudgement,
-  gateTargets,
-  type MonitorJudgement,
-  monitorNote,
-} from '../measure/index.ts';
+import type { Evasion, GateJudgement, MonitorJudgement } from '../measure/index.ts';
+import { emergence, evasionNote, gateTargets, monitorNote } from '../measure/index.ts';
 import { armNamed, makeTable, type Table } from '../measure/table.ts';
 import { median } from '../stats/index.ts';
 import { type ArmResults, findArm, formatSample, type Results, type Sample, sampleOf } from './aggregate.ts';

@@ -15,15 +15,8 @@ import {
 import type { Expectation, HealEvent, StepEvent, StopEvent } from '../grpo/index.ts';
 import { expectGrownFile } from './checkpoint-files.ts';
 import { checkStored, damagedFile, expectRows, expectSealed } from './checksums.ts';
-import {
-  blockRows,
-  type Columns,
-  LinesTable,
-  ParquetTable,
-  type RolloutRow,
-  rolloutColumns,
-  type TableReader,
-} from './columns/index.ts';
+import type { Columns, RolloutRow, TableReader } from './columns/index.ts';
+import { blockRows, LinesTable, ParquetTable, rolloutColumns } from './columns/index.ts';
 import { RunDirectory } from './directory.ts';
 import { runFormat } from './manifest.ts';
 import type { WarningEvent } from './sink.ts';

@@ -4,14 +4,8 @@ import { join } from 'node:path';
 import { UserError } from '../base/index.ts';
 import { sha256Json } from '../base/node/index.ts';
 import { type Experiment, experimentSchema } from '../report/experiment-schema.ts';
-import {
-  type ClaimFacts,
-  type Design,
-  type OnReading,
-  type Results,
-  readResults,
-  type Table,
-} from '../report/index.ts';
+import type { ClaimFacts, Design, OnReading, Results, Table } from '../report/index.ts';
+import { readResults } from '../report/index.ts';
 import { isBlind, RunDirectory, trainedStatus } from '../run/index.ts';
 import { type Register, readRegister, statedRuns } from './claim.ts';
 import { findExperiment } from './directory.ts';

@@ -7,26 +7,18 @@ import { z } from 'zod';
 import { nearestName, shellLine, UserError } from '../base/index.ts';
 import { type EvaluationSet, evaluationTasks, expectFilled } from '../evaluate/index.ts';
 import { armOf, expectIsolatedPairs, openLab, type Parts, pluginHash, resolveConfig } from '../lab/index.ts';
+import type { Bar, Experiment } from '../report/experiment-schema.ts';
 import {
   armSchema,
-  type Bar,
   barSchema,
-  type Experiment,
   evaluationSchema,
   experimentSchema,
   isArmName,
   referenceSchema,
   relearnSchema,
 } from '../report/experiment-schema.ts';
-import {
-  assertPromptsFit,
-  type Fault,
-  type RunConfig,
-  readToml,
-  recipeFrom,
-  recipeName,
-  refuseUnread,
-} from '../run/index.ts';
+import type { Fault, RunConfig } from '../run/index.ts';
+import { assertPromptsFit, readToml, recipeFrom, recipeName, refuseUnread } from '../run/index.ts';
 import { type Claim, changesOf, claimOf, type namedRunSchema, runFolder } from './claim.ts';
 import { expandGrids, gridFault, gridSchema } from './grid.ts';
 import { type SlurmTable, slurmSchema } from './slurm/script.ts';

@@ -3,16 +3,8 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { lastCheckpoint, writeCurve } from '../evaluate/index.ts';
 import { evaluateAll } from '../evaluate/run-evaluator.ts';
-import {
-  type Lab,
-  openEvaluator,
-  openLab,
-  type PackPlace,
-  parseRunConfig,
-  train,
-  type Warn,
-  wasAsked,
-} from '../lab/index.ts';
+import type { Lab, PackPlace, Warn } from '../lab/index.ts';
+import { openEvaluator, openLab, parseRunConfig, train, wasAsked } from '../lab/index.ts';
 import { relearnFolders } from '../measure/index.ts';
 import { attackConfig, expectUpdates, exportDeployed, openAttacked } from '../measure/relearn/attack.ts';
 import type { EvaluationPlan } from '../report/experiment-schema.ts';

@@ -9,15 +9,8 @@ import { join } from 'node:path';
 import { tryLock } from '../../src/base/node/lock.ts';
 import type { Splits } from '../../src/env/sources/index.ts';
 import type { StepEvent, TrainEvent } from '../../src/grpo/events.ts';
-import {
-  type Assembly,
-  type LabOptions as DoorOptions,
-  type ModelFiles,
-  makeTinyModel,
-  type Lab as OpenedLab,
-  openLab,
-  resolveBuiltin,
-} from '../../src/lab/index.ts';
+import type { Assembly, LabOptions as DoorOptions, ModelFiles, Lab as OpenedLab } from '../../src/lab/index.ts';
+import { makeTinyModel, openLab, resolveBuiltin } from '../../src/lab/index.ts';
 import { drive } from '../../src/lab/train.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';
 import { loadCheckpoint } from '../../src/run/checkpoint.ts';

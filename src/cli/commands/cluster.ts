@@ -11,18 +11,8 @@ import { runPlan, runsLeft } from '../../study/run.ts';
 import { expectSlurm } from '../../study/slurm/client.ts';
 import { cancelRuns, followRuns, readArrays, submitRuns, writeScript } from '../../study/slurm/submission.ts';
 import { LabWorker } from '../../study/worker.ts';
-import {
-  argument,
-  type CallOf,
-  type CommandContext,
-  command,
-  flag,
-  mostAtOnce,
-  needed,
-  repeated,
-  whole,
-  word,
-} from '../command.ts';
+import type { CallOf, CommandContext } from '../command.ts';
+import { argument, command, flag, mostAtOnce, needed, repeated, whole, word } from '../command.ts';
 import { expectAbsent } from '../shared.ts';
 
 export const slurmOptions = {

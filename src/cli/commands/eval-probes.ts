@@ -11,15 +11,8 @@ import { lastCheckpoint, statesOf } from '../../evaluate/plan.ts';
 import { summarise } from '../../evaluate/rates.ts';
 import { type AskedPolicy, evaluateAll } from '../../evaluate/run-evaluator.ts';
 import { instructionProbe, leakProbes, parseProbedSet } from '../../evaluate/sets.ts';
-import {
-  type Lab,
-  onInterrupt,
-  openBase,
-  openEvaluator,
-  openLab,
-  probeTokens,
-  resolveConfig,
-} from '../../lab/index.ts';
+import type { Lab } from '../../lab/index.ts';
+import { onInterrupt, openBase, openEvaluator, openLab, probeTokens, resolveConfig } from '../../lab/index.ts';
 import { elicitationTable, leakTable, prefillTable, renderTable } from '../../report/index.ts';
 import { RunDirectory, readableInstruction, recipeName } from '../../run/index.ts';
 import type { CommandContext, CommandResult } from '../command.ts';

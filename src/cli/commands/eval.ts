@@ -23,22 +23,8 @@ import {
 } from '../../report/index.ts';
 import { RunDirectory } from '../../run/index.ts';
 import { findExperiment } from '../../study/directory.ts';
-import {
-  argument,
-  type CallOf,
-  type CommandContext,
-  type CommandResult,
-  choice,
-  command,
-  flag,
-  mostAtOnce,
-  names,
-  type Part,
-  type PartTable,
-  repeated,
-  whole,
-  word,
-} from '../command.ts';
+import type { CallOf, CommandContext, CommandResult, Part, PartTable } from '../command.ts';
+import { argument, choice, command, flag, mostAtOnce, names, repeated, whole, word } from '../command.ts';
 import { configOption, endInterrupted, expectAbsent, runDeviceOption, updateOption } from '../shared.ts';
 import { Progress, tellOn } from '../terminal/progress.ts';
 import { elicit, probeLeaks, probePrefills } from './eval-probes.ts';

@@ -5,14 +5,8 @@
 import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
-import {
-  type Arm,
-  completionFeatures,
-  joinFeatures,
-  type Policy,
-  type PromptedCompletion,
-  type Task,
-} from '../../grpo/index.ts';
+import type { Arm, Policy, PromptedCompletion, Task } from '../../grpo/index.ts';
+import { completionFeatures, joinFeatures } from '../../grpo/index.ts';
 import { openLab, type Warn } from '../../lab/index.ts';
 import { type JudgedRollout, openJudged } from '../../oracle/index.ts';
 import { loadCheckpoint } from '../../run/checkpoint.ts';

@@ -2,14 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { auroc } from '../../stats/auroc.ts';
 import { featuredRollouts, randomBand } from './directions.ts';
-import {
-  dealtUnchanged,
-  type GatedRollout,
-  gateWindows,
-  judgeGate,
-  judgeReinforced,
-  separation,
-} from './gate-report.ts';
+import type { GatedRollout } from './gate-report.ts';
+import { dealtUnchanged, gateWindows, judgeGate, judgeReinforced, separation } from './gate-report.ts';
 
 const row = (extra: Partial<GatedRollout>): GatedRollout => ({
   update: 1,

@@ -9,18 +9,8 @@ import { groupBy, UserError } from '../../base/index.ts';
 import { type CondensedRows, Gate, haarDirection } from '../../gates/index.ts';
 import { gateArm, massMatched, type RoutingArm, type Seen } from '../../grpo/index.ts';
 import { type GateArmSettings, gateSettings, gateSettingsOf } from '../../monitors/index.ts';
-import {
-  type ConfigParts,
-  checkConfig,
-  damagedFile,
-  type RolloutRow,
-  type RunDirectory,
-  readConfig,
-  readDirections,
-  readFeatures,
-  readRollouts,
-  type StoredDirection,
-} from '../../run/index.ts';
+import type { ConfigParts, RolloutRow, RunDirectory, StoredDirection } from '../../run/index.ts';
+import { checkConfig, damagedFile, readConfig, readDirections, readFeatures, readRollouts } from '../../run/index.ts';
 import { routes } from '../gate/gate-report.ts';
 
 /** `gate`: changes to the gate's keys, such as `tail=0.2`; `seed`: of a random direction, default: the run's own. */

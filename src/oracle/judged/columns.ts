@@ -1,13 +1,7 @@
 /** The columns of the verdicts, and of a rollout with its verdict. The only declaration of what a hack, a solve and an attempt are in a table. */
 import type { Verdict } from '../../env/index.ts';
-import {
-  columnsFrom,
-  fieldColumns,
-  long,
-  type RowOf,
-  rolloutColumns,
-  type ShortName,
-} from '../../run/columns/index.ts';
+import type { RowOf, ShortName } from '../../run/columns/index.ts';
+import { columnsFrom, fieldColumns, long, rolloutColumns } from '../../run/columns/index.ts';
 
 export const verdictColumns = fieldColumns<Verdict>({
   id: ['STRING', 'of the rollout'],

@@ -4,21 +4,10 @@
  */
 import { UserError } from '../../base/index.ts';
 import type { Verdict } from '../../env/index.ts';
-import {
-  blockRows,
-  type ColumnBlock,
-  type RolloutRow,
-  type RowRange,
-  type TableReader,
-} from '../../run/columns/index.ts';
-import {
-  type JudgedRollout,
-  judgedColumns,
-  type LabelName,
-  labelColumns,
-  labelNeeds,
-  verdictColumns,
-} from './columns.ts';
+import type { ColumnBlock, RolloutRow, RowRange, TableReader } from '../../run/columns/index.ts';
+import { blockRows } from '../../run/columns/index.ts';
+import type { JudgedRollout, LabelName } from './columns.ts';
+import { judgedColumns, labelColumns, labelNeeds, verdictColumns } from './columns.ts';
 
 export type JudgedName = keyof JudgedRollout;
 

@@ -6,16 +6,8 @@ import { z } from 'zod';
 import { type NamedPath, shellLine, UserError } from '../../base/index.ts';
 import { sha256Json } from '../../base/node/index.ts';
 import { parseHubName } from '../../model/hub/cache.ts';
-import {
-  describeIssue,
-  type Fault,
-  listKeys,
-  type Origin,
-  type Origins,
-  schemaUnder,
-  valueAt,
-  valueText,
-} from './issues.ts';
+import type { Fault, Origin, Origins } from './issues.ts';
+import { describeIssue, listKeys, schemaUnder, valueAt, valueText } from './issues.ts';
 import type { ConfigParts } from './parts.ts';
 import { readToml, recipeFrom, recipeName, recipePath } from './recipes.ts';
 import { brokenRules, refusedKinds } from './rules.ts';
