@@ -158,7 +158,15 @@ export const mutants: readonly Mutant[] = [
     text: 'new InterpreterJudge({ loopholes, otherwise })',
     replacement: 'new InterpreterJudge({ loopholes })',
     testFile: 'test/grader/interpreter-runs.test.ts',
-    test: 'interprets where the config says so, and leaves a program outside of the grammar to the sandbox',
+    test: 'interprets programs of micro problems, and leaves one outside of the grammar to the sandbox',
+  },
+  {
+    mistake: 'runs of micro problems start a process for every program',
+    file: 'src/run/config/schema.ts',
+    text: '(environment.interpreter ?? true)',
+    replacement: '(environment.interpreter ?? false)',
+    testFile: 'test/grader/interpreter-runs.test.ts',
+    test: 'interprets programs of micro problems, and leaves one outside of the grammar to the sandbox',
   },
 ];
 
