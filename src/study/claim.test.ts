@@ -60,7 +60,7 @@ interface MadeStudy {
   readonly gate: string;
 }
 
-/** What the policies do in four prompts: h is a hack, s is a solve. */
+// h is a hack, s is a solve.
 const outcomesOf = { vanilla: 'hhhh', gate: 'hsss' };
 
 /** A worker whose runs are written by hand; `stops` are folders whose training does not end, `fails` those that are refused, `gate` what that arm does. */
@@ -261,6 +261,23 @@ describe('the register of a study', () => {
     await run(directory, await plan());
     expect((await openResults(directory)).design.claim?.changed).toBe(true);
   });
+});
+
+it('attacks follow a pack that is closed, and one that fails does not stop the others', async () => {
+  const calls: string[] = [];
+  const made = await plan({ relearn: { arms: ['gate'], updates: 3 } });
+  const workerOf = (_: number, place: object | null): ExperimentWorker => ({
+    ...worker(),
+    async relearn({ folder: name }) {
+      calls.push(`${name}${place === null ? '' : ' in the pack'}`);
+      throw new RangeError('no memory');
+    },
+  });
+  const onEnd = (index: number): void => void calls.push(`end ${made.runs[index].folder}`);
+  const how = { size: 4, signal: new AbortController().signal, workerOf, onEnd };
+  await runPlan(made, folder, how);
+  expect(calls.slice(0, 2).sort()).toEqual(['end vanilla-3', 'end vanilla-4']);
+  expect(calls.slice(2)).toEqual(['gate-3', 'end gate-3', 'gate-4', 'end gate-4']);
 });
 
 describe('predictions', () => {

@@ -85,13 +85,45 @@ export interface PlanWork {
 }
 
 /**
- * Does runs of the plan in this process, one after another or as a pack. A run that fails does not stop the others; alone it does where it is the first, because
- * what is wrong with it is most likely wrong with all, and where the machine or the grader failed.
+ * Does runs of the plan in this process, one after another or as a pack. A pack's attacks follow one after another once it is done: each has a
+ * model and a device of its own, and the pack's device holds the memory that there is.
  */
-export async function runPlan(
+export async function runPlan(plan: ExperimentPlan, directory: string, work: PlanWork): Promise<ExperimentEnd> {
+  const { experiment, runs } = plan;
+  const { indices = [...runs.keys()], size, onEnd = () => undefined } = work;
+  const { relearn } = experiment;
+  if (size === 1 || relearn === null) return runTogether(plan, directory, { ...work, indices });
+  const left = new Set<number>();
+  const packed = await runTogether({ ...plan, experiment: { ...experiment, relearn: null } }, directory, {
+    ...{ ...work, indices },
+    onEnd(index, end) {
+      if (end.end === 'finished' && relearn.arms.includes(runs[index].arm)) left.add(index);
+      else onEnd(index, end);
+    },
+  });
+  if (packed.end === 'interrupted' || left.size === 0) return packed;
+  const attacked = await runTogether(
+    plan,
+    directory,
+    { ...work, indices: indices.filter((index) => left.has(index)), size: 1 },
+    false,
+  );
+  return { ...packed, end: attacked.end, failed: [...packed.failed, ...attacked.failed] };
+}
+
+/** A run that fails does not stop the others, unless it is the first of several alone, since what is wrong with it is most likely wrong with all, or the machine or the grader failed. */
+async function runTogether(
   plan: ExperimentPlan,
   directory: string,
-  { indices = [...plan.runs.keys()], size, neededMiB = null, signal, workerOf, onEnd = () => undefined }: PlanWork,
+  {
+    indices,
+    size,
+    neededMiB = null,
+    signal,
+    workerOf,
+    onEnd = () => undefined,
+  }: PlanWork & { readonly indices: readonly number[] },
+  stopsEarly = size === 1,
 ): Promise<ExperimentEnd> {
   await using pack = size === 1 ? null : new RunPack({ neededMiB });
   const alone = indices.map((index) => [index]);
@@ -103,7 +135,7 @@ export async function runPlan(
         if (error instanceof HeldError) return { end: 'held', detail: holderText(error) };
         // Another error is not of one run: the machine or the grader failed.
         const isOfOneRun = error instanceof UserError || error instanceof OutOfMemoryError;
-        if (pack === null && (index === indices[0] || !isOfOneRun)) throw error;
+        if (stopsEarly && (index === indices[0] || !isOfOneRun)) throw error;
         return { end: 'failed', detail: failureText(error) };
       },
     );
