@@ -54,11 +54,7 @@ const file = (): string => join(folder, 'both.toml');
 const plan = (changes: object = {}, settings: readonly string[] = []): Promise<ExperimentPlan> =>
   planExperiment(checkExperiment({ ...stated, ...changes }, file()), file(), settings);
 
-interface MadeStudy {
-  readonly stops: string[];
-  readonly fails: string[];
-  readonly gate: string;
-}
+type MadeStudy = Readonly<{ stops: string[]; fails: string[]; gate: string }>;
 
 // h is a hack, s is a solve.
 const outcomesOf = { vanilla: 'hhhh', gate: 'hsss' };
@@ -268,14 +264,13 @@ it('attacks follow a pack that is closed, and one that fails does not stop the o
   const made = await plan({ relearn: { arms: ['gate'], updates: 3 } });
   const workerOf = (_: number, place: object | null): ExperimentWorker => ({
     ...worker(),
-    async relearn({ folder: name }) {
-      calls.push(`${name}${place === null ? '' : ' in the pack'}`);
+    async relearn(run) {
+      calls.push(`${run.folder}${place === null ? '' : ' in the pack'}`);
       throw new RangeError('no memory');
     },
   });
   const onEnd = (index: number): void => void calls.push(`end ${made.runs[index].folder}`);
-  const how = { size: 4, signal: new AbortController().signal, workerOf, onEnd };
-  await runPlan(made, folder, how);
+  await runPlan(made, folder, { size: 4, signal: new AbortController().signal, workerOf, onEnd });
   expect(calls.slice(0, 2).sort()).toEqual(['end vanilla-3', 'end vanilla-4']);
   expect(calls.slice(2)).toEqual(['gate-3', 'end gate-3', 'gate-4', 'end gate-4']);
 });
