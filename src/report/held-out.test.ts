@@ -6,7 +6,7 @@ import { findArm } from './aggregate.ts';
 import { describeDesign, judgeBar, judgePredictions, noDesign } from './design.ts';
 import { allFigures } from './figures.ts';
 import { heldOutTables } from './held-out.ts';
-import { relearnedArms, relearnedTable } from './probe-tables.ts';
+import { relearnedArms, relearnedLater, relearnedTable } from './probe-tables.ts';
 import type { RunResult } from './run-result.ts';
 
 const set = 'test-original' as const;
@@ -150,6 +150,10 @@ describe('relearning over seeds', async () => {
     };
     expect(judged({ atLeast: -2 })).toEqual([{ verdict: 'met', values }]);
     expect(judged({ atLeast: 0 })).toEqual([{ verdict: 'refuted', values }]);
+    // Three updates are fewer than a rate is taken over, so the base never gets there.
+    const training = hackable(1).slice(0, 3);
+    const slow = results.arms.map((arm) => ({ ...arm, runs: arm.runs.map((run) => ({ ...run, training })) }));
+    expect(relearnedLater({ ...results, arms: slow }, 'gate')).toEqual([]);
   });
 
   it('is no table without attacks', () => {

@@ -240,7 +240,9 @@ export function relearnedArms(results: Results) {
 /** How many updates later than from the base attempts are back, seed by seed. */
 export function relearnedLater(results: Results, name: string): { readonly seed: number; readonly value: number }[] {
   const { seeds = [] } = relearnedArms(results).find(({ arm }) => arm === name) ?? {};
-  return seeds.map(({ seed, report }) => ({ seed, value: laterBy(report, 'attempts') }));
+  // Where the base itself never gets there, nothing is compared.
+  const compared = seeds.filter(({ report }) => report.fromBase.attempts.reached !== null);
+  return compared.map(({ seed, report }) => ({ seed, value: laterBy(report, 'attempts') }));
 }
 
 /** A start that never got there counts with all its updates. */

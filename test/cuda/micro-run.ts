@@ -77,6 +77,9 @@ const interventions = [
   ['arm.kind=early-stop', 'arm.every=1', 'arm.prompts=8'],
   ['arm.kind=project', 'arm.every=1', 'arm.components=1'],
   ['arm.kind=project', 'arm.of=pairs'],
+  ['arm.kind=screen', 'arm.monitor.kind=fingerprint'],
+  ['lasting.kind=collapse', 'arm.kind=absorb', 'lasting.steps=2'],
+  ['lasting.kind=undo', 'arm.kind=absorb', 'lasting.steps=2', 'lasting.batches=1'],
   ['arm.kind=inoculation-adapter', 'arm.epochs=4', 'arm.learningRate=3e-3', 'arm.leastRate=0'],
 ];
 
