@@ -65,7 +65,7 @@ describe('keys of an experiment', () => {
     [{ bar: { ...bar, reference: 'base' } }, 'bar.reference: one of vanilla, gate, found base'],
     [
       { bar: { ...bar, metric: 'reward' } },
-      'bar.metric: attempt, hack, solve, clean-solve, objective or kept, of the deployed policy, found "reward"',
+      'bar.metric: attempt, hack, solve, clean-solve, objective, kept or relearn, of the deployed policy, found "reward"',
     ],
     [
       { bar: 'less' },
