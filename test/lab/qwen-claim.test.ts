@@ -1,5 +1,5 @@
 /**
- * The whole study of recipes/qwen3-4b-claim.toml, from its file to its tables, with a random model that reads and writes Qwen3's own
+ * The whole study of recipes/qwen3-4b-claim.toml, from its file to its tables, with a random model that reads and writes the first of Qwen3's own
  * tokens: every arm, one seed, one update, but two in the arm that is stopped in its middle.
  */
 import { existsSync } from 'node:fs';
@@ -9,6 +9,8 @@ import { runCli } from '../../src/cli/program.ts';
 import type { FinalSet } from '../../src/evaluate/sets.ts';
 import { EvaluationStore } from '../../src/evaluate/store.ts';
 import { train } from '../../src/lab/index.ts';
+import { RunDirectory } from '../../src/run/directory.ts';
+import { readRollouts } from '../../src/run/read.ts';
 import type { RunEnd, Sink } from '../../src/run/sink.ts';
 import { writeExperiment } from '../../src/study/directory.ts';
 import { type ExperimentPlan, type PlannedRun, planExperiment, readExperiment } from '../../src/study/experiment.ts';
@@ -95,6 +97,17 @@ describe('the claim on Qwen3', () => {
     const adapters = [1, 2].map((update) => found.get(`checkpoints/0000${update}/adapter.safetensors`));
     expect(new Set(adapters).size).toBe(2);
     expect(found).toEqual(await fingerprint(whole));
+  });
+
+  it("is trained with all of Qwen3's tokens as with the first of them", async () => {
+    const [{ config }] = plan.runs.filter(({ arm }) => arm === stoppedArm);
+    const model = join(home, 'all-tokens');
+    await writeTinyQwen(model, null);
+    const path = join(home, 'of-all-tokens');
+    expect(await train({ ...config, model }, path)).toMatchObject({ end: 'finished' });
+    const completions: string[] = [];
+    for await (const { completion } of readRollouts(RunDirectory.open(path))) completions.push(completion);
+    expect(completions.filter((text) => text.includes('```'))).not.toEqual([]);
   });
 
   it.each(readExperiment(recipe).arms)(

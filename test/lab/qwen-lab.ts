@@ -70,7 +70,7 @@ export async function writeTinyQwen(folder: string, count: number | null = 8192)
   const { file, config: tokenizerConfig } = readTokenizer(count);
   const ids: Record<string, number> = { ...file.model.vocab };
   for (const { id, content } of file.added_tokens) ids[content] = id;
-  const known = Math.max(...Object.values(ids)) + 1;
+  const known = Object.keys(ids).length;
   const config = tinyQwen(count === null ? 151_936 : known, ids['<|im_end|>'], ids['<|endoftext|>']);
   const tensors = [...expectedTensors(config)].map(([name, shape]) => ({
     name,
