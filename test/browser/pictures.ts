@@ -22,7 +22,7 @@ const pictures: Readonly<Record<string, readonly [hash: string, text: RegExp, fr
   home: ['#/?', /Experiments/],
   experiment: [`#/experiment/${name}`, /While training/],
   curves: [`#/experiment/${name}`, /While training/, 'While training'],
-  matrix: [`#/matrix/${name}`, /known/],
+  matrix: [`#/matrix/${name}`, /loophole/],
   run: [`#/run/${run}`, /Evaluations/],
   gate: [`#/gate/${run}?cuts=shares&keep=0.2&route=0.2`, /with these cuts/],
   'what-if': [`#/gate/${run}?cuts=shares&keep=0.2&route=0.2`, /with these cuts/, 'What if the cuts were others?'],

@@ -24,7 +24,7 @@ describe('gq completion', () => {
     [['train', 'micro-activation', 'micro'], []],
     [
       ['export', 'runs/a', '--state', ''],
-      ['deployed', 'full'],
+      ['deployed', 'full', 'scale-0.25'],
     ],
     [['export', 'runs/a', '--to', ''], []],
     [['export', ''], []],

@@ -15,8 +15,8 @@ const namesIn = <N extends string>(table: Readonly<Record<N, unknown>>) => Objec
 
 const state: Part<AdaptedState | undefined> = {
   takes: '<name>',
-  about:
-    'deployed: without the quarantine; full: as trained, with everything; scale-0.25: its quarantine scaled by 0.25; deployed when absent',
+  about: 'without the quarantine, as trained, or with the quarantine scaled by any number; deployed when absent',
+  choices: ['deployed', 'full', 'scale-0.25'],
   read: (word) => {
     if (isPolicyState(word) && word !== 'base') return word;
     throw new InvalidArgumentError('Expected deployed, full, or a scale of the quarantine such as scale-0.25.');

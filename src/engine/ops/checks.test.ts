@@ -316,7 +316,7 @@ test('every exported op is in the table above', () => {
   const notOps = new Set(
     ['Arena', 'AdamW', 'Scope', 'Segments', 'Tape', 'Tensor', 'sizeOf', 'readFloats', 'tokenIds'].concat(
       ['linearWarmup', 'warmupCosine', 'inverseFrequencies', 'rotaryTable'],
-      ['splitAdapter', 'bytesOf', 'readInts', 'segmentColumns', 'describeTensor', 'sampleRows'],
+      ['splitAdapter', 'bytesOf', 'readInts', 'segmentColumns', 'describeTensor', 'sampleRows', 'momentsOf'],
       ['CountingDevice', 'readSlab', 'writeSlab'],
       ['jointFits', 'sumSquaresOf'],
       // Needs kernels that the reference device lacks: test/device/lanes.test.ts.
