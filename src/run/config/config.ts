@@ -51,18 +51,34 @@ export function readConfig(
     merge(raw, own, { name: path, layer: i + 1, folder }, origins, '');
   }
   let source: Origin = { name: option, layer: chain.length };
+  const replacesArm = settings.some((one) => namesKind.test(typeof one === 'string' ? one : one.text));
   for (const [i, setting] of settings.entries()) {
     const own: FileSetting = typeof setting === 'string' ? { text: setting, folder: process.cwd() } : setting;
     // What an experiment, its arms and the command line set come one after another.
     const shared = own.shared ?? false;
     if (i === 0 || source.shared !== shared) source = { name: option, layer: source.layer + 1, shared };
-    const table = withArmTables(parseSetting(own.text, option), option);
+    const parsed = parseSetting(own.text, option);
+    if (!replacesArm) refuseOtherArm(parsed, raw, own.text, option);
+    const table = withArmTables(parsed, option);
     merge(raw, withPlugins(table, own.folder), { ...source, folder: own.folder }, origins, '');
   }
   return { raw, origins, plugins: pluginPaths(raw) };
 }
 
 const armTables = ['monitor', 'cut', 'remedy'];
+const namesKind = /^\s*(monitor|cut|remedy)(\.kind)?\s*=/;
+
+/** One key of the tables, such as remedy.others=absorb, does not make another arm of one that is said by its kind. */
+function refuseOtherArm(parsed: Table, raw: Table, text: string, call: string): void {
+  const kind = isTable(raw['arm']) ? raw['arm']['kind'] : undefined;
+  if (kind === undefined || kind === 'watched' || !armTables.some((name) => parsed[name] !== undefined)) return;
+  throw new UserError({
+    call,
+    expected: `keys of the arm ${JSON.stringify(kind)}`,
+    found: text,
+    fix: 'Its own keys begin with arm, as arm.others=absorb; another arm needs monitor.kind and remedy.kind beside this.',
+  });
+}
 
 function withArmTables(table: Table, call: string): Table {
   const given = armTables.filter((name) => table[name] !== undefined);

@@ -34,6 +34,14 @@ describe('a monitor, a cut and a remedy at the top of a config', () => {
     });
   });
 
+  it('are refused where one key alone would replace an arm that is said by its kind', () => {
+    expect(() => armOf('arm.kind=activation', 'remedy.others=absorb')).toThrow(
+      '--set: expected keys of the arm "activation", found remedy.others=absorb. Its own keys begin with arm',
+    );
+    const kinds = ['monitor.kind=probe', 'remedy.kind=penalty'];
+    expect(armOf('arm.kind=activation', ...kinds, 'remedy.penalty=2')).toMatchObject({ remedy: { penalty: 2 } });
+  });
+
   it('are refused beside another kind of arm in one recipe, and where a part is missing or unknown', () => {
     const path = join(temporaryFolder(), 'both.toml');
     writeFileSync(path, '[arm]\nkind = "screen"\n[monitor]\nkind = "probe"\n');
