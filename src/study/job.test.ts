@@ -1,8 +1,10 @@
 /** What the processes of an experiment are started with. */
 import { spawnSync } from 'node:child_process';
 import { afterEach, expect, it, vi } from 'vitest';
+import { temporaryFolder } from '../../test/lab/hand-made.ts';
 import { cacheFolder } from '../base/node/index.ts';
-import { processOptions } from './job.ts';
+import type { ExperimentPlan } from './experiment.ts';
+import { processOptions, runInProcesses } from './job.ts';
 
 afterEach(() => void vi.unstubAllEnvs());
 
@@ -24,4 +26,26 @@ it('compiled code is kept in the cache of the lab, or where the environment says
   expect(cacheFolder('node')).toBe('/somewhere/node');
   vi.stubEnv('NODE_COMPILE_CACHE', '/elsewhere');
   expect(processOptions({}).env).toMatchObject({ NODE_COMPILE_CACHE: '/elsewhere' });
+});
+
+it('a process that is gone before it was told what to do is a failure of its run', async () => {
+  const isGone = (): boolean =>
+    spawnSync('ps', ['-A', '-o', 'ppid=,stat='], { encoding: 'utf8' })
+      .stdout.split('\n')
+      .some((line) => /^\s*(\d+)\s+Z/.exec(line)?.[1] === `${process.pid}`);
+  const { failed } = await runInProcesses(
+    { runs: [{ folder: 'one' }] } as unknown as ExperimentPlan,
+    temporaryFolder(),
+    {
+      pack: 1,
+      slots: [{ NODE_OPTIONS: '--import=data:text/javascript,process.exit(3)' }],
+      signal: new AbortController().signal,
+      reportOf: () => {
+        // Between its start and the message.
+        while (!isGone());
+        return () => undefined;
+      },
+    },
+  );
+  expect(failed).toEqual([{ folder: 'one', detail: 'ended with 3' }]);
 });

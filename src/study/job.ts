@@ -83,7 +83,8 @@ function runJob(start: JobStart, options: JobOptions): Promise<ReadonlyMap<numbe
   });
   const interrupt = (): void => void child.kill('SIGINT');
   signal.addEventListener('abort', interrupt, { once: true });
-  child.send(start);
+  // A process that has ended already reads nothing: how it ended is told when it closes.
+  child.send(start, () => undefined);
   return new Promise((resolve, reject) => {
     child.on('error', reject);
     child.on('close', (code, killedBy) => {
