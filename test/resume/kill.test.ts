@@ -4,9 +4,10 @@ import { gatedKills, killAndCompare } from './kill.ts';
 
 it('kills of a run with a gate, and an adapter from singular vectors, change no byte', async () => {
   const settings = [...gatedKills.settings, 'adapter.family=scorda'];
-  const few = { ...gatedKills, settings, kills: 2, updates: 6 };
+  const few = { ...gatedKills, settings, kills: 3, updates: 6 };
   const { kills, resumedFrom, differences } = await killAndCompare(few);
   expect(differences).toEqual([]);
+  // The run may reach its end before the last one.
   expect(kills).toBeGreaterThanOrEqual(few.kills);
   // The kills must have hit the run at different checkpoints, and one after an update.
   expect(new Set(resumedFrom).size).toBeGreaterThanOrEqual(2);
