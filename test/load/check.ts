@@ -1,7 +1,7 @@
 /**
  * `npm run check:load [-- FILES]`: all tests, or those of some files, beside sixteen processes that keep two cores busy, on this Node and on
  * the machine's own where that is another, three times (`-- --rounds=1`: once); at the end it says what failed. No test may fail because a
- * machine is slow. Where there are more cores and `taskset`, two are used. Eight workers share the cores with the busy processes, so that the tests have a third of them: `-- --maxWorkers=3` takes the usual number.
+ * machine is slow. An older Node runs what was built. Where there are more cores and `taskset`, two are used. Eight workers share the cores with the busy processes, so that the tests have a third of them: `-- --maxWorkers=3` takes the usual number.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
