@@ -74,7 +74,7 @@ export function mapFigure(rates: Rates, predictions: readonly Prediction[], stat
   return {
     name: 'atlas-a-map',
     title: 'Runs that fail, by the quality of the monitor, for each remedy',
-    caption: `${failText} Labels of attempts with errors; no sound prompts, 100 updates. Vanilla: ${countText(failures(rates, 'vanilla'))}. Not run: ${notRun}. × marks a cell whose stated prediction was refuted. ${conditions}`,
+    caption: `${failText} Labels of attempts with errors; no sound prompts, 100 updates. Vanilla: ${countText(failures(rates, 'vanilla'))}. Not run: ${notRun}. × marks a cell of which a prediction about failing was refuted. ${conditions}`,
     panels,
     legend: [0, 0.5, 1].map((share) => ({
       label: share === 0 ? 'no run fails' : share === 1 ? 'all runs fail' : 'half of the runs fail',

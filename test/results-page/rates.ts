@@ -44,9 +44,14 @@ export class Rates {
     return new Rates(csv(study), study === 'atlas-d-parts' ? new Rates(csv('atlas-d')) : null);
   }
 
-  /** By seed; `deployed` of an arm without a quarantine is all that it trained. */
-  bySeed(arm: string, column: Column, set = 'test-original', state = 'deployed'): Map<number, number> {
-    const ofArm = this.#rows.filter((row) => row['run']?.replace(/-\d+$/, '') === arm && row['set'] === set);
+  /** By seed; `deployed` of an arm without a quarantine is all that it trained. Only the set `curve` has more than one update of a run. */
+  bySeed(arm: string, column: Column, set = 'test-original', state = 'deployed', update?: number): Map<number, number> {
+    const ofArm = this.#rows.filter(
+      (row) =>
+        row['run']?.replace(/-\d+$/, '') === arm &&
+        row['set'] === set &&
+        (update === undefined || row['update'] === `${update}`),
+    );
     const hasState = ofArm.some((row) => row['state'] === state);
     const wanted = ofArm.filter((row) => row['state'] === (hasState ? state : 'full'));
     const seedOf = (row: Row): number => Number(/\d+$/.exec(row['run'] ?? '')?.[0]);
@@ -67,8 +72,8 @@ export class Rates {
     return new Map(known.map((row) => [Number(/\d+$/.exec(row['run'] ?? '')?.[0]), Number(row['auroc'])]));
   }
 
-  values(arm: string, column: Column, set?: string, state?: string): number[] {
-    return [...this.bySeed(arm, column, set, state).values()];
+  values(arm: string, column: Column, set?: string, state?: string, update?: number): number[] {
+    return [...this.bySeed(arm, column, set, state, update).values()];
   }
 
   failing(arm: string): number[] {
