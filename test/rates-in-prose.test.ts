@@ -1,7 +1,7 @@
 /**
- * What pages, recipes and the notebook say in numbers: no rate is called one of hacks without attempts in the same sentence, bullet or table,
- * and no result of an arm stands on a page without its control in the same paragraph, bullet or table. Nothing excuses a page. Each check is a
- * function of a text, so that tests can plant a mistake.
+ * What pages, log, recipes and the notebook say in numbers: no rate is called one of hacks without attempts in the same sentence, bullet or
+ * table, and no result of an arm stands without its control in the same paragraph, bullet or table. Nothing excuses a page; recipes whose hash
+ * covers such a sentence are named on the results page. Each check is a function of a text, so that tests can plant a mistake.
  */
 import { describe, expect, it } from 'vitest';
 import { listFiles, readText } from './architecture/files.ts';
@@ -32,6 +32,13 @@ const isNear = (text: string, words: string): boolean =>
   new RegExp(`${words}[^.;]{0,60}?${number}|${number}[^.;]{0,60}?${words}`, 'i').test(text);
 
 const hacks = String.raw`\bhack(?:s|ing|ed)?\b`;
+/** Attempts that are named as missing are none. */
+const missingAttempts = /attempts?\b[^.;,]{0,30}(?:\bnot kept|unknown|\blost\b|\bopen\b|not counted|not measured)/gi;
+const hasAttempts = (text: string): boolean => /attempt/i.test(text.replace(missingAttempts, ''));
+/** A bullet is read as a whole. */
+const sentencesOf = (text: string): string[] =>
+  /^\s*[-*] /.test(text) ? [text] : text.split(/(?<=[.!?][)*]*)\s+(?=[*(`]*[A-Z])/);
+
 /** What a recipe may say of the bar that it states: it was stated in hacks, and stays as it was stated. */
 const statedBefore = /before attempts were measured/i;
 
@@ -39,9 +46,9 @@ const statedBefore = /before attempts were measured/i;
 function hacksWithoutAttempts(page: string): string[] {
   return blocksOf(page).flatMap((text) => {
     const [head, ...rows] = text.split('\n');
-    const lacksAttempts = (words: string): boolean => isNear(words, hacks) && !/attempt/i.test(words);
-    if (!isRow(text)) return lacksAttempts(text) ? [text] : [];
-    if (/attempt/i.test(head)) return [];
+    const lacksAttempts = (words: string): boolean => isNear(words, hacks) && !hasAttempts(words);
+    if (!isRow(text)) return sentencesOf(text).filter(lacksAttempts);
+    if (hasAttempts(head)) return [];
     return new RegExp(hacks, 'i').test(head) ? [text] : [head, ...rows].filter(lacksAttempts);
   });
 }
@@ -69,8 +76,7 @@ function armsWithoutControl(page: string): string[] {
 }
 
 /** Of a recipe: its comments, why it is run, what settles it and what it predicts. A comment at its top speaks for all of it. */
-function proseOf(path: string): string {
-  const text = readText(path);
+function proseOf(path: string, text = readText(path)): string {
   if (path.endsWith('.ipynb')) {
     const { cells } = JSON.parse(text) as { cells: { cell_type: string; source: string[] }[] };
     return cells.map((cell) => (cell.cell_type === 'markdown' ? cell.source.join('') : '')).join('\n\n');
@@ -83,7 +89,19 @@ function proseOf(path: string): string {
   return lines.join('\n');
 }
 
-const pages = listFiles().filter((path) => /^(?:README|ARCHITECTURE|CONTRIBUTING)\.md$|^docs\/.*\.md$/.test(path));
+/** Of a recipe what it says of runs that were made, in comments and after "What was known"; what it predicts is no result. */
+function knownOf(path: string, text = readText(path)): string {
+  if (!path.endsWith('.toml')) return proseOf(path, text);
+  return proseOf(path, text)
+    .replace(/^what = .*$/gm, '')
+    .replace(/^(?:why|resolve) = .*?(?=What was known|$)/gm, '');
+}
+
+const hashed = ['atlas-c', 'atlas-e', 'atlas-e-ladder'];
+
+const pages = listFiles().filter((path) =>
+  /^(?:README|ARCHITECTURE|CONTRIBUTING|LOG|CHANGELOG)\.md$|^docs\/.*\.md$/.test(path),
+);
 const others = listFiles().filter((path) =>
   /^recipes\/.*\.toml$|^docs\/.*\.ipynb$|^models\/.*\.md$|^bench\/results\/.*\.md$/.test(path),
 );
@@ -94,8 +112,15 @@ it.each([...pages, ...others])('%s calls no rate one of hacks without attempts',
   expect(isExcused ? [] : hacksWithoutAttempts(prose)).toEqual([]);
 });
 
-it.each(pages)('%s quotes no result of an arm without its control', (path) => {
-  expect(armsWithoutControl(proseOf(path))).toEqual([]);
+it.each([...pages, ...others])('%s quotes no result of an arm without its control', (path) => {
+  const without = armsWithoutControl(knownOf(path));
+  if (hashed.some((name) => path === `recipes/${name}.toml`)) expect(without).toHaveLength(1);
+  else expect(without).toEqual([]);
+});
+
+it('the results page names the recipes whose hash covers a result without its control', () => {
+  const names = hashed.map((name) => `\`${name}\``).join(', ').replace(/, (?=[^,]*$)/, ' and '); // biome-ignore format: one line
+  expect(readText('docs/results.md')).toContain(`What ${names} say in \`resolve\` of earlier seeds`);
 });
 
 describe('planted sentences are caught', () => {
@@ -104,6 +129,8 @@ describe('planted sentences are caught', () => {
     '- Vanilla hacks on 47% of the prompts.',
     '| arm | hack deployed |\n| --- | --- |\n| gate | 0.07 |',
     'In 5 of 5 seeds\nits hacking is gone.',
+    '- Vanilla hacks on 0.47 of the prompts (attempts were not kept).',
+    '- The gate deploys hacks in 0.05 of the prompts; its attempts are unknown.',
     '| 98 | long runs: the gate deploys 0.01 of hacking |',
   ])('hack without attempt: %j', (text) => {
     expect(hacksWithoutAttempts(`# Page\n\n${text}\n`)).toEqual([text]);
@@ -129,6 +156,15 @@ describe('planted sentences are caught', () => {
     expect(armsWithoutControl(`# Page\n\n${text}\n\nFlags at random were tried elsewhere.\n`)).toEqual(
       isRow(text) ? [] : [text],
     );
+  });
+
+  it('in a recipe what was known needs its control, what is predicted does not', () => {
+    const predicted =
+      'resolve = "A screen fails in at least 8 of 20 seeds."\nwhat = "A screen attempts in 0.05 or less."';
+    expect(armsWithoutControl(knownOf('planted.toml', predicted))).toEqual([]);
+    const known = 'resolve = "Stated above. What was known: a screen fails in 0 of 5 seeds."';
+    expect(armsWithoutControl(knownOf('planted.toml', known))).toHaveLength(1);
+    expect(armsWithoutControl(knownOf('planted.toml', '# A screen fails in 0 of 5 seeds.'))).toHaveLength(1);
   });
 
   it.each([
