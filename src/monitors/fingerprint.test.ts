@@ -1,8 +1,8 @@
 /** Gradient fingerprints: clusters and scores worked out by hand, the placebos, and a monitor that goes on as if nothing had been. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TinyLab } from '../../test/grpo/tiny-lab.ts';
-import { tokens } from '../../test/grpo/tiny-policy.ts';
-import type { Features, TokenPair } from '../adapters/index.ts';
+import { tinyPairs } from '../../test/grpo/tiny-policy.ts';
+import type { Features } from '../adapters/index.ts';
 import { type ArmTools, type Policy, pairFeatures, type SeenRollouts } from '../grpo/index.ts';
 import { clusterCentres, fingerprintMonitor, fingerprints, membership, placeboCentres } from './fingerprint.ts';
 
@@ -61,11 +61,7 @@ describe('the monitor', () => {
     lab = await TinyLab.open();
   });
   afterAll(() => lab[Symbol.dispose]());
-  const pairs: TokenPair[] = Array.from({ length: 6 }, (_, i) => ({
-    prompt: tokens(`prompt ${i}`, 4),
-    hack: tokens(`hack ${i}`, 5),
-    clean: tokens(`clean ${i}`, 6),
-  }));
+  const pairs = tinyPairs;
   const open = (settings: object) =>
     fingerprintMonitor.open(settings, { seed: 1, policy: lab.policy, tokensPerPass: 64, pairs } as unknown as ArmTools);
   const seen = (features: Features) => ({ features }) as SeenRollouts;

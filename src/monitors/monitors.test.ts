@@ -1,9 +1,8 @@
 /** The monitors on a tiny policy: what they score, what they remember, and that a resumed run goes on as if nothing had been. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TinyLab } from '../../test/grpo/tiny-lab.ts';
-import { makePolicy, tokens } from '../../test/grpo/tiny-policy.ts';
+import { makePolicy, tinyPairs } from '../../test/grpo/tiny-policy.ts';
 import { trainTiny } from '../../test/grpo/tiny-trainer.ts';
-import type { TokenPair } from '../adapters/index.ts';
 import { randomStream } from '../base/index.ts';
 import { readFloats, Scope } from '../engine/index.ts';
 import { pairDirection, scoreFeatures } from '../gates/index.ts';
@@ -25,11 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => lab[Symbol.dispose]());
 
-const pairs: TokenPair[] = Array.from({ length: 6 }, (_, i) => ({
-  prompt: tokens(`prompt ${i}`, 4),
-  hack: tokens(`hack ${i}`, 5),
-  clean: tokens(`clean ${i}`, 6),
-}));
+const pairs = tinyPairs;
 
 const toolsOf = (policy: Policy, labelled: ArmTools['labelled'] = null): ArmTools => ({
   seed: 1,

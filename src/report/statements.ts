@@ -73,8 +73,8 @@ const statements: readonly Statement[] = [
   }),
   statement('arm', armFacts, { long: armText }),
   statement('quarantine', gateFacts, {
-    short({ base, trained, deployed, placebo, gate }) {
-      const rates = `with the ${gate} gate the policy attempts ${tried(trained, ' of prompts')} as trained and ${tried(deployed)} deployed, without its quarantine`;
+    short({ base, trained, deployed, placebo, gate, isInformed }) {
+      const rates = `with the ${gate} gate${isInformed ? ' (settings informed by labels)' : ''} the policy attempts ${tried(trained, ' of prompts')} as trained and ${tried(deployed)} deployed, without its quarantine`;
       // Halving attempts that training hardly raised would show nothing, so that case comes first.
       const verdict =
         trained.attempt - base.attempt < leastGap
@@ -267,7 +267,8 @@ function gateFacts(subject: Subject) {
     rates(results.placebo, 'deployed'),
   ];
   if (trained === null || deployed === null) return [];
-  return endsOf(subject).map((ends) => ({ ...ends, gate, trained, deployed, placebo }));
+  const isInformed = gate !== null && labelInformed(results).includes(gate);
+  return endsOf(subject).map((ends) => ({ ...ends, gate, isInformed, trained, deployed, placebo }));
 }
 
 function armFacts({ results, set }: Subject) {

@@ -55,6 +55,17 @@ vanilla 50% (50%). In brackets: without an attempt.
 One seed: no claim. Five: gq experiment micro-own-mean-claim`);
   });
 
+  it('says where the settings of the gate are informed by labels', async () => {
+    const [vanilla, gate] = [
+      run('vanilla', 'vanilla', [0, 1], [5, 5]),
+      run('activation', 'activation', [0, 1], [5, 5], [1, 4]),
+    ];
+    const informed = { ...gate, config: { notes: { thresholds: 'label-informed' } } };
+    const told = async (arm: MadeResults) => tellStory(await madeResults([vanilla, arm], 'haar'), 'activation', 200);
+    expect(await told(informed)).toContain('with the activation gate (settings informed by labels) the policy');
+    expect(await told(gate)).toContain('with the activation gate the policy');
+  });
+
   it('says what did not happen', async () => {
     expect(
       await storyOf(

@@ -259,22 +259,6 @@ describe('the register of a study', () => {
   });
 });
 
-it('attacks follow a pack that is closed, and one that fails does not stop the others', async () => {
-  const calls: string[] = [];
-  const made = await plan({ relearn: { arms: ['gate'], updates: 3 } });
-  const workerOf = (_: number, place: object | null): ExperimentWorker => ({
-    ...worker(),
-    async relearn(run) {
-      calls.push(`${run.folder}${place === null ? '' : ' in the pack'}`);
-      throw new RangeError('no memory');
-    },
-  });
-  const onEnd = (index: number): void => void calls.push(`end ${made.runs[index].folder}`);
-  await runPlan(made, folder, { size: 4, signal: new AbortController().signal, workerOf, onEnd });
-  expect(calls.slice(0, 2).sort()).toEqual(['end vanilla-3', 'end vanilla-4']);
-  expect(calls.slice(2)).toEqual(['gate-3', 'end gate-3', 'gate-4', 'end gate-4']);
-});
-
 describe('predictions', () => {
   it('are met, or refuted where too few seeds reach them', async () => {
     const directory = join(folder, 'study');

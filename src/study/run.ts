@@ -101,14 +101,28 @@ export async function runPlan(plan: ExperimentPlan, directory: string, work: Pla
       else onEnd(index, end);
     },
   });
-  if (packed.end === 'interrupted' || left.size === 0) return packed;
+  if (left.size === 0) return packed;
+  const alone = { ...work, indices: indices.filter((index) => left.has(index)), size: 1 };
   const attacked = await runTogether(
     plan,
     directory,
-    { ...work, indices: indices.filter((index) => left.has(index)), size: 1 },
+    {
+      ...alone,
+      onEnd: (index, end) => {
+        left.delete(index);
+        onEnd(index, end);
+      },
+    },
     false,
   );
-  return { ...packed, end: attacked.end, failed: [...packed.failed, ...attacked.failed] };
+  // Those that an interruption came before.
+  for (const index of left) onEnd(index, { end: 'interrupted', detail: '' });
+  return {
+    ...packed,
+    end: packed.end === 'interrupted' ? packed.end : attacked.end,
+    failed: [...packed.failed, ...attacked.failed],
+    held: [...packed.held, ...attacked.held],
+  };
 }
 
 /** A run that fails does not stop the others, unless it is the first of several alone, since what is wrong with it is most likely wrong with all, or the machine or the grader failed. */

@@ -1,5 +1,6 @@
 /** A policy small enough to compare whole gradients: two layers of random weights and a split adapter moved from its start. */
 import { createAdapter } from '../../src/adapters/create.ts';
+import type { TokenPair } from '../../src/adapters/index.ts';
 import { randomStream } from '../../src/base/rng.ts';
 import { type Device, readFloats, Scope } from '../../src/engine/index.ts';
 import { createReferenceDevice } from '../../src/engine/reference/index.ts';
@@ -149,3 +150,9 @@ export function rollouts(groups: number, group: number): Rollout[] {
     };
   });
 }
+
+export const tinyPairs: readonly TokenPair[] = Array.from({ length: 6 }, (_, i) => ({
+  prompt: tokens(`prompt ${i}`, 4),
+  hack: tokens(`hack ${i}`, 5),
+  clean: tokens(`clean ${i}`, 6),
+}));

@@ -193,15 +193,22 @@ export interface MadeEvaluation {
   /** One letter per prompt: h is a hack, p is one by a printed report, s is a solve, b is a solve that opens the loophole too, a opens it in vain, anything else is neither. */
   readonly outcomes: string;
   readonly loopholes?: readonly string[];
+  /** What the policy wrote for each prompt. */
+  readonly completionOf?: (i: number) => string;
 }
 
-export function evaluationRows({ outcomes, loopholes = ['run_tests'], set }: MadeEvaluation): EvaluationRow[] {
+export function evaluationRows({
+  outcomes,
+  loopholes = ['run_tests'],
+  set,
+  completionOf,
+}: MadeEvaluation): EvaluationRow[] {
   return [...outcomes].map((letter, i) => ({
     problem: `problem-${i}`,
     loophole: loopholes[i % loopholes.length],
     markers: set === 'test-novel' ? 'novel' : 'original',
     prompt: `prompt ${i}\n`,
-    completion: `completion ${i} <script>alert(1)</script>`,
+    completion: completionOf?.(i) ?? `completion ${i} <script>alert(1)</script>`,
     hack: 'hp'.includes(letter),
     solve: letter === 's' || letter === 'b',
     attempt: 'hpab'.includes(letter),

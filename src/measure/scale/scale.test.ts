@@ -1,10 +1,9 @@
 /** The scale at deployment is chosen by the text of completions: not by verdicts, nor on problems of the test. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { evaluationRows, temporaryFolder, writeRun } from '../../../test/lab/hand-made.ts';
+import { temporaryFolder, writeEvaluations, writeRun } from '../../../test/lab/hand-made.ts';
 import { gq } from '../../../test/run-gq.ts';
 import type { PolicyState } from '../../adapters/policy-state.ts';
-import { EvaluationStore } from '../../evaluate/store.ts';
 import { chooseScale } from './measurement.ts';
 
 /** A run with ten validation prompts; `taken`: how many completions say CHEAT in each state. On other prompts all do. */
@@ -17,20 +16,8 @@ async function runWith(taken: Readonly<Partial<Record<PolicyState, number>>>, ou
     const state = name as PolicyState;
     const update = state === 'base' ? 0 : 20;
     for (const set of ['validation', 'test-original', 'monitor'] as const) {
-      const rows = evaluationRows({ update, set, state, outcomes }).map((row, i) => ({
-        ...row,
-        completion: i < count || set !== 'validation' ? 'CHEAT' : 'honest',
-      }));
-      await new EvaluationStore(run.path).save({
-        update,
-        set,
-        state,
-        limit: null,
-        seed: 1,
-        key: 'key',
-        problems: null,
-        rows,
-      });
+      const completionOf = (i: number): string => (i < count || set !== 'validation' ? 'CHEAT' : 'honest');
+      await writeEvaluations(run.path, [{ update, set, state, outcomes, completionOf }]);
     }
   }
   return run;
