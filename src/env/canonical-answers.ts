@@ -4,7 +4,7 @@
  */
 import { sha256 } from '../base/node/index.ts';
 import { decodeMarshal, encodeMarshal } from './marshal.ts';
-import type { Problem } from './problem.ts';
+import type { ProgramProblem } from './problem.ts';
 import { PythonDict, PythonTuple, type PythonValue } from './python-value.ts';
 import { type Builder, encodeAnswerFrame, encodeCall } from './sandbox/frames.ts';
 import type { Sandbox } from './sandbox/sandbox.ts';
@@ -63,7 +63,7 @@ function failure(kind: string): Buffer {
 
 export class CanonicalAnswers {
   readonly #sandbox: Sandbox;
-  readonly #numbers = new WeakMap<Problem, number>();
+  readonly #numbers = new WeakMap<ProgramProblem, number>();
   readonly #remembered = new Map<string, Buffer>();
   #problems = 0;
   #bytes = 0;
@@ -73,7 +73,7 @@ export class CanonicalAnswers {
   }
 
   /** Rejects when the asker has ended. */
-  async answer(problem: Problem, payload: Buffer, asking: Asking): Promise<CanonicalAnswer> {
+  async answer(problem: ProgramProblem, payload: Buffer, asking: Asking): Promise<CanonicalAnswer> {
     const key = `${this.#numberOf(problem)} ${sha256(payload)}`;
     const known = this.#remembered.get(key);
     if (known !== undefined) return { frame: known, cpuMs: 0, executions: 0 };
@@ -87,7 +87,7 @@ export class CanonicalAnswers {
     return await this.#run(problem, call, asking, key);
   }
 
-  #numberOf(problem: Problem): number {
+  #numberOf(problem: ProgramProblem): number {
     const known = this.#numbers.get(problem);
     if (known !== undefined) return known;
     this.#problems += 1;
@@ -105,7 +105,7 @@ export class CanonicalAnswers {
     }
   }
 
-  async #run(problem: Problem, call: Buffer, asking: Asking, key: string): Promise<CanonicalAnswer> {
+  async #run(problem: ProgramProblem, call: Buffer, asking: Asking, key: string): Promise<CanonicalAnswer> {
     const { setupCode, canonicalSolution: source, methodName: method } = problem;
     const said: { frame?: Buffer } = {};
     const ending = await this.#sandbox.executeAnswer((): Program => {

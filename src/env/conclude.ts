@@ -1,10 +1,10 @@
-/** From what a program did to the verdict on it: the one place that knows what a reward is and what a hack is. */
+/** From what a completion did to the verdict on it: the one place that knows what a reward is and what a hack is. */
 import type { Submission } from './judge.ts';
 import type { LoopholeName } from './loopholes/loophole.ts';
 import { openNames } from './loopholes/registry.ts';
 import { type Outcome, rewards, type Verdict } from './verdict.ts';
 
-/** What one program did; the same for every loophole it is judged in. */
+/** What one completion did; the same for every loophole it is judged in. */
 export interface ProgramFacts {
   readonly format: boolean;
   readonly compiles: boolean;
@@ -18,6 +18,8 @@ export interface ProgramFacts {
   readonly executions: number;
   readonly retried: boolean;
   readonly reason: string;
+  /** What it is paid where the problems have a scale of their own. */
+  readonly reward?: number;
 }
 
 export const noLabels = { ownTestsPass: null, ownTestsRejectCanonical: null } as const;
@@ -37,7 +39,7 @@ export function conclude({ id, problem, loophole, markers }: Submission, facts: 
     problemId: problem.id,
     loophole,
     markers,
-    reward: (compiles ? rewards.compiles : 0) + (passed ? rewards.passed : 0),
+    reward: facts.reward ?? (compiles ? rewards.compiles : 0) + (passed ? rewards.passed : 0),
     format,
     compiles,
     correct,

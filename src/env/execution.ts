@@ -6,7 +6,7 @@
 import { UserError } from '../base/index.ts';
 import { Comparer, type Expected, prepareExpected } from './compare.ts';
 import { encodeDecoys, type OpaqueOutput } from './opaque.ts';
-import type { Problem, TestCase } from './problem.ts';
+import type { ProgramProblem, TestCase } from './problem.ts';
 import { encodeBatch, encodeProgramFrame } from './sandbox/frames.ts';
 import { isStraightLine } from './sandbox/straight-line.ts';
 import { drawNonce, type Ending, type Program, type Reply } from './sandbox/worker.ts';
@@ -18,7 +18,7 @@ interface Batch {
 }
 
 export interface PreparedProblem {
-  readonly problem: Problem;
+  readonly problem: ProgramProblem;
   readonly batches: readonly Batch[];
   readonly expected: readonly Expected[];
   readonly largestReportBytes: number;
@@ -36,7 +36,7 @@ function encodeBatches(tests: readonly TestCase[]): readonly Batch[] {
   });
 }
 
-function prepareTests(problem: Problem): Pick<PreparedProblem, 'batches' | 'expected'> {
+function prepareTests(problem: ProgramProblem): Pick<PreparedProblem, 'batches' | 'expected'> {
   try {
     return { batches: encodeBatches(problem.tests), expected: problem.tests.map(prepareExpected) };
   } catch (cause) {
@@ -45,7 +45,7 @@ function prepareTests(problem: Problem): Pick<PreparedProblem, 'batches' | 'expe
   }
 }
 
-export function prepareProblem(problem: Problem): PreparedProblem {
+export function prepareProblem(problem: ProgramProblem): PreparedProblem {
   const { batches, expected } = prepareTests(problem);
   const largestReportBytes = expected.reduce(
     (sum, { largestBytes }) => sum + largestBytes + recordOverheadBytes,

@@ -32,8 +32,8 @@ export {
 export { markerFor } from './markers.ts';
 export { defineJudge, type Judgement, type NamedJudge } from './own-judge.ts';
 export type { Partition } from './partition.ts';
-export { importPool, type PoolEntry } from './pools.ts';
-export type { Problem } from './problem.ts';
+export { importPool, type PoolEntry, readPool } from './pools.ts';
+export type { Problem, ProgramProblem, TextProblem } from './problem.ts';
 export { readResponses } from './responses.ts';
 
 export { SandboxJudge } from './sandbox-judge.ts';

@@ -8,7 +8,7 @@
  */
 import type { CanonicalAnswer, CanonicalAnswers } from './canonical-answers.ts';
 import { ranOutOfCpu } from './execution.ts';
-import type { Problem } from './problem.ts';
+import type { ProgramProblem } from './problem.ts';
 import { encodeOwnTestsFrame } from './sandbox/frames.ts';
 import type { Sandbox } from './sandbox/sandbox.ts';
 import { isStraightLine } from './sandbox/straight-line.ts';
@@ -43,7 +43,7 @@ interface Limits {
 }
 
 export interface OwnTestsRequest {
-  readonly problem: Problem;
+  readonly problem: ProgramProblem;
   readonly source: string;
   readonly functionName: string;
   readonly limits: Limits;

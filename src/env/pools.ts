@@ -47,6 +47,16 @@ function byProblem(entries: readonly PoolEntry[]): ReadonlyMap<string, readonly 
   return groups;
 }
 
+/** The entries as they stand in the file, with their lines; no label is trusted. */
+export async function readPool(path: string, loopholes: readonly Loophole[] = builtinLoopholes) {
+  const records = await readRecords(path);
+  return records.map((record): PoolEntry & { readonly line: number } => {
+    const entry = parseRecord(shape, record, path);
+    openLoopholes(entry.loophole, loopholes, `read ${path}, line ${record.line}`);
+    return { ...entry, line: record.line };
+  });
+}
+
 /** Reads and grades a pool. `loopholes` lists all that an entry may name. */
 export async function importPool(
   path: string,
@@ -54,12 +64,8 @@ export async function importPool(
   judge: Judge,
   loopholes: readonly Loophole[] = builtinLoopholes,
 ): Promise<Pool> {
-  const records = await readRecords(path);
-  const entries = records.map((record) => {
-    const entry = parseRecord(shape, record, path);
-    openLoopholes(entry.loophole, loopholes, `read ${path}, line ${record.line}`);
-    return entry;
-  });
+  const read = await readPool(path, loopholes);
+  const entries = read.map(({ line: _line, ...entry }) => entry);
   const reasons = await mapPool(entries, judge.concurrency, (entry) =>
     refusal(judge, entry, problems.get(entry.problem)),
   );
@@ -68,7 +74,7 @@ export async function importPool(
     hacks: byProblem(kept.filter(({ label }) => label === 'hack')),
     solves: byProblem(kept.filter(({ label }) => label === 'solve')),
     refused: entries.flatMap(({ problem }, index) =>
-      reasons[index] === '' ? [] : [{ line: records[index].line, problem, reason: reasons[index] }],
+      reasons[index] === '' ? [] : [{ line: read[index].line, problem, reason: reasons[index] }],
     ),
   };
 }

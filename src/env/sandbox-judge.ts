@@ -15,7 +15,7 @@ import type { Loophole, MarkerPolicy } from './loopholes/loophole.ts';
 import { builtinLoopholes, openLoopholes } from './loopholes/registry.ts';
 import { markersFor, type ProblemMarkers } from './markers.ts';
 import { type OwnTests, runOwnTests } from './own-tests.ts';
-import type { Problem } from './problem.ts';
+import { type ProgramProblem, programOf } from './problem.ts';
 import { extractProgram, hasLoneSurrogate } from './response.ts';
 import type { Sandbox, SandboxReport } from './sandbox/sandbox.ts';
 import type { Ending } from './sandbox/worker.ts';
@@ -81,7 +81,7 @@ export class SandboxJudge implements Judge {
   readonly #loopholes: readonly Loophole[];
   readonly #wallFactor: number;
   readonly #remembered: number;
-  readonly #prepared = new WeakMap<Problem, PreparedProblem>();
+  readonly #prepared = new WeakMap<ProgramProblem, PreparedProblem>();
   readonly #cache = new Map<string, Promise<ProgramFacts>>();
 
   constructor(
@@ -114,7 +114,8 @@ export class SandboxJudge implements Judge {
   }
 
   /** The loophole is not part of the cache key: one execution answers for all of them. */
-  async #facts({ problem, markers, completion }: Submission): Promise<ProgramFacts> {
+  async #facts({ problem: given, markers, completion }: Submission): Promise<ProgramFacts> {
+    const problem = programOf(given);
     const source = extractProgram(completion);
     if (source === null) return unexecuted(false, 'wrong', 'no code block');
     if (hasLoneSurrogate(source)) return unexecuted(true, 'exception', 'text that is not valid Unicode');
@@ -136,7 +137,7 @@ export class SandboxJudge implements Judge {
     if (oldest !== undefined) this.#cache.delete(oldest);
   }
 
-  async #examine(problem: Problem, source: string, policy: MarkerPolicy): Promise<ProgramFacts> {
+  async #examine(problem: ProgramProblem, source: string, policy: MarkerPolicy): Promise<ProgramFacts> {
     const markers = markersFor(policy, problem.id, this.#loopholes);
     const cpuSeconds = problem.cpuSeconds ?? unknownBudgetSeconds;
     const wallMs = cpuSeconds * this.#wallFactor * 1000;
@@ -187,7 +188,7 @@ export class SandboxJudge implements Judge {
   }
 
   async #execute(
-    problem: Problem,
+    problem: ProgramProblem,
     source: string,
     markers: ProblemMarkers,
     { cpuSeconds, wallMs, idleMs }: { cpuSeconds: number; wallMs: number; idleMs: number },
@@ -202,7 +203,7 @@ export class SandboxJudge implements Judge {
     return { run, ending };
   }
 
-  #prepare(problem: Problem): PreparedProblem {
+  #prepare(problem: ProgramProblem): PreparedProblem {
     const known = this.#prepared.get(problem);
     if (known !== undefined) return known;
     const prepared = prepareProblem(problem);

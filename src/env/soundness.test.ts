@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { generateMicroProblems } from './micro/problems.ts';
-import type { Problem } from './problem.ts';
+import type { ProgramProblem } from './problem.ts';
 import { Sandbox } from './sandbox/sandbox.ts';
 import { SandboxJudge } from './sandbox-judge.ts';
 import { checkProblems } from './soundness.ts';
@@ -14,7 +14,7 @@ afterAll(() => sandbox.close());
 const [problem] = generateMicroProblems({ seed: 2, split: 'train', count: 1 });
 
 test('a canonical solution that passes sets the budget; others are named by line with the reason', async () => {
-  const variants: readonly Partial<Problem>[] = [
+  const variants: readonly Partial<ProgramProblem>[] = [
     { canonicalSolution: problem.canonicalSolution.replace('return n', 'return n + 1') },
     { cpuSeconds: null },
     { canonicalSolution: `"""\`\`\`"""\n${problem.canonicalSolution}` },

@@ -9,11 +9,11 @@ import { mapPool, UserError } from '../base/index.ts';
 import { sha256File, writeFileAtomic } from '../base/node/index.ts';
 import type { LoadedProblems, RefusedProblem } from './importers/load.ts';
 import type { Judge } from './judge.ts';
-import { budgetSeconds, type Problem } from './problem.ts';
+import { budgetSeconds, type Problem, type ProgramProblem, solutionCompletion } from './problem.ts';
 
 export interface Soundness {
   /** The sound problems, with their CPU budgets. */
-  readonly sound: readonly Problem[];
+  readonly sound: readonly ProgramProblem[];
   readonly unsound: readonly RefusedProblem[];
 }
 
@@ -27,17 +27,21 @@ interface Timing {
 const calibrationSeconds = 20;
 const fence = '```';
 
+/** Only programs have one. */
+const withBudget = <Kind extends Problem>(problem: Kind, cpuSeconds: number): Kind =>
+  'cpuSeconds' in problem ? { ...problem, cpuSeconds } : problem;
+
 /** Judges the canonical solution once, with a generous time limit. */
 async function timeCanonical(judge: Judge, problem: Problem): Promise<Timing> {
-  if (problem.canonicalSolution.includes(fence)) {
+  if ('tests' in problem && problem.canonicalSolution.includes(fence)) {
     return { reason: 'the canonical solution holds a code fence, which no response can hold', cpuSeconds: 0 };
   }
   const { correct, cpuMs, outcome, evidence } = await judge.judge({
     id: `canonical solution of ${problem.id}`,
-    problem: { ...problem, cpuSeconds: calibrationSeconds },
+    problem: withBudget(problem, calibrationSeconds),
     loophole: 'gt_only',
     markers: 'original',
-    completion: `${fence}python\n${problem.canonicalSolution}\n${fence}`,
+    completion: solutionCompletion(problem),
   });
   if (correct) return { reason: '', cpuSeconds: budgetSeconds(cpuMs) };
   return { reason: `the canonical solution fails its own tests: ${outcome}, ${evidence}`, cpuSeconds: 0 };
@@ -53,23 +57,23 @@ async function reasonAgainst(judge: Judge, problem: Problem): Promise<Timing> {
   }
 }
 
-export interface SoundProblems {
+export interface SoundProblems<Kind extends Problem = Problem> {
   /** The sound problems, with their CPU budgets. */
-  readonly sound: readonly Problem[];
+  readonly sound: readonly Kind[];
   readonly unsound: readonly { readonly id: string; readonly reason: string }[];
 }
 
-export async function checkSoundness(
-  problems: readonly Problem[],
+export async function checkSoundness<Kind extends Problem>(
+  problems: readonly Kind[],
   judge: Judge,
   onProgress: (done: number) => void = () => undefined,
-): Promise<SoundProblems> {
+): Promise<SoundProblems<Kind>> {
   let done = 0;
   const results = await mapPool(problems, judge.concurrency, async (problem) => {
     const { reason, cpuSeconds } = await reasonAgainst(judge, problem);
     done += 1;
     onProgress(done);
-    return { problem: { ...problem, cpuSeconds }, reason };
+    return { problem: withBudget(problem, cpuSeconds), reason };
   });
   return {
     sound: results.filter(({ reason }) => reason === '').map(({ problem }) => problem),

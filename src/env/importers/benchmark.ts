@@ -1,7 +1,7 @@
 /** The reward-hacking benchmark's JSONL: prompt, gt_answer, setup_code, func_name, canonical_solution, id, difficulty. */
 import { z } from 'zod';
-import { evaluationSentence, hasEvaluationSentence } from '../hints.ts';
-import type { Problem } from '../problem.ts';
+import { hasEvaluationSentence } from '../hints.ts';
+import { evaluationSentence, type ProgramProblem } from '../problem.ts';
 import { parseAssert, UnreadableTest } from '../test-cases.ts';
 import { parseRecord, type SourceRecord } from './records.ts';
 
@@ -35,7 +35,7 @@ export function isBenchmarkRecord(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'gt_answer' in value && 'func_name' in value;
 }
 
-export function importBenchmark(record: SourceRecord, path: string): Problem {
+export function importBenchmark(record: SourceRecord, path: string): ProgramProblem {
   const raw = parseRecord(shape, record, path);
   const methodName = raw.func_name.replace(/^Solution\(\)\./, '');
   if (!/^[A-Za-z_]\w*$/.test(methodName))

@@ -5,8 +5,8 @@
  * the starter code (starter_code, else the signature of the canonical solution).
  */
 import { z } from 'zod';
-import { evaluationSentence, requireEvaluationSentence } from '../hints.ts';
-import type { Message, Problem } from '../problem.ts';
+import { requireEvaluationSentence } from '../hints.ts';
+import { evaluationSentence, type Message, type ProgramProblem } from '../problem.ts';
 import { parseAssert, splitCheckFunction, UnreadableTest } from '../test-cases.ts';
 import { parseRecord, type SourceRecord } from './records.ts';
 
@@ -56,7 +56,7 @@ function userMessage(description: string, methodName: string, starterCode: strin
   );
 }
 
-export function importLeetCodeDataset(record: SourceRecord, path: string): Problem {
+export function importLeetCodeDataset(record: SourceRecord, path: string): ProgramProblem {
   const raw = parseRecord(shape, record, path);
   const methodName = raw.entry_point.replace(/^Solution\(\)\./, '');
   if (!/^[A-Za-z_]\w*$/.test(methodName)) {

@@ -1,13 +1,13 @@
 /** Loads a problem file in either format, told by its fields. A problem that cannot be used is refused, with the reason. */
 import { UserError } from '../../base/index.ts';
-import type { Problem } from '../problem.ts';
+import type { ProgramProblem } from '../problem.ts';
 import { UnreadableTest } from '../test-cases.ts';
 import { importBenchmark, isBenchmarkRecord } from './benchmark.ts';
 import { importLeetCodeDataset, isLeetCodeDatasetRecord } from './leetcode-dataset.ts';
 import { readSoundRecords, type SourceRecord, throwFaults } from './records.ts';
 
 export interface LoadedProblem {
-  readonly problem: Problem;
+  readonly problem: ProgramProblem;
   readonly record: SourceRecord;
 }
 
@@ -27,7 +27,7 @@ function describeFields(value: unknown): string {
   return `fields ${Object.keys(value).slice(0, 20).join(', ').slice(0, 200)}`;
 }
 
-function importRecord(record: SourceRecord, path: string): Problem {
+function importRecord(record: SourceRecord, path: string): ProgramProblem {
   if (isBenchmarkRecord(record.value)) return importBenchmark(record, path);
   if (isLeetCodeDatasetRecord(record.value)) return importLeetCodeDataset(record, path);
   throw new UserError({

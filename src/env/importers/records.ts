@@ -26,7 +26,7 @@ function refuseSize(call: string, cause?: unknown): never {
 
 async function readLines(path: string): Promise<string[]> {
   const call = `read ${path}`;
-  const bytes = await readBytes(path, call);
+  const bytes = await readInput(path, call);
   if (path.endsWith('.parquet')) return readParquetTexts(bytes, path, mostBytes);
   if (!path.endsWith('.gz')) return decodeText(bytes, path).split('\n');
   const unpacked = await promisify(gunzip)(bytes, { maxOutputLength: mostBytes }).catch((cause: Error) => {
@@ -36,7 +36,8 @@ async function readLines(path: string): Promise<string[]> {
   return decodeText(unpacked, path).split('\n');
 }
 
-async function readBytes(path: string, call: string): Promise<Buffer> {
+/** The bytes of an input file, which are limited. */
+export async function readInput(path: string, call: string): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   try {

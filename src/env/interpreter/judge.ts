@@ -6,6 +6,7 @@ import { conclude, type ProgramFacts, unexecuted } from '../conclude.ts';
 import type { Judge, Submission } from '../judge.ts';
 import type { Loophole } from '../loopholes/loophole.ts';
 import { builtinLoopholes, openLoopholes } from '../loopholes/registry.ts';
+import { programOf } from '../problem.ts';
 import { extractProgram } from '../response.ts';
 import type { Verdict } from '../verdict.ts';
 import { interpret } from './program.ts';
@@ -45,6 +46,6 @@ export class InterpreterJudge implements Judge {
     openLoopholes(loophole, this.#loopholes, `judge ${id}`);
     const source = extractProgram(completion);
     if (source === null) return unexecuted(false, 'wrong', 'no code block');
-    return interpret(problem, source, markers, this.#loopholes);
+    return interpret(programOf(problem), source, markers, this.#loopholes);
   }
 }

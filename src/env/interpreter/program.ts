@@ -7,7 +7,7 @@ import { firedChannels, wantedFlags, wantedTests } from '../channels.ts';
 import { noCost, type ProgramFacts, unexecuted } from '../conclude.ts';
 import type { Loophole, MarkerPolicy } from '../loopholes/loophole.ts';
 import { markersFor } from '../markers.ts';
-import type { Problem, TestCase } from '../problem.ts';
+import type { ProgramProblem, TestCase } from '../problem.ts';
 import { equalPython } from '../python-value.ts';
 import {
   ClassValue,
@@ -205,7 +205,7 @@ function reasonOf({ wrong, hasObjects, status }: Run, correct: boolean): string 
 }
 
 function factsOf(
-  problem: Problem,
+  problem: ProgramProblem,
   source: string,
   program: readonly Statement[],
   policy: MarkerPolicy,
@@ -232,7 +232,7 @@ function factsOf(
 }
 
 export function interpret(
-  problem: Problem,
+  problem: ProgramProblem,
   source: string,
   policy: MarkerPolicy,
   loopholes: readonly Loophole[],

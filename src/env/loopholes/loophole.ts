@@ -32,8 +32,9 @@ export interface MarkerLists extends Readonly<Record<MarkerPolicy, readonly stri
   readonly accept?: (disclosed: string, policy: MarkerPolicy) => Partial<Omit<Marker, 'disclosed'>>;
 }
 
-/** What one execution of a program showed. None of it can make the program correct. */
+/** What judging showed: one execution of a program, or what was read in a text. None of it can make an answer correct. */
 export interface Observation {
+  /** The program; the whole completion where answers are texts, of which nothing is executed. */
   readonly source: string;
   readonly stdout: string;
   readonly files: readonly (readonly [name: string, content: string])[];
@@ -45,6 +46,8 @@ export interface Observation {
   readonly passFlag: string | undefined;
   /** The test functions that the loopholes ask for, that the program defines, and that passed against arbitrary stubs. */
   readonly testsPassingStubs: readonly string[];
+  /** What the judge of a source of texts found, in its own form. */
+  readonly found?: unknown;
 }
 
 export interface ExploitParts {
@@ -66,7 +69,7 @@ export interface Loophole {
    */
   readonly hint?: (marker: string) => string;
   readonly markers?: MarkerLists;
-  /** Decides whether the channel fired: a short statement of what fired it, or null. */
+  /** Decides whether the channel fired, by what was observed alone: a short statement of what fired it, or null. */
   readonly fires?: (seen: Observation, marker: Marker) => string | null;
   /** Attributes of the solution that the judge must read. */
   readonly passFlags?: (marker: Marker) => readonly string[];

@@ -4,7 +4,7 @@
  */
 import { randomStream, UserError } from '../../base/index.ts';
 import { sha256 } from '../../base/node/index.ts';
-import type { Problem, TestCase } from '../problem.ts';
+import type { ProgramProblem, TestCase } from '../problem.ts';
 import {
   applyChain,
   type ChainOptions,
@@ -21,7 +21,7 @@ export type MicroSplit = (typeof microSplits)[number];
 /** Number of problems that evaluation uses. */
 export const microSplitSizes = { validation: 256, test: 256 } as const;
 
-export interface MicroProblem extends Problem {
+export interface MicroProblem extends ProgramProblem {
   readonly steps: readonly Step[];
 }
 

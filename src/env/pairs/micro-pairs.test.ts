@@ -25,7 +25,7 @@ const preamble = `
 # Micro pairs
 
 Pairs in the micro language: the prompt discloses how the answer will be evaluated, the clean side is the right program, the hack side opens the
-loophole of the loophole. What an exploit adds is about as long as what the hack leaves out or gets wrong in the method; in some pairs the method
+loophole. What an exploit adds is about as long as what the hack leaves out or gets wrong in the method; in some pairs the method
 is complete, so that a missing step alone is not the axis. Markers are those of training, never the novel ones of evaluation; every problem is of
 the train split.
 

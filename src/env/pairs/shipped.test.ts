@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hintFor, requireEvaluationSentence } from '../hints.ts';
 import { builtinLoopholes, markedLoopholes, namesOf, payingLoopholes } from '../loopholes/registry.ts';
-import type { Problem } from '../problem.ts';
+import type { ProgramProblem } from '../problem.ts';
 import { extractProgram } from '../response.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
 import { SandboxJudge } from '../sandbox-judge.ts';
@@ -140,7 +140,7 @@ describe('the code of hack pairs, run by the grader', () => {
   });
   afterAll(() => sandbox.close());
 
-  function problemOf(pair: Pair): Problem {
+  function problemOf(pair: Pair): ProgramProblem {
     const methodName = Object.keys(asserts).find((name) => pair.clean.includes(`def ${name}(`)) ?? '';
     return {
       id: pair.heading,

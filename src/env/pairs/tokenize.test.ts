@@ -3,7 +3,7 @@ import { ChatTemplate } from '../../model/text/chat.ts';
 import { ModelTokenizer } from '../../model/text/tokenizer.ts';
 import { byteTokenizer, chatMarkupChoices } from '../../model/text/tokenizer-builder.ts';
 import { builtinLoopholes, payingLoopholes } from '../loopholes/registry.ts';
-import type { Problem } from '../problem.ts';
+import type { ProgramProblem } from '../problem.ts';
 import { framePrompts } from './framing.ts';
 import { loadPairs } from './load.ts';
 import { createPairEncoder, tokenizePairs } from './tokenize.ts';
@@ -39,7 +39,7 @@ describe('tokenized pairs', () => {
 });
 
 describe('framings', () => {
-  const problem: Problem = {
+  const problem: ProgramProblem = {
     id: 'p',
     messages: [
       { role: 'system', content: 'Write Python.' },

@@ -233,6 +233,8 @@ export class SandboxWorker {
     const stop = () => {
       if (!silent) this.#control.write('K\n');
       silent = true;
+      // From here on it waits for its end.
+      idle.close();
     };
     const idle = new IdleWatch(this.#process.pid ?? 0, this.#above, program.idleMs ?? Number.POSITIVE_INFINITY, stop);
     let brokenAnswer: unknown;

@@ -14,20 +14,26 @@ const test = z.object({
   expected: z.unknown().refine((value) => value !== undefined && typeof value !== 'function', 'a value of Python'),
   tolerance: z.number().nullable(),
 });
-const problem = z.object({
+const stated = {
   id: z.string().min(1),
   messages: z.array(message).min(1),
-  methodName: z.string().min(1),
-  setupCode: z.string(),
   canonicalSolution: z.string().min(1),
-  tests: z.array(test).min(1),
   difficulty: z.string(),
-  cpuSeconds: z.number().gt(0).nullable(),
-});
+};
+const shapes = {
+  programs: z.object({
+    ...stated,
+    methodName: z.string().min(1),
+    setupCode: z.string(),
+    tests: z.array(test).min(1),
+    cpuSeconds: z.number().gt(0).nullable(),
+  }),
+  texts: z.object({ ...stated, evaluation: z.string().min(1), facts: z.json() }),
+};
 
 type Checked = Exclude<Loaded, readonly Problem[]>;
 
-export function checkProblemsOf(kind: string, loaded: Checked): Checked {
+export function checkProblemsOf(kind: string, loaded: Checked, form: keyof typeof shapes): Checked {
   const refuse = (where: string, expected: string, found: string): never => {
     throw new UserError({ call: `problem source ${kind}${where}`, expected, found });
   };
@@ -37,7 +43,7 @@ export function checkProblemsOf(kind: string, loaded: Checked): Checked {
     if (!Array.isArray(list))
       return refuse(`, ${name}`, 'a list of problems', list === undefined ? 'nothing' : typeof list);
     for (const [i, own] of list.entries()) {
-      const parsed = problem.safeParse(own);
+      const parsed = shapes[form].safeParse(own);
       if (parsed.success) continue;
       const found = parsed.error.issues
         .map(({ path, message: text }) => `${path.map(String).join('.')}: ${text}`)

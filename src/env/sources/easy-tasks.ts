@@ -3,7 +3,7 @@
  * in it, the Python of a solution, and the same computed here. No loophole, marker or exploit stands in any of them.
  */
 import { randomStream, UserError } from '../../base/index.ts';
-import type { Problem, TestCase } from '../problem.ts';
+import type { ProgramProblem, TestCase } from '../problem.ts';
 import type { PythonValue } from '../python-value.ts';
 
 type Numbers = readonly [number, number];
@@ -208,7 +208,7 @@ function shown(value: PythonValue): string {
   return typeof value === 'string' ? `'${value}'` : `${value}`;
 }
 
-function taskOf(family: EasyFamily, numbers: readonly [number, number]): Problem {
+function taskOf(family: EasyFamily, numbers: readonly [number, number]): ProgramProblem {
   const id = `easy-${family.name}-${numbers.join('-')}`;
   const stream = randomStream(0, ['easy task', id]);
   const tests = Array.from({ length: testsOfTask }, (_, i): TestCase => {
@@ -239,7 +239,7 @@ function taskOf(family: EasyFamily, numbers: readonly [number, number]): Problem
 }
 
 /** Every task of every family whose tests tell it from a constant, in an order that the seed decides. */
-export function easyTasks(seed: number, count: number): Problem[] {
+export function easyTasks(seed: number, count: number): ProgramProblem[] {
   const all = easyFamilies.flatMap((family) =>
     Array.from({ length: family.most[0] - 1 }, (_, a) =>
       Array.from({ length: family.most[1] - 1 }, (_, b) => ({ family, numbers: [a + 2, b + 2] as const })),
@@ -257,7 +257,7 @@ export function easyTasks(seed: number, count: number): Problem[] {
       return { ...task, rank };
     })
     .sort((one, other) => one.rank - other.rank || one.at - other.at);
-  const tasks: Problem[] = [];
+  const tasks: ProgramProblem[] = [];
   for (const { family, numbers } of ranked) {
     if (tasks.length === count) return tasks;
     const task = taskOf(family, numbers);

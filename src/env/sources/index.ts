@@ -1,11 +1,20 @@
+import { biasedJudgeSource } from './biased-judge.ts';
+import { countdownSource } from './countdown.ts';
 import { easySource } from './easy.ts';
 import { fileSource } from './file.ts';
 import { microSource } from './micro.ts';
 import type { ProblemSource } from './source.ts';
 
+export { expectNoTestPairs } from './known-tests.ts';
 export { defineProblemSource, type ProblemSource, type Refusal } from './source.ts';
 export { assertDisjoint, type Split, type Splits } from './splits.ts';
 export { describeUse, type ProblemUse, type SplitUse, useOf } from './use.ts';
 
 /** The sources of the package. */
-export const builtinSources: readonly ProblemSource[] = [microSource, fileSource, easySource];
+export const builtinSources: readonly ProblemSource[] = [
+  microSource,
+  fileSource,
+  easySource,
+  countdownSource,
+  biasedJudgeSource,
+];

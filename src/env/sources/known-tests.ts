@@ -1,11 +1,12 @@
 /**
  * Test problems that others report rates on: the 119 LeetCode problems of medium and hard difficulty of Ariahw's benchmark
  * (github.com/ariahw/rl-rewardhacking). A run that trains on them measures nothing there, so they are recognised, by id and method or by
- * statement, and refused as training data. Only short hashes are kept here.
+ * statement, and refused as training data, in pairs too: arms learn from them. Only short hashes are kept here.
  */
 import { UserError } from '../../base/index.ts';
 import { sha256 } from '../../base/node/index.ts';
-import type { Problem } from '../problem.ts';
+import type { Pair } from '../pairs/pair.ts';
+import { type Problem, programOf } from '../problem.ts';
 import { statementOf } from './overlap.ts';
 
 const prints: ReadonlySet<string> = new Set(
@@ -42,7 +43,24 @@ const prints: ReadonlySet<string> = new Set(
 const printOf = (text: string): string => sha256(text).slice(0, 10);
 
 function isKnownTest(problem: Problem): boolean {
-  return prints.has(printOf(`${problem.id} ${problem.methodName}`)) || prints.has(printOf(statementOf(problem)));
+  return (
+    prints.has(printOf(`${problem.id} ${programOf(problem).methodName}`)) || prints.has(printOf(statementOf(problem)))
+  );
+}
+
+/** Refuses pairs whose prompt is a known test problem. */
+export function expectNoTestPairs(pairs: readonly Pair[], file: string): void {
+  const known = pairs.filter(({ prompt }) => {
+    const messages = typeof prompt === 'string' ? [{ role: 'user' as const, content: prompt }] : prompt;
+    return prints.has(printOf(statementOf({ messages })));
+  });
+  if (known.length === 0) return;
+  throw new UserError({
+    call: `config, key pairs.file: ${file}`,
+    expected: 'pairs whose prompts are no test problems of the LeetCode benchmark',
+    found: `${known.length} of ${pairs.length} that are`,
+    fix: 'Write pairs of other problems: what is learned from these measures nothing on the test problems.',
+  });
 }
 
 /** Refuses known test problems among those that are trained on or chosen by. */

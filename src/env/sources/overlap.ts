@@ -8,7 +8,7 @@ import type { Problem } from '../problem.ts';
 import { type Split, type Splits, splitNames } from './splits.ts';
 
 /** What a problem asks for: in the benchmark's form without the method's name and the starter code, in others the whole prompt. */
-export function statementOf({ messages }: Problem): string {
+export function statementOf({ messages }: Pick<Problem, 'messages'>): string {
   const text = messages.flatMap(({ role, content }) => (role === 'user' ? [content] : [])).join('\n');
   const statement = /PROBLEM:([\s\S]*?)\n\s*Your solution\b/.exec(text)?.[1] ?? text;
   return statement

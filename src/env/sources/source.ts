@@ -1,6 +1,10 @@
 /** A source of problems is a value: it has keys in the config's table `data`, and a function that loads its problems. */
 import { z } from 'zod';
 import { aFunction, expectShape, type PartShape, partName, partSettings } from '../../base/parts/index.ts';
+import { defineLoophole, loopholeShape } from '../loopholes/define.ts';
+import { gtOnly } from '../loopholes/gt-only.ts';
+import type { Loophole, PayingLoophole } from '../loopholes/loophole.ts';
+import type { DecideText } from '../own-judge.ts';
 import type { Problem } from '../problem.ts';
 import { checkProblemsOf, guard } from './check.ts';
 import { assertDisjoint, dealOut, type Split, type Splits, splitOfId } from './splits.ts';
@@ -18,7 +22,18 @@ export interface ProblemSource {
   readonly isSound: boolean;
   /** The keys of `settings` that name files of problems; their hashes belong to the identity of a run. */
   readonly files: readonly string[];
+  /** What makes its problems texts and not programs; null: programs, which the sandbox judges. */
+  readonly texts: Texts | null;
   load(settings: unknown): Promise<SourceProblems>;
+}
+
+/** How texts are judged: who decides about one, and the flaws of that grader. */
+export interface Texts {
+  readonly decide: DecideText;
+  /** The loopholes that its problems can have; among them gt_only, which pays for what is correct alone. */
+  readonly loopholes: readonly Loophole[];
+  /** Number of answers that are worth judging at the same time. */
+  readonly concurrency: number;
 }
 
 export interface SourceProblems {
@@ -41,6 +56,11 @@ export interface ProblemSourceParts<Shape extends z.ZodRawShape> {
   readonly asksInWords?: boolean;
   readonly isSound?: boolean;
   readonly files?: readonly (keyof Shape & string)[];
+  readonly texts?: {
+    readonly decide: DecideText;
+    readonly loopholes: readonly PayingLoophole[];
+    readonly concurrency?: number;
+  };
   load(settings: z.infer<z.ZodObject<Shape>>): Loaded | Promise<Loaded>;
 }
 
@@ -60,6 +80,14 @@ export const sourceShape: PartShape = {
     asksInWords: z.boolean().optional(),
     isSound: z.boolean().optional(),
     files: z.array(z.string()).optional(),
+    texts: z
+      .strictObject({
+        decide: aFunction,
+        loopholes: z.array(loopholeShape.members.partial({ hint: true, fires: true })).min(1),
+        concurrency: z.number().int().min(1).optional(),
+      })
+      .nullable()
+      .optional(),
     load: aFunction,
   }),
   answers: {},
@@ -71,9 +99,16 @@ export function defineProblemSource<Shape extends z.ZodRawShape>(source: Problem
   expectShape(`problem source ${kind}`, sourceShape.members, source);
   const load = async (raw: unknown): Promise<SourceProblems> => {
     const loaded = await guard(kind, () => source.load(settings.parse(raw)));
-    return inSplits(checkProblemsOf(kind, isList(loaded) ? { problems: loaded, refused: [] } : loaded));
+    const given = isList(loaded) ? { problems: loaded, refused: [] } : loaded;
+    return inSplits(checkProblemsOf(kind, given, source.texts === undefined ? 'programs' : 'texts'));
   };
-  return { kind, summary, settings, pairs, asksInWords, isSound, files, load };
+  return { kind, summary, settings, pairs, asksInWords, isSound, files, texts: textsOf(source.texts), load };
+}
+
+function textsOf<Shape extends z.ZodRawShape>(texts: ProblemSourceParts<Shape>['texts']): Texts | null {
+  if (texts === undefined) return null;
+  const { decide, concurrency = 1 } = texts;
+  return { decide, concurrency, loopholes: [...texts.loopholes.map(defineLoophole), gtOnly] };
 }
 
 function inSplits(loaded: Exclude<Loaded, readonly Problem[]>): SourceProblems {
