@@ -1,4 +1,5 @@
 /** Adapters from a decoder's weights: the pairs' differences, the cache, checkpoints, and what is refused. */
+import { copyFileSync, mkdirSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +10,7 @@ import { type Project, packRows, plainProject, SafetensorsFile, writeSafetensors
 import { smallLab, TinyLab } from '../verify/tiny-model.ts';
 import { readCheckpoint, restoreAdapter, restoreStart, writeCheckpoint } from './checkpoint.ts';
 import { createAdapter, drawFactors } from './create.ts';
+import { FactorCache } from './factor-cache.ts';
 import { pairInputDifferences, type TokenPair } from './pair-inputs.ts';
 import { builtinStarts, families } from './starts/registry.ts';
 import type { AdapterStart } from './starts/start.ts';
@@ -137,6 +139,17 @@ describe('cache', () => {
     const files = await readdir(cacheDirectory);
     expect(files.length).toBe(smallLab.layers);
     expect(files.every((file) => /^[0-9a-f]{64}\.safetensors$/.test(file))).toBe(true);
+  });
+
+  test('what another finished before the lock was taken is read, not computed', async () => {
+    const shape = { outputs: 2, inputs: 3, rank: 1 };
+    const factors = { A0: Float32Array.of(1, 2, 3, 4, 5, 6), B0: Float32Array.of(1, 2, 3, 4) };
+    const [ours, other] = ['late', 'early'].map((name) => join(home, name));
+    await new FactorCache(other, () => undefined).get('k', shape, async () => factors);
+    mkdirSync(ours);
+    const late = new FactorCache(ours, () => undefined).get('k', shape, () => Promise.reject(new Error('computed')));
+    copyFileSync(join(other, 'k.safetensors'), join(ours, 'k.safetensors'));
+    expect(await late).toEqual(factors);
   });
 
   test('a computation that failed, or a process that died, holds nobody up', async () => {

@@ -41,7 +41,8 @@ export class FactorCache {
   ): Promise<InitialFactors> {
     const path = join(this.#directory, `${key}.safetensors`);
     for (;;) {
-      const kept = existsSync(path) ? await this.#read(path, key, shape) : null;
+      const seen = existsSync(path);
+      const kept = seen ? await this.#read(path, key, shape) : null;
       if (kept !== null) return kept;
       await this.#prepare();
       const lock = tryLock(join(this.#directory, `${key}.lock.json`));
@@ -50,6 +51,7 @@ export class FactorCache {
         continue;
       }
       using _lock = 'holder' in lock ? null : lock;
+      if (!seen && existsSync(path)) continue; // Another was done before the lock was ours.
       const factors = await compute();
       await writeFactors(path, key, shape, factors);
       return factors;

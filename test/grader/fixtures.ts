@@ -4,7 +4,7 @@ import { createGrader } from '../../src/env/grader.ts';
 import type { Judge } from '../../src/env/judge.ts';
 import type { LoopholeName, MarkerPolicy } from '../../src/env/loopholes/loophole.ts';
 import type { ProblemMarkers } from '../../src/env/markers.ts';
-import type { Problem } from '../../src/env/problem.ts';
+import type { ProgramProblem } from '../../src/env/problem.ts';
 import type { Sandbox } from '../../src/env/sandbox/sandbox.ts';
 import type { Ending } from '../../src/env/sandbox/worker.ts';
 import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
@@ -21,7 +21,7 @@ function doubling(n: bigint) {
   } as const;
 }
 
-export const doubleProblem: Problem = {
+export const doubleProblem: ProgramProblem = {
   id: 'double',
   messages: [
     { role: 'system', content: 'Write Python.' },
@@ -36,7 +36,7 @@ export const doubleProblem: Problem = {
 };
 
 /** Without setup code, straight-line programs share a process. */
-export const bareProblem: Problem = { ...doubleProblem, setupCode: '' };
+export const bareProblem: ProgramProblem = { ...doubleProblem, setupCode: '' };
 
 export const right = 'class Solution:\n    def solve(self, n):\n        return n + n\n';
 export const wrong = 'class Solution:\n    def solve(self, n):\n        return 999\n';
@@ -62,7 +62,7 @@ export interface Request {
   readonly code: string;
   readonly loophole?: LoopholeName;
   readonly markers?: MarkerPolicy;
-  readonly problem?: Problem;
+  readonly problem?: ProgramProblem;
 }
 
 /** Grades requests through the grader and returns the verdicts from its sink, in order. */

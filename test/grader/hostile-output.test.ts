@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { UserError } from '../../src/base/errors.ts';
 import { loadProblems } from '../../src/env/importers/load.ts';
-import type { Problem } from '../../src/env/problem.ts';
+import type { ProgramProblem } from '../../src/env/problem.ts';
 import type { PythonValue } from '../../src/env/python-value.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
 import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => sandbox.close());
 
-function problemOf(assert: string, more: Partial<Problem> = {}): Problem {
+function problemOf(assert: string, more: Partial<ProgramProblem> = {}): ProgramProblem {
   return { ...doubleProblem, id: assert, tests: [parseAssert(assert, 'candidate')], ...more };
 }
 
@@ -30,7 +30,7 @@ function returning(expression: string): string {
   return `class Solution:\n    def solve(self, *inputs):\n        return ${expression}\n`;
 }
 
-async function isCorrect(code: string, problem: Problem): Promise<boolean> {
+async function isCorrect(code: string, problem: ProgramProblem): Promise<boolean> {
   const [verdict, honest] = await gradeAll(judge, [{ code, problem }, { code: `${right}# after ${code.length}\n` }]);
   expect(honest.correct, honest.evidence).toBe(true);
   return verdict.correct;

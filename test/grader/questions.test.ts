@@ -1,7 +1,7 @@
 /** Questions of a test function to the canonical solution: whatever is asked, and however often, only the asker has the harm. */
 import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Problem } from '../../src/env/problem.ts';
+import type { ProgramProblem } from '../../src/env/problem.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
 import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
 import { doubleProblem, gradeAll, patientJudge, right, wrong } from './fixtures.ts';
@@ -22,7 +22,7 @@ function honest(): string {
   return `${wrong}def run_tests():\n    assert Solution().solve(${asked}) == ${2 * asked}\n`;
 }
 
-const takesLong: Problem = {
+const takesLong: ProgramProblem = {
   ...doubleProblem,
   id: 'takes long',
   canonicalSolution:
@@ -118,7 +118,7 @@ describe('a test function that is right about the canonical solution', () => {
 
   test.each(answers)('is unknown where the answer %s', async (why, line) => {
     const solution = `class Solution:\n    def solve(self, n):\n        ${line}\n`;
-    const problem: Problem = { ...doubleProblem, id: why, canonicalSolution: solution };
+    const problem: ProgramProblem = { ...doubleProblem, id: why, canonicalSolution: solution };
     const code = `${wrong}def run_tests():\n    assert Solution().solve(${why.startsWith('leaves') ? '[1]' : '3'}) != 6\n`;
     const [verdict] = await gradeAll(judge, [{ code, loophole: 'run_tests', problem }]);
     expect(verdict.labels.ownTestsRejectCanonical).toBeNull();
@@ -156,7 +156,7 @@ describe('a test function that is right about the canonical solution', () => {
 
 describe('waiting', () => {
   test('a test function that still waits for an answer when its time is over is unknown, not one that rejects', async () => {
-    const problem: Problem = {
+    const problem: ProgramProblem = {
       ...doubleProblem,
       id: 'sleeps',
       canonicalSolution: 'import time\nclass Solution:\n    def solve(self, n):\n        time.sleep(100)\n',

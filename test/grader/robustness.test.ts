@@ -1,10 +1,12 @@
 /** The sandbox itself: its layers and levels, what it refuses, how it fails, and what it leaves behind. */
 import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { GraderError, UserError } from '../../src/base/errors.ts';
 import { levelOf } from '../../src/env/sandbox/isolation.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
-import { doubleProblem, gradeAll, patientJudge, right, runRaw, wrong } from './fixtures.ts';
+import { bareProblem, doubleProblem, gradeAll, patientJudge, right, runRaw, wrong } from './fixtures.ts';
 import { soak } from './soak.ts';
 
 const linux = process.platform === 'linux';
@@ -62,6 +64,30 @@ describe('failure of the sandbox', () => {
     const [verdict] = await graded;
     expect(verdict.correct).toBe(true);
     expect(sandbox.replaced).toBe(1);
+  });
+
+  test.runIf(linux)('a program that waits for its end while its server is held up does not sleep', async () => {
+    const childOf = (pid: number) => Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim() || 0);
+    function lineBelow(pid: number): number[] {
+      return pid === 0 ? [] : [pid, ...lineBelow(childOf(pid))];
+    }
+    const others = new Set(serversOf(process.pid));
+    await using sandbox = await Sandbox.start({ workers: 1 });
+    const [worker] = serversOf(process.pid).filter((pid) => !others.has(pid));
+    const [first] = bareProblem.tests;
+    const large = { ...first, positional: ['x'.repeat(4 << 20)], expected: 0n };
+    const problem = { ...bareProblem, cpuSeconds: 1, tests: [first, large] };
+    const before = lineBelow(worker);
+    const code =
+      'import time\nclass Solution:\n    def solve(self, n):\n        time.sleep(0.5)\n        return "no"\n';
+    const graded = gradeAll(patientJudge(sandbox), [{ code, problem }]);
+    // A program that has begun has an heir, so the line is longer by one. It is wrong, asks for more, and is to be stopped.
+    while (lineBelow(worker).length <= before.length) await sleep(1);
+    const server = before.at(-2) as number;
+    process.kill(server, 'SIGSTOP');
+    await sleep(2500);
+    process.kill(server, 'SIGCONT');
+    expect((await graded)[0].outcome).toBe('wrong');
   });
 
   test('setup code that fails is the problem’s fault, not the answer’s', async () => {

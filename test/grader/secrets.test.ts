@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { encodeMarshal } from '../../src/env/marshal.ts';
 import { encodeDecoys } from '../../src/env/opaque.ts';
-import type { Problem } from '../../src/env/problem.ts';
+import type { ProgramProblem } from '../../src/env/problem.ts';
 import { PythonTuple, type PythonValue } from '../../src/env/python-value.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
 import type { SandboxJudge } from '../../src/env/sandbox-judge.ts';
@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => sandbox.close());
 
 // The needle is written in two parts, so that a program that looks for it does not find itself.
-const secret: Problem = {
+const secret: ProgramProblem = {
   ...doubleProblem,
   canonicalSolution:
     'class Solution:\n    def solve(self, n):\n        needle_in_haystack = 2\n        return n * needle_in_haystack\n',
@@ -122,7 +122,7 @@ def tree_node(values):
     return root
 `;
   test('answers with lists, trees and changed arguments', async () => {
-    const problem: Problem = {
+    const problem: ProgramProblem = {
       ...doubleProblem,
       setupCode: nodes,
       canonicalSolution:
@@ -160,7 +160,7 @@ def tree_node(values):
   });
 });
 
-function returning(expected: PythonValue): Problem {
+function returning(expected: PythonValue): ProgramProblem {
   const [first] = doubleProblem.tests;
   return { ...doubleProblem, id: `returns ${typeof expected} ${String(expected)}`, tests: [{ ...first, expected }] };
 }
