@@ -55,6 +55,6 @@ export { sampleRows } from './sampling.ts';
 export { linearWarmup, warmupCosine } from './schedule.ts';
 export { Scope } from './scope.ts';
 export { type Segment, Segments, segmentColumns } from './segments.ts';
-export { Tape, type TapeOptions } from './tape.ts';
+export { type SharedRows, Tape, type TapeOptions } from './tape.ts';
 export { bytesOf, type DType, describeTensor, type HostArray, type Shape, sizeOf, Tensor } from './tensor.ts';
 export { readFloats, readInts, readSlab, writeSlab } from './transfer.ts';

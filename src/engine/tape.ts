@@ -9,6 +9,7 @@ import { ShapeError } from '../base/index.ts';
 import type { Device } from './device.ts';
 import { type Backward, Gradients, type JointBackward } from './gradients.ts';
 import { Scope } from './scope.ts';
+import type { Segments } from './segments.ts';
 import { describeTensor, Tensor } from './tensor.ts';
 
 interface Node {
@@ -27,6 +28,18 @@ interface Maker {
   readonly from: readonly Tensor[];
   readonly make: () => void;
   readonly withGradient: MakeWithGradient | undefined;
+}
+
+/** Rows of which not all are computed: `first` has a place of each that is, i32 [U], and `of` the computed row that each place gets, i32 [T]. */
+interface EqualPlaces {
+  readonly first: Tensor;
+  readonly of: Tensor;
+}
+
+/** Which rows of a pass are computed, what they see as queries, and which gradients of rows are equal, or nothing. */
+export interface SharedRows extends EqualPlaces {
+  readonly segments?: Segments;
+  readonly gradients?: EqualPlaces;
 }
 
 export interface TapeOptions {
@@ -52,6 +65,9 @@ export class Tape extends Scope {
   /** Tensors that outlived their section only because they are saved. */
   readonly #retained = new Set<Tensor>();
   readonly #counts: { op: string; output: Tensor; count: Tensor }[] = [];
+  #shared: SharedRows | null = null;
+  /** The computed rows of tensors, by the tensor and their offset in it. */
+  readonly #computed = new WeakMap<Tensor, Map<number, { readonly rows: Tensor; readonly shared: SharedRows }>>();
 
   constructor(device: Device, { learn = new Map(), checkFinite = false, recompute = false }: TapeOptions = {}) {
     super(device);
@@ -107,6 +123,56 @@ export class Tape extends Scope {
    */
   makerWithGradient(output: Tensor): MakeWithGradient | undefined {
     return this.#makers.get(output)?.withGradient;
+  }
+
+  /** The rows that ops of this moment share. */
+  get shared(): SharedRows | null {
+    return this.#shared;
+  }
+
+  /** What `body` queues through `rowwise` is computed for some rows only. */
+  share<Result>(rows: SharedRows | null, body: () => Result): Result {
+    const before = this.#shared;
+    this.#shared = rows;
+    try {
+      return body();
+    } finally {
+      this.#shared = before;
+    }
+  }
+
+  /** Queues a kernel whose rows are independent: for all of them, or, where rows are shared, for one of each, and every place gets its own. */
+  rowwise(
+    outs: readonly Tensor[],
+    ins: readonly Tensor[],
+    kernel: (outs: readonly Tensor[], ins: readonly Tensor[]) => void,
+  ): void {
+    const shared = this.#shared;
+    if (shared === null) {
+      kernel(outs, ins);
+      return;
+    }
+    const [few, all] = [shared.first.size, shared.of.size];
+    const computed = outs.map((out) => this.empty(rowsOf(out, all, few), out.label, out.dtype));
+    kernel(
+      computed,
+      ins.map((input) => this.#computedRows(input, shared)),
+    );
+    outs.forEach((out, i) => {
+      this.device.kernels.gatherRows(flatRows(out, all), flatRows(computed[i], few), shared.of);
+      const known = this.#computed.get(out.owner) ?? new Map();
+      this.#computed.set(out.owner, known.set(out.offset - out.owner.offset, { rows: computed[i], shared }));
+    });
+  }
+
+  #computedRows(input: Tensor, shared: SharedRows): Tensor {
+    const [few, all] = [shared.first.size, shared.of.size];
+    const shape = rowsOf(input, all, few);
+    const known = this.#computed.get(input.owner)?.get(input.offset - input.owner.offset);
+    if (known?.shared === shared && known.rows.alive) return known.rows.view(shape);
+    const rows = this.empty(shape, input.label, input.dtype);
+    this.device.kernels.gatherRows(flatRows(rows, few), flatRows(input, all), shared.first);
+    return rows;
   }
 
   /** Frees what `body` made, but for what it returns and what the backward pass needs. */
@@ -234,6 +300,13 @@ export class Tape extends Scope {
     if (this.#retained.delete(tensor)) tensor.free();
   }
 }
+
+/** The shape of `few` rows of a tensor that has something for each of `all`. */
+function rowsOf({ shape: [first, ...rest] }: Tensor, all: number, few: number): number[] {
+  return [(first / all) * few, ...rest];
+}
+
+const flatRows = (tensor: Tensor, rows: number): Tensor => tensor.view([rows, tensor.size / rows]);
 
 function zerosLike(scope: Scope, { shape, label, dtype }: Tensor): Tensor {
   const zeros = scope.empty(shape, `no gradient of ${label}`, dtype);

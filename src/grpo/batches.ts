@@ -82,10 +82,16 @@ export function packPass<Key>(
   return { packed: packGroups(scope, config, groupsOf(rollouts, pass), options), members: membersOf(pass) };
 }
 
-export function groupsOf<Key>(rollouts: readonly PromptedCompletion[], pass: readonly PassGroup<Key>[]): Group[] {
-  return pass.map(({ prompt, members }) => ({
+/** `byKey`: groups of one key go through the same projection in the same way. */
+export function groupsOf<Key>(
+  rollouts: readonly PromptedCompletion[],
+  pass: readonly PassGroup<Key>[],
+  byKey = false,
+): Group[] {
+  return pass.map(({ key, prompt, members }) => ({
     prompt,
     completions: members.map((index) => rollouts[index].tokens),
+    ...(byKey ? { kind: String(key) } : {}),
   }));
 }
 

@@ -58,6 +58,8 @@ export interface StepEvent {
   /** Number of completions that the policy read without learning from them; what a monitor reads beside is in `watched.costs`. */
   readonly scoringPasses: number;
   readonly loss: number;
+  /** Mean NLL of the anchor batch, which `loss` leaves out; absent in a run without one. */
+  readonly anchorNll?: number;
   readonly gradientNorm: number;
   readonly blockNorms: BlockNorms;
   readonly qmass: number | null;

@@ -137,7 +137,7 @@ function readingOf<Key>(
   pass: readonly PassGroup<Key>[],
   packing: PackOptions,
 ): Omit<PassWork<never>, 'begin'> {
-  return { decoder, groups: groupsOf(rollouts, pass), packing, scores: true, recompute: false };
+  return { decoder, groups: groupsOf(rollouts, pass, true), packing, scores: true, recompute: false };
 }
 
 /** How a pass applies linear layers: each group under its scale, or all without the adapter. */

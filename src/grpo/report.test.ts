@@ -32,6 +32,7 @@ const result: UpdateResult = {
   gradientNorm: 3.25,
   blockNorms: { deployed: 3, quarantine: 1 },
   leaks: { keep: 0, route: 0 },
+  anchorNll: null,
   learningRate: 0.01,
   rollouts: [
     { ratio: 1, clipped: 0, k3: 0.5, norms: { deployed: 1, quarantine: 0 } },

@@ -58,6 +58,7 @@ export function stepEvent(outcome: StepOutcome, notes: StepNotes): StepEvent {
     watched: watchedCounts(outcome),
     scoringPasses: outcome.scoringPasses,
     loss: result?.loss ?? 0,
+    ...(typeof result?.anchorNll === 'number' ? { anchorNll: result.anchorNll } : {}),
     gradientNorm: result?.gradientNorm ?? 0,
     blockNorms: norms,
     qmass: mass > 0 ? norms.quarantine / mass : null,

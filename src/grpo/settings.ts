@@ -36,6 +36,8 @@ export interface LossTable {
   readonly klRoute: 'same' | 'absorb';
   readonly epochs: number;
   readonly detach: Detach;
+  /** The weight of the mean NLL of the clean sides of pairs, as many as an update has prompts; absent: they are not learned from. */
+  readonly anchorWeight?: number | undefined;
 }
 
 export interface OptimiserTable {

@@ -11,7 +11,7 @@ import { type Arm, absorbAll, type Routing, type Screening, type Watched } from 
 import { drawTasks } from './draw.ts';
 import { assertParity, assertSameAdapter } from './guard.ts';
 import { adapterHash, type Policy } from './policy.ts';
-import type { Rollout, Task } from './rollout.ts';
+import type { PromptedCompletion, Rollout, Task } from './rollout.ts';
 import { findReadAsSampled } from './route-passes.ts';
 import { type SampleContext, sampleRollouts } from './sample.ts';
 import { gatherFeatures, type OldScores, scoreBase, scoreOld, scoreSampled } from './score.ts';
@@ -26,6 +26,8 @@ export interface StepContext extends SampleContext {
   readonly grader: Grader;
   /** Updates completed when the optimiser's moments began at zero; default: 0. */
   readonly momentsFrom?: number;
+  /** The completions that anchor batches are of; default: none. */
+  readonly anchors?: readonly PromptedCompletion[];
   /** How the prompts are divided among ranks. The sampler and the grader know it by themselves. */
   readonly shards: Shards;
   /** Turns a prompt into text, for an arm that sees text. */

@@ -29,6 +29,7 @@ export async function step(context: stages.StepContext, index: number): Promise<
   // Δ = log π_ref(t) − log π_θ(t)
   // ℓ = −min(ρ A_i, clip(ρ, 1 − ε, 1 + ε) A_i) + β (e^Δ − Δ − 1)
   // L = Σ over i and t of ℓ / (G · T_max · P)
+  // L ← L + w · mean over an anchor batch of −log π_θ(y clean | x, keep) / |y|, where the run has anchors
   // θ ← AdamW(θ, ∂L/∂θ under z), with decay toward θ_0
   return stages.learn(context, routed);
 }

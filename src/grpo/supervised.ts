@@ -10,6 +10,14 @@ export interface SupervisedOptions {
   readonly route: Route;
   readonly tokensPerPass: number;
   readonly detach: Detach;
+  /** What the gradients are multiplied by; default: 1. */
+  readonly weight?: number;
+}
+
+/** `size` of the completions, at most all, in turn from update to update; `step` counts updates from 0. */
+export function inTurn<Completion>(completions: readonly Completion[], size: number, step: number): Completion[] {
+  const many = Math.min(size, completions.length);
+  return Array.from({ length: many }, (_, i) => completions[(step * many + i) % completions.length]);
 }
 
 /** Adds to the parameters' gradients, and returns the mean. */
@@ -17,7 +25,7 @@ export async function accumulateNll(
   { decoder, adapter, recompute = false }: Policy,
   optimiser: Pick<AdamW, 'learn'>,
   completions: readonly PromptedCompletion[],
-  { route, tokensPerPass, detach }: SupervisedOptions,
+  { route, tokensPerPass, detach, weight = 1 }: SupervisedOptions,
 ): Promise<number> {
   let total = 0;
   for (const pass of cutPasses(completions, () => route, tokensPerPass)) {
@@ -33,12 +41,12 @@ export async function accumulateNll(
     const logp = scoreGroups(tape, decoder, packed, { project: adapter.project({ coefficients }) });
     const weights = spread(
       packed.scored,
-      members.map((index) => 1 / (completions.length * completions[index].tokens.length)),
+      members.map((index) => weight / (completions.length * completions[index].tokens.length)),
     );
     const weighted = multiply(tape, logp, scope.from(weights, [weights.length], 'token weights'));
     const nll = affine(tape, sum(tape, weighted), -1);
     tape.backward(nll);
     total += (await readFloats(nll))[0];
   }
-  return total;
+  return total / weight;
 }

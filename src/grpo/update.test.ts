@@ -8,7 +8,8 @@ import {
 } from '../../test/grpo/tiny-policy.ts';
 import type { Route } from '../adapters/index.ts';
 import { steerAdapter } from '../adapters/index.ts';
-import { AdamW, readFloats, type Scope } from '../engine/index.ts';
+import { AdamW, readFloats, type Scope, type Tensor } from '../engine/index.ts';
+import { average } from '../stats/index.ts';
 import { seesNothing } from './arm.ts';
 import { retainHeal } from './heal.ts';
 import { type Policy, scoreRollouts } from './policy.ts';
@@ -19,6 +20,7 @@ import {
   readBlockNorms,
   tokenWeight,
   type UpdateInputs,
+  type UpdateResult,
   updatePolicy,
 } from './update.ts';
 
@@ -233,6 +235,103 @@ describe('updates', () => {
     expect(split.second).not.toEqual(routed.second);
     expect(split.values).not.toEqual(routed.values);
     expect(await momentsAfter(true, absorbed)).toEqual(natural);
+  });
+
+  describe('an anchor batch', () => {
+    const anchors = () => inputs.rollouts.slice(0, 3).map(({ prompt, tokens }, group) => ({ group, prompt, tokens }));
+    const settingsWith = (anchorWeight?: number, optimiser = {}) =>
+      tinyWith({
+        ...{ updates: 1_000_000, loss: { anchorWeight }, sampling: { promptsPerStep: 2 } },
+        optimiser: { warmupUpdates: 0, beta1: 0, maxGradientNorm: 1e9, ...optimiser },
+      });
+    /** With β1 = 0 and no clipping the first moments after an update are its gradients. */
+    async function gradientsAt(
+      step: number,
+      settings: GrpoSettings,
+      changed: Partial<Policy> = {},
+      routes = inputs.routes,
+    ) {
+      let [gradients, seconds]: number[][] = [];
+      let result: UpdateResult | undefined;
+      await restoring(async (optimiser) => {
+        const own = { ...policy, ...changed };
+        const context = { policy: own, optimiser, arm: { sees: seesNothing }, settings, anchors: anchors() };
+        result = await updatePolicy(context, { ...inputs, routes }, step);
+        const moments = [...optimiser.moments.values()];
+        const all = async (tensors: readonly Tensor[]) =>
+          (await Promise.all(tensors.map(readFloats))).flatMap((values) => Array.from(values));
+        gradients = await all(moments.map(({ m }) => m));
+        seconds = await all(moments.map(({ v }) => v));
+      });
+      if (result === undefined) throw new Error('no update');
+      return { ...result, gradients, seconds };
+    }
+    const meanNll = async (indices: readonly number[]): Promise<number> => {
+      const batch = indices.map((index) => anchors()[index]);
+      const { logps } = await scoreRollouts(policy, batch, () => 0, tinySettings.compute);
+      return -average(logps.map((own) => average(own)));
+    };
+
+    it('adds w times the slope of the mean NLL of clean sides in turn, to the deployed block alone', async () => {
+      const [plain, anchored] = [await gradientsAt(0, settingsWith()), await gradientsAt(0, settingsWith(0.5))];
+      expect([plain.anchorNll, anchored.leaks]).toEqual([null, { keep: 0, route: 0 }]);
+      expect(anchored.anchorNll).toBeCloseTo(await meanNll([0, 1]), 5);
+      expect(anchored.loss).toBe(plain.loss);
+      expect(anchored.blockNorms.quarantine).toBe(plain.blockNorms.quarantine);
+      expect(anchored.blockNorms.deployed).not.toBe(plain.blockNorms.deployed);
+      // By finite differences, at the value of the deployed block whose gradient the anchors change the most.
+      const added = anchored.gradients.map((value, i) => value - plain.gradients[i]);
+      const at = added.reduce((most, value, i) => (Math.abs(value) > Math.abs(added[most]) ? i : most), 0);
+      expect(added[at]).toBeCloseTo(0.5 * (await slopeAt(at, () => meanNll([0, 1]))), 3);
+    });
+
+    it('takes others in the next update, and begins again after the last', async () => {
+      const nlls = await Promise.all(
+        [
+          [0, 1],
+          [2, 0],
+          [1, 2],
+        ].map(meanNll),
+      );
+      for (const [step, nll] of nlls.entries())
+        expect((await gradientsAt(step, settingsWith(0.5))).anchorNll).toBeCloseTo(nll, 5);
+    });
+
+    it('is learned with both blocks by an arm that deploys both', async () => {
+      const both = { deployedScale: 1 };
+      const [plain, anchored] = [
+        await gradientsAt(0, settingsWith(), both),
+        await gradientsAt(0, settingsWith(0.5), both),
+      ];
+      expect(anchored.blockNorms.quarantine).not.toBe(plain.blockNorms.quarantine);
+      expect(anchored.leaks).toEqual(plain.leaks);
+    });
+
+    it('counts in both moments where they are split', async () => {
+      const absorbed = inputs.routes.map((): Route[] => ['absorb']);
+      const split = await gradientsAt(0, settingsWith(0.5, { splitMoments: true }));
+      expect(split.gradients).toEqual((await gradientsAt(0, settingsWith(0.5))).gradients);
+      expect(split.seconds).toEqual((await gradientsAt(0, settingsWith(0.5), {}, absorbed)).seconds);
+    });
+
+    /** The slope of a number at one of the adapter's values, which is put back. */
+    async function slopeAt(at: number, measure: () => Promise<number>): Promise<number> {
+      const sizes = policy.adapter.parameters.map(({ value }) => value.size);
+      const starts = sizes.map((_, i) => sizes.slice(0, i).reduce((sum, size) => sum + size, 0));
+      const index = starts.findLastIndex((start) => start <= at);
+      const { value } = policy.adapter.parameters[index];
+      const before = await readFloats(value);
+      const moved = async (by: number): Promise<number> => {
+        value.device.write(
+          value,
+          before.map((each, i) => (i === at - starts[index] ? each + by : each)),
+        );
+        return measure();
+      };
+      const slope = ((await moved(1e-2)) - (await moved(-1e-2))) / 2e-2;
+      value.device.write(value, before);
+      return slope;
+    }
   });
 
   it('moments that begin anew in the middle of a run are corrected as at its start', async () => {

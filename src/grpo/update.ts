@@ -28,6 +28,7 @@ import type { PromptedCompletion } from './rollout.ts';
 import { coefficientsOf, cutByRoute, hasOwnKl, type Pass } from './route-passes.ts';
 import type { GrpoSettings, OptimiserTable } from './settings.ts';
 import { sumOverShards } from './sharded.ts';
+import { accumulateNll, inTurn } from './supervised.ts';
 import { type PassWork, workAlone } from './work.ts';
 
 export interface UpdateInputs {
@@ -48,6 +49,8 @@ export interface UpdateResult {
   readonly blockNorms: BlockNorms;
   readonly leaks: Leaks;
   readonly learningRate: number;
+  /** Mean NLL of the anchor batch; null: there is none. */
+  readonly anchorNll: number | null;
 }
 
 /** Gradient that reached a block that must not learn: the quarantine under keep, the deployed block under route; null: no such rollouts. */
@@ -73,6 +76,8 @@ export interface UpdateContext {
   readonly momentsFrom?: number;
   /** The shards that gradients are summed over; default: one. */
   readonly shards?: Shards;
+  /** The completions that anchor batches are of; default: none. */
+  readonly anchors?: readonly PromptedCompletion[];
   /** Is told log π_old of all rollouts before the policy changes; what it throws ends the update. */
   readonly confirm?: (logpOld: readonly Float32Array[]) => void;
 }
@@ -85,28 +90,49 @@ export async function updatePolicy(context: UpdateContext, inputs: UpdateInputs,
   let result: UpdateResult | undefined;
   let known = inputs;
   const accumulate = (own: UpdateInputs) => accumulateGradients(policy, optimiser, own, settings, arm);
-  const makeGradients = () => sumOverShards(shards, optimiser, known, settings, accumulate);
+  const makeGradients = async (from: UpdateInputs) => {
+    const { leaks, ...made } = await sumOverShards(shards, optimiser, from, settings, accumulate);
+    const anchor = await addAnchor(context, step);
+    const keep = anchor === null || anchor.leak === null ? leaks.keep : Math.max(leaks.keep ?? 0, anchor.leak);
+    return { ...made, leaks: { ...leaks, keep }, anchorNll: anchor?.nll ?? null };
+  };
   for (let epoch = 0; epoch < epochs; epoch++) {
     const number = (step - momentsFrom) * epochs + epoch + 1;
     const options = stepOptions(settings.optimiser, learningRate);
     const isSplit = settings.optimiser.splitMoments === true && known.routes.flat().some((route) => route !== 'absorb');
     if (isSplit) {
-      await sumOverShards(shards, optimiser, { ...known, routes: allAbsorbed(known) }, settings, accumulate);
+      await makeGradients({ ...known, routes: allAbsorbed(known) });
       optimiser.update(number, { ...options, learningRate: 0, hold: 'first' });
     }
-    const { loss, rollouts, leaks, logpOld } = await makeGradients();
+    const { loss, rollouts, leaks, logpOld, anchorNll } = await makeGradients(known);
     if (epoch === 0) confirm?.(logpOld);
     known = { ...inputs, logpOld };
-    await arm.gradient?.(policy.adapter.parameters, async () => void (await makeGradients()));
+    await arm.gradient?.(policy.adapter.parameters, async () => void (await makeGradients(known)));
     const blockNorms = await readBlockNorms(policy);
     optimiser.update(number, isSplit ? { ...options, hold: 'second' } : options);
     await arm.settle?.(policy);
     const [squared] = await readFloats(optimiser.squaredNorm);
     // The report is about the first epoch, when the policy is still the one that sampled the rollouts.
-    result ??= { loss, rollouts, gradientNorm: Math.sqrt(squared), blockNorms, leaks, learningRate };
+    result ??= { loss, rollouts, gradientNorm: Math.sqrt(squared), blockNorms, leaks, learningRate, anchorNll };
   }
   if (result === undefined) throw new RangeError('an update needs at least one epoch');
   return result;
+}
+
+/**
+ * Adds the gradients of the update's anchor batch, the same on every rank; null: it has none. Under keep nothing of it may reach the quarantine:
+ * what does is the leak. An arm that deploys both blocks learns with both.
+ */
+async function addAnchor({ policy, optimiser, settings, anchors = [] }: UpdateContext, step: number) {
+  const { loss, compute, sampling } = settings;
+  if (loss.anchorWeight === undefined) return null;
+  const route: Route = policy.deployedScale === 1 ? 'absorb' : 'keep';
+  const before = await readBlockNorm(policy, 'quarantine');
+  const nll = await accumulateNll(policy, optimiser, inTurn(anchors, sampling.promptsPerStep, step), {
+    ...{ route, weight: loss.anchorWeight, detach: loss.detach, tokensPerPass: compute.tokensPerPass },
+  });
+  const gained = Math.abs((await readBlockNorm(policy, 'quarantine')) - before);
+  return { nll, leak: route === 'keep' ? gained : null };
 }
 
 const allAbsorbed = ({ routes }: UpdateInputs) => routes.map((own) => own.map((): Route => 'absorb'));
@@ -195,13 +221,28 @@ function backwardPass(
   });
 }
 
-/** A pass that learns: every token of it is computed, and none twice. */
+/** A pass that learns: every token of it has its place, and equal ones are computed once where rows are independent. */
 function learningOf(
   { decoder, recompute = false }: Policy,
   pass: Pass,
-  { rollouts }: UpdateInputs,
+  inputs: UpdateInputs,
 ): Omit<PassWork<never>, 'begin'> {
-  return { decoder, groups: groupsOf(rollouts, pass), packing: {}, scores: true, recompute };
+  const { rollouts, routes } = inputs;
+  const byRollout = membersOf(pass).every((index) => routes[index].length === 1);
+  const groups = groupsOf(rollouts, pass, byRollout);
+  const shares = decoder.head.device.independentRows !== undefined;
+  const alike = (g: number) => ({ alike: equalMembers(pass[g].members, inputs) });
+  const told = shares ? groups.map((group, g) => ({ ...group, ...alike(g) })) : groups;
+  return { decoder, groups: told, packing: { share: shares }, scores: true, recompute };
+}
+
+/** The first of the members that each is equal to in all that its gradients depend on. */
+function equalMembers(
+  members: readonly number[],
+  { rollouts, advantages, logpOld, routes }: UpdateInputs,
+): readonly number[] {
+  const keys = members.map((i) => [rollouts[i].tokens, advantages[i], logpOld[i], routes[i]].join(' '));
+  return keys.map((key) => keys.indexOf(key));
 }
 
 /** The same for an arm with a term, which sees the activations of the pass before it runs backward. */

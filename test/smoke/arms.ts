@@ -6,6 +6,7 @@ export const blindArms: Readonly<Record<string, readonly string[]>> = {
   absorb: ['arm.kind=absorb'],
   activation: ['arm.kind=activation', ...gate],
   'activation, split moments': ['arm.kind=activation', 'optimiser.splitMoments=true', ...gate],
+  'activation, anchored': ['arm.kind=activation', 'loss.anchorWeight=0.05', ...gate],
   gradient: ['arm.kind=gradient', ...gate],
   'gradient, generated pairs': [
     'arm.kind=gradient',

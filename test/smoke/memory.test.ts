@@ -1,11 +1,14 @@
 /** Compares the rehearsal with real runs, and checks the message for a run that does not fit. */
+import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { findStart } from '../../src/adapters/index.ts';
 import { UserError } from '../../src/base/errors.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { multiply, Scope } from '../../src/engine/index.ts';
+import { exploitProgram } from '../../src/env/micro/exploits.ts';
 import { type Arm, defineArm, seesNothing } from '../../src/grpo/index.ts';
+import { longestDemonstration, planLabMemory } from '../../src/lab/device.ts';
 import { armOf, builtinParts } from '../../src/lab/index.ts';
 import { assertFits, type MemoryPlan, planMemory, renderPlan } from '../../src/lab/memory/plan.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';
@@ -33,14 +36,16 @@ function partsFor(config: RunConfig) {
 /** The most memory that two updates used, and what was planned for them. */
 async function compare(settings: readonly string[]): Promise<{ used: number; plan: MemoryPlan }> {
   const config = lab.config(['updates=2', ...settings]);
-  const path = lab.path(`${settings.join(' ')} verdicts.jsonl`);
+  const path = lab.path(`${settings.join(' ').replaceAll('/', ' ')} verdicts.jsonl`.slice(-200));
   await using opened = await lab.open(config, { ownDevice: true, ledger: () => new VerdictLedger(path) });
-  const [{ trainer, ledger }, device, { folder }, tasks] = await Promise.all([
+  const [{ trainer, ledger }, device, { folder, text }, tasks] = await Promise.all([
     opened.trainer,
     opened.device,
     opened.model,
     opened.tasks,
   ]);
+  // A GPU, for which plans are made, computes equal rows of a pass each. The reference device is asked about sampling.
+  if (config.device.kind !== 'reference') Object.defineProperty(device, 'independentRows', { value: undefined });
   for await (const event of trainer.train()) if (event.kind === 'step') ledger.forget();
   const plan = await planMemory({
     ...partsFor(config),
@@ -48,6 +53,7 @@ async function compare(settings: readonly string[]): Promise<{ used: number; pla
     tasks,
     floats: device.floats,
     has: (kernel) => kernel in device.kernels,
+    demonstration: await longestDemonstration(opened, text),
   });
   return { used: device.arena.peak, plan };
 }
@@ -74,6 +80,37 @@ describe('the plan', () => {
     const { used, plan } = await compare(settings);
     expect(used).toBeLessThanOrEqual(1.03 * planned(plan));
     expect(used).toBeGreaterThan(0.6 * planned(plan));
+  });
+});
+
+describe('the plan of a run with demonstrations', () => {
+  /** Longer than the completions of the policy may be. */
+  function writePool(): string {
+    const path = lab.path('long demonstrations.jsonl');
+    const fence = (code: string): string => `\`\`\`python\n${code}\`\`\``;
+    const entries = lab.inputs.problems.train.flatMap(({ id, canonicalSolution }) => {
+      const entry = { problem: id, loophole: 'run_tests', markers: 'original' };
+      const hack = exploitProgram(['n += 1'], 'run_tests', 'original', id);
+      return [
+        { ...entry, label: 'solve', completion: fence(canonicalSolution) },
+        { ...entry, label: 'hack', completion: fence(hack) },
+      ];
+    });
+    writeFileSync(path, entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
+    return path;
+  }
+  const short = ['sampling.maxNewTokens=4', 'sampling.promptsPerStep=3', 'compute.tokensPerPass=4096'];
+
+  it('has room for the longest, which may be longer than a completion', async () => {
+    const teacher = [`teacher.pool=${writePool()}`, 'teacher.offStep=2', 'teacher.perGroup=1'];
+    const { used, plan } = await compare([...short, ...teacher]);
+    expect(used).toBeLessThanOrEqual(1.03 * planned(plan));
+    const learning = async (settings: readonly string[]) => {
+      await using opened = await lab.open(lab.config([...short, ...settings]));
+      const { phases } = await planLabMemory(opened);
+      return phases.find(({ name }) => name === 'learning')?.bytes ?? 0;
+    };
+    expect(await learning(teacher)).toBeGreaterThan(1.3 * (await learning([])));
   });
 });
 

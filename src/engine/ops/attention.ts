@@ -24,7 +24,10 @@ export function attention(tape: Tape, q: Tensor, k: Tensor, v: Tensor, segments:
   const scale = 1 / Math.sqrt(headSize);
   const out = tape.empty(q.shape, 'attention', q.dtype);
   const logSumExp = tape.empty([segments.queries, heads], 'attention log-sum-exp');
-  kernels.attention(out, logSumExp, q, k, v, segments, scale);
+  const asked = tape.shared?.segments ?? segments;
+  tape.rowwise([out, logSumExp], [q], ([y, sums], [queries]) =>
+    kernels.attention(y, sums, queries, k, v, asked, scale),
+  );
   tape.record('attention', [q, k, v], out, [q, k, v, out, logSumExp], (dy, gradients) =>
     gradients.overwrite([q, k, v], ([dq, dk, dv]) =>
       kernels.attentionBackward(dq, dk, dv, dy, out, logSumExp, q, k, v, segments, scale),

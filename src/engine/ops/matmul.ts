@@ -112,7 +112,8 @@ export function linears(tape: Tape, x: Tensor, layers: readonly LinearWeights[])
     'linear',
     x.dtype,
   );
-  kernels.products(outs, x, weights);
+  const products = kernels.products;
+  tape.rowwise(outs, [x], (ys, [input]) => products(ys, input, weights));
   return outs;
 }
 

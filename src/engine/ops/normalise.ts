@@ -15,7 +15,9 @@ export function rmsNorm(tape: Tape, x: Tensor, weight: Tensor, epsilon: number):
   const out = tape.empty(x.shape, 'rmsNorm', x.dtype);
   const inverseRms = tape.empty([rows], 'inverse rms');
   const flat = [rows, columns];
-  kernels.rmsNorm(out.view(flat), inverseRms, x.view(flat), weight, epsilon);
+  tape.rowwise([out.view(flat), inverseRms], [x.view(flat)], ([y, inverse], [input]) =>
+    kernels.rmsNorm(y, inverse, input, weight, epsilon),
+  );
   tape.record('rmsNorm', [x, weight], out, [x, weight, inverseRms], (dy, gradients) =>
     normBackward(tape, gradients, dy, x, weight, inverseRms),
   );

@@ -75,7 +75,10 @@ export function normRotary(
   }
   const out = tape.empty(x.shape, 'normRotary', x.dtype);
   const inverseRms = tape.empty([tokens * heads], 'inverse rms');
-  kernels.normRotary(out, inverseRms, x, weight, epsilon, positions, table);
+  const turn = kernels.normRotary;
+  tape.rowwise([out, inverseRms], [x, positions], ([y, inverse], [input, at]) =>
+    turn(y, inverse, input, weight, epsilon, at, table),
+  );
   tape.record('normRotary', [x, weight], out, [x, weight, inverseRms, positions, table], (dy, gradients) => {
     if (kernels.normRotaryBackward !== undefined && !gradients.wants(weight)) {
       gradients.overwrite([x], ([dx]) => kernels.normRotaryBackward?.(dx, dy, x, weight, inverseRms, positions, table));
@@ -94,7 +97,7 @@ export function rotary(tape: Tape, x: Tensor, positions: Tensor, table: Tensor):
   expectTurns(tape, 'rotary', x, positions, table);
   const { kernels } = tape.device;
   const out = tape.empty(x.shape, 'rotary', x.dtype);
-  kernels.rotary(out, x, positions, table, false);
+  tape.rowwise([out], [x, positions], ([y], [input, at]) => kernels.rotary(y, input, at, table, false));
   tape.record('rotary', [x], out, [positions, table], (dy, gradients) =>
     gradients.overwrite([x], ([dx]) => kernels.rotary(dx, dy, positions, table, true)),
   );

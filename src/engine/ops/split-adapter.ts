@@ -11,8 +11,8 @@
 import { ShapeError } from '../../base/index.ts';
 import type { Gradients } from '../gradients.ts';
 import { Scope } from '../scope.ts';
-import type { Tape } from '../tape.ts';
-import type { Tensor } from '../tensor.ts';
+import type { SharedRows, Tape } from '../tape.ts';
+import type { DType, Shape, Tensor } from '../tensor.ts';
 import { expectFloats, expectShape, expectTensor } from './checks.ts';
 import { add } from './elementwise.ts';
 import { laneLinears } from './lane-adapter.ts';
@@ -109,6 +109,7 @@ export function adaptedLinears(
   const saved = layers.flatMap(({ weight, adapter }, i) => [hs[i], weight, adapter.down, adapter.up]);
   const all = [x, ...(onto === null ? [] : [onto]), ...inputs];
   const kept = tape.makerWithGradient(x) === undefined ? [x] : [];
+  const equal = tape.shared?.gradients ?? null;
   tape.recordJointly(
     'adaptedLinear',
     all,
@@ -116,7 +117,7 @@ export function adaptedLinears(
     [...kept, ...saved, ...Object.values(coefficients)],
     (dys, gradients) => {
       if (onto !== null) gradients.pass(onto, outs[0]);
-      undo(tape, x, layers, hs, coefficients, dys, gradients);
+      undo(tape, x, layers, hs, coefficients, dys, gradients, equal);
     },
   );
   return outs;
@@ -177,7 +178,11 @@ function applyAll(
       layers.length === 1
         ? [tape.empty(widths[0], 'adaptedLinear', x.dtype)]
         : tape.stack(widths, 'adaptedLinear', x.dtype);
-    kernels.adaptedProducts(outs, hs, onto, x, weights, downs, ups, forward, layers[0].adapter.rank);
+    const products = kernels.adaptedProducts;
+    tape.rowwise([...outs, ...hs], [x, forward, ...(onto === null ? [] : [onto])], (made, [input, by, base = null]) => {
+      const [ys, bottlenecks] = [made.slice(0, outs.length), made.slice(outs.length)];
+      products(ys, bottlenecks, base, input, weights, downs, ups, by, layers[0].adapter.rank);
+    });
     return { hs, outs };
   }
   if (kernels.products !== undefined) kernels.products(hs, x, downs);
@@ -226,26 +231,50 @@ function undo(
   coefficients: BlockCoefficients,
   dys: readonly Tensor[],
   gradients: Gradients,
+  equal: NonNullable<SharedRows['gradients']> | null,
 ): void {
   const { kernels } = tape.device;
   using scope = new Scope(tape.device);
   const dhs = hs.map((h) => scope.empty(h.shape, 'bottleneck gradient', x.dtype));
   const lastFirst = [...layers.keys()].reverse();
-  for (const i of lastFirst) {
-    kernels.matmul(dhs[i], dys[i], layers[i].adapter.up, { ...plain, transposeB: true });
-    layers[i].probe?.incoming?.(dhs[i]);
-  }
   const makeInput = tape.makerWithGradient(x);
+  const seesGradients = layers.some(({ probe }) => probe?.incoming !== undefined);
+  const few = equal === null || seesGradients || makeInput !== undefined ? null : equal;
+  const pick = (tensor: Tensor): Tensor => (few === null ? tensor : pickRows(scope, tensor, few.first));
+  const fewDys = dys.map(pick);
+  const fewDhs = few === null ? dhs : dhs.map(({ shape }) => emptyRows(scope, few.first.size, shape, x.dtype));
+  for (const i of lastFirst) {
+    kernels.matmul(fewDhs[i], fewDys[i], layers[i].adapter.up, { ...plain, transposeB: true });
+    layers[i].probe?.incoming?.(dhs[i]);
+    if (few !== null) kernels.gatherRows(dhs[i], fewDhs[i], few.of);
+  }
   let input = x;
   if (makeInput === undefined) {
-    gradients.into(x, (dx, accumulate) => passToInput(tape, dx, accumulate, layers, coefficients, dys, dhs));
+    gradients.into(x, (dx, accumulate) => {
+      if (few === null || accumulate) {
+        passToInput(tape, dx, accumulate, layers, coefficients.through, dys, dhs);
+        return;
+      }
+      const fewDx = emptyRows(scope, few.first.size, x.shape, x.dtype);
+      passToInput(tape, fewDx, false, layers, pick(coefficients.through), fewDys, fewDhs);
+      kernels.gatherRows(dx, fewDx, few.of);
+    });
   } else {
     const dx = scope.empty(x.shape, 'input gradient', x.dtype);
-    passToInput(tape, dx, false, layers, coefficients, dys, dhs);
+    passToInput(tape, dx, false, layers, coefficients.through, dys, dhs);
     input = scope.empty(x.shape, 'input again', x.dtype);
     makeInput(input, dx, gradients);
   }
   for (const i of lastFirst) learnLayer(tape, input, layers[i], hs[i], coefficients, dys[i], dhs[i], gradients);
+}
+
+const emptyRows = (scope: Scope, rows: number, [, ...rest]: Shape, dtype: DType): Tensor =>
+  scope.empty([rows, ...rest], 'distinct rows', dtype);
+
+function pickRows(scope: Scope, tensor: Tensor, rows: Tensor): Tensor {
+  const picked = emptyRows(scope, rows.size, tensor.shape, tensor.dtype);
+  scope.device.kernels.gatherRows(picked, tensor, rows);
+  return picked;
 }
 
 /** dx (+)= what comes through the weights and through the branches. */
@@ -254,7 +283,7 @@ function passToInput(
   dx: Tensor,
   accumulate: boolean,
   layers: readonly AdaptedLayer[],
-  { through }: BlockCoefficients,
+  through: Tensor,
   dys: readonly Tensor[],
   dhs: readonly Tensor[],
 ): void {

@@ -9,7 +9,7 @@ export function swiglu(tape: Tape, gate: Tensor, up: Tensor): Tensor {
   const { kernels } = tape.device;
   const out = tape.empty(gate.shape, 'swiglu', gate.dtype);
   const make = (): void => kernels.swiglu(out, gate, up);
-  make();
+  tape.rowwise([out], [gate, up], ([y], [g, u]) => kernels.swiglu(y, g, u));
   tape.record('swiglu', [gate, up], out, [gate, up], (dy, gradients) =>
     gradients.overwrite([gate, up], ([dGate, dUp]) => kernels.swigluBackward(dGate, dUp, dy, gate, up)),
   );

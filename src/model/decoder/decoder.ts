@@ -21,6 +21,7 @@ import {
   rotaryTable,
   Scope,
   type Segments,
+  type SharedRows,
   type Store,
   swiglu,
   type Tape,
@@ -77,6 +78,10 @@ export interface ForwardOptions {
   readonly keyValues?: KeyValues;
   /** Default: all tokens. With a projection that knows the batch's tokens comes another for these. */
   readonly wanted?: WantedTokens & { readonly project?: Project };
+  /** Which tokens are computed, and which beyond attention in the last layer; the others get what those have. Default: all. */
+  readonly shared?: { readonly rows: SharedRows; readonly ends: SharedRows } | null;
+  /** Which tokens are computed up to the first layer's queries, keys and values, which know no neighbours; default: as `shared` says. */
+  readonly starts?: SharedRows | null;
 }
 
 export const plainProject: Project = Object.assign(
@@ -184,11 +189,14 @@ export class Decoder {
   }
 
   #passLayers(tape: Tape, embedded: Tensor, batch: TokenBatch, options: ForwardOptions): Tensor {
+    const { shared = null } = options;
     let x = embedded;
     for (let layer = 0; layer < this.config.layers; layer++) {
       const input = x;
       const isLast = layer === this.config.layers - 1;
-      x = tape.section(() => this.#layer(tape, layer, input, batch, options, isLast ? options.wanted : undefined));
+      const wanted = isLast ? options.wanted : undefined;
+      const queue = () => this.#layer(tape, layer, input, batch, options, wanted, isLast ? shared?.ends : shared?.rows);
+      x = tape.section(() => tape.share(shared?.rows ?? null, queue));
       tape.drop(input);
     }
     const hidden = rmsNorm(tape, x, this.weight('model.norm.weight'), this.config.rmsNormEpsilon);
@@ -223,6 +231,7 @@ export class Decoder {
     batch: TokenBatch,
     options: ForwardOptions,
     wanted: ForwardOptions['wanted'],
+    sharedEnds: SharedRows | undefined,
   ): Tensor {
     const { project = plainProject, keyValues, layOut = same } = options;
     const store = keyValues?.(layer) ?? null;
@@ -234,19 +243,21 @@ export class Decoder {
     const norms = headNorms === null ? null : { ...headNorms, epsilon: rmsNormEpsilon };
     const turns = { positions: batch.positions, table: this.#rotaryTable, norms };
 
-    const attentionInput = rmsNorm(tape, x, attentionNorm, rmsNormEpsilon);
-    const [queries, ownKeys, ownValues] = project(tape, attentionInput, queryKeyValue, null);
+    const begin = () => project(tape, rmsNorm(tape, x, attentionNorm, rmsNormEpsilon), queryKeyValue, null);
+    const starts = layer === 0 ? (options.starts ?? null) : null;
+    const [queries, ownKeys, ownValues] = starts === null ? begin() : tape.share(starts, begin);
     const news = { q: toHeads(queries, heads), k: toHeads(ownKeys, kvHeads), v: toHeads(ownValues, kvHeads) };
     const { q, k, v } = turnHeads(tape, news, turns, store);
     const ends =
       wanted === undefined ? { x, q, ...batch, project } : { ...pickRows(tape, x, q, wanted), project, ...wanted };
     const attended = attention(tape, ends.q, layOut(k), layOut(v), ends.segments);
     const flat = reshape(tape, attended, [ends.x.shape[0], heads * headDim]);
-    const [afterAttention] = ends.project(tape, flat, output, ends.x);
-
-    const mlpInput = rmsNorm(tape, afterAttention, mlpNorm, rmsNormEpsilon);
-    const [gate, up] = ends.project(tape, mlpInput, gateUp, null);
-    return ends.project(tape, swiglu(tape, gate, up), down, afterAttention)[0];
+    return tape.share(sharedEnds ?? null, () => {
+      const [afterAttention] = ends.project(tape, flat, output, ends.x);
+      const mlpInput = rmsNorm(tape, afterAttention, mlpNorm, rmsNormEpsilon);
+      const [gate, up] = ends.project(tape, mlpInput, gateUp, null);
+      return ends.project(tape, swiglu(tape, gate, up), down, afterAttention)[0];
+    });
   }
 }
 

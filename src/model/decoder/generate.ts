@@ -237,7 +237,8 @@ class GenerationRun {
     const { device } = this.#scope;
     using scope = new Scope(device);
     const prompts = this.#prompts.slice(start, end);
-    const groups = prompts.map(({ prompt }) => ({ prompt, completions: [] }));
+    const kindOf = ({ scale }: Scaled) => (this.#lanes.length === 1 ? { kind: `${scale}` } : {});
+    const groups = prompts.map((own) => ({ prompt: own.prompt, completions: [], ...kindOf(own) }));
     const packed = packGroups(scope, this.#decoder.config, groups, { trim: true });
     const projectFor = (of: { readonly prompts: readonly Span[] }): Project | undefined =>
       this.#projectOf(

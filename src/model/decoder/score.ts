@@ -73,7 +73,8 @@ function packTogether(
     }));
     return [...lane.groups, ...filler];
   });
-  return packGroups(tape, config, groups, packing);
+  // A projection of several lanes takes the rows of each apart: none are shared.
+  return { ...packGroups(tape, config, groups, { ...packing, share: false }), starts: null };
 }
 
 /** Where only some lanes leave tokens out of the last layer, the others' wanted tokens are all that they have. */
@@ -101,11 +102,11 @@ function joinProjects(
 export function forwardGroups(
   tape: Tape,
   decoder: Decoder,
-  { batch, laid, ends }: PackedGroups,
+  { batch, laid, ends, shared, starts }: PackedGroups,
   { endProject, ...given }: GroupOptions = {},
 ): Tensor {
   const wanted = ends === null ? undefined : { ...ends, ...(endProject === undefined ? {} : { project: endProject }) };
-  const options = { ...given, ...(wanted === undefined ? {} : { wanted }) };
+  const options = { ...given, shared, starts, ...(wanted === undefined ? {} : { wanted }) };
   if (laid === null) return decoder.forward(tape, batch, options);
   const layOut = (computed: Tensor): Tensor => {
     const [tokens, heads, size] = computed.shape;

@@ -134,3 +134,49 @@ function refuseGaps(entries: readonly SafetensorsEntry[], dataStart: number, fil
   }
   if (at !== fileBytes) throw complaint(file, `${at} bytes in all`, `${fileBytes} bytes`);
 }
+
+export interface TensorShape {
+  readonly name: string;
+  readonly dtype: SafetensorsDType;
+  readonly shape: readonly number[];
+}
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+export function orderTensors<Tensor extends TensorShape>(tensors: readonly Tensor[], path: string): Tensor[] {
+  const names = new Set<string>();
+  for (const { name } of tensors) {
+    if (names.has(name) || name === '__metadata__') {
+      throw new UserError({ call: `write ${path}`, expected: 'distinct tensor names', found: `a second ${name}` });
+    }
+    names.add(name);
+  }
+  return [...tensors].sort(
+    (a, b) => safetensorsBytes[b.dtype] - safetensorsBytes[a.dtype] || compareText(a.name, b.name),
+  );
+}
+
+export function sizeOfTensor({ dtype, shape }: TensorShape): number {
+  return shape.reduce((product, axis) => product * axis, safetensorsBytes[dtype]);
+}
+
+export function headerOf(tensors: readonly TensorShape[], metadata: Readonly<Record<string, string>>): Uint8Array {
+  const sorted = Object.entries(metadata).sort(([a], [b]) => compareText(a, b));
+  const entries: [string, unknown][] = sorted.length === 0 ? [] : [['__metadata__', Object.fromEntries(sorted)]];
+  let start = 0;
+  for (const tensor of tensors) {
+    const end = start + sizeOfTensor(tensor);
+    entries.push([tensor.name, { dtype: tensor.dtype, shape: tensor.shape, data_offsets: [start, end] }]);
+    start = end;
+  }
+  // The header is written pair by pair: an object would move names that look like numbers to the front.
+  const text = `{${entries.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')}}`;
+  const json = new TextEncoder().encode(text);
+  const padded = Math.ceil(json.length / 8) * 8;
+  const bytes = new Uint8Array(lengthBytes + padded).fill(0x20);
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(padded), true);
+  bytes.set(json, lengthBytes);
+  return bytes;
+}

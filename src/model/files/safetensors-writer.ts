@@ -8,12 +8,9 @@ import type { FileHandle } from 'node:fs/promises';
 import { UserError } from '../../base/index.ts';
 import { HashingThread, replaceFile } from '../../base/node/index.ts';
 import type { SafetensorsArray } from './safetensors.ts';
-import { lengthBytes, type SafetensorsDType, safetensorsBytes } from './safetensors-header.ts';
+import { headerOf, orderTensors, sizeOfTensor, type TensorShape } from './safetensors-header.ts';
 
-export interface TensorToWrite {
-  readonly name: string;
-  readonly dtype: SafetensorsDType;
-  readonly shape: readonly number[];
+export interface TensorToWrite extends TensorShape {
   /** Gives the tensor's values. Called once, in file order; the array may be reused once the next tensor is asked for. */
   readonly data: () => SafetensorsArray | Promise<SafetensorsArray>;
 }
@@ -38,7 +35,7 @@ export async function writeSafetensors(
  * with their memory, and are empty afterwards.
  */
 export async function writeHashedSafetensors(path: string, tensors: readonly TensorToWrite[]): Promise<string> {
-  const isLarge = tensors.reduce((sum, tensor) => sum + bytesOf(tensor), 0) >= fewBytes;
+  const isLarge = tensors.reduce((sum, tensor) => sum + sizeOfTensor(tensor), 0) >= fewBytes;
   let digest = '';
   await writePieces(path, tensors, {}, async (file, pieces) => {
     if (isLarge) {
@@ -75,49 +72,9 @@ async function writePieces(
   }
 }
 
-function compareText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}
-
-function orderTensors(tensors: readonly TensorToWrite[], path: string): TensorToWrite[] {
-  const names = new Set<string>();
-  for (const { name } of tensors) {
-    if (names.has(name) || name === '__metadata__') {
-      throw new UserError({ call: `write ${path}`, expected: 'distinct tensor names', found: `a second ${name}` });
-    }
-    names.add(name);
-  }
-  return [...tensors].sort(
-    (a, b) => safetensorsBytes[b.dtype] - safetensorsBytes[a.dtype] || compareText(a.name, b.name),
-  );
-}
-
-function bytesOf({ dtype, shape }: TensorToWrite): number {
-  return shape.reduce((product, axis) => product * axis, safetensorsBytes[dtype]);
-}
-
-function headerOf(tensors: readonly TensorToWrite[], metadata: Readonly<Record<string, string>>): Uint8Array {
-  const sorted = Object.entries(metadata).sort(([a], [b]) => compareText(a, b));
-  const entries: [string, unknown][] = sorted.length === 0 ? [] : [['__metadata__', Object.fromEntries(sorted)]];
-  let start = 0;
-  for (const tensor of tensors) {
-    const end = start + bytesOf(tensor);
-    entries.push([tensor.name, { dtype: tensor.dtype, shape: tensor.shape, data_offsets: [start, end] }]);
-    start = end;
-  }
-  // The header is written pair by pair: an object would move names that look like numbers to the front.
-  const text = `{${entries.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')}}`;
-  const json = new TextEncoder().encode(text);
-  const padded = Math.ceil(json.length / 8) * 8;
-  const bytes = new Uint8Array(lengthBytes + padded).fill(0x20);
-  new DataView(bytes.buffer).setBigUint64(0, BigInt(padded), true);
-  bytes.set(json, lengthBytes);
-  return bytes;
-}
-
 async function dataOf(tensor: TensorToWrite, path: string): Promise<Uint8Array> {
   const data = await tensor.data();
-  const expectedBytes = bytesOf(tensor);
+  const expectedBytes = sizeOfTensor(tensor);
   if (!(data instanceof arrayOf[tensor.dtype]) || data.byteLength !== expectedBytes) {
     throw new UserError({
       call: `write ${path}, tensor ${tensor.name}`,
