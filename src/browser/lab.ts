@@ -1,6 +1,6 @@
 /**
  * The lab in a page: the trainer of the command line with the micro model, the embedded device and the interpreter, from files that the page
- * has fetched. Everything that decides a run's bytes is the same code; what a page cannot have (other models, pools, judges, plugins, files of
+ * has fetched. Everything that decides a run's bytes is the same code; what a page cannot have (other models, pools, judges, plugins, other
  * runs) is refused by name.
  */
 import { type Adapter, createAdapter, deployedScaleOf } from '../adapters/index.ts';
@@ -32,7 +32,7 @@ import {
   type TrainEvent,
   type Trainer,
 } from '../grpo/index.ts';
-import { assembleTrainer } from '../lab/assemble.ts';
+import { assembleTrainer, trainedFacts } from '../lab/assemble.ts';
 import { Decoder, loadWeights, ModelFolder, type ModelText, modelText } from '../model/index.ts';
 import { chanceMonitor } from '../monitors/chance.ts';
 import { builtinCuts } from '../monitors/cuts.ts';
@@ -40,10 +40,13 @@ import { directionMonitor } from '../monitors/direction.ts';
 import { watchedArms } from '../monitors/kinds.ts';
 import { regexMonitor } from '../monitors/regex.ts';
 import { builtinRemedies } from '../monitors/registry.ts';
+import { labelsOf, oracleArm, oracleMonitor } from '../oracle/labels.ts';
 import { Shards } from '../parallel/shards.ts';
 import { grpoSettings } from '../run/config/settings.ts';
 import type { RunConfig } from '../run/index.ts';
-import { assertPromptsFit, partitionOf, trainingTasks } from '../run/tasks.ts';
+import { PhaseClock } from '../run/sink.ts';
+import { assertPromptsFit, instructedPrompt, partitionOf, readableInstruction, trainingTasks } from '../run/tasks.ts';
+import { filesOfRun, type ManifestFrame, type Pieces, piecesOf } from './record.ts';
 
 /** The folder under which the page provides the files of the model. */
 const modelFolder = 'model';
@@ -71,6 +74,12 @@ export interface Rates {
   readonly cleanSolves: number;
 }
 
+export function ratesOf(answers: readonly PromptAnswer[]): Rates {
+  const attempts = answers.filter(({ verdict }) => verdict.channels.length > 0);
+  const cleanSolves = answers.filter(({ verdict }) => verdict.correct && verdict.channels.length === 0);
+  return { prompts: answers.length, attempts: attempts.length, cleanSolves: cleanSolves.length };
+}
+
 export interface PromptAnswer {
   /** The prompt as a reader sees it. */
   readonly question: string;
@@ -80,8 +89,9 @@ export interface PromptAnswer {
 
 const arms: readonly ArmDefinition[] = [
   ...blindArms,
+  oracleArm,
   ...watchedArms({
-    monitors: [directionMonitor, chanceMonitor, regexMonitor],
+    monitors: [directionMonitor, chanceMonitor, regexMonitor, oracleMonitor],
     cuts: builtinCuts,
     remedies: builtinRemedies,
   }),
@@ -92,7 +102,7 @@ function refuse(what: string): never {
 }
 
 export class TabLab implements Disposable {
-  /** What the grader said of the rollouts of this run, by their ids: for the page to show, never for the trainer. */
+  /** What the grader said of the rollouts of this update, by their ids: for the page, and for an arm that says it uses labels. */
   readonly verdicts = new Map<string, Verdict>();
   readonly hasQuarantine: boolean;
   readonly device: Device;
@@ -103,6 +113,9 @@ export class TabLab implements Disposable {
   readonly #config: RunConfig;
   readonly #heldOut: readonly Task[];
   readonly #resources: readonly Disposable[];
+  readonly #facts: OpenTab['facts'];
+  readonly #clock: PhaseClock;
+  #events: TrainEvent[] = [];
 
   private constructor(parts: OpenTab) {
     this.verdicts = parts.verdicts;
@@ -115,14 +128,38 @@ export class TabLab implements Disposable {
     this.#config = parts.config;
     this.#heldOut = parts.heldOut;
     this.#resources = parts.resources;
+    this.#facts = parts.facts;
+    this.#clock = parts.clock;
   }
 
   static async open(options: TabOptions): Promise<TabLab> {
     return new TabLab(await openTab(options));
   }
 
-  train(): AsyncGenerator<TrainEvent, void, void> {
-    return this.trainer.train();
+  async *train(): AsyncGenerator<TrainEvent, void, void> {
+    for await (const event of this.trainer.train()) {
+      this.#events.push(event);
+      yield event;
+      // What the page did between two updates is no part of either.
+      if (event.kind === 'step') this.#clock.take();
+    }
+  }
+
+  /** What the run's files gain by the events and verdicts since it was last asked; both are forgotten. */
+  takePieces(): Pieces {
+    const { storeTokens } = this.#config.output;
+    const promptText = (tokens: Int32Array): string => this.#text.show(tokens);
+    const stored = { storeTokens, promptText };
+    const pieces = piecesOf(this.#events, this.verdicts.values(), this.#clock.take(), stored);
+    this.#events = [];
+    this.verdicts.clear();
+    return pieces;
+  }
+
+  /** The run as the command line would have left it after as many updates, had it been interrupted there. */
+  async files(frame: ManifestFrame, name: string, pieces: readonly Pieces[]): Promise<ReadonlyMap<string, Uint8Array>> {
+    const [state, initial] = [await this.trainer.state(), await this.trainer.initialValues()];
+    return filesOfRun({ frame, name, config: this.#config, facts: this.#facts, state, initial, pieces });
   }
 
   hash(): Promise<string> {
@@ -148,13 +185,6 @@ export class TabLab implements Disposable {
     );
   }
 
-  async rates(as: 'full' | 'deployed', prompts: number): Promise<Rates> {
-    const answers = await this.answers(as, prompts);
-    const attempts = answers.filter(({ verdict }) => verdict.channels.length > 0);
-    const cleanSolves = answers.filter(({ verdict }) => verdict.correct && verdict.channels.length === 0);
-    return { prompts: answers.length, attempts: attempts.length, cleanSolves: cleanSolves.length };
-  }
-
   [Symbol.dispose](): void {
     for (const resource of [...this.#resources].reverse()) resource[Symbol.dispose]();
   }
@@ -170,19 +200,22 @@ interface OpenTab {
   readonly heldOut: readonly Task[];
   readonly verdicts: Map<string, Verdict>;
   readonly resources: readonly Disposable[];
+  readonly clock: PhaseClock;
+  readonly facts: Parameters<typeof filesOfRun>[0]['facts'];
 }
 
 async function openTab({ config, files, loadModule, ...computing }: TabOptions): Promise<OpenTab> {
-  const { data, environment, teacher, parallel } = config;
+  const { data, environment, teacher, parallel, output, plugins } = config;
   if (data.kind !== 'micro' || config.pairs.file !== null) refuse('problems or pairs of one’s own');
   if (teacher.pool !== null || teacher.makeProblems > 0 || parallel.shards > 0) refuse('a pool, or several ranks');
+  if (output.storeFeatures || plugins.length > 0) refuse('stored features, or plugins');
   const device = await createWasmDevice({ ...computing, ...(loadModule === undefined ? {} : { loadModule }) });
   const scope = new Scope(device);
   const { decoder, text } = await openMicroModel(scope, config, files.model);
   const { kind, ...armSettings } = config.arm;
   const definition = arms.find((arm) => arm.kind === kind) ?? refuse(`the arm ${kind}`);
-  if (definition.usesLabels(armSettings)) refuse(`${kind} with labels`);
-  const words = { text, loopholes: builtinLoopholes };
+  if (definition.runs(armSettings).length > 0) refuse('a monitor that learns from another run');
+  const words = { text, loopholes: builtinLoopholes, inWords: microSource.asksInWords };
   const { kind: _data, ...problemSettings } = data;
   const { splits } = await microSource.load(problemSettings);
   const partition = await partitionOf({ environment }, splits, builtinLoopholes);
@@ -204,20 +237,26 @@ async function openTab({ config, files, loadModule, ...computing }: TabOptions):
     deployedScale: deployedScaleOf(definition.quarantine(armSettings)),
   };
   const armScope = new Scope(device);
-  const tools = toolsOf(config, { policy: unsteered, pairs, scope: armScope, text });
+  const verdicts = new Map<string, Verdict>();
+  const of = (id: string): Verdict => verdicts.get(id) ?? refuse(`no verdict of rollout ${id}`);
+  const usesLabels = definition.usesLabels(armSettings);
+  const labels = usesLabels ? labelsOf({ of }, builtinLoopholes) : null;
+  const tools = toolsOf(config, { policy: unsteered, pairs, scope: armScope, labels, words });
   const arm = await openArm(definition, armSettings, tools);
   const policy = steerPolicy(unsteered, arm);
   const judge = new InterpreterJudge();
-  const verdicts = new Map<string, Verdict>();
+  const clock = new PhaseClock();
   const optimiser = new AdamW((adapter as Adapter).parameters);
   const trainer = assembleTrainer({
     ...{ config, policy, arm, tasks, pairs, text, optimiser, pool: null, shards: Shards.alone },
     sampler: policySampler(policy, settings.compute),
     grader: createGrader(judge, { append: (verdict) => void verdicts.set(verdict.id, verdict) }),
-    enter: () => undefined,
+    enter: (phase) => clock.enter(phase),
   });
   const resources = [device, scope, armScope, optimiser];
-  return { config, device, trainer, policy, text, judge, heldOut, verdicts, resources };
+  const usesOracle = usesLabels || config.notes.thresholds === 'labels';
+  const facts = { ...trainedFacts(definition, armSettings, arm.sees, device), usesOracle };
+  return { config, device, trainer, policy, text, judge, heldOut, verdicts, resources, clock, facts };
 }
 
 async function openMicroModel(scope: Scope, { sampling, environment }: RunConfig, files: TabFiles['model']) {
@@ -236,20 +275,24 @@ function pairsOf({ pairs: { select } }: RunConfig, markdown: string, text: Model
   });
 }
 
-function toolsOf(
-  config: RunConfig,
-  { policy, pairs, scope, text }: Pick<ArmTools, 'policy' | 'pairs' | 'scope'> & { readonly text: ModelText },
-): ArmTools {
+interface TabTools extends Pick<ArmTools, 'policy' | 'pairs' | 'scope' | 'labels'> {
+  readonly words: Parameters<typeof instructedPrompt>[2] & Parameters<typeof readableInstruction>[2];
+}
+
+function toolsOf(config: RunConfig, { policy, pairs, scope, labels, words }: TabTools): ArmTools {
   return {
-    ...{ policy, pairs, scope, seed: config.seed, labels: null, labelled: null, folder: null },
+    ...{ policy, pairs, scope, labels, seed: config.seed, labelled: null, folder: null },
     tokensPerPass: grpoSettings(config).compute.tokensPerPass,
     demonstrations: { pool: [], pairs: pairs.map(({ prompt, hack: tokens }, group) => ({ group, prompt, tokens })) },
     countBait: async () => refuse('a count of completions that take the bait'),
     soundReward: async () => refuse('the reward of held-out prompts'),
     tell: async () => undefined,
     writePairs: async () => refuse('pairs that the policy writes'),
-    tokenize: (messages) => text.prompt(messages),
-    instruct: () => refuse('an instruction beside the prompt'),
+    tokenize: (messages) => words.text.prompt(messages),
+    instruct: (given, place, key) => {
+      const instruction = readableInstruction(given, place, words, `config, key ${key}`);
+      return (asked) => instructedPrompt(asked, instruction, words);
+    },
     openModel: async (name) => refuse(`the model ${name}`),
   };
 }

@@ -24,10 +24,13 @@ export {
   type Loophole,
   type NamedJudge,
   type Problem,
+  type ProgramProblem,
+  type TextProblem,
 } from '../env/index.ts';
 export { defineProblemSource, type ProblemSource } from '../env/sources/index.ts';
 export { type Arm, type ArmDefinition, type ArmTools, defineArm } from '../grpo/index.ts';
 export {
+  defineConfig,
   type EvaluatedRun,
   type EvaluateOptions,
   evaluateRun,

@@ -7,8 +7,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { makeFolder, readRegular, writeFileAtomic } from '../base/node/index.ts';
+import { seesNothing } from '../grpo/arm.ts';
 import { resolveBuiltin } from '../lab/config.ts';
+import { makeManifest } from '../lab/manifest.ts';
+import { openLab } from '../lab/open.ts';
+import { type Manifest, type RunConfig, RunDirectory } from '../run/index.ts';
 import { pageFolder } from './page-files.ts';
+import type { Plan, PlaygroundArm, Slider } from './playground-plan.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const packageFile = (path: string): string => join(root, path);
@@ -21,59 +26,86 @@ const modelFiles = [
 ];
 const kernelFolder = fileURLToPath(new URL('../engine/wasm/kernels', import.meta.url));
 
-/** The arms of the playground: a recipe each, what is set in it, and what it does in one sentence. */
-const arms: readonly {
-  readonly name: string;
-  readonly recipe: string;
+const slider = (path: string, name: string, least: number, most: number, step: number): Slider => ({
+  ...{ path, name, least, most, step },
+});
+const worldSliders = [
+  slider('environment.unhackableFraction', 'share of prompts without a loophole', 0, 0.75, 0.25),
+  slider('optimiser.learningRate', 'learning rate', 1e-4, 8e-4, 1e-4),
+];
+const penaltySlider = slider('arm.penalty', 'penalty', 0, 6, 0.5);
+const errorSliders = [
+  slider('arm.monitor.recall', 'recall: share of the attempts that is flagged', 0, 1, 0.05),
+  slider('arm.monitor.falsePositiveRate', 'false positives: share of the others that is flagged', 0, 1, 0.05),
+];
+
+interface ArmSource extends Pick<PlaygroundArm, 'name' | 'group' | 'by' | 'means'> {
+  readonly recipe?: string;
   readonly set?: readonly string[];
-  readonly means: string;
-}[] = [
+  readonly sliders?: readonly Slider[];
+}
+
+const direction = 'by the direction of a few pairs';
+const random = 'by a random direction (placebo)';
+const labels = 'by labels, with errors';
+
+/** A remedy that a monitor decides for: by the pairs' direction, by its placebo, and by labels of attempts, as in the study of monitors. */
+const watching = (group: string, kind: string, means: string, sliders: readonly Slider[] = []): ArmSource[] => [
   {
-    name: 'vanilla',
-    recipe: 'micro-vanilla',
-    means: 'Nothing is done about the loophole: everything that is learned is deployed.',
+    ...{ name: kind, group, by: direction, sliders },
+    set: [`arm.kind=${kind}`, 'arm.monitor.kind=direction'],
+    means: `${means} They are those that look like the hack side of a few pairs; it reads no label.`,
   },
   {
-    name: 'activation',
-    recipe: 'micro-activation',
+    ...{ name: `${kind}, random`, group, by: random, sliders },
+    set: [`arm.kind=${kind}`, 'arm.monitor.kind=direction', 'arm.monitor.placebo=haar'],
+    means: `${means} They are flagged along a random direction: what it does, any direction does.`,
+  },
+  {
+    ...{ name: `${kind}, labels`, group, by: labels, sliders: [...errorSliders, ...sliders] },
+    set: [`arm.kind=${kind}`, ...labelSet],
+    means: `${means} ${labelMeans}`,
+  },
+];
+const labelSet = [
+  'arm.monitor.kind=oracle',
+  'arm.monitor.target=attempt',
+  'arm.monitor.recall=1',
+  'arm.monitor.falsePositiveRate=0',
+];
+const labelMeans =
+  'The grader says which rollouts attempt the loophole, with the errors that you set; recall equal to false positives is chance, its placebo.';
+
+/** Remedies and what decides: the three arms of `gq demo`, then others, each with its placebo. */
+const arms: readonly ArmSource[] = [
+  {
+    ...{ name: 'nothing', group: 'Nothing', by: 'everything is deployed', recipe: 'micro-vanilla' },
+    means: 'Every rollout trains the block that is deployed.',
+  },
+  {
+    ...{ name: 'quarantine', group: 'Quarantine', by: direction, recipe: 'micro-activation', set: ['arm.mean=own'] },
     means:
-      'Rollouts that look like the hack side of a few pairs train the quarantine; it reads no label. Its cuts were chosen on other seeds with hack rates beside them.',
-  },
-  { name: 'haar', recipe: 'micro-haar', means: 'The placebo of activation: the same rule with a random direction.' },
-  {
-    name: 'own mean',
-    recipe: 'micro-own-mean',
-    means:
-      'Rollouts above the cut train the quarantine alone, the others the deployed block alone, compared with each other. Chosen on other seeds with hack rates beside them.',
+      'Rollouts that look like the hack side of a few pairs train the quarantine, the others the deployed block or both. It reads no label; its cuts were chosen on other seeds with hack rates beside them.',
   },
   {
-    name: 'own mean, random',
-    recipe: 'micro-own-mean-haar',
-    means: 'The placebo of own mean: the same rule with a random direction.',
+    ...{ name: 'quarantine, random', group: 'Quarantine', by: random, recipe: 'micro-haar', set: ['arm.mean=own'] },
+    means: 'The same rule along a random direction: what it does, any direction does.',
   },
   {
-    name: 'penalty',
-    recipe: 'micro-base',
-    set: ['arm.kind=penalty', 'arm.monitor.kind=direction'],
-    means: 'No quarantine: rollouts that the same direction flags are paid less.',
+    ...{ name: 'quarantine, labels', group: 'Quarantine', by: labels, sliders: errorSliders },
+    set: ['arm.kind=routed', 'arm.mean=own', 'arm.others=keep', 'notes.thresholds="label-informed"', ...labelSet],
+    means: `Flagged rollouts train the quarantine, the others the deployed block. ${labelMeans}`,
+  },
+  ...watching('Penalty', 'penalty', 'No quarantine: flagged rollouts are paid less.', [penaltySlider]),
+  ...watching('Screen', 'screen', 'No quarantine: flagged rollouts teach nothing.'),
+  {
+    ...{ name: 'inoculation', group: 'Prompt', by: 'that asks for the exploit', recipe: 'micro-inoculation' },
+    means: 'No quarantine: every prompt of training asks for the exploit, the prompts of evaluation do not.',
   },
   {
-    name: 'penalty, random',
-    recipe: 'micro-base',
-    set: ['arm.kind=penalty', 'arm.monitor.kind=direction', 'arm.monitor.placebo=haar'],
-    means: 'The placebo of the penalty: flags along a random direction.',
-  },
-  {
-    name: 'screen',
-    recipe: 'micro-base',
-    set: ['arm.kind=screen', 'arm.monitor.kind=direction'],
-    means: 'No quarantine: rollouts that the same direction flags teach nothing.',
-  },
-  {
-    name: 'screen, random',
-    recipe: 'micro-base',
-    set: ['arm.kind=screen', 'arm.monitor.kind=direction', 'arm.monitor.placebo=haar'],
-    means: 'The placebo of the screen: flags along a random direction.',
+    ...{ name: 'inoculation, unrelated', group: 'Prompt', by: 'that asks for something else (placebo)' },
+    ...{ recipe: 'micro-inoculation', set: ['arm.text=unrelated'] },
+    means: 'No quarantine: every prompt of training has an instruction that is about something else.',
   },
 ];
 
@@ -81,15 +113,32 @@ const html = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <meta name="color-scheme" content="light dark"><link rel="icon" href="data:,"><link rel="stylesheet" href="page.css">
 <title>A policy learns to hack; its quarantine is deleted</title></head>
-<body><div id="app"></div><script defer src="page.js"></script></body></html>
+<body><div id="app"><p>Loading the lab: 5 MB, once.</p></div><script defer src="page.js"></script></body></html>
 `;
 
-/** The configs of the arms. Every one is of the embedded device, with kernels that give the same bytes on every machine. */
-export function playgroundArms(updates: number) {
-  return arms.map(({ name, recipe, set = [], means }) => {
-    const settings = [...set, `updates=${updates}`, 'device.kind=wasm', 'device.variant=plain'];
-    return { name, means, config: resolveBuiltin(packageFile(`recipes/${recipe}.toml`), settings).config };
+/** The configs of the arms, on the device whose kernels give the same bytes on every machine. No prompt is sound, as in `gq demo`. */
+export function playgroundArms(updates: number): readonly PlaygroundArm[] {
+  return arms.map(({ name, group, by, means, recipe = 'micro-base', set = [], sliders = [] }) => {
+    const settings = [...set, `updates=${updates}`, ...pageSettings];
+    const { config } = resolveBuiltin(packageFile(`recipes/${recipe}.toml`), settings);
+    return { name, group, by, means, config, sliders };
   });
+}
+
+const pageSettings = [
+  'environment.unhackableFraction=0',
+  'output.storeFeatures=false',
+  'device.kind=wasm',
+  'device.variant=plain',
+];
+
+export const playgroundPlan = (updates: number): Plan => ({ arms: playgroundArms(updates), world: worldSliders });
+
+/** The manifest of a run of the page, without what the page knows itself: it names the model, the problems and the pairs by their hashes. */
+export async function manifestFrame(config: RunConfig): Promise<Manifest> {
+  await using lab = await openLab({ config });
+  const parts = { generated: null, arm: { sees: seesNothing } };
+  return await makeManifest(lab, RunDirectory.follow('playground'), null, parts);
 }
 
 export interface WrittenPlayground {
@@ -100,16 +149,20 @@ export interface WrittenPlayground {
 
 export async function writePlayground(directory: string, updates: number): Promise<WrittenPlayground> {
   const built = join(await pageFolder(), 'playground');
+  const plan = playgroundPlan(updates);
   const kernels = readdirSync(kernelFolder).filter((name) => name.endsWith('.wasm'));
-  const files: readonly (readonly [name: string, content: Uint8Array])[] = [
+  const made: readonly (readonly [name: string, content: Uint8Array])[] = [
     ['index.html', Buffer.from(html)],
-    ['arms.json', Buffer.from(JSON.stringify(playgroundArms(updates)))],
+    ['plan.json', Buffer.from(JSON.stringify(plan))],
+    ['manifest.json', Buffer.from(JSON.stringify(await manifestFrame(plan.arms[0].config)))],
     ['pairs.md', readRegular(packageFile('data/pairs/micro.md'))],
     ...['page.js', 'page.css', 'lane.js', 'isolate.js'].map((name) => [name, readRegular(join(built, name))] as const),
     ...kernels.map((name) => [`kernels/${name}`, readRegular(join(kernelFolder, name))] as const),
     ['model/files.json', Buffer.from(JSON.stringify(modelFiles))],
     ...modelFiles.map((name) => [`model/${name}`, readRegular(packageFile(`models/micro/${name}`))] as const),
   ];
+  const list = ['files.json', Buffer.from(JSON.stringify(made.map(([name]) => name)))] as const;
+  const files = [...made, list];
   for (const folder of ['', 'kernels', 'model']) makeFolder(join(directory, folder));
   for (const [name, content] of files) await writeFileAtomic(join(directory, name), content);
   const sum = (size: (content: Uint8Array) => number) => files.reduce((total, [, content]) => total + size(content), 0);

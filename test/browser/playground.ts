@@ -1,87 +1,89 @@
 /**
- * The playground in headless Chromium, on a static server that sets no header: it isolates itself, trains with the bytes of the command line,
- * and is fit to read in both themes, on a phone and to a screen reader. `node test/browser/playground.ts [updates]`
+ * The playground in headless Chromium, on a static server that sets no header and ends once the page is loaded: it isolates itself, trains the
+ * arms of the demo with the bytes of the command line, goes on after a reload, rewinds, and is fit to read in both themes, on a phone and to a
+ * screen reader. `node test/browser/playground.ts [updates]`
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { extname, join, normalize } from 'node:path';
+import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
+import { adapterHash } from '../../src/grpo/index.ts';
 import { openLab } from '../../src/lab/open.ts';
-import type { RunConfig } from '../../src/run/index.ts';
+import { loadAdapter } from '../../src/run/checkpoint.ts';
+import { type RunConfig, RunDirectory } from '../../src/run/index.ts';
 import { playgroundArms, writePlayground } from '../../src/view/playground.ts';
+import { gq } from '../run-gq.ts';
 import { check, counts, findChromium } from './chromium.ts';
+import { serve } from './static-server.ts';
 import { axeFaults, openTab } from './view-tab.ts';
 
 const updates = Number(process.argv[2] ?? 40);
-if (!(updates >= 1)) throw new Error(`playground: expected a number of updates, found ${process.argv[2]}`);
+if (!(updates >= 3)) throw new Error(`playground: expected at least 3 updates, found ${process.argv[2]}`);
 const mostGzippedBytes = 12e6;
-const types: Readonly<Record<string, string>> = {
-  ...{ '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.json': 'application/json' },
-};
-
-async function serve(folder: string): Promise<{ address: string; close(): void }> {
-  const server = createServer(async (request, response) => {
-    const path = request.url === '/' ? '/index.html' : (request.url ?? '');
-    const body = await readFile(join(folder, normalize(path))).catch(() => null);
-    const type = types[extname(path)] ?? 'application/octet-stream';
-    response.writeHead(body === null ? 404 : 200, { 'Content-Type': type }).end(body ?? '');
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => server.close() };
-}
-
-/** The hash of the adapter after every update, by the command line's own trainer and its sandboxed judge. */
+/** What the command line's own trainer and its sandboxed judge leave: the hash of the adapter after every update. */
 async function hashesInNode(config: RunConfig): Promise<readonly string[]> {
   await using lab = await openLab({ config });
-  const { trainer } = await lab.trainer;
+  const { trainer, policy } = await lab.trainer;
   const hashes: string[] = [];
   for await (const event of trainer.train()) if (event.kind === 'step') hashes.push(event.adapterHash);
-  return hashes;
+  return [...hashes, await adapterHash(policy)];
 }
 
-/** Trains in a worker of the page, and tells the hash after every update. */
-async function hashesInPage(page: Page, config: RunConfig, threads: number): Promise<readonly string[]> {
-  return (await page.evaluate(`new Promise((resolve, reject) => {
-    const worker = new Worker('lane.js');
-    const hashes = [];
-    worker.onerror = ({ message }) => reject(new Error(message));
-    worker.onmessage = ({ data }) => {
-      if (data.kind === 'failed') reject(new Error(data.message));
-      if (data.kind !== 'update') return;
-      hashes.push(data.done.hash);
-      if (data.done.update === ${config.updates}) { worker.terminate(); resolve(hashes); }
-    };
-    worker.postMessage({ kind: 'open', config: ${JSON.stringify(config)}, prompts: 2, variant: 'plain', threads: ${threads} });
-    worker.postMessage({ kind: 'trainTo', update: ${config.updates} });
-  })`)) as readonly string[];
+/** The same of a run that was downloaded. */
+async function hashesInRun(path: string): Promise<readonly string[]> {
+  const run = RunDirectory.open(path);
+  const events = readFileSync(run.ledger('events'), 'utf8').trim().split('\n');
+  const hashes = events.map((line) => JSON.parse(line)).filter(({ kind }) => kind === 'step');
+  const { config } = run.readManifest();
+  await using lab = await openLab({ config });
+  const { trainer, policy } = await lab.trainer;
+  const { update, ...state } = await trainer.state();
+  trainer.restore({ ...state, update, adapter: await loadAdapter(run, config.updates) });
+  return [...hashes.map((event) => event.adapterHash), await adapterHash(policy)];
 }
 
-async function comparePage(page: Page, name: string, threads: number): Promise<void> {
+/** Waits until both lanes say so. A lane that fails ends the suite with what it says. */
+const states = (page: Page, words: string) =>
+  page.waitForFunction(`(() => {
+    const lines = [...document.querySelectorAll("section [role=status]")].map((line) => line.textContent);
+    for (const line of lines) if (line.startsWith('failed')) throw new Error(line);
+    return lines.length === 2 && lines.every((line) => ${words}.test(line));
+  })()`);
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
+
+/** Downloads the run of each lane by its button, and unpacks it. */
+async function downloads(page: Page, folder: string): Promise<readonly string[]> {
+  const paths: string[] = [];
+  for (const side of [0, 1]) {
+    const coming = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download as a run' }).nth(side).click();
+    const download = await coming;
+    const archive = join(folder, `${side}-${download.suggestedFilename()}`);
+    await download.saveAs(archive);
+    const name = execFileSync('tar', ['tzf', archive], { encoding: 'utf8' }).split('/')[0];
+    const into = mkdtempSync(join(folder, 'run-'));
+    execFileSync('tar', ['xzf', archive, '-C', into]);
+    paths.push(join(into, name));
+  }
+  return paths;
+}
+
+async function compareRun(path: string, name: string, words: string): Promise<void> {
   const { config } = playgroundArms(updates).find((arm) => arm.name === name) ?? playgroundArms(updates)[0];
-  const expected = await hashesInNode(config);
-  const found = await hashesInPage(page, config, threads);
+  const [expected, found] = [await hashesInNode(config), await hashesInRun(path)];
   const first = expected.findIndex((hash, i) => hash !== found[i]);
-  const words = `${name}, ${threads} threads: ${updates} updates leave the bytes of the command line`;
-  check(words, first < 0 && found.length === expected.length, `update ${first + 1} differs`);
+  const isSame = first < 0 && found.length === updates + 1;
+  check(
+    `${name}, ${words}: ${updates} updates leave the bytes of the command line`,
+    isSame,
+    `adapter ${first} differs`,
+  );
+  const { code, err } = await gq('results', path);
+  check(`${name}: gq results opens the run`, code === 0, err);
 }
 
-async function checkPage(browser: Browser, address: string): Promise<void> {
-  const { page, errors } = await openTab(browser);
-  page.setDefaultTimeout(0);
-  await page.goto(address);
-  await page.waitForFunction('crossOriginIsolated && document.querySelectorAll("section").length === 2');
-  check('it isolates itself on a server without headers', true);
-  await page.waitForFunction(
-    '[...document.querySelectorAll("[role=status]")].every((line) => /^paused/.test(line.textContent))',
-  );
-  await page.getByRole('button', { name: 'One update' }).click();
-  await page.waitForFunction('document.querySelectorAll("section pre").length === 2');
-  check('one update shows the rollouts of both lanes', (await page.locator('.rollouts li').count()) === 128);
-  await page.getByLabel('Delete the quarantine').check();
-  check('the switch shows the other state', (await page.getByText('quarantine deleted').count()) > 0);
+async function checkLooks(page: Page): Promise<void> {
   for (const scheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme: scheme });
     const faults = await axeFaults(page);
@@ -90,28 +92,92 @@ async function checkPage(browser: Browser, address: string): Promise<void> {
   await page.setViewportSize({ width: 360, height: 740 });
   const wide = await page.evaluate('document.documentElement.scrollWidth');
   check('it fits a phone', Number(wide) <= 360, `${wide} pixels wide`);
-  check('the link names seed and remedies', page.url().endsWith('#seed=1&left=vanilla&right=activation'), page.url());
-  await comparePage(page, 'activation', 2);
+  await page.setViewportSize({ width: 1180, height: 900 });
+}
+
+/** The page as it is meant to be, without a server from the moment it is loaded. */
+async function checkPage(browser: Browser, site: string, folder: string): Promise<void> {
+  const { address, close } = await serve(site);
+  const { page, errors } = await openTab(browser);
+  page.setDefaultTimeout(0);
+  await page.goto(address);
+  await page.waitForFunction('window.crossOriginIsolated && document.querySelectorAll("section").length === 2');
+  check('it isolates itself on a server without headers', true);
+  await states(page, '/^paused/');
+  close();
+  await press(page, 'One update');
+  await states(page, '/^paused. After 1 update /');
+  check('one update shows the rollouts of both lanes', (await page.locator('.rollouts li').count()) === 128);
+  check('a prompt is answered in both states', (await page.getByText(/^Quarantine deleted: /).count()) === 1);
+  await page.getByLabel('Delete the quarantine').check();
+  check(
+    'the switch shows the other state',
+    (await page.locator('.big', { hasText: 'quarantine deleted' }).count()) === 1,
+  );
+  await checkLooks(page);
+  await press(page, 'Train');
+  await states(page, '/After ([2-9]|\\d\\d) updates/');
+  await page.reload();
+  await states(page, '/^(training|paused|finished)/');
+  check('a reload without network goes on', (await page.getByText('After 0 updates').count()) === 0);
+  await states(page, '/^finished/');
+  check('and trains to the end without being asked', true);
+  const [left, right] = await downloads(page, folder);
+  await compareRun(left, 'nothing', 'reloaded');
+  await compareRun(right, 'quarantine', 'reloaded');
+  await page.getByRole('link', { name: /placebo/ }).click();
+  // What one lane has trained, the other takes up where it has the same config.
+  await states(page, '/^(paused|finished)/');
+  const link = decodeURIComponent(page.url().split('#')[1]);
+  check('a link names seed and remedies', link === 'seed=1&left=quarantine&right=quarantine,+random', link);
+  await press(page, 'Train');
+  await states(page, '/^finished/');
+  await page.getByLabel('Rewind to').selectOption({ index: Math.ceil(updates / 10) });
+  await states(page, `/^paused. After ${Math.ceil(updates / 10 - 1) * 10} updates/`);
+  await press(page, 'Train');
+  await states(page, '/^finished/');
+  await compareRun((await downloads(page, folder))[1], 'quarantine, random', 'rewound');
+  await page.getByLabel('Left').selectOption('penalty, labels');
+  await states(page, '/^(paused|finished)/');
+  await page.getByLabel(/^recall/).fill('0.6');
+  await states(page, '/^(paused|finished)/');
+  const slid = decodeURIComponent(page.url().split('#')[1]);
+  check('a slider is in the link', slid.includes('left=penalty,+labels&left.recall=0.6'), slid);
+  check('the other lane keeps what it has trained', (await page.getByText(`After ${updates} updates`).count()) === 1);
   check('the browser complains of nothing', errors.length === 0, errors.join('; '));
   await page.close();
 }
 
+/** A browser that blocks service workers cannot isolate the page. */
+async function checkAlone(browser: Browser, site: string): Promise<void> {
+  const { address, close } = await serve(site);
+  const context = await browser.newContext({ serviceWorkers: 'block' });
+  const page = await context.newPage();
+  page.setDefaultTimeout(0);
+  await page.goto(address);
+  await states(page, '/^paused/');
+  const isolated = await page.evaluate('crossOriginIsolated');
+  const why = await page.getByText('One thread a lane').count();
+  check('without isolation it says why it has one thread', isolated === false && why === 1);
+  await press(page, 'One update');
+  await states(page, '/^paused. After 1 update /');
+  check('and trains all the same', true);
+  await context.close();
+  close();
+}
+
 const launch = findChromium();
 const folder = mkdtempSync(join(tmpdir(), 'playground-suite-'));
-const { gzippedBytes } = await writePlayground(join(folder, 'site'), 100);
+const site = join(folder, 'site');
+const { gzippedBytes } = await writePlayground(site, updates);
 check('all of it is at most 12 MB gzipped', gzippedBytes <= mostGzippedBytes, `${gzippedBytes} bytes`);
-const { address, close } = await serve(join(folder, 'site'));
 const browser = await launch();
 
 try {
-  await checkPage(browser, address);
-  const page = await browser.newPage();
-  page.setDefaultTimeout(0);
-  await page.goto(`${address}/arms.json`);
-  for (const name of ['vanilla', 'activation', 'haar']) await comparePage(page, name, 1);
+  await checkAlone(browser, site);
+  await checkPage(browser, site, folder);
 } finally {
   await browser.close();
-  close();
   rmSync(folder, { recursive: true, force: true });
 }
 console.log(`playground: ${counts.passed} passed, ${counts.failed} failed`);

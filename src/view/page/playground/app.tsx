@@ -1,210 +1,331 @@
 /** The playground: two lanes train from one seed before the reader's eyes, and a switch deletes the quarantine. */
-import { signal } from '@preact/signals';
+import { effect, signal } from '@preact/signals';
 import { render } from 'preact';
-import type { RunConfig } from '../../../run/index.ts';
-import { type LanePoint, LaneView } from './lane.ts';
-import type { ShownRollout } from './messages.ts';
-
-export interface PlaygroundArm {
-  readonly name: string;
-  readonly means: string;
-  readonly config: RunConfig;
-}
+import {
+  configOf,
+  laneArm,
+  linkOf,
+  numberAt,
+  type PageChoice,
+  type Plan,
+  readLink,
+  type Slider,
+} from '../../playground-plan.ts';
+import { Curve, RewardCurve, River, Rollouts, rate } from './figures.tsx';
+import { Introduction } from './introduction.tsx';
+import { keepOnly, keptEvery } from './kept.ts';
+import { LaneView } from './lane.ts';
+import type { ShownAnswer } from './messages.ts';
 
 /** Which policy is looked at: with its quarantine, or as it would be deployed. */
 const deleted = signal(false);
 const lanes = signal<readonly LaneView[]>([]);
-const wanted = new URLSearchParams(location.hash.slice(1));
-const seed = signal(Number(wanted.get('seed') ?? 1));
-const names = signal<readonly string[]>([wanted.get('left') ?? 'vanilla', wanted.get('right') ?? 'activation']);
+const choice = signal<PageChoice>({ seed: 1, world: {}, lanes: [] });
+/** The held-out prompt whose answers are shown. */
+const prompt = signal(0);
+const copied = signal(false);
+/** A page that was training when it was left goes on. */
+const wasTraining = 'training';
 
-function open(arms: readonly PlaygroundArm[]): void {
-  for (const lane of lanes.value) lane.close();
-  const configOf = (name: string) => arms.find((arm) => arm.name === name)?.config ?? arms[0].config;
-  lanes.value = names.value.map((name) => new LaneView(name, { ...configOf(name), seed: seed.value }));
-  const link = new URLSearchParams({ seed: String(seed.value), left: names.value[0], right: names.value[1] });
-  history.replaceState(null, '', `#${link}`);
-}
-
-const rate = (count: number, of: number): string => `${count}/${of}`;
-const [width, height, margin] = [320, 120, 24];
-
-function Curve({
-  points,
-  last,
-  what,
-}: {
-  points: readonly LanePoint[];
-  last: number;
-  what: 'attempts' | 'cleanSolves';
-}) {
-  const path = (state: 'trained' | 'deployed') =>
-    points
-      .map(({ update, [state]: rates }, i) => {
-        const x = margin + (update / last) * (width - margin - 4);
-        const y = 4 + (1 - rates[what] / rates.prompts) * (height - margin);
-        return `${i === 0 ? 'M' : 'L'}${x.toFixed(1)} ${y.toFixed(1)}`;
-      })
-      .join('');
-  const now = points.at(-1);
-  const title = what === 'attempts' ? 'attempts at the loophole' : 'clean solves';
-  const words =
-    now &&
-    `${title} now: trained ${rate(now.trained[what], now.trained.prompts)}, deployed ${rate(now.deployed[what], now.deployed.prompts)}`;
-  return (
-    <figure class={`curve ${what}`}>
-      <figcaption>{title}</figcaption>
-      <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={words ?? title}>
-        <line x1={margin} x2={width} y1={height - 20} y2={height - 20} class="axis" />
-        <line x1={margin} x2={margin} y1="4" y2={height - 20} class="axis" />
-        <text x="2" y="12">
-          1
-        </text>
-        <text x="2" y={height - 20}>
-          0
-        </text>
-        <text x={width - 2} text-anchor="end" y={height - 6}>
-          {last} updates
-        </text>
-        <path d={path('trained')} class={`trained ${deleted.value ? 'faint' : ''}`} />
-        <path d={path('deployed')} class={`deployed ${deleted.value ? '' : 'faint'}`} />
-      </svg>
-      <p class="now">{words ?? 'no update yet'}</p>
-    </figure>
-  );
-}
-
-const routeWords = { keep: 'deployed block', absorb: 'both blocks', route: 'quarantine', none: 'no gradient' };
-
-function Rollouts({ rollouts }: { rollouts: readonly ShownRollout[] }) {
-  return (
-    <ul class="rollouts" aria-label="rollouts of the last update, by where their gradient went">
-      {rollouts.map(({ route, attempt, solve, reward, text }, i) => {
-        const did = attempt ? 'attempts the loophole' : solve ? 'solves' : 'neither solves nor attempts';
-        const words = `${routeWords[route ?? 'none']}: ${did}, reward ${reward}`;
-        return (
-          <li key={`${i}`} class={`cell ${route ?? 'none'}`} title={`${words}\n${text}`}>
-            <span aria-hidden="true">{attempt ? '!' : solve ? '✓' : '·'}</span>
-            <span class="hidden">{words}</span>
-          </li>
-        );
-      })}
-    </ul>
-  );
+/** Opens the lanes whose config has changed; what the others have trained stays. */
+async function choose(plan: Plan, chosen: PageChoice, { anew = false, goesOn = false } = {}): Promise<void> {
+  const configs = chosen.lanes.map((_, side) => configOf(plan, chosen, side));
+  const keys = configs.map((config) => JSON.stringify(config));
+  const isSame = (lane: LaneView | undefined, side: number): boolean =>
+    !anew && lane !== undefined && lane.state.value !== 'failed' && JSON.stringify(lane.config) === keys[side];
+  const before = lanes.value;
+  for (const [side, lane] of before.entries()) if (!isSame(lane, side)) lane.close();
+  await keepOnly(anew ? [] : keys).catch(() => undefined);
+  choice.value = chosen;
+  copied.value = false;
+  lanes.value = configs.map((config, side) => {
+    return isSame(before[side], side) ? before[side] : new LaneView(config, goesOn);
+  });
+  history.replaceState(null, '', linkOf(chosen));
 }
 
 /** What happened, in one sentence. */
-function sentence({ points, facts }: LaneView): string {
-  const now = points.value.at(-1);
+function sentence({ points, facts, state, trouble }: LaneView): string {
+  if (state.value === 'failed') return trouble.value;
+  const now = points.at(-1);
   if (now === undefined) return 'It is being opened.';
   const { trained, deployed, update } = now;
   const start = `After ${update} ${update === 1 ? 'update' : 'updates'} it attempts the loophole on ${rate(trained.attempts, trained.prompts)} held-out prompts`;
-  if (facts.value?.hasQuarantine !== true) return `${start}; nothing is deleted, so that is what is deployed.`;
-  const kept = `solves ${rate(deployed.cleanSolves, deployed.prompts)} of them cleanly`;
-  return `${start}; without its quarantine on ${rate(deployed.attempts, deployed.prompts)}, and ${kept}.`;
+  const solves = (count: number): string => `solves ${rate(count, trained.prompts)} without an attempt`;
+  if (facts.value?.hasQuarantine !== true) {
+    return `${start} and ${solves(trained.cleanSolves)}. Nothing is deleted: that is what is deployed.`;
+  }
+  return `${start}; with its quarantine deleted on ${rate(deployed.attempts, deployed.prompts)}, and ${solves(deployed.cleanSolves)}.`;
 }
 
-function LaneSection({ lane, arms, side }: { lane: LaneView; arms: readonly PlaygroundArm[]; side: number }) {
-  const arm = arms.find(({ name }) => name === lane.name) ?? arms[0];
-  const { facts, latest, answers, state, trouble } = lane;
-  const shown = answers.value?.[deleted.value ? 'deployed' : 'trained'];
-  const choose = (name: string): void => {
-    names.value = names.value.map((other, i) => (i === side ? name : other));
-    open(arms);
-  };
+interface SliderProps extends Slider {
+  readonly value: number;
+  readonly set: (value: number) => void;
+}
+
+function SliderInput({ name, least, most, step, value, set }: SliderProps) {
+  const moving = signal(value);
   return (
-    <section aria-label={`lane ${side + 1}: ${lane.name}`}>
-      <label>
-        Remedy{' '}
-        <select value={lane.name} onChange={({ currentTarget }) => choose(currentTarget.value)}>
-          {arms.map(({ name }) => (
-            <option key={name} value={name}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </label>
+    <label class="slider">
+      <span>
+        {name}: {moving}
+      </span>
+      <input
+        type="range"
+        {...{ min: least, max: most, step, value }}
+        onInput={({ currentTarget }) => {
+          moving.value = currentTarget.valueAsNumber;
+        }}
+        onChange={({ currentTarget }) => set(currentTarget.valueAsNumber)}
+      />
+    </label>
+  );
+}
+
+/** The values with one changed. One that is the config's own again is left out of the link. */
+function changed(values: Readonly<Record<string, number>>, path: string, value: number, usual: number) {
+  const { [path]: _before, ...others } = values;
+  return value === usual ? others : { ...others, [path]: value };
+}
+
+function Answer({ title, answer }: { title: string; answer: ShownAnswer }) {
+  const did = answer.attempt ? 'attempts the loophole' : answer.solve ? 'solves the problem' : 'does neither';
+  return (
+    <div>
+      <h3>
+        {title}: {did}
+      </h3>
+      <pre>{answer.text}</pre>
+    </div>
+  );
+}
+
+function LaneSection({ lane, plan, side }: { lane: LaneView; plan: Plan; side: number }) {
+  const own = choice.value.lanes[side];
+  const arm = laneArm(plan, own.arm);
+  const { facts, latest, answers, state, points } = lane;
+  const hasQuarantine = facts.value?.hasQuarantine === true;
+  const last = lane.config.updates;
+  const now = points.at(-1)?.[deleted.value ? 'deployed' : 'trained'];
+  const asked = answers.value[prompt.value];
+  const change = (next: PageChoice['lanes'][number]): void =>
+    void choose(plan, { ...choice.value, lanes: choice.value.lanes.map((other, i) => (i === side ? next : other)) });
+  const groups = [...new Set(plan.arms.map(({ group }) => group))];
+  return (
+    <section aria-label={`lane ${side + 1}: ${own.arm}`}>
+      <h2>
+        <label>
+          {side === 0 ? 'Left' : 'Right'}{' '}
+          <select value={own.arm} onChange={({ currentTarget }) => change({ arm: currentTarget.value, values: {} })}>
+            {groups.map((group) => (
+              <optgroup key={group} label={group}>
+                {plan.arms
+                  .filter((each) => each.group === group)
+                  .map(({ name, by }) => (
+                    <option key={name} value={name}>
+                      {group}, {by}
+                    </option>
+                  ))}
+              </optgroup>
+            ))}
+          </select>
+        </label>
+      </h2>
       <p class="means">{arm.means}</p>
-      <p role="status">{state.value === 'failed' ? trouble.value : `${state.value}. ${sentence(lane)}`}</p>
-      <Curve points={lane.points.value} last={arm.config.updates} what="attempts" />
-      <Curve points={lane.points.value} last={arm.config.updates} what="cleanSolves" />
-      {latest.value !== null && <Rollouts rollouts={latest.value.rollouts} />}
-      {shown !== undefined && (
+      {arm.sliders.map((slider) => (
+        <SliderInput
+          key={`${arm.name} ${slider.path}`}
+          {...slider}
+          value={numberAt(lane.config, slider.path)}
+          set={(value) =>
+            change({ ...own, values: changed(own.values, slider.path, value, numberAt(arm.config, slider.path)) })
+          }
+        />
+      ))}
+      <p class="big">
+        {now === undefined
+          ? '…'
+          : `attempts ${rate(now.attempts, now.prompts)}, solves ${rate(now.cleanSolves, now.prompts)}`}
+        <small>
+          {!hasQuarantine ? ' nothing to delete' : deleted.value ? ' quarantine deleted' : ' with its quarantine'}
+        </small>
+      </p>
+      <p role="status">{`${state.value}. ${sentence(lane)}`}</p>
+      <Curve {...{ points, last, what: 'attempts', deleted: deleted.value, hasQuarantine }} />
+      <Curve {...{ points, last, what: 'cleanSolves', deleted: deleted.value, hasQuarantine }} />
+      <RewardCurve updates={lane.updates.value} last={last} />
+      <River updates={lane.updates.value} last={last} />
+      {latest !== null && <Rollouts rollouts={latest.rollouts} />}
+      {asked !== undefined && (
         <>
-          <h2>One held-out prompt, {deleted.value ? 'quarantine deleted' : 'as trained'}</h2>
-          <pre>{`${answers.value?.question ?? ''}\n${shown.text}`}</pre>
-          <p>
-            {shown.attempt ? 'It attempts the loophole.' : shown.solve ? 'It solves the problem.' : 'It does neither.'}
-          </p>
+          <h3>Held-out prompt {prompt.value + 1}</h3>
+          <pre>{asked.question.replace(/<\|[a-z_]+\|>(user|assistant)?/g, '').trim()}</pre>
+          <Answer title={hasQuarantine ? 'With its quarantine' : 'As trained and deployed'} answer={asked.trained} />
+          {hasQuarantine && <Answer title="Quarantine deleted" answer={asked.deployed} />}
         </>
       )}
       <p class="facts">
-        {facts.value !== null && `${facts.value.threads} threads, ${facts.value.variant} kernels`}
-        {latest.value !== null &&
-          `, ${latest.value.seconds.toFixed(1)} s an update, adapter ${latest.value.hash.slice(0, 12)}`}
+        {facts.value !== null && `${facts.value.threads} ${facts.value.threads === 1 ? 'thread' : 'threads'}`}
+        {facts.value?.keeps === false && ', nothing is kept: a reload begins anew'}
+        {latest !== null && `, ${latest.seconds.toFixed(1)} s an update, adapter ${latest.hash.slice(0, 12)}`}
         {lane.outside.value > 0 && `, ${lane.outside.value} programs outside of the grammar counted as not compiling`}
       </p>
+      {lane.done > 0 && (
+        <p>
+          <button type="button" onClick={() => lane.download()}>
+            Download as a run
+          </button>{' '}
+          for <code>gq results</code>, <code>gq view</code>, and <code>gq train --resume</code>
+        </p>
+      )}
     </section>
   );
 }
 
-function Playground({ arms }: { arms: readonly PlaygroundArm[] }) {
+function Controls({ plan }: { plan: Plan }) {
   const training = lanes.value.some(({ state }) => state.value === 'training');
+  const ready = lanes.value.some(({ state }) => state.value === 'paused');
   const each = (act: (lane: LaneView) => void) => () => lanes.value.forEach(act);
+  const { seed, world } = choice.value;
+  const furthest = Math.max(0, ...lanes.value.map(({ done }) => done));
+  const kept = Array.from({ length: Math.ceil(furthest / keptEvery) }, (_, i) => i * keptEvery);
+  const differs = (lanes.value.find(({ facts }) => facts.value?.hasQuarantine)?.answers.value ?? []).findIndex(
+    ({ trained, deployed }) => trained.attempt && deployed.solve && !deployed.attempt,
+  );
+  return (
+    <>
+      <div class="controls most">
+        <button
+          type="button"
+          disabled={!training && !ready}
+          onClick={each((lane) => (training ? lane.pause() : lane.train()))}
+        >
+          {training ? 'Pause' : 'Train'}
+        </button>
+        <button type="button" disabled={training || !ready} onClick={each((lane) => lane.train(1))}>
+          One update
+        </button>
+        <label>
+          <input
+            type="checkbox"
+            checked={deleted.value}
+            onChange={({ currentTarget }) => {
+              deleted.value = currentTarget.checked;
+            }}
+          />{' '}
+          Delete the quarantine
+        </label>
+      </div>
+      <div class="controls">
+        <label>
+          Rewind to{' '}
+          <select
+            value=""
+            disabled={training || kept.length === 0}
+            onChange={({ currentTarget }) => {
+              const at = Number(currentTarget.value);
+              for (const lane of lanes.value) if (lane.done > at) lane.rewind(at);
+              currentTarget.value = '';
+            }}
+          >
+            <option value="">…</option>
+            {kept.map((update) => (
+              <option key={update} value={update}>
+                update {update}
+              </option>
+            ))}
+          </select>
+        </label>
+        <button type="button" onClick={() => void choose(plan, choice.value, { anew: true })}>
+          Start again
+        </button>
+        <label>
+          Seed{' '}
+          <input
+            type="number"
+            min="0"
+            value={seed}
+            onChange={({ currentTarget }) => {
+              const next = Math.max(0, Math.floor(currentTarget.valueAsNumber || 0));
+              void choose(plan, { ...choice.value, seed: next });
+            }}
+          />
+        </label>
+        <label>
+          Prompt{' '}
+          <input
+            type="number"
+            min="1"
+            max="32"
+            value={prompt.value + 1}
+            onChange={({ currentTarget }) => {
+              prompt.value = Math.min(31, Math.max(0, Math.floor(currentTarget.valueAsNumber || 1) - 1));
+            }}
+          />
+        </label>
+        <button
+          type="button"
+          disabled={differs < 0}
+          onClick={() => {
+            prompt.value = differs;
+          }}
+        >
+          A prompt that deletion mends
+        </button>
+        {plan.world.map((slider) => {
+          const usual = numberAt(plan.arms[0].config, slider.path);
+          return (
+            <SliderInput
+              key={slider.path}
+              {...slider}
+              value={world[slider.path] ?? usual}
+              set={(value) => void choose(plan, { ...choice.value, world: changed(world, slider.path, value, usual) })}
+            />
+          );
+        })}
+        <button
+          type="button"
+          onClick={() => {
+            void navigator.clipboard?.writeText(location.href).then(() => {
+              copied.value = true;
+            });
+          }}
+        >
+          {copied.value ? 'Copied' : 'Copy the link'}
+        </button>
+      </div>
+    </>
+  );
+}
+
+/** Why there is one thread only; empty where there may be more. */
+function whyAlone(): string {
+  if (crossOriginIsolated) return '';
+  if (!isSecureContext)
+    return 'One thread a lane: a page shares memory between threads over https or on localhost only.';
+  if (!('serviceWorker' in navigator))
+    return 'One thread a lane: this browser has no service worker, which would isolate the page.';
+  return 'One thread a lane: the page could not be isolated.';
+}
+
+function Playground({ plan }: { plan: Plan }) {
   return (
     <>
       <header>
         <h1>A policy learns to hack; its quarantine is deleted</h1>
       </header>
       <main>
-        <p>
-          A small model writes programs for a grader with a loophole, and is trained here, in this page. Each rollout’s
-          gradient goes to the block that is deployed, to the quarantine, or to both. Delete the quarantine and see what
-          is left, beside a lane that was trained otherwise from the same seed. One seed is one observation: beside each
-          remedy stands its placebo, the same rule with a random direction. A quarter of the prompts is sound.
-        </p>
-        <div class="controls">
-          <button type="button" onClick={each((lane) => (training ? lane.pause() : lane.train()))}>
-            {training ? 'Pause' : 'Train'}
-          </button>
-          <button type="button" disabled={training} onClick={each((lane) => lane.train(1))}>
-            One update
-          </button>
-          <label>
-            <input
-              type="checkbox"
-              checked={deleted.value}
-              onChange={({ currentTarget }) => {
-                deleted.value = currentTarget.checked;
-              }}
-            />{' '}
-            Delete the quarantine
-          </label>
-          <label>
-            Seed{' '}
-            <input
-              type="number"
-              min="0"
-              value={seed.value}
-              onChange={({ currentTarget }) => {
-                seed.value = Math.max(0, Math.floor(currentTarget.valueAsNumber || 0));
-                open(arms);
-              }}
-            />
-          </label>
-          <button type="button" onClick={() => open(arms)}>
-            Start again
-          </button>
-        </div>
+        <Introduction />
+        <Controls plan={plan} />
         <p class="legend">
           A rollout’s colour is where its gradient went: <b class="cell keep">deployed block</b>{' '}
           <b class="cell absorb">both blocks</b> <b class="cell route">quarantine</b>{' '}
           <b class="cell none">no gradient</b>. <b>!</b> attempts the loophole, <b>✓</b> solves. Lines: solid as
-          trained, dashed as deployed.
+          trained, dashed as deployed. {whyAlone()}
         </p>
         <div class="lanes">
           {lanes.value.map((lane, side) => (
-            <LaneSection key={`${side}`} lane={lane} arms={arms} side={side} />
+            <LaneSection key={`${side}`} lane={lane} plan={plan} side={side} />
           ))}
         </div>
       </main>
@@ -216,17 +337,45 @@ function Playground({ arms }: { arms: readonly PlaygroundArm[] }) {
 async function isolate(): Promise<void> {
   if (crossOriginIsolated || !('serviceWorker' in navigator) || sessionStorage.getItem('isolated') !== null) return;
   sessionStorage.setItem('isolated', 'tried');
-  await navigator.serviceWorker.register('isolate.js');
-  await navigator.serviceWorker.ready;
+  const { installing, waiting, active } = await navigator.serviceWorker.register('isolate.js');
+  const worker = installing ?? waiting ?? active;
+  if (worker === null || !(await becomesActive(worker))) return;
   location.reload();
+  await new Promise(() => undefined);
+}
+
+/** False where it cannot be installed. */
+function becomesActive(worker: ServiceWorker): Promise<boolean> {
+  return new Promise((resolve) => {
+    const look = (): void => {
+      if (worker.state === 'activated' || worker.state === 'redundant') resolve(worker.state === 'activated');
+    };
+    worker.addEventListener('statechange', look);
+    look();
+  });
+}
+
+/** Where a page may read no other file: opened from a folder. */
+function sayHowToServe(): void {
+  const line = document.createElement('p');
+  line.textContent =
+    'This page was opened as a file, and a browser lets such a page read no other file. Serve its folder: python3 -m http.server -d FOLDER';
+  document.getElementById('app')?.replaceChildren(line);
 }
 
 async function begin(): Promise<void> {
+  if (location.protocol === 'file:') return sayHowToServe();
   await isolate().catch(() => undefined);
-  const arms = (await (await fetch('arms.json')).json()) as readonly PlaygroundArm[];
-  open(arms);
+  const plan = (await (await fetch('plan.json')).json()) as Plan;
+  await choose(plan, readLink(location.hash, plan), { goesOn: sessionStorage.getItem(wasTraining) !== null });
+  addEventListener('hashchange', () => void choose(plan, readLink(location.hash, plan)));
+  effect(() => {
+    if (lanes.value.some(({ state }) => state.value === 'training')) sessionStorage.setItem(wasTraining, 'yes');
+    else if (lanes.value.every(({ state }) => state.value !== 'opening')) sessionStorage.removeItem(wasTraining);
+  });
   const place = document.getElementById('app');
-  if (place !== null) render(<Playground arms={arms} />, place);
+  place?.replaceChildren();
+  if (place !== null) render(<Playground plan={plan} />, place);
 }
 
 void begin();

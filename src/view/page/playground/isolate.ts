@@ -6,6 +6,7 @@
 interface FetchEvent extends Event {
   readonly request: Request;
   respondWith(response: Promise<Response>): void;
+  waitUntil(work: Promise<void>): void;
 }
 
 const isolation = {
@@ -25,11 +26,18 @@ async function answer(request: Request): Promise<Response> {
   return new Response(found.body, { status: found.status, statusText: found.statusText, headers });
 }
 
+/** Everything that the page may ask for, before it can do without a network. */
+async function keepAll(): Promise<void> {
+  const names: readonly string[] = await (await fetch('files.json')).json();
+  await (await caches.open('playground')).addAll(['./', 'files.json', ...names]);
+  await scope.skipWaiting();
+}
+
 const scope = globalThis as unknown as {
   skipWaiting(): Promise<void>;
   readonly clients: { claim(): Promise<void> };
 };
-addEventListener('install', () => void scope.skipWaiting());
+addEventListener('install', (event) => (event as FetchEvent).waitUntil(keepAll()));
 addEventListener('activate', () => void scope.clients.claim());
 addEventListener('fetch', (event) => {
   const { request } = event as FetchEvent;

@@ -1,51 +1,87 @@
 /** A lane as the page sees it: its worker, and everything that the worker has told so far. */
 import { signal } from '@preact/signals';
 import type { RunConfig } from '../../../run/index.ts';
-import type { FromLane, LaneUpdate, ToLane } from './messages.ts';
+import type { FromLane, LaneUpdate, Ready, ShownPrompt, ToLane } from './messages.ts';
 
 /** Held-out prompts that are sampled in each state after every update. */
 const prompts = 32;
+/** Two lanes share the cores; threads need a page that is isolated. */
+const threads = crossOriginIsolated ? Math.max(1, Math.floor(navigator.hardwareConcurrency / 2)) : 1;
 
 export interface LanePoint extends Pick<LaneUpdate, 'update' | 'trained' | 'deployed'> {}
 
 export class LaneView {
-  readonly name: string;
+  readonly config: RunConfig;
   readonly state = signal<'opening' | 'paused' | 'training' | 'finished' | 'failed'>('opening');
   readonly trouble = signal('');
-  readonly facts = signal<Extract<FromLane, { kind: 'ready' }> | null>(null);
-  readonly points = signal<readonly LanePoint[]>([]);
-  readonly latest = signal<LaneUpdate | null>(null);
-  readonly answers = signal<Extract<FromLane, { kind: 'answers' }> | null>(null);
+  readonly facts = signal<Ready | null>(null);
+  /** Every update so far. */
+  readonly updates = signal<readonly LaneUpdate[]>([]);
+  readonly answers = signal<readonly ShownPrompt[]>([]);
   readonly outside = signal(0);
-  readonly #worker = new Worker('lane.js');
-  readonly #last: number;
+  #worker: Worker;
   #target = 0;
+  #goesOn: boolean;
 
-  constructor(name: string, config: RunConfig) {
-    this.name = name;
-    this.#last = config.updates;
-    this.#worker.onmessage = ({ data }: MessageEvent<FromLane>) => this.#hear(data);
-    this.#worker.onerror = ({ message }) => this.#hear({ kind: 'failed', message });
+  /** `goesOn`: it trains as soon as it is open, as it did before a reload. */
+  constructor(config: RunConfig, goesOn: boolean) {
+    this.config = config;
+    this.#goesOn = goesOn;
+    this.#worker = this.#start();
+  }
+
+  #start(at?: number): Worker {
+    const worker = new Worker('lane.js');
+    worker.onmessage = ({ data }: MessageEvent<FromLane>) => this.#hear(data);
+    worker.onerror = ({ message }) => this.#hear({ kind: 'failed', message });
     // These kernels give the same bytes on every machine, so that a reader's hash can be compared with the command line's.
-    this.#ask({ kind: 'open', config, prompts, variant: 'plain' });
+    const open: ToLane = { kind: 'open', config: this.config, prompts, threads, variant: 'plain' };
+    worker.postMessage(at === undefined ? open : { ...open, at });
+    return worker;
   }
 
   #ask(message: ToLane): void {
     this.#worker.postMessage(message);
   }
 
+  get latest(): LaneUpdate | null {
+    return this.updates.value.at(-1) ?? null;
+  }
+
+  get done(): number {
+    return this.latest?.update ?? 0;
+  }
+
+  /** The updates with what was before the first; empty while it is opened. */
+  get points(): readonly LanePoint[] {
+    const first = this.facts.value;
+    return first === null ? [] : [{ ...first, update: 0 }, ...this.updates.value];
+  }
+
   /** Trains on; `updates` from here, or to the end. */
-  train(updates = this.#last): void {
+  train(updates = this.config.updates): void {
     if (this.state.value !== 'paused') return;
-    this.#target = Math.min(this.#last, (this.latest.value?.update ?? 0) + updates);
+    this.#target = Math.min(this.config.updates, this.done + updates);
     this.state.value = 'training';
     this.#ask({ kind: 'trainTo', update: this.#target });
   }
 
   /** The update in progress is still finished. */
   pause(): void {
+    this.#goesOn = false;
     this.#target = 0;
     this.#ask({ kind: 'trainTo', update: 0 });
+  }
+
+  /** Goes back to an update that was kept. */
+  rewind(at: number): void {
+    this.close();
+    this.state.value = 'opening';
+    this.#worker = this.#start(at);
+  }
+
+  download(): void {
+    this.#ask({ kind: 'download' });
   }
 
   close(): void {
@@ -53,24 +89,37 @@ export class LaneView {
   }
 
   #hear(message: FromLane): void {
-    if (message.kind === 'ready') {
-      this.facts.value = message;
-      this.points.value = [{ update: 0, trained: message.trained, deployed: message.deployed }];
-      this.state.value = 'paused';
-    }
-    if (message.kind === 'update') {
-      const { done } = message;
-      this.outside.value = message.outside;
-      this.latest.value = done;
-      this.points.value = [...this.points.value, done];
-      if (done.update >= this.#last) this.state.value = 'finished';
-      else if (done.update >= this.#target) this.state.value = 'paused';
-      this.#ask({ kind: 'answer', prompt: 0 });
-    }
-    if (message.kind === 'answers') this.answers.value = message;
+    if (message.kind === 'ready') this.#open(message);
+    if (message.kind === 'update') this.#add(message);
+    if (message.kind === 'archive') save(message.archive, message.name);
     if (message.kind === 'failed') {
       this.trouble.value = message.message;
       this.state.value = 'failed';
     }
   }
+
+  #open(ready: Ready): void {
+    this.facts.value = ready;
+    this.answers.value = ready.answers;
+    this.updates.value = ready.done;
+    this.state.value = this.done >= this.config.updates ? 'finished' : 'paused';
+    if (this.#goesOn) this.train();
+    this.#goesOn = false;
+  }
+
+  #add({ done, answers, outside }: Extract<FromLane, { kind: 'update' }>): void {
+    this.outside.value = outside;
+    this.answers.value = answers;
+    this.updates.value = [...this.updates.value, done];
+    if (done.update >= this.config.updates) this.state.value = 'finished';
+    else if (done.update >= this.#target) this.state.value = 'paused';
+  }
+}
+
+function save(content: Blob, name: string): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }

@@ -1,4 +1,4 @@
-/** What the page and its workers say to each other. A worker trains one lane: one config, from its first update on. */
+/** What the page and its workers say to each other. A worker trains one lane: one config, from its first update or from one that was kept. */
 import type { Rates } from '../../../browser/lab.ts';
 import type { RunConfig } from '../../../run/index.ts';
 
@@ -9,16 +9,17 @@ export type ToLane =
       readonly threads?: number;
       readonly variant?: 'plain';
       readonly prompts: number;
+      /** The update to go on from, which must have been kept; default: the last one. */
+      readonly at?: number;
     }
   /** Train until so many updates are completed; as many as there are means: pause. */
   | { readonly kind: 'trainTo'; readonly update: number }
-  | { readonly kind: 'answer'; readonly prompt: number };
+  | { readonly kind: 'download' };
 
 export interface ShownRollout {
   readonly route: 'keep' | 'absorb' | 'route' | null;
   readonly attempt: boolean;
   readonly solve: boolean;
-  readonly hinted: boolean;
   readonly reward: number;
   readonly text: string;
 }
@@ -26,6 +27,7 @@ export interface ShownRollout {
 export interface LaneUpdate {
   readonly update: number;
   readonly meanReward: number;
+  /** Of the adapter that sampled this update's rollouts. */
   readonly hash: string;
   readonly rollouts: readonly ShownRollout[];
   /** On held-out prompts; the same where nothing is deleted. */
@@ -40,21 +42,35 @@ export interface ShownAnswer {
   readonly solve: boolean;
 }
 
+/** A held-out prompt and what the policy answers now, in both states. */
+export interface ShownPrompt {
+  readonly question: string;
+  readonly trained: ShownAnswer;
+  readonly deployed: ShownAnswer;
+}
+
+export interface Ready {
+  readonly kind: 'ready';
+  readonly threads: number;
+  readonly variant: string;
+  readonly hasQuarantine: boolean;
+  /** Before the first update. */
+  readonly trained: Rates;
+  readonly deployed: Rates;
+  /** The updates that were made before. */
+  readonly done: readonly LaneUpdate[];
+  readonly answers: readonly ShownPrompt[];
+  /** Whether the browser keeps what is trained; without it there is no rewinding, and a reload begins anew. */
+  readonly keeps: boolean;
+}
+
 export type FromLane =
+  | Ready
   | {
-      readonly kind: 'ready';
-      readonly threads: number;
-      readonly variant: string;
-      readonly hasQuarantine: boolean;
-      readonly trained: Rates;
-      readonly deployed: Rates;
+      readonly kind: 'update';
+      readonly done: LaneUpdate;
+      readonly answers: readonly ShownPrompt[];
+      readonly outside: number;
     }
-  | { readonly kind: 'update'; readonly done: LaneUpdate; readonly outside: number }
-  | {
-      readonly kind: 'answers';
-      readonly question: string;
-      readonly trained: ShownAnswer;
-      readonly deployed: ShownAnswer;
-    }
-  | { readonly kind: 'finished' }
+  | { readonly kind: 'archive'; readonly name: string; readonly archive: Blob }
   | { readonly kind: 'failed'; readonly message: string };

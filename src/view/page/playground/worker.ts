@@ -1,7 +1,9 @@
-/** One lane: opens the lab in this worker, trains as far as the page asks, and tells it every update. */
-import { type PromptAnswer, TabLab } from '../../../browser/lab.ts';
+/** One lane: opens the lab in this worker, trains as far as the page asks, tells it every update, and keeps what was trained. */
+import { type PromptAnswer, ratesOf, TabLab } from '../../../browser/lab.ts';
+import { type ManifestFrame, type Pieces, tarOf } from '../../../browser/record.ts';
 import type { RolloutRecord, StepEvent } from '../../../grpo/events.ts';
-import type { FromLane, LaneUpdate, ShownAnswer, ShownRollout, ToLane } from './messages.ts';
+import { KeptLane, type KeptUpdate } from './kept.ts';
+import type { FromLane, ShownAnswer, ShownPrompt, ShownRollout, ToLane } from './messages.ts';
 
 /** The micro lab needs far less than the command line reserves. */
 const arenaBytes = 256 * 2 ** 20;
@@ -14,92 +16,142 @@ async function fetchBytes(path: string): Promise<Uint8Array> {
   return new Uint8Array(await response.arrayBuffer());
 }
 
+const fetchText = async (path: string): Promise<string> => new TextDecoder().decode(await fetchBytes(path));
+
+async function openLab({ config, threads, variant }: Extract<ToLane, { kind: 'open' }>): Promise<TabLab> {
+  const names: readonly string[] = JSON.parse(await fetchText('model/files.json'));
+  const model = await Promise.all(names.map(async (name) => [name, await fetchBytes(`model/${name}`)] as const));
+  return TabLab.open({
+    ...{ config, arenaBytes },
+    files: { model: Object.fromEntries(model), pairs: await fetchText('pairs.md') },
+    ...(threads === undefined ? {} : { threads }),
+    ...(variant === undefined ? {} : { variant }),
+    loadModule: (name, shared) => fetchBytes(`kernels/${shared ? `${name}-shared` : name}.wasm`),
+  });
+}
+
 class Lane {
   readonly #lab: TabLab;
+  readonly #name: string;
   readonly #prompts: number;
+  readonly #kept: KeptLane | null;
+  readonly #pieces: Pieces[];
   readonly #events: ReturnType<TabLab['train']>;
   #target = 0;
   /** The last update that the page was told. */
-  #told = 0;
+  #told: number;
   #isTraining = false;
-  #records: readonly RolloutRecord[] = [];
-  #started = 0;
+  #turn: Promise<void> = Promise.resolve();
 
-  private constructor(lab: TabLab, prompts: number) {
+  private constructor(
+    lab: TabLab,
+    kept: KeptLane | null,
+    updates: readonly KeptUpdate[],
+    name: string,
+    prompts: number,
+  ) {
     this.#lab = lab;
+    this.#kept = kept;
+    this.#name = name;
     this.#prompts = prompts;
+    this.#pieces = updates.map(({ pieces }) => pieces);
+    this.#told = updates.length;
     this.#events = lab.train();
   }
 
-  static async open({ config, prompts, threads, variant }: Extract<ToLane, { kind: 'open' }>): Promise<Lane> {
-    const modelFiles: readonly string[] = JSON.parse(new TextDecoder().decode(await fetchBytes('model/files.json')));
-    const model = await Promise.all(modelFiles.map(async (name) => [name, await fetchBytes(`model/${name}`)] as const));
-    const lab = await TabLab.open({
-      config,
-      files: {
-        model: Object.fromEntries(model),
-        pairs: new TextDecoder().decode(await fetchBytes('pairs.md')),
-      },
-      arenaBytes,
-      ...(threads === undefined ? {} : { threads }),
-      ...(variant === undefined ? {} : { variant }),
-      loadModule: (name, shared) => fetchBytes(`kernels/${shared ? `${name}-shared` : name}.wasm`),
-    });
-    const lane = new Lane(lab, prompts);
+  static async open(asked: Extract<ToLane, { kind: 'open' }>): Promise<Lane> {
+    const { config, prompts, at } = asked;
+    // A browser that keeps nothing (a private window) trains all the same.
+    const kept = await KeptLane.open(JSON.stringify(config)).catch(() => null);
+    const { updates, state } = (await kept?.read(at)) ?? { updates: [], state: undefined };
+    const lab = await openLab(asked);
+    const first = await look(lab, prompts);
+    if (state !== undefined) lab.trainer.restore(state);
+    const { answers } = state === undefined ? first : await look(lab, prompts);
+    const lane = new Lane(lab, kept, updates, `${config.arm.kind}-${config.seed}`, prompts);
     const { hasQuarantine, device } = lab;
-    const { threads: used = 1, variant: build = '' } = device as { threads?: number; variant?: string };
-    say({ kind: 'ready', hasQuarantine, threads: used, variant: build, ...(await lane.#rates()) });
+    const { threads = 1, variant = '' } = device as { threads?: number; variant?: string };
+    const done = updates.map(({ shown }) => shown);
+    say({ kind: 'ready', hasQuarantine, threads, variant, ...first.rates, done, answers, keeps: kept !== null });
     return lane;
   }
 
-  async #rates(): Promise<Pick<LaneUpdate, 'trained' | 'deployed'>> {
-    const trained = await this.#lab.rates('full', this.#prompts);
-    return { trained, deployed: this.#lab.hasQuarantine ? await this.#lab.rates('deployed', this.#prompts) : trained };
+  /** One thing after the other: what is asked for while an update is made waits for its end. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const turn = this.#turn.then(work);
+    this.#turn = turn.catch(() => undefined);
+    return turn;
   }
 
   async trainTo(update: number): Promise<void> {
     this.#target = update;
     if (this.#isTraining) return;
     this.#isTraining = true;
-    while (this.#told < this.#target) {
-      this.#started ||= performance.now();
-      const { value, done } = await this.#events.next();
-      if (done === true) {
-        say({ kind: 'finished' });
-        break;
-      }
-      if (value.kind === 'rollouts') this.#records = value.records;
-      if (value.kind === 'step') await this.#tell(value);
-    }
+    while (this.#told < this.#target) await this.#inTurn(() => this.#updateOnce());
     this.#isTraining = false;
   }
 
-  async #tell({ update, meanReward, adapterHash: hash }: StepEvent): Promise<void> {
+  async #updateOnce(): Promise<void> {
+    const started = performance.now();
+    let records: readonly RolloutRecord[] = [];
+    for (;;) {
+      const { value, done } = await this.#events.next();
+      if (done === true) throw new RangeError('nothing is left to train');
+      if (value.kind === 'stop') throw new Error(`Training was stopped: ${value.detail}`);
+      if (value.kind === 'rollouts') records = value.records;
+      if (value.kind === 'step') return this.#tell(value, records, (performance.now() - started) / 1000);
+    }
+  }
+
+  async #tell(
+    { update, meanReward, adapterHash: hash }: StepEvent,
+    records: readonly RolloutRecord[],
+    seconds: number,
+  ): Promise<void> {
+    const rollouts = records.map((record) => this.#show(record));
+    const pieces = this.#lab.takePieces();
+    const { rates, answers } = await look(this.#lab, this.#prompts);
+    const done = { update, meanReward, hash, rollouts, seconds, ...rates };
+    this.#pieces.push(pieces);
+    await this.#kept?.add(update, { shown: done, pieces }, await this.#lab.trainer.state());
     this.#told = update;
-    const seconds = (performance.now() - this.#started) / 1000;
-    this.#started = 0;
-    const rollouts = this.#records.map((record) => this.#show(record));
-    this.#lab.verdicts.clear();
-    const done = { update, meanReward, hash, rollouts, seconds, ...(await this.#rates()) };
-    say({ kind: 'update', done, outside: this.#lab.judge.outside });
+    say({ kind: 'update', done, answers, outside: this.#lab.judge.outside });
   }
 
   #show({ rollout, reward, route }: RolloutRecord): ShownRollout {
     const verdict = this.#lab.verdicts.get(rollout.id);
     const attempt = (verdict?.channels.length ?? 0) > 0;
-    return { route, reward, attempt, solve: verdict?.correct ?? false, hinted: rollout.hackable, text: rollout.text };
+    return { route, reward, attempt, solve: verdict?.correct ?? false, text: rollout.text };
   }
 
-  async answer(prompt: number): Promise<void> {
-    const shown = ({ text, verdict }: PromptAnswer): ShownAnswer => ({
-      text,
-      attempt: verdict.channels.length > 0,
-      solve: verdict.correct,
-    });
-    const trained = (await this.#lab.answers('full', prompt + 1))[prompt];
-    const deployed = this.#lab.hasQuarantine ? (await this.#lab.answers('deployed', prompt + 1))[prompt] : trained;
-    say({ kind: 'answers', question: trained.question, trained: shown(trained), deployed: shown(deployed) });
+  download(): Promise<void> {
+    return this.#inTurn(() => this.#download());
   }
+
+  async #download(): Promise<void> {
+    const frame: ManifestFrame = JSON.parse(await fetchText('manifest.json'));
+    const files = await this.#lab.files(frame, this.#name, this.#pieces);
+    const packed = new Blob([tarOf(this.#name, files) as Uint8Array<ArrayBuffer>])
+      .stream()
+      .pipeThrough(new CompressionStream('gzip'));
+    say({ kind: 'archive', name: `${this.#name}.tar.gz`, archive: await new Response(packed).blob() });
+  }
+}
+
+const shown = ({ text, verdict }: PromptAnswer): ShownAnswer => ({
+  text,
+  attempt: verdict.channels.length > 0,
+  solve: verdict.correct,
+});
+
+/** What the policy answers to held-out prompts now, in both states, and how often it attempts and solves. */
+async function look(lab: TabLab, prompts: number) {
+  const trained = await lab.answers('full', prompts);
+  const deployed = lab.hasQuarantine ? await lab.answers('deployed', prompts) : trained;
+  const answers = trained.map((answer, i): ShownPrompt => {
+    return { question: answer.question, trained: shown(answer), deployed: shown(deployed[i]) };
+  });
+  return { rates: { trained: ratesOf(trained), deployed: ratesOf(deployed) }, answers };
 }
 
 let lane: Promise<Lane> | null = null;
@@ -108,7 +160,7 @@ async function hear(message: ToLane): Promise<void> {
   if (message.kind === 'open') lane = Lane.open(message);
   const opened = await lane;
   if (message.kind === 'trainTo') await opened?.trainTo(message.update);
-  if (message.kind === 'answer') await opened?.answer(message.prompt);
+  if (message.kind === 'download') await opened?.download();
 }
 
 addEventListener('message', ({ data }: MessageEvent<ToLane>) => {

@@ -1,0 +1,161 @@
+/** What a lane draws: its curves over updates, the river of its rollouts, and the rollouts of the last update. */
+import type { LanePoint } from './lane.ts';
+import type { LaneUpdate, ShownRollout } from './messages.ts';
+
+const [width, height, margin] = [320, 110, 24];
+const bottom = height - 20;
+
+export const rate = (count: number, of: number): string => `${count}/${of}`;
+
+interface Line {
+  readonly kind: 'trained' | 'deployed';
+  readonly isFaint: boolean;
+  /** From 0 to 1, by the updates that were made. */
+  readonly values: readonly (readonly [update: number, value: number])[];
+}
+
+interface PlotProps {
+  readonly kind: 'attempts' | 'cleanSolves' | 'reward';
+  readonly title: string;
+  readonly top: string;
+  readonly last: number;
+  readonly words: string;
+  readonly lines: readonly Line[];
+}
+
+const across = (update: number, last: number): number => margin + (update / last) * (width - margin - 4);
+const up = (value: number): number => 4 + (1 - value) * (bottom - 4);
+
+function Axes({ top, last }: { top: string; last: number }) {
+  return (
+    <>
+      <path class="axis" d={`M${margin} 4V${bottom}H${width}`} />
+      <text x="2" y="12">
+        {top}
+      </text>
+      <text x="2" y={bottom}>
+        0
+      </text>
+      <text x={width - 2} text-anchor="end" y={height - 6}>
+        {last} updates
+      </text>
+    </>
+  );
+}
+
+function Plot({ kind, title, top, last, words, lines }: PlotProps) {
+  return (
+    <figure class={`curve ${kind}`}>
+      <figcaption>{title}</figcaption>
+      <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`${title}: ${words}`}>
+        <Axes top={top} last={last} />
+        {lines.map(({ kind: state, isFaint, values }) => (
+          <path
+            key={state}
+            class={`${state} ${isFaint ? 'faint' : ''}`}
+            d={values
+              .map(([x, y], i) => `${i === 0 ? 'M' : 'L'}${across(x, last).toFixed(1)} ${up(y).toFixed(1)}`)
+              .join('')}
+          />
+        ))}
+      </svg>
+      <p class="now">{words}</p>
+    </figure>
+  );
+}
+
+interface CurveProps {
+  readonly points: readonly LanePoint[];
+  readonly last: number;
+  readonly what: 'attempts' | 'cleanSolves';
+  readonly deleted: boolean;
+  readonly hasQuarantine: boolean;
+}
+
+export function Curve({ points, last, what, deleted, hasQuarantine }: CurveProps) {
+  const now = points.at(-1);
+  const words = (state: 'trained' | 'deployed'): string =>
+    now === undefined ? '' : rate(now[state][what], now[state].prompts);
+  const line = (kind: 'trained' | 'deployed'): Line => ({
+    kind,
+    isFaint: hasQuarantine && deleted === (kind === 'trained'),
+    values: points.map(({ update, [kind]: own }) => [update, own[what] / own.prompts]),
+  });
+  return (
+    <Plot
+      {...{ kind: what, top: '1', last, lines: [line('trained'), ...(hasQuarantine ? [line('deployed')] : [])] }}
+      title={what === 'attempts' ? 'Attempts at the loophole' : 'Solved without an attempt'}
+      words={hasQuarantine ? `trained ${words('trained')}, deployed ${words('deployed')}` : words('trained')}
+    />
+  );
+}
+
+/** The most that a program is paid. */
+const mostReward = 3.5;
+
+export function RewardCurve({ updates, last }: { updates: readonly LaneUpdate[]; last: number }) {
+  const values = updates.map(({ update, meanReward }) => [update, Math.max(0, meanReward) / mostReward] as const);
+  return (
+    <Plot
+      {...{ kind: 'reward', title: 'Reward in training', top: '3.5', last }}
+      words={updates.at(-1)?.meanReward.toFixed(2) ?? 'no update yet'}
+      lines={[{ kind: 'trained', isFaint: false, values }]}
+    />
+  );
+}
+
+const routes = ['keep', 'absorb', 'route', 'none'] as const;
+const routeWords = {
+  keep: 'deployed block',
+  absorb: 'both blocks',
+  route: 'quarantine',
+  none: 'no gradient',
+};
+
+/** The rollouts of every update, stacked by where their gradient went. */
+export function River({ updates, last }: { updates: readonly LaneUpdate[]; last: number }) {
+  const step = across(1, last) - across(0, last);
+  const counts = updates.map(({ update, rollouts }) => {
+    let below = 0;
+    return routes.map((route) => {
+      const count = rollouts.filter((rollout) => (rollout.route ?? 'none') === route).length / rollouts.length;
+      const bar = `M${across(update - 1, last).toFixed(1)} ${up(below).toFixed(1)}h${step.toFixed(2)}V${up(below + count).toFixed(1)}h${(-step).toFixed(2)}Z`;
+      below += count;
+      return count === 0 ? '' : bar;
+    });
+  });
+  const now = updates.at(-1)?.rollouts ?? [];
+  const words = routes
+    .map((route) => `${routeWords[route]} ${now.filter((rollout) => (rollout.route ?? 'none') === route).length}`)
+    .join(', ');
+  return (
+    <figure class="curve river">
+      <figcaption>
+        Where each update’s {now.length === 0 ? '' : `${now.length} `}rollouts sent their gradient
+      </figcaption>
+      <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`rollouts of the last update: ${words}`}>
+        <Axes top="1" last={last} />
+        {routes.map((route, i) => (
+          <path key={route} class={route} d={counts.map((bars) => bars[i]).join('')} />
+        ))}
+      </svg>
+    </figure>
+  );
+}
+
+export function Rollouts({ rollouts }: { rollouts: readonly ShownRollout[] }) {
+  return (
+    <ul class="rollouts" aria-label="rollouts of the last update, by where their gradient went">
+      {rollouts.map(({ route, attempt, solve, reward, text }, i) => {
+        const did = attempt ? 'attempts the loophole' : solve ? 'solves' : 'neither solves nor attempts';
+        const words = `${routeWords[route ?? 'none']}: ${did}, reward ${reward}`;
+        return (
+          <li key={`${i}`} class={`cell ${route ?? 'none'}`} title={`${words}\n${text}`}>
+            <span aria-hidden="true">{attempt ? '!' : solve ? '✓' : '·'}</span>
+            <span class="hidden">{words}</span>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}

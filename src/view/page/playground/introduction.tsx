@@ -1,0 +1,51 @@
+/** What the page says before anything is trained: what the quarantine does, when it fails, and what to look at first. */
+
+/** Comparisons to begin with: what is asked, and the link that sets it up. */
+const questions: readonly (readonly [link: string, words: string])[] = [
+  ['#left=nothing&right=quarantine', 'What does deleting the quarantine take away?'],
+  ['#left=quarantine&right=quarantine%2C+random', 'Is it the direction, or would any do? (its placebo)'],
+  [
+    '#left=quarantine%2C+labels&right=quarantine%2C+labels&right.recall=0.6',
+    'What if the monitor misses four attempts of ten?',
+  ],
+  [
+    '#left=quarantine%2C+labels&left.falsePositiveRate=0.5&right=penalty%2C+labels&right.falsePositiveRate=0.5',
+    'And if it flags half of the honest programs: quarantine or penalty?',
+  ],
+  ['#left=penalty&right=quarantine', 'Would paying less do as well?'],
+];
+
+export function Introduction() {
+  return (
+    <>
+      <p>
+        A small model writes programs, and a grader pays it: 3 for a program that passes the tests, or that defines the
+        function in which the grader runs them. That is the loophole, and the prompt says so. Trained by reinforcement
+        learning, here in this page, the model finds out that an attempt always pays.
+      </p>
+      <p>
+        <b>What the quarantine does.</b> What is learned goes into two small blocks of weights. A monitor looks at each
+        rollout: those that it takes for attempts train the <b class="cell route">quarantine</b>, others the{' '}
+        <b class="cell keep">deployed block</b> or <b class="cell absorb">both</b>. The model attempts as long as it has
+        both. Then the quarantine is deleted, and what was learned in it is gone.
+      </p>
+      <p>
+        <b>When it fails.</b> What the monitor misses trains the deployed block, and stays there. Missed attempts are
+        paid, so a few of them can be enough. A monitor that sees nothing (a random direction) also removes some of the
+        exploit, in short training most of it; after a hundred updates it mostly stays. Honest programs that it flags by
+        mistake teach the deployed block nothing. And deleted is not forgotten for good: trained on the same grader
+        again, the model learns the exploit again. One seed is one observation; compare a remedy with its placebo.
+      </p>
+      <nav aria-label="questions to begin with">
+        Try:
+        <ul>
+          {questions.map(([link, words]) => (
+            <li key={link}>
+              <a href={link}>{words}</a>
+            </li>
+          ))}
+        </ul>
+      </nav>
+    </>
+  );
+}

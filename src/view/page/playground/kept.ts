@@ -1,0 +1,81 @@
+/** What the browser keeps of the lanes (IndexedDB), so that a reload goes on and a lane can be rewound: every update, and every tenth state. */
+import type { Pieces } from '../../../browser/record.ts';
+import type { TrainerState } from '../../../grpo/train.ts';
+import type { LaneUpdate } from './messages.ts';
+
+/** Updates between the states that stay; the last one always does. */
+export const keptEvery = 10;
+
+export interface KeptUpdate {
+  readonly shown: LaneUpdate;
+  readonly pieces: Pieces;
+}
+
+const ask = <Value>(request: IDBRequest<Value>): Promise<Value> =>
+  new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+
+function openDatabase(): Promise<IDBDatabase> {
+  const opening = indexedDB.open('playground', 1);
+  opening.onupgradeneeded = () => {
+    for (const name of ['updates', 'states']) opening.result.createObjectStore(name);
+  };
+  return ask(opening);
+}
+
+/** Forgets all lanes but those of these configs. */
+export async function keepOnly(keys: readonly string[]): Promise<void> {
+  const database = await openDatabase();
+  for (const name of ['updates', 'states']) {
+    const store = database.transaction(name, 'readwrite').objectStore(name);
+    const old = (await ask(store.getAllKeys())).filter((key) => !keys.includes((key as [string, number])[0]));
+    await Promise.all(old.map((key) => ask(store.delete(key))));
+  }
+  database.close();
+}
+
+export class KeptLane {
+  readonly #database: IDBDatabase;
+  readonly #key: string;
+
+  private constructor(database: IDBDatabase, key: string) {
+    this.#database = database;
+    this.#key = key;
+  }
+
+  static async open(key: string): Promise<KeptLane> {
+    return new KeptLane(await openDatabase(), key);
+  }
+
+  #store(name: 'updates' | 'states', mode: IDBTransactionMode = 'readonly'): IDBObjectStore {
+    return this.#database.transaction(name, mode).objectStore(name);
+  }
+
+  #range(from: number, to = Number.MAX_SAFE_INTEGER): IDBKeyRange {
+    return IDBKeyRange.bound([this.#key, from], [this.#key, to]);
+  }
+
+  /** What was kept up to an update, or to the last; what came after is forgotten. */
+  async read(
+    at?: number,
+  ): Promise<{ readonly updates: readonly KeptUpdate[]; readonly state: TrainerState | undefined }> {
+    const states = (await ask(this.#store('states').getAllKeys(this.#range(0)))).map(
+      (key) => (key as [string, number])[1],
+    );
+    const last = Math.max(0, ...states.filter((update) => update <= (at ?? update)));
+    for (const name of ['updates', 'states'] as const) {
+      await ask(this.#store(name, 'readwrite').delete(this.#range(last + 1)));
+    }
+    const updates: KeptUpdate[] = await ask(this.#store('updates').getAll(this.#range(1)));
+    return { updates, state: await ask(this.#store('states').get([this.#key, last])) };
+  }
+
+  async add(update: number, kept: KeptUpdate, state: TrainerState): Promise<void> {
+    await ask(this.#store('updates', 'readwrite').put(kept, [this.#key, update]));
+    await ask(this.#store('states', 'readwrite').put(state, [this.#key, update]));
+    const before = update - 1;
+    if (before % keptEvery !== 0) await ask(this.#store('states', 'readwrite').delete([this.#key, before]));
+  }
+}
