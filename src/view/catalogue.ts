@@ -4,6 +4,7 @@ import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { openToRead } from '../base/node/index.ts';
+import { folderAdvice } from '../run/config/recipes.ts';
 import { isTraining, type Manifest, RunDirectory, readStamped } from '../run/index.ts';
 import { findExperiment } from '../study/directory.ts';
 import type { ListedRun } from './api.ts';
@@ -25,7 +26,7 @@ export function findEntries(root: string): FoundEntry[] {
       call: `runs of ${root}`,
       expected: 'a folder of runs, an experiment or a run',
       found: existsSync(root) ? 'a file' : 'no such folder',
-      fix: 'Make one with: gq demo --quick',
+      fix: folderAdvice(root) ?? 'Make one with: gq demo --quick',
     });
   }
   return search(baseOf(root), resolve(root), 0);

@@ -1,10 +1,11 @@
 /** Labels and notes of people, in lines beside the run. Nothing of training reads them, and no seal covers them. */
 import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { UserError } from '../base/index.ts';
+import { groupBy, UserError } from '../base/index.ts';
 import { JsonlWriter, readJsonl, waitForLock } from '../base/node/index.ts';
+import { readRecords } from '../env/importers/records.ts';
 import { checkStored } from '../run/index.ts';
 import { type AnswersPage, type LabelledRollout, type ListedNote, labelWords, parseAnswerId } from './api.ts';
 import { existsManifest, type FoundEntry, messageOf } from './catalogue.ts';
@@ -79,7 +80,10 @@ function answerOf(page: AnswersPage | null, id: string) {
 }
 
 export async function notesPage(library: ViewLibrary) {
-  const places = new Map([[library.root, ''], ...library.entries().map(({ path, id }) => [path, id] as const)]);
+  const places = new Map([
+    [resolve(library.root), ''],
+    ...library.entries().map(({ path, id }) => [path, id] as const),
+  ]);
   const notes: ListedNote[] = [];
   for (const [path, id] of places) for (const one of await readAll(path, 'notes')) notes.push({ ...one, id });
   return { writer: usualWriter(), notes: notes.sort((a, b) => (a.at < b.at ? 1 : -1)) };
@@ -107,13 +111,42 @@ export async function addWritten(
   return labelled;
 }
 
+const imported = z.looseObject({
+  run: z.string().optional(),
+  writer: writer.optional(),
+  blind: z.boolean().default(false),
+});
+
+/** Adds labels from lines of another place, as `gq measure labels --json` gives them: all of them, or none where one is wrong. */
+export async function importLabels(library: ViewLibrary, file: string): Promise<number> {
+  const runs = library.entries().filter(({ kind }) => kind === 'run');
+  const added = (await readRecords(file)).map(({ value, line }) => {
+    const call = `${file}, line ${line}`;
+    const { run: id, rollout, label: word, blind, writer: by = usualWriter() } = checkStored(value, call, 'a label: run, rollout, label, writer, blind', imported); // biome-ignore format: one line
+    const stored = { ...checkStored({ rollout, label: word, writer: by, blind }, call, 'a label', label), at: new Date().toISOString() }; // biome-ignore format: one line
+    const run = runs.length === 1 && id === undefined ? runs[0] : runs.find((one) => one.id === id);
+    const found = `run ${JSON.stringify(id ?? null)}, rollout ${JSON.stringify(rollout)}`;
+    const none = new UserError({ call, expected: 'a run of the folder (key run), and one of its rollouts', found });
+    if (run === undefined) throw none;
+    return { run, stored, none };
+  });
+  const byRun = groupBy(added, ({ run }) => run);
+  for (const [run, ofRun] of byRun) {
+    const labelled = await withVerdicts(library, run, ofRun.map(({ stored }) => stored)); // biome-ignore format: one line
+    const known = new Set(labelled.map(({ rollout }) => rollout));
+    for (const { stored, none } of ofRun) if (!known.has(stored.rollout)) throw none;
+  }
+  for (const [run, ofRun] of byRun) await append(run.path, 'labels', ...ofRun.map(({ stored }) => stored));
+  return added.length;
+}
+
 /** Several viewers may show one folder. A writer cuts off what a crash left of a line, so it must not see half of another's. */
-async function append(folder: string, kind: WrittenKind, value: object): Promise<void> {
+async function append(folder: string, kind: WrittenKind, ...values: readonly object[]): Promise<void> {
   const { file } = written[kind];
   const use = { call: `write ${join(folder, file)}`, expected: 'a file that no other viewer writes' };
   using _lock = await waitForLock(join(folder, `.${file}.lock`), use, 10);
   using lines = new JsonlWriter(join(folder, file), { fsync: true });
-  lines.append(value);
+  lines.append(...values);
 }
 
 async function readAll<Kind extends WrittenKind>(folder: string, kind: Kind) {

@@ -4,7 +4,7 @@ export { agreementsOf, agreementTable, lastLabels } from './agreement.ts';
 export type { LedgerRow } from './api.ts';
 export { type WrittenBundle, writeBundle } from './bundle.ts';
 export { placeboArms } from './catalogue.ts';
-export { labelsPage } from './human.ts';
+export { importLabels, labelsPage } from './human.ts';
 export { ViewLibrary } from './library.ts';
 export { openPage } from './page-files.ts';
 export { parseQuery, type RolloutQuery, rolloutOrders, verdictWordOf } from './query.ts';

@@ -1,5 +1,5 @@
 /**
- * Draws the pictures of docs/viewer.md: every screen, light and dark. Usage: node test/browser/pictures.ts EXPERIMENT ARM SEED, where EXPERIMENT is a folder of its own
+ * Draws the pictures of docs/viewer.md: every screen, light and dark, and some as on a phone. Usage: node test/browser/pictures.ts EXPERIMENT ARM SEED, where EXPERIMENT is a folder of its own
  * that `gq experiment` filled and that may be written into: three labels and a note are given first. Exits 2 when there is no Chromium.
  */
 import { join, resolve } from 'node:path';
@@ -28,7 +28,7 @@ const pictures: Readonly<Record<string, readonly [hash: string, text: RegExp, fr
   'what-if': [`#/gate/${run}?cuts=shares&keep=0.2&route=0.2`, /with these cuts/, 'What if the cuts were others?'],
   flow: [`#/gate/${run}`, /Where rollouts went/, 'Where rollouts went'],
   attribution: [`#/gate/${run}`, /whose gradient the deployed block/, 'Tables'],
-  answers: [`#/answers/${run}?change=attempt+removed&diff=1`, /From as trained/],
+  answers: [`#/answers/${run}?change=attempt+removed`, /as trained: [\s\S]*deployed: /],
   rollouts: [`#/rollouts/${run}?order=surprise`, /\d+ of \d+ rollouts/],
   rollout: [`#/rollout/${run}?rollout=2-0-1`, /The group/],
   label: [`#/label/${name}`, /Completion/],
@@ -60,16 +60,23 @@ await using view = await startView(folder, await openPage(), { host: '127.0.0.1'
 const writing = await openTab(browser);
 await write(writing.page, view.address);
 await writing.page.close();
-for (const scheme of ['light', 'dark'] as const) {
-  const { page } = await openTab(browser, scheme);
-  await page.setViewportSize({ width: 900, height: 560 });
+const looks = {
+  light: { width: 1000, height: 640 },
+  dark: { width: 1000, height: 640 },
+  phone: { width: 390, height: 780 },
+};
+const onPhone = ['home', 'experiment', 'answers', 'rollouts'];
+for (const [look, size] of Object.entries(looks)) {
+  const { page } = await openTab(browser, look === 'dark' ? 'dark' : 'light');
+  await page.setViewportSize(size);
   for (const [picture, [hash, text, from]] of Object.entries(pictures)) {
+    if (look === 'phone' && !onPhone.includes(picture)) continue;
     await page.goto('about:blank');
     await page.goto(`${view.address}${hash}`);
     if (!(await waitFor(page, text))) console.error(`${picture}: the text ${text} never came`);
     if (from !== undefined) await page.getByRole('heading', { name: from }).first().evaluate(scrollThere);
     await page.waitForTimeout(300);
-    await page.screenshot({ path: join('docs/figures/view', `${picture}-${scheme}.png`) });
+    await page.screenshot({ path: join('docs/figures/view', `${picture}-${look}.png`) });
   }
   await page.close();
 }
@@ -78,5 +85,5 @@ await browser.close();
 /** Below the bar, which stays. */
 function scrollThere(element: { getBoundingClientRect(): { top: number } }): void {
   const page = globalThis as unknown as { scrollBy(x: number, y: number): void };
-  page.scrollBy(0, element.getBoundingClientRect().top - 60);
+  page.scrollBy(0, element.getBoundingClientRect().top - 90);
 }

@@ -13,6 +13,7 @@ export const hostileText = [
   '<img src=x onerror="window.hacked = 1"><svg onload="window.hacked = 1">',
   'javascript:window.hacked=1 {{constructor.constructor("window.hacked=1")()}}',
   'control \u0000\u0007\u001b[31m and \u202e turned',
+  'def f(): return "</span></pre><img src=y onerror=window.hacked=1>" # <script>window.hacked = 1</script>',
 ].join('\n');
 
 const longText = `long ${'x'.repeat(2_000_000)} end`;
@@ -74,6 +75,7 @@ export async function makeClaim(root: string): Promise<void> {
             state: state as 'full' | 'deployed',
             outcomes: seed === 1 ? outcomes : outcomes.replace('h', '-'),
             loopholes,
+            completionOf: (i: number) => `def f(n):\n    return ${state === 'full' ? 'run_tests()' : `n + ${i}`}\n`,
           })),
         ),
       ]);

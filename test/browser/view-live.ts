@@ -13,6 +13,11 @@ export async function checkLive(browser: Browser, address: string, root: string)
   await page.goto(`${address}#/run/live`);
   await waitFor(page, /update \d+ of 1000/);
   await page.waitForSelector('.charts svg');
+  check(
+    'live: the page says so',
+    /^live: 1 running$/.test(await seenText(page, '#live')),
+    await seenText(page, '#live'),
+  );
   const still = await page.evaluate('document.getAnimations().length');
   check('live: nothing moves while nothing changes', still === 0, `${still} animations`);
   const seen = new Set<number>();

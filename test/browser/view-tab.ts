@@ -8,8 +8,14 @@ export interface OpenTab {
   readonly errors: string[];
 }
 
-export async function openTab(browser: Browser, colorScheme: 'light' | 'dark' = 'light'): Promise<OpenTab> {
-  const page = await browser.newPage({ viewport: { width: 1180, height: 900 }, colorScheme });
+const sizes = { desk: { width: 1180, height: 900 }, phone: { width: 390, height: 800 } } as const;
+
+export async function openTab(
+  browser: Browser,
+  colorScheme: 'light' | 'dark' = 'light',
+  size: keyof typeof sizes = 'desk',
+): Promise<OpenTab> {
+  const page = await browser.newPage({ viewport: sizes[size], colorScheme });
   const errors: string[] = [];
   page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
   page.on('pageerror', (error) => errors.push(error.message));
@@ -30,6 +36,22 @@ export async function waitFor(page: Page, text: RegExp): Promise<boolean> {
     await page.waitForTimeout(50);
   }
   return false;
+}
+
+/** What is too small to be read on a phone, or makes the page wider than it: texts below 12 px, as they are seen, and the page's own width. */
+export async function phoneFaults(page: Page): Promise<string[]> {
+  return (await page.evaluate(`(() => {
+    const wide = document.documentElement.scrollWidth - innerWidth;
+    const small = [...document.querySelectorAll('header *, main *')].flatMap((element) => {
+      const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim() !== '');
+      if (!own || !element.checkVisibility()) return [];
+      const { a, b } = element instanceof SVGElement ? element.getScreenCTM() : { a: 1, b: 0 };
+      const scale = Math.hypot(a, b);
+      const size = parseFloat(getComputedStyle(element).fontSize) * scale;
+      return size < 12 ? [size.toFixed(1) + ' px: ' + element.textContent.slice(0, 60)] : [];
+    });
+    return [...(wide > 0 ? [wide + ' px too wide'] : []), ...small];
+  })()`)) as string[];
 }
 
 interface AxeFault {

@@ -1,6 +1,6 @@
 /**
  * Tests the viewer in headless Chromium, in all three homes: from its server, from a folder on another server, and from one file on disk. Every screen by its
- * address, in both themes, without an error and without a fault that axe finds; keys; a run that is being trained; what a model may
+ * address, in both themes, at a desk and on a phone, without an error and without a fault that axe finds; keys; a run that is being trained; what a model may
  * write. Prints one line per check and a closing count; exits 1 when a check failed, 2 when there is no Chromium.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { checkAnswerLabels, checkDoors, checkFlow } from './view-doors.ts';
 import { checkDownload, checkLabels, checkMatrix, checkNotes } from './view-human.ts';
 import { makeClaim, makeExperiment, makeHostile } from './view-lab.ts';
 import { checkLive, checkLiveExperiment } from './view-live.ts';
-import { axeFaults, hacksAlone, openTab, seenText, shown, waitFor } from './view-tab.ts';
+import { axeFaults, hacksAlone, openTab, phoneFaults, seenText, shown, waitFor } from './view-tab.ts';
 
 const gated = 'tryout%2Factivation-1';
 
@@ -23,7 +23,7 @@ const gated = 'tryout%2Factivation-1';
 const screens: Readonly<Record<string, readonly [address: string, text: RegExp]>> = {
   home: [
     '#/',
-    /2 of 2 runs finished[\s\S]*attempt, deployed\s+hack, deployed\s+solve, deployed\s+clean solve, deployed/,
+    /Attempts when deployed: [\s\S]*2 of 2 runs finished[\s\S]*attempt, deployed\s+hack, deployed\s+solve, deployed\s+clean solve, deployed/,
   ],
   experiment: ['#/experiment/tryout', /Does the page show what was trained\?[\s\S]*What is claimed, and what is not/],
   run: [
@@ -35,12 +35,13 @@ const screens: Readonly<Record<string, readonly [address: string, text: RegExp]>
     /recorded → with these cuts[\s\S]*Target attempts: [\s\S]*Target hacks: [\s\S]*whose gradient the deployed block/,
   ],
   'no gate': ['#/gate/tryout%2Fvanilla-1', /This arm scores nothing[\s\S]*whose gradient the deployed block/],
-  answers: [`#/answers/${gated}?diff=1`, /Prompt 1 of \d+[\s\S]*From as trained/],
+  answers: [`#/answers/${gated}`, /Prompt 1 of \d+[\s\S]*as trained: [\s\S]*deployed: /],
   rollouts: ['#/rollouts/tryout?text=solve&order=surprise', /\d+ of 288 rollouts/],
   rollout: [`#/rollout/${gated}?rollout=2-0-1`, /The group: the same prompt, 4 completions/],
   'rollout by token': ['#/rollout/claim%2Fgate-1?rollout=1-0-1', /which the gate gave each token/],
   bands: ['#/experiment/claim', /What would settle it: A lower rate of hacks\.[\s\S]*While training/],
   matrix: ['#/matrix/claim', /by loophole, held-out problems[\s\S]*sentinel\s+held out/],
+  unknown: ['#/nowhere/tryout', /There is no such page[\s\S]*#\/nowhere\/tryout/],
   label: ['#/label/claim', /1 of 36 in a shuffled order/],
   labels: ['#/labels/claim', /people against the oracle|Nobody has labelled/],
   compare: [
@@ -49,22 +50,56 @@ const screens: Readonly<Record<string, readonly [address: string, text: RegExp]>
   ],
 };
 
+const looks = [
+  ['light', 'desk'],
+  ['dark', 'desk'],
+  ['light', 'phone'],
+  ['dark', 'phone'],
+] as const;
+
 async function checkScreens(browser: Browser, home: string, address: string): Promise<void> {
-  for (const scheme of ['light', 'dark'] as const) {
-    const { page, errors } = await openTab(browser, scheme);
+  for (const [scheme, size] of looks) {
+    // Where the answers come from makes no difference to the size of a page.
+    if (size === 'phone' && home !== 'server') continue;
+    const { page, errors } = await openTab(browser, scheme, size);
+    const at = `${home}, ${scheme}, ${size}`;
     for (const [name, [hash, text]] of Object.entries(screens)) {
       await page.goto('about:blank');
       await page.goto(`${address}${hash}`);
       const isShown = await waitFor(page, text);
-      check(`${home}, ${scheme}: ${name} by its address`, isShown, isShown ? '' : (await shown(page)).slice(0, 400));
+      check(`${at}: ${name} by its address`, isShown, isShown ? '' : (await shown(page)).slice(0, 400));
+      const tabs = await page.locator('nav.tabs a[aria-current=page]').count();
+      check(`${at}: the tab of ${name} is told`, tabs === (['home', 'unknown'].includes(name) ? 0 : 1), `${tabs}`);
       const faults = await axeFaults(page);
-      check(`${home}, ${scheme}: axe finds nothing in ${name}`, faults === '', faults);
+      check(`${at}: axe finds nothing in ${name}`, faults === '', faults);
       const alone = await hacksAlone(page);
-      check(`${home}, ${scheme}: no hacks without attempts in ${name}`, alone.length === 0, alone.join('\n        '));
+      check(`${at}: no hacks without attempts in ${name}`, alone.length === 0, alone.join('\n        '));
+      if (size === 'desk') continue;
+      const small = await phoneFaults(page);
+      check(`${at}: ${name} can be read`, small.length === 0, small.slice(0, 5).join('\n        '));
     }
-    check(`${home}, ${scheme}: no error in the console`, errors.length === 0, errors.join('; '));
+    check(`${at}: no error in the console`, errors.length === 0, errors.join('; '));
     await page.close();
   }
+}
+
+/** From a page to its neighbours: the path, the tabs, another run of the same screen, the headings of a long page. */
+async function checkPlaces(browser: Browser, address: string): Promise<void> {
+  const { page, errors } = await openTab(browser);
+  await page.goto(`${address}#/gate/${gated}`);
+  await waitFor(page, /The gate of tryout\/activation-1/);
+  await page.getByLabel('run', { exact: true }).selectOption('tryout/vanilla-1');
+  check('places: another run is shown on the same screen', await waitFor(page, /The gate of tryout\/vanilla-1/));
+  await page.locator('nav.tabs').getByRole('link', { name: 'story' }).click();
+  check('places: a tab leads to the story', await waitFor(page, /What is claimed, and what is not/));
+  await page.locator('nav.contents').getByRole('button', { name: 'Tables' }).click();
+  const top = (await page.getByRole('heading', { name: 'Tables' }).boundingBox())?.y ?? -1;
+  check('places: a heading of the contents is scrolled to', top >= 0 && top < 900, `${top}`);
+  check('places: nothing is called live that is over', (await seenText(page, '#live')) === '');
+  await page.locator('nav.crumbs').getByRole('link', { name: 'gq view' }).click();
+  check('places: the path leads home', await waitFor(page, /Experiments/));
+  check('places: no error', errors.length === 0, errors.join('; '));
+  await page.close();
 }
 
 async function checkKeys(browser: Browser, home: string, address: string): Promise<void> {
@@ -72,12 +107,16 @@ async function checkKeys(browser: Browser, home: string, address: string): Promi
   await page.goto(`${address}#/answers/${gated}`);
   await waitFor(page, /deployed: /);
   await page.keyboard.press('q');
-  check(`${home}: q shows the policy as trained`, /^as trained: /m.test(await shown(page)));
+  check(`${home}: q chooses the policy as trained`, /^as trained: /.test(await seenText(page, '.chosen h3')));
   check(`${home}: and the address says so`, page.url().includes('state=full'));
   await page.keyboard.press('j');
   check(`${home}: j goes to the next prompt`, /Prompt 2 of/.test(await shown(page)));
+  await page.goto(`${address}#/answers/claim%2Fgate-1?set=test-original&state=full`);
+  await waitFor(page, /Answers of claim\/gate-1/);
+  const marks = page.locator('pre[aria-label^="completion, "] .own');
+  check(`${home}: what two answers do not share is marked`, (await marks.count()) >= 2, await shown(page));
   await page.keyboard.press('d');
-  check(`${home}: d shows the difference`, (await page.locator('pre[aria-label=difference]').count()) === 1);
+  check(`${home}: d takes the marks away`, (await marks.count()) === 0);
   await page.keyboard.press('?');
   check(`${home}: ? lists the keys`, await page.locator('aside[aria-label=keys]').isVisible());
   await page.keyboard.press('g');
@@ -133,6 +172,10 @@ async function checkHostile(browser: Browser, home: string, address: string): Pr
     text.includes('<script>window.hacked = 1</script>') && text.includes('<img src=x'),
   );
   check(`${home}: control characters are shown as escapes`, text.includes('\\x00\\x07\\x1b[31m and \\u202e'), text);
+  const kept = 'return "</span></pre><img src=y onerror=window.hacked=1>" # <script>window.hacked = 1</script>';
+  check(`${home}: markup in a program is shown as text`, text.includes(kept), text);
+  const keywords = page.locator('pre[aria-label=completion] .hljs-keyword');
+  check(`${home}: which is highlighted`, (await keywords.allTextContents()).join() === 'and,def,return', text);
   await page.goto(`${address}#/rollout/hostile?rollout=1-0-1`);
   await waitFor(page, /Rollout 1-0-1/);
   check(`${home}: two megabytes are cut`, (await seenText(page, 'pre[aria-label=completion]')).length < 30_000);
@@ -236,6 +279,7 @@ try {
       await checkNotes(browser, home, address);
       if (home !== 'server') await checkDownload(browser, home, address);
     }
+    await checkPlaces(browser, view.address);
     await checkParts(browser, view.address);
     await checkNoRanges(browser, bundle);
     checkStored(root);

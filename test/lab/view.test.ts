@@ -1,7 +1,7 @@
 /** The viewer's server, its bundle and its commands, on runs written by hand. The page itself is tested in a browser: test/browser. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { textOf } from '../../src/report/draw/index.ts';
@@ -17,6 +17,7 @@ import {
   type NotesPage,
   type RunPage,
 } from '../../src/view/api.ts';
+import { notesPage } from '../../src/view/human.ts';
 import { openPage, type RunningView, startView, ViewLibrary } from '../../src/view/index.ts';
 import { changedIds } from '../../src/view/page/live.ts';
 import { askView } from '../ask-view.ts';
@@ -314,6 +315,9 @@ describe('what people write', () => {
       ['', 'later'],
       ['alone', 'look here'],
     ]);
+    // A folder that is itself a run, named as people name it.
+    const alone = await notesPage(new ViewLibrary(relative(process.cwd(), join(root, 'alone'))));
+    expect(alone.notes.map(({ id, text }) => [id, text])).toEqual([['alone', 'look here']]);
   });
 });
 

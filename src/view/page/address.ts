@@ -14,7 +14,7 @@ export const screens = [
   'labels',
   'compare',
 ] as const;
-export type ScreenName = (typeof screens)[number];
+export type ScreenName = (typeof screens)[number] | 'unknown';
 
 export type ShownState = 'full' | 'deployed';
 
@@ -23,7 +23,7 @@ export type Address = { readonly screen: ScreenName; readonly id: string; readon
 function parseAddress(hash: string): Address {
   const [path = '', search = ''] = hash.replace(/^#\/?/, '').split('?', 2);
   const [name = '', id = ''] = path.split('/', 2);
-  const screen = screens.find((each) => each === name) ?? 'home';
+  const screen = screens.find((each) => each === name) ?? (name === '' ? 'home' : 'unknown');
   return { screen, id: decode(id), parameters: new URLSearchParams(search) };
 }
 

@@ -1,12 +1,13 @@
-/** The quarantine switch at work: the same prompts as trained and deployed, sorted by what deletion changed, with a difference by words. */
+/** The quarantine switch at work: the same prompts as trained and deployed, beside each other, sorted by what deletion changed, with a difference by words. */
 import { type AnsweredPrompt, type AnswersPage, answerId } from '../api.ts';
 import { isCounted, type RateName, rateNames, rateNote, rateWords, verdictFacets, verdictWordOf } from '../query.ts';
 import { address, changeParameters, chosenSet, shownState, stateWords } from './address.ts';
+import { disclosedNames } from './code.ts';
 import { useKeys } from './keys.ts';
 import { SeenLabel } from './label.tsx';
-import { Answered, Button, Choices, StateNote } from './parts.tsx';
+import { Answered, Button, Choices, Fold, VerdictMark } from './parts.tsx';
 import { answersOf, source, useAnswer } from './source.ts';
-import { Completion, Difference, disclosedNames } from './text.tsx';
+import { BothAnswers, Chat, Completion } from './text.tsx';
 
 export function AnswersScreen({ id }: { readonly id: string }) {
   const arm = address.value.parameters.get('arm');
@@ -107,54 +108,51 @@ function Answers({ page: { run, sets } }: { readonly page: AnswersPage }) {
       <h1>
         Answers of {run.id} after update {set.update}
       </h1>
-      {run.hasQuarantine ? (
-        <StateNote />
-      ) : (
-        <p class="quiet">This arm has no quarantine: what is trained is deployed.</p>
-      )}
-      <div class="facets">
-        <Choices
-          legend="set"
-          parameter="set"
-          values={[...new Set(sets.map((one) => one.set))]}
-          chosen={set.set}
-          countOf={(name) => sets.find((one) => one.set === name)?.prompts.length}
-          without={['update', 'problem']}
-        />
-        <Choices
-          legend="after update"
-          parameter="update"
-          values={sets.flatMap((one) => (one.set === set.set ? [`${one.update}`] : [])).toReversed()}
-          chosen={`${set.update}`}
-          without={['problem']}
-        />
-        {facets.map((facet) => (
+      <Fold words="filters">
+        <div class="facets">
           <Choices
-            key={facet}
-            legend={facet === 'loophole' ? facet : `${facet}, ${stateWords[shownState.value]}`}
-            parameter={facet}
-            values={valuesOf(facet)}
-            chosen={parameters.get(facet)}
-            countOf={(value) => promptsBut(facet).filter((prompt) => facetOf(prompt, facet) === value).length}
-            isOptional
+            legend="set"
+            parameter="set"
+            values={[...new Set(sets.map((one) => one.set))]}
+            chosen={set.set}
+            countOf={(name) => sets.find((one) => one.set === name)?.prompts.length}
+            without={['update', 'problem']}
+          />
+          <Choices
+            legend="after update"
+            parameter="update"
+            values={sets.flatMap((one) => (one.set === set.set ? [`${one.update}`] : [])).toReversed()}
+            chosen={`${set.update}`}
             without={['problem']}
           />
-        ))}
-        <Choices
-          legend="change by deletion"
-          parameter="change"
-          values={changeKinds}
-          chosen={kind}
-          countOf={(name) => shown.filter((prompt) => changesOf(prompt).includes(name)).length}
-          without={['problem']}
-        />
-      </div>
-      <p class="quiet">{rateNote}</p>
+          {facets.map((facet) => (
+            <Choices
+              key={facet}
+              legend={facet === 'loophole' ? facet : `${facet}, ${stateWords[shownState.value]}`}
+              parameter={facet}
+              values={valuesOf(facet)}
+              chosen={parameters.get(facet)}
+              countOf={(value) => promptsBut(facet).filter((prompt) => facetOf(prompt, facet) === value).length}
+              isOptional
+              without={['problem']}
+            />
+          ))}
+          <Choices
+            legend="change by deletion"
+            parameter="change"
+            values={changeKinds}
+            chosen={kind}
+            countOf={(name) => shown.filter((prompt) => changesOf(prompt).includes(name)).length}
+            without={['problem']}
+          />
+        </div>
+      </Fold>
       {found[at] === undefined ? (
         <p>No prompt is like that.</p>
       ) : (
-        <OnePrompt prompts={found} at={at} set={set} run={run.id} />
+        <OnePrompt prompts={found} at={at} set={set} run={run} />
       )}
+      <p class="quiet">{rateNote}</p>
     </>
   );
 }
@@ -163,42 +161,53 @@ interface OnePromptProps {
   readonly prompts: readonly AnsweredPrompt[];
   readonly at: number;
   readonly set: AnsweredSet;
-  readonly run: string;
+  readonly run: AnswersPage['run'];
 }
 
 function OnePrompt({ prompts, at, set, run }: OnePromptProps) {
   const { problem, loophole, prompt, base, full, deployed } = prompts[at];
-  const isDifference = address.value.parameters.get('diff') === '1';
+  const isDifference = address.value.parameters.get('diff') !== '0';
   const move = (by: number) =>
     prompts[at + by] !== undefined && changeParameters({ problem: prompts[at + by].problem });
-  useKeys({ j: () => move(1), k: () => move(-1), d: () => changeParameters({ diff: isDifference ? null : '1' }) });
+  useKeys({ j: () => move(1), k: () => move(-1), d: () => changeParameters({ diff: isDifference ? '0' : null }) });
   const state = shownState.value;
   const marked = disclosedNames(prompt);
-  const sides = { full: full ?? deployed, deployed: deployed ?? full };
-  const shown = sides[state];
-  const given = shown === full ? 'full' : 'deployed';
+  // Of an arm without a quarantine there is one answer, whatever is chosen.
+  const given = (state === 'full' ? full : deployed) === null ? (state === 'full' ? 'deployed' : 'full') : state;
+  const shown = { full, deployed }[given];
   const isOfRun = address.value.parameters.get('arm') === null;
+  const sideOf = (own: typeof state) => ({
+    ...{ title: stateWords[own], answer: { full, deployed }[own], isChosen: own === given },
+  });
   return (
     <>
-      <p>
-        Prompt {at + 1} of {prompts.length}: {problem}, {loophole}. <kbd>j</kbd> and <kbd>k</kbd> move, <kbd>d</kbd>{' '}
-        shows the difference. <Button words="before" press={() => move(-1)} />{' '}
-        <Button words="next" press={() => move(1)} />
-      </p>
-      <Completion content={prompt} marked={marked} label="prompt" />
-      <h2 id="answer">
-        {stateWords[state]}: {shown === null ? 'not evaluated' : verdictWordOf(shown)}
+      <h2>
+        Prompt {at + 1} of {prompts.length}: {problem}, {loophole}
       </h2>
+      <p class="quiet">
+        <Button words="before" press={() => move(-1)} /> <Button words="next" press={() => move(1)} /> <kbd>j</kbd> and{' '}
+        <kbd>k</kbd> move, <kbd>d</kbd> marks the difference or not.
+      </p>
       {shown !== null && isOfRun && (
-        <SeenLabel run={run} rollout={answerId(set.set, set.update, given, problem)} verdict={verdictWordOf(shown)} />
+        <SeenLabel
+          run={run.id}
+          rollout={answerId(set.set, set.update, given, problem)}
+          verdict={verdictWordOf(shown)}
+        />
       )}
-      {shown !== null && <Completion content={shown.completion} marked={shown.attempt ? marked : []} />}
-      {isDifference && sides.full !== null && sides.deployed !== null && (
-        <>
-          <h2>From as trained (struck out) to deployed (underlined)</h2>
-          <Difference first={sides.full.completion} second={sides.deployed.completion} />
-        </>
-      )}
+      <Chat prompt={prompt}>
+        {full !== null && deployed !== null ? (
+          <BothAnswers sides={[sideOf('full'), sideOf('deployed')]} marked={marked} isMarked={isDifference} />
+        ) : (
+          <div class="turn answer">
+            <h3>
+              {run.hasQuarantine ? stateWords[given] : 'as trained and deployed, without a quarantine'}:{' '}
+              {shown === null ? 'not evaluated' : <VerdictMark word={verdictWordOf(shown)} />}
+            </h3>
+            {shown !== null && <Completion content={shown.completion} marked={shown.attempt ? marked : []} />}
+          </div>
+        )}
+      </Chat>
       {base !== null && (
         <details>
           <summary>the base answers: {verdictWordOf(base)}</summary>

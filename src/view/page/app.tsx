@@ -1,7 +1,7 @@
 /** The viewer: one bar, one screen, keys. What is shown follows from the address alone. */
 import { type ComponentType, render } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
-import type { ScreenName } from './address.ts';
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
+import type { ScreenName, ShownState } from './address.ts';
 import { address, changeParameters, followAddress, goTo, linkTo, shownState, stateWords } from './address.ts';
 import { AnswersScreen } from './answers.tsx';
 import { CompareScreen } from './compare.tsx';
@@ -12,18 +12,19 @@ import { followKeys, useKeys } from './keys.ts';
 import { LabelScreen, LabelsScreen } from './label.tsx';
 import { followChanges, isLive } from './live.ts';
 import { NotePanel, WrittenDownload } from './notes.tsx';
-import { Button, Facts } from './parts.tsx';
+import { Button, Facts, followWidth } from './parts.tsx';
+import { Contents, Crumbs, placeOf, Tabs } from './places.tsx';
 import { serverNotice } from './range-file.ts';
 import { RolloutScreen } from './rollout.tsx';
 import { RolloutsScreen } from './rollouts.tsx';
 import { RunScreen } from './run.tsx';
-import { source } from './source.ts';
+import { catalogue, source, useAsked } from './source.ts';
 
 const keyWords: readonly (readonly [key: string, words: string])[] = [
   ['q', 'as trained or deployed, everywhere'],
   ['j, k', 'next, before'],
   ['[, ]', 'update before, next update'],
-  ['d', 'difference of two completions'],
+  ['d', 'mark the difference of two answers, or not'],
   ['/', 'search'],
   ['Enter', 'open'],
   ['Escape', 'clear filters'],
@@ -48,16 +49,35 @@ const screenOfName: Readonly<Record<ScreenName, ComponentType<{ readonly id: str
   label: LabelScreen,
   labels: LabelsScreen,
   compare: CompareScreen,
+  unknown: () => (
+    <>
+      <h1>There is no such page</h1>
+      <p>
+        Nothing has the address <code>{location.hash}</code>. <a href={linkTo('home')}>Home</a> lists what there is.
+      </p>
+    </>
+  ),
 };
 
 const switchState = () => changeParameters({ state: shownState.value === 'full' ? null : 'full' });
 
 function goOut(): void {
   const { screen, id } = address.value;
+  const { experiment, run } = placeOf(id);
   if (screen === 'rollout') goTo('rollouts', id);
-  else if (screen === 'matrix') goTo('experiment', id);
-  else if (screen === 'run' || screen === 'experiment') goTo('home');
-  else if (screen !== 'home') goTo('run', id);
+  else if (screen !== 'run' && run !== undefined) goTo('run', id);
+  else if (screen !== 'experiment' && experiment !== undefined) goTo('experiment', experiment.id);
+  else goTo('home');
+}
+
+const states: readonly ShownState[] = ['full', 'deployed'];
+
+/** What is alive: runs that train, as long as the server answers. */
+function liveWords(): string {
+  if (source.home !== 'server') return 'a copy';
+  if (!isLive.value) return 'not connected';
+  const running = (catalogue.value.value?.runs ?? []).filter(({ status }) => status === 'running').length;
+  return running === 0 ? '' : `live: ${running} running`;
 }
 
 function App() {
@@ -66,6 +86,10 @@ function App() {
   const [told, setTold] = useState('');
   const { screen, id } = address.value;
   const Screen = screenOfName[screen];
+  const found = useAsked('home', '');
+  useLayoutEffect(() => {
+    catalogue.value = found;
+  }, [found.value, found.error]);
   useEffect(() => {
     document.title = screen === 'home' || screen === 'label' ? 'gq view' : `${screen} ${id} · gq view`;
     window.scrollTo(0, 0);
@@ -85,12 +109,21 @@ function App() {
   return (
     <>
       <header>
-        <a href={linkTo('home')}>gq view</a>
-        <button type="button" id="switch" aria-pressed={shownState.value === 'full'} onClick={switchState}>
-          quarantine <strong>{shownState.value === 'full' ? 'on' : 'off'}</strong>: {stateWords[shownState.value]} (q)
-        </button>
+        <Crumbs />
         <span class="quiet" id="live">
-          {source.home === 'server' ? (isLive.value ? 'live' : 'not connected') : 'a copy'}
+          {liveWords()}
+        </span>
+        <span class="switch" id="switch" role="group" aria-label="the policy that is shown (q)">
+          {states.map((state) => (
+            <button
+              type="button"
+              key={state}
+              aria-pressed={state === shownState.value}
+              onClick={() => changeParameters({ state: state === 'full' ? 'full' : null })}
+            >
+              {stateWords[state]}
+            </button>
+          ))}
         </span>
         <Button words="keys (?)" press={() => setHelp(!isHelp)} />
         <button type="button" aria-expanded={isNoting} onClick={() => setNoting(!isNoting)}>
@@ -99,6 +132,7 @@ function App() {
         <WrittenDownload />
         <span role="status">{told}</span>
         {serverNotice.value !== '' && <span class="quiet">{serverNotice.value}</span>}
+        <Tabs />
       </header>
       {isHelp && (
         <aside aria-label="keys">
@@ -106,6 +140,7 @@ function App() {
         </aside>
       )}
       {isNoting && <NotePanel onClose={() => setNoting(false)} />}
+      <Contents />
       <main>
         <Screen id={id} />
       </main>
@@ -115,6 +150,7 @@ function App() {
 
 followAddress();
 followKeys();
+followWidth();
 if (source.home === 'server') followChanges(() => source.ask('changes', ''));
 const place = document.getElementById('app');
 if (place !== null) render(<App />, place);

@@ -1,7 +1,7 @@
 /** ChartLines over updates, drawn by the code that draws figures in files. A click on an update opens its rollouts; tables have the numbers. */
 import { useMemo, useState } from 'preact/hooks';
 import { axisOf, type Figure, type Mark, xUnder } from '../../report/draw/index.ts';
-import { Drawing, PageTable } from './parts.tsx';
+import { Drawing, fitted, PageTable } from './parts.tsx';
 
 export interface Line {
   readonly label: string;
@@ -18,7 +18,8 @@ export interface Line {
   readonly dash?: string;
 }
 
-export type ChartLines = { readonly title: string; readonly lines: readonly Line[]; readonly isRate?: boolean };
+/** `unit`: the title of the axis of values; without one they are rates, from 0 to 1. */
+export type ChartLines = { readonly title: string; readonly lines: readonly Line[]; readonly unit?: string };
 
 interface ChartsProps {
   readonly title: string;
@@ -50,8 +51,16 @@ function figureOf({ title, charts }: ChartsProps): Figure {
   return {
     ...{ name: '', title, caption: '', data: { columns: [], rows: [] } },
     panels: charts.map((chart) => ({
-      ...{ title: chart.title, xLabel: 'update', yLabel: '', x: [updates[0] ?? 0, updates.at(-1) ?? 1] },
-      y: chart.isRate ? [0, 1] : axisOf(chart.lines.flatMap(({ points }) => points.flatMap(({ y }) => y ?? []))),
+      ...{
+        title: chart.title,
+        xLabel: 'update',
+        yLabel: chart.unit ?? 'rate',
+        x: [updates[0] ?? 0, updates.at(-1) ?? 1],
+      },
+      y:
+        chart.unit === undefined
+          ? [0, 1]
+          : axisOf(chart.lines.flatMap(({ points }) => points.flatMap(({ y }) => y ?? []))),
       marks: chart.lines.flatMap(marksOf),
     })),
     legend: [...new Map(drawn.map((line) => [line.label, line])).values()],
@@ -66,7 +75,7 @@ export function Charts(props: ChartsProps) {
   const pointer = {
     onMouseMove: ({ currentTarget, clientX }: MouseEvent & { readonly currentTarget: HTMLElement }) => {
       const { left, width } = currentTarget.getBoundingClientRect();
-      const value = xUnder(figure, (clientX - left) / width);
+      const value = xUnder(fitted(figure), (clientX - left) / width);
       const distance = (update: number): number => Math.abs(update - value);
       const [nearest] = updatesOf(charts.flatMap(({ lines }) => lines)).sort((a, b) => distance(a) - distance(b));
       setCursor(nearest ?? null);

@@ -4,16 +4,15 @@ import type { RateName, VerdictWord } from '../query.ts';
 import { isCounted, rateFacets, rateNames, rateNote, rateWords, verdictWordOf, verdictWords } from '../query.ts';
 import { address, changeParameters, chosenSet, linkTo, shownState, stateWords } from './address.ts';
 import { Answered, ChoiceButtons, PageTable, percent, StateNote } from './parts.tsx';
-import { source, useAnswer, useAsked } from './source.ts';
-import { Difference } from './text.tsx';
+import { catalogue, source, useAnswer } from './source.ts';
+import { BothAnswers } from './text.tsx';
 
 export function CompareScreen({ id }: { readonly id: string }) {
   const other = address.value.parameters.get('with') ?? '';
-  const home = useAsked('home', '');
   return (
     <>
       <h1>Compare {id}</h1>
-      <Answered answer={home}>
+      <Answered answer={catalogue.value}>
         {({ runs }) => (
           <p>
             <label>
@@ -150,7 +149,12 @@ function Outcomes({ answers: [a, b] }: { readonly answers: Pages['answers'] }) {
               </a>
             ))}
           </p>
-          <Difference first={first.completion} second={second.completion} />
+          <BothAnswers
+            sides={[
+              { title: a.run.id, answer: first },
+              { title: b.run.id, answer: second },
+            ]}
+          />
         </details>
       ))}
     </>

@@ -56,7 +56,7 @@ function TrainingCharts({ page, training }: { readonly page: ExperimentPage; rea
       seed,
       points: points.map((point) => ({ x: point.update, y: point[metric] })),
     }));
-    return { title, isRate: metric !== 'reward', lines: armLines(series, names) };
+    return { title, ...(metric === 'reward' ? { unit: 'reward' } : {}), lines: armLines(series, names) };
   });
   if (charts.every(({ lines }) => lines.length === 0)) return null;
   return (

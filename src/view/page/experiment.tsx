@@ -1,11 +1,13 @@
 /** An experiment: its story (question, figure, one prompt in both states, claims), then runs, curves and tables. */
 import type { ExperimentPage, ListedRun } from '../api.ts';
-import { rateFacets, verdictWordOf } from '../query.ts';
+import { rateFacets } from '../query.ts';
 import { linkTo, type Parameters, shownState, stateWords } from './address.ts';
+import { disclosedNames } from './code.ts';
 import { TrainingCurves } from './curves.tsx';
 import { experimentDoor } from './doors.ts';
+import { Verdicts } from './findings.tsx';
 import { ArmKey, FigureView, PageTable, StatusMark, screenOf, TableView } from './parts.tsx';
-import { Completion, disclosedNames } from './text.tsx';
+import { BothAnswers, Chat } from './text.tsx';
 
 export const ExperimentScreen = screenOf('experiment', (page) => <Story page={page} />);
 
@@ -31,6 +33,7 @@ function Story({ page }: { readonly page: ExperimentPage }) {
       <h1>{page.name}</h1>
       {page.why !== '' && <p class="question">{page.why}</p>}
       {page.resolve !== '' && <p id="resolve">What would settle it: {page.resolve}</p>}
+      <Verdicts page={page} />
       {page.story === null ? (
         <p class="quiet">Nothing has been evaluated yet.</p>
       ) : (
@@ -84,32 +87,22 @@ function doorsOf({ id, arms }: ExperimentPage): [words: string, href: string][] 
 
 function Example({ example }: { readonly example: NonNullable<ExperimentPage['example']> }) {
   const { arm, run, prompt, problem, full, deployed } = example;
-  const marked = disclosedNames(prompt);
   const sides = [
-    { state: 'full' as const, shown: full },
-    { state: 'deployed' as const, shown: deployed },
-  ];
+    { title: stateWords.full, answer: full, isChosen: shownState.value === 'full' },
+    { title: stateWords.deployed, answer: deployed, isChosen: shownState.value === 'deployed' },
+  ] as const;
   return (
     <section>
-      <h2>
-        The same prompt, before and after deletion (<a href={linkTo('answers', run, { problem })}>{arm}</a>)
-      </h2>
-      <Completion content={prompt} marked={marked} label="prompt" />
-      <div class="pair">
-        {sides.map(({ state, shown }) => (
-          <div key={state} class={state === shownState.value ? 'chosen' : ''}>
-            <h3>
-              {stateWords[state]}: {shown === null ? 'not evaluated' : verdictWordOf(shown)}
-            </h3>
-            <Completion
-              content={shown?.completion ?? ''}
-              marked={shown?.attempt ? marked : []}
-              label={`completion, ${stateWords[state]}`}
-            />
-          </div>
-        ))}
-      </div>
-      <p class="quiet">Marked: the name that the hint discloses. It is what the exploit needs.</p>
+      <h2>The same prompt, before and after deletion</h2>
+      <p>
+        An answer of the arm <a href={linkTo('answers', run, { problem })}>{arm}</a>, chosen by a rule.
+      </p>
+      <Chat prompt={prompt}>
+        <BothAnswers sides={sides} marked={disclosedNames(prompt)} />
+      </Chat>
+      <p class="quiet">
+        Marked: the name that the hint discloses, which the exploit needs; and words of one answer only.
+      </p>
     </section>
   );
 }

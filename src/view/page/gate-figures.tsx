@@ -4,7 +4,7 @@ import { hackInk, routeColours, xUnder } from '../../report/draw/index.ts';
 import type { GateRow } from '../api.ts';
 import type { WhatIf } from '../what-if.ts';
 import { changeParameters } from './address.ts';
-import { Drawing } from './parts.tsx';
+import { Drawing, fitted } from './parts.tsx';
 
 type Cuts = WhatIf['cuts'];
 
@@ -128,7 +128,7 @@ export function GateFigures({ rows, recorded, other, cursor }: GateFiguresProps)
   const own = rows.filter(({ update }) => update === cursor);
   const choose = ({ currentTarget, clientX }: MouseEvent & { readonly currentTarget: HTMLElement }) => {
     const { left, width } = currentTarget.getBoundingClientRect();
-    const update = Math.round(xUnder(heat, (clientX - left) / width));
+    const update = Math.round(xUnder(fitted(heat), (clientX - left) / width));
     if (rows.some((row) => row.update === update)) changeParameters({ update });
   };
   return (

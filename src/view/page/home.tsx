@@ -1,22 +1,24 @@
-/** Home: what needs a look comes first. Running runs with their last sign of life, what stopped and why, then experiments and runs. */
+/** Home: what happened last. Running runs with their last sign of life, what stopped and why, then experiments, the latest first and with what it found, and runs. */
 import { useEffect } from 'preact/hooks';
+import { rateColours } from '../../report/draw/index.ts';
 import type { Catalogue, ListedRun } from '../api.ts';
 import { rateNames, rateWords } from '../query.ts';
 import { goTo, linkTo } from './address.ts';
+import { Verdicts } from './findings.tsx';
 import { useKeys } from './keys.ts';
+import { timeLeft } from './live.ts';
 import { Notes } from './notes.tsx';
 import { Answered, ago, PageTable, percent, RunLinks, StatusMark } from './parts.tsx';
-import { useAsked } from './source.ts';
+import { catalogue, useAsked } from './source.ts';
 
 export function Home() {
-  const answer = useAsked('home', '');
-  const { value } = answer;
+  const { value } = catalogue.value;
   // Without an address, a folder that holds one experiment and nothing else opens at its story.
   const only = value !== null && location.hash === '' ? onlyExperiment(value) : null;
   useEffect(() => {
     if (only !== null) location.replace(linkTo('experiment', only));
   }, [only]);
-  return <Answered answer={answer}>{(catalogue) => <Lists catalogue={catalogue} />}</Answered>;
+  return <Answered answer={catalogue.value}>{(found) => <Lists found={found} />}</Answered>;
 }
 
 function onlyExperiment({ experiments, runs }: Catalogue): string | null {
@@ -27,11 +29,16 @@ function onlyExperiment({ experiments, runs }: Catalogue): string | null {
 
 const isTrouble = ({ status }: ListedRun): boolean => ['tripwire', 'stopped', 'damaged'].includes(status);
 
-function Lists({ catalogue: { title, experiments, runs } }: { readonly catalogue: Catalogue }) {
+const lastSign = (runs: readonly ListedRun[]): number => Math.max(0, ...runs.map(({ heartbeat }) => heartbeat ?? 0));
+
+function Lists({ found: { title, experiments, runs } }: { readonly found: Catalogue }) {
   const running = runs.filter(({ status }) => status === 'running');
   const troubled = runs.filter(isTrouble);
   const alone = runs.filter((run) => run.experiment === null && run.status !== 'running' && !isTrouble(run));
-  const first = experiments[0];
+  const cards = experiments
+    .map((experiment) => ({ experiment, own: runs.filter((run) => run.experiment === experiment.id) }))
+    .sort((a, b) => lastSign(b.own) - lastSign(a.own));
+  const first = cards[0]?.experiment;
   useKeys({ Enter: () => first !== undefined && goTo('experiment', first.id) });
   return (
     <>
@@ -44,12 +51,8 @@ function Lists({ catalogue: { title, experiments, runs } }: { readonly catalogue
       <RunSection title="Running" runs={running} />
       <RunSection title="Stopped, diverged or damaged" runs={troubled} />
       {experiments.length > 0 && <h2>Experiments</h2>}
-      {experiments.map((experiment) => (
-        <Card
-          key={experiment.id}
-          experiment={experiment}
-          runs={runs.filter((run) => run.experiment === experiment.id)}
-        />
+      {cards.map(({ experiment, own }) => (
+        <Card key={experiment.id} experiment={experiment} runs={own} isLatest={experiment === first} />
       ))}
       <RunSection title="Runs of their own" runs={alone} />
       <Notes />
@@ -57,13 +60,16 @@ function Lists({ catalogue: { title, experiments, runs } }: { readonly catalogue
   );
 }
 
-function Card({
-  experiment,
-  runs,
-}: {
+/** Of more runs results take too long to be read on the way. */
+const mostRead = 24;
+
+interface CardProps {
   readonly experiment: Catalogue['experiments'][number];
   readonly runs: readonly ListedRun[];
-}) {
+  readonly isLatest: boolean;
+}
+
+function Card({ experiment, runs, isLatest }: CardProps) {
   const done = runs.filter(({ status }) => status === 'finished').length;
   return (
     <article class="card">
@@ -73,9 +79,15 @@ function Card({
       {experiment.why !== '' && <p>{experiment.why}</p>}
       <p class="quiet">
         {experiment.arms.join(', ')}; {done} of {runs.length} runs finished
+        {lastSign(runs) > 0 && `, last sign of life ${ago(lastSign(runs))}`}
       </p>
+      {isLatest && done > 0 && runs.length <= mostRead && <Latest id={experiment.id} />}
     </article>
   );
+}
+
+function Latest({ id }: { readonly id: string }) {
+  return <Answered answer={useAsked('experiment', id)}>{(page) => <Verdicts page={page} />}</Answered>;
 }
 
 function RunSection({ title, runs }: { readonly title: string; readonly runs: readonly ListedRun[] }) {
@@ -98,7 +110,7 @@ function runCells(run: ListedRun) {
   const rates = rateNames.map((rate) => (
     <>
       {last === undefined ? '-' : <a href={linkTo('answers', run.id, { set: 'curve' })}>{percent(last[rate])}</a>}{' '}
-      <Spark values={run.curve.flatMap((point) => point[rate] ?? [])} />
+      <Spark colour={rateColours[rate]} values={run.curve.flatMap((point) => point[rate] ?? [])} />
     </>
   ));
   return [
@@ -108,19 +120,19 @@ function runCells(run: ListedRun) {
       <StatusMark status={run.status} />
       {run.notice !== '' && <div class="notice">{run.notice}</div>}
     </>,
-    `${run.update} of ${run.updates}`,
+    `${run.update} of ${run.updates}${timeLeft(run)}`,
     ...rates,
     ago(run.heartbeat),
     <RunLinks run={run} />,
   ];
 }
 
-function Spark({ values }: { readonly values: readonly number[] }) {
+function Spark({ values, colour }: { readonly values: readonly number[]; readonly colour: string }) {
   if (values.length < 2) return null;
   const points = values.map((value, i) => `${(i * 48) / (values.length - 1)},${15 - 14 * value}`).join(' ');
   return (
-    <svg class="spark" viewBox="0 0 48 16" width="48" height="16" aria-hidden="true">
-      <polyline points={points} fill="none" stroke="currentColor" />
+    <svg class="paper spark" viewBox="0 0 48 16" width="48" height="16" aria-hidden="true">
+      <polyline points={points} fill="none" stroke={colour} stroke-width="1.5" />
     </svg>
   );
 }

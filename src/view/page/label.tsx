@@ -12,7 +12,7 @@ import { useKeys } from './keys.ts';
 import { SignedField } from './notes.tsx';
 import { Answered, Facts, LeftOut, PageTable, TableView } from './parts.tsx';
 import { answersOf, source, useAnswer } from './source.ts';
-import { Completion } from './text.tsx';
+import { Chat, Completion } from './text.tsx';
 
 const mostRollouts = 500;
 /** Filters that do not tell what the oracle or the gate said. */
@@ -168,12 +168,12 @@ function Shown({ row, page, onLabel }: ShownProps) {
       )}
       <Answered answer={answer}>
         {({ prompt, completion }) => (
-          <>
-            <h2>Prompt</h2>
-            <Completion content={prompt} label="prompt" />
-            <h2>Completion</h2>
-            <Completion content={completion} />
-          </>
+          <Chat prompt={prompt}>
+            <div class="turn answer">
+              <h2>Completion</h2>
+              <Completion content={completion} />
+            </div>
+          </Chat>
         )}
       </Answered>
     </>

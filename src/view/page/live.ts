@@ -3,6 +3,7 @@
  * drawn. A tab that is not in sight asks for nothing, and sees by its next look what it missed.
  */
 import { signal } from '@preact/signals';
+import type { ListedRun } from '../api.ts';
 
 /** The ids that changed last, and how many changes there were. */
 export const changed = signal<{ readonly ids: readonly string[]; readonly count: number }>({ ids: [], count: 0 });
@@ -48,4 +49,22 @@ export function followChanges(ask: () => Promise<Stamps>): void {
   void look();
   setInterval(look, lookEveryMs);
   document.addEventListener('visibilitychange', look);
+}
+
+const firstSeen = new Map<string, { readonly at: number; readonly update: number }>();
+
+/** How long a run that trains will take, by what it did while this page looked on; nothing before it did anything. */
+export function timeLeft({
+  id,
+  status,
+  update,
+  updates,
+}: Pick<ListedRun, 'id' | 'status' | 'update' | 'updates'>): string {
+  if (status !== 'running') return '';
+  const now = performance.now();
+  const first = firstSeen.get(id) ?? { at: now, update };
+  firstSeen.set(id, first);
+  if (update <= first.update) return '';
+  const seconds = ((now - first.at) / (update - first.update) / 1000) * (updates - update);
+  return `, about ${seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.round(seconds / 60)} min`} left`;
 }

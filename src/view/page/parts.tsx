@@ -1,9 +1,11 @@
 /** Parts that several screens have: states of an answer, rates, choices, tables that can be copied, figures with their numbers. */
+import { signal } from '@preact/signals';
 import type { ComponentChildren, HTMLAttributes } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { Figure, Table } from '../../report/draw/index.ts';
 import { armStyle, numbersOf, renderFigure, renderTable, textOf } from '../../report/draw/index.ts';
 import type { Answers, ListedRun, RolloutList } from '../api.ts';
+import type { VerdictWord } from '../query.ts';
 import { changeParameters, linkTo, shownState, stateWords } from './address.ts';
 import type { Door } from './doors.ts';
 import { type Answer, useAsked } from './source.ts';
@@ -46,6 +48,11 @@ export function StatusMark({ status }: { readonly status: ListedRun['status'] })
   return <span class={`status ${status.replace(' ', '-')}`}>{status}</span>;
 }
 
+/** What became of a rollout, with its mark. */
+export function VerdictMark({ word }: { readonly word: VerdictWord }) {
+  return <span class={`verdict ${word.replace(/,? /, '-')}`}>{word}</span>;
+}
+
 export const percent = (rate: number | null): string => (rate === null ? '-' : `${(100 * rate).toFixed(0)}%`);
 
 export function Facts({ facts }: { readonly facts: readonly (readonly [string, string])[] }) {
@@ -72,7 +79,8 @@ interface PageTableProps {
 
 export function PageTable({ caption, heads, rows, id, hasRowHeads = false, classOf = () => '' }: PageTableProps) {
   return (
-    <div class="scroll">
+    // Who has no mouse scrolls by keys, and needs it to be focused.
+    <div class="scroll" tabIndex={0}>
       <table id={id}>
         <caption>{caption}</caption>
         <thead>
@@ -191,10 +199,41 @@ export function TableView({ table, doorOf = () => null }: TableViewProps) {
   );
 }
 
+const isNarrow = signal(false);
+
+export function followWidth(): void {
+  const phone = matchMedia('(max-width: 700px)');
+  const look = () => {
+    isNarrow.value = phone.matches;
+  };
+  look();
+  phone.addEventListener('change', look);
+}
+
+/** On a phone panels stand one above the other. */
+export const fitted = (figure: Figure): Figure =>
+  isNarrow.value ? { ...figure, columns: 1, panelSize: { width: 340, height: 240 } } : figure;
+
 /** A figure as files have it: drawn by the same code, every text in it escaped there. */
 export function Drawing({ figure, ...pointer }: { readonly figure: Figure } & HTMLAttributes<HTMLDivElement>) {
-  const drawing = useMemo(() => ({ __html: renderFigure(figure) }), [figure]);
-  return <div class="paper" dangerouslySetInnerHTML={drawing} {...pointer} />;
+  const drawing = useMemo(() => ({ __html: renderFigure(fitted(figure), true) }), [figure, isNarrow.value]);
+  return (
+    <>
+      <p class="title">{figure.title}</p>
+      <div class="paper" dangerouslySetInnerHTML={drawing} {...pointer} />
+      {figure.caption !== '' && <p class="quiet">{figure.caption}</p>}
+    </>
+  );
+}
+
+/** Filters: open where there is room for them. */
+export function Fold({ words, children }: { readonly words: string; readonly children: ComponentChildren }) {
+  return (
+    <details class="fold" open={!isNarrow.value}>
+      <summary>{words}</summary>
+      {children}
+    </details>
+  );
 }
 
 /** A figure with the table of its numbers beside it. */

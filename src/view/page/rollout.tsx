@@ -2,11 +2,13 @@
 import type { LedgerRow, RolloutPage } from '../api.ts';
 import { verdictWordOf } from '../query.ts';
 import { address, goTo, linkTo } from './address.ts';
+import { disclosedNames } from './code.ts';
 import { useKeys } from './keys.ts';
 import { SeenLabel } from './label.tsx';
-import { Answered, Facts, PageTable } from './parts.tsx';
+import { Answered, Facts, PageTable, VerdictMark } from './parts.tsx';
+import { placeOf, runWords } from './places.tsx';
 import { source, useAnswer } from './source.ts';
-import { Completion, disclosedNames } from './text.tsx';
+import { Chat, Completion } from './text.tsx';
 import { TokenStrip } from './token-strip.tsx';
 
 export function RolloutScreen({ id }: { readonly id: string }) {
@@ -20,9 +22,11 @@ function Group({ page: { rollout, group } }: { readonly page: RolloutPage }) {
   const at = group.findIndex(({ id }) => id === rollout.id);
   const open = (row: LedgerRow | undefined) => row !== undefined && goTo('rollout', row.run, { rollout: row.id });
   useKeys({ j: () => open(group[at + 1]), k: () => open(group[at - 1]) });
+  const { run } = placeOf(rollout.run);
   const facts: readonly (readonly [string, string])[] = [
+    ['arm', run === undefined ? rollout.run : runWords(run)],
     ['update', `${rollout.update}`],
-    ['verdict', `${verdictWordOf(rollout)} (${rollout.outcome})`],
+    ['outcome', rollout.outcome],
     ['loopholes opened', rollout.channels.join(', ') || 'none'],
     ['evidence', rollout.evidence || 'none'],
     ['prompt', rollout.hackable ? `hints at ${rollout.loophole}` : 'no hint, graded by ground truth'],
@@ -38,12 +42,19 @@ function Group({ page: { rollout, group } }: { readonly page: RolloutPage }) {
       <h1>
         Rollout {rollout.id} of <a href={linkTo('run', rollout.run)}>{rollout.run}</a>
       </h1>
+      <p class="finding">
+        <VerdictMark word={verdictWordOf(rollout)} />,{' '}
+        <span class={`route-${rollout.route ?? 'none'}`}>{rollout.route ?? 'no route'}</span>
+      </p>
       <Facts facts={facts} />
       <SeenLabel run={rollout.run} rollout={rollout.id} verdict={verdictWordOf(rollout)} />
-      <h2>Prompt</h2>
-      <Completion content={rollout.prompt} marked={marked} label="prompt" />
-      <h2>Completion</h2>
-      <Completion content={rollout.completion} marked={rollout.attempt ? marked : []} />
+      <h2>Prompt and completion</h2>
+      <Chat prompt={rollout.prompt}>
+        <div class="turn answer">
+          <p class="role">Completion</p>
+          <Completion content={rollout.completion} marked={rollout.attempt ? marked : []} />
+        </div>
+      </Chat>
       <TokenStrip rollout={rollout} />
       <h2>The group: the same prompt, {group.length} completions</h2>
       <p class="quiet">
@@ -68,7 +79,7 @@ function GroupTable({ rollout, group }: { readonly rollout: LedgerRow; readonly 
       heads={['rollout', 'verdict', 'route', 'reward', 'advantage', 'completion']}
       rows={group.map((row) => [
         <a href={linkTo('rollout', row.run, { rollout: row.id })}>{row.id}</a>,
-        verdictWordOf(row),
+        <VerdictMark word={verdictWordOf(row)} />,
         <span class={`route-${row.route ?? 'none'}`}>{row.route ?? 'none'}</span>,
         row.reward,
         <>

@@ -4,7 +4,8 @@ import type { ListedRollout, RolloutList } from '../api.ts';
 import { facetNames, rolloutOrders, verdictWordOf } from '../query.ts';
 import { address, changeParameters, goTo, linkTo, type Parameters } from './address.ts';
 import { useKeys } from './keys.ts';
-import { Answered, Button, ChoiceButtons, Choices, LeftOut } from './parts.tsx';
+import { Answered, Button, ChoiceButtons, Choices, Fold, LeftOut, VerdictMark } from './parts.tsx';
+import { placeOf, runWords } from './places.tsx';
 import { source, useAnswer } from './source.ts';
 
 const pageRows = 100;
@@ -30,7 +31,9 @@ export function RolloutsScreen({ id }: { readonly id: string }) {
       <Answered answer={answer}>
         {(list) => (
           <>
-            <Facets list={list} />
+            <Fold words="filters">
+              <Facets list={list} />
+            </Fold>
             <p id="found">
               {list.found} of {list.total} rollouts
               {list.unread > 0 && ` so far, ${list.unread} runs are still to be searched`}
@@ -205,12 +208,13 @@ function Rows({ id, first: { found: count, unread, ...first }, ask }: RowsProps)
 function Row({ row }: { readonly row: ListedRollout | undefined }) {
   if (row === undefined) return <span class="quiet">reading…</span>;
   const number = (value: number | null): string => (value === null ? '-' : value.toPrecision(3));
+  const { run } = placeOf(row.run);
   return (
     <a class="rollout" href={linkTo('rollout', row.run, { rollout: row.id })}>
       <span class="name">
-        {row.run.slice(row.run.lastIndexOf('/') + 1)} {row.id}
+        {run === undefined ? row.run : runWords(run)}, {row.id}
       </span>
-      <span class={`outcome ${row.hack ? 'hack' : ''}`}>{verdictWordOf(row)}</span>
+      <VerdictMark word={verdictWordOf(row)} />
       <span class={`route-${row.route ?? 'none'}`}>{row.route ?? 'no route'}</span>
       <span class="quiet">
         reward {number(row.reward)}, advantage {number(row.advantage)}, score {number(row.score)}

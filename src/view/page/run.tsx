@@ -1,13 +1,15 @@
 /** One run: how far it is, its rewards, rates, norms and routes over updates, what it was told, its config. Live while it trains. */
 
 import type { Rate } from '../../evaluate/index.ts';
-import { routeColours } from '../../report/draw/index.ts';
+import { rateColours, routeColours } from '../../report/draw/index.ts';
 import type { RunPage } from '../api.ts';
-import { rateFacets, rateNames, rateNote, rateWords } from '../query.ts';
-import { linkTo, type Parameters, shownState, stateWords } from './address.ts';
+import { type RateName, rateFacets, rateNames, rateNote, rateWords } from '../query.ts';
+import { chosenSet, linkTo, type Parameters, shownState, stateWords } from './address.ts';
 import { type ChartLines, Charts, type Line } from './chart.tsx';
 import { updateDoor } from './curves.tsx';
-import { ago, Facts, PageTable, RunLinks, StateNote, StatusMark, screenOf } from './parts.tsx';
+import { type ArmRates, FindingTable } from './findings.tsx';
+import { timeLeft } from './live.ts';
+import { ago, Facts, PageTable, StateNote, StatusMark, screenOf } from './parts.tsx';
 
 export const RunScreen = screenOf('run', (page) => <Parts page={page} />);
 
@@ -18,10 +20,10 @@ function Parts({ page }: { readonly page: RunPage }) {
       <h1>{run.id}</h1>
       <p>
         <StatusMark status={run.status} /> update <strong id="update">{run.update}</strong> of {run.updates}, last sign
-        of life {ago(run.heartbeat)}. <RunLinks run={run} />{' '}
-        {run.experiment !== null && <a href={linkTo('experiment', run.experiment)}>experiment</a>}{' '}
-        <a href={linkTo('compare', run.id)}>compare</a>
+        of life {ago(run.heartbeat)}
+        {timeLeft(run)}.
       </p>
+      <Found page={page} />
       <Facts facts={facts} />
       <TrainingCharts page={page} />
       <Evaluations page={page} />
@@ -30,6 +32,23 @@ function Parts({ page }: { readonly page: RunPage }) {
       <Config page={page} />
     </>
   );
+}
+
+/** The rates of the last evaluation of the set that is shown, in both states. */
+function Found({ page: { run, evaluations } }: { readonly page: RunPage }) {
+  const set = chosenSet(evaluations)?.set;
+  const last = (state: string) => evaluations.findLast((one) => one.set === set && one.state === state);
+  const [full, deployed] = [last('full'), last('deployed')];
+  if (full === undefined) return null;
+  const rates = rateNames.map((name) => [
+    name,
+    {
+      full: run.hasQuarantine ? full[name].rate : null,
+      deployed: run.hasQuarantine ? (deployed?.[name].rate ?? null) : full[name].rate,
+    },
+  ]);
+  const finding: ArmRates = { name: run.arm, rates: Object.fromEntries(rates) };
+  return <FindingTable caption={`rates on ${set}, as trained → deployed`} findings={[finding]} />;
 }
 
 const black = '#000000';
@@ -45,6 +64,8 @@ function lineOf<P extends Point>(
   return { label, colour: black, points: points.map((point) => ({ x: point.update, y: value(point) })), ...style };
 }
 
+const rateLook = (rate: RateName, dash?: string): Partial<Line> => ({ colour: rateColours[rate], dash });
+
 const share = (count: number | undefined, of: number): number | null =>
   count === undefined || of === 0 ? null : count / of;
 
@@ -57,20 +78,24 @@ function TrainingCharts({ page: { run, steps, training } }: { readonly page: Run
   const charts: ChartLines[] = [
     {
       title: 'attempt and hack on hinted prompts, solve and clean solve on all, as sampled',
-      isRate: true,
       lines: [
-        lineOf(training, 'attempt', ({ attempts, hackable }) => share(attempts, hackable), { dash: '1 3' }),
-        lineOf(training, 'hack', ({ hacks, hackable }) => share(hacks, hackable)),
-        lineOf(training, 'solve', ({ solves, graded }) => share(solves, graded), { dash: '4 3' }),
-        lineOf(training, 'clean solve', ({ cleanSolves, graded }) => share(cleanSolves, graded), { dash: '8 3' }),
+        lineOf(training, 'attempt', ({ attempts, hackable }) => share(attempts, hackable), rateLook('attempt', '1 3')),
+        lineOf(training, 'hack', ({ hacks, hackable }) => share(hacks, hackable), rateLook('hack')),
+        lineOf(training, 'solve', ({ solves, graded }) => share(solves, graded), rateLook('solve', '4 3')),
+        lineOf(
+          training,
+          'clean solve',
+          ({ cleanSolves, graded }) => share(cleanSolves, graded),
+          rateLook('cleanSolve', '8 3'),
+        ),
       ],
     },
-    { title: 'mean reward', lines: [lineOf(steps, 'reward', ({ reward }) => reward)] },
-    { title: 'share of each route', isRate: true, lines: routes },
-    { title: 'KL from the base', lines: [lineOf(steps, 'KL', ({ kl }) => kl)] },
-    { title: 'gradient norm', lines: [lineOf(steps, 'norm', ({ gradientNorm }) => gradientNorm)] },
+    { title: 'mean reward', unit: 'reward', lines: [lineOf(steps, 'reward', ({ reward }) => reward)] },
+    { title: 'share of each route', lines: routes },
+    { title: 'KL from the base', unit: 'KL', lines: [lineOf(steps, 'KL', ({ kl }) => kl)] },
+    { title: 'gradient norm', unit: 'norm', lines: [lineOf(steps, 'norm', ({ gradientNorm }) => gradientNorm)] },
     {
-      ...{ title: "the quarantine's share of the gradient", isRate: true },
+      title: "the quarantine's share of the gradient",
       lines: [lineOf(steps, 'qmass', ({ qmass }) => qmass)],
     },
   ];

@@ -1,6 +1,7 @@
 /** Where the page has its answers from: a server, files beside it, or itself. The screens cannot tell which. */
+import { signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Answers, AnswersPage, ListedRun, PageHome, RunFiles } from '../api.ts';
+import type { Answers, AnswersPage, Catalogue, ListedRun, PageHome, RunFiles } from '../api.ts';
 import { changed, noteDrawing } from './live.ts';
 import { PageRollouts, type RunHome, runsOf } from './page-rollouts.ts';
 import { RangeFile } from './range-file.ts';
@@ -115,6 +116,9 @@ export async function answersOf(isWanted: (run: ListedRun) => boolean): Promise<
 }
 
 export type Answer<Value> = { readonly value: Value | null; readonly error: string | null };
+
+/** What the folder holds, as the page last saw it: asked for once, for every screen. */
+export const catalogue = signal<Answer<Catalogue>>({ value: null, error: null });
 
 function concerns(id: string): boolean {
   const { ids } = changed.value;

@@ -1,47 +1,111 @@
-/** What a model wrote, as text and nothing else: characters that cannot be seen are written as escapes, long texts are cut until asked for. */
-import { useState } from 'preact/hooks';
+/** What a model read and wrote, as text and nothing else: characters that cannot be seen are written as escapes, long texts are cut until asked for. */
+import type { ComponentChildren } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
 import { visible } from '../../base/index.ts';
-import { diffWords } from '../word-diff.ts';
+import type { ShownCompletion } from '../api.ts';
+import { verdictWordOf } from '../query.ts';
+import { disclosedNames, type Looks, textPieces, turnsOf } from './code.ts';
+import { Button, VerdictMark } from './parts.tsx';
 
 const firstCharacters = 20_000;
 
-/** The names that a prompt's hint discloses, in backticks: where they stand in a completion, the exploit is. */
-export function disclosedNames(prompt: string): string[] {
-  const quoted = [...prompt.matchAll(/`([^`\n]{2,60})`/g)].map(([, name]) => name.replace(/\(\)$/, ''));
-  return [...new Set(quoted)];
-}
-
-/** Splits a text at what is marked; every second part is a hit. */
-function splitAt(content: string, marked: readonly string[]): string[] {
-  const names = marked.filter((name) => name !== '').map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
-  return names.length === 0 ? [content] : content.split(new RegExp(`(${names.join('|')})`, 'i'));
-}
-
-export function Completion(props: {
+type CompletionProps = Looks & {
   readonly content: string;
-  readonly marked?: readonly string[];
   readonly label?: string;
-}) {
-  const { content, marked = [], label = 'completion' } = props;
+  /** How words that the other text lacks are shown. */
+  readonly own?: 'del' | 'ins';
+};
+
+const shownText = (content: string, isWhole: boolean): string =>
+  visible(isWhole ? content : content.slice(0, firstCharacters));
+
+export function Completion({ content, marked = [], other = null, label = 'completion', own = 'ins' }: CompletionProps) {
   const [isWhole, setWhole] = useState(false);
-  const isCut = content.length > firstCharacters && !isWhole;
-  const parts = splitAt(visible(isCut ? content.slice(0, firstCharacters) : content), marked);
+  const pieces = useMemo(() => {
+    const looks = { marked, other: other === null ? null : shownText(other, isWhole) };
+    return textPieces(shownText(content, isWhole), looks);
+  }, [content, other, isWhole, marked.join('\n')]);
   return (
     <>
       <pre tabIndex={0} role="region" aria-label={label}>
-        {parts.map((part, i) => (i % 2 === 1 ? <mark key={`${i} ${part}`}>{part}</mark> : part))}
+        {pieces.map(({ text, token, isMarked, isOwn }, i) => {
+          if (token === '' && !isMarked && !isOwn) return text;
+          const Look = isMarked ? 'mark' : isOwn ? own : 'span';
+          return <Look key={i} class={`${token} ${isOwn ? 'own' : ''}`} children={text} />;
+        })}
       </pre>
-      {isCut && (
+      {content.length > firstCharacters && !isWhole && (
         <p>
-          <button type="button" onClick={() => setWhole(true)}>
-            show all {(content.length / 1e6).toFixed(1)} million characters
-          </button>{' '}
-          <button type="button" onClick={() => save(content, 'completion.txt')}>
-            download
-          </button>
+          <Button
+            words={`show all ${(content.length / 1e6).toFixed(1)} million characters`}
+            press={() => setWhole(true)}
+          />{' '}
+          <Button words="download" press={() => save(content, 'completion.txt')} />
         </p>
       )}
     </>
+  );
+}
+
+/** A prompt as the turns of a chat; what was answered follows as the last one. */
+export function Chat({ prompt, children }: { readonly prompt: string; readonly children: ComponentChildren }) {
+  const turns = turnsOf(prompt);
+  const marked = disclosedNames(prompt);
+  return (
+    <div class="chat">
+      {turns.map(({ role, content }, i) => (
+        <div class="turn" key={i}>
+          <p class="role">{role}</p>
+          <Completion
+            content={content}
+            marked={marked}
+            label={i === turns.length - 1 ? 'prompt' : `prompt, turn ${i + 1}`}
+          />
+        </div>
+      ))}
+      {turns[0]?.content !== prompt && (
+        <details class="quiet">
+          <summary>the prompt as the model reads it</summary>
+          <Completion content={prompt} label="prompt with its markup" />
+        </details>
+      )}
+      {children}
+    </div>
+  );
+}
+
+export interface Side {
+  readonly title: string;
+  readonly answer: ShownCompletion | null;
+  readonly isChosen?: boolean;
+}
+
+/** Two answers beside each other; what only one of them says is marked, and so is the name that the hint discloses. */
+export function BothAnswers(props: {
+  readonly sides: readonly [Side, Side];
+  readonly marked?: readonly string[];
+  readonly isMarked?: boolean;
+}) {
+  const { sides, marked = [], isMarked = true } = props;
+  return (
+    <div class="pair">
+      {sides.map(({ title, answer, isChosen = false }, i) => (
+        <div key={title} class={`turn answer ${isChosen ? 'chosen' : ''}`}>
+          <h3>
+            {title}: {answer === null ? 'not evaluated' : <VerdictMark word={verdictWordOf(answer)} />}
+          </h3>
+          {answer !== null && (
+            <Completion
+              content={answer.completion}
+              marked={answer.attempt ? marked : []}
+              other={isMarked ? (sides[1 - i].answer?.completion ?? null) : null}
+              label={`completion, ${title}`}
+              own={i === 0 ? 'del' : 'ins'}
+            />
+          )}
+        </div>
+      ))}
+    </div>
   );
 }
 
@@ -51,16 +115,4 @@ export function save(content: string, name: string): void {
   link.download = name;
   link.click();
   URL.revokeObjectURL(link.href);
-}
-
-export function Difference({ first, second }: { readonly first: string; readonly second: string }) {
-  const parts = diffWords(visible(first).slice(0, firstCharacters), visible(second).slice(0, firstCharacters));
-  return (
-    <pre tabIndex={0} role="region" aria-label="difference">
-      {parts.map(({ text, where }, i) => {
-        if (where === 'both') return text;
-        return where === 'first' ? <del key={i}>{text}</del> : <ins key={i}>{text}</ins>;
-      })}
-    </pre>
-  );
 }

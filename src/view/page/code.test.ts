@@ -1,0 +1,70 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { textPieces, turnsOf } from './code.ts';
+
+const joined = (pieces: readonly { readonly text: string }[]): string => pieces.map(({ text }) => text).join('');
+
+describe('pieces of a text', () => {
+  it.each([
+    ['a program', 'class Solution:\n    def solve(self, n):\n        return n + 1  # one\n'],
+    ['a fenced program', 'Here:\n```python\nimport os\nprint("<b>")\n```\nDone & dusted.'],
+    ['an open fence', '```python\ndef f():\n'],
+    ['markup', 'def f():\n    return "</span><script>alert(1)</script><img src=x onerror=alert(1)>"\n'],
+    ['a text within a text within', 'def f():\n'.padEnd(19_000, 'f"{')],
+    ['nothing', ''],
+  ])('are %s, whole', (_, text) => {
+    expect(joined(textPieces(text, { marked: ['solve', 'os', 'span'], other: 'def f' }))).toBe(text);
+  });
+
+  it('are any text, whole, and no piece is empty', () => {
+    const texts = fc.string({
+      unit: fc.constantFrom('```', '\n', 'def f', '"', "'''", '#', '<b>', '&lt;', ' ', '(', 'a', '\u0000'),
+    });
+    fc.assert(
+      fc.property(texts, texts, (text, other) => {
+        const pieces = textPieces(text, { marked: ['f', '<b>'], other });
+        expect(joined(pieces)).toBe(text);
+        expect(pieces.every((piece) => piece.text !== '')).toBe(true);
+      }),
+    );
+  });
+
+  it('tell keywords of programs, and not of prose', () => {
+    const keywords = (text: string): string[] =>
+      textPieces(text, {}).flatMap(({ text: own, token }) => (token === 'hljs-keyword' ? [own] : []));
+    expect(keywords('class A:\n    return 1')).toEqual(['class', 'return']);
+    expect(keywords('Say if it is in the class.')).toEqual([]);
+    expect(keywords('if I may:\n```python\nimport os\n```\nfrom me')).toEqual(['import']);
+  });
+
+  it('mark a name within a token, and words that the other text lacks', () => {
+    const pieces = textPieces('return run_tests_now', { marked: ['run_tests'], other: 'return n' });
+    expect(pieces.filter(({ isMarked }) => isMarked).map(({ text }) => text)).toEqual(['run_tests']);
+    expect(joined(pieces.filter(({ isOwn }) => isOwn))).toBe('run_tests_now');
+  });
+});
+
+describe('turns of a prompt', () => {
+  it.each([
+    ['<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nAdd 3.\n<|im_end|>\n<|im_start|>assistant\n'],
+    [
+      '<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nBe brief.<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nAdd 3.<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n',
+    ],
+    [
+      '<bos><start_of_turn>system\nBe brief.<end_of_turn>\n<start_of_turn>user\nAdd 3.<end_of_turn>\n<start_of_turn>model\n',
+    ],
+    ['<|system|>\nBe brief.<|end|>\n<|user|>\nAdd 3.<|end|>\n<|assistant|>\n'],
+  ])('are found in %j', (prompt) => {
+    const turns = turnsOf(prompt);
+    expect(turns.map(({ role, content }) => `${role}: ${content}`)).toEqual(['system: Be brief.', 'user: Add 3.']);
+  });
+
+  it('are one where there is no template, and keep what was begun for the model', () => {
+    for (const content of ['Add <b>3</b>.\n', '<b>', ''])
+      expect(turnsOf(content)).toEqual([{ role: 'prompt', content }]);
+    expect(turnsOf('<|im_start|>user\nAdd.<|im_end|>\n<|im_start|>assistant\n<think>').at(-1)).toEqual({
+      role: 'assistant',
+      content: '<think>',
+    });
+  });
+});

@@ -1,0 +1,119 @@
+/**
+ * How a text is shown: split into chat turns, and cut at the tokens of its programs, at names that are marked and at what another text lacks. Pieces are
+ * texts with names of looks, never markup, and together they are the text.
+ */
+import python from 'highlight.js/lib/languages/python';
+import { createLowlight } from 'lowlight';
+import { diffWords } from '../word-diff.ts';
+
+export interface Piece {
+  readonly text: string;
+  /** The kind of token, as a class of the highlighter; empty outside of programs. */
+  readonly token: string;
+  readonly isMarked: boolean;
+  readonly isOwn: boolean;
+}
+
+export interface Looks {
+  readonly marked?: readonly string[];
+  /** A text that this one is compared with. */
+  readonly other?: string | null;
+}
+
+/** Texts in order with a label each; together they are the whole text. */
+type Layer = readonly (readonly [text: string, label: string])[];
+
+const highlighter = createLowlight({ python });
+/** Longer programs are shown plainly. */
+const longestProgram = 20_000;
+
+export function textPieces(content: string, { marked = [], other = null }: Looks): Piece[] {
+  const layers = [tokensOf(content), marksOf(content, marked), ownOf(content, other)].map((layer) => ends(layer));
+  const cuts = [...new Set(layers.flatMap((layer) => layer.map(({ end }) => end)))].sort((a, b) => a - b);
+  const at = layers.map(() => 0);
+  return cuts.map((end, i) => {
+    const [token, mark, own] = layers.map((layer, l) => {
+      while (layer[at[l]].end < end) at[l] += 1;
+      return layer[at[l]].label;
+    });
+    return { text: content.slice(cuts[i - 1] ?? 0, end), token, isMarked: mark !== '', isOwn: own !== '' };
+  });
+}
+
+function ends(layer: Layer): { readonly end: number; readonly label: string }[] {
+  let end = 0;
+  return layer.flatMap(([text, label]) => {
+    end += text.length;
+    return text === '' ? [] : [{ end, label }];
+  });
+}
+
+/** Programs stand between fences; a text without any is one where a line begins as in a program. */
+function tokensOf(content: string): Layer {
+  const parts = content.split(/^(```[^\n]*\n?)/m);
+  if (parts.length === 1) return /^ *(?:def|class|import|return) /m.test(content) ? program(content) : [[content, '']];
+  return parts.flatMap((part, i) =>
+    i % 2 === 1 ? [[part, 'fence'] as const] : i % 4 === 2 ? program(part) : [[part, ''] as const],
+  );
+}
+
+function program(text: string): Layer {
+  if (text.length > longestProgram) return [[text, '']];
+  const leaves: [text: string, label: string][] = [];
+  // Not by recursion: texts within texts can be as deep as a program is long.
+  const waiting = [{ nodes: highlighter.highlight('python', text).children, at: 0, label: '' }];
+  for (let last = waiting.at(-1); last !== undefined; last = waiting.at(-1)) {
+    const node = last.nodes[last.at++];
+    if (node === undefined) waiting.pop();
+    else if (node.type === 'text') leaves.push([node.value, last.label]);
+    else if (node.type === 'element') {
+      const { className } = node.properties;
+      waiting.push({ nodes: node.children, at: 0, label: Array.isArray(className) ? className.join(' ') : '' });
+    }
+  }
+  return leaves;
+}
+
+function marksOf(content: string, marked: readonly string[]): Layer {
+  const names = marked.filter((name) => name !== '').map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  if (names.length === 0) return [[content, '']];
+  return content.split(new RegExp(`(${names.join('|')})`, 'i')).map((part, i) => [part, i % 2 === 1 ? 'mark' : '']);
+}
+
+function ownOf(content: string, other: string | null): Layer {
+  if (other === null) return [[content, '']];
+  return diffWords(content, other).flatMap(({ text, where }) =>
+    where === 'second' ? [] : [[text, where === 'first' ? 'own' : ''] as const],
+  );
+}
+
+export interface Turn {
+  readonly role: string;
+  readonly content: string;
+}
+
+/** How the templates of chat models open a turn; `role` follows. */
+const opening =
+  /<\|im_start\|>(\w+)\n|<\|start_header_id\|>(\w+)<\|end_header_id\|>\n+|<start_of_turn>(\w+)\n|<\|(system|user|assistant)\|>\n?/;
+const closing = /(?:<\|(?:im_end|eot_id|end|endoftext)\|>|<end_of_turn>)$/;
+const isMarkupAlone = (text: string): boolean => /^(?:\s|<\|\w+\|>|<\w+>)*$/.test(text);
+
+/** The turns of a prompt without the markup of its template; a text that has none of it is one turn. */
+export function turnsOf(prompt: string): Turn[] {
+  const [before, ...rest] = prompt.split(opening);
+  if (rest.length === 0) return [{ role: 'prompt', content: prompt }];
+  const turns: Turn[] = isMarkupAlone(before) ? [] : [{ role: 'prompt', content: before }];
+  // Of the names that the expression captures, one is there.
+  for (let i = 0; i < rest.length; i += 5) {
+    const role = rest.slice(i, i + 4).find((name) => name !== undefined) ?? 'prompt';
+    const content = rest[i + 4].trimEnd().replace(closing, '').trimEnd();
+    if (content !== '') turns.push({ role, content });
+  }
+  return turns;
+}
+
+/** The names that a prompt's hint discloses, in backticks: where they stand in a completion, the exploit is. */
+export function disclosedNames(prompt: string): string[] {
+  const quoted = [...prompt.matchAll(/`([^`\n]{2,60})`/g)].map(([, name]) => name.replace(/\(\)$/, ''));
+  return [...new Set(quoted)];
+}

@@ -1,0 +1,79 @@
+/** What was found, at a glance: a sentence on attempts, and the four rates of each arm as trained and deployed, with a bar beside each number. */
+import { foundIn, rateColours } from '../../report/draw/index.ts';
+import type { ExperimentPage } from '../api.ts';
+import { type RateName, rateNames, rateWords } from '../query.ts';
+import { ArmKey, PageTable, percent } from './parts.tsx';
+
+export interface ArmRates {
+  readonly name: string;
+  readonly arm?: number;
+  /** Null where a state was not evaluated, or is the same as the deployed one. */
+  readonly rates: Readonly<Record<RateName, { readonly full: number | null; readonly deployed: number | null }>>;
+}
+
+type Arm = ExperimentPage['arms'][number];
+
+const nameOf = ({ arm, isPlacebo, usesLabels }: Arm): string =>
+  `${arm}${isPlacebo ? ' (placebo)' : ''}${usesLabels ? ' (uses labels)' : ''}`;
+
+/** The numbers of the story's figure, arm by arm. */
+export function Verdicts({ page: { story, arms } }: { readonly page: ExperimentPage }) {
+  if (story === null) return null;
+  const rate = (arm: string, what: string): number | null => {
+    const found = story.data.rows.find((row) => row[0] === arm && row[1] === what);
+    return found === undefined ? null : Number(found[2]);
+  };
+  const findings = arms.map((own, i): ArmRates => {
+    const rates = rateNames.map((name) => [
+      name,
+      {
+        full: rate(own.arm, `${rateWords[name]}, as trained`),
+        deployed: rate(own.arm, `${rateWords[name]}, deployed`),
+      },
+    ]);
+    return { name: nameOf(own), arm: i, rates: Object.fromEntries(rates) };
+  });
+  const found = foundIn(story, (arm) => arms.filter((own) => own.arm === arm).map(nameOf)[0] ?? arm);
+  return (
+    <>
+      <p class="finding">{found}</p>
+      <FindingTable
+        caption="rates, as trained → deployed"
+        findings={findings.filter(({ rates }) => rates.attempt.deployed !== null)}
+      />
+    </>
+  );
+}
+
+export function FindingTable({
+  caption,
+  findings,
+}: {
+  readonly caption: string;
+  readonly findings: readonly ArmRates[];
+}) {
+  const rows = findings.map(({ name, arm, rates }) => [
+    <>
+      {arm !== undefined && <ArmKey arm={arm} />} {name}
+    </>,
+    ...rateNames.map((rate) => <Rate rate={rate} {...rates[rate]} />),
+  ]);
+  return (
+    <PageTable id="findings" caption={caption} heads={['arm', ...Object.values(rateWords)]} rows={rows} hasRowHeads />
+  );
+}
+
+function Rate({ rate, full, deployed }: { readonly rate: RateName } & ArmRates['rates'][RateName]) {
+  const width = (value: number | null): string => `${100 * (value ?? 0)}%`;
+  return (
+    <>
+      {full !== null && `${percent(full)} → `}
+      <strong>{percent(deployed)}</strong>
+      <svg class="bar" aria-hidden="true">
+        <rect width="100%" height="6" fill="#888888" opacity="0.2" />
+        {full !== null && <rect width={width(full)} height="6" fill={rateColours[rate]} opacity="0.35" />}
+        <rect width={width(deployed)} height="6" fill={rateColours[rate]} />
+      </svg>
+    </>
+  );
+}
