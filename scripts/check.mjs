@@ -1,4 +1,4 @@
-/** `npm run check`: format and lint, types and dead code beside the tests. What is wrong is told when it is found, and again at the end. */
+/** `npm run check`: format and lint, types, dead code and the site with its links beside the tests. What is wrong is told when it is found, and again at the end. */
 import { spawn } from 'node:child_process';
 
 /** Runs a script of package.json; what it says is kept together. */
@@ -19,7 +19,7 @@ function run(name) {
 const tests = new Promise((resolve, reject) => {
   spawn('npm', ['test'], { stdio: 'inherit' }).on('error', reject).on('close', resolve);
 });
-const reports = await Promise.all(['lint', 'types', 'dead'].map(run));
+const reports = await Promise.all(['lint', 'types', 'dead', 'site'].map(run));
 const tested = await tests;
 for (const { report } of reports) process.stdout.write(report);
 process.exit(tested === 0 && reports.every(({ code }) => code === 0) ? 0 : 1);

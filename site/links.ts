@@ -1,0 +1,60 @@
+/** Checks a built site as a reader would find it in a folder: every address of every page leads to a file and an anchor of the site. */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join, posix } from 'node:path';
+
+/** What a page may weigh: more is too much to read, and slow on a phone. */
+const mostBytes = 120_000;
+
+export interface LinkReport {
+  readonly pages: number;
+  readonly links: number;
+  readonly faults: readonly string[];
+}
+
+/** `large` names pages that may be above the limit; `apart` folders whose pages find their addresses by a program. */
+export function checkLinks(folder: string, large: ReadonlySet<string>, apart: ReadonlySet<string>): LinkReport {
+  const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => path.replaceAll('\\', '/'));
+  const files = new Set(paths.filter((path) => statSync(join(folder, path)).isFile()));
+  const pages = [...files].filter((path) => path.endsWith('.html') && !apart.has(path.split('/')[0]));
+  const texts = new Map(pages.map((path) => [path, readFileSync(join(folder, path), 'utf8')]));
+  const anchors = new Map([...texts].map(([path, html]) => [path, idsOf(html)]));
+  const faults: string[] = [];
+  let links = 0;
+  for (const [path, html] of texts) {
+    const ids = anchors.get(path) ?? [];
+    for (const id of new Set(ids.filter((own, i) => ids.indexOf(own) !== i)))
+      faults.push(`${path}: #${id} stands twice`);
+    if (Buffer.byteLength(html) > mostBytes && !large.has(path)) {
+      faults.push(`${path}: ${Buffer.byteLength(html)} bytes, ${mostBytes} at most: divide it (site/navigation.ts)`);
+    }
+    for (const link of addressesOf(html)) {
+      links++;
+      const fault = faultOf(path, link, files, anchors);
+      if (fault !== null) faults.push(`${path}: ${link}: ${fault}`);
+    }
+  }
+  return { pages: pages.length, links, faults };
+}
+
+const idsOf = (html: string): string[] => [...html.matchAll(/<[a-z][^<>]*? id="([^"]*)"/g)].map(([, id]) => id);
+
+function addressesOf(html: string): string[] {
+  const found = [...html.matchAll(/<[a-z][^<>]*?>/g)].flatMap(([tag]) =>
+    [...tag.matchAll(/ (?:href|src|srcset)="([^"]*)"/g)].map(([, link]) => link.replaceAll('&amp;', '&')),
+  );
+  return found.filter((link) => !/^(?:https?|mailto|data):/.test(link));
+}
+
+function faultOf(
+  path: string,
+  link: string,
+  files: ReadonlySet<string>,
+  anchors: ReadonlyMap<string, readonly string[]>,
+): string | null {
+  const [address, anchor] = link.split('#');
+  if (/^[a-z]+:|^\//.test(address)) return 'does not open from a folder';
+  const target = address === '' ? path : posix.join(posix.dirname(path), decodeURIComponent(address));
+  if (!files.has(target)) return 'leads nowhere';
+  if (anchor === undefined || anchor === '') return null;
+  return anchors.get(target)?.includes(decodeURIComponent(anchor)) === false ? 'no such anchor' : null;
+}

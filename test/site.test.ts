@@ -1,0 +1,171 @@
+/** The parts of the site that a wrong page could slip through: its links, its navigation, divided pages, and the reader of declarations. */
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { Declarations, headerOf } from '../site/declarations.ts';
+import { Library, relative } from '../site/library.ts';
+import { checkLinks } from '../site/links.ts';
+import { readParts } from '../site/markdown.ts';
+import { missingPages, navigation } from '../site/navigation.ts';
+import { searchIndex } from '../site/search-index.ts';
+import { listFiles } from './architecture/files.ts';
+
+function folderOf(files: Readonly<Record<string, string>>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'site-test-'));
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  }
+  return folder;
+}
+
+describe('links of a built site', () => {
+  const faultsOf = (html: string): readonly string[] => {
+    const other = '<h2 id="there">There</h2>';
+    const folder = folderOf({ 'docs/a.html': html, 'b.html': other, 'c d.svg': '', 'app/x.html': '<a href="y">' });
+    return checkLinks(folder, new Set(), new Set(['app'])).faults;
+  };
+
+  it.each([
+    ['<a href="gone.html">', ['docs/a.html: gone.html: leads nowhere']],
+    ['<a href="../b.html#here">', ['docs/a.html: ../b.html#here: no such anchor']],
+    ['<a href="#here">', ['docs/a.html: #here: no such anchor']],
+    ['<img alt="" src="p.svg">', ['docs/a.html: p.svg: leads nowhere']],
+    ['<source srcset="p-dark.svg">', ['docs/a.html: p-dark.svg: leads nowhere']],
+    ['<link rel="stylesheet" href="/style.css">', ['docs/a.html: /style.css: does not open from a folder']],
+    ['<a href="file:///b.html">', ['docs/a.html: file:///b.html: does not open from a folder']],
+    ['<a href="..">', ['docs/a.html: ..: leads nowhere']],
+    ['<p id="x"></p><p id="x"></p>', ['docs/a.html: #x stands twice']],
+    [`<p>${'long '.repeat(24_001)}</p>`, [expect.stringContaining('docs/a.html: 120012 bytes')]],
+    [
+      '<h1 id="here"><a href="#here">&lt;a href="gone"&gt;</a><a href="../b.html#there"></a><img src="../c%20d.svg">',
+      [],
+    ],
+    ['<a href="https://x.org/y"></a><a href="../app/x.html#/run/1"></a>', []],
+  ])('%s', (html, faults) => {
+    expect(faultsOf(html)).toEqual(faults);
+  });
+
+  it('a large page passes where it is named', () => {
+    const folder = folderOf({ 'a.html': 'long '.repeat(30_000) });
+    expect(checkLinks(folder, new Set(['a.html']), new Set())).toEqual({ pages: 1, links: 0, faults: [] });
+  });
+});
+
+describe('navigation', () => {
+  const groups = navigation(['docs/adr/0001-one.md']);
+
+  it('a page of the repository that it does not name is missing', () => {
+    const files = [
+      'README.md',
+      'docs/new.md',
+      'docs/adr/0001-one.md',
+      'docs/adr/0002-two.md',
+      'src/x.md',
+      'docs/a.csv',
+    ];
+    expect(missingPages(groups, files)).toEqual(['docs/new.md', 'docs/adr/0002-two.md']);
+  });
+
+  it('names every page that there is', () => {
+    const files = listFiles();
+    const decisions = files.filter((path) => path.startsWith('docs/adr/'));
+    expect(decisions.length).toBeGreaterThan(10);
+    expect(missingPages(navigation(decisions), files)).toEqual([]);
+  });
+});
+
+describe('pages from Markdown', () => {
+  const page =
+    '# A\n\nIntro [to two](#two), `x < 1`.\n\n<a id="section-1"></a>\n\n## One: long\n\n### Part\n\n## Two\n\n### Part\n';
+  const folder = folderOf({
+    'docs/a.md': page,
+    'README.md':
+      '# Home\n\n[a](docs/a.md#section-1) [b](docs/a.md#part-1) [c](docs) [d](x.toml) [e](data.csv)\n\n![f](p-light.png)\n',
+    'x.toml': '# A recipe. More of it.\nseed = 1\n',
+    'data.csv': '1',
+    'p-light.png': '',
+    'p-dark.png': '',
+  });
+  const library = new Library(folder, new Set(['docs/a.md']), new Set());
+  library.address('README.md');
+  library.finish();
+  const htmlOf = (path: string): string => library.pages.get(path)?.html ?? '';
+
+  it('a divided page has a page for each section, with the anchor that stands before it', () => {
+    const parts = readParts(page, true);
+    expect(parts.map(({ title }) => title)).toEqual(['A', 'One: long', 'Two']);
+    expect(parts.map(({ anchors }) => [...anchors])).toEqual([
+      ['a'],
+      ['one-long', 'part', 'section-1'],
+      ['two', 'part-1'],
+    ]);
+    expect(readParts(page, false)).toHaveLength(1);
+  });
+
+  it('links lead to the page that has the anchor; folders, texts and pictures come along', () => {
+    const home = htmlOf('index.html');
+    expect([...home.matchAll(/(?:href|src|srcset)="([^"]+)"/g)].map(([, link]) => link)).toEqual([
+      ...['#home', 'docs/a/one.html#section-1', 'docs/a/two.html#part-1', 'docs/index.html'],
+      ...['x.toml.html', 'data.csv', 'p-dark.png', 'p-light.png'],
+    ]);
+    expect([...library.pages.keys()].sort()).toEqual(
+      ['index.html', 'docs/a.html', 'docs/a/one.html', 'docs/a/two.html', 'docs/index.html', 'x.toml.html'].sort(),
+    );
+    expect([...library.copies].sort()).toEqual(['data.csv', 'p-dark.png', 'p-light.png']);
+    expect(htmlOf('docs/a.html')).toContain('<a href="a/two.html">to two</a>, <code>x &lt; 1</code>');
+  });
+
+  it('a link to what is not there, or to a heading that is not, ends the build', () => {
+    expect(() => library.address('docs/gone.md')).toThrow('docs/gone.md does not exist');
+    expect(() => library.address('docs/a.md', 'three')).toThrow('docs/a.md has no heading #three');
+    expect(relative('docs/a/one.html', 'docs/a/one.html#part')).toBe('#part');
+  });
+
+  it('the search index has the words of each heading, without tags', () => {
+    const script = searchIndex([...library.pages.values()].filter(({ path }) => path === 'docs/a.html'));
+    const texts = JSON.parse(script.replace(/^globalThis\.siteTexts = |;\n$/g, ''));
+    expect(texts[0]).toEqual(['docs/a.html', '', 'A', 'A', 'Intro to two, x < 1.']);
+  });
+});
+
+describe('declarations', () => {
+  const files: Readonly<Record<string, string>> = {
+    'entry/index.d.ts': `export { type Table, render as draw } from '../report/index.ts';\nexport { z } from 'zod';\n`,
+    'report/index.d.ts': `export * from './table.ts';\n`,
+    'report/table.d.ts': `import type { Row } from './row.ts';
+/** Rows with a head. */
+export interface Table { readonly rows: readonly Row[]; readonly style: Style }
+interface Style { readonly wide: boolean }
+/** As text. */
+export declare function render(table: Table): string;
+export declare function render(table: Table, width: number): string;
+`,
+    'report/row.d.ts': 'export type Row = readonly string[];\n',
+  };
+  const declarations = new Declarations((path) => files[path]);
+
+  it('are found wherever they stand, with their comments and every way to call them', () => {
+    const [draw, z, table] = declarations.exportsOf('entry/index.d.ts');
+    expect(draw).toMatchObject({ name: 'draw', comment: 'As text.', file: 'report/table.d.ts', isType: false });
+    expect(draw.text.split('\n')).toHaveLength(2);
+    expect(z.text).toBe(`import { z } from 'zod'`);
+    expect(table).toMatchObject({ name: 'Table', comment: 'Rows with a head.', isType: true });
+    expect(declarations.mentionedBy(table).map(({ name, file }) => `${file} ${name}`)).toEqual([
+      'report/row.d.ts Row',
+      'report/table.d.ts Style',
+    ]);
+  });
+
+  it('a name that is exported and nowhere declared is an error', () => {
+    const broken = { ...files, 'report/table.d.ts': 'export interface Table {}\n' };
+    const read = (path: string): string => broken[path as keyof typeof broken];
+    expect(() => new Declarations(read).exportsOf('entry/index.d.ts')).toThrow('report/index.d.ts exports no render');
+  });
+
+  it('the comment at the top of a file is prose', () => {
+    expect(headerOf(`/**\n * Two\n * lines.\n */\nimport 'x';`)).toBe('Two\nlines.');
+    expect(headerOf(`import 'x';\n/** Not this. */`)).toBe('');
+  });
+});
