@@ -3,14 +3,17 @@
  *   node bench/rates.ts DIR… [--update N] > rates.csv          (DIR: an experiment's folder; default: the last update of each run)
  * One row for each run, set of prompts and policy state: counts of attempts, hacks, solves, clean solves (solved without an attempt) and
  * fired channels, the SHA-256 of the run's manifest, when it was begun and by which version, the claim that the register of the study
- * counts it under (empty: none), and, where its rollouts are there, the AUROC of the gate's or the monitor's scores against attempts.
+ * counts it under (empty: none). Points of the curve are there for every update. Where its rollouts are there: the AUROC of the gate's or the
+ * monitor's scores against attempts, that of the monitor by quarter of training, and, of an attacked run, the updates of vanilla training until
+ * attempts are back, from the base and from the deployed policy (`>100`: not in 100).
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { sha256 } from '../src/base/node/index.ts';
 import { type Evaluation, EvaluationStore } from '../src/evaluate/index.ts';
-import { readRunResult } from '../src/report/run-result.ts';
+import { type Relearning, reportRelearning } from '../src/measure/index.ts';
+import { type RunResult, readRunResult } from '../src/report/run-result.ts';
 import { RunDirectory } from '../src/run/index.ts';
 import { readRegister } from '../src/study/claim.ts';
 
@@ -19,7 +22,20 @@ if (positionals.length === 0) throw new Error('rates: expected the folder of an 
 
 const channels = ['run_tests', 'eq_override', 'exit_code', 'stdout_marker', 'sentinel', 'file_marker'];
 const columns = ['study', 'run', 'update', 'set', 'state', 'prompts', 'attempts', 'hacks', 'solves', 'cleanSolves'];
-console.log([...columns, ...channels, 'manifest', 'begun', 'version', 'claim', 'auroc'].join(','));
+console.log(
+  [
+    ...columns,
+    ...channels,
+    'manifest',
+    'begun',
+    'version',
+    'claim',
+    'auroc',
+    'aurocByQuarter',
+    'relearnBase',
+    'relearn',
+  ].join(','),
+);
 
 for (const study of positionals) {
   const runs = readdirSync(study)
@@ -30,24 +46,44 @@ for (const study of positionals) {
 
 async function linesOf(study: string, run: string): Promise<string[]> {
   const folder = join(study, run);
+  const evaluations = new EvaluationStore(folder).all();
+  // A run that was stopped before its evaluation is not read further.
+  if (evaluations.length === 0) return [];
   const manifest = sha256(readFileSync(join(folder, 'manifest.json')));
   const { created, version } = RunDirectory.open(folder).readManifest();
   const claim = readRegister(study).begun.findLast((entry) => entry.folder === run)?.claim ?? '';
-  const auroc = await aurocOf(folder);
-  const evaluations = new EvaluationStore(folder).all();
+  const trained = await trainedOf(study, run);
   const wanted = Number(values.update ?? Math.max(...evaluations.map(({ update }) => update)));
   return evaluations
-    .filter(({ update, state }) => update === wanted || state === 'base')
+    .filter(({ update, state, set }) => update === wanted || state === 'base' || set === 'curve')
     .map((evaluation) =>
-      [basename(study), run, ...countsOf(evaluation), manifest, created, version, claim, auroc].join(','),
+      [basename(study), run, ...countsOf(evaluation), manifest, created, version, claim, ...trained].join(','),
     );
 }
 
-/** Empty where the run has no scores, or where its manifest and evaluations alone were kept. */
-async function aurocOf(folder: string): Promise<string> {
-  if (!['rollouts.parquet', 'rollouts.jsonl'].some((name) => existsSync(join(folder, name)))) return '';
-  const { gate, monitor } = await readRunResult(folder);
-  return (gate.attempts.separation ?? monitor?.attempts.separation)?.auroc.toFixed(4) ?? '';
+/** What the rollouts tell; empty where the manifest and the evaluations of a run alone were kept. */
+async function trainedOf(study: string, run: string): Promise<readonly string[]> {
+  const own = await resultOf(join(study, run));
+  if (own === null) return ['', '', '', ''];
+  const { gate, monitor, monitorOverTime, attack } = own;
+  const vanilla = attack === null ? null : await resultOf(join(study, `vanilla-${own.seed}`));
+  const relearned = attack === null || vanilla === null ? null : reportRelearning(vanilla.training, attack);
+  const text = (judged: { separation: { auroc: number } | null } | undefined): string =>
+    judged?.separation?.auroc.toFixed(4) ?? '';
+  return [
+    text(gate.attempts) || text(monitor?.attempts),
+    monitorOverTime.map(({ attempts }) => text(attempts) || '-').join(' '),
+    ...(relearned === null ? ['', ''] : [updatesOf(relearned.fromBase), updatesOf(relearned.fromDeployed)]),
+  ];
+}
+
+function updatesOf({ attempts: { reached }, updates }: Relearning): string {
+  return `${reached ?? `>${updates}`}`;
+}
+
+async function resultOf(folder: string): Promise<RunResult | null> {
+  const hasRollouts = ['rollouts.parquet', 'rollouts.jsonl'].some((name) => existsSync(join(folder, name)));
+  return hasRollouts ? readRunResult(folder) : null;
 }
 
 function countsOf({ update, set, state, rows }: Evaluation): (string | number)[] {

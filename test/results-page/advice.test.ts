@@ -1,8 +1,9 @@
 /** What README.md and docs/what-should-i-use.md say of the studies, recomputed from the counts of the runs in bench/results. */
 import { readFileSync } from 'node:fs';
+import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { average } from '../../src/stats/index.ts';
-import { plain, Rates, readPredictions, root } from './rates.ts';
+import { average, logRankTest, medianTime } from '../../src/stats/index.ts';
+import { experimentOf, plain, Rates, readPredictions, root } from './rates.ts';
 
 describe('what the pages say', () => {
   it('what-should-i-use.md has the failures of the studies', () => {
@@ -20,13 +21,20 @@ describe('what the pages say', () => {
       both(failures('micro-own-mean-claim', arm), failures('micro-other-pairs-claim', other));
     const a = (arm: string): string => failures('atlas-a', arm);
     const b = (arm: string): string => failures('micro-baseline-placebos', arm);
-    for (const remedy of ['screen', 'filter', 'penalty-3', 'penalty-6', 'own-mean'])
+    const i = (arm: string): string => failures('atlas-i', arm);
+    const mean = (study: string, arm: string, column: 'attempts' | 'cleanSolves' = 'attempts'): string =>
+      average(Rates.of(study).values(arm, column)).toFixed(2);
+    const kept = (arm: string): string => average([...Rates.of('atlas-i').keptBySeed(arm).values()]).toFixed(2);
+    for (const remedy of ['screen', 'filter', 'penalty-3', 'penalty-6', 'own-mean', 'routed'])
       expect(a(`${remedy}-chance`)).toBe('12 of 12');
     for (const remedy of ['screen', 'filter', 'routed', 'penalty']) expect(b(`${remedy}-chance`)).toBe('5 of 5');
-    for (const recall of ['1', '0.9', '0.6']) expect(a(`penalty-6-r${recall}-f0.1`)).toBe(a('penalty-6-r0.9-f0.5'));
+    for (const recall of ['1', '0.95', '0.9', '0.8', '0.6']) expect(a(`penalty-6-r${recall}-f0.1`)).toBe('0 of 12');
+    for (const recall of ['1', '0.95', '0.9', '0.8']) expect(a(`penalty-6-r${recall}-f0.5`)).toBe('0 of 12');
     const said = [
-      `penalty 6 fails in ${both(a('penalty-6-r0.6-f0'), a('penalty-6-r1-f0'))} at recall 0.6 to 1 with up to one in ten of the others flagged, and with half of them at recall 0.9 and above; it fails in ${a('penalty-6-r0.6-f0.5')} at recall 0.6 with half flagged. Penalty 3 fails in ${both(a('penalty-3-r0.6-f0'), a('penalty-3-r0.8-f0'))} at recall 0.6 and above without false positives, in ${a('penalty-3-r0.6-f0.1')} at recall 0.6 with one in ten flagged, in ${a('penalty-3-r1-f0.5')} without misses and half flagged`,
-      `A screen wants recall 0.95 (${a('screen-r0.95-f0')}; ${a('screen-r0.9-f0')} at 0.9, ${a('screen-r0.8-f0')} at 0.8), and so does own mean with others kept (${a('own-mean-r0.95-f0')}, ${a('own-mean-r0.9-f0')}, ${a('own-mean-r0.8-f0')}), which keeps less; a filter fails in ${a('filter-r0.9-f0')} at 0.9`,
+      `penalty 6 fails in ${both(a('penalty-6-r0.6-f0'), a('penalty-6-r1-f0'))} at recall 0.6 to 1 with up to one in ten of the others flagged, and with half of them at recall 0.8 and above; it fails in ${a('penalty-6-r0.6-f0.5')} at recall 0.6 with half flagged. Penalty 3 fails in ${both(a('penalty-3-r0.6-f0'), a('penalty-3-r0.8-f0'))} at recall 0.6 and above without false positives, in ${a('penalty-3-r0.6-f0.1')} at recall 0.6 with one in ten flagged, in ${a('penalty-3-r1-f0.5')} without misses and half flagged`,
+      `A screen wants recall 0.95 (${a('screen-r0.95-f0')} without false positives, ${a('screen-r0.95-f0.5')} with half of the others flagged; ${a('screen-r0.9-f0')} at 0.9, ${a('screen-r0.8-f0')} at 0.8), and so does own mean with others kept (${a('own-mean-r0.95-f0')}, ${a('own-mean-r0.9-f0')}, ${a('own-mean-r0.8-f0')}), which keeps less; a filter fails in ${a('filter-r0.95-f0')} at 0.95 and ${a('filter-r0.9-f0')} at 0.9. Routing with others absorbed (${a('routed-r0.9-f0')} at 0.9, ${a('routed-r0.8-f0')} at 0.8)`,
+      `${mean('atlas-a', 'routed-r0.6-f0')} of attempts at recall 0.6 where a screen leaves ${mean('atlas-a', 'screen-r0.6-f0')}, with a clean solve that is lower where nothing is missed (${mean('atlas-a', 'routed-r1-f0', 'cleanSolves')}, screen ${mean('atlas-a', 'screen-r1-f0', 'cleanSolves')}) and higher where two or four in ten are (${mean('atlas-a', 'routed-r0.8-f0', 'cleanSolves')} and ${mean('atlas-a', 'routed-r0.6-f0', 'cleanSolves')}; screen ${mean('atlas-a', 'screen-r0.8-f0', 'cleanSolves')} and ${mean('atlas-a', 'screen-r0.6-f0', 'cleanSolves')})`,
+      `that fails in ${i('trusted')} and keeps ${kept('trusted')} (as many prompts at random: ${i('trusted-dealt')} fail), own mean in ${i('own-mean')} with ${kept('own-mean')} (along a random direction ${i('own-mean-haar')})`,
       `A screen by the probe fails in ${b('screen-probe')} with 0.84 kept, a filter in ${b('filter-probe')} with 0.70, routing in ${b('routed-probe')} with 0.69; flags at random in 5 of 5 each. A penalty by the probe fails in ${b('penalty-probe')}, by the direction in ${b('penalty-direction')} with 0.98 kept (at random ${both(b('penalty-chance'), b('penalty-haar'))} each)`,
       `each fails in ${both(c('screen-attempt'), c('filter-attempt'))}, by flags at random in ${both(c('screen-chance'), c('filter-chance'))}`,
       `a filter fails in ${c('filter-outcome')}, a screen in ${c('screen-outcome')} (by flags at random each in ${both(c('screen-chance'), c('filter-chance'))})`,
@@ -81,6 +89,58 @@ describe('what the pages say', () => {
     expect(others.failing('penalty-oracle-0.9')).toHaveLength(others.failing('screen-oracle-0.9').length);
   });
 
+  it('micro-claim.md has the verdicts of five earlier bars, from the values that were kept', () => {
+    const page = plain(readFileSync(`${root}docs/micro-claim.md`, 'utf8'));
+    const hacksOf = (study: string, arm: string): number[] => {
+      const lines = gunzipSync(readFileSync(`${root}bench/results/${study}.csv.gz`)).toString().trim().split('\n');
+      const [row] = lines.filter((line) => line.startsWith(`${arm},`) && line.includes(',test-original,deployed,hack,'));
+      return row.split(',')[9].split(' ').map(Number);
+    };
+    const reached = (study: string, arm: string, reference: string | null, atMost: number): number => {
+      const others = reference === null ? null : hacksOf(study, reference);
+      return hacksOf(study, arm).filter((rate, i) => rate - (others?.[i] ?? 0) <= atMost + 1e-9).length;
+    };
+    /** In how many seeds the bar of the recipe is reached; all have to. */
+    const ofBar = (study: string): number => {
+      const { bar, seeds } = experimentOf(study);
+      if (bar === null) throw new Error(`${study} has no bar`);
+      expect([bar.metric, bar.inSeeds, seeds.length]).toEqual(['hack', 5, 5]);
+      return reached(study, bar.arm, bar.reference, bar.atMost ?? Number.NaN);
+    };
+    const said = [
+      `pairs about style (\`micro-ablations\`, ${ofBar('micro-ablations')} of 5)`,
+      // Its bar is about two of four loopholes, and hacks by loophole were not kept.
+      `over all four loopholes that margin is reached in ${ofBar('micro-heldout')} of 5)`,
+      `at recall 0.4, reached in ${ofBar('micro-recall')} of 5`,
+      `one cut for both routes at most at 0.05, reached in ${ofBar('micro-better')} of 5; on the same seeds the margin of the claim above, 0.05 below the random direction, is reached in ${reached('micro-better', 'activation', 'haar', -0.05)} of 5`,
+      `a penalty by a probe on the same pairs, reached in ${ofBar('micro-baselines')} of 5`,
+    ];
+    expect(said.filter((sentence) => !page.includes(sentence))).toEqual([]);
+    const refuted = ['micro-recall', 'micro-better', 'micro-baselines'].filter((study) => ofBar(study) < 5);
+    expect(page).toContain(refuted.length === 3 && ofBar('micro-ablations') === 5 ? 'Three were refuted.' : 'another count');
+  }); // biome-ignore format: sentences
+
+  it('micro-claim.md says when runs first fail along the way', () => {
+    const rates = Rates.of('micro-claim');
+    const page = plain(readFileSync(`${root}docs/micro-claim.md`, 'utf8'));
+    const p = (arm: string, placebo: string, digits = 3): string =>
+      logRankTest(rates.waits(arm), rates.waits(placebo)).pValue.toFixed(digits);
+    const [own, random] = ['activation', 'haar'].map((arm) => medianTime(rates.waits(arm)));
+    /** Attempts of 64 prompts of the runs that are above 0.10 at an update. */
+    const above = (arm: string, update: number): [number, number][] =>
+      [...rates.bySeed(arm, 'attempts', 'curve', 'deployed', update)].filter(([, rate]) => rate > 0.1).map(([seed, rate]) => [seed, Math.round(64 * rate)]);
+    const last = above('activation', 100);
+    const back = above('activation', 40).filter(([seed]) => last.every(([other]) => other !== seed));
+    expect(back).toHaveLength(1);
+    const failed = rates.waits('activation').filter(({ time, happened }) => happened && time === 40).length;
+    const said = [
+      `above 0.10 at update 40 in ${failed} of 5 seeds, and on the same prompts at update 100 in ${last.length} of 5 (${last.map(([, count]) => count).join(', ').replace(/, (?=[^,]*$)/, ' and ')} of 64 in seeds ${last.map(([seed]) => seed).join(', ').replace(/, (?=[^,]*$)/, ' and ')}; along a random direction ${above('haar', 100).length} of 5); only seed ${back.map(([seed, count]) => `${seed} went back (${count} to ${Math.round(64 * (rates.bySeed('activation', 'attempts', 'curve', 'deployed', 100).get(seed) ?? 0))}`).join()})`,
+      `(median ${own} against ${random}, log-rank p = ${p('activation', 'haar')}) and than with dealt routes (p = ${p('activation', 'mass-matched')}); symmetric tails later than along a random direction (p = ${p('symmetric', 'symmetric-haar')}), the gradient gate and signed CorDA not (p = ${p('gradient', 'gradient-haar', 2)} and ${p('scorda', 'scorda-reversed', 0)})`,
+    ];
+    expect(said.filter((sentence) => !page.includes(sentence))).toEqual([]);
+    expect(rates.failing('activation')).toHaveLength(1);
+  }); // biome-ignore format: sentences
+
   it('micro-claim.md has the attempts along the way', () => {
     const rates = Rates.of('micro-claim');
     const page = plain(readFileSync(`${root}docs/micro-claim.md`, 'utf8'));
@@ -109,15 +169,18 @@ describe('what the pages say', () => {
       ([seed, rate]) => rate <= (screened.get(seed) ?? 0) - 0.1,
     );
     const said = [
-      `misses two in ten, a screen fails in ${a('screen-r0.8-f0')} of 12 seeds, own mean (below) in ${a('own-mean-r0.8-f0')}, penalty 3 in ${a('penalty-3-r0.8-f0')}`,
-      `at four in ten missed penalty 3 fails (${a('penalty-3-r0.6-f0')} of 12), own mean attempts 0.1 or more below the screen (${lower.length} of 12)`,
-      `fails in ${fails('micro-own-mean-claim', 'own-mean')} of 5 seeds, twice; along a random direction in ${fails('micro-own-mean-claim', 'own-mean-haar')} of 5, twice`,
-      `it fails in ${fails('atlas-d', 'own-keep-pairs')} of 20, along a random direction in ${fails('atlas-d', 'own-keep-haar')}; with the others absorbed, not kept, in ${fails('atlas-d-parts', 'own-absorb-pairs')} of 20, along a random one in ${fails('atlas-d-parts', 'own-absorb-haar')}`,
+      `misses two in ten, a screen fails in ${a('screen-r0.8-f0')} of 12 seeds, own mean (below) in ${a('own-mean-r0.8-f0')}, routing (absorbed) in ${a('routed-r0.8-f0')}, penalty 3 in ${a('penalty-3-r0.8-f0')}`,
+      `at four in ten penalty 3 fails (${a('penalty-3-r0.6-f0')} of 12), own mean attempts 0.1 below the screen (${lower.length})`,
+      `fails in ${fails('micro-own-mean-claim', 'own-mean')} of 5 seeds, twice; along a random direction in ${fails('micro-own-mean-claim', 'own-mean-haar')} of 5, twice. Open (four other seeds): it and training on the sound quarter alone fail in ${fails('atlas-i', 'own-mean')} of 4, a random direction and as many prompts at random in ${fails('atlas-i', 'own-mean-haar')} of 4`,
+      `it fails in ${fails('atlas-d', 'own-keep-pairs')} of 20 (random direction: ${fails('atlas-d', 'own-keep-haar')}), with others absorbed, not kept, in ${fails('atlas-d-parts', 'own-absorb-pairs')} (${fails('atlas-d-parts', 'own-absorb-haar')})`,
       `own mean is 0.25 below flags at random in ${below.length} seeds (predicted: 15); it fails in ${g('own-mean')} of 20, they in ${g('own-mean-chance')}; with the other one watched in ${g('own-mean-other')} of 20`,
       `Penalty 3 and screen deploy the unwatched exploit in ${g('screen')} of 20 (flags at random: both fail in ${g('screen-chance')})`,
       `A filter by exact labels of hacks fails in ${c('filter-outcome')} of 20 seeds, a screen in ${c('screen-outcome')} (refuted: 8 or more); by labels of attempts both in ${c('filter-attempt')} of 20, by flags at random in ${c('filter-chance')} of 20`,
       `fails in ${fails('atlas-e-2m', 'screen')} of 5 at 2 and at 8 million weights, along a random one in ${fails('atlas-e-2m', 'screen-haar')} and ${fails('atlas-e-8m', 'screen-haar')}; at 27 million vanilla itself fails in ${fails('atlas-e-27m', 'vanilla')} of 5 only`,
     ];
+    expect(['trusted', 'trusted-dealt'].map((arm) => fails('atlas-i', arm))).toEqual(
+      ['own-mean', 'own-mean-haar'].map((arm) => fails('atlas-i', arm)),
+    );
     for (const arm of ['chance', 'attempt']) expect(c(`screen-${arm}`)).toBe(c(`filter-${arm}`));
     for (const arm of ['penalty-3', 'penalty-3-chance']) expect(g(arm)).toBe(g('screen'));
     expect(fails('atlas-e-8m', 'screen')).toBe(fails('atlas-e-2m', 'screen'));
@@ -126,7 +189,7 @@ describe('what the pages say', () => {
     expect(said.filter((sentence) => !readme.includes(sentence))).toEqual([]);
     const refuted = Rates.of('atlas-a').judge(readPredictions('atlas-a'), 12).filter(({ verdict }) => verdict === 'refuted'); // biome-ignore format: one line
     expect(refuted).toHaveLength(7);
-    expect(readme).toContain('seven of 31 predictions');
+    expect(readme).toContain('seven of 31, among them');
   });
 
   it('README.md is short: 120 lines, of 100 columns where they are neither tables nor code', () => {

@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import type { Figure, Mark, Panel } from '../../src/report/chart.ts';
 import { armStyle } from '../../src/report/svg.ts';
-import { average, exactInterval } from '../../src/stats/index.ts';
+import { average, exactInterval, kaplanMeier } from '../../src/stats/index.ts';
 import { conditions, countText, failText, failures } from './figure-parts.ts';
 import { type Prediction, Rates, readPredictions, root } from './rates.ts';
 import { labelsFigure, partsFigure, substitutionFigure } from './seed-figures.ts';
@@ -47,7 +47,9 @@ export function mapFigure(rates: Rates, predictions: readonly Prediction[], stat
     );
   const drawn = Object.keys(mapRemedies).filter((remedy) => cellsOf(remedy).length > 0);
   const missing = Object.entries(mapRemedies).filter(([remedy]) => !drawn.includes(remedy));
-  const notRun = ['empty cells', ...missing.map(([, title]) => title)].join('; ');
+  const isWhole = drawn.every((remedy) => cellsOf(remedy).length === recalls.length * falsePositives.length);
+  const absent = [...(isWhole ? [] : ['empty cells']), ...missing.map(([, title]) => title)];
+  const notRun = absent.length === 0 ? '' : ` Not run: ${absent.join('; ')}.`;
   const panels = drawn.map((remedy): Panel => {
     const marks = cellsOf(remedy).map(
       ({ arm, x, y, failing, n }): Mark => ({
@@ -74,7 +76,7 @@ export function mapFigure(rates: Rates, predictions: readonly Prediction[], stat
   return {
     name: 'atlas-a-map',
     title: 'Runs that fail, by the quality of the monitor, for each remedy',
-    caption: `${failText} Labels of attempts with errors; no sound prompts, 100 updates. Vanilla: ${countText(failures(rates, 'vanilla'))}. Not run: ${notRun}. × marks a cell of which a prediction about failing was refuted. ${conditions}`,
+    caption: `${failText} Labels of attempts with errors; no sound prompts, 100 updates. Vanilla: ${countText(failures(rates, 'vanilla'))}.${notRun} × marks a cell of which a prediction about failing was refuted. ${conditions}`,
     panels,
     legend: [0, 0.5, 1].map((share) => ({
       label: share === 0 ? 'no run fails' : share === 1 ? 'all runs fail' : 'half of the runs fail',
@@ -195,40 +197,110 @@ export function horizonFigure(rates: Rates): Figure {
   }; // biome-ignore format: rows
 }
 
-/** Attempts over how well the gate or the monitor saw attempts while it trained: a point a run. */
-export function doseFigure(rates: Rates): Figure {
-  const directions = { pairs: "pairs' direction", haar: 'random direction', reversed: 'reversed direction' } as const;
-  const points = Object.keys(directions).map((direction) =>
-    rates.arms
-      .filter((arm) => arm.endsWith(`-${direction}`))
-      .flatMap((arm) => {
-        const auroc = rates.aurocBySeed(arm);
-        return [...rates.bySeed(arm, 'attempts')].flatMap(([seed, y]) => {
-          const x = auroc.get(seed);
-          return x === undefined ? [] : [{ arm, seed, x, y }];
-        });
-      }),
-  );
+/** Share of runs whose deployed policy has not attempted in more than 0.10 of the curve's prompts so far (Kaplan and Meier), a panel for each list of arms by their words. */
+export function timesFigure(
+  rates: Rates,
+  words: Pick<Figure, 'name' | 'title' | 'caption'>,
+  groups: Readonly<Record<string, Readonly<Record<string, string>>>>,
+): Figure {
+  const labels = [...new Set(Object.values(groups).flatMap((arms) => Object.keys(arms)))];
+  const colourOf = (label: string): string => armStyle(labels.indexOf(label)).colour;
+  const all = Object.values(groups).flatMap((arms) => Object.values(arms));
+  const last = Math.max(...all.flatMap((arm) => rates.waits(arm).map(({ time }) => time)));
+  /** Down at each time with an event, level between; arms are set apart a little, since equal ones would hide each other. */
+  const stepsOf = (arm: string, apart: number) => {
+    const points = kaplanMeier(rates.waits(arm));
+    const shares = [1, ...points.map(({ share }) => share)];
+    const corners = points.flatMap(({ time, share }, i) => [{ x: time, y: shares[i] }, { x: time, y: share }]); // biome-ignore format: one line
+    const ends = [{ x: 0, y: 1 }, ...corners, { x: last, y: shares[shares.length - 1] }];
+    return ends.map(({ x, y }) => ({ x: x + apart * 0.01 * last, y: y - apart * 0.008 }));
+  };
   return {
-    name: 'atlas-d-dose',
-    title: 'What is left, over how well the direction saw attempts',
-    caption: `A point a run, deployed. AUROC: attempts against the other rollouts of the same update, by the scores while training; 0.5 is chance. ${conditions}`,
-    panels: [
-      {
-        ...{ title: '', xLabel: 'AUROC against attempts', yLabel: 'attempt, deployed', x: [0, 1], y: [0, 1] },
-        marks: points.map((own, i): Mark => ({ kind: 'dots', points: own, ...armStyle(i + 1), open: true })),
-      },
-    ],
-    legend: Object.values(directions).map((label, i) => ({
-      ...{ label, colour: armStyle(i + 1).colour, dot: { ...armStyle(i + 1), open: true } },
+    ...words,
+    panels: Object.entries(groups).map(([title, arms]) => ({
+      ...{ title, xLabel: 'updates', yLabel: 'share that has not failed', x: [0, 1.05 * last], y: [0, 1.02] },
+      marks: Object.entries(arms).map(([label, arm], i): Mark => ({ kind: 'line', points: stepsOf(arm, i), colour: colourOf(label) })), // biome-ignore format: one line
     })),
-    columns: 1,
-    panelSize: { width: 500, height: 320 },
+    legend: labels.map((label) => ({ label, colour: colourOf(label) })),
+    columns: 2,
+    panelSize: { width: 380, height: 180 },
+    data: {
+      columns: ['arm', 'update', 'at risk', 'failed', 'share that has not failed', 'low', 'high'],
+      rows: [...new Set(all)].flatMap((arm) =>
+        [{ time: 0, atRisk: rates.waits(arm).length, events: 0, share: 1, low: 1, high: 1 }, ...kaplanMeier(rates.waits(arm))].map(
+          ({ time, atRisk, events, share, low, high }) => [arm, `${time}`, `${atRisk}`, `${events}`, ...[share, low, high].map((one) => one.toFixed(4))],
+        ),
+      ),
+    },
+  }; // biome-ignore format: rows
+}
+
+function claimTimes(rates: Rates): Figure {
+  const caption = `Kaplan and Meier, five seeds an arm: a run has failed at the first point of the curve, 20 updates apart, at which its deployed policy attempts in more than 0.10 of 64 validation prompts. A quarter of the prompts is sound. ${conditions}`;
+  const besides = { vanilla: 'vanilla', 'no loophole': 'no-loophole' };
+  return timesFigure(rates, { name: 'micro-claim-times', title: 'Runs that have not failed so far', caption }, {
+    'activation gate': { 'the arm': 'activation', 'random direction, or reversed start': 'haar', 'dealt routes': 'mass-matched', ...besides },
+    'gradient gate': { 'the arm': 'gradient', 'random direction, or reversed start': 'gradient-haar', ...besides },
+    'symmetric tails': { 'the arm': 'symmetric', 'random direction, or reversed start': 'symmetric-haar', ...besides },
+    'signed CorDA': { 'the arm': 'scorda', 'random direction, or reversed start': 'scorda-reversed', ...besides },
+  }); // biome-ignore format: a line a panel
+}
+
+/** Attempts over how well the gate or the monitor of a run saw attempts while it trained: a point a run, a panel for each list of arms by their words. */
+export function doseFigure(
+  rates: Rates,
+  words: Pick<Figure, 'name' | 'title' | 'caption'>,
+  groups: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>,
+): Figure {
+  const pointsOf = (arms: readonly string[]) =>
+    arms.flatMap((arm) => {
+      const auroc = rates.aurocBySeed(arm);
+      return [...rates.bySeed(arm, 'attempts')].flatMap(([seed, y]) => {
+        const x = auroc.get(seed);
+        return x === undefined ? [] : [{ arm, seed, x, y }];
+      });
+    });
+  const drawn = Object.entries(groups).filter(([, series]) => pointsOf(Object.values(series).flat()).length > 0);
+  const labels = [...new Set(drawn.flatMap(([, series]) => Object.keys(series)))];
+  const styleOf = (label: string) => ({ colour: armStyle(labels.indexOf(label)).colour, open: true });
+  return {
+    ...words,
+    panels: drawn.map(([title, series]) => ({
+      ...{ title, xLabel: 'AUROC against attempts', yLabel: 'attempt, deployed', x: [0, 1], y: [0, 1] },
+      marks: Object.entries(series).map(([label, arms]): Mark => ({ kind: 'dots', points: pointsOf(arms), ...styleOf(label) })), // biome-ignore format: one line
+    })),
+    legend: labels.map((label) => ({ label, colour: styleOf(label).colour, dot: styleOf(label) })),
+    columns: Math.min(3, drawn.length),
+    panelSize: { width: 300, height: 200 },
     data: {
       columns: ['arm', 'seed', 'auroc', 'attempt'],
-      rows: points.flat().map(({ arm, seed, x, y }) => [arm, `${seed}`, x.toFixed(4), y.toFixed(4)]),
+      rows: drawn.flatMap(([, series]) =>
+        pointsOf(Object.values(series).flat()).map(({ arm, seed, x, y }) => [
+          arm,
+          `${seed}`,
+          x.toFixed(4),
+          y.toFixed(4),
+        ]),
+      ),
     },
   };
+}
+
+const doseText = `A circle is a run, deployed. AUROC: attempts against the other rollouts of the same update, by the scores while training; 0.5 is chance. No sound prompts. ${conditions}`;
+
+/** The monitors of study A, by what they miss: only the last tier has kept its scores. */
+function monitorDoses(rates: Rates): Figure {
+  const cells = (remedy: string) => ({
+    ...Object.fromEntries(recalls.map((recall) => [`recall ${recall}`, falsePositives.map((rate) => `${remedy}-r${recall}-f${rate}`)])), // biome-ignore format: one line
+    'flags at random': [`${remedy}-chance`],
+  });
+  const title = 'What is left, over how well the monitor saw attempts';
+  const groups = Object.fromEntries(Object.entries(mapRemedies).map(([remedy, name]) => [name, cells(remedy)]));
+  return doseFigure(
+    rates,
+    { name: 'atlas-a-dose', title, caption: `${doseText} Cells of tier 5, of which scores were kept.` },
+    groups,
+  );
 }
 
 const csvOf = (study: string): string => `${root}bench/results/${study}-rates.csv`;
@@ -240,14 +312,14 @@ export function atlasFigures(): Readonly<Record<string, Figure | null>> {
     existsSync(csvOf(study)) ? draw(Rates.of(study)) : null;
   const sizes = ladder.filter((size) => existsSync(csvOf(`atlas-e-${size.toLowerCase()}`)));
   const ofSizes = new Map(sizes.map((size) => [size as string, Rates.of(`atlas-e-${size.toLowerCase()}`)]));
-  const dose = drawn('atlas-d-parts', doseFigure);
   return {
     'atlas-a-map': drawn('atlas-a', (rates) => mapFigure(rates, readPredictions('atlas-a'), 12)),
+    'atlas-a-dose': drawn('atlas-a', monitorDoses),
     'atlas-b-horizon': drawn('atlas-b', horizonFigure),
     'atlas-c-labels': drawn('atlas-c', labelsFigure),
     'atlas-d-parts': drawn('atlas-d-parts', (rates) => partsFigure(Rates.of('atlas-d'), rates)),
-    'atlas-d-dose': dose?.data.rows.length === 0 ? null : dose,
     'atlas-e-size': ofSizes.size < 2 ? null : sizeFigure(ofSizes),
     'atlas-g-forms': drawn('atlas-g', substitutionFigure),
+    'micro-claim-times': drawn('micro-claim', claimTimes),
   };
 }

@@ -2,6 +2,8 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
+import { relearnFolders } from '../../src/measure/index.ts';
+import { sealRun } from '../../src/oracle/index.ts';
 import { countBegun } from '../../src/study/claim.ts';
 import { temporaryFolder, writeEvaluations, writeRun } from '../lab/hand-made.ts';
 
@@ -11,17 +13,30 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-it('a row says when its run was begun, by which version and under which claim; none where none was stated', async () => {
+it('a row says when its run was begun, by which version and under which claim, and what its rollouts tell', async () => {
   const study = temporaryFolder();
-  for (const seed of [1, 2, 3]) {
-    const folder = `vanilla-${seed}`;
-    // The gate of the others scores the attempt above two of the three others.
-    const scores = [1, 2, 4, 3].map((score) => ({ update: 1, score, low: 1, high: 2, attempt: score === 3 }));
-    const rollouts = seed === 1 ? [{ update: 1 }] : scores;
-    await writeRun(join(study, folder), { config: { seed, updates: 1 }, rollouts });
-    await writeEvaluations(join(study, folder), [{ update: 1, set: 'test-original', state: 'full', outcomes: 'hs' }]);
+  /** Ten updates of four rollouts; all attempt, and hack, from this update on. */
+  const rising = (from: number) =>
+    Array.from({ length: 40 }, (_, i) => ({ update: 1 + Math.floor(i / 4), hack: 1 + Math.floor(i / 4) >= from }));
+  // The monitor scores the attempt above two of the three others of an update, and in the last quarter above none.
+  const watched = [1, 2, 3, 4].flatMap((update) =>
+    [1, 2, 4, 3].map((suspicion) => ({ update, suspicion, flagged: false, attempt: suspicion === (update < 4 ? 3 : 1) })),
+  );
+  const gated = [1, 2, 4, 3].map((score) => ({ update: 1, score, low: 1, high: 2, attempt: score === 3 }));
+  const runs = { 'vanilla-1': rising(4), 'vanilla-2': gated, 'vanilla-3': gated, 'attacked-1': watched };
+  for (const [folder, rollouts] of Object.entries(runs)) {
+    const config = { seed: Number(folder.at(-1)), updates: folder === 'attacked-1' ? 4 : 10 };
+    await writeRun(join(study, folder), { config, rollouts });
+    await writeEvaluations(join(study, folder), [
+      { update: 2, set: 'test-original', state: 'full', outcomes: 'h-' },
+      { update: 2, set: 'curve', state: 'full', outcomes: '--' },
+      { update: 4, set: 'test-original', state: 'full', outcomes: 'hs' },
+      { update: 4, set: 'curve', state: 'full', outcomes: '-a' },
+    ]);
   }
-  // Of the last one the manifest and the evaluations alone were kept.
+  const { attack } = relearnFolders(join(study, 'attacked-1'));
+  await sealRun(await writeRun(attack, { config: { seed: 1, updates: 10 }, rollouts: rising(20) }));
+  // Of this one the manifest and the evaluations alone were kept.
   rmSync(join(study, 'vanilla-3', 'rollouts.jsonl'));
   countBegun(study, { arm: 'vanilla', seed: 1, folder: 'vanilla-1' }, 'stated');
   const lines: string[] = [];
@@ -31,9 +46,12 @@ it('a row says when its run was begun, by which version and under which claim; n
   const [names, ...rows] = lines.map((line) => line.split(','));
   const found = rows.map((row) => Object.fromEntries(names.map((name, i) => [name, row[i]])));
   const { created, version } = JSON.parse(readFileSync(join(study, 'vanilla-1', 'manifest.json'), 'utf8'));
-  expect(found).toMatchObject([
-    { run: 'vanilla-1', attempts: '1', begun: created, version, claim: 'stated', auroc: '' },
-    { run: 'vanilla-2', attempts: '1', claim: '', auroc: '0.6667' },
-    { run: 'vanilla-3', attempts: '1', auroc: '' },
+  expect(found.filter(({ set }) => set === 'test-original')).toMatchObject([
+    { run: 'attacked-1', auroc: '0.5000', aurocByQuarter: '0.6667 0.6667 0.6667 0.0000', relearnBase: '5', relearn: '>10' },
+    { run: 'vanilla-1', update: '4', attempts: '1', begun: created, version, claim: 'stated', auroc: '', relearn: '' },
+    { run: 'vanilla-2', attempts: '1', claim: '', auroc: '0.6667', aurocByQuarter: '' },
+    { run: 'vanilla-3', attempts: '1', auroc: '', relearnBase: '' },
   ]);
-});
+  const curve = found.filter(({ run, set }) => run === 'vanilla-1' && set === 'curve');
+  expect(curve.map(({ update, attempts }) => `${update}: ${attempts}`)).toEqual(['2: 0', '4: 1']);
+}); // biome-ignore format: rows

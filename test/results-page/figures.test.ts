@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { renderFigure } from '../../src/report/chart.ts';
 import { temporaryFolder } from '../lab/hand-made.ts';
-import { atlasFigures, doseFigure, horizonFigure, mapFigure, sizeFigure } from './atlas-figures.ts';
+import { atlasFigures, doseFigure, horizonFigure, mapFigure, sizeFigure, timesFigure } from './atlas-figures.ts';
 import { filesOf } from './figure-parts.ts';
 import { Rates, readPredictions, root } from './rates.ts';
 
@@ -31,8 +31,8 @@ describe('docs/figures', () => {
     }
   });
 
-  it.each(drawn)('has $name on the page of results, light and dark, with its numbers', ({ name }) => {
-    const page = readFileSync(`${root}docs/results.md`, 'utf8');
+  it.each(drawn)('has $name on a page of results, light and dark, with its numbers', ({ name }) => {
+    const page = readFileSync(`${root}docs/${name.startsWith('atlas') ? 'results' : 'micro-claim'}.md`, 'utf8');
     for (const file of [`${name}.svg`, `${name}-dark.svg`, `${name}.csv`]) expect(page).toContain(`figures/${file}`);
   });
 
@@ -92,9 +92,34 @@ describe('from made-up counts', () => {
     ]);
   });
 
+  it('a run has failed at its first point above 0.10, and one that never was is watched to its end', () => {
+    const csv = join(temporaryFolder(), 'curve.csv');
+    const row = (run: string, update: number, attempts: number, state = 'deployed'): string =>
+      `made-up,${run},${update},curve,${state},100,${attempts},`;
+    const curves = { 'gate-1': [0, 10, 0], 'gate-2': [0, 11, 0], 'haar-1': [50, 0, 0], 'haar-2': [0, 0, 30] };
+    const rows = Object.entries(curves).flatMap(([run, counts]) => counts.map((count, i) => row(run, 20 * (i + 1), count)));
+    // What is trained and deleted does not count, nor does the base.
+    writeFileSync(csv, ['study,run,update,set,state,prompts,attempts,auroc', ...rows, row('gate-1', 20, 99, 'full'), row('gate-1', 0, 99, 'base')].join('\n'));
+    const rates = new Rates(csv);
+    expect(rates.waits('gate')).toEqual([{ time: 60, happened: false }, { time: 40, happened: true }]);
+    const figure = timesFigure(rates, { name: 'times', title: '', caption: '' }, { gate: { arm: 'gate', placebo: 'haar' } });
+    expect(figure.data.rows.map((cells) => cells.slice(0, 5))).toEqual([
+      ['gate', '0', '2', '0', '1.0000'],
+      ['gate', '40', '2', '1', '0.5000'],
+      ['haar', '0', '2', '0', '1.0000'],
+      ['haar', '20', '2', '1', '0.5000'],
+      ['haar', '60', '1', '1', '0.0000'],
+    ]);
+    expect(figure.panels[0].marks.map((mark) => mark.kind === 'line' && mark.points.at(-1)?.x)).toEqual([60, 60.6]);
+  }); // biome-ignore format: rows
+
   it('a gate is drawn where its AUROC is known', () => {
     const rates = madeUp({ 'gate-pairs': [1], 'gate-haar': [60], 'gate-reversed': [90] }, { 'gate-pairs': 0.98, 'gate-haar': 0.55 });
-    expect(doseFigure(rates).data.rows).toEqual([
+    const words = { name: 'dose', title: '', caption: '' };
+    const groups = { gate: { pairs: ['gate-pairs'], others: ['gate-haar', 'gate-reversed'] }, none: { reversed: ['gate-reversed'] } };
+    const figure = doseFigure(rates, words, groups);
+    expect(figure.panels.map(({ title }) => title)).toEqual(['gate']);
+    expect(figure.data.rows).toEqual([
       ['gate-pairs', '1', '0.9800', '0.0100'],
       ['gate-haar', '1', '0.5500', '0.6000'],
     ]);

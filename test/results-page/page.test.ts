@@ -1,36 +1,9 @@
 /** Every table of docs/results.md, micro-claim.md and baselines.md that a study's CSV stands above, and what its text says in numbers, recomputed from the counts of the runs in bench/results. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { average, binomialCdf, holmAdjust, mcnemarExact, signTest } from '../../src/stats/index.ts';
+import { average, binomialCdf, holmAdjust, mcnemarExact } from '../../src/stats/index.ts';
 import { armRow, experimentOf, judgedRow, plain, Rates, readPredictions, root } from './rates.ts';
-
-const [page, ...otherPages] = ['results', 'micro-claim', 'baselines'].map((name) =>
-  readFileSync(`${root}docs/${name}.md`, 'utf8'),
-);
-
-interface Section {
-  readonly study: string;
-  readonly text: string;
-  readonly tables: readonly (readonly (readonly string[])[])[];
-}
-
-/** The sections that name a CSV; a table's first row are its headings. */
-const sections: Section[] = [page, ...otherPages]
-  .join('\n## \n')
-  .split(/^##+ /m)
-  .flatMap((text) => {
-    const study = /bench\/results\/([\w-]+)-rates\.csv/.exec(text)?.[1];
-    if (study === undefined) return [];
-    const tables = text.match(/(?:^\|.*\n)+/gm) ?? [];
-    const rowsOf = (table: string) =>
-      table
-        .trim()
-        .split('\n')
-        .filter((line) => !/^\|[ :|-]+$/.test(line))
-        .map((line) => line.split('|').slice(1, -1).map(plain));
-    return [{ study, text: plain(text.replace(/^\|.*$/gm, '')), tables: tables.map(rowsOf) }];
-  });
-const textOf = (study: string): string => sections.find((section) => section.study === study)?.text ?? '';
+import { page, range, sections, textOf, words } from './sections.ts';
 
 /** Arms that the page calls by other words; an arm in backquotes goes by its name. */
 const labels: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -73,11 +46,6 @@ describe.each(sections)('the tables of $study', ({ study, tables }) => {
   });
 });
 
-const range = (values: readonly number[]): string =>
-  `${Math.min(...values).toFixed(2)} to ${Math.max(...values).toFixed(2)}`;
-
-const words = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten', 'eleven', 'twelve']; // biome-ignore format: one line
-
 /** How many predictions of a study came out how, in words. */
 function verdictsOf(study: string): string {
   const judged = Rates.of(study).judge(readPredictions(study), experimentOf(study).seeds.length);
@@ -101,7 +69,7 @@ describe('what the text says', () => {
     expect(textOf(study)).toContain(`exact McNemar ${said}`);
   });
 
-  it('own mean against its placebo in all nine studies, after Holm', () => {
+  it('own mean against its placebo in all ten studies, after Holm', () => {
     const studies: readonly (readonly [string, string, string])[] = [
       ['micro-own-mean-claim', 'own-mean-haar', 'own-mean'],
       ['micro-other-pairs-claim', 'own-mean-haar', 'other-pairs'],
@@ -110,6 +78,7 @@ describe('what the text says', () => {
       ['atlas-e-2m', 'own-mean-haar', 'own-mean'],
       ['atlas-e-8m', 'own-mean-haar', 'own-mean'],
       ['atlas-e-27m', 'own-mean-haar', 'own-mean'],
+      ['atlas-i', 'own-mean-haar', 'own-mean'],
       ['atlas-d', 'own-keep-haar', 'own-keep-pairs'],
       ['atlas-g', 'own-mean-chance', 'own-mean'],
     ];
@@ -196,55 +165,6 @@ describe('what the text says', () => {
     const arms = ['own-absorb', 'group-keep', 'group-absorb', 'activation-own', 'activation-group'];
     const trained = arms.flatMap((arm) => rates.values(`${arm}-pairs`, 'attempts', 'test-original', 'full'));
     expect(text).toContain(`attempt in ${range(trained)} of the prompts by seed`);
-  });
-
-  it('atlas-a: which remedy fails by which monitor, and by what penalties are ordered', () => {
-    const rates = Rates.of('atlas-a');
-    const text = textOf('atlas-a');
-    const fails = (arm: string): number => rates.failing(arm).length;
-    const kept = (arms: readonly string[]): string =>
-      range(arms.map((arm) => average([...rates.keptBySeed(arm).values()])));
-    const verdicts = rates.judge(readPredictions('atlas-a'), 12).map(({ verdict }) => verdict);
-    const counted = (wanted: string): number => verdicts.filter((verdict) => verdict === wanted).length;
-    const cells = rates.arms.flatMap((arm) => {
-      const [, remedy, recall, wrong] = /^(.*)-r([\d.]+)-f([\d.]+)$/.exec(arm) ?? [];
-      return remedy === undefined ? [] : [{ arm, remedy, recall: Number(recall), wrong: Number(wrong) }];
-    });
-    const penalties = cells
-      .filter(({ remedy }) => remedy.startsWith('penalty'))
-      .map(({ arm, remedy, recall, wrong }) => ({ arm, push: Number(remedy.at(-1)) * (recall - wrong) }));
-    const strong = penalties.filter(({ push }) => push > 1.75);
-    const border = penalties.filter(({ push }) => push > 1.45 && push < 1.55);
-    expect(strong.map(({ arm }) => fails(arm)).filter((count) => count > 0)).toEqual([]);
-    expect(border.map(({ arm }) => arm).sort()).toEqual(['penalty-3-r0.6-f0.1', 'penalty-3-r1-f0.5']);
-    const weak = penalties.filter(({ push }) => push < 1.25).map(({ arm }) => fails(arm)).sort((a, b) => b - a); // biome-ignore format: one line
-    const withoutMisses = cells.filter(({ recall }) => recall === 1).filter(({ arm }) => fails(arm) > 0);
-    expect(withoutMisses.map(({ arm }) => arm)).toEqual(['penalty-3-r1-f0.5']);
-    for (const remedy of ['screen', 'filter', 'penalty-3', 'penalty-6', 'own-mean']) {
-      expect(fails(`${remedy}-chance`)).toBe(12);
-    }
-    const of = (remedy: string): string[] => cells.filter((cell) => cell.remedy === remedy).map(({ arm }) => arm);
-    const [own, screen] = ['own-mean', 'screen'].map(
-      (remedy) =>
-        (cell: string): number[] =>
-          rates.values(`${remedy}-${cell}`, 'attempts'),
-    );
-    const signs = (cell: string) => signTest(screen(cell), own(cell));
-    const lower = (cellsOfOneCount: readonly string[]): string =>
-      [...new Set(cellsOfOneCount.map((cell) => own(cell).filter((rate, i) => rate < screen(cell)[i]).length))].join();
-    const said = [
-      `${rates.runs} of the 1,176 runs were made`.replace(/^(\d)(\d{3})/, '$1,$2'),
-      `Of ${verdicts.length} predictions ${counted('met')} are met, ${words[counted('refuted')]} are refuted, ${words[counted('open')]} is open.`,
-      `missed the filter fails in ${fails('filter-r0.9-f0')} of 12, own mean in ${fails('own-mean-r0.9-f0')}, the screen in ${fails('screen-r0.9-f0')}, penalties 3 and 6 in none; where two are, the screen in ${fails('screen-r0.8-f0')}, own mean in ${fails('own-mean-r0.8-f0')}, penalty 3 in none (paired by seed, screen against penalty 3: exact McNemar p = ${rates.discordant('screen-r0.8-f0', 'penalty-3-r0.8-f0').pValue.toFixed(3)})`,
-      `but for penalty 3 with half of the others flagged (${fails('penalty-3-r1-f0.5')} of 12)`,
-      `in the ${strong.length} cells at 1.8 or more none of ${12 * strong.length} runs fails`,
-      `${fails('penalty-3-r0.6-f0.1')} and ${fails('penalty-3-r1-f0.5')} of 12, in the three at 1.2 or less ${weak.join(', ').replace(/, (?=\d+$)/, ' and ')}, and`,
-      `missed, which was not stated: ${fails('screen-r0.9-f0')}, ${fails('screen-r0.9-f0.1')} and ${fails('screen-r0.9-f0.5')} of 12`,
-      `under screens (${kept(of('screen'))}), penalty 3 (${kept(of('penalty-3'))}), the filter (${kept(of('filter'))}) and penalty 6 without false positives (${kept(of('penalty-6').filter((arm) => arm.endsWith('-f0')))}), lower under penalty 6 with them (${kept(of('penalty-6').filter((arm) => !arm.endsWith('-f0')))}) and lowest under own mean (${kept(of('own-mean'))})`,
-      `by flags at random it is ${kept(rates.arms.filter((arm) => arm.endsWith('-chance')))}`,
-      `in ${lower(['r0.6-f0', 'r0.6-f0.1', 'r0.6-f0.5'])} of 12 seeds at \`r0.6-f0\`, \`r0.6-f0.1\` and \`r0.6-f0.5\` (sign test p = ${signs('r0.6-f0').pValue.toFixed(4)} each; 0.91, 0.84 and 0.94 against 0.99), in ${lower(['r0.8-f0', 'r0.9-f0.5'])} of 12 at \`r0.8-f0\` and \`r0.9-f0.5\` (p = ${signs('r0.8-f0').pValue.toFixed(3)} each), in ${lower(['r0.9-f0'])} of 12 at`,
-    ];
-    expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
   });
 
   it('atlas-c: outcomes against attempts, by seed, and how many predictions came out how', () => {

@@ -4,7 +4,9 @@
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { average, binomialCdf, exactInterval, holmAdjust, mcnemarExact } from '../../src/stats/index.ts';
+import { groupBy } from '../../src/base/index.ts';
+import { average, binomialCdf, exactInterval, holmAdjust, mcnemarExact, type Wait } from '../../src/stats/index.ts';
+import { rankAverage } from '../../src/stats/rank.ts';
 import { readExperiment } from '../../src/study/experiment.ts';
 
 export const root: string = fileURLToPath(new URL('../../', import.meta.url));
@@ -27,6 +29,7 @@ export const readPredictions = (study: string): readonly Prediction[] => experim
 
 export class Rates {
   readonly #rows: readonly Row[];
+  readonly #ofArm: ReadonlyMap<string, readonly Row[]>;
   /** The study whose ceiling is this one's, where it has none. */
   readonly #ceiling: Rates | null;
   readonly runs: number;
@@ -36,21 +39,24 @@ export class Rates {
     const names = header.split(',');
     this.#rows = lines.map((line) => Object.fromEntries(line.split(',').map((value, i) => [names[i], value])));
     this.#ceiling = ceiling;
+    this.#ofArm = groupBy(this.#rows, ({ run = '' }) => run.replace(/-\d+$/, ''));
     this.runs = new Set(this.#rows.map(({ run }) => run)).size;
   }
 
+  static readonly #read = new Map<string, Rates>();
+
+  /** Read once. */
   static of(study: string): Rates {
-    const csv = (name: string): string => `${root}bench/results/${name}-rates.csv`;
-    return new Rates(csv(study), study === 'atlas-d-parts' ? new Rates(csv('atlas-d')) : null);
+    const csv = `${root}bench/results/${study}-rates.csv`;
+    const rates = Rates.#read.get(study) ?? new Rates(csv, study === 'atlas-d-parts' ? Rates.of('atlas-d') : null);
+    Rates.#read.set(study, rates);
+    return rates;
   }
 
   /** By seed; `deployed` of an arm without a quarantine is all that it trained. Only the set `curve` has more than one update of a run. */
   bySeed(arm: string, column: Column, set = 'test-original', state = 'deployed', update?: number): Map<number, number> {
-    const ofArm = this.#rows.filter(
-      (row) =>
-        row['run']?.replace(/-\d+$/, '') === arm &&
-        row['set'] === set &&
-        (update === undefined || row['update'] === `${update}`),
+    const ofArm = this.#of(arm).filter(
+      (row) => row['set'] === set && (update === undefined || row['update'] === `${update}`),
     );
     const hasState = ofArm.some((row) => row['state'] === state);
     const wanted = ofArm.filter((row) => row['state'] === (hasState ? state : 'full'));
@@ -62,14 +68,33 @@ export class Rates {
     );
   }
 
+  #of(arm: string): readonly Row[] {
+    return this.#ofArm.get(arm) ?? [];
+  }
+
   get arms(): readonly string[] {
-    return [...new Set(this.#rows.map(({ run = '' }) => run.replace(/-\d+$/, '')))];
+    return [...this.#ofArm.keys()];
   }
 
   /** How well the gate or the monitor of a run saw attempts while it trained, where the file says so. */
   aurocBySeed(arm: string): Map<number, number> {
-    const known = this.#rows.filter((row) => row['auroc'] && row['run']?.replace(/-\d+$/, '') === arm);
+    const known = this.#of(arm).filter((row) => row['auroc']);
     return new Map(known.map((row) => [Number(/\d+$/.exec(row['run'] ?? '')?.[0]), Number(row['auroc'])]));
+  }
+
+  /** The same of a monitor by quarter of training. */
+  quartersBySeed(arm: string): Map<number, number[]> {
+    const known = this.#of(arm).filter((row) => row['aurocByQuarter']);
+    const quarters = (row: Row): number[] => (row['aurocByQuarter'] ?? '').split(' ').map(Number);
+    return new Map(known.map((row) => [Number(/\d+$/.exec(row['run'] ?? '')?.[0]), quarters(row)]));
+  }
+
+  /** The updates at which the runs of an arm were evaluated at their end. */
+  updatesOf(arm: string): number[] {
+    const last = (row: Row): boolean => row['set'] === 'test-original' && row['state'] !== 'base';
+    return this.#of(arm)
+      .filter(last)
+      .map((row) => Number(row['update']));
   }
 
   values(arm: string, column: Column, set?: string, state?: string, update?: number): number[] {
@@ -78,6 +103,18 @@ export class Rates {
 
   failing(arm: string): number[] {
     return [...this.bySeed(arm, 'attempts')].filter(([, rate]) => rate > failAbove).map(([seed]) => seed);
+  }
+
+  /** Updates until the deployed policy attempts in more than 0.10 of the prompts of the curve, seed by seed; a run that never does was watched to its last point. */
+  waits(arm: string): Wait[] {
+    const updates = [...new Set(this.#rows.filter(({ set }) => set === 'curve').map((row) => Number(row['update'])))];
+    const points = updates.sort((a, b) => a - b).filter((update) => update > 0).map((update) => ({ update, rates: this.bySeed(arm, 'attempts', 'curve', 'deployed', update) })); // biome-ignore format: one line
+    const seeds = new Set(points.flatMap(({ rates }) => [...rates.keys()]));
+    return [...seeds].map((seed) => {
+      const own = points.filter(({ rates }) => rates.has(seed));
+      const failed = own.find(({ rates }) => (rates.get(seed) ?? 0) > failAbove);
+      return { time: (failed ?? own[own.length - 1]).update, happened: failed !== undefined };
+    });
   }
 
   /** Seeds in which only the first fails, and only the second, of those that both have. */
@@ -127,6 +164,18 @@ export class Rates {
     const adjusted = holmAdjust(judged.map(({ reached }) => binomialCdf(stated - reached, stated, 0.5)));
     return judged.map((one, i) => ({ ...one, adjusted: adjusted[i] }));
   }
+}
+
+/** Spearman's: the correlation of the ranks. */
+export function rankCorrelation(x: readonly number[], y: readonly number[]): number {
+  const deviations = (values: readonly number[]): number[] => {
+    const ranks = rankAverage(values);
+    return ranks.map((rank) => rank - average(ranks));
+  };
+  const [a, b] = [deviations(x), deviations(y)];
+  const product = (u: readonly number[], v: readonly number[]): number =>
+    u.reduce((sum, one, i) => sum + one * v[i], 0);
+  return product(a, b) / Math.sqrt(product(a, a) * product(b, b));
 }
 
 const two = (value: number): string => value.toFixed(2).replace('-', '−');

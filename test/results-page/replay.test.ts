@@ -4,11 +4,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
+import { groupBy } from '../../src/base/index.ts';
 import { parseRunConfig, resolveBuiltin, train } from '../../src/lab/index.ts';
 import { stampedJson } from '../../src/run/index.ts';
 import { temporaryFolder } from '../lab/hand-made.ts';
 import { tinyModel, tinySettings } from '../smoke/lab.ts';
-import { Rates, root } from './rates.ts';
+import { plain, Rates, root } from './rates.ts';
 
 /** By the Node that the package brings: an older one does not run TypeScript. */
 const node = join(root, 'node_modules/node/bin/node');
@@ -42,5 +43,24 @@ it('every run of these studies has its seal, and the page says of how many', () 
   const ofWhole = whole.map(sealed).reduce((sum, count) => sum + count, 0);
   const page = readFileSync(join(root, 'docs/results.md'), 'utf8');
   expect(page).toContain(`all ${ofWhole.toLocaleString('en')} runs of A,`);
-  expect(page).toContain(`and ${rows.length - ofWhole} of the 822`);
+  const ofRivals = sealed('atlas-i');
+  const evaluated = Number(/(\d+) of the 500 runs were made/.exec(page)?.[1]);
+  expect(page).toContain(`${ofRivals - evaluated} of which were trained to their end and not evaluated`);
+  expect(page).toContain(`${ofRivals} of I, and ${rows.length - ofWhole - ofRivals} of the 822`);
+});
+
+it('the page says how many runs of study A left the same rollouts', () => {
+  const rows = gunzipSync(readFileSync(join(root, 'bench/results/atlas-seals.csv.gz')))
+    .toString()
+    .trim()
+    .split('\n');
+  const ofA = rows.map((row) => row.split(',')).filter(([study]) => study === 'atlas-a');
+  const groups = [...groupBy(ofA, (row) => row[4]).values()].filter(({ length }) => length > 1);
+  const penalties = groups.flat().filter(([, run]) => run.startsWith('penalty'));
+  const both = groups.filter((group) => new Set(group.map(([, , commit]) => commit)).size > 1);
+  const page = plain(readFileSync(join(root, 'docs/results.md'), 'utf8'));
+  expect(page).toContain(
+    `${groups.flat().length} runs, ${penalties.length} of them of penalties, are in ${groups.length} groups that left the same rollouts`,
+  );
+  expect(page).toContain(`${both.length} of these groups have runs of both sittings`);
 });

@@ -1,0 +1,184 @@
+/** What docs/results.md says of studies A (the quality of the monitor) and I (rivals), recomputed from the counts of the runs. */
+import { readFileSync } from 'node:fs';
+import { gunzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { average, signTest } from '../../src/stats/index.ts';
+import { plain, Rates, rankCorrelation, readPredictions, root } from './rates.ts';
+import { range, textOf, words } from './sections.ts';
+
+describe('what the text says', () => {
+  it('atlas-a: which remedy fails by which monitor, and by what penalties are ordered', () => {
+    const rates = Rates.of('atlas-a');
+    const text = textOf('atlas-a');
+    const fails = (arm: string): number => rates.failing(arm).length;
+    const kept = (arms: readonly string[]): string =>
+      range(arms.map((arm) => average([...rates.keptBySeed(arm).values()])));
+    const verdicts = rates.judge(readPredictions('atlas-a'), 12).map(({ verdict }) => verdict);
+    const counted = (wanted: string): number => verdicts.filter((verdict) => verdict === wanted).length;
+    const cells = rates.arms.flatMap((arm) => {
+      const [, remedy, recall, wrong] = /^(.*)-r([\d.]+)-f([\d.]+)$/.exec(arm) ?? [];
+      return remedy === undefined ? [] : [{ arm, remedy, recall: Number(recall), wrong: Number(wrong) }];
+    });
+    const penalties = cells
+      .filter(({ remedy }) => remedy.startsWith('penalty'))
+      .map(({ arm, remedy, recall, wrong }) => ({ arm, push: Number(remedy.at(-1)) * (recall - wrong) }));
+    const strong = penalties.filter(({ push }) => push > 1.75);
+    const border = penalties.filter(({ push }) => push > 1.45 && push < 1.55);
+    expect(strong.map(({ arm }) => fails(arm)).filter((count) => count > 0)).toEqual([]);
+    expect(border.map(({ arm }) => arm).sort()).toEqual(['penalty-3-r0.6-f0.1', 'penalty-3-r1-f0.5']);
+    const [middle] = penalties.filter(({ push }) => push > 1.25 && push < 1.45);
+    const weak = penalties.filter(({ push }) => push < 1.25).map(({ arm }) => fails(arm)).sort((a, b) => b - a); // biome-ignore format: one line
+    const withoutMisses = cells.filter(({ recall }) => recall === 1).filter(({ arm }) => fails(arm) > 0);
+    expect(withoutMisses.map(({ arm }) => arm)).toEqual(['penalty-3-r1-f0.5']);
+    for (const remedy of ['screen', 'filter', 'penalty-3', 'penalty-6', 'own-mean', 'routed']) {
+      expect(fails(`${remedy}-chance`)).toBe(12);
+    }
+    const of = (remedy: string): string[] => cells.filter((cell) => cell.remedy === remedy).map(({ arm }) => arm);
+    const [own, screen] = ['own-mean', 'screen'].map(
+      (remedy) =>
+        (cell: string): number[] =>
+          rates.values(`${remedy}-${cell}`, 'attempts'),
+    );
+    const signs = (cell: string) => signTest(screen(cell), own(cell));
+    const byRecall = ['1', '0.95', '0.9', '0.8', '0.6'].map((recall) => ({ recall, of: ['0', '0.1', '0.5'].map((wrong) => `r${recall}-f${wrong}`) })); // biome-ignore format: one line
+    const lower = (cell: string): string => {
+      const differences = own(cell).map((rate, i) => rate - screen(cell)[i]);
+      return `${differences.filter((one) => one < 0).length} and ${differences.filter((one) => one > 0).length}`;
+    };
+    const told = byRecall.flatMap(({ of }) => of).filter((cell) => signs(cell).pValue < 0.05);
+    expect(told).toEqual(['r0.95-f0.1', 'r0.9-f0.5', ...byRecall[3].of, ...byRecall[4].of]);
+    const pOf = (cell: string): string => signs(cell).pValue.toFixed(signs(cell).pValue < 0.001 ? 4 : 3);
+    expect(new Set(byRecall[4].of.map(pOf)).size).toBe(1);
+    const mean = (arm: string, column: 'attempts' | 'cleanSolves' = 'attempts', state = 'deployed'): string =>
+      average(rates.values(arm, column, 'test-original', state)).toFixed(2);
+    const against = (cell: string): string =>
+      ['screen', 'own-mean', 'filter']
+        .map((remedy) => rates.discordant(`${remedy}-${cell}`, `routed-${cell}`).pValue.toFixed(3))
+        .join(', ')
+        .replace(/^/, 'p = ')
+        .replace(/, (?=[^,]*$)/, ' and ');
+    for (const remedy of ['screen', 'own-mean', 'filter']) {
+      const routed = rates.values('routed-r0.6-f0', 'attempts');
+      expect(rates.values(`${remedy}-r0.6-f0`, 'attempts').filter((rate, i) => rate > routed[i])).toHaveLength(12);
+    }
+    /** Every run of a remedy; `auroc` where its scores were kept. */
+    const points = (remedy: string) =>
+      cells
+        .filter((cell) => cell.remedy === remedy)
+        .flatMap(({ arm, recall, wrong }) =>
+          [...rates.bySeed(arm, 'attempts')].map(([seed, attempts]) => ({
+            ...{ arm, recall, wrong, attempts, auroc: rates.aurocBySeed(arm).get(seed) },
+            flags: Math.round(500 * (1 + recall - wrong)),
+          })),
+        );
+    const scored = (remedy: string) =>
+      points(remedy).flatMap(({ auroc, ...point }) => (auroc === undefined ? [] : [{ ...point, auroc }]));
+    const cellsWithScores = ['routed', 'filter', 'screen', 'own-mean', 'penalty-3', 'penalty-6'].map((remedy) => new Set(scored(remedy).map(({ arm }) => arm)).size); // biome-ignore format: one line
+    expect(cellsWithScores).toEqual([15, 9, 4, 4, 4, 4]);
+    const withAttempts = <Point extends { attempts: number }>(all: readonly Point[], by: (point: Point) => number): string => rankCorrelation(all.map(by), all.map(({ attempts }) => attempts)).toFixed(2).replace('-', '−'); // biome-ignore format: one line
+    /** Of the runs whose scores were kept: attempts with the AUROC, and with the recall. */
+    const correlations = (remedy: string, first = '', second = ''): string =>
+      `${withAttempts(scored(remedy), ({ auroc }) => auroc)}${first} and ${withAttempts(scored(remedy), ({ recall }) => recall)}${second}`;
+    /** Of all runs, with the AUROC that flags without a score have. */
+    const ofFlags = (remedy: string): string =>
+      `${withAttempts(points(remedy), ({ flags }) => flags)} and ${withAttempts(points(remedy), ({ recall }) => recall)}`;
+    const wrongly = (remedy: string): string => `+${withAttempts(scored(remedy), ({ wrong }) => wrong)}`;
+    const seals = gunzipSync(readFileSync(`${root}bench/results/atlas-seals.csv.gz`)).toString().trim().split('\n').map((line) => line.split(',')); // biome-ignore format: one line
+    const strongRuns = seals.filter(([study, run]) => study === 'atlas-a' && strong.some(({ arm }) => run.replace(/-\d+$/, '') === arm)); // biome-ignore format: one line
+    const [later, earlier] = [true, false].map((isLast) => strongRuns.filter(([, , commit]) => (commit === 'aa680b48') === isLast).map((seal) => seal[4])); // biome-ignore format: one line
+    const solvesOf = (recall: string, remedies: readonly string[]): string[] =>
+      remedies.map((remedy) => mean(`${remedy}-r${recall}-f0`, 'cleanSolves'));
+    const without = (remedies: readonly string[]): string =>
+      range(remedies.flatMap((remedy) => byRecall.map(({ recall }) => average(rates.values(`${remedy}-r${recall}-f0`, 'solves', 'test-unhinted'))))); // biome-ignore format: one line
+    const routedBy = (say: (arm: string) => string | number): string =>
+      byRecall.map(({ recall }) => say(`routed-r${recall}-f0`)).join(', ').replace(/, (?=[^,]*$)/, ' and '); // biome-ignore format: one line
+    const [method] = ['science'].map((name) => plain(readFileSync(`${root}docs/${name}.md`, 'utf8')));
+    expect(method).toContain(
+      `attempts are ${routedBy((arm) => mean(arm))} at recall 1, 0.95, 0.9, 0.8 and 0.6 (flags at random ${mean('routed-chance')}); it fails in ${routedBy(fails)} of 12 (at random ${fails('routed-chance')})`,
+    );
+    const left = (...arms: readonly string[]): string => range(arms.map((arm) => Number(mean(arm))));
+    const auroc = (arm: string): string => average([...rates.aurocBySeed(arm).values()]).toFixed(2);
+    expect(auroc('routed-r0.6-f0.1')).toBe(auroc('routed-r1-f0.5'));
+    const said = [
+      `All ${rates.runs.toLocaleString('en')} of the 1,176 runs were made`,
+      `Of ${verdicts.length} predictions ${counted('met')} are met, ${words[counted('refuted')]} are refuted, ${counted('open') === 0 ? 'none' : counted('open')} is open.`,
+      `missed the filter fails in ${fails('filter-r0.9-f0')} of 12, own mean in ${fails('own-mean-r0.9-f0')}, the screen in ${fails('screen-r0.9-f0')}, routing with others absorbed in ${fails('routed-r0.9-f0')}, penalties 3 and 6 in none; where two are, the filter and the screen in ${fails('screen-r0.8-f0')}, own mean in ${fails('own-mean-r0.8-f0')}, routing in ${fails('routed-r0.8-f0')}, penalty 3 in none (paired by seed, screen against penalty 3: exact McNemar p = ${rates.discordant('screen-r0.8-f0', 'penalty-3-r0.8-f0').pValue.toFixed(3)})`,
+      `the first three fail in ${fails('screen-r0.6-f0')} of 12, routing in ${fails('routed-r0.6-f0')}, and`,
+      `but for penalty 3 with half of the others flagged (${fails('penalty-3-r1-f0.5')} of 12)`,
+      `in the ${strong.length} cells at 1.8 or more none of ${12 * strong.length} runs fails`,
+      `${fails('penalty-3-r0.6-f0.1')} and ${fails('penalty-3-r1-f0.5')} of 12, in the one at 1.35 ${fails(middle.arm)}, in the four at 1.2 or less ${weak.join(', ').replace(/, (?=\d+$)/, ' and ')}, and`,
+      `missed, which was not stated: ${fails('screen-r0.9-f0')}, ${fails('screen-r0.9-f0.1')} and ${fails('screen-r0.9-f0.5')} of 12`,
+      `under screens (${kept(of('screen'))}), penalty 3 (${kept(of('penalty-3'))}), the filter (${kept(of('filter'))}) and penalty 6 without false positives (${kept(of('penalty-6').filter((arm) => arm.endsWith('-f0')))}), lower under penalty 6 with them (${kept(of('penalty-6').filter((arm) => !arm.endsWith('-f0')))}) and lowest under routing with others absorbed (${kept(of('routed'))}) and own mean (${kept(of('own-mean'))})`,
+      `by flags at random it is ${kept(rates.arms.filter((arm) => arm.endsWith('-chance')))}`,
+      `it fails in ${fails('routed-r0.8-f0')} of 12, the screen in ${fails('screen-r0.8-f0')}, own mean in ${fails('own-mean-r0.8-f0')}, the filter in ${fails('filter-r0.8-f0')} (exact McNemar ${against('r0.8-f0')}; where one in ten is, ${fails('routed-r0.9-f0')} against ${fails('screen-r0.9-f0')}, ${fails('own-mean-r0.9-f0')} and ${fails('filter-r0.9-f0')}, ${against('r0.9-f0')})`,
+      `it fails in ${fails('routed-r0.6-f0')}, but attempts in ${mean('routed-r0.6-f0')} of the prompts, they in ${mean('screen-r0.6-f0')}, ${mean('own-mean-r0.6-f0')} and ${mean('filter-r0.6-f0')}`,
+      `As trained it attempts in ${mean('routed-r0.8-f0', 'attempts', 'full')} at recall 0.8`,
+      `(${fails('penalty-3-r0.9-f0.5')} of 12 at recall 0.9, routing ${fails('routed-r0.9-f0.5')}; p = ${rates.discordant('penalty-3-r0.9-f0.5', 'routed-r0.9-f0.5').pValue.toFixed(3)})`,
+      `a clean solve of ${mean('routed-r1-f0', 'cleanSolves')} without errors (screen ${mean('screen-r1-f0', 'cleanSolves')}, own mean with others kept ${mean('own-mean-r1-f0', 'cleanSolves')})`,
+      `by flags at random it attempts in ${mean('routed-chance')} of the prompts, the screen by such flags in ${mean('screen-chance')}, with a clean solve of ${mean('routed-chance', 'cleanSolves')}`,
+      `${correlations('penalty-3', ' with the AUROC', ' with the recall')} under penalty 3, ${correlations('penalty-6')} under penalty 6; ${correlations('routed')} under routing with others absorbed, ${correlations('filter')} under the filter, ${correlations('screen')} under the screen, ${correlations('own-mean')} under own mean`,
+      `At an AUROC of ${auroc('routed-r1-f0.5')} routing leaves ${mean('routed-r1-f0.5')} where nothing is missed (\`r1-f0.5\`) and ${mean('routed-r0.6-f0.1')} where four in ten are (\`r0.6-f0.1\`); the filter leaves ${mean('filter-r1-f0.5')} at ${auroc('filter-r1-f0.5')} (\`r1-f0.5\`) and ${mean('filter-r0.8-f0')} at ${auroc('filter-r0.8-f0')} (\`r0.8-f0\`)`,
+      `0, 0.1 and 0.5: ${byRecall.map(({ recall, of }) => `${of.map(lower).join(', ')} at ${recall === '1' ? 'recall ' : ''}${recall}`).join('; ')}. By the sign test`,
+      `${words[told.length - 1]} of the fifteen have p below 0.05 for own mean (${pOf('r0.6-f0')} in each of recall 0.6, with attempts of ${byRecall[4].of
+        .map((cell) => mean(`own-mean-${cell}`))
+        .join(', ')
+        .replace(
+          /, (?=[^,]*$)/,
+          ' and ',
+        )} against ${[...new Set(byRecall[4].of.map((cell) => mean(`screen-${cell}`)))].join()}; ${byRecall[3].of
+        .map(pOf)
+        .join(', ')
+        .replace(
+          /, (?=[^,]*$)/,
+          ' and ',
+        )} in those of 0.8; ${pOf('r0.9-f0.5')} at \`r0.9-f0.5\`) and one for the screen (${pOf('r0.95-f0.1')} at \`r0.95-f0.1\`)`,
+      `(attempts with false positives: ${wrongly('penalty-3')} and ${wrongly('penalty-6')})`,
+      `the order stands: ${ofFlags('penalty-3')} under penalty 3, ${ofFlags('penalty-6')} under penalty 6; ${ofFlags('routed')} under routing with others absorbed, ${ofFlags('filter')} under the filter, ${ofFlags('screen')} under the screen, ${ofFlags('own-mean')} under own mean`,
+      `none of ${later.length} runs fails (${later.filter((hash) => earlier.includes(hash)).length} of them left the same rollouts as runs of tiers 1 to 4; of the ${strongRuns.length} runs ${new Set([...later, ...earlier]).size} are distinct)`,
+      `where nothing is missed (${solvesOf('1', ['routed']).join()} against ${range(solvesOf('1', ['own-mean', 'filter', 'screen']).map(Number))}). Without a hint it solves less than screen and filter at every recall without false positives (${without(['routed'])} against ${without(['screen', 'filter'])}; own mean ${without(['own-mean'])})`,
+      `the higher one: ${['0.8', '0.6']
+        .map((recall) => solvesOf(recall, ['routed', 'screen', 'own-mean', 'filter']))
+        .map(([routed, a, b, c], i) =>
+          i === 0
+            ? `${routed} at recall 0.8 (screen ${a}, own mean ${b}, filter ${c})`
+            : `${routed} at recall 0.6 (${a}, ${b} and ${c})`,
+        )
+        .join(', ')}.`,
+      `at 0.95 the filter ${left('filter-r0.95-f0', 'filter-r0.95-f0.1', 'filter-r0.95-f0.5')} on average, screen and own mean ${left('screen-r0.95-f0.1', 'screen-r0.95-f0.5', 'own-mean-r0.95-f0.1', 'own-mean-r0.95-f0.5')}, at 0.8 these two ${left('screen-r0.8-f0.1', 'screen-r0.8-f0.5', 'own-mean-r0.8-f0.1', 'own-mean-r0.8-f0.5')} and routing ${left('routed-r0.8-f0', 'routed-r0.8-f0.1', 'routed-r0.8-f0.5')}; by flags at random routing leaves ${mean('routed-chance')} and`,
+    ];
+    expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
+  });
+
+  it('atlas-i: rivals in the seeds that were run', () => {
+    const rates = Rates.of('atlas-i');
+    const text = textOf('atlas-i');
+    const fails = (arm: string): string => `${rates.failing(arm).length} of ${rates.values(arm, 'attempts').length}`;
+    const keptOf = (arm: string): string => average([...rates.keptBySeed(arm).values()]).toFixed(2);
+    const means = (arms: readonly string[]): string => range(arms.map((arm) => average(rates.values(arm, 'attempts'))));
+    const ofParts = (arm: string): string[] => ['k1', 'k2', 'k4'].map((k) => `${arm}-${k}`);
+    const auroc = (arm: string): string => range([...rates.aurocBySeed(arm).values()]);
+    const judged = rates.judge(readPredictions('atlas-i'), 20).map(({ verdict }) => verdict);
+    const [trusted, own] = ['trusted', 'own-mean'].map((arm) => rates.keptBySeed(arm));
+    const evaluated = rates.arms.reduce((sum, arm) => sum + rates.values(arm, 'attempts').length, 0);
+    const said = [
+      `${evaluated} of the 500 runs were made`,
+      `Of fourteen predictions ${judged.includes('met') ? 'some are' : 'none is'} met, ${words[judged.filter((one) => one === 'refuted').length]} is refuted, ${judged.filter((one) => one === 'open').length === 13 ? 'thirteen' : 'others'} are open`,
+      `the policy fails in ${fails('trusted')} and keeps ${keptOf('trusted')}, own mean along the pairs' direction in ${fails('own-mean')} with ${keptOf('own-mean')}; trusted keeps more in ${[...trusted].filter(([seed, value]) => value > (own.get(seed) ?? 1)).length} of 4`,
+      `dealt at random fail in ${fails('trusted-dealt')} and keep ${keptOf('trusted-dealt')}`,
+      `fails in ${fails('early-stop')} (attempts ${range(rates.values('early-stop', 'attempts'))}; stopped at updates 25 to 60), by chance in ${fails('early-stop-chance')}`,
+      `attempts are ${range(ofParts('project').flatMap((arm) => rates.values(arm, 'attempts')))} in 4 of 4 and ${ofParts('project').map(keptOf).join(', ').replace(/, (?=[^,]*$)/, ' and ')} of the gain are kept; an update that is shortened as much does the same (attempts ${means(ofParts('project-shrunk'))}, ${range(ofParts('project-shrunk').map(keptOf).map(Number))} kept)`,
+      `components of the pairs' gradients (4 of 4; ${range(ofParts('project-pairs').map(keptOf).map(Number))} kept)`,
+      `by gradient fingerprints fails in ${fails('fingerprint')}, with random prototypes in ${fails('fingerprint-haar')}`,
+      `is ${auroc('own-mean')} along the pairs' direction, ${auroc('own-mean-haar')} along random ones (${words[rates.aurocBySeed('own-mean-haar').size]} draws; the run of the highest was not evaluated in its deployed state), ${auroc('fingerprint')} by fingerprints and ${auroc('fingerprint-haar')} by random prototypes; by quarter of training the pairs' direction stays at ${range([...rates.quartersBySeed('own-mean').values()].flat())}`,
+      `The flag "not sound" has ${auroc('trusted')}`,
+    ];
+    expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
+    const [highest] = [...rates.aurocBySeed('own-mean-haar')].sort(([, a], [, b]) => b - a);
+    expect(rates.bySeed('own-mean-haar', 'attempts').has(highest[0])).toBe(false);
+    for (const arm of ofParts('project')) expect(fails(arm)).toBe('0 of 4');
+    for (const arm of ['project-random', 'project-pairs'].flatMap(ofParts)) expect(fails(arm)).toBe('4 of 4');
+    for (const arm of ofParts('project-pairs-random')) expect(fails(arm)).toBe(arm.endsWith('k2') ? '3 of 3' : '4 of 4');
+    const stopped = rates.updatesOf('early-stop');
+    expect([Math.min(...stopped), Math.max(...stopped)]).toEqual([25, 60]);
+  }); // biome-ignore format: sentences
+});

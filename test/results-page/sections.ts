@@ -1,0 +1,37 @@
+/** The sections of the pages of results that name a study's CSV, and how numbers are said there. */
+import { readFileSync } from 'node:fs';
+import { plain, root } from './rates.ts';
+
+const [page, ...otherPages]: readonly string[] = ['results', 'micro-claim', 'baselines'].map((name) =>
+  readFileSync(`${root}docs/${name}.md`, 'utf8'),
+);
+
+interface Section {
+  readonly study: string;
+  readonly text: string;
+  readonly tables: readonly (readonly (readonly string[])[])[];
+}
+
+/** The sections that name a CSV; a table's first row are its headings. */
+export const sections: readonly Section[] = [page, ...otherPages]
+  .join('\n## \n')
+  .split(/^##+ /m)
+  .flatMap((text) => {
+    const study = /bench\/results\/([\w-]+)-rates\.csv/.exec(text)?.[1];
+    if (study === undefined) return [];
+    const tables = text.match(/(?:^\|.*\n)+/gm) ?? [];
+    const rowsOf = (table: string) =>
+      table
+        .trim()
+        .split('\n')
+        .filter((line) => !/^\|[ :|-]+$/.test(line))
+        .map((line) => line.split('|').slice(1, -1).map(plain));
+    return [{ study, text: plain(text.replace(/^\|.*$/gm, '')), tables: tables.map(rowsOf) }];
+  });
+export const textOf = (study: string): string => sections.find((section) => section.study === study)?.text ?? '';
+export const range = (values: readonly number[]): string =>
+  `${Math.min(...values).toFixed(2)} to ${Math.max(...values).toFixed(2)}`;
+
+export const words: readonly string[] = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten', 'eleven', 'twelve']; // biome-ignore format: one line
+
+export { page };
