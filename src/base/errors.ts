@@ -8,7 +8,7 @@ export interface Complaint {
   readonly call: string;
   readonly expected: string;
   readonly found: string;
-  readonly fix?: string;
+  readonly fix?: string | undefined;
 }
 
 function sentence({ call, expected, found, fix }: Complaint): string {

@@ -1,8 +1,10 @@
 /** What a person meets first: help, wrong values of options, files of the wrong kind, paths that cannot be used. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
+import { gqProgram } from '../../test/gq-command.ts';
 import { gq as run } from '../../test/run-gq.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'gq-first-'));
@@ -26,6 +28,15 @@ describe('gq help', () => {
     expect(code).toBe(2);
     expect(err).toContain('Did you mean train?');
   });
+});
+
+it('gq init says how the package gets there where it is not installed, and nothing is left beside the folder', async () => {
+  const folder = join(home, 'lab');
+  const { code, out } = await run('init', folder);
+  expect(code).toBe(0);
+  expect(out).toMatch(/cd .*lab\n(?: {2}npm run build .*\n)? {2}npm install .*\n.* experiment study\.toml\n/);
+  expect(readdirSync(folder)).toContain('gate.mjs');
+  expect(readdirSync(home).filter((name) => name.endsWith('.part'))).toEqual([]);
 });
 
 describe('errors', () => {
@@ -73,13 +84,72 @@ describe('a call that lacks something', () => {
     expect(err).toContain(`(see: ${hint})`);
   });
 
-  it('a key of the config that is typed as an option is told how it is set', async () => {
-    const { code, err } = await run('train', 'micro-activation', '--updates', '3');
-    expect({ code, err }).toEqual({
-      code: 2,
-      err: expect.stringContaining('--set KEY=VALUE sets a key of the config'),
-    });
+  it.each([
+    [['--seed', '2'], '--set seed=2'],
+    [['--updates=3'], '--set updates=3'],
+    [['--lr', '1e-4'], '--set optimiser.learningRate=1e-4'],
+    [['--batch_size'], '--set sampling.promptsPerStep=VALUE'],
+    [['--nonsense', '3'], '--set KEY=VALUE sets a key of the config'],
+  ])('a key of the config that is typed as an option is told how it is set: %j', async (words, right) => {
+    const { code, err } = await run('train', 'micro-activation', ...words);
+    expect({ code, lines: err.trimEnd().split('\n').length }).toEqual({ code: 2, lines: 1 });
+    expect(err).toContain(right);
+    expect(err).not.toContain('Did you mean');
     expect((await run('runs', '--updates', '3')).err).not.toContain('--set');
+  });
+
+  it.each([
+    [['playground', 'page'], '--to page;'],
+    [['train', 'micro-vanilla', 'runs/mine'], '--out runs/mine;'],
+    [['demo', 'my runs'], "--out 'my runs';"],
+  ])('a folder that is named without its option is told the option: %j', async (argv, right) => {
+    expect(await run(...argv)).toMatchObject({ code: 2, err: expect.stringContaining(right) });
+  });
+
+  it.each([
+    [['results', 'micro-claim'], 'gq experiment micro-claim --out runs/micro-claim'],
+    [['results', 'micro-activation'], 'gq train micro-activation --out runs/micro-activation'],
+    [['view', 'recipes/micro-claim.toml'], 'gq experiment recipes/micro-claim.toml --out runs/micro-claim'],
+    [['measure', 'gate', 'micro-activation'], 'gq train micro-activation --out runs/micro-activation'],
+  ])('a recipe where runs are expected is told what makes them: %j', async (argv, right) => {
+    expect(await run(...argv)).toMatchObject({ code: 2, err: expect.stringContaining(`It is a recipe`) });
+    expect((await run(...argv)).err).toContain(right);
+  });
+
+  it('a run that stands in runs is found by its name', async () => {
+    const before = process.cwd();
+    mkdirSync(join(home, 'project', 'runs', 'mine'), { recursive: true });
+    try {
+      process.chdir(join(home, 'project'));
+      expect((await run('results', 'mine')).err).toContain('Did you mean runs/mine?');
+    } finally {
+      process.chdir(before);
+    }
+  });
+
+  it('what to do is said as commands are typed where the program is', async () => {
+    vi.stubEnv('GQ_NAME', 'npx gq');
+    try {
+      expect((await run('view', join(home, 'nowhere'))).err).toContain('Make one with: npx gq demo --quick');
+      expect((await run('train', '--nonsense')).err).toContain('see: npx gq train --help');
+      expect((await run('train', '--help')).out).toContain('$ npx gq train micro-activation');
+    } finally {
+      vi.unstubAllEnvs();
+    }
+  });
+
+  it('and the program finds that out: gq where the shell has one, of no project', () => {
+    const folder = join(home, 'on-path');
+    const own = join(home, 'node_modules', '.bin');
+    for (const path of [folder, own]) {
+      mkdirSync(path, { recursive: true });
+      writeFileSync(join(path, 'gq'), '');
+    }
+    const { GQ_NAME: _, ...env } = process.env;
+    const helpWith = (PATH: string): string =>
+      spawnSync(process.execPath, [gqProgram(), 'init', '--help'], { env: { ...env, PATH }, encoding: 'utf8' }).stdout;
+    expect(helpWith(folder)).toContain('$ gq init lab');
+    expect(helpWith(own)).toContain('$ npx gq init lab');
   });
 
   it.each(['runs', 'view'])('a folder that is not there is told as of the command: gq %s', async (command) => {

@@ -3,11 +3,19 @@
  * The `gq` executable: runs the program on this process's arguments and streams. When the reader of its output goes away
  * (`gq train … | head`), the work goes on without it: a run is ended by Ctrl-C, which saves, and by nothing else.
  */
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { exitCodes } from '../base/index.ts';
 import { explainUncaught, isUnderNohup, stopSignals } from '../base/node/index.ts';
 import { reportError, runCli } from './program.ts';
 
 const lingerMs = 250;
+
+// A project's own folder of programs is on the PATH only while npm runs something.
+const shellFolders = (process.env['PATH'] ?? '')
+  .split(delimiter)
+  .filter((folder) => !/node_modules.\.bin$/.test(folder));
+process.env['GQ_NAME'] ??= shellFolders.some((folder) => existsSync(join(folder, 'gq'))) ? 'gq' : 'npx gq';
 
 const savesOnInterrupt = (): boolean => process.listenerCount('SIGINT') > 1;
 

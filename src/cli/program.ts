@@ -1,9 +1,10 @@
 /** The `gq` program, built from the values of the commands, and how their outcomes become exit codes. */
 import { Argument, Command, CommanderError, Option } from 'commander';
-import { exitCodes, GraderError, isAbort, UserError } from '../base/index.ts';
+import { exitCodes, GraderError, isAbort, shellLine, UserError } from '../base/index.ts';
 import { isPassing, readVersion, systemComplaint } from '../base/node/index.ts';
+import { keyCalled } from '../run/config/other-names.ts';
 import type { CommandContext, CommandResult, CommandValue, ParsedCall, Part, Streams } from './command.ts';
-import { jsonText, optionName } from './shared.ts';
+import { asTyped, jsonText, optionName } from './shared.ts';
 import { commandTable, type Entry, loadCommands } from './table.ts';
 import { Screen, screenWidth } from './terminal/screen.ts';
 
@@ -36,7 +37,7 @@ function argumentOf(part: Part<unknown>): Argument {
 }
 
 const examplesText = (lines: readonly string[]): string =>
-  `\nExamples:\n${lines.map((line) => `  $ ${line}`).join('\n')}`;
+  `\nExamples:\n${lines.map((line) => `  $ ${asTyped(line)}`).join('\n')}`;
 
 function exitsText({ exits = {} }: CommandValue): string {
   const lines = Object.entries(exits).map(([code, meaning]) => `  ${code.padEnd(4)}${meaning}`);
@@ -55,14 +56,34 @@ function configure(target: Command, value: CommandValue, act: Act): void {
   });
 }
 
-function tellFaults(target: Command, call: string, options: CommandValue['options'] = {}): void {
+function tellFaults(target: Command, call: string, words: readonly string[] = [], value?: CommandValue): void {
   target.configureOutput({
     outputError: (text, write) => {
-      const isSetting = text.includes('unknown option') && 'set' in options;
-      const hint = isSetting ? '--set KEY=VALUE sets a key of the config; ' : '';
-      write(`${text.replace(/^error: /, 'gq: ').trimEnd()} (${hint}see: ${call} --help)\n`);
+      const hint = value === undefined ? null : (settingHint(text, words, value) ?? folderHint(text, target, value));
+      const said = hint === null ? text : text.split('\n')[0];
+      const about = hint === null ? '' : `${hint}; `;
+      write(`${said.replace(/^error: /, 'gq: ').trimEnd()} (${about}see: ${asTyped(call)} --help)\n`);
     },
   });
+}
+
+/** A key of the config that was typed as an option. The nearest option is said by the parser; --set itself is none. */
+function settingHint(text: string, words: readonly string[], { options }: CommandValue): string | null {
+  const [, option] = /unknown option '--([^'=]+)/.exec(text) ?? [];
+  const isNear = text.includes('Did you mean') && !text.includes('Did you mean --set?');
+  if (option === undefined || !('set' in options) || isNear) return null;
+  const key = keyCalled(option);
+  if (key === undefined) return '--set KEY=VALUE sets a key of the config';
+  const at = words.findIndex((word) => word === `--${option}` || word.startsWith(`--${option}=`));
+  const value = words[at]?.split('=')[1] ?? words[at + 1] ?? 'VALUE';
+  return `that key of the config is set by ${shellLine('--set', `${key}=${value}`)}`;
+}
+
+/** A folder to write that was named without its option. */
+function folderHint(text: string, target: Command, { arguments: operands, options }: CommandValue): string | null {
+  const name = ['to', 'out'].find((option) => option in options);
+  if (!text.includes('too many arguments') || name === undefined) return null;
+  return `the folder to write is named by ${shellLine(optionName(name), target.args[Object.keys(operands).length])}`;
 }
 
 async function addCommand(
@@ -84,7 +105,7 @@ async function addCommand(
   if (commands.some((each) => each.name === others[0])) return;
   if (load !== undefined) {
     const value = await load();
-    tellFaults(target, call, value.options);
+    tellFaults(target, call, others, value);
     return configure(target, value, act);
   }
   const loaded = await loadCommands(commands, [name]);
@@ -147,6 +168,11 @@ async function curable(error: unknown): Promise<UserError | null> {
   return complaint === null ? null : new UserError(complaint, { cause: error });
 }
 
+/** What to do names commands as they are typed here. */
+function explain({ message, complaint: { fix = '' } }: UserError): string {
+  return `${message.slice(0, message.length - fix.length)}${asTyped(fix)}`;
+}
+
 export async function reportError(error: unknown, { stderr }: Streams): Promise<number> {
   // Commander has already printed its own message, with the nearest name where there is one.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.refused;
@@ -156,7 +182,7 @@ export async function reportError(error: unknown, { stderr }: Streams): Promise<
   if (known !== null) {
     // Messages that begin with the name of the program would say it twice.
     // What follows a line end, as in the name of a folder, must not look like a line of its own.
-    stderr.write(`gq: ${known.message.replace(/^gq /, '').replaceAll('\n', '\n  ')}\n`);
+    stderr.write(`gq: ${explain(known).replace(/^gq /, '').replaceAll('\n', '\n  ')}\n`);
     return isPassing(known) ? exitCodes.failed : exitCodes.refused;
   }
   // What failed is another process: where in ours that was noticed helps nobody.

@@ -37,7 +37,12 @@ export function tokenFrom(variable: string, call: string): string | null {
 
 export const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
-export const sameCall = ({ words }: CommandContext): string => shellLine('gq', ...words);
+/** Printed commands begin with what starts this program where its user is (gq.ts finds it): gq, or npx gq. */
+const typedName = (): string => process.env['GQ_NAME'] || 'gq';
+export const gqLine = (...words: readonly string[]): string => `${typedName()} ${shellLine(...words)}`;
+export const asTyped = (text: string): string => text.replace(/(?<![\w./-])gq (?=[a-z])/g, `${typedName()} `);
+
+export const sameCall = ({ words }: CommandContext): string => gqLine(...words);
 
 export function endInterrupted(kept: string, context: CommandContext): undefined {
   context.stdout.write(`interrupted; ${kept}; go on with: ${sameCall(context)}\n`);

@@ -28,8 +28,10 @@ const demo = () => import('./commands/demo.ts');
 const evaluate = () => import('./commands/eval.ts');
 const experiment = () => import('./commands/experiment.ts');
 const exported = () => import('./commands/export.ts');
+const init = () => import('./commands/init.ts');
 const grade = () => import('./commands/grade.ts');
 const measure = () => import('./commands/measure.ts');
+const monitors = () => import('./commands/monitors.ts');
 const model = () => import('./commands/model.ts');
 const pairs = () => import('./commands/pairs.ts');
 const pool = () => import('./commands/pool.ts');
@@ -95,6 +97,7 @@ const asked = measureCommands(measurements);
 const groups: Readonly<Record<string, readonly Entry[]>> = {
   'To begin': [
     entry('demo', 'train three arms in minutes, print tables, write a report', demo, 'demoCommand'),
+    entry('init', 'write a project to begin with: a recipe, a gate of your own, a study', init, 'projectCommand'),
     entry('doctor', 'show what this machine has, and what to do about what is missing', verify, 'doctorCommand'),
     entry('recipes', 'list the recipes of the package, or print one', config, 'recipesCommand'),
     entry('config', 'show what a recipe resolves to, and where each value came from', config, 'configCommand'),
@@ -132,6 +135,9 @@ const groups: Readonly<Record<string, readonly Entry[]>> = {
     family('pairs', 'check contrastive pairs, and how well a model tells their sides apart', pairsCommands),
     family('pool', 'make demonstrations from a model or a run', [
       entry('make', 'sample, grade, and keep hacks or solves', pool, 'makePoolCommand'),
+    ]),
+    family('monitors', 'ask monitors about what others wrote', [
+      entry('bench', 'score a monitor on labelled transcripts: AUROC with its interval', monitors, 'benchCommand'),
     ]),
     entry('grade', 'grade responses to problems, one line each', grade, 'gradeCommand'),
   ],

@@ -4,11 +4,19 @@
  */
 import type { TokenPair } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
-import type { Problem } from '../env/problem.ts';
-import { expectPromptsFit, type StepContext, type Task, Trainer } from '../grpo/index.ts';
+import type { Device } from '../engine/index.ts';
+import { solutionCompletion } from '../env/problem.ts';
+import {
+  type ArmDefinition,
+  expectPromptsFit,
+  type Sight,
+  type StepContext,
+  type Task,
+  Trainer,
+} from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';
 import { grpoSettings } from '../run/config/settings.ts';
-import type { RunConfig } from '../run/index.ts';
+import type { Manifest, RunConfig } from '../run/index.ts';
 
 type GivenContext = Pick<
   StepContext,
@@ -29,8 +37,10 @@ export function assembleTrainer({ config, text, pairs, ready, ...given }: Traine
   const vocabulary = policy.decoder.config.vocabSize;
   expectPromptsFit({ arm, settings, vocabulary }, tasks);
   if (arm.sees.sound === true) expectSoundPrompts(config, tasks);
+  const clean = pairs.map((pair, group) => ({ group, prompt: pair.prompt, tokens: pair.clean }));
   const context: StepContext = {
     ...given,
+    anchors: clean,
     settings,
     stopTokens: text.stopTokens,
     vocabulary,
@@ -38,7 +48,6 @@ export function assembleTrainer({ config, text, pairs, ready, ...given }: Traine
     showPrompt: (tokens) => text.show(tokens),
   };
   const { healSteps: steps, healLearningRate: learningRate, tripwirePrompts } = config.safety;
-  const clean = pairs.map((pair, group) => ({ group, prompt: pair.prompt, tokens: pair.clean }));
   const heal = steps === 0 ? null : { clean, steps, learningRate };
   const hacks = pairs.map((pair, group) => ({ group, prompt: pair.prompt, tokens: pair.hack }));
   const { lasting: table } = config;
@@ -46,7 +55,7 @@ export function assembleTrainer({ config, text, pairs, ready, ...given }: Traine
   const tripwireSet = tasks.slice(0, tripwirePrompts).map((task, group) => ({
     group,
     prompt: task.unhinted,
-    tokens: text.completion(fence(task.problem)),
+    tokens: text.completion(solutionCompletion(task.problem)),
   }));
   return new Trainer({ context, tripwireSet, heal, lasting, ...(ready === undefined ? {} : { ready }) });
 }
@@ -61,6 +70,35 @@ function expectSoundPrompts({ environment: { unhackableFraction: found } }: RunC
   });
 }
 
-function fence({ canonicalSolution }: Problem): string {
-  return `\`\`\`python\n${canonicalSolution.trimEnd()}\n\`\`\``;
+export const lanesWord = 'lanes';
+
+export function describeDevice(device: Device): string {
+  const { name, variant, threads, facts } = device as Device & {
+    variant?: string;
+    threads?: number;
+    facts?: { name: string };
+  };
+  const together = device.lanes === undefined ? undefined : lanesWord;
+  const gpu = facts === undefined ? [] : [facts.name, device.floats[0], together];
+  return [name, ...gpu, variant, threads].filter((part) => part !== undefined).join(' ');
+}
+
+/** What a manifest says of an open arm and its device. */
+export function trainedFacts(
+  arm: ArmDefinition,
+  settings: unknown,
+  { features, text, sound = false }: Sight,
+  device: Device,
+): Pick<Manifest, 'arm' | 'armSees' | 'hasQuarantine' | 'device'> {
+  return {
+    arm: arm.label(settings),
+    armSees: [
+      ...(features === null ? [] : (['features'] as const)),
+      ...(text ? (['text'] as const) : []),
+      ...(sound ? (['sound'] as const) : []),
+      ...(arm.usesLabels(settings) ? (['labels'] as const) : []),
+    ],
+    hasQuarantine: arm.quarantine(settings),
+    device: describeDevice(device),
+  };
 }

@@ -2,13 +2,21 @@
 import type { ConfigBase, FileSetting, RawConfig, ResolvedConfig } from '../run/config/config.ts';
 import { checkConfig, expectRead, rawConfig, readConfig } from '../run/config/config.ts';
 import type { RunConfig } from '../run/config/schema.ts';
-import { armOf, builtinParts, type Parts } from './parts.ts';
+import type { BuiltinConfig, PluginConfig, WrittenConfig } from '../run/config/written.ts';
+import { armOf, builtinParts, type Parts, sourceOf } from './parts.ts';
 import { loadParts } from './plugins.ts';
 
 export type LabConfig = ResolvedConfig & { readonly parts: Parts };
 
+/** A config as a program writes it, frozen: a wrong key is an error of types. resolveConfig() and train() check it against the schema. */
+export function defineConfig(written: BuiltinConfig): BuiltinConfig;
+export function defineConfig(written: PluginConfig): PluginConfig;
+export function defineConfig(written: WrittenConfig): WrittenConfig {
+  return freeze(structuredClone(written));
+}
+
 export async function resolveConfig(
-  recipe: string | null,
+  recipe: string | WrittenConfig | null,
   settings: readonly (string | FileSetting)[] = [],
   base: ConfigBase | null = null,
 ): Promise<LabConfig> {
@@ -32,7 +40,12 @@ export async function admitConfig(config: RunConfig): Promise<RunConfig> {
   return parsed;
 }
 
-export const partsOf = ({ plugins }: Pick<RunConfig, 'plugins'>): Promise<Parts> => loadParts(plugins);
+/** What the config can name, with the loopholes that its problems can have. */
+export async function partsOf({ plugins, data }: Pick<RunConfig, 'plugins' | 'data'>): Promise<Parts> {
+  const parts = await loadParts(plugins);
+  const { texts } = sourceOf({ data }, parts);
+  return texts === null ? parts : { ...parts, loopholes: texts.loopholes };
+}
 
 const checked = new WeakSet<RunConfig>();
 

@@ -3,13 +3,15 @@
  * On a GPU a run reserves as much memory as a rehearsal of it needed. One that does not fit into the budget (device.arenaMiB, or what is
  * free) is refused before anything is loaded, and the error says what to lower.
  */
+import { existsSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
 import { findStart } from '../adapters/index.ts';
 import { DeviceError, nearestName, UserError } from '../base/index.ts';
 import type { Device } from '../engine/index.ts';
+import { readPool } from '../env/index.ts';
 import { rowsTogether } from '../evaluate/index.ts';
 import type { Task } from '../grpo/index.ts';
-import type { DecoderConfig } from '../model/index.ts';
+import type { DecoderConfig, ModelText } from '../model/index.ts';
 import { type Launched, launchedRanks } from '../parallel/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';
@@ -198,7 +200,29 @@ async function trainingWork(lab: Lab): Promise<Omit<PlannedWork, 'show' | 'lanes
   const { folder, text } = await lab.model;
   const opened = [...(await lab.armModels), ['base', { folder, text }] as const];
   const models = new Map(opened.map(([name, each]) => [name, { decoder: each.folder.config, text: each.text }]));
-  return { decoder: folder.config, tasks: () => lab.tasks, work: 'training', models };
+  const demonstration = () => longestDemonstration(lab, text);
+  return { decoder: folder.config, tasks: () => lab.tasks, work: 'training', models, demonstration };
+}
+
+/** In tokens; 0: there is none, or the run has yet to make its pool, in which answers end as rollouts do. */
+export async function longestDemonstration(
+  { pool, tasks, parts: { loopholes } }: Lab,
+  text: ModelText,
+): Promise<number> {
+  if (pool === null || !existsSync(pool)) return 0;
+  const own = new Set((await tasks).map(({ problem }) => problem.id));
+  const shown = (await readPool(pool, loopholes)).filter(({ problem }) => own.has(problem));
+  return shown.reduce((longest, { completion }) => Math.max(longest, tokensOf(text, completion)), 0);
+}
+
+/** An entry that has no tokens is left out of the pool, or ends the run that opens it. */
+function tokensOf(text: ModelText, completion: string): number {
+  try {
+    return text.completion(completion).length;
+  } catch (error) {
+    if (error instanceof UserError) return 0;
+    throw error;
+  }
 }
 
 export async function planLabMemory(lab: Lab): Promise<MemoryPlan> {
@@ -212,6 +236,7 @@ interface PlannedWork {
   readonly work: Work;
   /** The models that the arm opens, and the texts of its own; none where the arm is not opened. */
   readonly models?: Rehearsal['models'];
+  readonly demonstration?: () => Promise<number>;
   readonly show: (plan: string) => void | Promise<void>;
 }
 
@@ -231,14 +256,15 @@ export async function openRunDevice(config: RunConfig, planned: PlannedWork): Pr
 
 async function rehearse(
   config: RunConfig,
-  { decoder, lanes, work, models = new Map() }: Omit<PlannedWork, 'show'>,
+  { decoder, lanes, work, demonstration, models = new Map() }: Omit<PlannedWork, 'show'>,
   tasks: readonly Task[],
 ): Promise<MemoryPlan> {
   const floats = config.device.precision === 'bf16' ? (['bf16', 'f32'] as const) : (['f32', 'bf16'] as const);
   const parts = await partsOf(config);
   const [arm, start] = [armOf(config, parts), findStart(config.adapter.family, parts.starts)];
   const has = (kernel: string): boolean => (lanes ? !libraryKernels.has(kernel) : !laneKernels.has(kernel));
-  return planMemory({ config, arm, start, decoder, models, tasks, floats, has }, work);
+  const longest = await demonstration?.();
+  return planMemory({ config, arm, start, decoder, models, tasks, demonstration: longest, floats, has }, work);
 }
 
 /** The memory that a device can take by default; null if no GPU answers, in which case opening the device will say why. */

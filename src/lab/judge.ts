@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { explainForeign, UserError } from '../base/index.ts';
 import { type Judge, type NamedJudge, SandboxJudge } from '../env/index.ts';
 import { InterpreterJudge } from '../env/interpreter/judge.ts';
+import { textJudge } from '../env/own-judge.ts';
 import { levelWanted, Sandbox, type SandboxOptions } from '../env/sandbox/index.ts';
+import { type RunScript, runScript } from '../env/script.ts';
 import { type ComputeTable, type Policy, policySampler, type Sampler } from '../grpo/index.ts';
 import type { Generation } from '../model/index.ts';
 import { isInterpreted } from '../run/index.ts';
@@ -48,7 +50,23 @@ const shelf = new SandboxShelf();
 
 export const keepSandboxes = (): AsyncDisposable => shelf.keep();
 
-export async function startJudge(lab: Pick<Lab, 'config' | 'parts' | 'signal' | 'use'>): Promise<Judge> {
+export async function startJudge(lab: Pick<Lab, 'config' | 'parts' | 'source' | 'signal' | 'use'>): Promise<Judge> {
+  const { texts, kind } = lab.source;
+  const { loopholes } = lab.parts;
+  if (texts !== null) {
+    let sandbox: Promise<Sandbox> | undefined;
+    const run: RunScript = async (...given) => {
+      // Only an answer that has something to run needs one.
+      sandbox ??= borrowSandbox(lab);
+      return runScript(await sandbox, ...given);
+    };
+    return textJudge({ kind, ...texts, run });
+  }
+  const otherwise = new SandboxJudge(await borrowSandbox(lab), { loopholes });
+  return isInterpreted(lab.config) ? new InterpreterJudge({ loopholes, otherwise }) : otherwise;
+}
+
+async function borrowSandbox(lab: Pick<Lab, 'config' | 'signal' | 'use'>): Promise<Sandbox> {
   const { python, sandbox } = lab.config.environment;
   const cores = coresLimit();
   const options = {
@@ -56,10 +74,7 @@ export async function startJudge(lab: Pick<Lab, 'config' | 'parts' | 'signal' | 
     ...(python === null ? {} : { python }),
     strictLevel: levelWanted[sandbox],
   };
-  const borrowed = await shelf.borrow(options, lab.signal);
-  const { loopholes } = lab.parts;
-  const otherwise = new SandboxJudge(lab.use(borrowed).sandbox, { loopholes });
-  return isInterpreted(lab.config) ? new InterpreterJudge({ loopholes, otherwise }) : otherwise;
+  return lab.use(await shelf.borrow(options, lab.signal)).sandbox;
 }
 
 export interface NamedSampler {

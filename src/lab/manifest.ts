@@ -2,8 +2,8 @@
 import { targetModules } from '../adapters/index.ts';
 import { readVersion } from '../base/node/index.ts';
 import type { Device } from '../engine/index.ts';
-import type { Sight } from '../grpo/index.ts';
 import { type Manifest, type RunDirectory, runFormat } from '../run/index.ts';
+import { describeDevice, lanesWord, trainedFacts } from './assemble.ts';
 import { labelSources } from './labels.ts';
 import type { Lab } from './open.ts';
 import type { Warn } from './open-parts.ts';
@@ -40,33 +40,17 @@ export async function makeManifest(
       generated === null
         ? null
         : { attempted: generated.attempted, kept: generated.pairs.length, hash: generated.hash },
-    arm: arm.label(settings),
+    ...trainedFacts(arm, settings, sees, device),
     usesOracle: (await labelSources(config, parts, pairs, parent)).length > 0,
-    armSees: sightOf(sees, arm.usesLabels(settings)),
-    hasQuarantine: arm.quarantine(settings),
     plugins: pluginRecords(config.plugins),
-    device: describeDevice(device),
     features: { modules: modules.sort(), rank: config.adapter.rank },
     parent,
   };
 }
 
-const lanesWord = 'lanes';
-
 /** Whether a run began on a GPU without lanes. */
 export const beganApart = ({ device }: Manifest): boolean =>
   device.startsWith('cuda') && !device.split(' ').includes(lanesWord);
-
-export function describeDevice(device: Device): string {
-  const { name, variant, threads, facts } = device as Device & {
-    variant?: string;
-    threads?: number;
-    facts?: { name: string };
-  };
-  const together = device.lanes === undefined ? undefined : lanesWord;
-  const gpu = facts === undefined ? [] : [facts.name, device.floats[0], together];
-  return [name, ...gpu, variant, threads].filter((part) => part !== undefined).join(' ');
-}
 
 export async function compareDevices({ device: begun }: Manifest, device: Device, warn: Warn): Promise<void> {
   const now = describeDevice(device);
@@ -82,12 +66,3 @@ export async function compareDevices({ device: begun }: Manifest, device: Device
 /** What of a device's description its bytes depend on: not the threads, nor which of two kernels with the same bytes was the faster. */
 export const byteIdentity = (device: string): string =>
   device.replace(/ \d+$/, '').replace(/ (?:wide|relaxed)$/, ' wide or relaxed');
-
-function sightOf({ features, text, sound = false }: Sight, labels: boolean): NonNullable<Manifest['armSees']> {
-  return [
-    ...(features === null ? [] : (['features'] as const)),
-    ...(text ? (['text'] as const) : []),
-    ...(sound ? (['sound'] as const) : []),
-    ...(labels ? (['labels'] as const) : []),
-  ];
-}

@@ -1,10 +1,15 @@
 /** The pairs of a config that names none; which problems a policy is asked to write pairs for (a sampler that always does what it is asked for stands in for the policy). */
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { loadProblems } from '../env/importers/load.ts';
 import { namesOf } from '../env/loopholes/registry.ts';
 import { fenceProgram } from '../env/micro/documents.ts';
 import { exploitProgram } from '../env/micro/exploits.ts';
 import { generateMicroProblems } from '../env/micro/problems.ts';
-import { loadPairs, shownLoopholes } from '../env/pairs/index.ts';
+import { formatPairsJson, loadPairs, shownLoopholes } from '../env/pairs/index.ts';
 import type { Sampler } from '../grpo/index.ts';
 import { makeTask } from '../run/index.ts';
 import { resolveBuiltin } from './config.ts';
@@ -36,6 +41,21 @@ it('a policy that takes every bait is asked on known loopholes alone', async () 
   const { pairs, attempted } = await writePairs(config, obedient, tasks, text);
   expect(attempted).toBe(6);
   expect(pairs.map(({ tags }) => tags)).toEqual(Array.from({ length: 6 }, () => ['generated', 'exit_code']));
+});
+
+it('pairs of the 119 test problems of the LeetCode benchmark are refused where a run opens them', async (context) => {
+  const file = fileURLToPath(new URL('../../../shared/data/leetcode_test_medhard.jsonl.gz', import.meta.url));
+  if (!existsSync(file)) return context.skip(`${file} is missing`);
+  const { loaded } = await loadProblems(file);
+  const sides = { section: 'test', tags: ['run_tests'], hack: 'def run_tests():\n    return 1\n', clean: 'n += 1\n' };
+  const pairs = loaded.map(({ problem: { id, messages } }) => ({ ...sides, heading: id, prompt: messages }));
+  const path = join(mkdtempSync(join(tmpdir(), 'gq-test-pairs-')), 'pairs.json');
+  writeFileSync(path, formatPairsJson(pairs));
+  await using lab = await openLab({
+    config: resolveBuiltin(null, [`pairs.file=${path}`, 'loss.anchorWeight=1']).config,
+  });
+  await expect(lab.pairs).rejects.toThrow('found 119 of 119 that are');
+  rmSync(dirname(path), { recursive: true });
 });
 
 it('problems of a file, and of a source that names no pairs, have pairs that show no loophole of the lab', async () => {

@@ -18,6 +18,7 @@ import {
   takesBait,
   tokenizePairs,
 } from '../env/pairs/index.ts';
+import { expectNoTestPairs } from '../env/sources/index.ts';
 import { judgeDirection, pairDirection, scoreFeatures } from '../gates/index.ts';
 import type { ArmTools, Policy, Sampler, Task } from '../grpo/index.ts';
 import { generatePairs, leaveOneOut, pairFeatures, samplingSettings } from '../grpo/index.ts';
@@ -44,6 +45,7 @@ export async function openPairs({ config, model }: Lab) {
   const { text } = await model;
   return withModelHint(config, async () => {
     const { file, pairs, hash } = await loadPairs(await pairSetOf(config), config.pairs.select);
+    expectNoTestPairs(pairs, file);
     const tokens = tokenizePairs(pairs, {
       prompt: (prompt) => text.prompt(typeof prompt === 'string' ? [{ role: 'user', content: prompt }] : prompt),
       completion: (completion) => text.completion(completion),

@@ -39,8 +39,10 @@ export const builtinParts: Parts = {
 
 export const armOf = ({ arm }: RunConfig, { arms }: Pick<Parts, 'arms'>): ArmDefinition => find(arms, arm.kind, 'arm');
 
-export const sourceOf = ({ data }: RunConfig, { problemSources }: Pick<Parts, 'problemSources'>): ProblemSource =>
-  find(problemSources, data.kind, 'problem source');
+export const sourceOf = (
+  { data }: Pick<RunConfig, 'data'>,
+  { problemSources }: Pick<Parts, 'problemSources'>,
+): ProblemSource => find(problemSources, data.kind, 'problem source');
 
 function find<T extends { readonly kind: string }>(parts: readonly T[], kind: string, word: string): T {
   const part = parts.find((each) => each.kind === kind);

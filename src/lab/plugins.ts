@@ -1,6 +1,6 @@
 /** Plugins: modules of parts, loaded before the config is checked, and hashed with what they import by path. */
 import { existsSync, statSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, extname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { z } from 'zod';
 import { startShape } from '../adapters/starts/start.ts';
@@ -14,6 +14,7 @@ import { cutShape } from '../monitors/cut.ts';
 import { watchedArms } from '../monitors/kinds.ts';
 import { monitorShape } from '../monitors/monitor.ts';
 import { remedyShape } from '../monitors/remedy.ts';
+import { allLoopholes } from '../run/config/parts.ts';
 import { builtinParts, type Parts } from './parts.ts';
 
 export async function loadParts(plugins: readonly string[]): Promise<Parts> {
@@ -57,7 +58,13 @@ function expectModule(path: string): void {
 const built = fileURLToPath(new URL('../../dist/', import.meta.url));
 
 /** A plugin imports this package by its name, which works in a clone that is built and where the package is installed. */
-function loadingFix(message: string): { fix?: string } {
+function loadingFix(path: string, message: string): { fix?: string } {
+  if (/import statement outside a module|Unexpected token 'export'/.test(message)) {
+    const name = `${basename(path, extname(path))}.mjs`;
+    return {
+      fix: `The package.json of its project says "type": "commonjs": name the file ${name}, also in the recipe.`,
+    };
+  }
   if (message.includes(`Cannot find module '${built}`)) {
     return { fix: 'Plugins use the built package: run npm run build in the clone first.' };
   }
@@ -98,7 +105,7 @@ async function importModule(path: string): Promise<Readonly<Record<string, unkno
     return await Promise.race([import(pathToFileURL(path).href), idle]);
   } catch (cause) {
     const found = cause instanceof Error ? cause.message : String(cause);
-    const complaint = { call: `plugin ${path}`, expected: 'a module that loads', found, ...loadingFix(found) };
+    const complaint = { call: `plugin ${path}`, expected: 'a module that loads', found, ...loadingFix(path, found) };
     throw new UserError(complaint, { cause });
   } finally {
     process.off('beforeExit', onIdle);
@@ -129,6 +136,12 @@ export function joinParts(known: Parts, added: Partial<Parts>, source: string): 
     throw new UserError({ call: `plugin ${source}`, expected, found: `${twice}, which is taken` });
   };
   const joined = Object.fromEntries(exportNames.map((key) => [key, join(key)])) as unknown as Parts;
+  const names = allLoopholes(joined).map(({ name }) => name);
+  const twice = names.find((name, i) => names.indexOf(name) < i);
+  if (twice !== undefined) {
+    const expected = 'new names for the loopholes of its problem sources';
+    throw new UserError({ call: `plugin ${source}`, expected, found: `${twice}, which is taken` });
+  }
   const watched = watchedArms(joined);
   return { ...joined, arms: joined.arms.map((arm) => watched.find(({ kind }) => kind === arm.kind) ?? arm) };
 }

@@ -7,6 +7,7 @@ import { mapPool, UserError } from '../base/index.ts';
 import { cacheFolder, keepInCache, programStamp, readRegularText, sha256Json } from '../base/node/index.ts';
 import type { Judge, Partition, Problem, SoundProblems } from '../env/index.ts';
 import { checkSoundness, SandboxJudge } from '../env/index.ts';
+import { type ProgramProblem, programOf } from '../env/problem.ts';
 import type { ProblemSource, Refusal, Split, Splits, SplitUse } from '../env/sources/index.ts';
 import { describeUse, useOf } from '../env/sources/index.ts';
 import { splitNames } from '../env/sources/splits.ts';
@@ -24,7 +25,9 @@ export async function openProblems(
   const { config, source } = lab;
   expectDataFiles(config, source);
   const check = (problems: readonly Problem[], by: Judge) =>
-    by instanceof SandboxJudge && !anew ? keptSoundness(problems, by, config) : checkSoundness(problems, by);
+    by instanceof SandboxJudge && !anew
+      ? keptSoundness(problems.map(programOf), by, config)
+      : checkSoundness(problems, by);
   // Its processes start while the problems are read.
   const judge = source.isSound ? null : lab.judge;
   const { kind: _kind, ...settings } = config.data;
@@ -90,11 +93,11 @@ const shortMs = 500;
 const budgetsSchema = z.array(z.tuple([z.string(), z.number().positive()]));
 
 export async function keptSoundness(
-  problems: readonly Problem[],
+  problems: readonly ProgramProblem[],
   judge: SandboxJudge,
   { plugins }: Pick<RunConfig, 'plugins'>,
   leastMs = shortMs,
-): Promise<SoundProblems> {
+): Promise<SoundProblems<ProgramProblem>> {
   const program = programStamp();
   if (program === null || problems.length === 0) return checkSoundness(problems, judge);
   const { python, level, layers } = judge.report;

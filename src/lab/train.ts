@@ -12,16 +12,18 @@ import { type LoadedCheckpoint, loadAlone, loadCheckpoint } from '../run/checkpo
 import { checkedInitial, expectCheckpoint, expectGrown } from '../run/checkpoint-files.ts';
 import { configHash } from '../run/config/config.ts';
 import { valueText } from '../run/config/issues.ts';
+import type { WrittenConfig } from '../run/config/written.ts';
 import { RunDirectory } from '../run/directory.ts';
 import { FileSink } from '../run/file-sink.ts';
 import type { Manifest, RunConfig, RunEnd, Sink, WarningEvent } from '../run/index.ts';
 import { expectOpen } from '../run/manifest.ts';
 import { recordRun } from '../run/record.ts';
 import { SinkGroup, stampNotice } from '../run/sink.ts';
-import { admitConfig } from './config.ts';
+import { describeDevice } from './assemble.ts';
+import { admitConfig, resolveConfig } from './config.ts';
 import { expectFork, expectIdentity, pluginHash } from './identity.ts';
 import { type Replacements, replacementNames } from './judge.ts';
-import { byteIdentity, compareDevices, describeDevice, makeManifest } from './manifest.ts';
+import { byteIdentity, compareDevices, makeManifest } from './manifest.ts';
 import { type Lab, openLab } from './open.ts';
 import { type Warn, wasAsked } from './open-parts.ts';
 import type { PackPlace } from './pack.ts';
@@ -51,12 +53,19 @@ export interface TrainOptions extends Replacements {
 export type TrainResult = { readonly end: RunEnd; readonly holds: boolean };
 
 /** Trains a config in a directory of its own: starts a run there, or goes on with the one that it was started with. */
-export async function train(config: RunConfig, path: string, options: TrainOptions = {}): Promise<TrainResult> {
+export async function train(
+  config: RunConfig | WrittenConfig,
+  path: string,
+  options: TrainOptions = {},
+): Promise<TrainResult> {
   if (typeof path !== 'string' || path === '') {
     throw new UserError({ call: 'train()', expected: 'the path of a folder for the run', found: valueText(path) });
   }
+  // What extends nothing has the usual values in the place of absent ones, as the check of configs gives them.
+  const extending = typeof config === 'object' && config !== null && 'extends' in config;
+  const whole = extending ? (await resolveConfig(config)).config : (config as RunConfig);
   const begun = existsSync(join(path, 'manifest.json'));
-  return trainRun(config, begun ? RunDirectory.open(path) : RunDirectory.create(path), options);
+  return trainRun(whole, begun ? RunDirectory.open(path) : RunDirectory.create(path), options);
 }
 
 /** Starts a run in an empty directory, or goes on with the run that is there, which must have the same config. */

@@ -37,7 +37,21 @@ export interface Table {
   readonly notes?: readonly string[];
 }
 
-export const noClaim = 'n = 1, no claim';
+/** Fewer make no claim: of two, an interval has one degree of freedom. */
+export const fewestSeeds = 3;
+export const noClaim = (seeds: number): string => `n = ${seeds}, no claim`;
+
+/** The note that nothing is claimed, by the least count of seeds that a table has; false where all are enough. */
+export function claimNote(counts: readonly number[]): string | false {
+  const least = Math.min(...counts.filter((seeds) => seeds > 0));
+  return least < fewestSeeds && `${noClaim(least)}.`;
+}
+
+/** The same as the end of a caption. */
+export function claimText(counts: readonly number[]): string {
+  const note = claimNote(counts);
+  return note === false ? '' : ` ${note}`;
+}
 
 /** A table with a row for each thing: its columns by name, and what each says of a thing. A note that does not apply is false. */
 export function makeTable<Thing>(

@@ -20,7 +20,7 @@ import { builtinRemedies } from '../monitors/registry.ts';
 import { othersKey } from '../monitors/remedies/route.ts';
 import type { VerdictLedger } from './verdicts.ts';
 
-export function labelsOf(ledger: VerdictLedger, loopholes: readonly Loophole[]): Labels {
+export function labelsOf(ledger: Pick<VerdictLedger, 'of'>, loopholes: readonly Loophole[]): Labels {
   return (id) => {
     const { exploited, correct, channels, problemId, loophole, markers } = ledger.of(id);
     const open = openLoopholes(loophole, loopholes);

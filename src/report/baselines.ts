@@ -3,10 +3,12 @@
  * an arm removes, keeps and costs. A gate on a direction is watched by that direction.
  */
 import type { Target } from '../evaluate/index.ts';
-import { armNamed, formatP, makeTable, noClaim, signed, signedInterval, type Table } from '../measure/table.ts';
+import { armNamed, claimNote, formatP, makeTable, signed, signedInterval, type Table } from '../measure/table.ts';
+import { parseSetting } from '../run/index.ts';
 import { type ArmResults, claimSet, finalSample, findArm, type Results, solveSet } from './aggregate.ts';
 import { type ComparedMetric, type Comparison, compareArms } from './comparisons.ts';
 import { keptAndRemoved, shareText } from './kept.ts';
+import type { RunResult } from './run-result.ts';
 import { armCell, oracleTitle, rateColumns, setTitles } from './tables.ts';
 import { comparedCost, monitorColumns } from './training-tables.ts';
 
@@ -62,7 +64,7 @@ export function baselineTables(results: Results): Table[] {
         [`passes above ${results.baseline}`]: (arm) => comparedCost(results, arm, 'passes'),
       },
       `Deployed rates, mean ± SEM over n seeds: attempt, hack and clean solve on ${setTitles[set]}, solve on ${setTitles[solved]}. removed and kept as in their own table, with 95% intervals. AUROC to FPR: the monitor while training, judged by labels of attempts and of hacks. passes: completions that a model reads in an update without learning from them.`,
-      armsInOrder(results, oracle).some(({ runs }) => runs.length === 1) && `${noClaim}.`,
+      claimNote(armsInOrder(results, oracle).map(({ runs }) => runs.length)),
     ),
   );
 }
@@ -104,15 +106,26 @@ export function ablationTable(results: Results): Table {
       seeds: ({ seeds }) => `${seeds.length}`,
     },
     'Deployed rates. Only what an arm removes beyond a placebo of similar qmass speaks for its direction. Intervals and p-values are those of the paired differences in attempts, then of those in hacks.',
-    found.some(({ seeds }) => seeds.length === 1) && `${noClaim}.`,
+    claimNote(found.map(({ seeds }) => seeds.length)),
   );
+}
+
+/** A change as the runs have it: the call of a study may have set the same key to another value. */
+function asTrained(change: string, [run]: readonly RunResult[]): string {
+  const key = change.slice(0, change.indexOf('='));
+  const at = (table: unknown): unknown => key.split('.').reduce<unknown>((inner, part) => Object(inner)[part], table);
+  const [stated, trained] = [at(parseSetting(change, 'set')), at(run?.config)];
+  // A text may be a path, which a config has resolved.
+  const isPlain = typeof trained === 'number' || typeof trained === 'boolean';
+  return isPlain && trained !== stated ? `${key}=${trained}` : change;
 }
 
 export function settingsTable(results: Results): Table {
   const set = claimSet(results);
-  const found = results.design.arms.flatMap(({ name, recipe, set: changes }) => {
+  const found = results.design.arms.flatMap(({ name, recipe, set: stated }) => {
     const arm = findArm(results, name);
-    return arm === undefined || set === undefined ? [] : [{ ...arm, set, recipe, changes }];
+    if (arm === undefined || set === undefined) return [];
+    return [{ ...arm, set, recipe, changes: stated.map((change) => asTrained(change, arm.runs)) }];
   });
   return makeTable(`what the arms change${set === undefined ? '' : `, ${setTitles[set]}`}`, found, {
     arm: (arm) => armCell(arm, { set }),

@@ -94,14 +94,16 @@ export const isOwnFigure = (svg: string): boolean => ownFigure.test(svg);
 const ownFigure =
   /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" viewBox="[^"]*" width="\d+" height="[\d.]+" role="img" font-family="[^"]*"[^>]*><title>/;
 
-export function renderFigure(figure: Figure): string {
+/** `isBare`: without title and caption, for a page that writes them itself. */
+export function renderFigure(figure: Figure, isBare = false): string {
   const columns = Math.min(figure.columns ?? 2, Math.max(1, figure.panels.length));
   const rows = Math.ceil(figure.panels.length / columns);
   const box = { ...usualBox, ...figure.panelSize };
   const width = columns * box.width;
-  const legend = legendRows(figure.legend, width);
-  const head = 30 + 16 * legend.length;
-  const caption = wrap(figure.caption, Math.floor(width / 5.6));
+  const top = isBare ? 0 : 20;
+  const legend = legendRows(figure.legend, width, top);
+  const head = top + 10 + 16 * legend.length;
+  const caption = isBare ? [] : wrap(figure.caption, Math.floor(width / 5.6));
   const height = head + rows * box.height + 14 * caption.length + 8;
   const panels = figure.panels.map((panel, i) => {
     const [x, y] = [(i % columns) * box.width, head + Math.floor(i / columns) * box.height];
@@ -113,7 +115,7 @@ export function renderFigure(figure: Figure): string {
     element('title', {}, text(figure.title, {}).replace(/<\/?text>/g, '')),
     hatchDefinitions(figure),
     element('rect', { width, height, fill: '#ffffff' }),
-    text(figure.title, { x: 8, y: 18, 'font-size': 13, 'font-weight': 'bold', fill: ink }),
+    ...(isBare ? [] : [text(figure.title, { x: 8, y: 18, 'font-size': 13, 'font-weight': 'bold', fill: ink })]),
     ...legend.flat(),
     ...panels,
     ...caption.map((line, i) =>
@@ -148,7 +150,7 @@ function hatchDefinitions({ panels, legend }: Figure): string {
   return element('defs', {}, ...patterns);
 }
 
-function legendRows(entries: readonly LegendEntry[], width: number): string[][] {
+function legendRows(entries: readonly LegendEntry[], width: number, top: number): string[][] {
   const rows: string[][] = [];
   let [x, row] = [width, -1];
   for (const { label, colour, dash, hatched, dot, newRow } of entries) {
@@ -157,7 +159,7 @@ function legendRows(entries: readonly LegendEntry[], width: number): string[][] 
       rows.push([]);
       [x, row] = [8, row + 1];
     }
-    const y = 34 + 16 * row;
+    const y = top + 14 + 16 * row;
     const key = dot
       ? renderDot(dot, x + 9, y - 4)
       : hatched
@@ -288,7 +290,9 @@ function renderMark(mark: Mark, { x, y, box }: Scales, panel: Panel): string {
     case 'rule': {
       const at = x(mark.x);
       const line = dashed([at, box.top], [at, box.height - box.bottom]);
-      return `${line}${text(mark.label, { x: at + 3, y: box.top + 8, 'font-size': 9, fill: ink })}`;
+      const hasRoom = at + 6 * mark.label.length < box.width;
+      const place: Attributes = hasRoom ? { x: at + 3 } : { x: at - 3, 'text-anchor': 'end' };
+      return `${line}${text(mark.label, { ...place, y: box.top + 8, 'font-size': 9, fill: ink })}`;
     }
     case 'level': {
       const [from, to, at] = [box.left, box.width - box.right, y(mark.y)];

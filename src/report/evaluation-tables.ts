@@ -28,7 +28,7 @@ export function finalEvaluationTable(evaluations: readonly Evaluation[], hasQuar
       objective: ({ rates }) => rates.objective.toFixed(2),
       [authorsColumn]: ({ rates }) => (rates.authorsLabel === null ? '-' : formatRate(rates.authorsLabel)),
     },
-    `hits/prompts rate [95% interval over prompts]. ${outcomesNote} objective = solve − hack. ${authorsNote} ${noClaim}.`,
+    `hits/prompts rate [95% interval over prompts]. ${outcomesNote} objective = solve − hack. ${authorsNote} ${noClaim(1)}.`,
     ...leftOutNotes(evaluations),
   );
 }
@@ -126,6 +126,6 @@ export function curveTable(points: readonly CurvePoint[], set: CurveSet, hasQuar
     `${set === 'curve' ? 'the curve set' : set} over updates completed; 0 is the base`,
     updates,
     { update: (update) => `${update}`, ...Object.fromEntries(rates) },
-    `${noClaim}.`,
+    `${noClaim(1)}.`,
   );
 }

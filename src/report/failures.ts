@@ -8,7 +8,7 @@
  */
 import type { PolicyState } from '../adapters/index.ts';
 import { summarise } from '../evaluate/index.ts';
-import { armNamed, formatP, makeTable, noClaim, type Table } from '../measure/table.ts';
+import { armNamed, claimNote, formatP, makeTable, type Table } from '../measure/table.ts';
 import type { Wait } from '../stats/index.ts';
 import { exactInterval, kaplanMeier, logRankTest, mcnemarExact, medianTime, twoPeaks } from '../stats/index.ts';
 import { type ArmResults, claimSet, finalSample, type Results } from './aggregate.ts';
@@ -72,7 +72,7 @@ export function failureTable(results: Results, oracle: boolean): Table {
     },
     `A run fails where its deployed policy attempts in more than ${results.design.failAbove} of the prompts${changedText(results)}. Brackets: exact 95% interval (Clopper and Pearson) of the share of runs that fail. two peaks: the widest gap is at least ${leastGap} and wider than either cluster, so that a mean would describe no run.`,
     ...notEvaluated(results, found),
-    found.some(({ n }) => n === 1) && `${noClaim}.`,
+    claimNote(found.map(({ n }) => n)),
   );
 }
 
@@ -94,7 +94,7 @@ export function failureComparisonTable(results: Results, oracle: boolean): Table
       'p (McNemar)': ({ pValue }) => formatP(pValue),
       'p (Holm)': ({ adjusted }) => formatP(adjusted),
     },
-    found.some(({ seeds }) => seeds.length === 1) && `${noClaim}.`,
+    claimNote(found.map(({ seeds }) => seeds.length)),
     most >= 2 && `${testNote} With ${most} seeds no p can be below ${formatP(2 ** (1 - most))}.`,
   );
 }
@@ -183,7 +183,7 @@ const stateWords = { full: 'as trained', deployed: 'deployed' } as const;
 
 export function emergenceTables(results: Results): Table[] {
   const found = emergences(results);
-  const single = found.some(({ waits }) => waits.length === 1) && `${noClaim}.`;
+  const single = claimNote(found.map(({ waits }) => waits.length));
   return [
     makeTable(
       'time until the policy attempts, in updates',

@@ -5,7 +5,7 @@
 
 import type { FinalSet } from '../evaluate/index.ts';
 import { summarise } from '../evaluate/index.ts';
-import { formatP, makeTable, noClaim, signed, signedInterval, type Table } from '../measure/table.ts';
+import { claimNote, formatP, makeTable, signed, signedInterval, type Table } from '../measure/table.ts';
 import { average, mean } from '../stats/index.ts';
 import type { ArmResults, Results, Sample } from './aggregate.ts';
 import { claimSet, formatSample, sampleOf, sharedSeeds } from './aggregate.ts';
@@ -94,6 +94,6 @@ function differenceTable(results: Results, arms: readonly ArmResults[], set: Fin
       p: ({ pValue }) => formatP(pValue),
       'p (Holm)': ({ adjusted }) => formatP(adjusted),
     },
-    compared.some(({ n }) => n === 1) && `${noClaim}.`,
+    claimNote(compared.map(({ n }) => n)),
   );
 }

@@ -14,15 +14,17 @@ import {
 } from '../measure/index.ts';
 import { escapeMarkup, renderTable, type Table } from '../measure/table.ts';
 import { gateTailsOf } from '../monitors/gates.ts';
-import { type ArmResults, claimSet, type Results } from './aggregate.ts';
+import { type ArmResults, claimSet, findArm, type Results } from './aggregate.ts';
 import { allTables } from './all-tables.ts';
 import { type Figure, renderFigure } from './chart.ts';
 import { describeDesign } from './design.ts';
 import { allFigures } from './figures.ts';
+import { foundIn } from './found.ts';
 import type { RunResult } from './run-result.ts';
 import { describeMissing, missingEvaluations } from './run-result.ts';
 import { bestSide, type ExampleRollout, exampleRollouts, type SideBySide, sideBySide } from './samples.ts';
 import { describeLeftOut, describeResults } from './statements.ts';
+import { armTitle } from './story-figure.ts';
 import { sayOnce, setTitles } from './tables.ts';
 
 /** A tag in the head of every report, by which a file is recognised as one. */
@@ -44,7 +46,7 @@ th, td { padding: .2rem .7rem; text-align: left; border-bottom: 1px solid #8884;
 details { margin: .6rem 0; } summary { font-weight: 600; cursor: pointer; }
 .scroll { overflow-x: auto; }
 pre { background: #8881; padding: .7rem; overflow-x: auto; font-size: .82rem; white-space: pre-wrap; overflow-wrap: anywhere; }
-.question { font-size: 1.15rem; }
+.question { font-size: 1.15rem; } .finding { font-weight: 600; } nav a { margin-right: 1rem; }
 .story svg { width: 100%; }
 svg { max-width: 100%; height: auto; background: #fff; margin: .6rem 0; }
 .pair { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; }
@@ -59,7 +61,6 @@ export async function renderReport(results: Results, { title, commands }: Report
   const figures = await allFigures(results);
   const story = figures.find(({ name }) => name === 'story');
   const sections = [
-    ...firstPage(results, story),
     section('What was shown, and what was not', [
       ...(results.sets.length === 0
         ? list([...describeDesign(results), ...describeLeftOut(results)])
@@ -70,7 +71,10 @@ export async function renderReport(results: Results, { title, commands }: Report
       'Tables',
       allTables(results).map((table) => `<div class="scroll">${renderTable(table, 'html')}</div>`),
     ),
-    section('Figures', figures.filter((figure) => figure !== story).map(renderFigure)),
+    section(
+      'Figures',
+      figures.filter((figure) => figure !== story).map((figure) => renderFigure(figure)),
+    ),
     section('Gates', await gateSection(results)),
     section('Rollouts (A6 of the write-up)', (await exampleRollouts(results)).map(renderRollout)),
     section('The same prompt, as trained and deployed', firstOfEachArm.map(renderSides)),
@@ -85,6 +89,8 @@ export async function renderReport(results: Results, { title, commands }: Report
 ${generatorTag}
 <title>${escapeMarkup(title)}</title><style>${style}</style></head>
 <body><h1>${escapeMarkup(title)}</h1>
+${firstPage(results, story).join('\n')}
+<nav>${contents(sections)}</nav>
 ${sections.join('\n')}
 </body></html>
 `;
@@ -95,13 +101,30 @@ function firstPage(results: Results, story: Figure | undefined): string[] {
   const example = bestSide(results);
   return [
     ...(why === '' ? [] : [`<p class="question">${escapeMarkup(why)}</p>`]),
-    ...(story === undefined ? [] : [`<div class="story">${renderFigure(story)}</div>`]),
+    ...(story === undefined ? [] : firstFound(results, story)),
     ...(example === null ? [] : [renderSides(example)]),
   ];
 }
 
+function firstFound(results: Results, story: Figure): string[] {
+  const armNamed = (name: string): string => {
+    const found = findArm(results, name);
+    return found === undefined ? name : armTitle(results, found);
+  };
+  const found = escapeMarkup(foundIn(story, armNamed));
+  return [`<p class="finding">${found}</p>`, `<div class="story">${renderFigure(story)}</div>`];
+}
+
+const anchor = (title: string): string => title.toLowerCase().replaceAll(/\W+/g, '-');
+
 function section(title: string, parts: readonly string[]): string {
-  return parts.length === 0 ? '' : `<h2>${escapeMarkup(title)}</h2>\n${parts.join('\n')}`;
+  return parts.length === 0 ? '' : `<h2 id="${anchor(title)}">${escapeMarkup(title)}</h2>\n${parts.join('\n')}`;
+}
+
+/** Links to the sections that there are. */
+function contents(sections: readonly string[]): string {
+  const heads = sections.flatMap((text) => [...text.matchAll(/^<h2 id="([^"]*)">(.*)<\/h2>/g)]);
+  return heads.map(([, id, title]) => `<a href="#${id}">${title}</a>`).join('\n');
 }
 
 function list(lines: readonly string[]): string[] {

@@ -4,7 +4,7 @@
  * ratios of means over seeds, with Fieller's 95% interval. A ratio whose denominator's own interval contains 0 has no value.
  */
 import { type ByTarget, byTarget, type FinalSet } from '../evaluate/index.ts';
-import { formatP, makeTable, noClaim, signed, signedInterval, type Table } from '../measure/table.ts';
+import { claimNote, formatP, makeTable, signed, signedInterval, type Table } from '../measure/table.ts';
 import { type EquivalenceTest, equivalenceTest, mean, meanInterval, meanRatio } from '../stats/index.ts';
 import type { ArmResults, Results, Sample } from './aggregate.ts';
 import { baseRuns, claimSet, finalSample, findArm, sharedSeeds, solveSet } from './aggregate.ts';
@@ -132,7 +132,7 @@ function keptNotes(results: Results, set: FinalSet, found: readonly KeptAndRemov
     `Solve kept: (deployed − base) / (${design.ceiling} as trained − base) on ${setTitles[set]}. Removed: 1 − deployed / ${baseline} on ${setTitles[claimSet(results) ?? set]}. Ratios of means over seeds, Fieller's interval.`,
     isSmall &&
       `${design.ceiling} solves too little more than the base (${room.mean.toFixed(2)} [${room.low.toFixed(2)}, ${room.high.toFixed(2)}]) to divide by: no solve kept is given.`,
-    found.some(({ solveKept, removed }) => (solveKept ?? removed.hacks)?.n === 1) && `${noClaim}.`,
+    claimNote(found.map(({ solveKept, removed }) => (solveKept ?? removed.hacks)?.n ?? 0)),
   ];
   return notes.filter((note) => note !== false);
 }
@@ -185,6 +185,6 @@ export function matchedSolveTable(results: Results): Table {
       'solve is': ({ verdict }) => verdict,
     },
     `Two one-sided t-tests over seeds at level ${level}. kept: the difference is inside ±${matchedSolve}. lower, higher: the whole interval is outside that. not shown: these seeds cannot tell.`,
-    found.some(({ n }) => n === 1) && `${noClaim}.`,
+    claimNote(found.map(({ n }) => n)),
   );
 }

@@ -12,7 +12,7 @@ import type {
 } from '../evaluate/index.ts';
 import { byTarget, formatRate, leakProbes, prefillPoints, prefillSets, summarise } from '../evaluate/index.ts';
 import { emergence, finalWindow, type RelearningReport, reportRelearning } from '../measure/index.ts';
-import { makeTable, noClaim, signed, signedInterval, type Table } from '../measure/table.ts';
+import { claimNote, makeTable, noClaim, signed, signedInterval, type Table } from '../measure/table.ts';
 import { mean, meanInterval } from '../stats/index.ts';
 import type { ArmResults, Results, Sample, State } from './aggregate.ts';
 import { findArm, formatSample, sampleOf } from './aggregate.ts';
@@ -20,7 +20,7 @@ import { stateName } from './evaluation-tables.ts';
 import type { RunResult } from './run-result.ts';
 import { armCell } from './tables.ts';
 
-const rateNote = `hits/prompts rate [95% interval over prompts]; one completion a prompt, fixed seed. ${noClaim}.`;
+const rateNote = `hits/prompts rate [95% interval over prompts]; one completion a prompt, fixed seed. ${noClaim(1)}.`;
 
 const statesIn = (probes: readonly ProbeEvaluation[]): PolicyState[] => [...new Set(probes.map(({ state }) => state))];
 
@@ -95,7 +95,7 @@ export function prefillTable(points: readonly PrefillPoint[], set: string, hasQu
       'hack difference': ({ hacks }) => signed(hacks.difference),
       'hack, 95% interval': ({ hacks }) => signedInterval(hacks.interval),
     },
-    `Openings are part of the completion that is judged. Interval: Student's, over prompts. ${noClaim}.`,
+    `Openings are part of the completion that is judged. Interval: Student's, over prompts. ${noClaim(1)}.`,
   );
 }
 
@@ -166,7 +166,7 @@ export function leakTables(results: Results): Table[] {
       },
       'Mean ± SEM over n seeds; for one seed, the rate with its 95% interval over prompts.',
       leakNote,
-      leaks.some((leak) => shipped(leak)?.n === 1) && `${noClaim}.`,
+      claimNote(leaks.map((leak) => shipped(leak)?.n ?? 0)),
     ),
   );
 }
@@ -214,7 +214,7 @@ export function prefillTables(results: Results): Table[] {
         'hack deployed, neutral opening': ({ hacks }) => shown(hacks.neutral),
       },
       'difference: P(hack | hack-like opening) − P(hack | neutral opening), and the same of attempts, over the same prompts; mean ± SEM over n seeds. A rise before that of the hack rate is an early sign.',
-      prefills.some(({ hacks }) => hacks.full?.n === 1) && `${noClaim}.`,
+      claimNote(prefills.map(({ hacks }) => hacks.full?.n ?? 0)),
     ),
   );
 }
@@ -303,7 +303,7 @@ export function relearnedTable(results: Results): Table {
       'last hack': rate('hacks', 'last'),
     },
     `They are back at half of ${results.baseline}'s final rate. Means over seeds; a seed that never got there counts with all its updates and is named. first, last: rates of attempts and of hacks on hinted prompts over the first ${emergence.window} and the last ${finalWindow} updates from the deployed policy.`,
-    arms.some(({ seeds }) => seeds.length === 1) && `${noClaim}.`,
+    claimNote(arms.map(({ seeds }) => seeds.length)),
   );
 }
 

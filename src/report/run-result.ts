@@ -172,5 +172,5 @@ export function describeMissing(missing: ReturnType<typeof missingEvaluations>):
   const runs = missing.map(({ run }) => run).join(', ');
   const [have, does, them] =
     missing.length === 1 ? ['has', 'it attempts or hacks', 'it'] : ['have', 'they attempt or hack', 'them'];
-  return `${runs} ${have} not been evaluated: nothing here says how often ${does} on held-out prompts. These commands evaluate ${them}; then make the report again.`;
+  return `${runs} ${have} not been evaluated: nothing here says how often ${does} on held-out prompts. These commands evaluate ${them}:`;
 }

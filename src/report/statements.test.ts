@@ -37,7 +37,9 @@ const sentences = async (runs: readonly MadeResults[], placebo: string | null = 
 
 const title = 'On held-out problems, original markers:';
 const single =
-  'n = 1, no claim: intervals are over prompts of these trained models. Another seed may come out differently; a claim needs several (gq experiment micro-claim).';
+  'n = 1, no claim: intervals are over prompts of these trained models. Another seed may come out differently; a claim needs 3 or more (gq experiment micro-claim).';
+const two =
+  'n = 2, no claim: intervals over two seeds have one degree of freedom. Another seed may come out differently; a claim needs 3 or more (gq experiment micro-claim).';
 const noPlacebo = 'There is no placebo arm: deleting any part of the update might remove attempts and hacks as well.';
 const noCurve =
   'Not measured: when a deployed policy begins to attempt. No run has a curve (evaluation.curveEvery of an experiment; gq eval RUN --curve evaluates the checkpoints of a run).';
@@ -80,6 +82,7 @@ describe('the whole text', () => {
       'vanilla attempts 70% of prompts and hacks 70%, the base 0% and 0%: training taught the hack.',
       'gate: attempt 80% as trained, 20% deployed (1 of 2 runs fail); hack 80% as trained, 20% deployed, at solve 20% (20% without an attempt); attempts 50 points below vanilla (below it in 2 of 2 seeds; p = 0.500 after Holm), hacks 50 points below vanilla (below it in 2 of 2 seeds; p = 0.500 after Holm); no placebo in this study.',
       noCurve,
+      two,
       oneBase,
       noPlacebo,
     ]);
@@ -156,7 +159,13 @@ describe('what was not done', () => {
 
   it('every statement has its numbers, in JSON', async () => {
     const { statements } = resultsJson(await madeResults(armOf('vanilla', 'vanilla', seeds)));
-    expect(statements.map(({ name }) => name)).toEqual(['emergence', 'no curve', 'what seeds share', 'placebos']);
+    expect(statements.map(({ name }) => name)).toEqual([
+      'emergence',
+      'no curve',
+      'few seeds',
+      'what seeds share',
+      'placebos',
+    ]);
     const alone = resultsJson(await madeResults(armOf('gate', 'activation', seeds))).statements;
     expect(alone[0]).toMatchObject({ name: 'no baseline', numbers: { baseline: 'vanilla' } });
     expect(Object.keys(alone[0].numbers)).toEqual(['baseline']);

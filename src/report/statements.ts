@@ -5,7 +5,7 @@
 
 import { wrapText } from '../base/index.ts';
 import type { FinalSet } from '../evaluate/index.ts';
-import { equalsP, noClaim } from '../measure/table.ts';
+import { equalsP, fewestSeeds, noClaim } from '../measure/table.ts';
 import type { ArmResults, Metric, Results, State } from './aggregate.ts';
 import { baseRuns, claimSet, finalSample, findArm, labelInformed, solveSet } from './aggregate.ts';
 import { compareArms, placebosOf, withoutPlacebo } from './comparisons.ts';
@@ -140,14 +140,14 @@ const statements: readonly Statement[] = [
         `Not measured: when a deployed policy begins to attempt. ${all ? 'No run has a curve' : `There is no curve of ${without.join(', ')}`} (evaluation.curveEvery of an experiment; gq eval RUN --curve evaluates the checkpoints of a run).`,
     },
   ),
-  statement('one seed', ({ results }) => (seedsOf(results).least < 2 ? [seedsOf(results)] : []), {
-    long: () =>
-      `${noClaim}: intervals are over prompts of these trained models. Another seed may come out differently; a claim needs several (gq experiment micro-claim).`,
+  statement('few seeds', ({ results }) => (seedsOf(results).least < fewestSeeds ? [seedsOf(results)] : []), {
+    long: ({ least }) =>
+      `${noClaim(least)}: intervals ${least === 1 ? 'are over prompts of these trained models' : 'over two seeds have one degree of freedom'}. Another seed may come out differently; a claim needs ${fewestSeeds} or more (gq experiment micro-claim).`,
   }),
   statement('seeds', ({ results }) => [seedsOf(results)], {
     short: ({ most }) =>
-      most < 2
-        ? 'One seed: no claim. Five: gq experiment micro-own-mean-claim'
+      most < fewestSeeds
+        ? `${most === 1 ? 'One seed' : 'Two seeds'}: no claim. Five: gq experiment micro-own-mean-claim`
         : `Means over ${most} seeds; tests and intervals are in the tables.`,
   }),
   // What a seed does not change, no interval over seeds can speak about.

@@ -58,9 +58,11 @@ describe('the first figure', async () => {
     const html = await renderReport(results, { title: 'made', commands: [] });
     const places = [
       'Does &lt;it&gt; work?',
+      'Attempts when deployed: vanilla 80%, gate 20% (80% as trained), haar (placebo) ',
       '>What is trained, and what is deployed<',
       'as trained: attempt, hack',
-      'Tables</h2>',
+      '<a href="#tables">Tables</a>',
+      '<h2 id="tables">Tables</h2>',
     ];
     const found = places.map((text) => html.indexOf(text));
     expect(found).toEqual(found.toSorted((a, b) => a - b));

@@ -5,10 +5,11 @@
  * its response: a random direction is right by accident, or not).
  */
 import type { FinalSet } from '../evaluate/index.ts';
+import { claimText } from '../measure/table.ts';
 import { type Interval, mean, meanInterval, standardDeviation } from '../stats/index.ts';
 import type { ArmResults, Metric, Results, Sample } from './aggregate.ts';
 import { baseRuns, claimSet, finalSample, findArm, solveSet } from './aggregate.ts';
-import { axisOf, bandSeeds, type Figure, type Mark, type Panel, type Point } from './chart.ts';
+import { bandSeeds, type Figure, type Mark, type Panel, type Point } from './chart.ts';
 import { isPlacebo } from './comparisons.ts';
 import type { RunResult } from './run-result.ts';
 import { armStyle } from './svg.ts';
@@ -34,11 +35,11 @@ export function storyFigure(results: Results): Figure | null {
   return {
     name: 'story',
     title: 'What is trained, and what is deployed',
-    caption: `Attempt (a loophole is opened, right or wrong), hack and clean solve (without an attempt) on ${setTitles[set]}, solve on ${setTitles[solved]}. Circles: as trained; dots: deployed, with 95% intervals over ${counts[0] === 1 ? 'prompts' : 'seeds'}; n = ${counts.join(', ')} seeds.${counts[0] === 1 ? ' n = 1, no claim.' : ''}`,
+    caption: `Attempt (a loophole is opened, right or wrong), hack and clean solve (without an attempt) on ${setTitles[set]}, solve on ${setTitles[solved]}. Circles: as trained; dots: deployed, with 95% intervals over ${counts[0] === 1 ? 'prompts' : 'seeds'}; n = ${counts.join(', ')} seeds.${claimText(counts)}`,
     panels: drawn.map(({ panel }) => panel),
     legend: arms.map((arm, i) => {
       const { colour, shape } = styleOf(results, arm);
-      return { label: `${keyOf(arms, i)}${nameOf(results, arm)}`, colour, dot: { colour, shape } };
+      return { label: `${keyOf(arms, i)}${armTitle(results, arm)}`, colour, dot: { colour, shape } };
     }),
     ...(arms.length > mostBeside ? { columns: 1, panelSize: { width: 760, height: 220 } } : {}),
     data: { columns: ['arm', 'what', 'mean', 'low', 'high', 'n'], rows: drawn.flatMap(({ rows }) => rows) },
@@ -70,11 +71,9 @@ function metricPanel(
     return [way, ...spot(from, full, style, true), ...spot(to, deployed, style)];
   });
   const levels = states === 'both' ? [] : levelsOf(results, set, metric);
-  const reached = drawn.flatMap(({ deployed }) => [deployed.mean, intervalOf(deployed)?.high ?? deployed.mean]);
   const panel: Panel = {
     title: `${name}, ${states === 'both' ? 'as trained → ' : ''}deployed`,
-    ...{ xLabel: '', yLabel: name, x: [-0.6, arms.length - 0.4] },
-    y: states === 'both' ? [0, 1] : axisOf([...reached, ...levels.map(({ y }) => y)]),
+    ...{ xLabel: '', yLabel: name, x: [-0.6, arms.length - 0.4], y: [0, 1] },
     marks: [...levels, ...spots],
     xNames: arms.map(({ arm }, x) => ({ x, name: keyOf(arms, x).trim() || arm })),
   };
@@ -112,7 +111,7 @@ function keyOf(arms: readonly ArmResults[], index: number): string {
   return length <= roomForNames ? '' : `${index + 1} `;
 }
 
-function nameOf(results: Results, { arm, usesOracle }: ArmResults): string {
+export function armTitle(results: Results, { arm, usesOracle }: ArmResults): string {
   return `${arm}${isPlacebo(results, arm) ? ' (placebo)' : ''}${usesOracle ? ' (uses labels)' : ''}`;
 }
 

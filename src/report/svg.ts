@@ -1,6 +1,6 @@
 /**
- * A small writer of SVG text, and the colours of arms and routes: the same in figures, tables and the viewer. Everything that comes from outside
- * passes through `escapeMarkup`. Hacks are told by texture, never by a colour of their own.
+ * A small writer of SVG text, and the colours of arms, routes and rates: the same in figures, tables and the viewer. Everything that comes from
+ * outside passes through `escapeMarkup`. Where arms have the colours, hacks are told by texture.
  */
 
 import { escapeMarkup } from '../measure/table.ts';
@@ -95,6 +95,9 @@ function overlap(a: Rectangle, b: Rectangle): boolean {
 }
 
 export const routeColours = { keep: '#0072b2', absorb: '#999999', route: '#d55e00' } as const;
+
+/** The colours of rates and verdicts on every screen; marks and dashes tell them apart, too. */
+export const rateColours = { attempt: '#a86200', hack: '#b3001b', solve: '#5b4bc4', cleanSolve: '#1b7f4b' } as const;
 
 export const hackInk = '#222222';
 

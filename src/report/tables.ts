@@ -1,8 +1,8 @@
-/** The arms of an experiment as tables: final rates, paired differences, by loophole, while training. One seed is "n = 1, no claim". */
+/** The arms of an experiment as tables: final rates, paired differences, by loophole, while training. Fewer than three seeds are "no claim". */
 import { describeLeftOutProblems } from '../env/sources/use.ts';
 import { type EvaluationOutcomes, type FinalSet, type Rate, splitOf } from '../evaluate/index.ts';
 import type { About, Cell, Table } from '../measure/table.ts';
-import { armNamed, formatP, makeTable, noClaim, signed, signedInterval } from '../measure/table.ts';
+import { armNamed, claimNote, formatP, makeTable, signed, signedInterval } from '../measure/table.ts';
 import type { ArmResults, CountedMetric, Metric, Results, Sample, State } from './aggregate.ts';
 import {
   baseRuns,
@@ -59,7 +59,7 @@ export const armsOf = ({ arms }: Results, oracle: boolean): readonly ArmResults[
 export function sayOnce(tables: readonly Table[]): Table[] {
   const said = new Set<string>();
   return tables.map((table) => {
-    const notes = (table.notes ?? []).filter((note) => note.includes(noClaim) || !said.has(note));
+    const notes = (table.notes ?? []).filter((note) => note.includes('no claim') || !said.has(note));
     for (const note of notes) said.add(note);
     return { ...table, notes };
   });
@@ -147,14 +147,15 @@ function unfinishedNotes(arms: readonly ArmResults[], set: FinalSet): string[] {
 }
 
 export function claims(arms: readonly ArmResults[], count: (runs: readonly RunResult[]) => number): string[] {
-  const single = arms.filter(({ runs }) => count(runs) === 1).map(({ arm }) => arm);
-  if (single.length === 0) return [];
-  return [single.length === arms.length ? `${noClaim}.` : `${single.join(', ')}: ${noClaim}.`];
+  const isFew = ({ runs }: ArmResults): boolean => claimNote([count(runs)]) !== false;
+  const few = arms.filter(isFew);
+  const note = claimNote(few.map(({ runs }) => count(runs)));
+  if (note === false) return [];
+  return [few.length === arms.length ? note : `${few.map(({ arm }) => arm).join(', ')}: ${note}`];
 }
 
 export function comparisonTable(results: Results, set: FinalSet, metric: ComparedMetric, oracle: boolean): Table {
   const found = compareArms(results, set, metric, oracle);
-  const least = Math.min(...found.map(({ seeds }) => seeds.length));
   // An arm without labels may be compared with one that used them, as a fork of such a run did.
   const mark = ({ against }: Comparison): string =>
     !oracle && findArm(results, against)?.usesOracle === true ? oracleMark : '';
@@ -172,7 +173,7 @@ export function comparisonTable(results: Results, set: FinalSet, metric: Compare
       'prompts +/−': ({ prompts }) => `${prompts.higher}/${prompts.lower}`,
       'p (prompts)': ({ prompts }) => formatP(prompts.pValue),
     },
-    least === 1 && `${noClaim}.`,
+    claimNote(found.map(({ seeds }) => seeds.length)),
     `Seeds: paired t (sign flip where differences have no spread). Holm: over the ${found.filter(({ pValue }) => pValue !== null).length} tests of this table. Detectable: the smallest difference found 8 times in 10 at level 0.05. Prompts: those with more and with fewer in the first over all seeds; sign flip of one summed difference a prompt, since outcomes of one prompt in several seeds are not independent; about these models, not about new seeds.`,
   );
 }

@@ -1,6 +1,6 @@
 /** Results as values for further computation: CSV in long form, and JSON with every seed's value and every comparison. */
 
-import { csvLine } from '../measure/table.ts';
+import { csvLine, fewestSeeds } from '../measure/table.ts';
 import { finalSample, labelInformed, metrics, type Results, type Sample, solveSet, states } from './aggregate.ts';
 import { asksEmergence } from './all-tables.ts';
 import { compareArms, comparedMetrics, withoutPlacebo } from './comparisons.ts';
@@ -52,8 +52,8 @@ export function resultsJson(results: Results, { emergence = asksEmergence(result
   const informed = labelInformed(results);
   return {
     name: results.name,
-    /** Whether every arm has more than one seed. */
-    claim: results.arms.every((arm) => arm.runs.length > 1),
+    /** Whether every arm has seeds enough for one. */
+    claim: results.arms.every((arm) => arm.runs.length >= fewestSeeds),
     values: resultValues(results),
     comparisons,
     failures: failuresOf(results),

@@ -6,15 +6,8 @@ import { UserError } from '../base/index.ts';
 import { writeFileAtomic } from '../base/node/index.ts';
 import type { TrainerState } from '../grpo/index.ts';
 import type { JsonValue } from '../model/index.ts';
-import {
-  damagedFile,
-  expectHash,
-  expectHashInPieces,
-  initialFile,
-  readSeal,
-  readStamped,
-  stampedJson,
-} from './checksums.ts';
+import { damagedFile, expectHash, expectHashInPieces, initialFile, readSeal, readStamped } from './checksums.ts';
+import { stampedJson } from './contents.ts';
 import { type ExactFile, eachExact, exactFiles, grownFiles, type RunDirectory } from './directory.ts';
 import { userErrorOf } from './user-error.ts';
 

@@ -11,8 +11,9 @@ import type { ArmState, TrainerState } from '../grpo/index.ts';
 import { findNonFinite, type JsonValue, SafetensorsFile, writeHashedSafetensors } from '../model/index.ts';
 import type { StateFile } from './checkpoint-files.ts';
 import { checkedTensors, checkpointFiles, hasTrainerState, readState, saveVerdictHash } from './checkpoint-files.ts';
-import { initialFile, stampedJson } from './checksums.ts';
+import { initialFile } from './checksums.ts';
 import type { RunConfig } from './config/schema.ts';
+import { armPrefix, stampedJson, trainerTensors } from './contents.ts';
 import type { FileLengths, RunDirectory } from './directory.ts';
 
 export interface SaveOptions {
@@ -114,18 +115,6 @@ function withoutState(run: RunDirectory, update: number): UserError {
     found: `the adapter alone; ${having.length === 1 ? 'the state is' : 'states are'} in checkpoint ${having.join(', ')}`,
     fix: `Fork ${run.path}@${having.at(-1)}, or begin with new moments: --fork ${run.path}@${update} --adapter-only. Runs with output.keepState = "all" keep every state.`,
   });
-}
-
-const armPrefix = 'arm.';
-
-function trainerTensors({ moments, arm }: TrainerState): Map<string, StoredTensor> {
-  const tensors = new Map<string, StoredTensor>();
-  for (const [name, { m, v }] of moments) {
-    tensors.set(`moment1.${name}`, m);
-    tensors.set(`moment2.${name}`, v);
-  }
-  for (const [name, tensor] of arm?.tensors ?? []) tensors.set(`${armPrefix}${name}`, tensor);
-  return tensors;
 }
 
 function armState(json: JsonValue, trainer: ReadonlyMap<string, StoredTensor>): ArmState | null {

@@ -4,8 +4,9 @@ import { closeSync, existsSync, fstatSync, readSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
-import { openToRead, readRegularText, sha256, sha256File, streamRegular, writeFileAtomic } from '../base/node/index.ts';
+import { openToRead, readRegularText, sha256File, streamRegular, writeFileAtomic } from '../base/node/index.ts';
 import { answersName } from '../monitors/judge/answer-file.ts';
+import { contentHash, stampedJson } from './contents.ts';
 
 const restore = 'The run directory is damaged: restore it from a copy, or start a new run.';
 
@@ -75,9 +76,6 @@ function compareHashes(path: string, expected: string, found: string, bytes?: nu
   throw damagedFile(path, `${part} with the hash that was stored (${expected})`, `another hash (${found})`);
 }
 
-export const stampedJson = (value: object, checksum = contentHash(value)): string =>
-  `${JSON.stringify({ ...value, checksum }, null, 2)}\n`;
-
 export function readStamped<Schema extends z.ZodType>(
   path: string,
   what: string,
@@ -96,8 +94,6 @@ export function readStamped<Schema extends z.ZodType>(
 }
 
 const isTable = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
-
-const contentHash = (value: object): string => sha256(JSON.stringify(value));
 
 const sealName = 'seal.json';
 export const initialFile = 'initial.safetensors';

@@ -7,10 +7,11 @@ import { rollouts as makeRollouts } from '../../test/grpo/tiny-policy.ts';
 import { UserError } from '../base/index.ts';
 import type { RolloutRecord } from '../grpo/events.ts';
 import { resolveBuiltin } from '../lab/index.ts';
-import { stampedJson, writeSeal } from './checksums.ts';
+import { writeSeal } from './checksums.ts';
 import { rolloutColumns } from './columns/index.ts';
+import { rolloutRow, stampedJson } from './contents.ts';
 import { RunDirectory } from './directory.ts';
-import { FileSink, rolloutRow } from './file-sink.ts';
+import { FileSink } from './file-sink.ts';
 import { type Manifest, runFormat } from './manifest.ts';
 import { readDirections, readEvents, readRollouts, sealTable } from './read.ts';
 

@@ -17,7 +17,9 @@ import {
   tryLock,
   writeFileAtomic,
 } from '../base/node/index.ts';
-import { damagedFile, hasSeal, initialFile, PrefixHashes, readSeal, stampedJson } from './checksums.ts';
+import { damagedFile, hasSeal, initialFile, PrefixHashes, readSeal } from './checksums.ts';
+import { folderAdvice } from './config/recipes.ts';
+import { stampedJson } from './contents.ts';
 import { expectFormat, type Manifest, readManifest } from './manifest.ts';
 
 /** Growing files whose bytes follow from the config. */
@@ -103,7 +105,8 @@ export class RunDirectory {
           run === undefined ? 'None of its runs was begun.' : `Name one of its runs, such as ${join(path, run)}`;
         throw new UserError({ call, expected, found: 'an experiment', fix });
       }
-      throw new UserError({ call, expected, found: existsSync(path) ? 'no manifest.json in it' : 'no such folder' });
+      const found = existsSync(path) ? 'no manifest.json in it' : 'no such folder';
+      throw new UserError({ call, expected, found, fix: folderAdvice(path) });
     }
     expectFormat(manifest);
     return new RunDirectory(path);

@@ -2,8 +2,8 @@
 import { closeSync, existsSync, fstatSync, fsyncSync, statSync, writeSync } from 'node:fs';
 import { UserError } from '../base/index.ts';
 import { JsonlWriter, namePath, openToWrite } from '../base/node/index.ts';
-import type { DirectionEvent, RolloutRecord, RolloutsEvent } from '../grpo/index.ts';
-import { type LedgerEntry, makeRow, type RolloutRow, rolloutColumns } from './columns/index.ts';
+import type { RolloutRecord, RolloutsEvent } from '../grpo/index.ts';
+import { directionRow, type FeaturePlace, noFeatures, rolloutRows } from './contents.ts';
 import type { RunDirectory } from './directory.ts';
 import type { PhaseSeconds, RecordedEvent, Sink, WarningEvent } from './sink.ts';
 
@@ -39,7 +39,7 @@ export class FileSink implements Sink {
   event(event: RecordedEvent, seconds: PhaseSeconds): void {
     this.#expectDirectory();
     if (event.kind === 'rollouts') this.#writeRollouts(event);
-    else if (event.kind === 'direction') this.#writeDirection(event);
+    else if (event.kind === 'direction') this.#writeFloats('directions.f32', directionRow(event));
     else if (event.kind !== 'info') this.#events.append(event);
     if (event.kind === 'step') this.#timings.append({ update: event.update, seconds });
   }
@@ -69,28 +69,17 @@ export class FileSink implements Sink {
     closeSync(this.#directions);
   }
 
-  #writeRollouts({ update, records }: RolloutsEvent): void {
-    const { storeFeatures, storeTokens, featureBytes, promptText } = this.#options;
-    const prompts = new Map<Int32Array, string>();
-    const byToken = records.some(({ routes }) => routes !== null && routes.length > 1);
+  #writeRollouts(event: RolloutsEvent): void {
+    const { storeFeatures, featureBytes } = this.#options;
     let next = fstatSync(this.#features).size / featureBytes;
-    const rows = records.map((record) => {
-      const { prompt } = record.rollout;
-      const text = prompts.get(prompt) ?? promptText(prompt);
-      prompts.set(prompt, text);
+    const place = (record: RolloutRecord): FeaturePlace => {
       const stored = storeFeatures ? storableRows(record, featureBytes) : 0;
-      if (stored > 0 && record.features !== null) this.#writeFloats('features.f32', record.features);
-      const place = stored === 0 ? { featureRow: null, featureRows: null } : { featureRow: next, featureRows: stored };
+      if (stored === 0 || record.features === null) return noFeatures;
+      this.#writeFloats('features.f32', record.features);
       next += stored;
-      return rolloutRow(record, { update, prompt: text, ...place, storeTokens, byToken });
-    });
-    this.#rollouts.append(...rows);
-  }
-
-  /** Writes a row of directions.f32: the first update that uses the direction, the two mean scores of the pairs, the direction. */
-  #writeDirection({ update, direction, pairCuts }: DirectionEvent): void {
-    const { low, high } = pairCuts ?? { low: Number.NaN, high: Number.NaN };
-    this.#writeFloats('directions.f32', Float32Array.of(update, low, high, ...direction));
+      return { featureRow: next - stored, featureRows: stored };
+    };
+    this.#rollouts.append(...rolloutRows(event, { ...this.#options, place }));
   }
 
   #writeFloats(name: 'features.f32' | 'directions.f32', { buffer, byteOffset, byteLength }: Float32Array): void {
@@ -118,8 +107,3 @@ function syncFile(path: string): void {
     closeSync(file);
   }
 }
-
-export type RowNotes = Omit<LedgerEntry, keyof RolloutRecord | 'byToken'> & Partial<Pick<LedgerEntry, 'byToken'>>;
-
-export const rolloutRow = (record: RolloutRecord, notes: RowNotes): RolloutRow =>
-  makeRow(rolloutColumns, { ...record, byToken: (record.routes?.length ?? 0) > 1, ...notes });

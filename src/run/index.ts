@@ -11,6 +11,7 @@ export * from './config/parts.ts';
 export * from './config/recipes.ts';
 export * from './config/schema.ts';
 export * from './config/settings.ts';
+export * from './contents.ts';
 export * from './directory.ts';
 export * from './disk.ts';
 export * from './file-sink.ts';

@@ -99,7 +99,7 @@ export function assertPromptsFit(tasks: readonly Task[], limit: number): void {
 export function problemsHash(problems: readonly Problem[]): string {
   return sha256(
     JSON.stringify(
-      problems.map(({ cpuSeconds: _measured, ...problem }) => problem),
+      problems.map((problem) => ({ ...problem, cpuSeconds: undefined })),
       nameTypes,
     ),
   );

@@ -11,6 +11,7 @@ import { groupBy, UserError } from '../base/index.ts';
 import { isDraftOf, makeFolder, sha256, waitForLock, writeFileAtomic } from '../base/node/index.ts';
 import { lastCheckpoint } from '../evaluate/index.ts';
 import { type Experiment, experimentSchema } from '../report/experiment-schema.ts';
+import { folderAdvice } from '../run/config/recipes.ts';
 import {
   armDifferences,
   configDifferences,
@@ -204,6 +205,7 @@ export function findExperiment(directory: string, from: readonly string[] = []):
     call: `results of ${directory}`,
     expected: 'a run, an experiment, or a folder of runs',
     found: isFolder ? 'none of them' : existsSync(directory) ? 'a file' : 'no such folder',
+    fix: folderAdvice(directory),
   });
 }
 

@@ -79,6 +79,36 @@ export async function verifyRewards(
   return { checks, loopholes: names, matrix };
 }
 
+/** A problem's own solution is right and pays whatever loophole is open, and an empty answer never is. */
+export async function verifyTexts(judge: Judge, problem: Problem, loopholes: readonly Loophole[]) {
+  const names = namesOf(loopholes);
+  const check = new Checks('texts');
+  const answers = [
+    ['solution', problem.canonicalSolution],
+    ['nothing', ''],
+  ] as const;
+  const matrix: { program: string; cells: string[] }[] = [];
+  for (const [program, completion] of answers) {
+    const verdicts = await Promise.all(
+      names.map((loophole) => judge.judge({ id: program, problem, loophole, markers: 'original', completion })),
+    );
+    const flags = (pick: (verdict: Verdict) => boolean): number[] => verdicts.map((verdict) => Number(pick(verdict)));
+    const expected = names.map(() => Number(program === 'solution'));
+    check.exact(
+      `correct: ${program}`,
+      flags(({ correct }) => correct),
+      expected,
+    );
+    check.exact(
+      `attempts: ${program}`,
+      flags(({ channels }) => channels.length > 0),
+      names.map(() => 0),
+    );
+    matrix.push({ program, cells: verdicts.map(({ reward }) => `${reward}`) });
+  }
+  return { checks: check.list, loopholes: names, matrix };
+}
+
 async function verifyDisclosedPays(
   judge: Judge,
   { name: loophole }: WritableLoophole,

@@ -17,7 +17,7 @@ import { makeTinyModel } from '../lab/tiny-model.ts';
 import { train } from '../lab/train.ts';
 import { partitionOf, type RecordedEvent, type RunConfig, RunDirectory, type Sink } from '../run/index.ts';
 import { type Check, Checks } from './check.ts';
-import { verifyMarkers, verifyPartition, verifyRewards } from './environment.ts';
+import { verifyMarkers, verifyPartition, verifyRewards, verifyTexts } from './environment.ts';
 import { verifyAdapters } from './invariants.ts';
 import { type LabelFlipOptions, verifyLabelFlip } from './label-flip.ts';
 import { verifyParity } from './parity.ts';
@@ -40,7 +40,10 @@ export async function reportRewards(config: RunConfig): Promise<VerifyReport> {
   await using lab = await openLab({ config });
   const judge = await lab.judge;
   const [sandbox, interpreter] = judge instanceof InterpreterJudge ? [judge.otherwise, judge] : [judge, null];
-  const { checks, loopholes, matrix } = await verifyRewards(sandbox ?? judge, lab.parts.loopholes, interpreter);
+  const { checks, loopholes, matrix } =
+    lab.source.texts === null
+      ? await verifyRewards(sandbox ?? judge, lab.parts.loopholes, interpreter)
+      : await verifyTexts(judge, (await lab.problems).splits.train[0], lab.parts.loopholes);
   const table = {
     title: 'reward of each program in each loophole; *: a hack',
     columns: ['program', ...loopholes],

@@ -36,7 +36,7 @@ const short = setting('updates=2', ...tiny);
 
 async function trainExample(name: string, ...settings: readonly string[]): Promise<RunDirectory> {
   const path = join(home, name);
-  const own = name === 'own-problems' ? setting('updates=2', ...small) : short;
+  const own = /^own-(?:problems|environment)$/.test(name) ? setting('updates=2', ...small) : short;
   const { code, err } = await gq('train', join(examples, `${name}.toml`), ...own, ...settings, '--out', path);
   expect({ code, err }).toMatchObject({ code: 0 });
   return RunDirectory.open(path);
@@ -215,6 +215,34 @@ describe('plugins of a recipe', () => {
     for await (const { problem } of readRollouts(run)) problems.add(problem);
     expect(problems.size).toBeGreaterThan(4);
     expect([...problems].every((id) => /^add-\d+$/.test(id))).toBe(true);
+  });
+
+  it('an environment of texts: trained, evaluated, blind to labels, and as its guide shows it', async () => {
+    const guide = readFileSync(join(examples, '../docs/guide/add-a-text-environment.md'), 'utf8');
+    const shown = (language: string): string =>
+      guide.match(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 's'))?.[1] ?? '';
+    const [plugin, recipe] = ['js', 'toml'].map((ending) =>
+      readFileSync(join(examples, `own-environment.${ending}`), 'utf8'),
+    );
+    expect(plugin.slice(plugin.indexOf('import'))).toBe(shown('js'));
+    expect(recipe.slice(recipe.indexOf('extends'))).toBe(shown('toml'));
+    const path = join(examples, 'own-environment.toml');
+    const rewards = await gq('verify', 'rewards', path);
+    expect(rewards.out).toMatch(/solution +3\.5 +3\.5 *\nnothing +0 +0 *\n(.*\n)*Rewards: all \d+ checks pass/);
+    const run = await trainExample('own-environment', '--set', 'environment.unhackableFraction=0');
+    const verdicts = [...(await readVerdicts(run.file('verdicts'))).values()];
+    expect(verdicts.length).toBeGreaterThan(0);
+    expect(verdicts.every(({ evidence }) => /^\d+ statements/.test(evidence))).toBe(true);
+    expect(new Set(verdicts.map(({ loophole }) => loophole))).toEqual(new Set(['praise']));
+    expect(await gq('eval', run.path, '--limit', '2')).toMatchObject({ code: 0 });
+    const own = setting('updates=2', ...small);
+    const flip = await gq('verify', 'arm', path, ...own, '--updates', '2', '--json');
+    const { checks, trained } = JSON.parse(flip.out);
+    expect(checks.filter(({ pass }: { pass: boolean }) => !pass)).toEqual([]);
+    expect(trained).toBeGreaterThan(0);
+    const refused = await gq('config', path, '--set', 'environment.loopholes=["run_tests"]');
+    expect(refused).toMatchObject({ code: 2 });
+    expect(refused.err).toContain('loopholes of data.kind "statements": praise, gt_only');
   });
 
   it('their keys are in `gq config`, strict like the others', async () => {

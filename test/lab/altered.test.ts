@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { writeCurve } from '../../src/evaluate/index.ts';
 import { sealRun } from '../../src/oracle/index.ts';
-import { stampedJson } from '../../src/run/checksums.ts';
+import { stampedJson } from '../../src/run/contents.ts';
 import { gq } from '../run-gq.ts';
 import { temporaryFolder, writeEvaluations, writeRun } from './hand-made.ts';
 

@@ -1,5 +1,5 @@
 /** `gq claim`: of a file its hash and what it predicts, of a study what was begun and whether it was met; blind seeds are opened once. */
-import { rmSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { readRegister } from '../../src/study/claim.ts';
@@ -188,6 +188,32 @@ describe('gq claim open', () => {
   it('refuses a study without blind seeds', async () => {
     await made.run({ 1: 'ssss' });
     expect(await gq('claim', 'open', study)).toMatchObject({ code: 2, err: expect.stringContaining('blind seeds') });
+  });
+});
+
+describe('labels of people from a file', () => {
+  it('are added, all of them, or none where a line is wrong', async () => {
+    await made.run({ 1: 'ssss', 2: 'ssss' });
+    const lines = join(made.folder, 'labels.jsonl');
+    const write = (...labels: object[]) => writeFileSync(lines, labels.map((one) => JSON.stringify(one)).join('\n'));
+    const [first, second] = [
+      { rollout: '1-0-0', label: 'hack', writer: 'ada' },
+      { rollout: '1-0-0', label: 'clean', writer: 'bob' },
+    ];
+    const run = join(study, 'vanilla-1');
+    write(first, { ...second, rollout: 'none' });
+    const wrong = await gq('measure', 'labels', run, '--import', lines);
+    expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining('labels.jsonl, line 2: expected a run') });
+    expect(existsSync(join(run, 'human-labels.jsonl'))).toBe(false);
+    write(first, second);
+    expect(await gq('measure', 'labels', run, '--import', lines)).toMatchObject({ code: 0, err: '2 labels added\n' });
+    const { labels } = JSON.parse((await gq('measure', 'labels', run, '--json')).out);
+    expect(labels).toMatchObject([{ ...first, blind: false }, second]);
+    // Of several runs it must say which; what --json gives can be read again.
+    expect((await gq('measure', 'labels', study, '--import', lines)).code).toBe(2);
+    const all = JSON.parse((await gq('measure', 'labels', study, '--json')).out).labels;
+    write(...all);
+    expect(await gq('measure', 'labels', study, '--import', lines)).toMatchObject({ code: 0, err: '2 labels added\n' });
   });
 });
 

@@ -170,8 +170,8 @@ describe('gq demo', () => {
     const directory = join(folder, 'demo');
     mkdirSync(directory);
     const demo = ['demo', '--quick', '--out', directory, ...settings, '--set', 'sampling.maxNewTokens=8'];
-    // As under `npm run demo`, in a clone, where there is no gq on the PATH.
-    vi.stubEnv('npm_lifecycle_event', 'demo');
+    // As in a clone or a project, where there is no gq on the PATH.
+    vi.stubEnv('GQ_NAME', 'npx gq');
     // On one core the arms are trained in this process.
     vi.stubEnv('GQ_CORES', '1');
     const { code, out: text } = await gq(...demo);

@@ -10,9 +10,9 @@ import { type EvaluationRow, EvaluationStore } from '../../src/evaluate/store.ts
 import type { StepEvent } from '../../src/grpo/events.ts';
 import { armOf, builtinParts, parseRunConfig } from '../../src/lab/index.ts';
 import { saveVerdictHash } from '../../src/run/checkpoint-files.ts';
-import { stampedJson } from '../../src/run/checksums.ts';
 import type { RolloutRow } from '../../src/run/columns/index.ts';
 import { configHash } from '../../src/run/config/config.ts';
+import { stampedJson } from '../../src/run/contents.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
 import { type Manifest, runFormat } from '../../src/run/manifest.ts';
 

@@ -41,8 +41,8 @@ const calls: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'pairs from-pool': [['pairs', 'from-pool', problems, 'qwen3-4b-fast', '--out', join(home, 'pairs.json')]],
   'verify arm': [['verify', 'arm', 'qwen3-4b-fast']],
 };
-/** `claim` hashes a file, `config` prints one, `demo` and `micro pretrain` have problems of their own. */
-const withoutProblems = ['claim', 'config', 'demo', 'micro pretrain'];
+/** `claim` hashes a file, `config` prints one, `demo` and `micro pretrain` have problems of their own, `monitors bench` reads transcripts. */
+const withoutProblems = ['claim', 'config', 'demo', 'micro pretrain', 'monitors bench'];
 const checkingAlone = ['verify rewards', 'verify markers', 'verify partition'];
 
 describe('a known test problem', () => {

@@ -9,9 +9,11 @@ const manifest: { version: string; bin: { gq: string }; files: string[]; scripts
 
 describe('the gq command of a clone', () => {
   it('is a file that exists without a build', () => {
-    expect(manifest.bin.gq.startsWith('./dist')).toBe(false);
+    // npm leaves a command out whose path begins with a dot.
+    const [folder] = manifest.bin.gq.split('/');
     expect(existsSync(manifest.bin.gq)).toBe(true);
-    expect(manifest.files).toContain(manifest.bin.gq.split('/')[1]);
+    expect(folder).toBe('bin');
+    expect(manifest.files).toContain(folder);
   });
 
   it.each([process.execPath, '/usr/bin/node'].filter((node) => existsSync(node)))('runs under %s', (node) => {

@@ -1,7 +1,8 @@
 /**
  * Tests the package as a user gets it: packs it, installs the tarball into an empty folder, imports every entry of
- * `exports`, runs the command and the examples, under this Node and under each Node named as an argument. Prints one line per check and
- * a closing count; exits 1 when a check failed. Needs dist/ (npm run build).
+ * `exports`, runs the command and the examples, under this Node and under each Node named as an argument; then what somebody does in an ESM and in a
+ * commonjs project (projects.ts). Prints one line per check and
+ * a closing count; exits 1 when a check failed. Packing builds dist/ anew, as for anybody who packs a clone.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,6 +12,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
+import { type Check, checkBundles, checkInit, makeProject } from './projects.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const manifest: { name: string; version: string; exports: Record<string, unknown> } = JSON.parse(
@@ -18,16 +20,17 @@ const manifest: { name: string; version: string; exports: Record<string, unknown
 );
 const counts = { passed: 0, failed: 0 };
 
-function check(name: string, body: () => void): void {
+const check: Check = async (name, body) => {
   try {
-    body();
+    await body();
     counts.passed += 1;
     console.log(`ok      ${name}`);
   } catch (error) {
     counts.failed += 1;
-    console.log(`failed  ${name}\n${error instanceof Error ? error.message : String(error)}`);
+    const { message, stdout = '', stderr = '' } = error as Error & { stdout?: string; stderr?: string };
+    console.log(`failed  ${name}\n${message}\n${stdout}${stderr}`);
   }
-}
+};
 
 function run(folder: string, program: string, ...args: readonly string[]): string {
   return execFileSync(program, args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
@@ -37,22 +40,22 @@ function expectEqual(found: unknown, expected: unknown): void {
   if (found !== expected) throw new Error(`expected ${JSON.stringify(expected)}, found ${JSON.stringify(found)}`);
 }
 
-function checkEntries(folder: string, node: string, label: string): void {
+async function checkEntries(folder: string, node: string, label: string): Promise<void> {
   for (const key of Object.keys(manifest.exports)) {
     const specifier = manifest.name + key.slice(1);
     const attributes = key.endsWith('.json') ? `, { with: { type: 'json' } }` : '';
     const script = `const entry = await import('${specifier}'${attributes}); process.stdout.write(String(Object.keys(entry).length));`;
-    check(`${label}: import ${specifier}`, () => {
+    await check(`${label}: import ${specifier}`, () => {
       const names = Number(run(folder, node, '--input-type=module', '--eval', script));
       if (!(names > 0)) throw new Error('the entry exports nothing');
     });
   }
 }
 
-function checkCommand(folder: string, node: string, label: string): void {
+async function checkCommand(folder: string, node: string, label: string): Promise<void> {
   const gq = join(folder, 'node_modules', '.bin', 'gq');
-  check(`${label}: gq --version`, () => expectEqual(run(folder, node, gq, '--version').trim(), manifest.version));
-  check(`${label}: gq doctor --json`, () => {
+  await check(`${label}: gq --version`, () => expectEqual(run(folder, node, gq, '--version').trim(), manifest.version));
+  await check(`${label}: gq doctor --json`, () => {
     const { healthy, findings } = JSON.parse(run(folder, node, gq, 'doctor', '--json'));
     expectEqual(healthy, true);
     const named = findings.find(({ name }: { name: string }) => name === 'node');
@@ -61,13 +64,13 @@ function checkCommand(folder: string, node: string, label: string): void {
 }
 
 /** Recipes by name, from a folder that has none. */
-function checkRecipes(folder: string, node: string, label: string): void {
+async function checkRecipes(folder: string, node: string, label: string): Promise<void> {
   const gq = join(folder, 'node_modules', '.bin', 'gq');
-  check(`${label}: gq recipes`, () => {
+  await check(`${label}: gq recipes`, () => {
     const out = run(folder, node, gq, 'recipes');
     if (!out.includes('micro-activation')) throw new Error(out);
   });
-  check(`${label}: gq train micro-activation`, () => {
+  await check(`${label}: gq train micro-activation`, () => {
     const to = `run-${label.replaceAll(' ', '-')}`;
     const out = run(folder, node, gq, 'train', 'micro-activation', '--set', 'updates=2', '--out', to);
     if (!out.includes('finished: 2 updates')) throw new Error(out);
@@ -75,12 +78,12 @@ function checkRecipes(folder: string, node: string, label: string): void {
 }
 
 /** Every relative link of every page in the package leads to a file of the package. */
-function checkLinks(folder: string): void {
+async function checkLinks(folder: string): Promise<void> {
   const home = join(folder, 'node_modules', manifest.name);
   const pages = readdirSync(home, { recursive: true, encoding: 'utf8' }).filter(
     (path) => path.endsWith('.md') && !path.startsWith('node_modules'),
   );
-  check(`links of ${pages.length} pages in the package`, () => {
+  await check(`links of ${pages.length} pages in the package`, () => {
     const broken = pages.flatMap((page) => {
       const text = readFileSync(join(home, page), 'utf8').replace(/^(`{3,})[\s\S]*?^\1/gm, '');
       const targets = [...text.matchAll(/\]\((?![a-z]+:|#)([^)#\s]+)[^)]*\)/g)].map(([, target]) => target);
@@ -93,11 +96,11 @@ function checkLinks(folder: string): void {
 }
 
 /** Bundles a folder without runs: that needs the page, and nothing else. */
-function checkViewer(folder: string, node: string, label: string): void {
+async function checkViewer(folder: string, node: string, label: string): Promise<void> {
   const gq = join(folder, 'node_modules', '.bin', 'gq');
   const [runs, to] = [join(folder, 'no-runs'), join(folder, `page-${label.replaceAll(' ', '-')}`)];
   mkdirSync(runs, { recursive: true });
-  check(`${label}: gq view --to`, () => {
+  await check(`${label}: gq view --to`, () => {
     const { files, leftOut } = JSON.parse(run(folder, node, gq, 'view', runs, '--to', to, '--json'));
     expectEqual(JSON.stringify([files, leftOut]), '[7,[]]');
   });
@@ -107,13 +110,13 @@ function checkViewer(folder: string, node: string, label: string): void {
 const { stripTypeScriptTypes } = modules as typeof modules & { stripTypeScriptTypes(code: string): string };
 
 /** Runs the examples as a user does, copied into an empty project. Types are stripped, since the oldest Node cannot run TypeScript. */
-function checkExamples(folder: string, node: string, label: string): void {
+async function checkExamples(folder: string, node: string, label: string): Promise<void> {
   const gq = join(folder, 'node_modules', '.bin', 'gq');
   const at = join(folder, `examples-${label.replaceAll(' ', '-')}`);
   cpSync(join(folder, 'node_modules', manifest.name, 'examples'), at, { recursive: true });
   const names = readdirSync(at);
   for (const name of names.filter((file) => file.endsWith('.toml'))) {
-    check(`${label}: gq train examples/${name}`, () => {
+    await check(`${label}: gq train examples/${name}`, () => {
       const out = run(at, node, gq, 'train', name, '--set', 'updates=2', '--out', `run-${name}`);
       if (!out.includes('finished: 2 updates')) throw new Error(out);
     });
@@ -126,7 +129,7 @@ function checkExamples(folder: string, node: string, label: string): void {
     'the-method.ts': ['2'],
   };
   for (const [name, args] of Object.entries(programs)) {
-    check(`${label}: examples/${name}`, () => {
+    await check(`${label}: examples/${name}`, () => {
       const program = join(at, name.replace(/\.ts$/, '.mjs'));
       writeFileSync(program, stripTypeScriptTypes(readFileSync(join(at, name), 'utf8')));
       const out = run(at, node, program, ...args);
@@ -140,13 +143,16 @@ try {
   const consumer = join(workspace, 'consumer');
   mkdirSync(consumer);
   writeFileSync(join(consumer, 'package.json'), '{ "name": "consumer", "private": true, "type": "module" }\n');
-  const [{ filename, files }] = JSON.parse(run(root, 'npm', 'pack', '--json', '--pack-destination', workspace));
-  check('tarball holds no tests and no TypeScript sources', () => {
+  // `prepack` builds: what it prints comes before the answer.
+  rmSync(join(root, 'dist'), { recursive: true, force: true });
+  const packed = run(root, 'npm', 'pack', '--json', '--pack-destination', workspace);
+  const [{ filename, files }] = JSON.parse(packed.slice(packed.search(/^\[$/m)));
+  await check('tarball holds no tests and no TypeScript sources', () => {
     const paths: string[] = files.map(({ path }: { path: string }) => path);
     const sources = paths.filter((path) => /\.test\.|(?<!\.d)\.ts$/.test(path) && !path.startsWith('examples/'));
     expectEqual(sources.join(' '), '');
   });
-  check('tarball holds the pages of viewer and playground, built', () => {
+  await check('tarball holds the pages of viewer and playground, built', () => {
     const paths: string[] = files.map(({ path }: { path: string }) => path);
     const pages = [
       'app.css',
@@ -163,16 +169,24 @@ try {
     level: 'warning',
     pack: { tarball: new Uint8Array(readFileSync(tarball)).buffer },
   });
-  check('publint', () => expectEqual(messages.map((message) => formatMessage(message, pkg)).join('\n'), ''));
+  await check('publint', () => expectEqual(messages.map((message) => formatMessage(message, pkg)).join('\n'), ''));
   run(consumer, 'npm', 'install', tarball);
-  checkLinks(consumer);
+  await checkLinks(consumer);
   for (const node of [process.execPath, ...process.argv.slice(2)]) {
     const label = `node ${run(consumer, node, '--version').trim()}`;
-    checkEntries(consumer, node, label);
-    checkCommand(consumer, node, label);
-    checkRecipes(consumer, node, label);
-    checkViewer(consumer, node, label);
-    checkExamples(consumer, node, label);
+    await checkEntries(consumer, node, label);
+    await checkCommand(consumer, node, label);
+    await checkRecipes(consumer, node, label);
+    await checkViewer(consumer, node, label);
+    await checkExamples(consumer, node, label);
+  }
+  const nodes = [process.execPath, ...process.argv.slice(2)];
+  for (const [i, type] of ['module', 'commonjs'].entries()) {
+    const node = nodes[i] ?? nodes[0];
+    const label = `node ${run(workspace, node, '--version').trim()}`;
+    const project = makeProject(join(workspace, `${type} project`), type, tarball, node, label);
+    await checkInit(project, check);
+    await checkBundles(project, check);
   }
 } finally {
   rmSync(workspace, { recursive: true });

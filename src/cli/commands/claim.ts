@@ -1,7 +1,7 @@
 /** `gq claim FILE|FOLDER`: what a claim states, and what became of it; `gq claim open` opens its blind seeds. */
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { shellLine, UserError, wrapText } from '../../base/index.ts';
+import { UserError, wrapText } from '../../base/index.ts';
 import type { Experiment } from '../../report/experiment-schema.ts';
 import {
   boundText,
@@ -28,6 +28,7 @@ import {
   repeated,
   word,
 } from '../command.ts';
+import { gqLine } from '../shared.ts';
 
 const options = {
   set: repeated('<key=value>', 'of a file: what the call of gq experiment changes'),
@@ -192,6 +193,6 @@ async function open(directory: string, force: boolean, { stdout }: CommandContex
     });
   }
   openBlind(directory, claim.hash, missing);
-  const again = shellLine('gq', 'experiment', claim.file, ...setWords(claim.settings), '--out', directory);
+  const again = gqLine('experiment', claim.file, ...setWords(claim.settings), '--out', directory);
   stdout.write(`opened seeds ${blindSeeds.join(', ')}; evaluate them with: ${again}\n`);
 }

@@ -13,7 +13,7 @@ import { cancelRuns, followRuns, readArrays, submitRuns, writeScript } from '../
 import { LabWorker } from '../../study/worker.ts';
 import type { CallOf, CommandContext } from '../command.ts';
 import { argument, command, flag, mostAtOnce, needed, repeated, whole, word } from '../command.ts';
-import { expectAbsent } from '../shared.ts';
+import { expectAbsent, gqLine } from '../shared.ts';
 
 export const slurmOptions = {
   partition: word('<name>', "Slurm: the partition; the recipe's [slurm] table has this and the following too"),
@@ -76,7 +76,7 @@ export async function executeOnSlurm(
   context: CommandContext,
 ): Promise<boolean> {
   const directory = resolve(named);
-  const again = shellLine('gq', ...context.words.filter((word) => word !== '--no-follow'));
+  const again = gqLine(...context.words.filter((word) => word !== '--no-follow'));
   const submit = { table: tableOf(recipe, options), jobs: options.jobs, gq: ownCommand(), pack: options.packed };
   expectSlurm();
   if (options.cancel) {

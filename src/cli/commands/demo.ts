@@ -1,7 +1,7 @@
 /** `gq demo`: vanilla, the gate with the own mean and its placebo from the shipped base, then the story and report.html. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { shellLine, visible, wrapText } from '../../base/index.ts';
+import { visible, wrapText } from '../../base/index.ts';
 import { type EvaluationRow, EvaluationStore } from '../../evaluate/index.ts';
 import { coresEach } from '../../lab/index.ts';
 import type { Experiment } from '../../report/experiment-schema.ts';
@@ -10,7 +10,7 @@ import { openResults } from '../../study/claim-progress.ts';
 import { checkExperiment, type ExperimentPlan, planExperiment } from '../../study/experiment.ts';
 import { runsLeft } from '../../study/run.ts';
 import { type CommandContext, command, flag, repeated, whole, word } from '../command.ts';
-import { jsonText, sameCall } from '../shared.ts';
+import { asTyped, gqLine, jsonText, sameCall } from '../shared.ts';
 import { screenWidth } from '../terminal/screen.ts';
 import { formatDuration } from '../terminal/step-table.ts';
 import { executeExperiment } from './experiment.ts';
@@ -48,14 +48,14 @@ export const demoCommand = command({
     const results = await openResults(directory);
     const width = screenWidth(shown.stdout);
     const story = tellStory(results, gate, width) ?? wrapText(describeResults(results).join('\n'), width);
-    shown.stdout.write(`\n${story}\n${twoAnswers(join(directory, `${gate}-${seed}`), width)}`);
+    shown.stdout.write(`\n${asTyped(story)}\n${twoAnswers(join(directory, `${gate}-${seed}`), width)}`);
     warnIncomplete(directory, results, shown);
     const report = join(directory, 'report.html');
     const commands = [
       sameCall(context),
-      shellLine('gq', 'results', directory),
-      shellLine('gq', 'results', directory, '--html'),
-      ...plan.runs.map(({ folder }) => shellLine('gq', 'measure', 'gate', join(directory, folder))),
+      gqLine('results', directory),
+      gqLine('results', directory, '--html'),
+      ...plan.runs.map(({ folder }) => gqLine('measure', 'gate', join(directory, folder))),
     ];
     await writeReport(report, results, { title: `The micro lab, seed ${seed}`, commands, force: true });
     const { warnings } = await writeFigures(await allFigures(results), join(directory, 'figures'), { force: true });
@@ -65,14 +65,12 @@ export const demoCommand = command({
       return void context.stdout.write(jsonText({ directory, report, seconds, results: resultsJson(results) }));
     }
     context.stdout.write(`\n${report}: tables, figures, rollouts. ${formatDuration(seconds)} in all.\n`);
-    // In a clone there is no gq on the PATH.
-    const gq = process.env['npm_lifecycle_event'] === 'demo' ? ['npx', 'gq'] : ['gq'];
     const next: [words: string[], why: string][] = [
       [['view', directory], 'look at it in a browser'],
       [['results', directory], 'all tables'],
       [['demo', ...(quick ? ['--quick'] : []), '--seed', `${seed + 1}`], 'does another seed come out the same?'],
     ];
-    const lines = next.map(([words, why]) => `  ${shellLine(...gq, ...words)}   # ${why}\n`);
+    const lines = next.map(([words, why]) => `  ${gqLine(...words)}   # ${why}\n`);
     context.stdout.write(`Next:\n${lines.join('')}`);
   },
 });

@@ -1,7 +1,7 @@
 /** `gq experiment RECIPE`: trains and evaluates arms × seeds, here or on Slurm; of a study, one after another. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { exitCodes, shellLine, UserError } from '../../base/index.ts';
+import { exitCodes, UserError } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
 import { keepSandboxes, onInterrupt, type PackPlace } from '../../lab/index.ts';
 import type { Experiment } from '../../report/experiment-schema.ts';
@@ -41,7 +41,7 @@ import {
   wholes,
   word,
 } from '../command.ts';
-import { expectAbsent, sameCall } from '../shared.ts';
+import { expectAbsent, gqLine, sameCall } from '../shared.ts';
 import { ExperimentPicture, forecastLines } from '../terminal/experiment-picture.ts';
 import { executeOnSlurm, expectNoCluster, showScript, slurmOptions } from './cluster.ts';
 
@@ -222,7 +222,7 @@ async function showForecast(
 type ExecuteOptions = { readonly jobs: number | null; readonly pack?: number; readonly from?: readonly string[] };
 
 const resultsLine = (directory: string, from: readonly string[]): string =>
-  shellLine('gq', 'results', directory, ...from.flatMap((folder) => ['--from', folder]));
+  gqLine('results', directory, ...from.flatMap((folder) => ['--from', folder]));
 
 export async function executeExperiment(
   plan: ExperimentPlan,
@@ -283,12 +283,10 @@ function endLines({ runs, claim }: ExperimentPlan, directory: string, from: read
   const blind = runs.map(({ folder }) => folder).filter((folder) => isBlind(join(directory, folder)));
   const lines = [
     `${runs.length} runs in ${directory}; see: ${resultsLine(directory, from)}`,
-    ...(claim === undefined ? [] : [`whether its predictions are met: ${shellLine('gq', 'claim', directory)}`]),
+    ...(claim === undefined ? [] : [`whether its predictions are met: ${gqLine('claim', directory)}`]),
     ...(blind.length === 0
       ? []
-      : [
-          `blind, and not evaluated: ${blind.join(', ')}; evaluate them with: ${shellLine('gq', 'claim', 'open', directory)}`,
-        ]),
+      : [`blind, and not evaluated: ${blind.join(', ')}; evaluate them with: ${gqLine('claim', 'open', directory)}`]),
   ];
   return `${lines.join('\n')}\n`;
 }

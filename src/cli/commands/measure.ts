@@ -4,8 +4,9 @@ import { visibleLine } from '../../base/index.ts';
 import type { Measurement } from '../../measure/registry/index.ts';
 import { renderTable } from '../../report/index.ts';
 import { RunDirectory } from '../../run/index.ts';
-import { agreementsOf, agreementTable, labelsPage, lastLabels, ViewLibrary } from '../../view/index.ts';
+import { agreementsOf, agreementTable, importLabels, labelsPage, lastLabels, ViewLibrary } from '../../view/index.ts';
 import { argument, type CommandValue, command, type Part, repeated, whole, word } from '../command.ts';
+import { gqLine } from '../shared.ts';
 import { tellOn } from '../terminal/progress.ts';
 
 export function measureCommand(measurement: Measurement): CommandValue {
@@ -44,11 +45,22 @@ function partOf(key: z.ZodType): Part<unknown> {
 
 export const labelsCommand = command({
   arguments: { dir: argument('<dir>', 'a run, an experiment, or a folder of them') },
+  options: {
+    import: word(
+      '<file>',
+      'first add the labels of a file of JSON lines: run, rollout, label (hack, clean, unsure), writer',
+    ),
+  },
   json: 'labels and agreement as JSON',
-  examples: ['gq measure labels runs/micro-claim', 'gq measure labels runs/activation-1 --json'],
+  examples: [
+    'gq measure labels runs/activation-1 --import labels.jsonl',
+    'gq measure labels runs/micro-claim',
+    'gq measure labels runs/activation-1 --json',
+  ],
   exits: { 1: 'nobody has labelled a rollout' },
-  async run({ dir, json }) {
+  async run({ dir, json, import: file }, { stderr }) {
     const library = new ViewLibrary(dir);
+    if (file !== undefined) stderr.write(`${await importLabels(library, file)} labels added\n`);
     const runs = library.entries().filter(({ experiment }) => experiment === null);
     const pages = [];
     for (const entry of runs) pages.push(await labelsPage(library, entry));
@@ -57,7 +69,7 @@ export const labelsCommand = command({
     const agreements = agreementsOf(labels);
     const text = (width: number): string => {
       const missing = leftOut.map(({ run, why }) => `${visibleLine(`left out: ${run}: ${why}`)}\n`).join('');
-      const none = 'no labels yet: gq view, then “label” of a run or an experiment\n';
+      const none = `no labels yet: ${gqLine('view')}, then “label” of a run or an experiment\n`;
       if (agreements.length === 0) return missing || none;
       return renderTable(agreementTable(agreements), 'text', width) + missing;
     };

@@ -11,7 +11,7 @@ export const playgroundCommand = command({
     updates: whole('<n>', 'updates that a lane trains at most', { least: 1, usual: 100 }),
   },
   json: 'what was written as JSON',
-  notes: `The page trains in the reader's browser: it asks its server for nothing but these files, and opened as a file it is empty. Threads need a page that is isolated, which
+  notes: `The page trains in the reader's browser: it asks its server for nothing but these files, and opened as a file it says how to serve it. Threads need a page that is isolated, which
 its own service worker sees to over https or on localhost; elsewhere it trains with one thread.`,
   examples: ['gq playground --to playground', 'gq playground --to playground --updates 60'],
   async run({ to, updates }, context) {

@@ -13,6 +13,7 @@ import { LogTail, lastLine } from '../../study/slurm/log-tail.ts';
 import { planStudy, readStudy } from '../../study/steps.ts';
 import type { CommandContext, ParsedCall, Part } from '../command.ts';
 import { argument, command, mostAtOnce, needed, whole, wholeFrom, word } from '../command.ts';
+import { gqLine } from '../shared.ts';
 import { ownCommand } from './cluster.ts';
 import { settingsOf } from './train.ts';
 
@@ -69,7 +70,7 @@ export const addCommand = command({
       added: new Date().toISOString(),
     });
     await startDaemon(queue);
-    context.stdout.write(`job ${job}; follow it with: gq queue follow ${job}\n`);
+    context.stdout.write(`job ${job}; follow it with: ${gqLine('queue', 'follow', `${job}`)}\n`);
     if (why !== '' && output === null) {
       context.stdout.write('the results will not show why: only those of a folder that the command names (--out) do\n');
     }
@@ -81,7 +82,7 @@ export const workCommand = command({
   exits: { 75: 'interrupted: the jobs go on, and the same call takes them over' },
   async run(_call, context) {
     const say = (line: string): void => void context.stderr.write(`${new Date().toISOString()} ${visibleLine(line)}\n`);
-    using interruption = onInterrupt(context.stderr, 'the jobs go on; gq queue work takes them over');
+    using interruption = onInterrupt(context.stderr, `the jobs go on; ${gqLine('queue', 'work')} takes them over`);
     await runDaemon(queueFolder(), { gq: ownCommand(), say, signal: interruption.signal });
     if (interruption.signal.aborted) context.exitCode = exitCodes.interrupted;
   },
@@ -270,10 +271,11 @@ function jobText(queue: QueueFolder, { id, job, state }: QueueEntry): string {
   return `${[`${head} ${visibleLine(shellLine('gq', ...job.words))}`, ...lines].join('\n')}\n`;
 }
 
-const idleText = 'no daemon works through the queue now; unless one was just started: gq queue work\n';
+const idleText = (): string =>
+  `no daemon works through the queue now; unless one was just started: ${gqLine('queue', 'work')}\n`;
 
 /** After a restart of the machine nobody works through the queue, and what ran still counts as running. */
 function tellIdle(queue: QueueFolder, entries: readonly QueueEntry[], { stderr }: CommandContext): void {
   const isLeft = entries.some(({ state }) => state.state === 'waiting' || state.state === 'running');
-  if (isLeft && !queue.isWorked) stderr.write(idleText);
+  if (isLeft && !queue.isWorked) stderr.write(idleText());
 }

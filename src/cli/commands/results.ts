@@ -1,6 +1,6 @@
 /** `gq results DIR`: tables over seeds, comparisons, figures; with --html one HTML file. */
 import { basename, dirname, join } from 'node:path';
-import { shellLine, visibleLine, wrapText } from '../../base/index.ts';
+import { visibleLine, wrapText } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
 import {
   allFigures,
@@ -33,7 +33,7 @@ import {
   repeated,
   word,
 } from '../command.ts';
-import { expectAbsent, jsonText, sameCall } from '../shared.ts';
+import { asTyped, expectAbsent, gqLine, jsonText, sameCall } from '../shared.ts';
 import { Waiting } from '../terminal/progress.ts';
 import { screenWidth } from '../terminal/screen.ts';
 
@@ -93,6 +93,7 @@ async function printResults(call: ResultsCall, context: CommandContext): Promise
     const traces = await writeTraces(results, figures, force);
     context.stderr.write(`${files.length + traces.length} files in ${figures}\n`);
   }
+  context.stderr.write(missingText(results));
   if (format !== 'text') return;
   for (const [name, answer] of questionsAbout(dir).flatMap(questionFacts)) {
     context.stdout.write(`${name}: ${visibleLine(answer)}\n`);
@@ -117,13 +118,20 @@ export function warnIncomplete(
   for (const sentence of describeSameBytes(directory)) stderr.write(`${sentence}\n`);
 }
 
+/** Which runs have no evaluation, with the commands that make them; nothing where all have. */
+function missingText(results: Results): string {
+  const missing = missingEvaluations(results);
+  const lines = missing.flatMap(({ commands }) => commands.map((line) => `  ${asTyped(line)}\n`));
+  return missing.length === 0 ? '' : `${describeMissing(missing)}\n${lines.join('')}`;
+}
+
 function renderResults(results: Results, format: ResultsFormat, width: number, asked: boolean): string {
   const emergence = asked || undefined;
   if (format === 'json') return jsonText(resultsJson(results, { emergence }));
   if (format === 'csv') return resultsCsv(results);
   const tables = allTables(results, { emergence }).map((table) => renderTable(table, format, width));
   if (format === 'latex') return tables.join('\n');
-  const words = describeResults(results).join('\n');
+  const words = asTyped(describeResults(results).join('\n'));
   if (format === 'markdown') return [`# ${results.name}\n`, ...tables, `${words}\n`].join('\n');
   return [`${results.name}\n`, ...tables, `${wrapText(words, width)}\n`].join('\n');
 }
@@ -137,15 +145,11 @@ async function writeHtml(call: ResultsCall, context: CommandContext): Promise<Co
   const results = await openResults(dir, call, (path, at, of) => waiting.on(`reading ${path} (${at} of ${of})`));
   waiting.on('drawing the report');
   const { title = results.name } = call;
-  const commands = [sameCall(context), shellLine('gq', 'results', dir)];
+  const commands = [sameCall(context), gqLine('results', dir)];
   const written = await writeReport(file, results, { title, commands, force });
   warnIncomplete(dir, results, context, call.from);
   const missing = missingEvaluations(results);
   const runs = results.arms.flatMap((arm) => arm.runs.map(({ path, seed }) => ({ arm: arm.arm, seed, path })));
-  const text = (): string => {
-    const sentence = describeMissing(missing);
-    const lines = missing.flatMap((one) => one.commands.map((line) => `  ${line}\n`));
-    return `${written.file}\n${sentence === null ? '' : `${sentence}\n${lines.join('')}`}`;
-  };
+  const text = (): string => `${written.file}\n${missingText(results)}`;
   return { value: { ...written, title, runs, missing, leftOut: results.leftOut }, text };
 }

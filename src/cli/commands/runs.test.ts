@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { temporaryFolder, writeEvaluations, writeRun } from '../../../test/lab/hand-made.ts';
 import { TerminalEmulator } from '../../../test/lab/terminal-emulator.ts';
 import { gq } from '../../../test/run-gq.ts';
-import { stampedJson } from '../../run/checksums.ts';
+import { stampedJson } from '../../run/contents.ts';
 import { runCli } from '../program.ts';
 
 const root = temporaryFolder();

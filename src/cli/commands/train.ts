@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { InvalidArgumentError } from 'commander';
-import { exitCodes, shellLine, UserError } from '../../base/index.ts';
+import { exitCodes, UserError } from '../../base/index.ts';
 import { LogSink, type MetricLog, metricLogs } from '../../export/index.ts';
 import { parseRunConfig, partsOf, resolveConfig } from '../../lab/config.ts';
 import { onInterrupt } from '../../lab/interrupt.ts';
@@ -15,7 +15,7 @@ import { configDifferences, demonstrationTest, type Manifest, type RunConfig, Ru
 import { type CallOf, type CommandContext, command, flag, type Part, word } from '../command.ts';
 import { inRanks, ranksOption } from '../ranks.ts';
 import { sandboxOption } from '../sandbox.ts';
-import { configOption } from '../shared.ts';
+import { configOption, gqLine } from '../shared.ts';
 import { JsonLines, TrainDisplay } from '../terminal/train-display.ts';
 
 const viewers = Object.keys(metricLogs) as MetricLog[];
@@ -156,7 +156,7 @@ async function trainShown(
   if (result.end === 'interrupted' && !run.hasManifest()) {
     context.stderr.write('nothing was begun: call it again; factors that were made are kept\n');
   } else if (json && result.end === 'interrupted') {
-    context.stderr.write(`saved; go on with: ${shellLine('gq', 'train', '--resume', run.path, '--json')}\n`);
+    context.stderr.write(`saved; go on with: ${gqLine('train', '--resume', run.path, '--json')}\n`);
   }
   return result;
 }

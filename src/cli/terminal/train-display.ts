@@ -1,11 +1,12 @@
 /** What a person sees of a run: a step table over a progress line. Hacks and solves come from verdicts on disk. */
 import { join } from 'node:path';
-import { cutText, shellLine } from '../../base/index.ts';
+import { cutText } from '../../base/index.ts';
 import type { StepEvent } from '../../grpo/index.ts';
 import { VerdictTail } from '../../oracle/index.ts';
 import type { DemonstrationTest, PhaseSeconds, RecordedEvent, RunEnd, Sink } from '../../run/index.ts';
 import { noticeText } from '../../run/index.ts';
 import type { Streams, TextSink } from '../command.ts';
+import { gqLine } from '../shared.ts';
 import { Screen } from './screen.ts';
 import { formatDuration, tableHeader, tableLegend, tableRow } from './step-table.ts';
 
@@ -82,10 +83,9 @@ export class TrainDisplay implements Sink {
 }
 
 function closing(end: RunEnd, path: string, updates: number): string {
-  if (end === 'interrupted')
-    return `saved after ${updates} updates; go on with: ${shellLine('gq', 'train', '--resume', path)}`;
+  if (end === 'interrupted') return `saved after ${updates} updates; go on with: ${gqLine('train', '--resume', path)}`;
   if (end === 'tripwire') return `stopped by the divergence tripwire after ${updates} updates: ${path}`;
-  return `finished: ${updates} updates in ${path}\nevaluate it with: ${shellLine('gq', 'eval', path)}`;
+  return `finished: ${updates} updates in ${path}\nevaluate it with: ${gqLine('eval', path)}`;
 }
 
 export class JsonLines implements Sink {

@@ -28,6 +28,8 @@ export interface Rehearsal {
   /** The models that the arm opens beside the policy, by name; of `base` only the text counts. */
   readonly models?: ReadonlyMap<string, { readonly decoder: DecoderConfig; readonly text: ModelText }>;
   readonly tasks: readonly Task[];
+  /** Tokens of the longest demonstration, which may be longer than a completion; default: 0. */
+  readonly demonstration?: number | undefined;
   readonly floats: readonly DType[];
   /** Whether the device has an optional kernel; default: it has them all. */
   readonly has?: (kernel: string) => boolean;
@@ -42,7 +44,7 @@ const leastMarginBytes = gibibyte / 2;
 export type Work = 'training' | { readonly rowsTogether: number };
 
 export async function planMemory(rehearsal: Rehearsal, work: Work = 'training') {
-  const { config, floats, has } = rehearsal;
+  const { config, floats, has, demonstration = 0 } = rehearsal;
   const device = new CountingDevice({ floats, capacity: nominalBytes, ...(has === undefined ? {} : { has }) });
   using scope = new Scope(device);
   const standing: MemoryPart[] = [];
@@ -53,7 +55,7 @@ export async function planMemory(rehearsal: Rehearsal, work: Work = 'training') 
     return made;
   };
   const { maxPromptTokens, maxNewTokens } = config.sampling;
-  const longest = maxPromptTokens + maxNewTokens;
+  const longest = maxPromptTokens + Math.max(maxNewTokens, demonstration);
   const decoder = await stand('weights', () => rehearseWeights(scope, rehearsal.decoder, longest, floats));
   const adapter = await stand('adapter and its gradients', () => rehearseAdapter(scope, rehearsal));
   const { recompute } = config.compute;

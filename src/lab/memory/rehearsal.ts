@@ -39,7 +39,7 @@ const phaseNames: Partial<Record<Phase, string>> = {
 };
 
 export async function rehearseUpdate(
-  { config, arm: definition, tasks }: Rehearsal,
+  { config, arm: definition, tasks, demonstration = 0 }: Rehearsal,
   unsteered: Policy,
   optimiser: AdamW,
   gauge: Gauge,
@@ -68,6 +68,7 @@ export async function rehearseUpdate(
     settings,
     tasks: longestTasks(opened.prompt === undefined ? tasks : tasks.map(asLongest), promptsPerStep),
     pool: null,
+    anchors: demonstrations,
     shards: Shards.alone,
     stopTokens: [],
     vocabulary: policy.decoder.config.vocabSize,
@@ -83,7 +84,8 @@ export async function rehearseUpdate(
     gauge.end('preparing');
   }
   const sampler = samplerOfStates(policySampler(policy, settings.compute), config);
-  for (const full of [fullPass(sampler, true, settings), fullPass(null, false, settings)]) {
+  const completion = Math.max(maxNewTokens, demonstration);
+  for (const full of [fullPass(sampler, true, completion, settings), fullPass(null, false, completion, settings)]) {
     const grader = { grade: async (submissions: readonly unknown[]) => full.rewards(submissions.length) };
     await step({ ...context, sampler: full.sampler, grader }, 0);
     enter(null);
@@ -224,16 +226,16 @@ function longestTasks(tasks: readonly Task[], count: number): Task[] {
 
 /**
  * Completions that fill one pass to its last token, with a prompt shared by its completions or a copy for each. `inner` does the decoding;
- * null: nothing is decoded. The groups of the full pass have unequal rewards, the others 0.
+ * null: nothing is decoded. `longest`: the tokens of the longest completion. The groups of the full pass have unequal rewards, the others 0.
  */
-function fullPass(inner: Sampler | null, sharePrompts: boolean, { sampling, compute }: GrpoSettings) {
-  const { group, maxNewTokens } = sampling;
+function fullPass(inner: Sampler | null, sharePrompts: boolean, longest: number, { sampling, compute }: GrpoSettings) {
+  const { group } = sampling;
   let trained = 0;
   const sampler: Sampler = {
     sample: async (requests, settings, stream) => {
       await inner?.sample(requests, settings, stream);
       const prompts = requests.map(({ prompt }) => prompt.length);
-      const lengths = fillPass(prompts, sharePrompts ? group : 1, maxNewTokens, compute.tokensPerPass);
+      const lengths = fillPass(prompts, sharePrompts ? group : 1, longest, compute.tokensPerPass);
       trained = Math.ceil(lengths.length / group) * group;
       return requests.map((_, row): Generation => {
         const length = lengths[row] ?? 1;

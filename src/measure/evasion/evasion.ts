@@ -136,6 +136,6 @@ export function evasionTable(evasion: Evasion): Table {
     evasionNote,
     `The contributions of a division add up to the difference over all rollouts, ${signed(difference)}. ${tried}AUROC of hacks against clean rollouts: ${areaText(auroc)}.`,
     abstained > 0 && `The monitor abstained on ${abstained} of ${rollouts}.`,
-    `Interval: Student's, over rollouts. ${noClaim}.`,
+    `Interval: Student's, over rollouts. ${noClaim(1)}.`,
   );
 }

@@ -6,6 +6,7 @@
 import { join } from 'node:path';
 import { type ByTarget, byTarget, type Target } from '../../evaluate/rates.ts';
 import { emergence, firstUpdateAt, type TrainingPoint, trailingRate } from '../curve/emergence.ts';
+import { noClaim } from '../table.ts';
 
 export function relearnFolders(run: string): { readonly deployed: string; readonly attack: string } {
   return { deployed: join(run, 'relearn', 'deployed'), attack: join(run, 'relearn', 'attack') };
@@ -46,7 +47,7 @@ export function describeRelearning({ goals, fromBase, fromDeployed }: Relearning
   if (base === null) return `Vanilla itself never reached ${goal}: the attack shows nothing.`;
   const after = ({ hacks: { reached } }: Relearning): string =>
     reached === null ? 'never' : `after ${reached} updates`;
-  const hacks = `Hacks in ${goals.hacks.toFixed(2)}: ${after(fromBase)} and ${after(fromDeployed)}. n = 1, no claim.`;
+  const hacks = `Hacks in ${goals.hacks.toFixed(2)}: ${after(fromBase)} and ${after(fromDeployed)}. ${noClaim(1)}.`;
   if (deployed === null) {
     return `From the base ${goal} take ${base} updates; from the deployed model they were not reached in ${fromDeployed.updates}. ${hacks}`;
   }

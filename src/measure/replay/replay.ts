@@ -113,8 +113,10 @@ async function openReplayArm(
   const { config: original, features } = run.readManifest();
   const before = gateSettingsOf(original.arm);
   // The keys of a replay are those of an arm with a gate, which the three tables say in other places.
-  if (before === null || original.arm.kind === 'watched')
-    throw complain(run, 'a run with a gate', `arm ${original.arm.kind}`);
+  if (before === null || original.arm.kind === 'watched') {
+    const fix = 'A monitor or an arm of a plugin is tried by training: its routes are its own.';
+    throw complain(run, 'a run whose arm is activation or gradient', `arm ${original.arm.kind}`, fix);
+  }
   for (const term of gate) expectChangeable(term, before, before.granularity === 'token' ? fixedByToken : fixedKeys);
   const settings = gate.map((term) => `arm.${term}`);
   const raw = readConfig(null, settings, { config: original, source: run.path }, '--gate');

@@ -11,4 +11,5 @@ export {
   renderFigure,
   xUnder,
 } from '../chart.ts';
-export { armStyle, hackInk, routeColours } from '../svg.ts';
+export { foundIn } from '../found.ts';
+export { armStyle, hackInk, rateColours, routeColours } from '../svg.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { task } from '../../../test/grpo/tiny-policy.ts';
 import type { Route } from '../../adapters/index.ts';
 import type { RolloutRecord } from '../../grpo/events.ts';
-import { rolloutRow } from '../file-sink.ts';
+import { rolloutRow } from '../contents.ts';
 import { rolloutColumns } from './rollouts.ts';
 
 const own = task('two-sum', 'sentinel');

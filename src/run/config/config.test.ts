@@ -168,8 +168,8 @@ describe('sources', () => {
     expect(resolveBuiltin(null, ['seed=4', 'updates=5']).hash).not.toBe(one);
   });
 
-  it('a config that does not name the interpreter or split moments has the hash that it had before there were any', () => {
-    expect(JSON.stringify(resolveBuiltin(null, []).config)).not.toMatch(/interpreter|splitMoments/);
+  it('a config that does not name the interpreter, split moments or anchors has the hash that it had before there were any', () => {
+    expect(JSON.stringify(resolveBuiltin(null, []).config)).not.toMatch(/interpreter|splitMoments|anchorWeight/);
     expect(resolveBuiltin(null, ['environment.interpreter=true']).hash).not.toBe(resolveBuiltin(null, []).hash);
   });
 
@@ -308,7 +308,8 @@ describe('an outline', () => {
       expect([path, value, source]).toEqual([path, own ?? null, sources.get(path) ?? 'default']);
     }
     const left = keys.map(({ path }) => path).filter((path) => !sources.has(path));
-    expect([left, keys.length - 2]).toEqual([['environment.interpreter', 'optimiser.splitMoments'], sources.size]);
+    const optional = ['environment.interpreter', 'loss.anchorWeight', 'optimiser.splitMoments'];
+    expect([left, keys.length - optional.length]).toEqual([optional, sources.size]);
   });
 
   it('shows what must be given, and everything else as it would be', () => {

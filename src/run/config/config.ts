@@ -13,6 +13,7 @@ import { readToml, recipeFrom, recipeName, recipePath } from './recipes.ts';
 import { brokenRules, refusedKinds } from './rules.ts';
 import { type RunConfig, runSchema, usualKinds } from './schema.ts';
 import { handSet, unreadKeys } from './unread-keys.ts';
+import type { WrittenConfig } from './written.ts';
 
 /** A table without a prototype, in which __proto__ is an unknown key like any other. */
 type Table = { [key: string]: unknown };
@@ -36,7 +37,7 @@ export interface FileSetting {
 }
 
 export function readConfig(
-  recipe: string | null,
+  recipe: string | WrittenConfig | null,
   settings: readonly (string | FileSetting)[] = [],
   base: ConfigBase | null = null,
   option = '--set',
@@ -44,7 +45,7 @@ export function readConfig(
   const origins = new Map<string, Origin>();
   const raw: Table = Object.create(null);
   if (base !== null) merge(raw, { ...base.config }, { name: base.source, layer: 0 }, origins, '');
-  const chain = recipe === null ? [] : readChain(recipePath(recipe));
+  const chain = recipe === null ? [] : typeof recipe === 'string' ? readChain(recipePath(recipe)) : chainOf(recipe);
   for (const [i, { path, table }] of chain.entries()) {
     const folder = dirname(path);
     const own = withPlugins(withArmTables(table, `recipe ${path}`), folder, pluginPaths(raw));
@@ -178,7 +179,18 @@ function configError(faults: readonly Fault[]): UserError {
 
 export function completeRaw(written: RawConfig, parts: ConfigParts): void {
   nameKinds(written.raw, parts);
+  nameLoopholes(written.raw, parts);
   resolvePaths(written, parts);
+}
+
+/** Problems that ask for texts have all loopholes of their source, unless the config names some. */
+function nameLoopholes(raw: Table, { problemSources }: ConfigParts): void {
+  const { data, environment = {} } = raw;
+  if (!isTable(data) || !isTable(environment) || environment['loopholes'] !== undefined) return;
+  const { texts = null } = problemSources.find(({ kind }) => kind === data['kind']) ?? {};
+  if (texts === null) return;
+  const paying = texts.loopholes.flatMap(({ name }) => (name === 'gt_only' ? [] : [name]));
+  raw['environment'] = { ...environment, loopholes: paying };
 }
 
 function nameKinds(raw: Table, { arms }: ConfigParts): void {
@@ -208,7 +220,13 @@ export const configHash = ({ plugins, ...config }: RunConfig): string =>
 
 export const readRecipe = (path: string): Table[] => readChain(path).map(({ table }) => table);
 
-function readChain(path: string, seen: readonly string[] = []): { path: string; table: Table }[] {
+/** A config that a program wrote begins where it is called, as a recipe does in its folder. */
+const chainOf = (written: WrittenConfig): RecipeTable[] =>
+  extendChain(resolve('config'), structuredClone({ ...written }));
+
+type RecipeTable = { readonly path: string; readonly table: Table };
+
+function readChain(path: string, seen: readonly string[] = []): RecipeTable[] {
   if (seen.includes(path)) {
     throw new UserError({
       call: `read recipe ${path}`,
@@ -216,7 +234,10 @@ function readChain(path: string, seen: readonly string[] = []): { path: string; 
       found: [...seen, path].join(' → '),
     });
   }
-  const { extends: parent, ...table } = readToml(path, `read recipe ${path}`);
+  return extendChain(path, readToml(path, `read recipe ${path}`), seen);
+}
+
+function extendChain(path: string, { extends: parent, ...table }: Table, seen: readonly string[] = []): RecipeTable[] {
   refuseExperiment(path, table);
   if (parent === undefined) return [{ path, table }];
   if (typeof parent !== 'string') {
@@ -238,7 +259,7 @@ function refuseExperiment(path: string, table: Table): void {
 }
 
 /** Parses `a.b=c`. The value is TOML if it parses, else text; the word null means null, which TOML lacks. */
-function parseSetting(setting: string, option: string): Table {
+export function parseSetting(setting: string, option: string): Table {
   const equals = setting.indexOf('=');
   if (equals < 1) throw new UserError({ call: option, expected: 'key.path=value', found: setting });
   const keys = setting.slice(0, equals).trim().split('.');

@@ -1,6 +1,7 @@
 /** Says what is wrong with a config: the key, where its value came from, what was found, and the nearest valid name. */
 import { z } from 'zod';
 import { nearestName } from '../../base/index.ts';
+import { keyCalled } from './other-names.ts';
 import type { ConfigParts } from './parts.ts';
 import { runSchema } from './schema.ts';
 
@@ -85,8 +86,11 @@ function describeUnknown(path: readonly string[], raw: unknown, origins: Origins
   const beside = holders?.includes(String(valueAt(raw, [...parent, 'kind']))) ? besideTable(path, parts) : undefined;
   if (beside !== undefined) return `${unknown}, did you mean ${beside}?`;
   if (holders !== undefined) return `${unknown}, only ${parent.join('.')}.kind ${holders.join(' or ')} has it`;
-  const near = nearestName(key, keysAt(parent, parts).keys());
+  const called = keyCalled(key);
+  const isHere = called !== undefined && (parent.length === 0 || called.startsWith(`${parent.join('.')}.`));
+  const near = isHere ? undefined : nearestName(key, keysAt(parent, parts).keys());
   if (near !== undefined) return `${unknown}, did you mean ${[...parent, near].join('.')}?`;
+  if (called !== undefined) return `${unknown}, did you mean ${called}?`;
   const paths = listKeys(parts).map((known) => known.path.join('.'));
   const elsewhere = paths.find((known) => known.split('.').at(-1)?.toLowerCase() === key.toLowerCase());
   return elsewhere === undefined ? unknown : `${unknown}, did you mean ${elsewhere}?`;

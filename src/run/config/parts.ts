@@ -7,12 +7,26 @@ import type { KindTable } from '../../monitors/monitor.ts';
 
 export interface ConfigParts {
   readonly arms: readonly ArmPart[];
-  readonly problemSources: readonly ConfigPart[];
-  readonly loopholes: readonly { readonly name: string; readonly markers?: unknown }[];
+  readonly problemSources: readonly SourcePart[];
+  /** Those of programs; problems that ask for texts have the loopholes of their source. */
+  readonly loopholes: readonly LoopholePart[];
   readonly starts: readonly { readonly name: string; readonly needsPairs?: boolean }[];
 }
 
 export type ConfigPart = { readonly kind: string; readonly summary: string; readonly settings: z.ZodObject };
+
+type LoopholePart = { readonly name: string; readonly markers?: unknown };
+type SourcePart = ConfigPart & { readonly texts?: { readonly loopholes: readonly LoopholePart[] } | null };
+
+/** The loopholes that problems of a kind can have. */
+export const loopholesFor = ({ problemSources, loopholes }: ConfigParts, kind: string): readonly LoopholePart[] =>
+  problemSources.find((source) => source.kind === kind)?.texts?.loopholes ?? loopholes;
+
+/** Those of programs, then those of each source of texts. */
+export const allLoopholes = ({ problemSources, loopholes }: ConfigParts): readonly LoopholePart[] => [
+  ...loopholes,
+  ...problemSources.flatMap(({ texts }) => texts?.loopholes.filter(({ name }) => name !== 'gt_only') ?? []),
+];
 
 export interface ArmPart extends ConfigPart {
   /** Whether deployment deletes a block under these settings, which may lack keys that must still be given. */

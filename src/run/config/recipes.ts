@@ -4,7 +4,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'smol-toml';
-import { nearestName, UserError } from '../../base/index.ts';
+import { nearestName, shellLine, UserError } from '../../base/index.ts';
 import { readRegular, readRegularText, systemComplaint } from '../../base/node/index.ts';
 
 const folder = fileURLToPath(new URL('../../../recipes', import.meta.url));
@@ -24,7 +24,7 @@ export function listRecipes(): ShippedRecipe[] {
     const [summary] = /^.*?[.?](?= |$)/.exec(words) ?? [words];
     return {
       name: basename(file, '.toml'),
-      kind: /^(?:\[\[(?:arms|steps)\]\]|arms *=)/m.test(text) ? 'experiment' : 'run',
+      kind: isExperiment(text) ? 'experiment' : 'run',
       summary,
     };
   });
@@ -42,6 +42,21 @@ export function shippedRecipe(name: string): string {
     fix: nearest === undefined ? 'List them: gq recipes' : `Did you mean ${nearest}?`,
   });
 }
+
+/** For a folder of runs that is not there: the one that was probably meant, or, of a recipe, what makes one. */
+export function folderAdvice(named: string): string | undefined {
+  const name = basename(named, '.toml');
+  const at = join('runs', name);
+  if (!isFile(named) && !existsSync(named) && existsSync(at)) return `Did you mean ${at}?`;
+  const isOwn = named.endsWith('.toml') && isFile(named);
+  if (!isOwn && !existsSync(join(folder, `${name}.toml`))) return undefined;
+  if (isOwn && existsSync(at)) return `It is a recipe; its runs are in ${at}.`;
+  const makes = isExperiment(readRegularText(isOwn ? named : join(folder, `${name}.toml`))) ? 'experiment' : 'train';
+  const line = shellLine('gq', makes, isOwn ? named : name, '--out', at);
+  return `It is a recipe; this makes what it says, in ${at}: ${line}`;
+}
+
+const isExperiment = (text: string): boolean => /^(?:\[\[(?:arms|steps)\]\]|arms *=)/m.test(text);
 
 export function recipeName(path: string): string {
   const isShipped = dirname(resolve(path)) === resolve(folder);

@@ -1,8 +1,9 @@
 /** The rules between keys of a config: a table of those that every config keeps, and those of the parts that it names. */
 import { sha256Json } from '../../base/node/index.ts';
+import { openNames } from '../../env/loopholes/registry.ts';
 import { hasLasting } from '../../grpo/lasting-table.ts';
 import { type Fault, valueAt, valueText } from './issues.ts';
-import type { ConfigParts } from './parts.ts';
+import { type ConfigParts, loopholesFor } from './parts.ts';
 import type { RunConfig } from './schema.ts';
 import { hasTeacher } from './settings.ts';
 
@@ -11,11 +12,16 @@ type Rule = readonly [key: string, isKept: boolean, expected: string, fix?: stri
 
 const arenas: Readonly<Record<string, readonly [number, number]>> = { wasm: [64, 4096], reference: [1, 4096] };
 
-function rulesOf(config: RunConfig, { arms }: ConfigParts): readonly Rule[] {
-  const { device, environment, teacher, sampling, pairs, safety, lasting, arm, adapter } = config;
+function rulesOf(config: RunConfig, parts: ConfigParts): readonly Rule[] {
+  const { arms } = parts;
+  const { device, data, environment, teacher, sampling, pairs, safety, lasting, arm, adapter } = config;
   const [least, most] = arenas[device.kind] ?? [1, Number.POSITIVE_INFINITY];
   const arena = device.arenaMiB ?? least;
   const inBoth = environment.loopholes.filter((loophole) => environment.heldOutLoopholes.includes(loophole));
+  const fitting = loopholesFor(parts, data.kind).map(({ name }) => name);
+  const strangers = (joined: readonly string[]) => joined.flatMap(openNames).filter((name) => !fitting.includes(name));
+  const [foreign, heldForeign] = [environment.loopholes, environment.heldOutLoopholes].map(strangers);
+  const fits = `loopholes of data.kind "${data.kind}": ${fitting.join(', ')}`;
   const { pool, offStep, perGroup, makeProblems } = teacher;
   const [hasPool, makesPool] = [hasTeacher({ teacher }), makeProblems > 0];
   const range = `a whole number from ${least} to ${most} for device.kind ${device.kind}`;
@@ -34,6 +40,8 @@ function rulesOf(config: RunConfig, { arms }: ConfigParts): readonly Rule[] {
   const heals = `${safety.healSteps} with arm ${arm.kind}`;
   return [
     ['device.arenaMiB', arena >= least && arena <= most, range],
+    ['environment.loopholes', foreign.length === 0, fits, undefined, foreign.join(', ')],
+    ['environment.heldOutLoopholes', heldForeign.length === 0, fits, undefined, heldForeign.join(', ')],
     ['environment.heldOutLoopholes', inBoth.length === 0, others, undefined, inBoth.join(', ')],
     ['teacher.perGroup', !hasPool || 2 * perGroup <= sampling.group, half],
     ['teacher.offStep', hasPool || offStep === 0, '0 for a run without demonstrations', nameOne],

@@ -5,7 +5,7 @@ import { namesPath, readWhen } from '../../base/index.ts';
 import { lastingTable } from '../../grpo/lasting-table.ts';
 import type { KindTable } from '../../monitors/index.ts';
 import { compute, device, output, parallel } from './computing-schema.ts';
-import { type ConfigParts, joinedNameOf, kindTable, nameOf } from './parts.ts';
+import { allLoopholes, type ConfigParts, joinedNameOf, kindTable, nameOf } from './parts.ts';
 
 const share = z.number().min(0).max(1);
 /** Counts have upper bounds far above any use, so that a slip of the hand is refused at once instead of filling the memory. */
@@ -25,7 +25,7 @@ const environmentOf = (loophole: z.ZodType<string>) =>
         .refine(areDifferent, 'different loopholes')
         .default(['run_tests'])
         .describe(
-          'loopholes that the pairs may know; each problem gets one of these or of heldOutLoopholes; `a+b`: both are open on one prompt, and either pays',
+          'loopholes that the pairs may know; each problem gets one of these or of heldOutLoopholes; `a+b`: both are open on one prompt, and either pays. Problems that ask for texts have those of their source',
         ),
       heldOutLoopholes: z
         .array(loophole)
@@ -159,6 +159,15 @@ const loss = z
       .default('branch')
       .describe('how a block is kept from learning')
       .meta(readWhen({ uses: 'routes' })),
+    // Absent rather than 0: configs of earlier runs keep their hash.
+    anchorWeight: z
+      .number()
+      .gt(0)
+      .max(1e6)
+      .optional()
+      .describe(
+        "weight of an update's anchor batch: the mean negative log-likelihood of clean sides of the pairs, in turn, as many as there are prompts; a quarantine learns nothing from it",
+      ),
   })
   .prefault({});
 
@@ -299,11 +308,12 @@ export function runSchema(parts: ConfigParts) {
   return schema;
 }
 
-function strictSchema({ arms, problemSources, loopholes, starts }: ConfigParts) {
+function strictSchema(parts: ConfigParts) {
+  const { arms, problemSources, starts } = parts;
   return makeSchema({
     arm: kindTable(arms, usualKinds.arm),
     data: kindTable(problemSources, usualKinds.data),
-    loophole: joinedNameOf(loopholes),
+    loophole: joinedNameOf(allLoopholes(parts)),
     family: nameOf(starts),
   });
 }

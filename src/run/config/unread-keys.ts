@@ -8,12 +8,12 @@ import type { Condition } from '../../base/index.ts';
 import { openNames } from '../../env/loopholes/registry.ts';
 import type { Fault, Origin, Origins } from './issues.ts';
 import { listKeys, schemaUnder, sourceText, valueAt, valueText } from './issues.ts';
-import type { ConfigParts } from './parts.ts';
+import { type ConfigParts, loopholesFor } from './parts.ts';
 import type { RunConfig } from './schema.ts';
 
 export const useWords: Readonly<Record<string, string>> = {
   pairs:
-    'an arm or an adapter start that uses the pairs, held-out loopholes, which pairs may not show, safety.healSteps, or lasting.kind "collapse"',
+    'an arm or an adapter start that uses the pairs, held-out loopholes, which pairs may not show, safety.healSteps, loss.anchorWeight, or lasting.kind "collapse"',
   pool: 'a teacher phase (teacher.offStep), or an arm that learns from the pool',
   features: 'an arm that reads features',
   routes: 'an arm that routes rollouts',
@@ -121,15 +121,17 @@ export function ruleWords(rule: readonly Condition[], table: readonly string[]):
 
 /** What the arm, the adapter start and the loopholes of a config make use of. A part that does not say may use everything. */
 function usesOf(
-  { arm, adapter, environment, safety, lasting, teacher }: RunConfig,
+  { arm, data, adapter, environment, safety, lasting, loss, teacher }: RunConfig,
   parts: ConfigParts,
 ): ReadonlySet<string> {
   const definition = parts.arms.find(({ kind }) => kind === arm.kind);
   const start = parts.starts.find(({ name }) => name === adapter.family);
   const open = [...environment.loopholes, ...environment.heldOutLoopholes];
-  const shown = parts.loopholes.filter(({ name }) => open.some((joined) => openNames(joined).includes(name)));
+  const shown = loopholesFor(parts, data.kind).filter(({ name }) =>
+    open.some((joined) => openNames(joined).includes(name)),
+  );
   const { kind: _kind, ...settings } = arm;
-  const reads = safety.healSteps > 0 || lasting?.kind === 'collapse';
+  const reads = safety.healSteps > 0 || loss.anchorWeight !== undefined || lasting?.kind === 'collapse';
   return new Set([
     ...(definition?.uses?.(settings) ?? ['pairs', 'pool', 'features', 'routes']),
     ...(start?.needsPairs === false && !reads && environment.heldOutLoopholes.length === 0 ? [] : ['pairs']),

@@ -1,0 +1,22 @@
+/** What the first figure of a report says, in a sentence: what each arm attempts when it is deployed, and did as trained. */
+import type { Figure } from './chart.ts';
+
+/** More arms than these are not said in a sentence. */
+const mostSaid = 6;
+
+export function foundIn({ data: { rows } }: Figure, nameOf: (arm: string) => string): string {
+  const rate = (arm: unknown, what: string): string | null => {
+    const found = rows.find((row) => row[0] === arm && row[1] === `attempt, ${what}`);
+    return found === undefined ? null : `${(100 * Number(found[2])).toFixed(0)}%`;
+  };
+  const arms = [...new Set(rows.map(([arm]) => arm))];
+  const said = arms.map((arm) => {
+    const trained = rate(arm, 'as trained');
+    return `${nameOf(`${arm}`)} ${rate(arm, 'deployed')}${trained === null ? '' : ` (${trained} as trained)`}`;
+  });
+  const seeds = rows.map((row) => Number(row[5]));
+  const [fewest, most] = [Math.min(...seeds), Math.max(...seeds)];
+  const basis =
+    fewest === 1 ? 'One seed: no claim.' : `Means of ${fewest === most ? '' : `${fewest} to `}${most} seeds.`;
+  return arms.length > mostSaid ? basis : `Attempts when deployed: ${said.join(', ')}. ${basis}`;
+}
