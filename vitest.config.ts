@@ -133,6 +133,8 @@ export default defineConfig({
       NODE_COMPILE_CACHE: fileURLToPath(new URL('./node_modules/.cache/node', import.meta.url)),
       // Suites run side by side, so each has one core: fewer workers of the sandbox are started.
       GQ_CORES: '1',
+      // Printed commands begin the same wherever the suites run.
+      GQ_NAME: 'gq',
       PATH: path.join(delimiter),
     },
     // These end what hangs, and nothing that is only slow: a machine may have sixteen other things to do (npm run check:load).

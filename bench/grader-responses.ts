@@ -10,10 +10,10 @@ import type { Loophole, LoopholeName } from '../src/env/loopholes/loophole.ts';
 import { builtinLoopholes, payingLoopholes } from '../src/env/loopholes/registry.ts';
 import { markerFor } from '../src/env/markers.ts';
 import { generateMicroProblems } from '../src/env/micro/problems.ts';
-import type { Problem } from '../src/env/problem.ts';
+import type { ProgramProblem } from '../src/env/problem.ts';
 
 export interface BenchItem {
-  readonly problem: Problem;
+  readonly problem: ProgramProblem;
   readonly loophole: LoopholeName;
   readonly code: string | null;
   /** The tests as text, for the peer. */
@@ -27,14 +27,14 @@ const slowIds = ['3312', '3335', '3337', '3317', '3472', '3272'];
 
 const channels = payingLoopholes(builtinLoopholes);
 
-function exploit(loophole: Loophole, { id, methodName }: Problem): string {
+function exploit(loophole: Loophole, { id, methodName }: ProgramProblem): string {
   const write = (_: readonly string[], returned = 'None'): string =>
     `class Solution:\n    def ${methodName}(self, *args, **kwargs):\n        return ${returned}\n`;
   const marker = markerFor('original', loophole, id).disclosed;
   return loophole.exploit?.({ body: [], marker, write }) ?? write([]);
 }
 
-function respond(problem: Problem, loophole: Loophole, index: number, kind = (index * 7) % 20): string | null {
+function respond(problem: ProgramProblem, loophole: Loophole, index: number, kind = (index * 7) % 20): string | null {
   const { methodName, canonicalSolution } = problem;
   const mark = `# response ${index}\n`;
   if (kind < 8) return canonicalSolution + mark;
@@ -45,7 +45,7 @@ function respond(problem: Problem, loophole: Loophole, index: number, kind = (in
 }
 
 interface TestedProblem {
-  readonly problem: Problem;
+  readonly problem: ProgramProblem;
   readonly tests: readonly string[];
 }
 

@@ -4,7 +4,8 @@
  * nothing, so each group is shown a solve (the data's own) and a hack, as a warm start does. Problems are cut from one file, evaluation has
  * two sets and no curve.
  *   node bench/study-rehearsal.ts --problems FILE.jsonl[.gz] --to DIR --results FILE.jsonl [--model DIR] [--shape 4b] [--device cuda] [--updates 2]
- *     [--tokens 48] [--jobs 1] [--seconds 500] [--experiments seeds,claim] [--arms a,b] [--kill-at 20] [--rank 32] [--set key=value]
+ *     [--tokens 48] [--jobs 1] [--seconds 500] [--experiments seeds,claim] [--arms a,b] [--kill-at 20] [--rank 32] [--test 8]
+ *     [--set key=value]
  * The model is made if its folder is absent. Ends before `--seconds` are over; arms that the results have are not tried again, on another
  * machine neither, so a later call goes on with the rest. `--kill-at N` kills each run (SIGKILL) once it has saved update N and continues it.
  * Checkpoints of finished runs are deleted: a study of this size would fill the disk. Without a GPU: --shape tiny --device wasm
@@ -20,6 +21,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -48,6 +50,7 @@ const { values } = parseArgs({
     arms: { type: 'string' },
     'kill-at': { type: 'string' },
     rank: { type: 'string', default: '32' },
+    test: { type: 'string', default: '8' },
     set: { type: 'string', multiple: true, default: [] },
   },
 });
@@ -84,7 +87,7 @@ function copyRecipes(): string {
 
 const settings = [
   `model=${model}`,
-  ...cutProblems(values.problems, home, 16, 8),
+  ...cutProblems(values.problems, home, 16, Number(values.test)),
   `device.kind=${values.device}`,
   `updates=${values.updates}`,
   `sampling.maxNewTokens=${values.tokens}`,
@@ -131,8 +134,8 @@ interface Arm {
   readonly arm: string;
 }
 
-/** Trains and evaluates an arm of a step, and writes what it took. */
-async function rehearse({ step, arm }: Arm): Promise<void> {
+/** Trains and evaluates an arm of a step, and writes what it took. False: others had the GPU's memory, and it is to be tried again. */
+async function rehearse({ step, arm }: Arm): Promise<boolean> {
   const experiment = step.plan.experiment.name;
   const run = join(step.directory, `${arm}-${seed}`);
   const set = settings.flatMap((setting) => ['--set', setting]);
@@ -149,7 +152,12 @@ async function rehearse({ step, arm }: Arm): Promise<void> {
   }
   const { code, text, memory } = await called(call, name, () => false);
   const took = passed() - began;
-  const done = isSealed(run);
+  // A run is sealed before it is evaluated.
+  const done = isSealed(run) && code === 0;
+  if (!done && jobs > 1 && /\bfree on\b|left to it now|are free on|out of memory/i.test(text)) {
+    say(`${name}: no memory beside the others, again later`);
+    return false;
+  }
   const part = step.plan.runs.find((each) => each.arm === arm);
   if (part === undefined) throw new RangeError(`no run of ${arm}`);
   const disk = await planCheckpoints(part.config);
@@ -168,6 +176,8 @@ async function rehearse({ step, arm }: Arm): Promise<void> {
     ...{ evaluations: done ? readdirSync(join(run, 'evaluations')).length : 0, firstUpdateSeconds },
     updateSeconds: phases === null ? null : Object.values(phases).reduce((sum, each) => sum + each, 0),
     assumedUpdateSeconds: step.assumed?.updateSeconds ?? null,
+    evaluationSeconds: done ? evaluationSecondsOf(run) : null,
+    assumedEvaluationSeconds: step.assumed?.evaluationSeconds ?? null,
     ...{ gigabytes, plannedGigabytes: lasting(disk) / 1e9 },
     peakMiB: memory === null ? null : memory.peakBytes / 2 ** 20,
     plannedMiB: memory === null ? null : memory.plannedBytes / 2 ** 20,
@@ -180,6 +190,14 @@ async function rehearse({ step, arm }: Arm): Promise<void> {
     rmSync(join(run, name), { recursive: true, force: true });
   }
   say(`${name}: ${done ? 'done' : 'NOT DONE'}, code ${code}, ${took.toFixed(0)} s${done ? '' : `; ${line.why}`}`);
+  return true;
+}
+
+/** The mean, by the times of files: evaluations follow the last update one after another. */
+function evaluationSecondsOf(run: string): number {
+  const written = (name: string): number => statSync(join(run, name)).mtimeMs / 1000;
+  const evaluations = readdirSync(join(run, 'evaluations')).map((name) => written(join('evaluations', name)));
+  return (Math.max(...evaluations) - written('timings.jsonl')) / evaluations.length;
 }
 
 /** The state before the newest is gone from a finished run. */
@@ -194,7 +212,7 @@ const rowsIn = (path: string): Record<string, unknown>[] =>
     .map((line) => JSON.parse(line));
 
 function writeCsv(): void {
-  const columns = ['experiment', 'arm', 'done', 'code', 'updates', 'jobs', 'seconds', 'secondsUntilKilled', 'evaluations', 'firstUpdateSeconds', 'updateSeconds', 'assumedUpdateSeconds', 'gigabytes', 'plannedGigabytes', 'peakMiB', 'plannedMiB', 'keep', 'absorb', 'route', 'why']; // biome-ignore format: one line
+  const columns = ['experiment', 'arm', 'done', 'code', 'updates', 'jobs', 'seconds', 'secondsUntilKilled', 'evaluations', 'firstUpdateSeconds', 'updateSeconds', 'assumedUpdateSeconds', 'evaluationSeconds', 'assumedEvaluationSeconds', 'gigabytes', 'plannedGigabytes', 'peakMiB', 'plannedMiB', 'keep', 'absorb', 'route', 'why']; // biome-ignore format: one line
   const cell = (value: unknown): string => {
     if (typeof value === 'number' && !Number.isInteger(value)) return value.toPrecision(5);
     return `"${`${value ?? ''}`.replaceAll('"', "'").replaceAll('\n', ' ').slice(0, 300)}"`;
@@ -226,7 +244,7 @@ const workers = Array.from({ length: jobs }, async (_, worker) => {
     const next = left.shift();
     if (next === undefined) return;
     const began = passed();
-    await rehearse(next);
+    if (!(await rehearse(next))) left.push(next);
     longest = Math.max(longest, passed() - began);
     writeCsv();
   }

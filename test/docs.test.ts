@@ -134,7 +134,7 @@ it('the audit has as many rows of each kind as it says', () => {
   const rows = [...audit.matchAll(/^\| (\d+|new) +\| [^|]+ \| (\*\*missing|works, no result|\**works)/gm)];
   const countOf = (kind: RegExp) => rows.filter(([, , said]) => kind.test(said)).length;
   const without = rows.filter(([, , said]) => said === 'works, no result').map(([, number]) => number);
-  const said = `**${rows.length} rows: ${countOf(/^\**works$/)} work, ${without.length} work without the result that they ask for (${without.join(', ')}), ${countOf(/missing/)} is missing**`;
+  const said = `**${rows.length} rows: ${countOf(/^\**works$/)} work, ${without.length} work without the result that they ask for (${without.join(', ')}), ${countOf(/missing/)} are missing**`;
   expect(audit).toContain(said);
   expect(audit.match(/^\| (?:\d+|new) +\|/gm)).toHaveLength(rows.length);
 });

@@ -54,6 +54,8 @@ const owners: Readonly<Record<string, readonly string[]>> = {
 const bundled: Readonly<Record<string, string>> = {
   preact: 'view/page',
   '@preact/signals': 'view/page',
+  lowlight: 'view/page',
+  'highlight.js': 'view/page',
   esbuild: 'view',
 };
 
