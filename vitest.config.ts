@@ -135,6 +135,8 @@ export default defineConfig({
       GQ_CORES: '1',
       // Printed commands begin the same wherever the suites run.
       GQ_NAME: 'gq',
+      // On a slow machine a piece of work may take longer than an interrupt usually waits for it.
+      GQ_GRACE: '3600',
       PATH: path.join(delimiter),
     },
     // These end what hangs, and nothing that is only slow: a machine may have sixteen other things to do (npm run check:load).

@@ -1,8 +1,10 @@
 /** An interrupt: work may end by itself, but not take long about it. */
 
-import { afterEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { exitCodes } from '../base/index.ts';
 import { onInterrupt } from './interrupt.ts';
+
+beforeEach(() => void vi.stubEnv('GQ_GRACE', ''));
 
 afterEach(() => {
   vi.useRealTimers();

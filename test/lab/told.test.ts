@@ -141,9 +141,7 @@ describe('a config that changed', () => {
 
 /** Runs gq in a process of its own; `act` gets the process when it has said something. */
 function child(argv: readonly string[], act: (process: ReturnType<typeof spawn>) => void) {
-  // On a slow machine a piece of work may take longer than an interrupt usually waits for it.
-  const env = { ...process.env, GQ_GRACE: '3600' };
-  const started = spawn(process.execPath, [gqProgram(), ...argv], { stdio: ['ignore', 'pipe', 'pipe'], env });
+  const started = spawn(process.execPath, [gqProgram(), ...argv], { stdio: ['ignore', 'pipe', 'pipe'] });
   const written = { out: '', err: '' };
   started.stderr?.on('data', (text) => (written.err += text));
   act(started);
