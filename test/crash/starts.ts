@@ -188,6 +188,8 @@ export async function tryStart(plant: Plant, home: string, number: number): Prom
     env: {
       ...process.env,
       GQ_CACHE: join(home, `cache-${number}`),
+      // Python that never answers is waited for as long as users wait for it.
+      GQ_GRACE: '',
       GQ_PLANT: plant.plant ?? '',
       GQ_PLANT_MARK: mark,
       ...(plant.plant === 'python waits' ? { PATH: `${join(home, 'bin')}:${process.env['PATH']}` } : {}),

@@ -7,7 +7,7 @@ it('kills of a run with a gate, and an adapter from singular vectors, change no 
   const few = { ...gatedKills, settings, kills: 3, updates: 6 };
   const { kills, resumedFrom, differences } = await killAndCompare(few);
   expect(differences).toEqual([]);
-  // The run may reach its end before the last one.
+  // The run may reach its end before the one at its end.
   expect(kills).toBeGreaterThanOrEqual(few.kills);
   // The kills must have hit the run at different checkpoints, and one after an update.
   expect(new Set(resumedFrom).size).toBeGreaterThanOrEqual(2);

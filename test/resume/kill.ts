@@ -165,22 +165,33 @@ export async function killAndCompare(options: KillOptions): Promise<KillReport> 
     ];
     const fresh = ['--json', ...[...own, ...settings].flatMap((setting) => ['--set', setting])];
     const { stepsAtMs } = await liveToTheEnd(start([...fresh, '--out', join(home, 'whole')]));
-    const run = join(home, 'killed');
-    const again = (): ChildProcess => start(resumeArguments(run, [...fresh, '--out', run]));
-    const stream = randomStream(seed, 'kills');
     const stepMs = (stepsAtMs[stepsAtMs.length - 1] - stepsAtMs[0]) / (updates - 1);
-    const resumedFrom: number[] = [];
-    for (let kill = 0; kill <= kills; kill++) {
-      const last = Math.max(-1, ...checkpointsOf(run).map(Number));
-      const [kind, when] = [stream.uniformAt(2 * kill), stream.uniformAt(2 * kill + 1)];
-      // Some kills come during the start, some in an update, some after a checkpoint, and the very last one at the end of the run.
-      // Checkpoints are just frequent enough for the kills to spread over the whole run. One is whole for sure when the next begins.
-      const behind = last < (kill / kills) * (updates - 2 * checkpointEvery);
-      const starting = kill < kills && !behind && kind < 0.6;
-      const early = starting ? 0 : behind ? 2 * checkpointEvery : 1;
-      const steps = kill === kills ? updates - Math.max(0, last) : early;
-      const delayMs = when * (starting ? stepsAtMs[0] : 1.5 * stepMs);
-      if (await liveUntil(again(), { steps, delayMs })) resumedFrom.push(last);
+    /** Kills a run that begins anew; kills come the sooner after an update, the lower the pace. */
+    const killRun = async (run: string, pace: number): Promise<number[]> => {
+      const stream = randomStream(seed, 'kills');
+      const resumedFrom: number[] = [];
+      for (let kill = 0; kill <= kills; kill++) {
+        const last = Math.max(-1, ...checkpointsOf(run).map(Number));
+        const [kind, when] = [stream.uniformAt(2 * kill), stream.uniformAt(2 * kill + 1)];
+        // Some kills come during the start, some in an update, some after a checkpoint, and the very last one at the end of the run.
+        // Checkpoints are just frequent enough for the kills to spread over the whole run. One is whole for sure when the next begins.
+        const behind = last < (kill / kills) * (updates - 2 * checkpointEvery);
+        const starting = kill < kills && !behind && kind < 0.6;
+        const early = starting ? 0 : behind ? 2 * checkpointEvery : 1;
+        const steps = kill === kills ? updates - Math.max(0, last) : early;
+        const delayMs = pace * when * (starting ? stepsAtMs[0] : 1.5 * stepMs);
+        const child = start(resumeArguments(run, [...fresh, '--out', run]));
+        if (await liveUntil(child, { steps, delayMs })) resumedFrom.push(last);
+      }
+      return resumedFrom;
+    };
+    let [pace, run] = [1, join(home, 'killed-1')];
+    let resumedFrom = await killRun(run, pace);
+    // A machine that was busy while the whole run was timed may be faster now, so that a run is over before its kills.
+    while (resumedFrom.length < kills) {
+      pace /= 2;
+      run = join(home, `killed-${pace}`);
+      resumedFrom = await killRun(run, pace);
     }
     // The last life needs no process of its own: nobody kills it.
     const ended = await runCli(['train', ...resumeArguments(run, [...fresh, '--out', run])], silent);
