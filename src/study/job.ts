@@ -44,11 +44,14 @@ interface JobOptions {
 
 const keptErrorLines = 20;
 
+/** Room for what an update allocates, in MB: what is young when garbage is collected would be copied, and later be searched for with the old. */
+const youngSpace = ['--min-semi-space-size=32', '--max-semi-space-size=32'];
+
 /** Compiled code is kept between runs. A process with one core has none to spare for the threads that would help it collect garbage. */
 export function processOptions(environment: JobOptions['environment']) {
   const thrifty = environment[coresVariable] === '1' ? ['--single-threaded-gc'] : [];
   return {
-    execArgv: [...process.execArgv, ...thrifty],
+    execArgv: [...process.execArgv, ...youngSpace, ...thrifty],
     env: { NODE_COMPILE_CACHE: cacheFolder('node'), ...process.env, ...environment },
   };
 }
