@@ -1,25 +1,15 @@
 #!/usr/bin/env node
 /**
  * The `gq` command: runs dist/ where it has been built, as in the installed package, and else the sources of a clone. Node runs
- * TypeScript from 22.18 on; under an older one the sources are run by the Node that `npm ci` brings. Compiled code is kept between
- * calls in the lab's cache folder (src/base/node/cache-folder.ts), from Node 22.8 on: a command starts faster.
+ * TypeScript from 22.18 on; under an older one the sources are run by the Node that `npm ci` brings.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, realpathSync } from 'node:fs';
-import nodeModule from 'node:module';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const root = new URL('../', pathToFileURL(realpathSync(fileURLToPath(import.meta.url))));
 const built = new URL('dist/cli/gq.js', root);
 const source = new URL('src/cli/gq.ts', root);
-
-const { GQ_CACHE, XDG_CACHE_HOME } = process.env;
-const cache = GQ_CACHE || join(XDG_CACHE_HOME || join(homedir(), '.cache'), 'gradient-quarantine');
-// Processes that this one starts, for the runs of an experiment, read the variable.
-process.env.NODE_COMPILE_CACHE ??= join(cache, 'node');
-nodeModule.enableCompileCache?.(process.env.NODE_COMPILE_CACHE);
 
 if (existsSync(built)) await load(built);
 else if (!existsSync(source)) fail('no dist/', 'Install the package again.');

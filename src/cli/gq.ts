@@ -4,10 +4,16 @@
  * (`gq train … | head`), the work goes on without it: a run is ended by Ctrl-C, which saves, and by nothing else.
  */
 import { existsSync } from 'node:fs';
+import nodeModule from 'node:module';
 import { delimiter, join } from 'node:path';
-import { exitCodes } from '../base/index.ts';
-import { explainUncaught, isUnderNohup, stopSignals } from '../base/node/index.ts';
-import { reportError, runCli } from './program.ts';
+import { cacheFolder } from '../base/node/cache-folder.ts';
+
+// What is compiled is kept between calls, from Node 22.8 on, so that a command starts faster: before anything else is loaded.
+const { enableCompileCache } = nodeModule as { readonly enableCompileCache?: (folder: string) => unknown };
+enableCompileCache?.(process.env['NODE_COMPILE_CACHE'] ?? cacheFolder('node'));
+const { exitCodes } = await import('../base/index.ts');
+const { explainUncaught, isUnderNohup, stopSignals } = await import('../base/node/index.ts');
+const { reportError, runCli } = await import('./program.ts');
 
 const lingerMs = 250;
 
