@@ -12,7 +12,7 @@ export { setImmediate as nextTask } from 'node:timers/promises';
 export { deserialize, serialize } from 'node:v8';
 
 /** Bytes above which a hash is made by another thread: below, handing them over takes longer than hashing them. */
-const mostBytesHere = 16_384;
+const mostBytesHere = 65_536;
 
 /** The SHA-256 of numbers, off this thread where that is sooner. */
 export async function digestNumbers(values: Float32Array): Promise<Uint8Array> {
