@@ -19,16 +19,18 @@ export class Arena {
   used = 0;
   #free: Range[];
   readonly #taken = new Map<number, number>();
+  readonly #reach: (end: number) => void;
   /** What is taken while work is watched that will be replayed. */
   #watched: Range[] | null = null;
 
-  /** `base` is the first offset handed out: what lies below is the device's own. */
-  constructor(device: string, capacity: number, base = 0) {
+  /** `base` is the first offset handed out: what lies below is the device's own. `reach` is told how far a slab that grows must reach. */
+  constructor(device: string, capacity: number, base = 0, reach: (end: number) => void = () => {}) {
     const start = Math.ceil(base / alignment) * alignment;
     const end = Math.max(start, Math.floor(capacity / alignment) * alignment);
     this.device = device;
     this.capacity = end - start;
     this.#free = [{ start, end }];
+    this.#reach = reach;
   }
 
   /** `label` says in an error what the memory was for. */
@@ -49,6 +51,7 @@ export class Arena {
       });
     }
     const offset = best.start;
+    this.#reach(offset + size);
     best.start += size;
     if (best.start === best.end) this.#free.splice(this.#free.indexOf(best), 1);
     this.#watched?.push({ start: offset, end: offset + size });

@@ -4,9 +4,9 @@ import { sampleRows } from '../index.ts';
 import type { Jobs } from './jobs.ts';
 import type { WasmMemory } from './webassembly.ts';
 
-export function decodeKernels(jobs: Jobs, { buffer }: WasmMemory): Pick<Kernels, 'advance' | 'sample'> {
-  const ints = ({ offset, size }: Tensor) => new Int32Array(buffer, offset, size);
-  const floats = ({ offset, size }: Tensor) => new Float32Array(buffer, offset, size);
+export function decodeKernels(jobs: Jobs, memory: WasmMemory): Pick<Kernels, 'advance' | 'sample'> {
+  const ints = ({ offset, size }: Tensor) => new Int32Array(memory.buffer, offset, size);
+  const floats = ({ offset, size }: Tensor) => new Float32Array(memory.buffer, offset, size);
   return {
     advance(counters, by) {
       jobs.finish();

@@ -47,6 +47,24 @@ describe('options', () => {
   });
 });
 
+test.each([1, 3])('memory grows to what is used, in the middle of work, with %d threads', async (threads) => {
+  using device = await createWasmDevice({ threads, arenaBytes: 100 * 2 ** 20, variant: 'plain' });
+  using scope = new Scope(device);
+  const elements = 5 * 2 ** 20;
+  const first = scope.empty([elements], 'first');
+  device.kernels.fill(first, 2);
+  // Beyond what the memory begins with, and to its end, which is no whole step.
+  const later = ['second', 'third'].map((name) => scope.empty([elements], name));
+  const last = scope.empty([Math.floor((device.arena.capacity - device.arena.used) / 4)], 'last');
+  for (const tensor of [...later, last]) device.kernels.fill(tensor, 2);
+  device.kernels.affine(first, first, 3, 1);
+  for (const tensor of [...later, last]) device.kernels.affine(tensor, tensor, 3, 1);
+  for (const tensor of [first, ...later, last]) {
+    expect((await readFloats(tensor)).every((value) => value === 7)).toBe(true);
+  }
+  expect(() => scope.empty([1], 'one too many')).toThrow(/allocate one too many/);
+});
+
 test('write and read copy', async () => {
   using device = await createWasmDevice({ threads: 1, arenaBytes });
   using scope = new Scope(device);

@@ -11,7 +11,7 @@ import type { Jobs } from './jobs.ts';
 import { wasmKernels } from './kernels.ts';
 import { pause, type RunningWorker } from './platform.ts';
 import type { Variant } from './variants.ts';
-import type { WasmMemory } from './webassembly.ts';
+import { growMemory, pageBytes, type WasmMemory } from './webassembly.ts';
 
 const mostBusyMs = 200;
 
@@ -46,7 +46,9 @@ export class WasmDevice implements Device {
     this.variant = variant;
     this.gflops = gflops;
     this.threads = jobs.threads;
-    this.arena = new Arena('wasm', arenaEnd, jobs.reservedBytes);
+    this.arena = new Arena('wasm', arenaEnd, jobs.reservedBytes, (end) =>
+      growMemory(memory, end + pageBytes, arenaEnd + pageBytes),
+    );
     this.#memory = memory;
     this.#jobs = jobs;
     this.#workers = workers;

@@ -7,7 +7,7 @@ import { WasmDevice } from './device.ts';
 import { Jobs } from './jobs.ts';
 import { canShareMemory, canSleep, countCores, setEngineFlags, settleRegisters, startWorker } from './platform.ts';
 import { chooseBuild, type LoadModule, loadPackagedModule, type Variant } from './variants.ts';
-import { pageBytes, type WasmMemory, webAssembly } from './webassembly.ts';
+import { growMemory, pageBytes, type WasmMemory, webAssembly } from './webassembly.ts';
 
 export { WasmDevice } from './device.ts';
 export type { LoadModule, Variant } from './variants.ts';
@@ -15,7 +15,7 @@ export type { LoadModule, Variant } from './variants.ts';
 export interface WasmOptions {
   /** Number of threads. Default: the cores available, at most 8; 1 where memory cannot be shared. */
   readonly threads?: number;
-  /** Size of the memory: default 1 GiB, at most 4 GiB. */
+  /** The most that the memory grows to: default 1 GiB, at most 4 GiB. */
   readonly arenaBytes?: number;
   /** Build of the kernels. Default 'auto': the fastest by a short timing. Use 'plain' for the same bytes on every machine. */
   readonly variant?: Variant | 'auto';
@@ -30,6 +30,8 @@ const defaultThreads = 8;
 const gibibyte = 2 ** 30;
 /** Addresses have 32 bits, and kernels may read a little past a tensor: the last page is never handed out. */
 const mostBytes = 4 * gibibyte;
+/** What it begins with. */
+const leastBytes = 2 ** 26;
 
 export async function createWasmDevice(options: WasmOptions = {}): Promise<WasmDevice> {
   const { arenaBytes = gibibyte, variant = 'auto', engineFlags = true, loadModule = loadPackagedModule } = options;
@@ -42,10 +44,11 @@ export async function createWasmDevice(options: WasmOptions = {}): Promise<WasmD
   settle();
   const jobs = new Jobs(exports, memory, threads, settle);
   if (canSleep) jobs.allowSleep();
+  const most = Math.ceil(arenaBytes / pageBytes) * pageBytes;
+  growMemory(memory, Math.min(jobs.reservedBytes, most), most);
   const others = Array.from({ length: threads - 1 }, (_, index) => index + 1);
   const workers = await Promise.all(others.map((thread) => startWorker({ module, memory, thread })));
-  const arenaEnd = memory.buffer.byteLength - pageBytes;
-  return new WasmDevice({ ...build, memory, arenaEnd, jobs, workers });
+  return new WasmDevice({ ...build, memory, arenaEnd: most - pageBytes, jobs, workers });
 }
 
 async function checkThreads(asked: number | undefined): Promise<number> {
@@ -66,11 +69,12 @@ async function checkThreads(asked: number | undefined): Promise<number> {
 
 function makeMemory(arenaBytes: number, shared: boolean): WasmMemory {
   const pages = Math.ceil(arenaBytes / pageBytes);
-  if (!(arenaBytes >= 2 ** 26 && arenaBytes <= mostBytes)) {
+  if (!(arenaBytes >= leastBytes && arenaBytes <= mostBytes)) {
     throw new DeviceError({ call: 'createWasmDevice', expected: '64 MiB to 4 GiB', found: `${arenaBytes} bytes` });
   }
   try {
-    return new webAssembly.Memory({ initial: pages, maximum: pages, shared });
+    // What is not shared loses every view of it when it grows, so it has its whole size at once.
+    return new webAssembly.Memory({ initial: shared ? leastBytes / pageBytes : pages, maximum: pages, shared });
   } catch (cause) {
     throw new DeviceError(
       {
