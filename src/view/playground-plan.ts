@@ -63,27 +63,52 @@ export function configOf(plan: Plan, { seed, world, lanes }: PageChoice, side: n
   );
 }
 
-/** What of a link cannot be meant is left out. */
-export function readLink(hash: string, plan: Plan): PageChoice {
-  const given = new URLSearchParams(hash.replace(/^#/, ''));
-  const read = (sliders: readonly Slider[], config: RunConfig, prefix = ''): Values =>
+export interface ReadLink {
+  readonly choice: PageChoice;
+  /** What of the link was not taken, a sentence each. */
+  readonly faults: readonly string[];
+}
+
+const shorten = (text: string): string => (text.length > 40 ? `${text.slice(0, 40)}…` : text);
+const numeral = /^\d+(\.\d+)?$/;
+
+/** What a link says, as `linkOf` writes it. A value that cannot be meant leaves the usual one in its place, and is told of. */
+export function readLink(link: string, plan: Plan): ReadLink {
+  const given = new URLSearchParams(link.replace(/^[#?]/, ''));
+  const faults: string[] = [];
+  const take = <Value>(key: string, usually: Value, expected: string, read: (text: string) => Value | null): Value => {
+    const texts = given.getAll(key);
+    given.delete(key);
+    const value = texts.length === 1 ? read(texts[0]) : null;
+    if (texts.length > 0 && value === null) {
+      const found = texts.map((text) => `“${shorten(text)}”`).join(' and ');
+      faults.push(`${key} is ${found} in the link, expected ${expected}; “${usually}” is used.`);
+    }
+    return value ?? usually;
+  };
+  const sliderValues = (sliders: readonly Slider[], config: RunConfig, prefix = ''): Values =>
     Object.fromEntries(
       sliders.flatMap(({ path, least, most }) => {
-        const text = given.get(`${prefix}${shortName(path)}`);
-        const value = Math.min(most, Math.max(least, Number(text)));
-        const isMeant = text !== null && Number.isFinite(value) && value !== numberAt(config, path);
-        return isMeant ? [[path, value]] : [];
+        const usually = numberAt(config, path);
+        const value = take(`${prefix}${shortName(path)}`, usually, `a number from ${least} to ${most}`, (text) =>
+          numeral.test(text) && Number(text) >= least && Number(text) <= most ? Number(text) : null,
+        );
+        return value === usually ? [] : [[path, value]];
       }),
     );
-  const seed = Number(given.get('seed') ?? 1);
-  return {
-    seed: Number.isSafeInteger(seed) && seed >= 0 ? seed : 1,
-    world: read(plan.world, plan.arms[0].config),
+  const choice: PageChoice = {
+    seed: take('seed', 1, 'a whole number from 0', (text) =>
+      /^\d+$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : null,
+    ),
+    world: sliderValues(plan.world, plan.arms[0].config),
     lanes: sides.map((side, i) => {
-      const arm = laneArm(plan, given.get(side) ?? usual[i]);
-      return { arm: arm.name, values: read(arm.sliders, arm.config, `${side}.`) };
+      const isArm = (text: string) => (plan.arms.some(({ name }) => name === text) ? text : null);
+      const arm = laneArm(plan, take(side, usual[i], 'a remedy of this page', isArm));
+      return { arm: arm.name, values: sliderValues(arm.sliders, arm.config, `${side}.`) };
     }),
   };
+  for (const key of new Set(given.keys())) faults.push(`“${shorten(key)}” in the link is no setting here.`);
+  return { choice, faults };
 }
 
 export function linkOf({ seed, world, lanes }: PageChoice): string {

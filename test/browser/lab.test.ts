@@ -123,19 +123,44 @@ test('what sliders and links set is what the command line makes of the same keys
   const plan = playgroundPlan(7);
   const link =
     '#seed=3&unhackableFraction=0.25&left=penalty%2C+labels&left.recall=0.6&left.penalty=9&right=quarantine&right.recall=x';
-  const choice = readLink(link, plan);
+  const { choice, faults } = readLink(link, plan);
+  expect(faults).toEqual([
+    'left.penalty is “9” in the link, expected a number from 0 to 6; “3” is used.',
+    '“right.recall” in the link is no setting here.',
+  ]);
   const settings = [
     'arm.kind=penalty',
     'arm.monitor.kind=oracle',
     'arm.monitor.target=attempt',
     'arm.monitor.recall=0.6',
   ];
-  const others = ['arm.monitor.falsePositiveRate=0', 'arm.penalty=6', 'seed=3', 'updates=7', ...ofPages];
+  const others = ['arm.monitor.falsePositiveRate=0', 'seed=3', 'updates=7', ...ofPages];
   const world = ['environment.unhackableFraction=0.25'];
   const made = resolveBuiltin(join(root, 'recipes/micro-base.toml'), [...settings, ...others, ...world]);
   expect(configOf(plan, choice, 0)).toEqual(made.config);
-  expect(readLink(linkOf(choice), plan)).toEqual(choice);
+  expect(readLink(linkOf(choice), plan)).toEqual({ choice, faults: [] });
   expect(choice.lanes[1]).toEqual({ arm: 'quarantine', values: {} });
+});
+
+test.each([
+  ['seed=', 'seed is “”'],
+  ['seed=+1', 'seed is “ 1”'],
+  ['seed=0x10', 'seed is “0x10”'],
+  ['seed=9007199254740993', 'seed is “9007199254740993”'],
+  ['seed=1&seed=2', 'seed is “1” and “2”'],
+  ['learningRate=', 'learningRate is “”'],
+  ['learningRate=1', 'learningRate is “1”'],
+  ['left=', 'left is “”'],
+  ['left=__proto__', 'left is “__proto__”'],
+  ['left=penalty%2C+labels&left.recall=', 'left.recall is “”'],
+  ['left=penalty%2C+labels&left.recall=NaN', 'left.recall is “NaN”'],
+  [`${'x'.repeat(60)}=1`, `“${'x'.repeat(40)}…” in the link is no setting`],
+])('a link with %s leaves the usual value, and it is told', (link, words) => {
+  const plan = playgroundPlan(7);
+  const { choice, faults } = readLink(`#${link}`, plan);
+  const { choice: usual } = readLink(`#${link.startsWith('left=penalty') ? 'left=penalty%2C+labels' : ''}`, plan);
+  expect(choice).toEqual(usual);
+  expect(faults).toEqual([expect.stringContaining(words)]);
 });
 
 test('what a page cannot do is refused by name', async () => {

@@ -16,6 +16,7 @@ import { Introduction } from './introduction.tsx';
 import { keepOnly, keptEvery } from './kept.ts';
 import { LaneView } from './lane.ts';
 import type { ShownAnswer } from './messages.ts';
+import { isolate, remember, remembers, takePlace, whyAlone } from './tab.ts';
 
 /** Which policy is looked at: with its quarantine, or as it would be deployed. */
 const deleted = signal(false);
@@ -24,24 +25,46 @@ const choice = signal<PageChoice>({ seed: 1, world: {}, lanes: [] });
 /** The held-out prompt whose answers are shown. */
 const prompt = signal(0);
 const copied = signal(false);
-/** A page that was training when it was left goes on. */
-const wasTraining = 'training';
+/** What of the link was not taken. */
+const faults = signal<readonly string[]>([]);
+/** Whether this tab keeps what is trained; another one may. */
+const keeps = signal(true);
+const mostFaults = 4;
+
+interface Opening {
+  readonly anew?: boolean;
+  readonly goesOn?: boolean;
+  readonly left?: readonly string[];
+}
+
+let changes: Promise<void> = Promise.resolve();
+
+/** One change after the other: lanes that are being opened are known to the next. */
+function choose(plan: Plan, chosen: (now: PageChoice) => PageChoice, opening: Opening = {}): void {
+  changes = changes.catch(() => undefined).then(() => change(plan, chosen(choice.value), opening));
+}
+
+const chooseLink = (plan: Plan, link: string, opening: Opening = {}): void => {
+  const read = readLink(link, plan);
+  choose(plan, () => read.choice, { ...opening, left: read.faults });
+};
 
 /** Opens the lanes whose config has changed; what the others have trained stays. */
-async function choose(plan: Plan, chosen: PageChoice, { anew = false, goesOn = false } = {}): Promise<void> {
+async function change(plan: Plan, chosen: PageChoice, { anew = false, goesOn = false, left = [] }: Opening) {
   const configs = chosen.lanes.map((_, side) => configOf(plan, chosen, side));
   const keys = configs.map((config) => JSON.stringify(config));
   const isSame = (lane: LaneView | undefined, side: number): boolean =>
     !anew && lane !== undefined && lane.state.value !== 'failed' && JSON.stringify(lane.config) === keys[side];
   const before = lanes.value;
   for (const [side, lane] of before.entries()) if (!isSame(lane, side)) lane.close();
-  await keepOnly(anew ? [] : keys).catch(() => undefined);
+  if (keeps.value) await keepOnly(anew ? [] : keys).catch(() => undefined);
+  faults.value = left;
   choice.value = chosen;
   copied.value = false;
   lanes.value = configs.map((config, side) => {
-    return isSame(before[side], side) ? before[side] : new LaneView(config, goesOn);
+    return isSame(before[side], side) ? before[side] : new LaneView(config, { goesOn, keeps: keeps.value });
   });
-  history.replaceState(null, '', linkOf(chosen));
+  history.replaceState(null, '', `${location.pathname}${linkOf(chosen)}`);
 }
 
 /** What happened, in one sentence. */
@@ -109,7 +132,7 @@ function LaneSection({ lane, plan, side }: { lane: LaneView; plan: Plan; side: n
   const now = points.at(-1)?.[deleted.value ? 'deployed' : 'trained'];
   const asked = answers.value[prompt.value];
   const change = (next: PageChoice['lanes'][number]): void =>
-    void choose(plan, { ...choice.value, lanes: choice.value.lanes.map((other, i) => (i === side ? next : other)) });
+    choose(plan, (now) => ({ ...now, lanes: now.lanes.map((other, i) => (i === side ? next : other)) }));
   const groups = [...new Set(plan.arms.map(({ group }) => group))];
   return (
     <section aria-label={`lane ${side + 1}: ${own.arm}`}>
@@ -151,6 +174,11 @@ function LaneSection({ lane, plan, side }: { lane: LaneView; plan: Plan; side: n
         </small>
       </p>
       <p role="status">{`${state.value}. ${sentence(lane)}`}</p>
+      {state.value === 'failed' && (
+        <button type="button" onClick={() => lane.reopen()}>
+          Open this lane again
+        </button>
+      )}
       <Curve {...{ points, last, what: 'attempts', deleted: deleted.value, hasQuarantine }} />
       <Curve {...{ points, last, what: 'cleanSolves', deleted: deleted.value, hasQuarantine }} />
       <RewardCurve updates={lane.updates.value} last={last} />
@@ -167,6 +195,7 @@ function LaneSection({ lane, plan, side }: { lane: LaneView; plan: Plan; side: n
       <p class="facts">
         {facts.value !== null && `${facts.value.threads} ${facts.value.threads === 1 ? 'thread' : 'threads'}`}
         {facts.value?.keeps === false && ', nothing is kept: a reload begins anew'}
+        {lane.keepTrouble.value !== '' && `, ${lane.keepTrouble}`}
         {latest !== null && `, ${latest.seconds.toFixed(1)} s an update, adapter ${latest.hash.slice(0, 12)}`}
         {lane.outside.value > 0 && `, ${lane.outside.value} programs outside of the grammar counted as not compiling`}
       </p>
@@ -188,7 +217,8 @@ function Controls({ plan }: { plan: Plan }) {
   const each = (act: (lane: LaneView) => void) => () => lanes.value.forEach(act);
   const { seed, world } = choice.value;
   const furthest = Math.max(0, ...lanes.value.map(({ done }) => done));
-  const kept = Array.from({ length: Math.ceil(furthest / keptEvery) }, (_, i) => i * keptEvery);
+  const keepsAll = lanes.value.every(({ facts }) => facts.value?.keeps !== false);
+  const kept = Array.from({ length: keepsAll ? Math.ceil(furthest / keptEvery) : 0 }, (_, i) => i * keptEvery);
   const differs = (lanes.value.find(({ facts }) => facts.value?.hasQuarantine)?.answers.value ?? []).findIndex(
     ({ trained, deployed }) => trained.attempt && deployed.solve && !deployed.attempt,
   );
@@ -224,7 +254,7 @@ function Controls({ plan }: { plan: Plan }) {
             disabled={training || kept.length === 0}
             onChange={({ currentTarget }) => {
               const at = Number(currentTarget.value);
-              for (const lane of lanes.value) if (lane.done > at) lane.rewind(at);
+              for (const lane of lanes.value) if (lane.done > at) lane.reopen(at);
               currentTarget.value = '';
             }}
           >
@@ -236,7 +266,7 @@ function Controls({ plan }: { plan: Plan }) {
             ))}
           </select>
         </label>
-        <button type="button" onClick={() => void choose(plan, choice.value, { anew: true })}>
+        <button type="button" onClick={() => choose(plan, (now) => now, { anew: true })}>
           Start again
         </button>
         <label>
@@ -246,8 +276,9 @@ function Controls({ plan }: { plan: Plan }) {
             min="0"
             value={seed}
             onChange={({ currentTarget }) => {
-              const next = Math.max(0, Math.floor(currentTarget.valueAsNumber || 0));
-              void choose(plan, { ...choice.value, seed: next });
+              const next = Math.floor(currentTarget.valueAsNumber);
+              if (next >= 0 && Number.isSafeInteger(next)) choose(plan, (now) => ({ ...now, seed: next }));
+              else currentTarget.value = String(choice.value.seed);
             }}
           />
         </label>
@@ -279,7 +310,7 @@ function Controls({ plan }: { plan: Plan }) {
               key={slider.path}
               {...slider}
               value={world[slider.path] ?? usual}
-              set={(value) => void choose(plan, { ...choice.value, world: changed(world, slider.path, value, usual) })}
+              set={(value) => choose(plan, (now) => ({ ...now, world: changed(now.world, slider.path, value, usual) }))}
             />
           );
         })}
@@ -298,16 +329,6 @@ function Controls({ plan }: { plan: Plan }) {
   );
 }
 
-/** Why there is one thread only; empty where there may be more. */
-function whyAlone(): string {
-  if (crossOriginIsolated) return '';
-  if (!isSecureContext)
-    return 'One thread a lane: a page shares memory between threads over https or on localhost only.';
-  if (!('serviceWorker' in navigator))
-    return 'One thread a lane: this browser has no service worker, which would isolate the page.';
-  return 'One thread a lane: the page could not be isolated.';
-}
-
 function Playground({ plan }: { plan: Plan }) {
   return (
     <>
@@ -316,6 +337,18 @@ function Playground({ plan }: { plan: Plan }) {
       </header>
       <main>
         <Introduction />
+        {faults.value.length > 0 && (
+          <p class="notice" role="alert">
+            {faults.value.slice(0, mostFaults).join(' ')}
+            {faults.value.length > mostFaults && ` And ${faults.value.length - mostFaults} more.`}
+          </p>
+        )}
+        {!keeps.value && (
+          <p class="notice" role="alert">
+            Another tab has this page open and keeps what is trained there. This one keeps nothing: a reload begins
+            anew.
+          </p>
+        )}
         <Controls plan={plan} />
         <p class="legend">
           A rollout’s colour is where its gradient went: <b class="cell keep">deployed block</b>{' '}
@@ -333,49 +366,32 @@ function Playground({ plan }: { plan: Plan }) {
   );
 }
 
-/** Threads need an isolated page, which the service worker makes of this one when it is loaded again; without it there is one thread. */
-async function isolate(): Promise<void> {
-  if (crossOriginIsolated || !('serviceWorker' in navigator) || sessionStorage.getItem('isolated') !== null) return;
-  sessionStorage.setItem('isolated', 'tried');
-  const { installing, waiting, active } = await navigator.serviceWorker.register('isolate.js');
-  const worker = installing ?? waiting ?? active;
-  if (worker === null || !(await becomesActive(worker))) return;
-  location.reload();
-  await new Promise(() => undefined);
-}
-
-/** False where it cannot be installed. */
-function becomesActive(worker: ServiceWorker): Promise<boolean> {
-  return new Promise((resolve) => {
-    const look = (): void => {
-      if (worker.state === 'activated' || worker.state === 'redundant') resolve(worker.state === 'activated');
-    };
-    worker.addEventListener('statechange', look);
-    look();
-  });
-}
-
-/** Where a page may read no other file: opened from a folder. */
-function sayHowToServe(): void {
+/** Instead of the page, where it cannot be shown. */
+function say(words: string): void {
   const line = document.createElement('p');
-  line.textContent =
-    'This page was opened as a file, and a browser lets such a page read no other file. Serve its folder: python3 -m http.server -d FOLDER';
+  line.textContent = words;
   document.getElementById('app')?.replaceChildren(line);
 }
 
+/** Where a page may read no other file: opened from a folder. */
+const howToServe =
+  'This page was opened as a file, and a browser lets such a page read no other file. Serve its folder: python3 -m http.server -d FOLDER';
+
 async function begin(): Promise<void> {
-  if (location.protocol === 'file:') return sayHowToServe();
+  if (location.protocol === 'file:') return say(howToServe);
   await isolate().catch(() => undefined);
   const plan = (await (await fetch('plan.json')).json()) as Plan;
-  await choose(plan, readLink(location.hash, plan), { goesOn: sessionStorage.getItem(wasTraining) !== null });
-  addEventListener('hashchange', () => void choose(plan, readLink(location.hash, plan)));
+  keeps.value = await takePlace();
+  chooseLink(plan, location.hash.length > 1 ? location.hash : location.search, { goesOn: remembers('training') });
+  addEventListener('hashchange', () => chooseLink(plan, location.hash));
+  await changes;
   effect(() => {
-    if (lanes.value.some(({ state }) => state.value === 'training')) sessionStorage.setItem(wasTraining, 'yes');
-    else if (lanes.value.every(({ state }) => state.value !== 'opening')) sessionStorage.removeItem(wasTraining);
+    if (lanes.value.some(({ state }) => state.value === 'training')) remember('training', true);
+    else if (lanes.value.every(({ state }) => state.value !== 'opening')) remember('training', false);
   });
   const place = document.getElementById('app');
   place?.replaceChildren();
   if (place !== null) render(<Playground plan={plan} />, place);
 }
 
-void begin();
+begin().catch((error: unknown) => say(`The page could not be opened: ${String(error)}. Load it again.`));

@@ -18,8 +18,10 @@ const isolation = {
 async function answer(request: Request): Promise<Response> {
   const cache = await caches.open('playground');
   const fresh = await fetch(request).catch(() => null);
-  if (fresh?.ok === true) await cache.put(request, fresh.clone());
-  const found = fresh ?? (await cache.match(request)) ?? Response.error();
+  // A browser without room answers all the same. What follows a question mark is for the page alone.
+  if (fresh?.ok === true && !request.url.includes('?')) await cache.put(request, fresh.clone()).catch(() => undefined);
+  const kept = fresh?.ok === true ? undefined : await cache.match(request, { ignoreSearch: true });
+  const found = kept ?? fresh ?? Response.error();
   if (found.status === 0) return found;
   const headers = new Headers(found.headers);
   for (const [name, value] of Object.entries(isolation)) headers.set(name, value);

@@ -17,10 +17,19 @@ const ask = <Value>(request: IDBRequest<Value>): Promise<Value> =>
     request.onerror = () => reject(request.error);
   });
 
+const stores = ['updates', 'states'] as const;
+
+/** All of it, or nothing: also where there is no room. */
+const ended = (transaction: IDBTransaction): Promise<void> =>
+  new Promise((resolve, reject) => {
+    transaction.oncomplete = () => resolve();
+    transaction.onabort = () => reject(transaction.error);
+  });
+
 function openDatabase(): Promise<IDBDatabase> {
   const opening = indexedDB.open('playground', 1);
   opening.onupgradeneeded = () => {
-    for (const name of ['updates', 'states']) opening.result.createObjectStore(name);
+    for (const name of stores) opening.result.createObjectStore(name);
   };
   return ask(opening);
 }
@@ -28,7 +37,7 @@ function openDatabase(): Promise<IDBDatabase> {
 /** Forgets all lanes but those of these configs. */
 export async function keepOnly(keys: readonly string[]): Promise<void> {
   const database = await openDatabase();
-  for (const name of ['updates', 'states']) {
+  for (const name of stores) {
     const store = database.transaction(name, 'readwrite').objectStore(name);
     const old = (await ask(store.getAllKeys())).filter((key) => !keys.includes((key as [string, number])[0]));
     await Promise.all(old.map((key) => ask(store.delete(key))));
@@ -49,12 +58,19 @@ export class KeptLane {
     return new KeptLane(await openDatabase(), key);
   }
 
-  #store(name: 'updates' | 'states', mode: IDBTransactionMode = 'readonly'): IDBObjectStore {
-    return this.#database.transaction(name, mode).objectStore(name);
+  #store(name: (typeof stores)[number]): IDBObjectStore {
+    return this.#database.transaction(name).objectStore(name);
   }
 
   #range(from: number, to = Number.MAX_SAFE_INTEGER): IDBKeyRange {
     return IDBKeyRange.bound([this.#key, from], [this.#key, to]);
+  }
+
+  /** Forgets the updates of this lane, or those from one on. */
+  forget(from = 0): Promise<void> {
+    const transaction = this.#database.transaction(stores, 'readwrite');
+    for (const name of stores) transaction.objectStore(name).delete(this.#range(from));
+    return ended(transaction);
   }
 
   /** What was kept up to an update, or to the last; what came after is forgotten. */
@@ -65,17 +81,21 @@ export class KeptLane {
       (key) => (key as [string, number])[1],
     );
     const last = Math.max(0, ...states.filter((update) => update <= (at ?? update)));
-    for (const name of ['updates', 'states'] as const) {
-      await ask(this.#store(name, 'readwrite').delete(this.#range(last + 1)));
-    }
+    await this.forget(last + 1);
     const updates: KeptUpdate[] = await ask(this.#store('updates').getAll(this.#range(1)));
+    if (updates.length !== last || updates.some(({ shown }, i) => shown.update !== i + 1)) {
+      throw new RangeError(`${last} updates were kept, ${updates.length} are there`);
+    }
     return { updates, state: await ask(this.#store('states').get([this.#key, last])) };
   }
 
   async add(update: number, kept: KeptUpdate, state: TrainerState): Promise<void> {
-    await ask(this.#store('updates', 'readwrite').put(kept, [this.#key, update]));
-    await ask(this.#store('states', 'readwrite').put(state, [this.#key, update]));
+    const transaction = this.#database.transaction(stores, 'readwrite');
+    const [updates, states] = stores.map((name) => transaction.objectStore(name));
+    updates.put(kept, [this.#key, update]);
+    states.put(state, [this.#key, update]);
     const before = update - 1;
-    if (before % keptEvery !== 0) await ask(this.#store('states', 'readwrite').delete([this.#key, before]));
+    if (before % keptEvery !== 0) states.delete([this.#key, before]);
+    await ended(transaction);
   }
 }

@@ -19,14 +19,18 @@ export class LaneView {
   readonly updates = signal<readonly LaneUpdate[]>([]);
   readonly answers = signal<readonly ShownPrompt[]>([]);
   readonly outside = signal(0);
+  /** What of the keeping went wrong. */
+  readonly keepTrouble = signal('');
   #worker: Worker;
   #target = 0;
   #goesOn: boolean;
+  readonly #keeps: boolean;
 
-  /** `goesOn`: it trains as soon as it is open, as it did before a reload. */
-  constructor(config: RunConfig, goesOn: boolean) {
+  /** `goesOn`: it trains as soon as it is open, as it did before a reload. `keeps`: this tab may keep what is trained. */
+  constructor(config: RunConfig, { goesOn, keeps }: { readonly goesOn: boolean; readonly keeps: boolean }) {
     this.config = config;
     this.#goesOn = goesOn;
+    this.#keeps = keeps;
     this.#worker = this.#start();
   }
 
@@ -35,7 +39,7 @@ export class LaneView {
     worker.onmessage = ({ data }: MessageEvent<FromLane>) => this.#hear(data);
     worker.onerror = ({ message }) => this.#hear({ kind: 'failed', message });
     // These kernels give the same bytes on every machine, so that a reader's hash can be compared with the command line's.
-    const open: ToLane = { kind: 'open', config: this.config, prompts, threads, variant: 'plain' };
+    const open: ToLane = { kind: 'open', config: this.config, prompts, threads, variant: 'plain', keeps: this.#keeps };
     worker.postMessage(at === undefined ? open : { ...open, at });
     return worker;
   }
@@ -73,8 +77,8 @@ export class LaneView {
     this.#ask({ kind: 'trainTo', update: 0 });
   }
 
-  /** Goes back to an update that was kept. */
-  rewind(at: number): void {
+  /** Opens it again at an update that was kept, or at the last one. */
+  reopen(at?: number): void {
     this.close();
     this.state.value = 'opening';
     this.#worker = this.#start(at);
@@ -100,6 +104,7 @@ export class LaneView {
 
   #open(ready: Ready): void {
     this.facts.value = ready;
+    this.keepTrouble.value = ready.trouble;
     this.answers.value = ready.answers;
     this.updates.value = ready.done;
     this.state.value = this.done >= this.config.updates ? 'finished' : 'paused';
@@ -107,8 +112,9 @@ export class LaneView {
     this.#goesOn = false;
   }
 
-  #add({ done, answers, outside }: Extract<FromLane, { kind: 'update' }>): void {
+  #add({ done, answers, outside, trouble }: Extract<FromLane, { kind: 'update' }>): void {
     this.outside.value = outside;
+    this.keepTrouble.value = trouble;
     this.answers.value = answers;
     this.updates.value = [...this.updates.value, done];
     if (done.update >= this.config.updates) this.state.value = 'finished';

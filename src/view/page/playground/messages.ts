@@ -9,6 +9,8 @@ export type ToLane =
       readonly threads?: number;
       readonly variant?: 'plain';
       readonly prompts: number;
+      /** Whether this tab may keep what is trained. */
+      readonly keeps: boolean;
       /** The update to go on from, which must have been kept; default: the last one. */
       readonly at?: number;
     }
@@ -62,6 +64,8 @@ export interface Ready {
   readonly answers: readonly ShownPrompt[];
   /** Whether the browser keeps what is trained; without it there is no rewinding, and a reload begins anew. */
   readonly keeps: boolean;
+  /** What of the keeping went wrong; empty where nothing did. */
+  readonly trouble: string;
 }
 
 export type FromLane =
@@ -71,6 +75,7 @@ export type FromLane =
       readonly done: LaneUpdate;
       readonly answers: readonly ShownPrompt[];
       readonly outside: number;
+      readonly trouble: string;
     }
   | { readonly kind: 'archive'; readonly name: string; readonly archive: Blob }
   | { readonly kind: 'failed'; readonly message: string };

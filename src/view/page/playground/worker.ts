@@ -3,10 +3,10 @@ import { type PromptAnswer, ratesOf, TabLab } from '../../../browser/lab.ts';
 import { type ManifestFrame, type Pieces, tarOf } from '../../../browser/record.ts';
 import type { RolloutRecord, StepEvent } from '../../../grpo/events.ts';
 import { KeptLane, type KeptUpdate } from './kept.ts';
-import type { FromLane, ShownAnswer, ShownPrompt, ShownRollout, ToLane } from './messages.ts';
+import type { FromLane, LaneUpdate, ShownAnswer, ShownPrompt, ShownRollout, ToLane } from './messages.ts';
 
-/** The micro lab needs far less than the command line reserves. */
-const arenaBytes = 256 * 2 ** 20;
+/** The most that a lane's memory may grow to: an update in which every program is as long as it may be needs about half of it. */
+const arenaBytes = 512 * 2 ** 20;
 
 const say = (message: FromLane): void => postMessage(message);
 
@@ -34,7 +34,9 @@ class Lane {
   readonly #lab: TabLab;
   readonly #name: string;
   readonly #prompts: number;
-  readonly #kept: KeptLane | null;
+  /** Null once there is no room for more. */
+  #kept: KeptLane | null;
+  #trouble: string;
   readonly #pieces: Pieces[];
   readonly #events: ReturnType<TabLab['train']>;
   #target = 0;
@@ -49,30 +51,39 @@ class Lane {
     updates: readonly KeptUpdate[],
     name: string,
     prompts: number,
+    trouble: string,
   ) {
     this.#lab = lab;
     this.#kept = kept;
     this.#name = name;
     this.#prompts = prompts;
+    this.#trouble = trouble;
     this.#pieces = updates.map(({ pieces }) => pieces);
     this.#told = updates.length;
     this.#events = lab.train();
   }
 
   static async open(asked: Extract<ToLane, { kind: 'open' }>): Promise<Lane> {
-    const { config, prompts, at } = asked;
+    const { config, prompts } = asked;
     // A browser that keeps nothing (a private window) trains all the same.
-    const kept = await KeptLane.open(JSON.stringify(config)).catch(() => null);
-    const { updates, state } = (await kept?.read(at)) ?? { updates: [], state: undefined };
-    const lab = await openLab(asked);
-    const first = await look(lab, prompts);
-    if (state !== undefined) lab.trainer.restore(state);
-    const { answers } = state === undefined ? first : await look(lab, prompts);
-    const lane = new Lane(lab, kept, updates, `${config.arm.kind}-${config.seed}`, prompts);
+    const kept = asked.keeps ? await KeptLane.open(JSON.stringify(config)).catch(() => null) : null;
+    const { lab, first, updates, trouble } = await openAt(asked, kept);
+    const { answers } = updates.length === 0 ? first : await look(lab, prompts);
+    const lane = new Lane(lab, kept, updates, `${config.arm.kind}-${config.seed}`, prompts, trouble);
     const { hasQuarantine, device } = lab;
     const { threads = 1, variant = '' } = device as { threads?: number; variant?: string };
     const done = updates.map(({ shown }) => shown);
-    say({ kind: 'ready', hasQuarantine, threads, variant, ...first.rates, done, answers, keeps: kept !== null });
+    say({
+      kind: 'ready',
+      hasQuarantine,
+      threads,
+      variant,
+      ...first.rates,
+      done,
+      answers,
+      keeps: kept !== null,
+      trouble,
+    });
     return lane;
   }
 
@@ -113,9 +124,19 @@ class Lane {
     const { rates, answers } = await look(this.#lab, this.#prompts);
     const done = { update, meanReward, hash, rollouts, seconds, ...rates };
     this.#pieces.push(pieces);
-    await this.#kept?.add(update, { shown: done, pieces }, await this.#lab.trainer.state());
+    await this.#keep(done, pieces);
     this.#told = update;
-    say({ kind: 'update', done, answers, outside: this.#lab.judge.outside });
+    say({ kind: 'update', done, answers, outside: this.#lab.judge.outside, trouble: this.#trouble });
+  }
+
+  /** What cannot be kept is trained all the same. */
+  async #keep(shown: LaneUpdate, pieces: Pieces): Promise<void> {
+    const { update } = shown;
+    const state = await this.#lab.trainer.state();
+    await this.#kept?.add(update, { shown, pieces }, state).catch((error: unknown) => {
+      this.#kept = null;
+      this.#trouble = `the browser keeps no more (${String(error)}): a reload goes on from update ${update - 1}`;
+    });
   }
 
   #show({ rollout, reward, route }: RolloutRecord): ShownRollout {
@@ -135,6 +156,25 @@ class Lane {
       .stream()
       .pipeThrough(new CompressionStream('gzip'));
     say({ kind: 'archive', name: `${this.#name}.tar.gz`, archive: await new Response(packed).blob() });
+  }
+}
+
+/** The lab with what was kept, or from its start where that cannot be read: it is forgotten then. */
+async function openAt(asked: Extract<ToLane, { kind: 'open' }>, kept: KeptLane | null) {
+  const lab = await openLab(asked);
+  const first = await look(lab, asked.prompts);
+  const begun = { lab, first, updates: [] as readonly KeptUpdate[], trouble: '' };
+  if (kept === null) return begun;
+  try {
+    const { updates, state } = await kept.read(asked.at);
+    if (state !== undefined) lab.trainer.restore(state);
+    return { ...begun, updates };
+  } catch {
+    // What is restored in part is no start.
+    lab[Symbol.dispose]();
+    await kept.forget().catch(() => undefined);
+    const trouble = 'what the browser had kept could not be read, so this lane began anew';
+    return { ...begun, lab: await openLab(asked), trouble };
   }
 }
 

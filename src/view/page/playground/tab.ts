@@ -1,0 +1,68 @@
+/** What the page asks of its browser: threads, a memory that outlives a reload, and the place where what is trained is kept. */
+
+/** Remembers something until the tab is closed; a browser that may store nothing remembers nothing. */
+export function remember(name: string, value: boolean): void {
+  try {
+    if (value) sessionStorage.setItem(name, 'yes');
+    else sessionStorage.removeItem(name);
+  } catch {}
+}
+
+export function remembers(name: string): boolean {
+  try {
+    return sessionStorage.getItem(name) !== null;
+  } catch {
+    return false;
+  }
+}
+
+/** How long a page that is reloaded may still hold its place. */
+const mostWaitMs = 2000;
+
+/** Takes the place in which what is trained is kept, until the tab is closed: two tabs that write to it would mix their updates. False where another has it. */
+export function takePlace(): Promise<boolean> {
+  if (navigator.locks === undefined) return Promise.resolve(true);
+  return new Promise((resolve) => {
+    const hold = () => {
+      resolve(true);
+      return new Promise(() => undefined);
+    };
+    navigator.locks
+      .request('playground', { signal: AbortSignal.timeout(mostWaitMs) }, hold)
+      .catch(({ name }: Error) => resolve(!/Timeout|Abort/.test(name)));
+  });
+}
+
+/** Threads need an isolated page, which the service worker makes of this one when it is loaded again; without it there is one thread. */
+export async function isolate(): Promise<void> {
+  if (crossOriginIsolated || !('serviceWorker' in navigator) || remembers('isolated')) return;
+  remember('isolated', true);
+  // Without this it would be loaded again and again.
+  if (!remembers('isolated')) return;
+  const { installing, waiting, active } = await navigator.serviceWorker.register('isolate.js');
+  const worker = installing ?? waiting ?? active;
+  if (worker === null || !(await becomesActive(worker))) return;
+  location.reload();
+  await new Promise(() => undefined);
+}
+
+/** False where it cannot be installed. */
+function becomesActive(worker: ServiceWorker): Promise<boolean> {
+  return new Promise((resolve) => {
+    const look = (): void => {
+      if (worker.state === 'activated' || worker.state === 'redundant') resolve(worker.state === 'activated');
+    };
+    worker.addEventListener('statechange', look);
+    look();
+  });
+}
+
+/** Why there is one thread only; empty where there may be more. */
+export function whyAlone(): string {
+  if (crossOriginIsolated) return '';
+  if (!isSecureContext)
+    return 'One thread a lane: a page shares memory between threads over https or on localhost only.';
+  if (!('serviceWorker' in navigator))
+    return 'One thread a lane: this browser has no service worker, which would isolate the page.';
+  return 'One thread a lane: the page could not be isolated.';
+}

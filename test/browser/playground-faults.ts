@@ -1,0 +1,190 @@
+/**
+ * What can go wrong with the playground in a browser: links that mean nothing, kept updates that are damaged, no room, two tabs, a worker
+ * that fails, a tab that sleeps, changes faster than lanes open. It goes on, or says what happened. `node test/browser/playground-faults.ts`
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { playgroundPlan, writePlayground } from '../../src/view/playground.ts';
+import { check, counts, findChromium } from './chromium.ts';
+import { serve } from './static-server.ts';
+
+const laneLines = '[...document.querySelectorAll("section [role=status]")].map((line) => line.textContent)';
+/** Waits until both lanes say so. */
+const states = (page: Page, words: string) =>
+  page.waitForFunction(`(${laneLines}.length === 2 && ${laneLines}.every((line) => ${words}.test(line)))`);
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).first().click();
+const alertText = async (page: Page): Promise<string> =>
+  (await page.locator('[role=alert]').allTextContents()).join(' ');
+const factsText = async (page: Page): Promise<string> => (await page.locator('.facts').allTextContents()).join(' ');
+
+async function newPage(context: BrowserContext): Promise<Page> {
+  const page = await context.newPage();
+  page.setDefaultTimeout(0);
+  return page;
+}
+
+async function open(context: BrowserContext, address: string): Promise<Page> {
+  const page = await newPage(context);
+  await page.goto(address);
+  await page.waitForFunction('window.crossOriginIsolated && document.querySelectorAll("section").length === 2');
+  await states(page, '/^(paused|finished)/');
+  return page;
+}
+
+async function checkLinks(page: Page, address: string): Promise<void> {
+  await page.goto(`${address}/?seed=&left=none+such`);
+  await page.waitForFunction('document.querySelectorAll("section").length === 2');
+  const words = await alertText(page);
+  const isTold = /seed is “” .* “1” is used\..*left is “none such” .* “nothing” is used\./.test(words);
+  check('a link with an empty seed and an unknown remedy says what is used instead', isTold, words);
+  check('the address says what is used', page.url() === `${address}/#seed=1&left=nothing&right=quarantine`, page.url());
+  await states(page, '/^paused/');
+}
+
+/** Three seeds within one moment; lanes of the first two must not go on unseen. */
+async function checkHaste(page: Page): Promise<void> {
+  await page.evaluate(`(() => {
+    const field = document.querySelector('input[min="0"][type=number]');
+    for (const seed of ['5', '6', '1']) {
+      field.value = seed;
+      field.dispatchEvent(new Event('change', { bubbles: true }));
+    }
+  })()`);
+  await page.waitForTimeout(1000);
+  await states(page, '/^paused/');
+  const lanes = page.workers().filter((worker) => worker.url().endsWith('lane.js')).length;
+  check('changes in haste leave two lanes, and both open', lanes === 2, `${lanes} workers`);
+}
+
+/** Writes over, or removes, something of every lane that is kept. */
+const damage = (page: Page, code: string) =>
+  page.evaluate(`new Promise((resolve, reject) => {
+    const opening = indexedDB.open('playground', 1);
+    opening.onerror = reject;
+    opening.onsuccess = () => {
+      const transaction = opening.result.transaction(['updates', 'states'], 'readwrite');
+      const [updates, states] = ['updates', 'states'].map((name) => transaction.objectStore(name));
+      const all = states.getAllKeys();
+      all.onsuccess = () => { for (const key of all.result) ${code}; };
+      transaction.oncomplete = () => { opening.result.close(); resolve(); };
+      transaction.onabort = reject;
+    };
+  })`);
+
+async function checkDamage(page: Page): Promise<void> {
+  const damages = [
+    ['a kept state that is none', "states.put({ update: 1, adapter: new Map([['x', 'y']]) }, key)"],
+    ['a kept update that is gone', 'updates.delete(key)'],
+    ['a kept update that is none', "updates.put('x', key)"],
+  ] as const;
+  for (const [name, code] of damages) {
+    await press(page, 'One update');
+    await states(page, '/^paused. After 1 update /');
+    await damage(page, code);
+    await page.reload();
+    await states(page, '/^paused. After 0 updates/');
+    const words = await factsText(page);
+    check(`${name}: the lane says so and begins anew`, words.split('could not be read').length === 3, words);
+  }
+}
+
+async function checkFailedWorker(page: Page): Promise<void> {
+  await press(page, 'One update');
+  await states(page, '/^paused. After 1 update /');
+  const [lane] = page.workers().filter((worker) => worker.url().endsWith('lane.js'));
+  await lane.evaluate("setTimeout(() => { throw new Error('out of luck'); })");
+  await page.getByText(/^failed\..*out of luck/).waitFor();
+  check('a worker that fails says why', true);
+  await press(page, 'Open this lane again');
+  await states(page, '/^paused. After 1 update /');
+  check('and is opened again where it was', true);
+}
+
+async function checkTwoTabs(context: BrowserContext, page: Page, address: string): Promise<void> {
+  const other = await open(context, `${address}/#seed=2`);
+  const words = await alertText(other);
+  check('a second tab says that it keeps nothing', words.includes('Another tab has this page open'), words);
+  await press(other, 'One update');
+  await states(other, '/^paused. After 1 update /');
+  await other.close();
+  await page.reload();
+  await states(page, '/^paused. After 1 update /');
+  check('the first one has kept its own', (await alertText(page)) === '', await alertText(page));
+}
+
+async function checkSleep(page: Page): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  await press(page, 'Train');
+  await session.send('Page.setWebLifecycleState', { state: 'frozen' });
+  await new Promise((resolve) => setTimeout(resolve, 5000));
+  await session.send('Page.setWebLifecycleState', { state: 'active' });
+  await states(page, '/After ([3-9]|\\d\\d) updates/');
+  check('a tab that slept trains on', true);
+  await press(page, 'Pause');
+  await states(page, '/^paused/');
+}
+
+async function checkNoRoom(page: Page, address: string): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  const [line] = await page.locator('section [role=status]').allTextContents();
+  const made = Number(/After (\d+)/.exec(line)?.[1]);
+  await session.send('Storage.overrideQuotaForOrigin', { origin: address, quotaSize: 1 });
+  await press(page, 'One update');
+  await states(page, `/^paused. After (${made + 1}|${made + 2}) updates/`);
+  const words = await factsText(page);
+  check('without room it trains, and says what is kept no more', words.includes('the browser keeps no more'), words);
+  await session.send('Storage.overrideQuotaForOrigin', { origin: address });
+  await page.reload();
+  await states(page, '/^paused. After [1-9]/');
+  check('a reload goes on from what was kept', (await page.getByText(`After ${made + 2} updates`).count()) === 0);
+}
+
+/** A browser that lets the page store nothing at all, and a folder without its plan. */
+async function checkBare(browser: Browser, address: string): Promise<void> {
+  const context = await browser.newContext();
+  const page = await newPage(context);
+  await page.addInitScript(`for (const name of ['sessionStorage', 'indexedDB'])
+    Object.defineProperty(window, name, { get() { throw new DOMException('denied', 'SecurityError'); } });`);
+  await page.goto(address);
+  await states(page, '/^paused/');
+  check('a browser that stores nothing opens the page', (await page.getByText('One thread a lane').count()) === 1);
+  await page.route('**/plan.json', (route) => route.fulfill({ status: 404, body: 'gone' }));
+  await page.reload();
+  await page.getByText(/^The page could not be opened: /).waitFor();
+  check('a file that is missing is told of', true);
+  await context.close();
+}
+
+const launch = findChromium();
+const folder = mkdtempSync(join(tmpdir(), 'playground-faults-'));
+const site = join(folder, 'site');
+await writePlayground(site, 100);
+// Little work: nothing here depends on what is learned.
+const { arms, ...plan } = playgroundPlan(100);
+const small = arms.map(({ config, ...arm }) => {
+  const sampling = { ...config.sampling, promptsPerStep: 2, group: 4, maxNewTokens: 8 };
+  return { ...arm, config: { ...config, sampling } };
+});
+writeFileSync(join(site, 'plan.json'), JSON.stringify({ ...plan, arms: small }));
+const { address, close } = await serve(site);
+const browser = await launch();
+try {
+  const context = await browser.newContext();
+  const page = await open(context, address);
+  await checkLinks(page, address);
+  await checkHaste(page);
+  await checkDamage(page);
+  await checkFailedWorker(page);
+  await checkTwoTabs(context, page, address);
+  await checkSleep(page);
+  await checkNoRoom(page, address);
+  await checkBare(browser, address);
+} finally {
+  await browser.close();
+  close();
+  rmSync(folder, { recursive: true, force: true });
+}
+console.log(`playground-faults: ${counts.passed} passed, ${counts.failed} failed`);
+process.exitCode = counts.failed === 0 ? 0 : 1;
