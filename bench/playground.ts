@@ -96,10 +96,10 @@ const framesCode = `new Promise((resolve) => {
 /** Frames a second, what the page's own thread does for an update, and memory up to the last update. */
 async function watchPage(page: Page): Promise<void> {
   const idle = Number(await page.evaluate(framesCode));
-  const session = await page.context().newCDPSession(page);
-  await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send('Performance.enable', { timeDomain: 'threadTicks' });
   const taskSeconds = async (): Promise<number> => {
-    const { metrics } = await session.send('Performance.getMetrics');
+    const { metrics } = await devtools.send('Performance.getMetrics');
     return metrics.find(({ name }) => name === 'TaskDuration')?.value ?? Number.NaN;
   };
   await press(page, 'Train');

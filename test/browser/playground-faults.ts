@@ -115,11 +115,11 @@ async function checkTwoTabs(context: BrowserContext, page: Page, address: string
 }
 
 async function checkSleep(page: Page): Promise<void> {
-  const session = await page.context().newCDPSession(page);
+  const devtools = await page.context().newCDPSession(page);
   await press(page, 'Train');
-  await session.send('Page.setWebLifecycleState', { state: 'frozen' });
+  await devtools.send('Page.setWebLifecycleState', { state: 'frozen' });
   await new Promise((resolve) => setTimeout(resolve, 5000));
-  await session.send('Page.setWebLifecycleState', { state: 'active' });
+  await devtools.send('Page.setWebLifecycleState', { state: 'active' });
   await states(page, '/After ([3-9]|\\d\\d) updates/');
   check('a tab that slept trains on', true);
   await press(page, 'Pause');
@@ -127,15 +127,15 @@ async function checkSleep(page: Page): Promise<void> {
 }
 
 async function checkNoRoom(page: Page, address: string): Promise<void> {
-  const session = await page.context().newCDPSession(page);
+  const devtools = await page.context().newCDPSession(page);
   const [line] = await page.locator('section [role=status]').allTextContents();
   const made = Number(/After (\d+)/.exec(line)?.[1]);
-  await session.send('Storage.overrideQuotaForOrigin', { origin: address, quotaSize: 1 });
+  await devtools.send('Storage.overrideQuotaForOrigin', { origin: address, quotaSize: 1 });
   await press(page, 'One update');
   await states(page, `/^paused. After (${made + 1}|${made + 2}) updates/`);
   const words = await factsText(page);
   check('without room it trains, and says what is kept no more', words.includes('the browser keeps no more'), words);
-  await session.send('Storage.overrideQuotaForOrigin', { origin: address });
+  await devtools.send('Storage.overrideQuotaForOrigin', { origin: address });
   await page.reload();
   await states(page, '/^paused. After [1-9]/');
   check('a reload goes on from what was kept', (await page.getByText(`After ${made + 2} updates`).count()) === 0);
