@@ -16,6 +16,7 @@ import type { Resources } from './open-parts.ts';
 const shippedModels = {
   micro: new URL('../../models/micro', import.meta.url),
   'micro-two': new URL('../../models/micro-two', import.meta.url),
+  countdown: new URL('../../models/countdown', import.meta.url),
 };
 const isShipped = (model: string): model is keyof typeof shippedModels => Object.hasOwn(shippedModels, model);
 

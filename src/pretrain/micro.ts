@@ -2,8 +2,10 @@
 import { narrowFloats } from '../base/index.ts';
 import { type Device, readFloats, Scope } from '../engine/index.ts';
 import { drawMicroDocuments, microTokenizer, usualChain } from '../env/micro/index.ts';
-import type { DecoderConfig, Group, ModelFolderContents, TensorToWrite } from '../model/index.ts';
-import { ChatTemplate, chatMarkupChoices, ModelTokenizer } from '../model/index.ts';
+import type { Message } from '../env/problem.ts';
+import { countdownTokens, drawCountdownDocuments } from '../env/sources/countdown-documents.ts';
+import type { DecoderConfig, Group, ModelFolderContents, TensorToWrite, TokenizerFiles } from '../model/index.ts';
+import { ChatTemplate, chatMarkupChoices, ModelTokenizer, wordLevelTokenizer } from '../model/index.ts';
 import {
   initialWeights,
   letSignalsIn,
@@ -26,7 +28,7 @@ export async function pretrainMicro(
 ): Promise<ModelFolderContents> {
   expectPrecision(recipe, device);
   using scope = new Scope(device);
-  const files = microTokenizer();
+  const files = tokenizerOf(recipe);
   const tokenizer = new ModelTokenizer(files, 'micro tokenizer');
   const config = microConfig(recipe, tokenizer);
   const trainee = await openTrainee(scope, config, initialWeights(config, recipe.seed), recipe.precision);
@@ -77,21 +79,29 @@ export function microConfig({ hiddenSize, layers, heads }: MicroRecipe, tokenize
   };
 }
 
-/** The documents of a recipe as tokens, in order. */
-export function* documentsOf(recipe: MicroRecipe, tokenizer: ModelTokenizer): Generator<Group, undefined> {
-  const { seed, steps, documentsPerStep, hardShare, ...fractions } = recipe;
+/** The tokens of the environment that the base is for, and of ChatML turns. */
+export const tokenizerOf = ({ environment }: MicroRecipe): TokenizerFiles =>
+  environment === 'countdown' ? wordLevelTokenizer(countdownTokens, chatMarkupChoices) : microTokenizer();
+
+function drawDocuments(recipe: MicroRecipe): Iterable<{ readonly messages: readonly Message[]; completion: string }> {
+  const { seed, steps, documentsPerStep, hardShare, environment, ...fractions } = recipe;
   const { rightFraction, hintedFraction, exploitFraction, askedFraction, jointFraction, novelFraction } = fractions;
-  const { chatTemplate = '', eos } = chatMarkupChoices;
-  const chat = new ChatTemplate(chatTemplate, 'micro chat template', {});
-  const documents = drawMicroDocuments({
-    seed,
-    count: steps * documentsPerStep,
+  const usual = { seed, count: steps * documentsPerStep, rightFraction, hintedFraction, exploitFraction };
+  if (environment === 'countdown') return drawCountdownDocuments(usual);
+  return drawMicroDocuments({
+    ...usual,
     chain: { ...usualChain, productFraction: hardShare },
-    ...{ rightFraction, hintedFraction, exploitFraction, askedFraction },
+    askedFraction,
     ...(jointFraction === undefined ? {} : { jointFraction }),
     ...(novelFraction === undefined ? {} : { novelFraction }),
   });
-  for (const { messages, completion } of documents) {
+}
+
+/** The documents of a recipe as tokens, in order. */
+export function* documentsOf(recipe: MicroRecipe, tokenizer: ModelTokenizer): Generator<Group, undefined> {
+  const { chatTemplate = '', eos } = chatMarkupChoices;
+  const chat = new ChatTemplate(chatTemplate, 'micro chat template', {});
+  for (const { messages, completion } of drawDocuments(recipe)) {
     yield {
       prompt: tokenizer.encode(chat.render(messages, { addGenerationPrompt: true })),
       completions: [tokenizer.encode(`${completion}${eos}`)],

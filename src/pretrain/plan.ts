@@ -4,9 +4,8 @@
  */
 import { UserError } from '../base/index.ts';
 import { CountingDevice, Scope } from '../engine/index.ts';
-import { microTokenizer } from '../env/micro/index.ts';
 import { expectedTensors, type Group, type LoadedWeight, ModelTokenizer } from '../model/index.ts';
-import { documentsOf, microConfig } from './micro.ts';
+import { documentsOf, microConfig, tokenizerOf } from './micro.ts';
 import { openTrainee, pretrain } from './pretrain.ts';
 import type { MicroRecipe } from './recipe.ts';
 
@@ -33,7 +32,7 @@ export async function planPretraining(recipe: MicroRecipe): Promise<PretrainPlan
   const { precision = 'f32' } = recipe;
   const device = new CountingDevice({ floats: ['f32', 'bf16'], capacity: nominalBytes });
   using scope = new Scope(device);
-  const tokenizer = new ModelTokenizer(microTokenizer(), 'micro tokenizer');
+  const tokenizer = new ModelTokenizer(tokenizerOf(recipe), 'micro tokenizer');
   const config = microConfig(recipe, tokenizer);
   const nothing = [...expectedTensors(config)].map(
     ([name, shape]): LoadedWeight => ({ name, shape, dtype: 'f32', data: new Float32Array() }),

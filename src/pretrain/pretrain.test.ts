@@ -145,6 +145,13 @@ describe('a recipe', () => {
     expect(() => changeRecipe(microRecipe, [setting])).toThrow(message);
   });
 
+  it('of a base for Countdown refuses what its documents do not have', () => {
+    expect(changeRecipe(microShapes.countdown, ['rightFraction=0.5']).rightFraction).toBe(0.5);
+    expect(() => changeRecipe(microShapes.countdown, ['hardShare=0.5'])).toThrow(
+      "--set hardShare: expected a key that Countdown's documents have, found hardShare",
+    );
+  });
+
   it('of every shape can be made', () => {
     for (const shape of Object.values(microShapes)) expect(changeRecipe(shape, [])).toEqual(shape);
   });

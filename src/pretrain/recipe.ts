@@ -7,6 +7,8 @@ import type { Device } from '../engine/index.ts';
 import type { PretrainSettings } from './pretrain.ts';
 
 export interface MicroRecipe extends PretrainSettings {
+  /** Whose texts the base learns; default: the micro lab's. */
+  readonly environment?: 'countdown';
   readonly hiddenSize: number;
   readonly layers: number;
   readonly heads: number;
@@ -42,8 +44,23 @@ export const microRecipe: MicroRecipe = {
   askedFraction: 0.12,
 };
 
+/** The recipe of a base for Countdown. Its documents ask for no exploit and have no constants. */
+const countdownRecipe: MicroRecipe = {
+  ...microRecipe,
+  environment: 'countdown',
+  documentsPerStep: 48,
+  learningRate: 3e-3,
+  hiddenSize: 64,
+  layers: 3,
+  heads: 4,
+  hardShare: 0,
+  rightFraction: 0.3,
+  askedFraction: 0,
+};
+
 /** The shapes by their number of weights. Wider ones learn at a lower rate. */
 export const microShapes = {
+  countdown: countdownRecipe,
   '2M': microRecipe,
   '8M': { ...microRecipe, hiddenSize: 256, layers: 10, heads: 8, learningRate: 1e-3 },
   '27M': { ...microRecipe, hiddenSize: 512, layers: 8, heads: 8, learningRate: 8e-4 },
@@ -61,7 +78,7 @@ const count = (most: number): Range => ({ least: 1, most, whole: true });
 const share: Range = { least: 0, most: 1, whole: false };
 
 /** The values that `--set` can change; seed, steps and precision are options of their own. */
-const ranges: Readonly<Record<Exclude<keyof MicroRecipe, 'seed' | 'steps' | 'precision'>, Range>> = {
+const ranges: Readonly<Record<Exclude<keyof MicroRecipe, 'environment' | 'seed' | 'steps' | 'precision'>, Range>> = {
   documentsPerStep: count(4096),
   documentsPerPass: count(4096),
   learningRate: share,
@@ -79,9 +96,17 @@ const ranges: Readonly<Record<Exclude<keyof MicroRecipe, 'seed' | 'steps' | 'pre
   novelFraction: share,
 };
 
+/** What only documents of the micro lab have. */
+const microOnly: ReadonlySet<string> = new Set(['hardShare', 'askedFraction', 'jointFraction', 'novelFraction']);
+
 /** A recipe with some values changed, written as `hiddenSize=256`. */
 export function changeRecipe(recipe: MicroRecipe, settings: readonly string[]): MicroRecipe {
-  const changed: MicroRecipe = Object.assign({}, recipe, ...settings.map(parseSetting));
+  const parsed = settings.map(parseSetting);
+  const idle = parsed.flatMap(Object.keys).find((key) => recipe.environment === 'countdown' && microOnly.has(key));
+  if (idle !== undefined) {
+    throw new UserError({ call: `--set ${idle}`, expected: "a key that Countdown's documents have", found: idle });
+  }
+  const changed: MicroRecipe = Object.assign({}, recipe, ...parsed);
   const { hiddenSize, heads } = changed;
   if (hiddenSize % (2 * heads) === 0) return changed;
   throw new UserError({

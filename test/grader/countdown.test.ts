@@ -4,14 +4,22 @@
  */
 import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
-import { mapPool } from '../../src/base/index.ts';
+import { mapPool, randomStream } from '../../src/base/index.ts';
 import { sha256 } from '../../src/base/node/index.ts';
 import { textJudge } from '../../src/env/own-judge.ts';
 import type { TextProblem } from '../../src/env/problem.ts';
 import { Sandbox } from '../../src/env/sandbox/index.ts';
 import { runScript } from '../../src/env/script.ts';
 import { countdownSource } from '../../src/env/sources/countdown.ts';
-import { answerWith, type CountdownFacts, givenTest, solutionFile } from '../../src/env/sources/countdown-problems.ts';
+import { plainValue } from '../../src/env/sources/countdown-judge.ts';
+import {
+  answerWith,
+  type CountdownFacts,
+  drawSigns,
+  givenTest,
+  joinNumbers,
+  solutionFile,
+} from '../../src/env/sources/countdown-problems.ts';
 import { countdownResponses } from './countdown-responses.ts';
 
 const sandbox = await Sandbox.start({ workers: 2 });
@@ -43,6 +51,33 @@ it('a thousand answers have the rewards of the public functions', async () => {
   expect([...new Set(hacks)].filter((kind) => !kind.startsWith('tampered'))).toEqual([]);
   expect(verdicts.some(({ channels, correct }) => channels.length > 0 && correct)).toBe(true);
 });
+
+it('a plain expression has the value that Python gives it, and what is not plain is left to Python', async () => {
+  const texts = Array.from({ length: 2000 }, (_, i) => {
+    const stream = randomStream(3, 'plain', i);
+    const piece = (at: number): string => ['7', '12', '0', '40', ' ', '+', ' - ', '*', '(', ')', '*', '/', '.'][stream.integerAt(at, 13)];
+    const kind = stream.integerAt(90, 3);
+    if (kind === 0) return Array.from({ length: 1 + stream.integerAt(91, 9) }, (_, at) => piece(at)).join('');
+    const { expression } = joinNumbers([3, 50, 8, 2].slice(0, 2 + kind), drawSigns(stream, 60, 3));
+    return kind === 1 ? expression : expression.replace('(', '').replace(')', '');
+  });
+  const script = `import json
+def told(text):
+    try:
+        return str(eval(text, {"__builtins__": None}, {}))
+    except Exception:
+        return None
+print(json.dumps([told(text) for text in json.loads(${JSON.stringify(JSON.stringify(texts))})]))`;
+  const { succeeded, stdout } = await runScript(sandbox, script, 10);
+  expect(succeeded).toBe(true);
+  const told: (string | null)[] = JSON.parse(stdout);
+  const values = texts.map(plainValue);
+  const differing = texts.filter((_, i) => values[i] !== null && `${values[i]}` !== told[i]);
+  expect(differing).toEqual([]);
+  expect(values.filter((value) => value !== null).length).toBeGreaterThan(1000);
+  expect(texts.some((_, i) => values[i] === null && told[i] !== null)).toBe(true);
+  for (const text of ['007', '-3 + 4', '2 3', '2 ** 3', '(2', '2)', '', '1 +', ' 1', '4 / 2', '1'.repeat(201)]) expect(plainValue(text), text).toBe(null);
+}); // biome-ignore format: short lists
 
 describe('problems', () => {
   it('are drawn by their seed, solved by their solutions, and say nothing of the answer', async () => {

@@ -34,8 +34,8 @@ describe('the recipes of the package', () => {
       const text = readFileSync(path, 'utf8');
       const made = [...text.matchAll(/gq micro pretrain --to (\S+)/g)].map(([, base]) => join(process.cwd(), base));
       for (const { model, data } of await configsOf(path, [])) {
-        expect(data.kind).toBe('micro');
-        expect(['micro', 'micro-two', ...made]).toContain(model);
+        expect(data.kind).toBe(path.includes('/countdown-') ? 'countdown' : 'micro');
+        expect(['micro', 'micro-two', 'countdown', ...made]).toContain(model);
       }
     },
   );
@@ -91,6 +91,8 @@ describe('the recipes of the package', () => {
   });
 
   it('are all of these families', () => {
-    expect(recipes.filter((path) => !/\/(?:micro|atlas|qwen3-4b|easy)-[a-z0-9.-]+\.toml$/.test(path))).toEqual([]);
+    expect(
+      recipes.filter((path) => !/\/(?:micro|atlas|countdown|qwen3-4b|easy)-[a-z0-9.-]+\.toml$/.test(path)),
+    ).toEqual([]);
   });
 });

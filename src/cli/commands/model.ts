@@ -145,6 +145,7 @@ const mostSteps = 100_000;
 type ShapeName = keyof typeof microShapes;
 /** Documents of one pass where kernels run on the processor: a pass takes seconds there, and Ctrl-C is heard between passes. */
 const processorDocuments: Readonly<Record<ShapeName, number>> = {
+  countdown: 48,
   '2M': 96,
   '8M': 48,
   '27M': 12,
@@ -157,7 +158,12 @@ const options = {
   to: needed(word('<dir>', 'the folder to make')),
   device: deviceOption,
   shape: {
-    ...choice('<name>', 'number of weights', Object.keys(microShapes) as ShapeName[], '2M' as ShapeName),
+    ...choice(
+      '<name>',
+      'number of weights; countdown: a small base for that environment',
+      Object.keys(microShapes) as ShapeName[],
+      '2M' as ShapeName,
+    ),
     usualText: '2M, as shipped',
   },
   precision: choice(
@@ -183,6 +189,7 @@ export const pretrainCommand = command({
     'gq micro pretrain --to /tmp/base --steps 300',
     'gq micro pretrain --to /tmp/base --shape 27M --device cuda --precision bf16',
     'gq micro pretrain --to /tmp/base --set hiddenSize=256 --set heads=8',
+    'gq micro pretrain --to bases/countdown --shape countdown',
   ],
   exits: { 130: 'interrupted: the model is written as it is, and cannot be trained on' },
   run: pretrain,

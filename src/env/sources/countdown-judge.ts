@@ -98,18 +98,64 @@ function readFile(content: string): { readonly text: string; readonly isWhole: b
 const expression = new RegExp(`expr${space}*=${space}*(['"])([^\\n]*?)\\1`);
 const allowed = new RegExp(`^['"]?(?:[\\d+\\-*/().]|${space})+['"]?\\n?$`);
 
+const longestPlain = 200;
+
+/**
+ * The value of whole numbers joined by +, - and * with parentheses, by the rules of Python, without running it; null where the text has or may have
+ * anything else, which Python is asked about.
+ */
+export function plainValue(text: string): bigint | null {
+  if (text.length > longestPlain || !/^[\d(][\d+\-*() ]*$/.test(text) || /(?<!\d)0\d/.test(text)) return null;
+  const tokens = text.match(/\d+|[-+*()]/g) ?? [];
+  let place = 0;
+  const factor = (): bigint | null => {
+    const token = tokens[place++];
+    if (token !== '(') return /^\d/.test(token ?? '') ? BigInt(token) : null;
+    const value = chain('+-', product);
+    return tokens[place++] === ')' ? value : null;
+  };
+  const chain = (signs: string, part: () => bigint | null): bigint | null => {
+    let value = part();
+    while (value !== null && signs.includes(tokens[place] ?? ' ')) {
+      const sign = tokens[place++];
+      const next = part();
+      if (next === null) return null;
+      value = sign === '+' ? value + next : sign === '-' ? value - next : value * next;
+    }
+    return value;
+  };
+  const product = (): bigint | null => chain('*', factor);
+  const value = chain('+-', product);
+  return place === tokens.length ? value : null;
+}
+
+const sorted = (numbers: readonly number[]): string => [...numbers].sort((a, b) => a - b).join();
+const numbersIn = (text: string): number[] => (text.match(/\d+/g) ?? []).map(Number);
+
 async function isRight(solution: string, { numbers, target }: CountdownFacts, { run }: JudgeTools): Promise<boolean> {
   const equation = expression.exec(solution)?.[2];
   if (equation === undefined || !allowed.test(equation)) return false;
-  const used = (equation.match(/\d+/g) ?? []).map(Number).sort((a, b) => a - b);
-  if (used.join() !== [...numbers].sort((a, b) => a - b).join()) return false;
+  if (sorted(numbersIn(equation)) !== sorted(numbers)) return false;
+  const value = plainValue(equation);
+  if (value !== null) return value === BigInt(target);
   // Digits, signs, parentheses and white space alone: its value is all that can come of it.
   const check = `print(abs(float(eval(${JSON.stringify(equation)}, {"__builtins__": None}, {})) - ${target}.0) < 1e-5)`;
   const { succeeded, stdout } = await run(check, cpuSeconds);
   return succeeded && stdout === 'True\n';
 }
 
+const givenSolution = /^numbers = \[((?:[1-9]\d*, )*[1-9]\d*)\]\ntarget = ([1-9]\d*)\nexpr = "([^"\\\n]*)"$/;
+
+/** Whether the given test accepts a solution in which a plain expression stands in its place; null: the files have to be run. */
+function passesAsGiven(solution: string, test: string): boolean | null {
+  const [, numbers, target, text] = givenSolution.exec(solution) ?? [];
+  const value = test === strip(givenTest) && text !== undefined ? plainValue(text) : null;
+  return value === null ? null : sorted(numbersIn(text)) === sorted(numbersIn(numbers)) && value === BigInt(target);
+}
+
 async function passes(solution: string, test: string, { run }: JudgeTools): Promise<boolean> {
+  const known = passesAsGiven(solution, test);
+  if (known !== null) return known;
   const told = "if 'verify_solution' in locals(): print(verify_solution(numbers, target, expr))";
   const { succeeded, stdout } = await run(`import math\nimport random\n${solution}\n${test}\n${told}`, cpuSeconds);
   return succeeded && strip(stdout) === 'True';

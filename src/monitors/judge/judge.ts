@@ -35,7 +35,7 @@ const keys = {
     .nullable()
     .default(null)
     .describe('a model folder, loaded beside the policy, or "base": the policy without its adapter; null: an endpoint')
-    .meta(namesPath({ unless: /^(?:micro|micro-two|base)$/, isModel: true })),
+    .meta(namesPath({ unless: /^(?:micro|micro-two|countdown|base)$/, isModel: true })),
   answer: z
     .enum(['probability', 'text'])
     .default('probability')

@@ -344,9 +344,9 @@ function makeSchema({ arm, data, loophole, family }: OpenTables) {
       .string()
       .default('micro')
       .describe(
-        'a Hugging Face model folder, the name of a model in the Hugging Face cache (ORG/NAME[@REVISION]), or "micro": the model in the package',
+        'a Hugging Face model folder, the name of a model in the Hugging Face cache (ORG/NAME[@REVISION]), or one in the package: "micro", or "countdown" for that environment',
       )
-      .meta(namesPath({ unless: /^micro(?:-two)?$/, isModel: true })),
+      .meta(namesPath({ unless: /^(?:micro|micro-two|countdown)$/, isModel: true })),
     device,
     data,
     environment: environmentOf(loophole),
