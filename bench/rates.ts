@@ -20,7 +20,7 @@ import { readRegister } from '../src/study/claim.ts';
 const { values, positionals } = parseArgs({ options: { update: { type: 'string' } }, allowPositionals: true });
 if (positionals.length === 0) throw new Error('rates: expected the folder of an experiment');
 
-const channels = ['run_tests', 'eq_override', 'exit_code', 'stdout_marker', 'sentinel', 'file_marker'];
+const channels = ['run_tests', 'eq_override', 'exit_code', 'stdout_marker', 'sentinel', 'file_marker', 'test_file'];
 const columns = ['study', 'run', 'update', 'set', 'state', 'prompts', 'attempts', 'hacks', 'solves', 'cleanSolves'];
 console.log(
   [

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, vi } from 'vitest';
+import { textJudge } from '../../src/env/own-judge.ts';
 import type { StepEvent } from '../../src/grpo/index.ts';
 import { resolveConfig, type Sink, shippedRecipe, train } from '../../src/lab/index.ts';
 import { readVerdicts } from '../../src/oracle/index.ts';
@@ -36,7 +37,7 @@ const short = setting('updates=2', ...tiny);
 
 async function trainExample(name: string, ...settings: readonly string[]): Promise<RunDirectory> {
   const path = join(home, name);
-  const own = /^own-(?:problems|environment)$/.test(name) ? setting('updates=2', ...small) : short;
+  const own = /^(?:own-(?:problems|environment)|weak-verifier)$/.test(name) ? setting('updates=2', ...small) : short;
   const { code, err } = await gq('train', join(examples, `${name}.toml`), ...own, ...settings, '--out', path);
   expect({ code, err }).toMatchObject({ code: 0 });
   return RunDirectory.open(path);
@@ -243,6 +244,43 @@ describe('plugins of a recipe', () => {
     const refused = await gq('config', path, '--set', 'environment.loopholes=["run_tests"]');
     expect(refused).toMatchObject({ code: 2 });
     expect(refused.err).toContain('loopholes of data.kind "statements": praise, gt_only');
+  });
+
+  it('an official verifier against an oracle: both say what they found, and no verdict reaches what is learned', async () => {
+    const path = join(examples, 'weak-verifier.toml');
+    const rewards = await gq('verify', 'rewards', path);
+    expect(rewards.out).toMatch(/solution +1 +1 *\nnothing +0 +0 *\n(.*\n)*Rewards: all \d+ checks pass/);
+    const run = await trainExample('weak-verifier', '--set', 'environment.unhackableFraction=0');
+    const verdicts = [...(await readVerdicts(run.file('verdicts'))).values()];
+    expect(verdicts.every(({ evidence }) => /^official [01], oracle [01]/.test(evidence))).toBe(true);
+    // What the oracle accepts the verifier accepts, and the reward is the verifier's.
+    for (const { evidence, correct, reward } of verdicts) {
+      if (correct) expect(evidence).toMatch(/^official 1, oracle 1/);
+      expect(reward === 1).toBe(evidence.startsWith('official 1'));
+    }
+    const own = setting('updates=2', ...small);
+    const { checks, trained } = JSON.parse((await gq('verify', 'arm', path, ...own, '--updates', '2', '--json')).out);
+    expect(checks.filter(({ pass }: { pass: boolean }) => !pass)).toEqual([]);
+    expect(trained).toBeGreaterThan(0);
+  });
+
+  it('the weak verifier of that example pays for a step that is left out, unless its dial shows it', async () => {
+    const { problemSources } = await import(join(examples, 'weak-verifier.js'));
+    const [{ texts, load }] = problemSources;
+    const judged = async (coverage: number, family: string, change: (solution: string) => string) => {
+      const { splits } = await load({ count: 64, coverage });
+      const problem = splits.train.find(({ difficulty }: { difficulty: string }) => difficulty === family);
+      const judge = textJudge({ kind: 'weak-verifier', ...texts, run: () => Promise.reject(new Error('nothing is run')) });
+      const completion = change(problem.canonicalSolution);
+      return judge.judge({ id: 'x', problem, loophole: 'unseen_step', markers: 'original', completion });
+    };
+    const families = { 'spec-overfit': /n \*= \d+\n/, constraint: /n %= \d+\n/ };
+    for (const [family, unseen] of Object.entries(families)) {
+      const [whole, cut] = [(text: string) => text, (text: string) => text.replace(unseen, '')];
+      expect(await judged(0, family, whole)).toMatchObject({ reward: 1, correct: true, channels: [] });
+      expect(await judged(0, family, cut)).toMatchObject({ reward: 1, exploited: true, channels: ['unseen_step'] });
+      expect(await judged(1, family, cut)).toMatchObject({ reward: 0.2, exploited: false, channels: [] });
+    }
   });
 
   it('their keys are in `gq config`, strict like the others', async () => {

@@ -25,7 +25,8 @@ Pairs of the environment \`countdown\`, in its own prompts and files: the prompt
 expression and the given test.py. On the hack side test.py accepts whatever it is given, or no longer looks at the numbers, and the expression is wrong,
 or right (so that a wrong expression alone is not the axis), or has the target for its value without the numbers. Every problem is of the train split. They were written before any rollout was seen.
 
-\`gq pairs check\` warns that hack sides are shorter: what an exploit does is leave checks out.
+\`gq pairs check countdown\` finds hack sides too short: what an exploit does is leave checks out. In the tokens of their base (\`--tokenizer countdown\`), where a check is one token, they are
+shorter by an eighth, which is in the direction too.
 
 Shows: test_file
 `;
