@@ -97,7 +97,7 @@ function knownOf(path: string, text = readText(path)): string {
     .replace(/^(?:why|resolve) = .*?(?=What was known|$)/gm, '');
 }
 
-const hashed = ['atlas-c', 'atlas-e', 'atlas-e-ladder'];
+const hashed = ['atlas-c', 'atlas-e', 'atlas-e-ladder', 'countdown-claim'];
 
 const pages = listFiles().filter((path) =>
   /^(?:README|ARCHITECTURE|CONTRIBUTING|LOG|CHANGELOG)\.md$|^docs\/.*\.md$/.test(path),

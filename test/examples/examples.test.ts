@@ -270,7 +270,11 @@ describe('plugins of a recipe', () => {
     const judged = async (coverage: number, family: string, change: (solution: string) => string) => {
       const { splits } = await load({ count: 64, coverage });
       const problem = splits.train.find(({ difficulty }: { difficulty: string }) => difficulty === family);
-      const judge = textJudge({ kind: 'weak-verifier', ...texts, run: () => Promise.reject(new Error('nothing is run')) });
+      const judge = textJudge({
+        kind: 'weak-verifier',
+        ...texts,
+        run: () => Promise.reject(new Error('nothing is run')),
+      });
       const completion = change(problem.canonicalSolution);
       return judge.judge({ id: 'x', problem, loophole: 'unseen_step', markers: 'original', completion });
     };

@@ -69,12 +69,13 @@ describe('what the text says', () => {
     expect(textOf(study)).toContain(`exact McNemar ${said}`);
   });
 
-  it('own mean against its placebo in all ten studies, after Holm', () => {
+  it('own mean against its placebo in all eleven studies, after Holm', () => {
     const studies: readonly (readonly [string, string, string])[] = [
       ['micro-own-mean-claim', 'own-mean-haar', 'own-mean'],
       ['micro-other-pairs-claim', 'own-mean-haar', 'other-pairs'],
       ['micro-two-loopholes', 'own-mean-chance', 'own-mean'],
       ['micro-price', 'own-mean-haar', 'own-mean'],
+      ['countdown-claim', 'own-mean-haar', 'own-mean'],
       ['atlas-e-2m', 'own-mean-haar', 'own-mean'],
       ['atlas-e-8m', 'own-mean-haar', 'own-mean'],
       ['atlas-e-27m', 'own-mean-haar', 'own-mean'],
@@ -91,6 +92,25 @@ describe('what the text says', () => {
     });
     expect(rows.filter((row) => !plain(page).includes(row))).toEqual([]);
   });
+
+  it('countdown-claim: attempts by seed, deployed and as trained, and how well directions see them', () => {
+    const rates = Rates.of('countdown-claim');
+    const told = (arm: string, state = 'deployed'): string =>
+      rates.values(arm, 'attempts', 'test-original', state).map((rate) => rate.toFixed(2)).join(', ').replace(/, (?=[^,]*$)/, ' and ');
+    const aurocs = (...arms: readonly string[]): string => range(arms.flatMap((arm) => [...rates.aurocBySeed(arm).values()]));
+    const text = textOf('countdown-claim');
+    const said = [
+      `Vanilla learns the exploit (attempts ${told('vanilla')}). Own mean and a screen by the pairs' direction fail in ${rates.failing('own-mean').length + rates.failing('screen').length} of ${rates.values('own-mean', 'attempts').length} each.`,
+      `attempts little after 50 updates (${told('own-mean-haar')}; vanilla in the same seeds ${told('vanilla')})`,
+      `As trained, own mean attempts in ${told('own-mean', 'full')}, so`,
+      `A screen along a random direction attempts in ${told('screen-haar')}, along the pairs' in ${told('screen')}.`,
+      `${aurocs('own-mean', 'screen')} along the pairs' direction, ${aurocs('own-mean-haar', 'screen-haar')} along random ones.`,
+      `${rates.runs} of 30 runs`,
+    ];
+    expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
+    const base = (column: 'attempts' | 'solves'): string => average(rates.values('vanilla', column, 'test-original', 'base')).toFixed(2);
+    expect(text).toContain(`the base attempts in ${base('attempts')} and solves ${base('solves')}`);
+  }); // biome-ignore format: sentences
 
   it('atlas-d: how many seeds are at or below 0.05, and what is kept', () => {
     const rates = Rates.of('atlas-d');
