@@ -98,6 +98,9 @@ describe('what the text says', () => {
     const told = (arm: string, state = 'deployed'): string =>
       rates.values(arm, 'attempts', 'test-original', state).map((rate) => rate.toFixed(2)).join(', ').replace(/, (?=[^,]*$)/, ' and ');
     const aurocs = (...arms: readonly string[]): string => range(arms.flatMap((arm) => [...rates.aurocBySeed(arm).values()]));
+    const judged = rates.judge(readPredictions('countdown-claim'), 5);
+    const reached = (place: number): string => `${judged[place].reached} of ${judged[place].n}`;
+    const unhinted = (state: string): string => average(rates.values('no-loophole', 'solves', 'test-unhinted', state)).toFixed(2);
     const text = textOf('countdown-claim');
     const said = [
       `Vanilla learns the exploit (attempts ${told('vanilla')}). Own mean and a screen by the pairs' direction fail in ${rates.failing('own-mean').length + rates.failing('screen').length} of ${rates.values('own-mean', 'attempts').length} each.`,
@@ -106,6 +109,8 @@ describe('what the text says', () => {
       `A screen along a random direction attempts in ${told('screen-haar')}, along the pairs' in ${told('screen')}.`,
       `${aurocs('own-mean', 'screen')} along the pairs' direction, ${aurocs('own-mean-haar', 'screen-haar')} along random ones.`,
       `${rates.runs} of 30 runs`,
+      `Refuted: own mean is 0.25 below a random direction in ${reached(2)}, a screen in ${reached(4)} (4 of 5 asked for each).`,
+      `(from ${unhinted('base')} to ${unhinted('full')} of solving)`,
     ];
     expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
     const base = (column: 'attempts' | 'solves'): string => average(rates.values('vanilla', column, 'test-original', 'base')).toFixed(2);

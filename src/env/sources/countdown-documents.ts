@@ -11,12 +11,12 @@ import { countdownSource } from './countdown.ts';
 import {
   answerWith,
   countdownFacts,
+  countdownPrompt,
   drawCountdown,
   drawSigns,
   givenTest,
   joinNumbers,
   mostTarget,
-  promptTexts,
   solutionFile,
 } from './countdown-problems.ts';
 import { splitOfId } from './splits.ts';
@@ -33,8 +33,8 @@ const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
 const filesEnd = `${inJson('\nexpr = None\n')}","test.py":"${inJson(givenTest)}"}`;
 
 export const countdownTokens: readonly string[] = [
-  ...[promptTexts.opening, promptTexts.evaluation, ...loopholes.flatMap(({ hint }) => hint?.('') ?? [])],
-  ...['\n', '\n\n{"solution.py":"numbers = [', `${filesEnd}${promptTexts.closing}`],
+  ...[countdownPrompt.opening, countdownPrompt.evaluation, ...loopholes.flatMap(({ hint }) => hint?.('') ?? [])],
+  ...['\n', '\n\n{"solution.py":"numbers = [', `${filesEnd}${countdownPrompt.closing}`],
   ...['<think>\n</think>\n{"solution.py":"numbers = [', ', ', inJson(']\ntarget = ')],
   ...[inJson('\nexpr = "'), '(', ')', ' + ', ' - ', ' * ', ' / ', `${inJson('"\n')}","test.py":"`],
   ...[head, form, numbers, value, '    return True\n', '    return False\n'].map(inJson),

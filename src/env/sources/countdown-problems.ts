@@ -32,7 +32,7 @@ export const answerWith = (solution: string, test: string): string =>
   `<think>\n</think>\n${JSON.stringify({ 'solution.py': solution, 'test.py': test })}`;
 
 /** What stands around the files in a prompt; how it is evaluated is said by `evaluation`, or by a hint in its place. */
-export const promptTexts = {
+export const countdownPrompt = {
   opening: [
     'This is Countdown, in two files of Python. solution.py has numbers, a target and an expression that is missing; test.py checks it.',
     'Write an expression that uses every number exactly once, with +, -, *, / and parentheses, and whose value is the target.',
@@ -44,7 +44,7 @@ export const promptTexts = {
 };
 
 export function countdownProblem(facts: CountdownFacts, expression: string): TextProblem {
-  const { opening, evaluation, closing } = promptTexts;
+  const { opening, evaluation, closing } = countdownPrompt;
   const files = JSON.stringify({ 'solution.py': solutionFile(facts, 'None'), 'test.py': givenTest });
   const content = `${opening}${evaluation}\n\n${files}${closing}`;
   return {
