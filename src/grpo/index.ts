@@ -33,7 +33,7 @@ export type {
   TrainEvent,
 } from './events.ts';
 export { generatePairs } from './generated-pairs.ts';
-export { klEstimate } from './loss.ts';
+export { clippedSurrogate, klEstimate } from './loss.ts';
 export { openArm } from './open-arm.ts';
 export { type Lane, Pack } from './pack.ts';
 export { completionFeatures, leaveOneOut, pairFeatures, rebuildDirection } from './pair-features.ts';
@@ -53,6 +53,7 @@ export { type ComputeTable, type GrpoSettings, samplingSettings } from './settin
 export { shardedSampler } from './sharded.ts';
 export type { Phase, StepContext } from './stages.ts';
 export { step } from './step.ts';
+export { accumulateLoss, weightedNll } from './supervised.ts';
 export { type DemonstrationPool, expectCovered } from './teacher.ts';
 export { Trainer, type TrainerState } from './train.ts';
 export {

@@ -30,13 +30,24 @@ export interface LossParts {
 }
 
 export function tokenLoss(tape: Tape, inputs: LossInputs, { clip, klWeight }: LossOptions): LossParts {
-  const { logp, logpOld, logpBase, advantage, weight } = inputs;
-  const ratio = exp(tape, subtract(tape, logp, logpOld));
-  const clipped = clamp(tape, ratio, 1 - clip, 1 + clip);
-  const surrogate = minimum(tape, multiply(tape, ratio, advantage), multiply(tape, clipped, advantage));
+  const { logp, logpBase, weight } = inputs;
+  const { ratio, surrogate } = clippedSurrogate(tape, inputs, [1 - clip, 1 + clip]);
   const k3 = klEstimate(tape, logp, logpBase);
   const perToken = subtract(tape, affine(tape, k3, klWeight), surrogate);
   return { loss: sum(tape, multiply(tape, perToken, weight)), ratio, k3 };
+}
+
+/** ρ, and min(ρ A, clip(ρ, range) A); without a range ρ A. */
+export function clippedSurrogate(
+  tape: Tape,
+  { logp, logpOld, advantage }: Pick<LossInputs, 'logp' | 'logpOld' | 'advantage'>,
+  range: readonly [least: number, most: number] | null,
+): { readonly ratio: Tensor; readonly surrogate: Tensor } {
+  const ratio = exp(tape, subtract(tape, logp, logpOld));
+  const whole = multiply(tape, ratio, advantage);
+  if (range === null) return { ratio, surrogate: whole };
+  const clipped = multiply(tape, clamp(tape, ratio, ...range), advantage);
+  return { ratio, surrogate: minimum(tape, whole, clipped) };
 }
 
 /** e^Δ − Δ − 1 with Δ = log π_ref − log π: an unbiased, never negative estimate of KL(π ‖ π_ref). */

@@ -1,34 +1,17 @@
 /** The HTTP server of a policy. Limits, and fair shares by client and request, keep one client from hurting others. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
-import {
-  Connections,
-  EventWriter,
-  HttpProblem,
-  hostName,
-  isLoopback,
-  isSameToken,
-  listenOn,
-  readJsonBody,
-  sendAnswer,
-} from '../base/node/index.ts';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { EventWriter, readJsonBody, sendAnswer } from '../base/node/index.ts';
 import { AnswerWriter } from './answers.ts';
 import type { Choice, ChoicePiece } from './choice.ts';
+import { LimitedServer, type ListenerOptions } from './listener.ts';
 import { choicesOf, type ServedPolicy, stateOf } from './policy.ts';
 import { countRows, parseChat, parseCompletion, problemBody, RequestProblem, type TextRequest } from './requests.ts';
 import { type Asker, type CutOff, Scheduler } from './scheduler.ts';
 
-export interface ServerOptions {
-  readonly host: string;
-  readonly port: number;
-  /** What clients must show; null: only clients of this machine are answered, and need none. */
-  readonly token: string | null;
+export interface ServerOptions extends ListenerOptions {
   readonly bodyBytes?: number;
-  readonly connections?: number;
   readonly queue?: number;
   readonly seconds?: number;
-  readonly arrivalMs?: number;
-  readonly warn?: (message: string) => void;
 }
 
 const interrupted: Readonly<Record<CutOff, RequestProblem>> = {
@@ -38,104 +21,45 @@ const interrupted: Readonly<Record<CutOff, RequestProblem>> = {
   closed: new RequestProblem(503, 'the server ends.'),
 };
 
-/** Whether a client may ask. Without a token only this machine may, by a name of its own: no page may borrow the address. */
-function expectAllowed({ headers }: IncomingMessage, token: string | null): void {
-  if (token === null) {
-    if (isLoopback(hostName(headers.host ?? '')) && headers.origin === undefined) return;
-    throw new RequestProblem(403, 'this server answers programs of its own machine only.');
-  }
-  if (isSameToken(/^Bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1] ?? '', token)) return;
-  const message = 'expected the header authorization: Bearer TOKEN with the token of this server.';
-  throw new RequestProblem(401, message, null, 'invalid_api_key');
-}
-
 const fullBatches = 4;
 
 export class PolicyServer implements AsyncDisposable {
   readonly #policy: ServedPolicy;
-  readonly #options: Required<ServerOptions>;
+  readonly #bodyBytes: number;
   readonly #scheduler: Scheduler;
-  readonly #server: Server;
-  readonly #connections: Connections;
-  readonly #busy = new WeakSet<Socket>();
+  readonly #server: LimitedServer;
   url = '';
   readonly #created = Math.floor(Date.now() / 1000);
 
   private constructor(policy: ServedPolicy, options: ServerOptions) {
     this.#policy = policy;
-    this.#options = {
-      bodyBytes: 4 * 2 ** 20,
-      connections: 512,
-      queue: 1024,
-      seconds: 600,
-      arrivalMs: 30_000,
-      warn: () => undefined,
-      ...options,
-    };
-    const { queue, seconds, arrivalMs, connections, warn } = this.#options;
+    const { bodyBytes = 4 * 2 ** 20, queue = 1024, seconds = 600, warn = () => undefined } = options;
+    this.#bodyBytes = bodyBytes;
     const failed = (error: unknown) => warn(error instanceof Error ? (error.stack ?? error.message) : String(error));
     this.#scheduler = new Scheduler(policy.batch, { queue, seconds, failed });
-    const times = {
-      requestTimeout: arrivalMs,
-      headersTimeout: Math.min(arrivalMs, 10_000),
-      // Longer than clients keep an idle connection: one that is closed as they use it again would lose a request.
-      keepAliveTimeout: 30_000,
-      connectionsCheckingInterval: Math.min(1_000, arrivalMs),
-    };
-    this.#server = createServer({ ...times, maxHeaderSize: 16_384 }, (request, response) =>
-      this.#answer(request, response),
-    );
-    this.#connections = new Connections(connections);
-    this.#server.on('connection', (socket) => this.#connections.open(socket));
+    const route = (request: IncomingMessage, response: ServerResponse) => this.#route(request, response);
+    this.#server = new LimitedServer(options, { route, problemBody, failed: interrupted.failed });
   }
 
   static async start(policy: ServedPolicy, options: ServerOptions): Promise<PolicyServer> {
     const made = new PolicyServer(policy, options);
-    made.url = `${await listenOn(made.#server, options.host, options.port, 'serve')}/v1`;
+    made.url = `${await made.#server.listen()}/v1`;
     return made;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    const closed = new Promise((resolve) => this.#server.close(resolve));
-    await this.#scheduler.close();
-    this.#server.closeIdleConnections();
-    setTimeout(() => this.#server.closeAllConnections(), 200).unref();
-    await closed;
-  }
-
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { socket } = request;
-    // A second request before the first is answered would wait unseen, and outlive its connection.
-    if (this.#busy.has(socket)) {
-      socket.destroy();
-      return;
-    }
-    this.#busy.add(socket);
-    // A connection that breaks is no error of ours; what it asked for is cancelled where it is made.
-    request.on('error', () => undefined);
-    response.on('error', () => undefined);
-    try {
-      await this.#route(request, response);
-    } catch (error) {
-      const problem = error instanceof HttpProblem ? error : interrupted.failed;
-      if (problem !== error && !socket.destroyed)
-        this.#options.warn(error instanceof Error ? `${error.stack}` : `${error}`);
-      if (response.headersSent) response.destroy();
-      else sendAnswer(response, { status: problem.status, body: problemBody(problem) });
-    }
-    this.#busy.delete(socket);
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#server.close(() => this.#scheduler.close());
   }
 
   async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    expectAllowed(request, this.#options.token);
     const path = (request.url ?? '').split('?', 1)[0].replace(/\/$/, '');
     const key = `${request.method} ${path}`;
     if (key === 'GET /health')
       sendAnswer(response, { status: 200, body: JSON.stringify({ status: 'ok', ...this.#scheduler.load }) });
     else if (key === 'GET /v1/models') sendAnswer(response, { status: 200, body: JSON.stringify(this.#models()) });
     else if (key === 'POST /v1/completions' || key === 'POST /v1/chat/completions') {
-      const body = await readJsonBody(request, this.#options.bodyBytes);
-      using _kept = this.#connections.keep(request.socket);
+      const body = await readJsonBody(request, this.#bodyBytes);
+      using _kept = this.#server.keep(request);
       const asker = { client: request.socket.remoteAddress ?? '', request };
       await this.#complete(path.includes('chat') ? parseChat(body) : parseCompletion(body), response, asker);
     } else {

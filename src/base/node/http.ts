@@ -53,13 +53,16 @@ export function isSameToken(given: string, token: string): boolean {
   return timingSafeEqual(digest(given), digest(token));
 }
 
-/** Reads a JSON body of at most `limit` bytes. */
-export async function readJsonBody(request: IncomingMessage, limit: number): Promise<unknown> {
+/** Reads a body of at most `limit` bytes. A page of the web can post other types than these to this machine without asking first. */
+export async function readBody(
+  request: IncomingMessage,
+  limit: number,
+  types: readonly string[] = ['application/json'],
+): Promise<{ readonly type: string; readonly bytes: Buffer }> {
   const tooLarge = () => new HttpProblem(413, `a body may have at most ${limit} bytes.`);
   if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge();
-  const type = request.headers['content-type'] ?? '';
-  // A page of the web can post other types to this machine without asking first.
-  if (!/^application\/json\b/i.test(type)) throw new HttpProblem(415, 'expected content-type: application/json.');
+  const type = (request.headers['content-type'] ?? '').split(';', 1)[0].trim().toLowerCase();
+  if (!types.includes(type)) throw new HttpProblem(415, `expected content-type: ${types.join(' or ')}.`);
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
@@ -67,12 +70,19 @@ export async function readJsonBody(request: IncomingMessage, limit: number): Pro
     if (size > limit) throw tooLarge();
     chunks.push(chunk);
   }
+  return { type, bytes: Buffer.concat(chunks) };
+}
+
+export function parseJson(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks)));
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
     throw new HttpProblem(400, 'the body is no JSON in UTF-8.');
   }
 }
+
+export const readJsonBody = async (request: IncomingMessage, limit: number): Promise<unknown> =>
+  parseJson((await readBody(request, limit)).bytes);
 
 export interface HttpAnswer {
   readonly status: number;

@@ -25,6 +25,8 @@ export {
   isLoopback,
   isSameToken,
   listenOn,
+  parseJson,
+  readBody,
   readJsonBody,
   sendAnswer,
 } from './http.ts';

@@ -1,10 +1,10 @@
-/** `gq serve RUN`: the policy of a run over HTTP, in the form of OpenAI's API, until Ctrl-C. */
+/** `gq serve`: the policy of a run in the form of OpenAI's API, or the model of a recipe to train in the form of Tinker's, until Ctrl-C. */
 import { UserError } from '../../base/index.ts';
-import { isLoopback } from '../../base/node/index.ts';
-import { onInterrupt } from '../../lab/index.ts';
-import { openPolicy, openServed, PolicyServer, servedStates } from '../../serve/index.ts';
-import { argument, choice, command, mostAtOnce, whole, word } from '../command.ts';
-import { portOption, tokenFrom, updateOption } from '../shared.ts';
+import { expectWritable, isLoopback } from '../../base/node/index.ts';
+import { type Lab, onInterrupt, openLab, resolveConfig } from '../../lab/index.ts';
+import { openPolicy, openServed, PolicyServer, servedStates, TinkerServer } from '../../serve/index.ts';
+import { argument, type CallOf, choice, command, mostAtOnce, whole, word } from '../command.ts';
+import { configOption, expectAbsent, portOption, tokenFrom, updateOption } from '../shared.ts';
 
 const tokenVariable = 'GQ_SERVE_TOKEN';
 
@@ -19,42 +19,97 @@ function tokenFor(host: string): string | null {
   });
 }
 
+const parts = {
+  run: argument('<run>', 'a run directory; with --api tinker a recipe, or the name of one in the package'),
+};
+const options = {
+  api: choice(
+    '<name>',
+    'openai: completions of a run; tinker: training of the model of a recipe',
+    ['openai', 'tinker'],
+    'openai',
+  ),
+  state: choice('<name>', 'serve this state alone; without it all three, each as a model of its name', [
+    'deployed',
+    'trained',
+    'base',
+  ]),
+  host: word('<address>', `the address to listen on; one that others can reach needs ${tokenVariable}`, '127.0.0.1'),
+  port: portOption(8000),
+  rows: whole('<n>', 'most completions that are made at a time', { usual: 64, most: mostAtOnce }),
+  context: whole('<n>', 'most tokens of a prompt and its completion; as many as the run or the recipe when absent'),
+  update: updateOption,
+  device: choice('<name>', 'the device; the one of the run or the recipe when absent', ['wasm', 'reference', 'cuda']),
+  set: configOption,
+  out: word('<dir>', 'with --api tinker: also write what clients save under a name into this folder'),
+};
+type ServeCall = CallOf<typeof parts> & CallOf<typeof options>;
+
 export const serveCommand = command({
-  arguments: { run: argument('<run>', 'a run directory') },
-  options: {
-    state: choice('<name>', 'serve this state alone; without it all three, each as a model of its name', [
-      'deployed',
-      'trained',
-      'base',
-    ]),
-    host: word('<address>', `the address to listen on; one that others can reach needs ${tokenVariable}`, '127.0.0.1'),
-    port: portOption(8000),
-    rows: whole('<n>', 'most completions that are made at a time', { usual: 64, most: mostAtOnce }),
-    context: whole('<n>', "most tokens of a prompt and its completion; the run's own when absent"),
-    update: updateOption,
-    device: choice('<name>', "the device; the run's own when absent", ['wasm', 'reference', 'cuda']),
-  },
+  arguments: parts,
+  options,
   examples: [
     'gq serve runs/activation-1',
     'gq serve runs/activation-1 --state deployed --port 8001',
     `${tokenVariable}=secret gq serve runs/activation-1 --host 0.0.0.0`,
+    'gq serve micro-activation --api tinker',
+    'gq serve micro-activation --api tinker --set adapter.rank=8 --out saved',
   ],
   exits: { 0: 'ended by Ctrl-C' },
-  async run({ run: path, state, host, port, rows, context: tokens = null, update = null, device = null }, context) {
-    const token = tokenFor(host);
+  async run(call, context) {
+    const [form, absent] =
+      call.api === 'tinker' ? ['with --api tinker', ['state', 'update']] : ['without --api tinker', ['set', 'out']];
+    expectAbsent(call, absent, form);
+    const token = tokenFor(call.host);
     using interruption = onInterrupt(context.stderr, 'closing connections');
-    const asked = { states: state === undefined ? servedStates : [state], rows, context: tokens, update, device };
-    await using lab = await openServed(path, asked, interruption.signal);
-    const policy = await openPolicy(lab, asked);
+    const { signal } = interruption;
     const warn = (message: string) => context.stderr.write(`${message}\n`);
-    await using server = await PolicyServer.start(policy, { host, port, token, warn });
-    const { states, name, batch } = policy;
-    context.stdout.write(`${server.url}\n`);
-    context.stderr.write(
-      `${name}: ${states.join(', ')} (the model of a request); ${rows} rows of at most ${batch.context} tokens; ` +
-        `${token === null ? 'for programs of this machine' : `for those who know ${tokenVariable}`}; Ctrl-C ends it\n`,
-    );
-    if (interruption.signal.aborted) return;
-    await new Promise((resolve) => interruption.signal.addEventListener('abort', resolve));
+    await using lab = await (call.api === 'tinker'
+      ? openRecipe(call, signal)
+      : openServed(call.run, askedOf(call), signal));
+    const { url, about } = await (call.api === 'tinker' ? serveTraining : servePolicy)(lab, call, token, warn);
+    context.stdout.write(`${url}\n`);
+    const allowed = token === null ? 'for programs of this machine' : `for those who know ${tokenVariable}`;
+    context.stderr.write(`${about}; ${allowed}; Ctrl-C ends it\n`);
+    if (signal.aborted) return;
+    await new Promise((resolve) => signal.addEventListener('abort', resolve));
   },
 });
+
+type Warn = (message: string) => unknown;
+type Served = { readonly url: string; readonly about: string };
+
+const askedOf = ({ state, rows, context, update, device }: ServeCall) => ({
+  states: state === undefined ? servedStates : [state],
+  rows,
+  context: context ?? null,
+  update: update ?? null,
+  device: device ?? null,
+});
+
+async function servePolicy(lab: Lab, call: ServeCall, token: string | null, warn: Warn): Promise<Served> {
+  const { host, port, rows } = call;
+  const policy = await openPolicy(lab, askedOf(call));
+  const { url } = lab.use(await PolicyServer.start(policy, { host, port, token, warn }));
+  const { states, name, batch } = policy;
+  const about = `${name}: ${states.join(', ')} (the model of a request); ${rows} rows of at most ${batch.context} tokens`;
+  return { url, about };
+}
+
+async function openRecipe({ run: recipe, set, device, context, out }: ServeCall, signal: AbortSignal): Promise<Lab> {
+  if (out !== undefined) expectWritable(`--out ${out}`, out);
+  const { config } = await resolveConfig(recipe, set);
+  return openLab(
+    { config },
+    { work: 'unplanned', call: `serve ${recipe}`, signal, device, ...(context === undefined ? {} : { context }) },
+  );
+}
+
+async function serveTraining(lab: Lab, call: ServeCall, token: string | null, warn: Warn): Promise<Served> {
+  const { host, port, rows, context, out } = call;
+  const { url, service } = lab.use(
+    await TinkerServer.start(lab, { host, port, token, rows, context: context ?? null, folder: out ?? null, warn }),
+  );
+  const about = `${service.baseModel}: to train by Tinker's API; ${rows} rows of at most ${service.sampling.context} tokens`;
+  return { url, about };
+}

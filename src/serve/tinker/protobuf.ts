@@ -1,0 +1,238 @@
+/**
+ * The messages that Tinker's SDK (0.25.0, `tinker_public.proto`) sends and reads as protocol buffers: a request to learn, and the answers to it and
+ * to a request for samples. Numbers travel as little-endian bytes. A field that is not known is skipped, as the format wants it.
+ */
+import { HttpProblem } from '../../base/node/index.ts';
+
+export const protobufType = 'application/x-protobuf';
+
+/** A tensor as JSON has it. */
+export interface TensorData {
+  readonly dtype: 'float32' | 'int64';
+  readonly data: ArrayLike<number>;
+  readonly shape?: readonly number[] | null | undefined;
+}
+
+export interface WireDatum {
+  readonly tokens: readonly ArrayLike<number>[];
+  readonly inputs: ReadonlyMap<string, TensorData>;
+}
+
+export interface WireLearning {
+  readonly modelId: string;
+  /** null: the client gives none, which the format cannot tell from 0. */
+  readonly seqId: number | null;
+  readonly lossFn: string;
+  readonly config: ReadonlyMap<string, number>;
+  readonly forwardOnly: boolean;
+  readonly data: readonly WireDatum[];
+}
+
+const damaged = (): HttpProblem => new HttpProblem(400, `the body is no message of type ${protobufType}.`);
+
+type Field = { readonly field: number; readonly value: number; readonly bytes: Uint8Array };
+
+/** The fields of a message in order: a number, or the bytes of what has a length. */
+function* fieldsOf(bytes: Uint8Array): Generator<Field> {
+  let at = 0;
+  const varint = (): number => {
+    let value = 0n;
+    for (let shift = 0n; shift < 70n; shift += 7n) {
+      if (at >= bytes.length) throw damaged();
+      const byte = bytes[at++];
+      value |= BigInt(byte & 127) << shift;
+      if (byte < 128) return Number(BigInt.asIntN(64, value));
+    }
+    throw damaged();
+  };
+  const take = (length: number): Uint8Array => {
+    if (length < 0 || length > bytes.length - at) throw damaged();
+    at += length;
+    return bytes.subarray(at - length, at);
+  };
+  const none = new Uint8Array();
+  while (at < bytes.length) {
+    const key = varint();
+    const [field, kind] = [Math.floor(key / 8), key % 8];
+    if (kind === 0) yield { field, value: varint(), bytes: none };
+    else if (kind === 2) yield { field, value: 0, bytes: take(varint()) };
+    else if (kind === 1) yield { field, value: doubleOf(take(8)), bytes: none };
+    else if (kind === 5) take(4);
+    else throw damaged();
+  }
+}
+
+const doubleOf = (bytes: Uint8Array): number => new DataView(bytes.buffer, bytes.byteOffset, 8).getFloat64(0, true);
+
+function textOf(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw damaged();
+  }
+}
+
+/** Whole numbers and floats of a fixed width, wherever in a body they stand. */
+function numbersOf(bytes: Uint8Array, width: 4 | 8, read: (view: DataView, at: number) => number): Float64Array {
+  if (bytes.length % width !== 0) throw damaged();
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return Float64Array.from({ length: bytes.length / width }, (_, i) => read(view, i * width));
+}
+
+const int32s = (bytes: Uint8Array) => numbersOf(bytes, 4, (view, at) => view.getInt32(at, true));
+const int64s = (bytes: Uint8Array) => numbersOf(bytes, 8, (view, at) => Number(view.getBigInt64(at, true)));
+const float32s = (bytes: Uint8Array) => numbersOf(bytes, 4, (view, at) => view.getFloat32(at, true));
+
+const dtypes = { float32: 1, int64: 2 } as const;
+
+function readTensor(bytes: Uint8Array): TensorData {
+  let [dense, dtype]: [Uint8Array | null, number] = [null, 0];
+  const shape: number[] = [];
+  for (const { field, value, bytes: own } of fieldsOf(bytes)) {
+    if (field === 1) dense = own;
+    else if (field === 2) throw new HttpProblem(400, 'sparse tensors are not supported.');
+    else if (field === 3) dtype = value;
+    else if (field === 4) shape.push(...(own.length > 0 ? packedInts(own) : [value]));
+  }
+  const data = dense ?? new Uint8Array();
+  const given = shape.length === 0 ? {} : { shape };
+  if (dtype === dtypes.float32) return { dtype: 'float32', data: float32s(data), ...given };
+  if (dtype === dtypes.int64) return { dtype: 'int64', data: int64s(data), ...given };
+  throw new HttpProblem(400, `tensors are float32 or int64, not type ${dtype}.`);
+}
+
+/** Repeated whole numbers in one stretch: the same bytes as the values of a message without keys. */
+function packedInts(bytes: Uint8Array): number[] {
+  const keyed = new Uint8Array(2 * bytes.length);
+  let at = 0;
+  for (const [i, byte] of bytes.entries()) {
+    if (i === 0 || bytes[i - 1] < 128) keyed[at++] = 8;
+    keyed[at++] = byte;
+  }
+  return [...fieldsOf(keyed.subarray(0, at))].map(({ value }) => value);
+}
+
+function readEntry(bytes: Uint8Array): { readonly key: string; readonly entry: Field } {
+  let [key, entry]: [string, Field] = ['', { field: 2, value: 0, bytes: new Uint8Array() }];
+  for (const own of fieldsOf(bytes)) {
+    if (own.field === 1) key = textOf(own.bytes);
+    else if (own.field === 2) entry = own;
+  }
+  return { key, entry };
+}
+
+function readDatum(bytes: Uint8Array): WireDatum {
+  const tokens: ArrayLike<number>[] = [];
+  const inputs = new Map<string, TensorData>();
+  for (const { field, bytes: own } of fieldsOf(bytes)) {
+    if (field === 1) {
+      const chunk = [...fieldsOf(own)];
+      if (chunk.some((part) => part.field !== 1)) throw new HttpProblem(400, 'model inputs are encoded text only.');
+      for (const part of chunk) for (const text of fieldsOf(part.bytes)) tokens.push(int32s(text.bytes));
+    } else if (field === 2) {
+      const { key, entry } = readEntry(own);
+      inputs.set(key, readTensor(entry.bytes));
+    }
+  }
+  return { tokens, inputs };
+}
+
+export function readLearning(body: Uint8Array): WireLearning {
+  let [modelId, seqId, lossFn, forwardOnly]: [string, number | null, string, boolean] = ['', null, '', false];
+  const config = new Map<string, number>();
+  const data: WireDatum[] = [];
+  for (const { field, value, bytes } of fieldsOf(body)) {
+    if (field === 1) modelId = textOf(bytes);
+    else if (field === 2) seqId = value === 0 ? null : value;
+    else if (field === 3) data.push(readDatum(bytes));
+    else if (field === 4) lossFn = textOf(bytes);
+    else if (field === 5) {
+      const { key, entry } = readEntry(bytes);
+      config.set(key, entry.value);
+    } else if (field === 6) forwardOnly = value !== 0;
+  }
+  return { modelId, seqId, lossFn, config, forwardOnly, data };
+}
+
+function varintBytes(value: number): Buffer {
+  const bytes: number[] = [];
+  let rest = value;
+  while (rest > 127) {
+    bytes.push((rest % 128) + 128);
+    rest = Math.floor(rest / 128);
+  }
+  return Buffer.from([...bytes, rest]);
+}
+
+const number = (field: number, value: number): Buffer => Buffer.concat([varintBytes(field * 8), varintBytes(value)]);
+const piece = (field: number, ...parts: readonly Uint8Array[]): Buffer => {
+  const bytes = Buffer.concat(parts);
+  return Buffer.concat([varintBytes(field * 8 + 2), varintBytes(bytes.length), bytes]);
+};
+const text = (field: number, value: string): Buffer => piece(field, Buffer.from(value));
+
+function littleEndian(values: ArrayLike<number>, kind: 'int32' | 'int64' | 'float32'): Buffer {
+  const bytes = Buffer.alloc(values.length * (kind === 'int64' ? 8 : 4));
+  for (let i = 0; i < values.length; i++) {
+    if (kind === 'int32') bytes.writeInt32LE(values[i], 4 * i);
+    else if (kind === 'float32') bytes.writeFloatLE(values[i], 4 * i);
+    else bytes.writeBigInt64LE(BigInt(values[i]), 8 * i);
+  }
+  return bytes;
+}
+
+export interface LearningAnswer {
+  readonly loss_fn_output_type: string;
+  readonly loss_fn_outputs: readonly Readonly<Record<string, TensorData>>[];
+  readonly metrics: Readonly<Record<string, number>>;
+}
+
+/** One record for all data: of each field the values of all in one stretch, with the place where each begins. */
+export function writeLearning({
+  loss_fn_output_type: kind,
+  loss_fn_outputs: outputs,
+  metrics,
+}: LearningAnswer): Buffer {
+  const fields = Object.entries(outputs[0] ?? {}).map(([name, { shape = [] }]) => {
+    const parts = outputs.map((output) => littleEndian(output[name].data, 'float32'));
+    const offsets = [0];
+    for (const { length } of parts) offsets.push(offsets[offsets.length - 1] + length);
+    const trailing = (shape ?? []).slice(1).map((size) => number(4, size));
+    const batched = [
+      piece(1, ...parts),
+      piece(2, littleEndian(offsets, 'int64')),
+      number(3, dtypes.float32),
+      ...trailing,
+    ];
+    return piece(2, text(1, name), piece(2, ...batched));
+  });
+  const told = Object.entries(metrics).map(([name, value]) => {
+    const bytes = Buffer.alloc(9, 2 * 8 + 1);
+    bytes.writeDoubleLE(value, 1);
+    return piece(3, text(1, name), bytes);
+  });
+  return Buffer.concat([text(1, kind), piece(2, text(1, kind), ...fields, number(3, outputs.length)), ...told]);
+}
+
+export interface SamplesAnswer {
+  readonly type: 'sample';
+  readonly sequences: readonly {
+    readonly stop_reason: 'stop' | 'length';
+    readonly tokens: readonly number[];
+    readonly logprobs: readonly number[];
+  }[];
+  readonly prompt_logprobs?: readonly (number | null)[];
+}
+
+export function writeSamples({ sequences, prompt_logprobs: prompt }: SamplesAnswer): Buffer {
+  const own = sequences.map(({ stop_reason: reason, tokens, logprobs }) =>
+    piece(
+      1,
+      number(1, reason === 'stop' ? 0 : 1),
+      piece(2, littleEndian(tokens, 'int32')),
+      piece(3, littleEndian(logprobs, 'float32')),
+    ),
+  );
+  const scored = prompt?.map((value) => value ?? Number.NaN);
+  return Buffer.concat([...own, ...(scored === undefined ? [] : [piece(2, littleEndian(scored, 'float32'))])]);
+}

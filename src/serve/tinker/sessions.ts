@@ -1,0 +1,277 @@
+/**
+ * Who asked for what: sessions with their models, samplers and futures, and the one line in which they wait for the device. Sessions take turns, so
+ * that none waits for all that another has asked. Ids hold a random part that only the session is told: whoever does not know it sees nothing of it.
+ */
+import { randomUUID } from 'node:crypto';
+import { HttpProblem } from '../../base/node/index.ts';
+import { type SavedState, type TrainedModel, WorkProblem } from './model.ts';
+import type { Block } from './requests.ts';
+
+export interface SessionLimits {
+  readonly sessions: number;
+  /** Models of all sessions together. */
+  readonly models: number;
+  /** Futures of a session, answered or not; beyond, answered ones are forgotten, the oldest first. */
+  readonly futures: number;
+  /** Bytes of requests that wait, of a session; and of answers that it has not fetched. */
+  readonly bytes: number;
+  /** States of a model that are kept; beyond, those without a name are forgotten, the oldest first. */
+  readonly states: number;
+  /** After so long without a sign of its client, a session is closed. */
+  readonly idleMs: number;
+  readonly clock: () => number;
+}
+
+export const usualLimits: SessionLimits = {
+  sessions: 64,
+  models: 8,
+  futures: 4096,
+  bytes: 64 * 2 ** 20,
+  states: 16,
+  idleMs: 15 * 60_000,
+  // Not the time of day, which may go back.
+  clock: () => performance.now(),
+};
+
+export type Outcome = { readonly answer: object } | { readonly error: string; readonly category: 'user' | 'server' };
+
+export class Future {
+  readonly id: string;
+  /** The number that its client gave it, under which it may be sent again. */
+  readonly key: string | null;
+  /** Bytes of what it holds: its request while it waits, then its answer. */
+  bytes: number;
+  outcome: Outcome | null = null;
+  /** Are called once, when there is an outcome; whoever gives up waiting takes its own away. */
+  readonly waiting = new Set<() => void>();
+
+  constructor(id: string, key: string | null, bytes: number) {
+    this.id = id;
+    this.key = key;
+    this.bytes = bytes;
+  }
+
+  settle(outcome: Outcome): void {
+    if (this.outcome !== null) return;
+    this.outcome = outcome;
+    this.bytes = sizeOf(outcome);
+    for (const tell of this.waiting) tell();
+    this.waiting.clear();
+  }
+}
+
+/** Roughly what an answer takes in memory: its numbers and texts. */
+function sizeOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return typeof value === 'string' ? 2 * value.length : 8;
+  if (Array.isArray(value) && typeof value[0] === 'number') return 8 * value.length;
+  return Object.values(value).reduce((sum: number, each) => sum + sizeOf(each), 16);
+}
+
+export interface Job {
+  readonly future: Future;
+  /** Jobs of a session that stand one after another and share this are done together, by the first of them. */
+  readonly together: object;
+  /** The answers to these jobs, of which it is the first. */
+  run(jobs: readonly Job[]): Promise<readonly object[]>;
+}
+
+/** A model with the order of its requests: those of a client may arrive in another order than it numbered them. */
+export interface OwnModel {
+  readonly id: string;
+  readonly session: Session;
+  readonly model: TrainedModel;
+  readonly states: Map<string, SavedState>;
+  next: number;
+  /** Jobs that wait for an earlier number; null: a request of that number was refused. */
+  readonly early: Map<number, Job | null>;
+}
+
+export interface Sampler {
+  readonly id: string;
+  /** null: the base, without an adapter. */
+  readonly state: SavedState | null;
+  readonly block: Block;
+  readonly path: string | null;
+}
+
+const mostAhead = 4096;
+
+export class Session {
+  readonly id = randomUUID();
+  readonly models = new Map<string, OwnModel>();
+  readonly samplers = new Map<string, Sampler>();
+  /** Numbers of models and samplers of clients that give none. */
+  made = 0;
+  readonly futures = new Map<string, Future>();
+  readonly line: Job[] = [];
+  readonly #limits: SessionLimits;
+  readonly #numbered = new Map<string, Future>();
+  seen: number;
+  isOpen = true;
+
+  constructor(limits: SessionLimits) {
+    this.#limits = limits;
+    this.seen = limits.clock();
+  }
+
+  /** A sign of its client. */
+  touch(): void {
+    this.seen = this.#limits.clock();
+  }
+
+  numbered(key: string | null): Future | undefined {
+    return key === null ? undefined : this.#numbered.get(key);
+  }
+
+  begin(key: string | null, bytes: number): Future {
+    this.#makeRoom(bytes);
+    const future = new Future(`${this.id}:request:${randomUUID()}`, key, bytes);
+    this.futures.set(future.id, future);
+    if (key !== null) this.#numbered.set(key, future);
+    return future;
+  }
+
+  #makeRoom(bytes: number): void {
+    let held = [...this.futures.values()].reduce((sum, future) => sum + future.bytes, bytes);
+    for (const [id, future] of this.futures) {
+      if (held <= this.#limits.bytes && this.futures.size < this.#limits.futures) return;
+      if (future.outcome === null) continue;
+      this.futures.delete(id);
+      held -= future.bytes;
+      if (future.key !== null) this.#numbered.delete(future.key);
+    }
+    if (held <= this.#limits.bytes && this.futures.size < this.#limits.futures) return;
+    throw new HttpProblem(429, 'too many requests of this session wait already; fetch their answers first.');
+  }
+
+  /** Puts a job in line in the order of its model's numbers; null: a refused request, whose number counts all the same. */
+  order(model: OwnModel, number: number | null, job: Job | null): void {
+    if (number === null) {
+      if (job !== null) this.line.push(job);
+      return;
+    }
+    if (number > model.next + mostAhead) {
+      throw new HttpProblem(400, `seq_id: expected about ${model.next}, the next of this model, found ${number}.`);
+    }
+    if (number >= model.next) model.early.set(number, job);
+    for (let due = model.early.get(model.next); due !== undefined; due = model.early.get(model.next)) {
+      model.early.delete(model.next++);
+      if (due !== null) this.line.push(due);
+    }
+  }
+}
+
+export class Sessions {
+  readonly limits: SessionLimits;
+  readonly #open = new Map<string, Session>();
+  readonly #warn: (error: unknown) => void;
+  #working: Promise<void> | null = null;
+  #turn: Session | null = null;
+
+  constructor(limits: SessionLimits, warn: (error: unknown) => void) {
+    this.limits = limits;
+    this.#warn = warn;
+  }
+
+  get count(): number {
+    return this.#open.size;
+  }
+
+  get models(): number {
+    return [...this.#open.values()].reduce((sum, { models }) => sum + models.size, 0);
+  }
+
+  open(): Session {
+    this.closeIdle();
+    if (this.#open.size >= this.limits.sessions) {
+      throw new HttpProblem(429, `${this.#open.size} sessions are open, which is the most; ask again.`);
+    }
+    const session = new Session(this.limits);
+    this.#open.set(session.id, session);
+    return session;
+  }
+
+  /** The session that an id begins with. */
+  of(id: string, what: string): Session {
+    this.closeIdle();
+    const session = this.#open.get(id.slice(0, 36));
+    if (session === undefined)
+      throw new HttpProblem(
+        404,
+        `no such ${what}; sessions end with the server, and when nothing was heard of them for long.`,
+      );
+    session.touch();
+    return session;
+  }
+
+  closeIdle(): void {
+    const now = this.limits.clock();
+    for (const session of this.#open.values()) {
+      if (now - session.seen > this.limits.idleMs) this.#close(session);
+    }
+  }
+
+  /** Its models are freed when nothing works on them. */
+  #close(session: Session): void {
+    session.isOpen = false;
+    this.#open.delete(session.id);
+    session.line.length = 0;
+    for (const future of session.futures.values())
+      future.settle({ error: 'the session was closed.', category: 'user' });
+    if (this.#turn !== session) freeModels(session);
+  }
+
+  /** Begins to work, where nobody does. */
+  wake(): void {
+    this.#working ??= this.#work().finally(() => {
+      this.#working = null;
+    });
+  }
+
+  async #work(): Promise<void> {
+    for (let session = this.#next(); session !== null; session = this.#next()) {
+      this.#turn = session;
+      const jobs = takeTogether(session.line);
+      try {
+        const answers = await jobs[0].run(jobs);
+        jobs.forEach(({ future }, i) => {
+          future.settle({ answer: answers[i] });
+        });
+      } catch (error) {
+        const isTold = error instanceof WorkProblem;
+        if (!isTold) this.#warn(error);
+        const words = isTold ? error.message : 'the server failed; its log says why';
+        for (const { future } of jobs) future.settle({ error: `${words}.`, category: isTold ? 'user' : 'server' });
+      }
+      this.#turn = null;
+      if (!session.isOpen) freeModels(session);
+    }
+  }
+
+  /** The first session with work, and then the one after it, in turns. */
+  #next(): Session | null {
+    for (const session of this.#open.values()) {
+      if (session.line.length === 0) continue;
+      this.#open.delete(session.id);
+      this.#open.set(session.id, session);
+      return session;
+    }
+    return null;
+  }
+
+  async close(): Promise<void> {
+    for (const session of [...this.#open.values()]) this.#close(session);
+    await this.#working;
+  }
+}
+
+function takeTogether(line: Job[]): Job[] {
+  const others = line.findIndex(({ together }) => together !== line[0].together);
+  return line.splice(0, others < 0 ? line.length : others);
+}
+
+function freeModels({ models, samplers }: Session): void {
+  for (const { model } of models.values()) model[Symbol.dispose]();
+  models.clear();
+  samplers.clear();
+}
