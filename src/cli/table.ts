@@ -125,7 +125,7 @@ const groups: Readonly<Record<string, readonly Entry[]>> = {
   ],
   'Give away': [
     entry('export', 'write the policy without its quarantine, certified; logs for viewers', exported, 'exportCommand'),
-    entry('serve', 'answer completions and chats over HTTP, as OpenAI’s API does', serve, 'serveCommand'),
+    entry('serve', 'answer completions over HTTP as OpenAI’s API does, or train as Tinker’s', serve, 'serveCommand'),
   ],
   'Models and data': [
     family('model', 'look at a model folder, make a fresh random one, or fetch one', modelCommands),
