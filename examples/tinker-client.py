@@ -41,10 +41,10 @@ def sample(block, seed):
     return ask("asample", sampling_session_id=sampler, num_samples=8, **wishes)["sequences"]
 
 
-session = ask("create_session", tags=[])["session_id"]
+opened = ask("create_session", tags=[])["session_id"]
 base = urllib.request.urlopen(urllib.request.Request(f"{address}/api/v1/get_server_capabilities", headers=headers))
 name = json.load(base)["supported_models"][0]["model_name"]
-model = ask("create_model", session_id=session, base_model=name, lora_config={"rank": 4, "seed": 1})["model_id"]
+model = ask("create_model", session_id=opened, base_model=name, lora_config={"rank": 4, "seed": 1})["model_id"]
 prompt = [5, 6, 7, 8]
 for step in range(1, steps + 1):
     made = sample("full", step)

@@ -96,7 +96,7 @@ export class TrainedModel implements Disposable {
     this.#scope[Symbol.dispose]();
   }
 
-  /** Adds to the gradients. A loss that is not finite empties them, so that no step can spoil the model. */
+  /** Adds to the gradients. What is not finite empties them, so that no step can spoil the model. */
   async learn({ data, loss, learns, activations }: Learning): Promise<LearningAnswer> {
     const { tokensPerPass } = computeTable(this.#lab.config);
     const { loss: total, logps } = await accumulateLoss(this.policy, learns ? this.#optimiser : null, data, {
@@ -120,9 +120,11 @@ export class TrainedModel implements Disposable {
         return affine(tape, sum(tape, surrogate), -1);
       },
     });
-    if (!Number.isFinite(total)) {
+    if (!Number.isFinite(total) || (learns && !(await this.#hasFiniteGradients()))) {
       if (learns) this.#optimiser.zeroGradients();
-      throw new WorkProblem(`the loss is ${total}; the gradients since the last optim_step are dropped`);
+      throw new WorkProblem(
+        'the loss or its gradient is not finite; the gradients since the last optim_step are dropped',
+      );
     }
     const features = activations ? await this.#activations(data) : null;
     const { modules, rank } = this.policy.adapter;
@@ -137,6 +139,11 @@ export class TrainedModel implements Disposable {
         : { activations: { dtype: 'float32', data: Array.from(features[i]), shape: [modules.length, rank] } }),
     })) satisfies LearningAnswer['loss_fn_outputs'];
     return { loss_fn_output_type: 'ArrayRecord', loss_fn_outputs: outputs, metrics: { 'loss:sum': total } };
+  }
+
+  async #hasFiniteGradients(): Promise<boolean> {
+    const { deployed, quarantine } = await readBlockNorms(this.policy);
+    return Number.isFinite(deployed + quarantine);
   }
 
   /** The gate's features of the completions, from where each has its first weight: pooled activations in deployed state, by module. */
@@ -209,15 +216,13 @@ export class TrainedModel implements Disposable {
     const { model, values, optimiser } = saved;
     if (withOptimiser && optimiser === null)
       throw new WorkProblem('that state was saved for a sampler, without its optimiser');
+    if (kindOf(model.policy) !== kindOf(this.policy)) {
+      throw new WorkProblem('that state is of a model with another rank or other layers');
+    }
     const given = values ?? (await model.policy.adapter.tensors('learned'));
     const start = await model.policy.adapter.tensors('initial');
     await this.#copySaved();
-    try {
-      this.policy.adapter.load(new Map([...start, ...given]));
-    } catch (error) {
-      if (!(error instanceof UserError)) throw error;
-      throw new WorkProblem('that state is of a model with another rank or other layers');
-    }
+    this.policy.adapter.load(new Map([...start, ...given]));
     this.#optimiser.zeroGradients();
     this.#steps = withOptimiser ? (optimiser?.steps ?? 0) : 0;
     for (const [name, { m, v }] of this.#optimiser.moments) {
@@ -251,3 +256,5 @@ export function expectKept({ isKept }: SavedState): void {
   if (!isKept)
     throw new WorkProblem('that state is kept no longer: its model was unloaded, or others were saved since');
 }
+
+const kindOf = ({ adapter }: Policy): string => [adapter.rank, ...adapter.modules.map(({ name }) => name)].join();

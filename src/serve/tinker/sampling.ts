@@ -13,7 +13,7 @@ import { Scheduler } from '../scheduler.ts';
 import { WorkProblem } from './model.ts';
 import type { SamplesAnswer } from './protobuf.ts';
 import { type Asked, tokensOf } from './requests.ts';
-import type { Future, Job, Sampler } from './sessions.ts';
+import type { Future, LineJob, OwnSampler } from './sessions.ts';
 
 export interface SamplingOptions {
   readonly rows: number;
@@ -22,7 +22,7 @@ export interface SamplingOptions {
   readonly warn: (error: unknown) => void;
 }
 
-type SampleJob = Job & { readonly choices: readonly Choice[]; readonly scoresPrompt: boolean };
+type SampleJob = LineJob & { readonly choices: readonly Choice[]; readonly scoresPrompt: boolean };
 
 /** A completion that takes longer than this is given up. */
 const mostSeconds = 3600;
@@ -56,7 +56,7 @@ export class Sampling {
   }
 
   /** Refuses what cannot be sampled before it waits. */
-  job(asked: Asked<'sample'>, { state, block: usual }: Sampler, begin: () => Future): SampleJob {
+  job(asked: Asked<'sample'>, { state, block: usual }: OwnSampler, begin: () => Future): SampleJob {
     const { text, folder } = this.#model;
     const { sampling_params: wishes, num_samples: count } = asked;
     const prompt = tokensOf(
@@ -85,11 +85,11 @@ export class Sampling {
       const decode = (tokens: readonly number[]): string => text.decode(Int32Array.from(tokens));
       return new Choice({ index: member, row, maxTokens, stopTokens, stops, decode });
     });
-    const run: Job['run'] = (jobs) => this.#run(jobs as readonly SampleJob[], state);
+    const run: LineJob['run'] = (jobs) => this.#run(jobs as readonly SampleJob[], state);
     return { future: begin(), together: state ?? this, run, choices, scoresPrompt };
   }
 
-  async #run(jobs: readonly SampleJob[], state: Sampler['state']): Promise<readonly SamplesAnswer[]> {
+  async #run(jobs: readonly SampleJob[], state: OwnSampler['state']): Promise<readonly SamplesAnswer[]> {
     const sample = async (): Promise<SamplesAnswer[]> => {
       for (const job of jobs)
         for (const choice of job.choices) this.#scheduler.submit(choice, { client: '', request: job });

@@ -12,9 +12,9 @@ import type { WireLearning } from './protobuf.ts';
 import { type Asked, type Block, blocks, type Learning, learningOf, routeNames } from './requests.ts';
 import { Sampling, type SamplingOptions } from './sampling.ts';
 import {
-  type Job,
+  type LineJob,
   type OwnModel,
-  type Sampler,
+  type OwnSampler,
   type Session,
   type SessionLimits,
   Sessions,
@@ -112,8 +112,9 @@ export class TinkerService {
   }
 
   unload(modelId: string, bytes: number): object {
-    return this.#ofModel({ model_id: modelId }, bytes, async ({ id, session, model }) => {
+    return this.#ofModel({ model_id: modelId }, bytes, async ({ id, session, model, early }) => {
       session.models.delete(id);
+      for (const job of early.values()) job?.future.settle({ error: 'the model was unloaded.', category: 'user' });
       model[Symbol.dispose]();
       return { model_id: id, type: 'unload_model' };
     });
@@ -236,7 +237,7 @@ export class TinkerService {
     return { type: 'create_sampling_session', sampling_session_id: id };
   }
 
-  #samplerOf(id: string): { readonly session: Session; readonly sampler: Sampler } {
+  #samplerOf(id: string): { readonly session: Session; readonly sampler: OwnSampler } {
     const session = this.sessions.of(id, 'sampling session');
     const sampler = session.samplers.get(id);
     if (sampler !== undefined && sampler.state?.isKept !== false) return { session, sampler };
@@ -283,7 +284,7 @@ export class TinkerService {
     work: () => Promise<object>,
   ): object {
     const future = session.begin(key, bytes);
-    const job: Job = { future, together: future, run: async () => [await work()] };
+    const job: LineJob = { future, together: future, run: async () => [await work()] };
     if (order === null) session.line.push(job);
     else session.order(order.own, order.number, job);
     this.sessions.wake();
@@ -291,7 +292,7 @@ export class TinkerService {
   }
 }
 
-function addSampler({ samplers }: Session, sampler: Sampler): void {
+function addSampler({ samplers }: Session, sampler: OwnSampler): void {
   if (sampler.state !== null) expectKept(sampler.state);
   samplers.delete(sampler.id);
   samplers.set(sampler.id, sampler);

@@ -33,7 +33,7 @@ export const usualLimits: SessionLimits = {
   clock: () => performance.now(),
 };
 
-export type Outcome = { readonly answer: object } | { readonly error: string; readonly category: 'user' | 'server' };
+export type Settlement = { readonly answer: object } | { readonly error: string; readonly category: 'user' | 'server' };
 
 export class Future {
   readonly id: string;
@@ -41,7 +41,7 @@ export class Future {
   readonly key: string | null;
   /** Bytes of what it holds: its request while it waits, then its answer. */
   bytes: number;
-  outcome: Outcome | null = null;
+  outcome: Settlement | null = null;
   /** Are called once, when there is an outcome; whoever gives up waiting takes its own away. */
   readonly waiting = new Set<() => void>();
 
@@ -51,7 +51,7 @@ export class Future {
     this.bytes = bytes;
   }
 
-  settle(outcome: Outcome): void {
+  settle(outcome: Settlement): void {
     if (this.outcome !== null) return;
     this.outcome = outcome;
     this.bytes = sizeOf(outcome);
@@ -67,12 +67,12 @@ function sizeOf(value: unknown): number {
   return Object.values(value).reduce((sum: number, each) => sum + sizeOf(each), 16);
 }
 
-export interface Job {
+export interface LineJob {
   readonly future: Future;
   /** Jobs of a session that stand one after another and share this are done together, by the first of them. */
   readonly together: object;
   /** The answers to these jobs, of which it is the first. */
-  run(jobs: readonly Job[]): Promise<readonly object[]>;
+  run(jobs: readonly LineJob[]): Promise<readonly object[]>;
 }
 
 /** A model with the order of its requests: those of a client may arrive in another order than it numbered them. */
@@ -83,10 +83,10 @@ export interface OwnModel {
   readonly states: Map<string, SavedState>;
   next: number;
   /** Jobs that wait for an earlier number; null: a request of that number was refused. */
-  readonly early: Map<number, Job | null>;
+  readonly early: Map<number, LineJob | null>;
 }
 
-export interface Sampler {
+export interface OwnSampler {
   readonly id: string;
   /** null: the base, without an adapter. */
   readonly state: SavedState | null;
@@ -99,11 +99,11 @@ const mostAhead = 4096;
 export class Session {
   readonly id = randomUUID();
   readonly models = new Map<string, OwnModel>();
-  readonly samplers = new Map<string, Sampler>();
+  readonly samplers = new Map<string, OwnSampler>();
   /** Numbers of models and samplers of clients that give none. */
   made = 0;
   readonly futures = new Map<string, Future>();
-  readonly line: Job[] = [];
+  readonly line: LineJob[] = [];
   readonly #limits: SessionLimits;
   readonly #numbered = new Map<string, Future>();
   seen: number;
@@ -145,7 +145,7 @@ export class Session {
   }
 
   /** Puts a job in line in the order of its model's numbers; null: a refused request, whose number counts all the same. */
-  order(model: OwnModel, number: number | null, job: Job | null): void {
+  order(model: OwnModel, number: number | null, job: LineJob | null): void {
     if (number === null) {
       if (job !== null) this.line.push(job);
       return;
@@ -153,7 +153,7 @@ export class Session {
     if (number > model.next + mostAhead) {
       throw new HttpProblem(400, `seq_id: expected about ${model.next}, the next of this model, found ${number}.`);
     }
-    if (number >= model.next) model.early.set(number, job);
+    if (number >= model.next && (job !== null || !model.early.has(number))) model.early.set(number, job);
     for (let due = model.early.get(model.next); due !== undefined; due = model.early.get(model.next)) {
       model.early.delete(model.next++);
       if (due !== null) this.line.push(due);
@@ -265,9 +265,12 @@ export class Sessions {
   }
 }
 
-function takeTogether(line: Job[]): Job[] {
+/** Most jobs of a session that are done in one turn. */
+const mostTogether = 64;
+
+function takeTogether(line: LineJob[]): LineJob[] {
   const others = line.findIndex(({ together }) => together !== line[0].together);
-  return line.splice(0, others < 0 ? line.length : others);
+  return line.splice(0, Math.min(mostTogether, others < 0 ? line.length : others));
 }
 
 function freeModels({ models, samplers }: Session): void {

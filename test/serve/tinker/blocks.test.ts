@@ -204,6 +204,12 @@ describe('states that are saved', () => {
     expect(await blocksOf(other)).toEqual(saved);
     await train(other, rollout);
     expect(await blocksOf(other)).toEqual(went);
+    const narrow = await served.model(1, 2);
+    const unfit = await served.ask('load_weights', { model_id: narrow, path, optimizer: false });
+    expect(unfit).toMatchObject({ category: 'user', error: expect.stringContaining('another rank') });
+    await served.ask('unload_model', { model_id: narrow });
+    const over = await served.ask('save_weights', { model_id: one, path: 'state', overwrite: true });
+    expect(over).toMatchObject({ path });
     const again = await served.ask<{ error: string }>('save_weights', { model_id: one, path: 'state' });
     expect(again).toMatchObject({ category: 'user', error: expect.stringContaining('exists') });
     expect(await served.ask('weights_info', { tinker_path: path })).toMatchObject({ lora_rank: 4, is_lora: true });

@@ -93,6 +93,8 @@ describe('requests that are wrong', () => {
     expect(await refused('optim_step', { model_id: model, adam_params: { learning_rate: 'fast' } })).toEqual(
       bad(400, 'adam_params.learning_rate'),
     );
+    const other = { session_id: model.slice(0, 36), base_model: 'another' };
+    expect(await refused('create_model', other)).toEqual(bad(400, 'base_model: this server has'));
     const gradient = await served.ask<{ metrics: Record<string, number> }>('optim_step', { model_id: model, ...adam });
     expect(gradient.metrics['gradient_norm:mean']).toBe(0);
     expect(served.warnings).toEqual([]);
@@ -124,10 +126,13 @@ describe('requests that are wrong', () => {
     const model = await served.model();
     await served.ask('forward_backward', learning(model, [good]));
     const wild = datum(prompt, tokens, { logprobs: -1e30, advantages: 1 });
-    expect(await served.ask('forward_backward', learning(model, [wild], 'importance_sampling'))).toMatchObject({
-      category: 'user',
-      error: expect.stringContaining('gradients since the last optim_step are dropped'),
-    });
+    // The clip makes the loss of the second finite, but not its gradient.
+    for (const loss of ['importance_sampling', 'ppo']) {
+      expect(await served.ask('forward_backward', learning(model, [wild], loss))).toMatchObject({
+        category: 'user',
+        error: expect.stringContaining('gradients since the last optim_step are dropped'),
+      });
+    }
     const { metrics } = await served.ask<{ metrics: Record<string, number> }>('optim_step', {
       model_id: model,
       ...adam,
@@ -250,9 +255,20 @@ describe('requests of clients', () => {
     const { request_id: id } = (await (await send(2)).json()) as { request_id: string };
     for (const number of [3, 4, 5]) expect((await send(number)).status).toBe(200);
     expect(await refused('optim_step', { model_id: model, ...adam, seq_id: 6 })).toEqual(bad(429, 'too many requests'));
-    const polled = served.post('retrieve_future', { request_id: id });
     const { sessions } = served.server.service;
-    await expect.poll(() => sessions.of(id, 'request').futures.get(id)?.waiting.size).toBe(1);
+    const waiting = () => sessions.of(id, 'request').futures.get(id)?.waiting.size;
+    // A client that is killed while it waits leaves nothing behind.
+    const killed = new AbortController();
+    const url = `${served.server.url}/api/v1/retrieve_future`;
+    const headers = { 'content-type': 'application/json' };
+    const body = JSON.stringify({ request_id: id });
+    const asked = fetch(url, { method: 'POST', headers, body, signal: killed.signal });
+    await expect.poll(waiting).toBe(1);
+    killed.abort();
+    await expect(asked).rejects.toThrow();
+    await expect.poll(waiting).toBe(0);
+    const polled = served.post('retrieve_future', { request_id: id });
+    await expect.poll(waiting).toBe(1);
     await served.server[Symbol.asyncDispose]();
     expect(await (await polled).json()).toEqual({ error: 'the session was closed.', category: 'user' });
     expect(sessions.count).toBe(0);
