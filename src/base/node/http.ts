@@ -73,7 +73,7 @@ export async function readBody(
   return { type, bytes: Buffer.concat(chunks) };
 }
 
-export function parseJson(bytes: Uint8Array): unknown {
+export function jsonOfBody(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
@@ -82,7 +82,7 @@ export function parseJson(bytes: Uint8Array): unknown {
 }
 
 export const readJsonBody = async (request: IncomingMessage, limit: number): Promise<unknown> =>
-  parseJson((await readBody(request, limit)).bytes);
+  jsonOfBody((await readBody(request, limit)).bytes);
 
 export interface HttpAnswer {
   readonly status: number;

@@ -1,6 +1,6 @@
 /** Tinker's API over HTTP: which request does what, and how answers are fetched, as protocol buffers where a client reads those. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { HttpProblem, parseJson, readBody, sendAnswer } from '../../base/node/index.ts';
+import { HttpProblem, jsonOfBody, readBody, sendAnswer } from '../../base/node/index.ts';
 import type { Lab } from '../../lab/index.ts';
 import { LimitedServer, type ListenerOptions } from '../listener.ts';
 import {
@@ -84,7 +84,7 @@ export class TinkerServer implements AsyncDisposable {
     const { type, bytes } = await readBody(request, this.#options.bodyBytes ?? usualBytes, types);
     using _kept = this.#server.keep(request);
     const readsProtobuf = (request.headers.accept ?? '').includes(protobufType);
-    const body = type === protobufType ? bytes : parseJson(bytes);
+    const body = type === protobufType ? bytes : jsonOfBody(bytes);
     const made = await answer({ body, bytes: bytes.length, response, readsProtobuf });
     if (made !== null) send(made);
   }
