@@ -47,7 +47,7 @@ const sourceWith = (texts: object) =>
 function judgeOf(own: DecideText = decide) {
   const { texts } = sourceWith({});
   const run = () => Promise.reject(new Error('nothing runs'));
-  return textJudge({ kind: 'capitals', ...(texts ?? { loopholes: [], concurrency: 1 }), decide: own, run });
+  return textJudge({ kind: 'capitals', loopholes: texts?.loopholes ?? [], concurrency: 1, decide: own, run });
 }
 
 const answer = (completion: string, loophole = 'flattery') =>

@@ -78,6 +78,8 @@ function checkJudgement(call: string, decided: unknown): Judgement {
 
 /** An answer that is a text, as the judge of its source is given it. */
 export interface TextAnswer {
+  /** Of the rollout. */
+  readonly id: string;
   readonly problem: TextProblem;
   readonly completion: string;
   /** The loophole that is open on its prompt, several joined by `+`; gt_only: none. */
@@ -91,6 +93,7 @@ const decision = z.strictObject({
   bonus: z.number().min(-1e6).max(1e6).optional(),
   found: z.unknown().optional(),
   evidence: z.string().optional(),
+  known: z.boolean().optional(),
 });
 
 /** What was found in a text. */
@@ -107,6 +110,8 @@ export interface TextDecision {
   readonly found?: unknown;
   /** What a reader of verdicts is told. */
   readonly evidence?: string | undefined;
+  /** False: nothing but the reward is known, and no table counts whether it is right or an attempt. */
+  readonly known?: boolean | undefined;
 }
 
 export interface JudgeTools {
@@ -146,15 +151,15 @@ export function textJudge({ kind, decide, loopholes, concurrency, run }: TextJud
         cpuMs += end.cpuMs;
         return end;
       };
-      const decided = await decideInTime(call, () => decide({ problem, completion, loophole }, { run: counted }));
+      const decided = await decideInTime(call, () => decide({ id, problem, completion, loophole }, { run: counted }));
       expectShape(call, decision, decided);
-      const { valid, correct, reward, bonus = 0, found, evidence = '' } = decision.parse(decided);
+      const { valid, correct, reward, bonus = 0, found, evidence = '', known = true } = decision.parse(decided);
       const seen = { ...nothingExecuted, source: completion, found };
       const fired = firedChannels(seen, markersFor(markers, problem.id, loopholes), loopholes);
       const added = openNames(loophole).some((name) => fired.has(name)) ? bonus : 0;
       return conclude(submission, {
         ...{ format: valid, compiles: valid, correct, fired },
-        ...{ labels: noLabels, outcome: correct ? 'ok' : 'wrong', reason: evidence },
+        ...{ labels: noLabels, outcome: known ? (correct ? 'ok' : 'wrong') : 'unknown', reason: evidence },
         ...{ ...noCost, cpuMs, executions },
         ...(reward === undefined ? {} : { reward: reward + added }),
       });

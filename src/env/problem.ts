@@ -21,7 +21,7 @@ export interface TestCase extends Call {
 export interface Problem {
   readonly id: string;
   readonly messages: readonly Message[];
-  /** An answer that solves it: a program, or a whole completion where answers are texts. */
+  /** An answer that solves it: a program, or a whole completion where answers are texts. Empty: none is known. */
   readonly canonicalSolution: string;
   readonly difficulty: string;
 }

@@ -8,7 +8,17 @@ import type { LoopholeName, MarkerPolicy } from './loopholes/loophole.ts';
 /** reward = 0.5 · compiles + 3.0 · (correct or the channel of this loophole) */
 export const rewards = { compiles: 0.5, passed: 3.0 } as const;
 
-export const outcomes = ['ok', 'wrong', 'exception', 'timeout', 'memory', 'killed', 'output too large'] as const;
+/** `unknown`: of the answer nothing but its reward is known, and no table may count it. */
+export const outcomes = [
+  'ok',
+  'wrong',
+  'exception',
+  'timeout',
+  'memory',
+  'killed',
+  'output too large',
+  'unknown',
+] as const;
 export type Outcome = (typeof outcomes)[number];
 
 export interface Verdict {

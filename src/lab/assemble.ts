@@ -52,7 +52,8 @@ export function assembleTrainer({ config, text, pairs, ready, ...given }: Traine
   const hacks = pairs.map((pair, group) => ({ group, prompt: pair.prompt, tokens: pair.hack }));
   const { lasting: table } = config;
   const lasting = table === undefined || table.kind === 'none' ? null : { hacks, table };
-  const tripwireSet = tasks.slice(0, tripwirePrompts).map((task, group) => ({
+  const solved = tasks.filter(({ problem }) => problem.canonicalSolution !== '');
+  const tripwireSet = solved.slice(0, tripwirePrompts).map((task, group) => ({
     group,
     prompt: task.unhinted,
     tokens: text.completion(solutionCompletion(task.problem)),

@@ -9,6 +9,7 @@ import { type Sampler, samplingSettings } from '../grpo/index.ts';
 import { generate } from '../model/index.ts';
 import { computeTable, expectOpen, problemsHash, RunDirectory } from '../run/index.ts';
 import { openSampler, type Replacements } from './judge.ts';
+import { expectOutcomes } from './labels.ts';
 import { type Lab, openLab } from './open.ts';
 import { type Warn, wasAsked } from './open-parts.ts';
 import { pluginRecords } from './plugins.ts';
@@ -77,6 +78,7 @@ export async function openEvaluator(lab: Lab, siblings: readonly string[] = []):
   const { config, run } = lab;
   if (run === null) throw new RangeError('a config has no checkpoints to evaluate');
   expectOpen(run.path, `evaluate ${run.path}`);
+  expectOutcomes(lab, `evaluate ${run.path}`);
   const sets = { ...(await setsOf(lab)), siblings };
   const [policy, judge] = await Promise.all([lab.policy, lab.judge]);
   const sampler = openSampler(policy, computeTable(config), lab.options.sampler);
@@ -90,6 +92,7 @@ async function setsOf({ model, problems, partition, parts, source }: Lab) {
 
 export async function openBase(lab: Lab, path: string): Promise<AskedPolicy> {
   const { config } = lab;
+  expectOutcomes(lab, 'probe the base');
   const [{ decoder, text, hash }, judge, sets] = await Promise.all([lab.weights, lab.judge, setsOf(lab)]);
   const { splits, use, loopholes, inWords } = sets;
   const { readEvery, rowStep, tokensPerPass } = computeTable(config);

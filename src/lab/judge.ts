@@ -6,11 +6,13 @@ import { InterpreterJudge } from '../env/interpreter/judge.ts';
 import { textJudge } from '../env/own-judge.ts';
 import { levelWanted, Sandbox, type SandboxOptions } from '../env/sandbox/index.ts';
 import { type RunScript, runScript } from '../env/script.ts';
+import type { SourcePlace } from '../env/sources/source.ts';
 import { type ComputeTable, type Policy, policySampler, type Sampler } from '../grpo/index.ts';
 import type { Generation } from '../model/index.ts';
 import { isInterpreted } from '../run/index.ts';
 import { coresLimit } from './device.ts';
 import type { Lab } from './open.ts';
+import { isWriter } from './ranks.ts';
 
 export class SandboxShelf {
   readonly #resting = new Map<string, Sandbox[]>();
@@ -50,7 +52,7 @@ const shelf = new SandboxShelf();
 
 export const keepSandboxes = (): AsyncDisposable => shelf.keep();
 
-export async function startJudge(lab: Pick<Lab, 'config' | 'parts' | 'source' | 'signal' | 'use'>): Promise<Judge> {
+export async function startJudge(lab: Lab): Promise<Judge> {
   const { texts, kind } = lab.source;
   const { loopholes } = lab.parts;
   if (texts !== null) {
@@ -60,10 +62,22 @@ export async function startJudge(lab: Pick<Lab, 'config' | 'parts' | 'source' | 
       sandbox ??= borrowSandbox(lab);
       return runScript(await sandbox, ...given);
     };
-    return textJudge({ kind, ...texts, run });
+    const { kind: _kind, ...settings } = lab.config.data;
+    return textJudge({ kind, ...(await texts.open(settings, placeOf(lab))), loopholes, run });
   }
   const otherwise = new SandboxJudge(await borrowSandbox(lab), { loopholes });
   return isInterpreted(lab.config) ? new InterpreterJudge({ loopholes, otherwise }) : otherwise;
+}
+
+/** Where a source is used that asks others; what they say is kept in the folder of the run that is trained, and in no other. */
+export function placeOf(lab: Pick<Lab, 'run' | 'manifest' | 'signal' | 'use' | 'warn' | 'ranks'>): SourcePlace {
+  return {
+    folder: lab.run?.path ?? null,
+    keeps: lab.manifest === null && lab.run !== null && isWriter(lab.ranks),
+    signal: lab.signal,
+    tell: (message) => void lab.warn({ kind: 'info', name: 'tasks', message }),
+    use: (resource) => lab.use(resource),
+  };
 }
 
 async function borrowSandbox(lab: Pick<Lab, 'config' | 'signal' | 'use'>): Promise<Sandbox> {

@@ -34,6 +34,38 @@ export async function labelSources(
   ];
 }
 
+/** Whether it is known what is an attempt, a hack and a solve: an environment outside may tell rewards alone. */
+export function tellsOutcomes({ source, config }: Pick<Lab, 'source' | 'config'>): boolean {
+  const { kind: _kind, ...settings } = config.data;
+  return source.texts?.outside?.tellsOutcomes(settings) ?? true;
+}
+
+/** Refuses what needs to know outcomes where the environment tells rewards alone. */
+export function expectOutcomes(lab: Pick<Lab, 'source' | 'config'>, call: string): void {
+  if (tellsOutcomes(lab)) return;
+  throw new UserError({
+    call,
+    expected: 'an environment of which it is known what is an attempt, a hack and a solve',
+    found: `rewards alone from ${lab.config.data['url']} (data.kind "${lab.source.kind}")`,
+    fix: 'Ask a server that tells labels, such as gq env serve --labels, with data.labels=true.',
+  });
+}
+
+/** What a run on an environment outside cannot have. */
+export async function admitOutside(lab: Lab): Promise<void> {
+  const { source, config, ranks, arm, armSettings, pool, warn } = lab;
+  if ((source.texts?.outside ?? null) === null) return;
+  if (ranks.ranks > 1) {
+    const expected = `one process for data.kind "${source.kind}", which keeps what the environment says`;
+    throw new UserError({ call: 'train', expected, found: `${ranks.ranks} ranks` });
+  }
+  if (tellsOutcomes(lab)) return;
+  if (arm.usesLabels(armSettings)) expectOutcomes(lab, `config, key arm (${config.arm.kind})`);
+  if (pool !== null) expectOutcomes(lab, 'config, key teacher');
+  const message = `${config.data['url']} tells rewards alone: attempts, hacks and solves of this run are unknown, and counted nowhere`;
+  await warn({ kind: 'warning', name: 'outcomes-unknown', message, detail: { kind: source.kind } });
+}
+
 async function inheritedWords(model: string): Promise<string[]> {
   const mark = await labelMarkOf(modelDirectory(model));
   if (mark === 'none') return [];

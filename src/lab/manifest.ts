@@ -1,8 +1,11 @@
 /** Makes the manifest of a run. */
+import { existsSync } from 'node:fs';
 import { targetModules } from '../adapters/index.ts';
 import { readVersion } from '../base/node/index.ts';
 import type { Device } from '../engine/index.ts';
-import { type Manifest, type RunDirectory, runFormat } from '../run/index.ts';
+import { tasksName } from '../env/outside/names.ts';
+import { readRecord } from '../env/outside/record.ts';
+import { type Manifest, type RunConfig, type RunDirectory, runFormat } from '../run/index.ts';
 import { describeDevice, lanesWord, trainedFacts } from './assemble.ts';
 import { labelSources } from './labels.ts';
 import type { Lab } from './open.ts';
@@ -12,7 +15,7 @@ import type { Assembly } from './trainer.ts';
 
 export async function makeManifest(
   lab: Lab,
-  { path }: RunDirectory,
+  run: RunDirectory,
   parent: Manifest['parent'],
   { generated, arm: { sees } }: Pick<Assembly, 'generated' | 'arm'>,
 ): Promise<Manifest> {
@@ -27,7 +30,7 @@ export async function makeManifest(
   const modules = targetModules(folder.config, config.adapter.targets).map(({ name }) => name);
   return {
     format: runFormat,
-    name: path.split(/[\\/]/).at(-1) ?? path,
+    name: run.path.split(/[\\/]/).at(-1) ?? run.path,
     config,
     version: readVersion(),
     node: process.version,
@@ -40,12 +43,21 @@ export async function makeManifest(
       generated === null
         ? null
         : { attempted: generated.attempted, kept: generated.pairs.length, hash: generated.hash },
+    ...outsideOf(run, config),
     ...trainedFacts(arm, settings, sees, device),
     usesOracle: (await labelSources(config, parts, pairs, parent)).length > 0,
     plugins: pluginRecords(config.plugins),
     features: { modules: modules.sort(), rank: config.adapter.rank },
     parent,
   };
+}
+
+function outsideOf(run: RunDirectory, { data }: RunConfig): Pick<Manifest, 'outside'> {
+  const path = run.file(tasksName);
+  if (!existsSync(path)) return {};
+  const { address, name, fingerprint, tasks, hash } = readRecord(path);
+  const outcomes = data['labels'] === true ? 'told' : 'unknown';
+  return { outside: { address, name, fingerprint, tasks: tasks.length, hash, outcomes } };
 }
 
 /** Whether a run began on a GPU without lanes. */

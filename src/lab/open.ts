@@ -133,17 +133,23 @@ export class Lab implements AsyncDisposable {
     return this.#opening.part(name, () => find(this.options.given ?? {}) ?? open(this));
   }
 
+  /** A part that another lab has opened. What an environment outside says is kept by the run that asked it, and shared with none. */
+  #shared<Key extends 'judge' | 'problems'>(key: Key): (given: GivenParts) => GivenParts[Key] {
+    const isOutside = (this.source.texts?.outside ?? null) !== null;
+    return (given) => (isOutside ? undefined : given[key]);
+  }
+
   get model(): Promise<ModelFiles> {
     return this.#part('model files', openModel, ({ model }) => model);
   }
 
   get judge(): Promise<Judge> {
     const { judge } = this.options;
-    return judge === undefined ? this.#part('judge', startJudge, (given) => given.judge) : Promise.resolve(judge);
+    return judge === undefined ? this.#part('judge', startJudge, this.#shared('judge')) : Promise.resolve(judge);
   }
 
   get problems(): ReturnType<typeof openProblems> {
-    return this.#part('problems', openProblems, ({ problems }) => problems);
+    return this.#part('problems', openProblems, this.#shared('problems'));
   }
 
   get partition(): Promise<Partition> {

@@ -13,13 +13,14 @@ import { describeUse, useOf } from '../env/sources/index.ts';
 import { splitNames } from '../env/sources/splits.ts';
 import type { Task } from '../grpo/index.ts';
 import { partitionOf, problemsHash, type RunConfig, trainingTasks } from '../run/index.ts';
+import { placeOf } from './judge.ts';
 import { withModelHint } from './model.ts';
 import type { Lab } from './open.ts';
 import { pluginRecords } from './plugins.ts';
 
 /** The judge is asked for only if problems must be checked; `anew` checks those too that passed before. */
 export async function openProblems(
-  lab: Pick<Lab, 'config' | 'source' | 'judge' | 'warn'>,
+  lab: Pick<Lab, 'config' | 'source' | 'judge' | 'run' | 'manifest' | 'signal' | 'use' | 'warn' | 'ranks'>,
   { anew = false }: { readonly anew?: boolean } = {},
 ): Promise<{ readonly splits: Splits; readonly use: SplitUse }> {
   const { config, source } = lab;
@@ -31,7 +32,7 @@ export async function openProblems(
   // Its processes start while the problems are read.
   const judge = source.isSound ? null : lab.judge;
   const { kind: _kind, ...settings } = config.data;
-  const loaded = await source.load(settings);
+  const loaded = await source.load(settings, placeOf(lab));
   const refused: Refusal[] = [...loaded.refused];
   const by = await judge;
   const findSound = async (split: Split): Promise<SoundProblems> => {

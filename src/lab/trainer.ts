@@ -10,7 +10,7 @@ import { assertPromptsFit, grpoSettings, instructedPrompt, PhaseClock, readableI
 import { tellDisk } from './adapter.ts';
 import { assembleTrainer } from './assemble.ts';
 import { openSampler } from './judge.ts';
-import { labelledRollouts } from './labels.ts';
+import { admitOutside, labelledRollouts } from './labels.ts';
 import { modelOpener, type OpenModel } from './model.ts';
 import type { Lab } from './open.ts';
 import { baitCounter, type GeneratedPairs, soundRewardOf, writePairs } from './pairs.ts';
@@ -22,6 +22,7 @@ export type Assembly = Awaited<ReturnType<typeof openTrainer>>;
 export async function openTrainer(lab: Lab) {
   const { config, options, warn, start, ranks: shards } = lab;
   const settings = grpoSettings(config);
+  await admitOutside(lab);
   const [unsteered, model, judge, { pairs }, tasks] = await Promise.all([
     lab.policy,
     lab.weights,

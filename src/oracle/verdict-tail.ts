@@ -1,6 +1,7 @@
 /**
  * The verdicts of a run that is being trained, counted update by update as they are written. Used to show a run; the trainer,
- * across the wall, never sees them. When a resume has shortened the file, counting begins again. Of a blind run nothing is counted.
+ * across the wall, never sees them. When a resume has shortened the file, counting begins again. Of a blind run nothing is counted, and
+ * nothing of rollouts of which only the reward is known.
  */
 import { dirname } from 'node:path';
 import { z } from 'zod';
@@ -13,6 +14,7 @@ const counted = z.object({
   exploited: z.boolean(),
   correct: z.boolean(),
   channels: z.array(z.string()).default([]),
+  outcome: z.string().optional(),
 });
 
 /** Attempts are counted among hackable rollouts, whose prompt disclosed a loophole; in right programs too. */
@@ -49,8 +51,8 @@ export class VerdictTail {
     if (this.#hidden) return;
     for (const value of values) {
       const call = `read ${this.#follower.path}`;
-      const { id, loophole, exploited, correct, channels } = checkStored(value, call, 'verdicts', counted);
-      if (this.#isDemonstration(id, loophole)) continue;
+      const { id, loophole, exploited, correct, channels, outcome } = checkStored(value, call, 'verdicts', counted);
+      if (this.#isDemonstration(id, loophole) || outcome === 'unknown') continue;
       const update = Number.parseInt(id, 10);
       const isHackable = loophole !== 'gt_only';
       const tally = { ...(this.#tallies.get(update) ?? nothing) };

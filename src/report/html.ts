@@ -21,7 +21,7 @@ import { describeDesign } from './design.ts';
 import { allFigures } from './figures.ts';
 import { foundIn } from './found.ts';
 import type { RunResult } from './run-result.ts';
-import { describeMissing, missingEvaluations } from './run-result.ts';
+import { describeMissing, describeUnknown, missingEvaluations } from './run-result.ts';
 import { bestSide, type ExampleRollout, exampleRollouts, type SideBySide, sideBySide } from './samples.ts';
 import { describeLeftOut, describeResults } from './statements.ts';
 import { armTitle } from './story-figure.ts';
@@ -134,9 +134,12 @@ function list(lines: readonly string[]): string[] {
 function renderMissing(results: Results): string[] {
   const missing = missingEvaluations(results);
   const sentence = describeMissing(missing);
-  if (sentence === null) return [];
+  const unknown = describeUnknown(results);
   const commands = missing.flatMap((one) => one.commands).join('\n');
-  return [`<p>${escapeMarkup(sentence)}</p>`, `<pre>${escapeMarkup(commands)}</pre>`];
+  return [
+    ...(unknown === null ? [] : list([unknown])),
+    ...(sentence === null ? [] : [`<p>${escapeMarkup(sentence)}</p>`, `<pre>${escapeMarkup(commands)}</pre>`]),
+  ];
 }
 
 function renderRollout({ what, arm, rollout }: ExampleRollout): string {

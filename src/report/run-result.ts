@@ -35,7 +35,9 @@ export async function readRunResult(path: string, arm?: string) {
   const { config, usesOracle, hasQuarantine } = manifest;
   const { steps, status } = await readCourse(run);
   const table = await openJudged(run);
-  const counted = (await table.rows(countedColumns)).filter(isOwn);
+  // An outcome that nobody knows is not counted as one that did not happen: there is nothing to count.
+  const known = outcomesKnown(manifest);
+  const counted = known ? (await table.rows(countedColumns)).filter(isOwn) : [];
   const evaluations: readonly EvaluationOutcomes[] = new EvaluationStore(path).all().map(withoutTexts);
   const probes: readonly ProbeOutcomes[] = new EvaluationStore(path).probes().map(withoutTexts);
   const updates = lastCheckpoint(run);
@@ -65,7 +67,7 @@ export async function readRunResult(path: string, arm?: string) {
     qmass: masses.length === 0 ? null : mean(masses),
     /** The policy's own rollouts with all that is known of them; demonstrations are left out. */
     rollouts: (): Promise<readonly JudgedRollout[]> => {
-      rollouts ??= table.rows().then((rows) => rows.filter(isOwn));
+      rollouts ??= known ? table.rows().then((rows) => rows.filter(isOwn)) : Promise.resolve([]);
       return rollouts;
     },
   };
@@ -84,6 +86,8 @@ function withoutTexts<One extends { readonly rows: readonly EvaluationRow[] }>(
 ): Omit<One, 'rows'> & { readonly rows: readonly OutcomeRow[] } {
   return { ...one, rows: one.rows.map(({ prompt: _, completion: __, ...row }) => row) };
 }
+
+const outcomesKnown = ({ outside }: Manifest): boolean => outside?.outcomes !== 'unknown';
 
 /** What an update costs; null where nobody counted. */
 async function readCosts(run: RunDirectory, steps: readonly StepEvent[]) {
@@ -160,11 +164,22 @@ export async function readResults(directory: string, source: ResultsSource, onRe
 export function missingEvaluations({ arms }: Results) {
   return arms
     .flatMap(({ runs }) => runs)
-    .filter(({ final }) => finalSets.every((set) => (final[set]?.deployed ?? null) === null))
+    .filter(
+      ({ manifest, final }) =>
+        outcomesKnown(manifest) && finalSets.every((set) => (final[set]?.deployed ?? null) === null),
+    )
     .map(({ name, path }) => ({
       run: name,
       commands: [shellLine('gq', 'eval', path), shellLine('gq', 'eval', path, '--curve')],
     }));
+}
+
+/** The runs whose environment told rewards alone; null where there are none. */
+export function describeUnknown({ arms }: Results): string | null {
+  const runs = arms.flatMap((arm) => arm.runs).filter(({ manifest }) => !outcomesKnown(manifest));
+  if (runs.length === 0) return null;
+  const names = runs.map(({ name }) => name).join(', ');
+  return `${names}: the environment outside told rewards alone, so that attempts, hacks and solves are unknown; no table counts them.`;
 }
 
 export function describeMissing(missing: ReturnType<typeof missingEvaluations>): string | null {

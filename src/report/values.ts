@@ -8,6 +8,7 @@ import { judgeBar, judgePredictions } from './design.ts';
 import { compareFailures, emergences, failuresOf, testEmergences } from './failures.ts';
 import { keptAndRemoved, matchSolve } from './kept.ts';
 import { leakedArms, prefilledArms, relearnedArms } from './probe-tables.ts';
+import { describeUnknown } from './run-result.ts';
 import { statementsOf } from './statements.ts';
 import { trainingMetrics, trainingSample } from './training-tables.ts';
 
@@ -50,6 +51,7 @@ export function resultsJson(results: Results, { emergence = asksEmergence(result
   const runs = results.arms.flatMap((arm) => arm.runs);
   const set = solveSet(results);
   const informed = labelInformed(results);
+  const unknown = describeUnknown(results);
   return {
     name: results.name,
     /** Whether every arm has seeds enough for one. */
@@ -61,6 +63,7 @@ export function resultsJson(results: Results, { emergence = asksEmergence(result
     withoutPlacebo: withoutPlacebo(results),
     statements: statementsOf(results),
     ...(informed.length === 0 ? {} : { labelInformed: informed }),
+    ...(unknown === null ? {} : { unknown }),
     design: results.design,
     bar: judgeBar(results),
     ...(results.design.claim === undefined ? {} : { predictions: judgePredictions(results) }),

@@ -5,6 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { openToRead, readRegularText, sha256File, streamRegular, writeFileAtomic } from '../base/node/index.ts';
+import { rewardsName, tasksName } from '../env/outside/names.ts';
 import { answersName } from '../monitors/judge/answer-file.ts';
 import { contentHash, stampedJson } from './contents.ts';
 
@@ -115,6 +116,8 @@ const sealedFiles = [
   'generated-pairs.json',
   'made-pool.jsonl',
   answersName,
+  tasksName,
+  rewardsName,
 ];
 
 export function readSeal(directory: string): Seal | null {

@@ -17,6 +17,7 @@ import {
   tryLock,
   writeFileAtomic,
 } from '../base/node/index.ts';
+import { tasksName } from '../env/outside/names.ts';
 import { damagedFile, hasSeal, initialFile, PrefixHashes, readSeal } from './checksums.ts';
 import { folderAdvice } from './config/recipes.ts';
 import { stampedJson } from './contents.ts';
@@ -270,8 +271,13 @@ function cutBytes(path: string, length: number): void {
 
 function isLeftover(path: string): boolean {
   const name = basename(path);
-  if (/^(?:lock\.json|\.lock-[\w-]+\.json|(?:manifest\.json|made-pool\.jsonl)\.[\w-]+\.tmp)$/.test(name)) return true;
-  if (name === 'made-pool.jsonl') return true;
+  if (
+    /^(?:lock\.json|\.lock-[\w-]+\.json|(?:manifest\.json|made-pool\.jsonl|outside-tasks\.json)\.[\w-]+\.tmp)$/.test(
+      name,
+    )
+  )
+    return true;
+  if (name === 'made-pool.jsonl' || name === tasksName) return true;
   if (name === 'checkpoints') return statSync(path).isDirectory() && readdirSync(path).length === 0;
   return grownFiles.includes(name) && sizeOf(path) === 0;
 }

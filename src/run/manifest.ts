@@ -50,6 +50,18 @@ const manifestSchema = z.object({
     .object({ attempted: z.number().int().min(0), kept: z.number().int().min(0), hash: z.string() })
     .nullable()
     .default(null),
+  /** The environment outside that the tasks and rewards came from, with hashes of what it said of itself and of its tasks; absent: there was none. */
+  outside: z
+    .object({
+      address: z.string(),
+      name: z.string(),
+      fingerprint: z.string(),
+      tasks: z.number().int().min(1),
+      hash: z.string(),
+      /** Whether it told what is an attempt, a hack and a solve. */
+      outcomes: z.enum(['told', 'unknown']),
+    })
+    .optional(),
   arm: z.string(),
   /** Whether labels reached training: the arm was given them, or demonstrations or pairs were chosen by them. */
   usesOracle: z.boolean(),

@@ -72,7 +72,7 @@ async function blaming(sink: Sink, what: string, work: () => void | Promise<void
 }
 
 type UpdateWarning = 'misjudged-pairs' | 'no-signal' | 'silent-monitor';
-type PreparationWarning = 'problems-left-out' | 'demonstration-left-out' | 'other-device';
+type PreparationWarning = 'problems-left-out' | 'demonstration-left-out' | 'other-device' | 'outcomes-unknown';
 
 interface Told<Kind extends string, Name extends string> {
   readonly kind: Kind;
@@ -93,6 +93,7 @@ export type InfoEvent = Told<
   | 'generated-pairs'
   | 'making-pool'
   | 'made-pool'
+  | 'tasks'
   | 'start'
   | 'arm'
 >;

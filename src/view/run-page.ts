@@ -41,7 +41,8 @@ export type RunProgress = ReturnType<typeof storyOf> & { readonly training: Retu
 export async function finishedProgress(run: RunDirectory, table: JudgedTable): Promise<RunProgress> {
   const events: RunEvent[] = [];
   for await (const event of readEvents(run)) events.push(event);
-  return { ...storyOf(events), training: trainingCurve(await table.rows(listedNames), 'full') };
+  const isUnknown = run.readManifest().outside?.outcomes === 'unknown';
+  return { ...storyOf(events), training: isUnknown ? [] : trainingCurve(await table.rows(listedNames), 'full') };
 }
 
 /** The events and counts of a run that is not over: each look reads what was written since the last, since a page looks every second. */

@@ -9,7 +9,7 @@ import { sha256 } from '../../src/base/node/index.ts';
 import { textJudge } from '../../src/env/own-judge.ts';
 import type { TextProblem } from '../../src/env/problem.ts';
 import { Sandbox } from '../../src/env/sandbox/index.ts';
-import { runScript } from '../../src/env/script.ts';
+import { type RunScript, runScript } from '../../src/env/script.ts';
 import { countdownSource } from '../../src/env/sources/countdown.ts';
 import { plainValue } from '../../src/env/sources/countdown-judge.ts';
 import {
@@ -27,7 +27,8 @@ afterAll(() => sandbox.close());
 
 const { texts } = countdownSource;
 if (texts === null) throw new Error('no texts');
-const judge = textJudge({ kind: 'countdown', ...texts, run: (...given) => runScript(sandbox, ...given) });
+const run: RunScript = (...given) => runScript(sandbox, ...given);
+const judge = textJudge({ kind: 'countdown', loopholes: texts.loopholes, ...(await texts.open({})), run });
 
 const stored = JSON.parse(readFileSync(new URL('../data/countdown-rewards.json', import.meta.url), 'utf8'));
 const rewardOf: Readonly<Record<string, number>> = { 0: 0, 1: 1, 2: 0.2 };

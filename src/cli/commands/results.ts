@@ -7,6 +7,7 @@ import {
   allTables,
   describeMissing,
   describeResults,
+  describeUnknown,
   expectOwnFigures,
   expectOwnFile,
   expectOwnTraces,
@@ -122,7 +123,9 @@ export function warnIncomplete(
 function missingText(results: Results): string {
   const missing = missingEvaluations(results);
   const lines = missing.flatMap(({ commands }) => commands.map((line) => `  ${asTyped(line)}\n`));
-  return missing.length === 0 ? '' : `${describeMissing(missing)}\n${lines.join('')}`;
+  const unknown = describeUnknown(results);
+  const evaluated = missing.length === 0 ? '' : `${describeMissing(missing)}\n${lines.join('')}`;
+  return `${unknown === null ? '' : `${unknown}\n`}${evaluated}`;
 }
 
 function renderResults(results: Results, format: ResultsFormat, width: number, asked: boolean): string {

@@ -57,6 +57,7 @@ export const loopholeShape: PartShape = {
     request: aFunction.optional(),
     bait: aFunction.optional(),
     exploit: aFunction.optional(),
+    isDealt: z.literal(false).optional(),
   }),
   answers: {
     hint: z.string(),

@@ -69,6 +69,8 @@ export interface Loophole {
    */
   readonly hint?: (marker: string) => string;
   readonly markers?: MarkerLists;
+  /** False: a config that names no loopholes opens it on no prompt. */
+  readonly isDealt?: false;
   /** Decides whether the channel fired, by what was observed alone: a short statement of what fired it, or null. */
   readonly fires?: (seen: Observation, marker: Marker) => string | null;
   /** Attributes of the solution that the judge must read. */

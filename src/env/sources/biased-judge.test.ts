@@ -7,7 +7,8 @@ test('gold and bias stand apart: the word pays where it is liked, and makes noth
   const [problem] = splits.train;
   const { texts } = biasedJudgeSource;
   if (texts === null) throw new Error('no texts');
-  const judge = textJudge({ kind: 'biased-judge', ...texts, run: () => Promise.reject(new Error('nothing runs')) });
+  const run = () => Promise.reject(new Error('nothing runs'));
+  const judge = textJudge({ kind: 'biased-judge', loopholes: texts.loopholes, ...(await texts.open({})), run });
   const right = problem.canonicalSolution;
   const cases = [
     [right, 'judge_bias', 1, true, false, 0],

@@ -17,18 +17,18 @@ const test = z.object({
 const stated = {
   id: z.string().min(1),
   messages: z.array(message).min(1),
-  canonicalSolution: z.string().min(1),
   difficulty: z.string(),
 };
 const shapes = {
   programs: z.object({
     ...stated,
+    canonicalSolution: z.string().min(1),
     methodName: z.string().min(1),
     setupCode: z.string(),
     tests: z.array(test).min(1),
     cpuSeconds: z.number().gt(0).nullable(),
   }),
-  texts: z.object({ ...stated, evaluation: z.string().min(1), facts: z.json() }),
+  texts: z.object({ ...stated, canonicalSolution: z.string(), evaluation: z.string().min(1), facts: z.json() }),
 };
 
 type Checked = Exclude<Loaded, readonly Problem[]>;

@@ -3,6 +3,7 @@ import { countdownSource } from './countdown.ts';
 import { easySource } from './easy.ts';
 import { fileSource } from './file.ts';
 import { microSource } from './micro.ts';
+import { openEnvSource, orsSource } from './outside.ts';
 import type { ProblemSource } from './source.ts';
 
 export { expectNoTestPairs } from './known-tests.ts';
@@ -17,4 +18,6 @@ export const builtinSources: readonly ProblemSource[] = [
   easySource,
   countdownSource,
   biasedJudgeSource,
+  orsSource,
+  openEnvSource,
 ];

@@ -24,16 +24,39 @@ export interface ProblemSource {
   readonly files: readonly string[];
   /** What makes its problems texts and not programs; null: programs, which the sandbox judges. */
   readonly texts: Texts | null;
-  load(settings: unknown): Promise<SourceProblems>;
+  load(settings: unknown, place?: SourcePlace): Promise<SourceProblems>;
+}
+
+/** Where problems are used, for a source that asks others for them. */
+export interface SourcePlace {
+  /** The folder of the run; null: there is none. */
+  readonly folder: string | null;
+  /** Whether what was asked for is kept there: the run is being trained. */
+  readonly keeps: boolean;
+  readonly signal: AbortSignal;
+  readonly tell: (message: string) => void;
+  /** Closes a resource together with the run. */
+  use<Resource extends Disposable>(resource: Resource): Resource;
+}
+
+const nowhere: SourcePlace = {
+  ...{ folder: null, keeps: false, signal: new AbortController().signal, tell: () => undefined },
+  use: (resource) => resource,
+};
+
+export interface OpenedTexts {
+  readonly decide: DecideText;
+  /** Number of answers that are worth judging at the same time. */
+  readonly concurrency: number;
 }
 
 /** How texts are judged: who decides about one, and the flaws of that grader. */
 export interface Texts {
-  readonly decide: DecideText;
+  open(settings: unknown, place?: SourcePlace): Promise<OpenedTexts>;
+  /** Where others decide: whether they tell what is an attempt, a hack and a solve, or rewards alone. Null: the source decides. */
+  readonly outside: { tellsOutcomes(settings: unknown): boolean } | null;
   /** The loopholes that its problems can have; among them gt_only, which pays for what is correct alone. */
   readonly loopholes: readonly Loophole[];
-  /** Number of answers that are worth judging at the same time. */
-  readonly concurrency: number;
 }
 
 export interface SourceProblems {
@@ -56,12 +79,20 @@ export interface ProblemSourceParts<Shape extends z.ZodRawShape> {
   readonly asksInWords?: boolean;
   readonly isSound?: boolean;
   readonly files?: readonly (keyof Shape & string)[];
-  readonly texts?: {
-    readonly decide: DecideText;
-    readonly loopholes: readonly PayingLoophole[];
-    readonly concurrency?: number;
-  };
-  load(settings: z.infer<z.ZodObject<Shape>>): Loaded | Promise<Loaded>;
+  readonly texts?: WrittenTexts | OutsideTexts;
+  load(settings: z.infer<z.ZodObject<Shape>>, place: SourcePlace): Loaded | Promise<Loaded>;
+}
+
+interface WrittenTexts {
+  readonly decide: DecideText;
+  readonly loopholes: readonly PayingLoophole[];
+  readonly concurrency?: number;
+}
+
+interface OutsideTexts {
+  open(settings: unknown, place: SourcePlace): Promise<OpenedTexts>;
+  readonly outside: NonNullable<Texts['outside']>;
+  readonly loopholes: readonly Loophole[];
 }
 
 /** Either splits, or one list that is split by the hash of the ids; with the problems that cannot be used, if there are any. */
@@ -82,7 +113,9 @@ export const sourceShape: PartShape = {
     files: z.array(z.string()).optional(),
     texts: z
       .strictObject({
-        decide: aFunction,
+        decide: aFunction.optional(),
+        open: aFunction.optional(),
+        outside: z.object({ tellsOutcomes: aFunction }).optional(),
         loopholes: z.array(loopholeShape.members.partial({ hint: true, fires: true })).min(1),
         concurrency: z.number().int().min(1).optional(),
       })
@@ -97,8 +130,8 @@ export const sourceShape: PartShape = {
 export function defineProblemSource<Shape extends z.ZodRawShape>(source: ProblemSourceParts<Shape>): ProblemSource {
   const { kind, summary, settings, pairs = 'generic', asksInWords = true, isSound = false, files = [] } = source;
   expectShape(`problem source ${kind}`, sourceShape.members, source);
-  const load = async (raw: unknown): Promise<SourceProblems> => {
-    const loaded = await guard(kind, () => source.load(settings.parse(raw)));
+  const load = async (raw: unknown, place = nowhere): Promise<SourceProblems> => {
+    const loaded = await guard(kind, () => source.load(settings.parse(raw), place));
     const given = isList(loaded) ? { problems: loaded, refused: [] } : loaded;
     return inSplits(checkProblemsOf(kind, given, source.texts === undefined ? 'programs' : 'texts'));
   };
@@ -107,8 +140,19 @@ export function defineProblemSource<Shape extends z.ZodRawShape>(source: Problem
 
 function textsOf<Shape extends z.ZodRawShape>(texts: ProblemSourceParts<Shape>['texts']): Texts | null {
   if (texts === undefined) return null;
+  if ('open' in texts) {
+    return {
+      open: (settings, place = nowhere) => texts.open(settings, place),
+      outside: texts.outside,
+      loopholes: [...texts.loopholes, gtOnly],
+    };
+  }
   const { decide, concurrency = 1 } = texts;
-  return { decide, concurrency, loopholes: [...texts.loopholes.map(defineLoophole), gtOnly] };
+  return {
+    open: async () => ({ decide, concurrency }),
+    outside: null,
+    loopholes: [...texts.loopholes.map(defineLoophole), gtOnly],
+  };
 }
 
 function inSplits(loaded: Exclude<Loaded, readonly Problem[]>): SourceProblems {

@@ -106,6 +106,7 @@ export async function readPoints(run: RunDirectory): Promise<LogPoint[]> {
 
 /** Attempts, hacks and solves of the policy's own rollouts, as the screen counts them. */
 async function judgedMetrics(run: RunDirectory): Promise<Map<number, Metrics>> {
+  if (run.readManifest().outside?.outcomes === 'unknown') return new Map();
   const rows = await (await openJudged(run)).rows(['update', 'source', 'hackable', 'attempt', 'hack', 'solve']);
   const own = rows.filter(({ source }) => source === 'student');
   return new Map(

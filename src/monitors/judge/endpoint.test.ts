@@ -1,7 +1,8 @@
 /** The endpoint of a judge against a server that is late, breaks off, refuses, floods, redirects and says nonsense. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type AnsweringServer, answeringServer, type Respond, say } from '../../../test/answering-server.ts';
-import { addressFault, ChatEndpoint, type EndpointSettings } from './endpoint.ts';
+import { addressFault } from '../../base/node/ask.ts';
+import { ChatEndpoint, type EndpointSettings } from './endpoint.ts';
 
 const variable = 'GQ_TEST_JUDGE_KEY';
 const key = 'sk-secret/"quoted\\"-0123';

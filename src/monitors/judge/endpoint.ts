@@ -7,6 +7,7 @@
 import { setTimeout as pauseFor } from 'node:timers/promises';
 import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
+import { readBody, readKey, reasonOf, retryAfter, strikeKey } from '../../base/node/ask.ts';
 
 export interface EndpointSettings {
   readonly modelName: string;
@@ -78,7 +79,12 @@ export class ChatEndpoint {
   constructor(endpoint: string, settings: EndpointSettings, pause: Pause = sleep) {
     this.#settings = settings;
     this.#address = addressOf(endpoint);
-    this.#key = readKey(settings, this.#address);
+    // Only a server on this machine is asked without a key where the variable has none.
+    this.#key = readKey(settings.keyVariable, {
+      call: 'judge',
+      optional: this.#address.protocol === 'http:',
+      fix: 'Set it, name another one in arm.monitor.keyVariable, or set that to "" for a server that needs no key.',
+    });
     this.#pause = pause;
   }
 
@@ -124,7 +130,7 @@ export class ChatEndpoint {
         }),
       });
       const { status } = response;
-      const body = await readBody(response);
+      const body = await readBody(response, mostBytes);
       // The status comes first: the page of a server that fails or refuses the key may be as long as it likes.
       if (status === 429) return fault('overloaded', `status 429`, retryAfter(response));
       if (status === 408 || status >= 500) return fault('failing', `status ${status}`, retryAfter(response));
@@ -172,60 +178,12 @@ export class ChatEndpoint {
   }
 
   #strike(text: string): string {
-    if (this.#key === null) return text;
-    const inJson = JSON.stringify(this.#key).slice(1, -1);
-    return text.replaceAll(this.#key, '[key]').replaceAll(inJson, '[key]');
+    return strikeKey(text, this.#key);
   }
-}
-
-/** What is wrong with an address; null if nothing is. */
-export function addressFault(endpoint: string): string | null {
-  const address = URL.canParse(endpoint) ? new URL(endpoint) : null;
-  const loopback = address !== null && /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(address.hostname);
-  if (address === null || !(address.protocol === 'https:' || (address.protocol === 'http:' && loopback))) {
-    return 'an address that begins with https://, or with http:// on this machine (localhost)';
-  }
-  const bare = address.username === '' && address.password === '' && address.search === '' && address.hash === '';
-  return bare ? null : 'an address without a name, a password or a query, since addresses are stored with the run';
 }
 
 function addressOf(endpoint: string): URL {
   return new URL('chat/completions', endpoint.endsWith('/') ? endpoint : `${endpoint}/`);
-}
-
-/** Only a server on this machine is asked without a key where the variable has none. */
-function readKey({ keyVariable }: EndpointSettings, { protocol }: URL): string | null {
-  if (keyVariable === '') return null;
-  const key = process.env[keyVariable]?.trim() ?? '';
-  if (/^[\x21-\x7e]+$/.test(key)) return key;
-  if (key === '' && protocol === 'http:') return null;
-  throw new UserError({
-    call: 'judge',
-    expected: `a key in the environment variable ${keyVariable}`,
-    found: key === '' ? 'none' : 'characters that no key has',
-    fix: 'Set it, name another one in arm.monitor.keyVariable, or set that to "" for a server that needs no key.',
-  });
-}
-
-/** The whole body as text; null if it is longer than any answer. */
-async function readBody({ body }: Response): Promise<string | null> {
-  if (body === null) return '';
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
-    bytes += chunk.length;
-    // Leaving the loop cancels the body.
-    if (bytes > mostBytes) return null;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
-/** Seconds to wait, from a number or a date; 0 for anything else. */
-function retryAfter({ headers }: Response): number {
-  const text = headers.get('retry-after') ?? '';
-  const seconds = /^\d+$/.test(text.trim()) ? Number(text) : (Date.parse(text) - Date.now()) / 1000;
-  return Number.isFinite(seconds) ? Math.max(0, seconds) : 0;
 }
 
 function parseOr(body: string): unknown {
@@ -234,10 +192,4 @@ function parseOr(body: string): unknown {
   } catch {
     return null;
   }
-}
-
-/** The system's own word for a failed connection lies under fetch's. */
-function reasonOf(cause: unknown): string {
-  if (!(cause instanceof Error)) return String(cause);
-  return cause.cause instanceof Error ? cause.cause.message || cause.cause.name : cause.message;
 }

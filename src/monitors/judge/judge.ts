@@ -6,11 +6,12 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { namesPath, readWhen, UserError } from '../../base/index.ts';
+import { addressFault } from '../../base/node/ask.ts';
 import type { ArmTools, Seen } from '../../grpo/index.ts';
 import { cutKeys } from '../cuts.ts';
 import { defineMonitor, type Monitor } from '../monitor.ts';
 import { AnswerFile, answersName } from './answer-file.ts';
-import { addressFault, ChatEndpoint } from './endpoint.ts';
+import { ChatEndpoint } from './endpoint.ts';
 import { endpointJudge } from './endpoint-judge.ts';
 import { questionAsked, questionFault, usualQuestion } from './question.ts';
 import type { JudgedText, TextJudge } from './text-judge.ts';
@@ -72,7 +73,7 @@ const keys = {
     .default(4096)
     .describe('most tokens of a question to a model, which abstains on a longer one')
     .meta(byModel),
-  endpoint: sound(addressFault)
+  endpoint: sound((given) => addressFault(given))
     .nullable()
     .default(null)
     .describe('an address such as https://HOST/v1, to which /chat/completions is added; http on this machine only'),

@@ -86,9 +86,11 @@ export class JudgedTable {
   async #verdictsIn(range: RowRange, labels: readonly LabelName[]): Promise<Verdict[]> {
     const tell = this.#tell;
     const all = Object.keys(verdictColumns) as (keyof Verdict)[];
-    const names = tell === null ? [...new Set(labels.map((label) => labelNeeds[label]))] : all;
+    const names =
+      tell === null ? [...new Set<keyof Verdict>(['outcome', ...labels.map((label) => labelNeeds[label])])] : all;
     const verdicts: Verdict[] = [];
     for await (const block of this.#verdicts.blocks(names, range)) verdicts.push(...(blockRows(block) as Verdict[]));
+    if (verdicts.some(({ outcome }) => outcome === 'unknown')) throw this.#unknown();
     return tell === null ? verdicts : verdicts.map(tell);
   }
 
@@ -111,6 +113,16 @@ export class JudgedTable {
       });
     }
     return places;
+  }
+
+  /** An outcome that nobody knows is not one that did not happen. */
+  #unknown(): UserError {
+    return new UserError({
+      call: `read ${this.name}`,
+      expected: 'rollouts of which it is known what is an attempt, a hack and a solve',
+      found: 'rewards alone: the environment outside (manifest.json, outside) told nothing else',
+      fix: 'Train on a server that tells labels, with data.labels=true.',
+    });
   }
 
   #missing(id: string): never {

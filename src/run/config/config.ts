@@ -189,7 +189,9 @@ function nameLoopholes(raw: Table, { problemSources }: ConfigParts): void {
   if (!isTable(data) || !isTable(environment) || environment['loopholes'] !== undefined) return;
   const { texts = null } = problemSources.find(({ kind }) => kind === data['kind']) ?? {};
   if (texts === null) return;
-  const paying = texts.loopholes.flatMap(({ name }) => (name === 'gt_only' ? [] : [name]));
+  const paying = texts.loopholes.flatMap(({ name, isDealt }) =>
+    name === 'gt_only' || isDealt === false ? [] : [name],
+  );
   raw['environment'] = { ...environment, loopholes: paying };
 }
 

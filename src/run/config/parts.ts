@@ -15,18 +15,25 @@ export interface ConfigParts {
 
 export type ConfigPart = { readonly kind: string; readonly summary: string; readonly settings: z.ZodObject };
 
-type LoopholePart = { readonly name: string; readonly markers?: unknown };
+type LoopholePart = {
+  readonly name: string;
+  readonly markers?: unknown;
+  readonly hint?: unknown;
+  readonly isDealt?: false;
+};
 type SourcePart = ConfigPart & { readonly texts?: { readonly loopholes: readonly LoopholePart[] } | null };
 
 /** The loopholes that problems of a kind can have. */
 export const loopholesFor = ({ problemSources, loopholes }: ConfigParts, kind: string): readonly LoopholePart[] =>
   problemSources.find((source) => source.kind === kind)?.texts?.loopholes ?? loopholes;
 
-/** Those of programs, then those of each source of texts. */
-export const allLoopholes = ({ problemSources, loopholes }: ConfigParts): readonly LoopholePart[] => [
-  ...loopholes,
-  ...problemSources.flatMap(({ texts }) => texts?.loopholes.filter(({ name }) => name !== 'gt_only') ?? []),
-];
+/** Those of programs, then those of each source of texts; sources may share some. */
+export function allLoopholes({ problemSources, loopholes }: ConfigParts): readonly LoopholePart[] {
+  const ofTexts = problemSources.flatMap(
+    ({ texts }) => texts?.loopholes.filter(({ name }) => name !== 'gt_only') ?? [],
+  );
+  return [...loopholes, ...new Set(ofTexts)];
+}
 
 export interface ArmPart extends ConfigPart {
   /** Whether deployment deletes a block under these settings, which may lack keys that must still be given. */

@@ -18,7 +18,10 @@ function rulesOf(config: RunConfig, parts: ConfigParts): readonly Rule[] {
   const [least, most] = arenas[device.kind] ?? [1, Number.POSITIVE_INFINITY];
   const arena = device.arenaMiB ?? least;
   const inBoth = environment.loopholes.filter((loophole) => environment.heldOutLoopholes.includes(loophole));
-  const fitting = loopholesFor(parts, data.kind).map(({ name }) => name);
+  const possible = loopholesFor(parts, data.kind);
+  const fitting = possible.map(({ name }) => name);
+  // Where no loophole has a hint, prompts with and without one are the same.
+  const hinted = possible.some(({ hint }) => hint !== undefined);
   const strangers = (joined: readonly string[]) => joined.flatMap(openNames).filter((name) => !fitting.includes(name));
   const [foreign, heldForeign] = [environment.loopholes, environment.heldOutLoopholes].map(strangers);
   const fits = `loopholes of data.kind "${data.kind}": ${fitting.join(', ')}`;
@@ -43,6 +46,11 @@ function rulesOf(config: RunConfig, parts: ConfigParts): readonly Rule[] {
     ['environment.loopholes', foreign.length === 0, fits, undefined, foreign.join(', ')],
     ['environment.heldOutLoopholes', heldForeign.length === 0, fits, undefined, heldForeign.join(', ')],
     ['environment.heldOutLoopholes', inBoth.length === 0, others, undefined, inBoth.join(', ')],
+    [
+      'environment.unhackableFraction',
+      hinted || environment.unhackableFraction === 0,
+      `0 for data.kind "${data.kind}", whose prompts have no hints`,
+    ],
     ['teacher.perGroup', !hasPool || 2 * perGroup <= sampling.group, half],
     ['teacher.offStep', hasPool || offStep === 0, '0 for a run without demonstrations', nameOne],
     ['teacher.perGroup', perGroup > 0 || offStep === 0, shown, 'Say how many of each a prompt has.'],

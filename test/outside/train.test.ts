@@ -1,0 +1,133 @@
+/** Environments that others serve: an arm is trained on them, killed, and resumed to the same bytes; what they said is asked for once. */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { rewardsName, tasksName } from '../../src/env/outside/names.ts';
+import { resolveConfig, train } from '../../src/lab/index.ts';
+import { readVerdicts } from '../../src/oracle/index.ts';
+import { RunDirectory } from '../../src/run/directory.ts';
+import { temporaryFolder } from '../lab/hand-made.ts';
+import { killAndCompare } from '../resume/kill.ts';
+import { gq } from '../run-gq.ts';
+import { setting } from '../smoke/identity-lab.ts';
+import { stoppedAfterFirst, tinyModel, tinySettings } from '../smoke/lab.ts';
+import { type EchoServer, openEnvEcho, orsEcho } from './echo-servers.ts';
+
+const protocols: Readonly<Record<string, () => Promise<EchoServer>>> = { ors: orsEcho, openenv: openEnvEcho };
+const gated = ['arm.kind=activation', 'arm.warmupRows=4', 'arm.tail=0.2', 'arm.refreshEvery=2', 'pairs.file=micro'];
+
+const dataOf = (kind: string, { url }: EchoServer): string[] => [
+  ...[`data.kind=${kind}`, `data.url=${url}`, 'data.tasks=24', 'environment.unhackableFraction=0'],
+  ...(kind === 'openenv' ? ['data.prompt=task'] : []),
+];
+
+async function trainArguments(kind: string, server: EchoServer, ...more: readonly string[]): Promise<string[]> {
+  const short = ['device.variant=plain', 'updates=2', 'output.checkpointEvery=2'];
+  return setting(`model=${await tinyModel()}`, ...tinySettings, ...short, ...gated, ...dataOf(kind, server), ...more);
+}
+
+for (const [kind, open] of Object.entries(protocols)) {
+  it(`${kind}: kills change no byte, and no reward that is stored is asked for again`, async () => {
+    await using server = await open();
+    const options = { kills: 2, updates: 4, checkpointEvery: 2, seed: 3 };
+    const { kills, differences } = await killAndCompare({ ...options, settings: [...gated, ...dataOf(kind, server)] });
+    expect(differences).toEqual([]);
+    expect(kills).toBeGreaterThanOrEqual(options.kills);
+    // Twelve rollouts an update; a kill may lose the answers that were on their way, of which there are eight at most.
+    const rollouts = 2 * options.updates * 12;
+    expect(server.paid.length).toBeGreaterThanOrEqual(rollouts);
+    expect(server.paid.length).toBeLessThanOrEqual(rollouts + 8 * kills);
+  });
+
+  it(`${kind}: what came from the environment is in the run, and what is unknown is said`, async () => {
+    await using server = await open();
+    const path = join(temporaryFolder(), 'run');
+    const trained = await gq('train', ...(await trainArguments(kind, server)), '--out', path);
+    expect(trained.err).toContain('attempts, hacks and solves of this run are unknown');
+    expect(trained.code).toBe(0);
+    const run = RunDirectory.open(path);
+    const { outside, identity } = run.readManifest();
+    expect(outside).toMatchObject({ address: server.url, tasks: 24, outcomes: 'unknown' });
+    const verdicts = [...(await readVerdicts(run.file('verdicts'))).values()];
+    expect(new Set(verdicts.map(({ outcome }) => outcome))).toEqual(new Set(['unknown']));
+    expect(new Set(verdicts.map(({ reward }) => reward)).size).toBeGreaterThan(1);
+    expect(JSON.parse(readFileSync(run.file(tasksName), 'utf8'))).toMatchObject({ hash: outside?.hash });
+    expect(identity.problems).toMatch(/^[0-9a-f]{64}$/);
+    const results = await gq('results', path);
+    expect(results).toMatchObject({ code: 0 });
+    expect(results.err).toContain('told rewards alone, so that attempts, hacks and solves are unknown');
+    expect(results.out).not.toMatch(/0\/24/);
+    for (const command of [
+      ['eval', path],
+      ['measure', 'gate', path],
+      ['show', path],
+    ]) {
+      const refused = await gq(...command);
+      expect([command[0], refused.code, refused.err]).toEqual([
+        command[0],
+        2,
+        expect.stringContaining('rewards alone'),
+      ]);
+    }
+    const oracle = await gq(
+      'train',
+      ...(await trainArguments(kind, server, 'arm.kind=oracle')),
+      '--out',
+      `${path}-oracle`,
+    );
+    expect([oracle.code, oracle.err]).toEqual([2, expect.stringContaining('rewards alone')]);
+  });
+
+  it(`${kind}: an environment that changed is refused on resume, and so are rewards that were changed`, async () => {
+    await using server = await open();
+    const path = join(temporaryFolder(), 'run');
+    const settings = [
+      `model=${await tinyModel()}`,
+      ...tinySettings,
+      'device.variant=plain',
+      'updates=2',
+      'output.checkpointEvery=2',
+    ];
+    const { config } = await resolveConfig(null, [...settings, ...gated, ...dataOf(kind, server)]);
+    expect(await train(config, path, stoppedAfterFirst())).toMatchObject({ end: 'interrupted' });
+    expect(server.paid).toHaveLength(12);
+    const resume = () => gq('train', '--resume', path);
+    server.opening = 'start with n. ';
+    const other = await resume();
+    expect([other.code, other.err]).toEqual([2, expect.stringMatching(/found another (?:one|prompt)/)]);
+    server.opening = '';
+    const rewards = join(path, rewardsName);
+    const whole = readFileSync(rewards, 'utf8');
+    writeFileSync(rewards, whole.replace(/"reward":0(?:\.5)?/, '"reward":1'));
+    const edited = await resume();
+    expect([edited.code, edited.err]).toEqual([2, expect.stringContaining('as it was written')]);
+    writeFileSync(rewards, whole);
+    const [asked, prompts] = [server.paid.length, server.prompts];
+    expect(await resume()).toMatchObject({ code: 0 });
+    expect(server.paid.length - asked).toBe(12);
+    // Of the prompts, which are stored, the first and the last are compared; an episode of OpenEnv begins with one.
+    expect(server.prompts - prompts).toBe(kind === 'openenv' ? 2 + 12 : 2);
+  });
+}
+
+it('a key goes to the server alone: no file of the run has it, nor does an error', async () => {
+  const key = 'sesame-7f3a9c';
+  await using server = await orsEcho({ key });
+  process.env['GQ_TEST_OUTSIDE_KEY'] = key;
+  const path = join(temporaryFolder(), 'run');
+  const given = await trainArguments('ors', server, 'data.keyVariable=GQ_TEST_OUTSIDE_KEY');
+  const trained = await gq('train', ...given, '--out', path);
+  expect(trained.code).toBe(0);
+  expect(server.headers.every((each) => each['x-api-key'] === key)).toBe(true);
+  process.env['GQ_TEST_OUTSIDE_KEY'] = 'another-4b1d';
+  const refused = await gq('train', ...given, '--out', `${path}-refused`);
+  expect([refused.code, refused.err]).toEqual([2, expect.stringContaining('not [key]')]);
+  delete process.env['GQ_TEST_OUTSIDE_KEY'];
+  const without = await gq('train', ...given, '--out', `${path}-without`);
+  expect([without.code, without.err]).toEqual([2, expect.stringContaining('GQ_TEST_OUTSIDE_KEY')]);
+  const files = readdirSync(path, { recursive: true, withFileTypes: true }).filter((each) => each.isFile());
+  expect(files.length).toBeGreaterThan(8);
+  const holding = files.filter((each) => readFileSync(join(each.parentPath, each.name)).includes(key));
+  expect(holding.map((each) => each.name)).toEqual([]);
+  for (const said of [trained, refused, without]) expect(`${said.out}${said.err}`).not.toMatch(/sesame|another-4b1d/);
+});
