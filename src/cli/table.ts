@@ -25,6 +25,7 @@ const cluster = () => import('./commands/cluster.ts');
 const completion = () => import('./commands/completion.ts');
 const config = () => import('./commands/config.ts');
 const demo = () => import('./commands/demo.ts');
+const environment = () => import('./commands/env.ts');
 const evaluate = () => import('./commands/eval.ts');
 const experiment = () => import('./commands/experiment.ts');
 const exported = () => import('./commands/export.ts');
@@ -126,6 +127,9 @@ const groups: Readonly<Record<string, readonly Entry[]>> = {
   'Give away': [
     entry('export', 'write the policy without its quarantine, certified; logs for viewers', exported, 'exportCommand'),
     entry('serve', 'answer completions over HTTP as OpenAI’s API does, or train as Tinker’s', serve, 'serveCommand'),
+    family('env', 'give problems with their flawed grader to trainers of others', [
+      entry('serve', 'serve them in the words of ORS or OpenEnv', environment, 'serveEnvironmentCommand'),
+    ]),
   ],
   'Models and data': [
     family('model', 'look at a model folder, make a fresh random one, or fetch one', modelCommands),

@@ -35,7 +35,7 @@ export async function labelSources(
 }
 
 /** Whether it is known what is an attempt, a hack and a solve: an environment outside may tell rewards alone. */
-export function tellsOutcomes({ source, config }: Pick<Lab, 'source' | 'config'>): boolean {
+function tellsOutcomes({ source, config }: Pick<Lab, 'source' | 'config'>): boolean {
   const { kind: _kind, ...settings } = config.data;
   return source.texts?.outside?.tellsOutcomes(settings) ?? true;
 }

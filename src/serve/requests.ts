@@ -18,7 +18,8 @@ export class RequestProblem extends HttpProblem {
 export function problemBody(problem: HttpProblem): string {
   const { status, message } = problem;
   const type = status >= 500 ? 'server_error' : 'invalid_request_error';
-  const [param, code] = problem instanceof RequestProblem ? [problem.parameter, problem.code] : [null, null];
+  const usual = status === 401 ? 'invalid_api_key' : null;
+  const [param, code] = problem instanceof RequestProblem ? [problem.parameter, problem.code] : [null, usual];
   return `${JSON.stringify({ error: { message, type, param, code } })}\n`;
 }
 

@@ -3,13 +3,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { EventWriter, readJsonBody, sendAnswer } from '../base/node/index.ts';
 import { AnswerWriter } from './answers.ts';
 import type { Choice, ChoicePiece } from './choice.ts';
-import { LimitedServer, type ListenerOptions } from './listener.ts';
+import { Host, type HostOptions, usualHost } from './host.ts';
 import { choicesOf, type ServedPolicy, stateOf } from './policy.ts';
 import { countRows, parseChat, parseCompletion, problemBody, RequestProblem, type TextRequest } from './requests.ts';
 import { type Asker, type CutOff, Scheduler } from './scheduler.ts';
 
-export interface ServerOptions extends ListenerOptions {
-  readonly bodyBytes?: number;
+export interface ServerOptions extends HostOptions {
   readonly queue?: number;
   readonly seconds?: number;
 }
@@ -25,30 +24,33 @@ const fullBatches = 4;
 
 export class PolicyServer implements AsyncDisposable {
   readonly #policy: ServedPolicy;
-  readonly #bodyBytes: number;
+  readonly #options: Required<ServerOptions>;
   readonly #scheduler: Scheduler;
-  readonly #server: LimitedServer;
-  url = '';
+  readonly #host: Host;
   readonly #created = Math.floor(Date.now() / 1000);
 
   private constructor(policy: ServedPolicy, options: ServerOptions) {
     this.#policy = policy;
-    const { bodyBytes = 4 * 2 ** 20, queue = 1024, seconds = 600, warn = () => undefined } = options;
-    this.#bodyBytes = bodyBytes;
+    this.#options = { ...usualHost, queue: 1024, seconds: 600, warn: () => undefined, ...options };
+    const { queue, seconds, warn } = this.#options;
     const failed = (error: unknown) => warn(error instanceof Error ? (error.stack ?? error.message) : String(error));
     this.#scheduler = new Scheduler(policy.batch, { queue, seconds, failed });
     const route = (request: IncomingMessage, response: ServerResponse) => this.#route(request, response);
-    this.#server = new LimitedServer(options, { route, problemBody, failed: interrupted.failed });
+    this.#host = new Host(options, { call: 'serve', route, tell: problemBody, failed: interrupted.failed });
+  }
+
+  get url(): string {
+    return `${this.#host.url}/v1`;
   }
 
   static async start(policy: ServedPolicy, options: ServerOptions): Promise<PolicyServer> {
     const made = new PolicyServer(policy, options);
-    made.url = `${await made.#server.listen()}/v1`;
+    await made.#host.listen();
     return made;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
-    return this.#server.close(() => this.#scheduler.close());
+    return this.#host.close(() => this.#scheduler.close());
   }
 
   async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -58,8 +60,8 @@ export class PolicyServer implements AsyncDisposable {
       sendAnswer(response, { status: 200, body: JSON.stringify({ status: 'ok', ...this.#scheduler.load }) });
     else if (key === 'GET /v1/models') sendAnswer(response, { status: 200, body: JSON.stringify(this.#models()) });
     else if (key === 'POST /v1/completions' || key === 'POST /v1/chat/completions') {
-      const body = await readJsonBody(request, this.#bodyBytes);
-      using _kept = this.#server.keep(request);
+      const body = await readJsonBody(request, this.#options.bodyBytes);
+      using _kept = this.#host.connections.keep(request.socket);
       const asker = { client: request.socket.remoteAddress ?? '', request };
       await this.#complete(path.includes('chat') ? parseChat(body) : parseCompletion(body), response, asker);
     } else {

@@ -5,7 +5,8 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { WebSocketServer } from 'ws';
+import type { Duplex } from 'node:stream';
+import { type WebSocket, WebSocketServer } from 'ws';
 
 export interface EchoServer extends AsyncDisposable {
   readonly url: string;
@@ -45,19 +46,29 @@ async function bodyOf(request: IncomingMessage): Promise<Record<string, unknown>
   return text === '' ? {} : JSON.parse(text);
 }
 
-function sayEvents(response: ServerResponse, ...events: readonly (readonly [event: string, data: string])[]): void {
+export function sayEvents(
+  response: ServerResponse,
+  ...events: readonly (readonly [event: string, data: string])[]
+): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   // As sse-starlette writes them, with a comment between.
   response.end(`: ping\r\n\r\n${events.map(([event, data]) => `event: ${event}\r\ndata: ${data}\r\n\r\n`).join('')}`);
 }
 
-/** `key`: what clients must show. */
-export async function orsEcho({ key = null }: { readonly key?: string | null } = {}): Promise<EchoServer> {
+interface OrsOptions {
+  /** What clients must show. */
+  readonly key?: string | null;
+  /** Answers a request in another way than an honest server would, and says that it did. */
+  readonly meddle?: (request: IncomingMessage, response: ServerResponse) => boolean;
+}
+
+export async function orsEcho({ key = null, meddle = () => false }: OrsOptions = {}): Promise<EchoServer> {
   const sessions = new Map<string, number | null>();
   const paid: string[] = [];
   const headers: IncomingMessage['headers'][] = [];
   const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     headers.push(request.headers);
+    if (meddle(request, response)) return;
     const json = (value: unknown, status = 200): void => {
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
     };
@@ -118,7 +129,13 @@ export async function orsEcho({ key = null }: { readonly key?: string | null } =
   return echo;
 }
 
-export async function openEnvEcho(): Promise<EchoServer> {
+interface OpenEnvOptions {
+  readonly meddle?: (socket: WebSocket, type: string) => boolean;
+  /** Answers requests for a WebSocket that an honest server would grant. */
+  readonly upgrade?: (socket: Duplex) => void;
+}
+
+export async function openEnvEcho({ meddle = () => false, upgrade }: OpenEnvOptions = {}): Promise<EchoServer> {
   const paid: string[] = [];
   const headers: IncomingMessage['headers'][] = [];
   const server = createServer((request, response) => {
@@ -128,7 +145,12 @@ export async function openEnvEcho(): Promise<EchoServer> {
     const found = request.url === '/schema' ? schemas : { status: 'healthy' };
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(found));
   });
-  const sockets = new WebSocketServer({ server, path: '/ws' });
+  const sockets = new WebSocketServer({ noServer: true });
+  server.on('upgrade', (request, socket, head) => {
+    if (upgrade === undefined)
+      sockets.handleUpgrade(request, socket, head, (opened) => sockets.emit('connection', opened, request));
+    else upgrade(socket);
+  });
   sockets.on('connection', (socket, request) => {
     headers.push(request.headers);
     let index: number | null = null;
@@ -136,6 +158,7 @@ export async function openEnvEcho(): Promise<EchoServer> {
       socket.send(JSON.stringify({ type: 'observation', data: { observation, reward, done } }));
     socket.on('message', (text) => {
       const { type, data } = JSON.parse(text.toString());
+      if (meddle(socket, type)) return;
       if (type === 'close') socket.close();
       else if (type === 'reset') {
         index = Number(data.seed) % tasks;

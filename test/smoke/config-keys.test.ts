@@ -8,6 +8,7 @@ import { listKeys } from '../../src/run/config/issues.ts';
 import type { RunConfig } from '../../src/run/config/schema.ts';
 import { answeringServer, say } from '../answering-server.ts';
 import { writeRun } from '../lab/hand-made.ts';
+import { openEnvEcho, orsEcho } from '../outside/echo-servers.ts';
 import { blindArms, interventionArms, lastingArms, oracleArm, watchedArms, watchedByOracle } from './arms.ts';
 import { Lab } from './lab.ts';
 
@@ -112,6 +113,17 @@ it('no key is left unread', async () => {
   for (const kind of ['countdown', 'biased-judge']) {
     await using drawn = await openLab({ config: watched(lab.config([`data.kind=${kind}`])) });
     await drawn.problems;
+  }
+  for (const [kind, serve] of Object.entries({ ors: orsEcho, openenv: openEnvEcho })) {
+    await using server = await serve();
+    const own = [
+      `data.kind=${kind}`,
+      `data.url=${server.url}`,
+      'data.tasks=2',
+      ...(kind === 'ors' ? [] : ['data.prompt=task']),
+    ];
+    await using asked = await openLab({ config: watched(lab.config(own)) });
+    await asked.problems;
   }
   await expectIsolatedPairs(
     watched(lab.config(['environment.heldOutLoopholes=["sentinel"]', 'pairs.allowHeldOut=true'])),

@@ -6,13 +6,13 @@ import { openPolicy, openServed, PolicyServer, servedStates, TinkerServer } from
 import { argument, type CallOf, choice, command, mostAtOnce, whole, word } from '../command.ts';
 import { configOption, expectAbsent, portOption, tokenFrom, updateOption } from '../shared.ts';
 
-const tokenVariable = 'GQ_SERVE_TOKEN';
+export const tokenVariable = 'GQ_SERVE_TOKEN';
 
-function tokenFor(host: string): string | null {
-  const token = tokenFrom(tokenVariable, 'gq serve');
+export function tokenFor(host: string, call = 'gq serve'): string | null {
+  const token = tokenFrom(tokenVariable, call);
   if (token !== null || isLoopback(host)) return token;
   throw new UserError({
-    call: `gq serve --host ${host}`,
+    call: `${call} --host ${host}`,
     expected: `a token in ${tokenVariable}, since other machines can reach this address`,
     found: 'none',
     fix: `Set one, such as: export ${tokenVariable}=$(openssl rand -hex 16)`,

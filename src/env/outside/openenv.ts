@@ -19,12 +19,12 @@ import {
   rewardShape,
 } from './environment.ts';
 import { oneTurn, readLabels, textKeys } from './ors.ts';
-import { CutOff, mostBytes, type OutsideServer } from './server.ts';
+import { BrokenOff, mostBytes, type OutsideServer } from './server.ts';
 
 type Json = z.infer<ReturnType<typeof z.json>>;
 type Table = Readonly<Record<string, Json>>;
 
-export interface OpenEnvSettings extends OutsideSettings {
+interface OpenEnvSettings extends OutsideSettings {
   readonly prompt: string;
   readonly action: string;
   readonly reset: Table;
@@ -175,7 +175,7 @@ class Talk {
     this.#server = server;
     server.signal.addEventListener('abort', this.#stop, { once: true });
     socket.on('error', (error: NodeJS.ErrnoException) => this.#fail(this.#explain(error)));
-    socket.on('close', () => this.#fail(new CutOff('a connection that was closed')));
+    socket.on('close', () => this.#fail(new BrokenOff('a connection that was closed')));
     socket.on('unexpected-response', (request, { statusCode = 0 }) => {
       request.destroy();
       const found = `status ${statusCode} to GET /ws`;
@@ -184,7 +184,7 @@ class Talk {
       const fix = moved
         ? 'Redirects are not followed: name the address that it moved to.'
         : 'Check data.url and the key.';
-      this.#fail(passing ? new CutOff(found) : server.wrong('a WebSocket', found, fix));
+      this.#fail(passing ? new BrokenOff(found) : server.wrong('a WebSocket', found, fix));
     });
     socket.on('message', (data, isBinary) => {
       const waiting = this.#waiting;
@@ -211,20 +211,20 @@ class Talk {
       return this.#server.read(JSON.stringify(data), `an observation, with a number as its reward`, seenShape);
     }
     const said = z.object({ message: z.string().catch(''), code: z.string().catch('') }).parse(data);
-    if (said.code === 'CAPACITY_REACHED') throw new CutOff(said.message);
+    if (said.code === 'CAPACITY_REACHED') throw new BrokenOff(said.message);
     throw this.#server.wrong(`an observation after ${message.type}`, `${type} ${said.code}: ${said.message}`);
   }
 
   end(): void {
     this.#server.signal.removeEventListener('abort', this.#stop);
-    this.#fault ??= new CutOff('an episode that is over');
+    this.#fault ??= new BrokenOff('an episode that is over');
     this.#socket.terminate();
   }
 
   #explain(error: NodeJS.ErrnoException): Error {
     return error.code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH'
       ? this.#server.wrong(`at most ${mostBytes} bytes in a message`, 'more')
-      : new CutOff(error.message || `${error.code}`);
+      : new BrokenOff(error.message || `${error.code}`);
   }
 
   #fail(error: unknown): void {
@@ -240,7 +240,7 @@ class Talk {
     let clock: NodeJS.Timeout | undefined;
     const { timeoutMs } = this.#server;
     const late = new Promise<never>((_, reject) => {
-      const error = new CutOff(`no answer from /ws within ${timeoutMs / 1000} seconds`);
+      const error = new BrokenOff(`no answer from /ws within ${timeoutMs / 1000} seconds`);
       clock = setTimeout(() => reject(error), timeoutMs);
     });
     try {

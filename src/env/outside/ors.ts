@@ -16,9 +16,9 @@ import {
   rewardShape,
   toldLabels,
 } from './environment.ts';
-import { CutOff, mostBytes, mostListBytes, type OutsideServer } from './server.ts';
+import { BrokenOff, mostBytes, mostListBytes, type OutsideServer } from './server.ts';
 
-export interface OrsSettings extends OutsideSettings {
+interface OrsSettings extends OutsideSettings {
   readonly environment: string;
   readonly tool: string;
   readonly argument: string;
@@ -240,7 +240,7 @@ export class OrsEnvironment implements OutsideEnvironment {
         if (event === 'error') throw server.wrong(`an answer to ${path}`, data || 'an error');
         if (event === 'end') return whole;
       }
-      throw new CutOff(`a stream of ${path} that broke off`);
+      throw new BrokenOff(`a stream of ${path} that broke off`);
     });
   }
 }

@@ -16,7 +16,7 @@ export const mostBytes = 2 ** 20;
 export const mostListBytes = 2 ** 25;
 
 /** A failure of the way to an answer, which another attempt may cure. */
-export class CutOff extends Error {
+export class BrokenOff extends Error {
   readonly afterSeconds: number;
 
   constructor(message: string, afterSeconds = 0) {
@@ -25,7 +25,7 @@ export class CutOff extends Error {
   }
 }
 
-export interface Question {
+interface Question {
   readonly method?: 'GET' | 'POST';
   readonly body?: object;
   readonly headers?: Readonly<Record<string, string>>;
@@ -82,14 +82,14 @@ export class OutsideServer {
         return await work();
       } catch (error) {
         this.signal.throwIfAborted();
-        if (!(error instanceof CutOff)) throw error;
+        if (!(error instanceof BrokenOff)) throw error;
         if (attempt >= this.#retries || error.afterSeconds > longestPause) throw this.#failed(error, attempt + 1);
         await this.#pause(Math.max(error.afterSeconds, Math.min(2 ** (attempt - 2), 30)), this.signal);
       }
     }
   }
 
-  #failed(cause: CutOff, attempts: number): GraderError {
+  #failed(cause: BrokenOff, attempts: number): GraderError {
     return new GraderError(
       {
         call: `environment at ${this.address}`,
@@ -137,7 +137,7 @@ export class OutsideServer {
     read: (pieces: AsyncIterable<string>) => Promise<Answer>,
   ): Promise<Answer> {
     return this.#request(path, question, async ({ body }) => {
-      if (body === null) throw new CutOff('an answer without a body');
+      if (body === null) throw new BrokenOff('an answer without a body');
       return read(decoded(body as unknown as AsyncIterable<Uint8Array>));
     });
   }
@@ -167,9 +167,9 @@ export class OutsideServer {
       throw await this.#refused(response, `${method} ${path}`);
     } catch (cause) {
       this.signal.throwIfAborted();
-      if (cause instanceof UserError || cause instanceof CutOff) throw cause;
-      if (late.signal.aborted) throw new CutOff(`no whole answer to ${path} within ${waitedMs / 1000} seconds`);
-      throw new CutOff(`${reasonOf(cause)} (${path})`);
+      if (cause instanceof UserError || cause instanceof BrokenOff) throw cause;
+      if (late.signal.aborted) throw new BrokenOff(`no whole answer to ${path} within ${waitedMs / 1000} seconds`);
+      throw new BrokenOff(`${reasonOf(cause)} (${path})`);
     } finally {
       clearTimeout(clock);
       // A body that was left half read would hold its connection.
@@ -181,7 +181,7 @@ export class OutsideServer {
     const { status } = response;
     const said = (await readBody(response, mostBytes)) ?? '';
     const found = `status ${status} to ${asked}${said === '' ? '' : `: ${said}`}`;
-    if (status === 408 || status === 429 || status >= 500) return new CutOff(found, retryAfter(response));
+    if (status === 408 || status === 429 || status >= 500) return new BrokenOff(found, retryAfter(response));
     if (status >= 300 && status < 400) {
       return this.wrong(
         'an answer (status 200)',

@@ -44,7 +44,7 @@ const nowhere: SourcePlace = {
   use: (resource) => resource,
 };
 
-export interface OpenedTexts {
+interface OpenedTexts {
   readonly decide: DecideText;
   /** Number of answers that are worth judging at the same time. */
   readonly concurrency: number;

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { HttpProblem, jsonOfBody, readBody, sendAnswer } from '../../base/node/index.ts';
 import type { Lab } from '../../lab/index.ts';
-import { LimitedServer, type ListenerOptions } from '../listener.ts';
+import { Host, type HostOptions } from '../host.ts';
 import {
   type LearningAnswer,
   protobufType,
@@ -15,8 +15,7 @@ import { expectBody, learningOfJson, schemas } from './requests.ts';
 import { type ServiceOptions, TinkerService } from './service.ts';
 import type { Future } from './sessions.ts';
 
-export interface TinkerOptions extends ListenerOptions, Omit<ServiceOptions, 'warn'> {
-  readonly bodyBytes?: number;
+export interface TinkerOptions extends HostOptions, Omit<ServiceOptions, 'warn'> {
   /** How long a question for an answer waits for it. */
   readonly pollMs?: number;
 }
@@ -36,36 +35,39 @@ const usualPollMs = 20_000;
 export class TinkerServer implements AsyncDisposable {
   readonly service: TinkerService;
   readonly #options: TinkerOptions;
-  readonly #server: LimitedServer;
+  readonly #host: Host;
   readonly #sweep: NodeJS.Timeout;
-  url = '';
 
   private constructor(service: TinkerService, options: TinkerOptions) {
     this.service = service;
     this.#options = options;
-    this.#server = new LimitedServer(
+    this.#host = new Host(
       { connections: 2048, ...options },
       {
+        call: 'serve',
         route: (request, response) => this.#route(request, response),
-        problemBody: ({ message }) => `${JSON.stringify({ detail: message })}\n`,
+        tell: ({ message }) => `${JSON.stringify({ detail: message })}\n`,
         failed: new HttpProblem(500, 'the server failed; its log says why.'),
-        keyHeader: 'x-api-key',
       },
     );
     const { sessions } = service;
     this.#sweep = setInterval(() => sessions.closeIdle(), Math.min(60_000, sessions.limits.idleMs)).unref();
   }
 
+  get url(): string {
+    return this.#host.url;
+  }
+
   static async start(lab: Lab, options: TinkerOptions): Promise<TinkerServer> {
     const warn = (error: unknown): void => options.warn?.(error instanceof Error ? `${error.stack}` : `${error}`);
     const made = new TinkerServer(new TinkerService(lab, await lab.weights, { ...options, warn }), options);
-    made.url = await made.#server.listen();
+    await made.#host.listen();
     return made;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#sweep);
-    return this.#server.close(() => this.service.close());
+    return this.#host.close(() => this.service.close());
   }
 
   async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -82,7 +84,7 @@ export class TinkerServer implements AsyncDisposable {
       throw new HttpProblem(415, 'bodies are not compressed here.');
     const types = ['application/json', ...(key === 'POST forward_backward' ? [protobufType] : [])];
     const { type, bytes } = await readBody(request, this.#options.bodyBytes ?? usualBytes, types);
-    using _kept = this.#server.keep(request);
+    using _kept = this.#host.connections.keep(request.socket);
     const readsProtobuf = (request.headers.accept ?? '').includes(protobufType);
     const body = type === protobufType ? bytes : jsonOfBody(bytes);
     const made = await answer({ body, bytes: bytes.length, response, readsProtobuf });
