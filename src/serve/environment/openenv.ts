@@ -132,20 +132,27 @@ export class OpenEnvServer implements AsyncDisposable {
       socket.end(`HTTP/1.1 ${status} ${words}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
     };
     socket.on('error', () => undefined);
-    try {
-      this.#host.expectAllowed(request);
-    } catch (error) {
-      return error instanceof HttpProblem && error.status === 401
-        ? refuse(401, 'Unauthorized')
-        : refuse(403, 'Forbidden');
+    const fault = this.#faultOf(request);
+    if (fault !== null) {
+      refuse(...fault);
+      return;
     }
-    if ((request.url ?? '').split('?', 1)[0] !== '/ws') return refuse(404, 'Not Found');
-    if (this.#sockets.clients.size >= most.sockets) return refuse(503, 'Service Unavailable');
     const kept = this.#host.connections.keep(request.socket);
     request.socket.once('close', () => kept[Symbol.dispose]());
     this.#sockets.handleUpgrade(request, socket, head, (opened) =>
       this.#serve(opened, request.socket.remoteAddress ?? ''),
     );
+  }
+
+  /** Why a WebSocket is not granted; null: it is. */
+  #faultOf(request: IncomingMessage): [status: number, words: string] | null {
+    try {
+      this.#host.expectAllowed(request);
+    } catch (error) {
+      return error instanceof HttpProblem && error.status === 401 ? [401, 'Unauthorized'] : [403, 'Forbidden'];
+    }
+    if ((request.url ?? '').split('?', 1)[0] !== '/ws') return [404, 'Not Found'];
+    return this.#sockets.clients.size >= most.sockets ? [503, 'Service Unavailable'] : null;
   }
 
   #serve(socket: WebSocket, client: string): void {
