@@ -21,7 +21,7 @@ describe('gq', () => {
   it('prints the help of every command it lists, with examples', async () => {
     const { out } = await run('--help');
     const listed = commandTable.filter(({ hidden }) => hidden !== true);
-    expect(listed.length).toBeLessThanOrEqual(28);
+    expect(listed.length).toBeLessThanOrEqual(29);
     for (const { name, commands = [] } of listed) {
       expect(out).toMatch(new RegExp(`^  ${name} `, 'm'));
       for (const words of [[name], ...commands.map((below) => [name, below.name])]) {

@@ -63,14 +63,14 @@ export async function startJudge(lab: Lab): Promise<Judge> {
       return runScript(await sandbox, ...given);
     };
     const { kind: _kind, ...settings } = lab.config.data;
-    return textJudge({ kind, ...(await texts.open(settings, placeOf(lab))), loopholes, run });
+    return textJudge({ kind, ...(await texts.open(settings, sourcePlace(lab))), loopholes, run });
   }
   const otherwise = new SandboxJudge(await borrowSandbox(lab), { loopholes });
   return isInterpreted(lab.config) ? new InterpreterJudge({ loopholes, otherwise }) : otherwise;
 }
 
 /** Where a source is used that asks others; what they say is kept in the folder of the run that is trained, and in no other. */
-export function placeOf(lab: Pick<Lab, 'run' | 'manifest' | 'signal' | 'use' | 'warn' | 'ranks'>): SourcePlace {
+export function sourcePlace(lab: Pick<Lab, 'run' | 'manifest' | 'signal' | 'use' | 'warn' | 'ranks'>): SourcePlace {
   return {
     folder: lab.run?.path ?? null,
     keeps: lab.manifest === null && lab.run !== null && isWriter(lab.ranks),

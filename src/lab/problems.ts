@@ -13,7 +13,7 @@ import { describeUse, useOf } from '../env/sources/index.ts';
 import { splitNames } from '../env/sources/splits.ts';
 import type { Task } from '../grpo/index.ts';
 import { partitionOf, problemsHash, type RunConfig, trainingTasks } from '../run/index.ts';
-import { placeOf } from './judge.ts';
+import { sourcePlace } from './judge.ts';
 import { withModelHint } from './model.ts';
 import type { Lab } from './open.ts';
 import { pluginRecords } from './plugins.ts';
@@ -32,7 +32,7 @@ export async function openProblems(
   // Its processes start while the problems are read.
   const judge = source.isSound ? null : lab.judge;
   const { kind: _kind, ...settings } = config.data;
-  const loaded = await source.load(settings, placeOf(lab));
+  const loaded = await source.load(settings, sourcePlace(lab));
   const refused: Refusal[] = [...loaded.refused];
   const by = await judge;
   const findSound = async (split: Split): Promise<SoundProblems> => {

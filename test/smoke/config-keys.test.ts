@@ -117,6 +117,7 @@ it('no key is left unread', async () => {
   for (const [kind, serve] of Object.entries({ ors: orsEcho, openenv: openEnvEcho })) {
     await using server = await serve();
     const own = [
+      'environment.unhackableFraction=0',
       `data.kind=${kind}`,
       `data.url=${server.url}`,
       'data.tasks=2',

@@ -10,7 +10,9 @@ type Data =
   | { readonly kind: 'file'; readonly path: string; readonly testPath?: string | null; readonly validationPath?: string | null }
   | { readonly kind: 'easy'; readonly problems?: number; readonly seed?: number }
   | { readonly kind: 'countdown'; readonly problems?: number; readonly numbers?: number; readonly seed?: number }
-  | { readonly kind: 'biased-judge'; readonly problems?: number; readonly bonus?: number; readonly seed?: number };
+  | { readonly kind: 'biased-judge'; readonly problems?: number; readonly bonus?: number; readonly seed?: number }
+  | { readonly kind: 'ors'; readonly url: string; readonly keyVariable?: string; readonly tasks?: number; readonly labels?: boolean; readonly concurrency?: number; readonly timeoutSeconds?: number; readonly retries?: number; readonly environment?: string; readonly tool?: string; readonly argument?: string }
+  | { readonly kind: 'openenv'; readonly url: string; readonly keyVariable?: string; readonly tasks?: number; readonly labels?: boolean; readonly concurrency?: number; readonly timeoutSeconds?: number; readonly retries?: number; readonly seed?: number; readonly prompt?: string; readonly action?: string; readonly reset?: object; readonly step?: object };
 
 type Monitor =
   | { readonly kind: 'direction'; readonly cut?: 'fixed' | 'fpr' | 'otsu'; readonly threshold?: number; readonly flaggedClean?: number; readonly warmupRows?: number; readonly halfLife?: number; readonly placebo?: 'none' | 'haar' | 'reversed' | 'shuffled'; readonly placeboSeed?: number | null; readonly score?: 'dot' | 'cosine'; readonly standardise?: boolean; readonly refreshEvery?: number }
