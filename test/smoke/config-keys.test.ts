@@ -25,7 +25,7 @@ afterAll(() => {
 const forPeople = ['notes.why', 'notes.resolve'];
 
 /** Tables with a kind, which are passed unchanged to the part that they name. */
-const kindTables = ['arm', 'data', 'arm.monitor', 'arm.cut', 'arm.remedy'];
+const kindTables = ['arm', 'data', 'arm.monitor', 'arm.cut', 'arm.remedy', 'data.reset', 'data.step'];
 
 /** Keys that an arm that watches reads itself, or takes out of its monitor's table and hands to the cut. */
 const handedOn = ['cut', 'threshold', 'flaggedClean', 'warmupRows', 'halfLife', 'abstain', 'memory'];
@@ -39,6 +39,7 @@ function watch<T extends object>(table: T, reads: Set<string>, prefix = ''): T {
         const value = Reflect.get(target, key, receiver);
         if (typeof key !== 'string') return value;
         const path = `${prefix}${key}`;
+        if (kindTables.includes(path)) reads.add(path);
         if (typeof value === 'object' && value !== null && !Array.isArray(value))
           return kindTables.includes(path) ? watchKind(value, reads, path) : watch(value, reads, `${path}.`);
         reads.add(path);
@@ -124,7 +125,10 @@ it('no key is left unread', async () => {
       ...(kind === 'ors' ? [] : ['data.prompt=task']),
     ];
     await using asked = await openLab({ config: watched(lab.config(own)) });
-    await asked.problems;
+    const { splits } = await asked.problems;
+    const [problem] = Object.values(splits).flat();
+    const given = { id: '1-0-0', problem, loophole: 'outside', markers: 'original', completion: 'n += 1' } as const;
+    await (await asked.judge).judge(given);
   }
   await expectIsolatedPairs(
     watched(lab.config(['environment.heldOutLoopholes=["sentinel"]', 'pairs.allowHeldOut=true'])),

@@ -63,7 +63,8 @@ function outsideSource<Shape extends z.ZodRawShape>(parts: {
   readonly open: OpenEnvironment<z.infer<z.ZodObject<Shape>> & OutsideSettings>;
 }): ProblemSource {
   const { kind, summary, settings, open } = parts;
-  const read = (given: unknown) => settings.parse(given) as z.infer<z.ZodObject<Shape>> & OutsideSettings;
+  type Settings = z.infer<z.ZodObject<Shape>> & OutsideSettings;
+  const read = (given: unknown) => settings.parse(given) as Settings;
   return defineProblemSource({
     ...{ kind, summary, settings, isSound: true },
     texts: {
@@ -86,7 +87,7 @@ function outsideSource<Shape extends z.ZodRawShape>(parts: {
         };
       },
     },
-    load: async (given, place) => loadTasks(await open(read(given), place.signal), place),
+    load: async (given, place) => loadTasks(await open(given as Settings, place.signal), place),
   });
 }
 
