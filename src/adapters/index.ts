@@ -16,7 +16,7 @@ export { LinearAdapter } from './linear-adapter.ts';
 export { addChange, type MergedDType, mergedTensor, writeMerged } from './merge.ts';
 export { pairInputDifferences, pairOutputDifferences, type TokenPair } from './pair-inputs.ts';
 export { routeGroups, routeTokens, scaleGroups, scaleRows } from './passes.ts';
-export { readPeft, writePeft } from './peft.ts';
+export { openPeft, readPeft, writePeft } from './peft.ts';
 export {
   deployedScaleOf,
   isPolicyState,

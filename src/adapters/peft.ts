@@ -6,10 +6,14 @@
 import { join } from 'node:path';
 import { UserError } from '../base/index.ts';
 import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
+import type { Scope } from '../engine/index.ts';
 import type { DecoderConfig, JsonObject, LabelMark } from '../model/index.ts';
 import { markMetadata, SafetensorsFile, writeSafetensors } from '../model/index.ts';
-import type { Adapter, LowRankChange } from './adapter.ts';
-import { targetModules } from './targets.ts';
+import type { Adapter, LowRankChange, StoredTensor } from './adapter.ts';
+import { LinearAdapter } from './linear-adapter.ts';
+import { lora } from './starts/lora.ts';
+import type { InitialFactors } from './starts/start.ts';
+import { type TargetModule, targetModules } from './targets.ts';
 import { transpose } from './transpose.ts';
 
 const peftFiles = { config: 'adapter_config.json', weights: 'adapter_model.safetensors' } as const;
@@ -74,6 +78,45 @@ function targetNames({ modules }: Adapter, config: DecoderConfig): string[] {
   const kinds = [...new Set(names.map((name) => name.split('.').at(-1) ?? ''))].sort();
   const implied = targetModules(config, kinds).map(({ name }) => name);
   return implied.join() === names.join() ? kinds : names;
+}
+
+/** A written PEFT folder as an adapter without a quarantine: its change is the deployed block's. */
+export async function openPeft(scope: Scope, config: DecoderConfig, directory: string): Promise<Adapter> {
+  const { changes } = await readPeft(directory);
+  const known = new Map(targetModules(config).map((module) => [module.name, module]));
+  const rank = Math.max(0, ...[...changes.values()].map((change) => change.rank));
+  const sorted = [...changes].sort(([a], [b]) => (a < b ? -1 : 1));
+  const modules = sorted.map(([name, { down, up, rank: own }]) => {
+    const module = known.get(name);
+    const expected =
+      module === undefined ? 'a module of the model' : `rank ${rank}, [${module.inputs}], [${module.outputs}]`;
+    const found = `${name}: rank ${own}, [${down.length / own}], [${up.length / own}]`;
+    const fits =
+      own === rank && down.length === rank * (module?.inputs ?? 0) && up.length === rank * (module?.outputs ?? 0);
+    if (module === undefined || !fits) throw new UserError({ call: `read ${directory}`, expected, found });
+    return module;
+  });
+  if (modules.length === 0)
+    throw new UserError({ call: `read ${directory}`, expected: 'an adapter', found: 'nothing' });
+  const zeros = ({ inputs, outputs }: TargetModule): InitialFactors => ({
+    A0: new Float32Array(2 * rank * inputs),
+    B0: new Float32Array(2 * rank * outputs),
+  });
+  const adapter = new LinearAdapter(scope, lora.name, rank, modules, zeros);
+  const both = (half: Float32Array): Float32Array => {
+    const whole = new Float32Array(2 * half.length);
+    whole.set(half);
+    return whole;
+  };
+  const tensors = modules.flatMap(({ name, inputs, outputs }): [string, StoredTensor][] => {
+    const { down, up } = changes.get(name) ?? { down: new Float32Array(), up: new Float32Array() };
+    return [
+      [`${name}.A`, { shape: [2 * rank, inputs], data: both(down) }],
+      [`${name}.B`, { shape: [outputs, 2 * rank], data: transpose(both(up), 2 * rank, outputs) }],
+    ];
+  });
+  adapter.load(new Map(tensors));
+  return adapter;
 }
 
 /** The changes of a written PEFT folder, by module, and the names of all its tensors. */

@@ -28,4 +28,5 @@ export { type Condition, type NamedPath, namesPath, readWhen } from './read-when
 export { RandomStream, randomStream } from './rng.ts';
 export { shellLine } from './shell.ts';
 export { cutText, padText, textWidth, visible, visibleLine, wrapText } from './text.ts';
+export { addressFault } from './web-address.ts';
 export { readWhole } from './whole-number.ts';

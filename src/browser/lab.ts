@@ -208,6 +208,7 @@ async function openTab({ config, files, loadModule, ...computing }: TabOptions):
   const { data, environment, teacher, parallel, output, plugins } = config;
   if (data.kind !== 'micro' || config.pairs.file !== null) refuse('problems or pairs of one’s own');
   if (teacher.pool !== null || teacher.makeProblems > 0 || parallel.shards > 0) refuse('a pool, or several ranks');
+  if ((config.sampler?.url ?? null) !== null) refuse('a server that samples');
   if (output.storeFeatures || plugins.length > 0) refuse('stored features, or plugins');
   const device = await createWasmDevice({ ...computing, ...(loadModule === undefined ? {} : { loadModule }) });
   const scope = new Scope(device);

@@ -1,8 +1,9 @@
-/** The events of training. Everything in them follows from the config and its seed; times are added by those who listen. */
+/** The events of training. Everything in them follows from the config and its seed, but for what a server samples; times are added by those who listen. */
 import type { BlockNorms, Route } from '../adapters/index.ts';
 import type { Cuts, DirectionQuality } from '../gates/index.ts';
 import type { Screening, Watched } from './arm.ts';
 import type { Rollout } from './rollout.ts';
+import type { SamplerReport } from './sampler.ts';
 
 export interface Expectation {
   readonly kind: 'expectation';
@@ -73,6 +74,8 @@ export interface StepEvent {
   /** Largest difference between the sampler's and the scorer's log-probabilities. */
   readonly parity: number;
   readonly adapterHash: string;
+  /** How the rollouts were sampled; absent in a run that knows no server. */
+  readonly sampler?: SamplerReport;
   readonly tripwireLogp: number | null;
   readonly zeroSignal: ZeroSignal | null;
 }

@@ -86,6 +86,7 @@ const outcome: StepOutcome = {
   scoringPasses: 12,
   parity: 0.0001,
   hash: 'abc',
+  sampler: null,
 };
 
 /** An update in which no group had any spread of rewards. */

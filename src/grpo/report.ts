@@ -69,6 +69,7 @@ export function stepEvent(outcome: StepOutcome, notes: StepNotes): StepEvent {
     learningRate: result?.learningRate ?? 0,
     parity: outcome.parity,
     adapterHash: outcome.hash,
+    ...(outcome.sampler === null ? {} : { sampler: outcome.sampler }),
     tripwireLogp: notes.tripwireLogp,
     zeroSignal: explainZero(outcome),
   };

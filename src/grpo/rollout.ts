@@ -42,6 +42,8 @@ export interface Rollout extends PromptedCompletion {
   readonly truncated: boolean;
   /** The sampler's log-probabilities under the full distribution; null for a demonstration. */
   readonly sampledLogps: Float32Array | null;
+  /** Updates between the weights that sampled it and those that learn from it; absent: 0. */
+  readonly staleness?: number;
 }
 
 export function rolloutId(step: number, group: number, member: number): string {

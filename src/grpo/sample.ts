@@ -57,9 +57,10 @@ export async function sampleRollouts(
       const { source, tokens } = demonstration;
       return { ...common, source, tokens, text: decode(tokens), truncated: false, sampledLogps: null };
     }
-    const { tokens, fullLogps, finish } = generations[next++];
+    const { tokens, fullLogps: sampledLogps, finish, staleness } = generations[next++];
+    const older = staleness === undefined ? {} : { staleness };
     const truncated = finish === 'length';
-    return { ...common, source: 'student', tokens, text: decode(tokens), truncated, sampledLogps: fullLogps };
+    return { ...common, source: 'student', tokens, text: decode(tokens), truncated, sampledLogps, ...older };
   });
 }
 

@@ -1,4 +1,4 @@
-/** Where completions come from. The one implementation decodes with the policy in this process. */
+/** Where completions come from: the policy in this process decodes, or a server does (outside/sampler.ts). */
 import { type PolicyState, scaleOf } from '../adapters/index.ts';
 import type { RandomStream } from '../base/index.ts';
 import type { Generation, Pace, SamplingSettings } from '../model/index.ts';
@@ -12,13 +12,36 @@ export interface SampleRequest {
   readonly state: PolicyState;
 }
 
+export interface SampledCompletion extends Generation {
+  /** Updates between the weights that sampled it and those that learn from it; absent: 0. */
+  readonly staleness?: number;
+}
+
+/** How the rollouts of an update were sampled, where a server may have. */
+export interface SamplerReport {
+  readonly by: 'local' | 'vllm' | 'sglang';
+  readonly requests: number;
+  /** Requests that were made again. */
+  readonly retries: number;
+  /** Names of the adapters that the server sampled by, and how many updates older their weights are than those that learned. */
+  readonly adapters?: readonly string[];
+  readonly staleness?: number;
+  /** Mean and largest |log ratio| of the server's probabilities to ours. */
+  readonly meanLogRatio?: number;
+  readonly largestLogRatio?: number;
+  /** Why this process samples from this update on; null: it did before. */
+  readonly reason?: string | null;
+}
+
 export interface Sampler {
   /** Returns one completion per request, in order. The base decodes without an adapter and cannot be mixed with other states. */
   sample(
     requests: readonly SampleRequest[],
     settings: SamplingSettings,
     stream: RandomStream,
-  ): Promise<readonly Generation[]>;
+  ): Promise<readonly SampledCompletion[]>;
+  /** How the last rollouts were sampled; absent: by this process. */
+  report?(): SamplerReport | null;
 }
 
 export function policySampler(policy: Policy, { readEvery, rowStep, tokensPerPass }: Required<Pace>): Sampler {

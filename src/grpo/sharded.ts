@@ -37,6 +37,7 @@ export function shardedSampler(
       }
       return (await shards.gather(generations)).flat();
     },
+    report: () => sampler.report?.() ?? null,
   };
 }
 

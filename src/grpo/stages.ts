@@ -14,6 +14,7 @@ import { adapterHash, type Policy } from './policy.ts';
 import type { PromptedCompletion, Rollout, Task } from './rollout.ts';
 import { findReadAsSampled } from './route-passes.ts';
 import { type SampleContext, sampleRollouts } from './sample.ts';
+import type { SamplerReport } from './sampler.ts';
 import { gatherFeatures, type OldScores, scoreBase, scoreOld, scoreSampled } from './score.ts';
 import { look } from './seen.ts';
 import { coveredTasks } from './teacher.ts';
@@ -46,6 +47,8 @@ export interface Sampled {
   /** The adapter that sampled. */
   readonly hash: string;
   readonly rollouts: readonly Rollout[];
+  /** How they were sampled; null: by this process, which alone may. */
+  readonly sampler: SamplerReport | null;
 }
 
 export async function sample(context: StepContext, index: number): Promise<Sampled> {
@@ -53,7 +56,7 @@ export async function sample(context: StepContext, index: number): Promise<Sampl
   enter('sample');
   const drawn = drawTasks(deckOf(context, index), settings, index);
   const [hash, rollouts] = await Promise.all([hashPolicy(policy), sampleRollouts(drawn, index, context)]);
-  return { index, hash, rollouts };
+  return { index, hash, rollouts, sampler: context.sampler.report?.() ?? null };
 }
 
 /** The problems that an update draws from: in the teacher phase, those that have their demonstrations. */
@@ -161,7 +164,8 @@ export async function read(context: StepContext, weighed: Weighed): Promise<Read
   const kept = trained.map((i) => rollouts[i]);
   const learned = kept.map((rollout) => ({ ...rollout, prompt: rollout.learnPrompt }));
   const asSampled = kept.every(({ prompt, learnPrompt }) => prompt === learnPrompt);
-  const old = early !== null && asSampled ? pick(early, trained) : await gatherFeatures(context, learned);
+  const seen = early !== null && asSampled ? pick(early, trained) : await gatherFeatures(context, learned);
+  const old = { ...seen, logpOld: seen.logpOld.map((logp, i) => ofOlderWeights(kept[i]) ?? logp) };
   // Under other prompts than the sampler's, its log-probabilities have to be compared with a reading of their own.
   const logpSampled = asSampled ? null : await scoreSampled(context, kept);
   const [hashScored, logpBase] = await Promise.all([hashPolicy(policy), scoreBase(context, learned)]);
@@ -169,6 +173,11 @@ export async function read(context: StepContext, weighed: Weighed): Promise<Read
   assertSameAdapter(hash, hashScored);
   const { features, condensed } = old;
   return { ...weighed, logpBase, features, condensed, reading: { kept, learned, old, logpSampled } };
+}
+
+/** log π_old of a rollout that older weights sampled is theirs, as the sampler has read it; null for all others. */
+function ofOlderWeights({ staleness = 0, sampledLogps }: Rollout): Float32Array | null {
+  return staleness > 0 ? sampledLogps : null;
 }
 
 function pick({ logpOld, features, condensed, passes }: OldScores, indices: readonly number[]): OldScores {

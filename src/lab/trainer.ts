@@ -13,6 +13,7 @@ import { openSampler } from './judge.ts';
 import { admitOutside, labelledRollouts } from './labels.ts';
 import { modelOpener, type OpenModel } from './model.ts';
 import type { Lab } from './open.ts';
+import { openOutside } from './outside.ts';
 import { baitCounter, type GeneratedPairs, soundRewardOf, writePairs } from './pairs.ts';
 import { openPool } from './pool.ts';
 import { isWriter, shardedGrader } from './ranks.ts';
@@ -58,7 +59,7 @@ export async function openTrainer(lab: Lab) {
   const trainer = assembleTrainer({
     ...{ config, policy, arm, tasks, pairs, text, shards, pool, ready },
     optimiser: lab.use(new AdamW(adapter.parameters)),
-    sampler: shardedSampler(samplerOf(policy), shards, settings),
+    sampler: shardedSampler(await openOutside(lab, policy, arm, samplerOf(policy)), shards, settings),
     grader: shardedGrader(judge, ledger, shards, config),
     enter: (phase) => clock.enter(phase),
   });

@@ -26,6 +26,7 @@ export {
   type DrawnToken,
   OpenBatch,
   type OpenRow,
+  type RowAdapter,
 } from './decoder/open-batch.ts';
 export { type Group, type PackedGroups, type PackOptions, packGroups, packRows, type Span } from './decoder/pack.ts';
 export { forwardLanes, scoreGroups } from './decoder/score.ts';

@@ -82,7 +82,7 @@ interface Told<Kind extends string, Name extends string> {
   readonly detail?: Readonly<Record<string, unknown>>;
 }
 
-export type WarningEvent = Told<'warning', UpdateWarning | PreparationWarning>;
+export type WarningEvent = Told<'warning', UpdateWarning | PreparationWarning | 'local-sampler'>;
 export type InfoEvent = Told<
   'info',
   | 'memory-plan'
@@ -108,7 +108,7 @@ export function stampNotice({ kind, ...rest }: Notice, update: number): WarningE
   return { kind, update, ...rest } as WarningEvent | InfoEvent;
 }
 
-export function stepWarnings({ update, direction, zeroSignal, watched, rollouts }: StepEvent): WarningEvent[] {
+export function stepWarnings({ update, direction, zeroSignal, watched, rollouts, sampler }: StepEvent): WarningEvent[] {
   const warnings: WarningEvent[] = [];
   if (direction !== null && direction.pairedAccuracy < 1) {
     const { wrongPairs, auroc } = direction;
@@ -126,6 +126,10 @@ export function stepWarnings({ update, direction, zeroSignal, watched, rollouts 
     const reasons = Object.entries(abstentions).map(([reason, count]) => `${reason} (${count})`);
     const message = `the monitor abstained on all ${abstained} rollouts: ${reasons.join(', ')}; arm.abstain alone decided`;
     warnings.push({ kind: 'warning', update, name: 'silent-monitor', message, detail: { abstained, abstentions } });
+  }
+  if (typeof sampler?.reason === 'string') {
+    const message = `from update ${update} on this process samples, not the server: ${sampler.reason}`;
+    warnings.push({ kind: 'warning', update, name: 'local-sampler', message, detail: { ...sampler } });
   }
   return warnings;
 }

@@ -3,8 +3,16 @@ import { webcrypto } from 'node:crypto';
 import { murmur3, randomStream, UserError } from '../base/index.ts';
 import { projectRows } from '../grpo/index.ts';
 import { type Lab, openLab } from '../lab/index.ts';
-import { type ModelText, type ModelTokenizer, OpenBatch, type OpenRow, type SamplingSettings } from '../model/index.ts';
+import {
+  type ModelText,
+  type ModelTokenizer,
+  OpenBatch,
+  type OpenRow,
+  type RowAdapter,
+  type SamplingSettings,
+} from '../model/index.ts';
 import { computeTable, type RunConfig, RunDirectory } from '../run/index.ts';
+import { LoadedAdapters } from './adapters.ts';
 import { Choice, type ChoicePiece } from './choice.ts';
 import { RequestProblem, type TextRequest } from './requests.ts';
 
@@ -17,6 +25,8 @@ export interface ServedPolicy {
   /** The states that may be asked for; the first is meant where a request names none. */
   readonly states: readonly ServedState[];
   readonly batch: OpenBatch;
+  /** What clients have loaded; null: they may load nothing. */
+  readonly adapters: LoadedAdapters | null;
   readonly text: ModelText;
   readonly tokenizer: ModelTokenizer;
   readonly vocabulary: number;
@@ -30,6 +40,8 @@ export interface OpenPolicyOptions {
   readonly rows: number;
   readonly context: number | null;
   readonly update: number | null;
+  /** The folder that clients may load adapters from; absent: none. */
+  readonly adapters?: string | undefined;
   readonly device: RunConfig['device']['kind'] | null;
 }
 
@@ -49,7 +61,7 @@ export function openServed(path: string, { device, context }: OpenPolicyOptions,
 
 export async function openPolicy(
   lab: Lab,
-  { states, rows, context, update: wanted }: OpenPolicyOptions,
+  { states, rows, context, update: wanted, adapters }: OpenPolicyOptions,
 ): Promise<ServedPolicy> {
   const { config, run } = lab;
   if (run === null) throw new RangeError('only a run can be served');
@@ -77,6 +89,7 @@ export async function openPolicy(
     name: `${manifest.name}@${update}`,
     states,
     batch,
+    adapters: adapters === undefined ? null : new LoadedAdapters(policy.decoder, adapters),
     text,
     tokenizer: folder.tokenizer,
     vocabulary: folder.config.vocabSize,
@@ -93,18 +106,33 @@ function chooseUpdate(run: RunDirectory, wanted: number | null): number {
   throw new UserError({ call: `serve ${run.path}`, expected, found: `update ${wanted ?? 'none'}` });
 }
 
-export function stateOf(policy: ServedPolicy, model: string | null): ServedState {
-  const { states } = policy;
-  if (model === null) return states[0];
-  const found = states.find((state) => state === model);
-  if (found !== undefined) return found;
-  throw new RequestProblem(404, `no model ${model}; there is ${states.join(', ')}.`, 'model', 'model_not_found');
+/** What a request is answered by: a state of the policy, or an adapter that was loaded, which stays until this is disposed of. */
+export interface Asked extends Disposable {
+  readonly name: string;
+  readonly scale: number | null;
+  readonly adapter?: RowAdapter;
+}
+
+export const servedNames = ({ states, adapters }: ServedPolicy): string[] => [...states, ...(adapters?.names ?? [])];
+
+export function askedOf(policy: ServedPolicy, model: string | null): Asked {
+  const { states, adapters, deployedScale } = policy;
+  const name = model ?? states[0];
+  const state = states.find((each) => each === name);
+  if (state !== undefined) {
+    const scale = state === 'base' ? null : state === 'deployed' ? deployedScale : 1;
+    return { name, scale, [Symbol.dispose]: () => undefined };
+  }
+  const found = adapters?.use(name) ?? null;
+  if (found !== null) return { name, scale: 0, ...found };
+  const there = servedNames(policy).join(', ');
+  throw new RequestProblem(404, `no model ${name}; there is ${there}.`, 'model', 'model_not_found');
 }
 
 export function choicesOf(
   policy: ServedPolicy,
   request: TextRequest,
-  state: ServedState,
+  { scale, adapter }: Asked,
   piece: ((piece: ChoicePiece) => void) | undefined,
 ): Choice[] {
   const { wishes } = request;
@@ -115,7 +143,6 @@ export function choicesOf(
     topP: wishes.topP ?? topP,
     minP: wishes.minP ?? minP,
   };
-  const scale = state === 'base' ? null : state === 'deployed' ? policy.deployedScale : 1;
   const [fallback] = webcrypto.getRandomValues(new Uint32Array(1));
   const seed = wishes.seed ?? fallback;
   return promptsOf(policy, request).flatMap((prompt, at) => {
@@ -124,7 +151,7 @@ export function choicesOf(
     if (maxTokens > room || room < 1) throw tooLong(policy, prompt.length, wishes.maxTokens);
     return Array.from({ length: wishes.choices }, (_, member) => {
       const chances = { likeliest: wishes.logprobs ?? 0, scoresPrompt: wishes.echo && wishes.logprobs !== null };
-      const row: OpenRow = { prompt, row: streamOf(seed, at, member), scale, draw, ...chances };
+      const row: OpenRow = { prompt, row: streamOf(seed, at, member), scale, adapter, draw, ...chances };
       return new Choice({
         index: at * wishes.choices + member,
         row,

@@ -4,7 +4,7 @@ import { EventWriter, readJsonBody, sendAnswer } from '../base/node/index.ts';
 import { AnswerWriter } from './answers.ts';
 import type { Choice, ChoicePiece } from './choice.ts';
 import { Host, type HostOptions, usualHost } from './host.ts';
-import { choicesOf, type ServedPolicy, stateOf } from './policy.ts';
+import { askedOf, choicesOf, type ServedPolicy, servedNames } from './policy.ts';
 import { countRows, parseChat, parseCompletion, problemBody, RequestProblem, type TextRequest } from './requests.ts';
 import { type Asker, type CutOff, Scheduler } from './scheduler.ts';
 
@@ -64,6 +64,12 @@ export class PolicyServer implements AsyncDisposable {
       using _kept = this.#host.connections.keep(request.socket);
       const asker = { client: request.socket.remoteAddress ?? '', request };
       await this.#complete(path.includes('chat') ? parseChat(body) : parseCompletion(body), response, asker);
+    } else if (key === 'POST /v1/load_lora_adapter' || key === 'POST /v1/unload_lora_adapter') {
+      const { adapters } = this.#policy;
+      if (adapters === null) throw new RequestProblem(403, 'this server loads no adapters; see gq serve --adapters.');
+      const body = await readJsonBody(request, this.#options.bodyBytes);
+      const done = path.includes('unload') ? adapters.unload(body) : await adapters.load(body);
+      sendAnswer(response, { status: 200, body: done });
     } else {
       throw new RequestProblem(
         404,
@@ -73,8 +79,8 @@ export class PolicyServer implements AsyncDisposable {
   }
 
   #models(): object {
-    const { states, name, batch } = this.#policy;
-    const data = states.map((id) => ({
+    const { name, batch } = this.#policy;
+    const data = servedNames(this.#policy).map((id) => ({
       id,
       object: 'model',
       created: this.#created,
@@ -86,9 +92,9 @@ export class PolicyServer implements AsyncDisposable {
   }
 
   async #complete(request: TextRequest, response: ServerResponse, asker: Asker): Promise<void> {
-    const state = stateOf(this.#policy, request.wishes.model);
+    using by = askedOf(this.#policy, request.wishes.model);
     const text = (tokens: Int32Array): string => this.#policy.tokenizer.decode(tokens);
-    const writer = new AnswerWriter({ request, model: state, text });
+    const writer = new AnswerWriter({ request, model: by.name, text });
     const events = request.wishes.stream ? new EventWriter(response) : null;
     const tell = (piece: ChoicePiece): void => {
       const chunk = writer.chunk(piece);
@@ -103,7 +109,7 @@ export class PolicyServer implements AsyncDisposable {
     if (!this.#scheduler.hasRoomFor(asked, asker.client, kind)) {
       throw new RequestProblem(429, 'too many requests wait already; ask again.', null, 'rate_limit_exceeded');
     }
-    const choices = choicesOf(this.#policy, request, state, events === null ? undefined : tell);
+    const choices = choicesOf(this.#policy, request, by, events === null ? undefined : tell);
     this.#expectBounded(choices);
     const reason = await this.#run(choices, response, asker);
     if (reason === 'cancelled') return;

@@ -68,6 +68,7 @@ export async function makeServed(
     name: model,
     states: servedStates,
     batch: new OpenBatch(scope, decoder, { rows, context, tokensPerPass: 1024, stream, project }),
+    adapters: null,
     text: modelText(folder, false),
     tokenizer: folder.tokenizer,
     vocabulary: folder.config.vocabSize,

@@ -157,6 +157,9 @@ it('no key is left unread', async () => {
   const endpoint = ['arm.monitor.kind=judge', `arm.monitor.endpoint="${server.endpoint}"`, 'arm.monitor.modelName=m'];
   const abstaining = ['arm.abstain=clean', 'arm.monitor.unreachable=abstain', 'arm.monitor.retries=0'];
   await lab.train(['updates=1', 'arm.kind=penalty', ...endpoint, ...abstaining], { watch: watched });
+  // What it answers is no completion, so this process samples.
+  const asked = [`sampler.url="${server.endpoint}"`, 'sampler.onMismatch=local', 'sampler.retries=0'];
+  await lab.train(['updates=1', ...blindArms['activation'], ...asked], { watch: watched });
   const keys = listKeys(builtinParts).map(({ path: parts }) => parts.join('.'));
   expect(keys.length).toBeGreaterThan(70);
   expect(keys.filter((key) => !reads.has(key))).toEqual(forPeople);

@@ -1,20 +1,8 @@
 /**
- * What everybody shares who asks a server of others: which addresses may be asked, keys that are read from the environment and are struck out
+ * What everybody shares who asks a server of others: keys that are read from the environment and are struck out
  * of everything that a server says, bodies of a bounded size, and the words for what failed.
  */
 import { UserError } from '../errors.ts';
-import { isLoopback } from './http.ts';
-
-/** What is wrong with an address; null if nothing is. `plain`: whether http:// will do beyond this machine too, where no key is sent. */
-export function addressFault(given: string, plain = false): string | null {
-  const address = URL.canParse(given) ? new URL(given) : null;
-  const isHttp = address?.protocol === 'http:' && (plain || isLoopback(address.hostname.replace(/^\[(.*)\]$/, '$1')));
-  if (address === null || !(address.protocol === 'https:' || isHttp)) {
-    return `an address that begins with https://, or with http://${plain ? '' : ' on this machine (localhost)'}`;
-  }
-  const bare = address.username === '' && address.password === '' && address.search === '' && address.hash === '';
-  return bare ? null : 'an address without a name, a password or a query, since addresses are stored with the run';
-}
 
 /** The key in an environment variable; null where no variable is named, and where it has none and `optional` lets it. */
 export function readKey(

@@ -39,6 +39,7 @@ const options = {
   rows: whole('<n>', 'most completions that are made at a time', { usual: 64, most: mostAtOnce }),
   context: whole('<n>', 'most tokens of a prompt and its completion; as many as the run or the recipe when absent'),
   update: updateOption,
+  adapters: word('<folder>', 'a folder that clients may load adapters from, as vLLM loads them; none when absent'),
   device: choice('<name>', 'the device; the one of the run or the recipe when absent', ['wasm', 'reference', 'cuda']),
   set: configOption,
   out: word('<dir>', 'with --api tinker: also write what clients save under a name into this folder'),
@@ -51,6 +52,7 @@ export const serveCommand = command({
   examples: [
     'gq serve runs/activation-1',
     'gq serve runs/activation-1 --state deployed --port 8001',
+    'gq serve runs/activation-1 --adapters /shared/adapters   # samples for gq train --set sampler.url=…',
     `${tokenVariable}=secret gq serve runs/activation-1 --host 0.0.0.0`,
     'gq serve micro-activation --api tinker',
     'gq serve micro-activation --api tinker --set adapter.rank=8 --out saved',
@@ -58,7 +60,9 @@ export const serveCommand = command({
   exits: { 0: 'ended by Ctrl-C' },
   async run(call, context) {
     const [form, absent] =
-      call.api === 'tinker' ? ['with --api tinker', ['state', 'update']] : ['without --api tinker', ['set', 'out']];
+      call.api === 'tinker'
+        ? ['with --api tinker', ['state', 'update', 'adapters']]
+        : ['without --api tinker', ['set', 'out']];
     expectAbsent(call, absent, form);
     const token = tokenFor(call.host);
     using interruption = onInterrupt(context.stderr, 'closing connections');
@@ -79,12 +83,13 @@ export const serveCommand = command({
 type Warn = (message: string) => unknown;
 type Served = { readonly url: string; readonly about: string };
 
-const askedOf = ({ state, rows, context, update, device }: ServeCall) => ({
+const askedOf = ({ state, rows, context, update, device, adapters }: ServeCall) => ({
   states: state === undefined ? servedStates : [state],
   rows,
   context: context ?? null,
   update: update ?? null,
   device: device ?? null,
+  adapters,
 });
 
 async function servePolicy(lab: Lab, call: ServeCall, token: string | null, warn: Warn): Promise<Served> {

@@ -3,7 +3,7 @@
  * is right, or exploits a flaw, is known only where the server tells labels and was asked for them.
  */
 import { z } from 'zod';
-import { addressFault } from '../../base/node/ask.ts';
+import { addressFault } from '../../base/index.ts';
 import type { Message } from '../problem.ts';
 import type { Split } from '../sources/splits.ts';
 
@@ -42,7 +42,7 @@ export const outsideKeys = {
   url: z
     .string()
     .superRefine((given, context) => {
-      const fault = addressFault(given, true);
+      const fault = addressFault(given, { plain: true });
       if (fault !== null) context.addIssue({ code: 'custom', message: fault });
     })
     .describe('the address of the server; nothing else is spoken to, and redirects are refused'),

@@ -8,7 +8,7 @@ import { afterAll, expect, it } from 'vitest';
 import { formatPairsMarkdown } from '../../../test/pair-files.ts';
 import { chatMarkupChoices, ModelTokenizer, wordLevelTokenizer } from '../../model/index.ts';
 import { hintedPrompt } from '../hints.ts';
-import { textJudge } from '../own-judge.ts';
+import { type TextJudgeParts, textJudge } from '../own-judge.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
 import { runScript } from '../script.ts';
 import { countdownSource } from '../sources/countdown.ts';
@@ -81,7 +81,8 @@ it('are the chosen ones as the environment writes them, of training problems, in
 it('clean sides are right and attempt nothing, hack sides attempt, and are hacks unless their expression is right', async () => {
   const { texts } = countdownSource;
   if (texts === null) throw new Error('no texts');
-  const judge = textJudge({ kind: 'countdown', ...texts, run: (...given) => runScript(sandbox, ...given) });
+  const run: TextJudgeParts['run'] = (...given) => runScript(sandbox, ...given);
+  const judge = textJudge({ kind: 'countdown', loopholes: texts.loopholes, ...(await texts.open({})), run });
   for (const [i, { hack, clean }] of written.entries()) {
     const judged = (completion: string) =>
       judge.judge({ id: `${i}`, problem: problems[i], loophole: 'test_file', markers: 'original', completion });

@@ -4,7 +4,7 @@
  * batch. The host sees every token as it is drawn.
  */
 import type { RandomStream } from '../../base/index.ts';
-import { ShapeError } from '../../base/index.ts';
+import { groupBy, ShapeError } from '../../base/index.ts';
 import { nextLogits, readFloats, readInts, Scope, Segments, Tape, type Tensor, tokenIds } from '../../engine/index.ts';
 import { type RankedToken, rankToken } from './chances.ts';
 import type { Decoder } from './decoder.ts';
@@ -14,6 +14,11 @@ import { packGroups, type Span } from './pack.ts';
 
 export type DrawSettings = Pick<SamplingSettings, 'temperature' | 'topK' | 'topP' | 'minP'>;
 
+/** An adapter of some rows alone. */
+export interface RowAdapter extends Required<Pick<GenerateOptions, 'project'>> {
+  readonly name: string;
+}
+
 export interface OpenRow {
   readonly prompt: Int32Array;
   /** Number of the row's random stream. */
@@ -21,6 +26,8 @@ export interface OpenRow {
   /** Scale of the quarantine; null: without the adapter. */
   readonly scale: number | null;
   readonly draw: DrawSettings;
+  /** An adapter in the place of the batch's own; absent: none. Rows of the same name have the same. */
+  readonly adapter?: RowAdapter | undefined;
   /** How many of the likeliest tokens are reported beside each that is drawn. */
   readonly likeliest: number;
   /** Whether the tokens of the prompt are scored too. */
@@ -211,9 +218,9 @@ export class OpenBatch {
     await this.#draw(scope, nextLogits(tape, hidden, this.#decoder.head), seats, drawn);
   }
 
-  /** Rows of one lane have the adapter, or none has. */
+  /** Rows of one pass have the same adapter, or none has any. */
   #project(scope: Scope, [first]: readonly Seat[], scales: readonly number[]) {
-    const { project } = this.#options;
+    const project = first.own.adapter?.project ?? this.#options.project;
     return first.own.scale === null || project === undefined
       ? {}
       : { project: project(scope, Float32Array.from(scales)) };
@@ -258,15 +265,15 @@ function ints(scope: Scope, values: readonly number[], label: string): Tensor {
   return scope.from(Int32Array.from(values), [values.length], label);
 }
 
-const laneOf = ({ scale, draw }: OpenRow): string =>
-  `${scale === null} ${draw.temperature} ${draw.topK} ${draw.topP} ${draw.minP}`;
+const laneOf = ({ scale, draw, adapter }: OpenRow): string =>
+  `${scale === null} ${adapter?.name ?? ''} ${draw.temperature} ${draw.topK} ${draw.topP} ${draw.minP}`;
 
 const byLane = (a: Seat, b: Seat): number => (a.lane < b.lane ? -1 : a.lane > b.lane ? 1 : a.slot - b.slot);
 
-/** Rows with the adapter, and rows without it; empty lanes are left out. */
+/** Rows with the same adapter, and rows without any, which come last. */
 function lanes(seats: readonly Seat[]): Seat[][] {
-  const parts = [seats.filter(({ own }) => own.scale !== null), seats.filter(({ own }) => own.scale === null)];
-  return parts.filter((lane) => lane.length > 0);
+  const parts = groupBy(seats, ({ own }) => (own.scale === null ? null : (own.adapter?.name ?? '')));
+  return [...parts].sort(([a], [b]) => Number(a === null) - Number(b === null)).map(([, lane]) => lane);
 }
 
 /** Runs of neighbours with the same settings, as [start, end). */

@@ -1,7 +1,7 @@
 /** The endpoint of a judge against a server that is late, breaks off, refuses, floods, redirects and says nonsense. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type AnsweringServer, answeringServer, type Respond, say } from '../../../test/answering-server.ts';
-import { addressFault } from '../../base/node/ask.ts';
+import { addressFault } from '../../base/index.ts';
 import { ChatEndpoint, type EndpointSettings } from './endpoint.ts';
 
 const variable = 'GQ_TEST_JUDGE_KEY';

@@ -5,8 +5,7 @@
  */
 import { join } from 'node:path';
 import { z } from 'zod';
-import { namesPath, readWhen, UserError } from '../../base/index.ts';
-import { addressFault } from '../../base/node/ask.ts';
+import { addressFault, namesPath, readWhen, UserError } from '../../base/index.ts';
 import type { ArmTools, Seen } from '../../grpo/index.ts';
 import { cutKeys } from '../cuts.ts';
 import { defineMonitor, type Monitor } from '../monitor.ts';

@@ -296,7 +296,7 @@ describe('an outline', () => {
     outlineConfig(readConfig(path, settings), parts);
 
   it('of a config that a run could start from is that config, key by key', () => {
-    const set = ['seed=3', 'arm.kind=activation', 'arm.keepTail=null', 'lasting.kind=none'];
+    const set = ['seed=3', 'arm.kind=activation', 'arm.keepTail=null', 'lasting.kind=none', 'sampler.url=null'];
     const { config, hash, sources } = resolveBuiltin(null, set);
     const { keys, meaning, ...rest } = outline(null, set);
     expect(rest).toEqual({ missing: [], hash });

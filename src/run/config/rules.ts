@@ -1,4 +1,5 @@
 /** The rules between keys of a config: a table of those that every config keeps, and those of the parts that it names. */
+import { addressFault } from '../../base/index.ts';
 import { sha256Json } from '../../base/node/index.ts';
 import { openNames } from '../../env/loopholes/registry.ts';
 import { hasLasting } from '../../grpo/lasting-table.ts';
@@ -14,7 +15,8 @@ const arenas: Readonly<Record<string, readonly [number, number]>> = { wasm: [64,
 
 function rulesOf(config: RunConfig, parts: ConfigParts): readonly Rule[] {
   const { arms } = parts;
-  const { device, data, environment, teacher, sampling, pairs, safety, lasting, arm, adapter } = config;
+  const { device, data, environment, teacher, sampling, pairs, safety, lasting, arm, adapter, sampler, parallel } =
+    config;
   const [least, most] = arenas[device.kind] ?? [1, Number.POSITIVE_INFINITY];
   const arena = device.arenaMiB ?? least;
   const inBoth = environment.loopholes.filter((loophole) => environment.heldOutLoopholes.includes(loophole));
@@ -41,6 +43,9 @@ function rulesOf(config: RunConfig, parts: ConfigParts): readonly Rule[] {
   const collapses = lasting?.kind === 'collapse';
   const fewer = !collapses || lasting.components < adapter.rank;
   const heals = `${safety.healSteps} with arm ${arm.kind}`;
+  const { url = null, keyVariable = '' } = sampler ?? {};
+  const keyTravels = url === null || keyVariable === '' ? null : addressFault(url);
+  const alone = '0 where a server samples (sampler.url)';
   return [
     ['device.arenaMiB', arena >= least && arena <= most, range],
     ['environment.loopholes', foreign.length === 0, fits, undefined, foreign.join(', ')],
@@ -61,6 +66,8 @@ function rulesOf(config: RunConfig, parts: ConfigParts): readonly Rule[] {
     ['safety.healSteps', safety.healSteps === 0 || deletes, nothing, undefined, heals],
     ['lasting.kind', !hasLasting(config) || deletes, `"none" ${nothing.slice(2)}`, undefined, lasts],
     ['lasting.components', fewer, `fewer than adapter.rank (${adapter.rank})`],
+    ['sampler.url', keyTravels === null, `${keyTravels}, since a key is sent (sampler.keyVariable)`],
+    ['parallel.shards', url === null || parallel.shards === 0, alone],
     ['lasting.placebo', collapses || lasting?.placebo !== 'components', '"none" or "noise" with undo'],
   ];
 }

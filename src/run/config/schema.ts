@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { defaultTargets } from '../../adapters/adapter.ts';
 import { namesPath, readWhen } from '../../base/index.ts';
 import { lastingTable } from '../../grpo/lasting-table.ts';
+import { samplerTable } from '../../grpo/outside/table.ts';
 import type { KindTable } from '../../monitors/index.ts';
 import { compute, device, output, parallel } from './computing-schema.ts';
 import { allLoopholes, type ConfigParts, joinedNameOf, kindTable, nameOf } from './parts.ts';
@@ -358,8 +359,9 @@ function makeSchema({ arm, data, loophole, family }: OpenTables) {
     teacher,
     pairs,
     safety,
-    // Without a default, so that configs that do not name it keep their hashes.
+    // Without a default, so that configs that do not name them keep their hashes.
     lasting: lastingTable.optional(),
+    sampler: samplerTable.optional(),
     compute,
     parallel,
     output,

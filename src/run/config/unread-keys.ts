@@ -21,7 +21,7 @@ export const useWords: Readonly<Record<string, string>> = {
   hints: 'an arm whose prompts disclose loopholes',
   markers: 'a loophole that has markers',
   'several loopholes': 'more than one loophole',
-  ratio: 'an arm whose ratio ρ may differ from 1 in the first epoch, or a teacher phase',
+  ratio: 'an arm whose ratio ρ may differ from 1 in the first epoch, a teacher phase, or sampler.maxStaleness above 0',
 };
 
 /** Arms that learn at the very weights that sampled, without a gradient of their own: ρ is 1 in the first epoch, bit for bit. */
@@ -53,7 +53,7 @@ export function unreadKeys(config: RunConfig, origins: Origins, parts: ConfigPar
 }
 
 const decidesUse = (path: string): boolean =>
-  /^(?:arm\.|adapter\.family$|environment\.(?:loopholes|heldOutLoopholes)$|safety\.healSteps$|lasting\.kind$|teacher\.offStep$)/.test(
+  /^(?:arm\.|adapter\.family$|environment\.(?:loopholes|heldOutLoopholes)$|safety\.healSteps$|lasting\.kind$|teacher\.offStep$|sampler\.maxStaleness$)/.test(
     path,
   );
 
@@ -121,7 +121,7 @@ export function ruleWords(rule: readonly Condition[], table: readonly string[]):
 
 /** What the arm, the adapter start and the loopholes of a config make use of. A part that does not say may use everything. */
 function usesOf(
-  { arm, data, adapter, environment, safety, lasting, loss, teacher }: RunConfig,
+  { arm, data, adapter, environment, safety, lasting, loss, teacher, sampler }: RunConfig,
   parts: ConfigParts,
 ): ReadonlySet<string> {
   const definition = parts.arms.find(({ kind }) => kind === arm.kind);
@@ -140,6 +140,6 @@ function usesOf(
     ...(definition?.loopholes === 'closed' ? [] : ['hints']),
     ...(shown.some(({ markers }) => markers !== undefined) ? ['markers'] : []),
     ...(open.length > 1 ? ['several loopholes'] : []),
-    ...(armsAtRatioOne.includes(arm.kind) && teacher.offStep === 0 ? [] : ['ratio']),
+    ...(armsAtRatioOne.includes(arm.kind) && teacher.offStep === 0 && !sampler?.maxStaleness ? [] : ['ratio']),
   ]);
 }
