@@ -1,4 +1,4 @@
-/** Tensors, the tape, ops and AdamW, and the three devices that compute them. */
+/** Tensors, the tape, ops and AdamW, and the four devices that compute them. */
 export { type CudaOptions, createCudaDevice } from '../engine/cuda/index.ts';
 export {
   AdamW,
@@ -32,3 +32,4 @@ export {
 } from '../engine/index.ts';
 export { createReferenceDevice } from '../engine/reference/index.ts';
 export { createWasmDevice, type WasmOptions } from '../engine/wasm/index.ts';
+export { createWebgpuDevice, type WebgpuOptions } from '../engine/webgpu/index.ts';

@@ -37,13 +37,15 @@ export interface Manifest {
   readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
   readonly dependencies: Readonly<Record<string, string>>;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
 }
 
 export function readManifest(): Manifest {
   return JSON.parse(readText('package.json'));
 }
 
-/** The packages that are installed with this one, optional or not. */
-export function runtimeDependencies({ dependencies, optionalDependencies = {} }: Manifest): ReadonlySet<string> {
-  return new Set([...Object.keys(dependencies), ...Object.keys(optionalDependencies)]);
+/** The packages that are installed with this one, optional or not, and those that its user may install beside it. */
+export function runtimeDependencies(manifest: Manifest): ReadonlySet<string> {
+  const { dependencies, optionalDependencies = {}, peerDependencies = {} } = manifest;
+  return new Set([dependencies, optionalDependencies, peerDependencies].flatMap((each) => Object.keys(each)));
 }

@@ -16,6 +16,7 @@ const rows: readonly (readonly string[])[] = [
   ['engine/reference'],
   ['engine/wasm'],
   ['engine/cuda'],
+  ['engine/webgpu'],
   ['parallel'],
   ['model'],
   ['adapters'],
@@ -44,6 +45,7 @@ const ranks = new Map(rows.flatMap((row, rank) => row.map((folder): [string, num
 
 const owners: Readonly<Record<string, readonly string[]>> = {
   koffi: ['engine/cuda', 'parallel'],
+  webgpu: ['engine/webgpu'],
   commander: ['cli'],
   'node:child_process': ['env/sandbox', 'parallel', 'study'],
   'node:cluster': ['env/sandbox'],

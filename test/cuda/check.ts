@@ -9,13 +9,13 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { mapPool } from '../../src/base/index.ts';
 import { createCudaDevice, inspectCuda } from '../../src/engine/cuda/index.ts';
-import type { Device } from '../../src/engine/index.ts';
 import { createReferenceDevice } from '../../src/engine/reference/index.ts';
 import { verifyAdapters } from '../../src/verify/invariants.ts';
 import { verifyParity } from '../../src/verify/parity.ts';
 import { opCases } from '../device/cases.ts';
 import { jointCases } from '../device/joint-cases.ts';
 import { compareKernels, kernelCases } from '../device/kernel-cases.ts';
+import { each, guard, leak, runSection, type Sections } from '../device/sections.ts';
 import { type Check, compareOutcomes, runCase } from '../device/suite.ts';
 import { compareAdaptedDecoding } from './adapted-suite.ts';
 import { compareCoverage } from './coverage.ts';
@@ -47,40 +47,7 @@ const rounded = await createCudaDevice({ precision: 'bf16', memoryBytes });
 /** Kernels that were launched by devices which are closed again, or in other processes. */
 const launched = new Set<string>();
 
-/** Runs all cases; a case that throws is a failed check, and the others still run. */
-async function each<T extends { readonly name: string }>(
-  cases: readonly T[],
-  compare: (one: T) => Promise<readonly Check[]>,
-): Promise<Check[]> {
-  const checks: Check[] = [];
-  for (const one of cases) checks.push(...(await guard(one.name, () => compare(one))));
-  return checks;
-}
-
-async function guard(name: string, body: () => Promise<readonly Check[]>): Promise<readonly Check[]> {
-  try {
-    return await body();
-  } catch (error) {
-    const quantity = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    return [
-      {
-        case: name,
-        quantity,
-        maxAbs: Number.POSITIVE_INFINITY,
-        maxRel: Number.POSITIVE_INFINITY,
-        bound: 0,
-        pass: false,
-      },
-    ];
-  }
-}
-
-const leak = (name: string, { arena }: Device): Check => ({
-  ...{ case: name, quantity: 'bytes left in use', maxAbs: arena.used, maxRel: arena.used, bound: 0 },
-  pass: arena.used === 0,
-});
-
-const sections: Readonly<Record<string, () => Promise<readonly Check[]>>> = {
+const sections: Sections = {
   ops: () =>
     each(opCases(), async (op) => {
       const [first, second] = [await runCase(exact, op), await runCase(exact, op)];
@@ -161,7 +128,7 @@ const racing = [
   /^logProb (60|9)|^embedding 60|^attention (packed 70|prompt|decode 33|decoding in groups, [36])|^linears? .*×320|^adaptedLinears? .*(×320→2×(64|136)|×72→3×40|130×192)|^adaptedLinears unrecorded 70/,
 ];
 
-const extra: typeof sections = {
+const extra: Sections = {
   races: async () => [
     ...(await each(
       [...opCases(), ...largeCases()].filter(({ name }) => racing.some((pattern) => pattern.test(name))),
@@ -181,35 +148,6 @@ const extra: typeof sections = {
 
 const everything = { ...sections, ...extra };
 let [passed, failed] = [0, 0];
-
-async function runSection(name: string): Promise<void> {
-  const start = performance.now();
-  const checks = await everything[name]();
-  const bad = checks.filter(({ pass }) => !pass);
-  passed += checks.length - bad.length;
-  failed += bad.length;
-  const worst = checks.reduce<Check | undefined>(
-    (most, check) =>
-      check.bound > 0 && check.maxRel / check.bound > (most === undefined ? 0 : most.maxRel / most.bound)
-        ? check
-        : most,
-    undefined,
-  );
-  const closest =
-    worst === undefined
-      ? ''
-      : `worst ${worst.maxRel.toExponential(1)} of ${worst.bound} (${worst.case}, ${worst.quantity})`;
-  const seconds = ((performance.now() - start) / 1000).toFixed(1);
-  console.log(
-    `${name.padEnd(11)} ${checks.length - bad.length} passed, ${bad.length} failed, ${seconds} s; ${closest}`,
-  );
-  for (const check of options.all ? checks : bad) {
-    const { case: label, quantity, maxAbs, maxRel, bound, pass } = check;
-    console.log(
-      `  ${pass ? 'ok    ' : 'failed'} ${label}: ${quantity}: ${maxAbs.toExponential(2)}, relative ${maxRel.toExponential(2)}, bound ${bound}`,
-    );
-  }
-}
 
 interface SectionEnd {
   readonly passed: number;
@@ -241,7 +179,11 @@ const apart = options.jobs === undefined ? [] : chosen.filter((name) => name !==
 const longest = ['training', 'lanes', 'rounded', 'invariants', 'ops'];
 const order = [...longest.filter((name) => apart.includes(name)), ...apart.filter((name) => !longest.includes(name))];
 await mapPool(order, Number(options.jobs ?? 1), runApart);
-for (const name of chosen) if (!apart.includes(name)) await runSection(name);
+for (const name of chosen.filter((section) => !apart.includes(section))) {
+  const end = await runSection(everything, name, options.all === true);
+  passed += end.passed;
+  failed += end.failed;
+}
 for (const kernel of [exact, rounded].flatMap((device) => device.launched)) launched.add(kernel);
 process.send?.({ passed, failed, launched: [...launched] } satisfies SectionEnd);
 exact[Symbol.dispose]();

@@ -99,7 +99,7 @@ export async function checkBundles(project: Project, check: Check): Promise<void
   const { folder, node, label } = project;
   const entry = join(folder, 'program.mjs');
   writeFileSync(entry, program);
-  const optional = ['koffi', '@resvg/resvg-js'];
+  const optional = ['koffi', '@resvg/resvg-js', 'webgpu'];
   const expectRuns = (file: string): void => {
     const out = execFileSync(node, [file], { cwd: folder, encoding: 'utf8' });
     if (out !== 'plain 0 0\n') throw new Error(out);
