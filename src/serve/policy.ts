@@ -107,7 +107,7 @@ function chooseUpdate(run: RunDirectory, wanted: number | null): number {
 }
 
 /** What a request is answered by: a state of the policy, or an adapter that was loaded, which stays until this is disposed of. */
-export interface Asked extends Disposable {
+export interface Addressed extends Disposable {
   readonly name: string;
   readonly scale: number | null;
   readonly adapter?: RowAdapter;
@@ -115,7 +115,7 @@ export interface Asked extends Disposable {
 
 export const servedNames = ({ states, adapters }: ServedPolicy): string[] => [...states, ...(adapters?.names ?? [])];
 
-export function askedOf(policy: ServedPolicy, model: string | null): Asked {
+export function addressed(policy: ServedPolicy, model: string | null): Addressed {
   const { states, adapters, deployedScale } = policy;
   const name = model ?? states[0];
   const state = states.find((each) => each === name);
@@ -132,7 +132,7 @@ export function askedOf(policy: ServedPolicy, model: string | null): Asked {
 export function choicesOf(
   policy: ServedPolicy,
   request: TextRequest,
-  { scale, adapter }: Asked,
+  { scale, adapter }: Addressed,
   piece: ((piece: ChoicePiece) => void) | undefined,
 ): Choice[] {
   const { wishes } = request;

@@ -4,7 +4,7 @@ import { EventWriter, readJsonBody, sendAnswer } from '../base/node/index.ts';
 import { AnswerWriter } from './answers.ts';
 import type { Choice, ChoicePiece } from './choice.ts';
 import { Host, type HostOptions, usualHost } from './host.ts';
-import { askedOf, choicesOf, type ServedPolicy, servedNames } from './policy.ts';
+import { addressed, choicesOf, type ServedPolicy, servedNames } from './policy.ts';
 import { countRows, parseChat, parseCompletion, problemBody, RequestProblem, type TextRequest } from './requests.ts';
 import { type Asker, type CutOff, Scheduler } from './scheduler.ts';
 
@@ -92,7 +92,7 @@ export class PolicyServer implements AsyncDisposable {
   }
 
   async #complete(request: TextRequest, response: ServerResponse, asker: Asker): Promise<void> {
-    using by = askedOf(this.#policy, request.wishes.model);
+    using by = addressed(this.#policy, request.wishes.model);
     const text = (tokens: Int32Array): string => this.#policy.tokenizer.decode(tokens);
     const writer = new AnswerWriter({ request, model: by.name, text });
     const events = request.wishes.stream ? new EventWriter(response) : null;

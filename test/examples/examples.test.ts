@@ -272,7 +272,8 @@ describe('plugins of a recipe', () => {
       const problem = splits.train.find(({ difficulty }: { difficulty: string }) => difficulty === family);
       const judge = textJudge({
         kind: 'weak-verifier',
-        ...texts,
+        loopholes: texts.loopholes,
+        ...(await texts.open({})),
         run: () => Promise.reject(new Error('nothing is run')),
       });
       const completion = change(problem.canonicalSolution);

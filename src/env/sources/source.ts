@@ -115,7 +115,7 @@ export const sourceShape: PartShape = {
       .strictObject({
         decide: aFunction.optional(),
         open: aFunction.optional(),
-        outside: z.object({ tellsOutcomes: aFunction }).optional(),
+        outside: z.object({ tellsOutcomes: aFunction }).nullable().optional(),
         loopholes: z.array(loopholeShape.members.partial({ hint: true, fires: true })).min(1),
         concurrency: z.number().int().min(1).optional(),
       })
