@@ -1,47 +1,16 @@
 /**
- * Every command that a page, a recipe, an example or a help text prints is one that the program takes: its words are read by the parser
- * itself, which refuses unknown commands, options, values and arguments. Recipes that they name exist. What is run as it stands is run by
- * test/package/projects.ts (README of `gq init`), test/examples, test/lab/guide-qwen.test.ts and test/lab/small-models.test.ts.
+ * Every command that a page, a recipe, an example, a help text or a message prints is one that the program takes: its words are read by
+ * the parser itself, which refuses unknown commands, options, values and arguments. Recipes and scripts that they name exist. Each is
+ * run where a user would type it by `npm run check:printed` (test/printed); those that only read are run here as well, on the golden study.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readCall } from '../src/cli/program.ts';
-import { loadCommands } from '../src/cli/table.ts';
 import { listRecipes } from '../src/run/config/recipes.ts';
-import { listFiles, readText, root } from './architecture/files.ts';
+import { root } from './architecture/files.ts';
+import { commandsOf, inHelp, inMessages, inProse, inRecipes, onPages, wordsOf } from './printed/commands.ts';
 
-/** The words of a line as a shell reads them; null for a line with more than one command, or a word that stands for any. */
-function wordsOf(line: string): string[] | null {
-  const plain = line.replace(/ +#.*$/, '').replace(/ (?:>>?|2>|<) .*$/, '').replace(/ \\$/, '').trim(); // biome-ignore format: one line
-  if (/[|&;…]|\.\.\.|\$\(|`/.test(plain)) return null;
-  const words: string[] = plain.match(/(?:[^\s'"]|'[^']*'|"[^"]*")+/g) ?? [];
-  const at = words.indexOf('gq');
-  return at < 0 ? null : words.slice(at + 1).map((word) => word.replace(/['"]/g, ''));
-}
-
-/** Lines of code blocks of a page that call gq; a line that ends with \ goes on. */
-const linesOf = (page: string): string[] =>
-  [...page.matchAll(/^ *```(?:sh|bash|console|text)?\n(.*?)^ *```/gms)]
-    .flatMap(([, block]) => block.replace(/ *\\\n\s*/g, ' ').split('\n'))
-    .map((line) => line.trim().replace(/^\$ /, ''))
-    .filter((line) => /^(?:[A-Z_]+=\S+ )?(?:npx |nohup )?gq /.test(line));
-
-const files = listFiles();
-const pages = files.filter((path) =>
-  /^(?:README|ARCHITECTURE|CONTRIBUTING|SECURITY)\.md$|^(?:docs|examples)\/.*\.md$/.test(path),
-);
-const printed = pages.flatMap((path) => linesOf(readText(path)).map((line) => ({ path, line })));
-const commented = files
-  .filter((path) => /^(?:recipes|examples)\/.*\.toml$/.test(path))
-  .flatMap((path) =>
-    [...readText(path).matchAll(/^# *(gq .*)$/gm)].flatMap(([, line]) =>
-      line.split(' && ').map((part) => ({ path, line: part })),
-    ),
-  );
-const examples = (await loadCommands()).flatMap(({ words, value }) =>
-  value.examples.map((line) => ({ path: `gq ${words.join(' ')} --help`, line })),
-);
 const shipped = listRecipes().map(({ name }) => name);
 
 async function complaintOf(words: readonly string[]): Promise<string | null> {
@@ -61,20 +30,68 @@ async function complaintOf(words: readonly string[]): Promise<string | null> {
 }
 
 describe.each([
-  ['pages', printed, 60],
-  ['comments of recipes', commented, 20],
-  ['help', examples, 80],
+  ['pages', onPages, 60],
+  ['comments of recipes', inRecipes, 20],
+  ['help', inHelp, 80],
 ])('commands in %s', (_, lines, fewest) => {
   it('are taken by the parser', async () => {
-    const read = lines.map(({ path, line }) => ({ path, line, words: wordsOf(line) }));
     const wrong: string[] = [];
-    for (const { path, line, words } of read) {
-      const complaint = words === null ? null : await complaintOf(words);
+    let read = 0;
+    for (const { path, line } of lines) {
+      for (const words of commandsOf(line).map(wordsOf)) {
+        if (words === null) continue;
+        read++;
+        const complaint = await complaintOf(words);
+        if (complaint !== null) wrong.push(`${path}: ${line}: ${complaint.trim()}`);
+      }
+    }
+    expect(wrong).toEqual([]);
+    expect(read).toBeGreaterThan(fewest);
+  });
+});
+
+/** Where a text speaks of the program, or of a job of its queue. */
+const nouns = /^gq (?:itself|that|made|did|wrote|job)\b/;
+/** What the parser says of a call that goes on: an argument, a value or the name of a command is still to come. */
+const lacking = /missing required argument|required option|argument missing|^Usage: gq \w+ \[options\] \[command\]/;
+
+/** Whether the beginning of a sentence is a call: words are left off at its end until the parser takes it, or lacks only an argument. */
+async function beginsWithCall(line: string): Promise<string | null> {
+  const sentence = line.split(/[,;:)<\\]|\. |\.$| {2}/)[0].trim();
+  const words = wordsOf(sentence) ?? [];
+  if (words[0] === 'help' || nouns.test(line)) return null;
+  if (words[1] === 'WORD') words.splice(1);
+  let first: string | null = null;
+  for (let count = words.length; count > 0; count--) {
+    const complaint = await complaintOf(words.slice(0, count));
+    if (complaint === null || lacking.test(complaint)) return null;
+    first ??= complaint;
+  }
+  return first;
+}
+
+describe.each([
+  ['prose', inProse, 100],
+  ['messages', inMessages, 60],
+])('commands in %s', (_, lines, fewest) => {
+  it('have names and options that exist', async () => {
+    const wrong: string[] = [];
+    for (const { path, line } of lines) {
+      const complaint = await beginsWithCall(line);
       if (complaint !== null) wrong.push(`${path}: ${line}: ${complaint.trim()}`);
     }
     expect(wrong).toEqual([]);
-    expect(read.filter(({ words }) => words !== null).length).toBeGreaterThan(fewest);
+    expect(lines.length).toBeGreaterThan(fewest);
   });
+});
+
+it('scripts of npm that pages name are there', () => {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const named = onPages.flatMap(({ line }) =>
+    [...line.matchAll(/npm run (?:--\S+ )?([\w:-]+)/g)].map(([, name]) => name),
+  );
+  expect(named.filter((name) => !(name in scripts))).toEqual([]);
+  expect(named.length).toBeGreaterThan(5);
 });
 
 it.each(['train --sed 3', 'trian micro-vanilla', 'train micro-vanila', 'eval', 'playground x'])(

@@ -21,7 +21,7 @@ import {
   trainingCurve,
 } from '../measure/index.ts';
 import { type JudgedRollout, openJudged } from '../oracle/index.ts';
-import { type Manifest, RunDirectory, readCourse, readTimings } from '../run/index.ts';
+import { isTraining, type Manifest, RunDirectory, readCourse, readTimings } from '../run/index.ts';
 import { average, mean, median } from '../stats/index.ts';
 import { aggregate, type Results } from './aggregate.ts';
 import { finalStates } from './final-states.ts';
@@ -161,9 +161,11 @@ export async function readResults(directory: string, source: ResultsSource, onRe
   });
 }
 
+/** Of runs that are in progress there is nothing to evaluate yet. */
 export function missingEvaluations({ arms }: Results) {
   return arms
     .flatMap(({ runs }) => runs)
+    .filter(({ path }) => !isTraining(path))
     .filter(
       ({ manifest, final }) =>
         outcomesKnown(manifest) && finalSets.every((set) => (final[set]?.deployed ?? null) === null),

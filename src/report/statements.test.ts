@@ -46,7 +46,7 @@ const noCurve =
 const oneBase =
   'Intervals are over seeds, and conditional on what no seed changes: one base, the problems and the pairs.';
 const withPlacebo =
-  'The placebo (haar) routes along a random direction: only what an arm removes beyond it speaks for the direction, and only at a similar qmass.';
+  'The placebo (haar) does all that its arm does but for what it claims: only what an arm removes beyond it speaks for the claim, and only at a similar qmass.';
 
 describe('the whole text', () => {
   it('of one seed', async () => {

@@ -194,9 +194,11 @@ const statements: readonly Statement[] = [
         if (placebos.length === 0) {
           return 'There is no placebo arm: deleting any part of the update might remove attempts and hacks as well.';
         }
-        return placebos.length === 1
-          ? `The placebo (${placebos[0]}) routes along a random direction: only what an arm removes beyond it speaks for the direction, and only at a similar qmass.`
-          : `The placebos (${placebos.join(', ')}) do all that their arm does but for what it claims: only what an arm removes beyond its own speaks for the claim, and only at a similar qmass.`;
+        const [who, own] =
+          placebos.length === 1
+            ? [`The placebo (${placebos[0]}) does all that its arm does`, 'it']
+            : [`The placebos (${placebos.join(', ')}) do all that their arm does`, 'its own'];
+        return `${who} but for what it claims: only what an arm removes beyond ${own} speaks for the claim, and only at a similar qmass.`;
       },
     },
   ),

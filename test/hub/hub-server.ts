@@ -38,18 +38,19 @@ export class HubServer implements AsyncDisposable {
   /** Ends the connection over which a part of a file was sent; whoever calls it has read something of that. */
   breakConnection: () => void = () => undefined;
   readonly #files: ReadonlyMap<string, Buffer>;
-  readonly #repository: string;
+  readonly #repository: string | null;
   readonly #hub: Server;
   readonly #store: Server;
 
-  private constructor(files: ReadonlyMap<string, Buffer>, repository: string) {
+  private constructor(files: ReadonlyMap<string, Buffer>, repository: string | null) {
     this.#repository = repository;
     this.#files = files;
     this.#hub = createServer((request, response) => this.#answer('hub', request, response));
     this.#store = createServer((request, response) => this.#answer('store', request, response));
   }
 
-  static async start(files: ReadonlyMap<string, Buffer>, repository = 'org/model'): Promise<HubServer> {
+  /** A hub with one repository; null: every name stands for it. */
+  static async start(files: ReadonlyMap<string, Buffer>, repository: string | null = 'org/model'): Promise<HubServer> {
     const made = new HubServer(files, repository);
     for (const server of [made.#hub, made.#store]) {
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -71,7 +72,8 @@ export class HubServer implements AsyncDisposable {
       response.writeHead(503).end();
     } else if (host === 'hub' && token !== undefined && authorization !== `Bearer ${token}`)
       response.writeHead(401).end();
-    else if (path.startsWith(`/api/models/${this.#repository}/revision/`)) this.#list(response);
+    else if (path.startsWith(`/api/models/${this.#repository ?? path.split('/').slice(3, 5).join('/')}/revision/`))
+      this.#list(response);
     else this.#send(host, path, range, response);
   }
 
@@ -85,7 +87,8 @@ export class HubServer implements AsyncDisposable {
 
   #send(host: Seen['host'], path: string, range: string | undefined, response: ServerResponse): void {
     const name = path.split('/').at(-1) ?? '';
-    const stored = path === `/${this.#repository}/resolve/${this.commit}/${name}` ? this.#files.get(name) : undefined;
+    const repository = this.#repository ?? path.split('/').slice(1, 3).join('/');
+    const stored = path === `/${repository}/resolve/${this.commit}/${name}` ? this.#files.get(name) : undefined;
     if (stored === undefined) {
       response.writeHead(404).end();
     } else if (host === 'hub' && isLarge(name)) {

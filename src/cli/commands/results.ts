@@ -21,6 +21,7 @@ import {
   writeReport,
   writeTraces,
 } from '../../report/index.ts';
+import { isTraining } from '../../run/directory.ts';
 import { openResults } from '../../study/claim-progress.ts';
 import { describeSameBytes, findExperiment } from '../../study/directory.ts';
 import { questionFacts, questionsAbout } from '../../study/queue/folder.ts';
@@ -111,7 +112,9 @@ export function warnIncomplete(
   for (const { path, why } of leftOut) stderr.write(`left out: ${path}: ${why}\n`);
   if (leftOut.length > 0) context.exitCode = 1;
   const unfinished = arms.flatMap(({ runs }) => runs.filter(({ status }) => status === 'unfinished'));
-  for (const { path, updates } of unfinished) stderr.write(`${path} is not finished (${updates} updates saved)\n`);
+  for (const { path, updates } of unfinished) {
+    stderr.write(`${path} is ${isTraining(path) ? 'in progress' : 'not finished'} (${updates} updates saved)\n`);
+  }
   const { runs, missing: absent } = findExperiment(directory, from);
   for (const { path } of runs.filter((run) => run.isShared)) stderr.write(`taken from another folder: ${path}\n`);
   const missing = absent.map((path) => basename(path));
@@ -134,9 +137,10 @@ function renderResults(results: Results, format: ResultsFormat, width: number, a
   if (format === 'csv') return resultsCsv(results);
   const tables = allTables(results, { emergence }).map((table) => renderTable(table, format, width));
   if (format === 'latex') return tables.join('\n');
+  // What was found comes first: the tables it stands on fill many screens.
   const words = asTyped(describeResults(results).join('\n'));
-  if (format === 'markdown') return [`# ${results.name}\n`, ...tables, `${words}\n`].join('\n');
-  return [`${results.name}\n`, ...tables, `${wrapText(words, width)}\n`].join('\n');
+  if (format === 'markdown') return [`# ${results.name}\n`, `${words}\n`, ...tables].join('\n');
+  return [`${results.name}\n`, `${wrapText(words, width)}\n`, ...tables].join('\n');
 }
 
 async function writeHtml(call: ResultsCall, context: CommandContext): Promise<CommandResult> {

@@ -30,6 +30,13 @@ it('pairs of the 119 are refused too, whatever their hint and layout, and shippe
   const [{ content }] = pairs[0].prompt.filter(({ role }) => role === 'user');
   const spaced = [{ ...sides, prompt: `Please.\n${content.replaceAll('\n', '\n\n')}\nThere is a hint.` }];
   expect(() => expectNoTestPairs(spaced, 'pairs.md')).toThrow('found 1 of 1');
+  const turns = ['system', 'assistant'].map((role) => [
+    { role, content },
+    { role: 'user', content: 'Go on.' },
+  ]);
+  for (const prompt of turns as (typeof pairs)[number]['prompt'][]) {
+    expect(() => expectNoTestPairs([{ ...sides, prompt }], 'pairs.md')).toThrow('found 1 of 1');
+  }
 });
 
 it('other problems are not', async () => {

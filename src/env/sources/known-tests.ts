@@ -42,18 +42,21 @@ const prints: ReadonlySet<string> = new Set(
 
 const printOf = (text: string): string => sha256(text).slice(0, 10);
 
+/** Whether the user's turns together, or any turn by itself, state a known problem. */
+function statesKnownTest(messages: Problem['messages']): boolean {
+  const alone = messages.map(({ content }) => [{ role: 'user' as const, content }]);
+  return [messages, ...alone].some((turns) => prints.has(printOf(statementOf({ messages: turns }))));
+}
+
 function isKnownTest(problem: Problem): boolean {
-  return (
-    prints.has(printOf(`${problem.id} ${programOf(problem).methodName}`)) || prints.has(printOf(statementOf(problem)))
-  );
+  return prints.has(printOf(`${problem.id} ${programOf(problem).methodName}`)) || statesKnownTest(problem.messages);
 }
 
 /** Refuses pairs whose prompt is a known test problem. */
 export function expectNoTestPairs(pairs: readonly Pair[], file: string): void {
-  const known = pairs.filter(({ prompt }) => {
-    const messages = typeof prompt === 'string' ? [{ role: 'user' as const, content: prompt }] : prompt;
-    return prints.has(printOf(statementOf({ messages })));
-  });
+  const known = pairs.filter(({ prompt }) =>
+    statesKnownTest(typeof prompt === 'string' ? [{ role: 'user', content: prompt }] : prompt),
+  );
   if (known.length === 0) return;
   throw new UserError({
     call: `config, key pairs.file: ${file}`,

@@ -1,0 +1,159 @@
+/**
+ * `npm run check:printed`: every command that a page, a recipe's comment, a help text or the end of another command prints is typed in a shell,
+ * in a folder as its reader has it (world.ts), and ends well. table.ts names all that is made smaller, refused or run elsewhere, with
+ * reasons. Words after `--` choose lines that have them, `--jobs N` types so many side by side, `--again` takes the
+ * folder that a check of chosen lines or with faults left. Exits 1 if anything is wrong.
+ */
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { root } from '../architecture/files.ts';
+import { readFolder } from '../golden-study/study.ts';
+import { HubServer } from '../hub/hub-server.ts';
+import { commandsOf, inHelp, inRecipes, onPages, type Printed } from './commands.ts';
+import { Shell } from './shell.ts';
+import { type Treatment, treatments } from './table.ts';
+import { installGq, makeWorld } from './world.ts';
+
+const { positionals: chosen, values } = parseArgs({
+  allowPositionals: true,
+  options: { again: { type: 'boolean' }, jobs: { type: 'string', default: `${availableParallelism()}` } },
+});
+const home = join(root, '.build/printed');
+const [world, programs] = ['world', 'bin'].map((name) => join(home, name));
+
+/** Pages whose commands are typed elsewhere, in order, with what goes before them. */
+const elsewhere: Readonly<Record<string, string>> = {
+  'docs/guide/qwen3-4b.md': 'test/lab/guide-qwen.test.ts',
+  'examples/project/README.md': 'npm run test:package',
+};
+
+/** Wrong calls whose message says what to type: that is typed next. */
+const wrongCalls: readonly Printed[] = [
+  'gq train no-such-recipe',
+  'gq view no-such-folder',
+  'gq eval runs/micro-claim --elicit',
+  'gq model inspect Qwen/Qwen3-0.6B',
+  'rm -r runs/micro-claim/vanilla-1/evaluations; gq results runs/micro-claim',
+  'gq train micro-activation --set pairs.file=TEST',
+].map((line) => ({ path: 'a wrong call', line }));
+
+const words: Readonly<Record<string, string>> = { RATE: '4e-4', '…': 'secret' };
+const filled = (command: string): string =>
+  command.replace(/RATE|…/g, (word) => words[word]).replace(/^(?:npx|nohup) /, '');
+
+const treatmentOf = (command: string): Treatment | undefined => treatments.find(({ fits }) => fits.test(command));
+
+/** Commands that the end of another names: at the end of a line, by themselves or after a colon. */
+const nextOf = (said: string): string[] =>
+  [...said.matchAll(/(?:^ {2,}|: )(gq [a-z][^\n]*?)(?: {2,}# [^\n]*)?[.)]?$/gm)]
+    .map(([, command]) => command)
+    .filter((command) => !/--help$/.test(command));
+
+async function typeCommand(
+  shell: Shell,
+  place: string,
+  command: string,
+): Promise<{ readonly fault: string | null; said: string }> {
+  const { more = '', ends, says, serves } = treatmentOf(command) ?? {};
+  // Of a redirection the end is not the end of the command.
+  const [, call, rest = ''] = /^(.*?)( >>? \S+)?$/.exec(command) ?? [];
+  const line = `${call}${typeof more === 'string' ? more : more(call)}${rest}`;
+  const { code, said } = await shell.type(place, line, serves);
+  const isRight = code === 0 || (code === ends && (says === undefined || says.test(said)));
+  return { fault: isRight ? null : `${line}\n  ended with ${code}: ${said.slice(-1500)}`, said };
+}
+
+/** What a command makes must not be there yet. */
+function clearTargets(place: string, command: string): void {
+  const named = [...command.matchAll(/--(?:out|to|write|figures) (\S+)/g)].map(([, target]) => target);
+  const [, recipe] = /gq experiment (?:recipes\/)?([\w-]+)/.exec(command) ?? [];
+  for (const target of [...named, ...(recipe === undefined ? [] : [`runs/${recipe}`])]) {
+    if (!command.includes(`--from ${target}`)) rmSync(join(place, target), { recursive: true, force: true });
+  }
+}
+
+/** Whatever a queue started is ended with the folder. */
+function endQueue(place: string): void {
+  const lock = join(place, 'queue/lock.json');
+  if (!existsSync(lock)) return;
+  try {
+    process.kill(JSON.parse(readFileSync(lock, 'utf8')).pid, 'SIGTERM');
+  } catch {
+    // It has ended by itself.
+  }
+}
+
+async function tryLine(shell: Shell, place: string, { path, line }: Printed, tried: Set<string>): Promise<string[]> {
+  rmSync(place, { recursive: true, force: true });
+  cpSync(world, place, { recursive: true, verbatimSymlinks: true });
+  if (/gq queue \w+ 3/.test(line)) for (const _ of [1, 2, 3]) await shell.expect(place, 'gq queue add doctor');
+  const faults: string[] = [];
+  const isWrong = path === 'a wrong call';
+  const commands = isWrong ? [line] : commandsOf(line).map(filled);
+  for (let at = 0; at < commands.length; at++) {
+    const command = commands[at];
+    if (at === 0 && !isWrong) clearTargets(place, command);
+    const { fault, said } = await typeCommand(shell, place, command);
+    const isLeft = treatmentOf(command)?.nextElsewhere !== undefined;
+    const next = (isLeft ? [] : nextOf(said)).filter((each) => !tried.has(each) && !commands.includes(each));
+    if (isWrong && at === 0) {
+      if (next.length === 0) faults.push(`${line}\n  names no command to type next: ${said.slice(-500)}`);
+    } else if (fault !== null) faults.push(`${path}: ${fault}`);
+    for (const each of next) {
+      tried.add(each);
+      commands.push(each);
+    }
+  }
+  endQueue(place);
+  return faults;
+}
+
+const isChosen = ({ path, line }: Printed): boolean => chosen.every((word) => `${path} ${line}`.includes(word));
+const all = [...onPages, ...inHelp, ...inRecipes, ...wrongCalls].filter(isChosen);
+const once = all.filter(
+  ({ line }, i) => all.findIndex((other) => commandsOf(other.line).join() === commandsOf(line).join()) === i,
+);
+if (!values.again) rmSync(home, { recursive: true, force: true });
+mkdirSync(home, { recursive: true });
+installGq(programs);
+const started = performance.now();
+const variables = {
+  ...process.env,
+  PATH: [programs, process.env['PATH']].join(delimiter),
+  GQ_NAME: 'gq',
+  GQ_CORES: '1',
+  CUDA_VISIBLE_DEVICES: '',
+  HF_HUB_CACHE: join(home, 'hub'),
+};
+const first = new Shell(variables);
+if (!existsSync(world)) await makeWorld(world, first);
+await using hub = await HubServer.start(readFolder(join(world, 'DIR')), null);
+const shell = new Shell({ ...variables, HF_ENDPOINT: hub.endpoint });
+const tried = new Set(once.flatMap(({ line }) => commandsOf(line)));
+const counts = { run: 0, elsewhere: 0 };
+const faults: string[] = [];
+const left = once.filter(({ path, line }) => {
+  const other = elsewhere[path] ?? treatmentOf(filled(commandsOf(line)[0]))?.elsewhere;
+  counts[other === undefined ? 'run' : 'elsewhere']++;
+  return other === undefined;
+});
+async function work(place: string): Promise<void> {
+  for (let printed = left.shift(); printed !== undefined; printed = left.shift()) {
+    const before = performance.now();
+    const found = await tryLine(shell, place, printed, tried);
+    faults.push(...found);
+    const seconds = ((performance.now() - before) / 1000).toFixed(1).padStart(6);
+    process.stdout.write(
+      `${[`${found.length === 0 ? 'ok ' : 'BAD'} ${seconds} s  ${printed.line}`, ...found].join('\n')}\n`,
+    );
+  }
+}
+await Promise.all(Array.from({ length: Number(values.jobs) }, (_, i) => work(join(home, `place-${i}`))));
+if (faults.length === 0 && chosen.length === 0) rmSync(home, { recursive: true, force: true });
+const minutes = ((performance.now() - started) / 60_000).toFixed(1);
+process.stdout.write(
+  `${once.length} printed lines: ${counts.run} typed, ${counts.elsewhere} by other tests; ${faults.length} wrong; ${minutes} minutes\n`,
+);
+process.exitCode = faults.length === 0 ? 0 : 1;

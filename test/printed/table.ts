@@ -1,0 +1,112 @@
+/**
+ * What `npm run check:printed` does with a printed command beyond typing it: the only places where a command is made smaller, may end
+ * otherwise than with 0, or is left to another test. Each has its reason; the first that fits holds.
+ */
+import { recipePath } from '../../src/run/config/recipes.ts';
+import { readExperiment } from '../../src/study/experiment.ts';
+import { readStudy } from '../../src/study/steps.ts';
+import { sets, short } from './world.ts';
+
+export interface Treatment {
+  readonly fits: RegExp;
+  readonly why: string;
+  /** What is added at the end of the command. */
+  readonly more?: string | ((command: string) => string);
+  /** How it may end beside 0. */
+  readonly ends?: 1 | 2;
+  /** What it must say, where it does not end with 0. */
+  readonly says?: RegExp;
+  /** It serves until it is ended: once it has said this. */
+  readonly serves?: RegExp;
+  /** It is not run here: the test that does. */
+  readonly elsewhere?: string;
+  /** What it names at its end is typed by another test. */
+  readonly nextElsewhere?: string;
+}
+
+const two = sets([...short, 'updates=2', 'output.checkpointEvery=1']);
+const long = 'a training of minutes to days';
+const noGpu = /cuda|NVIDIA/;
+
+/** Of an experiment one seed and two arms: its baseline or first, and the next. */
+function fewRuns(command: string): string {
+  const [, name = ''] = / experiment (\S+)/.exec(command) ?? [];
+  const path = recipePath(name);
+  if (readStudy(path) !== null) return `${two} --seeds 41`;
+  const { arms, seeds, baseline } = readExperiment(path);
+  const first = baseline ?? arms[0].name;
+  const second = arms.find((arm) => arm.name !== first)?.name ?? first;
+  const few = command.includes(' --arms ') ? '' : ` --arms ${first},${second}`;
+  return `${two}${few}${command.includes(' --seeds ') ? '' : ` --seeds ${seeds[0]}`}`;
+}
+
+export const treatments: readonly Treatment[] = [
+  {
+    fits: /^npm /,
+    why: 'installs, builds or tests this clone; the suite sees that the script exists',
+    elsewhere: '.ci/run',
+  },
+  { fits: / --on slurm/, why: 'needs a cluster', ends: 2, says: /found no such program\. Call it on a login node/ },
+  {
+    fits: /^gq task /,
+    why: 'called by a job of a cluster, with a plan of its own (npm run check:cluster)',
+    ends: 2,
+    says: /PLAN\.json/,
+  },
+  { fits: / --ranks /, why: `needs Open MPI; ${long}`, more: two, ends: 2, says: /mpi/i },
+  { fits: /--device cuda/, why: 'needs a GPU', ends: 2, says: noGpu },
+  { fits: /^gq queue work/, why: 'works until it is ended', serves: /./ },
+  { fits: /^gq queue follow/, why: 'what it follows may fail' },
+  {
+    fits: /^(?:GQ_\w+=\S+ )?gq (?:view|serve) (?!.*--(?:to|port) )|^gq view$/,
+    why: 'serves until it is ended; the usual port may be taken',
+    more: ' --port 0',
+    serves: /http:\/\/\S+/,
+  },
+  {
+    fits: /^GQ_VIEW_TOKEN.*--port 0|^gq serve .*--port 8001/,
+    why: 'serves until it is ended',
+    serves: /http:\/\/\S+|EADDRINUSE|in use/,
+  },
+  { fits: /^gq micro pretrain /, why: long, more: ' --steps 2' },
+  { fits: /^gq experiment .*--dry-run/, why: 'lists a study for a GPU' },
+  { fits: /^gq queue add .*train /, why: long, more: two },
+  {
+    fits: /^gq (?:queue add .*)?experiment /,
+    why: `${long}; claims of two updates are not met`,
+    more: fewRuns,
+    ends: 1,
+    says: /predictions|The study ends here/,
+  },
+  {
+    fits: /^gq init /,
+    why: 'what it names is typed in the new folder, of a project that has the package',
+    nextElsewhere: 'npm run test:package',
+  },
+  { fits: /^gq train --resume /, why: 'goes on with the run as it is' },
+  { fits: /^gq train --fork /, why: long, more: sets(['updates=22']) },
+  {
+    fits: /^gq train qwen|^gq train recipes\/qwen/,
+    why: long,
+    more: `${two}${sets(['adapter.rank=2', 'device.arenaMiB=192'])}`,
+  },
+  { fits: /^gq train /, why: long, more: two },
+  { fits: /^gq demo/, why: long, more: two },
+  { fits: /^gq measure relearn /, why: long, more: ' --updates 2' },
+  { fits: /^gq eval \S+ --elicit/, why: 'minutes of sampling', more: ' --limit 2' },
+  {
+    fits: /^gq claim (?!open )/,
+    why: 'predictions of two updates are not met',
+    ends: 1,
+    says: /refuted|open|not run|missing/,
+  },
+  {
+    fits: /^gq claim open /,
+    why: 'the claim on the page has blind seeds, of which two arms are trained here',
+    more: ' --force',
+    ends: 2,
+    says: /blind seeds/,
+  },
+  { fits: /^gq pool make micro/, why: 'minutes of sampling', more: ' --problems 2' },
+  { fits: /^gq verify arm /, why: long, more: sets(short) },
+];
