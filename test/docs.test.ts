@@ -267,3 +267,11 @@ describe('programs on the pages', () => {
     expect(isShown(block)).toBe(false);
   });
 });
+
+it('guides that name sources say that the package does not have them', () => {
+  const naming = listFiles().filter(
+    (path) => /^docs\/guide\/.*\.md$/.test(path) && /`(?:src|test)\//.test(readText(path)),
+  );
+  expect(naming.filter((path) => !readText(path).includes('the npm package does not have them'))).toEqual([]);
+  expect(naming.length).toBeGreaterThan(5);
+});

@@ -3,13 +3,16 @@
  * the parser itself, which refuses unknown commands, options, values and arguments. Recipes and scripts that they name exist. Each is
  * run where a user would type it by `npm run check:printed` (test/printed); those that only read are run here as well, on the golden study.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readCall } from '../src/cli/program.ts';
 import { listRecipes } from '../src/run/config/recipes.ts';
 import { root } from './architecture/files.ts';
+import { studyName, unpackStudy } from './golden-study/study.ts';
+import { temporaryFolder } from './lab/hand-made.ts';
 import { commandsOf, inHelp, inMessages, inProse, inRecipes, onPages, wordsOf } from './printed/commands.ts';
+import { gq } from './run-gq.ts';
 
 const shipped = listRecipes().map(({ name }) => name);
 
@@ -98,3 +101,30 @@ it.each(['train --sed 3', 'trian micro-vanilla', 'train micro-vanila', 'eval', '
   'a planted one is caught: gq %s',
   async (line) => expect(await complaintOf(line.split(' '))).not.toBeNull(),
 );
+
+describe('commands that only read, where their runs are', () => {
+  const home = temporaryFolder();
+  const usual = process.cwd();
+  beforeAll(() => {
+    unpackStudy(join(home, 'stored'));
+    const copy = (from: string, to: string) => cpSync(join(home, from), join(home, to), { recursive: true });
+    for (const name of ['micro-claim', 'micro-ablations', 'demo-quick-1']) copy(`stored/${studyName}`, `runs/${name}`);
+    for (const name of ['activation-1', 'vanilla-1']) copy(`stored/${studyName}/${name}`, `runs/${name}`);
+    process.chdir(home);
+  });
+  afterAll(() => process.chdir(usual));
+
+  // The stored study has ten updates, and no model of Qwen.
+  const reading =
+    /^gq (?:results|show|runs|diff|config|recipes|completion|pairs check hack|measure labels) ?(?!.*(?:--import|qwen|--update 14))/;
+  const lines = [...new Set([...onPages, ...inHelp].flatMap(({ line }) => commandsOf(line)))].filter((line) =>
+    reading.test(line),
+  );
+
+  it.each(lines)('%s', async (line) => {
+    const { code, err } = await gq(...(wordsOf(line) ?? []));
+    expect({ code, err }).toMatchObject({ code: 0 });
+  });
+
+  it('are many', () => expect(lines.length).toBeGreaterThan(25));
+});

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { gq as run } from '../../test/run-gq.ts';
 import { UserError } from '../base/errors.ts';
 import { reportError } from './program.ts';
-import { commandTable } from './table.ts';
+import { commandTable, otherNames } from './table.ts';
 
 describe('gq', () => {
   it('prints its version', async () => {
@@ -48,6 +48,15 @@ describe('gq', () => {
     const { code, out, err } = await run(...argv);
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toContain(`Did you mean ${nearest}?`);
+  });
+
+  it('names the command for what others call otherwise', async () => {
+    const { code, err } = await run('sweep');
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: "gq: unknown command 'sweep' (that is gq experiment; see: gq --help)\n",
+    });
+    for (const [, command] of otherNames) expect(commandTable.map(({ name }) => name)).toContain(command);
   });
 
   it('exits 2 on an argument nobody asked for', async () => {

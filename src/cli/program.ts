@@ -5,7 +5,7 @@ import { isPassing, readVersion, systemComplaint } from '../base/node/index.ts';
 import { keyCalled } from '../run/config/other-names.ts';
 import type { CommandContext, CommandResult, CommandValue, ParsedCall, Part, Streams } from './command.ts';
 import { asTyped, jsonText, optionName } from './shared.ts';
-import { commandTable, type Entry, loadCommands } from './table.ts';
+import { commandTable, type Entry, loadCommands, otherNames } from './table.ts';
 import { Screen, screenWidth } from './terminal/screen.ts';
 
 type Act = (value: CommandValue, call: object) => Promise<void> | void;
@@ -59,12 +59,24 @@ function configure(target: Command, value: CommandValue, act: Act): void {
 function tellFaults(target: Command, call: string, words: readonly string[] = [], value?: CommandValue): void {
   target.configureOutput({
     outputError: (text, write) => {
-      const hint = value === undefined ? null : (settingHint(text, words, value) ?? folderHint(text, target, value));
+      const hint =
+        value === undefined
+          ? call === 'gq'
+            ? commandHint(text)
+            : null
+          : (settingHint(text, words, value) ?? folderHint(text, target, value));
       const said = hint === null ? text : text.split('\n')[0];
       const about = hint === null ? '' : `${hint}; `;
       write(`${said.replace(/^error: /, 'gq: ').trimEnd()} (${about}see: ${asTyped(call)} --help)\n`);
     },
   });
+}
+
+/** A command that other programs call otherwise. */
+function commandHint(text: string): string | null {
+  const [, word = ''] = /unknown command '([^']+)'/.exec(text) ?? [];
+  const called = text.includes('Did you mean') ? undefined : otherNames.find(([names]) => names.includes(word));
+  return called === undefined ? null : `that is ${asTyped(`gq ${called[1]}`)}`;
 }
 
 /** A key of the config that was typed as an option. The nearest option is said by the parser; --set itself is none. */

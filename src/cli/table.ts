@@ -172,3 +172,19 @@ export async function loadCommands(
   });
   return (await Promise.all(loaded)).flat();
 }
+
+/** What commands are called elsewhere. */
+export const otherNames: readonly (readonly [names: readonly string[], command: string])[] = [
+  [['sweep', 'grid', 'study', 'batch'], 'experiment'],
+  [['run', 'start', 'fit', 'resume', 'fork'], 'train'],
+  [['evaluate', 'test', 'bench'], 'eval'],
+  [['report', 'table', 'tables', 'figures', 'plot', 'analyze', 'analyse'], 'results'],
+  [['ui', 'dashboard', 'web', 'tensorboard'], 'view'],
+  [['ls', 'list', 'status', 'ps'], 'runs'],
+  [['new', 'create', 'scaffold'], 'init'],
+  [['chat', 'sample', 'generate'], 'serve'],
+  [['compare'], 'diff'],
+  [['merge', 'deploy', 'upload'], 'export'],
+  [['logs', 'rollouts', 'search'], 'show'],
+  [['setup', 'check', 'info'], 'doctor'],
+];

@@ -13,6 +13,7 @@ export interface Expected {
   /** The expected value in the form in which a program's value arrives. */
   readonly value: PythonValue;
   readonly tolerance: number | null;
+  readonly isSame: boolean;
   readonly bytes: Buffer;
   /** The most bytes that a right value can have. */
   readonly largestBytes: number;
@@ -28,10 +29,11 @@ const largestFloatAsIntBytes = 5 + 2 * 69;
 export function prepareExpected(test: TestCase): Expected {
   const value = expectedForm(test);
   const largestBytes = largestEqualEncoding(value);
-  const { tolerance } = test;
+  const { tolerance, isSame = false } = test;
   return {
     value,
     tolerance,
+    isSame,
     bytes: encodeMarshal(value),
     // A number close to the expected one may have one digit more.
     largestBytes: tolerance === null ? largestBytes : Math.max(largestBytes + 2, largestFloatAsIntBytes),
@@ -53,10 +55,10 @@ export class Comparer {
   /** Why the value is wrong; empty when it is right. */
   wrongness(
     payload: Buffer,
-    { value, tolerance, bytes, largestBytes }: Expected,
+    { value, tolerance, isSame, bytes, largestBytes }: Expected,
   ): '' | 'wrong value' | 'too large to compare' {
     if (tolerance === null && payload.equals(bytes)) return '';
-    if (payload.length > largestBytes) return 'wrong value';
+    if (isSame || payload.length > largestBytes) return 'wrong value';
     this.#leftBytes -= payload.length;
     if (payload.length > mostComparedBytes || this.#leftBytes < 0) return 'too large to compare';
     try {

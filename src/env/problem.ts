@@ -16,6 +16,8 @@ export interface TestCase extends Call {
   readonly expected: PythonValue;
   /** Largest difference from the expected number that still passes; null: the result must be equal. */
   readonly tolerance: number | null;
+  /** Of `is True` and `is False`: an equal number does not pass. */
+  readonly isSame?: true;
 }
 
 export interface Problem {

@@ -1,4 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { Comparer, prepareExpected } from './compare.ts';
+import { encodeMarshal } from './marshal.ts';
+import type { PythonValue } from './python-value.ts';
 import { parseAssert, splitCheckFunction, UnreadableTest } from './test-cases.ts';
 
 describe('asserts become calls', () => {
@@ -45,6 +48,9 @@ describe('asserts become calls', () => {
 
   test('None and tolerances', () => {
     expect(parseAssert('assert candidate(1) is None', 'candidate').expected).toBeNull();
+    const same = prepareExpected(parseAssert('assert candidate(1) is False', 'candidate'));
+    const wrongness = (value: PythonValue) => new Comparer().wrongness(encodeMarshal(value), same);
+    expect([false, 0n, true, null].map(wrongness)).toEqual(['', 'wrong value', 'wrong value', 'wrong value']);
     expect(parseAssert('assert abs(candidate(x = 2) - -1.5) < 1e-5', 'candidate')).toMatchObject({
       expected: -1.5,
       tolerance: expect.closeTo(1e-5, 18),

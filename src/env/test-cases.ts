@@ -1,7 +1,7 @@
 /**
  * Tests as data. Each `assert` becomes a call and an expected value. The sandbox only has to produce plain values, and the
  * comparison happens here, so only these forms are read (`<` may be `<=`, and means what it means in Python):
- *   assert CALL == VALUE                      assert CALL is None
+ *   assert CALL == VALUE                      assert CALL is None (True, False)
  *   assert is_same_list(CALL, list_node(V))   assert is_same_tree(CALL, tree_node(V))
  *   assert abs(CALL - NUMBER) < NUMBER
  * where CALL is Solution().method(…) or candidate(…), arguments are literals, list_node(…) or tree_node(…) of literals.
@@ -95,8 +95,10 @@ function readTest(parser: ExpressionParser, callee: string): TestCase {
   const call = readCall(left, callee);
   if (parser.accept('is')) {
     const expected = readLiteral(parser.expression());
-    if (expected !== null) throw new UnreadableTest('"is" with a value other than None');
-    return { ...call, shape: 'plain', expected, tolerance: null };
+    if (expected !== null && typeof expected !== 'boolean') {
+      throw new UnreadableTest('"is" with a value other than None, True and False');
+    }
+    return { ...call, shape: 'plain', expected, tolerance: null, ...(expected === null ? {} : { isSame: true }) };
   }
   parser.expect('==');
   return { ...call, shape: 'plain', expected: readLiteral(parser.expression()), tolerance: null };

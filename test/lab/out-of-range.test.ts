@@ -31,6 +31,14 @@ describe('gq train', () => {
     expect(existsSync(join(home, `run-${runs - 1}`))).toBe(false);
   });
 
+  it.each([
+    ['seed=99999999999999999999', 'of at most 9007199254740991, found "99999999999999999999"'],
+    ['optimiser.learningRate=1e400', 'at most 1.8e308 in size, found Infinity'],
+  ])('says of %s that it is too large', async (setting, words) => {
+    const { code, err } = await train('recipes/micro-vanilla.toml', '--set', setting);
+    expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining(words) });
+  });
+
   it('names the keys to lower when the device has too little memory', async () => {
     const settings = ['updates=1', 'device.arenaMiB=64', 'sampling.promptsPerStep=64', 'sampling.group=64'];
     const { code, err } = await train('recipes/micro-vanilla.toml', ...settings.flatMap((each) => ['--set', each]));

@@ -69,7 +69,11 @@ async function typeCommand(
 function clearTargets(place: string, command: string): void {
   const named = [...command.matchAll(/--(?:out|to|write|figures) (\S+)/g)].map(([, target]) => target);
   const [, recipe] = /gq experiment (?:recipes\/)?([\w-]+)/.exec(command) ?? [];
-  for (const target of [...named, ...(recipe === undefined ? [] : [`runs/${recipe}`])]) {
+  const usual = [
+    ...(recipe === undefined ? [] : [`runs/${recipe}`]),
+    ...(/gq demo/.test(command) ? ['runs/demo-quick-1'] : []),
+  ];
+  for (const target of [...named, ...usual]) {
     if (!command.includes(`--from ${target}`)) rmSync(join(place, target), { recursive: true, force: true });
   }
 }

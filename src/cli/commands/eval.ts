@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { InvalidArgumentError } from 'commander';
-import { UserError } from '../../base/index.ts';
+import { shellLine, UserError } from '../../base/index.ts';
 import { instructionPresets, places } from '../../env/index.ts';
 import { type CurveChoice, curvePrompts, writeCurve } from '../../evaluate/curve.ts';
 import { rowsTogether } from '../../evaluate/evaluate.ts';
@@ -123,6 +123,7 @@ export const evalCommand = command({
   async run(call, context) {
     const mode = modeOf(call);
     if (mode === 'final' || mode === 'curve') return await evaluateRuns(mode, call, context);
+    expectOneRun(call, `--${mode}`);
     return await probesOfOneSet[mode].evaluate(call, oneSet(call, probesOfOneSet[mode].usual), context);
   },
 });
@@ -141,6 +142,25 @@ function modeOf(call: EvalCall): Mode {
     .filter((name) => !modes[mode].some((own) => own === name));
   expectAbsent(call, others, mode === 'final' ? 'without a mode that has it' : `with --${mode}`);
   return mode;
+}
+
+/** A probe asks one run; of an experiment those to choose from are named. */
+function expectOneRun({ run }: EvalCall, mode: string): void {
+  if (!existsSync(join(run, 'experiment.json'))) return;
+  const [first, ...others] = findExperiment(run).runs.map(({ path }) => path);
+  throw new UserError({
+    call: `gq eval ${run} ${mode}`,
+    expected: 'a run',
+    found: 'an experiment',
+    ...(first === undefined
+      ? {}
+      : {
+          fix: `Name one of its runs: ${shellLine('gq', 'eval', first, mode)}${others
+            .slice(0, 7)
+            .map((path) => `, ${path}`)
+            .join('')}`,
+        }),
+  });
 }
 
 const probesOfOneSet = {

@@ -57,3 +57,13 @@ describe('gq runs', () => {
     ]);
   });
 });
+
+it('gq diff names the keys that only one of two arms has in one line', async () => {
+  const gate = join(root, 'gate');
+  await writeRun(gate, { config: { updates: 3, arm: { kind: 'activation' } }, checkpoints: [0, 3] });
+  const { out } = await gq('diff', join(root, 'evaluated'), gate);
+  expect(out).toContain('  arm.kind ("vanilla" and "activation")\n');
+  expect(out).toMatch(/^ {2}of the second alone: arm\.\w+, arm\.\w+/m);
+  expect(out).not.toContain('absent');
+  expect((await gq('diff', gate, join(root, 'evaluated'))).out).toContain('of the first alone: arm.');
+});

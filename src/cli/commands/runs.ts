@@ -130,8 +130,20 @@ type Difference = Readonly<Record<'first' | 'second', string>> & {
   readonly results: readonly ComparedEvaluation[];
 };
 
+/** Keys that one of two arms does not have are no differences between them: their names are enough. */
+function keyLines(keys: readonly string[], width: number): string[] {
+  const ofOne = { first: / \(.* and absent\)$/s, second: / \(absent and .*\)$/s } as const;
+  const both = keys.filter((key) => Object.values(ofOne).every((absent) => !absent.test(key)));
+  const alone = Object.entries(ofOne).flatMap(([which, absent]) => {
+    const names = keys.filter((key) => absent.test(key)).map((key) => key.replace(absent, ''));
+    return names.length === 0 ? [] : [`of the ${which} alone: ${names.join(', ')}`];
+  });
+  const wrapped = alone.map((line) => wrapText(line, width - 4).replaceAll('\n', '\n    '));
+  return [...both, ...wrapped].map((line) => `  ${line}`);
+}
+
 function renderDiff({ first, second, keys, results }: Difference, width: number): string {
-  const differing = keys.length === 0 ? ['The configs are the same.'] : keys.map((key) => `  ${key}`);
+  const differing = keys.length === 0 ? ['The configs are the same.'] : keyLines(keys, width);
   const sets = [...new Set(results.map(({ set }) => set))];
   const tables = sets.flatMap((set) => {
     const own = results.filter((one) => one.set === set);

@@ -1,9 +1,10 @@
 /** `gq view [DIR]`: serves the viewer until Ctrl-C; with --to it writes the same pages as files. */
 import { constants, setPriority } from 'node:os';
 import { stopSignals } from '../../base/node/index.ts';
+import { findEntries } from '../../view/catalogue.ts';
 import { openPage, startView, writeBundle } from '../../view/index.ts';
 import { type CommandContext, type CommandResult, command, word } from '../command.ts';
-import { expectAbsent, expectNewFolder, portOption, tokenFrom } from '../shared.ts';
+import { expectAbsent, expectNewFolder, gqLine, portOption, tokenFrom } from '../shared.ts';
 import { Waiting } from '../terminal/progress.ts';
 
 const tokenVariable = 'GQ_VIEW_TOKEN';
@@ -32,6 +33,9 @@ It is a new one each time, or that of ${tokenVariable}; programs send it as "Aut
     standBack();
     const token = tokenFrom(tokenVariable, 'gq view');
     await using view = await startView(dir, await openPage(), { host, port, token: token ?? undefined });
+    if (findEntries(dir).length === 0) {
+      context.stderr.write(`${dir} has no runs yet; this makes three: ${gqLine('demo', '--quick')}\n`);
+    }
     context.stdout.write(`${view.address}\n`);
     context.stderr.write('Open this address in a browser; Ctrl-C ends it.\n');
     await new Promise<void>((resolve) => {

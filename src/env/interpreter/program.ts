@@ -177,9 +177,10 @@ export function passesOwnTest(program: readonly Statement[], name: string): bool
   return attempt(() => process.call(test, []));
 }
 
-function plainCall({ positional, keywords, builders, shape, expected, tolerance }: TestCase): PlainCall {
+function plainCall({ positional, keywords, builders, shape, expected, tolerance, isSame }: TestCase): PlainCall {
   const given = positional.filter((value): value is PlainValue => value === null || typeof value !== 'object');
-  const isCall = keywords.length === 0 && builders.length === 0 && shape === 'plain' && tolerance === null;
+  const isCall =
+    keywords.length === 0 && builders.length === 0 && shape === 'plain' && tolerance === null && isSame === undefined;
   if (!isCall || given.length < positional.length || (expected !== null && typeof expected === 'object')) {
     throw new Outside('a test that is more than a call with plain values');
   }

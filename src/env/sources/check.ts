@@ -13,6 +13,7 @@ const test = z.object({
   shape: z.enum(['plain', 'list', 'tree']),
   expected: z.unknown().refine((value) => value !== undefined && typeof value !== 'function', 'a value of Python'),
   tolerance: z.number().nullable(),
+  isSame: z.literal(true).optional(),
 });
 const stated = {
   id: z.string().min(1),

@@ -42,9 +42,15 @@ export function describeIssue(issue: Issue, raw: unknown, origins: Origins, part
   const near = typeof found === 'string' ? nearestName(found, valid) : undefined;
   const shown = `${valueText(found)}${found === undefined ? '' : sourceText(at, origins)}`;
   const hint = near === undefined ? '' : `, did you mean "${near}"?`;
-  const expected = kinds?.join(', ') ?? expectedAt(path, raw, parts, issue);
+  const expected = `${kinds?.join(', ') ?? expectedAt(path, raw, parts, issue)}${sizeText(found)}`;
   const fix = found === undefined ? `It must be given: --set ${at}=VALUE, or in the recipe.` : undefined;
   return [{ key: at, expected, found: `${shown}${hint}`, fix }];
+}
+
+/** Of a number that is too large to be one, the largest. */
+function sizeText(found: unknown): string {
+  if (found === Number.POSITIVE_INFINITY || found === Number.NEGATIVE_INFINITY) return ', at most 1.8e308 in size';
+  return typeof found === 'string' && /^\d{16,}$/.test(found) ? `, of at most ${Number.MAX_SAFE_INTEGER}` : '';
 }
 
 function expectedAt(path: readonly string[], raw: unknown, parts: ConfigParts, issue: Issue): string {

@@ -5,7 +5,7 @@ import { address, changeParameters, chosenSet, shownState, stateWords } from './
 import { disclosedNames } from './code.ts';
 import { useKeys } from './keys.ts';
 import { SeenLabel } from './label.tsx';
-import { Answered, Button, Choices, Fold, VerdictMark } from './parts.tsx';
+import { Answered, Button, Choices, Fold, NotEvaluated, VerdictMark } from './parts.tsx';
 import { answersOf, source, useAnswer } from './source.ts';
 import { BothAnswers, Chat, Completion } from './text.tsx';
 
@@ -79,9 +79,7 @@ function Answers({ page: { run, sets } }: { readonly page: AnswersPage }) {
     return (
       <>
         <h1>Answers of {run.id}</h1>
-        <p>
-          Not evaluated yet: <code>gq eval {run.id}</code>
-        </p>
+        <NotEvaluated run={run} />
       </>
     );
   }

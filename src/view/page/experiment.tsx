@@ -27,6 +27,11 @@ export const MatrixScreen = screenOf('experiment', (page) => {
   );
 });
 
+function inProgress({ runs }: ExperimentPage): string {
+  const running = runs.filter(({ status }) => status === 'running').length;
+  return running === 0 ? '' : `In progress, ${running} of ${runs.length} runs train now. `;
+}
+
 function Story({ page }: { readonly page: ExperimentPage }) {
   return (
     <>
@@ -35,7 +40,7 @@ function Story({ page }: { readonly page: ExperimentPage }) {
       {page.resolve !== '' && <p id="resolve">What would settle it: {page.resolve}</p>}
       <Verdicts page={page} />
       {page.story === null ? (
-        <p class="quiet">Nothing has been evaluated yet.</p>
+        <p class="quiet">{inProgress(page)}Nothing has been evaluated yet.</p>
       ) : (
         <div class="story">
           <FigureView figure={page.story} doorOf={experimentDoor(page)} />

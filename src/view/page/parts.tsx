@@ -48,6 +48,22 @@ export function StatusMark({ status }: { readonly status: ListedRun['status'] })
   return <span class={`status ${status.replace(' ', '-')}`}>{status}</span>;
 }
 
+/** Why a run has no rates. */
+export function NotEvaluated({ run: { id, status, update, updates } }: { readonly run: ListedRun }) {
+  const call = (
+    <>
+      <code>gq eval {id}</code>, typed in the folder that has {id.split('/')[0]}
+    </>
+  );
+  return status === 'running' ? (
+    <p class="quiet">
+      In progress, at update {update} of {updates}: its experiment evaluates it at the end; without one, {call}.
+    </p>
+  ) : (
+    <p class="quiet">Not evaluated yet: {call}.</p>
+  );
+}
+
 /** What became of a rollout, with its mark. */
 export function VerdictMark({ word }: { readonly word: VerdictWord }) {
   return <span class={`verdict ${word.replace(/,? /, '-')}`}>{word}</span>;

@@ -9,7 +9,7 @@ import { type ChartLines, Charts, type Line } from './chart.tsx';
 import { updateDoor } from './curves.tsx';
 import { type ArmRates, FindingTable } from './findings.tsx';
 import { timeLeft } from './live.ts';
-import { ago, Facts, PageTable, StateNote, StatusMark, screenOf } from './parts.tsx';
+import { ago, Facts, NotEvaluated, PageTable, StateNote, StatusMark, screenOf } from './parts.tsx';
 
 export const RunScreen = screenOf('run', (page) => <Parts page={page} />);
 
@@ -114,13 +114,7 @@ function TrainingCharts({ page: { run, steps, training } }: { readonly page: Run
 }
 
 function Evaluations({ page: { run, evaluations } }: { readonly page: RunPage }) {
-  if (evaluations.length === 0) {
-    return (
-      <p class="quiet">
-        Not evaluated yet: <code>gq eval {run.id}</code>
-      </p>
-    );
-  }
+  if (evaluations.length === 0) return <NotEvaluated run={run} />;
   const wanted = run.hasQuarantine ? shownState.value : 'full';
   const shown = evaluations.filter(({ state, set }) => (state === wanted || state === 'base') && set !== 'validation');
   const cell = ({ count, of, rate, low, high }: Rate): string =>
