@@ -18,7 +18,7 @@ import { serverNotice } from './range-file.ts';
 import { RolloutScreen } from './rollout.tsx';
 import { RolloutsScreen } from './rollouts.tsx';
 import { RunScreen } from './run.tsx';
-import { catalogue, source, useAsked } from './source.ts';
+import { catalogue, source, useList } from './source.ts';
 
 const keyWords: readonly (readonly [key: string, words: string])[] = [
   ['q', 'as trained or deployed, everywhere'],
@@ -86,7 +86,7 @@ function App() {
   const [told, setTold] = useState('');
   const { screen, id } = address.value;
   const Screen = screenOfName[screen];
-  const found = useAsked('home', '');
+  const found = useList();
   useLayoutEffect(() => {
     catalogue.value = found;
   }, [found.value, found.error]);

@@ -29,9 +29,23 @@ interface Home extends Omit<RunHome, 'runs'> {
 }
 
 function openHome(home: PageHome, { ask: read, save = noSave, ...files }: Home): AnswerSource {
-  const ask: AnswerSource['ask'] = (kind, id) => read(kind, id) as Promise<Answers[typeof kind]>;
+  const ask: AnswerSource['ask'] = (kind, id) =>
+    (kind === 'home' ? listOnce(() => read('home', '')) : read(kind, id)) as Promise<Answers[typeof kind]>;
   const runs = async (id: string) => runsOf(await ask('home', ''), id);
   return { home, ask, save, rollouts: new PageRollouts({ runs, ...files }) };
+}
+
+/** The list of all runs is long: it is read once, and again after a change or a failure. */
+let lastList: { readonly count: number; readonly answer: Promise<unknown> } | null = null;
+const isListAsked = (): boolean => lastList?.count === changed.value.count;
+
+function listOnce(read: () => Promise<unknown>): Promise<unknown> {
+  if (lastList === null || !isListAsked()) lastList = { count: changed.value.count, answer: read() };
+  const { answer } = lastList;
+  answer.catch(() => {
+    if (lastList?.answer === answer) lastList = null;
+  });
+  return answer;
 }
 
 const noSave = () => Promise.reject(new Error('Nothing can be stored here.'));
@@ -128,6 +142,19 @@ function concerns(id: string): boolean {
 export const useAsked = <Kind extends keyof Answers>(kind: Kind, id: string): Answer<Answers[Kind]> =>
   useAnswer(`${kind} ${id}`, id, () => source.ask(kind, id));
 
+/** The first answers that the screen waits for. */
+const awaited = new Set<Promise<void>>();
+const listKey = 'home ';
+
+/** The list of all runs, which crumbs and tabs are made from: the screen's own answers come first. */
+export const useList = (): Answer<Catalogue> =>
+  useAnswer(listKey, '', async () => {
+    // Whatever the screen asks, it has asked by then; where that is the list itself, it is on its way.
+    await new Promise((go) => setTimeout(go));
+    while (awaited.size > 0 && !isListAsked()) await Promise.all(awaited);
+    return source.ask('home', '');
+  });
+
 /** Asks, and again when that has changed. `show` takes a first part, and tells whether anybody still wants the rest. */
 export function useAnswer<Value>(
   key: string,
@@ -144,7 +171,13 @@ export function useAnswer<Value>(
     // Only what a change costs counts, not the first look at a page.
     const isAgain = asked.current === key;
     asked.current = key;
+    let close = (): void => undefined;
+    const first: Promise<void> = new Promise<void>((answered) => {
+      close = answered;
+    }).then(() => void awaited.delete(first));
+    if (key !== listKey) awaited.add(first);
     const show = (value: Value): boolean => {
+      close();
       if (isWanted) setAnswer({ key, value, error: null });
       return isWanted;
     };
@@ -155,9 +188,13 @@ export function useAnswer<Value>(
           isWanted && setAnswer({ key, value: null, error: error instanceof Error ? error.message : String(error) }),
       )
       // Drawn is what was answered a frame later.
-      .finally(() => isAgain && requestAnimationFrame(() => setTimeout(noteDrawing)));
+      .finally(() => {
+        close();
+        if (isAgain) requestAnimationFrame(() => setTimeout(noteDrawing));
+      });
     return () => {
       isWanted = false;
+      close();
     };
   }, [key, tick.current]);
   return answer.key === key ? answer : { value: null, error: null };
