@@ -68,7 +68,7 @@ async function typeCommand(
 /** What a command makes must not be there yet. */
 function clearTargets(place: string, command: string): void {
   const named = [...command.matchAll(/--(?:out|to|write|figures) (\S+)/g)].map(([, target]) => target);
-  const [, recipe] = /gq experiment (?:recipes\/)?([\w-]+)/.exec(command) ?? [];
+  const [, recipe] = /\bexperiment (?:recipes\/)?([\w-]+)/.exec(command) ?? [];
   const usual = [
     ...(recipe === undefined ? [] : [`runs/${recipe}`]),
     ...(/gq demo/.test(command) ? ['runs/demo-quick-1'] : []),
