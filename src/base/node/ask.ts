@@ -28,7 +28,7 @@ export function strikeKey(text: string, key: string | null): string {
 }
 
 /** The whole body as text; null if it is longer than `mostBytes`: the rest is not read. */
-export async function readAnswer({ body }: Response, mostBytes: number): Promise<string | null> {
+export async function readResponse({ body }: Response, mostBytes: number): Promise<string | null> {
   if (body === null) return '';
   const chunks: Uint8Array[] = [];
   let bytes = 0;

@@ -5,7 +5,7 @@
  * everything that the server says before anybody sees it.
  */
 import { setTimeout as pauseFor } from 'node:timers/promises';
-import { readAnswer, readKey, reasonOf, retryAfter, strikeKey } from './ask.ts';
+import { readResponse, readKey, reasonOf, retryAfter, strikeKey } from './ask.ts';
 
 export interface ClientSettings {
   /** Who asks, in the words of errors. */
@@ -112,7 +112,7 @@ export class HttpClient {
         body: JSON.stringify(asked),
       });
       const { status } = response;
-      const body = await readAnswer(response, mostBytes);
+      const body = await readResponse(response, mostBytes);
       // The status comes first: the page of a server that fails or refuses the key may be as long as it likes.
       if (status === 429) return fault('overloaded', `status 429`, retryAfter(response));
       if (status === 408 || status >= 500) return fault('failing', `status ${status}`, retryAfter(response));

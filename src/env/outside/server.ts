@@ -5,7 +5,7 @@
 import { setTimeout as pauseFor } from 'node:timers/promises';
 import type { z } from 'zod';
 import { GraderError, UserError } from '../../base/index.ts';
-import { readAnswer, readKey, reasonOf, retryAfter, strikeKey } from '../../base/node/ask.ts';
+import { readResponse, readKey, reasonOf, retryAfter, strikeKey } from '../../base/node/ask.ts';
 import { isLoopback } from '../../base/node/http.ts';
 import type { OutsideSettings } from './environment.ts';
 
@@ -124,7 +124,7 @@ export class OutsideServer {
   async text(path: string, question: Question): Promise<string> {
     return this.#request(path, question, async (response) => {
       const { most = mostBytes } = question;
-      const body = await readAnswer(response, most);
+      const body = await readResponse(response, most);
       if (body === null) throw this.wrong(`at most ${most} bytes from ${path}`, 'more');
       return body;
     });
@@ -179,7 +179,7 @@ export class OutsideServer {
 
   async #refused(response: Response, asked: string): Promise<Error> {
     const { status } = response;
-    const said = (await readAnswer(response, mostBytes)) ?? '';
+    const said = (await readResponse(response, mostBytes)) ?? '';
     const found = `status ${status} to ${asked}${said === '' ? '' : `: ${said}`}`;
     if (status === 408 || status === 429 || status >= 500) return new BrokenOff(found, retryAfter(response));
     if (status >= 300 && status < 400) {
