@@ -5,7 +5,7 @@
  * everything that the server says before anybody sees it.
  */
 import { setTimeout as pauseFor } from 'node:timers/promises';
-import { readResponse, readKey, reasonOf, retryAfter, strikeKey } from './ask.ts';
+import { readKey, readResponse, reasonOf, retryAfter, strikeKey } from './ask.ts';
 
 export interface ClientSettings {
   /** Who asks, in the words of errors. */

@@ -5,7 +5,7 @@
 import { setTimeout as pauseFor } from 'node:timers/promises';
 import type { z } from 'zod';
 import { GraderError, UserError } from '../../base/index.ts';
-import { readResponse, readKey, reasonOf, retryAfter, strikeKey } from '../../base/node/ask.ts';
+import { readKey, readResponse, reasonOf, retryAfter, strikeKey } from '../../base/node/ask.ts';
 import { isLoopback } from '../../base/node/http.ts';
 import type { OutsideSettings } from './environment.ts';
 
