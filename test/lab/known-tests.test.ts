@@ -40,9 +40,10 @@ const calls: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'pool make': [['pool', 'make', 'qwen3-4b-fast', '--out', join(home, 'pool.jsonl')]],
   'pairs from-pool': [['pairs', 'from-pool', problems, 'qwen3-4b-fast', '--out', join(home, 'pairs.json')]],
   'verify arm': [['verify', 'arm', 'qwen3-4b-fast']],
+  'env serve': [['env', 'serve', 'qwen3-4b-fast', '--protocol', 'ors', '--port', '0']],
 };
-/** `claim` hashes a file, `config` prints one, `demo` and `micro pretrain` have problems of their own, `monitors bench` reads transcripts. */
-const withoutProblems = ['claim', 'config', 'demo', 'micro pretrain', 'monitors bench'];
+/** `claim` hashes a file, `config` prints one, `demo` and `micro pretrain` have problems of their own, `monitors bench` reads transcripts, `serve` gives a model to loops with data of their own. */
+const withoutProblems = ['claim', 'config', 'demo', 'micro pretrain', 'monitors bench', 'serve'];
 const checkingAlone = ['verify rewards', 'verify markers', 'verify partition'];
 
 describe('a known test problem', () => {
