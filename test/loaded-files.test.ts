@@ -66,7 +66,7 @@ const readers = [
   ['show', 250, ['show', join(study, 'activation-1'), '--limit', '1']],
 ] as const;
 /** `gq config` names all arms, whose files have their code too. */
-const commands = [...readers, ['config', 270, ['config', 'micro-activation']]] as const;
+const commands = [...readers, ['config', 275, ['config', 'micro-activation']]] as const;
 
 const counted = new Map<string, string[]>();
 beforeAll(() => {

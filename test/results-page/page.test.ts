@@ -104,10 +104,10 @@ describe('what the text says', () => {
     const text = textOf('countdown-claim');
     const said = [
       `Vanilla learns the exploit (attempts ${told('vanilla')}). Own mean and a screen by the pairs' direction fail in ${rates.failing('own-mean').length + rates.failing('screen').length} of ${rates.values('own-mean', 'attempts').length} each.`,
-      `attempts little after 50 updates (${told('own-mean-haar')}; vanilla in the same seeds ${told('vanilla')})`,
-      `As trained, own mean attempts in ${told('own-mean', 'full')}, so`,
+      `attempts less than vanilla in 5 of 5 and fails in ${rates.failing('own-mean-haar').length} (${told('own-mean-haar')}; vanilla in the same seeds ${told('vanilla')})`,
+      `As trained, own mean attempts in ${told('own-mean', 'full')}, along random directions in ${told('own-mean-haar', 'full')}:`,
       `A screen along a random direction attempts in ${told('screen-haar')}, along the pairs' in ${told('screen')}.`,
-      `${aurocs('own-mean', 'screen')} along the pairs' direction, ${aurocs('own-mean-haar', 'screen-haar')} along random ones.`,
+      `${aurocs('own-mean', 'screen')} along the pairs' direction, ${aurocs('own-mean-haar', 'screen-haar')} along random ones;`,
       `${rates.runs} of 30 runs`,
       `Refuted: own mean is 0.25 below a random direction in ${reached(2)}, a screen in ${reached(4)} (4 of 5 asked for each).`,
       `(from ${unhinted('base')} to ${unhinted('full')} of solving)`,

@@ -96,6 +96,7 @@ export interface BuiltinConfig {
   readonly pairs?: { readonly file?: string | null; readonly select?: readonly string[]; readonly generated?: number; readonly leastGenerated?: number; readonly allowHeldOut?: boolean };
   readonly safety?: { readonly parityTolerance?: number | null; readonly tripwireNats?: number; readonly tripwirePrompts?: number; readonly healSteps?: number; readonly healLearningRate?: number };
   readonly lasting?: { readonly kind?: 'none' | 'collapse' | 'undo'; readonly placebo?: 'none' | 'noise' | 'components'; readonly steps?: number; readonly components?: number; readonly size?: number; readonly alpha?: number; readonly beta?: number; readonly batches?: number; readonly learningRate?: number };
+  readonly sampler?: { readonly kind?: 'vllm' | 'sglang'; readonly url?: string | null; readonly keyVariable?: string; readonly folder?: string | null; readonly serverFolder?: string | null; readonly maxStaleness?: number; readonly tolerance?: number; readonly onMismatch?: 'stop' | 'local'; readonly parallel?: number; readonly timeoutSeconds?: number; readonly retries?: number };
   readonly compute?: { readonly tokensPerPass?: number; readonly recompute?: boolean; readonly readEvery?: number | null; readonly rowStep?: number | null };
   readonly parallel?: { readonly shards?: number };
   readonly output?: { readonly checkpointEvery?: number; readonly keepState?: 'newest' | 'all'; readonly storeFeatures?: boolean; readonly storeTokens?: boolean };
