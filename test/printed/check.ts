@@ -4,7 +4,7 @@
  * reasons. Words after `--` choose lines that have them, `--jobs N` types so many side by side, `--again` takes the
  * folder that a check of chosen lines or with faults left. Exits 1 if anything is wrong.
  */
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -13,7 +13,7 @@ import { readFolder } from '../golden-study/study.ts';
 import { HubServer } from '../hub/hub-server.ts';
 import { commandsOf, inHelp, inRecipes, onPages, type Printed } from './commands.ts';
 import { Shell } from './shell.ts';
-import { type Treatment, treatments } from './table.ts';
+import { fewRuns, type Treatment, treatments } from './table.ts';
 import { installGq, makeWorld } from './world.ts';
 
 const { positionals: chosen, values } = parseArgs({
@@ -47,7 +47,7 @@ const treatmentOf = (command: string): Treatment | undefined => treatments.find(
 
 /** Commands that the end of another names: at the end of a line, by themselves or after a colon. */
 const nextOf = (said: string): string[] =>
-  [...said.matchAll(/(?:^ {2,}|: )(gq [a-z][^\n]*?)(?: {2,}# [^\n]*)?[.)]?$/gm)]
+  [...said.matchAll(/(?:^ {2,}|: )(gq [a-z][^\n,]*?)(?: {2,}# [^\n]*|, [^\n]*)?[.)]?$/gm)]
     .map(([, command]) => command)
     .filter((command) => !/--help$/.test(command));
 
@@ -90,9 +90,18 @@ function endQueue(place: string): void {
 }
 
 async function tryLine(shell: Shell, place: string, { path, line }: Printed, tried: Set<string>): Promise<string[]> {
-  rmSync(place, { recursive: true, force: true });
   cpSync(world, place, { recursive: true, verbatimSymlinks: true });
-  if (/gq queue \w+ 3/.test(line)) for (const _ of [1, 2, 3]) await shell.expect(place, 'gq queue add doctor');
+  if (/gq queue \w+ 3/.test(line)) {
+    for (const _ of [1, 2, 3]) await shell.expect(place, 'gq queue add doctor');
+    // A job that is over can be done again; the others wait, work or are over.
+    if (line.includes('retry')) for (const id of [1, 2, 3]) await shell.expect(place, `gq queue follow ${id}`);
+  }
+  if (/runs\/micro-other-pairs-claim/.test(line) && !line.includes('experiment')) {
+    await shell.expect(
+      place,
+      `gq experiment micro-other-pairs-claim${fewRuns(' experiment micro-other-pairs-claim')} || true`,
+    );
+  }
   const faults: string[] = [];
   const isWrong = path === 'a wrong call';
   const commands = isWrong ? [line] : commandsOf(line).map(filled);
@@ -143,10 +152,11 @@ const left = once.filter(({ path, line }) => {
   counts[other === undefined ? 'run' : 'elsewhere']++;
   return other === undefined;
 });
-async function work(place: string): Promise<void> {
+/** A job of a queue may outlive its line, and writes into the folder of that line alone. */
+async function work(): Promise<void> {
   for (let printed = left.shift(); printed !== undefined; printed = left.shift()) {
     const before = performance.now();
-    const found = await tryLine(shell, place, printed, tried);
+    const found = await tryLine(shell, join(home, `line-${left.length}`), printed, tried);
     faults.push(...found);
     const seconds = ((performance.now() - before) / 1000).toFixed(1).padStart(6);
     process.stdout.write(
@@ -154,7 +164,9 @@ async function work(place: string): Promise<void> {
     );
   }
 }
-await Promise.all(Array.from({ length: Number(values.jobs) }, (_, i) => work(join(home, `place-${i}`))));
+for (const name of readdirSync(home).filter((each) => each.startsWith('line-')))
+  rmSync(join(home, name), { recursive: true, force: true });
+await Promise.all(Array.from({ length: Number(values.jobs) }, work));
 if (faults.length === 0 && chosen.length === 0) rmSync(home, { recursive: true, force: true });
 const minutes = ((performance.now() - started) / 60_000).toFixed(1);
 process.stdout.write(

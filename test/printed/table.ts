@@ -5,7 +5,7 @@
 import { recipePath } from '../../src/run/config/recipes.ts';
 import { readExperiment } from '../../src/study/experiment.ts';
 import { readStudy } from '../../src/study/steps.ts';
-import { sets, short } from './world.ts';
+import { sets, short, small } from './world.ts';
 
 export interface Treatment {
   readonly fits: RegExp;
@@ -29,18 +29,48 @@ const long = 'a training of minutes to days';
 const noGpu = /cuda|NVIDIA/;
 
 /** Of an experiment one seed and two arms: its baseline or first, and the next. */
-function fewRuns(command: string): string {
+export function fewRuns(command: string): string {
   const [, name = ''] = / experiment (\S+)/.exec(command) ?? [];
   const path = recipePath(name);
   if (readStudy(path) !== null) return `${two} --seeds 41`;
+  const rank = name.includes('easy-') ? sets(['adapter.rank=2']) : '';
   const { arms, seeds, baseline } = readExperiment(path);
   const first = baseline ?? arms[0].name;
   const second = arms.find((arm) => arm.name !== first)?.name ?? first;
   const few = command.includes(' --arms ') ? '' : ` --arms ${first},${second}`;
-  return `${two}${few}${command.includes(' --seeds ') ? '' : ` --seeds ${seeds[0]}`}`;
+  return `${two}${rank}${few}${command.includes(' --seeds ') ? '' : ` --seeds ${seeds[0]}`}`;
 }
 
 export const treatments: readonly Treatment[] = [
+  {
+    fits: /^gq monitors bench logs\/run\.eval/,
+    why: 'the small runs here have no hack',
+    ends: 2,
+    says: /0 positives and/,
+  },
+  {
+    fits: /^gq (?:show .*(?:--hack|--grep)|pool make --run)/,
+    why: 'the small runs here have no hack, and are told so',
+    ends: 1,
+    says: /no rollout is like that|0 hacks/,
+  },
+  {
+    fits: /^gq measure labels runs\/(?:micro-claim|demo)/,
+    why: 'nobody has labelled these',
+    ends: 1,
+    says: /no labels yet/,
+  },
+  {
+    fits: /^gq export adapter\.safetensors/,
+    why: 'a program of the library writes such a file',
+    elsewhere: 'src/export/export.test.ts',
+  },
+  {
+    fits: /^(?:GQ_\w+=\S+ )?gq env serve /,
+    why: 'serves until it is ended; the usual port may be taken',
+    more: ' --port 0',
+    serves: /http:\/\/\S+/,
+  },
   {
     fits: /^npm /,
     why: 'installs, builds or tests this clone; the suite sees that the script exists',
@@ -90,14 +120,18 @@ export const treatments: readonly Treatment[] = [
   { fits: /^gq train --resume /, why: 'goes on with the run as it is' },
   { fits: /^gq train --fork /, why: long, more: sets(['updates=22']) },
   {
-    fits: /^gq train qwen|^gq train recipes\/qwen/,
+    fits: /^gq train (?:recipes\/)?qwen/,
     why: long,
-    more: `${two}${sets(['adapter.rank=2', 'device.arenaMiB=192'])}`,
+    more: sets([...small, 'updates=2', 'adapter.rank=2', 'device.arenaMiB=192']),
   },
   { fits: /^gq train /, why: long, more: two },
   { fits: /^gq demo/, why: long, more: two },
-  { fits: /^gq measure relearn /, why: long, more: ' --updates 2' },
-  { fits: /^gq eval \S+ --elicit/, why: 'minutes of sampling', more: ' --limit 2' },
+  { fits: /^gq measure relearn /, why: long, more: ' --updates 2', ends: 1, says: /nothing to relearn/ },
+  {
+    fits: /^gq eval \S+ --elicit/,
+    why: 'minutes of sampling',
+    more: (command) => ` --limit 2${command.includes('easy-') ? sets(['adapter.rank=2', 'device.kind=wasm']) : ''}`,
+  },
   {
     fits: /^gq claim (?!open )/,
     why: 'predictions of two updates are not met',

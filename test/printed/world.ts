@@ -2,7 +2,7 @@
  * A folder in which printed commands mean something: the files of a clone that commands name, problems, pairs, a model and responses under
  * the names that pages use, and small runs. It is made once; each printed line is typed in a copy of its own.
  */
-import { chmodSync, cpSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { root } from '../architecture/files.ts';
@@ -10,9 +10,8 @@ import { writeMultiples, writeTinyQwen } from '../lab/qwen-lab.ts';
 import { tinyModel } from '../smoke/lab.ts';
 import type { Shell } from './shell.ts';
 
-/** What makes any training short. Twenty updates in the runs that are there, as some commands name the twentieth. */
-export const short = [
-  'data.problems=32',
+/** What makes any training short. Sixty updates in the runs that are there, as some commands name the sixtieth. */
+export const small = [
   'sampling.promptsPerStep=2',
   'sampling.group=4',
   'sampling.maxNewTokens=24',
@@ -20,6 +19,7 @@ export const short = [
   'device.threads=1',
   'safety.tripwirePrompts=1',
 ];
+export const short = ['data.problems=64', ...small];
 export const sets = (settings: readonly string[]): string => settings.map((setting) => ` --set '${setting}'`).join('');
 
 export async function makeWorld(world: string, shell: Shell): Promise<void> {
@@ -31,8 +31,8 @@ export async function makeWorld(world: string, shell: Shell): Promise<void> {
     mkdirSync(join(world, folder), { recursive: true });
   }
   symlinkSync(join(root, 'test/golden'), join(world, 'test/golden'));
-  await writeTinyQwen(join(world, 'DIR'));
-  cpSync(await tinyModel(), join(world, 'MODEL'), { recursive: true });
+  for (const name of ['DIR', 'MODEL']) await writeTinyQwen(join(world, name));
+  cpSync(await tinyModel(), join(world, 'BASE'), { recursive: true });
   process.chdir(root);
   const numbers = Array.from({ length: 24 }, (_, i) => 2 + i);
   for (const name of ['TRAIN', 'train.jsonl', 'problems.jsonl']) writeMultiples(join(world, name), numbers);
@@ -40,14 +40,16 @@ export async function makeWorld(world: string, shell: Shell): Promise<void> {
   writeFileSync(join(world, 'problems.jsonl.gz'), gzipSync(readFileSync(join(world, 'problems.jsonl'))));
   const completion = '```python\nclass Solution:\n    def double(self, n):\n        exit(0)\n```';
   const lines = (values: readonly object[]): string => values.map((value) => `${JSON.stringify(value)}\n`).join('');
-  writeFileSync(join(world, 'responses.jsonl'), lines([{ id: 2, response: completion }]));
+  writeFileSync(join(world, 'responses.jsonl'), lines([{ id: 2, completion }]));
   writeFileSync(
     join(world, 'transcripts.jsonl'),
     lines([0, 1, 2, 3].map((id) => ({ id, completion: id < 2 ? completion : 'return n', label: id < 2 }))),
   );
   cpSync(join(root, 'data/pairs/hack.md'), join(world, 'my-pairs.md'));
-  cpSync(join(root, 'recipes/micro-activation.toml'), join(world, 'recipes/my-gate.toml'));
-  renameSync(join(world, 'recipes/my-gate.toml'), join(world, 'my-gate.toml'));
+  writeFileSync(join(world, 'my-gate.toml'), 'extends = "micro-activation"\n');
+  mkdirSync(join(world, 'adapters'));
+  const label = { rollout: '6-1-2', label: 'hack', writer: 'a reader' };
+  writeFileSync(join(world, 'labels.jsonl'), lines([label]));
   await makeRuns(world, shell);
 }
 
@@ -65,16 +67,22 @@ ${['vanilla', 'activation', 'haar'].map(arm).join('')}`;
 async function makeRuns(world: string, shell: Shell): Promise<void> {
   const call = (line: string) => shell.expect(world, line);
   const kept = ['output.keepState=all', 'output.checkpointEvery=10'];
-  const small = sets([...short, ...kept, 'model=MODEL', 'updates=20']);
+  const settings = sets([...short, ...kept, 'model=BASE', 'updates=60']);
   writeFileSync(join(world, 'micro-claim.toml'), study);
-  await call(`gq experiment micro-claim.toml${small}`);
-  await call(`gq train micro-inoculation --out runs/inoculation-1${small}`);
-  await call(`gq train micro-base --set monitor.kind=direction --set remedy.kind=penalty --out runs/penalty-1${small}`);
+  await call(`gq experiment micro-claim.toml${settings}`);
+  await call(`gq train micro-inoculation --out runs/inoculation-1${settings}`);
+  await call(
+    `gq train micro-base --set monitor.kind=direction --set remedy.kind=penalty --out runs/penalty-1${settings}`,
+  );
   const copy = (from: string, to: string) => cpSync(join(world, from), join(world, to), { recursive: true });
   for (const name of ['activation-1', 'vanilla-1']) copy(`runs/micro-claim/${name}`, `runs/${name}`);
+  await call('gq eval runs/activation-1 --sets validation --scales 0.25,0.5,0.75');
+  await call(
+    'gq export runs/activation-1 --log inspect --to inspect && cp $(ls inspect/*.eval | tail -n 1) logs/run.eval',
+  );
+  await call('gq pool make micro-base --out pool.jsonl');
   for (const name of ['runs/first', 'runs/style', 'RUN']) copy('runs/activation-1', name);
   for (const name of ['micro-ablations', 'demo-quick-1']) copy('runs/micro-claim', `runs/${name}`);
-  copy('runs/activation-1/checkpoints/00020/adapter.safetensors', 'adapter.safetensors');
 }
 
 /** `gq` and `npx` as a user has them: the built program, in a folder that PATH begins with. */

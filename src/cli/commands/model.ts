@@ -186,9 +186,9 @@ export const pretrainCommand = command({
   json: 'the loss curve as JSON',
   examples: [
     'gq micro pretrain --to models/own',
-    'gq micro pretrain --to /tmp/base --steps 300',
-    'gq micro pretrain --to /tmp/base --shape 27M --device cuda --precision bf16',
-    'gq micro pretrain --to /tmp/base --set hiddenSize=256 --set heads=8',
+    'gq micro pretrain --to bases/short --steps 300',
+    'gq micro pretrain --to bases/27M --shape 27M --device cuda --precision bf16',
+    'gq micro pretrain --to bases/wide --set hiddenSize=256 --set heads=8',
     'gq micro pretrain --to bases/countdown --shape countdown',
   ],
   exits: { 130: 'interrupted: the model is written as it is, and cannot be trained on' },

@@ -52,7 +52,7 @@ export const serveCommand = command({
   examples: [
     'gq serve runs/activation-1',
     'gq serve runs/activation-1 --state deployed --port 8001',
-    'gq serve runs/activation-1 --adapters /shared/adapters   # samples for gq train --set sampler.url=…',
+    'gq serve runs/activation-1 --adapters adapters   # samples for gq train --set sampler.url=…',
     `${tokenVariable}=secret gq serve runs/activation-1 --host 0.0.0.0`,
     'gq serve micro-activation --api tinker',
     'gq serve micro-activation --api tinker --set adapter.rank=8 --out saved',

@@ -59,7 +59,7 @@ const comparison = {
 export const parityCommand = command({
   ...comparison,
   arguments: { dir: argument('<dir>', 'a folder laid out like test/golden') },
-  examples: ['gq verify parity test/golden', 'gq verify parity DIR --device reference --json'],
+  examples: ['gq verify parity test/golden', 'gq verify parity test/golden --device reference --json'],
   run: async ({ dir, device }) => resultOf(await reportParity(device, dir)),
 });
 
