@@ -7,8 +7,10 @@ import { UserError } from '../base/index.ts';
 import { Scope } from '../engine/index.ts';
 import { projectRows } from '../grpo/index.ts';
 import type { Decoder, RowAdapter } from '../model/index.ts';
+import type { ServedState } from './policy.ts';
 import { RequestProblem } from './requests.ts';
 
+const stateNames: Readonly<Record<ServedState, true>> = { deployed: true, trained: true, base: true };
 const nameSchema = z.string().min(1).max(256);
 const loadSchema = z.object({ lora_name: nameSchema, lora_path: z.string().min(1).max(4096) });
 const unloadSchema = z.object({ lora_name: nameSchema });
@@ -24,6 +26,8 @@ export class LoadedAdapters {
   readonly #folder: string;
   readonly #most: number;
   readonly #loaded = new Map<string, Loaded>();
+  /** Names whose adapters are being read; each has its place already. */
+  readonly #loading = new Set<string>();
   #count = 0;
 
   constructor(decoder: Decoder, folder: string, most = 8) {
@@ -47,10 +51,14 @@ export class LoadedAdapters {
 
   async load(body: unknown): Promise<string> {
     const { lora_name: name, lora_path: path } = parse(loadSchema, body, 'lora_name and lora_path');
-    const [taken, full] = [this.#loaded.has(name), this.#loaded.size >= this.#most];
+    if (Object.hasOwn(stateNames, name))
+      throw new RequestProblem(400, `${name} is a state of the policy: choose another name.`, 'lora_name');
+    const taken = this.#loaded.has(name) || this.#loading.has(name);
+    const full = this.#loaded.size + this.#loading.size >= this.#most;
     if (taken) throw new RequestProblem(400, `the adapter ${name} is loaded already.`, 'lora_name');
     if (full) throw new RequestProblem(400, `${this.#most} adapters are loaded already: unload one.`, 'lora_name');
     const scope = new Scope(this.#decoder.head.device);
+    this.#loading.add(name);
     try {
       const policy = {
         decoder: this.#decoder,
@@ -65,6 +73,8 @@ export class LoadedAdapters {
       throw error instanceof RequestProblem
         ? error
         : new RequestProblem(400, 'no adapter of this model is there.', 'lora_path');
+    } finally {
+      this.#loading.delete(name);
     }
     return `Success: LoRA adapter '${name}' added successfully.`;
   }
@@ -84,10 +94,13 @@ export class LoadedAdapters {
   }
 
   #inside(path: string): string {
-    const file = join(path, 'adapter_config.json');
-    const found = existsSync(file) ? realpathSync(path) : '';
-    const way = relative(this.#folder, found);
-    if (found !== '' && way !== '' && way !== '..' && !way.startsWith(`..${sep}`)) return found;
+    const files = ['adapter_config.json', 'adapter_model.safetensors'].map((file) => join(path, file));
+    // The folder, and the files too: each may be a link to elsewhere.
+    const isInside = (found: string): boolean => {
+      const way = relative(this.#folder, realpathSync(found));
+      return way !== '' && way !== '..' && !way.startsWith(`..${sep}`);
+    };
+    if (files.every(existsSync) && [path, ...files].every(isInside)) return realpathSync(path);
     throw new RequestProblem(
       400,
       'lora_path: expected an adapter in the folder that this server loads from.',
