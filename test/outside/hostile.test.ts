@@ -52,6 +52,30 @@ const onPath =
 
 const result = (output: string): string => `{"ok": true, "output": ${output}}`;
 
+const key = 'sk-outside-"0123456789';
+const nested = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+
+/** Does the work with a key in the environment, under the name that its settings are given. */
+async function withKey(work: (settings: Changes) => Promise<void>): Promise<void> {
+  process.env['GQ_TEST_OUTSIDE_KEY'] = key;
+  try {
+    await work({ keyVariable: 'GQ_TEST_OUTSIDE_KEY' });
+  } finally {
+    delete process.env['GQ_TEST_OUTSIDE_KEY'];
+  }
+}
+
+/** Expects an error of the user's that says this, and nothing of the key. */
+async function expectRefusal(work: Promise<unknown>, said: RegExp): Promise<void> {
+  const error: unknown = await work.then(
+    () => null,
+    (cause: unknown) => cause,
+  );
+  expect(error).toBeInstanceOf(UserError);
+  expect(String(error)).toMatch(said);
+  expect(String(error)).not.toContain('0123456789');
+}
+
 describe('ORS', () => {
   it('an honest server is paid by', async () => {
     await using server = await orsEcho();
@@ -168,6 +192,51 @@ describe('ORS', () => {
       meddle: onPath('/create_session', (response) => sayEvents(response, ['task_id', 'a b\tc'], ['end', ''])),
     });
     await expect(answerOf(orsAt(session))).rejects.toThrow('the id of a session');
+  });
+});
+
+describe('a server that repeats the key', () => {
+  it('is told without it, whatever it names after it', async () => {
+    const tools = JSON.stringify({ tools: [{ name: key, description: '' }] });
+    await using server = await orsEcho({ meddle: onPath('/statements/tools', (response) => void response.end(tools)) });
+    await withKey((settings) => expectRefusal(answerOf(orsAt(server, settings)), /expected an argument of \[key\]/));
+  });
+
+  it.each<[string, string, unknown]>([
+    ['prompt', '/statements/prompt', [{ type: 'text', text: `say ${key}` }]],
+    ['split', '/statements/splits', [{ name: key, type: 'train' }]],
+    ['name', '/list_environments', ['0123456789']],
+  ])('is refused for a %s with it, which would be stored', async (what, path, said) => {
+    await using server = await orsEcho({ meddle: onPath(path, (response) => void response.end(JSON.stringify(said))) });
+    await withKey(async (settings) => {
+      // A name has no quotes.
+      if (what === 'name') process.env['GQ_TEST_OUTSIDE_KEY'] = '0123456789';
+      await expectRefusal(
+        orsAt(server, settings).tasks(() => undefined),
+        /without the key/,
+      );
+    });
+  });
+
+  it('is refused over a WebSocket too', async () => {
+    await using server = await openEnvEcho();
+    server.opening = `say ${key}. `;
+    await withKey((settings) => expectRefusal(openEnvAt(server, settings).prompt({ seed: 0 }), /without the key/));
+  });
+});
+
+describe('JSON that is nested without measure', () => {
+  it('is an error of the server', async () => {
+    const tools = `{"tools": [{"name": "a", "description": "", "input_schema": {"a": ${nested}}}]}`;
+    await using server = await orsEcho({ meddle: onPath('/statements/tools', (response) => void response.end(tools)) });
+    await expectRefusal(answerOf(orsAt(server)), /expected a list of tools, found .*nested/);
+    await using spoken = await openEnvEcho({
+      meddle: (socket) => {
+        socket.send(`{"type": "observation", "data": {"observation": {"task": ${nested}}, "done": false}}`);
+        return true;
+      },
+    });
+    await expectRefusal(openEnvAnswer(openEnvAt(spoken)), /expected a reply to reset, found .*nested/);
   });
 });
 

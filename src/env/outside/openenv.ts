@@ -129,7 +129,7 @@ export class OpenEnvEnvironment implements OutsideEnvironment {
     const value = Object.hasOwn(observation, key) ? observation[key] : undefined;
     const messages = typeof value === 'string' ? [{ role: 'user', content: value }] : value;
     const parsed = messagesShape.safeParse(messages);
-    if (parsed.success && hasUserText(parsed.data)) return parsed.data;
+    if (parsed.success && hasUserText(parsed.data)) return this.#server.withoutKey('a prompt', parsed.data);
     const expected = 'a key of the observation that is the prompt: a text, or messages with role and content';
     const found = `"${key}" of ${Object.keys(observation).join(', ') || 'none'}`;
     throw this.#server.wrong(expected, found, 'Name it in data.prompt.');

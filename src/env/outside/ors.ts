@@ -118,7 +118,7 @@ export class OrsEnvironment implements OutsideEnvironment {
       return { role: block.detail?.['role'] === 'system' ? 'system' : 'user', content: block.text };
     });
     if (!hasUserText(messages)) throw this.#server.wrong('a prompt with text', 'an empty one');
-    return messages;
+    return this.#server.withoutKey('a prompt', messages);
   }
 
   async answer({ place }: OutsideTask, completion: string): Promise<Payment> {
@@ -143,7 +143,7 @@ export class OrsEnvironment implements OutsideEnvironment {
       const names = await this.#server.json('/list_environments', 'names of environments', z.array(name).min(1));
       const { environment } = this.#settings;
       const found = environment === '' && names.length === 1 ? names[0] : names.find((each) => each === environment);
-      if (found !== undefined) return found;
+      if (found !== undefined) return this.#server.withoutKey('the name of an environment', found);
       throw this.#server.wrong(
         'the name of an environment in data.environment',
         `"${environment}" of ${names.join(', ')}`,
@@ -183,7 +183,7 @@ export class OrsEnvironment implements OutsideEnvironment {
     );
     const first = new Map<Split, z.infer<typeof splitShape>>();
     for (const split of all) if (!first.has(split.type)) first.set(split.type, split);
-    return [...first.values()];
+    return this.#server.withoutKey('a list of splits', [...first.values()]);
   }
 
   /** How many tasks a split has, and a hash of those that are used. */

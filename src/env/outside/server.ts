@@ -65,7 +65,15 @@ export class OutsideServer {
 
   /** What a server said that nothing can be done with. */
   wrong(expected: string, found: string, fix?: string): UserError {
-    return new UserError({ call: `environment at ${this.address}`, expected, found: this.shown(found), fix });
+    const call = `environment at ${this.address}`;
+    return new UserError({ call, expected: this.shown(expected), found: this.shown(found), fix });
+  }
+
+  /** What is stored of an answer, such as a name or a prompt; one that repeats the key is refused. */
+  withoutKey<Value>(what: string, value: Value): Value {
+    const text = JSON.stringify(value);
+    if (strikeKey(text, this.key) !== text) throw this.wrong(`${what} without the key`, 'one that repeats it');
+    return value;
   }
 
   /** The beginning of what a server said, without the key. */
@@ -115,7 +123,14 @@ export class OutsideServer {
     } catch {
       throw this.wrong(`${what}, as JSON`, text === '' ? 'nothing' : text);
     }
-    const parsed = schema.safeParse(value);
+    let parsed: z.ZodSafeParseResult<z.output<Schema>>;
+    try {
+      parsed = schema.safeParse(value);
+    } catch (error) {
+      // The stack is full.
+      if (error instanceof RangeError) throw this.wrong(what, 'JSON that is nested too deeply');
+      throw error;
+    }
     if (parsed.success) return parsed.data;
     const [{ path, message }] = parsed.error.issues;
     throw this.wrong(what, `${path.map(String).join('.') || 'the whole answer'}: ${message}`);
