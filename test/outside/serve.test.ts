@@ -1,4 +1,6 @@
 /** Our problems served to others: our own client is paid what the grader pays, and labels come only where the server was told to tell them. */
+import { request } from 'node:http';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
@@ -137,7 +139,49 @@ describe('a server of ORS', () => {
   });
 });
 
+describe('sessions of ORS', () => {
+  it('of one client leave room for others, and those that are over go first', async () => {
+    const environment = await openEnvironment(lab, false);
+    await using server = await OrsServer.start(environment, address);
+    const post = (path: string, id: string, body: unknown, localAddress = '127.0.0.1') =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const headers = { 'content-type': 'application/json', 'x-session-id': id };
+        const asked = request(`${server.url}${path}`, { method: 'POST', headers, localAddress }, (response) => {
+          response.resume().on('end', () => resolve(response.statusCode));
+        });
+        asked.on('error', reject).end(JSON.stringify(body));
+      });
+    const place = { split: 'train', index: 0 };
+    const statuses = new Set<number | undefined>();
+    for (let i = 0; i < 512; i++) statuses.add(await post('/create', `own-${i}`, place));
+    expect([...statuses]).toEqual([200]);
+    expect(await post('/create', 'one-more', place)).toBe(429);
+    expect(await post('/create', 'of-another', place, '127.0.0.2')).toBe(200);
+    expect(await post('/micro/call', 'own-7', { name: 'answer', input: { answer: '' } })).toBe(200);
+    expect(await post('/create', 'one-more', place)).toBe(200);
+    expect(await post('/ping', 'own-7', {})).toBe(404);
+    expect(await post('/ping', 'own-0', {})).toBe(200);
+    expect(await post('/create', 'two-more', place)).toBe(429);
+  });
+});
+
 describe('a server of OpenEnv', () => {
+  it('is held up by nobody whose upgrade it refused', async () => {
+    const server = await OpenEnvServer.start(await openEnvironment(lab, false), address);
+    const { port, host } = new URL(server.url);
+    const socket = connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true });
+    socket.on('error', () => undefined);
+    socket.write(`GET /nowhere HTTP/1.1\r\nhost: ${host}\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n`);
+    const told = await new Promise((heard) => socket.once('data', (data) => heard(data.toString())));
+    expect(told).toMatch(/^HTTP\/1\.1 404 /);
+    const closing = server[Symbol.asyncDispose]().then(() => 'closed');
+    const patience = new Promise((late) => setTimeout(() => late('held up'), 10_000).unref());
+    const end = await Promise.race([closing, patience]);
+    socket.destroy();
+    await closing;
+    expect(end).toBe('closed');
+  });
+
   it('speaks on /ws and over HTTP, where a step names its task, and wants its token', async () => {
     const environment = await openEnvironment(lab, true);
     await using server = await OpenEnvServer.start(environment, { ...address, token: 'sesame' });

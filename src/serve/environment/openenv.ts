@@ -129,7 +129,9 @@ export class OpenEnvServer implements AsyncDisposable {
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const refuse = (status: number, words: string): void => {
-      socket.end(`HTTP/1.1 ${status} ${words}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+      const told = `HTTP/1.1 ${status} ${words}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`;
+      // A client that keeps its half open would hold up the end of the server.
+      socket.end(told, () => socket.destroy());
     };
     socket.on('error', () => undefined);
     const fault = this.#faultOf(request);

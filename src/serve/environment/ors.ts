@@ -29,11 +29,13 @@ const tool = {
 
 interface Session {
   readonly task: ServedTask;
+  /** The address of the client that began it. */
+  readonly client: string;
   used: number;
   isOver: boolean;
 }
 
-const mostSessions = 4096;
+const most = { sessions: 4096, ofClient: 512 } as const;
 const idleMs = 15 * 60_000;
 const pieceLength = 4096;
 
@@ -108,7 +110,7 @@ export class OrsServer implements AsyncDisposable {
           .map(specOf),
       });
     }
-    if (key === 'POST /create') return say(this.#create(sessionOf(request), readSent(created, body)));
+    if (key === 'POST /create') return say(this.#create(request, readSent(created, body)));
     if (key === 'POST /call') return this.#call(request, response, body);
     throw new HttpProblem(404, `no POST ${path.slice(0, 200)}.`);
   }
@@ -118,15 +120,27 @@ export class OrsServer implements AsyncDisposable {
     return this.#environment.splits.find(({ name }) => name === split)?.tasks ?? [];
   }
 
-  #create(sid: string, { task_spec: spec, split, index }: z.infer<typeof created>): { readonly sid: string } {
-    const now = Date.now();
+  #create(request: IncomingMessage, { task_spec: spec, split, index }: z.infer<typeof created>) {
+    const [sid, client, now] = [sessionOf(request), clientOf(request), Date.now()];
     for (const [id, { used }] of this.#sessions) if (now - used > idleMs) this.#sessions.delete(id);
     if (this.#sessions.has(sid)) throw new HttpProblem(400, 'this session exists already.');
-    if (this.#sessions.size >= mostSessions) throw new HttpProblem(429, 'too many sessions are open; ask again.');
     const place = spec ?? (split != null && index != null ? { split, index } : null);
     if (place === null) throw new HttpProblem(400, 'expected task_spec, or split and index.');
-    this.#sessions.set(sid, { task: findTask(this.#environment, place.split, place.index), used: now, isOver: false });
+    const task = findTask(this.#environment, place.split, place.index);
+    this.#makeRoom(client);
+    this.#sessions.set(sid, { task, client, used: now, isOver: false });
     return { sid };
+  }
+
+  /** A place for one more session of a client: of its own, and of all, the oldest whose episode is over goes. */
+  #makeRoom(client: string): void {
+    const all = [...this.#sessions];
+    const own = all.filter(([, session]) => session.client === client);
+    const crowd = own.length >= most.ofClient ? own : all.length >= most.sessions ? all : null;
+    if (crowd === null) return;
+    const over = crowd.find(([, { isOver }]) => isOver);
+    if (over === undefined) throw new HttpProblem(429, 'too many sessions are open; ask again.');
+    this.#sessions.delete(over[0]);
   }
 
   #session(request: IncomingMessage): Session {
@@ -148,8 +162,7 @@ export class OrsServer implements AsyncDisposable {
     if (!parsed.success) return tell({ ok: false, error: 'expected the tool answer with the text answer.' });
     if (session.isOver) return tell({ ok: false, error: 'the episode is over.' });
     session.isOver = true;
-    const client = request.socket.remoteAddress ?? '';
-    const { reward, labels } = await this.#environment.grade(session.task, parsed.data.input.answer, client);
+    const { reward, labels } = await this.#environment.grade(session.task, parsed.data.input.answer, clientOf(request));
     const metadata = labels === undefined ? null : { labels };
     const blocks = [{ text: `reward ${reward}`, detail: null, type: 'text' }];
     tell({ ok: true, output: { blocks, metadata, reward, finished: true } });
@@ -161,6 +174,8 @@ function sessionOf({ headers }: IncomingMessage): string {
   if (typeof id === 'string' && /^[\x21-\x7e]{1,128}$/.test(id)) return id;
   throw new HttpProblem(400, 'expected the header x-session-id.');
 }
+
+const clientOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? '';
 
 const specOf = ({ split, index, problem: { id } }: ServedTask) => ({ split, index, id });
 const blockOf = ({ role, content }: ServedTask['messages'][number]) => ({
