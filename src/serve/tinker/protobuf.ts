@@ -30,18 +30,26 @@ export interface WireLearning {
 
 const damaged = (): HttpProblem => new HttpProblem(400, `the body is no message of type ${protobufType}.`);
 
+/** Bounds what a body makes the server do: each of the SDK's data has about thirty fields. */
+const most = { data: 1024, fields: 2 ** 17, shapeBytes: 80, sizes: 8 } as const;
+
+/** How many fields of a body may still be read, in messages of all depths together. */
+type Budget = { fields: number };
+
 type Field = { readonly field: number; readonly value: number; readonly bytes: Uint8Array };
 
 /** The fields of a message in order: a number, or the bytes of what has a length. */
-function* fieldsOf(bytes: Uint8Array): Generator<Field> {
+function* fieldsOf(bytes: Uint8Array, budget: Budget): Generator<Field> {
   let at = 0;
   const varint = (): number => {
-    let value = 0n;
-    for (let shift = 0n; shift < 70n; shift += 7n) {
+    let [value, scale, wide] = [0, 1, 0n];
+    for (let i = 0; i < 10; i++, scale *= 128) {
       if (at >= bytes.length) throw damaged();
       const byte = bytes[at++];
-      value |= BigInt(byte & 127) << shift;
-      if (byte < 128) return Number(BigInt.asIntN(64, value));
+      // Seven bytes are exact as a number; only longer ones, up to 64 bits with a sign, need more.
+      if (i < 7) value += (byte & 127) * scale;
+      else wide |= BigInt(byte & 127) << BigInt(7 * i);
+      if (byte < 128) return i < 7 ? value : Number(BigInt.asIntN(64, wide | BigInt(value)));
     }
     throw damaged();
   };
@@ -52,6 +60,7 @@ function* fieldsOf(bytes: Uint8Array): Generator<Field> {
   };
   const none = new Uint8Array();
   while (at < bytes.length) {
+    if (budget.fields-- <= 0) throw new HttpProblem(400, `expected at most ${most.fields} fields in a body.`);
     const key = varint();
     const [field, kind] = [Math.floor(key / 8), key % 8];
     if (kind === 0) yield { field, value: varint(), bytes: none };
@@ -85,14 +94,18 @@ const float32s = (bytes: Uint8Array) => numbersOf(bytes, 4, (view, at) => view.g
 
 const dtypes = { float32: 1, int64: 2 } as const;
 
-function readTensor(bytes: Uint8Array): TensorData {
+function readTensor(bytes: Uint8Array, budget: Budget): TensorData {
   let [dense, dtype]: [Uint8Array | null, number] = [null, 0];
   const shape: number[] = [];
-  for (const { field, value, bytes: own } of fieldsOf(bytes)) {
+  for (const { field, value, bytes: own } of fieldsOf(bytes, budget)) {
     if (field === 1) dense = own;
     else if (field === 2) throw new HttpProblem(400, 'sparse tensors are not supported.');
     else if (field === 3) dtype = value;
-    else if (field === 4) shape.push(...(own.length > 0 ? packedInts(own) : [value]));
+    else if (field === 4) {
+      if (own.length > most.shapeBytes || shape.length >= most.sizes)
+        throw new HttpProblem(400, `expected tensors of at most ${most.sizes} dimensions.`);
+      shape.push(...(own.length > 0 ? packedInts(own, budget) : [value]));
+    }
   }
   const data = dense ?? new Uint8Array();
   const given = shape.length === 0 ? {} : { shape };
@@ -102,36 +115,36 @@ function readTensor(bytes: Uint8Array): TensorData {
 }
 
 /** Repeated whole numbers in one stretch: the same bytes as the values of a message without keys. */
-function packedInts(bytes: Uint8Array): number[] {
+function packedInts(bytes: Uint8Array, budget: Budget): number[] {
   const keyed = new Uint8Array(2 * bytes.length);
   let at = 0;
   for (const [i, byte] of bytes.entries()) {
     if (i === 0 || bytes[i - 1] < 128) keyed[at++] = 8;
     keyed[at++] = byte;
   }
-  return [...fieldsOf(keyed.subarray(0, at))].map(({ value }) => value);
+  return [...fieldsOf(keyed.subarray(0, at), budget)].map(({ value }) => value);
 }
 
-function readEntry(bytes: Uint8Array): { readonly key: string; readonly entry: Field } {
+function readEntry(bytes: Uint8Array, budget: Budget): { readonly key: string; readonly entry: Field } {
   let [key, entry]: [string, Field] = ['', { field: 2, value: 0, bytes: new Uint8Array() }];
-  for (const own of fieldsOf(bytes)) {
+  for (const own of fieldsOf(bytes, budget)) {
     if (own.field === 1) key = textOf(own.bytes);
     else if (own.field === 2) entry = own;
   }
   return { key, entry };
 }
 
-function readDatum(bytes: Uint8Array): WireDatum {
+function readDatum(bytes: Uint8Array, budget: Budget): WireDatum {
   const tokens: ArrayLike<number>[] = [];
   const inputs = new Map<string, TensorData>();
-  for (const { field, bytes: own } of fieldsOf(bytes)) {
+  for (const { field, bytes: own } of fieldsOf(bytes, budget)) {
     if (field === 1) {
-      const chunk = [...fieldsOf(own)];
+      const chunk = [...fieldsOf(own, budget)];
       if (chunk.some((part) => part.field !== 1)) throw new HttpProblem(400, 'model inputs are encoded text only.');
-      for (const part of chunk) for (const text of fieldsOf(part.bytes)) tokens.push(int32s(text.bytes));
+      for (const part of chunk) for (const text of fieldsOf(part.bytes, budget)) tokens.push(int32s(text.bytes));
     } else if (field === 2) {
-      const { key, entry } = readEntry(own);
-      inputs.set(key, readTensor(entry.bytes));
+      const { key, entry } = readEntry(own, budget);
+      inputs.set(key, readTensor(entry.bytes, budget));
     }
   }
   return { tokens, inputs };
@@ -141,13 +154,18 @@ export function readLearning(body: Uint8Array): WireLearning {
   let [modelId, seqId, lossFn, forwardOnly]: [string, number | null, string, boolean] = ['', null, '', false];
   const config = new Map<string, number>();
   const data: WireDatum[] = [];
-  for (const { field, value, bytes } of fieldsOf(body)) {
+  const budget: Budget = { fields: most.fields };
+  for (const { field, value, bytes } of fieldsOf(body, budget)) {
     if (field === 1) modelId = textOf(bytes);
-    else if (field === 2) seqId = value === 0 ? null : value;
-    else if (field === 3) data.push(readDatum(bytes));
-    else if (field === 4) lossFn = textOf(bytes);
+    else if (field === 2) {
+      if (!Number.isSafeInteger(value) || value < 0) throw new HttpProblem(400, 'seq_id: expected a whole number.');
+      seqId = value === 0 ? null : value;
+    } else if (field === 3) {
+      if (data.length === most.data) throw new HttpProblem(400, `data: expected at most ${most.data}.`);
+      data.push(readDatum(bytes, budget));
+    } else if (field === 4) lossFn = textOf(bytes);
     else if (field === 5) {
-      const { key, entry } = readEntry(bytes);
+      const { key, entry } = readEntry(bytes, budget);
       config.set(key, entry.value);
     } else if (field === 6) forwardOnly = value !== 0;
   }

@@ -95,7 +95,8 @@ export const schemas = {
       learning_rate: decimal(0, 1e6).default(1e-4),
       beta1: decimal(0, 0.999_999_9).default(0.9),
       beta2: decimal(0, 0.999_999_9).default(0.95),
-      eps: decimal(0, 1).default(1e-12),
+      // Not 0, nor what is 0 on the device: a weight without a gradient would become none.
+      eps: decimal(1e-20, 1).default(1e-12),
       weight_decay: decimal(0, 1e6).default(0),
       grad_clip_norm: decimal(0, 1e30).default(0),
     }),

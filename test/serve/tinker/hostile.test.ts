@@ -93,6 +93,11 @@ describe('requests that are wrong', () => {
     expect(await refused('optim_step', { model_id: model, adam_params: { learning_rate: 'fast' } })).toEqual(
       bad(400, 'adam_params.learning_rate'),
     );
+    for (const eps of [0, 1e-300]) {
+      expect(await refused('optim_step', { model_id: model, adam_params: { eps } })).toEqual(
+        bad(400, 'adam_params.eps: expected a number from 1e-20'),
+      );
+    }
     const other = { session_id: model.slice(0, 36), base_model: 'another' };
     expect(await refused('create_model', other)).toEqual(bad(400, 'base_model: this server has'));
     const gradient = await served.ask<{ metrics: Record<string, number> }>('optim_step', { model_id: model, ...adam });
@@ -118,6 +123,38 @@ describe('requests that are wrong', () => {
       const response = await served.post('forward_backward', numbers[0].subarray(0, length), protobuf);
       expect([400, 404]).toContain(response.status);
     }
+    expect(served.warnings).toEqual([]);
+  });
+
+  it('in protocol buffers end where there are too many messages or numbers are not whole, before they are all read', async () => {
+    await start();
+    const model = await served.model();
+    const good = wire(model, Buffer.alloc(4));
+    const ask = (...parts: readonly Uint8Array[]) => refused('forward_backward', Buffer.concat(parts), protobuf);
+    const datum = (part: Buffer): Buffer => {
+      const { length } = part;
+      return Buffer.concat([Buffer.from([26, (length & 127) | 128, ((length >> 7) & 127) | 128, length >> 14]), part]);
+    };
+    const repeated = (bytes: readonly number[], count: number): Buffer =>
+      Buffer.alloc(bytes.length * count, Buffer.from(bytes));
+    // What follows the data is torn: who counts first never sees it.
+    expect(await ask(good, repeated([26, 0], 1024), Buffer.from([255]))).toEqual(
+      bad(400, 'data: expected at most 1024'),
+    );
+    const parts = datum(repeated([10, 0], 2 ** 17));
+    expect(await ask(good, parts)).toEqual(bad(400, 'expected at most 131072 fields'));
+    const sizes = (shape: Buffer): Buffer =>
+      datum(Buffer.concat([Buffer.from([18, shape.length + 2, 18, shape.length]), shape]));
+    expect(await ask(good, sizes(repeated([34, 1, 1], 9)))).toEqual(bad(400, 'at most 8 dimensions'));
+    expect(await ask(good, sizes(Buffer.concat([Buffer.from([34, 81]), repeated([1], 81)])))).toEqual(
+      bad(400, 'at most 8 dimensions'),
+    );
+    const half = Buffer.alloc(9, 2 * 8 + 1);
+    half.writeDoubleLE(1.5, 1);
+    expect(await ask(good, half)).toEqual(bad(400, 'seq_id: expected a whole number'));
+    const negative = [16, ...new Array<number>(9).fill(255), 1];
+    expect(await ask(good, Buffer.from(negative))).toEqual(bad(400, 'seq_id: expected a whole number'));
+    expect((await served.post('forward_backward', good, protobuf)).status).toBe(200);
     expect(served.warnings).toEqual([]);
   });
 
