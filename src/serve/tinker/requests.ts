@@ -8,7 +8,7 @@ import type { TensorData, WireDatum, WireLearning } from './protobuf.ts';
 export const blocks = ['full', 'deployed'] as const;
 export type Block = (typeof blocks)[number];
 
-const most = { samples: 128, stops: 16, data: 1024 } as const;
+const most = { samples: 128, stops: 16, stopTokens: 256, data: 1024 } as const;
 const whole = (least: number, greatest: number) => {
   const message = `a whole number from ${least} to ${greatest}`;
   return z.number(message).int(message).min(least, message).max(greatest, message);
@@ -146,8 +146,12 @@ export const schemas = {
       seed: optional(whole(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)),
       stop: optional(
         z.union(
-          [z.string().min(1).max(1000), z.array(z.string().min(1).max(1000)).max(most.stops), numbers],
-          `a text, at most ${most.stops} texts, or token ids`,
+          [
+            z.string().min(1).max(1000),
+            z.array(z.string().min(1).max(1000)).max(most.stops),
+            numbers.refine(({ length }) => length <= most.stopTokens, `at most ${most.stopTokens} token ids`),
+          ],
+          `a text, at most ${most.stops} texts, or at most ${most.stopTokens} token ids`,
         ),
       ),
       temperature: decimal(0, 100).default(1),

@@ -22,7 +22,11 @@ export interface SamplingOptions {
   readonly warn: (error: unknown) => void;
 }
 
-type SampleJob = LineJob & { readonly choices: readonly Choice[]; readonly scoresPrompt: boolean };
+/** Its choices are made when its turn comes: one that waits holds no more than was sent. */
+type SampleJob = LineJob & { readonly choices: () => readonly Choice[]; readonly scoresPrompt: boolean };
+
+/** Roughly what a sample takes in memory while it is made and answered. */
+const bytesOf = { sample: 256, token: 16 } as const;
 
 /** A completion that takes longer than this is given up. */
 const mostSeconds = 3600;
@@ -55,8 +59,8 @@ export class Sampling {
     return this.#policy;
   }
 
-  /** Refuses what cannot be sampled before it waits. */
-  job(asked: Asked<'sample'>, { state, block: usual }: OwnSampler, begin: () => Future): SampleJob {
+  /** Refuses what cannot be sampled before it waits. `begin` is told how many bytes the samples may take. */
+  job(asked: Asked<'sample'>, { state, block: usual }: OwnSampler, begin: (bytes: number) => Future): SampleJob {
     const { text, folder } = this.#model;
     const { sampling_params: wishes, num_samples: count } = asked;
     const prompt = tokensOf(
@@ -73,31 +77,35 @@ export class Sampling {
     const { stop } = wishes;
     const listed = typeof stop === 'string' ? [stop] : (stop ?? []);
     const stops = listed.filter((each): each is string => typeof each === 'string');
-    const stopTokens = [...text.stopTokens, ...listed.filter((each): each is number => typeof each === 'number')];
+    const ids = listed.filter((each): each is number => typeof each === 'number');
+    const stopTokens = [...new Set([...text.stopTokens, ...ids])];
     const draw = { temperature: wishes.temperature, topK: Math.max(0, wishes.top_k), topP: wishes.top_p, minP: 0 };
     const seed = wishes.seed ?? webcrypto.getRandomValues(new Uint32Array(1))[0];
     const block = asked.block ?? usual;
     const scale = state === null ? null : scaleOf(block, state.model.policy.deployedScale);
     const scoresPrompt = asked.prompt_logprobs ?? false;
-    const choices = Array.from({ length: count }, (_, member) => {
+    const choice = (member: number): Choice => {
       const scored = scoresPrompt && member === 0;
       const row: OpenRow = { prompt, row: streamOf(seed, 0, member), scale, draw, likeliest: 0, scoresPrompt: scored };
       const decode = (tokens: readonly number[]): string => text.decode(Int32Array.from(tokens));
       return new Choice({ index: member, row, maxTokens, stopTokens, stops, decode });
-    });
+    };
+    const choices = (): Choice[] => Array.from({ length: count }, (_, member) => choice(member));
     const run: LineJob['run'] = (jobs) => this.#run(jobs as readonly SampleJob[], state);
-    return { future: begin(), together: state ?? this, run, choices, scoresPrompt };
+    const weight = count * (bytesOf.sample + bytesOf.token * (prompt.length + maxTokens));
+    return { future: begin(weight), together: state ?? this, run, choices, scoresPrompt };
   }
 
   async #run(jobs: readonly SampleJob[], state: OwnSampler['state']): Promise<readonly SamplesAnswer[]> {
     const sample = async (): Promise<SamplesAnswer[]> => {
-      for (const job of jobs)
-        for (const choice of job.choices) this.#scheduler.submit(choice, { client: '', request: job });
-      const ends = await Promise.all(jobs.flatMap(({ choices }) => choices.map(({ ended }) => ended)));
+      const made = jobs.map((job) => ({ job, choices: job.choices() }));
+      for (const { job, choices } of made)
+        for (const choice of choices) this.#scheduler.submit(choice, { client: '', request: job });
+      const ends = await Promise.all(made.flatMap(({ choices }) => choices.map(({ ended }) => ended)));
       const cut = ends.find((reason) => reason !== null);
       if (cut === 'failed') throw new Error('a step of sampling failed');
       if (cut !== undefined) throw new WorkProblem(`sampling was ended: ${cut}`);
-      return jobs.map(answerOf);
+      return made.map(({ job, choices }) => answerOf(choices, job.scoresPrompt));
     };
     if (state === null) return sample();
     const { model } = state;
@@ -113,7 +121,7 @@ export class Sampling {
   }
 }
 
-function answerOf({ choices, scoresPrompt }: SampleJob): SamplesAnswer {
+function answerOf(choices: readonly Choice[], scoresPrompt: boolean): SamplesAnswer {
   const sequences = choices.map(({ finish, drawn }) => ({
     stop_reason: finish,
     tokens: drawn.map(({ token }) => token),

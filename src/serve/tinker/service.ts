@@ -254,7 +254,9 @@ export class TinkerService {
     const key = asked.seq_id === null || asked.seq_id === undefined ? null : `${sampler.id} ${asked.seq_id}`;
     const again = session.numbered(key);
     if (again !== undefined) return { request_id: again.id };
-    const job = this.sampling.job(asked, sampler, () => session.begin(key, bytes));
+    // What alone takes as much as a session may hold waits until nothing else of it does.
+    const most = this.sessions.limits.bytes;
+    const job = this.sampling.job(asked, sampler, (more) => session.begin(key, Math.min(bytes + more, most)));
     session.line.push(job);
     this.sessions.wake();
     return { request_id: job.future.id };

@@ -13,7 +13,7 @@ export interface SessionLimits {
   readonly models: number;
   /** Futures of a session, answered or not; beyond, answered ones are forgotten, the oldest first. */
   readonly futures: number;
-  /** Bytes of requests that wait, of a session; and of answers that it has not fetched. */
+  /** Bytes of a session: of requests that wait, with the samples that they ask for, and of answers. */
   readonly bytes: number;
   /** States of a model that are kept; beyond, those without a name are forgotten, the oldest first. */
   readonly states: number;
@@ -39,7 +39,7 @@ export class Future {
   readonly id: string;
   /** The number that its client gave it, under which it may be sent again. */
   readonly key: string | null;
-  /** Bytes of what it holds: its request while it waits, then its answer. */
+  /** Bytes of what it holds: its request, with what that will take, while it waits; then its answer. */
   bytes: number;
   outcome: Settlement | null = null;
   /** Are called once, when there is an outcome; whoever gives up waiting takes its own away. */
@@ -60,11 +60,11 @@ export class Future {
   }
 }
 
-/** Roughly what an answer takes in memory: its numbers and texts. */
+/** Roughly what an answer takes in memory: its numbers and texts, and the objects that hold them. */
 function sizeOf(value: unknown): number {
   if (typeof value !== 'object' || value === null) return typeof value === 'string' ? 2 * value.length : 8;
-  if (Array.isArray(value) && typeof value[0] === 'number') return 8 * value.length;
-  return Object.values(value).reduce((sum: number, each) => sum + sizeOf(each), 16);
+  if (Array.isArray(value) && typeof value[0] === 'number') return 64 + 8 * value.length;
+  return Object.values(value).reduce((sum: number, each) => sum + sizeOf(each), 64);
 }
 
 export interface LineJob {
@@ -124,24 +124,26 @@ export class Session {
   }
 
   begin(key: string | null, bytes: number): Future {
-    this.#makeRoom(bytes);
+    if (!this.makeRoom(bytes, 1))
+      throw new HttpProblem(429, 'too many requests of this session wait already; fetch their answers first.');
     const future = new Future(`${this.id}:request:${randomUUID()}`, key, bytes);
     this.futures.set(future.id, future);
     if (key !== null) this.#numbered.set(key, future);
     return future;
   }
 
-  #makeRoom(bytes: number): void {
+  /** Forgets answers, the oldest first and fresh ones never, until so much more has room; whether it has. */
+  makeRoom(bytes: number, futures: number, fresh: ReadonlySet<Future> = new Set()): boolean {
     let held = [...this.futures.values()].reduce((sum, future) => sum + future.bytes, bytes);
+    const fits = (): boolean => held <= this.#limits.bytes && this.futures.size + futures <= this.#limits.futures;
     for (const [id, future] of this.futures) {
-      if (held <= this.#limits.bytes && this.futures.size < this.#limits.futures) return;
-      if (future.outcome === null) continue;
+      if (fits()) return true;
+      if (future.outcome === null || fresh.has(future)) continue;
       this.futures.delete(id);
       held -= future.bytes;
       if (future.key !== null) this.#numbered.delete(future.key);
     }
-    if (held <= this.#limits.bytes && this.futures.size < this.#limits.futures) return;
-    throw new HttpProblem(429, 'too many requests of this session wait already; fetch their answers first.');
+    return fits();
   }
 
   /** Puts a job in line in the order of its model's numbers; null: a refused request, whose number counts all the same. */
@@ -243,6 +245,7 @@ export class Sessions {
         const words = isTold ? error.message : 'the server failed; its log says why';
         for (const { future } of jobs) future.settle({ error: `${words}.`, category: isTold ? 'user' : 'server' });
       }
+      session.makeRoom(0, 0, new Set(jobs.map(({ future }) => future)));
       this.#turn = null;
       if (!session.isOpen) freeModels(session);
     }

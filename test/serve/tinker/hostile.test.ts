@@ -312,6 +312,50 @@ describe('requests of clients', () => {
   });
 });
 
+describe('what a session holds', () => {
+  const asked = (sampler: string, params: object = {}) => ({
+    sampling_session_id: sampler,
+    num_samples: 128,
+    prompt: { chunks: [{ tokens: [5] }] },
+    sampling_params: { max_tokens: 8, temperature: 1, top_k: -1, top_p: 1, ...params },
+  });
+  const sampler = async () => {
+    const { baseModel: base_model } = served.server.service;
+    const body = { session_id: await served.session(), base_model };
+    return (await served.ask<{ sampling_session_id: string }>('create_sampling_session', body)).sampling_session_id;
+  };
+
+  it('has stop lists of an end', async () => {
+    await start();
+    const id = await sampler();
+    const stop = (length: number) => asked(id, { stop: Array.from({ length }, (_, i) => i) });
+    expect(await refused('asample', stop(257))).toEqual(bad(400, 'at most 256 token ids'));
+    expect(await served.ask('asample', stop(256))).toHaveProperty('sequences');
+  });
+
+  it('counts the samples that wait to be made', async () => {
+    await start({ limits: { bytes: 2 ** 17 } });
+    const id = await sampler();
+    const { service } = served.server;
+    const { request_id: first } = service.sample(asked(id), 100) as { request_id: string };
+    service.sample(asked(id), 100);
+    expect(() => service.sample(asked(id), 100)).toThrow('too many requests of this session wait');
+    expect((await served.fetchAnswer<{ sequences: readonly object[] }>(first)).sequences).toHaveLength(128);
+  });
+
+  it('is weighed when an answer comes, too: older answers are forgotten then', async () => {
+    await start({ limits: { bytes: 3000 } });
+    const { sessions } = served.server.service;
+    const session = sessions.of(await served.session(), 'session');
+    const futures = [1, 2].map(() => session.begin(null, 10));
+    for (const future of futures)
+      session.line.push({ future, together: future, run: async () => [{ text: 'x'.repeat(1000) }] });
+    sessions.wake();
+    await expect.poll(() => futures[1].outcome).not.toBeNull();
+    expect([...session.futures.values()]).toEqual([futures[1]]);
+  });
+});
+
 describe('who may ask', () => {
   const token = 'tml-0123456789abcdef';
   it('shows the token as a bearer or as the key of the SDK, and it is told to nobody', async () => {
