@@ -72,6 +72,9 @@ export class TinkerService {
     const id = `${session.id}:train:${asked.model_seq_id ?? `own-${session.made++}`}`;
     const again = session.numbered(id);
     if (again !== undefined) return { request_id: again.id };
+    const answer = { model_id: id, type: 'create_model' };
+    // Its first answer may be forgotten, the model is not.
+    if (session.models.has(id)) return this.#inLine(session, id, bytes, null, async () => answer);
     this.#expectRoomForModel((message) => new HttpProblem(429, `${message}.`));
     const { rank = this.#lab.config.adapter.rank, seed, train_attn = true, train_mlp = true } = asked.lora_config ?? {};
     const shape = { rank, seed: seed ?? randomInt(2 ** 31), attention: train_attn, mlp: train_mlp };
@@ -80,7 +83,7 @@ export class TinkerService {
       this.#expectRoomForModel((message) => new WorkProblem(message));
       const model = await TrainedModel.open(this.#lab, shape);
       session.models.set(id, { id, session, model, states: new Map(), next: 1, early: new Map() });
-      return { model_id: id, type: 'create_model' };
+      return answer;
     });
   }
 

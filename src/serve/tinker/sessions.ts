@@ -107,7 +107,6 @@ export class Session {
   readonly #limits: SessionLimits;
   readonly #numbered = new Map<string, Future>();
   seen: number;
-  isOpen = true;
 
   constructor(limits: SessionLimits) {
     this.#limits = limits;
@@ -168,7 +167,9 @@ export class Sessions {
   readonly #open = new Map<string, Session>();
   readonly #warn: (error: unknown) => void;
   #working: Promise<void> | null = null;
-  #turn: Session | null = null;
+  #isBusy = false;
+  /** Closed ones, whose models are not freed yet. */
+  readonly #closed = new Set<Session>();
 
   constructor(limits: SessionLimits, warn: (error: unknown) => void) {
     this.limits = limits;
@@ -213,14 +214,19 @@ export class Sessions {
     }
   }
 
-  /** Its models are freed when nothing works on them. */
+  /** Its models are freed when nothing is at work: another session may be sampling from them. */
   #close(session: Session): void {
-    session.isOpen = false;
     this.#open.delete(session.id);
     session.line.length = 0;
     for (const future of session.futures.values())
       future.settle({ error: 'the session was closed.', category: 'user' });
-    if (this.#turn !== session) freeModels(session);
+    this.#closed.add(session);
+    if (!this.#isBusy) this.#free();
+  }
+
+  #free(): void {
+    for (const session of this.#closed) freeModels(session);
+    this.#closed.clear();
   }
 
   /** Begins to work, where nobody does. */
@@ -232,7 +238,7 @@ export class Sessions {
 
   async #work(): Promise<void> {
     for (let session = this.#next(); session !== null; session = this.#next()) {
-      this.#turn = session;
+      this.#isBusy = true;
       const jobs = takeTogether(session.line);
       try {
         const answers = await jobs[0].run(jobs);
@@ -246,8 +252,8 @@ export class Sessions {
         for (const { future } of jobs) future.settle({ error: `${words}.`, category: isTold ? 'user' : 'server' });
       }
       session.makeRoom(0, 0, new Set(jobs.map(({ future }) => future)));
-      this.#turn = null;
-      if (!session.isOpen) freeModels(session);
+      this.#isBusy = false;
+      this.#free();
     }
   }
 

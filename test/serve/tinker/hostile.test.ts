@@ -325,7 +325,7 @@ describe('what a session holds', () => {
     return (await served.ask<{ sampling_session_id: string }>('create_sampling_session', body)).sampling_session_id;
   };
 
-  it('has stop lists of an end', async () => {
+  it('has stop lists with an end', async () => {
     await start();
     const id = await sampler();
     const stop = (length: number) => asked(id, { stop: Array.from({ length }, (_, i) => i) });
@@ -353,6 +353,39 @@ describe('what a session holds', () => {
     sessions.wake();
     await expect.poll(() => futures[1].outcome).not.toBeNull();
     expect([...session.futures.values()]).toEqual([futures[1]]);
+  });
+});
+
+describe('a model', () => {
+  it('is made once for each number, even when its answer is forgotten', async () => {
+    await start({ limits: { futures: 1 } });
+    const asked = { session_id: await served.session(), base_model: served.server.service.baseModel, model_seq_id: 1 };
+    const { model_id: id } = await served.ask<{ model_id: string }>('create_model', asked);
+    const first = served.opened(id);
+    await served.ask('optim_step', { model_id: id, ...adam });
+    expect(await served.ask('create_model', asked)).toMatchObject({ model_id: id });
+    expect(served.opened(id)).toBe(first);
+  });
+
+  it('whose session is closed is freed after the samples that another session draws from it', async () => {
+    let now = 0;
+    await start({ limits: { idleMs: 1000, clock: () => now } });
+    const { service } = served.server;
+    const owner = { model_id: await served.model(), path: 'x' };
+    const { path } = await served.ask<{ path: string }>('save_weights_for_sampler', owner);
+    const body = { session_id: await served.session(), model_path: path };
+    const { sampling_session_id } = await served.ask<{ sampling_session_id: string }>('create_sampling_session', body);
+    const chunks = [{ tokens: prompt }];
+    const sampling_params = { max_tokens: 8, temperature: 1, top_k: -1, top_p: 1 };
+    const asked = { sampling_session_id, num_samples: 4, prompt: { chunks }, sampling_params };
+    now = 900;
+    const { request_id: id } = service.sample(asked, 100) as { request_id: string };
+    now = 1500;
+    service.sessions.closeIdle();
+    expect(service.sessions.count).toBe(1);
+    expect(await served.fetchAnswer(id)).toHaveProperty('sequences');
+    expect(await refused('asample', asked)).toEqual(bad(404, 'no such sampling session'));
+    expect(served.warnings).toEqual([]);
   });
 });
 
