@@ -1,0 +1,96 @@
+/** What requests of clients hold in memory, and for how long. */
+import { afterEach, describe, expect, it } from 'vitest';
+import type { TinkerOptions } from '../../../src/serve/index.ts';
+import { Served } from './trained.ts';
+
+let served: Served;
+const start = async (options: Partial<TinkerOptions> = {}): Promise<void> => {
+  served = await Served.start(options);
+};
+afterEach(() => served[Symbol.asyncDispose]());
+
+async function refused(path: string, body: unknown) {
+  const response = await served.post(path, body);
+  const answer = (await response.json()) as { detail: unknown };
+  expect(Object.keys(answer)).toEqual(['detail']);
+  return { status: response.status, detail: String(answer.detail) };
+}
+
+const bad = (status: number, words: string | RegExp) => ({ status, detail: expect.stringMatching(words) });
+
+describe('what a session holds', () => {
+  const asked = (sampler: string, params: object = {}) => ({
+    sampling_session_id: sampler,
+    num_samples: 128,
+    prompt: { chunks: [{ tokens: [5] }] },
+    sampling_params: { max_tokens: 8, temperature: 1, top_k: -1, top_p: 1, ...params },
+  });
+  const sampler = async () => {
+    const { baseModel: base_model } = served.server.service;
+    const body = { session_id: await served.session(), base_model };
+    return (await served.ask<{ sampling_session_id: string }>('create_sampling_session', body)).sampling_session_id;
+  };
+
+  it('has stop lists with an end', async () => {
+    await start();
+    const id = await sampler();
+    const stop = (length: number) => asked(id, { stop: Array.from({ length }, (_, i) => i) });
+    expect(await refused('asample', stop(257))).toEqual(bad(400, 'at most 256 token ids'));
+    expect(await served.ask('asample', stop(256))).toHaveProperty('sequences');
+  });
+
+  it('counts the samples that wait to be made', async () => {
+    await start({ limits: { bytes: 2 ** 17 } });
+    const id = await sampler();
+    const { service } = served.server;
+    const { request_id: first } = service.sample(asked(id), 100) as { request_id: string };
+    service.sample(asked(id), 100);
+    expect(() => service.sample(asked(id), 100)).toThrow('too many requests of this session wait');
+    expect((await served.fetchAnswer<{ sequences: readonly object[] }>(first)).sequences).toHaveLength(128);
+  });
+
+  it('is weighed when an answer comes, too: older answers are forgotten then', async () => {
+    await start({ limits: { bytes: 3000 } });
+    const { sessions } = served.server.service;
+    const session = sessions.of(await served.session(), 'session');
+    const futures = [1, 2].map(() => session.begin(null, 10));
+    for (const future of futures)
+      session.line.push({ future, together: future, run: async () => [{ text: 'x'.repeat(1000) }] });
+    sessions.wake();
+    await expect.poll(() => futures[1].outcome).not.toBeNull();
+    expect([...session.futures.values()]).toEqual([futures[1]]);
+  });
+});
+
+describe('a model', () => {
+  it('is made once for each number, even when its answer is forgotten', async () => {
+    await start({ limits: { futures: 1 } });
+    const asked = { session_id: await served.session(), base_model: served.server.service.baseModel, model_seq_id: 1 };
+    const { model_id: id } = await served.ask<{ model_id: string }>('create_model', asked);
+    const first = served.opened(id);
+    await served.ask('optim_step', { model_id: id, adam_params: {} });
+    expect(await served.ask('create_model', asked)).toMatchObject({ model_id: id });
+    expect(served.opened(id)).toBe(first);
+  });
+
+  it('whose session is closed is freed after the samples that another session draws from it', async () => {
+    let now = 0;
+    await start({ limits: { idleMs: 1000, clock: () => now } });
+    const { service } = served.server;
+    const owner = { model_id: await served.model(), path: 'x' };
+    const { path } = await served.ask<{ path: string }>('save_weights_for_sampler', owner);
+    const body = { session_id: await served.session(), model_path: path };
+    const { sampling_session_id } = await served.ask<{ sampling_session_id: string }>('create_sampling_session', body);
+    const chunks = [{ tokens: [5, 6, 7] }];
+    const sampling_params = { max_tokens: 8, temperature: 1, top_k: -1, top_p: 1 };
+    const asked = { sampling_session_id, num_samples: 4, prompt: { chunks }, sampling_params };
+    now = 900;
+    const { request_id: id } = service.sample(asked, 100) as { request_id: string };
+    now = 1500;
+    service.sessions.closeIdle();
+    expect(service.sessions.count).toBe(1);
+    expect(await served.fetchAnswer(id)).toHaveProperty('sequences');
+    expect(await refused('asample', asked)).toEqual(bad(404, 'no such sampling session'));
+    expect(served.warnings).toEqual([]);
+  });
+});
