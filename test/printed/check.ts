@@ -72,6 +72,7 @@ function clearTargets(place: string, command: string): void {
   const usual = [
     ...(recipe === undefined ? [] : [`runs/${recipe}`]),
     ...(/gq demo/.test(command) ? ['runs/demo-quick-1'] : []),
+    ...(/gq train (?!.*--(?:out|resume) )/.test(command) ? ['runs/activation-1'] : []),
   ];
   for (const target of [...named, ...usual]) {
     if (!command.includes(`--from ${target}`)) rmSync(join(place, target), { recursive: true, force: true });

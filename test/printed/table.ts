@@ -43,6 +43,12 @@ export function fewRuns(command: string): string {
 
 export const treatments: readonly Treatment[] = [
   {
+    fits: /^gq pairs from-pool /,
+    why: 'of few problems the base writes hacks, and then no solve',
+    ends: 2,
+    says: /expected a problem of the train split with a hack and a solve/,
+  },
+  {
     fits: /^gq monitors bench logs\/run\.eval/,
     why: 'the small runs here have no hack',
     ends: 2,
