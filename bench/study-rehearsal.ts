@@ -154,7 +154,7 @@ async function rehearse({ step, arm }: Arm): Promise<boolean> {
   const took = passed() - began;
   // A run is sealed before it is evaluated.
   const done = isSealed(run) && code === 0;
-  if (!done && jobs > 1 && /\bfree on\b|left to it now|are free on|out of memory/i.test(text)) {
+  if (!done && jobs > 1 && /that are free on|left to it now|out of memory/i.test(text)) {
     say(`${name}: no memory beside the others, again later`);
     return false;
   }
