@@ -187,7 +187,7 @@ function below(rates: Rates, arm: string, placebo: string, margin: number): stri
   return `${differences.filter((difference) => difference >= margin - 1e-9).length} of ${differences.length}`;
 }
 
-const pText = (p: number): string => (p < 0.001 ? '< 0.001' : p.toFixed(3));
+export const pText = (p: number): string => (p < 0.001 ? '< 0.001' : p.toFixed(3));
 
 /** What a cell of a page says, by the heading of its column. */
 const cells: Readonly<Record<string, (rates: Rates, arm: string, placebo: string) => string>> = {
