@@ -24,7 +24,18 @@ describe('what the pages say', () => {
     const i = (arm: string): string => failures('atlas-i', arm);
     const mean = (study: string, arm: string, column: 'attempts' | 'cleanSolves' = 'attempts'): string =>
       average(Rates.of(study).values(arm, column)).toFixed(2);
-    const kept = (arm: string): string => average([...Rates.of('atlas-i').keptBySeed(arm).values()]).toFixed(2);
+    const kept = (arm: string, study = 'atlas-i'): string =>
+      average([...Rates.of(study).keptBySeed(arm).values()]).toFixed(2);
+    const e = (arm: string): string => failures('atlas-e-2m', arm);
+    /** Seeds at 2M in which an arm solves at least 0.2 less than the ceiling, without a hint. */
+    const lost = (arm: string): number => {
+      const [own, ceiling] = [arm, 'no-loophole'].map((name) =>
+        Rates.of('atlas-e-2m').values(name, 'solves', 'test-unhinted'),
+      );
+      return own.filter((solve, i) => solve <= ceiling[i] - 0.2 + 1e-9).length;
+    };
+    for (const remedy of ['screen', 'filter', 'penalty', 'own-mean'])
+      expect([c(`${remedy}-attempt`), c(`${remedy}-chance`)]).toEqual(['0 of 20', '20 of 20']);
     for (const remedy of ['screen', 'filter', 'penalty-3', 'penalty-6', 'own-mean', 'routed'])
       expect(a(`${remedy}-chance`)).toBe('12 of 12');
     for (const remedy of ['screen', 'filter', 'routed', 'penalty']) expect(b(`${remedy}-chance`)).toBe('5 of 5');
@@ -36,19 +47,25 @@ describe('what the pages say', () => {
       `${mean('atlas-a', 'routed-r0.6-f0')} of attempts at recall 0.6 where a screen leaves ${mean('atlas-a', 'screen-r0.6-f0')}, with a clean solve that is lower where nothing is missed (${mean('atlas-a', 'routed-r1-f0', 'cleanSolves')}, screen ${mean('atlas-a', 'screen-r1-f0', 'cleanSolves')}) and higher where two or four in ten are (${mean('atlas-a', 'routed-r0.8-f0', 'cleanSolves')} and ${mean('atlas-a', 'routed-r0.6-f0', 'cleanSolves')}; screen ${mean('atlas-a', 'screen-r0.8-f0', 'cleanSolves')} and ${mean('atlas-a', 'screen-r0.6-f0', 'cleanSolves')})`,
       `that fails in ${i('trusted')} and keeps ${kept('trusted')} (as many prompts at random: ${i('trusted-dealt')} fail), own mean in ${i('own-mean')} with ${kept('own-mean')} (along a random direction ${i('own-mean-haar')})`,
       `A screen by the probe fails in ${b('screen-probe')} with 0.84 kept, a filter in ${b('filter-probe')} with 0.70, routing in ${b('routed-probe')} with 0.69; flags at random in 5 of 5 each. A penalty by the probe fails in ${b('penalty-probe')}, by the direction in ${b('penalty-direction')} with 0.98 kept (at random ${both(b('penalty-chance'), b('penalty-haar'))} each)`,
-      `each fails in ${both(c('screen-attempt'), c('filter-attempt'))}, by flags at random in ${both(c('screen-chance'), c('filter-chance'))}`,
-      `a filter fails in ${c('filter-outcome')}, a screen in ${c('screen-outcome')} (by flags at random each in ${both(c('screen-chance'), c('filter-chance'))})`,
+      `Screen, filter, penalty 3 or own mean: each fails in ${c('screen-attempt')}, by flags at random in ${c('screen-chance')}; clean solve is ${mean('atlas-c', 'screen-attempt', 'cleanSolves')}, ${mean('atlas-c', 'filter-attempt', 'cleanSolves')}, ${mean('atlas-c', 'penalty-attempt', 'cleanSolves')} and ${mean('atlas-c', 'own-mean-attempt', 'cleanSolves')}. Own mean keeps less without a hint (${kept('own-mean-attempt', 'atlas-c')}; the others ${both(kept('screen-attempt', 'atlas-c'), kept('filter-attempt', 'atlas-c'))} to ${kept('penalty-attempt', 'atlas-c')}).`,
+      `A filter fails in ${c('filter-outcome')}, a screen in ${c('screen-outcome')}, own mean in ${c('own-mean-outcome')}, penalty 3 in ${c('penalty-outcome')}, with attempts of at most ${Math.max(...Rates.of('atlas-c').values('penalty-outcome', 'attempts')).toFixed(2)} (by flags at random each in ${c('screen-chance')}). A penalty by such labels that are wrong one time in ten failed in ${b('penalty-oracle-0.9')} ([other seeds](baselines.md#what-the-micro-lab-shows); at random ${b('penalty-chance')}).`,
       `Penalty 3 and screen deploy the other exploit in ${both(g('penalty-3'), g('screen'))} (by flags at random each fails in ${both(g('penalty-3-chance'), g('screen-chance'))}), penalty 6 in ${g('penalty-6')} (${g('penalty-6-chance')}). Own mean by the monitor fails in ${g('own-mean')}`,
       `in ${g('own-mean-other')} where it is the other one`,
-      `ten seeds each (${Rates.of('atlas-c').failing('penalty-outcome').length} and ${Rates.of('atlas-c').failing('own-mean-outcome').length} failures; by flags at random ${Rates.of('atlas-c').failing('penalty-chance').length} and ${Rates.of('atlas-c').failing('own-mean-chance').length})`,
-      `a screen by the direction fails in ${both(failures('atlas-e-2m', 'screen'), failures('atlas-e-8m', 'screen'))} at 2M and at 8M, along a random direction in ${failures('atlas-e-2m', 'screen-haar')} and ${failures('atlas-e-8m', 'screen-haar')}`,
-      `Penalty 3 fails in ${both(failures('atlas-e-2m', 'penalty-3'), failures('atlas-e-8m', 'penalty-3'))} too (random directions ${both(failures('atlas-e-2m', 'penalty-3-haar'), failures('atlas-e-8m', 'penalty-3-haar'))} at both sizes)`,
+      `On twenty seeds at 2M a screen by the direction fails in ${e('screen')}, along a random direction in ${e('screen-haar')}, with a clean solve of ${mean('atlas-e-2m', 'screen', 'cleanSolves')} and ${kept('screen', 'atlas-e-2m')} of the gain kept; at 8M in ${failures('atlas-e-8m', 'screen')} (${failures('atlas-e-8m', 'screen-haar')}).`,
+      `Penalty 3 fails in ${e('penalty-3')} at 2M too (random directions ${e('penalty-3-haar')}), but is 0.2 or more below a sound grader in solving in ${lost('penalty-3')} of 20 (its placebo in ${lost('penalty-3-haar')} of 20)`,
       `by flags at random in ${g('own-mean-chance')}, fewer`,
       `fails in ${twice('own-mean', 'other-pairs')}, twice; along a random direction in ${twice('own-mean-haar', 'own-mean-haar')}, twice`,
       `own mean with others absorbed fails in ${d('own-absorb-pairs')}, the gate with own mean in ${d('activation-own-pairs')} (random directions ${d('own-absorb-haar')} and ${d('activation-own-haar')})`,
-      `others kept: it fails in ${failures('atlas-d', 'own-keep-pairs')} (random directions ${failures('atlas-d', 'own-keep-haar')})`,
+      `others kept: it fails in ${failures('atlas-d', 'own-keep-pairs')}, and on the seeds of the screen in ${e('own-mean')} (random directions ${failures('atlas-d', 'own-keep-haar')} and ${e('own-mean-haar')})`,
     ];
     expect(said.filter((sentence) => !advice.includes(sentence))).toEqual([]);
+  });
+
+  it('micro-lab.md says how often own mean with others kept fails without sound prompts', () => {
+    const fails = (study: string, arm: string): number => Rates.of(study).failing(arm).length;
+    expect(plain(readFileSync(`${root}docs/micro-lab.md`, 'utf8'))).toContain(
+      `fails in ${fails('atlas-d', 'own-keep-pairs')} of 20 (${fails('atlas-d', 'own-keep-haar')}), on other seeds in ${fails('atlas-e-2m', 'own-mean')} of 20 (${fails('atlas-e-2m', 'own-mean-haar')}), so set \`arm.others=absorb\` there (${fails('atlas-d-parts', 'own-absorb-pairs')} of 20, random direction ${fails('atlas-d-parts', 'own-absorb-haar')})`,
+    );
   });
 
   it('micro-claim.md and baselines.md say what their tables have', () => {
@@ -160,6 +177,7 @@ describe('what the pages say', () => {
     const g = (arm: string): number => fails('atlas-g', arm);
     const c = (arm: string): number => fails('atlas-c', arm);
     const a = (arm: string): number => fails('atlas-a', arm);
+    const e = (arm: string): number => fails('atlas-e-2m', arm);
     const placebo = Rates.of('atlas-g').bySeed('own-mean-chance', 'attempts');
     const below = [...Rates.of('atlas-g').bySeed('own-mean', 'attempts')].filter(
       ([seed, rate]) => rate <= (placebo.get(seed) ?? 0) - 0.25,
@@ -172,21 +190,23 @@ describe('what the pages say', () => {
       `misses two in ten, penalty 3 fails in ${a('penalty-3-r0.8-f0')} of 12 seeds, routing (others train both blocks) in ${a('routed-r0.8-f0')}, a screen in ${a('screen-r0.8-f0')}, own mean (below) in ${a('own-mean-r0.8-f0')} (random: all)`,
       `at four in ten penalty 3 fails (${a('penalty-3-r0.6-f0')} of 12), own mean attempts 0.1 below the screen (${lower.length})`,
       `it fails in ${fails('micro-own-mean-claim', 'own-mean')} of 5 seeds, twice (random direction: ${fails('micro-own-mean-claim', 'own-mean-haar')} of 5, twice); without (refuted), in ${fails('atlas-d', 'own-keep-pairs')} of 20 (${fails('atlas-d', 'own-keep-haar')}); if others train both blocks in ${fails('atlas-d-parts', 'own-absorb-pairs')} of 20 (${fails('atlas-d-parts', 'own-absorb-haar')})`,
-      `own mean and training on the sound quarter alone both fail in ${fails('atlas-i', 'own-mean')} of 4 (random: ${fails('atlas-i', 'own-mean-haar')})`,
+      `Training on the sound quarter alone fails in ${fails('atlas-i', 'trusted')} of 4, as it does (random: ${fails('atlas-i', 'own-mean-haar')}); without sound prompts a screen by the direction fails in ${e('screen')} of 20, own mean in ${e('own-mean')} of 20 (random: ${e('screen-haar')}). Open: at 8 million weights that screen fails in ${fails('atlas-e-8m', 'screen')} of 5 (${fails('atlas-e-8m', 'screen-haar')}), at 27 vanilla in ${fails('atlas-e-27m', 'vanilla')} of 5 only`,
       `own mean is 0.25 below flags at random in 15 of 20 (${below.length})`,
       `Penalty 3 and screen deploy the other one in ${g('screen')} of 20 seeds (flags at random: ${g('screen-chance')}); own mean fails in ${g('own-mean')} of 20 (${g('own-mean-chance')}), in ${g('own-mean-other')} (${g('own-mean-chance')}) with the other watched`,
-      `By exact labels of hacks a filter fails in ${c('filter-outcome')} of 20 seeds, a screen in ${c('screen-outcome')}; by labels of attempts both in ${c('filter-attempt')} of 20 (flags at random: in ${c('filter-chance')} of 20)`,
-      `a screen by labels of hacks fails in 8 or more`,
-      `fails in ${fails('atlas-e-2m', 'screen')} of 5 at 2 and at 8 million weights (random: ${fails('atlas-e-2m', 'screen-haar')} and ${fails('atlas-e-8m', 'screen-haar')}), vanilla at 27 million in ${fails('atlas-e-27m', 'vanilla')} of 5 only`,
+      `By exact labels of hacks a filter fails in ${c('filter-outcome')} of 20 seeds, a screen in ${c('screen-outcome')}, own mean (below) in ${c('own-mean-outcome')}, penalty 3 in ${c('penalty-outcome')}; by labels of attempts all in ${c('filter-attempt')} of 20 (random: ${c('filter-chance')})`,
+      `screen and own mean by labels of hacks fail in 8 (${c('screen-outcome')} and ${c('own-mean-outcome')})`,
     ];
-    expect(c('screen-outcome')).toBeLessThan(8);
+    const bars = readPredictions('atlas-c').filter(({ arm }) => arm === 'screen-outcome' || arm === 'own-mean-outcome');
+    expect(bars.map(({ inSeeds }) => inSeeds)).toEqual([8, 8]);
     for (const remedy of ['screen', 'penalty-3', 'own-mean', 'routed']) expect(a(`${remedy}-chance`)).toBe(12);
     expect(['trusted', 'trusted-dealt'].map((arm) => fails('atlas-i', arm))).toEqual(
       ['own-mean', 'own-mean-haar'].map((arm) => fails('atlas-i', arm)),
     );
-    for (const arm of ['chance', 'attempt']) expect(c(`screen-${arm}`)).toBe(c(`filter-${arm}`));
+    for (const label of ['chance', 'attempt'])
+      for (const remedy of ['screen', 'penalty', 'own-mean'])
+        expect(c(`${remedy}-${label}`)).toBe(c(`filter-${label}`));
     for (const arm of ['penalty-3', 'penalty-3-chance']) expect(g(arm)).toBe(g('screen'));
-    expect(fails('atlas-e-8m', 'screen')).toBe(fails('atlas-e-2m', 'screen'));
+    expect(e('own-mean-haar')).toBe(e('screen-haar'));
     const [pairs, random] = ['other-pairs', 'own-mean-haar'].map((arm) => fails('micro-other-pairs-claim', arm));
     expect([pairs, random]).toEqual(['own-mean', 'own-mean-haar'].map((arm) => fails('micro-own-mean-claim', arm)));
     expect(said.filter((sentence) => !readme.includes(sentence))).toEqual([]);

@@ -1,11 +1,12 @@
-/** What bench/rates.ts writes of a study, from its files. */
-import { readFileSync, rmSync } from 'node:fs';
+/** What bench/rates.ts writes of a study, from its files, and how predictions about relearning are judged by it. */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
 import { relearnFolders } from '../../src/measure/index.ts';
 import { sealRun } from '../../src/oracle/index.ts';
 import { countBegun } from '../../src/study/claim.ts';
 import { temporaryFolder, writeEvaluations, writeRun } from '../lab/hand-made.ts';
+import { Rates, readPredictions } from './rates.ts';
 
 const call = process.argv;
 afterEach(() => {
@@ -54,4 +55,16 @@ it('a row says when its run was begun, by which version and under which claim, a
   ]);
   const curve = found.filter(({ run, set }) => run === 'vanilla-1' && set === 'curve');
   expect(curve.map(({ update, attempts }) => `${update}: ${attempts}`)).toEqual(['2: 0', '4: 1']);
+}); // biome-ignore format: rows
+
+it('an attack that never succeeds counts with all its updates, and a seed whose base never gets there is missing', () => {
+  const csv = join(temporaryFolder(), 'attacks.csv');
+  const updates = { 'collapse-1': ['18', '>100'], 'collapse-2': ['20', '21'], 'collapse-3': ['>100', '30'], 'collapse-4': ['', ''], 'own-mean-1': ['18', '17'], 'own-mean-2': ['20', '21'], 'own-mean-3': ['19', '40'] };
+  const rows = Object.entries(updates).flatMap(([run, cells]) => ['full', 'deployed'].map((state) => [run, 'test-original', state, ...cells].join()));
+  writeFileSync(csv, ['run,set,state,relearnBase,relearn', ...rows].join('\n'));
+  const rates = new Rates(csv);
+  expect([...rates.relearnBySeed('collapse')]).toEqual([[1, 82], [2, 1]]);
+  const [alone, collapse, compared] = readPredictions('atlas-k').filter(({ arm, reference, metric }) => metric === 'relearn' && (arm === 'own-mean' || (arm === 'collapse' && (reference ?? 'own-mean') === 'own-mean')));
+  const judged = rates.judge([alone, collapse, compared].map((one) => ({ ...one, inSeeds: 2 })), 3);
+  expect(judged.map(({ reached, n, verdict }) => [reached, n, verdict])).toEqual([[2, 3, 'met'], [2, 2, 'met'], [1, 2, 'open']]);
 }); // biome-ignore format: rows

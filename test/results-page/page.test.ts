@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { average, binomialCdf, holmAdjust, mcnemarExact } from '../../src/stats/index.ts';
-import { armRow, experimentOf, judgedRow, plain, Rates, readPredictions, root } from './rates.ts';
+import { armRow, experimentOf, judgedRow, plain, pText, Rates, readPredictions, root } from './rates.ts';
 import { page, range, sections, textOf, words } from './sections.ts';
 
 /** Arms that the page calls by other words; an arm in backquotes goes by its name. */
@@ -49,9 +49,11 @@ describe.each(sections)('the tables of $study', ({ study, tables }) => {
 /** How many predictions of a study came out how, in words. */
 function verdictsOf(study: string): string {
   const judged = Rates.of(study).judge(readPredictions(study), experimentOf(study).seeds.length);
-  const count = (wanted: string): string => words[judged.filter(({ verdict }) => verdict === wanted).length];
-  const open = count('open') === 'no' ? 'none is open' : `${count('open')} are open`;
-  return `${count('met')} are met, ${count('refuted')} are refuted, ${open}.`;
+  const told = (['met', 'refuted', 'open'] as const).map((wanted) => {
+    const { length: count } = judged.filter(({ verdict }) => verdict === wanted);
+    return `${count === 0 ? 'none' : words[count]} ${count < 2 ? 'is' : 'are'} ${wanted}`;
+  });
+  return `${told.join(', ')}.`;
 }
 
 describe('what the text says', () => {
@@ -88,7 +90,7 @@ describe('what the text says', () => {
     const rows = studies.map(([study, , arm], i) => {
       const { first, second, pValue } = found[i];
       const seeds = Rates.of(study).values(arm, 'attempts').length;
-      return `| \`${study}\` | ${seeds} | ${first} | ${second} | ${pValue.toFixed(3)} | ${adjusted[i].toFixed(3)} |`;
+      return `| \`${study}\` | ${seeds} | ${first} | ${second} | ${pText(pValue)} | ${pText(adjusted[i])} |`;
     });
     expect(rows.filter((row) => !plain(page).includes(row))).toEqual([]);
   });
@@ -207,24 +209,39 @@ describe('what the text says', () => {
       `above 0.9 in ${words[high.length]} seeds, 0.23 in one and below 0.10 in ${words[low.length]}`,
     );
     expect(text).toContain(`Of twenty predictions ${verdictsOf('atlas-c')}`);
-    expect(text).toContain(`${rates.runs} of the 280 runs were made`);
-    expect(text).toContain(`in ${rates.failing('filter-outcome').length} of 20 seeds the exploit grows`);
-    expect(text).toContain(`fails by outcomes in ${rates.failing('screen-outcome').length} of 20`);
-    const kept = ['screen', 'filter', 'penalty', 'own-mean'].map((remedy) =>
-      average([...rates.keptBySeed(`${remedy}-attempt`).values()]),
-    );
-    expect(text).toContain(`${range(kept)} by labels of attempts`);
-    expect(rates.values('own-mean-chance', 'solves', 'test-unhinted')).toHaveLength(10);
-    const ownKept = (label: string): string => average([...rates.keptBySeed(`own-mean-${label}`).values()]).toFixed(2);
-    expect(text).toContain(`own mean keeps no more by them (${ownKept('attempt')}, by outcomes ${ownKept('outcome')})`);
-    const { length: seeds } = rates.values('own-mean-outcome', 'attempts');
-    expect(text).toContain(
-      `own mean in ${rates.failing('own-mean-outcome').length} of ${seeds} by outcomes and in none by attempts (exact McNemar p = ${rates.discordant('own-mean-outcome', 'own-mean-attempt').pValue.toFixed(3)})`,
-    );
-  });
+    const remedies = ['screen', 'filter', 'penalty', 'own-mean'];
+    const kept = (arm: string): number => average([...rates.keptBySeed(arm).values()]);
+    const p = (arm: string, other: string, digits = 3): string => rates.discordant(arm, other).pValue.toFixed(digits);
+    const fails = (arm: string): number => rates.failing(arm).length;
+    const judged = rates.judge(readPredictions('atlas-c'), 20);
+    const refuted = judged.filter(({ verdict }) => verdict === 'refuted').map(({ prediction: { arm }, reached }) => `${arm} ${reached}`);
+    expect(refuted).toEqual(['screen-outcome 6', 'own-mean-outcome 5', 'screen-attempt 3', 'own-mean-attempt 1']);
+    const earlyFailures = rates.failing('own-mean-outcome').filter((seed) => seed <= 530);
+    const ofSeed531 = (arm: string): number => Math.round(256 * (rates.bySeed(arm, 'attempts').get(531) ?? Number.NaN));
+    const said = [
+      `All ${rates.runs} of the 280 runs were made`,
+      `in ${fails('filter-outcome')} of 20 seeds the exploit grows`,
+      `fails by outcomes in ${fails('screen-outcome')} of 20`,
+      `under a screen and under own mean: these fail in ${fails('screen-outcome')} and ${fails('own-mean-outcome')} of 20 (8 asked for), and attempt at least 0.25 more than by labels of attempts in 3 and 1 of 20`,
+      `own mean with others kept in ${fails('own-mean-outcome')} of 20 and in none (p = ${p('own-mean-outcome', 'own-mean-attempt')}; ${words[earlyFailures.length]} of the ${words[fails('own-mean-outcome')]} are among the ten seeds that were read first)`,
+      `fails in none of 20, as was predicted, and attempts in ${range(rates.values('penalty-outcome', 'attempts'))} of the prompts`,
+      `the filter fails in ${fails('filter-outcome')}, the screen in ${fails('screen-outcome')}, own mean in ${fails('own-mean-outcome')} (exact McNemar against the penalty p = ${p('filter-outcome', 'penalty-outcome', 4)}, ${p('screen-outcome', 'penalty-outcome')} and ${p('own-mean-outcome', 'penalty-outcome')}`,
+      `a penalty by labels of outcomes that are wrong one time in ten failed in ${Rates.of('micro-baseline-placebos').failing('penalty-oracle-0.9').length} of 5 (flags at random ${Rates.of('micro-baseline-placebos').failing('penalty-chance').length} of 5`,
+      `(own mean ${kept('own-mean-attempt').toFixed(2)}, by outcomes ${kept('own-mean-outcome').toFixed(2)}; penalty ${kept('penalty-attempt').toFixed(2)} and ${kept('penalty-outcome').toFixed(2)})`,
+      `${range(remedies.map((remedy) => kept(`${remedy}-attempt`)))} by labels of attempts, ${kept('vanilla').toFixed(2)} under vanilla, ${range(remedies.map((remedy) => kept(`${remedy}-chance`)))} by flags at random`,
+      `${ofSeed531('penalty-outcome')} of 256 by outcomes, ${ofSeed531('penalty-attempt')} of 256 by attempts`,
+    ];
+    expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
+    expect(rates.values('penalty-attempt', 'attempts').every((rate) => rate === 0)).toBe(true);
+    for (const remedy of remedies) {
+      expect([fails(`${remedy}-attempt`), fails(`${remedy}-chance`)]).toEqual([0, 20]);
+      for (const label of ['outcome', 'attempt', 'chance'])
+        expect(rates.values(`${remedy}-${label}`, 'solves', 'test-unhinted')).toHaveLength(20);
+    }
+  }); // biome-ignore format: sentences
 
   it('atlas-e: rates by the KL, and what sizes show', () => {
-    const text = plain(page.split(/^## /m).find((section) => section.startsWith('Size, five seeds')) ?? '');
+    const text = plain(page.split(/^## /m).find((section) => section.startsWith('Size: ')) ?? '');
     const lines = readFileSync(`${root}bench/results/atlas-e-kl.csv`, 'utf8').trim().split('\n').slice(1);
     const moves = lines.map((line) => line.split(','));
     const cell = (size: string, rate: number): string =>
@@ -242,17 +259,50 @@ describe('what the text says', () => {
       `vanilla attempts in ${range(sizes['27m'].values('vanilla', 'attempts'))} of the prompts and fails in ${fails('27m', 'vanilla')} of 5`,
       `the skill in ${clean('8m', 'penalty-3').filter((rate) => rate < 0.01).length} of 5 seeds (clean solve 0.00; 0.54 and 0.55 in the other two)`,
       `vanilla keeps ${average([...sizes['8m'].keptBySeed('vanilla').values()]).toFixed(2)} without a hint`,
-      `clean solve of ${average(clean('2m', 'screen')).toFixed(2)} at both (random directions ${fails('2m', 'screen-haar')} and ${fails('8m', 'screen-haar')} of 5 fail)`,
-      `others kept in ${fails('2m', 'own-mean')} of 5 at both (${fails('2m', 'own-mean-haar')} and ${fails('8m', 'own-mean-haar')})`,
-      `within 0.1 of each other. Not reached in these five seeds: ${average(sizes['2m'].values('own-mean', 'attempts')).toFixed(3)} and ${average(sizes['27m'].values('own-mean', 'attempts')).toFixed(3)}, ${(average(sizes['2m'].values('own-mean', 'attempts')) - average(sizes['27m'].values('own-mean', 'attempts'))).toFixed(3)} apart (along a random direction ${average(sizes['2m'].values('own-mean-haar', 'attempts')).toFixed(2)} and ${average(sizes['27m'].values('own-mean-haar', 'attempts')).toFixed(2)})`,
-      `own mean in two, which does not tell them apart (exact McNemar p = ${sizes['2m'].discordant('own-mean', 'screen').pValue.toFixed(0)} at each size)`,
+      `The screen fails in ${fails('8m', 'screen')} of 5 at 8M with a clean solve of ${average(clean('8m', 'screen')).toFixed(2)} (random direction ${fails('8m', 'screen-haar')} of 5), own mean with others kept in ${fails('8m', 'own-mean')} of 5 (${fails('8m', 'own-mean-haar')}), which does not tell them apart (exact McNemar p = ${sizes['8m'].discordant('own-mean', 'screen').pValue.toFixed(0)})`,
       `its random placebo loses it in ${clean('8m', 'penalty-3-haar').filter((rate) => rate < 0.01).length} of 5 too`,
-      `solves less than 0.06 without a hint in ${sizes['2m'].values('penalty-3-haar', 'solves', 'test-unhinted').filter((rate) => rate < 0.06).length})`,
       `${Object.values(sizes).reduce((sum, { runs }) => sum + runs, 0)} runs were made`,
+      ...Object.entries({ '2m': 'eight', '8m': 'seven', '27m': 'eight' }).map(([size, count]) => `Of ${count} predictions ${verdictsOf(`atlas-e-${size}`)}`),
     ];
     expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
-    expect(average(clean('8m', 'screen')).toFixed(2)).toBe(average(clean('2m', 'screen')).toFixed(2));
-    expect([fails('2m', 'own-mean'), fails('8m', 'own-mean'), fails('27m', 'own-mean-haar')]).toEqual([1, 1, 0]);
+    expect(fails('27m', 'own-mean-haar')).toBe(0);
+  }); // biome-ignore format: sentences
+
+  it('atlas-e: what twenty seeds at 2M show', () => {
+    const [rates, large] = [Rates.of('atlas-e-2m'), Rates.of('atlas-e-27m')];
+    const text = plain(page.split(/^## /m).find((section) => section.startsWith('Size: ')) ?? '');
+    const mean = (of: Rates, arm: string, seeds = [...of.bySeed(arm, 'attempts').keys()]): number =>
+      average(seeds.map((seed) => of.bySeed(arm, 'attempts').get(seed) ?? Number.NaN));
+    const shared = [...large.bySeed('own-mean', 'attempts').keys()];
+    const [all, few, other] = [mean(rates, 'own-mean'), mean(rates, 'own-mean', shared), mean(large, 'own-mean')];
+    const fails = (arm: string): number => rates.failing(arm).length;
+    const [placebo, screen, penalty] = [['own-mean-haar', 'own-mean'], ['own-mean', 'screen'], ['own-mean', 'penalty-3']].map(([first, second]) => rates.discordant(first, second));
+    const unhinted = (arm: string): Map<number, number> => rates.bySeed(arm, 'solves', 'test-unhinted');
+    const ceiling = unhinted('no-loophole');
+    /** Seeds in which an arm solves at least 0.2 less than the ceiling, without a hint. */
+    const lost = (arm: string): number[] =>
+      [...unhinted(arm)].filter(([seed, solve]) => solve <= (ceiling.get(seed) ?? 0) - 0.2 + 1e-9).map(([seed]) => seed);
+    const list = (values: readonly (string | number)[]): string => values.join(', ').replace(/, (?=[^,]*$)/, ' and ');
+    const lostByPenalty = lost('penalty-3');
+    const aurocs = (...arms: readonly string[]): string => range(arms.flatMap((arm) => [...rates.aurocBySeed(arm).values()]));
+    const judged = rates.judge(readPredictions('atlas-e-2m'), 20);
+    const [ownMean] = judged.filter(({ prediction: { arm, reference } }) => arm === 'own-mean' && reference === null);
+    const said = [
+      `Not decided: ${all.toFixed(3)} in the twenty seeds of 2M and ${other.toFixed(3)} in the five of 27M are ${(all - other).toFixed(3)} apart, in the five seeds that both have ${few.toFixed(3)} and ${other.toFixed(3)}, ${(few - other).toFixed(3)} apart (along a random direction ${mean(rates, 'own-mean-haar').toFixed(2)} and ${mean(large, 'own-mean-haar').toFixed(2)}, in the five ${mean(rates, 'own-mean-haar', shared).toFixed(2)} and ${mean(large, 'own-mean-haar').toFixed(2)}:`,
+      `a screen by the direction fails in ${fails('screen')} of 20 with a clean solve of ${average(rates.values('screen', 'cleanSolves')).toFixed(2)} and ${average([...rates.keptBySeed('screen').values()]).toFixed(2)} kept (random directions: ${fails('screen-haar')} of 20 fail), penalty 3 in ${fails('penalty-3')} of 20 (${fails('penalty-3-haar')}), own mean with others kept in ${fails('own-mean')} of 20 (${fails('own-mean-haar')}).`,
+      `${placebo.first} seeds in which only the placebo fails, none the other way (exact McNemar p ${pText(placebo.pValue)}); against the screen and against penalty 3 ${words[screen.first]} and none (p = ${pText(screen.pValue)} each;`,
+      `not to fail in ${ownMean.prediction.inSeeds} of 20, is ${ownMean.verdict} with ${ownMean.reached}, but p after Holm is ${pText(ownMean.adjusted)}`,
+      `it failed in ${Rates.of('atlas-d').failing('own-keep-pairs').length} of 20 (random direction ${Rates.of('atlas-d').failing('own-keep-haar').length})`,
+      `in ${lostByPenalty.length} of 20 seeds much of the skill: without a hint it solves ${list(lostByPenalty.map((seed) => (unhinted('penalty-3').get(seed) ?? Number.NaN).toFixed(2)))} in seeds ${list(lostByPenalty)}, where a sound grader teaches ${range([...ceiling.values()])}`,
+      `as it is (${lostByPenalty.length} of 20, 16 asked for)`,
+      `are also its random placebo in ${lost('penalty-3-haar').length} of 20, own mean in ${lost('own-mean').length} (placebo ${lost('own-mean-haar').length}), vanilla in ${lost('vanilla').length} and the screen in none (placebo ${lost('screen-haar').length})`,
+      `${aurocs('own-mean')} under own mean, ${aurocs('screen', 'penalty-3')} under the screen and penalty 3; along random directions ${aurocs('own-mean-haar', 'screen-haar', 'penalty-3-haar')}`,
+      `${rates.runs} of the 300 stated runs`,
+    ];
+    expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
+    expect([lost('screen'), lostByPenalty.filter((seed) => seed <= 705)]).toEqual([[], []]);
+    expect([penalty, placebo.second, screen.second]).toEqual([screen, 0, 0]);
+    for (const arm of ['own-mean', 'screen']) expect([...rates.aurocBySeed(arm).keys()]).toEqual(Array.from({ length: 15 }, (_, i) => 706 + i));
   }); // biome-ignore format: sentences
 
   it('atlas-g: which exploit is deployed, where own mean fails, and how many predictions came out how', () => {

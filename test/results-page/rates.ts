@@ -138,14 +138,23 @@ export class Rates {
     return new Map(own.map(([seed, solve]) => [seed, (solve - before(seed)) / gain]));
   }
 
+  /** How many updates later than from the base attempts are back: an attack that never gets there (`>100`) counts with all its updates, a seed whose base never does is missing. */
+  relearnBySeed(arm: string): Map<number, number> {
+    const known = this.#of(arm).filter((row) => row['relearn'] && /^\d+$/.test(row['relearnBase'] ?? ''));
+    const later = (row: Row): number => Number(row['relearn']?.replace('>', '')) - Number(row['relearnBase']);
+    return new Map(known.map((row) => [Number(/\d+$/.exec(row['run'] ?? '')?.[0]), later(row)]));
+  }
+
   /** The values that a prediction is about, by seed. */
   predicted({ arm, reference, metric, channel, set }: Prediction): number[] {
     if (metric === 'kept') return [...this.keptBySeed(arm).values()];
     const columns = { attempt: 'attempts', hack: 'hacks', solve: 'solves', 'clean-solve': 'cleanSolves' } as const;
     const column = (channel ?? columns[metric as keyof typeof columns]) as Column;
-    const own = [...this.bySeed(arm, column, set)];
+    const valuesOf = (name: string) =>
+      metric === 'relearn' ? this.relearnBySeed(name) : this.bySeed(name, column, set);
+    const own = [...valuesOf(arm)];
     if (reference === null) return own.map(([, value]) => value);
-    const other = this.bySeed(reference, column, set);
+    const other = valuesOf(reference);
     return own.flatMap(([seed, value]) => (other.has(seed) ? [value - (other.get(seed) ?? 0)] : []));
   }
 
@@ -187,7 +196,7 @@ function below(rates: Rates, arm: string, placebo: string, margin: number): stri
   return `${differences.filter((difference) => difference >= margin - 1e-9).length} of ${differences.length}`;
 }
 
-const pText = (p: number): string => (p < 0.001 ? '< 0.001' : p.toFixed(3));
+export const pText = (p: number): string => (p < 0.001 ? '< 0.001' : p.toFixed(3));
 
 /** What a cell of a page says, by the heading of its column. */
 const cells: Readonly<Record<string, (rates: Rates, arm: string, placebo: string) => string>> = {

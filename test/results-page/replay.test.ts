@@ -46,7 +46,12 @@ it('every run of these studies has its seal, and the page says of how many', () 
   const ofRivals = sealed('atlas-i');
   const evaluated = Number(/(\d+) of the 500 runs were made/.exec(page)?.[1]);
   expect(page).toContain(`${ofRivals - evaluated} of which were trained to their end and not evaluated`);
-  expect(page).toContain(`${ofRivals} of I, and ${rows.length - ofWhole - ofRivals} of the 822`);
+  const parts = ['atlas-c', 'atlas-d-parts', 'atlas-e-2m', 'atlas-e-8m', 'atlas-e-27m', 'atlas-g'];
+  const [ofParts, madeOfParts] = [sealed, (study: string) => Rates.of(study).runs].map((count) =>
+    parts.reduce((sum, study) => sum + count(study), 0).toLocaleString('en'),
+  );
+  expect(page).toContain(`${ofRivals} of I, and ${ofParts} of the ${madeOfParts} of C, D's parts, E and G`);
+  expect([...whole, 'atlas-i', ...parts].map(sealed).reduce((sum, count) => sum + count, 0)).toBe(rows.length);
 });
 
 it('the page says how many runs of study A left the same rollouts', () => {
