@@ -22,30 +22,25 @@ export interface HostOptions {
   readonly warn?: (message: string) => void;
 }
 
-interface HostParts {
-  /** The name of the command, for errors. */
-  readonly call: string;
-  route(request: IncomingMessage, response: ServerResponse): Promise<void>;
-  /** The body that tells a problem in the words of the protocol. */
-  tell(problem: HttpProblem): string;
-  /** What is told of a failure that is nobody's request. */
-  readonly failed: HttpProblem;
-}
+const usual = { bodyBytes: 4 * 2 ** 20, connections: 512, arrivalMs: 30_000, warn: () => undefined } as const;
 
-export const usualHost = { bodyBytes: 4 * 2 ** 20, connections: 512, arrivalMs: 30_000 } as const;
-
-export class Host {
-  readonly server: Server;
-  readonly connections: Connections;
+export abstract class Host implements AsyncDisposable {
+  protected readonly server: Server;
+  protected readonly connections: Connections;
+  protected readonly bodyBytes: number;
   readonly #options: Required<HostOptions>;
-  readonly #parts: HostParts;
+  readonly #call: string;
+  readonly #failed: HttpProblem;
   readonly #busy = new WeakSet<Socket>();
-  url = '';
+  #url = '';
 
-  constructor(options: HostOptions, parts: HostParts) {
-    this.#options = { ...usualHost, warn: () => undefined, ...options };
-    this.#parts = parts;
-    const { arrivalMs, connections } = this.#options;
+  /** `call`: the name of the command, for errors; `failed`: what is told of a failure that is nobody's request. */
+  protected constructor(options: HostOptions, call: string, failed: HttpProblem) {
+    this.#options = { ...usual, ...options };
+    this.#call = call;
+    this.#failed = failed;
+    const { arrivalMs, connections, bodyBytes } = this.#options;
+    this.bodyBytes = bodyBytes;
     const times = {
       requestTimeout: arrivalMs,
       headersTimeout: Math.min(arrivalMs, 10_000),
@@ -60,12 +55,31 @@ export class Host {
     this.server.on('connection', (socket) => this.connections.open(socket));
   }
 
-  async listen(): Promise<void> {
-    this.url = await listenOn(this.server, this.#options.host, this.#options.port, this.#parts.call);
+  protected abstract route(request: IncomingMessage, response: ServerResponse): Promise<void>;
+
+  /** The body that tells a problem in the words of the protocol. */
+  protected tell({ message }: HttpProblem): string {
+    return JSON.stringify({ detail: message });
+  }
+
+  /** Ends what is being done when the server closes. */
+  protected async endWork(): Promise<void> {}
+
+  get url(): string {
+    return this.#url;
+  }
+
+  protected async listen(): Promise<this> {
+    this.#url = await listenOn(this.server, this.#options.host, this.#options.port, this.#call);
+    return this;
+  }
+
+  protected warn(error: unknown): void {
+    this.#options.warn(error instanceof Error ? `${error.stack}` : `${error}`);
   }
 
   /** Whether a client may ask. Without a token only this machine may, by a name of its own: no page may borrow the address. */
-  expectAllowed({ headers }: IncomingMessage): void {
+  protected expectAllowed({ headers }: IncomingMessage): void {
     const { token } = this.#options;
     if (token === null) {
       if (isLoopback(hostName(headers.host ?? '')) && headers.origin === undefined) return;
@@ -77,10 +91,9 @@ export class Host {
     throw new HttpProblem(401, 'expected the header authorization: Bearer TOKEN with the token of this server.');
   }
 
-  /** Takes no more connections, has `endWork` end what is being done, and closes. */
-  async close(endWork: () => Promise<void> = async () => undefined): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     const closed = new Promise((resolve) => this.server.close(resolve));
-    await endWork();
+    await this.endWork();
     this.server.closeIdleConnections();
     setTimeout(() => this.server.closeAllConnections(), 200).unref();
     await closed;
@@ -99,14 +112,18 @@ export class Host {
     response.on('error', () => undefined);
     try {
       this.expectAllowed(request);
-      await this.#parts.route(request, response);
+      await this.route(request, response);
     } catch (error) {
-      const problem = error instanceof HttpProblem ? error : this.#parts.failed;
-      if (problem !== error && !socket.destroyed)
-        this.#options.warn(error instanceof Error ? `${error.stack}` : `${error}`);
+      const problem = error instanceof HttpProblem ? error : this.#failed;
+      if (problem !== error && !socket.destroyed) this.warn(error);
       if (response.headersSent) response.destroy();
-      else sendAnswer(response, { status: problem.status, body: this.#parts.tell(problem) });
+      else sendAnswer(response, { status: problem.status, body: this.tell(problem) });
     }
     this.#busy.delete(socket);
   }
 }
+
+export const pathOf = ({ url = '' }: IncomingMessage): string => url.split('?', 1)[0];
+
+export const sendJson = (response: ServerResponse, value: unknown): void =>
+  sendAnswer(response, { status: 200, body: JSON.stringify(value) });

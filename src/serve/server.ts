@@ -1,9 +1,9 @@
 /** The HTTP server of a policy. Limits, and fair shares by client and request, keep one client from hurting others. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { EventWriter, readJsonBody, sendAnswer } from '../base/node/index.ts';
+import { EventWriter, type HttpProblem, readJsonBody, sendAnswer } from '../base/node/index.ts';
 import { AnswerWriter } from './answers.ts';
 import type { Choice, ChoicePiece } from './choice.ts';
-import { Host, type HostOptions, usualHost } from './host.ts';
+import { Host, type HostOptions, pathOf, sendJson } from './host.ts';
 import { addressed, choicesOf, type ServedPolicy, servedNames } from './policy.ts';
 import { countRows, parseChat, parseCompletion, problemBody, RequestProblem, type TextRequest } from './requests.ts';
 import { type Asker, type CutOff, Scheduler } from './scheduler.ts';
@@ -22,52 +22,48 @@ const interrupted: Readonly<Record<CutOff, RequestProblem>> = {
 
 const fullBatches = 4;
 
-export class PolicyServer implements AsyncDisposable {
+export class PolicyServer extends Host {
   readonly #policy: ServedPolicy;
-  readonly #options: Required<ServerOptions>;
   readonly #scheduler: Scheduler;
-  readonly #host: Host;
   readonly #created = Math.floor(Date.now() / 1000);
 
   private constructor(policy: ServedPolicy, options: ServerOptions) {
+    super(options, 'serve', interrupted.failed);
     this.#policy = policy;
-    this.#options = { ...usualHost, queue: 1024, seconds: 600, warn: () => undefined, ...options };
-    const { queue, seconds, warn } = this.#options;
-    const failed = (error: unknown) => warn(error instanceof Error ? (error.stack ?? error.message) : String(error));
-    this.#scheduler = new Scheduler(policy.batch, { queue, seconds, failed });
-    const route = (request: IncomingMessage, response: ServerResponse) => this.#route(request, response);
-    this.#host = new Host(options, { call: 'serve', route, tell: problemBody, failed: interrupted.failed });
+    const { queue = 1024, seconds = 600 } = options;
+    this.#scheduler = new Scheduler(policy.batch, { queue, seconds, failed: (error) => this.warn(error) });
   }
 
-  get url(): string {
-    return `${this.#host.url}/v1`;
+  override get url(): string {
+    return `${super.url}/v1`;
   }
 
-  static async start(policy: ServedPolicy, options: ServerOptions): Promise<PolicyServer> {
-    const made = new PolicyServer(policy, options);
-    await made.#host.listen();
-    return made;
+  static start(policy: ServedPolicy, options: ServerOptions): Promise<PolicyServer> {
+    return new PolicyServer(policy, options).listen();
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.#host.close(() => this.#scheduler.close());
+  protected override tell(problem: HttpProblem): string {
+    return problemBody(problem);
   }
 
-  async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const path = (request.url ?? '').split('?', 1)[0].replace(/\/$/, '');
+  protected override endWork(): Promise<void> {
+    return this.#scheduler.close();
+  }
+
+  protected async route(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = pathOf(request).replace(/\/$/, '');
     const key = `${request.method} ${path}`;
-    if (key === 'GET /health')
-      sendAnswer(response, { status: 200, body: JSON.stringify({ status: 'ok', ...this.#scheduler.load }) });
-    else if (key === 'GET /v1/models') sendAnswer(response, { status: 200, body: JSON.stringify(this.#models()) });
+    if (key === 'GET /health') sendJson(response, { status: 'ok', ...this.#scheduler.load });
+    else if (key === 'GET /v1/models') sendJson(response, this.#models());
     else if (key === 'POST /v1/completions' || key === 'POST /v1/chat/completions') {
-      const body = await readJsonBody(request, this.#options.bodyBytes);
-      using _kept = this.#host.connections.keep(request.socket);
+      const body = await readJsonBody(request, this.bodyBytes);
+      using _kept = this.connections.keep(request.socket);
       const asker = { client: request.socket.remoteAddress ?? '', request };
       await this.#complete(path.includes('chat') ? parseChat(body) : parseCompletion(body), response, asker);
     } else if (key === 'POST /v1/load_lora_adapter' || key === 'POST /v1/unload_lora_adapter') {
       const { adapters } = this.#policy;
       if (adapters === null) throw new RequestProblem(403, 'this server loads no adapters; see gq serve --adapters.');
-      const body = await readJsonBody(request, this.#options.bodyBytes);
+      const body = await readJsonBody(request, this.bodyBytes);
       const done = path.includes('unload') ? adapters.unload(body) : await adapters.load(body);
       sendAnswer(response, { status: 200, body: done });
     } else {
@@ -115,7 +111,7 @@ export class PolicyServer implements AsyncDisposable {
     if (reason === 'cancelled') return;
     if (events === null) {
       if (reason !== null) throw interrupted[reason];
-      sendAnswer(response, { status: 200, body: JSON.stringify(writer.whole(choices)) });
+      sendJson(response, writer.whole(choices));
       return;
     }
     if (reason !== null) {

@@ -7,9 +7,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import { z } from 'zod';
-import { HttpProblem, readJsonBody, sendAnswer } from '../../base/node/index.ts';
-import { Host, type HostOptions, usualHost } from '../host.ts';
-import { findTask, readSent, type ServedEnvironment, type ServedTask } from './served.ts';
+import { HttpProblem, readJsonBody } from '../../base/node/index.ts';
+import { Host, type HostOptions, pathOf, sendJson } from '../host.ts';
+import { findTask, graderFailed, readSent, type ServedEnvironment, type ServedTask } from './served.ts';
 
 const whole = z.number().int().min(0);
 const place = z.object({ seed: whole.nullish(), split: z.string().nullish(), index: whole.nullish() });
@@ -48,47 +48,31 @@ interface Episode {
   steps: number;
 }
 
-export class OpenEnvServer implements AsyncDisposable {
+export class OpenEnvServer extends Host {
   readonly #environment: ServedEnvironment;
-  readonly #host: Host;
-  readonly #bodyBytes: number;
-  readonly #warn: (message: string) => void;
   readonly #sockets = new WebSocketServer({ noServer: true, maxPayload: most.message, perMessageDeflate: false });
   /** The next task of a reset that names none. */
   #next = 0;
 
   private constructor(environment: ServedEnvironment, options: HostOptions) {
+    super(options, 'env serve', graderFailed);
     this.#environment = environment;
-    this.#bodyBytes = options.bodyBytes ?? usualHost.bodyBytes;
-    this.#warn = options.warn ?? (() => undefined);
-    this.#host = new Host(options, {
-      call: 'env serve',
-      route: (request, response) => this.#route(request, response),
-      tell: ({ message: detail }) => JSON.stringify({ detail }),
-      failed: new HttpProblem(500, 'the grader failed; the log of the server says why.'),
-    });
-    this.#host.server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head));
+    this.server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head));
   }
 
-  static async start(environment: ServedEnvironment, options: HostOptions): Promise<OpenEnvServer> {
-    const made = new OpenEnvServer(environment, options);
-    await made.#host.listen();
-    return made;
+  static start(environment: ServedEnvironment, options: HostOptions): Promise<OpenEnvServer> {
+    return new OpenEnvServer(environment, options).listen();
   }
 
-  get url(): string {
-    return this.#host.url;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
+  override async [Symbol.asyncDispose](): Promise<void> {
     for (const socket of this.#sockets.clients) socket.terminate();
-    await this.#host.close();
+    await super[Symbol.asyncDispose]();
   }
 
-  async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  protected async route(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { name, description } = this.#environment;
-    const say = (value: unknown): void => sendAnswer(response, { status: 200, body: JSON.stringify(value) });
-    const path = (request.url ?? '').split('?', 1)[0];
+    const say = (value: unknown): void => sendJson(response, value);
+    const path = pathOf(request);
     const key = `${request.method} ${path}`;
     if (key === 'GET /health') return say({ status: 'healthy' });
     if (key === 'GET /schema') return say(schemas);
@@ -100,8 +84,8 @@ export class OpenEnvServer implements AsyncDisposable {
         `no ${request.method} ${path.slice(0, 200)}; see /ws, /reset, /step, /state, /schema, /health.`,
       );
     }
-    const body = await readJsonBody(request, this.#bodyBytes);
-    using _kept = this.#host.connections.keep(request.socket);
+    const body = await readJsonBody(request, this.bodyBytes);
+    using _kept = this.connections.keep(request.socket);
     if (key === 'POST /reset') return say(observed(this.#taskOf(readSent(place, body))));
     const given = readSent(stepped, body).action;
     if (given.split == null || given.index == null) {
@@ -139,7 +123,7 @@ export class OpenEnvServer implements AsyncDisposable {
       refuse(...fault);
       return;
     }
-    const kept = this.#host.connections.keep(request.socket);
+    const kept = this.connections.keep(request.socket);
     request.socket.once('close', () => kept[Symbol.dispose]());
     this.#sockets.handleUpgrade(request, socket, head, (opened) =>
       this.#serve(opened, request.socket.remoteAddress ?? ''),
@@ -149,11 +133,11 @@ export class OpenEnvServer implements AsyncDisposable {
   /** Why a WebSocket is not granted; null: it is. */
   #faultOf(request: IncomingMessage): [status: number, words: string] | null {
     try {
-      this.#host.expectAllowed(request);
+      this.expectAllowed(request);
     } catch (error) {
       return error instanceof HttpProblem && error.status === 401 ? [401, 'Unauthorized'] : [403, 'Forbidden'];
     }
-    if ((request.url ?? '').split('?', 1)[0] !== '/ws') return [404, 'Not Found'];
+    if (pathOf(request) !== '/ws') return [404, 'Not Found'];
     return this.#sockets.clients.size >= most.sockets ? [503, 'Service Unavailable'] : null;
   }
 
@@ -204,8 +188,8 @@ export class OpenEnvServer implements AsyncDisposable {
       } else fail('UNKNOWN_TYPE', `unknown type ${JSON.stringify(type.slice(0, 100))}.`);
     } catch (error) {
       if (!(error instanceof HttpProblem)) {
-        this.#warn(error instanceof Error ? `${error.stack}` : `${error}`);
-        return fail('EXECUTION_ERROR', 'the grader failed; the log of the server says why.');
+        this.warn(error);
+        return fail('EXECUTION_ERROR', graderFailed.message);
       }
       const code =
         error.status === 429 ? 'CAPACITY_REACHED' : error.status === 422 ? 'VALIDATION_ERROR' : 'EXECUTION_ERROR';

@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
-import { EventWriter, HttpProblem, readJsonBody, sendAnswer } from '../../base/node/index.ts';
-import { Host, type HostOptions, usualHost } from '../host.ts';
-import { findTask, readSent, type ServedEnvironment, type ServedTask } from './served.ts';
+import { EventWriter, HttpProblem, readJsonBody } from '../../base/node/index.ts';
+import { Host, type HostOptions, pathOf, sendJson } from '../host.ts';
+import { findTask, graderFailed, readSent, type ServedEnvironment, type ServedTask } from './served.ts';
 
 const whole = z.number().int().min(0);
 const named = z.object({ split: z.string() });
@@ -39,41 +39,23 @@ const most = { sessions: 4096, ofClient: 512 } as const;
 const idleMs = 15 * 60_000;
 const pieceLength = 4096;
 
-export class OrsServer implements AsyncDisposable {
+export class OrsServer extends Host {
   readonly #environment: ServedEnvironment;
-  readonly #host: Host;
-  readonly #bodyBytes: number;
   readonly #sessions = new Map<string, Session>();
 
   private constructor(environment: ServedEnvironment, options: HostOptions) {
+    super(options, 'env serve', graderFailed);
     this.#environment = environment;
-    this.#bodyBytes = options.bodyBytes ?? usualHost.bodyBytes;
-    this.#host = new Host(options, {
-      call: 'env serve',
-      route: (request, response) => this.#route(request, response),
-      tell: ({ message }) => JSON.stringify({ detail: message }),
-      failed: new HttpProblem(500, 'the grader failed; the log of the server says why.'),
-    });
   }
 
-  static async start(environment: ServedEnvironment, options: HostOptions): Promise<OrsServer> {
-    const made = new OrsServer(environment, options);
-    await made.#host.listen();
-    return made;
+  static start(environment: ServedEnvironment, options: HostOptions): Promise<OrsServer> {
+    return new OrsServer(environment, options).listen();
   }
 
-  get url(): string {
-    return this.#host.url;
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.#host.close();
-  }
-
-  async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  protected async route(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { splits, name } = this.#environment;
-    const say = (value: unknown): void => sendAnswer(response, { status: 200, body: JSON.stringify(value) });
-    const path = (request.url ?? '').split('?', 1)[0];
+    const say = (value: unknown): void => sendJson(response, value);
+    const path = pathOf(request);
     const own = path.startsWith(`/${name}/`) ? path.slice(name.length + 1) : path;
     const key = `${request.method} ${own}`;
     if (key === 'GET /health') return say({ status: 'ok' });
@@ -93,8 +75,8 @@ export class OrsServer implements AsyncDisposable {
       return say({ sid });
     }
     if (request.method !== 'POST') throw new HttpProblem(404, `no ${request.method} ${path.slice(0, 200)}.`);
-    const body = await readJsonBody(request, this.#bodyBytes);
-    using _kept = this.#host.connections.keep(request.socket);
+    const body = await readJsonBody(request, this.bodyBytes);
+    using _kept = this.connections.keep(request.socket);
     if (key === 'POST /num_tasks') return say({ num_tasks: this.#split(readSent(named, body).split).length });
     if (key === 'POST /tasks')
       return say({ tasks: this.#split(readSent(named, body).split).map(specOf), env_name: name });

@@ -42,6 +42,8 @@ export interface ServedEnvironment {
   grade(task: ServedTask, completion: string, client: string): Promise<Payout>;
 }
 
+export const graderFailed = new HttpProblem(500, 'the grader failed; the log of the server says why.');
+
 export async function openEnvironment(lab: Lab, tellsLabels: boolean): Promise<ServedEnvironment> {
   const { config, parts, source } = lab;
   const [{ splits }, partition, judge] = await Promise.all([lab.problems, lab.partition, lab.judge]);

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { HttpProblem, jsonOfBody, readBody, sendAnswer } from '../../base/node/index.ts';
 import type { Lab } from '../../lab/index.ts';
-import { Host, type HostOptions } from '../host.ts';
+import { Host, type HostOptions, pathOf, sendJson } from '../host.ts';
 import {
   type LearningAnswer,
   protobufType,
@@ -32,48 +32,38 @@ const usualBytes = 16 * 2 ** 20;
 /** Less than the 45 seconds that the SDK waits for any answer. */
 const usualPollMs = 20_000;
 
-export class TinkerServer implements AsyncDisposable {
+export class TinkerServer extends Host {
   readonly service: TinkerService;
-  readonly #options: TinkerOptions;
-  readonly #host: Host;
+  readonly #pollMs: number;
   readonly #sweep: NodeJS.Timeout;
 
   private constructor(service: TinkerService, options: TinkerOptions) {
+    const failed = new HttpProblem(500, 'the server failed; its log says why.');
+    super({ connections: 2048, bodyBytes: usualBytes, ...options }, 'serve', failed);
     this.service = service;
-    this.#options = options;
-    this.#host = new Host(
-      { connections: 2048, ...options },
-      {
-        call: 'serve',
-        route: (request, response) => this.#route(request, response),
-        tell: ({ message }) => `${JSON.stringify({ detail: message })}\n`,
-        failed: new HttpProblem(500, 'the server failed; its log says why.'),
-      },
-    );
+    this.#pollMs = options.pollMs ?? usualPollMs;
     const { sessions } = service;
     this.#sweep = setInterval(() => sessions.closeIdle(), Math.min(60_000, sessions.limits.idleMs)).unref();
   }
 
-  get url(): string {
-    return this.#host.url;
-  }
-
   static async start(lab: Lab, options: TinkerOptions): Promise<TinkerServer> {
     const warn = (error: unknown): void => options.warn?.(error instanceof Error ? `${error.stack}` : `${error}`);
-    const made = new TinkerServer(new TinkerService(lab, await lab.weights, { ...options, warn }), options);
-    await made.#host.listen();
-    return made;
+    return new TinkerServer(new TinkerService(lab, await lab.weights, { ...options, warn }), options).listen();
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
+  protected override tell(problem: HttpProblem): string {
+    return `${super.tell(problem)}\n`;
+  }
+
+  protected override endWork(): Promise<void> {
     clearInterval(this.#sweep);
-    return this.#host.close(() => this.service.close());
+    return this.service.close();
   }
 
-  async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const path = (request.url ?? '').split('?', 1)[0].replace(/\/$/, '');
+  protected async route(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = pathOf(request).replace(/\/$/, '');
     const key = path.startsWith('/api/v1/') ? `${request.method} ${path.slice('/api/v1/'.length)}` : '';
-    const send = (answer: object): void => sendAnswer(response, { status: 200, body: JSON.stringify(answer) });
+    const send = (answer: object): void => sendJson(response, answer);
     if (key === 'GET healthz') return send({ status: 'ok' });
     if (key === 'GET get_server_capabilities') return send(this.service.capabilities());
     const [, sampler] = /^GET samplers\/([\w:-]+)$/.exec(key) ?? [];
@@ -83,8 +73,8 @@ export class TinkerServer implements AsyncDisposable {
     if (request.headers['content-encoding'] !== undefined)
       throw new HttpProblem(415, 'bodies are not compressed here.');
     const types = ['application/json', ...(key === 'POST forward_backward' ? [protobufType] : [])];
-    const { type, bytes } = await readBody(request, this.#options.bodyBytes ?? usualBytes, types);
-    using _kept = this.#host.connections.keep(request.socket);
+    const { type, bytes } = await readBody(request, this.bodyBytes, types);
+    using _kept = this.connections.keep(request.socket);
     const readsProtobuf = (request.headers.accept ?? '').includes(protobufType);
     const body = type === protobufType ? bytes : jsonOfBody(bytes);
     const made = await answer({ body, bytes: bytes.length, response, readsProtobuf });
@@ -136,7 +126,7 @@ export class TinkerServer implements AsyncDisposable {
     const future = session.futures.get(id);
     if (future === undefined)
       throw new HttpProblem(410, 'no such request, or its answer was not fetched for too long.');
-    await outcomeOf(future, this.#options.pollMs ?? usualPollMs, response);
+    await outcomeOf(future, this.#pollMs, response);
     session.touch();
     const { outcome } = future;
     if (outcome === null) {
