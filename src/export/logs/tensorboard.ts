@@ -6,8 +6,8 @@ import { closeSync, fsyncSync, writeSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { makeFolder, openToWrite } from '../../base/node/index.ts';
+import { doubleField, floatField, integerField, message, messageField, textField } from '../../base/node/protobuf.ts';
 import type { LogPoint, OpenLog } from './points.ts';
-import { doubleField, floatField, integerField, message, messageField, textField } from './protobuf.ts';
 
 const table = Uint32Array.from({ length: 256 }, (_, byte) => {
   let value = byte;
@@ -37,9 +37,9 @@ const started = 1;
 
 function summaryOf({ update, time, metrics }: LogPoint): Buffer {
   const values = Object.entries(metrics).map(([tag, value]) =>
-    messageField(1, message(textField(1, tag), floatField(2, value))),
+    messageField(1, textField(1, tag), floatField(2, value)),
   );
-  const body = messageField(summary, message(...values));
+  const body = messageField(summary, ...values);
   return message(doubleField(wallTime, time), integerField(stepNumber, update), body);
 }
 

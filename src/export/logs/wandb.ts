@@ -6,8 +6,8 @@ import { closeSync, existsSync, fsyncSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { makeFolder, openToWrite, readVersion } from '../../base/node/index.ts';
+import { integerField, message, messageField, textField } from '../../base/node/protobuf.ts';
 import type { LogHead, LogPoint, MetricWriter, OpenLog } from './points.ts';
-import { integerField, message, messageField, textField } from './protobuf.ts';
 
 const blockBytes = 32_768;
 const headBytes = 7;
@@ -17,7 +17,7 @@ const identity = Buffer.from([0x3a, 0x57, 0x26, 0x42, 0xe1, 0xbe, 0x00]);
 const kinds = { history: 2, summary: 3, run: 17, exit: 18, header: 21 } as const;
 
 const item = (key: string, value: unknown): Buffer =>
-  messageField(1, message(textField(1, key), textField(16, JSON.stringify(value))));
+  messageField(1, textField(1, key), textField(16, JSON.stringify(value)));
 const items = (values: Readonly<Record<string, unknown>>): Buffer[] =>
   Object.entries(values).map(([key, value]) => item(key, value));
 
@@ -31,7 +31,7 @@ class WandbLog implements MetricWriter {
   constructor(path: string, head: LogHead, first: number) {
     this.#file = openToWrite(path, 'new');
     writeSync(this.#file, identity);
-    this.#append(kinds.header, messageField(1, message(textField(1, readVersion()), textField(2, '0.13.0'))));
+    this.#append(kinds.header, messageField(1, textField(1, readVersion()), textField(2, '0.13.0')));
     this.#append(kinds.run, runRecord(head, first));
   }
 
@@ -85,11 +85,11 @@ function runRecord({ name, group, id, created, config }: LogHead, first: number)
   return message(
     textField(1, id),
     textField(3, 'gradient-quarantine'),
-    messageField(4, message(...items(config))),
+    messageField(4, ...items(config)),
     textField(6, group),
     textField(8, name),
     ...(first > 1 ? [integerField(14, first)] : []),
-    messageField(17, message(integerField(1, seconds), integerField(2, Math.round(1e9 * (created - seconds))))),
+    messageField(17, integerField(1, seconds), integerField(2, Math.round(1e9 * (created - seconds)))),
     ...(first > 1 ? [integerField(18, 1)] : []),
   );
 }

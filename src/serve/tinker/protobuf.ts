@@ -3,6 +3,7 @@
  * to a request for samples. Numbers travel as little-endian bytes. A field that is not known is skipped, as the format wants it.
  */
 import { HttpProblem } from '../../base/node/index.ts';
+import { doubleField, integerField, message, messageField, textField } from '../../base/node/protobuf.ts';
 
 export const protobufType = 'application/x-protobuf';
 
@@ -172,23 +173,6 @@ export function readLearning(body: Uint8Array): WireLearning {
   return { modelId, seqId, lossFn, config, forwardOnly, data };
 }
 
-function varintBytes(value: number): Buffer {
-  const bytes: number[] = [];
-  let rest = value;
-  while (rest > 127) {
-    bytes.push((rest % 128) + 128);
-    rest = Math.floor(rest / 128);
-  }
-  return Buffer.from([...bytes, rest]);
-}
-
-const number = (field: number, value: number): Buffer => Buffer.concat([varintBytes(field * 8), varintBytes(value)]);
-const piece = (field: number, ...parts: readonly Uint8Array[]): Buffer => {
-  const bytes = Buffer.concat(parts);
-  return Buffer.concat([varintBytes(field * 8 + 2), varintBytes(bytes.length), bytes]);
-};
-const text = (field: number, value: string): Buffer => piece(field, Buffer.from(value));
-
 function littleEndian(values: ArrayLike<number>, kind: 'int32' | 'int64' | 'float32'): Buffer {
   const bytes = Buffer.alloc(values.length * (kind === 'int64' ? 8 : 4));
   for (let i = 0; i < values.length; i++) {
@@ -215,21 +199,20 @@ export function writeLearning({
     const parts = outputs.map((output) => littleEndian(output[name].data, 'float32'));
     const offsets = [0];
     for (const { length } of parts) offsets.push(offsets[offsets.length - 1] + length);
-    const trailing = (shape ?? []).slice(1).map((size) => number(4, size));
+    const trailing = (shape ?? []).slice(1).map((size) => integerField(4, size));
     const batched = [
-      piece(1, ...parts),
-      piece(2, littleEndian(offsets, 'int64')),
-      number(3, dtypes.float32),
+      messageField(1, ...parts),
+      messageField(2, littleEndian(offsets, 'int64')),
+      integerField(3, dtypes.float32),
       ...trailing,
     ];
-    return piece(2, text(1, name), piece(2, ...batched));
+    return messageField(2, textField(1, name), messageField(2, ...batched));
   });
-  const told = Object.entries(metrics).map(([name, value]) => {
-    const bytes = Buffer.alloc(9, 2 * 8 + 1);
-    bytes.writeDoubleLE(value, 1);
-    return piece(3, text(1, name), bytes);
-  });
-  return Buffer.concat([text(1, kind), piece(2, text(1, kind), ...fields, number(3, outputs.length)), ...told]);
+  const told = Object.entries(metrics).map(([name, value]) =>
+    messageField(3, textField(1, name), doubleField(2, value)),
+  );
+  const all = messageField(2, textField(1, kind), ...fields, integerField(3, outputs.length));
+  return message(textField(1, kind), all, ...told);
 }
 
 export interface SamplesAnswer {
@@ -244,13 +227,13 @@ export interface SamplesAnswer {
 
 export function writeSamples({ sequences, prompt_logprobs: prompt }: SamplesAnswer): Buffer {
   const own = sequences.map(({ stop_reason: reason, tokens, logprobs }) =>
-    piece(
+    messageField(
       1,
-      number(1, reason === 'stop' ? 0 : 1),
-      piece(2, littleEndian(tokens, 'int32')),
-      piece(3, littleEndian(logprobs, 'float32')),
+      integerField(1, reason === 'stop' ? 0 : 1),
+      messageField(2, littleEndian(tokens, 'int32')),
+      messageField(3, littleEndian(logprobs, 'float32')),
     ),
   );
   const scored = prompt?.map((value) => value ?? Number.NaN);
-  return Buffer.concat([...own, ...(scored === undefined ? [] : [piece(2, littleEndian(scored, 'float32'))])]);
+  return message(...own, ...(scored === undefined ? [] : [messageField(2, littleEndian(scored, 'float32'))]));
 }

@@ -1,4 +1,4 @@
-/** The few pieces of protobuf's wire format that logs need: fields with numbers, texts and messages. */
+/** Messages in protobuf's wire format, as far as logs and servers write them: fields with numbers, texts, bytes and messages. */
 
 function varint(value: number): Uint8Array {
   const bytes: number[] = [];
@@ -29,7 +29,10 @@ export function floatField(field: number, value: number): Buffer {
   return message(tag(field, 5), bytes);
 }
 
-export const messageField = (field: number, body: Uint8Array): Buffer =>
-  message(tag(field, 2), varint(body.length), body);
+/** A message, or bytes, in one or several parts. */
+export function messageField(field: number, ...parts: readonly Uint8Array[]): Buffer {
+  const body = message(...parts);
+  return message(tag(field, 2), varint(body.length), body);
+}
 
 export const textField = (field: number, text: string): Buffer => messageField(field, Buffer.from(text));
