@@ -36,7 +36,6 @@ const monitors = () => import('./commands/monitors.ts');
 const model = () => import('./commands/model.ts');
 const pairs = () => import('./commands/pairs.ts');
 const pool = () => import('./commands/pool.ts');
-const playground = () => import('./commands/playground.ts');
 const queue = () => import('./commands/queue.ts');
 const relearn = () => import('./commands/measure-relearn.ts');
 const results = () => import('./commands/results.ts');
@@ -119,7 +118,7 @@ const groups: Readonly<Record<string, readonly Entry[]>> = {
   'Look at results': [
     entry('results', 'print tables over seeds and comparisons; figures, one HTML file', results, 'resultsCommand'),
     entry('view', 'look at runs in a browser, live; write the pages as files', view, 'viewCommand'),
-    entry('playground', 'write the lab in a page: it trains in a browser', playground, 'playgroundCommand'),
+    entry('playground', 'write the lab in a page: it trains in a browser', view, 'playgroundCommand'),
     entry('runs', 'list the runs of a folder, and how each is doing', runs, 'runsCommand'),
     entry('show', 'print the rollouts that a search finds', show, 'showCommand'),
     entry('diff', 'show how two runs differ, in config and results', runs, 'diffCommand'),

@@ -1,7 +1,9 @@
 /** Bundles the pages: the viewer's into one script and one style sheet, the playground's beside it. Only a clone needs it: the package has the result. */
 import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { browserMap } from './browser-map.ts';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Plugin } from 'esbuild';
+import { readRegularText } from '../base/node/index.ts';
 
 export async function buildPage(source: string, target: string): Promise<void> {
   const { build } = await import('esbuild');
@@ -28,4 +30,32 @@ export async function buildPage(source: string, target: string): Promise<void> {
     legalComments: 'none',
     logLevel: 'warning',
   });
+}
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const inSources = (path: string): string => join(root, path.replace('./dist/', 'src/').replace(/\.js$/, '.ts'));
+
+/** The files of src that a browser has others for, or (null) none, as package.json (`browser`) says of the files of dist that are made from them. */
+export function browserPlaces(): ReadonlyMap<string, string | null> {
+  const { browser } = JSON.parse(readRegularText(join(root, 'package.json'))) as {
+    browser: Record<string, string | false>;
+  };
+  return new Map(Object.entries(browser).map(([from, to]) => [inSources(from), to === false ? null : inSources(to)]));
+}
+
+/** How a bundle for a browser is made from the sources of a clone; a bundler that resolves the installed package reads its package.json itself. */
+export function browserMap(): Plugin {
+  const places = browserPlaces();
+  return {
+    name: 'browser-map',
+    setup(build) {
+      build.onResolve({ filter: /^\./ }, ({ path, resolveDir }) => {
+        const file = resolve(resolveDir, path);
+        const place = places.get(file);
+        if (place === undefined) return undefined;
+        return place === null ? { path: file, namespace: 'absent' } : { path: place };
+      });
+      build.onLoad({ filter: /.*/, namespace: 'absent' }, () => ({ contents: 'module.exports = {};', loader: 'js' }));
+    },
+  };
 }

@@ -107,7 +107,7 @@ function judgePackage(path: string, specifier: string, dependencies: ReadonlySet
   const name = packageOf(specifier);
   const owner = owners[name];
   if (isTest(path)) return [];
-  // What these import from other folders is bundled as package.json (`browser`) says: src/view/browser-map.test.ts.
+  // What these import from other folders is bundled as package.json (`browser`) says: src/view/build-page.test.ts.
   if (isBuiltin(name) && /^src\/(?:browser|base\/browser|view\/page)\//.test(path)) {
     return [`${path}: a browser has no ${name}`];
   }

@@ -13,7 +13,7 @@ import { resolveBuiltin } from '../../src/lab/config.ts';
 import { openLab } from '../../src/lab/open.ts';
 import { train } from '../../src/lab/train.ts';
 import { type RunConfig, RunDirectory } from '../../src/run/index.ts';
-import { browserMap } from '../../src/view/browser-map.ts';
+import { browserMap } from '../../src/view/build-page.ts';
 import { manifestFrame, playgroundArms, playgroundPlan } from '../../src/view/playground.ts';
 import { configOf, linkOf, readLink } from '../../src/view/playground-plan.ts';
 import { gq } from '../run-gq.ts';

@@ -1,9 +1,11 @@
-/** `gq view [DIR]`: serves the viewer until Ctrl-C; with --to it writes the same pages as files. */
+/** `gq view [DIR]`: serves the viewer until Ctrl-C; with --to it writes the same pages as files. `gq playground --to DIR` writes the lab in a page. */
 import { constants, setPriority } from 'node:os';
+import { shellLine } from '../../base/index.ts';
 import { stopSignals } from '../../base/node/index.ts';
 import { findEntries } from '../../view/catalogue.ts';
 import { openPage, startView, writeBundle } from '../../view/index.ts';
-import { type CommandContext, type CommandResult, command, word } from '../command.ts';
+import { writePlayground } from '../../view/playground.ts';
+import { type CommandContext, type CommandResult, command, whole, word } from '../command.ts';
 import { expectAbsent, expectNewFolder, gqLine, portOption, tokenFrom } from '../shared.ts';
 import { Waiting } from '../terminal/progress.ts';
 
@@ -66,3 +68,24 @@ ${to}/view.html: the same in one file of ${size}, opens from disk
 `;
   return { value: { folder: to, ...written }, text: () => text, isNo: written.leftOut.length > 0 };
 }
+
+export const playgroundCommand = command({
+  options: {
+    to: word('<folder>', 'the new folder for the page and all that it needs', 'playground'),
+    updates: whole('<n>', 'updates that a lane trains at most', { least: 1, usual: 100 }),
+  },
+  json: 'what was written as JSON',
+  notes: `The page trains in the reader's browser: it asks its server for nothing but these files, and opened as a file it says how to serve it. Threads need a page that is isolated, which
+its own service worker sees to over https or on localhost; elsewhere it trains with one thread.`,
+  examples: ['gq playground --to playground', 'gq playground --to playground --updates 60'],
+  async run({ to, updates }, context) {
+    expectNewFolder(to, '--to');
+    using waiting = new Waiting(context.stderr);
+    waiting.on('building the page');
+    const written = await writePlayground(to, updates);
+    const size = `${(written.bytes / 1e6).toFixed(1)} MB, ${(written.gzippedBytes / 1e6).toFixed(1)} MB gzipped`;
+    const call = shellLine('python3', '-m', 'http.server', '-d', to);
+    const text = `${to}: ${written.files} files, ${size}\nTo look at it, serve the folder: ${call}\n`;
+    return { value: { folder: to, ...written }, text: () => text };
+  },
+});

@@ -3,7 +3,7 @@ import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { expect, test } from 'vitest';
-import { browserMap, browserPlaces } from './browser-map.ts';
+import { browserMap, browserPlaces } from './build-page.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
