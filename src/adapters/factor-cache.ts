@@ -8,7 +8,7 @@ import { access } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { UserError } from '../base/index.ts';
+import { messageOf, UserError } from '../base/index.ts';
 import { makeFolder, sha256, tryLock } from '../base/node/index.ts';
 import { SafetensorsFile, writeSafetensors } from '../model/index.ts';
 import type { InitialFactors } from './starts/start.ts';
@@ -75,7 +75,7 @@ export class FactorCache {
       makeFolder(this.#directory);
       await access(this.#directory, constants.W_OK);
     } catch (cause) {
-      const found = cause instanceof Error ? cause.message : String(cause);
+      const found = messageOf(cause);
       const fix = 'Set the environment variable GQ_CACHE to a folder that can be written.';
       throw new UserError(
         { call: `keep factors in ${this.#directory}`, expected: 'a folder that can be written', found, fix },

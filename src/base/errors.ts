@@ -41,6 +41,9 @@ export class GraderError extends ComplaintError {
   override readonly name = 'GraderError';
 }
 
+/** What was thrown, in words. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
 /** Whether work ended because a signal asked for it. */
 export function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === 'AbortError';
@@ -49,7 +52,7 @@ export function isAbort(error: unknown): boolean {
 /** An error of ours as it is, and the end that a signal asked for; anything else that was thrown, by code of others, as a UserError that says where. */
 export function explainForeign(error: unknown, { call, expected }: Pick<Complaint, 'call' | 'expected'>): unknown {
   if (error instanceof ComplaintError || isAbort(error)) return error;
-  const found = error instanceof Error ? error.message : String(error);
+  const found = messageOf(error);
   const place = error instanceof Error ? placeIn(error.stack ?? '') : undefined;
   const fix = place === undefined ? {} : { fix: `It was thrown at ${place}.` };
   return new UserError({ call, expected, found, ...fix }, { cause: error });

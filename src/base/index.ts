@@ -5,6 +5,7 @@ export {
   explainForeign,
   GraderError,
   isAbort,
+  messageOf,
   OutOfMemoryError,
   ShapeError,
   UserError,

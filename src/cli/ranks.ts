@@ -3,7 +3,7 @@
  * speaks, but when a rank fails, the lowest of those that did says so for all, and every rank ends with its exit code.
  */
 import { InvalidArgumentError } from 'commander';
-import { readWhole, UserError } from '../base/index.ts';
+import { messageOf, readWhole, UserError } from '../base/index.ts';
 import { coresEach, coresVariable, onInterrupt } from '../lab/index.ts';
 import type { Communicator, Launched } from '../parallel/index.ts';
 import { alone, joinRanks, launchedRanks, onAskedToStop, RankFailure, startRanks } from '../parallel/index.ts';
@@ -66,7 +66,7 @@ async function joinAndWork(
   } catch (error) {
     const exitCode = error instanceof RankFailure ? error.exitCode : error instanceof UserError ? 2 : 1;
     context.exitCode = exitCode;
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     const speaks = !(error instanceof RankFailure) && (await communicator.abort(reason, exitCode));
     if (!speaks) return await stayQuiet(exitCode);
     const own = `rank ${communicator.rank} of ${communicator.size}`;

@@ -1,5 +1,5 @@
 /** Asks every loophole whether one execution fired its channel, and which test functions and attributes it wants to see. */
-import { UserError } from '../base/index.ts';
+import { messageOf, UserError } from '../base/index.ts';
 import type { Loophole, LoopholeName, Marker, Observation, PayingLoophole } from './loopholes/loophole.ts';
 import { payingLoopholes } from './loopholes/registry.ts';
 import type { ProblemMarkers } from './markers.ts';
@@ -13,7 +13,7 @@ function ask(loophole: PayingLoophole, seen: Observation, marker: Marker): strin
     if (statement instanceof Promise) statement.catch(() => undefined);
     throw new TypeError(`${kindOf(statement)} instead of a statement or null`);
   } catch (cause) {
-    const found = cause instanceof Error ? cause.message : String(cause);
+    const found = messageOf(cause);
     const expected = 'fires() that answers with a statement of what fired it, or null';
     throw new UserError({ call: `loophole ${loophole.name}`, expected, found }, { cause });
   }

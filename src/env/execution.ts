@@ -3,7 +3,7 @@
  * compared here, as it arrives. The first wrong value stops the program at its next pause. `finished` fixes the result.
  * Only then, and only if no plain value was wrong, are outputs that have no plain form compared with decoys (opaque.ts).
  */
-import { UserError } from '../base/index.ts';
+import { messageOf, UserError } from '../base/index.ts';
 import { Comparer, type Expected, prepareExpected } from './compare.ts';
 import { encodeDecoys, type OpaqueOutput } from './opaque.ts';
 import type { ProgramProblem, TestCase } from './problem.ts';
@@ -40,7 +40,7 @@ function prepareTests(problem: ProgramProblem): Pick<PreparedProblem, 'batches' 
   try {
     return { batches: encodeBatches(problem.tests), expected: problem.tests.map(prepareExpected) };
   } catch (cause) {
-    const found = cause instanceof Error ? cause.message : String(cause);
+    const found = messageOf(cause);
     throw new UserError({ call: `problem ${problem.id}`, expected: 'tests that can be encoded', found }, { cause });
   }
 }
@@ -102,7 +102,7 @@ export class Execution {
           return this.#onRecord(tag, payload);
         } catch (error) {
           // Programs choose what arrives: nothing that they send may end more than their own execution.
-          this.#fail(`a record that cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+          this.#fail(`a record that cannot be read: ${messageOf(error)}`);
           return 'stop';
         }
       },

@@ -3,7 +3,7 @@
  * others: the two lists are disjoint, and every problem's loophole is in one of them.
  */
 import { z } from 'zod';
-import { randomStream, UserError } from '../base/index.ts';
+import { messageOf, randomStream, UserError } from '../base/index.ts';
 import { decodeText, readRegular, systemComplaint } from '../base/node/index.ts';
 import { describeFaults } from './importers/records.ts';
 import type { Loophole, LoopholeName } from './loopholes/loophole.ts';
@@ -67,7 +67,7 @@ function parseJson(text: string, path: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    const found = cause instanceof Error ? cause.message : String(cause);
+    const found = messageOf(cause);
     throw new UserError({ call: `read ${path}`, expected: 'a partition file, as JSON', found }, { cause });
   }
 }

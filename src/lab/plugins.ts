@@ -4,7 +4,7 @@ import { basename, dirname, extname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { z } from 'zod';
 import { startShape } from '../adapters/starts/start.ts';
-import { explainForeign, inTime, UserError } from '../base/index.ts';
+import { explainForeign, inTime, messageOf, UserError } from '../base/index.ts';
 import { readRegularText, sha256 } from '../base/node/index.ts';
 import { aFunction, expectShape, type PartShape, partName } from '../base/parts/index.ts';
 import { defineLoophole, loopholeShape } from '../env/loopholes/define.ts';
@@ -104,7 +104,7 @@ async function importModule(path: string): Promise<Readonly<Record<string, unkno
   try {
     return await Promise.race([import(pathToFileURL(path).href), idle]);
   } catch (cause) {
-    const found = cause instanceof Error ? cause.message : String(cause);
+    const found = messageOf(cause);
     const complaint = { call: `plugin ${path}`, expected: 'a module that loads', found, ...loadingFix(path, found) };
     throw new UserError(complaint, { cause });
   } finally {

@@ -4,7 +4,7 @@
  */
 import { crc32, inflateRawSync } from 'node:zlib';
 import { z } from 'zod';
-import { UserError } from '../base/index.ts';
+import { messageOf, UserError } from '../base/index.ts';
 import { decodeText } from '../base/node/index.ts';
 import { parseRecord, readInput, readRecords } from '../env/importers/records.ts';
 
@@ -115,10 +115,7 @@ function parse(text: string, call: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new UserError(
-      { call, expected: 'JSON', found: cause instanceof Error ? cause.message : String(cause) },
-      { cause },
-    );
+    throw new UserError({ call, expected: 'JSON', found: messageOf(cause) }, { cause });
   }
 }
 

@@ -3,7 +3,7 @@
  * the library must be Open MPI; another one is refused by its name. Nothing here blocks but `init` and `finalize`.
  */
 import type { LibraryHandle } from 'koffi';
-import { UserError } from '../base/index.ts';
+import { messageOf, UserError } from '../base/index.ts';
 
 type Koffi = typeof import('koffi');
 type Pointer = bigint | Uint8Array | null;
@@ -159,7 +159,7 @@ function loadMpi(koffi: Koffi): LibraryHandle {
     // Open MPI loads its own plug-ins, which look for its symbols among those that all libraries share.
     return koffi.load(libraryName, { global: true });
   } catch (cause) {
-    const found = cause instanceof Error ? cause.message : String(cause);
+    const found = messageOf(cause);
     throw new UserError({ call: 'ranks', expected: `the library ${libraryName}`, found, fix: install }, { cause });
   }
 }

@@ -4,7 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import { shellLine, UserError } from '../base/index.ts';
+import { messageOf, shellLine, UserError } from '../base/index.ts';
 import type { EvaluationOutcomes, EvaluationRow, OutcomeRow, ProbeOutcomes } from '../evaluate/index.ts';
 import { byTarget, EvaluationStore, finalSets, lastCheckpoint } from '../evaluate/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
@@ -144,7 +144,7 @@ export async function readResults(directory: string, source: ResultsSource, onRe
       runs.push(await readRunResult(path, arm ?? undefined));
     } catch (error) {
       if (source.runs.length === 1) throw error;
-      leftOut.push({ path, why: error instanceof Error ? error.message : String(error) });
+      leftOut.push({ path, why: messageOf(error) });
     }
   }
   if (runs.length === 0 && leftOut.length > 0) {

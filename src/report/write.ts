@@ -1,7 +1,7 @@
 /** Writes report.html, the files of figures and traces.md. What this program did not make is overwritten only with --force. */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { UserError, visible } from '../base/index.ts';
+import { messageOf, UserError, visible } from '../base/index.ts';
 import { makeFolder, readRegularText, writeFileAtomic } from '../base/node/index.ts';
 import { csvLine } from '../measure/table.ts';
 import type { Results } from './aggregate.ts';
@@ -127,7 +127,7 @@ async function openPngWriter(): Promise<{ render(svg: string): Uint8Array } | { 
   try {
     resvg = await import('@resvg/resvg-js');
   } catch (error) {
-    return { missing: `@resvg/resvg-js cannot be loaded: ${error instanceof Error ? error.message : String(error)}` };
+    return { missing: `@resvg/resvg-js cannot be loaded: ${messageOf(error)}` };
   }
   const font = { loadSystemFonts: true, defaultFontFamily: 'DejaVu Sans' };
   const look = { fitTo: { mode: 'zoom', value: 2 }, font, background: '#ffffff' } as const;

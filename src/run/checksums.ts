@@ -3,7 +3,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { closeSync, existsSync, fstatSync, readSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
-import { UserError } from '../base/index.ts';
+import { messageOf, UserError } from '../base/index.ts';
 import { openToRead, readRegularText, sha256File, streamRegular, writeFileAtomic } from '../base/node/index.ts';
 import { rewardsName, tasksName } from '../env/outside/names.ts';
 import { answersName } from '../monitors/judge/answer-file.ts';
@@ -192,7 +192,6 @@ export function readJsonText(
     const text = readRegularText(path);
     return { value: JSON.parse(text), text };
   } catch (cause) {
-    const found = cause instanceof Error ? cause.message : String(cause);
-    throw new UserError({ call, expected: `${what}, as JSON`, found, fix }, { cause });
+    throw new UserError({ call, expected: `${what}, as JSON`, found: messageOf(cause), fix }, { cause });
   }
 }

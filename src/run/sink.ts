@@ -3,7 +3,7 @@
  * sink is told every event in order, and the run waits for it. What it buffers must be durable when `flush` returns, since the checkpoint that follows
  * relies on it. After a resume the updates since the last checkpoint come once more. A sink that throws ends the run, with an error that names it.
  */
-import { UserError } from '../base/index.ts';
+import { messageOf, UserError } from '../base/index.ts';
 import type { Phase, StepEvent, TrainEvent } from '../grpo/index.ts';
 
 export type RunEnd = 'finished' | 'tripwire' | 'interrupted';
@@ -63,7 +63,7 @@ async function blaming(sink: Sink, what: string, work: () => void | Promise<void
   try {
     await work();
   } catch (cause) {
-    const found = cause instanceof Error ? cause.message : String(cause);
+    const found = messageOf(cause);
     throw new UserError(
       { call: `sink ${sink.name}`, expected: `to take ${what}`, found: `an error: ${found}` },
       { cause },

@@ -2,11 +2,12 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { messageOf } from '../base/index.ts';
 import { readRegular, writeFileAtomic } from '../base/node/index.ts';
 import { RunDirectory } from '../run/index.ts';
 import { isHidden } from '../study/directory.ts';
 import type { RunFiles } from './api.ts';
-import { existsManifest, messageOf } from './catalogue.ts';
+import { existsManifest } from './catalogue.ts';
 import { type PageKind, ViewLibrary } from './library.ts';
 import { type PageFiles, pageHtml, wholePage } from './page-files.ts';
 import { runFiles } from './run-files.ts';

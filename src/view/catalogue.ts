@@ -2,7 +2,7 @@
 import { closeSync, existsSync, fstatSync, readdirSync, readSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { z } from 'zod';
-import { UserError } from '../base/index.ts';
+import { messageOf, UserError } from '../base/index.ts';
 import { openToRead } from '../base/node/index.ts';
 import { folderAdvice } from '../run/config/recipes.ts';
 import { isTraining, type Manifest, RunDirectory, readStamped } from '../run/index.ts';
@@ -122,8 +122,6 @@ function listExperiment({ id, path }: FoundEntry) {
 }
 
 export const existsManifest = (path: string): boolean => existsSync(join(path, 'manifest.json'));
-
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 export function listRun({ id, path, arm, experiment }: FoundEntry): ListedRun {
   const unknown = { id, experiment, seed: seedOf(path), update: 0, updates: 0, heartbeat: null, curve: [] };

@@ -3,12 +3,12 @@ import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { groupBy, UserError } from '../base/index.ts';
+import { groupBy, messageOf, UserError } from '../base/index.ts';
 import { JsonlWriter, readJsonl, waitForLock } from '../base/node/index.ts';
 import { readRecords } from '../env/importers/records.ts';
 import { checkStored } from '../run/index.ts';
 import { type AnswersPage, type LabelledRollout, type ListedNote, labelWords, parseAnswerId } from './api.ts';
-import { existsManifest, type FoundEntry, messageOf } from './catalogue.ts';
+import { existsManifest, type FoundEntry } from './catalogue.ts';
 import type { ViewLibrary } from './library.ts';
 import { verdictWordOf } from './query.ts';
 

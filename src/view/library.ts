@@ -1,13 +1,13 @@
 /** Answers the page's questions about one folder. What was read is kept as long as its files stay the same. It reads and never writes. */
 import { join, resolve } from 'node:path';
-import { murmur3, UserError } from '../base/index.ts';
+import { messageOf, murmur3, UserError } from '../base/index.ts';
 import { withinLimit } from '../base/node/index.ts';
 import { type JudgedTable, openJudged } from '../oracle/index.ts';
 import { RunDirectory } from '../run/index.ts';
 import { openResults } from '../study/claim-progress.ts';
 import { questionFacts, questionsAbout } from '../study/queue/folder.ts';
 import type { Answers, ExperimentPage, ListedRun, RunPage, TrainingPage } from './api.ts';
-import { existsManifest, type FoundEntry, findEntries, listCatalogue, listRun, messageOf } from './catalogue.ts';
+import { existsManifest, type FoundEntry, findEntries, listCatalogue, listRun } from './catalogue.ts';
 import { experimentPage } from './experiment-page.ts';
 import { labelsPage, notesPage } from './human.ts';
 import { fileStamp, KeptAnswers, resultStampOf, stampOf } from './kept-answers.ts';

@@ -1,5 +1,5 @@
 /** A search of rollouts: text or a regular expression, facets (a value of a rollout as text), order, pages. It is written as parameters of an address, so every search is a link. */
-import { readWhole, UserError } from '../base/index.ts';
+import { messageOf, readWhole, UserError } from '../base/index.ts';
 import type { JudgedRollout } from '../oracle/judged/columns.ts';
 
 export const rolloutOrders = ['update', 'surprise', 'score', 'advantage', 'reward', 'tokens', 'shuffled'] as const;
@@ -50,7 +50,7 @@ export function matcherOf({ text, isPattern }: RolloutQuery): Place | null {
     const pattern = new RegExp(isPattern ? text : text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'), 'im');
     return (content) => content.search(pattern);
   } catch (cause) {
-    const found = cause instanceof Error ? cause.message : String(cause);
+    const found = messageOf(cause);
     throw new UserError({ call: 'rollouts, text', expected: 'a regular expression', found }, { cause });
   }
 }

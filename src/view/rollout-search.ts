@@ -1,5 +1,5 @@
 /** A search through runs, one after another; what was found so far can be listed at any time. */
-import { UserError } from '../base/index.ts';
+import { messageOf, UserError } from '../base/index.ts';
 import type { JudgedRollout } from '../oracle/judged/columns.ts';
 import type { ListedRollout, RolloutList } from './api.ts';
 import { matcherOf, type RolloutQuery } from './query.ts';
@@ -41,7 +41,7 @@ export class RolloutSearch {
         this.#parts.push({ rollouts, part: await rollouts.find(this.#query, this.#limit) });
       } catch (error) {
         if (this.#runs.length === 1 || isOfQuery(error)) throw error;
-        this.#leftOut.push({ run: run.id, why: error instanceof Error ? error.message : String(error) });
+        this.#leftOut.push({ run: run.id, why: messageOf(error) });
       }
       if (performance.now() >= until) return;
     }

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
-import { UserError } from '../base/index.ts';
+import { messageOf, UserError } from '../base/index.ts';
 import { HttpProblem, isSameToken, listenOn, readJsonBody, sendAnswer } from '../base/node/index.ts';
 import { userErrorOf } from '../run/index.ts';
 import { addWritten, writtenKinds } from './human.ts';
@@ -90,7 +90,7 @@ const mostBytes = 32_768;
 function fail(response: ServerResponse, error: unknown): void {
   const known = error instanceof UserError ? error : userErrorOf(error);
   const status = error instanceof HttpProblem ? error.status : known === null ? 500 : 400;
-  const message = known?.message ?? (error instanceof Error ? error.message : String(error));
+  const message = known?.message ?? messageOf(error);
   if (response.headersSent) response.end();
   else sendAnswer(response, { status, body: JSON.stringify({ error: message }), headers: safeHeaders });
 }

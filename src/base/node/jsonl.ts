@@ -8,7 +8,7 @@ import { closeSync, fstatSync, fsyncSync, ftruncateSync, readSync, writeSync } f
 import { dirname } from 'node:path';
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import { UserError } from '../errors.ts';
+import { messageOf, UserError } from '../errors.ts';
 import { syncDirectory } from './atomic-file.ts';
 import { openToWrite, streamRegular } from './regular-file.ts';
 import { namePath, systemComplaint } from './system-error.ts';
@@ -104,8 +104,7 @@ export class JsonlWriter implements Disposable {
 function complain(path: string, expected: string, cause: unknown): never {
   const system = systemComplaint(namePath(cause, path));
   if (system !== null) throw new UserError({ ...system, call: `read ${path}` }, { cause });
-  const found = cause instanceof Error ? cause.message : `${cause}`;
-  throw new UserError({ call: `read ${path}`, expected, found }, { cause });
+  throw new UserError({ call: `read ${path}`, expected, found: messageOf(cause) }, { cause });
 }
 
 async function* readLines(path: string): AsyncGenerator<Buffer> {

@@ -1,7 +1,7 @@
 /** What ends a process: signals that ask it to save and stop, and errors that nobody caught. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { UserError } from '../errors.ts';
+import { messageOf, UserError } from '../errors.ts';
 
 /** Schedulers send SIGUSR1 some time before they kill; a terminal that is closed sends SIGHUP. */
 export const stopSignals = (): readonly NodeJS.Signals[] =>
@@ -34,7 +34,7 @@ export function explainUncaught(error: unknown): unknown {
   const file = error instanceof Error ? foreignFile(error.stack ?? '') : undefined;
   // Nothing of the package throws what is no error.
   if (error instanceof UserError || (error instanceof Error && file === undefined)) return error;
-  const found = error instanceof Error ? error.message : String(error);
+  const found = messageOf(error);
   return new UserError(
     {
       call: file === undefined ? 'a plugin' : `plugin ${file}`,

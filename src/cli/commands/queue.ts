@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { exitCodes, padText, shellLine, UserError, visibleLine } from '../../base/index.ts';
+import { exitCodes, messageOf, padText, shellLine, UserError, visibleLine } from '../../base/index.ts';
 import { onInterrupt, resolveConfig } from '../../lab/index.ts';
 import { RunDirectory, recipePath } from '../../run/index.ts';
 import { planExperiment, readExperiment } from '../../study/experiment.ts';
@@ -103,7 +103,7 @@ export const listCommand = command({
       queue.readSettings();
       if (!json) tellIdle(queue, entries, context);
     } catch (error) {
-      complain(error instanceof Error ? error.message : String(error));
+      complain(messageOf(error));
     }
     const values = entries.map(({ id: number, job, state }) => ({ id: number, ...job, ...state }));
     const none = `no jobs in ${queue.path} (${queueVariable} names another place)\n`;

@@ -4,7 +4,7 @@
  */
 import { gunzipSync } from 'node:zlib';
 import { parquetMetadata, parquetReadObjects } from 'hyparquet';
-import { UserError } from '../../base/index.ts';
+import { messageOf, UserError } from '../../base/index.ts';
 
 const plainJson = (_: string, value: unknown): unknown => {
   if (value === null) return undefined;
@@ -34,7 +34,7 @@ export async function readParquetTexts(bytes: Uint8Array, path: string, mostByte
     return rows.map((row) => JSON.stringify(row, plainJson));
   } catch (cause) {
     if (cause instanceof UserError) throw cause;
-    const found = cause instanceof Error ? cause.message : String(cause);
+    const found = messageOf(cause);
     throw new UserError({ call, expected: 'a whole Parquet file, packed by snappy, gzip or not', found }, { cause });
   }
 }

@@ -5,7 +5,7 @@
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { z } from 'zod';
-import { UserError } from '../../base/index.ts';
+import { messageOf, UserError } from '../../base/index.ts';
 import { decodeText, streamRegular, systemComplaint } from '../../base/node/index.ts';
 import { readParquetTexts } from './parquet-records.ts';
 
@@ -49,7 +49,7 @@ export async function readInput(path: string, call: string): Promise<Buffer> {
     return Buffer.concat(chunks);
   } catch (cause) {
     if (cause instanceof UserError) throw cause;
-    const own = cause instanceof Error ? cause.message : String(cause);
+    const own = messageOf(cause);
     const { found, fix } = systemComplaint(cause) ?? { found: own };
     const complaint = { call, expected: 'a readable file', found, ...(fix === undefined ? {} : { fix }) };
     throw new UserError(complaint, { cause });
@@ -60,8 +60,7 @@ function parseJson(text: string, path: string, line: number): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    const found = cause instanceof Error ? cause.message : String(cause);
-    return new UserError({ call: `read ${path}, line ${line}`, expected: 'JSON', found }, { cause });
+    return new UserError({ call: `read ${path}, line ${line}`, expected: 'JSON', found: messageOf(cause) }, { cause });
   }
 }
 

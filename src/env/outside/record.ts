@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { UserError } from '../../base/index.ts';
+import { messageOf, UserError } from '../../base/index.ts';
 import { writeFileAtomic } from '../../base/node/atomic-file.ts';
 import { ChainedLines } from '../../base/node/chained-lines.ts';
 import { sha256Json } from '../../base/node/hash.ts';
@@ -74,7 +74,7 @@ export function readRecord(path: string): OutsideRecord {
   try {
     value = JSON.parse(readRegularText(path));
   } catch (cause) {
-    return refuse(cause instanceof Error ? cause.message : String(cause), cause);
+    return refuse(messageOf(cause), cause);
   }
   const { data } = recordShape.safeParse(value);
   if (data === undefined) return refuse('something else');

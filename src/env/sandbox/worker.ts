@@ -7,7 +7,7 @@ import type { ChildProcess } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
 import { rmdirSync, rmSync } from 'node:fs';
 import type { Duplex, Writable } from 'node:stream';
-import { GraderError } from '../../base/index.ts';
+import { GraderError, messageOf } from '../../base/index.ts';
 import { sha256 } from '../../base/node/index.ts';
 import { DeadlineTimer } from './deadline.ts';
 import { encodeConfig, noMoreFrame } from './frames.ts';
@@ -190,7 +190,7 @@ export class SandboxWorker {
       try {
         this.#onMessage(JSON.parse(line));
       } catch (error) {
-        this.#fail(`a message that cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+        this.#fail(`a message that cannot be read: ${messageOf(error)}`);
       }
     }
   }
@@ -306,7 +306,7 @@ export class SandboxWorker {
     try {
       return program.onRecord(tag, payload);
     } catch (error) {
-      this.#fail(`a record of kind ${JSON.stringify(tag)}: ${error instanceof Error ? error.message : String(error)}`);
+      this.#fail(`a record of kind ${JSON.stringify(tag)}: ${messageOf(error)}`);
       return 'stop';
     }
   }

@@ -1,5 +1,5 @@
 /** JSON files as values. What they must look like is said by the schemas (`schema.ts`); here a file is read, parsed and shown. */
-import { UserError } from '../../base/index.ts';
+import { messageOf, UserError } from '../../base/index.ts';
 import { decodeText, readRegular, systemComplaint } from '../../base/node/index.ts';
 
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
@@ -23,7 +23,7 @@ export function parseJson(text: string, file: string): JsonValue {
   try {
     return JSON.parse(text) as JsonValue;
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = messageOf(cause);
     throw new UserError({ call: `read ${file}`, expected: 'valid JSON', found: reason }, { cause });
   }
 }

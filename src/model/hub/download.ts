@@ -7,7 +7,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { UserError } from '../../base/index.ts';
+import { messageOf, UserError } from '../../base/index.ts';
 import { streamRegular } from '../../base/node/index.ts';
 
 export interface FileDigest {
@@ -119,7 +119,7 @@ const isDiskError = (error: unknown): boolean =>
 
 function describe(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  return cause instanceof Error ? cause.message : String(cause);
+  return messageOf(cause);
 }
 
 /** Downloads a file to `path`, unless it is there already with the right size and hash: a damaged one is replaced. */

@@ -5,7 +5,7 @@
  */
 import { Template } from '@huggingface/jinja';
 import { z } from 'zod';
-import { UserError } from '../../base/index.ts';
+import { messageOf, UserError } from '../../base/index.ts';
 import { existsSync, join, withinLimit } from '../../base/node/index.ts';
 import { readText, show } from '../files/json.ts';
 import { parseFields } from '../files/schema.ts';
@@ -131,7 +131,7 @@ function withinSeconds(work: () => string): string {
 }
 
 function reason(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
+  return messageOf(cause);
 }
 
 const templateText = 'a template, or a list with one named "default"';

@@ -5,7 +5,7 @@
  */
 import { Tokenizer } from '@huggingface/tokenizers';
 import { z } from 'zod';
-import { UserError } from '../../base/index.ts';
+import { messageOf, UserError } from '../../base/index.ts';
 import { existsSync, join, sha256, sha256Json } from '../../base/node/index.ts';
 import { type JsonObject, parseJsonObject, readBytes, show } from '../files/json.ts';
 import { parseFields } from '../files/schema.ts';
@@ -134,7 +134,7 @@ function build({ tokenizer, config }: TokenizerFiles, file: string): Tokenizer {
     // A word-level model keeps its unknown token in its own file; the library looks for it in the config.
     return new Tokenizer(tokenizer, { unk_token: checked.data.model.unk_token, ...config });
   } catch (cause) {
-    const found = cause instanceof Error ? cause.message : String(cause);
+    const found = messageOf(cause);
     throw new UserError({ call: `read ${file}`, expected: 'a tokenizer this version can run', found }, { cause });
   }
 }

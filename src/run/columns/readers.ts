@@ -1,6 +1,6 @@
 /** Readers of a table by columns, Parquet or JSON lines. Where the bytes are is not their business. */
 import type { AsyncBuffer, FileMetaData } from 'hyparquet';
-import { UserError } from '../../base/index.ts';
+import { messageOf, UserError } from '../../base/index.ts';
 
 /** Some rows of a table, as columns. A value that is absent is null, and so is a column that an earlier version did not write. */
 export interface ColumnBlock<Row> {
@@ -92,7 +92,7 @@ export class ParquetTable<Row> implements TableReader<Row> {
       this.#opened = null;
       if (cause instanceof UserError) throw cause;
       const { found, fix } = this.#explain(cause) ?? {
-        found: cause instanceof Error ? cause.message : String(cause),
+        found: messageOf(cause),
         fix: 'The file is damaged: restore it from a copy, or make the run again.',
       };
       throw new UserError({ call: `read ${this.#name}`, expected: 'a whole Parquet file', found, fix }, { cause });

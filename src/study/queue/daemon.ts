@@ -3,7 +3,7 @@
  * next daemon takes them over. It ends when nothing waits or runs; adding a job starts it again.
  */
 import { setTimeout as wait } from 'node:timers/promises';
-import { exitCodes } from '../../base/index.ts';
+import { exitCodes, messageOf } from '../../base/index.ts';
 import { isSameProcess } from '../../base/node/index.ts';
 import { coresEach, coresVariable } from '../../lab/index.ts';
 import { findGpus } from '../slots.ts';
@@ -61,7 +61,7 @@ class QueueDaemon {
         await work();
       } catch (error) {
         faulty.add(id);
-        this.sayOnce(`job ${id}: ${error instanceof Error ? error.message : String(error)}`);
+        this.sayOnce(`job ${id}: ${messageOf(error)}`);
       }
     };
     for (const entry of this.#queue.all((message) => this.sayOnce(message))) {
@@ -156,7 +156,7 @@ class QueueDaemon {
       await this.#queue.writeState(id, { ...running, ...launched });
       this.#options.say(`job ${id}: running`);
     } catch (error) {
-      this.#options.say(`job ${id}: ${error instanceof Error ? error.message : String(error)}`);
+      this.#options.say(`job ${id}: ${messageOf(error)}`);
       await this.#end({ id, job, state: running }, 'failed', null);
     }
     return true;
@@ -181,7 +181,7 @@ export async function runDaemon(path: string, options: DaemonOptions): Promise<v
           isBusy = await daemon.look();
         } catch (error) {
           // A full disk, for instance: jobs that run go on, and the next look tries again.
-          daemon.sayOnce(error instanceof Error ? error.message : String(error));
+          daemon.sayOnce(messageOf(error));
         }
         if (!isBusy) break;
         await wait((options.pollSeconds ?? 1) * 1000, undefined, { signal: options.signal }).catch(() => undefined);

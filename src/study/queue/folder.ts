@@ -6,7 +6,7 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { UserError } from '../../base/index.ts';
+import { messageOf, UserError } from '../../base/index.ts';
 import {
   isLocked,
   makeFolder,
@@ -142,7 +142,7 @@ export class QueueFolder {
       try {
         return [this.read(id)];
       } catch (error) {
-        damaged(error instanceof Error ? error.message : String(error));
+        damaged(messageOf(error));
         return [];
       }
     });

@@ -5,7 +5,7 @@
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { closeSync, existsSync, linkSync, rmSync } from 'node:fs';
-import { shellLine } from '../../base/index.ts';
+import { messageOf, shellLine } from '../../base/index.ts';
 import { openToWrite, readRegularText, startOf, startOfStat, writeNew } from '../../base/node/index.ts';
 import type { QueueEntry, QueueFolder, QueueSettings } from './folder.ts';
 
@@ -129,7 +129,7 @@ export async function notify(
     ...{ command: shellLine('gq', ...job.words), lastLine: lastLine ?? '' },
   };
   const attempt = async (what: string, work: () => Promise<string | null>): Promise<void> => {
-    const fault = await work().catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
+    const fault = await work().catch((error: unknown) => messageOf(error));
     if (fault !== null) complain(`notify ${what}: ${fault}`);
   };
   if (command !== null) {

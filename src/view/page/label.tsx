@@ -1,7 +1,7 @@
 /** Labels rollouts or answers by one key each, shuffled, and blind until asked: a label after a look is not blind. */
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { murmur3 } from '../../base/index.ts';
+import { messageOf, murmur3 } from '../../base/index.ts';
 import { agreementsOf, agreementTable, isHack, lastLabels } from '../agreement.ts';
 import type { LabelledRollout, LabelsPage, LabelWord, LedgerRow, ListedRollout } from '../api.ts';
 import { answerId, labelWords, parseAnswerId } from '../api.ts';
@@ -198,7 +198,7 @@ function LabelButtons({ run, rollout, verdict, isBlind, page, onLabel }: LabelBu
     giveLabel(run, verdict, { rollout, label, writer: writerOf(page), blind: isBlind }).then(
       () => label !== null && onLabel?.(),
       (error: unknown) => {
-        failed.value = error instanceof Error ? error.message : String(error);
+        failed.value = messageOf(error);
       },
     );
   };

@@ -1,6 +1,7 @@
 /** Notes pinned to a view: the address that is shown, and a text. Home lists them all; each leads back to its view. */
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
+import { messageOf } from '../../base/index.ts';
 import type { ListedNote } from '../api.ts';
 import { address, linkTo, screens } from './address.ts';
 import { changeWriter, giveNote, isInMemory, useNotes, writerName, writtenCount, writtenLines } from './human-store.ts';
@@ -49,7 +50,7 @@ function NoteForm({ usual, onClose }: { readonly usual: string; readonly onClose
       await giveNote(id, { screen, parameters: `${parameters}`, text, writer: writerName.value || usual });
       onClose();
     } catch (error) {
-      failed.value = error instanceof Error ? error.message : String(error);
+      failed.value = messageOf(error);
     }
   };
   return (

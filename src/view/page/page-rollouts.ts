@@ -1,6 +1,6 @@
 /** The rollouts of runs in a page, read from the runs' own files, and no more of them than an answer needs. */
 import type { AsyncBuffer } from 'hyparquet';
-import { UserError } from '../../base/index.ts';
+import { messageOf, UserError } from '../../base/index.ts';
 import { JudgedTable } from '../../oracle/judged/table.ts';
 import { type LineGrowth, LinesTable, ParquetTable, type TableReader } from '../../run/columns/index.ts';
 import type { Catalogue, ListedRun, RolloutList, RolloutPage, RunFile, RunFiles } from '../api.ts';
@@ -122,7 +122,7 @@ class GrownLines {
     try {
       return JSON.parse(text);
     } catch (cause) {
-      const found = cause instanceof Error ? cause.message : String(cause);
+      const found = messageOf(cause);
       throw new UserError({ call: `read ${this.#name}`, expected: `JSON on line ${line}`, found }, { cause });
     }
   }

@@ -1,6 +1,7 @@
 /** Where the page has its answers from: a server, files beside it, or itself. The screens cannot tell which. */
 import { signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { messageOf } from '../../base/index.ts';
 import type { Answers, AnswersPage, Catalogue, ListedRun, PageHome, RunFiles } from '../api.ts';
 import { changed, noteDrawing } from './live.ts';
 import { PageRollouts, type RunHome, runsOf } from './page-rollouts.ts';
@@ -184,8 +185,7 @@ export function useAnswer<Value>(
     ask(show)
       .then(
         (value) => show(value as Value),
-        (error: unknown) =>
-          isWanted && setAnswer({ key, value: null, error: error instanceof Error ? error.message : String(error) }),
+        (error: unknown) => isWanted && setAnswer({ key, value: null, error: messageOf(error) }),
       )
       // Drawn is what was answered a frame later.
       .finally(() => {

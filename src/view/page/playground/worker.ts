@@ -1,4 +1,5 @@
 /** One lane: opens the lab in this worker, trains as far as the page asks, tells it every update, and keeps what was trained. */
+import { messageOf } from '../../../base/index.ts';
 import { type PromptAnswer, ratesOf, TabLab } from '../../../browser/lab.ts';
 import { type ManifestFrame, type Pieces, tarOf } from '../../../browser/record.ts';
 import type { RolloutRecord, StepEvent } from '../../../grpo/events.ts';
@@ -205,6 +206,6 @@ async function hear(message: ToLane): Promise<void> {
 
 addEventListener('message', ({ data }: MessageEvent<ToLane>) => {
   hear(data).catch((error: unknown) => {
-    say({ kind: 'failed', message: error instanceof Error ? error.message : String(error) });
+    say({ kind: 'failed', message: messageOf(error) });
   });
 });
