@@ -25,6 +25,25 @@ export function describeTensor(tensor: { shape: Shape; dtype: DType }): string {
   return `${tensor.dtype}[${tensor.shape.join(',')}]`;
 }
 
+/** The arrays that hold tensors outside of a device. */
+export const hostArrays: Readonly<Record<DType, HostArrays>> = {
+  f32: Float32Array,
+  i32: Int32Array,
+  bf16: Uint16Array,
+  f16: Uint16Array,
+};
+type HostArrays = (new (size: number) => HostArray) & (new (buffer: ArrayBuffer) => HostArray);
+
+export function expectHostData(target: Tensor, data: HostArray): void {
+  const expected = hostArrays[target.dtype];
+  if (data instanceof expected && data.length === target.size) return;
+  throw new ShapeError({
+    call: `write ${target.label}`,
+    expected: `${expected.name} of ${target.size} for ${describeTensor(target)}`,
+    found: `${data.constructor.name} of ${data.length}`,
+  });
+}
+
 export class Tensor {
   readonly device: Device;
   readonly shape: Shape;

@@ -3,20 +3,14 @@
  * the first waits for them). Nothing waits but `read` and `sync`, which ask the stream without blocking the thread. Same inputs, same
  * bytes, run after run.
  */
-import { DeviceError, ShapeError } from '../../base/index.ts';
+import { DeviceError } from '../../base/index.ts';
 import type { Device, Kernels } from '../index.ts';
 import { Arena, type DType, describeTensor, type HostArray, type Scope, type Tensor } from '../index.ts';
+import { expectHostData, hostArrays } from '../tensor.ts';
 import type { Gpu, GpuFacts } from './gpu.ts';
 import type { Graphs } from './graphs.ts';
 import type { Queue } from './queue.ts';
 import type { Readback } from './readback.ts';
-
-const hostArrays: Readonly<Record<DType, new (size: number) => HostArray>> = {
-  f32: Float32Array,
-  i32: Int32Array,
-  bf16: Uint16Array,
-  f16: Uint16Array,
-};
 
 /** Tiles of keys in the gradient of attention: where a lane begins at a multiple of this, its tiles are those it has alone. */
 const laneStep = 128;
@@ -59,14 +53,7 @@ export class CudaDevice implements Device {
 
   write(target: Tensor, data: HostArray): void {
     this.#expectHome('write', target);
-    const expected = hostArrays[target.dtype];
-    if (!(data instanceof expected) || data.length !== target.size) {
-      throw new ShapeError({
-        call: `write ${target.label}`,
-        expected: `${expected.name} of ${target.size} for ${describeTensor(target)}`,
-        found: `${data.constructor.name} of ${data.length}`,
-      });
-    }
+    expectHostData(target, data);
     this.#expectOutside('write', target);
     if (target.size === 0) return;
     const { driver, stream } = this.#parts.gpu;

@@ -1,25 +1,18 @@
 /** The webgpu device: one buffer of the GPU's memory, kernels queued in call order; only `read` and `sync` wait. */
-import { DeviceError, ShapeError } from '../../base/index.ts';
+import { DeviceError } from '../../base/index.ts';
 import {
   Arena,
   bytesOf,
   type Device,
-  type DType,
   describeTensor,
   type HostArray,
   type Kernels,
   Scope,
   type Tensor,
 } from '../index.ts';
+import { expectHostData, hostArrays } from '../tensor.ts';
 import { bufferUse, forReading, type GpuBuffer, type GpuDevice } from './interface.ts';
 import type { KernelQueue } from './queue.ts';
-
-const hostArrays: Readonly<Record<DType, new (buffer: ArrayBuffer) => HostArray>> = {
-  f32: Float32Array,
-  i32: Int32Array,
-  bf16: Uint16Array,
-  f16: Uint16Array,
-};
 
 export interface WebgpuParts {
   readonly gpu: GpuDevice;
@@ -52,14 +45,7 @@ export class WebgpuDevice implements Device {
 
   write(target: Tensor, data: HostArray): void {
     this.#expectHome('write', target);
-    const expected = hostArrays[target.dtype];
-    if (!(data instanceof expected) || data.length !== target.size) {
-      throw new ShapeError({
-        call: `write ${target.label}`,
-        expected: `${expected.name} of ${target.size} for ${describeTensor(target)}`,
-        found: `${data.constructor.name} of ${data.length}`,
-      });
-    }
+    expectHostData(target, data);
     if (target.size === 0) return;
     if (target.offset % 4 === 0 && data.byteLength % 4 === 0) this.#queue.write(target.offset, data);
     else this.#writeHalves(target, data);
