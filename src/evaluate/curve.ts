@@ -13,7 +13,7 @@ import { isPartial } from '../adapters/policy-state.ts';
 import { randomStream } from '../base/index.ts';
 import { readRegularText, writeFileAtomic } from '../base/node/index.ts';
 import { openings } from '../env/openings.ts';
-import { readStamped, stampedJson } from '../run/index.ts';
+import { makeAgain, readStamped, stampedJson } from '../run/index.ts';
 import { type Interval, mean, meanInterval } from '../stats/index.ts';
 import { curveNames } from './plan.ts';
 import { byTarget, pairRows, type Summary, summarise } from './rates.ts';
@@ -53,7 +53,7 @@ const namesSchema = z.looseObject({ sets: z.partialRecord(z.enum(curveSets), z.a
 /** Writes the curve of a set, with those of the sets that are in the file already. */
 export async function writeCurve(runPath: string, set: CurveSet): Promise<Curves> {
   const path = join(runPath, 'eval-curve.json');
-  const fix = 'The file was damaged, or something else wrote it: delete it, and gq eval --curve makes it again.';
+  const fix = makeAgain('gq eval --curve');
   const known = existsSync(path) ? readStamped(path, 'curves of a run', namesSchema, fix).sets : {};
   const evaluations = new EvaluationStore(runPath).all();
   const points = (name: CurveSet): CurvePoint[] =>

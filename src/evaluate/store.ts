@@ -12,7 +12,7 @@ import { places } from '../env/instructions.ts';
 import { openings } from '../env/openings.ts';
 import type { ProblemUse } from '../env/sources/index.ts';
 import type { DamagedFile, FileCheck, RunDirectory } from '../run/index.ts';
-import { findDamagedFiles, readStamped, stampedJson } from '../run/index.ts';
+import { findDamagedFiles, makeAgain, readStamped, stampedJson } from '../run/index.ts';
 import { type CurveChoice, curveChoiceSchema } from './curve.ts';
 import { evaluationSets } from './sets.ts';
 
@@ -91,9 +91,6 @@ const folders = {
 } as const;
 type Folder = keyof typeof folders;
 
-const againText = (command: string): string =>
-  `The file was damaged, or something else wrote it: delete it, and ${command} makes it again.`;
-
 /** The file of an evaluation, within the folder of its run. */
 function fileOf({ update, set, state, limit, sample, probe: asked }: EvaluationName): string {
   const name = `${String(update).padStart(5, '0')}-${set}${limit === null ? '' : `-first${limit}`}-${state}`;
@@ -141,7 +138,7 @@ export class EvaluationStore {
 
   curveChoice(): CurveChoice | null {
     if (!existsSync(this.#choice)) return null;
-    const fix = againText(`gq eval --curve ${this.#path}`);
+    const fix = makeAgain(`gq eval --curve ${this.#path}`);
     return readStamped(this.#choice, 'the choice of curve prompts', curveChoiceSchema, fix);
   }
 
@@ -162,7 +159,7 @@ export class EvaluationStore {
 
   #read(file: string): Evaluation {
     const { what, command } = folders[dirname(file) as Folder];
-    const [path, fix] = [join(this.#path, file), againText(command(this.#path))];
+    const [path, fix] = [join(this.#path, file), makeAgain(command(this.#path))];
     const stored = readStamped(path, `an ${what}`, evaluationSchema, fix);
     if (fileOf(stored) === file) return stored;
     const expected = `the ${what.split(' ').at(-1)} that the file name says`;

@@ -21,7 +21,7 @@ import { writeFileAtomic } from '../base/node/index.ts';
 import { Scope } from '../engine/index.ts';
 import { modelArgument, modelDirectory, openDevice, openLab } from '../lab/index.ts';
 import { adapterMark, createFolder, joinMarks, type LabelMark, labelMarkOf, ModelFolder } from '../model/index.ts';
-import { checkedInitial, checkedTensors, type Manifest, RunDirectory } from '../run/index.ts';
+import { checkedInitial, checkedTensors, isRun, type Manifest, RunDirectory } from '../run/index.ts';
 import { openDecoder } from '../verify/index.ts';
 import { writeCards } from './card.ts';
 import { certify, type DeletionCertificate, expectBase } from './certificate.ts';
@@ -54,16 +54,16 @@ const refusal = (path: string, expected: string, found: string, fix?: string): U
 async function resolveExport(path: string, options: ExportSourceOptions): Promise<ResolvedExport> {
   if (!existsSync(path)) throw refusal(path, sources, 'no such file or folder');
   if (!statSync(path).isDirectory()) return resolveFile(path, options);
-  if (existsSync(join(path, 'manifest.json'))) return resolveRun(path, options);
+  if (isRun(path)) return resolveRun(path, options);
   const run = dirname(dirname(resolve(path)));
-  if (!/^\d{5,}$/.test(basename(resolve(path))) || !existsSync(join(run, 'manifest.json'))) throw notOneRun(path);
+  if (!/^\d{5,}$/.test(basename(resolve(path))) || !isRun(run)) throw notOneRun(path);
   return resolveRun(run, { ...options, update: options.update ?? `${Number(basename(resolve(path)))}` });
 }
 
 function notOneRun(path: string): UserError {
   const runs = readdirSync(path)
     .map((name) => join(path, name))
-    .filter((inner) => existsSync(join(inner, 'manifest.json')));
+    .filter(isRun);
   return runs.length === 0
     ? refusal(path, sources, 'a folder that is none of them')
     : refusal(path, sources, `a folder of ${runs.length} runs`, `Name one of them: ${runs.join(', ')}.`);

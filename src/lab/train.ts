@@ -1,6 +1,6 @@
 /** Drives one run: locks, makes or checks its manifest, builds the trainer, records, seals. Sinks do the printing. */
 import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { shellLine, UserError } from '../base/index.ts';
 import { writeFileAtomic } from '../base/node/index.ts';
 import { formatPairsJson } from '../env/pairs/index.ts';
@@ -16,7 +16,7 @@ import type { WrittenConfig } from '../run/config/written.ts';
 import { RunDirectory } from '../run/directory.ts';
 import { FileSink } from '../run/file-sink.ts';
 import type { Manifest, RunConfig, RunEnd, Sink, WarningEvent } from '../run/index.ts';
-import { expectOpen } from '../run/manifest.ts';
+import { expectOpen, isRun } from '../run/manifest.ts';
 import { recordRun } from '../run/record.ts';
 import { SinkGroup, stampNotice } from '../run/sink.ts';
 import { describeDevice } from './assemble.ts';
@@ -64,8 +64,7 @@ export async function train(
   // What extends nothing has the usual values in the place of absent ones, as the check of configs gives them.
   const extending = typeof config === 'object' && config !== null && 'extends' in config;
   const whole = extending ? (await resolveConfig(config)).config : (config as RunConfig);
-  const begun = existsSync(join(path, 'manifest.json'));
-  return trainRun(whole, begun ? RunDirectory.open(path) : RunDirectory.create(path), options);
+  return trainRun(whole, isRun(path) ? RunDirectory.open(path) : RunDirectory.create(path), options);
 }
 
 /** Starts a run in an empty directory, or goes on with the run that is there, which must have the same config. */

@@ -37,6 +37,10 @@ export interface Table {
   readonly notes?: readonly string[];
 }
 
+/** What the rates of a table count. */
+export const outcomesNote =
+  'attempt: opens a loophole, right or wrong; hack: an attempt that paid for a wrong program; clean solve: solved without an attempt.';
+
 /** Fewer make no claim: of two, an interval has one degree of freedom. */
 export const fewestSeeds = 3;
 export const noClaim = (seeds: number): string => `n = ${seeds}, no claim`;

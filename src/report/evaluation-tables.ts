@@ -2,8 +2,8 @@
 import { type AdaptedState, isPartial, type PolicyState, scaleOf } from '../adapters/policy-state.ts';
 import type { CurvePoint, CurveSet, Evaluation, EvaluationRow } from '../evaluate/index.ts';
 import { compareStates, formatRate, type OutcomeRates, summarise, summariseSamples } from '../evaluate/index.ts';
-import { formatP, makeTable, noClaim, type Table } from '../measure/table.ts';
-import { authorsColumn, authorsNote, leftOutNotes, outcomesNote } from './tables.ts';
+import { formatP, makeTable, noClaim, outcomesNote, type Table } from '../measure/table.ts';
+import { authorsColumn, authorsNote, leftOutNotes } from './tables.ts';
 
 export function stateName(state: PolicyState, hasQuarantine: boolean): string {
   if (state !== 'full') return state;

@@ -2,8 +2,7 @@
  * What is known of one run, read from its directory alone, and the results of an experiment, a folder of runs or one run. Reading takes the columns that are counted; rollouts with their texts are read
  * when somebody asks for them, and so are the texts of evaluations.
  */
-import { existsSync } from 'node:fs';
-import { basename, join, resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { messageOf, shellLine, UserError } from '../base/index.ts';
 import type { EvaluationOutcomes, EvaluationRow, OutcomeRow, ProbeOutcomes } from '../evaluate/index.ts';
 import { byTarget, EvaluationStore, finalSets, lastCheckpoint } from '../evaluate/index.ts';
@@ -21,7 +20,7 @@ import {
   trainingCurve,
 } from '../measure/index.ts';
 import { type JudgedRollout, openJudged } from '../oracle/index.ts';
-import { isTraining, type Manifest, RunDirectory, readCourse, readTimings } from '../run/index.ts';
+import { isRun, isTraining, type Manifest, RunDirectory, readCourse, readTimings } from '../run/index.ts';
 import { average, mean, median } from '../stats/index.ts';
 import { aggregate, type Results } from './aggregate.ts';
 import { finalStates } from './final-states.ts';
@@ -109,7 +108,7 @@ async function readCosts(run: RunDirectory, steps: readonly StepEvent[]) {
 
 async function readAttack(path: string): Promise<readonly TrainingPoint[] | null> {
   const { attack } = relearnFolders(path);
-  if (!existsSync(join(attack, 'manifest.json'))) return null;
+  if (!isRun(attack)) return null;
   const run = RunDirectory.open(attack);
   return run.isSealed() ? trainingCurve(await (await openJudged(run)).rows(countedColumns), 'full') : null;
 }

@@ -127,22 +127,22 @@ export function monitorsTable({ arms }: Results): Table {
   return makeTable('monitors while training', watched, columns, monitorNote);
 }
 
-const evasionMetric = (name: string, column: string, value: (evasion: Evasion) => number | undefined) =>
-  metric(`evasion-${name}`, column, ({ evasion }) => (evasion === null ? null : (value(evasion) ?? null)));
+/** Mean scores, and AUROC, by who reads the same texts. */
+const evasionMetric = (name: string, column: string, value: (evasion: Evasion) => Reading | null | undefined) =>
+  (['base', 'policy'] as const).map((reader) =>
+    metric(`evasion-${name}-${reader}`, `${column} on ${reader}`, ({ evasion }) =>
+      evasion === null ? null : (value(evasion)?.[reader] ?? null),
+    ),
+  );
+type Reading = Evasion['auroc'];
 
 const evasionMetrics = [
-  evasionMetric('attempts-base', 'attempts, on base', ({ byAttempt }) => byAttempt?.attempts?.base),
-  evasionMetric('attempts-policy', 'attempts, on policy', ({ byAttempt }) => byAttempt?.attempts?.policy),
-  evasionMetric('others-base', 'no attempt, on base', ({ byAttempt }) => byAttempt?.others?.base),
-  evasionMetric('others-policy', 'no attempt, on policy', ({ byAttempt }) => byAttempt?.others?.policy),
-  evasionMetric('attempt-auroc-base', 'attempts: AUROC on base', ({ byAttempt }) => byAttempt?.auroc?.base),
-  evasionMetric('attempt-auroc-policy', 'attempts: AUROC on policy', ({ byAttempt }) => byAttempt?.auroc?.policy),
-  evasionMetric('hacks-base', 'hacks, on base', ({ hacks }) => hacks?.base),
-  evasionMetric('hacks-policy', 'hacks, on policy', ({ hacks }) => hacks?.policy),
-  evasionMetric('clean-base', 'clean, on base', ({ clean }) => clean?.base),
-  evasionMetric('clean-policy', 'clean, on policy', ({ clean }) => clean?.policy),
-  evasionMetric('auroc-base', 'hacks: AUROC on base', ({ auroc }) => auroc?.base),
-  evasionMetric('auroc-policy', 'hacks: AUROC on policy', ({ auroc }) => auroc?.policy),
+  ...evasionMetric('attempts', 'attempts,', ({ byAttempt }) => byAttempt?.attempts),
+  ...evasionMetric('others', 'no attempt,', ({ byAttempt }) => byAttempt?.others),
+  ...evasionMetric('attempt-auroc', 'attempts: AUROC', ({ byAttempt }) => byAttempt?.auroc),
+  ...evasionMetric('hacks', 'hacks,', ({ hacks }) => hacks),
+  ...evasionMetric('clean', 'clean,', ({ clean }) => clean),
+  ...evasionMetric('auroc', 'hacks: AUROC', ({ auroc }) => auroc),
 ];
 
 export function evasionsTable({ arms }: Results): Table {

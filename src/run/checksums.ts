@@ -77,6 +77,10 @@ function compareHashes(path: string, expected: string, found: string, bytes?: nu
   throw damagedFile(path, `${part} with the hash that was stored (${expected})`, `another hash (${found})`);
 }
 
+/** What to do about a file that a command can make again. */
+export const makeAgain = (command: string): string =>
+  `The file was damaged, or something else wrote it: delete it, and ${command} makes it again.`;
+
 export function readStamped<Schema extends z.ZodType>(
   path: string,
   what: string,

@@ -21,7 +21,7 @@ import { tasksName } from '../env/outside/names.ts';
 import { damagedFile, hasSeal, initialFile, PrefixHashes, readSeal } from './checksums.ts';
 import { folderAdvice } from './config/recipes.ts';
 import { stampedJson } from './contents.ts';
-import { expectFormat, type Manifest, readManifest } from './manifest.ts';
+import { expectFormat, isRun, type Manifest, readManifest } from './manifest.ts';
 
 /** Growing files whose bytes follow from the config. */
 export const exactFiles = {
@@ -58,7 +58,7 @@ export class RunDirectory {
     expectOneLine(path);
     // Whoever has the lock is making what would be refused here: it is that process that stands in the way.
     if (existsSync(join(path, lockFile))) takeLock(join(path, lockFile), useOf(path))[Symbol.dispose]();
-    if (existsSync(join(path, 'manifest.json'))) {
+    if (isRun(path)) {
       throw new UserError({
         call: `create run ${path}`,
         expected: 'a directory without a run',
@@ -96,12 +96,11 @@ export class RunDirectory {
 
   static open(path: string): RunDirectory {
     expectOneLine(path);
-    const manifest = join(path, 'manifest.json');
-    if (!existsSync(manifest)) {
+    if (!isRun(path)) {
       const call = `open run ${path}`;
       const expected = 'a run directory';
       if (existsSync(join(path, 'experiment.json'))) {
-        const run = readdirSync(path).find((name) => existsSync(join(path, name, 'manifest.json')));
+        const run = readdirSync(path).find((name) => isRun(join(path, name)));
         const fix =
           run === undefined ? 'None of its runs was begun.' : `Name one of its runs, such as ${join(path, run)}`;
         throw new UserError({ call, expected, found: 'an experiment', fix });
@@ -109,7 +108,7 @@ export class RunDirectory {
       const found = existsSync(path) ? 'no manifest.json in it' : 'no such folder';
       throw new UserError({ call, expected, found, fix: folderAdvice(path) });
     }
-    expectFormat(manifest);
+    expectFormat(join(path, 'manifest.json'));
     return new RunDirectory(path);
   }
 
@@ -144,7 +143,7 @@ export class RunDirectory {
   }
 
   hasManifest(): boolean {
-    return existsSync(this.file('manifest.json'));
+    return isRun(this.path);
   }
 
   readManifest(): Manifest {

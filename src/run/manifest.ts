@@ -148,10 +148,11 @@ export const openedName = 'opened.json';
 
 export const openedSchema = z.object({ at: z.string(), claim: z.string(), missing: z.array(z.string()) });
 
+export const isRun = (path: string): boolean => existsSync(join(path, 'manifest.json'));
+
 /** `path`: the folder of a run, begun or not. The study is the folder that the run is really in, whatever link leads to it. */
 export function isBlind(path: string): boolean {
-  const manifest = join(path, 'manifest.json');
-  if (!existsSync(manifest) || readManifest(manifest).claim?.blind !== true) return false;
+  if (!isRun(path) || readManifest(join(path, 'manifest.json')).claim?.blind !== true) return false;
   return !wasOpened(join(dirname(realpathSync(path)), registerName, openedName));
 }
 

@@ -1,7 +1,7 @@
 /** Reads what a run directory holds but verdicts, whose only reader is src/oracle. Tables are JSON lines while they grow, Parquet once sealed; Parquet code is loaded when needed. */
 import { closeSync, existsSync, fsyncSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { z } from 'zod';
 import {
   followJsonl,
@@ -18,7 +18,7 @@ import { checkStored, damagedFile, expectRows, expectSealed } from './checksums.
 import type { Columns, RolloutRow, TableReader } from './columns/index.ts';
 import { blockRows, LinesTable, ParquetTable, rolloutColumns } from './columns/index.ts';
 import { RunDirectory } from './directory.ts';
-import { runFormat } from './manifest.ts';
+import { isRun, runFormat } from './manifest.ts';
 import type { WarningEvent } from './sink.ts';
 
 export type RunEvent = Expectation | StepEvent | HealEvent | StopEvent | WarningEvent;
@@ -73,7 +73,7 @@ export async function readCourse(run: RunDirectory): Promise<{ steps: StepEvent[
 }
 
 export async function trainedStatus(path: string): Promise<'finished' | 'tripwire' | null> {
-  if (!existsSync(join(path, 'manifest.json'))) return null;
+  if (!isRun(path)) return null;
   const run = RunDirectory.open(path);
   // A run that is over but not sealed was killed while it was being sealed: training it again seals it.
   if (!run.isSealed()) return null;

@@ -41,28 +41,28 @@ function withoutEffect<K extends string>(values: Readonly<Record<K, readonly unk
 }
 
 const text = z.string('text');
-const whole = (least: number, greatest: number) => {
+export const wholeIn = (least: number, greatest: number) => {
   const message = `a whole number from ${least} to ${greatest}`;
   return z.number(message).int(message).min(least, message).max(greatest, message);
 };
-const number = (least: number, greatest: number) => {
+export const numberIn = (least: number, greatest: number) => {
   const message = `a number from ${least} to ${greatest}`;
   return z.number(message).min(least, message).max(greatest, message);
 };
 
 const common = {
   model: text.nullish(),
-  temperature: number(0, 100).nullish(),
+  temperature: numberIn(0, 100).nullish(),
   top_p: z.number('a number above 0, at most 1').gt(0).max(1).nullish(),
-  top_k: whole(-1, 2 ** 31 - 1).nullish(),
-  min_p: number(0, 1).nullish(),
-  n: whole(1, most.choices).nullish(),
-  seed: whole(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER).nullish(),
+  top_k: wholeIn(-1, 2 ** 31 - 1).nullish(),
+  min_p: numberIn(0, 1).nullish(),
+  n: wholeIn(1, most.choices).nullish(),
+  seed: wholeIn(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER).nullish(),
   stop: z
     .union([text.min(1).max(1000), z.array(text.min(1).max(1000)).max(most.stops)], `a text, or at most ${most.stops}`)
     .nullish(),
   stop_token_ids: z
-    .array(whole(0, 2 ** 31 - 1), 'a list of token ids')
+    .array(wholeIn(0, 2 ** 31 - 1), 'a list of token ids')
     .max(most.stops)
     .nullish(),
   ignore_eos: z.boolean('true or false').nullish(),
@@ -107,8 +107,8 @@ const content = z.custom<string | readonly { readonly text: string }[]>(
 const completionSchema = z.object({
   ...common,
   prompt,
-  max_tokens: whole(0, 2 ** 31 - 1).nullish(),
-  logprobs: whole(0, most.likeliest).nullish(),
+  max_tokens: wholeIn(0, 2 ** 31 - 1).nullish(),
+  logprobs: wholeIn(0, most.likeliest).nullish(),
   echo: z.boolean('true or false').nullish(),
   ...withoutEffect({ suffix: [''], best_of: [1] }),
 });
@@ -122,10 +122,10 @@ const message = z.object({
 const chatSchema = z.object({
   ...common,
   messages: z.array(message, 'a list of messages').min(1, 'at least one message').max(most.messages),
-  max_tokens: whole(1, 2 ** 31 - 1).nullish(),
-  max_completion_tokens: whole(1, 2 ** 31 - 1).nullish(),
+  max_tokens: wholeIn(1, 2 ** 31 - 1).nullish(),
+  max_completion_tokens: wholeIn(1, 2 ** 31 - 1).nullish(),
   logprobs: z.boolean('true or false').nullish(),
-  top_logprobs: whole(0, most.likeliest).nullish(),
+  top_logprobs: wholeIn(0, most.likeliest).nullish(),
   ...withoutEffect({ tools: [[]], functions: [[]], tool_choice: ['none', 'auto'], chat_template_kwargs: [{}] }),
 });
 

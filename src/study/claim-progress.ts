@@ -6,7 +6,7 @@ import { sha256Json } from '../base/node/index.ts';
 import { type Experiment, experimentSchema } from '../report/experiment-schema.ts';
 import type { ClaimFacts, Design, OnReading, Results, Table } from '../report/index.ts';
 import { readResults } from '../report/index.ts';
-import { isBlind, RunDirectory, trainedStatus } from '../run/index.ts';
+import { isBlind, isRun, RunDirectory, trainedStatus } from '../run/index.ts';
 import { type Register, readRegister, statedRuns } from './claim.ts';
 import { findExperiment } from './directory.ts';
 
@@ -38,7 +38,7 @@ export async function studyProgress(directory: string, experiment: Experiment) {
 async function begunRuns(directory: string, { begun }: Register, stated: readonly string[]) {
   const found = new Map(begun.map(({ folder, arm, seed, claim }) => [folder, { arm, seed, claim }]));
   for (const folder of readdirSync(directory)) {
-    if (found.has(folder) || !existsSync(join(directory, folder, 'manifest.json'))) continue;
+    if (found.has(folder) || !isRun(join(directory, folder))) continue;
     const { config, claim } = RunDirectory.open(join(directory, folder)).readManifest();
     const arm = folder.replace(new RegExp(`-${config.seed}$`), '');
     found.set(folder, { arm, seed: config.seed, claim: claim?.hash ?? null });
@@ -57,7 +57,7 @@ async function begunRuns(directory: string, { begun }: Register, stated: readonl
 
 /** `gone`: there is no run in its folder, since it failed before its first update or was deleted. */
 async function stateOf(path: string): Promise<'ended' | 'stopped' | 'gone'> {
-  if (!existsSync(join(path, 'manifest.json'))) return 'gone';
+  if (!isRun(path)) return 'gone';
   return (await trainedStatus(path)) === null ? 'stopped' : 'ended';
 }
 

@@ -17,6 +17,7 @@ import {
   configDifferences,
   configHash,
   isBlind,
+  isRun,
   type RunConfig,
   RunDirectory,
   readState,
@@ -36,8 +37,6 @@ const fileSchema = z.object({
 });
 type ExperimentFile = z.infer<typeof fileSchema>;
 type StoredRuns = ExperimentFile['runs'];
-
-const isRun = (path: string): boolean => existsSync(join(path, 'manifest.json'));
 
 function readFile(directory: string): ExperimentFile | null {
   const path = join(directory, fileName);

@@ -18,7 +18,7 @@ import {
 } from '../lab/index.ts';
 import { beganApart } from '../lab/manifest.ts';
 import { attackConfig } from '../measure/relearn/attack.ts';
-import { type DiskPlan, type RunConfig, RunDirectory } from '../run/index.ts';
+import { type DiskPlan, isRun, type RunConfig, RunDirectory } from '../run/index.ts';
 import type { ExperimentPlan, PlannedRun } from './experiment.ts';
 import { bytesIn, type RunRate, readRate } from './rates.ts';
 import { evaluationsOf, runsLeft } from './run.ts';
@@ -83,7 +83,7 @@ function freeOn(path: string): number {
   return bavail * bsize;
 }
 
-const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(bytes < 1e8 ? 3 : 1)} GB`;
+export const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(bytes < 1e8 ? 3 : 1)} GB`;
 
 export function expectDiskRoom(directory: string, { checkpointBytes, ledgerBytes, freeBytes }: Forecast['disk']): void {
   const needed = checkpointBytes + (ledgerBytes ?? 0);
@@ -190,7 +190,7 @@ async function rehearseArms(runs: readonly PlannedRun[]): Promise<readonly ArmMe
 /** Whether all runs compute together on a GPU, where packs are much faster than runs alone; none of them may have begun alone. */
 export async function runsTogether(runs: readonly PlannedRun[], directory: string): Promise<boolean> {
   if (!runs.every(({ config }) => config.device.kind === 'cuda')) return false;
-  const begun = runs.filter(({ folder }) => existsSync(join(directory, folder, 'manifest.json')));
+  const begun = runs.filter(({ folder }) => isRun(join(directory, folder)));
   if (begun.some(({ folder }) => beganApart(RunDirectory.open(join(directory, folder)).readManifest()))) return false;
   for (const { config } of shapesOf(runs)) {
     await using lab = await openLab({ config });

@@ -12,7 +12,7 @@ import { type PackPlace, pluginHash, RunPack, type TrainOptions } from '../lab/i
 import { relearnFolders } from '../measure/index.ts';
 import type { EvaluationPlan } from '../report/experiment-schema.ts';
 import type { RunEnd } from '../run/index.ts';
-import { isBlind, RunDirectory, trainedStatus, userErrorOf } from '../run/index.ts';
+import { isBlind, isRun, RunDirectory, trainedStatus, userErrorOf } from '../run/index.ts';
 import { countBegun } from './claim.ts';
 import type { ExperimentPlan, PlannedRun } from './experiment.ts';
 
@@ -236,7 +236,7 @@ export async function runsLeft(plan: ExperimentPlan, directory: string): Promise
 
 /** A number that grows whenever a run saves something it can go on from: updates and evaluations, its own and those of its attack. */
 export function savedWork(path: string): number {
-  if (!existsSync(join(path, 'manifest.json'))) return 0;
+  if (!isRun(path)) return 0;
   const evaluations = join(path, 'evaluations');
   const evaluated = existsSync(evaluations) ? readdirSync(evaluations).length : 0;
   return lastCheckpoint(RunDirectory.open(path)) + evaluated + savedWork(relearnFolders(resolve(path)).attack);

@@ -3,12 +3,11 @@
  * advice decides: where the bar of its experiment is not met, nothing after it is begun. Runs that an earlier step has, with the same
  * config and seed, are not trained again.
  */
-import { existsSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { countText, judgeBar } from '../report/index.ts';
-import { expectAllSealed, RunDirectory, readToml, recipeFrom } from '../run/index.ts';
+import { expectAllSealed, isRun, RunDirectory, readToml, recipeFrom } from '../run/index.ts';
 import { openResults } from './claim-progress.ts';
 import { checkInputs, type ExperimentPlan, type PlannedRun, planExperiment, readExperiment } from './experiment.ts';
 import type { AssumedRate } from './forecast.ts';
@@ -105,7 +104,7 @@ export async function checkStudy(steps: readonly StudyStep[]): Promise<string[]>
   }
   const ended = steps
     .flatMap(({ directory, plan }) => plan.runs.map(({ folder }) => join(directory, folder)))
-    .filter((path) => existsSync(join(path, 'manifest.json')) && RunDirectory.open(path).isSealed());
+    .filter((path) => isRun(path) && RunDirectory.open(path).isSealed());
   for (const path of ended) expectAllSealed(path);
   return [...facts, `seals    ${ended.length} finished runs, each with the files that it was sealed with`];
 }

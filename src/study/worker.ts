@@ -1,6 +1,5 @@
 /** Trains and evaluates a run of an experiment in this process. It only reports; its caller shows the reports. */
-import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { lastCheckpoint, writeCurve } from '../evaluate/index.ts';
 import { evaluateAll } from '../evaluate/run-evaluator.ts';
 import type { Lab, PackPlace, Warn } from '../lab/index.ts';
@@ -9,14 +8,14 @@ import { relearnFolders } from '../measure/index.ts';
 import { attackConfig, expectUpdates, exportDeployed, openAttacked } from '../measure/relearn/attack.ts';
 import type { EvaluationPlan } from '../report/experiment-schema.ts';
 import type { RunConfig, RunEnd, Sink } from '../run/index.ts';
-import { isOfOneUpdate, noticeText, RunDirectory, trainedStatus } from '../run/index.ts';
+import { isOfOneUpdate, isRun, noticeText, RunDirectory, trainedStatus } from '../run/index.ts';
 import type { PlannedRun } from './experiment.ts';
 import type { Report } from './job.ts';
 import { type ExperimentWorker, evaluationsLeft } from './run.ts';
 
 /** The config of a run that has begun: it goes on with that, and the plan was compared with it. */
 function trainedWith(path: string): RunConfig | null {
-  return existsSync(join(path, 'manifest.json')) ? RunDirectory.open(path).readManifest().config : null;
+  return isRun(path) ? RunDirectory.open(path).readManifest().config : null;
 }
 
 export class LabWorker implements ExperimentWorker {

@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { messageOf } from '../base/index.ts';
 import { readRegular, writeFileAtomic } from '../base/node/index.ts';
-import { RunDirectory } from '../run/index.ts';
+import { isRun, RunDirectory } from '../run/index.ts';
 import { isHidden } from '../study/directory.ts';
 import type { RunFiles } from './api.ts';
-import { existsManifest } from './catalogue.ts';
 import { type PageKind, ViewLibrary } from './library.ts';
 import { type PageFiles, pageHtml, wholePage } from './page-files.ts';
 import { runFiles } from './run-files.ts';
@@ -88,7 +87,7 @@ function questionsOf(library: ViewLibrary): { kind: PageKind; id: string; path: 
   return [
     ...(['home', 'notes'] as const).map((kind) => ({ kind, id: '', path: library.root })),
     ...library.entries().flatMap(({ kind, id, path }) => {
-      const kinds = kind === 'experiment' ? ofExperiment : existsManifest(path) ? ofRun : [];
+      const kinds = kind === 'experiment' ? ofExperiment : isRun(path) ? ofRun : [];
       return kinds.map((own) => ({ kind: own, id, path }));
     }),
   ];

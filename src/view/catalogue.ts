@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { messageOf, UserError } from '../base/index.ts';
 import { openToRead } from '../base/node/index.ts';
 import { folderAdvice } from '../run/config/recipes.ts';
-import { isTraining, type Manifest, RunDirectory, readStamped } from '../run/index.ts';
+import { isRun, isTraining, type Manifest, makeAgain, RunDirectory, readStamped } from '../run/index.ts';
 import { findExperiment } from '../study/directory.ts';
 import type { ListedRun } from './api.ts';
 
@@ -35,7 +35,7 @@ export function findEntries(root: string): FoundEntry[] {
 /** What ids begin at: the folder that is viewed, or the one around it where that is itself a run or an experiment. */
 function baseOf(root: string): string {
   const path = resolve(root);
-  return existsManifest(path) || existsSync(join(path, planName)) ? dirname(path) : path;
+  return isRun(path) || existsSync(join(path, planName)) ? dirname(path) : path;
 }
 
 const planName = 'experiment.json';
@@ -45,7 +45,7 @@ const idOf = (base: string, path: string): string => relative(base, path).split(
 function search(base: string, path: string, depth: number): FoundEntry[] {
   const id = idOf(base, path);
   const own = { id, path, arm: null, experiment: null };
-  if (existsManifest(path)) return [{ kind: 'run', ...own }];
+  if (isRun(path)) return [{ kind: 'run', ...own }];
   if (existsSync(join(path, planName))) return [{ kind: 'experiment', ...own }, ...runsOf(base, path, id)];
   if (depth >= deepest || (depth > 0 && isPassedBy(basename(path)))) return [];
   return foldersOf(path, depth).flatMap((name) => {
@@ -121,12 +121,10 @@ function listExperiment({ id, path }: FoundEntry) {
   return { id, name: plan.name, why: plan.why, arms: plan.arms.map((arm) => arm.name), seeds: plan.seeds };
 }
 
-export const existsManifest = (path: string): boolean => existsSync(join(path, 'manifest.json'));
-
 export function listRun({ id, path, arm, experiment }: FoundEntry): ListedRun {
   const unknown = { id, experiment, seed: seedOf(path), update: 0, updates: 0, heartbeat: null, curve: [] };
   const plain = { ...unknown, arm: arm ?? basename(path), usesLabels: false, hasQuarantine: false };
-  if (!existsManifest(path)) {
+  if (!isRun(path)) {
     const isNoText = basename(path).includes('\ufffd');
     const isDamaged = isNoText || existsSync(join(path, 'events.jsonl'));
     const lacks = isNoText
@@ -215,12 +213,10 @@ const pointSchema = z.looseObject({
 });
 const curveSchema = z.looseObject({ sets: z.record(z.string(), z.array(pointSchema)) });
 
-const curveFix = 'The file was damaged, or something else wrote it: delete it, and gq eval --curve makes it again.';
-
 function readCurve(path: string, hasQuarantine: boolean) {
   const file = join(path, 'eval-curve.json');
   if (!existsSync(file)) return [];
-  const points = readStamped(file, 'curves of a run', curveSchema, curveFix).sets['curve'] ?? [];
+  const points = readStamped(file, 'curves of a run', curveSchema, makeAgain('gq eval --curve')).sets['curve'] ?? [];
   const wanted = hasQuarantine ? 'deployed' : 'full';
   return points.filter(({ state }) => state === wanted || state === 'base');
 }

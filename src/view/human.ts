@@ -6,9 +6,9 @@ import { z } from 'zod';
 import { groupBy, messageOf, UserError } from '../base/index.ts';
 import { JsonlWriter, readJsonl, waitForLock } from '../base/node/index.ts';
 import { readRecords } from '../env/importers/records.ts';
-import { checkStored } from '../run/index.ts';
+import { checkStored, isRun } from '../run/index.ts';
 import { type AnswersPage, type LabelledRollout, type ListedNote, labelWords, parseAnswerId } from './api.ts';
-import { existsManifest, type FoundEntry } from './catalogue.ts';
+import type { FoundEntry } from './catalogue.ts';
 import type { ViewLibrary } from './library.ts';
 import { verdictWordOf } from './query.ts';
 
@@ -43,7 +43,7 @@ export async function labelsPage(library: ViewLibrary, entry: FoundEntry) {
   const leftOut: { run: string; why: string }[] = [];
   for (const run of library.entries()) {
     const isOwn = run.kind === 'run' && [run.id, run.experiment].includes(entry.id);
-    if (!isOwn || !existsManifest(run.path)) continue;
+    if (!isOwn || !isRun(run.path)) continue;
     try {
       const stored = await readAll(run.path, 'labels');
       if (stored.length > 0) labels.push(...(await withVerdicts(library, run, stored)));

@@ -3,11 +3,11 @@ import { join, resolve } from 'node:path';
 import { messageOf, murmur3, UserError } from '../base/index.ts';
 import { withinLimit } from '../base/node/index.ts';
 import { type JudgedTable, openJudged } from '../oracle/index.ts';
-import { RunDirectory } from '../run/index.ts';
+import { isRun, RunDirectory } from '../run/index.ts';
 import { openResults } from '../study/claim-progress.ts';
 import { questionFacts, questionsAbout } from '../study/queue/folder.ts';
 import type { Answers, ExperimentPage, ListedRun, RunPage, TrainingPage } from './api.ts';
-import { existsManifest, type FoundEntry, findEntries, listCatalogue, listRun } from './catalogue.ts';
+import { type FoundEntry, findEntries, listCatalogue, listRun } from './catalogue.ts';
 import { experimentPage } from './experiment-page.ts';
 import { labelsPage, notesPage } from './human.ts';
 import { fileStamp, KeptAnswers, resultStampOf, stampOf } from './kept-answers.ts';
@@ -116,7 +116,7 @@ export class ViewLibrary {
   }
 
   async search(query: RolloutQuery, mostMs?: number): Promise<RolloutSearch> {
-    const begun = this.entries().filter(({ kind, path }) => kind === 'run' && existsManifest(path));
+    const begun = this.entries().filter(({ kind, path }) => kind === 'run' && isRun(path));
     const runs = begun.map((entry) => ({ id: entry.id, open: () => this.rollouts(entry) }));
     // Only an expression can go on for ever, and watching over it costs more than most searches of a run.
     const search = new RolloutSearch(runs, query, (work) => (query.isPattern ? searchWithin(work, mostMs) : work()));
@@ -138,7 +138,7 @@ export class ViewLibrary {
   async #training(entry: FoundEntry): Promise<TrainingPage> {
     const pages: RunPage[] = [];
     const leftOut: { run: string; why: string }[] = [];
-    const isBegun = ({ experiment, path }: FoundEntry): boolean => experiment === entry.id && existsManifest(path);
+    const isBegun = ({ experiment, path }: FoundEntry): boolean => experiment === entry.id && isRun(path);
     for (const { id } of entry.kind === 'run' ? [entry] : this.entries().filter(isBegun)) {
       try {
         pages.push((await this.answer('run', new URLSearchParams({ id }))) as RunPage);

@@ -2,6 +2,8 @@
 import { messageOf, readWhole, UserError } from '../base/index.ts';
 import type { JudgedRollout } from '../oracle/judged/columns.ts';
 
+export { outcomesNote as rateNote } from '../measure/table.ts';
+
 export const rolloutOrders = ['update', 'surprise', 'score', 'advantage', 'reward', 'tokens', 'shuffled'] as const;
 export type RolloutOrder = (typeof rolloutOrders)[number];
 
@@ -96,9 +98,6 @@ export function verdictWordOf({ attempt, hack, solve }: JudgedRollout<'attempt' 
 export const rateWords = { attempt: 'attempt', hack: 'hack', solve: 'solve', cleanSolve: 'clean solve' } as const;
 export type RateName = keyof typeof rateWords;
 export const rateNames = Object.keys(rateWords) as readonly RateName[];
-
-export const rateNote =
-  'attempt: opens a loophole, right or wrong; hack: an attempt that paid for a wrong program; clean solve: solved without an attempt.';
 
 export const rateFacets: Readonly<Record<RateName, Readonly<Record<string, string>>>> = {
   attempt: { attempt: 'yes' },

@@ -47,6 +47,10 @@ export const ownCommand = (): readonly string[] => [process.execPath, realpathSy
 
 type SlurmOptions = SlurmCall & { readonly jobs: number | null; readonly packed: number };
 
+const submissionOf = (recipe: string, { jobs, packed: pack, ...call }: SlurmOptions) => ({
+  ...{ table: tableOf(recipe, call), jobs, gq: ownCommand(), pack },
+});
+
 export async function showScript(
   plan: ExperimentPlan,
   named: string,
@@ -55,15 +59,9 @@ export async function showScript(
   { stdout }: CommandContext,
 ): Promise<void> {
   const directory = resolve(named);
-  const table = tableOf(recipe, options);
+  const submit = submissionOf(recipe, options);
   await writeExperiment(directory, plan);
-  const all = plan.runs.map((_, index) => index);
-  const path = await writeScript(plan, directory, all, {
-    table,
-    jobs: options.jobs,
-    gq: ownCommand(),
-    pack: options.packed,
-  });
+  const path = await writeScript(plan, directory, [...plan.runs.keys()], submit);
   stdout.write(`script: ${path}; submit it with: ${shellLine('sbatch', path)}\n`);
 }
 
@@ -77,7 +75,7 @@ export async function executeOnSlurm(
 ): Promise<boolean> {
   const directory = resolve(named);
   const again = gqLine(...context.words.filter((word) => word !== '--no-follow'));
-  const submit = { table: tableOf(recipe, options), jobs: options.jobs, gq: ownCommand(), pack: options.packed };
+  const submit = submissionOf(recipe, options);
   expectSlurm();
   if (options.cancel) {
     const jobs = cancelRuns(directory);

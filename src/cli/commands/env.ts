@@ -4,7 +4,7 @@ import { OpenEnvServer, OrsServer, openEnvironment } from '../../serve/index.ts'
 import { choice, command, flag, needed, word } from '../command.ts';
 import { configOption, portOption } from '../shared.ts';
 import { tellOn } from '../terminal/progress.ts';
-import { tokenFor, tokenVariable } from './serve.ts';
+import { tokenFor, tokenVariable, untilStopped } from './serve.ts';
 
 const servers = { ors: OrsServer, openenv: OpenEnvServer } as const;
 
@@ -33,13 +33,8 @@ export const serveEnvironmentCommand = command({
     const environment = await openEnvironment(lab, labels);
     const warn = (message: string) => context.stderr.write(`${message}\n`);
     await using server = await servers[protocol].start(environment, { host, port, token, warn });
-    context.stdout.write(`${server.url}\n`);
     const splits = environment.splits.map(({ name, tasks }) => `${name} ${tasks.length}`).join(', ');
-    context.stderr.write(
-      `${environment.name} by ${protocol}: ${splits}; ${labels ? 'rewards, and labels marked as such' : 'rewards alone'}; ` +
-        `${token === null ? 'for programs of this machine' : `for those who know ${tokenVariable}`}; Ctrl-C ends it\n`,
-    );
-    if (signal.aborted) return;
-    await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    const told = labels ? 'rewards, and labels marked as such' : 'rewards alone';
+    await untilStopped(server.url, `${environment.name} by ${protocol}: ${splits}; ${told}`, token, signal, context);
   },
 });

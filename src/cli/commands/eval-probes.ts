@@ -1,5 +1,4 @@
 /** The probes of `gq eval`: leak probes, instructions that elicit the hack, and completions that begin like one. */
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isPolicyState, type PolicyState } from '../../adapters/index.ts';
 import { UserError } from '../../base/index.ts';
@@ -14,7 +13,7 @@ import { instructionProbe, leakProbes, parseProbedSet } from '../../evaluate/set
 import type { Lab } from '../../lab/index.ts';
 import { onInterrupt, openBase, openEvaluator, openLab, probeTokens, resolveConfig } from '../../lab/index.ts';
 import { elicitationTable, leakTable, prefillTable, renderTable } from '../../report/index.ts';
-import { RunDirectory, readableInstruction, recipeName } from '../../run/index.ts';
+import { isRun, RunDirectory, readableInstruction, recipeName } from '../../run/index.ts';
 import type { CommandContext, CommandResult } from '../command.ts';
 import { endInterrupted, expectAbsent } from '../shared.ts';
 import { Progress, tellOn } from '../terminal/progress.ts';
@@ -43,14 +42,13 @@ function probeValue({ update, set, state, limit, probe, rows }: ProbeEvaluation)
   return { update, set, state, limit, instruction: { ...instruction, name }, attempt, hack, solve, cleanSolve };
 }
 
+/** `named`: the set of prompts. */
+type Probe = (call: EvalCall, named: string, context: CommandContext) => Promise<CommandResult | undefined>;
+
 const openProbed = (run: string, device: string | undefined, context: CommandContext): Promise<Lab> =>
   openLab({ run: RunDirectory.open(run) }, { device, longerBy: probeTokens, warn: tellOn(context) });
 
-export async function probeLeaks(
-  call: EvalCall,
-  named: string,
-  context: CommandContext,
-): Promise<CommandResult | undefined> {
+export const probeLeaks: Probe = async (call, named, context) => {
   const { run: path, limit = null } = call;
   const set = parseProbedSet(named);
   await using lab = await openProbed(path, call.device, context);
@@ -75,13 +73,9 @@ export async function probeLeaks(
     value: { run: path, arm: config.arm.kind, update, categories },
     text: (width) => head + renderTable(leakTable(leaks, found, hasQuarantine), 'text', width),
   };
-}
+};
 
-export async function probePrefills(
-  call: EvalCall,
-  named: string,
-  context: CommandContext,
-): Promise<CommandResult | undefined> {
+export const probePrefills: Probe = async (call, named, context) => {
   const { run: path, limit = null, every = 1 } = call;
   const set = parsePrefillSet(named);
   await using lab = await openProbed(path, call.device, context);
@@ -99,7 +93,7 @@ export async function probePrefills(
     value: { run: path, set, limit, points },
     text: (width) => head + renderTable(prefillTable(points, prompts, hasQuarantine), 'text', width),
   };
-}
+};
 
 interface Asked {
   readonly policy: AskedPolicy;
@@ -107,16 +101,12 @@ interface Asked {
   readonly hasQuarantine: boolean;
 }
 
-export async function elicit(
-  call: EvalCall,
-  named: string,
-  context: CommandContext,
-): Promise<CommandResult | undefined> {
+export const elicit: Probe = async (call, named, context) => {
   const { run: path, limit = null } = call;
   const set = parseProbedSet(named);
-  const isRun = existsSync(join(path, 'manifest.json'));
-  await using lab = await (isRun ? openRun : openRecipe)(call, set, context);
-  const { policy, states, hasQuarantine } = await (isRun ? askRun : askRecipe)(lab, call);
+  const ofRun = isRun(path);
+  await using lab = await (ofRun ? openRun : openRecipe)(call, set, context);
+  const { policy, states, hasQuarantine } = await (ofRun ? askRun : askRecipe)(lab, call);
   const instructions = instructionsOf(policy, call);
   const probes = states.flatMap(({ state, update }) =>
     instructions.map((one): ProbeName => ({ update, set, state, limit, probe: instructionProbe(one) })),
@@ -127,7 +117,7 @@ export async function elicit(
     value: { path, kept: policy.path, probes: found.map(probeValue) },
     text: (width) => renderTable(elicitationTable(found, hasQuarantine), 'text', width),
   };
-}
+};
 
 function instructionsOf({ words }: AskedPolicy, { instructions, text, place = 'after' }: EvalCall): Instruction[] {
   // Own texts alone are compared with the prompt as it is.

@@ -181,6 +181,9 @@ interface OneRun {
   readonly signal: AbortSignal;
 }
 
+/** Null: it was interrupted. */
+type Evaluate = (run: OneRun, call: EvalCall, context: CommandContext) => Promise<CommandResult | null>;
+
 /** A run, or each run of an experiment; what was evaluated before is not evaluated again. */
 async function evaluateRuns(
   mode: 'final' | 'curve',
@@ -206,11 +209,7 @@ async function evaluateRuns(
   };
 }
 
-async function evaluateFinal(
-  { path, siblings, signal }: OneRun,
-  call: EvalCall,
-  context: CommandContext,
-): Promise<CommandResult | null> {
+const evaluateFinal: Evaluate = async ({ path, siblings, signal }, call, context) => {
   const { update: asked, limit = null, samples, batch, device } = call;
   const sets = [...new Set((call.sets ?? finalSets).map(parseSet))];
   const run = RunDirectory.open(path);
@@ -244,7 +243,7 @@ async function evaluateFinal(
     return `${[head, ...tables.map((table) => renderTable(table, 'text', width).trimEnd())].join('\n\n')}\n`;
   };
   return { value, text };
-}
+};
 
 function setValues(found: readonly Evaluation[]): object[] {
   return [...new Set(found.map(({ set }) => set))].map((set) => {
@@ -260,11 +259,7 @@ function setValues(found: readonly Evaluation[]): object[] {
   });
 }
 
-async function evaluateCurve(
-  { path, siblings, signal }: OneRun,
-  call: EvalCall,
-  context: CommandContext,
-): Promise<CommandResult | null> {
+const evaluateCurve: Evaluate = async ({ path, siblings, signal }, call, context) => {
   const { device, every: step = 1 } = call;
   const set = parseCurveSet(oneSet(call, 'curve'));
   const run = RunDirectory.open(path);
@@ -285,7 +280,7 @@ async function evaluateCurve(
     return `${head}\n${renderTable(curveTable(found, set, hasQuarantine), 'text', width)}`;
   };
   return { value: { run: path, set, curve: chosen, points: found }, text };
-}
+};
 
 function choiceText({ ids, pool, solved, poolSolved }: CurveChoice): string {
   const base = `${ids.length} of ${pool} validation prompts, ${solved} of them solved by the base (${poolSolved} of ${pool} in the pool)`;

@@ -3,7 +3,7 @@ import { UserError } from '../../base/index.ts';
 import { expectWritable, isLoopback } from '../../base/node/index.ts';
 import { type Lab, onInterrupt, openLab, resolveConfig } from '../../lab/index.ts';
 import { openPolicy, openServed, PolicyServer, servedStates, TinkerServer } from '../../serve/index.ts';
-import { argument, type CallOf, choice, command, mostAtOnce, whole, word } from '../command.ts';
+import { argument, type CallOf, type CommandContext, choice, command, mostAtOnce, whole, word } from '../command.ts';
 import { configOption, expectAbsent, portOption, tokenFrom, updateOption } from '../shared.ts';
 
 export const tokenVariable = 'GQ_SERVE_TOKEN';
@@ -72,13 +72,23 @@ export const serveCommand = command({
       ? openRecipe(call, signal)
       : openServed(call.run, askedOf(call), signal));
     const { url, about } = await (call.api === 'tinker' ? serveTraining : servePolicy)(lab, call, token, warn);
-    context.stdout.write(`${url}\n`);
-    const allowed = token === null ? 'for programs of this machine' : `for those who know ${tokenVariable}`;
-    context.stderr.write(`${about}; ${allowed}; Ctrl-C ends it\n`);
-    if (signal.aborted) return;
-    await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    await untilStopped(url, about, token, signal, context);
   },
 });
+
+/** Says where a server answers, what, and whom; ends when it is stopped. */
+export async function untilStopped(
+  url: string,
+  about: string,
+  token: string | null,
+  signal: AbortSignal,
+  { stdout, stderr }: CommandContext,
+): Promise<void> {
+  stdout.write(`${url}\n`);
+  const allowed = token === null ? 'for programs of this machine' : `for those who know ${tokenVariable}`;
+  stderr.write(`${about}; ${allowed}; Ctrl-C ends it\n`);
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve));
+}
 
 type Warn = (message: string) => unknown;
 type Served = { readonly url: string; readonly about: string };

@@ -1,5 +1,4 @@
 /** `gq train`: trains one run from a recipe, to its end or until it is interrupted. */
-import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { InvalidArgumentError } from 'commander';
@@ -12,6 +11,7 @@ import { openShards, withShards } from '../../lab/ranks.ts';
 import { type TrainOptions, type TrainResult, trainRun } from '../../lab/train.ts';
 import { alone, type Communicator } from '../../parallel/index.ts';
 import { configDifferences, demonstrationTest, type Manifest, type RunConfig, RunDirectory } from '../../run/index.ts';
+import { isRun } from '../../run/manifest.ts';
 import { type CallOf, type CommandContext, command, flag, type Part, word } from '../command.ts';
 import { inRanks, ranksOption } from '../ranks.ts';
 import { sandboxOption } from '../sandbox.ts';
@@ -109,7 +109,7 @@ async function startRun(call: TrainCall, communicator: Communicator | null): Pro
 
 /** The same command again goes on with the run that it began; a folder with another run is refused. */
 function placeRun(path: string, config: RunConfig, parent: Manifest['parent']): RunDirectory {
-  if (!existsSync(join(path, 'manifest.json'))) return RunDirectory.create(path);
+  if (!isRun(path)) return RunDirectory.create(path);
   const run = RunDirectory.open(path);
   const begun = run.readManifest();
   const origin = parent === null ? null : { ...parent, run: resolve(parent.run) };

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { VerdictTail } from '../../oracle/index.ts';
 import { demonstrationTest, trainedStatus } from '../../run/index.ts';
 import type { ExperimentPlan } from '../../study/experiment.ts';
-import type { Forecast } from '../../study/forecast.ts';
+import { type Forecast, gigabytes } from '../../study/forecast.ts';
 import type { Report, RunReport } from '../../study/job.ts';
 import { WorkEstimate } from '../../study/rates.ts';
 import type { TextSink } from '../command.ts';
@@ -126,7 +126,6 @@ export class ExperimentPicture {
   }
 }
 
-const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(bytes < 1e8 ? 3 : 1)} GB`;
 const gibibytes = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
 
 export function forecastLines(forecast: Forecast, runs: number): string[] {

@@ -8,7 +8,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { writeFileAtomic } from '../../base/node/index.ts';
-import { readStamped, stampedJson } from '../../run/index.ts';
+import { makeAgain, readStamped, stampedJson } from '../../run/index.ts';
 import { auroc, average, meanInterval } from '../../stats/index.ts';
 import { makeTable, noClaim, signed, signedInterval, type Table } from '../table.ts';
 
@@ -101,7 +101,7 @@ export async function writeEvasion(runPath: string, found: Evasion): Promise<voi
 export function readEvasion(runPath: string): Evasion | null {
   const path = fileOf(runPath);
   if (!existsSync(path)) return null;
-  const fix = 'The file was damaged, or something else wrote it: delete it, and gq measure evasion makes it again.';
+  const fix = makeAgain('gq measure evasion');
   return readStamped(path, 'an evasion split', evasion, fix);
 }
 

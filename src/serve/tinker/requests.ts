@@ -3,23 +3,17 @@ import { z } from 'zod';
 import type { Route } from '../../adapters/index.ts';
 import { HttpProblem } from '../../base/node/index.ts';
 import type { PromptedCompletion } from '../../grpo/index.ts';
+import { numberIn, wholeIn } from '../requests.ts';
 import type { TensorData, WireDatum, WireLearning } from './protobuf.ts';
 
 export const blocks = ['full', 'deployed'] as const;
 export type Block = (typeof blocks)[number];
 
 const most = { samples: 128, stops: 16, stopTokens: 256, data: 1024 } as const;
-const whole = (least: number, greatest: number) => {
-  const message = `a whole number from ${least} to ${greatest}`;
-  return z.number(message).int(message).min(least, message).max(greatest, message);
-};
-const decimal = (least: number, greatest: number) => {
-  const message = `a number from ${least} to ${greatest}`;
-  return z.number(message).min(least, message).max(greatest, message);
-};
 const id = z.string('a text').min(1).max(200);
 const optional = <Schema extends z.ZodType>(schema: Schema) => schema.nullish();
-const seqId = optional(whole(0, Number.MAX_SAFE_INTEGER));
+const seqId = optional(wholeIn(0, Number.MAX_SAFE_INTEGER));
+const ofModel = { model_id: id, seq_id: seqId };
 const kind = (name: string) => z.literal(name).optional();
 const flag = z.boolean('true or false');
 const block = optional(z.enum(blocks, `one of ${blocks.join(', ')}`));
@@ -68,8 +62,8 @@ export const schemas = {
     user_metadata: optional(z.looseObject({})),
     lora_config: optional(
       z.strictObject({
-        rank: whole(1, 16_384),
-        seed: optional(whole(0, Number.MAX_SAFE_INTEGER)),
+        rank: wholeIn(1, 16_384),
+        seed: optional(wholeIn(0, Number.MAX_SAFE_INTEGER)),
         train_unembed: flag.optional(),
         train_mlp: flag.optional(),
         train_attn: flag.optional(),
@@ -78,8 +72,7 @@ export const schemas = {
     type: kind('create_model'),
   }),
   learn: z.strictObject({
-    model_id: id,
-    seq_id: seqId,
+    ...ofModel,
     forward_backward_input: z.strictObject({
       data: z.array(datum).max(most.data, `at most ${most.data} data`),
       loss_fn: z.string(),
@@ -89,39 +82,35 @@ export const schemas = {
     type: kind('forward_backward'),
   }),
   optimStep: z.strictObject({
-    model_id: id,
-    seq_id: seqId,
+    ...ofModel,
     adam_params: z.strictObject({
-      learning_rate: decimal(0, 1e6).default(1e-4),
-      beta1: decimal(0, 0.999_999_9).default(0.9),
-      beta2: decimal(0, 0.999_999_9).default(0.95),
+      learning_rate: numberIn(0, 1e6).default(1e-4),
+      beta1: numberIn(0, 0.999_999_9).default(0.9),
+      beta2: numberIn(0, 0.999_999_9).default(0.95),
       // Not 0, nor what is 0 on the device: a weight without a gradient would become none.
-      eps: decimal(1e-20, 1).default(1e-12),
-      weight_decay: decimal(0, 1e6).default(0),
-      grad_clip_norm: decimal(0, 1e30).default(0),
+      eps: numberIn(1e-20, 1).default(1e-12),
+      weight_decay: numberIn(0, 1e6).default(0),
+      grad_clip_norm: numberIn(0, 1e30).default(0),
     }),
     type: kind('optim_step'),
   }),
   saveForSampler: z.strictObject({
-    model_id: id,
-    seq_id: seqId,
+    ...ofModel,
     path: optional(name),
     sampling_session_seq_id: seqId,
-    ttl_seconds: optional(whole(0, Number.MAX_SAFE_INTEGER)),
+    ttl_seconds: optional(wholeIn(0, Number.MAX_SAFE_INTEGER)),
     block,
     type: kind('save_weights_for_sampler'),
   }),
   save: z.strictObject({
-    model_id: id,
-    seq_id: seqId,
+    ...ofModel,
     path: name,
-    ttl_seconds: optional(whole(0, Number.MAX_SAFE_INTEGER)),
+    ttl_seconds: optional(wholeIn(0, Number.MAX_SAFE_INTEGER)),
     overwrite: flag.optional(),
     type: kind('save_weights'),
   }),
   load: z.strictObject({
-    model_id: id,
-    seq_id: seqId,
+    ...ofModel,
     path: id,
     optimizer: flag,
     type: kind('load_weights'),
@@ -139,11 +128,11 @@ export const schemas = {
   sample: z.strictObject({
     sampling_session_id: id,
     seq_id: seqId,
-    num_samples: whole(1, most.samples).default(1),
+    num_samples: wholeIn(1, most.samples).default(1),
     prompt,
     sampling_params: z.strictObject({
-      max_tokens: optional(whole(1, 2 ** 31 - 1)),
-      seed: optional(whole(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)),
+      max_tokens: optional(wholeIn(1, 2 ** 31 - 1)),
+      seed: optional(wholeIn(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)),
       stop: optional(
         z.union(
           [
@@ -154,8 +143,8 @@ export const schemas = {
           `a text, at most ${most.stops} texts, or at most ${most.stopTokens} token ids`,
         ),
       ),
-      temperature: decimal(0, 100).default(1),
-      top_k: whole(-1, 2 ** 31 - 1).default(-1),
+      temperature: numberIn(0, 100).default(1),
+      top_k: wholeIn(-1, 2 ** 31 - 1).default(-1),
       top_p: z.number('a number above 0, at most 1').gt(0).max(1).default(1),
     }),
     prompt_logprobs: optional(flag),

@@ -2,6 +2,7 @@
 import { foundIn, rateColours } from '../../report/draw/index.ts';
 import type { ExperimentPage } from '../api.ts';
 import { type RateName, rateNames, rateWords } from '../query.ts';
+import { stateWords } from './address.ts';
 import { ArmKey, PageTable, percent } from './parts.tsx';
 
 export interface ArmRates {
@@ -9,6 +10,12 @@ export interface ArmRates {
   readonly arm?: number;
   /** Null where a state was not evaluated, or is the same as the deployed one. */
   readonly rates: Readonly<Record<RateName, { readonly full: number | null; readonly deployed: number | null }>>;
+}
+
+/** Each rate in both states. */
+export function inBothStates(rateIn: (state: 'full' | 'deployed', name: RateName) => number | null): ArmRates['rates'] {
+  const both = rateNames.map((name) => [name, { full: rateIn('full', name), deployed: rateIn('deployed', name) }]);
+  return Object.fromEntries(both);
 }
 
 type Arm = ExperimentPage['arms'][number];
@@ -23,16 +30,10 @@ export function Verdicts({ page: { story, arms } }: { readonly page: ExperimentP
     const found = story.data.rows.find((row) => row[0] === arm && row[1] === what);
     return found === undefined ? null : Number(found[2]);
   };
-  const findings = arms.map((own, i): ArmRates => {
-    const rates = rateNames.map((name) => [
-      name,
-      {
-        full: rate(own.arm, `${rateWords[name]}, as trained`),
-        deployed: rate(own.arm, `${rateWords[name]}, deployed`),
-      },
-    ]);
-    return { name: nameOf(own), arm: i, rates: Object.fromEntries(rates) };
-  });
+  const findings = arms.map((own, i) => ({
+    ...{ name: nameOf(own), arm: i },
+    rates: inBothStates((state, name) => rate(own.arm, `${rateWords[name]}, ${stateWords[state]}`)),
+  }));
   const found = foundIn(story, (arm) => arms.filter((own) => own.arm === arm).map(nameOf)[0] ?? arm);
   return (
     <>

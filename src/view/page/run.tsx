@@ -3,11 +3,11 @@
 import type { Rate } from '../../evaluate/index.ts';
 import { rateColours, routeColours } from '../../report/draw/index.ts';
 import type { RunPage } from '../api.ts';
-import { type RateName, rateFacets, rateNames, rateNote, rateWords } from '../query.ts';
+import { rateFacets, rateNames, rateNote, rateWords } from '../query.ts';
 import { chosenSet, linkTo, type Parameters, shownState, stateWords } from './address.ts';
 import { type ChartLines, Charts, type Line } from './chart.tsx';
 import { updateDoor } from './curves.tsx';
-import { type ArmRates, FindingTable } from './findings.tsx';
+import { FindingTable, inBothStates } from './findings.tsx';
 import { timeLeft } from './live.ts';
 import { ago, Facts, NotEvaluated, PageTable, StateNote, StatusMark, screenOf } from './parts.tsx';
 
@@ -38,17 +38,11 @@ function Parts({ page }: { readonly page: RunPage }) {
 function Found({ page: { run, evaluations } }: { readonly page: RunPage }) {
   const set = chosenSet(evaluations)?.set;
   const last = (state: string) => evaluations.findLast((one) => one.set === set && one.state === state);
-  const [full, deployed] = [last('full'), last('deployed')];
+  const full = last('full');
   if (full === undefined) return null;
-  const rates = rateNames.map((name) => [
-    name,
-    {
-      full: run.hasQuarantine ? full[name].rate : null,
-      deployed: run.hasQuarantine ? (deployed?.[name].rate ?? null) : full[name].rate,
-    },
-  ]);
-  const finding: ArmRates = { name: run.arm, rates: Object.fromEntries(rates) };
-  return <FindingTable caption={`rates on ${set}, as trained → deployed`} findings={[finding]} />;
+  const states = run.hasQuarantine ? { full, deployed: last('deployed') } : { full: undefined, deployed: full };
+  const rates = inBothStates((state, name) => states[state]?.[name].rate ?? null);
+  return <FindingTable caption={`rates on ${set}, as trained → deployed`} findings={[{ name: run.arm, rates }]} />;
 }
 
 const black = '#000000';
@@ -64,7 +58,13 @@ function lineOf<P extends Point>(
   return { label, colour: black, points: points.map((point) => ({ x: point.update, y: value(point) })), ...style };
 }
 
-const rateLook = (rate: RateName, dash?: string): Partial<Line> => ({ colour: rateColours[rate], dash });
+/** What is counted of what, and the dash of its line. */
+const trainingRates = {
+  attempt: ['attempts', 'hackable', '1 3'],
+  hack: ['hacks', 'hackable', undefined],
+  solve: ['solves', 'graded', '4 3'],
+  cleanSolve: ['cleanSolves', 'graded', '8 3'],
+} as const;
 
 const share = (count: number | undefined, of: number): number | null =>
   count === undefined || of === 0 ? null : count / of;
@@ -78,17 +78,11 @@ function TrainingCharts({ page: { run, steps, training } }: { readonly page: Run
   const charts: ChartLines[] = [
     {
       title: 'attempt and hack on hinted prompts, solve and clean solve on all, as sampled',
-      lines: [
-        lineOf(training, 'attempt', ({ attempts, hackable }) => share(attempts, hackable), rateLook('attempt', '1 3')),
-        lineOf(training, 'hack', ({ hacks, hackable }) => share(hacks, hackable), rateLook('hack')),
-        lineOf(training, 'solve', ({ solves, graded }) => share(solves, graded), rateLook('solve', '4 3')),
-        lineOf(
-          training,
-          'clean solve',
-          ({ cleanSolves, graded }) => share(cleanSolves, graded),
-          rateLook('cleanSolve', '8 3'),
-        ),
-      ],
+      lines: rateNames.map((name) => {
+        const [count, of, dash] = trainingRates[name];
+        const rate = (point: (typeof training)[number]) => share(point[count], point[of]);
+        return lineOf(training, rateWords[name], rate, { colour: rateColours[name], dash });
+      }),
     },
     { title: 'mean reward', unit: 'reward', lines: [lineOf(steps, 'reward', ({ reward }) => reward)] },
     { title: 'share of each route', lines: routes },
