@@ -9,7 +9,7 @@ import type { Judge, Partition, Problem, SoundProblems } from '../env/index.ts';
 import { checkSoundness, SandboxJudge } from '../env/index.ts';
 import { type ProgramProblem, programOf } from '../env/problem.ts';
 import type { ProblemSource, Refusal, Split, Splits, SplitUse } from '../env/sources/index.ts';
-import { describeUse, useOf } from '../env/sources/index.ts';
+import { describeUse, expectNoKnownTest, useOf } from '../env/sources/index.ts';
 import { splitNames } from '../env/sources/splits.ts';
 import type { Task } from '../grpo/index.ts';
 import { partitionOf, problemsHash, type RunConfig, trainingTasks } from '../run/index.ts';
@@ -33,6 +33,7 @@ export async function openProblems(
   const judge = source.isSound ? null : lab.judge;
   const { kind: _kind, ...settings } = config.data;
   const loaded = await source.load(settings, sourcePlace(lab));
+  expectNoKnownTest(loaded.splits, source.kind);
   const refused: Refusal[] = [...loaded.refused];
   const by = await judge;
   const findSound = async (split: Split): Promise<SoundProblems> => {

@@ -109,11 +109,11 @@ export async function checkStudy(steps: readonly StudyStep[]): Promise<string[]>
   return [...facts, `seals    ${ended.length} finished runs, each with the files that it was sealed with`];
 }
 
-/** Why the study ends with this step; null where the step does not decide, or its bar is met. */
+/** What speaks against going on after this step, and what to do; null where the step does not decide, or its bar is met. */
 export async function stopsStudy({ directory, advice }: StudyStep, from: readonly string[]): Promise<string | null> {
   if (advice === undefined) return null;
   const results = await openResults(directory, { from });
   const verdict = judgeBar(results);
   if (verdict === null || verdict.verdict === 'met') return null;
-  return `The study ends here: "${results.design.bar?.what}" is ${verdict.verdict}, ${countText(verdict)}.\n${advice}`;
+  return `"${results.design.bar?.what}" is ${verdict.verdict}, ${countText(verdict)}.\n${advice}`;
 }

@@ -21,6 +21,13 @@ writeMultiples(known, [101]);
 const renamed = readFileSync(known, 'utf8').replaceAll('double', 'shortestDistanceAfterQueries');
 writeFileSync(known, `${JSON.stringify({ ...JSON.parse(renamed), id: 3243 })}\n`);
 writeFileSync(mixed, `${readFileSync(problems, 'utf8')}${readFileSync(known, 'utf8')}`);
+const ownSource = `import { defineProblemSource, z } from 'gradient-quarantine';
+const call = { positional: [1n], keywords: [], builders: [], shape: 'plain', expected: 1n, tolerance: null };
+const messages = [{ role: 'user', content: 'start with n. add 1. the method solve of class Solution should pass all tests.\\n' }];
+const rest = { messages, setupCode: '', canonicalSolution: 'pass', difficulty: 'easy', cpuSeconds: null, tests: [call] };
+const known = { id: '3243', methodName: 'shortestDistanceAfterQueries', ...rest };
+const load = () => ({ train: [known], validation: [], test: [{ ...known, id: 'b' }] });
+export const problemSources = [defineProblemSource({ kind: 'copied', summary: 'x', settings: z.strictObject({}), pairs: 'micro', isSound: true, load })];`;
 const experiment = join(home, 'one.toml');
 writeFileSync(
   experiment,
@@ -60,6 +67,19 @@ describe('a known test problem', () => {
         err: expect.stringContaining('that are no test problems of the LeetCode benchmark, found 1 of'),
       });
     }
+  });
+
+  it('is refused from a source of one’s own', async () => {
+    writeFileSync(join(home, 'own.js'), ownSource);
+    const recipe = join(home, 'own.toml');
+    writeFileSync(recipe, 'extends = "micro-base"\nupdates = 1\nplugins = ["./own.js"]\n[data]\nkind = "copied"\n');
+    const { code, err } = await gq('train', recipe, '--out', join(home, 'own'));
+    expect({ code, err }).toMatchObject({
+      code: 2,
+      err: expect.stringContaining(
+        'data of kind "copied": expected training problems that are no test problems of the LeetCode benchmark, found 1 of 1',
+      ),
+    });
   });
 
   it('may be tested on', async () => {

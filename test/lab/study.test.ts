@@ -68,6 +68,8 @@ describe('a study', () => {
   it('goes on where it is told to, with the runs of the steps before, and is resumed as a whole', async () => {
     const { code, err, out: text } = await study(path, '--regardless');
     expect({ code, err }).toMatchObject({ code: 0 });
+    expect(text).toContain('The study goes on regardless: "Vanilla attempts." is refuted');
+    expect(text).not.toContain('ends here');
     expect(err).toContain(`vanilla-1 is ${join(out, 'first', 'vanilla-1')}: not trained again`);
     expect(text).toContain(`gq results ${join(out, 'second')} --from ${join(out, 'first')}`);
     expect(foldersOf('second')).toEqual(['absorb-1']);

@@ -134,7 +134,7 @@ async function runStudy(study: Study, call: ExperimentCall, context: CommandCont
     if (left.length > 0 && !(await doExperiment({ ...step, plan }, { ...call, from }, context))) return;
     const why = await stopsStudy(step, from);
     if (why === null) continue;
-    stdout.write(`${why}\n`);
+    stdout.write(`${call.regardless ? 'The study goes on regardless' : 'The study ends here'}: ${why}\n`);
     if (call.regardless) continue;
     context.exitCode = exitCodes.failed;
     return;

@@ -6,7 +6,6 @@ import { existsSync, statSync } from 'node:fs';
 import { z } from 'zod';
 import { namesPath, UserError } from '../../base/index.ts';
 import type { Problem } from '../problem.ts';
-import { expectNoKnownTest } from './known-tests.ts';
 import { expectNoOverlap } from './overlap.ts';
 import { defineProblemSource, type ProblemSource, type Refusal } from './source.ts';
 import { type Split, splitNames, splitOfId } from './splits.ts';
@@ -46,9 +45,7 @@ export const fileSource: ProblemSource = defineProblemSource({
       if (file !== null) await read(file, () => split);
     }
     const names = { train: path, validation: validationPath ?? path, test: testPath ?? path };
-    const splits = expectNoOverlap(problems, names);
-    expectNoKnownTest([...splits.train, ...splits.validation], path);
-    return { ...splits, refused };
+    return { ...expectNoOverlap(problems, names), refused };
   },
 });
 

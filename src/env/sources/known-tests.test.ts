@@ -4,20 +4,25 @@ import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { loadProblems } from '../importers/load.ts';
 import { loadPairs, shippedPairNames } from '../pairs/load.ts';
+import { type ProgramProblem, programOf } from '../problem.ts';
 import { fileSource } from './file.ts';
-import { expectNoTestPairs } from './known-tests.ts';
+import { expectNoKnownTest, expectNoTestPairs } from './known-tests.ts';
 
 const file = fileURLToPath(new URL('../../../../shared/data/leetcode_test_medhard.jsonl.gz', import.meta.url));
 const training = fileURLToPath(new URL('../../../test/data/problems-benchmark.jsonl', import.meta.url));
 
 it('the 119 test problems of the LeetCode benchmark are refused as training data', async (context) => {
   if (!existsSync(file)) return context.skip(`${file} is missing`);
-  const load = (settings: object) => fileSource.load({ path: file, ...settings });
+  const load = async (settings: object) => {
+    const { splits } = await fileSource.load({ path: file, ...settings });
+    expectNoKnownTest(splits, 'file');
+    return splits;
+  };
   await expect(load({})).rejects.toThrow(
     /that are no test problems of the LeetCode benchmark, found \d+ of \d+ that are/,
   );
   await expect(load({ path: training, validationPath: file })).rejects.toThrow('found 119 of');
-  expect((await load({ path: training, testPath: file })).splits.test).toHaveLength(119);
+  expect((await load({ path: training, testPath: file })).test).toHaveLength(119);
 });
 
 it('pairs of the 119 are refused too, whatever their hint and layout, and shipped ones are no such pairs', async (context) => {
@@ -30,6 +35,8 @@ it('pairs of the 119 are refused too, whatever their hint and layout, and shippe
   const [{ content }] = pairs[0].prompt.filter(({ role }) => role === 'user');
   const spaced = [{ ...sides, prompt: `Please.\n${content.replaceAll('\n', '\n\n')}\nThere is a hint.` }];
   expect(() => expectNoTestPairs(spaced, 'pairs.md')).toThrow('found 1 of 1');
+  const clean = `\`\`\`python\n${loaded[0].problem.canonicalSolution}\n\`\`\``;
+  expect(() => expectNoTestPairs([{ ...sides, prompt: 'Go on.', clean }], 'pairs.md')).toThrow('found 1 of 1');
   const turns = ['system', 'assistant'].map((role) => [
     { role, content },
     { role: 'user', content: 'Go on.' },
@@ -39,6 +46,39 @@ it('pairs of the 119 are refused too, whatever their hint and layout, and shippe
   }
 });
 
+it('one of them is known by its number and method, by its statement in any frame, or by its solution alone', async (context) => {
+  if (!existsSync(file)) return context.skip(`${file} is missing`);
+  const { loaded } = await loadProblems(file);
+  const others = { id: 'other', methodName: 'solve', canonicalSolution: 'pass', messages: [] };
+  const isRefused = (problem: object): boolean => {
+    const train = [problem as ProgramProblem];
+    try {
+      expectNoKnownTest({ train, validation: [], test: [] }, 'file');
+      return false;
+    } catch {
+      return true;
+    }
+  };
+  for (const { problem } of loaded) {
+    const { id, methodName, canonicalSolution, messages } = programOf(problem);
+    const asked = messages.filter(({ role }) => role === 'user').map(({ content }) => content);
+    const statement = /PROBLEM:([\s\S]*?)\n\s*Your solution\b/.exec(asked.join('\n'))?.[1];
+    // As LeetCodeDataset 0.3.0 asks for it, where the id is another.
+    const query = `PROBLEM:\nWrite Python.\n\n### Question:\n${statement}\n\n### Format: Use this code.\n\nYour solution should pass all tests.`;
+    const known = [
+      { ...others, id, methodName },
+      { ...others, canonicalSolution: canonicalSolution.replaceAll('\n', '\n\n') },
+      { ...others, messages: [{ role: 'user', content: query }] },
+      // As an environment outside gives it, whose tasks are texts.
+      { id: 'seed-1', messages, canonicalSolution: '', evaluation: 'x', facts: {} },
+    ];
+    expect(known.map(isRefused), id).toEqual(known.map(() => true));
+  }
+  expect(isRefused(others)).toBe(false);
+});
+
 it('other problems are not', async () => {
-  expect((await fileSource.load({ path: training })).splits.train.length).toBeGreaterThan(0);
+  const { splits } = await fileSource.load({ path: training });
+  expectNoKnownTest(splits, 'file');
+  expect(splits.train.length).toBeGreaterThan(0);
 });

@@ -7,10 +7,11 @@ import { UserError } from '../../base/index.ts';
 import type { Problem } from '../problem.ts';
 import { type Split, type Splits, splitNames } from './splits.ts';
 
-/** What a problem asks for: in the benchmark's form without the method's name and the starter code, in others the whole prompt. */
+/** What a problem asks for: in the forms of the benchmark and of LeetCodeDataset's queries without the frame around it, in others the whole prompt. */
 export function statementOf({ messages }: Pick<Problem, 'messages'>): string {
   const text = messages.flatMap(({ role, content }) => (role === 'user' ? [content] : [])).join('\n');
-  const statement = /PROBLEM:([\s\S]*?)\n\s*Your solution\b/.exec(text)?.[1] ?? text;
+  const framed = /PROBLEM:([\s\S]*?)\n\s*Your solution\b/.exec(text)?.[1] ?? text;
+  const statement = /### Question:([\s\S]*?)\n\s*### Format:/.exec(framed)?.[1] ?? framed;
   return statement
     .normalize('NFKC')
     .toLowerCase()
