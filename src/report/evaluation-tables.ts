@@ -49,8 +49,10 @@ export function sampledTable(evaluations: readonly Evaluation[], hasQuarantine: 
   );
 }
 
-export function loopholeEvaluationTable(evaluations: readonly Evaluation[], heldOut: readonly string[]): Table {
-  const several = ({ rows }: Evaluation): boolean => rows.some(({ loophole }) => loophole !== rows[0].loophole);
+type Evaluated = Pick<Evaluation, 'set' | 'state' | 'rows'>;
+
+export function loopholeEvaluationTable(evaluations: readonly Evaluated[], heldOut: readonly string[]): Table {
+  const several = ({ rows }: Evaluated): boolean => rows.some(({ loophole }) => loophole !== rows[0].loophole);
   const found = evaluations
     .filter((one) => !isPartial(one.state) && several(one))
     .flatMap(({ set, state, rows }) =>

@@ -23,6 +23,8 @@ const small = [
   ...['device.kind=wasm', 'device.threads=1', 'device.arenaMiB=192'],
 ];
 const smaller = small.flatMap((setting) => ['--set', setting]);
+/** A random model writes no hacks that could be shown to it. */
+const withoutTeacher = ['--set', 'teacher.makeProblems=0', '--set', 'teacher.offStep=0'];
 
 interface Written {
   [key: string]: unknown;
@@ -86,7 +88,6 @@ beforeAll(async () => {
   for (const name of readdirSync(folder).filter((each) => each.startsWith('qwen3-4b-'))) {
     const written = parse(readFileSync(join(folder, name), 'utf8'));
     if (written['arms'] !== undefined) writeFileSync(join(folder, name), stringify(cut(written as unknown as Written)));
-    // A random model writes no hacks that could be shown to it.
     const steps = written['steps'] as { readonly experiment: string }[] | undefined;
     if (steps !== undefined) {
       const cold = steps.filter(({ experiment }) => experiment !== 'qwen3-4b-warm.toml');
@@ -112,7 +113,7 @@ afterAll(async () => {
 
 /** Where the page says that a command ends with 1: the step that decides says no, and predictions of two updates are not met. */
 const codeOf = (command: string): number =>
-  /^gq claim /.test(command) || (/^gq experiment qwen3-4b-study/.test(command) && !/--(dry-run|regardless)$/.test(command)) ? 1 : 0; // biome-ignore format: one line
+  /^gq claim runs/.test(command) || (/^gq experiment qwen3-4b-study/.test(command) && !/--(dry-run|regardless)$/.test(command)) ? 1 : 0; // biome-ignore format: one line
 
 describe('the page', () => {
   it('has commands of gq alone', () => {
@@ -121,12 +122,19 @@ describe('the page', () => {
   });
 
   it.each(commands)('%s', async (command) => {
-    const [, name, first, ...rest] = command.split(' ');
+    const [, name, first, ...rest] = (command.match(/'[^']*'|\S+/g) ?? []).map((word) => word.replaceAll("'", ''));
     const isStudy = name === 'experiment';
     const recipe = isStudy ? [join(home, 'recipes', `${first}.toml`)] : first === undefined ? [] : [first];
-    const more = isStudy ? ['--seeds', '41', ...smaller] : command.includes('--elicit') ? smaller : [];
+    const added: Readonly<Record<string, readonly string[]>> = {
+      experiment: ['--seeds', '41', ...smaller],
+      train: [...smaller, ...withoutTeacher],
+      eval: command.includes('--elicit') ? smaller : [],
+    };
+    const more = added[name] ?? [];
     const { code, out, err } = await gq(name, ...recipe, ...rest, ...more);
     expect(code, err.slice(-1500)).toBe(codeOf(command));
+    // What the base does on each hint, not on one.
+    if (command.includes('--elicit')) expect(out).toMatch(/by loophole[\s\S]*file_marker[\s\S]*run_tests/);
     if (isStudy && code === 1)
       expect(out).toMatch(/The study ends here: .* is (?:open|refuted)[\s\S]*gq experiment qwen3-4b-warm-study/);
   });

@@ -12,7 +12,7 @@ import { type AskedPolicy, evaluateAll } from '../../evaluate/run-evaluator.ts';
 import { instructionProbe, leakProbes, parseProbedSet } from '../../evaluate/sets.ts';
 import type { Lab } from '../../lab/index.ts';
 import { onInterrupt, openBase, openEvaluator, openLab, probeTokens, resolveConfig } from '../../lab/index.ts';
-import { elicitationTable, leakTable, prefillTable, renderTable } from '../../report/index.ts';
+import { elicitationTable, leakTable, loopholeEvaluationTable, prefillTable, renderTable } from '../../report/index.ts';
 import { isRun, RunDirectory, readableInstruction, recipeName } from '../../run/index.ts';
 import type { CommandContext, CommandResult } from '../command.ts';
 import { endInterrupted, expectAbsent } from '../shared.ts';
@@ -113,9 +113,13 @@ export const elicit: Probe = async (call, named, context) => {
   );
   const found = await probeAll(policy, probes, context);
   if (found === null) return undefined;
+  // Where hints differ, what each does by itself.
+  const asIs = found.filter(({ probe }) => probe.name === 'none');
+  const byHint = loopholeEvaluationTable(asIs, lab.config.environment.heldOutLoopholes);
+  const tables = [elicitationTable(found, hasQuarantine), byHint].filter(({ rows }) => rows.length > 0);
   return {
     value: { path, kept: policy.path, probes: found.map(probeValue) },
-    text: (width) => renderTable(elicitationTable(found, hasQuarantine), 'text', width),
+    text: (width) => tables.map((table) => renderTable(table, 'text', width)).join('\n'),
   };
 };
 
