@@ -20,7 +20,7 @@ import {
   trainingCurve,
 } from '../measure/index.ts';
 import { type JudgedRollout, openJudged } from '../oracle/index.ts';
-import { isRun, isTraining, type Manifest, RunDirectory, readCourse, readTimings } from '../run/index.ts';
+import { isRun, isTraining, type Manifest, outcomesKnown, RunDirectory, readCourse, readTimings } from '../run/index.ts';
 import { average, mean, median } from '../stats/index.ts';
 import { aggregate, type Results } from './aggregate.ts';
 import { finalStates } from './final-states.ts';
@@ -85,8 +85,6 @@ function withoutTexts<One extends { readonly rows: readonly EvaluationRow[] }>(
 ): Omit<One, 'rows'> & { readonly rows: readonly OutcomeRow[] } {
   return { ...one, rows: one.rows.map(({ prompt: _, completion: __, ...row }) => row) };
 }
-
-const outcomesKnown = ({ outside }: Manifest): boolean => outside?.outcomes !== 'unknown';
 
 /** What an update costs; null where nobody counted. */
 async function readCosts(run: RunDirectory, steps: readonly StepEvent[]) {

@@ -3,6 +3,7 @@ import type { Rate } from '../evaluate/index.ts';
 import type { Evasion, GateJudgement, MonitorJudgement } from '../measure/index.ts';
 import { emergence, evasionNote, gateTargets, monitorNote } from '../measure/index.ts';
 import { armNamed, makeTable, type Table } from '../measure/table.ts';
+import { outcomesKnown } from '../run/index.ts';
 import { median } from '../stats/index.ts';
 import { type ArmResults, findArm, formatSample, type Results, type Sample, sampleOf } from './aggregate.ts';
 import type { RunResult } from './run-result.ts';
@@ -50,8 +51,10 @@ const emergenceMetrics = [
 /** The quarantine's share of the gradient. */
 export const qmassMetric = metric('qmass', 'qmass', ({ qmass }, { hasQuarantine }) => (hasQuarantine ? qmass : null));
 
-/** Formats emergence as `24 (5/5)`: the median update, and in how many of the seeds it happened. */
-export function emergenceText(updates: readonly (number | null)[]): string {
+/** Formats emergence as `24 (5/5)`: the median update, and in how many of the seeds it happened, of those of which that is known. */
+export function emergenceText(runs: readonly RunResult[], updateOf: (run: RunResult) => number | null): string {
+  const updates = runs.filter(({ manifest }) => outcomesKnown(manifest)).map(updateOf);
+  if (updates.length === 0) return 'unknown';
   const found = updates.filter((update) => update !== null);
   const counts = `(${found.length}/${updates.length})`;
   return found.length === 0 ? `not ${counts}` : `${median(found)} ${counts}`;
@@ -65,8 +68,8 @@ export function processTable(results: Results, oracle: boolean): Table {
     {
       arm: ({ arm }) => armNamed(arm, { training: true }),
       n: ({ runs }) => `${runs.length}`,
-      'attempts emerged': ({ runs }) => emergenceText(runs.map((run) => run.emergence.attempts)),
-      'hacks emerged': ({ runs }) => emergenceText(runs.map((run) => run.emergence.hacks)),
+      'attempts emerged': ({ runs }) => emergenceText(runs, ({ emergence }) => emergence.attempts),
+      'hacks emerged': ({ runs }) => emergenceText(runs, ({ emergence }) => emergence.hacks),
       ...columnsOf([...gateMetrics, qmassMetric]),
     },
     `emerged: first update at which ${100 * emergence.threshold}% of the last ${emergence.window} updates' completions of hinted prompts, as trained, are attempts, or hacks (median; seeds in which it happened). The gate is judged against attempts (a loophole was opened, even in a correct program) and against hacks. AUROC: these against the other rollouts of the same update. A > 0: positively reinforced rollouts only. qmass: share of the gradient norm in the quarantine, mean over updates.`,

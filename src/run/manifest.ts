@@ -112,6 +112,9 @@ export type RunIdentity = DeepReadonly<z.infer<typeof identitySchema>>;
 
 export type Manifest = Omit<Stored, 'config'> & { readonly config: RunConfig };
 
+/** Whether it is known what is an attempt, a hack and a solve of a run: an environment outside may have told rewards alone. */
+export const outcomesKnown = ({ outside }: Pick<Manifest, 'outside'>): boolean => outside?.outcomes !== 'unknown';
+
 export function readManifest(path: string): Manifest {
   const manifest = readStamped(path, what, expectFormat(path) === 3 ? format3 : manifestSchema);
   const { config } = readStored(path, what, z.object({ config: z.custom<RunConfig>() }));

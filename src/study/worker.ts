@@ -8,7 +8,7 @@ import { relearnFolders } from '../measure/index.ts';
 import { attackConfig, expectUpdates, exportDeployed, openAttacked } from '../measure/relearn/attack.ts';
 import type { EvaluationPlan } from '../report/experiment-schema.ts';
 import type { RunConfig, RunEnd, Sink } from '../run/index.ts';
-import { isOfOneUpdate, isRun, noticeText, RunDirectory, trainedStatus } from '../run/index.ts';
+import { isOfOneUpdate, isRun, noticeText, outcomesKnown, RunDirectory, trainedStatus } from '../run/index.ts';
 import type { PlannedRun } from './experiment.ts';
 import type { Report } from './job.ts';
 import { type ExperimentWorker, evaluationsLeft } from './run.ts';
@@ -68,7 +68,12 @@ export class LabWorker implements ExperimentWorker {
     siblings: readonly string[],
   ): Promise<'finished' | 'interrupted'> {
     const started = performance.now();
-    const update = lastCheckpoint(RunDirectory.open(path));
+    const trained = RunDirectory.open(path);
+    if (!outcomesKnown(trained.readManifest())) {
+      this.#report({ kind: 'warn', text: 'not evaluated: its environment told rewards alone' });
+      return 'finished';
+    }
+    const update = lastCheckpoint(trained);
     const missing = evaluationsLeft(path, plan);
     if (missing.length > 0) {
       this.#report({ kind: 'note', text: `making ${missing.length} evaluations` });

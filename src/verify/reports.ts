@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { visibleLine } from '../base/index.ts';
+import { UserError, visibleLine } from '../base/index.ts';
 import { scratchFolder } from '../base/node/index.ts';
 import { InterpreterJudge } from '../env/interpreter/judge.ts';
 import { loadPairs } from '../env/pairs/index.ts';
@@ -38,6 +38,10 @@ export interface VerifyReport {
 
 export async function reportRewards(config: RunConfig): Promise<VerifyReport> {
   await using lab = await openLab({ config });
+  if ((lab.source.texts?.outside ?? null) !== null) {
+    const expected = 'problems with solutions of their own, whose rewards are known beforehand';
+    throw new UserError({ call: 'verify rewards', expected, found: `tasks of ${config.data['url']}, which have none` });
+  }
   const judge = await lab.judge;
   const [sandbox, interpreter] = judge instanceof InterpreterJudge ? [judge.otherwise, judge] : [judge, null];
   const { checks, loopholes, matrix } =

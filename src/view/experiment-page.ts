@@ -3,6 +3,7 @@ import type { Results } from '../report/aggregate.ts';
 import { allTables } from '../report/all-tables.ts';
 import { placebosOf } from '../report/comparisons.ts';
 import { allFigures } from '../report/figures.ts';
+import { describeUnknown } from '../report/run-result.ts';
 import { bestSide, type SideBySide } from '../report/samples.ts';
 import { describeResults } from '../report/statements.ts';
 import { armDifferences } from '../run/index.ts';
@@ -17,6 +18,7 @@ export async function experimentPage(
 ) {
   const { name, baseline, design, arms, leftOut } = results;
   const figures = await allFigures(results);
+  const unknown = describeUnknown(results);
   const placebos = new Set([results.placebo, ...arms.flatMap(({ arm }) => placebosOf(results, arm))]);
   const example = bestSide(results);
   const exampleRun = arms.find(({ arm }) => arm === example?.arm)?.runs[0]?.path;
@@ -28,7 +30,11 @@ export async function experimentPage(
     arms: arms.map(({ arm, usesOracle }) => ({ arm, usesLabels: usesOracle, isPlacebo: placebos.has(arm) })),
     seeds: [...new Set([...design.seeds, ...arms.flatMap((arm) => arm.runs.map(({ seed }) => seed))])],
     baseline,
-    words: [...questions.flatMap(questionFacts).map((fact) => fact.join(': ')), ...describeResults(results)],
+    words: [
+      ...questions.flatMap(questionFacts).map((fact) => fact.join(': ')),
+      ...(unknown === null ? [] : [unknown]),
+      ...describeResults(results),
+    ],
     story: figures.find((figure) => figure.name === 'story') ?? null,
     figures: figures.filter((figure) => figure.name !== 'story'),
     tables: allTables(results),

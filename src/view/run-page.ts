@@ -19,7 +19,15 @@ import { VerdictTail } from '../oracle/index.ts';
 import { listedNames } from '../oracle/judged/columns.ts';
 import type { JudgedTable } from '../oracle/judged/table.ts';
 import type { Manifest, RunDirectory, RunEvent } from '../run/index.ts';
-import { checkEvent, demonstrationTest, leavesOf, noticeText, readEvents, readPhases } from '../run/index.ts';
+import {
+  checkEvent,
+  demonstrationTest,
+  leavesOf,
+  noticeText,
+  outcomesKnown,
+  readEvents,
+  readPhases,
+} from '../run/index.ts';
 import type { AnsweredPrompt, GateRow, ListedRun, RunPage, TokenTexts } from './api.ts';
 import { shown } from './experiment-page.ts';
 
@@ -41,8 +49,8 @@ export type RunProgress = ReturnType<typeof storyOf> & { readonly training: Retu
 export async function finishedProgress(run: RunDirectory, table: JudgedTable): Promise<RunProgress> {
   const events: RunEvent[] = [];
   for await (const event of readEvents(run)) events.push(event);
-  const isUnknown = run.readManifest().outside?.outcomes === 'unknown';
-  return { ...storyOf(events), training: isUnknown ? [] : trainingCurve(await table.rows(listedNames), 'full') };
+  const counted = outcomesKnown(run.readManifest()) ? await table.rows(listedNames) : [];
+  return { ...storyOf(events), training: trainingCurve(counted, 'full') };
 }
 
 /** The events and counts of a run that is not over: each look reads what was written since the last, since a page looks every second. */

@@ -6,6 +6,7 @@ import { rewardsName, tasksName } from '../../src/env/outside/names.ts';
 import { resolveConfig, train } from '../../src/lab/index.ts';
 import { readVerdicts } from '../../src/oracle/index.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
+import { ViewLibrary } from '../../src/view/library.ts';
 import { temporaryFolder } from '../lab/hand-made.ts';
 import { killAndCompare } from '../resume/kill.ts';
 import { gq } from '../run-gq.ts';
@@ -45,6 +46,8 @@ for (const [kind, open] of Object.entries(protocols)) {
     const trained = await gq('train', ...(await trainArguments(kind, server)), '--out', path);
     expect(trained.err).toContain('attempts, hacks and solves of this run are unknown');
     expect(trained.code).toBe(0);
+    // No count of what nobody knows, and no advice that is refused.
+    expect(trained.out).not.toMatch(/\b0\/0\b|gq eval/);
     const run = RunDirectory.open(path);
     const { outside, identity } = run.readManifest();
     expect(outside).toMatchObject({ address: server.url, tasks: 24, outcomes: 'unknown' });
@@ -56,10 +59,14 @@ for (const [kind, open] of Object.entries(protocols)) {
     const results = await gq('results', path);
     expect(results).toMatchObject({ code: 0 });
     expect(results.err).toContain('told rewards alone, so that attempts, hacks and solves are unknown');
-    expect(results.out).not.toMatch(/0\/24/);
+    expect(results.out).not.toMatch(/0\/24|not \(0\/1\)/);
+    expect(results.out).toMatch(/^activation.* 1 +unknown +unknown/m);
+    const page = await new ViewLibrary(path).answer('experiment', new URLSearchParams({ id: 'run' }));
+    expect(page).toMatchObject({ words: expect.arrayContaining([expect.stringContaining('solves are unknown')]) });
     for (const command of [
       ['eval', path],
       ['measure', 'gate', path],
+      ['measure', 'relearn', path],
       ['show', path],
     ]) {
       const refused = await gq(...command);
@@ -69,6 +76,8 @@ for (const [kind, open] of Object.entries(protocols)) {
         expect.stringContaining('rewards alone'),
       ]);
     }
+    const verified = await gq('verify', 'rewards', ...(await trainArguments(kind, server)));
+    expect([verified.code, verified.err]).toEqual([2, expect.stringContaining('solutions of their own')]);
     const oracle = await gq(
       'train',
       ...(await trainArguments(kind, server, 'arm.kind=oracle')),
@@ -109,6 +118,20 @@ for (const [kind, open] of Object.entries(protocols)) {
     expect(server.prompts - prompts).toBe(kind === 'openenv' ? 2 + 12 : 2);
   });
 }
+
+it('an experiment trains its runs, and says that they cannot be evaluated', async () => {
+  await using server = await orsEcho();
+  const home = temporaryFolder();
+  const recipe = join(home, 'outside.toml');
+  const arm = 'baseline = "activation"\n[[arms]]\nname = "activation"\nrecipe = "arm.toml"\n';
+  writeFileSync(recipe, `name = "outside"\nseeds = [1]\n${arm}`);
+  writeFileSync(join(home, 'arm.toml'), '');
+  const given = await trainArguments('ors', server);
+  const out = join(home, 'runs');
+  const { code, err } = await gq('experiment', recipe, '--out', out, ...given);
+  expect({ code, err }).toEqual({ code: 0, err: expect.stringContaining('not evaluated: its environment told') });
+  expect(await gq('results', out)).toMatchObject({ code: 0, err: expect.stringContaining('solves are unknown') });
+});
 
 it('a key goes to the server alone: no file of the run has it, nor does an error', async () => {
   const key = 'sesame-7f3a9c';

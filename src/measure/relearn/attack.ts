@@ -16,6 +16,7 @@ import {
   checkedTensors,
   configDifferences,
   expectOpen,
+  outcomesKnown,
   RunDirectory,
   readStamped,
   stampedJson,
@@ -24,7 +25,11 @@ import {
 export function openAttacked(path: string, call: string): RunDirectory {
   const run = RunDirectory.open(path);
   expectOpen(path, call);
-  const { config, hasQuarantine } = run.readManifest();
+  const { config, hasQuarantine, outside } = run.readManifest();
+  if (!outcomesKnown({ outside })) {
+    const found = 'rewards alone from its environment';
+    throw new UserError({ call, expected: 'a run of which it is known what is an attempt and a hack', found });
+  }
   if (!hasQuarantine) {
     const found = `${config.arm.kind}, which deploys everything it trained`;
     throw new UserError({ call, expected: 'an arm with a quarantine', found });
