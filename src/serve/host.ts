@@ -26,12 +26,13 @@ const usual = { bodyBytes: 4 * 2 ** 20, connections: 512, arrivalMs: 30_000, war
 
 export abstract class Host implements AsyncDisposable {
   protected readonly server: Server;
-  protected readonly connections: Connections;
+  readonly #connections: Connections;
   protected readonly bodyBytes: number;
   readonly #options: Required<HostOptions>;
   readonly #call: string;
   readonly #failed: HttpProblem;
   readonly #busy = new WeakSet<Socket>();
+  #isClosing = false;
   #url = '';
 
   /** `call`: the name of the command, for errors; `failed`: what is told of a failure that is nobody's request. */
@@ -51,8 +52,8 @@ export abstract class Host implements AsyncDisposable {
     this.server = createServer({ ...times, maxHeaderSize: 16_384 }, (request, response) =>
       this.#answer(request, response),
     );
-    this.connections = new Connections(connections);
-    this.server.on('connection', (socket) => this.connections.open(socket));
+    this.#connections = new Connections(connections);
+    this.server.on('connection', (socket) => this.#connections.open(socket));
   }
 
   protected abstract route(request: IncomingMessage, response: ServerResponse): Promise<void>;
@@ -80,6 +81,7 @@ export abstract class Host implements AsyncDisposable {
 
   /** Whether a client may ask. Without a token only this machine may, by a name of its own: no page may borrow the address. */
   protected expectAllowed({ headers }: IncomingMessage): void {
+    this.#expectOpen();
     const { token } = this.#options;
     if (token === null) {
       if (isLoopback(hostName(headers.host ?? '')) && headers.origin === undefined) return;
@@ -91,7 +93,19 @@ export abstract class Host implements AsyncDisposable {
     throw new HttpProblem(401, 'expected the header authorization: Bearer TOKEN with the token of this server.');
   }
 
+  /** Keeps the connection of a request, all of which has arrived, until what is returned is disposed of. */
+  protected keep({ socket }: IncomingMessage): Disposable {
+    this.#expectOpen();
+    return this.#connections.keep(socket);
+  }
+
+  /** A request may be on its way when the server closes, and must begin nothing then. */
+  #expectOpen(): void {
+    if (this.#isClosing) throw new HttpProblem(503, 'the server ends.');
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosing = true;
     const closed = new Promise((resolve) => this.server.close(resolve));
     await this.endWork();
     this.server.closeIdleConnections();

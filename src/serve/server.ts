@@ -1,6 +1,6 @@
 /** The HTTP server of a policy. Limits, and fair shares by client and request, keep one client from hurting others. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { EventWriter, type HttpProblem, readJsonBody, sendAnswer } from '../base/node/index.ts';
+import { clientOf, EventWriter, type HttpProblem, readJsonBody, sendAnswer } from '../base/node/index.ts';
 import { AnswerWriter } from './answers.ts';
 import type { Choice, ChoicePiece } from './choice.ts';
 import { Host, type HostOptions, pathOf, sendJson } from './host.ts';
@@ -57,13 +57,14 @@ export class PolicyServer extends Host {
     else if (key === 'GET /v1/models') sendJson(response, this.#models());
     else if (key === 'POST /v1/completions' || key === 'POST /v1/chat/completions') {
       const body = await readJsonBody(request, this.bodyBytes);
-      using _kept = this.connections.keep(request.socket);
-      const asker = { client: request.socket.remoteAddress ?? '', request };
+      using _kept = this.keep(request);
+      const asker = { client: clientOf(request.socket), request };
       await this.#complete(path.includes('chat') ? parseChat(body) : parseCompletion(body), response, asker);
     } else if (key === 'POST /v1/load_lora_adapter' || key === 'POST /v1/unload_lora_adapter') {
       const { adapters } = this.#policy;
       if (adapters === null) throw new RequestProblem(403, 'this server loads no adapters; see gq serve --adapters.');
       const body = await readJsonBody(request, this.bodyBytes);
+      using _kept = this.keep(request);
       const done = path.includes('unload') ? adapters.unload(body) : await adapters.load(body);
       sendAnswer(response, { status: 200, body: done });
     } else {

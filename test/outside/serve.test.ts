@@ -139,6 +139,22 @@ describe('a server of ORS', () => {
   });
 });
 
+it('an environment that is closed refuses what waits to be graded', async () => {
+  const environment = await openEnvironment(lab, false);
+  const [task] = environment.splits[0].tasks;
+  const { concurrency } = await lab.judge;
+  const ends = Array.from({ length: 4 * concurrency }, () =>
+    environment.grade(task, 'nothing', 'one').then(
+      () => 'graded',
+      ({ message }) => message,
+    ),
+  );
+  environment.close();
+  const told = await Promise.all([...ends, environment.grade(task, 'nothing', 'one').catch(({ message }) => message)]);
+  expect(told.filter((each) => each === 'graded')).toHaveLength(concurrency);
+  expect(told.filter((each) => each === 'the server ends.')).toHaveLength(3 * concurrency + 1);
+});
+
 describe('sessions of ORS', () => {
   it('of one client leave room for others, and those that are over go first', async () => {
     const environment = await openEnvironment(lab, false);

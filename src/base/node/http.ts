@@ -39,6 +39,15 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
+/** Whose bounds count for a connection: an address, of IPv6 its network of 64 bits, since one client usually has all addresses of that. */
+export function clientOf({ remoteAddress = '' }: Pick<Socket, 'remoteAddress'>): string {
+  const address = remoteAddress.replace(/^::ffff:(?=\d+\.)/i, '');
+  if (isIP(address) !== 6) return address;
+  const [before, after = []] = address.split('::').map((part) => (part === '' ? [] : part.split(':')));
+  const zeros = new Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0');
+  return [...before, ...zeros, ...after].slice(0, 4).join(':');
+}
+
 /** The name of the machine in a Host header, without the port. */
 export function hostName(header: string): string {
   return header

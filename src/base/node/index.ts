@@ -19,6 +19,7 @@ export { sha256, sha256File, sha256Json } from './hash.ts';
 export { HashingThread } from './hashing-thread.ts';
 export {
   Connections,
+  clientOf,
   EventWriter,
   HttpProblem,
   hostName,

@@ -43,6 +43,10 @@ const options = {
   device: choice('<name>', 'the device; the one of the run or the recipe when absent', ['wasm', 'reference', 'cuda']),
   set: configOption,
   out: word('<dir>', 'with --api tinker: also write what clients save under a name into this folder'),
+  outGib: whole(
+    '<n>',
+    'with --out: nothing more is saved under a name once the folder has this many GiB; 16 when absent',
+  ),
 };
 type ServeCall = CallOf<typeof parts> & CallOf<typeof options>;
 
@@ -62,7 +66,7 @@ export const serveCommand = command({
     const [form, absent] =
       call.api === 'tinker'
         ? ['with --api tinker', ['state', 'update', 'adapters']]
-        : ['without --api tinker', ['set', 'out']];
+        : ['without --api tinker', ['set', 'out', 'outGib']];
     expectAbsent(call, absent, form);
     const token = tokenFor(call.host);
     using interruption = onInterrupt(context.stderr, 'closing connections');
@@ -121,9 +125,13 @@ async function openRecipe({ run: recipe, set, device, context, out }: ServeCall,
 }
 
 async function serveTraining(lab: Lab, call: ServeCall, token: string | null, warn: Warn): Promise<Served> {
-  const { host, port, rows, context, out } = call;
+  const { host, port, rows, context, out, outGib } = call;
+  const [asked, limits] = [
+    { host, port, token, rows, warn },
+    outGib === undefined ? {} : { diskBytes: outGib * 2 ** 30 },
+  ];
   const { url, service } = lab.use(
-    await TinkerServer.start(lab, { host, port, token, rows, context: context ?? null, folder: out ?? null, warn }),
+    await TinkerServer.start(lab, { ...asked, limits, context: context ?? null, folder: out ?? null }),
   );
   const about = `${service.baseModel}: to train by Tinker's API; ${rows} rows of at most ${service.sampling.context} tokens`;
   return { url, about };

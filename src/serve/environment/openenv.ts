@@ -3,11 +3,11 @@
  * /metadata and /health over HTTP, where nothing is remembered: a step names its task.
  */
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import { z } from 'zod';
-import { HttpProblem, readJsonBody } from '../../base/node/index.ts';
+import { clientOf, HttpProblem, readJsonBody } from '../../base/node/index.ts';
 import { Host, type HostOptions, pathOf, sendJson } from '../host.ts';
 import { findTask, graderFailed, readSent, type ServedEnvironment, type ServedTask } from './served.ts';
 
@@ -69,6 +69,10 @@ export class OpenEnvServer extends Host {
     await super[Symbol.asyncDispose]();
   }
 
+  protected override async endWork(): Promise<void> {
+    this.#environment.close();
+  }
+
   protected async route(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { name, description } = this.#environment;
     const say = (value: unknown): void => sendJson(response, value);
@@ -85,7 +89,7 @@ export class OpenEnvServer extends Host {
       );
     }
     const body = await readJsonBody(request, this.bodyBytes);
-    using _kept = this.connections.keep(request.socket);
+    using _kept = this.keep(request);
     if (key === 'POST /reset') return say(observed(this.#taskOf(readSent(place, body))));
     const given = readSent(stepped, body).action;
     if (given.split == null || given.index == null) {
@@ -94,7 +98,7 @@ export class OpenEnvServer extends Host {
       throw new HttpProblem(422, expected);
     }
     const task = findTask(this.#environment, given.split, given.index);
-    say(await this.#step(task, given.answer, request.socket.remoteAddress ?? ''));
+    say(await this.#step(task, given.answer, clientOf(request.socket)));
   }
 
   #taskOf({ seed, split, index }: z.infer<typeof place>): ServedTask {
@@ -123,10 +127,10 @@ export class OpenEnvServer extends Host {
       refuse(...fault);
       return;
     }
-    const kept = this.connections.keep(request.socket);
+    const kept = this.keep(request);
     request.socket.once('close', () => kept[Symbol.dispose]());
     this.#sockets.handleUpgrade(request, socket, head, (opened) =>
-      this.#serve(opened, request.socket.remoteAddress ?? ''),
+      this.#serve(opened, clientOf(request.socket)),
     );
   }
 
@@ -135,7 +139,8 @@ export class OpenEnvServer extends Host {
     try {
       this.expectAllowed(request);
     } catch (error) {
-      return error instanceof HttpProblem && error.status === 401 ? [401, 'Unauthorized'] : [403, 'Forbidden'];
+      const status = error instanceof HttpProblem ? error.status : 403;
+      return [status, STATUS_CODES[status] ?? ''];
     }
     if (pathOf(request) !== '/ws') return [404, 'Not Found'];
     return this.#sockets.clients.size >= most.sockets ? [503, 'Service Unavailable'] : null;

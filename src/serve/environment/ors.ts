@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
-import { EventWriter, HttpProblem, readJsonBody } from '../../base/node/index.ts';
+import { clientOf, EventWriter, HttpProblem, readJsonBody } from '../../base/node/index.ts';
 import { Host, type HostOptions, pathOf, sendJson } from '../host.ts';
 import { findTask, graderFailed, readSent, type ServedEnvironment, type ServedTask } from './served.ts';
 
@@ -29,7 +29,7 @@ const tool = {
 
 interface Session {
   readonly task: ServedTask;
-  /** The address of the client that began it. */
+  /** Who began it. */
   readonly client: string;
   used: number;
   isOver: boolean;
@@ -50,6 +50,10 @@ export class OrsServer extends Host {
 
   static start(environment: ServedEnvironment, options: HostOptions): Promise<OrsServer> {
     return new OrsServer(environment, options).listen();
+  }
+
+  protected override async endWork(): Promise<void> {
+    this.#environment.close();
   }
 
   protected async route(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -76,7 +80,7 @@ export class OrsServer extends Host {
     }
     if (request.method !== 'POST') throw new HttpProblem(404, `no ${request.method} ${path.slice(0, 200)}.`);
     const body = await readJsonBody(request, this.bodyBytes);
-    using _kept = this.connections.keep(request.socket);
+    using _kept = this.keep(request);
     if (key === 'POST /num_tasks') return say({ num_tasks: this.#split(readSent(named, body).split).length });
     if (key === 'POST /tasks')
       return say({ tasks: this.#split(readSent(named, body).split).map(specOf), env_name: name });
@@ -103,7 +107,7 @@ export class OrsServer extends Host {
   }
 
   #create(request: IncomingMessage, { task_spec: spec, split, index }: z.infer<typeof created>) {
-    const [sid, client, now] = [sessionOf(request), clientOf(request), Date.now()];
+    const [sid, client, now] = [sessionOf(request), clientOf(request.socket), Date.now()];
     for (const [id, { used }] of this.#sessions) if (now - used > idleMs) this.#sessions.delete(id);
     if (this.#sessions.has(sid)) throw new HttpProblem(400, 'this session exists already.');
     const place = spec ?? (split != null && index != null ? { split, index } : null);
@@ -144,7 +148,7 @@ export class OrsServer extends Host {
     if (!parsed.success) return tell({ ok: false, error: 'expected the tool answer with the text answer.' });
     if (session.isOver) return tell({ ok: false, error: 'the episode is over.' });
     session.isOver = true;
-    const { reward, labels } = await this.#environment.grade(session.task, parsed.data.input.answer, clientOf(request));
+    const { reward, labels } = await this.#environment.grade(session.task, parsed.data.input.answer, clientOf(request.socket));
     const metadata = labels === undefined ? null : { labels };
     const blocks = [{ text: `reward ${reward}`, detail: null, type: 'text' }];
     tell({ ok: true, output: { blocks, metadata, reward, finished: true } });
@@ -156,8 +160,6 @@ function sessionOf({ headers }: IncomingMessage): string {
   if (typeof id === 'string' && /^[\x21-\x7e]{1,128}$/.test(id)) return id;
   throw new HttpProblem(400, 'expected the header x-session-id.');
 }
-
-const clientOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? '';
 
 const specOf = ({ split, index, problem: { id } }: ServedTask) => ({ split, index, id });
 const blockOf = ({ role, content }: ServedTask['messages'][number]) => ({

@@ -40,6 +40,8 @@ export interface ServedEnvironment {
   readonly splits: readonly ServedSplit[];
   readonly tellsLabels: boolean;
   grade(task: ServedTask, completion: string, client: string): Promise<Payout>;
+  /** Refuses what waits to be graded, and what comes. */
+  close(): void;
 }
 
 export const graderFailed = new HttpProblem(500, 'the grader failed; the log of the server says why.');
@@ -70,6 +72,7 @@ export async function openEnvironment(lab: Lab, tellsLabels: boolean): Promise<S
       const submission = { id: randomUUID(), problem, loophole, markers, completion };
       return told(await turns.take(client, () => judge.judge(submission)), tellsLabels);
     },
+    close: () => turns.close(),
   };
 }
 
@@ -105,6 +108,7 @@ class Turns {
   readonly #waiting = new Map<string, (() => void)[]>();
   #free: number;
   #count = 0;
+  #isClosed = false;
 
   constructor(atATime: number) {
     this.#free = atATime;
@@ -123,10 +127,16 @@ class Turns {
       this.#count -= 1;
     }
     try {
+      if (this.#isClosed) throw new HttpProblem(503, 'the server ends.');
       return await work();
     } finally {
       this.#next();
     }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (let left = this.#count; left > 0; left--) this.#next();
   }
 
   #next(): void {

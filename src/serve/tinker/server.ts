@@ -74,7 +74,7 @@ export class TinkerServer extends Host {
       throw new HttpProblem(415, 'bodies are not compressed here.');
     const types = ['application/json', ...(key === 'POST forward_backward' ? [protobufType] : [])];
     const { type, bytes } = await readBody(request, this.bodyBytes, types);
-    using _kept = this.connections.keep(request.socket);
+    using _kept = this.keep(request);
     const readsProtobuf = (request.headers.accept ?? '').includes(protobufType);
     const body = type === protobufType ? bytes : jsonOfBody(bytes);
     const made = await answer({ body, bytes: bytes.length, response, readsProtobuf });

@@ -3,6 +3,7 @@
  * Tinker's own keys a datum has a route, a sampler a block, and activations can be asked for (docs/interop.md).
  */
 import { randomInt } from 'node:crypto';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { HttpProblem, makeFolder } from '../../base/node/index.ts';
 import type { Lab, OpenModel } from '../../lab/index.ts';
@@ -184,6 +185,11 @@ export class TinkerService {
   }
 
   async #saveNamed(own: OwnModel, name: string): Promise<string> {
+    const { diskBytes } = this.sessions.limits;
+    if (this.#folder !== null && bytesIn(this.#folder) >= diskBytes) {
+      const most = `${(diskBytes / 2 ** 30).toPrecision(3)} GiB or more, which is the most (--out-gib)`;
+      throw new WorkProblem(`nothing is saved: the files of saved states have ${most}`);
+    }
     await this.#keep(own, name, name.startsWith('weights/'));
     if (this.#folder !== null) {
       const folder = join(this.#folder, own.id.replaceAll(':', '-'));
@@ -295,6 +301,12 @@ export class TinkerService {
     this.sessions.wake();
     return { request_id: future.id, ...(order === null ? {} : { model_id: order.own.id }) };
   }
+}
+
+function bytesIn(folder: string): number {
+  if (!existsSync(folder)) return 0;
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((each) => each.isFile());
+  return files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
 }
 
 function addSampler({ samplers }: Session, sampler: OwnSampler): void {

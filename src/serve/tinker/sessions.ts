@@ -17,6 +17,8 @@ export interface SessionLimits {
   readonly bytes: number;
   /** States of a model that are kept; beyond, those without a name are forgotten, the oldest first. */
   readonly states: number;
+  /** Bytes of the folder that states are written to; beyond, none is saved under a name. */
+  readonly diskBytes: number;
   /** After so long without a sign of its client, a session is closed. */
   readonly idleMs: number;
   readonly clock: () => number;
@@ -28,6 +30,7 @@ export const usualLimits: SessionLimits = {
   futures: 4096,
   bytes: 64 * 2 ** 20,
   states: 16,
+  diskBytes: 16 * 2 ** 30,
   idleMs: 15 * 60_000,
   // Not the time of day, which may go back.
   clock: () => performance.now(),

@@ -1,6 +1,9 @@
 /** What requests of clients hold in memory, and for how long. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { TinkerOptions } from '../../../src/serve/index.ts';
+import { temporaryFolder } from '../../lab/hand-made.ts';
 import { Served } from './trained.ts';
 
 let served: Served;
@@ -59,6 +62,24 @@ describe('what a session holds', () => {
     sessions.wake();
     await expect.poll(() => futures[1].outcome).not.toBeNull();
     expect([...session.futures.values()]).toEqual([futures[1]]);
+  });
+});
+
+describe('files of saved states', () => {
+  it('have an end: nothing is saved under a name once the folder is full', async () => {
+    const folder = join(temporaryFolder(), 'saved');
+    await start({ folder, limits: { diskBytes: 1 } });
+    const model_id = await served.model();
+    expect(await served.ask('save_weights', { model_id, path: 'one' })).toHaveProperty('path');
+    const full = { category: 'user', error: expect.stringContaining('--out-gib') };
+    expect(await served.ask('save_weights', { model_id, path: 'two' })).toMatchObject(full);
+    // Another model of another client finds the folder as full, and samplers without a name need none of it.
+    const other = { model_id: await served.model() };
+    expect(await served.ask('save_weights_for_sampler', { ...other, path: 'three' })).toMatchObject(full);
+    expect(await served.ask('save_weights_for_sampler', other)).toHaveProperty('sampling_session_id');
+    expect(readdirSync(folder, { recursive: true }).filter((name) => String(name).endsWith('.safetensors'))).toEqual([
+      join(model_id.replaceAll(':', '-'), 'weights-one.safetensors'),
+    ]);
   });
 });
 
