@@ -1,14 +1,20 @@
 /** Runs that a server samples for: an honest one, ones that lie in every way that somebody has met, and ones that break. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { defineJudge } from '../../src/env/own-judge.ts';
 import { adapterHash } from '../../src/grpo/index.ts';
-import { openLab, resolveBuiltin } from '../../src/lab/index.ts';
+import { type LabOptions, openLab, resolveBuiltin } from '../../src/lab/index.ts';
 import { train } from '../../src/lab/train.ts';
 import { RunDirectory } from '../../src/run/index.ts';
 import { readEvents, readRollouts } from '../../src/run/read.ts';
+import { gqProgram } from '../gq-command.ts';
 import { temporaryFolder } from '../lab/hand-made.ts';
+import { orsEcho } from '../outside/echo-servers.ts';
+import { gq } from '../run-gq.ts';
+import { setting } from '../smoke/identity-lab.ts';
 import { stoppedAfterFirst, tinyModel, tinySettings } from '../smoke/lab.ts';
 import { type Choice, type SamplingProxy, startProxy } from './sampling-proxy.ts';
 
@@ -45,8 +51,8 @@ async function stepsOf(path: string) {
   return steps;
 }
 
-async function lastHash(path: string): Promise<string> {
-  await using lab = await openLab({ run: path }, { judge });
+async function lastHash(path: string, options: LabOptions = { judge }): Promise<string> {
+  await using lab = await openLab({ run: path }, options);
   return adapterHash(await lab.at(RunDirectory.open(path).listCheckpoints().at(-1) ?? 0));
 }
 
@@ -287,6 +293,74 @@ describe('a server that breaks', () => {
     await train(outside('updates=2'), path, { judge });
     const retries = (await stepsOf(path)).map(({ sampler }) => sampler?.retries ?? 0);
     expect(retries.reduce((sum, each) => sum + each, 0)).toBeGreaterThan(0);
+  });
+});
+
+describe('a process that is killed', () => {
+  /** `gq serve` in a process of its own, at the port of an earlier one or any. */
+  async function startServer(url: string | null) {
+    const port = url === null ? '0' : new URL(url).port;
+    const own = [gqProgram(), 'serve', join(home, 'served'), '--adapters', adapters, '--port', port];
+    const child = spawn(process.execPath, own, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const [said] = await once(child.stdout, 'data');
+    const kill = async (): Promise<void> => {
+      if (child.exitCode === null && child.signalCode === null) {
+        child.kill('SIGKILL');
+        await once(child, 'exit');
+      }
+    };
+    return { url: String(said).trim(), kill, [Symbol.asyncDispose]: kill };
+  }
+
+  /** Kills the server once the first update is done. */
+  const killing = (server: { kill(): Promise<void> }) => ({
+    name: 'kills',
+    event: async (event: { kind: string; update?: number }) => {
+      if (event.kind === 'step' && event.update === 1) await server.kill();
+    },
+  });
+
+  it('the server: the run stops as said and goes on to the same adapter, or this process samples from there on', async () => {
+    const [whole, stopped, local] = [nextRun(), nextRun(), nextRun()];
+    await using first = await startServer(null);
+    const settings = [`sampler.url=${first.url}`, 'output.checkpointEvery=1'];
+    const begin = (path: string, server: { kill(): Promise<void> }, ...more: readonly string[]) =>
+      train(outside(...settings, ...more), path, { judge, sinks: [killing(server)] });
+    await train(outside(...settings), whole, { judge });
+    await expect(begin(stopped, first)).rejects.toThrow(/update 2: .*unreachable: .*go on with --resume/);
+    expect([(await stepsOf(stopped)).length, readdirSync(adapters)]).toEqual([1, []]);
+    await using second = await startServer(first.url);
+    expect(await train(outside(...settings), stopped, { judge })).toMatchObject({ end: 'finished' });
+    expect(await lastHash(stopped)).toBe(await lastHash(whole));
+    expect(await begin(local, second, 'sampler.onMismatch=local')).toMatchObject({ end: 'finished' });
+    expect((await stepsOf(local)).map(({ sampler }) => sampler?.by)).toEqual(['vllm', 'local', 'local']);
+    expect(readdirSync(adapters)).toEqual([]);
+  });
+
+  it('the trainer: what it left at the server is removed when the run goes on, which ends with the same adapter', async () => {
+    const [whole, killed] = [nextRun(), nextRun()];
+    // Judged by a server too, so that no Python is needed.
+    await using environment = await orsEcho();
+    const data = ['data.kind=ors', `data.url=${environment.url}`, 'data.tasks=24', 'pairs.file=micro'];
+    const config = [`model=${model}`, ...tinySettings, 'arm.kind=activation', 'updates=3', 'output.checkpointEvery=1'];
+    const server = [`sampler.url=${proxy.url}/v1`, `sampler.folder=${adapters}`, 'sampler.tolerance=1e-3'];
+    const given = setting(...config, ...data, ...server);
+    expect(await gq('train', ...given, '--out', whole)).toMatchObject({ code: 0 });
+    let isKilled = false;
+    const child = spawn(process.execPath, [gqProgram(), 'train', ...given, '--out', killed], { stdio: 'ignore' });
+    // In the middle of the second update: some of its completions have come.
+    proxy.faults = {
+      choice: () => {
+        if (isKilled || RunDirectory.open(killed).listCheckpoints().at(-1) !== 1) return;
+        isKilled = child.kill('SIGKILL');
+      },
+    };
+    await once(child, 'exit');
+    proxy.faults = {};
+    expect([isKilled, (await proxy.models()).length, readdirSync(adapters).length]).toEqual([true, 4, 4]);
+    expect(await gq('train', '--resume', killed)).toMatchObject({ code: 0 });
+    expect([await proxy.models(), readdirSync(adapters)]).toEqual([[], []]);
+    expect(await lastHash(killed, {})).toBe(await lastHash(whole, {}));
   });
 });
 
