@@ -63,6 +63,9 @@ type Drawn = Map<number, DrawnToken>;
 /** Places of a prompt whose logits are in memory at a time. */
 const scoredTogether = 16;
 
+/** One for all tokens: a server holds many. */
+const none: readonly never[] = [];
+
 export class OpenBatch {
   readonly context: number;
   readonly #decoder: Decoder;
@@ -250,7 +253,7 @@ export class OpenBatch {
       drawn.set(
         slot,
         own.likeliest === 0
-          ? { token, logp, likeliest: [] }
+          ? { token, logp, likeliest: none }
           : rankToken(await readFloats(logits.rows(i, i + 1)), token, own.likeliest, logp),
       );
     }

@@ -242,7 +242,7 @@ export class Sessions {
   async #work(): Promise<void> {
     for (let session = this.#next(); session !== null; session = this.#next()) {
       this.#isBusy = true;
-      const jobs = takeTogether(session.line);
+      const jobs = takeTogether(session.line, mostTogether.share * this.limits.bytes);
       try {
         const answers = await jobs[0].run(jobs);
         jobs.forEach(({ future }, i) => {
@@ -277,12 +277,16 @@ export class Sessions {
   }
 }
 
-/** Most jobs of a session that are done in one turn. */
-const mostTogether = 64;
+/** Most jobs of a session that are done in one turn, and their share of its bytes: a sample in the making takes five times what its answer does. */
+const mostTogether = { jobs: 64, share: 1 / 8 } as const;
 
-function takeTogether(line: LineJob[]): LineJob[] {
-  const others = line.findIndex(({ together }) => together !== line[0].together);
-  return line.splice(0, Math.min(mostTogether, others < 0 ? line.length : others));
+function takeTogether(line: LineJob[], mostBytes: number): LineJob[] {
+  let [count, bytes] = [1, line[0].future.bytes];
+  for (; count < mostTogether.jobs && line[count]?.together === line[0].together; count++) {
+    bytes += line[count].future.bytes;
+    if (bytes > mostBytes) break;
+  }
+  return line.splice(0, count);
 }
 
 function freeModels({ models, samplers }: Session): void {

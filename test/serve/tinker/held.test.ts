@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { TinkerOptions } from '../../../src/serve/index.ts';
+import type { LineJob } from '../../../src/serve/tinker/sessions.ts';
 import { temporaryFolder } from '../../lab/hand-made.ts';
 import { Served } from './trained.ts';
 
@@ -50,6 +51,23 @@ describe('what a session holds', () => {
     service.sample(asked(id), 100);
     expect(() => service.sample(asked(id), 100)).toThrow('too many requests of this session wait');
     expect((await served.fetchAnswer<{ sequences: readonly object[] }>(first)).sequences).toHaveLength(128);
+  });
+
+  it('is made in turns that take a share of it, and one request at least', async () => {
+    await start({ limits: { bytes: 16_000 } });
+    const { sessions } = served.server.service;
+    const session = sessions.of(await served.session(), 'session');
+    const turns: number[] = [];
+    const run: LineJob['run'] = async (jobs) => {
+      turns.push(jobs.length);
+      return jobs.map(() => ({}));
+    };
+    const together = {};
+    const futures = [3000, 1000, 1000, 1000, 500, 500].map((bytes) => session.begin(null, bytes));
+    for (const future of futures) session.line.push({ future, together, run });
+    sessions.wake();
+    await expect.poll(() => futures.at(-1)?.outcome).not.toBeNull();
+    expect(turns).toEqual([1, 2, 3]);
   });
 
   it('is weighed when an answer comes, too: older answers are forgotten then', async () => {
