@@ -36,6 +36,8 @@ const longest = [
   'test/crash/starts',
   'test/crash/parts',
   'test/resume/',
+  'test/serve/outside-sampler',
+  'test/outside/train',
   'test/grader/questions',
   'test/grid',
   'test/grader/messages',

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { LogSink, type MetricLog } from '../../src/export/index.ts';
 import type { StepEvent } from '../../src/grpo/events.ts';
+import { readTranscripts } from '../../src/monitors/transcripts.ts';
 import { type RunDirectory, readEvents } from '../../src/run/index.ts';
 import { temporaryFolder, writeEvaluations, writeRun } from '../lab/hand-made.ts';
 import { gq } from '../run-gq.ts';
@@ -201,6 +202,15 @@ for path in sorted(glob.glob(sys.argv[1] + '/*.eval')):
       scores: { attempt: { value: 0 }, hack: { value: 0 }, solve: { value: 1 } },
       metadata: { route: 'absorb' },
     });
+    // Our own reader of such logs finds the same labels, for `gq monitors bench`.
+    const path = readdirSync(to).find((name) => name.includes('rollouts-3')) ?? '';
+    const read = await readTranscripts(join(to, path), 'hack');
+    expect(read.map(({ isPositive }) => Number(isPositive))).toEqual(
+      last.samples.map(({ scores }: { scores: { hack: { value: number } } }) => scores.hack.value),
+    );
+    expect(read.map(({ completion }) => completion)).toEqual(
+      last.samples.map(({ output }: { output: { completion: string } }) => output.completion),
+    );
     const none = await gq('export', run.path, '--log', 'inspect', '--updates', '9', '--to', `${to}-none`);
     expect(none).toMatchObject({ code: 2, err: expect.stringContaining('found 9') });
   });
