@@ -209,8 +209,9 @@ export class TinkerService {
     };
     drop(key);
     if (states.size >= this.sessions.limits.states) {
-      // Samplers without a name have the id of their session; names have no colon.
-      const oldest = [...states.keys()].find((name) => name.includes(':'));
+      // Samplers without a name have the id of their session; names have no colon. A loop may save a named one at every step.
+      const names = [...states.keys()];
+      const oldest = names.find((name) => name.includes(':')) ?? names.find((name) => name.startsWith('sampler_'));
       if (oldest === undefined)
         throw new WorkProblem(`${states.size} states of this model are saved, which is the most`);
       drop(oldest);

@@ -15,7 +15,7 @@ export interface SessionLimits {
   readonly futures: number;
   /** Bytes of a session: of requests that wait, with the samples that they ask for, and of answers. */
   readonly bytes: number;
-  /** States of a model that are kept; beyond, those without a name are forgotten, the oldest first. */
+  /** States of a model that are kept; beyond, samplers are forgotten, those without a name and the oldest first. */
   readonly states: number;
   /** Bytes of the folder that states are written to; beyond, none is saved under a name. */
   readonly diskBytes: number;

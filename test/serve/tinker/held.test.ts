@@ -101,6 +101,24 @@ describe('files of saved states', () => {
   });
 });
 
+describe('states of a model', () => {
+  it('give way where they are samplers, also named ones, which older loops save at every step', async () => {
+    await start({ limits: { states: 2 } });
+    const model_id = await served.model();
+    const save = (kind: string, path: string) => served.ask<{ path: string }>(kind, { model_id, path });
+    const saved: string[] = [];
+    for (const name of ['000000', '000001', '000002']) saved.push((await save('save_weights_for_sampler', name)).path);
+    const sampler = { session_id: model_id.slice(0, 36) };
+    expect(await refused('create_sampling_session', { ...sampler, model_path: saved[0] })).toEqual(
+      bad(404, 'no longer'),
+    );
+    const last = await served.ask('create_sampling_session', { ...sampler, model_path: saved[2] });
+    expect(last).toHaveProperty('sampling_session_id');
+    for (const name of ['one', 'two']) expect(await save('save_weights', name)).toHaveProperty('path');
+    expect(await save('save_weights', 'three')).toMatchObject({ error: expect.stringContaining('which is the most') });
+  });
+});
+
 describe('a model', () => {
   it('is made once for each number, even when its answer is forgotten', async () => {
     await start({ limits: { futures: 1 } });
