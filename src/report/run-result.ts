@@ -20,7 +20,15 @@ import {
   trainingCurve,
 } from '../measure/index.ts';
 import { type JudgedRollout, openJudged } from '../oracle/index.ts';
-import { isRun, isTraining, type Manifest, outcomesKnown, RunDirectory, readCourse, readTimings } from '../run/index.ts';
+import {
+  isRun,
+  isTraining,
+  type Manifest,
+  outcomesKnown,
+  RunDirectory,
+  readCourse,
+  readTimings,
+} from '../run/index.ts';
 import { average, mean, median } from '../stats/index.ts';
 import { aggregate, type Results } from './aggregate.ts';
 import { finalStates } from './final-states.ts';

@@ -129,9 +129,7 @@ export class OpenEnvServer extends Host {
     }
     const kept = this.keep(request);
     request.socket.once('close', () => kept[Symbol.dispose]());
-    this.#sockets.handleUpgrade(request, socket, head, (opened) =>
-      this.#serve(opened, clientOf(request.socket)),
-    );
+    this.#sockets.handleUpgrade(request, socket, head, (opened) => this.#serve(opened, clientOf(request.socket)));
   }
 
   /** Why a WebSocket is not granted; null: it is. */

@@ -148,7 +148,11 @@ export class OrsServer extends Host {
     if (!parsed.success) return tell({ ok: false, error: 'expected the tool answer with the text answer.' });
     if (session.isOver) return tell({ ok: false, error: 'the episode is over.' });
     session.isOver = true;
-    const { reward, labels } = await this.#environment.grade(session.task, parsed.data.input.answer, clientOf(request.socket));
+    const { reward, labels } = await this.#environment.grade(
+      session.task,
+      parsed.data.input.answer,
+      clientOf(request.socket),
+    );
     const metadata = labels === undefined ? null : { labels };
     const blocks = [{ text: `reward ${reward}`, detail: null, type: 'text' }];
     tell({ ok: true, output: { blocks, metadata, reward, finished: true } });
