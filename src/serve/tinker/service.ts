@@ -3,15 +3,17 @@
  * Tinker's own keys a datum has a route, a sampler a block, and activations can be asked for (docs/interop.md).
  */
 import { randomInt } from 'node:crypto';
+import { statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { HttpProblem, makeFolder } from '../../base/node/index.ts';
 import type { Lab, OpenModel } from '../../lab/index.ts';
 import { parseHubName } from '../../model/index.ts';
 import { expectKept, type SavedState, TrainedModel, WorkProblem } from './model.ts';
 import type { WireLearning } from './protobuf.ts';
-import { type Asked, type Block, blocks, type Learning, learningOf, routeNames } from './requests.ts';
+import { type Asked, type Block, blocks, learningOf, routeNames } from './requests.ts';
 import { Sampling, type SamplingOptions } from './sampling.ts';
 import {
+  isNear,
   type LineJob,
   type OwnModel,
   type OwnSampler,
@@ -31,6 +33,9 @@ type Numbered = { readonly model_id: string; readonly seq_id?: number | null | u
 
 const mostSamplers = 256;
 
+/** Roughly what a datum takes in memory beside its numbers. */
+const bytesOfDatum = 1024;
+
 export class TinkerService {
   readonly sessions: Sessions;
   readonly sampling: Sampling;
@@ -39,6 +44,8 @@ export class TinkerService {
   readonly #lab: Lab;
   readonly #vocabulary: number;
   readonly #folder: string | null;
+  /** The files that were written; some may have been moved away since. */
+  readonly #files = new Set<string>();
 
   constructor(lab: Lab, model: OpenModel, options: ServiceOptions) {
     this.#lab = lab;
@@ -123,18 +130,19 @@ export class TinkerService {
     });
   }
 
-  /** A request that is refused has used its number all the same: those after it must not wait for it. */
   learn({ modelId, seqId, ...asked }: WireLearning, bytes: number): object {
-    const own = this.#modelOf(modelId);
-    let learning: Learning;
-    try {
-      learning = learningOf(asked, this.#vocabulary, this.sampling.context);
-    } catch (error) {
-      own.session.order(own, seqId, null);
-      this.sessions.wake();
-      throw error;
-    }
-    return this.#ofModel({ model_id: modelId, seq_id: seqId }, bytes, ({ model }) => model.learn(learning));
+    this.#modelOf(modelId);
+    const learning = learningOf(asked, this.#vocabulary, this.sampling.context);
+    const held = Math.min(bytes + bytesOfDatum * learning.data.length, this.sessions.limits.bytes);
+    return this.#ofModel({ model_id: modelId, seq_id: seqId }, held, ({ model }) => model.learn(learning));
+  }
+
+  /** A request that was refused has used its number all the same: those after it must not wait for it. */
+  skip(modelId: string, number: number): void {
+    const own = this.sessions.find(modelId)?.models.get(modelId);
+    if (own === undefined) return;
+    own.session.order(own, number, null);
+    this.sessions.wake();
   }
 
   step({ adam_params: adam, ...of }: Asked<'optimStep'>, bytes: number): object {
@@ -183,14 +191,28 @@ export class TinkerService {
     });
   }
 
+  /** Whoever is told of a saved state finds its file: it is written first. */
   async #saveNamed(own: OwnModel, name: string): Promise<string> {
+    const others = [...own.states.keys()].filter((each) => isNamed(each) && each !== name);
+    if (others.length >= this.sessions.limits.states)
+      throw new WorkProblem(`${others.length} states of this model are saved, which is the most`);
+    if (this.#folder !== null) await this.#write(own, name, join(this.#folder, own.id.replaceAll(':', '-')));
     await this.#keep(own, name, name.startsWith('weights/'));
-    if (this.#folder !== null) {
-      const folder = join(this.#folder, own.id.replaceAll(':', '-'));
-      makeFolder(folder);
-      await own.model.write(join(folder, `${name.replace('/', '-')}.safetensors`));
-    }
     return `tinker://${own.id}/${name}`;
+  }
+
+  async #write({ model }: OwnModel, name: string, folder: string): Promise<void> {
+    const path = join(folder, `${name.replace('/', '-')}.safetensors`);
+    const { fileBytes } = this.sessions.limits;
+    const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+    const others = [...this.#files].reduce((sum, file) => sum + (file === path ? 0 : sizeOf(file)), 0);
+    if (others >= fileBytes) {
+      const fix = 'whoever runs it may move some of them away';
+      throw new WorkProblem(`the files that this server saved have ${others} bytes, of at most ${fileBytes}; ${fix}`);
+    }
+    makeFolder(folder);
+    this.#files.add(path);
+    await model.write(path);
   }
 
   /** Keeps the state that a model has now, in place of an older one where there are too many. */
@@ -203,8 +225,7 @@ export class TinkerService {
     };
     drop(key);
     if (states.size >= this.sessions.limits.states) {
-      // Samplers without a name have the id of their session; names have no colon.
-      const oldest = [...states.keys()].find((name) => name.includes(':'));
+      const oldest = [...states.keys()].find((name) => !isNamed(name));
       if (oldest === undefined)
         throw new WorkProblem(`${states.size} states of this model are saved, which is the most`);
       drop(oldest);
@@ -272,8 +293,9 @@ export class TinkerService {
     const key = number === null ? null : `${id} ${number}`;
     const again = own.session.numbered(key);
     if (again !== undefined) return { request_id: again.id, model_id: id };
-    if (number !== null && number < own.next) {
-      throw new HttpProblem(400, `seq_id: expected ${own.next} or more, found ${number}, which was used before.`);
+    if (number !== null && !isNear(own, number)) {
+      const why = number < own.next ? ', which was used before' : '';
+      throw new HttpProblem(400, `seq_id: expected about ${own.next}, the next of this model, found ${number}${why}.`);
     }
     return this.#inLine(own.session, key, bytes, { own, number }, async () => {
       if (own.session.models.get(id) !== own) throw new WorkProblem('the model was unloaded');
@@ -296,6 +318,9 @@ export class TinkerService {
     return { request_id: future.id, ...(order === null ? {} : { model_id: order.own.id }) };
   }
 }
+
+/** Samplers without a name have the id of their session; names have no colon. */
+const isNamed = (key: string): boolean => !key.includes(':');
 
 function addSampler({ samplers }: Session, sampler: OwnSampler): void {
   if (sampler.state !== null) expectKept(sampler.state);
