@@ -8,6 +8,7 @@ import { gq } from '../../test/run-gq.ts';
 import { readTranscripts } from './transcripts.ts';
 
 const folder = temporaryFolder();
+const nested = `${'['.repeat(1e5)}${']'.repeat(1e5)}`;
 
 function file(name: string, content: string | Buffer): string {
   const path = join(folder, name);
@@ -97,10 +98,22 @@ test('lines, an archive and a log of one piece give the same AUROC', async () =>
 test('what cannot be read is refused with a reason', async () => {
   const refused: readonly [string, string | Buffer, RegExp][] = [
     ['torn.jsonl', lines(rows).slice(0, -20), /line 40.*JSON/s],
+    ['deep-label.jsonl', `{"completion":"x","label":${nested}}\n`, /label to be one of.*found a list/s],
     [
-      'deep-label.jsonl',
-      `{"completion":"x","label":${'['.repeat(1e5)}${']'.repeat(1e5)}}\n`,
-      /label to be one of.*found a list/s,
+      'deep-text.jsonl',
+      `{"completion":${nested},"label":1}\n`,
+      /"completion": expected text, found .*nested too deeply/,
+    ],
+    ['many.jsonl', `{"completion":"x","prompt":[${'0,'.repeat(20_000)}0],"label":1}\n`, /"prompt": expected text or/],
+    [
+      'many.json',
+      `{"samples":[{"id":1,"input":[${'0,'.repeat(20_000)}0],"output":{}}]}`,
+      /sample 1: expected a sample of Inspect, found input: Invalid input/,
+    ],
+    [
+      'scores.json',
+      `{"samples":[{"id":1,"input":"","output":{},"scores":{${Array.from({ length: 20_000 }, (_, i) => `"${i}":0`).join()}}}]}`,
+      /found scores: an object of at most 10000 keys\./,
     ],
     ['no-label.jsonl', lines([{ completion: 'x' }]), /label to be one of.*found nothing/s],
     ['half.jsonl', lines([{ completion: 'x', label: 0.5 }]), /found 0\.5/],

@@ -19,6 +19,8 @@ export interface Transcript {
 const mostBytes = 256 << 20;
 const mostFiles = 200_000;
 const mostCharacters = 1 << 20;
+const mostMembers = 10_000;
+const shownFaults = 20;
 
 /** `label`: the field of a line, or the score of a sample, that says whether it is a positive. */
 export async function readTranscripts(path: string, label: string): Promise<readonly Transcript[]> {
@@ -33,8 +35,14 @@ export async function readTranscripts(path: string, label: string): Promise<read
   return transcripts;
 }
 
-const content = z.union([z.string(), z.array(z.looseObject({ text: z.string().optional() }))]);
-const messages = z.array(z.looseObject({ role: z.string(), content }));
+// A longer list is not looked into: a schema words a complaint for each wrong member, and a file has room for millions.
+const listOf = <Schema extends z.ZodType>(member: Schema) => z.array(member).max(mostMembers);
+const fewKeys = z.custom<Record<string, unknown>>(
+  (given) => typeof given === 'object' && given !== null && Object.keys(given).length <= mostMembers,
+  `an object of at most ${mostMembers} keys`,
+);
+const content = z.union([z.string(), listOf(z.looseObject({ text: z.string().optional() }))]);
+const messages = listOf(z.looseObject({ role: z.string(), content }));
 const textOfContent = (given: z.infer<typeof content>): string =>
   typeof given === 'string' ? given : given.map(({ text = '' }) => text).join('');
 const textOfMessages = (given: string | z.infer<typeof messages>): string =>
@@ -74,9 +82,9 @@ const sample = z.looseObject({
   input: z.union([z.string(), messages]),
   output: z.looseObject({
     completion: z.string().optional(),
-    choices: z.array(z.looseObject({ message: z.looseObject({ content }) })).default([]),
+    choices: listOf(z.looseObject({ message: z.looseObject({ content }) })).default([]),
   }),
-  scores: z.record(z.string(), z.looseObject({ value: z.unknown() })).nullish(),
+  scores: fewKeys.pipe(z.record(z.string(), z.looseObject({ value: z.unknown() }))).nullish(),
 });
 
 async function readInspect(path: string, label: string): Promise<Transcript[]> {
@@ -86,12 +94,14 @@ async function readInspect(path: string, label: string): Promise<Transcript[]> {
   const texts = isArchive ? [...samplesOf(bytes, call)] : [];
   const samples = isArchive
     ? texts.map((text) => parse(text, call))
-    : listOf(parse(decodeText(bytes, path), call), call);
+    : samplesIn(parse(decodeText(bytes, path), call), call);
   if (samples.length === 0) throw new UserError({ call, expected: 'samples', found: 'none' });
   return samples.map((value, i) => {
     const read = sample.safeParse(value);
     if (!read.success) {
-      const found = read.error.issues.map(({ path: at, message }) => `${at.map(String).join('.')}: ${message}`);
+      const found = read.error.issues
+        .slice(0, shownFaults)
+        .map(({ path: at, message }) => `${at.map(String).join('.')}: ${message}`);
       throw new UserError({
         call: `${call}, sample ${i + 1}`,
         expected: 'a sample of Inspect',
@@ -105,7 +115,7 @@ async function readInspect(path: string, label: string): Promise<Transcript[]> {
   });
 }
 
-function listOf(log: unknown, call: string): unknown[] {
+function samplesIn(log: unknown, call: string): unknown[] {
   const list: unknown = Object(log).samples;
   if (Array.isArray(list)) return list;
   throw new UserError({ call, expected: 'a log of Inspect, with samples', found: 'something else' });

@@ -60,7 +60,8 @@ export abstract class Host implements AsyncDisposable {
 
   /** The body that tells a problem in the words of the protocol. */
   protected tell({ message }: HttpProblem): string {
-    return JSON.stringify({ detail: message });
+    // It may name all that was sent.
+    return JSON.stringify({ detail: message.slice(0, 1000) });
   }
 
   /** Ends what is being done when the server closes. */

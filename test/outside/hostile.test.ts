@@ -23,12 +23,12 @@ function openEnvAt({ url }: Pick<EchoServer, 'url'>, changes: Changes = {}): Out
   return new OpenEnvEnvironment(new OutsideServer(settings, signal, async () => undefined), settings);
 }
 
-const [task] = [{ id: 'train-0', split: null, place: { split: 'train', index: 0 }, messages: [] }];
-const answerOf = (environment: OutsideEnvironment) => environment.answer(task, 'n += 1');
+const place = { split: 'train', index: 0 };
+const answerOf = (environment: OutsideEnvironment) => answerAt(environment, 'train-0', place);
+const openEnvAnswer = (environment: OutsideEnvironment) => answerAt(environment, 'seed-0', { seed: 0 });
 
-async function openEnvAnswer(environment: OutsideEnvironment) {
-  const place = { seed: 0 };
-  return environment.answer({ id: 'seed-0', split: null, place, messages: await environment.prompt(place) }, 'n += 1');
+async function answerAt(environment: OutsideEnvironment, id: string, at: Readonly<Record<string, string | number>>) {
+  return environment.answer({ id, split: null, place: at, messages: await environment.prompt(at) }, 'n += 1');
 }
 
 /** Writes for ever, as far as it is read; `sent` counts what was. */
@@ -170,6 +170,34 @@ describe('ORS', () => {
     await closed(elsewhere);
   });
 
+  it('is not paid by for another task than the one that was asked for', async () => {
+    await using server = await orsEcho();
+    const environment = orsAt(server);
+    const messages = await environment.prompt(place);
+    server.opening = 'start with n. ';
+    const changed = environment.answer({ id: 'train-0', split: null, place, messages }, 'n += 1');
+    await expectRefusal(changed, /expected the prompt of train-0 again, found another one/);
+    expect(server.paid).toEqual([]);
+    // The first of two episodes is never begun, so that the second meets it.
+    await using mixing = await orsEcho({
+      meddle: (request, response) => {
+        if (request.url === '/create_session') sayEvents(response, ['task_id', 'same'], ['end', '']);
+        return request.url === '/create_session' || request.url === '/create';
+      },
+    });
+    const mixed = orsAt(mixing);
+    const both = Promise.all([mixed.prompt(place), mixed.prompt(place)]);
+    await expectRefusal(both, /expected a session for each episode, found the id of another one/);
+  });
+
+  it('is sent a key on this machine by each of its names', () => {
+    return withKey(async (settings) => {
+      for (const host of ['127.0.0.1', 'localhost', '[::1]'])
+        expect(() => orsAt({ url: `http://${host}:9` }, settings)).not.toThrow();
+      expect(() => orsAt({ url: 'http://192.0.2.1:9' }, settings)).toThrow('https:// where a key is sent');
+    });
+  });
+
   it('what it says of itself is checked too', async () => {
     const cases: readonly (readonly [string, unknown, RegExp])[] = [
       ['/list_environments', ['..'], /a name of letters/],
@@ -187,7 +215,7 @@ describe('ORS', () => {
     await using server = await orsEcho({
       meddle: onPath('/statements/prompt', (response) => void response.end(image)),
     });
-    await expect(orsAt(server).prompt(task.place)).rejects.toThrow('expected a prompt of text blocks, found an image');
+    await expect(orsAt(server).prompt(place)).rejects.toThrow('expected a prompt of text blocks, found an image');
     await using session = await orsEcho({
       meddle: onPath('/create_session', (response) => sayEvents(response, ['task_id', 'a b\tc'], ['end', ''])),
     });

@@ -114,8 +114,8 @@ for (const [kind, open] of Object.entries(protocols)) {
     const [asked, prompts] = [server.paid.length, server.prompts];
     expect(await resume()).toMatchObject({ code: 0 });
     expect(server.paid.length - asked).toBe(12);
-    // Of the prompts, which are stored, the first and the last are compared; an episode of OpenEnv begins with one.
-    expect(server.prompts - prompts).toBe(kind === 'openenv' ? 2 + 12 : 2);
+    // Of the prompts, which are stored, the first and the last are compared, and that of each answer.
+    expect(server.prompts - prompts).toBe(2 + 12);
   });
 }
 

@@ -43,4 +43,9 @@ describe('faults of a file', () => {
       expect.stringMatching(/^ {2}line 32: expected a benchmark record/),
     ]);
   });
+
+  it('end the reading where there are very many', async () => {
+    const path = file('torn.jsonl', '{\n'.repeat(100_000));
+    await expect(readRecords(path)).rejects.toThrow(/found 1000 faults or more:\n {2}lines 1, 2, 3, 4, 5 and 995 more/);
+  });
 });

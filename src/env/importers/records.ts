@@ -78,6 +78,7 @@ export async function readSoundRecords(
   const faults: UserError[] = [];
   for (const [index, text] of (await readLines(path)).entries()) {
     if (text.trim() === '') continue;
+    if (faults.length >= mostFaults) break;
     const line = index + 1;
     const value = parseJson(text, path, line);
     if (value instanceof UserError) faults.push(value);
@@ -94,6 +95,8 @@ export async function readSoundRecords(
 }
 
 const [shownFaults, shownLines] = [20, 5];
+/** After so many lines that are no JSON a file is not read on. */
+const mostFaults = 1000;
 
 /** Throws all faults of a file as one error; none is no error. A fault that many lines share is told once, with their numbers. */
 export function throwFaults(path: string, faults: readonly UserError[]): void {
@@ -102,7 +105,9 @@ export function throwFaults(path: string, faults: readonly UserError[]): void {
   const linesOf = new Map<string, number[]>();
   for (const { message } of faults) {
     const [, line, text] = /^line (\d+): ([\s\S]*)$/.exec(message.replace(`read ${path}, `, '')) ?? ['', '0', message];
-    linesOf.set(text, [...(linesOf.get(text) ?? []), Number(line)]);
+    const lines = linesOf.get(text);
+    if (lines === undefined) linesOf.set(text, [Number(line)]);
+    else lines.push(Number(line));
   }
   const kinds = [...linesOf].sort(([, [one]], [, [other]]) => one - other);
   const shown = kinds.slice(0, shownFaults).map(([text, lines]) => `  ${nameLines(lines)}${text}`);
@@ -110,7 +115,7 @@ export function throwFaults(path: string, faults: readonly UserError[]): void {
   throw new UserError({
     call: `read ${path}`,
     expected: 'records without faults',
-    found: `${faults.length} faults:\n${[...shown, ...more].join('\n')}`,
+    found: `${faults.length} faults${faults.length < mostFaults ? '' : ' or more'}:\n${[...shown, ...more].join('\n')}`,
     fix: '\ndocs/formats.md describes the format.',
   });
 }
@@ -145,14 +150,23 @@ const typeWords: Readonly<Record<string, string>> = {
 
 /** What is wrong with a value, field by field, in words. */
 export function describeFaults(issues: readonly z.core.$ZodIssue[], value: unknown): string {
-  const faults = issues.map((issue) => {
+  const faults = issues.slice(0, shownFaults).map((issue) => {
     if (issue.code === 'unrecognized_keys') return `unknown ${issue.keys.map((key) => `"${key}"`).join(', ')}`;
     const found = issue.path.reduce<unknown>((inner, key) => Object(inner)[key], value);
     const name = issue.path.length === 0 ? 'the record' : `"${issue.path.join('.')}"`;
-    const shown = (JSON.stringify(found) ?? 'nothing').slice(0, 60);
-    return `${name}: expected ${expectedWords(issue)}, found ${shown}`;
+    return `${name}: expected ${expectedWords(issue)}, found ${shownValue(found)}`;
   });
   return faults.join('; ');
+}
+
+function shownValue(value: unknown): string {
+  try {
+    return (JSON.stringify(value) ?? 'nothing').slice(0, 60);
+  } catch (error) {
+    // The stack is full.
+    if (error instanceof RangeError) return 'what is nested too deeply to be shown';
+    throw error;
+  }
 }
 
 function expectedWords(issue: z.core.$ZodIssue): string {

@@ -2,6 +2,7 @@
  * A client of the Open Reward Standard, as ors-sdk 0.1.0 for Python speaks it: lists over HTTP, a session for each episode, a tool call whose
  * result comes as server-sent events with a reward beside it. An answer is the text of one argument of one tool.
  */
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { mapPool } from '../../base/index.ts';
 import { sha256, sha256Json } from '../../base/node/hash.ts';
@@ -77,6 +78,8 @@ async function* eventsOf(pieces: AsyncIterable<string>, tooLong: () => Error): A
 export class OrsEnvironment implements OutsideEnvironment {
   readonly #server: OutsideServer;
   readonly #settings: OrsSettings;
+  /** The ids of sessions that have not ended. */
+  readonly #open = new Set<string>();
   #name: Promise<string> | undefined;
   #tool: Promise<{ readonly name: string; readonly argument: string }> | undefined;
 
@@ -107,12 +110,12 @@ export class OrsEnvironment implements OutsideEnvironment {
   }
 
   async prompt(place: OutsideTask['place']): Promise<readonly Message[]> {
-    const own = await this.#named();
-    const blocks = await this.#server.persist(() =>
-      this.#session(place, (headers) =>
-        this.#server.json(`/${own}/prompt`, 'the blocks of a prompt', z.array(blockShape).min(1), { headers }),
-      ),
-    );
+    return this.#server.persist(() => this.#session(place, (headers) => this.#promptOf(headers)));
+  }
+
+  async #promptOf(headers: Readonly<Record<string, string>>): Promise<readonly Message[]> {
+    const path = `/${await this.#named()}/prompt`;
+    const blocks = await this.#server.json(path, 'the blocks of a prompt', z.array(blockShape).min(1), { headers });
     const messages = blocks.map((block): Message => {
       if (block.type === 'image') throw this.#server.wrong('a prompt of text blocks', 'an image');
       return { role: block.detail?.['role'] === 'system' ? 'system' : 'user', content: block.text };
@@ -121,12 +124,18 @@ export class OrsEnvironment implements OutsideEnvironment {
     return this.#server.withoutKey('a prompt', messages);
   }
 
-  async answer({ place }: OutsideTask, completion: string): Promise<Payment> {
+  async answer({ id, place, messages }: OutsideTask, completion: string): Promise<Payment> {
     const server = this.#server;
     const [own, { name: tool, argument }] = [await this.#named(), await this.#chosenTool()];
     const question = { method: 'POST', body: { name: tool, input: { [argument]: completion } } } as const;
     const text = await server.persist(() =>
-      this.#session(place, (headers) => this.#streamed(`/${own}/call`, { ...question, headers })),
+      this.#session(place, async (headers) => {
+        if (!isDeepStrictEqual(await this.#promptOf(headers), messages)) {
+          const fix = 'It has to give the same task for the same split and index.';
+          throw server.wrong(`the prompt of ${id} again`, 'another one', fix);
+        }
+        return this.#streamed(`/${own}/call`, { ...question, headers });
+      }),
     );
     const result = server.read(text, 'the result of a tool call, with a number as its reward', resultShape);
     if (!result.ok) throw server.wrong(`that ${tool} takes an answer`, result.error);
@@ -210,6 +219,8 @@ export class OrsEnvironment implements OutsideEnvironment {
     const given = made === '' ? null : this.#server.read(made, 'a session', z.object({ sid: z.string() })).sid;
     const sid = given ?? id ?? '';
     if (!/^[\x21-\x7e]{1,256}$/.test(sid)) throw this.#server.wrong('the id of a session', sid === '' ? 'none' : sid);
+    if (this.#open.has(sid)) throw this.#server.wrong('a session for each episode', 'the id of another one');
+    this.#open.add(sid);
     const headers = { 'x-session-id': sid };
     try {
       const body = { env_name: await this.#named(), ...place };
@@ -220,6 +231,7 @@ export class OrsEnvironment implements OutsideEnvironment {
         // A session that cannot be ended is ended by its server after a while; the answer counts all the same.
         await this.#server.text(path, { method: 'POST', body: {}, headers, seconds: 5 }).catch(() => undefined);
       }
+      this.#open.delete(sid);
     }
   }
 

@@ -4,9 +4,8 @@
  */
 import { setTimeout as pauseFor } from 'node:timers/promises';
 import type { z } from 'zod';
-import { GraderError, UserError } from '../../base/index.ts';
+import { addressFault, GraderError, UserError } from '../../base/index.ts';
 import { readKey, readResponse, reasonOf, retryAfter, strikeKey } from '../../base/node/ask.ts';
-import { isLoopback } from '../../base/node/http.ts';
 import type { OutsideSettings } from './environment.ts';
 
 const shownCharacters = 200;
@@ -54,7 +53,7 @@ export class OutsideServer {
     this.address = `${address.origin}${address.pathname.replace(/\/+$/, '')}`;
     const fix = 'Set it, or name another one in data.keyVariable, or "" for a server that needs no key.';
     this.key = readKey(keyVariable, { call: `environment at ${this.address}`, optional: false, fix });
-    if (this.key !== null && address.protocol === 'http:' && !isLoopback(address.hostname)) {
+    if (this.key !== null && addressFault(url) !== null) {
       throw this.wrong('https:// where a key is sent beyond this machine', 'http://');
     }
     this.timeoutMs = timeoutSeconds * 1000;

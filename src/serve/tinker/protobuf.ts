@@ -151,6 +151,21 @@ function readDatum(bytes: Uint8Array, budget: Budget): WireDatum {
   return { tokens, inputs };
 }
 
+/** Whose request a body is, and its number, which stand before the data; what follows may be damaged. */
+export function readNumber(body: Uint8Array): { readonly modelId: string; readonly number: number | null } {
+  let [modelId, number]: [string, number | null] = ['', null];
+  try {
+    for (const { field, value, bytes } of fieldsOf(body, { fields: most.fields })) {
+      if (field === 1) modelId = textOf(bytes);
+      else if (field === 2) number = Number.isSafeInteger(value) && value > 0 ? value : null;
+      else if (field === 3) break;
+    }
+  } catch (error) {
+    if (!(error instanceof HttpProblem)) throw error;
+  }
+  return { modelId, number };
+}
+
 export function readLearning(body: Uint8Array): WireLearning {
   let [modelId, seqId, lossFn, forwardOnly]: [string, number | null, string, boolean] = ['', null, '', false];
   const config = new Map<string, number>();

@@ -4,12 +4,12 @@ import type { Route } from '../../adapters/index.ts';
 import { HttpProblem } from '../../base/node/index.ts';
 import type { PromptedCompletion } from '../../grpo/index.ts';
 import { numberIn, wholeIn } from '../requests.ts';
-import type { TensorData, WireDatum, WireLearning } from './protobuf.ts';
+import { readNumber, type TensorData, type WireDatum, type WireLearning } from './protobuf.ts';
 
 export const blocks = ['full', 'deployed'] as const;
 export type Block = (typeof blocks)[number];
 
-const most = { samples: 128, stops: 16, stopTokens: 256, data: 1024 } as const;
+const most = { samples: 128, stops: 16, stopTokens: 256, data: 1024, keys: 16 } as const;
 const id = z.string('a text').min(1).max(200);
 const optional = <Schema extends z.ZodType>(schema: Schema) => schema.nullish();
 const seqId = optional(wholeIn(0, Number.MAX_SAFE_INTEGER));
@@ -46,9 +46,18 @@ export const routeNames = { keep: 'keep', absorb: 'absorb', quarantine: 'route' 
 type RouteName = keyof typeof routeNames;
 const routeOrder = Object.keys(routeNames) as RouteName[];
 
+/** A table is read key by key only if it has few: as with lists, a body has room for a million wrong ones. */
+const tableOf = <Schema extends z.ZodType>(value: Schema) =>
+  z
+    .custom<Record<string, unknown>>(
+      (given) => typeof given === 'object' && given !== null && Object.keys(given).length <= most.keys,
+      `an object of at most ${most.keys} keys`,
+    )
+    .pipe(z.record(z.string(), value));
+
 const datum = z.strictObject({
   model_input: prompt,
-  loss_fn_inputs: z.record(z.string(), tensor),
+  loss_fn_inputs: tableOf(tensor),
   route: optional(z.enum(routeOrder, `one of ${routeOrder.join(', ')}`)),
 });
 
@@ -76,7 +85,7 @@ export const schemas = {
     forward_backward_input: z.strictObject({
       data: z.array(datum).max(most.data, `at most ${most.data} data`),
       loss_fn: z.string(),
-      loss_fn_config: optional(z.record(z.string(), z.number())),
+      loss_fn_config: optional(tableOf(z.number())),
     }),
     forward_only: flag.optional(),
     type: kind('forward_backward'),
@@ -166,6 +175,15 @@ export function expectBody<Schema extends z.ZodType>(schema: Schema, body: unkno
     400,
     `${place}: ${/^(?:Invalid|Unrecognized|Too)/.test(message) ? message : `expected ${message}`}.`,
   );
+}
+
+const numbered = z.object({ model_id: z.string(), seq_id: wholeIn(0, Number.MAX_SAFE_INTEGER) });
+
+/** Of which model, and under which number, something was asked for, as far as it can be read; null: under none. */
+export function numberOf(body: unknown): { readonly modelId: string; readonly number: number | null } {
+  if (body instanceof Uint8Array) return readNumber(body);
+  const { data } = numbered.safeParse(body);
+  return data === undefined ? { modelId: '', number: null } : { modelId: data.model_id, number: data.seq_id };
 }
 
 /** A request in JSON, in the form of the other one. */

@@ -11,7 +11,7 @@ import {
   writeLearning,
   writeSamples,
 } from './protobuf.ts';
-import { expectBody, learningOfJson, schemas } from './requests.ts';
+import { expectBody, learningOfJson, numberOf, schemas } from './requests.ts';
 import { type ServiceOptions, TinkerService } from './service.ts';
 import type { Future } from './sessions.ts';
 
@@ -77,8 +77,15 @@ export class TinkerServer extends Host {
     using _kept = this.keep(request);
     const readsProtobuf = (request.headers.accept ?? '').includes(protobufType);
     const body = type === protobufType ? bytes : jsonOfBody(bytes);
-    const made = await answer({ body, bytes: bytes.length, response, readsProtobuf });
-    if (made !== null) send(made);
+    try {
+      const made = await answer({ body, bytes: bytes.length, response, readsProtobuf });
+      if (made !== null) send(made);
+    } catch (error) {
+      const { modelId, number } = numberOf(body);
+      // Who is told to ask again does so with the same number.
+      if (number !== null && error instanceof HttpProblem && error.status !== 429) this.service.skip(modelId, number);
+      throw error;
+    }
   }
 
   /** What is asked for by POST; null: it has been answered. */

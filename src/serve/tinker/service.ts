@@ -10,9 +10,10 @@ import type { Lab, OpenModel } from '../../lab/index.ts';
 import { parseHubName } from '../../model/index.ts';
 import { expectKept, type SavedState, TrainedModel, WorkProblem } from './model.ts';
 import type { WireLearning } from './protobuf.ts';
-import { type Asked, type Block, blocks, type Learning, learningOf, routeNames } from './requests.ts';
+import { type Asked, type Block, blocks, learningOf, routeNames } from './requests.ts';
 import { Sampling, type SamplingOptions } from './sampling.ts';
 import {
+  isNear,
   type LineJob,
   type OwnModel,
   type OwnSampler,
@@ -31,6 +32,9 @@ export interface ServiceOptions extends SamplingOptions {
 type Numbered = { readonly model_id: string; readonly seq_id?: number | null | undefined };
 
 const mostSamplers = 256;
+
+/** Roughly what a datum takes in memory beside its numbers. */
+const bytesOfDatum = 1024;
 
 export class TinkerService {
   readonly sessions: Sessions;
@@ -124,18 +128,19 @@ export class TinkerService {
     });
   }
 
-  /** A request that is refused has used its number all the same: those after it must not wait for it. */
   learn({ modelId, seqId, ...asked }: WireLearning, bytes: number): object {
-    const own = this.#modelOf(modelId);
-    let learning: Learning;
-    try {
-      learning = learningOf(asked, this.#vocabulary, this.sampling.context);
-    } catch (error) {
-      own.session.order(own, seqId, null);
-      this.sessions.wake();
-      throw error;
-    }
-    return this.#ofModel({ model_id: modelId, seq_id: seqId }, bytes, ({ model }) => model.learn(learning));
+    this.#modelOf(modelId);
+    const learning = learningOf(asked, this.#vocabulary, this.sampling.context);
+    const held = Math.min(bytes + bytesOfDatum * learning.data.length, this.sessions.limits.bytes);
+    return this.#ofModel({ model_id: modelId, seq_id: seqId }, held, ({ model }) => model.learn(learning));
+  }
+
+  /** A request that was refused has used its number all the same: those after it must not wait for it. */
+  skip(modelId: string, number: number): void {
+    const own = this.sessions.find(modelId)?.models.get(modelId);
+    if (own === undefined) return;
+    own.session.order(own, number, null);
+    this.sessions.wake();
   }
 
   step({ adam_params: adam, ...of }: Asked<'optimStep'>, bytes: number): object {
@@ -184,19 +189,27 @@ export class TinkerService {
     });
   }
 
+  /** Whoever is told of a saved state finds its file: it is written first. */
   async #saveNamed(own: OwnModel, name: string): Promise<string> {
+    const lasting = [...own.states.keys()].filter((each) => isLasting(each) && each !== name);
+    if (lasting.length >= this.sessions.limits.states)
+      throw new WorkProblem(`${lasting.length} states of this model are saved, which is the most`);
+    if (this.#folder !== null) await this.#write(own, name, this.#folder);
+    await this.#keep(own, name, isLasting(name));
+    return `tinker://${own.id}/${name}`;
+  }
+
+  async #write({ id, model }: OwnModel, name: string, home: string): Promise<void> {
+    const folder = join(home, id.replaceAll(':', '-'));
+    const path = join(folder, `${name.replace('/', '-')}.safetensors`);
     const { diskBytes } = this.sessions.limits;
-    if (this.#folder !== null && bytesIn(this.#folder) >= diskBytes) {
+    const others = bytesIn(home) - (statSync(path, { throwIfNoEntry: false })?.size ?? 0);
+    if (others >= diskBytes) {
       const most = `${(diskBytes / 2 ** 30).toPrecision(3)} GiB or more, which is the most (--out-gib)`;
       throw new WorkProblem(`nothing is saved: the files of saved states have ${most}`);
     }
-    await this.#keep(own, name, name.startsWith('weights/'));
-    if (this.#folder !== null) {
-      const folder = join(this.#folder, own.id.replaceAll(':', '-'));
-      makeFolder(folder);
-      await own.model.write(join(folder, `${name.replace('/', '-')}.safetensors`));
-    }
-    return `tinker://${own.id}/${name}`;
+    makeFolder(folder);
+    await model.write(path);
   }
 
   /** Keeps the state that a model has now, in place of an older one where there are too many. */
@@ -209,9 +222,9 @@ export class TinkerService {
     };
     drop(key);
     if (states.size >= this.sessions.limits.states) {
-      // Samplers without a name have the id of their session; names have no colon. A loop may save a named one at every step.
       const names = [...states.keys()];
-      const oldest = names.find((name) => name.includes(':')) ?? names.find((name) => name.startsWith('sampler_'));
+      // A loop may save a named sampler at every step.
+      const oldest = names.find(isUnnamed) ?? names.find((name) => !isLasting(name));
       if (oldest === undefined)
         throw new WorkProblem(`${states.size} states of this model are saved, which is the most`);
       drop(oldest);
@@ -279,8 +292,9 @@ export class TinkerService {
     const key = number === null ? null : `${id} ${number}`;
     const again = own.session.numbered(key);
     if (again !== undefined) return { request_id: again.id, model_id: id };
-    if (number !== null && number < own.next) {
-      throw new HttpProblem(400, `seq_id: expected ${own.next} or more, found ${number}, which was used before.`);
+    if (number !== null && !isNear(own, number)) {
+      const why = number < own.next ? ', which was used before' : '';
+      throw new HttpProblem(400, `seq_id: expected about ${own.next}, the next of this model, found ${number}${why}.`);
     }
     return this.#inLine(own.session, key, bytes, { own, number }, async () => {
       if (own.session.models.get(id) !== own) throw new WorkProblem('the model was unloaded');
@@ -303,6 +317,11 @@ export class TinkerService {
     return { request_id: future.id, ...(order === null ? {} : { model_id: order.own.id }) };
   }
 }
+
+/** Samplers without a name have the id of their session; names have no colon. */
+const isUnnamed = (key: string): boolean => key.includes(':');
+/** States with moments stay until their model is closed. */
+const isLasting = (key: string): boolean => key.startsWith('weights/');
 
 function bytesIn(folder: string): number {
   if (!existsSync(folder)) return 0;

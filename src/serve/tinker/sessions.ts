@@ -15,6 +15,8 @@ export interface SessionLimits {
   readonly futures: number;
   /** Bytes of a session: of requests that wait, with the samples that they ask for, and of answers. */
   readonly bytes: number;
+  /** Bytes of all sessions together; an equal share of them is left to each, whatever the others hold. */
+  readonly allBytes: number;
   /** States of a model that are kept; beyond, samplers are forgotten, those without a name and the oldest first. */
   readonly states: number;
   /** Bytes of the folder that states are written to; beyond, none is saved under a name. */
@@ -29,6 +31,7 @@ export const usualLimits: SessionLimits = {
   models: 8,
   futures: 4096,
   bytes: 64 * 2 ** 20,
+  allBytes: 256 * 2 ** 20,
   states: 16,
   diskBytes: 16 * 2 ** 30,
   idleMs: 15 * 60_000,
@@ -99,6 +102,9 @@ export interface OwnSampler {
 
 const mostAhead = 4096;
 
+/** Whether a number may be the next of a model, or one of those soon after. */
+export const isNear = ({ next }: OwnModel, number: number): boolean => number >= next && number <= next + mostAhead;
+
 export class Session {
   readonly id = randomUUID();
   readonly models = new Map<string, OwnModel>();
@@ -108,12 +114,20 @@ export class Session {
   readonly futures = new Map<string, Future>();
   readonly line: LineJob[] = [];
   readonly #limits: SessionLimits;
+  readonly #heldByAll: () => number;
   readonly #numbered = new Map<string, Future>();
   seen: number;
 
-  constructor(limits: SessionLimits) {
+  constructor(limits: SessionLimits, heldByAll: () => number) {
     this.#limits = limits;
+    this.#heldByAll = heldByAll;
     this.seen = limits.clock();
+  }
+
+  get held(): number {
+    let sum = 0;
+    for (const { bytes } of this.futures.values()) sum += bytes;
+    return sum;
   }
 
   /** A sign of its client. */
@@ -136,8 +150,12 @@ export class Session {
 
   /** Forgets answers, the oldest first and fresh ones never, until so much more has room; whether it has. */
   makeRoom(bytes: number, futures: number, fresh: ReadonlySet<Future> = new Set()): boolean {
-    let held = [...this.futures.values()].reduce((sum, future) => sum + future.bytes, bytes);
-    const fits = (): boolean => held <= this.#limits.bytes && this.futures.size + futures <= this.#limits.futures;
+    const { held: own } = this;
+    const { allBytes, sessions } = this.#limits;
+    const left = Math.max(allBytes / sessions, allBytes - (this.#heldByAll() - own));
+    let held = own + bytes;
+    const fits = (): boolean =>
+      held <= Math.min(this.#limits.bytes, left) && this.futures.size + futures <= this.#limits.futures;
     for (const [id, future] of this.futures) {
       if (fits()) return true;
       if (future.outcome === null || fresh.has(future)) continue;
@@ -154,10 +172,7 @@ export class Session {
       if (job !== null) this.line.push(job);
       return;
     }
-    if (number > model.next + mostAhead) {
-      throw new HttpProblem(400, `seq_id: expected about ${model.next}, the next of this model, found ${number}.`);
-    }
-    if (number >= model.next && (job !== null || !model.early.has(number))) model.early.set(number, job);
+    if (isNear(model, number) && (job !== null || !model.early.has(number))) model.early.set(number, job);
     for (let due = model.early.get(model.next); due !== undefined; due = model.early.get(model.next)) {
       model.early.delete(model.next++);
       if (due !== null) this.line.push(due);
@@ -183,6 +198,10 @@ export class Sessions {
     return this.#open.size;
   }
 
+  get held(): number {
+    return [...this.#open.values()].reduce((sum, { held }) => sum + held, 0);
+  }
+
   get models(): number {
     return [...this.#open.values()].reduce((sum, { models }) => sum + models.size, 0);
   }
@@ -192,15 +211,19 @@ export class Sessions {
     if (this.#open.size >= this.limits.sessions) {
       throw new HttpProblem(429, `${this.#open.size} sessions are open, which is the most; ask again.`);
     }
-    const session = new Session(this.limits);
+    const session = new Session(this.limits, () => this.held);
     this.#open.set(session.id, session);
     return session;
+  }
+
+  find(id: string): Session | undefined {
+    return this.#open.get(id.slice(0, 36));
   }
 
   /** The session that an id begins with. */
   of(id: string, what: string): Session {
     this.closeIdle();
-    const session = this.#open.get(id.slice(0, 36));
+    const session = this.find(id);
     if (session === undefined)
       throw new HttpProblem(
         404,

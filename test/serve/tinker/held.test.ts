@@ -1,11 +1,11 @@
 /** What requests of clients hold in memory, and for how long. */
-import { readdirSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { TinkerOptions } from '../../../src/serve/index.ts';
 import type { LineJob } from '../../../src/serve/tinker/sessions.ts';
 import { temporaryFolder } from '../../lab/hand-made.ts';
-import { Served } from './trained.ts';
+import { datum, learning, Served } from './trained.ts';
 
 let served: Served;
 const start = async (options: Partial<TinkerOptions> = {}): Promise<void> => {
@@ -70,6 +70,28 @@ describe('what a session holds', () => {
     expect(turns).toEqual([1, 2, 3]);
   });
 
+  it('leaves an equal share of the bytes of all sessions to each of the others', async () => {
+    await start({ limits: { sessions: 4, bytes: 2 ** 17, allBytes: 2 ** 17 } });
+    const [greedy, modest] = [await sampler(), await sampler()];
+    const { service } = served.server;
+    // 128 samples of 9 tokens are weighed as 51 KB, a half of them as 26 KB.
+    service.sample(asked(greedy), 100);
+    service.sample(asked(greedy), 100);
+    const { request_id: small } = service.sample({ ...asked(modest), num_samples: 64 }, 100) as { request_id: string };
+    expect(() => service.sample(asked(modest), 100)).toThrow('too many requests of this session wait');
+    expect((await served.fetchAnswer<{ sequences: readonly object[] }>(small)).sequences).toHaveLength(64);
+  });
+
+  it('counts each datum of a request to learn, however short', async () => {
+    await start({ limits: { bytes: 2 ** 16 } });
+    const model = await served.model();
+    const data = new Array<object>(40).fill(datum([5], [9], { weights: 1 }));
+    // Number 1 never comes, so these wait.
+    const send = (seq_id: number) => served.post('forward_backward', { ...learning(model, data), seq_id });
+    expect((await send(2)).status).toBe(200);
+    expect((await send(3)).status).toBe(429);
+  });
+
   it('is weighed when an answer comes, too: older answers are forgotten then', async () => {
     await start({ limits: { bytes: 3000 } });
     const { sessions } = served.server.service;
@@ -98,6 +120,23 @@ describe('files of saved states', () => {
     expect(readdirSync(folder, { recursive: true }).filter((name) => String(name).endsWith('.safetensors'))).toEqual([
       join(model_id.replaceAll(':', '-'), 'weights-one.safetensors'),
     ]);
+  });
+
+  it('have a limit, which is told, and a state without a file is not kept', async () => {
+    const folder = temporaryFolder();
+    await start({ folder, limits: { diskBytes: 1 } });
+    const model_id = await served.model();
+    const save = (path: string, overwrite = false) => served.ask('save_weights', { model_id, path, overwrite });
+    expect(await save('one')).toHaveProperty('path');
+    const full = { category: 'user', error: expect.stringContaining('--out-gib') };
+    for (const path of ['two', 'two']) expect(await save(path)).toMatchObject(full);
+    expect(await save('one', true)).toHaveProperty('path');
+    expect(await served.ask('save_weights_for_sampler', { model_id, path: 'two' })).toMatchObject(full);
+    const [files] = readdirSync(folder);
+    expect(readdirSync(join(folder, files))).toEqual(['weights-one.safetensors']);
+    rmSync(join(folder, files, 'weights-one.safetensors'));
+    expect(await save('two')).toHaveProperty('path');
+    expect(served.warnings).toEqual([]);
   });
 });
 

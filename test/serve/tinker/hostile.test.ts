@@ -90,6 +90,13 @@ describe('requests that are wrong', () => {
       bad(400, 'no JSON'),
     );
     expect(await refused('forward_backward', { ...learning(model, [good]), rout: 'keep' })).toEqual(bad(400, 'rout'));
+    const keys = Object.fromEntries(Array.from({ length: 17 }, (_, i) => [`key ${i}`, '']));
+    expect(await ask([good], 'ppo', keys)).toEqual(bad(400, 'loss_fn_config: expected an object of at most 16 keys'));
+    expect(await ask([{ ...good, loss_fn_inputs: keys }])).toEqual(
+      bad(400, 'loss_fn_inputs: expected an object of at'),
+    );
+    const strange = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`key ${i}`, '']));
+    expect((await refused('session_heartbeat', { session_id: 'x', ...strange })).detail.length).toBe(1000);
     expect(await refused('optim_step', { model_id: model, adam_params: { learning_rate: 'fast' } })).toEqual(
       bad(400, 'adam_params.learning_rate'),
     );
@@ -208,6 +215,49 @@ describe('requests of clients', () => {
     expect(await refused('optim_step', { model_id: model, ...adam, seq_id: 99_999 })).toEqual(
       bad(400, 'expected about 5'),
     );
+  });
+
+  it.each<[string, (model: string) => readonly [path: string, body: unknown, headers?: Record<string, string>]]>([
+    ['its schema', (model) => ['optim_step', { model_id: model, seq_id: 1, adam_params: { learning_rate: -1 } }]],
+    [
+      'a path that nothing was saved at',
+      (model) => [
+        'load_weights',
+        { model_id: model, seq_id: 1, path: `tinker://${model}/weights/none`, optimizer: false },
+      ],
+    ],
+    [
+      'damaged protocol buffers',
+      (model) => {
+        const body = wire(model, Buffer.alloc(4));
+        const number = Buffer.from([16, 1]);
+        const place = body.length - wire('', Buffer.alloc(4)).length + 2;
+        return [
+          'forward_backward',
+          Buffer.concat([body.subarray(0, place), number, body.subarray(place, -3)]),
+          protobuf,
+        ];
+      },
+    ],
+  ])('refused for %s keep none waiting either', async (_name, ask) => {
+    await start({ pollMs: 200 });
+    const model = await served.model();
+    const [path, body, headers] = ask(model);
+    const { status } = await served.post(path, body, headers);
+    expect([400, 404]).toContain(status);
+    const { request_id } = (await (
+      await served.post('optim_step', { model_id: model, ...adam, seq_id: 2 })
+    ).json()) as { request_id: string };
+    await expect.poll(async () => (await served.post('retrieve_future', { request_id })).status).toBe(200);
+  });
+
+  it('whose number is far away wait for nothing, however often they come', async () => {
+    await start();
+    const model = await served.model();
+    const far = { model_id: model, ...adam, seq_id: 90_000 };
+    for (let i = 0; i < 2; i++) expect(await refused('optim_step', far)).toEqual(bad(400, 'expected about 1'));
+    const { futures } = served.server.service.sessions.of(model, 'model');
+    expect([...futures.values()].filter(({ outcome }) => outcome === null)).toEqual([]);
   });
 
   it('see nothing of others: ids that they were not told are those of nobody', async () => {
