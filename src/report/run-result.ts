@@ -86,7 +86,7 @@ function withoutTexts<One extends { readonly rows: readonly EvaluationRow[] }>(
   return { ...one, rows: one.rows.map(({ prompt: _, completion: __, ...row }) => row) };
 }
 
-const outcomesKnown = ({ outside }: Manifest): boolean => outside?.outcomes !== 'unknown';
+export const outcomesKnown = ({ outside }: Pick<Manifest, 'outside'>): boolean => outside?.outcomes !== 'unknown';
 
 /** What an update costs; null where nobody counted. */
 async function readCosts(run: RunDirectory, steps: readonly StepEvent[]) {

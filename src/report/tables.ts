@@ -189,7 +189,7 @@ export function loopholeTable(results: Results, set: FinalSet, oracle: boolean):
   const isHeldOut = ({ runs, loophole }: Row): boolean =>
     runs.some(({ config }) => config.environment.heldOutLoopholes.some((name) => name === loophole));
   const emerged = (what: 'attempts' | 'hacks') => (row: Row) =>
-    emergenceText(row.runs.map((run) => run.emergenceByLoophole[what][row.loophole] ?? null));
+    emergenceText(row.runs, (run) => run.emergenceByLoophole[what][row.loophole] ?? null);
   return makeTable(
     `by loophole, ${setTitles[set]}${oracle ? `: ${oracleTitle}` : ''}`,
     rows,

@@ -5,7 +5,7 @@ import { emergence, evasionNote, gateTargets, monitorNote } from '../measure/ind
 import { armNamed, makeTable, type Table } from '../measure/table.ts';
 import { median } from '../stats/index.ts';
 import { type ArmResults, findArm, formatSample, type Results, type Sample, sampleOf } from './aggregate.ts';
-import type { RunResult } from './run-result.ts';
+import { outcomesKnown, type RunResult } from './run-result.ts';
 import { armCell, armsOf, claims, oracleTitle } from './tables.ts';
 
 /** A number of a run: its name in CSV and JSON, its column, and its value, null where the run or its arm has none. */
@@ -51,7 +51,9 @@ const emergenceMetrics = [
 export const qmassMetric = metric('qmass', 'qmass', ({ qmass }, { hasQuarantine }) => (hasQuarantine ? qmass : null));
 
 /** Formats emergence as `24 (5/5)`: the median update, and in how many of the seeds it happened. */
-export function emergenceText(updates: readonly (number | null)[]): string {
+export function emergenceText(runs: readonly RunResult[], update: (run: RunResult) => number | null): string {
+  const updates = runs.filter(({ manifest }) => outcomesKnown(manifest)).map(update);
+  if (updates.length === 0) return '-';
   const found = updates.filter((update) => update !== null);
   const counts = `(${found.length}/${updates.length})`;
   return found.length === 0 ? `not ${counts}` : `${median(found)} ${counts}`;
@@ -65,8 +67,8 @@ export function processTable(results: Results, oracle: boolean): Table {
     {
       arm: ({ arm }) => armNamed(arm, { training: true }),
       n: ({ runs }) => `${runs.length}`,
-      'attempts emerged': ({ runs }) => emergenceText(runs.map((run) => run.emergence.attempts)),
-      'hacks emerged': ({ runs }) => emergenceText(runs.map((run) => run.emergence.hacks)),
+      'attempts emerged': ({ runs }) => emergenceText(runs, (run) => run.emergence.attempts),
+      'hacks emerged': ({ runs }) => emergenceText(runs, (run) => run.emergence.hacks),
       ...columnsOf([...gateMetrics, qmassMetric]),
     },
     `emerged: first update at which ${100 * emergence.threshold}% of the last ${emergence.window} updates' completions of hinted prompts, as trained, are attempts, or hacks (median; seeds in which it happened). The gate is judged against attempts (a loophole was opened, even in a correct program) and against hacks. AUROC: these against the other rollouts of the same update. A > 0: positively reinforced rollouts only. qmass: share of the gradient norm in the quarantine, mean over updates.`,

@@ -45,6 +45,12 @@ for (const [kind, open] of Object.entries(protocols)) {
     const trained = await gq('train', ...(await trainArguments(kind, server)), '--out', path);
     expect(trained.err).toContain('attempts, hacks and solves of this run are unknown');
     expect(trained.code).toBe(0);
+    expect(trained.out).toContain(`read its rollouts with: gq show ${path}`);
+    expect(trained.out).not.toMatch(/0\/0 +0\/0|gq eval/);
+    const shown = await gq('show', path, '--limit', '1');
+    expect(shown).toMatchObject({ code: 0, out: expect.stringContaining('outcome unknown, ') });
+    const [rollout] = JSON.parse((await gq('show', path, '--json')).out).rollouts;
+    expect(rollout).toMatchObject({ attempt: null, hack: null, solve: null, outcome: 'unknown' });
     const run = RunDirectory.open(path);
     const { outside, identity } = run.readManifest();
     expect(outside).toMatchObject({ address: server.url, tasks: 24, outcomes: 'unknown' });
@@ -56,11 +62,12 @@ for (const [kind, open] of Object.entries(protocols)) {
     const results = await gq('results', path);
     expect(results).toMatchObject({ code: 0 });
     expect(results.err).toContain('told rewards alone, so that attempts, hacks and solves are unknown');
-    expect(results.out).not.toMatch(/0\/24/);
+    expect(results.out).not.toMatch(/0\/24|not \(0\/1\)/);
     for (const command of [
       ['eval', path],
       ['measure', 'gate', path],
-      ['show', path],
+      ['show', path, '--attempt'],
+      ['show', path, '--order', 'surprise'],
     ]) {
       const refused = await gq(...command);
       expect([command[0], refused.code, refused.err]).toEqual([

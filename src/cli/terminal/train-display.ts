@@ -31,6 +31,7 @@ export class TrainDisplay implements Sink {
   #progress = '';
   #header = '';
   #isWatched = false;
+  #outcomesKnown = true;
 
   constructor(output: Streams, run: DisplayedRun) {
     this.#stdout = Screen.of(output.stdout);
@@ -42,6 +43,7 @@ export class TrainDisplay implements Sink {
   event(event: RecordedEvent, seconds: PhaseSeconds): void {
     if (event.kind === 'step' || event.kind === 'heal' || event.kind === 'stop') this.#update = event.update;
     if (event.kind === 'step') this.#showStep(event, seconds);
+    if (event.kind === 'warning' && event.name === 'outcomes-unknown') this.#outcomesKnown = false;
     const notice = noticeText(event);
     if (notice !== null) this.#say(notice);
   }
@@ -49,7 +51,8 @@ export class TrainDisplay implements Sink {
   close(end: RunEnd | 'failed'): void {
     this.#stdout.drawFoot([]);
     if (end === 'failed' || this.#update === null) return;
-    this.#stdout.write(`${closing(end, this.#run.path, this.#update)}\n${tableLegend(this.#isWatched, this.#width)}\n`);
+    const last = closing(end, this.#run.path, this.#update, this.#outcomesKnown);
+    this.#stdout.write(`${last}\n${tableLegend(this.#isWatched, this.#width)}\n`);
   }
 
   get #width(): number {
@@ -82,10 +85,13 @@ export class TrainDisplay implements Sink {
   }
 }
 
-function closing(end: RunEnd, path: string, updates: number): string {
+function closing(end: RunEnd, path: string, updates: number, outcomesKnown: boolean): string {
   if (end === 'interrupted') return `saved after ${updates} updates; go on with: ${gqLine('train', '--resume', path)}`;
   if (end === 'tripwire') return `stopped by the divergence tripwire after ${updates} updates: ${path}`;
-  return `finished: ${updates} updates in ${path}\nevaluate it with: ${gqLine('eval', path)}`;
+  const next = outcomesKnown
+    ? `evaluate it with: ${gqLine('eval', path)}`
+    : `read its rollouts with: ${gqLine('show', path)}`;
+  return `finished: ${updates} updates in ${path}\n${next}`;
 }
 
 export class JsonLines implements Sink {
