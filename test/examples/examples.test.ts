@@ -250,6 +250,12 @@ describe('plugins of a recipe', () => {
     const refused = await gq('config', path, '--set', 'environment.loopholes=["run_tests"]');
     expect(refused).toMatchObject({ code: 2 });
     expect(refused.err).toContain('loopholes of data.kind "statements": praise, gt_only');
+    // What an environment outside tells of unpaid attempts can be dealt to no problem.
+    const outside = ['data.kind=openenv', 'data.url=http://127.0.0.1:9', 'environment.loopholes=["run_tests"]'];
+    const { err } = await gq('config', ...setting(...outside));
+    expect(err).toContain(
+      'data.kind "openenv": outside, gt_only, found run_tests. Say environment.loopholes=["outside"]',
+    );
   });
 
   it('an official verifier against an oracle: both say what they found, and no verdict reaches what is learned', async () => {
