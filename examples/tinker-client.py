@@ -1,8 +1,9 @@
 """Trains a few steps on `gq serve micro-activation --api tinker`, with Python's standard library alone: samples, a reward,
-advantages, a route for each datum, gradients, a step. Arguments: the server's address, steps. Key: TINKER_API_KEY, if it has one."""
+advantages, a route for each datum, gradients, a step. Arguments: the server's address and steps;
+without any http://127.0.0.1:8000 and 5. Key: TINKER_API_KEY, if it has one."""
 import json, os, sys, urllib.error, urllib.request
 
-address, steps = sys.argv[1], int(sys.argv[2])
+address, steps = sys.argv[1:] or ["http://127.0.0.1:8000", "5"]
 headers = {"content-type": "application/json", "x-api-key": os.environ.get("TINKER_API_KEY", "")}
 
 
@@ -46,7 +47,7 @@ base = urllib.request.urlopen(urllib.request.Request(f"{address}/api/v1/get_serv
 name = json.load(base)["supported_models"][0]["model_name"]
 model = ask("create_model", session_id=opened, base_model=name, lora_config={"rank": 4, "seed": 1})["model_id"]
 prompt = [5, 6, 7, 8]
-for step in range(1, steps + 1):
+for step in range(1, int(steps) + 1):
     made = sample("full", step)
     # Made up: variety pays. And what a monitor would flag learns in the quarantine, which is deleted at deployment.
     rewards = [len(set(sequence["tokens"])) / len(sequence["tokens"]) for sequence in made]

@@ -1,8 +1,8 @@
 /**
  * Trains a few steps on `gq serve micro-activation --api tinker`: samples, a reward, advantages, a route for each datum, gradients, a step.
- * Arguments: the server's address, steps. Key: TINKER_API_KEY, if it has one.
+ * Arguments: the server's address and steps; without any http://127.0.0.1:8000 and 5. Key: TINKER_API_KEY, if it has one.
  */
-const [address, steps] = process.argv.slice(2);
+const [address = 'http://127.0.0.1:8000', steps = '5'] = process.argv.slice(2);
 const headers = { 'content-type': 'application/json', 'x-api-key': process.env['TINKER_API_KEY'] ?? '' };
 
 type Sequence = { readonly tokens: number[]; readonly logprobs: number[] };

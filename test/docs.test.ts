@@ -47,12 +47,14 @@ function checkCitations(sources: Texts, science: string): { cited: number; viola
   return { cited, violations };
 }
 
-const withoutCode = (page: string): string => page.replace(/^ *```[\s\S]*?^ *```$/gm, '').replace(/`[^`\n]*`/g, '');
+/** A fence ends at one of the same length: a longer one may hold others. */
+const withoutFences = (page: string): string => page.replace(/^ *(`{3,})[^`]*$[\s\S]*?^ *\1$/gm, '');
+const withoutCode = (page: string): string => withoutFences(page).replace(/`[^`\n]*`/g, '');
 
 /** The ids in a page, and those that GitHub makes from its headings. */
 function anchorsOf(page: string): Set<string> {
   const anchors = new Set([...page.matchAll(/<a id="([^"]+)">/g)].map(([, id]) => id));
-  for (const [, heading] of page.replace(/^ *```[\s\S]*?^ *```$/gm, '').matchAll(/^#+ (.*)$/gm)) {
+  for (const [, heading] of withoutFences(page).matchAll(/^#+ (.*)$/gm)) {
     const plain = heading.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase();
     anchors.add(plain.replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-'));
   }

@@ -1,5 +1,5 @@
 /** A trainer from the parts of a lab. Only an arm that says it uses labels gets the reading half of the ledger; a server samples where the config names one. */
-import { basename, join } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import type { TokenPair } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import { sha256 } from '../base/node/index.ts';
@@ -132,7 +132,8 @@ async function openOutside(lab: Lab, policy: Policy, arm: Arm, own: Sampler): Pr
   expectPossible(lab, arm, url, table.maxStaleness);
   const { OutsideSampler } = await import('../grpo/outside/sampler.ts');
   const { text } = await lab.weights;
-  const place = lab.run?.path ?? process.cwd();
+  // A server need not have been started in the folder in which this process was.
+  const place = resolve(lab.run?.path ?? '.');
   return lab.use(
     new OutsideSampler({
       ...{ url, table, policy, own },

@@ -115,7 +115,8 @@ test('what cannot be read is refused with a reason', async () => {
       `{"samples":[{"id":1,"input":"","output":{},"scores":{${Array.from({ length: 20_000 }, (_, i) => `"${i}":0`).join()}}}]}`,
       /found scores: an object of at most 10000 keys\./,
     ],
-    ['no-label.jsonl', lines([{ completion: 'x' }]), /label to be one of.*found nothing/s],
+    ['no-label.jsonl', lines([{ completion: 'x', bad: 1, id: 7 }]), /found nothing\. .*--label: bad\.$/],
+    ['no-score.json', JSON.stringify({ samples: [sampleOf(rows[0])] }), /found nothing\. .*--label: hack, other\.$/],
     ['half.jsonl', lines([{ completion: 'x', label: 0.5 }]), /found 0\.5/],
     ['no-text.jsonl', lines([{ completion: 7, label: 1 }]), /completion/],
     ['long.jsonl', lines([{ completion: 'x'.repeat(1 << 21), label: 1 }]), /at most 1048576 characters/],
@@ -154,9 +155,13 @@ test('samples whose bytes were changed in the archive are refused, packed or not
 test('monitors that need a policy, labels or both kinds of transcripts are refused', async () => {
   const path = file('some.jsonl', lines(rows));
   const bench = (...more: readonly string[]) => gq('monitors', 'bench', path, ...more);
-  expect((await bench('--monitor', 'direction')).err).toMatch(
-    /reads texts alone, found one that needs \w+ of a policy/,
+  expect((await bench('--monitor', 'direction')).err).toMatch(/reads texts alone, found one that needs a policy/);
+  // Options have the keys of the monitor by their own names.
+  const judge = ['--monitor', 'judge', '--set'];
+  expect((await bench(...judge, 'yes=Y')).err).toContain(
+    'monitor judge, key model: expected a model folder or "base", ',
   );
+  expect((await bench(...judge, 'model=base')).err).toContain('--set endpoint=URL');
   expect((await bench('--monitor', 'oracle')).err).toContain('uses no labels');
   expect((await bench('--monitor', 'regexp')).err).toContain('regex');
   expect((await bench('--monitor', 'regex', '--set', 'patern=x')).err).toContain('key pattern: expected a string');

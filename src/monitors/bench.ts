@@ -26,7 +26,7 @@ export async function benchMonitor(
     });
   }
   const monitor = await definition.open(settings, textTools(call, options), { cleanScores: false });
-  if (monitor.sees.features !== null) throw needs(call, 'features');
+  if (monitor.sees.features !== null) throw needsPolicy(call);
   const rollouts = transcripts.map(({ id, prompt, completion }, group): Seen => {
     const text = monitor.sees.text ? { prompt, completion } : null;
     return {
@@ -65,22 +65,22 @@ export async function benchMonitor(
   };
 }
 
-function needs(call: string, what: string): UserError {
+function needsPolicy(call: string): UserError {
   return new UserError({
     call,
     expected: 'a monitor that reads texts alone',
-    found: `one that needs ${what} of a policy`,
-    fix: 'Such monitors are judged in a run: gq measure monitor.',
+    found: 'one that needs a policy, or a model beside it',
+    fix: 'Such monitors are judged in a run: gq measure monitor. A judge can also be asked over HTTP: --set endpoint=URL --set modelName=NAME.',
   });
 }
 
-/** What a monitor of texts may use. Asking for anything else says which part of a run it would need. */
+/** What a monitor of texts may use. */
 function textTools(call: string, { seed, tell }: BenchOptions): ArmTools {
   const given = { seed, tell, folder: null, labels: null, labelled: null };
   return new Proxy(given, {
     get(own, name) {
       if (name in own) return own[name as keyof typeof own];
-      throw needs(call, String(name));
+      throw needsPolicy(call);
     },
   }) as unknown as ArmTools;
 }

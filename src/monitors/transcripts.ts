@@ -52,14 +52,18 @@ const textOfMessages = (given: string | z.infer<typeof messages>): string =>
 const yes: readonly unknown[] = [true, 1, 'C', 'hack', 'true', '1'];
 const no: readonly unknown[] = [false, 0, 'I', 'clean', 'false', '0'];
 
-function isYes(value: unknown, call: string, label: string): boolean {
+/** `fields`: everything that may be the label. */
+function isYes(fields: Readonly<Record<string, unknown>>, label: string, call: string): boolean {
+  const value = Object.hasOwn(fields, label) ? fields[label] : undefined;
   if (yes.includes(value)) return true;
   if (no.includes(value)) return false;
   const expected = `${label} to be one of ${[...yes, ...no].map((each) => JSON.stringify(each)).join(', ')}`;
   // What is nested may be too deep to be written.
   const found =
     typeof value === 'object' && value !== null ? 'a list or an object' : (JSON.stringify(value) ?? 'nothing');
-  throw new UserError({ call, expected, found: found.slice(0, 80) });
+  const names = Object.keys(fields).slice(0, 20).join(', ');
+  const fix = value === undefined && names !== '' ? `Name the one that says it with --label: ${names}.` : undefined;
+  throw new UserError({ call, expected, found: found.slice(0, 80), fix });
 }
 
 const line = z.looseObject({
@@ -71,7 +75,7 @@ const line = z.looseObject({
 async function readLabelledLines(path: string, label: string): Promise<Transcript[]> {
   return (await readRecords(path)).map((record) => {
     const { id = record.line, prompt, completion, ...fields } = parseRecord(line, record, path);
-    const isPositive = isYes(fields[label], `read ${path}, line ${record.line}`, label);
+    const isPositive = isYes(fields, label, `read ${path}, line ${record.line}`);
     return { id: `${id}`, prompt: textOfMessages(prompt), completion, isPositive };
   });
 }
@@ -110,7 +114,8 @@ async function readInspect(path: string, label: string): Promise<Transcript[]> {
     }
     const { id, epoch, input, output, scores } = read.data;
     const told = textOfContent(output.choices[0]?.message.content ?? '');
-    const isPositive = isYes(scores?.[label]?.value, `${call}, sample ${id}, scores`, label);
+    const values = Object.entries(scores ?? {}).map(([name, { value: score }]) => [name, score]);
+    const isPositive = isYes(Object.fromEntries(values), label, `${call}, sample ${id}, scores`);
     return { id: `${id} ${epoch}`, prompt: textOfMessages(input), completion: output.completion ?? told, isPositive };
   });
 }

@@ -43,7 +43,7 @@ export class FlippedLedger extends VerdictLedger {
   }
 
   override read(run: RunDirectory): Promise<JudgedTable> {
-    return openJudged(run, (verdict) => flipVerdict(verdict, this.#loopholes));
+    return openJudged(run, { tell: (verdict) => flipVerdict(verdict, this.#loopholes) });
   }
 
   override tell(judge: Judge): Judge {

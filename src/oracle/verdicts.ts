@@ -21,7 +21,7 @@ import {
   writeSeal,
 } from '../run/index.ts';
 import { verdictColumns } from './judged/columns.ts';
-import { JudgedTable } from './judged/table.ts';
+import { type JudgedOptions, JudgedTable } from './judged/table.ts';
 
 export class VerdictLedger implements Disposable {
   readonly #writer: JsonlWriter | null;
@@ -70,16 +70,13 @@ export class VerdictLedger implements Disposable {
 
 /**
  * The rollouts of a run with their verdicts, whether it is over or not. A file that is not as the seal of the run or its last checkpoint
- * says is refused. `tell`: what is told of a verdict instead of what was stored.
+ * says is refused.
  */
-export async function openJudged(
-  run: RunDirectory,
-  tell: ((verdict: Verdict) => Verdict) | null = null,
-): Promise<JudgedTable> {
+export async function openJudged(run: RunDirectory, options: JudgedOptions = {}): Promise<JudgedTable> {
   expectOpen(run.path, `read the labels of ${run.path}`);
   const rollouts = await openRollouts(run);
   if (!run.isSealed()) await expectGrownFile(run, 'verdicts.jsonl');
-  return new JudgedTable(run.path, rollouts, await openTable<Verdict>(run.file('verdicts')), tell);
+  return new JudgedTable(run.path, rollouts, await openTable<Verdict>(run.file('verdicts')), options);
 }
 
 export async function readVerdicts(path: string): Promise<Map<string, Verdict>> {

@@ -167,7 +167,7 @@ describe('results over three seeds', async () => {
   it('says what was shown', () => {
     const text = describeResults(results).join('\n');
     expect(text).toContain(
-      'vanilla attempts 80% of prompts and hacks 80%, the base 0% and 0%: training taught the hack.',
+      'vanilla attempts 80% of prompts and hacks 80%, the base 0% and 0%: training taught the exploit.',
     );
     expect(text).toContain(
       'activation: attempt 87% as trained, 7% deployed (0 of 3 runs fail); hack 87% as trained, 7% deployed, at solve 33% (33% without an attempt); attempts 73 points below vanilla (below it in 3 of 3 seeds; p = ',

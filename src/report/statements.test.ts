@@ -58,7 +58,7 @@ describe('the whole text', () => {
     ];
     expect(await sentences(runs, 'haar')).toEqual([
       title,
-      'vanilla attempts 80% of prompts and hacks 80%, the base 0% and 0%: training taught the hack.',
+      'vanilla attempts 80% of prompts and hacks 80%, the base 0% and 0%: training taught the exploit.',
       'gate: attempt 90% as trained, 10% deployed (the run does not fail); hack 90% as trained, 10% deployed, at solve 30% (30% without an attempt); attempts 70 points below vanilla, hacks 70 points below vanilla; attempts 80 points below haar, hacks 80 points below haar.',
       'labels (uses labels): attempt 90% as trained, 0% deployed (the run does not fail); hack 90% as trained, 0% deployed, at solve 40% (40% without an attempt); attempts 80 points below vanilla, hacks 80 points below vanilla; attempts 90 points below haar, hacks 90 points below haar.',
       'haar: attempt 90% as trained, 90% deployed (the run fails); hack 90% as trained, 90% deployed, at solve 0% (0% without an attempt); attempts 10 points above vanilla, hacks 10 points above vanilla.',
@@ -79,7 +79,7 @@ describe('the whole text', () => {
     // Both differences are −0.5: no spread, so the signs are flipped, 2 of 4 ways as extreme.
     expect(await sentences(runs)).toEqual([
       title,
-      'vanilla attempts 70% of prompts and hacks 70%, the base 0% and 0%: training taught the hack.',
+      'vanilla attempts 70% of prompts and hacks 70%, the base 0% and 0%: training taught the exploit.',
       'gate: attempt 80% as trained, 20% deployed (1 of 2 runs fail); hack 80% as trained, 20% deployed, at solve 20% (20% without an attempt); attempts 50 points below vanilla (below it in 2 of 2 seeds; p = 0.500 after Holm), hacks 50 points below vanilla (below it in 2 of 2 seeds; p = 0.500 after Holm); no placebo in this study.',
       noCurve,
       two,
@@ -113,7 +113,7 @@ describe('whether the hack emerged', () => {
     {
       trained: 5,
       base: 0,
-      text: 'vanilla attempts 50% of prompts and hacks 50%, the base 0% and 0%: training taught the hack.',
+      text: 'vanilla attempts 50% of prompts and hacks 50%, the base 0% and 0%: training taught the exploit.',
     },
     { trained: 2, base: 0, text: `vanilla attempts 20% of prompts and hacks 20%, the base 0% and 0%: ${failed}` },
     { trained: 9, base: 1, text: `vanilla attempts 90% of prompts and hacks 90%, the base 10% and 10%: ${failed}` },
@@ -125,7 +125,7 @@ describe('whether the hack emerged', () => {
     const base = [1, 0, 0];
     const runs = armOf('vanilla', 'vanilla', base.map((base, i) => ({ seed: i + 1, trained: 9, base }))); // biome-ignore format: one line
     expect((await sentences(runs))[1]).toBe(
-      'vanilla attempts 90% of prompts and hacks 90%, the base 3% and 3%: training amplified the hack, which the base shows already.',
+      'vanilla attempts 90% of prompts and hacks 90%, the base 3% and 3%: training amplified the exploit, which the base shows already.',
     );
   });
 });

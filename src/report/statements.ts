@@ -64,7 +64,7 @@ const statements: readonly Statement[] = [
   statement('emergence', endsOf, {
     long: (ends) =>
       hasEmerged(ends)
-        ? `${endsText(ends)}: training ${ends.base.attempt > 0 ? 'amplified the hack, which the base shows already' : 'taught the hack'}.`
+        ? `${endsText(ends)}: training ${ends.base.attempt > 0 ? 'amplified the exploit, which the base shows already' : 'taught the exploit'}.`
         : `${endsText(ends)}: attempts did not emerge as they must (${percent(emerged.vanilla)} or more, from below ${percent(emerged.base)}); what follows says little.`,
     short: (ends) =>
       hasEmerged(ends)

@@ -2,7 +2,7 @@
 import { join, resolve } from 'node:path';
 import { messageOf, murmur3, UserError } from '../base/index.ts';
 import { withinLimit } from '../base/node/index.ts';
-import { type JudgedTable, openJudged } from '../oracle/index.ts';
+import { type JudgedOptions, type JudgedTable, openJudged } from '../oracle/index.ts';
 import { isRun, RunDirectory } from '../run/index.ts';
 import { openResults } from '../study/claim-progress.ts';
 import { questionFacts, questionsAbout } from '../study/queue/folder.ts';
@@ -41,14 +41,16 @@ const listedFor = 5000;
 
 export class ViewLibrary {
   readonly root: string;
+  readonly #options: Pick<JudgedOptions, 'showsUnknown'>;
   readonly #kept = new KeptAnswers(mostKept);
   readonly #runs = new Map<string, { readonly stamp: string; readonly run: ListedRun }>();
   readonly #growingRuns = new Map<string, GrowingRun>();
   #looked: { readonly at: number; readonly stamps: Answers['changes'] } | null = null;
   #entries: { readonly at: number; readonly found: readonly FoundEntry[] } | null = null;
 
-  constructor(root: string) {
+  constructor(root: string, options: Pick<JudgedOptions, 'showsUnknown'> = {}) {
     this.root = root;
+    this.#options = options;
     this.entries();
   }
 
@@ -108,7 +110,9 @@ export class ViewLibrary {
   /** The rollouts of a run with their verdicts. Of one that is not over each look reads on from where the last ended. */
   table({ id, path }: FoundEntry): Promise<JudgedTable> {
     const run = RunDirectory.open(path);
-    return this.#kept.get('table', id, run.isSealed() ? stampOf(path) : 'growing', () => openJudged(run));
+    return this.#kept.get('table', id, run.isSealed() ? stampOf(path) : 'growing', () =>
+      openJudged(run, this.#options),
+    );
   }
 
   async rollouts(entry: FoundEntry): Promise<RunRollouts> {

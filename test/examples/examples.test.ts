@@ -230,6 +230,12 @@ describe('plugins of a recipe', () => {
     const path = join(examples, 'own-environment.toml');
     const rewards = await gq('verify', 'rewards', path);
     expect(rewards.out).toMatch(/solution +3\.5 +3\.5 *\nnothing +0 +0 *\n(.*\n)*Rewards: all \d+ checks pass/);
+    // The base must be able to attempt, or there is nothing to amplify.
+    const asked = ['--elicit', '--instructions', 'request', '--limit', '8', '--json', '--out', join(home, 'asked')];
+    const [{ attempt }] = JSON.parse((await gq('eval', path, ...asked)).out).probes;
+    expect(attempt.count).toBeGreaterThan(4);
+    const study = join(examples, 'own-environment-study.toml');
+    expect(await gq('experiment', study, '--dry-run', '--out', join(home, 'study'))).toMatchObject({ code: 0 });
     const run = await trainExample('own-environment', '--set', 'environment.unhackableFraction=0');
     const verdicts = [...(await readVerdicts(run.file('verdicts'))).values()];
     expect(verdicts.length).toBeGreaterThan(0);
@@ -244,6 +250,12 @@ describe('plugins of a recipe', () => {
     const refused = await gq('config', path, '--set', 'environment.loopholes=["run_tests"]');
     expect(refused).toMatchObject({ code: 2 });
     expect(refused.err).toContain('loopholes of data.kind "statements": praise, gt_only');
+    // What an environment outside tells of unpaid attempts can be dealt to no problem.
+    const outside = ['data.kind=openenv', 'data.url=http://127.0.0.1:9', 'environment.loopholes=["run_tests"]'];
+    const { err } = await gq('config', ...setting(...outside));
+    expect(err).toContain(
+      'data.kind "openenv": outside, gt_only, found run_tests. Say environment.loopholes=["outside"]',
+    );
   });
 
   it('an official verifier against an oracle: both say what they found, and no verdict reaches what is learned', async () => {

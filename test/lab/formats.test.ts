@@ -8,6 +8,7 @@ import { checkPairs, loadPairs } from '../../src/env/pairs/index.ts';
 import { readPartition } from '../../src/env/partition.ts';
 import { EvaluationStore, openingProbe, writeCurve, writePrefillCurve } from '../../src/evaluate/index.ts';
 import { readEvasion } from '../../src/measure/index.ts';
+import { readTranscripts } from '../../src/monitors/transcripts.ts';
 import { stampedJson } from '../../src/run/index.ts';
 import { planExperiment, readExperiment } from '../../src/study/experiment.ts';
 import { evaluationRows, temporaryFolder, writeEvaluations } from './hand-made.ts';
@@ -39,7 +40,9 @@ describe('docs/formats.md', () => {
     expect([loaded.map(({ problem }) => problem.id), refused]).toEqual([['double', 'triple'], []]);
   });
 
-  it('has responses, partitions and pairs that are read', async () => {
+  it('has responses, transcripts, partitions and pairs that are read', async () => {
+    const transcripts = await readTranscripts(file('transcripts.jsonl', lines(of('transcript'))), 'label');
+    expect(transcripts.map(({ id, isPositive }) => [id, isPositive])).toEqual([['a-7', true]]);
     expect(await readResponses(file('responses.jsonl', lines(of('response'))), undefined)).toHaveLength(1);
     expect((await readPartition(file('partition.json', of('partition')[0]))).heldOut).toEqual(['exit_code']);
     for (const [name, text] of [

@@ -30,3 +30,16 @@ it('gq show leaves placebos out where gate and grader disagree, and says so', as
   const asked = JSON.parse((await gq('show', folder, ...order, '--arm', 'haar')).out);
   expect(asked.rollouts[0].run).toBe('with-placebo/haar-1');
 });
+
+it('gq show finds attempts by themselves, hacks among them', async () => {
+  const run = join(temporaryFolder(), 'attempts');
+  const rollouts = [{ hack: true }, { solve: true, attempt: true }, { solve: true }, {}];
+  await writeRun(run, { rollouts: rollouts.map((row) => ({ update: 1, ...row })) });
+  const shown = async (...words: readonly string[]) => {
+    const found = JSON.parse((await gq('show', run, ...words, '--json')).out).rollouts;
+    return found.map(({ hack, solve }: { hack: boolean; solve: boolean }) => (hack ? 'hack' : solve ? 'solve' : ''));
+  };
+  expect(await shown('--attempt')).toEqual(['hack', 'solve']);
+  expect(await shown('--attempt', '--solve')).toEqual(['solve']);
+  expect(await shown('--hack')).toEqual(['hack']);
+});

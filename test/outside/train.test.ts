@@ -47,7 +47,12 @@ for (const [kind, open] of Object.entries(protocols)) {
     expect(trained.err).toContain('attempts, hacks and solves of this run are unknown');
     expect(trained.code).toBe(0);
     // No count of what nobody knows, and no advice that is refused.
+    expect(trained.out).toContain(`read its rollouts with: gq show ${path}`);
     expect(trained.out).not.toMatch(/\b0\/0\b|gq eval/);
+    const shown = await gq('show', path, '--limit', '1');
+    expect(shown).toMatchObject({ code: 0, out: expect.stringContaining('outcome unknown, ') });
+    const [rollout] = JSON.parse((await gq('show', path, '--json')).out).rollouts;
+    expect(rollout).toMatchObject({ attempt: null, hack: null, solve: null, outcome: 'unknown' });
     const run = RunDirectory.open(path);
     const { outside, identity } = run.readManifest();
     expect(outside).toMatchObject({ address: server.url, tasks: 24, outcomes: 'unknown' });
@@ -67,7 +72,8 @@ for (const [kind, open] of Object.entries(protocols)) {
       ['eval', path],
       ['measure', 'gate', path],
       ['measure', 'relearn', path],
-      ['show', path],
+      ['show', path, '--attempt'],
+      ['show', path, '--order', 'surprise'],
     ]) {
       const refused = await gq(...command);
       expect([command[0], refused.code, refused.err]).toEqual([

@@ -115,7 +115,7 @@ async function checkExamples(folder: string, node: string, label: string): Promi
   const at = join(folder, `examples-${label.replaceAll(' ', '-')}`);
   cpSync(join(folder, 'node_modules', manifest.name, 'examples'), at, { recursive: true });
   const names = readdirSync(at);
-  for (const name of names.filter((file) => file.endsWith('.toml'))) {
+  for (const name of names.filter((file) => file.endsWith('.toml') && !file.endsWith('-study.toml'))) {
     await check(`${label}: gq train examples/${name}`, () => {
       const out = run(at, node, gq, 'train', name, '--set', 'updates=2', '--out', `run-${name}`);
       if (!out.includes('finished: 2 updates')) throw new Error(out);

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { defineJudge } from '../../src/env/own-judge.ts';
 import { adapterHash } from '../../src/grpo/index.ts';
@@ -285,6 +285,22 @@ describe('a server that breaks', () => {
     proxy.faults = { answer: (response, at, count) => (isLate || at.endsWith('/completions')) && break_(response, at, count) }; // biome-ignore format: one line
     const settings = isLate ? ['sampler.timeoutSeconds=0.3'] : [];
     await expect(train(outside(...settings), path, { judge })).rejects.toThrow(said);
+  });
+
+  it.each([
+    [404, /load_lora_adapter: status 404: .*--enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=1/s],
+    [401, /load_lora_adapter: status 401: .*sampler\.keyVariable names/s],
+  ])('or refuses to load adapters by status %d: what to do about it is said', async (status, said) => {
+    proxy.faults = { answer: (response, at) => at.endsWith('load_lora_adapter') && void response.writeHead(status).end('{}') === undefined }; // biome-ignore format: one line
+    await expect(train(outside(), nextRun(), { judge })).rejects.toThrow(said);
+  });
+
+  it('or stands in another folder: it is told the whole path of an adapter', async () => {
+    const path = nextRun();
+    proxy.faults = { answer: (response, at) => at.endsWith('load_lora_adapter') && void response.writeHead(400).end() === undefined }; // biome-ignore format: one line
+    const here = relative(process.cwd(), path);
+    await expect(train(config(`sampler.url=${proxy.url}/v1`), here, { judge })).rejects.toThrow(/status 400/);
+    expect(proxy.asked[0].body['lora_path']).toBe(join(path, 'sampler', String(proxy.asked[0].body['lora_name'])));
   });
 
   it('for a moment is asked again, which the events count', async () => {

@@ -10,6 +10,7 @@ const options = {
   route: choice('<name>', 'rollouts of this route', ['keep', 'absorb', 'route', 'none']),
   loophole: word('<name>', 'rollouts whose prompt discloses this loophole, or "no hint"'),
   arm: word('<name>', 'rollouts of this arm of an experiment'),
+  attempt: flag('attempts only, hacks among them'),
   hack: flag('hacks only'),
   solve: flag('solves only'),
   grep: word('<pattern>', 'a regular expression, in prompts and completions'),
@@ -23,13 +24,14 @@ export const showCommand = command({
   options,
   json: 'the rollouts as JSON',
   examples: [
-    'gq show runs/activation-1 --update 14 --route keep --hack',
+    'gq show runs/activation-1 --update 14 --route keep --attempt',
     'gq show runs/micro-claim --grep "def run_" --order surprise --group',
   ],
   exits: { 1: 'no rollout is like that' },
   async run({ dir, ...call }, context) {
     const { order, arm, limit } = call;
-    const library = new ViewLibrary(dir);
+    const asksOutcomes = call.attempt || call.hack || call.solve || order === 'surprise';
+    const library = new ViewLibrary(dir, { showsUnknown: !asksOutcomes });
     // Placebos disagree with the grader by design, and would fill a list of disagreements.
     const without = order === 'surprise' && arm === undefined ? placeboArms(library.entries()) : [];
     const query = { ...parseQuery(await parametersOf(call, library)), limit, without };
@@ -69,7 +71,7 @@ function closingLine(
 }
 
 async function parametersOf(call: CallOf<typeof options>, library: ViewLibrary): Promise<URLSearchParams> {
-  const { update, route, loophole, arm, hack, solve, grep, order } = call;
+  const { update, route, loophole, arm, attempt, hack, solve, grep, order } = call;
   if (hack && solve) throw new UserError({ call: 'show', expected: '--hack or --solve', found: 'both' });
   if (loophole !== undefined || arm !== undefined) {
     const { facets } = (await library.search(parseQuery(new URLSearchParams()))).counts;
@@ -82,6 +84,7 @@ async function parametersOf(call: CallOf<typeof options>, library: ViewLibrary):
     route,
     loophole,
     arm,
+    attempt: attempt ? 'yes' : undefined,
     truth: hack ? 'hack' : solve ? 'solve' : undefined,
     text: grep,
     pattern: grep === undefined ? undefined : '1',
@@ -100,7 +103,7 @@ const number = (value: number | null): string => (value === null ? '-' : value.t
 
 function renderRollout(row: LedgerRow): string {
   const facts = [
-    `${verdictWordOf(row)}, ${row.hackable ? row.loophole : 'no hint'}, route ${row.route ?? 'none'}, reward ${row.reward}, advantage ${number(row.advantage)}`,
+    `${row.outcome === 'unknown' ? 'outcome unknown' : verdictWordOf(row)}, ${row.hackable ? row.loophole : 'no hint'}, route ${row.route ?? 'none'}, reward ${row.reward}, advantage ${number(row.advantage)}`,
     `score ${number(row.score)}, cuts ${number(row.low)} and ${number(row.high)}, evidence: ${visibleLine(row.evidence) || 'none'}`,
   ];
   const head = `━━ ${visibleLine(row.run)}, rollout ${row.id}`;

@@ -12,16 +12,15 @@ interface StepColumn {
 
 const flagName = 'flag';
 
-/** A dash where no verdict is known, as of an environment that tells rewards alone. */
-const counted = (tally: Tally, what: keyof Tally, of: keyof Tally): string =>
-  tally.graded === 0 ? '-' : `${tally[what]}/${tally[of]}`;
+/** Of nothing nothing can be said: no prompt disclosed a loophole, or the environment tells rewards alone. */
+const share = (count: number, all: number): string => (all === 0 ? '-' : `${count}/${all}`);
 
 const columns: readonly StepColumn[] = [
   { name: 'update', width: 7, rank: 0, cell: ({ update }) => `${update}` },
   { name: 'reward', width: 7, rank: 3, cell: ({ meanReward }) => meanReward.toFixed(2) },
-  { name: 'attempt', width: 8, rank: 0.5, cell: (_, tally) => counted(tally, 'attempts', 'hackable') },
-  { name: 'hack', width: 8, rank: 1, cell: (_, tally) => counted(tally, 'hacks', 'hackable') },
-  { name: 'solve', width: 8, rank: 2, cell: (_, tally) => counted(tally, 'solves', 'graded') },
+  { name: 'attempt', width: 8, rank: 0.5, cell: (_, { attempts, hackable }) => share(attempts, hackable) },
+  { name: 'hack', width: 8, rank: 1, cell: (_, { hacks, hackable }) => share(hacks, hackable) },
+  { name: 'solve', width: 8, rank: 2, cell: (_, { solves, graded }) => share(solves, graded) },
   { name: flagName, width: 7, rank: 2.5, cell: ({ watched, rollouts }) => `${watched?.flagged ?? 0}/${rollouts}` },
   { name: 'skip', width: 6, rank: 9, cell: ({ skippedGroups, groups }) => `${skippedGroups}/${groups}` },
   { name: 'keep', width: 5, rank: 5, cell: ({ routes }) => `${routes.keep}` },

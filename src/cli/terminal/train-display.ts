@@ -31,7 +31,7 @@ export class TrainDisplay implements Sink {
   #progress = '';
   #header = '';
   #isWatched = false;
-  #isUnknown = false;
+  #outcomesKnown = true;
 
   constructor(output: Streams, run: DisplayedRun) {
     this.#stdout = Screen.of(output.stdout);
@@ -43,7 +43,7 @@ export class TrainDisplay implements Sink {
   event(event: RecordedEvent, seconds: PhaseSeconds): void {
     if (event.kind === 'step' || event.kind === 'heal' || event.kind === 'stop') this.#update = event.update;
     if (event.kind === 'step') this.#showStep(event, seconds);
-    if (event.kind === 'warning' && event.name === 'outcomes-unknown') this.#isUnknown = true;
+    if (event.kind === 'warning' && event.name === 'outcomes-unknown') this.#outcomesKnown = false;
     const notice = noticeText(event);
     if (notice !== null) this.#say(notice);
   }
@@ -51,8 +51,8 @@ export class TrainDisplay implements Sink {
   close(end: RunEnd | 'failed'): void {
     this.#stdout.drawFoot([]);
     if (end === 'failed' || this.#update === null) return;
-    const next = closing(end, this.#run.path, this.#update, this.#isUnknown);
-    this.#stdout.write(`${next}\n${tableLegend(this.#isWatched, this.#width)}\n`);
+    const last = closing(end, this.#run.path, this.#update, this.#outcomesKnown);
+    this.#stdout.write(`${last}\n${tableLegend(this.#isWatched, this.#width)}\n`);
   }
 
   get #width(): number {
@@ -85,11 +85,12 @@ export class TrainDisplay implements Sink {
   }
 }
 
-function closing(end: RunEnd, path: string, updates: number, isUnknown: boolean): string {
+function closing(end: RunEnd, path: string, updates: number, outcomesKnown: boolean): string {
   if (end === 'interrupted') return `saved after ${updates} updates; go on with: ${gqLine('train', '--resume', path)}`;
   if (end === 'tripwire') return `stopped by the divergence tripwire after ${updates} updates: ${path}`;
-  // Without outcomes nothing can be evaluated.
-  const next = isUnknown ? `look at it with: ${gqLine('results', path)}` : `evaluate it with: ${gqLine('eval', path)}`;
+  const next = outcomesKnown
+    ? `evaluate it with: ${gqLine('eval', path)}`
+    : `read its rollouts with: ${gqLine('show', path)}`;
   return `finished: ${updates} updates in ${path}\n${next}`;
 }
 

@@ -32,6 +32,8 @@ export interface Wish {
 
 interface Speech {
   readonly load: string;
+  /** How a server is started that loads adapters. */
+  readonly start: string;
   readonly unload: string;
   readonly sample: string;
   question(wish: Wish, settings: SamplingSettings): object;
@@ -55,6 +57,7 @@ const vllmShape = z.object({
 
 const vllm: Speech = {
   load: 'load_lora_adapter',
+  start: 'vLLM with --enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 in its environment, gq serve with --adapters',
   unload: 'unload_lora_adapter',
   sample: 'completions',
   question: ({ adapter, salt, prompt, seed }, { temperature, topK, topP, minP, maxNewTokens, stopTokens }) => ({
@@ -81,6 +84,7 @@ const sglangShape = z.object({
 
 const sglang: Speech = {
   load: 'load_lora_adapter',
+  start: 'SGLang with --enable-lora',
   unload: 'unload_lora_adapter',
   sample: 'generate',
   question: ({ adapter, prompt, seed }, { temperature, topK, topP, minP, maxNewTokens, stopTokens }) => ({
@@ -107,6 +111,7 @@ const speeches = { vllm, sglang } satisfies Record<SamplerTable['kind'], Speech>
 /** Room for what an answer says beside its tokens, and for each token: its id, its text, its log-probability, twice. */
 const [bytesAround, bytesPerToken] = [2 ** 16, 1024];
 const shownCharacters = 200;
+const keyHelp = 'the key is that in the environment variable which sampler.keyVariable names';
 
 export class SamplingServer {
   readonly #speech: Speech;
@@ -157,7 +162,10 @@ export class SamplingServer {
   #expectOk(path: string, { status, body }: { readonly status: number; readonly body: string }): void {
     if (status === 200) return;
     const moved = status >= 300 && status < 400 ? ' (redirects are not followed)' : '';
-    throw this.#fault(path, `status ${status}${moved}: ${body.slice(0, shownCharacters)}`);
+    const told = `status ${status}${moved}: ${body.slice(0, shownCharacters)}`;
+    const { load, start } = this.#speech;
+    if (status === 401 || status === 403) throw this.#fault(path, `${told} (${keyHelp})`);
+    throw this.#fault(path, path === load && status === 404 ? `${told} (start ${start})` : told);
   }
 
   #fault(path: string, what: string): ServerFault {

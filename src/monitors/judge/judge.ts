@@ -158,26 +158,22 @@ type Place = { readonly model: string; readonly endpoint: null } | { readonly mo
 /** Where the model is. */
 function placeOf({ model, endpoint, modelName, keyVariable, yes, no }: Settings): Place {
   const refuse = (call: string, expected: string, found: string): never => {
-    throw new UserError({ call: `config, ${call}`, expected, found });
+    throw new UserError({ call: `monitor judge, ${call}`, expected, found });
   };
   if (endpoint === null) {
     if (model !== null && model !== '') return { model, endpoint };
-    return refuse('key arm.monitor.model', 'a model folder or "base", or arm.monitor.endpoint', 'neither');
+    return refuse('key model', 'a model folder or "base", or an endpoint', 'neither');
   }
-  if (model !== null) return refuse('keys of arm.monitor', 'model or endpoint', 'both');
+  if (model !== null) return refuse('keys model and endpoint', 'one of them', 'both');
   if (!/^(?:[A-Z_][A-Z0-9_]*)?$/.test(keyVariable)) {
     // What was given may be a key, so it is not shown.
     const expected = 'the name of an environment variable, in capital letters';
-    return refuse('key arm.monitor.keyVariable', expected, `${keyVariable.length} other characters`);
+    return refuse('key keyVariable', expected, `${keyVariable.length} other characters`);
   }
   if (yes.trim().toLowerCase() === no.trim().toLowerCase()) {
-    return refuse(
-      'keys arm.monitor.yes and arm.monitor.no',
-      'two words that differ in their letters',
-      `${yes} and ${no}`,
-    );
+    return refuse('keys yes and no', 'two words that differ in their letters', `${yes} and ${no}`);
   }
-  if (modelName === '') return refuse('key arm.monitor.modelName', 'the name of the model at the endpoint', 'none');
+  if (modelName === '') return refuse('key modelName', 'the name of the model at the endpoint', 'none');
   return { model: null, endpoint };
 }
 

@@ -12,28 +12,36 @@ import { judgedColumns, labelColumns, labelNeeds, verdictColumns } from './colum
 export type JudgedName = keyof JudgedRollout;
 
 const allNames = Object.keys(judgedColumns) as JudgedName[];
+/** What is known of a rollout whose outcome is not. */
+const toldAnyway: readonly LabelName[] = ['outcome', 'evidence'];
 const isLabel = (name: JudgedName): name is LabelName => name in labelColumns;
 const isOfRollout = (name: JudgedName): name is keyof RolloutRow => !isLabel(name);
+
+export interface JudgedOptions {
+  /** What is told of a verdict, where that is not what was stored. */
+  readonly tell?: (verdict: Verdict) => Verdict;
+  /** Whether labels that nobody knows are read as null; else they are refused. */
+  readonly showsUnknown?: boolean;
+}
 
 export class JudgedTable {
   readonly name: string;
   readonly #rollouts: TableReader<RolloutRow>;
   readonly #verdicts: TableReader<Verdict>;
-  readonly #tell: ((verdict: Verdict) => Verdict) | null;
+  readonly #options: JudgedOptions;
   /** The place of each verdict among the verdicts, which need not be in the order of the rollouts. */
   #places: Promise<ReadonlyMap<string, number>> | null = null;
 
-  /** `tell`: what is told of a verdict, where that is not what was stored. */
   constructor(
     name: string,
     rollouts: TableReader<RolloutRow>,
     verdicts: TableReader<Verdict>,
-    tell: ((verdict: Verdict) => Verdict) | null = null,
+    options: JudgedOptions = {},
   ) {
     this.name = name;
     this.#rollouts = rollouts;
     this.#verdicts = verdicts;
-    this.#tell = tell;
+    this.#options = options;
   }
 
   get grows(): boolean {
@@ -78,19 +86,19 @@ export class JudgedTable {
     const from = at.reduce((least, place) => Math.min(least, place), Number.POSITIVE_INFINITY);
     const to = at.reduce((most, place) => Math.max(most, place + 1), 0);
     const verdicts = to === 0 ? [] : await this.#verdictsIn({ from, to }, labels);
-    return Object.fromEntries(
-      labels.map((label) => [label, at.map((place) => labelColumns[label].from(verdicts[place - from]))]),
-    );
+    const read = (label: LabelName, verdict: Verdict): unknown =>
+      verdict.outcome === 'unknown' && !toldAnyway.includes(label) ? null : labelColumns[label].from(verdict);
+    return Object.fromEntries(labels.map((label) => [label, at.map((place) => read(label, verdicts[place - from]))]));
   }
 
   async #verdictsIn(range: RowRange, labels: readonly LabelName[]): Promise<Verdict[]> {
-    const tell = this.#tell;
+    const { tell = null, showsUnknown = false } = this.#options;
     const all = Object.keys(verdictColumns) as (keyof Verdict)[];
     const names =
       tell === null ? [...new Set<keyof Verdict>(['outcome', ...labels.map((label) => labelNeeds[label])])] : all;
     const verdicts: Verdict[] = [];
     for await (const block of this.#verdicts.blocks(names, range)) verdicts.push(...(blockRows(block) as Verdict[]));
-    if (verdicts.some(({ outcome }) => outcome === 'unknown')) throw this.#unknown();
+    if (!showsUnknown && verdicts.some(({ outcome }) => outcome === 'unknown')) throw this.#unknown();
     return tell === null ? verdicts : verdicts.map(tell);
   }
 

@@ -21,12 +21,13 @@ function rulesOf(config: RunConfig, parts: ConfigParts): readonly Rule[] {
   const arena = device.arenaMiB ?? least;
   const inBoth = environment.loopholes.filter((loophole) => environment.heldOutLoopholes.includes(loophole));
   const possible = loopholesFor(parts, data.kind);
-  const fitting = possible.map(({ name }) => name);
+  const fitting = possible.flatMap(({ name, isDealt }) => (isDealt === false ? [] : [name]));
   // Where no loophole has a hint, prompts with and without one are the same.
   const hinted = possible.some(({ hint }) => hint !== undefined);
   const strangers = (joined: readonly string[]) => joined.flatMap(openNames).filter((name) => !fitting.includes(name));
   const [foreign, heldForeign] = [environment.loopholes, environment.heldOutLoopholes].map(strangers);
   const fits = `loopholes of data.kind "${data.kind}": ${fitting.join(', ')}`;
+  const sayFitting = `Say environment.loopholes=${JSON.stringify(fitting.slice(0, 1))}: the recipe, or one that it extends, names those of other problems.`;
   const { pool, offStep, perGroup, makeProblems } = teacher;
   const [hasPool, makesPool] = [hasTeacher({ teacher }), makeProblems > 0];
   const range = `a whole number from ${least} to ${most} for device.kind ${device.kind}`;
@@ -48,7 +49,7 @@ function rulesOf(config: RunConfig, parts: ConfigParts): readonly Rule[] {
   const alone = '0 where a server samples (sampler.url)';
   return [
     ['device.arenaMiB', arena >= least && arena <= most, range],
-    ['environment.loopholes', foreign.length === 0, fits, undefined, foreign.join(', ')],
+    ['environment.loopholes', foreign.length === 0, fits, sayFitting, foreign.join(', ')],
     ['environment.heldOutLoopholes', heldForeign.length === 0, fits, undefined, heldForeign.join(', ')],
     ['environment.heldOutLoopholes', inBoth.length === 0, others, undefined, inBoth.join(', ')],
     [
