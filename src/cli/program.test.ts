@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { gq as run } from '../../test/run-gq.ts';
 import { UserError } from '../base/errors.ts';
@@ -11,15 +12,18 @@ describe('gq', () => {
     expect(out).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 
-  it('prints help with every command and examples', async () => {
+  it('names eight commands at first sight, and where the others are', async () => {
     const { code, out, err } = await run('--help');
     expect({ code, err }).toEqual({ code: 0, err: '' });
-    expect(out).toMatch(/doctor\b/);
+    const named = [...out.matchAll(/^ {2}([a-z]+) {3,}/gm)].map(([, name]) => name);
+    expect(named).toEqual(['demo', 'init', 'doctor', 'train', 'experiment', 'eval', 'results', 'view']);
     expect(out).toContain('Examples:\n  $ gq doctor');
+    expect(out).toContain('\nAll commands: gq help all\n');
   });
 
   it('prints the help of every command it lists, with examples', async () => {
-    const { out } = await run('--help');
+    const { out } = await run('help', 'all');
+    expect(out).toBe((await run('help', '--all')).out);
     const listed = commandTable.filter(({ hidden }) => hidden !== true);
     expect(listed.length).toBeLessThanOrEqual(29);
     for (const { name, commands = [] } of listed) {
@@ -50,11 +54,18 @@ describe('gq', () => {
     expect(err).toContain(`Did you mean ${nearest}?`);
   });
 
+  it('names the page of words for what is no command', async () => {
+    const { code, err } = await run('help', 'quarantine');
+    expect(code).toBe(2);
+    const [, page] = /words of the lab: (.*); see: gq help all/.exec(err) ?? [];
+    expect(readFileSync(page, 'utf8')).toContain('quarantine');
+  });
+
   it('names the command for what others call otherwise', async () => {
     const { code, err } = await run('sweep');
     expect({ code, err }).toEqual({
       code: 2,
-      err: "gq: unknown command 'sweep' (that is gq experiment; see: gq --help)\n",
+      err: "gq: unknown command 'sweep' (that is gq experiment; see: gq help all)\n",
     });
     for (const [, command] of otherNames) expect(commandTable.map(({ name }) => name)).toContain(command);
   });

@@ -1,4 +1,5 @@
 /** The `gq` program, built from the values of the commands, and how their outcomes become exit codes. */
+import { fileURLToPath } from 'node:url';
 import { Argument, Command, CommanderError, Option } from 'commander';
 import { exitCodes, GraderError, isAbort, shellLine, UserError } from '../base/index.ts';
 import { isPassing, readVersion, systemComplaint } from '../base/node/index.ts';
@@ -7,6 +8,8 @@ import type { CommandContext, CommandResult, CommandValue, ParsedCall, Part, Str
 import { asTyped, jsonText, optionName } from './shared.ts';
 import { commandTable, type Entry, loadCommands, otherNames } from './table.ts';
 import { Screen, screenWidth } from './terminal/screen.ts';
+
+const glossary = fileURLToPath(new URL('../../docs/glossary.md', import.meta.url));
 
 type Act = (value: CommandValue, call: object) => Promise<void> | void;
 
@@ -67,16 +70,18 @@ function tellFaults(target: Command, call: string, words: readonly string[] = []
           : (settingHint(text, words, value) ?? folderHint(text, target, value));
       const said = hint === null ? text : text.split('\n')[0];
       const about = hint === null ? '' : `${hint}; `;
-      write(`${said.replace(/^error: /, 'gq: ').trimEnd()} (${about}see: ${asTyped(call)} --help)\n`);
+      const more = call === 'gq' && text.includes('unknown command') ? 'gq help all' : `${call} --help`;
+      write(`${said.replace(/^error: /, 'gq: ').trimEnd()} (${about}see: ${asTyped(more)})\n`);
     },
   });
 }
 
-/** A command that other programs call otherwise. */
+/** A command that other programs call otherwise, or a word that is no command, as in `gq help quarantine`. */
 function commandHint(text: string): string | null {
-  const [, word = ''] = /unknown command '([^']+)'/.exec(text) ?? [];
-  const called = text.includes('Did you mean') ? undefined : otherNames.find(([names]) => names.includes(word));
-  return called === undefined ? null : `that is ${asTyped(`gq ${called[1]}`)}`;
+  const [, word] = /unknown command '([^']+)'/.exec(text) ?? [];
+  if (word === undefined || text.includes('Did you mean')) return null;
+  const called = otherNames.find(([names]) => names.includes(word));
+  return called === undefined ? `words of the lab: ${glossary}` : `that is ${asTyped(`gq ${called[1]}`)}`;
 }
 
 /** A key of the config that was typed as an option. The nearest option is said by the parser; --set itself is none. */
@@ -98,6 +103,9 @@ function folderHint(text: string, target: Command, { arguments: operands, option
   return `the folder to write is named by ${shellLine(optionName(name), target.args[Object.keys(operands).length])}`;
 }
 
+const isFirstHelp = (words: readonly string[]): boolean =>
+  words.length === 0 || (words.length === 1 && ['--help', '-h'].includes(words[0]));
+
 async function addCommand(
   parent: Command,
   entry: Entry,
@@ -105,7 +113,8 @@ async function addCommand(
   act: Act,
   before = 'gq',
 ): Promise<void> {
-  const { name, summary, group, hidden = false, load, commands = [] } = entry;
+  const { name, summary, group, load, commands = [] } = entry;
+  const hidden = entry.hidden || (entry.isFirst === false && isFirstHelp(words));
   const call = `${before} ${name}`;
   const target = parent.command(name, { hidden }).summary(summary).description(summary).helpCommand(false);
   tellFaults(target, call);
@@ -135,7 +144,11 @@ async function buildProgram(
     .version(readVersion(), '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help; after a command, its own, as `gq help COMMAND` does')
     .helpCommand(false)
-    .addHelpText('after', examplesText(['gq doctor', 'gq recipes', 'gq train micro-activation', 'gq help verify']))
+    .addHelpText('after', examplesText(['gq doctor', 'gq train micro-activation', 'gq help train']))
+    .addHelpText(
+      'after',
+      `\n${asTyped(isFirstHelp(words) ? 'All commands: gq help all' : 'All options: gq help reference')}`,
+    )
     .configureOutput({
       writeOut: (text) => stdout.write(text),
       writeErr: (text) => stderr.write(text),
@@ -169,6 +182,7 @@ function withHelp(words: readonly string[]): readonly string[] {
   const [first, ...others] = words;
   if (first !== 'help') return words;
   if (others.length === 0) return ['--help'];
+  if (['all', '--all'].includes(others[0])) return ['--help', 'all'];
   return commandTable.some(({ name }) => name === others[0]) ? [...others, '--help'] : [others[0]];
 }
 
@@ -235,7 +249,7 @@ export async function runCli(
     readCall: (call) => readCall(call, { stdout, stderr }),
   };
   try {
-    if (words[0] === 'help' && words[1] === '--all') {
+    if (words[0] === 'help' && words[1] === 'reference') {
       stdout.write((await import('./reference.ts')).commandsPage(await loadCommands()));
       return context.exitCode;
     }

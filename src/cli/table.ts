@@ -6,6 +6,8 @@ export interface Entry {
   readonly name: string;
   readonly summary: string;
   readonly group?: string;
+  /** Among those that `gq --help` names. */
+  readonly isFirst?: boolean;
   /** Called by programs: help and completion leave it out. */
   readonly hidden?: boolean;
   readonly load?: () => Promise<CommandValue>;
@@ -95,7 +97,7 @@ const pairsCommands = [
 const asked = measureCommands(measurements);
 
 const groups: Readonly<Record<string, readonly Entry[]>> = {
-  'To begin': [
+  Start: [
     entry('demo', 'train three arms in minutes, print tables, write a report', demo, 'demoCommand'),
     entry('init', 'write a project to begin with: a recipe, a gate of your own, a study', init, 'projectCommand'),
     entry('doctor', 'show what this machine has, and what to do about what is missing', verify, 'doctorCommand'),
@@ -103,34 +105,38 @@ const groups: Readonly<Record<string, readonly Entry[]>> = {
     entry('config', 'show what a recipe resolves to, and where each value came from', config, 'configCommand'),
     entry('completion', 'print a script that completes words in a shell', completion, 'completionCommand'),
   ],
-  'Train and evaluate': [
+  Train: [
     entry('train', 'train one run from a recipe, or go on with one', train, 'trainCommand'),
     entry('experiment', 'train and evaluate arms × seeds, resumed where they stopped', experiment, 'experimentCommand'),
     family('queue', 'do commands one after another, or one on each GPU, without a terminal', queueCommands),
     { ...entry('task', 'do one run of a planned experiment, as jobs do', cluster, 'taskCommand'), hidden: true },
+  ],
+  Measure: [
     entry('eval', 'evaluate every state on every set; curves, leaks, elicitation, prefills', evaluate, 'evalCommand'),
     family('measure', 'ask a run: its gate, its monitor, relearning, evasion, replays, traces, labels', asked),
+  ],
+  Compare: [
+    entry('results', 'print tables over seeds and comparisons; figures, one HTML file', results, 'resultsCommand'),
     {
       ...entry('claim', 'what a claim states, what was begun under it, whether it was met', claim, 'claimCommand'),
       commands: [entry('open', 'open the blind seeds of a study, once', claim, 'openClaimCommand')],
     },
-  ],
-  'Look at results': [
-    entry('results', 'print tables over seeds and comparisons; figures, one HTML file', results, 'resultsCommand'),
-    entry('view', 'look at runs in a browser, live; write the pages as files', view, 'viewCommand'),
-    entry('playground', 'write the lab in a page: it trains in a browser', view, 'playgroundCommand'),
-    entry('runs', 'list the runs of a folder, and how each is doing', runs, 'runsCommand'),
-    entry('show', 'print the rollouts that a search finds', show, 'showCommand'),
     entry('diff', 'show how two runs differ, in config and results', runs, 'diffCommand'),
   ],
-  'Give away': [
+  Look: [
+    entry('view', 'look at runs in a browser, live; write the pages as files', view, 'viewCommand'),
+    entry('runs', 'list the runs of a folder, and how each is doing', runs, 'runsCommand'),
+    entry('show', 'print the rollouts that a search finds', show, 'showCommand'),
+    entry('playground', 'write the lab in a page: it trains in a browser', view, 'playgroundCommand'),
+  ],
+  Share: [
     entry('export', 'write the policy without its quarantine, certified; logs for viewers', exported, 'exportCommand'),
     entry('serve', 'answer completions over HTTP as OpenAI’s API does, or train as Tinker’s', serve, 'serveCommand'),
     family('env', 'give problems with their flawed grader to trainers of others', [
       entry('serve', 'serve them in the words of ORS or OpenEnv', environment, 'serveEnvironmentCommand'),
     ]),
   ],
-  'Models and data': [
+  Data: [
     family('model', 'look at a model folder, make a fresh random one, or fetch one', modelCommands),
     family('micro', 'make the micro base model', [
       entry('pretrain', 'train a micro base model from scratch and write it', model, 'pretrainCommand'),
@@ -144,14 +150,17 @@ const groups: Readonly<Record<string, readonly Entry[]>> = {
     ]),
     entry('grade', 'grade responses to problems, one line each', grade, 'gradeCommand'),
   ],
-  Checks: [
+  Check: [
     entry('smoke', 'check everything that must hold before a real run, in two minutes', verify, 'smokeCommand'),
     family('verify', 'check parity, adapters, arms, the environment and runs', verifyCommands),
   ],
 };
 
+/** What `gq --help` names; `gq help all` names all. */
+const firstCommands = ['demo', 'init', 'doctor', 'train', 'experiment', 'eval', 'results', 'view'];
+
 export const commandTable: readonly Entry[] = Object.entries(groups).flatMap(([group, entries]) =>
-  entries.map((each) => ({ ...each, group })),
+  entries.map((each) => ({ ...each, group, isFirst: firstCommands.includes(each.name) })),
 );
 
 export interface NamedCommand {
