@@ -2,11 +2,12 @@
  * What somebody does with the packed package, in an empty project: installs it, writes a project by `gq init`, types every command of its
  * README, and bundles programs by esbuild and Vite. A project is of a kind (`"type"` of its package.json) and has a Node.
  */
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { build as esbuild } from 'esbuild';
 import { build as vite } from 'vite';
+import { root } from '../architecture/files.ts';
 
 export type Check = (name: string, body: () => unknown) => Promise<void>;
 export type Project = { readonly folder: string; readonly node: string; readonly label: string };
@@ -46,9 +47,26 @@ export function makeProject(at: string, type: string, tarball: string, node: str
   const project = { folder: at, node, label: `${label}, ${type} project` };
   mkdirSync(at);
   writeFileSync(join(at, 'package.json'), JSON.stringify({ name: 'mine', private: true, type }));
-  const said = execFileSync('npm', ['install', tarball], { cwd: at, encoding: 'utf8', stdio: 'pipe' });
-  if (/warn/i.test(said)) throw new Error(said);
+  const { status, stdout, stderr } = spawnSync('npm', ['install', tarball], { cwd: at, encoding: 'utf8' });
+  // Of the settings of this machine's npm the package knows nothing.
+  const warnings = stderr.split('\n').filter((line) => /warn (?!Unknown \w+ config)/i.test(line));
+  if (status !== 0 || warnings.length > 0) throw new Error(`npm install ended with ${status}: ${stdout}${stderr}`);
   return project;
+}
+
+/** The types of every entry compile, those of the package too, where no optional package is installed. */
+export async function checkTypes({ folder, label }: Project, entries: readonly string[], check: Check): Promise<void> {
+  const file = join(folder, 'types.mts');
+  writeFileSync(file, entries.map((entry, i) => `export * as entry${i} from '${entry}';\n`).join(''));
+  const options = '--noEmit --strict --module nodenext --target esnext --lib esnext,dom --types node'.split(' ');
+  await check(`${label}: types of ${entries.length} entries`, () => {
+    const compiler = join(root, 'node_modules/.bin/tsc');
+    const { stdout } = spawnSync(compiler, [...options, '--typeRoots', join(root, 'node_modules/@types'), file], {
+      cwd: folder,
+      encoding: 'utf8',
+    });
+    if (stdout !== '') throw new Error(stdout);
+  });
 }
 
 export async function checkInit(project: Project, check: Check): Promise<void> {

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
-import { type Check, checkBundles, checkInit, makeProject } from './projects.ts';
+import { type Check, checkBundles, checkInit, checkTypes, makeProject } from './projects.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const manifest: { name: string; version: string; exports: Record<string, unknown> } = JSON.parse(
@@ -39,6 +39,8 @@ function run(folder: string, program: string, ...args: readonly string[]): strin
 function expectEqual(found: unknown, expected: unknown): void {
   if (found !== expected) throw new Error(`expected ${JSON.stringify(expected)}, found ${JSON.stringify(found)}`);
 }
+
+const entries = Object.keys(manifest.exports).filter((key) => !key.endsWith('.json')).map((key) => manifest.name + key.slice(1)); // biome-ignore format: one line
 
 async function checkEntries(folder: string, node: string, label: string): Promise<void> {
   for (const key of Object.keys(manifest.exports)) {
@@ -185,6 +187,7 @@ try {
     const node = nodes[i] ?? nodes[0];
     const label = `node ${run(workspace, node, '--version').trim()}`;
     const project = makeProject(join(workspace, `${type} project`), type, tarball, node, label);
+    await checkTypes(project, entries, check);
     await checkInit(project, check);
     await checkBundles(project, check);
   }

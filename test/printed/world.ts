@@ -66,8 +66,7 @@ ${['vanilla', 'activation', 'haar'].map(arm).join('')}`;
 /** The runs that pages speak of, in their folders. */
 async function makeRuns(world: string, shell: Shell): Promise<void> {
   const call = (line: string) => shell.expect(world, line);
-  const kept = ['output.keepState=all', 'output.checkpointEvery=10'];
-  const settings = sets([...short, ...kept, 'model=BASE', 'updates=60']);
+  const settings = sets([...short, 'model=BASE', 'updates=60']);
   writeFileSync(join(world, 'micro-claim.toml'), study);
   await call(`gq experiment micro-claim.toml${settings}`);
   await call(`gq train micro-inoculation --out runs/inoculation-1${settings}`);

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { trainCommand } from '../../src/cli/commands/train.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { TrainDisplay } from '../../src/cli/terminal/train-display.ts';
 import type { StepEvent } from '../../src/grpo/events.ts';
@@ -111,8 +112,13 @@ describe('gq train', () => {
 
   it('a fork starts from the checkpoint, with its own config and its parent in the manifest', async () => {
     const [path, parent] = [lab.path('forked'), lab.path('whole')];
-    const fork = ['train', '--fork', `${parent}@3`, '--set', 'optimiser.learningRate=1e-3', '--out', path];
-    expect(await gq([...fork, '--adapter-only'])).toMatchObject({ code: 0 });
+    // As the help says it, on a run as training leaves it: only its newest checkpoint has a state.
+    const example = trainCommand.examples.find((line) => line.includes('--fork')) ?? '';
+    const places = { 'runs/activation-1@20': `${parent}@3`, 'runs/forked': path, 'optimiser.learningRate=5e-4': 'optimiser.learningRate=1e-3' }; // biome-ignore format: one line
+    const words = Object.entries(places)
+      .reduce((line, [from, to]) => line.replace(from, to), example)
+      .split(' ');
+    expect(await gq(words.slice(1))).toMatchObject({ code: 0 });
     const run = RunDirectory.open(path);
     expect(run.listCheckpoints()).toEqual([3, 6]);
     expect(run.readManifest().parent).toEqual({ run: parent, update: 3, adapterOnly: true });

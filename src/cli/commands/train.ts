@@ -35,7 +35,10 @@ const options = {
   set: configOption,
   out: word('<dir>', 'the run directory to make; runs/ARM-SEED when absent'),
   resume: word('<run>', 'go on with a run from its last checkpoint'),
-  fork: word('<run@update>', 'start a new run from a checkpoint of another'),
+  fork: word(
+    '<run@update>',
+    'start a new run from a checkpoint of another: its newest, which has the moments, or any by --adapter-only',
+  ),
   adapterOnly: flag('fork without the moments and what the arm remembers, from any checkpoint'),
   model: word('<dir>', 'short for --set model=DIR'),
   device: word('<name>', 'short for --set device.kind=NAME'),
@@ -56,7 +59,7 @@ export const trainCommand = command({
     'gq train micro-vanilla --set seed=2 --set updates=50 --out runs/vanilla-2',
     'gq train --resume runs/activation-1',
     'gq train micro-activation --ranks 2 --out runs/activation-2',
-    'gq train --fork runs/activation-1@20 --set optimiser.learningRate=5e-4 --out runs/forked',
+    'gq train --fork runs/activation-1@20 --adapter-only --set optimiser.learningRate=5e-4 --out runs/forked',
   ],
   exits: { 1: 'stopped by the divergence tripwire, or failed', 75: 'interrupted: saved; --resume goes on' },
   async run(call, context) {

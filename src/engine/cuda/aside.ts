@@ -4,9 +4,9 @@
  * Scratch memory is given back once what uses it is queued, so nothing on the second stream may take any: the first stream could be given
  * the same bytes.
  */
-import type { LibraryHandle } from 'koffi';
 import { Blas, type Workspace } from './blas.ts';
 import type { Handle } from './driver.ts';
+import type { Library } from './libraries.ts';
 import type { Queue } from './queue.ts';
 
 const nonBlocking = 1;
@@ -22,7 +22,7 @@ export class Aside implements Disposable {
   readonly #blas: Blas;
 
   /** The workspace belongs to the second stream alone: products of both streams run at once. */
-  constructor(queue: Queue, library: LibraryHandle, workspace: Workspace) {
+  constructor(queue: Queue, library: Library, workspace: Workspace) {
     const { gpu } = queue;
     this.#queue = queue;
     this.#stream = gpu.driver.get<Handle>('cuStreamCreateWithPriority', 'the second stream', nonBlocking, urgent);

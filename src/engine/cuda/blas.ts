@@ -2,9 +2,9 @@
  * Large bf16 products through cublasLt, sums in float32. The library counts columns first, so out [M, N] = op(a) · op(b) is asked
  * for as outᵀ = op(b)ᵀ · op(a)ᵀ. What to run for a shape is looked up once and kept.
  */
-import type { LibraryHandle } from 'koffi';
 import { DeviceError } from '../../base/index.ts';
 import type { Handle } from './driver.ts';
+import type { Library } from './libraries.ts';
 
 type Native = (...parameters: readonly unknown[]) => number;
 
@@ -78,7 +78,7 @@ export class Blas implements Disposable {
   readonly #one = Float32Array.of(1);
   readonly #zero = Float32Array.of(0);
 
-  constructor(library: LibraryHandle, stream: Handle, workspace: Workspace) {
+  constructor(library: Library, stream: Handle, workspace: Workspace) {
     const attribute = (object: string): Native =>
       library.func(`int cublasLt${object}SetAttribute(void *object, int which, const void *value, size_t bytes)`);
     this.#calls = {

@@ -6,8 +6,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { LibraryHandle } from 'koffi';
 import { DeviceError } from '../../base/index.ts';
+import type { Library } from './libraries.ts';
 
 type Native = (...parameters: readonly unknown[]) => number;
 const sharedParts = ['common', 'mma', 'segments'];
@@ -75,7 +75,7 @@ export class Compiler {
   readonly #folder: string;
   readonly #calls: Readonly<Record<string, Native>>;
 
-  constructor(library: LibraryHandle, capability: number, folder: string) {
+  constructor(library: Library, capability: number, folder: string) {
     this.#architecture = architectureOf(capability);
     this.#folder = folder;
     this.#calls = {

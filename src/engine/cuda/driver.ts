@@ -1,6 +1,6 @@
 /** The CUDA driver: the calls the device uses, each checked. A failed call throws, named with its sizes. */
-import type { LibraryHandle } from 'koffi';
 import { DeviceError } from '../../base/index.ts';
+import type { Library } from './libraries.ts';
 
 /** An address or handle of the driver, passed back as it came. */
 export type Handle = unknown;
@@ -60,7 +60,7 @@ export class Driver {
   readonly #calls: Readonly<Record<CallName, Native>>;
   readonly #errorText: (code: number, which: 'Name' | 'String') => string;
 
-  constructor(library: LibraryHandle) {
+  constructor(library: Library) {
     const calls = Object.entries(signatures).map(([name, signature]) => [name, library.func(signature)]);
     this.#calls = Object.fromEntries(calls);
     const texts = {

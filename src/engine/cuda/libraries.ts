@@ -5,13 +5,23 @@
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
-import type { LibraryHandle } from 'koffi';
 import { DeviceError } from '../../base/index.ts';
 
 export const libraryNames = ['libcuda', 'libnvrtc', 'libcublasLt'] as const;
 export type LibraryName = (typeof libraryNames)[number];
 export type Environment = Readonly<Record<string, string | undefined>>;
-export type Koffi = typeof import('koffi');
+
+/** What is used of koffi, written out: types of the package that name an optional one would not compile without it. */
+export interface Library {
+  func(definition: string): ((...parameters: readonly unknown[]) => number) & {
+    async(...parameters: readonly unknown[]): unknown;
+  };
+}
+export interface Koffi {
+  load(path: string, options?: { readonly global?: boolean }): Library;
+  address(pointer: unknown): bigint;
+  view(pointer: unknown, bytes: number): ArrayBuffer;
+}
 
 const systemFolders = [
   '/usr/local/cuda/lib64',
@@ -106,7 +116,7 @@ function loadCompanions(koffi: Koffi, folder: string): void {
 }
 
 /** Loads the library, or says where it was looked for. */
-export function loadLibrary(koffi: Koffi, name: LibraryName, folders: readonly string[]): LibraryHandle {
+export function loadLibrary(koffi: Koffi, name: LibraryName, folders: readonly string[]): Library {
   const path = findLibrary(name, folders) ?? (name === 'libcuda' ? 'libcuda.so.1' : `${name}.so`);
   try {
     if (name === 'libnvrtc') loadCompanions(koffi, dirname(path));

@@ -2,9 +2,8 @@
  * Starts the driver and the context of a GPU in a thread of the system, which takes a second or so, while the caller's thread does
  * something else. The context lives until what is returned is disposed: a device that is opened meanwhile finds it there.
  */
-import type { LibraryHandle } from 'koffi';
 import type { CudaOptions } from './index.ts';
-import { importKoffi, libraryFolders, loadLibrary } from './libraries.ts';
+import { importKoffi, type Library, libraryFolders, loadLibrary } from './libraries.ts';
 
 /** Null where anything is missing or fails: opening the device will say what. */
 export async function warmGpu({
@@ -27,7 +26,7 @@ export async function warmGpu({
   }
 }
 
-function callAside(library: LibraryHandle, signature: string, ...parameters: readonly unknown[]): Promise<number> {
+function callAside(library: Library, signature: string, ...parameters: readonly unknown[]): Promise<number> {
   return new Promise((resolve, reject) => {
     library.func(signature).async(...parameters, (error: unknown, code: number) => {
       if (error === null || error === undefined) resolve(code);
