@@ -17,10 +17,10 @@ import {
 } from '../adapters/index.ts';
 import type { AdaptedState } from '../adapters/policy-state.ts';
 import { UserError } from '../base/index.ts';
-import { writeFileAtomic } from '../base/node/index.ts';
+import { createFolder, writeFileAtomic } from '../base/node/index.ts';
 import { Scope } from '../engine/index.ts';
 import { modelArgument, modelDirectory, openDevice, openLab } from '../lab/index.ts';
-import { adapterMark, createFolder, joinMarks, type LabelMark, labelMarkOf, ModelFolder } from '../model/index.ts';
+import { adapterMark, joinMarks, type LabelMark, labelMarkOf, ModelFolder } from '../model/index.ts';
 import { checkedInitial, checkedTensors, isRun, type Manifest, RunDirectory } from '../run/index.ts';
 import { openDecoder } from '../verify/index.ts';
 import { writeCards } from './card.ts';

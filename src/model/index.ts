@@ -36,7 +36,7 @@ export {
   type ModelDescription,
 } from './files/describe.ts';
 export { ModelFolder } from './files/folder.ts';
-export { createFolder, type ModelFolderContents, writeModelFolder } from './files/folder-writer.ts';
+export { type ModelFolderContents, writeModelFolder } from './files/folder-writer.ts';
 
 export {
   isObject,

@@ -2,10 +2,10 @@
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { turnClocksBack } from './clocks.ts';
 import { damagesOf, tryDamage } from './damage.ts';
-import { fillDisk } from './disks.ts';
+import { fillDisk, fillDiskBy, writingCommands } from './disks.ts';
 import { makeRuns, trainArguments } from './runs.ts';
 import { labelFromTwo } from './viewers.ts';
 
@@ -70,4 +70,12 @@ it('a full disk stops a run with an error; with room it goes on as if nothing ha
   const report = await fillDisk(128, home, await trainArguments(), whole);
   if (report === null) return context.skip('file systems cannot be mounted here');
   expect(report).toMatchObject({ outcome: 'identical', detail: expect.stringMatching(/ENOSPC|no space/i) });
+});
+
+describe.each(Object.keys(writingCommands))('a full disk, %s', (name) => {
+  it('is told, harms nothing, and with room the same call works', async (context) => {
+    const faults = await fillDiskBy(name, home, whole);
+    if (faults === null) return context.skip('file systems cannot be mounted here');
+    expect(faults).toEqual([]);
+  });
 });

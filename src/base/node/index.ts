@@ -1,5 +1,5 @@
 /** What needs Node: files that are written whole, growing files, hashes, the cache folder, the package's version. */
-export { isDraftOf, replaceFile, syncDirectory, writeFileAtomic } from './atomic-file.ts';
+export { createFolder, isDraftOf, replaceFile, syncDirectory, writeFileAtomic } from './atomic-file.ts';
 export {
   availableParallelism,
   basename,

@@ -105,10 +105,10 @@ export function namePath(error: unknown, path: string): unknown {
   return error;
 }
 
-/** Puts the name that the caller knows in place of a temporary one, or of none. */
+/** Puts the name that the caller knows in place of a temporary one, also of a folder above, or of none. */
 export function renamePath(error: unknown, temporary: string, path: string): unknown {
   const found = findSystemError(namePath(error, path), 0);
-  if (found?.path === temporary) found.path = path;
+  if (found?.path?.startsWith(temporary)) found.path = `${path}${found.path.slice(temporary.length)}`;
   return error;
 }
 

@@ -2,9 +2,9 @@
 import { InvalidArgumentError } from 'commander';
 import { type AdaptedState, isPolicyState, scaleOf } from '../../adapters/policy-state.ts';
 import { UserError } from '../../base/index.ts';
+import { createFolder } from '../../base/node/index.ts';
 import type { DeletionCertificate, LogFormat } from '../../export/index.ts';
 import { exportInspect, exportMetrics, exportPolicy, logFolder, logFormats } from '../../export/index.ts';
-import { createFolder } from '../../model/index.ts';
 import { RunDirectory } from '../../run/index.ts';
 import { argument, type CommandContext, choice, command, type Part, wholes, word } from '../command.ts';
 import { expectAbsent, expectNewFolder } from '../shared.ts';

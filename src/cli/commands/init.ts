@@ -1,9 +1,9 @@
 /** `gq init FOLDER`: writes a project to begin with: a recipe, a gate of one's own with its tests, a study, problems. */
-import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { shellLine } from '../../base/index.ts';
-import { makeFolder, readRegularText, writeNew } from '../../base/node/index.ts';
+import { createFolder, readRegularText, writeFileAtomic } from '../../base/node/index.ts';
 import { argument, command } from '../command.ts';
 import { expectNewFolder, gqLine } from '../shared.ts';
 
@@ -29,18 +29,12 @@ export const projectCommand = command({
   json: '{folder, files}',
   notes: 'All that it writes runs as it is, in commonjs projects and in others; its README has the commands.',
   examples: ['gq init lab'],
-  run({ folder }) {
+  async run({ folder }) {
     expectNewFolder(folder, 'init');
     const files = readdirSync(project).sort();
-    // Whole or not at all: it gets its name when every file is there.
-    const beside = `${resolve(folder)}.${process.pid}.part`;
-    try {
-      makeFolder(beside);
-      for (const file of files) writeNew(join(beside, file), readRegularText(join(project, file)));
-      renameSync(beside, folder);
-    } finally {
-      rmSync(beside, { recursive: true, force: true });
-    }
+    await createFolder(folder, async (made) => {
+      for (const file of files) await writeFileAtomic(join(made, file), readRegularText(join(project, file)));
+    });
     const lines = files.map((file) => `  ${join(folder, file)}\n`).join('');
     const calls = [
       ...[['cd', folder], ...installing(folder)].map((words) => shellLine(...words)),

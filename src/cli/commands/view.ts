@@ -1,7 +1,7 @@
 /** `gq view [DIR]`: serves the viewer until Ctrl-C; with --to it writes the same pages as files. `gq playground --to DIR` writes the lab in a page. */
 import { constants, setPriority } from 'node:os';
 import { shellLine } from '../../base/index.ts';
-import { stopSignals } from '../../base/node/index.ts';
+import { createFolder, stopSignals } from '../../base/node/index.ts';
 import { findEntries } from '../../view/catalogue.ts';
 import { openPage, startView, writeBundle } from '../../view/index.ts';
 import { writePlayground } from '../../view/playground.ts';
@@ -60,7 +60,10 @@ async function writePages(directory: string, to: string, { stderr }: CommandCont
   expectNewFolder(to, '--to');
   using waiting = new Waiting(stderr);
   waiting.on('building the page');
-  const written = await writeBundle(directory, to, await openPage(), (page) => waiting.on(`reading ${page}`));
+  const page = await openPage();
+  const written = await createFolder(to, (folder) =>
+    writeBundle(directory, folder, page, (name) => waiting.on(`reading ${name}`)),
+  );
   for (const { page, why } of written.leftOut) stderr.write(`left out: ${page}: ${why}\n`);
   const size = `${(written.wholeBytes / 1e6).toFixed(1)} MB`;
   const text = `${to}/index.html: ${written.runs} runs, for any web server
@@ -82,7 +85,7 @@ its own service worker sees to over https or on localhost; elsewhere it trains w
     expectNewFolder(to, '--to');
     using waiting = new Waiting(context.stderr);
     waiting.on('building the page');
-    const written = await writePlayground(to, updates);
+    const written = await createFolder(to, (folder) => writePlayground(folder, updates));
     const size = `${(written.bytes / 1e6).toFixed(1)} MB, ${(written.gzippedBytes / 1e6).toFixed(1)} MB gzipped`;
     const call = shellLine('python3', '-m', 'http.server', '-d', to);
     const text = `${to}: ${written.files} files, ${size}\nTo look at it, serve the folder: ${call}\n`;

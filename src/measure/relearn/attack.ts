@@ -7,10 +7,9 @@ import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { writeMerged } from '../../adapters/index.ts';
 import { shellLine, UserError } from '../../base/index.ts';
-import { sha256File, writeFileAtomic } from '../../base/node/index.ts';
+import { createFolder, sha256File, writeFileAtomic } from '../../base/node/index.ts';
 import { lastCheckpoint } from '../../evaluate/index.ts';
 import { openLab } from '../../lab/index.ts';
-import { createFolder } from '../../model/index.ts';
 import type { RunConfig } from '../../run/index.ts';
 import {
   checkedTensors,

@@ -2,12 +2,8 @@
  * Writing a model folder that transformers and this project read: config, weights, tokenizer, sampling defaults. The
  * folder is filled under another name and renamed when complete; one that exists is never touched.
  */
-import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { mkdir, rename, rm } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
-import { UserError } from '../../base/index.ts';
-import { makeFolder, writeFileAtomic } from '../../base/node/index.ts';
+import { join } from 'node:path';
+import { createFolder, writeFileAtomic } from '../../base/node/index.ts';
 import type { TokenizerFiles } from '../text/tokenizer.ts';
 import { configJson, type DecoderConfig } from './config.ts';
 import type { JsonObject } from './json.ts';
@@ -30,29 +26,6 @@ function jsonText(value: JsonObject): string {
 
 export async function writeModelFolder(directory: string, contents: ModelFolderContents): Promise<void> {
   await createFolder(directory, (temporary) => fill(temporary, contents));
-}
-
-/** A folder that appears when `fill` has filled it, or not at all. */
-export async function createFolder(directory: string, fill: (temporary: string) => Promise<void>): Promise<void> {
-  const target = resolve(directory);
-  if (existsSync(target)) {
-    throw new UserError({
-      call: `write the folder ${directory}`,
-      expected: 'a folder that does not exist yet',
-      found: 'one that does',
-      fix: 'Name another folder, or remove this one.',
-    });
-  }
-  makeFolder(dirname(target));
-  const temporary = `${target}.${randomUUID()}.tmp`;
-  await mkdir(temporary);
-  try {
-    await fill(temporary);
-    await rename(temporary, target);
-  } catch (error) {
-    await rm(temporary, { recursive: true, force: true });
-    throw error;
-  }
 }
 
 async function fill(directory: string, contents: ModelFolderContents): Promise<void> {

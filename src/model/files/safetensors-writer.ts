@@ -63,13 +63,7 @@ async function writePieces(
     yield headerOf(ordered, metadata);
     for (const tensor of ordered) yield await dataOf(tensor, path);
   }
-  try {
-    await replaceFile(path, (file) => write(file, pieces()));
-  } catch (cause) {
-    if (!(cause instanceof Error && 'syscall' in cause)) throw cause;
-    const expected = 'a folder that can be written, with room for the file';
-    throw new UserError({ call: `write ${path}`, expected, found: cause.message }, { cause });
-  }
+  await replaceFile(path, (file) => write(file, pieces()));
 }
 
 async function dataOf(tensor: TensorToWrite, path: string): Promise<Uint8Array> {
