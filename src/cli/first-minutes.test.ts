@@ -278,3 +278,21 @@ describe('paths that cannot be used', () => {
     }
   });
 });
+
+describe.each(['line\nend', 'bell\u0007', '\u001b[31mred', 'turned\u202eround'])('the name %j', (name) => {
+  it.each<[string, (path: string) => string[]]>([
+    ['train', (path) => ['train', 'micro-vanilla', '--out', path]],
+    ['experiment', (path) => ['experiment', 'micro-claim', '--out', path]],
+    ['demo', (path) => ['demo', '--out', path]],
+    ['init', (path) => ['init', path]],
+    ['playground', (path) => ['playground', '--to', path]],
+    ['view', (path) => ['view', home, '--to', path]],
+    ['results --figures', (path) => ['results', home, '--figures', path]],
+    ['results --html', (path) => ['results', home, '--html', '--out', path]],
+  ])('is not given to what gq %s makes', async (_, words) => {
+    const { code, err } = await run(...words(join(home, 'names', name, 'below')));
+    expect(code).toBe(2);
+    expect(err).toMatch(/^gq: .*expected a (?:new )?name without line ends.*\n$/);
+    expect(existsSync(join(home, 'names'))).toBe(false);
+  });
+});

@@ -2,7 +2,7 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { exitCodes, shellLine, UserError } from '../base/index.ts';
-import { expectWritable, makeFolder } from '../base/node/index.ts';
+import { expectPlainNames, expectWritable, makeFolder } from '../base/node/index.ts';
 import { type CommandContext, repeated, whole, word } from './command.ts';
 
 export const deviceOption = word('<name>', 'device to compute on: wasm, reference or cuda', 'wasm');
@@ -75,6 +75,7 @@ export function expectNewFolder(path: string, option: string): void {
 
 function openPlace(path: string, call: string): void {
   const folder = dirname(resolve(path));
+  expectPlainNames(call, path);
   expectWritable(call, folder);
   makeFolder(folder);
 }

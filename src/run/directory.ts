@@ -7,6 +7,7 @@ import { closeSync, existsSync, ftruncateSync, readdirSync, readSync, rmdirSync,
 import { basename, dirname, join, resolve } from 'node:path';
 import { UserError, visibleLine } from '../base/index.ts';
 import {
+  expectPlainNames,
   isLocked,
   type LockUse,
   makeFolder,
@@ -56,6 +57,7 @@ export class RunDirectory {
 
   static create(path: string): RunDirectory {
     expectOneLine(path);
+    expectPlainNames('the folder of a run', path);
     // Whoever has the lock is making what would be refused here: it is that process that stands in the way.
     if (existsSync(join(path, lockFile))) takeLock(join(path, lockFile), useOf(path))[Symbol.dispose]();
     if (isRun(path)) {

@@ -61,4 +61,4 @@ export { scratchFolder, temporaryParent } from './scratch.ts';
 export { isPassing, makeFolder, namePath, systemComplaint } from './system-error.ts';
 export { decodeText } from './text-file.ts';
 export { readVersion } from './version.ts';
-export { expectWritable } from './writable.ts';
+export { expectPlainNames, expectWritable } from './writable.ts';

@@ -1,7 +1,7 @@
 /** `gq results DIR`: tables over seeds, comparisons, figures; with --html one HTML file. */
 import { basename, dirname, join } from 'node:path';
 import { visibleLine, wrapText } from '../../base/index.ts';
-import { expectWritable } from '../../base/node/index.ts';
+import { expectPlainNames, expectWritable } from '../../base/node/index.ts';
 import {
   allFigures,
   allTables,
@@ -146,6 +146,7 @@ function renderResults(results: Results, format: ResultsFormat, width: number, a
 async function writeHtml(call: ResultsCall, context: CommandContext): Promise<CommandResult> {
   expectAbsent(call, ['format', 'figures', 'emergence'], 'with --html');
   const { dir, out: file = join(dir, 'report.html'), force } = call;
+  expectPlainNames(`--out ${file}`, file);
   expectWritable(`--out ${file}`, dirname(file));
   expectOwnFile(file, force);
   using waiting = new Waiting(context.stderr);
