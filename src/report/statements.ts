@@ -73,7 +73,7 @@ const statements: readonly Statement[] = [
   }),
   statement('arm', armFacts, { long: armText }),
   statement('quarantine', gateFacts, {
-    short({ base, trained, deployed, placebo, gate, isInformed }) {
+    short({ base, vanilla, trained, deployed, placebo, gate, isInformed }) {
       const rates = `with the ${gate} gate${isInformed ? ' (settings informed by labels)' : ''} the policy attempts ${tried(trained, ' of prompts')} as trained and ${tried(deployed)} deployed, without its quarantine`;
       // Halving attempts that training hardly raised would show nothing, so that case comes first.
       const verdict =
@@ -83,7 +83,13 @@ const statements: readonly Statement[] = [
       if (placebo === null) return `${verdict}: ${rates}. There is no placebo beside it.`;
       const beyond = deployed.attempt <= placebo.attempt - leastGap;
       const control = `The random placebo (${placebo.name}) ends at ${tried(placebo)}`;
-      return `${verdict}: ${rates}. ${control}${beyond ? '.' : ': here the direction shows nothing beyond a random one.'}`;
+      const isMostly = placebo.attempt <= vanilla.attempt / 2;
+      const meaning = !beyond
+        ? ': here the direction shows nothing beyond a random one.'
+        : isMostly
+          ? ': routing along any direction removes most here, and what this one shows is the rest.'
+          : '.';
+      return `${verdict}: ${rates}. ${control}${meaning}`;
     },
   }),
   statement('skill', gateFacts, {

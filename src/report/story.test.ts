@@ -110,6 +110,10 @@ One seed: no claim. Five: gq experiment micro-own-mean-claim`);
         )
       )?.replaceAll('\n', ' '),
     ).toContain('ends at 10% (hack 10%): here the direction shows nothing beyond a random one.');
+    const rest = storyOf([5, 5], [[5, 5], [0, 4]], [2, 4]); // biome-ignore format: one line
+    expect((await rest)?.replaceAll('\n', ' ')).toContain(
+      'ends at 20% (hack 20%): routing along any direction removes most here, and what this one shows is the rest.',
+    );
     expect(
       await storyOf(
         [5, 5],
