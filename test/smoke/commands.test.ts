@@ -114,11 +114,8 @@ describe('gq train', () => {
     const [path, parent] = [lab.path('forked'), lab.path('whole')];
     // As the help says it, on a run as training leaves it: only its newest checkpoint has a state.
     const example = trainCommand.examples.find((line) => line.includes('--fork')) ?? '';
-    const places = { 'runs/activation-1@20': `${parent}@3`, 'runs/forked': path, 'optimiser.learningRate=5e-4': 'optimiser.learningRate=1e-3' }; // biome-ignore format: one line
-    const words = Object.entries(places)
-      .reduce((line, [from, to]) => line.replace(from, to), example)
-      .split(' ');
-    expect(await gq(words.slice(1))).toMatchObject({ code: 0 });
+    const line = example.replace('runs/activation-1@20', `${parent}@3`).replace('runs/forked', path);
+    expect(await gq(line.replace('5e-4', '1e-3').split(' ').slice(1))).toMatchObject({ code: 0 });
     const run = RunDirectory.open(path);
     expect(run.listCheckpoints()).toEqual([3, 6]);
     expect(run.readManifest().parent).toEqual({ run: parent, update: 3, adapterOnly: true });
@@ -134,11 +131,6 @@ describe('gq train', () => {
     const trainer = (folder: string) => readFileSync(`${folder}/checkpoints/00006/trainer.safetensors`);
     expect(existsSync(`${whole}/checkpoints/00006/trainer.safetensors`)).toBe(false);
     expect(trainer(parent).length).toBeGreaterThan(0);
-    const missing = await gq(['train', '--fork', `${parent}@4`, '--out', lab.path('nowhere')]);
-    expect(missing).toMatchObject({
-      code: 2,
-      err: expect.stringContaining('expected one of its checkpoints (0, 3, 6), found 4'),
-    });
   });
 });
 

@@ -99,6 +99,8 @@ export const fromPoolCommand = command({
     force: flag('overwrite the files of --out'),
   },
   json: 'the provenance as JSON',
+  notes:
+    'A pair needs a hack and a solve of one problem. A base hacks rarely, and a small pool of it may have no such problem;\na pool of a run that hacks has many (gq pool make --run RUN).',
   examples: ['gq pairs from-pool pool.jsonl micro-base --out pairs.json'],
   async run({ pool, recipe = null, out, set, perProblem, force }, context) {
     if (!out.endsWith('.json')) {
@@ -120,7 +122,7 @@ export const fromPoolCommand = command({
         call: `gq pairs from-pool ${pool}`,
         expected: 'a problem of the train split with a hack and a solve',
         found: `${imported.hacks.size} problems with hacks, ${imported.solves.size} with solves, none with both; ${imported.refused.length} demonstrations refused`,
-        fix: 'Name the recipe that the pool was made for, or make a larger pool.',
+        fix: 'Name the recipe that the pool was made for, or make a pool of a run that hacks: gq pool make --run RUN --out FILE',
       });
     }
     const provenance = {
