@@ -5,7 +5,7 @@ import type { Check } from './suite.ts';
 export type Sections = Readonly<Record<string, () => Promise<readonly Check[]>>>;
 
 /** A check of a count that must be 0. */
-const mustBeZero = (name: string, quantity: string, count: number): Check => ({
+export const mustBeZero = (name: string, quantity: string, count: number): Check => ({
   ...{ case: name, quantity, maxAbs: count, maxRel: count, bound: 0 },
   pass: count === 0,
 });
