@@ -133,6 +133,8 @@ async function checkPage(browser: Browser, site: string, folder: string): Promis
   await compareRun(left, 'nothing', 'reloaded');
   await compareRun(right, 'quarantine', 'reloaded');
   await page.getByRole('link', { name: /placebo/ }).click();
+  // Until the page has read the link, the lanes of before are there.
+  await page.waitForURL(/seed=/);
   // What one lane has trained, the other takes up where it has the same config.
   await states(page, '/^(paused|finished)/');
   const link = decodeURIComponent(page.url().split('#')[1]);
