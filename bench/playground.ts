@@ -3,41 +3,19 @@
  * of the page against one in Node, in turns and with as many threads. Beside every time stands the CPU time, which other programs change
  * less. `node bench/playground.ts [threads] [turns] [updates]`
  */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { openLab } from '../src/lab/open.ts';
 import type { RunConfig } from '../src/run/index.ts';
 import { playgroundArms, writePlayground } from '../src/view/playground.ts';
-import { findChromium } from '../test/browser/chromium.ts';
+import { fileOf, findChromium, megabytes, pageProcesses } from '../test/browser/chromium.ts';
 import { serve } from '../test/browser/static-server.ts';
 
 const [threads, turns, updates] = [1, 12, 40].map((usual, i) => Number(process.argv[2 + i] ?? usual));
 const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
 const say = (words: string): void => console.log(`${words} (load ${loadavg()[0].toFixed(0)})`);
-
-/** Empty where the process has ended. */
-const fileOf = (id: number | string, name: string): string => {
-  try {
-    return readFileSync(`/proc/${id}/${name}`, 'utf8');
-  } catch {
-    return '';
-  }
-};
-const parentOf = (id: number): number => Number(/^PPid:\s+(\d+)/m.exec(fileOf(id, 'status'))?.[1] ?? 0);
-
-/** Whether a process was started by this one, or by one that was. */
-const isOwn = (id: number): boolean => id === process.pid || (id > 1 && isOwn(parentOf(id)));
-
-/** The processes in which Chromium runs pages and their workers, without that of its own windows. */
-const pageProcesses = (): readonly string[] =>
-  readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name) && fileOf(name, 'cmdline').includes('--type=renderer'))
-    .filter((name) => isOwn(Number(name)) && !fileOf(name, 'cmdline').includes('--top-chrome-webui'));
-
-/** MB that a process holds; what it shares with others counts by its share. */
-const megabytes = (id: string): number => Number(/^Pss:\s+(\d+)/m.exec(fileOf(id, 'smaps_rollup'))?.[1] ?? 0) / 1000;
 
 const ticksPerSecond = 100;
 

@@ -5,7 +5,7 @@ import { exitCodes, shellLine, UserError } from '../base/index.ts';
 import { expectPlainNames, expectWritable, makeFolder } from '../base/node/index.ts';
 import { type CommandContext, repeated, whole, word } from './command.ts';
 
-export const deviceOption = word('<name>', 'device to compute on: wasm, reference or cuda', 'wasm');
+export const deviceOption = word('<name>', 'device to compute on: wasm, reference, cuda or webgpu', 'wasm');
 export const runDeviceOption = word('<name>', 'device to compute on; the one the run was trained on when absent');
 export const updateOption = whole('<n>', 'update of the checkpoint; the last one when absent', { least: 0 });
 export const configOption = repeated('<key=value>', 'change one key of the config');

@@ -78,6 +78,8 @@ const openers = {
     const { createCudaDevice } = await import('../engine/cuda/index.ts');
     return createCudaDevice({ precision, libraries, ordinal, memoryBytes, lanes });
   },
+  webgpu: async ({ arenaBytes }: OpenOptions): Promise<Device> =>
+    (await import('../engine/webgpu/index.ts')).createWebgpuDevice({ arenaBytes }),
 };
 
 type DeviceKind = keyof typeof openers;

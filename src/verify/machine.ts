@@ -5,6 +5,7 @@ import { temporaryParent } from '../base/node/index.ts';
 import { type CudaReport, inspectCuda } from '../engine/cuda/index.ts';
 import type { WasmOptions } from '../engine/wasm/index.ts';
 import { createWasmDevice } from '../engine/wasm/index.ts';
+import { inspectWebgpu } from '../engine/webgpu/index.ts';
 import type { SandboxOptions } from '../env/sandbox/index.ts';
 import { findPython, type LayerName, layerCovers, Sandbox } from '../env/sandbox/index.ts';
 
@@ -152,6 +153,13 @@ function describeCards({ gpus }: CudaReport): string {
     .join(', ');
 }
 
+async function findWebgpu(): Promise<Finding> {
+  const report = await inspectWebgpu();
+  if ('adapter' in report) return finding('webgpu', report.adapter, { adapter: report.adapter }, { required: false });
+  const todo = `Needed for the webgpu device only. ${report.fix}`;
+  return finding('webgpu', report.missing, {}, { required: false, status: 'missing', todo });
+}
+
 export async function inspectMachine(): Promise<readonly Finding[]> {
   // The environment of this call is wrong then, not the machine.
   temporaryParent();
@@ -163,6 +171,7 @@ export async function inspectMachine(): Promise<readonly Finding[]> {
     await inspectPython(),
     await inspectSandbox(),
     describeCuda(await inspectCuda()),
+    await findWebgpu(),
   ];
 }
 

@@ -125,11 +125,13 @@ export function playgroundArms(updates: number): readonly PlaygroundArm[] {
   });
 }
 
+/** Small passes: with one pass for all rollouts, a lane's memory would grow with the length of the programs that it writes. */
 const pageSettings = [
   'environment.unhackableFraction=0',
   'output.storeFeatures=false',
   'device.kind=wasm',
   'device.variant=plain',
+  'compute.tokensPerPass=512',
 ];
 
 export const playgroundPlan = (updates: number): Plan => ({ arms: playgroundArms(updates), world: worldSliders });

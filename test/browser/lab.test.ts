@@ -6,10 +6,13 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { findStart } from '../../src/adapters/index.ts';
 import type { TabLab, TabOptions } from '../../src/browser/lab.ts';
 import { demoExperiment } from '../../src/cli/commands/demo.ts';
 import { adapterHash } from '../../src/grpo/index.ts';
 import { resolveBuiltin } from '../../src/lab/config.ts';
+import { armOf, builtinParts } from '../../src/lab/index.ts';
+import { planMemory } from '../../src/lab/memory/plan.ts';
 import { openLab } from '../../src/lab/open.ts';
 import { train } from '../../src/lab/train.ts';
 import { type RunConfig, RunDirectory } from '../../src/run/index.ts';
@@ -83,6 +86,20 @@ test.each(trained)('%s, the %s model: two updates leave the adapter of the comma
   expect(bundled.ratesOf(await tab.answers('deployed', 4)).prompts).toBe(4);
 });
 
+/** With packed weights and the device's own memory a lane then holds less than 100 MB, both of them half of what a tab may hold. */
+const mostUpdateBytes = 60e6;
+
+const arms = playgroundArms(100).map(({ name, config }) => [name, config] as const);
+
+test.each(arms)('%s: its largest update fits into the memory of a lane', async (_, config) => {
+  await using lab = await openLab({ config });
+  const [device, { folder: model }, tasks] = await Promise.all([lab.device, lab.model, lab.tasks]);
+  const [arm, start] = [armOf(config, builtinParts), findStart(config.adapter.family)];
+  const has = (kernel: string): boolean => kernel in device.kernels;
+  const plan = await planMemory({ config, arm, start, decoder: model.config, tasks, floats: device.floats, has });
+  expect(plan.totalBytes - plan.marginBytes).toBeLessThan(mostUpdateBytes);
+});
+
 test('a run of the page, downloaded after one update, is the run that the command line leaves, and goes on there', async () => {
   const arm = playgroundArms(2).find(({ name }) => name === 'quarantine') ?? first;
   const config = small({ ...arm.config, model: await tinyModel() });
@@ -108,7 +125,7 @@ test('a run of the page, downloaded after one update, is the run that the comman
   expect(made).toEqual({ ...own, name, created, command, device });
 });
 
-const ofPages = ['output.storeFeatures=false', 'device.kind=wasm', 'device.variant=plain'];
+const ofPages = ['output.storeFeatures=false', 'device.kind=wasm', 'device.variant=plain', 'compute.tokensPerPass=512'];
 
 test('the first three arms are those of gq demo', () => {
   const demo = demoExperiment(1, true);

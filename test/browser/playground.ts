@@ -14,13 +14,14 @@ import { loadAdapter } from '../../src/run/checkpoint.ts';
 import { type RunConfig, RunDirectory } from '../../src/run/index.ts';
 import { playgroundArms, writePlayground } from '../../src/view/playground.ts';
 import { gq } from '../run-gq.ts';
-import { check, counts, findChromium } from './chromium.ts';
+import { check, counts, findChromium, megabytes, pageProcesses } from './chromium.ts';
 import { serve } from './static-server.ts';
 import { axeFaults, openTab } from './view-tab.ts';
 
 const updates = Number(process.argv[2] ?? 40);
 if (!(updates >= 3)) throw new Error(`playground: expected at least 3 updates, found ${process.argv[2]}`);
 const mostGzippedBytes = 12e6;
+const mostMegabytes = 400;
 /** What the command line's own trainer and its sandboxed judge leave: the hash of the adapter after every update. */
 async function hashesInNode(config: RunConfig): Promise<readonly string[]> {
   await using lab = await openLab({ config });
@@ -122,10 +123,18 @@ async function checkPage(browser: Browser, site: string, folder: string): Promis
   check('a reload without network goes on', (await page.getByText('After 0 updates').count()) === 0);
   await states(page, '/^finished/');
   check('and trains to the end without being asked', true);
+  const held = Math.max(...pageProcesses().map(megabytes));
+  check(
+    `the tab holds ${held.toFixed(0)} MB with both lanes trained`,
+    held <= mostMegabytes,
+    `at most ${mostMegabytes} are expected`,
+  );
   const [left, right] = await downloads(page, folder);
   await compareRun(left, 'nothing', 'reloaded');
   await compareRun(right, 'quarantine', 'reloaded');
   await page.getByRole('link', { name: /placebo/ }).click();
+  // Until the page has read the link, the lanes of before are there.
+  await page.waitForURL(/seed=/);
   // What one lane has trained, the other takes up where it has the same config.
   await states(page, '/^(paused|finished)/');
   const link = decodeURIComponent(page.url().split('#')[1]);

@@ -93,7 +93,7 @@ const sections: Sections = {
     leak('the end, bf16', rounded),
   ],
   training: async () => [
-    ...(await guard('micro run', () => compareMicroRun('cuda'))),
+    ...(await guard('micro run', () => compareMicroRun(['device.kind=cuda', 'device.precision=f32']))),
     ...(await guard('interventions', () => compareInterventions('cuda'))),
     ...(await guard('resume in float32', () => compareResume('cuda', 'f32'))),
     ...(await guard('resume in bf16', () => compareResume('cuda', 'bf16'))),

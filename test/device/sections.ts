@@ -5,7 +5,7 @@ import type { Check } from './suite.ts';
 export type Sections = Readonly<Record<string, () => Promise<readonly Check[]>>>;
 
 /** A check of a count that must be 0. */
-const mustBeZero = (name: string, quantity: string, count: number): Check => ({
+export const mustBeZero = (name: string, quantity: string, count: number): Check => ({
   ...{ case: name, quantity, maxAbs: count, maxRel: count, bound: 0 },
   pass: count === 0,
 });
@@ -22,13 +22,22 @@ export async function guard(name: string, body: () => Promise<readonly Check[]>)
   }
 }
 
+/** A line that is written over, for whoever waits at a terminal. */
+function showPlace(words: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${words}`);
+}
+
 /** Runs all cases; a case that throws is a failed check, and the others still run. */
 export async function each<T extends { readonly name: string }>(
   cases: readonly T[],
   compare: (one: T) => Promise<readonly Check[]>,
 ): Promise<Check[]> {
   const checks: Check[] = [];
-  for (const one of cases) checks.push(...(await guard(one.name, () => compare(one))));
+  for (const [i, one] of cases.entries()) {
+    showPlace(`${i + 1} of ${cases.length}: ${one.name}`);
+    checks.push(...(await guard(one.name, () => compare(one))));
+  }
+  showPlace('');
   return checks;
 }
 

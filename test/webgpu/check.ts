@@ -1,7 +1,7 @@
 /**
  * Checks the webgpu device in Node; needs the package webgpu and a Vulkan driver. Where the machine has none, SwiftShader of an installed
  * Chromium is taken, which computes on the processor: all of it takes minutes.
- *   node test/webgpu/check.ts [--only ops,kernels,sampling,generation,parity] [--all]
+ *   node test/webgpu/check.ts [--only ops,kernels,sampling,generation,parity,training] [--all]
  * Prints one line per section with its worst check, every failed check, and a closing count. Exits 1 when a check failed, 2 when there is no
  * package or no driver, after saying which and why.
  */
@@ -13,15 +13,19 @@ import { parseArgs } from 'node:util';
 import { createReferenceDevice } from '../../src/engine/reference/index.ts';
 import { createWebgpuDevice, inspectWebgpu } from '../../src/engine/webgpu/index.ts';
 import { verifyParity } from '../../src/verify/parity.ts';
+import { compareMicroRun } from '../cuda/micro-run.ts';
 import { compareGeneration } from '../cuda/model-suite.ts';
 import { compareSampling } from '../cuda/sampling-suite.ts';
 import { opCases } from '../device/cases.ts';
 import { compareKernels, kernelCases } from '../device/kernel-cases.ts';
 import { each, guard, leak, runSection, type Sections } from '../device/sections.ts';
 import { compareOutcomes, runCase } from '../device/suite.ts';
+import { tinyModel } from '../smoke/lab.ts';
 
 /** The bound of the cuda device in float32. */
 const bound = 2e-5;
+/** An eighth of the rollouts of the recipe, with the model of the tests: on SwiftShader those of the micro model take too long. */
+const small = ['arm.warmupRows=4', 'sampling.promptsPerStep=2', 'sampling.group=4', `model=${await tinyModel()}`];
 const golden = fileURLToPath(new URL('../golden', import.meta.url));
 const { values: options } = parseArgs({ options: { only: { type: 'string' }, all: { type: 'boolean' } } });
 
@@ -76,6 +80,10 @@ const sections: Sections = {
     ),
   generation: () => guard('generation', () => compareGeneration(device, reference, golden)),
   parity: () => guard('parity', async () => (await verifyParity(device, golden)).checks),
+  training: () =>
+    guard('training', () =>
+      compareMicroRun(['device.kind=webgpu', 'device.arenaMiB=128'], { updates: 2, settings: small }),
+    ),
 };
 
 let [passed, failed] = [0, 0];

@@ -148,6 +148,6 @@ describe('report', () => {
     const { healthy, findings } = JSON.parse(out) as { healthy: boolean; findings: Finding[] };
     expect(code).toBe(healthy ? 0 : 1);
     const names = findings.map(({ name }) => name);
-    expect(names).toEqual(['node', 'cores', 'memory', 'wasm kernels', 'python', 'sandbox', 'cuda']);
+    expect(names).toEqual(['node', 'cores', 'memory', 'wasm kernels', 'python', 'sandbox', 'cuda', 'webgpu']);
   });
 });

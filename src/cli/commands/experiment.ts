@@ -186,7 +186,7 @@ async function leaveShared(
 }
 
 /** Runs that pay in one pack: beyond these, what they share is a small part of what they do. */
-const mostPacked = { wasm: 8, reference: 8, cuda: 32 } as const;
+const mostPacked = { wasm: 8, reference: 8, cuda: 32, webgpu: 8 } as const;
 
 async function packOf(
   { pack: asked, jobs }: Pick<ExperimentCall, 'pack' | 'jobs'>,

@@ -12,7 +12,10 @@ const onCuda = readWhen({ kind: 'cuda' });
 
 export const device = z
   .strictObject({
-    kind: z.enum(['wasm', 'reference', 'cuda']).default('wasm').describe('where tensors live and kernels run'),
+    kind: z
+      .enum(['wasm', 'reference', 'cuda', 'webgpu'])
+      .default('wasm')
+      .describe('where tensors live and kernels run'),
     threads: count(64).default(0).describe('worker threads of the wasm device; 0: as many as cores').meta(onWasm),
     variant: z
       .enum(['auto', 'plain', 'relaxed', 'wide'])
@@ -49,11 +52,11 @@ export const compute = z
     readEvery: positive(mostTokens)
       .nullable()
       .default(null)
-      .describe('tokens that the device draws between two reads; null: 1, or 16 on cuda'),
+      .describe('tokens that the device draws between two reads; null: 1, or 16 on cuda and webgpu'),
     rowStep: positive(mostRows)
       .nullable()
       .default(null)
-      .describe('as rows finish, a batch shrinks to multiples of this; null: 1, or 32 on cuda'),
+      .describe('as rows finish, a batch shrinks to multiples of this; null: 1, or 32 on cuda and webgpu'),
   })
   .prefault({});
 

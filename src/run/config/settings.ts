@@ -5,7 +5,7 @@ import type { RunConfig } from './schema.ts';
 
 /** On a GPU, reading every token would make it wait, and a batch that shrinks row by row could not be replayed as a graph. */
 export function computeTable({ device, compute }: RunConfig): ComputeTable {
-  const distant = device.kind === 'cuda';
+  const distant = device.kind === 'cuda' || device.kind === 'webgpu';
   return {
     tokensPerPass: compute.tokensPerPass,
     recompute: compute.recompute,

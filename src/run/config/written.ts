@@ -84,7 +84,7 @@ export interface BuiltinConfig {
   readonly seed?: number;
   readonly updates?: number;
   readonly model?: string;
-  readonly device?: { readonly kind?: 'wasm' | 'reference' | 'cuda'; readonly threads?: number; readonly variant?: 'auto' | 'plain' | 'relaxed' | 'wide'; readonly arenaMiB?: number | null; readonly precision?: 'bf16' | 'f32'; readonly libraries?: string | null };
+  readonly device?: { readonly kind?: 'wasm' | 'reference' | 'cuda' | 'webgpu'; readonly threads?: number; readonly variant?: 'auto' | 'plain' | 'relaxed' | 'wide'; readonly arenaMiB?: number | null; readonly precision?: 'bf16' | 'f32'; readonly libraries?: string | null };
   readonly data?: Data;
   readonly environment?: { readonly loopholes?: readonly Loophole[]; readonly heldOutLoopholes?: readonly Loophole[]; readonly partition?: string | null; readonly partitionSeed?: number; readonly partitionBy?: 'all' | 'split'; readonly markers?: 'original' | 'family'; readonly unhackableFraction?: number; readonly tokenPrice?: number; readonly enableThinking?: boolean; readonly sandbox?: 'auto' | 'strict' | 'none'; readonly python?: string | null; readonly interpreter?: boolean };
   readonly adapter?: { readonly family?: 'lora' | 'lora-frozen-b' | 'pissa' | 'corda' | 'scorda' | 'scorda-reversed' | 'antipasto'; readonly rank?: number; readonly targets?: readonly string[] };

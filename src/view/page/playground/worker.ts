@@ -6,8 +6,8 @@ import type { RolloutRecord, StepEvent } from '../../../grpo/events.ts';
 import { KeptLane, type KeptUpdate } from './kept.ts';
 import type { FromLane, LaneUpdate, ShownAnswer, ShownPrompt, ShownRollout, ToLane } from './messages.ts';
 
-/** The most that a lane's memory may grow to: an update in which every program is as long as it may be needs about half of it. */
-const arenaBytes = 512 * 2 ** 20;
+/** The most that a lane's memory may grow to: an update in which every program is as long as it may be needs about a third of it. */
+const arenaBytes = 256 * 2 ** 20;
 
 const say = (message: FromLane): void => postMessage(message);
 
