@@ -86,7 +86,7 @@ test.each(trained)('%s, the %s model: two updates leave the adapter of the comma
   expect(bundled.ratesOf(await tab.answers('deployed', 4)).prompts).toBe(4);
 });
 
-/** With packed weights and the device's own memory a lane then holds less than 100 MB, both of them half of what a tab may hold. */
+/** With packed weights and the device's own memory a lane then holds less than 100 MB. */
 const mostUpdateBytes = 60e6;
 
 const arms = playgroundArms(100).map(({ name, config }) => [name, config] as const);
