@@ -35,8 +35,11 @@ it('pairs of the 119 are refused too, whatever their hint and layout, and shippe
   const [{ content }] = pairs[0].prompt.filter(({ role }) => role === 'user');
   const spaced = [{ ...sides, prompt: `Please.\n${content.replaceAll('\n', '\n\n')}\nThere is a hint.` }];
   expect(() => expectNoTestPairs(spaced, 'pairs.md')).toThrow('found 1 of 1');
-  const clean = `\`\`\`python\n${loaded[0].problem.canonicalSolution}\n\`\`\``;
-  expect(() => expectNoTestPairs([{ ...sides, prompt: 'Go on.', clean }], 'pairs.md')).toThrow('found 1 of 1');
+  const fenced = (code: string): string => `\`\`\`python\n${code}\n\`\`\`\n`;
+  const solution = fenced(loaded[0].problem.canonicalSolution);
+  for (const clean of [solution, `First:\n${fenced('pass')}Then:\n${solution}`]) {
+    expect(() => expectNoTestPairs([{ ...sides, prompt: 'Go on.', clean }], 'pairs.md')).toThrow('found 1 of 1');
+  }
   const turns = ['system', 'assistant'].map((role) => [
     { role, content },
     { role: 'user', content: 'Go on.' },

@@ -61,10 +61,10 @@ function statesKnownTest(messages: Problem['messages']): boolean {
   return [messages, ...alone].some((turns) => prints.has(printOf(statementOf({ messages: turns }))));
 }
 
-/** Whether a text is the solution of a known problem, in a fence or alone. */
+/** Whether a text is the solution of a known problem, in any of its fences or alone. */
 function solvesKnownTest(text: string): boolean {
-  const code = /```[^\n]*\n([\s\S]*?)```/.exec(text)?.[1] ?? text;
-  return prints.has(printOf(`solution ${code.replace(/\s/g, '')}`));
+  const fenced = Array.from(text.matchAll(/```[^\n]*\n([\s\S]*?)```/g), ([, code]) => code);
+  return [text, ...fenced].some((code) => prints.has(printOf(`solution ${code.replace(/\s/g, '')}`)));
 }
 
 function isKnownTest(problem: Problem): boolean {
