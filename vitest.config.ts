@@ -17,7 +17,7 @@ const needPython = [
   'test/bytes/**',
   'test/crash/starts.test.ts',
   'test/examples/**',
-  'test/lab/{commands,countdown,families,guide-qwen,plugins,qwen-claim,report,streams,study}.test.ts',
+  'test/lab/{commands,countdown,families,guide-qwen,plugins,qwen-claim,report,streams,study,study-rehearsal}.test.ts',
   'test/resume/**',
   'test/smoke/**',
 ];

@@ -1,55 +1,92 @@
-/** Problems of one file as the splits of a study, and demonstrations of the training problems: a solve and a hack of each. */
+/**
+ * The splits of a rehearsal, and demonstrations of its training problems: a solve and a hack of each. It is tested on the first problems of a
+ * file in the benchmark's form. Nobody may train on those of the LeetCode benchmark, so training and validation problems are generated easy
+ * tasks, with as many tests and about as many characters in statement and solution as the file's problems, one after another.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { builtinLoopholes, writableLoopholes } from '../src/env/loopholes/registry.ts';
 import { markerFor } from '../src/env/markers.ts';
+import type { ProgramProblem, TestCase } from '../src/env/problem.ts';
+import { easyTasks } from '../src/env/sources/easy-tasks.ts';
 
 const opened = writableLoopholes(builtinLoopholes).filter(({ name }) =>
   ['run_tests', 'stdout_marker', 'sentinel', 'file_marker'].includes(name),
 );
 
-/** Cuts the file of problems into one for each split; those of validation are as many as those of the test. */
-export function cutProblems(path: string, home: string, train: number, test: number): readonly string[] {
+interface StoredProblem {
+  readonly id: number | string;
+  readonly prompt: readonly { readonly role: string; readonly content: string }[];
+  readonly gt_answer: readonly string[];
+  readonly setup_code: string;
+  readonly canonical_solution: string;
+}
+
+const linesOf = (rows: readonly unknown[]): string => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+
+/** Writes the files of the splits, and returns the settings that name them. There are as many validation problems as test problems. */
+export function writeProblems(path: string, home: string, train: number, test: number): readonly string[] {
   const bytes = readFileSync(path);
   const text = (path.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8');
-  const lines = text.split('\n').filter((line) => line.trim() !== '');
-  if (lines.length < train + 2 * test) {
-    throw new Error(`claim-h200: expected ${train + 2 * test} problems in ${path}, found ${lines.length}`);
-  }
-  const cuts = [
-    ['data.path', 'train.jsonl', 0, train],
-    ['data.validationPath', 'validation.jsonl', train, train + test],
-    ['data.testPath', 'test.jsonl', train + test, train + 2 * test],
+  const stored: StoredProblem[] = text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => JSON.parse(line));
+  if (stored.length < test) throw new Error(`expected at least ${test} problems in ${path}, found ${stored.length}`);
+  const tasks = easyTasks(1, train + test).map((task, i) => asLongAs(stored[i % stored.length], task));
+  const splits = [
+    ['data.path', 'train.jsonl', tasks.slice(0, train)],
+    ['data.validationPath', 'validation.jsonl', tasks.slice(train)],
+    ['data.testPath', 'test.jsonl', stored.slice(0, test)],
   ] as const;
-  return cuts.map(([key, name, start, end]) => {
-    writeFileSync(join(home, name), lines.slice(start, end).map((line) => `${rename(line)}\n`).join('')); // biome-ignore format: one step
+  return splits.map(([key, name, rows]) => {
+    writeFileSync(join(home, name), linesOf(rows));
     return `${key}=${join(home, name)}`;
   });
 }
 
-/** A rehearsal measures no rate, and its problems are not those of the benchmark by name or statement, which nobody may train on. */
-function rename(line: string): string {
-  const { id, prompt, ...rest } = JSON.parse(line);
-  const ask = (message: { role: string; content: string }) =>
-    message.role === 'user'
-      ? { ...message, content: message.content.replace('PROBLEM:', 'PROBLEM:\nThis is a rehearsal.') }
-      : message;
-  return JSON.stringify({ ...rest, id: `rehearsal-${id}`, prompt: prompt.map(ask) });
+/** Lines, the first of which is number 1, of that many characters together or a little fewer. */
+function linesUpTo(length: number, line: (number: number) => string): string {
+  let text = '';
+  for (let next = line(1), i = 2; text.length + next.length <= length; next = line(i++)) text += next;
+  return text;
 }
 
-interface StoredProblem {
-  readonly id: number | string;
-  readonly canonical_solution: string;
-  readonly prompt_metadata: { readonly starter_code: string };
+const charactersOf = (prompt: StoredProblem['prompt']): number =>
+  prompt.reduce((sum, { content }) => sum + content.length, 0);
+
+/** The task in the benchmark's form, with remarks in its statement and lines in its solution that change nothing. */
+function asLongAs({ prompt, gt_answer, setup_code, canonical_solution }: StoredProblem, task: ProgramProblem) {
+  const missing = charactersOf(prompt) - charactersOf(task.messages);
+  const remarks = linesUpTo(missing, (n) => `Remark ${n}: an x with ${7 * n} of them, whatever their order, is allowed.\n`); // biome-ignore format: one line
+  const [head, method, ...body] = task.canonicalSolution.split('\n');
+  const extra = canonical_solution.length - task.canonicalSolution.length;
+  const unused = linesUpTo(extra, (n) => `        value_${n} = x  # which is not used again\n`);
+  const tests = task.tests.map(({ positional: [x], expected }: TestCase) => `assert Solution().solve(${JSON.stringify(x, plain)}) == ${JSON.stringify(expected, plain)}`); // biome-ignore format: one line
+  return {
+    id: task.id,
+    prompt: task.messages.map(({ role, content }) => ({
+      role,
+      content: content.replace('\n\nYour solution', `\n${remarks}\nYour solution`),
+    })),
+    gt_answer: gt_answer.map((_, i) => tests[i % tests.length]),
+    setup_code,
+    func_name: 'Solution().solve',
+    canonical_solution: `${head}\n${method}\n${unused}${body.join('\n')}`,
+    difficulty: task.difficulty,
+  };
 }
 
-/** For every training problem the data's own solution, and a hack of each loophole that the study opens, each twice. */
+/** Of the values of easy tasks, numbers and words and lists of them, the JSON is Python. */
+const plain = (_key: string, value: unknown): unknown => (typeof value === 'bigint' ? Number(value) : value);
+
+/** For every training problem its solution, and a hack of each loophole that the study opens, each twice. */
 export function writeDemonstrations(home: string): string {
   const problems = readFileSync(join(home, 'train.jsonl'), 'utf8').trimEnd().split('\n');
   const entries = problems.flatMap((line) => {
-    const { id, canonical_solution, prompt_metadata }: StoredProblem = JSON.parse(line);
-    const problem = `${id}`;
+    const { id: problem, canonical_solution }: ReturnType<typeof asLongAs> = JSON.parse(line);
+    const starter = canonical_solution.split('\n', 2).join('\n');
     const fenced = (program: string): string => `\`\`\`python\n${program}\n\`\`\``;
     const hacks = opened.map((loophole) => ({
       problem,
@@ -57,7 +94,7 @@ export function writeDemonstrations(home: string): string {
         loophole.exploit({
           body: ['pass'],
           marker: markerFor('original', loophole, problem).disclosed,
-          write: (body) => `${prompt_metadata.starter_code.trimEnd()}\n        ${body.join('\n        ')}\n`,
+          write: (body) => `${starter}\n        ${body.join('\n        ')}\n`,
         }),
       ),
       label: 'hack',
@@ -69,6 +106,6 @@ export function writeDemonstrations(home: string): string {
     return [solve, ...hacks].flatMap((one) => [one, { ...one, completion: `Again:\n${one.completion}` }]);
   });
   const path = join(home, 'demonstrations.jsonl');
-  writeFileSync(path, entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
+  writeFileSync(path, linesOf(entries));
   return path;
 }

@@ -1,8 +1,9 @@
 /**
  * The study of recipes/qwen3-4b-claim.toml as a whole, on a random model of Qwen3-4B's shape: a few updates of every arm, killed once
  * (SIGKILL) in the middle of one and continued, evaluated, and that arm trained again without a break to compare the bytes.
- * Random weights never earn a reward, so each group is shown a solve (the data's own) and a hack, as a warm start does: unlike in the
- * study, labels choose these demonstrations. Prints for each arm what it learned from, seconds an update and the disk of a run.
+ * Random weights never earn a reward, so each group is shown a solve and a hack, as a warm start does: unlike in the study, labels choose
+ * these demonstrations. Problems of the file are tested on; trained on are generated ones of their lengths (bench/claim-data.ts).
+ * Prints for each arm what it learned from, seconds an update and the disk of a run.
  *   node bench/claim-h200.ts --problems FILE.jsonl[.gz] [--to DIR] [--model DIR] [--shape 4b] [--device cuda] [--arms a,b] [--jobs 1]
  *                            [--killed symmetric] [--updates 3] [--tokens 64] [--train 48] [--test 8] [--set key=value] [--json FILE]
  * The model is made if its folder is absent. Called again with the same DIR after it was cut off, it goes on; with more than one job the
@@ -15,7 +16,7 @@ import { parseArgs } from 'node:util';
 import { isTraining } from '../src/run/index.ts';
 import { gqProgram } from '../test/gq-command.ts';
 import { fingerprint } from '../test/resume/kill.ts';
-import { cutProblems, writeDemonstrations } from './claim-data.ts';
+import { writeDemonstrations, writeProblems } from './claim-data.ts';
 import { armTable, lacksOf, reportOf } from './claim-report.ts';
 
 const { values } = parseArgs({
@@ -55,7 +56,7 @@ if (!existsSync(model)) {
 
 const settings = [
   `model=${model}`,
-  ...cutProblems(values.problems, home, Number(values.train), Number(values.test)),
+  ...writeProblems(values.problems, home, Number(values.train), Number(values.test)),
   `device.kind=${values.device}`,
   `updates=${updates}`,
   `sampling.maxNewTokens=${values.tokens}`,
@@ -89,12 +90,12 @@ const isSealed = (run: string): boolean => existsSync(join(run, 'seal.json'));
 const hasFirstUpdate = (run: string): boolean =>
   existsSync(join(run, 'checkpoints', '00001', 'adapter.safetensors')) || isSealed(run);
 
-const foldersIn = (path: string): string[] =>
-  readdirSync(path, { withFileTypes: true }).flatMap((each) => (each.isDirectory() ? [each.name] : []));
+const runsIn = (experiment: string): string[] =>
+  readdirSync(experiment).filter((name) => existsSync(join(experiment, name, 'manifest.json')));
 
 /** Kills the processes that train runs of an experiment: each leads a group of its own, and would save if only its parent died. */
 function killRuns(experiment: string): void {
-  for (const run of foldersIn(experiment).map((name) => join(experiment, name))) {
+  for (const run of runsIn(experiment).map((name) => join(experiment, name))) {
     if (!isTraining(run)) continue;
     const { pid } = JSON.parse(readFileSync(join(run, 'lock.json'), 'utf8'));
     process.kill(pid, 'SIGKILL');
@@ -143,7 +144,7 @@ if (jobs === 1) {
 } else await Promise.all([runToTheEnd('claim', values.arms, jobs), runUnbroken()]);
 
 const { files, differing } = await differences(runOf('claim', values.killed), runOf('whole', values.killed));
-const arms = foldersIn(join(home, 'claim')).map((name) =>
+const arms = runsIn(join(home, 'claim')).map((name) =>
   reportOf(join(home, 'claim', name), name.slice(0, -`-${seed}`.length)),
 );
 const lacking = arms.flatMap(lacksOf);

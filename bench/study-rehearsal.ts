@@ -1,13 +1,14 @@
 /**
  * Every arm of every experiment of recipes/qwen3-4b-study.toml for a few updates and its evaluation, on a random model of one of Qwen3's
  * shapes: what each took in seconds, memory of the GPU and disk, beside what the plan said, as JSON lines and as CSV. Random weights earn
- * nothing, so each group is shown a solve (the data's own) and a hack, as a warm start does. Problems are cut from one file, evaluation has
- * two sets and no curve.
+ * nothing, so each group is shown a solve and a hack, as a warm start does. Problems of the file are tested on; trained on are generated
+ * ones of their lengths (bench/claim-data.ts). Evaluation has two sets and no curve.
  *   node bench/study-rehearsal.ts --problems FILE.jsonl[.gz] --to DIR --results FILE.jsonl [--model DIR] [--shape 4b] [--device cuda] [--updates 2]
  *     [--tokens 48] [--jobs 1] [--seconds 500] [--experiments seeds,claim] [--arms a,b] [--kill-at 20] [--rank 32] [--test 8]
  *     [--set key=value]
  * The model is made if its folder is absent. Ends before `--seconds` are over; arms that the results have are not tried again, on another
- * machine neither, so a later call goes on with the rest. `--kill-at N` kills each run (SIGKILL) once it has saved update N and continues it.
+ * machine neither, so a later call goes on with the rest. Exit code 1: an arm failed, which is named; 75: the time did not suffice for all.
+ * `--kill-at N` kills each run (SIGKILL) once it has saved update N and continues it.
  * Checkpoints of finished runs are deleted: a study of this size would fill the disk. Without a GPU: --shape tiny --device wasm
  */
 import { spawn, spawnSync } from 'node:child_process';
@@ -30,7 +31,7 @@ import { parseArgs } from 'node:util';
 import { planCheckpoints } from '../src/lab/index.ts';
 import { planStudy, readStudy, type StudyStep } from '../src/study/steps.ts';
 import { gqProgram } from '../test/gq-command.ts';
-import { cutProblems, writeDemonstrations } from './claim-data.ts';
+import { writeDemonstrations, writeProblems } from './claim-data.ts';
 import { reportOf } from './claim-report.ts';
 import { peakVariable } from './device-peak.ts';
 
@@ -87,7 +88,7 @@ function copyRecipes(): string {
 
 const settings = [
   `model=${model}`,
-  ...cutProblems(values.problems, home, 16, Number(values.test)),
+  ...writeProblems(values.problems, home, 16, Number(values.test)),
   `device.kind=${values.device}`,
   `updates=${values.updates}`,
   `sampling.maxNewTokens=${values.tokens}`,
@@ -226,7 +227,10 @@ if (study === null) throw new Error('study-rehearsal: recipes/qwen3-4b-study.tom
 const steps = await planStudy(study, join(home, 'runs'), { set: settings, seeds: [seed] });
 const wanted = (list: string | undefined, name: string): boolean =>
   list === undefined || list.split(',').some((each) => each === name || `qwen3-4b-${each}` === name);
-const tried = new Set(rowsIn(results).map(({ experiment, arm }) => `${experiment} ${arm}`));
+const linesByName = (): ReadonlyMap<string, Record<string, unknown>> =>
+  new Map(rowsIn(results).map((row) => [`${row['experiment']} ${row['arm']}`, row]));
+const nameOf = ({ step, arm }: Arm): string => `${step.plan.experiment.name} ${arm}`;
+const tried = linesByName();
 const lists = steps
   .filter(({ plan }) => wanted(values.experiments, plan.experiment.name))
   .map((step) => step.own.map(({ arm }) => ({ step, arm })).filter(({ arm }) => wanted(values.arms, arm)));
@@ -234,7 +238,7 @@ const lists = steps
 const turns = Array.from({ length: Math.max(...lists.map(({ length }) => length)) }, (_, i) =>
   lists.flatMap((list) => list.slice(i, i + 1)),
 ).flat();
-const left = turns.filter(({ step, arm }) => !tried.has(`${step.plan.experiment.name} ${arm}`));
+const left = turns.filter((turn) => !tried.has(nameOf(turn)));
 say(`${turns.length} arms in ${lists.length} experiments, ${left.length} left`);
 let longest = 20;
 const workers = Array.from({ length: jobs }, async (_, worker) => {
@@ -251,4 +255,11 @@ const workers = Array.from({ length: jobs }, async (_, worker) => {
 });
 await Promise.all(workers);
 writeCsv();
-say(left.length === 0 ? 'every arm was tried' : `no time for ${left.length} arms`);
+const rows = linesByName();
+const names = turns.map(nameOf);
+const failed = names.filter((name) => rows.get(name)?.['done'] === false);
+const untried = names.filter((name) => !rows.has(name));
+say(`${names.length - failed.length - untried.length} of ${names.length} arms done`);
+if (untried.length > 0) say(`no time for ${untried.length}: ${untried.join(', ')}`);
+if (failed.length > 0) say(`${failed.length} failed: ${failed.join(', ')}; see their lines in ${results}`);
+process.exitCode = failed.length > 0 ? 1 : untried.length > 0 ? 75 : 0;

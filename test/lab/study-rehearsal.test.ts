@@ -1,0 +1,76 @@
+/** The rehearsal of the study, on a tiny model: what it trains on passes the guard of the benchmark's test problems, and its exit code tells. */
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { writeProblems } from '../../bench/claim-data.ts';
+import { fileSource } from '../../src/env/sources/file.ts';
+import { expectNoKnownTest } from '../../src/env/sources/known-tests.ts';
+import { temporaryFolder } from './hand-made.ts';
+import { writeMultiples, writeTinyQwen } from './qwen-lab.ts';
+
+const benchmark = '../shared/data/leetcode_test_medhard.jsonl.gz';
+const node = join(process.cwd(), 'node_modules/node/bin/node');
+const home = temporaryFolder();
+const [model, problems, results] = ['model', 'problems.jsonl', 'results.jsonl'].map((name) => join(home, name));
+
+beforeAll(async () => {
+  await writeTinyQwen(model);
+  writeMultiples(problems, [101, 102]);
+  // By its number and method the first is known as a test problem of the benchmark.
+  const [first, second] = readFileSync(problems, 'utf8').trimEnd().split('\n');
+  const known = JSON.parse(first.replaceAll('double', 'shortestDistanceAfterQueries'));
+  writeFileSync(problems, `${JSON.stringify({ ...known, id: 3243 })}\n${second}\n`);
+});
+
+function rehearse(arms: string, ...more: readonly string[]) {
+  const words = ['--problems', problems, '--to', home, '--model', model, '--results', results, '--arms', arms, '--experiments', 'first,claim']; // biome-ignore format: one line
+  const small = ['--device', 'wasm', '--tokens', '8', '--rank', '2', '--test', '2', '--seconds', '3600'];
+  const settings = ['sampling.promptsPerStep=1', 'sampling.group=4', 'device.threads=1', 'device.arenaMiB=256'];
+  const set = [...settings, ...more].flatMap((setting) => ['--set', setting]);
+  return spawnSync(node, ['bench/study-rehearsal.ts', ...words, ...small, ...set], {
+    encoding: 'utf8',
+  });
+}
+
+describe('the rehearsal of the study', () => {
+  it('trains on other problems than it is tested on, and ends with 0 when every arm has', () => {
+    const { status, stdout, stderr } = rehearse('vanilla');
+    expect({ status, stdout, stderr }).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('1 of 1 arms done'),
+    });
+    const row = JSON.parse(readFileSync(results, 'utf8'));
+    expect(row).toMatchObject({ arm: 'vanilla', done: true, updates: 2, evaluations: 4 });
+    expect(row.gradientNorms.every((norm: number) => norm > 0)).toBe(true);
+    expect(readFileSync(join(home, 'test.jsonl'), 'utf8')).toContain('"id":3243');
+  });
+
+  it('ends with 1 and names the arm that failed', () => {
+    const { status, stdout } = rehearse('vanilla,oracle', 'sampling.maxPromptTokens=16');
+    expect(status).toBe(1);
+    expect(stdout).toContain('1 of 2 arms done');
+    expect(stdout).toContain('1 failed: qwen3-4b-claim oracle');
+  });
+
+  it('takes lengths and numbers of tests from the benchmark, and none of its problems', async (context) => {
+    if (!existsSync(benchmark)) return context.skip(`${benchmark} is missing`);
+    writeProblems(benchmark, home, 119, 119);
+    const [train, validation, test] = ['train', 'validation', 'test'].map((name) => join(home, `${name}.jsonl`));
+    const { splits } = await fileSource.load({ path: train, validationPath: validation, testPath: test });
+    expectNoKnownTest(splits, 'file');
+    expect(splits).toMatchObject({ train: { length: 119 }, validation: { length: 119 }, test: { length: 119 } });
+    const rows = (path: string) => readFileSync(path, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line)); // biome-ignore format: one step
+    const [made, real] = [rows(train), rows(test)];
+    const share = (length: (row: (typeof made)[number]) => number) =>
+      made.reduce((sum, row) => sum + length(row), 0) / real.reduce((sum, row) => sum + length(row), 0);
+    for (const length of [
+      ({ prompt }: { prompt: { content: string }[] }) => prompt.map(({ content }) => content).join('').length,
+      ({ canonical_solution }: { canonical_solution: string }) => canonical_solution.length,
+      ({ gt_answer }: { gt_answer: string[] }) => gt_answer.length,
+    ]) {
+      expect(share(length)).toBeGreaterThan(0.95);
+      expect(share(length)).toBeLessThan(1.05);
+    }
+  });
+});
