@@ -59,6 +59,7 @@ export const singularKills: KillOptions = {
     'arm.refreshEvery=3',
     'adapter.family=scorda',
     'lasting.kind=collapse',
+    'lasting.components=1',
     'lasting.steps=2',
   ],
 };
