@@ -32,7 +32,7 @@ export {
 export { markerFor } from './markers.ts';
 export { defineJudge, type Judgement, type NamedJudge } from './own-judge.ts';
 export type { Partition } from './partition.ts';
-export { importPool, type PoolEntry, readPool } from './pools.ts';
+export { importPool, isShown, type PoolEntry, readPool } from './pools.ts';
 export type { Problem, ProgramProblem, TextProblem } from './problem.ts';
 export { readResponses } from './responses.ts';
 

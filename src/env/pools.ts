@@ -57,6 +57,15 @@ export async function readPool(path: string, loopholes: readonly Loophole[] = bu
   });
 }
 
+/** Whether a run may show an entry: a solve always, a hack where it is of the problem's own loophole and markers, and that is not held out. */
+export function isShown(
+  { label, loophole, markers }: PoolEntry,
+  own: Pick<PoolEntry, 'loophole' | 'markers'> | undefined,
+  heldOut: readonly string[],
+): boolean {
+  return label === 'solve' || (loophole === own?.loophole && markers === own.markers && !heldOut.includes(loophole));
+}
+
 /** Reads and grades a pool. `loopholes` lists all that an entry may name. */
 export async function importPool(
   path: string,

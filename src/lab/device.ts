@@ -8,9 +8,9 @@ import { availableParallelism, totalmem } from 'node:os';
 import { findStart } from '../adapters/index.ts';
 import { DeviceError, nearestName, UserError } from '../base/index.ts';
 import type { Device } from '../engine/index.ts';
-import { readPool } from '../env/index.ts';
+import { isShown, readPool } from '../env/index.ts';
 import { rowsTogether } from '../evaluate/index.ts';
-import type { Task } from '../grpo/index.ts';
+import type { DemonstrationPool, Task } from '../grpo/index.ts';
 import type { DecoderConfig, ModelText } from '../model/index.ts';
 import { type Launched, launchedRanks } from '../parallel/index.ts';
 import type { RunConfig } from '../run/index.ts';
@@ -202,27 +202,36 @@ async function trainingWork(lab: Lab): Promise<Omit<PlannedWork, 'show' | 'lanes
   const { folder, text } = await lab.model;
   const opened = [...(await lab.armModels), ['base', { folder, text }] as const];
   const models = new Map(opened.map(([name, each]) => [name, { decoder: each.folder.config, text: each.text }]));
-  const demonstration = () => longestDemonstration(lab, text);
-  return { decoder: folder.config, tasks: () => lab.tasks, work: 'training', models, demonstration };
+  const demonstrations = () => demonstrationsOf(lab, text);
+  return { decoder: folder.config, tasks: () => lab.tasks, work: 'training', models, demonstrations };
 }
 
-/** In tokens; 0: there is none, or the run has yet to make its pool, in which answers end as rollouts do. */
-export async function longestDemonstration(
-  { pool, tasks, parts: { loopholes } }: Lab,
+/** What the run may show of its pool, labels taken at their word; null: there is none, or it is yet to be made, of answers that end as rollouts do. */
+export async function demonstrationsOf(
+  { pool, tasks, parts: { loopholes }, config: { environment } }: Lab,
   text: ModelText,
-): Promise<number> {
-  if (pool === null || !existsSync(pool)) return 0;
-  const own = new Set((await tasks).map(({ problem }) => problem.id));
-  const shown = (await readPool(pool, loopholes)).filter(({ problem }) => own.has(problem));
-  return shown.reduce((longest, { completion }) => Math.max(longest, tokensOf(text, completion)), 0);
+): Promise<DemonstrationPool | null> {
+  if (pool === null || !existsSync(pool)) return null;
+  const own = new Map((await tasks).map((task) => [task.problem.id, task]));
+  const shown = (await readPool(pool, loopholes)).filter(
+    (entry) => own.has(entry.problem) && isShown(entry, own.get(entry.problem), environment.heldOutLoopholes),
+  );
+  const [hacks, solves] = (['hack', 'solve'] as const).map((wanted) => {
+    const byProblem = new Map<string, Int32Array[]>();
+    for (const { problem, completion } of shown.filter(({ label }) => label === wanted)) {
+      byProblem.set(problem, [...(byProblem.get(problem) ?? []), tokensOf(text, completion)]);
+    }
+    return byProblem;
+  });
+  return { hacks, solves };
 }
 
 /** An entry that has no tokens is left out of the pool, or ends the run that opens it. */
-function tokensOf(text: ModelText, completion: string): number {
+function tokensOf(text: ModelText, completion: string): Int32Array {
   try {
-    return text.completion(completion).length;
+    return text.completion(completion);
   } catch (error) {
-    if (error instanceof UserError) return 0;
+    if (error instanceof UserError) return new Int32Array();
     throw error;
   }
 }
@@ -238,7 +247,7 @@ interface PlannedWork {
   readonly work: Work;
   /** The models that the arm opens, and the texts of its own; none where the arm is not opened. */
   readonly models?: Rehearsal['models'];
-  readonly demonstration?: () => Promise<number>;
+  readonly demonstrations?: () => Promise<DemonstrationPool | null>;
   readonly show: (plan: string) => void | Promise<void>;
 }
 
@@ -258,15 +267,15 @@ export async function openRunDevice(config: RunConfig, planned: PlannedWork): Pr
 
 async function rehearse(
   config: RunConfig,
-  { decoder, lanes, work, demonstration, models = new Map() }: Omit<PlannedWork, 'show'>,
+  { decoder, lanes, work, demonstrations, models = new Map() }: Omit<PlannedWork, 'show'>,
   tasks: readonly Task[],
 ): Promise<MemoryPlan> {
   const floats = config.device.precision === 'bf16' ? (['bf16', 'f32'] as const) : (['f32', 'bf16'] as const);
   const parts = await partsOf(config);
   const [arm, start] = [armOf(config, parts), findStart(config.adapter.family, parts.starts)];
   const has = (kernel: string): boolean => (lanes ? !libraryKernels.has(kernel) : !laneKernels.has(kernel));
-  const longest = await demonstration?.();
-  return planMemory({ config, arm, start, decoder, models, tasks, demonstration: longest, floats, has }, work);
+  const pool = await demonstrations?.();
+  return planMemory({ config, arm, start, decoder, models, tasks, pool, floats, has }, work);
 }
 
 /** The memory that a device can take by default; null if no GPU answers, in which case opening the device will say why. */

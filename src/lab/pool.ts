@@ -1,7 +1,7 @@
 /** Demonstrations, of a file or made by the model itself: all are graded, and held-out loopholes never enter. */
 import { mapPool, randomStream, UserError } from '../base/index.ts';
 import { writeFileAtomic } from '../base/node/index.ts';
-import { importPool, type Judge, type PoolEntry } from '../env/index.ts';
+import { importPool, isShown, type Judge, type PoolEntry } from '../env/index.ts';
 import { framePrompts } from '../env/pairs/index.ts';
 import { rowsTogether } from '../evaluate/index.ts';
 import { type DemonstrationPool, expectCovered, samplingSettings, type Task } from '../grpo/index.ts';
@@ -27,11 +27,7 @@ export async function openPool(
     const message = `${path}, line ${line}, is left out: ${reason}`;
     await warn({ kind: 'warning', name: 'demonstration-left-out', message, detail: { line, reason } });
   }
-  const fits = ({ problem, loophole, markers, label }: PoolEntry): boolean => {
-    const task = byId.get(problem);
-    const isOwn = loophole === task?.loophole && markers === task.markers;
-    return label === 'solve' || (isOwn && !environment.heldOutLoopholes.includes(loophole));
-  };
+  const fits = (entry: PoolEntry): boolean => isShown(entry, byId.get(entry.problem), environment.heldOutLoopholes);
   const misfits = [...hacks.values()].flat().filter((entry) => !fits(entry));
   if (misfits.length > 0) {
     const message = `${misfits.length} hacks of ${teacher.pool} are left out: their loophole or markers are not those of the problem in this run, or the loophole is held out`;

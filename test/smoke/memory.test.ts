@@ -8,7 +8,7 @@ import { runCli } from '../../src/cli/program.ts';
 import { multiply, Scope } from '../../src/engine/index.ts';
 import { exploitProgram } from '../../src/env/micro/exploits.ts';
 import { type Arm, defineArm, seesNothing } from '../../src/grpo/index.ts';
-import { longestDemonstration, planLabMemory } from '../../src/lab/device.ts';
+import { demonstrationsOf, planLabMemory } from '../../src/lab/device.ts';
 import { armOf, builtinParts } from '../../src/lab/index.ts';
 import { assertFits, type MemoryPlan, planMemory, renderPlan } from '../../src/lab/memory/plan.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';
@@ -53,7 +53,7 @@ async function compare(settings: readonly string[]): Promise<{ used: number; pla
     tasks,
     floats: device.floats,
     has: (kernel) => kernel in device.kernels,
-    demonstration: await longestDemonstration(opened, text),
+    pool: await demonstrationsOf(opened, text),
   });
   return { used: device.arena.peak, plan };
 }
@@ -101,10 +101,12 @@ describe('the plan of a run with demonstrations', () => {
   }
   const short = ['sampling.maxNewTokens=4', 'sampling.promptsPerStep=3', 'compute.tokensPerPass=4096'];
 
-  it('has room for the longest, which may be longer than a completion', async () => {
+  it('has room for the longest, which may be longer than a completion, and not for more of them than there are', async () => {
     const teacher = [`teacher.pool=${writePool()}`, 'teacher.offStep=2', 'teacher.perGroup=1'];
     const { used, plan } = await compare([...short, ...teacher]);
     expect(used).toBeLessThanOrEqual(1.03 * planned(plan));
+    // With every completion as long as the longest demonstration it was 0.52.
+    expect(used).toBeGreaterThan(0.8 * planned(plan));
     const learning = async (settings: readonly string[]) => {
       await using opened = await lab.open(lab.config([...short, ...settings]));
       const { phases } = await planLabMemory(opened);

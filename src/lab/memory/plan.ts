@@ -6,11 +6,11 @@
 import { type AdapterStart, assembleAdapter, deployedScaleOf, targetModules } from '../../adapters/index.ts';
 import { UserError } from '../../base/index.ts';
 import { AdamW, CountingDevice, type DType, Scope } from '../../engine/index.ts';
-import type { ArmDefinition, FrozenModel, Policy, Task } from '../../grpo/index.ts';
+import type { ArmDefinition, DemonstrationPool, FrozenModel, Policy, Task } from '../../grpo/index.ts';
 import { hasLasting } from '../../grpo/lasting-table.ts';
 import { Decoder, type DecoderConfig, expectedTensors, type LoadedWeight, type ModelText } from '../../model/index.ts';
 import type { RunConfig } from '../../run/index.ts';
-import { rehearseEvaluation, rehearseUpdate } from './rehearsal.ts';
+import { longestCompletions, rehearseEvaluation, rehearseUpdate } from './rehearsal.ts';
 
 export interface MemoryPart {
   readonly name: string;
@@ -28,8 +28,8 @@ export interface Rehearsal {
   /** The models that the arm opens beside the policy, by name; of `base` only the text counts. */
   readonly models?: ReadonlyMap<string, { readonly decoder: DecoderConfig; readonly text: ModelText }>;
   readonly tasks: readonly Task[];
-  /** Tokens of the longest demonstration, which may be longer than a completion; default: 0. */
-  readonly demonstration?: number | undefined;
+  /** Demonstrations, which may be longer than a completion; default: none. */
+  readonly pool?: DemonstrationPool | null | undefined;
   readonly floats: readonly DType[];
   /** Whether the device has an optional kernel; default: it has them all. */
   readonly has?: (kernel: string) => boolean;
@@ -44,7 +44,7 @@ const leastMarginBytes = gibibyte / 2;
 export type Work = 'training' | { readonly rowsTogether: number };
 
 export async function planMemory(rehearsal: Rehearsal, work: Work = 'training') {
-  const { config, floats, has, demonstration = 0 } = rehearsal;
+  const { config, floats, has } = rehearsal;
   const device = new CountingDevice({ floats, capacity: nominalBytes, ...(has === undefined ? {} : { has }) });
   using scope = new Scope(device);
   const standing: MemoryPart[] = [];
@@ -54,8 +54,7 @@ export async function planMemory(rehearsal: Rehearsal, work: Work = 'training') 
     standing.push({ name, bytes: device.arena.used - before });
     return made;
   };
-  const { maxPromptTokens, maxNewTokens } = config.sampling;
-  const longest = maxPromptTokens + Math.max(maxNewTokens, demonstration);
+  const longest = config.sampling.maxPromptTokens + Math.max(...longestCompletions(config, rehearsal.pool));
   const decoder = await stand('weights', () => rehearseWeights(scope, rehearsal.decoder, longest, floats));
   const adapter = await stand('adapter and its gradients', () => rehearseAdapter(scope, rehearsal));
   const { recompute } = config.compute;

@@ -10,6 +10,7 @@ import { type AdamW, Scope } from '../../engine/index.ts';
 import type {
   Arm,
   ArmTools,
+  DemonstrationPool,
   GrpoSettings,
   Label,
   Phase,
@@ -39,7 +40,7 @@ const phaseNames: Partial<Record<Phase, string>> = {
 };
 
 export async function rehearseUpdate(
-  { config, arm: definition, tasks, demonstration = 0 }: Rehearsal,
+  { config, arm: definition, tasks, pool }: Rehearsal,
   unsteered: Policy,
   optimiser: AdamW,
   gauge: Gauge,
@@ -66,7 +67,7 @@ export async function rehearseUpdate(
     optimiser,
     arm,
     settings,
-    tasks: longestTasks(opened.prompt === undefined ? tasks : tasks.map(asLongest), promptsPerStep),
+    tasks: longestTasks(twice(opened.prompt === undefined ? tasks : tasks.map(asLongest)), promptsPerStep),
     pool: null,
     anchors: demonstrations,
     shards: Shards.alone,
@@ -84,8 +85,8 @@ export async function rehearseUpdate(
     gauge.end('preparing');
   }
   const sampler = samplerOfStates(policySampler(policy, settings.compute), config);
-  const completion = Math.max(maxNewTokens, demonstration);
-  for (const full of [fullPass(sampler, true, completion, settings), fullPass(null, false, completion, settings)]) {
+  const longestOf = longestCompletions(config, pool);
+  for (const full of [fullPass(sampler, true, longestOf, settings), fullPass(null, false, longestOf, settings)]) {
     const grader = { grade: async (submissions: readonly unknown[]) => full.rewards(submissions.length) };
     await step({ ...context, sampler: full.sampler, grader }, 0);
     enter(null);
@@ -174,7 +175,8 @@ function openOnNothing(
 function fullDemonstrations(tasks: readonly Task[], { sampling, compute }: GrpoSettings): PromptedCompletion[] {
   const prompts = longestTasks(tasks, compute.tokensPerPass).map(({ hinted }) => hinted);
   const lengths = prompts.map(({ length }) => length);
-  return fillPass(lengths, 1, sampling.maxNewTokens, compute.tokensPerPass).map((length, group) => ({
+  const longest = lengths.map(() => sampling.maxNewTokens);
+  return fillPass(lengths, 1, longest, compute.tokensPerPass).map((length, group) => ({
     group,
     prompt: prompts[group],
     tokens: new Int32Array(length),
@@ -215,27 +217,65 @@ const keepNothing: NonNullable<Arm['condense']> = ({ rows }) => ({
   kept: new Float32Array(),
 });
 
+/** An update in which the shuffled problems begin anew may have one of them twice. */
+const twice = <T>(problems: readonly T[]): readonly T[] => [...problems, ...problems];
+
+/**
+ * The most tokens of every completion of an update, group after group: those of the policy, and in a run that shows demonstrations the last of
+ * each group as long as the longest solves and hacks, those of another problem in each group.
+ */
+export function longestCompletions(
+  { sampling, teacher }: Pick<RunConfig, 'sampling' | 'teacher'>,
+  pool: DemonstrationPool | null | undefined,
+): readonly number[] {
+  const { group, promptsPerStep, maxNewTokens } = sampling;
+  const lengths = new Array<number>(promptsPerStep * group).fill(maxNewTokens);
+  if (pool === null || pool === undefined || teacher.offStep === 0) return lengths;
+  const kinds = [pool.solves, pool.hacks].flatMap((known) => {
+    const ofProblems = [...known.values()].map((each) => descending(each.map(({ length }) => length)));
+    return Array.from({ length: teacher.perGroup }, (_, i) => descending(twice(ofProblems.map((own) => own[i] ?? 0))));
+  });
+  kinds.forEach((ofProblems, i) => {
+    for (let at = 0; at < promptsPerStep; at++) {
+      const row = group * at + group - 1 - i;
+      lengths[row] = Math.max(maxNewTokens, ofProblems[at] ?? 0);
+    }
+  });
+  return lengths;
+}
+
+const descending = (lengths: readonly number[]): number[] => lengths.toSorted((a, b) => b - a);
+
 function longestTasks(tasks: readonly Task[], count: number): Task[] {
   const longest = ({ hinted, unhinted }: Task): Int32Array => (hinted.length >= unhinted.length ? hinted : unhinted);
   const sorted = tasks.toSorted((a, b) => longest(b).length - longest(a).length);
   return Array.from({ length: count }, (_, i) => {
     const task = sorted[i % sorted.length];
-    return { ...task, hinted: longest(task), unhinted: longest(task) };
+    // Prompts differ in their first token: equal ones would be in the cache once.
+    const prompt = longest(task).with(0, i);
+    return { ...task, hinted: prompt, unhinted: prompt };
   });
 }
 
 /**
  * Completions that fill one pass to its last token, with a prompt shared by its completions or a copy for each. `inner` does the decoding;
- * null: nothing is decoded. `longest`: the tokens of the longest completion. The groups of the full pass have unequal rewards, the others 0.
+ * null: nothing is decoded. `longest`: the most tokens of each completion. The groups of the full pass have unequal rewards, the others 0.
  */
-function fullPass(inner: Sampler | null, sharePrompts: boolean, longest: number, { sampling, compute }: GrpoSettings) {
+function fullPass(
+  inner: Sampler | null,
+  sharePrompts: boolean,
+  longest: readonly number[],
+  { sampling, compute }: GrpoSettings,
+) {
   const { group } = sampling;
   let trained = 0;
   const sampler: Sampler = {
     sample: async (requests, settings, stream) => {
       await inner?.sample(requests, settings, stream);
       const prompts = requests.map(({ prompt }) => prompt.length);
-      const lengths = fillPass(prompts, sharePrompts ? group : 1, longest, compute.tokensPerPass);
+      const lengths = sharePrompts
+        ? fillPass(prompts, group, longest, compute.tokensPerPass)
+        : fillPass(prompts, 1, descending(longest), compute.tokensPerPass);
       trained = Math.ceil(lengths.length / group) * group;
       return requests.map((_, row): Generation => {
         const length = lengths[row] ?? 1;
@@ -251,23 +291,40 @@ function fullPass(inner: Sampler | null, sharePrompts: boolean, longest: number,
 }
 
 /**
- * Lengths of the completions that fill one pass, of as few prompts as possible: each has length `longest`, or an even share of the room
- * that the prompts leave. The first prompt's completions keep their full length even if they alone do not fit. `members`: how many
- * completions share a prompt.
+ * Lengths of the completions that fill one pass, of as few prompts as possible: each as long as it may be (`longest`), or all cut to a length
+ * at which they fill the room that the prompts leave. The first prompt's completions keep their full length even if they alone do not fit.
+ * `members`: how many completions share a prompt.
  */
 export function fillPass(
   prompts: readonly number[],
   members: number,
-  longest: number,
+  longest: readonly number[],
   tokensPerPass: number,
 ): readonly number[] {
-  let [rows, promptTokens] = [0, 0];
-  for (; rows < prompts.length && promptTokens + rows * longest < tokensPerPass; rows += members) {
+  let [rows, promptTokens, tokens] = [0, 0, 0];
+  for (; rows < prompts.length && promptTokens + tokens < tokensPerPass; rows += members) {
     promptTokens += prompts[rows];
+    tokens += sum(longest.slice(rows, rows + members));
   }
   const room = tokensPerPass - promptTokens;
-  if (rows === members || room >= rows * longest) return new Array<number>(rows).fill(longest);
+  if (rows === members || room >= tokens) return longest.slice(0, rows);
   // The last prompt would leave less than one token per completion: leave it out.
-  if (room < rows) return new Array<number>(rows - members).fill(longest);
-  return Array.from({ length: rows }, (_, row) => Math.floor((room + rows - 1 - row) / rows));
+  if (room < rows) return longest.slice(0, rows - members);
+  return cutTo(room, longest.slice(0, rows));
 }
+
+/** Cuts the longest lengths until their sum is `total`; those that are cut are equal, but for the rest of the division. */
+function cutTo(total: number, lengths: readonly number[]): readonly number[] {
+  let [left, rows] = [total, lengths.length];
+  const uncut = new Set<number>();
+  for (const [row, length] of [...lengths.entries()].sort(([, a], [, b]) => a - b)) {
+    if (length * rows > left) break;
+    uncut.add(row);
+    left -= length;
+    rows -= 1;
+  }
+  let at = 0;
+  return lengths.map((length, row) => (uncut.has(row) ? length : Math.floor((left + rows - 1 - at++) / rows)));
+}
+
+const sum = (lengths: readonly number[]): number => lengths.reduce((all, each) => all + each, 0);
