@@ -4,6 +4,7 @@ import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { average, logRankTest, medianTime } from '../../src/stats/index.ts';
 import { experimentOf, plain, Rates, readPredictions, root } from './rates.ts';
+import { range } from './sections.ts';
 
 describe('what the pages say', () => {
   it('what-should-i-use.md has the failures of the studies', () => {
@@ -27,10 +28,19 @@ describe('what the pages say', () => {
     const kept = (arm: string, study = 'atlas-i'): string =>
       average([...Rates.of(study).keptBySeed(arm).values()]).toFixed(2);
     const e = (arm: string): string => failures('atlas-e-2m', arm);
-    /** Seeds at 2M in which an arm solves at least 0.2 less than the ceiling, without a hint. */
-    const lost = (arm: string): number => {
+    const f = (arm: string): string => failures('atlas-f', arm);
+    const printed = readFileSync(`${root}bench/results/atlas-f-training.csv`, 'utf8').trim().split('\n').map((line) => line.split(',')); // biome-ignore format: one line
+    const training = (arm: string): number[] =>
+      printed.filter(([run]) => run.replace(/-\d+$/, '') === arm).map((row) => Number(row[2]));
+    const keptWithout = (arm: string): string => range(['k1', 'k2', 'k4'].map((k) => Number(kept(`${arm}-${k}`)))).replace('-', ''); // biome-ignore format: one line
+    const large = (arm: string): string => failures('atlas-e-100m', arm);
+    /** Seeds in which an arm has no clean solves left. */
+    const skillless = (study: string, arm: string): number =>
+      Rates.of(study).values(arm, 'cleanSolves').filter((rate) => rate < 0.01).length; // biome-ignore format: one line
+    /** Seeds in which an arm solves at least 0.2 less than the ceiling, without a hint. */
+    const lost = (arm: string, study = 'atlas-e-2m'): number => {
       const [own, ceiling] = [arm, 'no-loophole'].map((name) =>
-        Rates.of('atlas-e-2m').values(name, 'solves', 'test-unhinted'),
+        Rates.of(study).values(name, 'solves', 'test-unhinted'),
       );
       return own.filter((solve, i) => solve <= ceiling[i] - 0.2 + 1e-9).length;
     };
@@ -41,22 +51,24 @@ describe('what the pages say', () => {
     for (const remedy of ['screen', 'filter', 'routed', 'penalty']) expect(b(`${remedy}-chance`)).toBe('5 of 5');
     for (const recall of ['1', '0.95', '0.9', '0.8', '0.6']) expect(a(`penalty-6-r${recall}-f0.1`)).toBe('0 of 12');
     for (const recall of ['1', '0.95', '0.9', '0.8']) expect(a(`penalty-6-r${recall}-f0.5`)).toBe('0 of 12');
+    for (const arm of ['screen', 'filter', 'routed', 'own-mean']) expect(f(`${arm}-chance`)).toBe(f(arm));
     const said = [
       `penalty 6 fails in ${both(a('penalty-6-r0.6-f0'), a('penalty-6-r1-f0'))} at recall 0.6 to 1 with up to one in ten of the others flagged, and with half of them at recall 0.8 and above; it fails in ${a('penalty-6-r0.6-f0.5')} at recall 0.6 with half flagged. Penalty 3 fails in ${both(a('penalty-3-r0.6-f0'), a('penalty-3-r0.8-f0'))} at recall 0.6 and above without false positives, in ${a('penalty-3-r0.6-f0.1')} at recall 0.6 with one in ten flagged, in ${a('penalty-3-r1-f0.5')} without misses and half flagged`,
       `A screen wants recall 0.95 (${a('screen-r0.95-f0')} without false positives, ${a('screen-r0.95-f0.5')} with half of the others flagged; ${a('screen-r0.9-f0')} at 0.9, ${a('screen-r0.8-f0')} at 0.8), and so does own mean with others kept (${a('own-mean-r0.95-f0')}, ${a('own-mean-r0.9-f0')}, ${a('own-mean-r0.8-f0')}), which keeps less; a filter fails in ${a('filter-r0.95-f0')} at 0.95 and ${a('filter-r0.9-f0')} at 0.9. Routing with others absorbed (${a('routed-r0.9-f0')} at 0.9, ${a('routed-r0.8-f0')} at 0.8)`,
       `${mean('atlas-a', 'routed-r0.6-f0')} of attempts at recall 0.6 where a screen leaves ${mean('atlas-a', 'screen-r0.6-f0')}, with a clean solve that is lower where nothing is missed (${mean('atlas-a', 'routed-r1-f0', 'cleanSolves')}, screen ${mean('atlas-a', 'screen-r1-f0', 'cleanSolves')}) and higher where two or four in ten are (${mean('atlas-a', 'routed-r0.8-f0', 'cleanSolves')} and ${mean('atlas-a', 'routed-r0.6-f0', 'cleanSolves')}; screen ${mean('atlas-a', 'screen-r0.8-f0', 'cleanSolves')} and ${mean('atlas-a', 'screen-r0.6-f0', 'cleanSolves')})`,
-      `that fails in ${i('trusted')} and keeps ${kept('trusted')} (as many prompts at random: ${i('trusted-dealt')} fail), own mean in ${i('own-mean')} with ${kept('own-mean')} (along a random direction ${i('own-mean-haar')})`,
+      `on twenty other seeds in ${i('own-mean')} (${i('own-mean-haar')}). If you know which prompts are sound, train on these alone first: on the same twenty seeds that fails in ${i('trusted')} and keeps ${kept('trusted')} (as many prompts at random: ${i('trusted-dealt')} fail), own mean keeps ${kept('own-mean')} (along a random direction ${kept('own-mean-haar')}). Not early stopping by held-out reward (${i('early-stop')}; by chance ${i('early-stop-chance')}), nor own mean by gradient fingerprints (${i('fingerprint')}; random prototypes ${i('fingerprint-haar')}), nor components projected out of what was learned: ${keptWithout('project')} of the gain is kept, as by an update that is shortened as much (${keptWithout('project-shrunk')})`,
+      `Penalty 6 fails in ${f('penalty-6-f0')} (by flags at random ${f('penalty-6-chance')}), and attempted in at most ${Math.max(...training('penalty-6-f0')).toFixed(2)} of training's prompts, which are of both halves; with half of the others flagged in ${range(training('penalty-6-f0.5'))} of them. Penalty 3 fails in ${f('penalty-3')} (${f('penalty-3-chance')}) by held-out prompts, all of the half that is seen, and attempted in ${range(training('penalty-3'))} while training. Screen and filter fail in ${both(f('screen'), f('filter'))}, routing and own mean in ${both(f('routed'), f('own-mean'))}, as by flags at random`,
       `A screen by the probe fails in ${b('screen-probe')} with 0.84 kept, a filter in ${b('filter-probe')} with 0.70, routing in ${b('routed-probe')} with 0.69; flags at random in 5 of 5 each. A penalty by the probe fails in ${b('penalty-probe')}, by the direction in ${b('penalty-direction')} with 0.98 kept (at random ${both(b('penalty-chance'), b('penalty-haar'))} each)`,
       `Screen, filter, penalty 3 or own mean: each fails in ${c('screen-attempt')}, by flags at random in ${c('screen-chance')}; clean solve is ${mean('atlas-c', 'screen-attempt', 'cleanSolves')}, ${mean('atlas-c', 'filter-attempt', 'cleanSolves')}, ${mean('atlas-c', 'penalty-attempt', 'cleanSolves')} and ${mean('atlas-c', 'own-mean-attempt', 'cleanSolves')}. Own mean keeps less without a hint (${kept('own-mean-attempt', 'atlas-c')}; the others ${both(kept('screen-attempt', 'atlas-c'), kept('filter-attempt', 'atlas-c'))} to ${kept('penalty-attempt', 'atlas-c')}).`,
       `A filter fails in ${c('filter-outcome')}, a screen in ${c('screen-outcome')}, own mean in ${c('own-mean-outcome')}, penalty 3 in ${c('penalty-outcome')}, with attempts of at most ${Math.max(...Rates.of('atlas-c').values('penalty-outcome', 'attempts')).toFixed(2)} (by flags at random each in ${c('screen-chance')}). A penalty by such labels that are wrong one time in ten failed in ${b('penalty-oracle-0.9')} ([other seeds](baselines.md#what-the-micro-lab-shows); at random ${b('penalty-chance')}).`,
       `Penalty 3 and screen deploy the other exploit in ${both(g('penalty-3'), g('screen'))} (by flags at random each fails in ${both(g('penalty-3-chance'), g('screen-chance'))}), penalty 6 in ${g('penalty-6')} (${g('penalty-6-chance')}). Own mean by the monitor fails in ${g('own-mean')}`,
       `in ${g('own-mean-other')} where it is the other one`,
-      `On twenty seeds at 2M a screen by the direction fails in ${e('screen')}, along a random direction in ${e('screen-haar')}, with a clean solve of ${mean('atlas-e-2m', 'screen', 'cleanSolves')} and ${kept('screen', 'atlas-e-2m')} of the gain kept; at 8M in ${failures('atlas-e-8m', 'screen')} (${failures('atlas-e-8m', 'screen-haar')}).`,
-      `Penalty 3 fails in ${e('penalty-3')} at 2M too (random directions ${e('penalty-3-haar')}), but is 0.2 or more below a sound grader in solving in ${lost('penalty-3')} of 20 (its placebo in ${lost('penalty-3-haar')} of 20)`,
+      `On twenty seeds at 2M a screen by the direction fails in ${e('screen')}, along a random direction in ${e('screen-haar')}, with a clean solve of ${mean('atlas-e-2m', 'screen', 'cleanSolves')} and ${kept('screen', 'atlas-e-2m')} of the gain kept; at 8M in ${failures('atlas-e-8m', 'screen')} (${failures('atlas-e-8m', 'screen-haar')}), at 100M in ${large('screen')} (${large('screen-haar')}). On the twenty seeds own mean with others absorbed fails in ${e('own-absorb')} (${e('own-absorb-haar')}) with ${mean('atlas-e-2m', 'own-absorb', 'cleanSolves')} and ${kept('own-absorb', 'atlas-e-2m')}; on twenty others`,
+      `Penalty 3 fails in ${e('penalty-3')} at 2M too (random directions ${e('penalty-3-haar')}), but is 0.2 or more below a sound grader in solving in ${lost('penalty-3')} of 20 (its placebo in ${lost('penalty-3-haar')} of 20), and loses the skill in ${skillless('atlas-e-8m', 'penalty-3')} of 5 seeds at 8M (its placebo in ${skillless('atlas-e-8m', 'penalty-3-haar')} of 5) and in ${skillless('atlas-e-100m', 'penalty-3')} of 5 at 100M (its placebo is 0.2 below in ${lost('penalty-3-haar', 'atlas-e-100m')} of 5)`,
       `by flags at random in ${g('own-mean-chance')}, fewer`,
       `fails in ${twice('own-mean', 'other-pairs')}, twice; along a random direction in ${twice('own-mean-haar', 'own-mean-haar')}, twice`,
       `own mean with others absorbed fails in ${d('own-absorb-pairs')}, the gate with own mean in ${d('activation-own-pairs')} (random directions ${d('own-absorb-haar')} and ${d('activation-own-haar')})`,
-      `others kept: it fails in ${failures('atlas-d', 'own-keep-pairs')}, and on the seeds of the screen in ${e('own-mean')} (random directions ${failures('atlas-d', 'own-keep-haar')} and ${e('own-mean-haar')})`,
+      `others kept: it fails in ${failures('atlas-d', 'own-keep-pairs')}, and on the seeds of the screen in ${e('own-mean')} (random directions ${failures('atlas-d', 'own-keep-haar')} and ${e('own-mean-haar')}), at 100M in ${large('own-mean')} (${large('own-mean-haar')}). Not the gate with the mean of the group: it fails in ${d('activation-group-pairs')}, and on the seeds of the screen in ${e('activation')} (random directions ${both(d('activation-group-haar'), e('activation-haar'))} each)`,
     ];
     expect(said.filter((sentence) => !advice.includes(sentence))).toEqual([]);
   });
@@ -64,7 +76,7 @@ describe('what the pages say', () => {
   it('micro-lab.md says how often own mean with others kept fails without sound prompts', () => {
     const fails = (study: string, arm: string): number => Rates.of(study).failing(arm).length;
     expect(plain(readFileSync(`${root}docs/micro-lab.md`, 'utf8'))).toContain(
-      `fails in ${fails('atlas-d', 'own-keep-pairs')} of 20 (${fails('atlas-d', 'own-keep-haar')}), on other seeds in ${fails('atlas-e-2m', 'own-mean')} of 20 (${fails('atlas-e-2m', 'own-mean-haar')}), so set \`arm.others=absorb\` there (${fails('atlas-d-parts', 'own-absorb-pairs')} of 20, random direction ${fails('atlas-d-parts', 'own-absorb-haar')})`,
+      `fails in ${fails('atlas-d', 'own-keep-pairs')} of 20 (${fails('atlas-d', 'own-keep-haar')}), on other seeds in ${fails('atlas-e-2m', 'own-mean')} of 20 (${fails('atlas-e-2m', 'own-mean-haar')}), so set \`arm.others=absorb\` there (${fails('atlas-d-parts', 'own-absorb-pairs')} of 20, random direction ${fails('atlas-d-parts', 'own-absorb-haar')}; on those other seeds ${fails('atlas-e-2m', 'own-absorb')} of 20, ${fails('atlas-e-2m', 'own-absorb-haar')})`,
     );
   });
 
@@ -78,8 +90,6 @@ describe('what the pages say', () => {
       const own = rates.values(arm, column);
       return rates.values(placebo, column).map((rate, i) => rate - own[i]);
     };
-    const range = (values: readonly number[]): string =>
-      `${Math.min(...values).toFixed(2)} to ${Math.max(...values).toFixed(2)}`;
     const lower = (rates: Rates, arm: string, placebo: string): number =>
       less(rates, arm, placebo).filter((difference) => difference > 0).length;
     const [hacks, attempts] = (['hacks', 'attempts'] as const).map((column) =>
@@ -182,33 +192,31 @@ describe('what the pages say', () => {
     const below = [...Rates.of('atlas-g').bySeed('own-mean', 'attempts')].filter(
       ([seed, rate]) => rate <= (placebo.get(seed) ?? 0) - 0.25,
     );
-    const screened = Rates.of('atlas-a').bySeed('screen-r0.6-f0', 'attempts');
-    const lower = [...Rates.of('atlas-a').bySeed('own-mean-r0.6-f0', 'attempts')].filter(
-      ([seed, rate]) => rate <= (screened.get(seed) ?? 0) - 0.1,
-    );
+    const i = (arm: string): number => fails('atlas-i', arm);
+    const large = (arm: string): number => fails('atlas-e-100m', arm);
+    const [holds] = readPredictions('atlas-e-100m').filter(({ arm, reference }) => arm === 'own-mean' && reference === null); // biome-ignore format: one line
+    const blind = (arm: string): string => `${fails('atlas-f', arm)} of ${Rates.of('atlas-f').values(arm, 'attempts').length}`; // biome-ignore format: one line
     const said = [
       `misses two in ten, penalty 3 fails in ${a('penalty-3-r0.8-f0')} of 12 seeds, routing (others train both blocks) in ${a('routed-r0.8-f0')}, a screen in ${a('screen-r0.8-f0')}, own mean (below) in ${a('own-mean-r0.8-f0')} (random: all)`,
-      `at four in ten penalty 3 fails (${a('penalty-3-r0.6-f0')} of 12), own mean attempts 0.1 below the screen (${lower.length})`,
-      `it fails in ${fails('micro-own-mean-claim', 'own-mean')} of 5 seeds, twice (random direction: ${fails('micro-own-mean-claim', 'own-mean-haar')} of 5, twice); without (refuted), in ${fails('atlas-d', 'own-keep-pairs')} of 20 (${fails('atlas-d', 'own-keep-haar')}); if others train both blocks in ${fails('atlas-d-parts', 'own-absorb-pairs')} of 20 (${fails('atlas-d-parts', 'own-absorb-haar')})`,
-      `Training on the sound quarter alone fails in ${fails('atlas-i', 'trusted')} of 4, as it does (random: ${fails('atlas-i', 'own-mean-haar')}); without sound prompts a screen by the direction fails in ${e('screen')} of 20, own mean in ${e('own-mean')} of 20 (random: ${e('screen-haar')}). Open: at 8 million weights that screen fails in ${fails('atlas-e-8m', 'screen')} of 5 (${fails('atlas-e-8m', 'screen-haar')}), at 27 vanilla in ${fails('atlas-e-27m', 'vanilla')} of 5 only`,
+      `at four in ten penalty 3 fails (${a('penalty-3-r0.6-f0')} of 12); at 100 million own mean holds in ${holds.inSeeds} of 5 (${5 - large('own-mean')}; random: ${5 - large('own-mean-haar')})`,
+      `it fails in ${i('own-mean')} of 20 seeds (random direction: ${i('own-mean-haar')}); without (refuted) in ${fails('atlas-d', 'own-keep-pairs')} of 20 (${fails('atlas-d', 'own-keep-haar')}), if others train both blocks in ${fails('atlas-d-parts', 'own-absorb-pairs')} of 20 (${fails('atlas-d-parts', 'own-absorb-haar')}), twice (${e('own-absorb-haar')})`,
+      `Training on the sound quarter alone fails in ${i('trusted')} of 20 and keeps more (random ones: ${i('trusted-dealt')}); without sound prompts a screen by the direction fails in ${e('screen')} of 20 (random: random: ${e('screen-haar')}), at 100 million in ${large('screen')} of 5 (${large('screen-haar')})`,
+      `where it is blind to half of the names own mean fails in ${blind('own-mean')} (${blind('own-mean-chance')[0]}), penalty 6 in ${blind('penalty-6-f0')} (${blind('penalty-6-chance')})`,
       `own mean is 0.25 below flags at random in 15 of 20 (${below.length})`,
-      `Penalty 3 and screen deploy the other one in ${g('screen')} of 20 seeds (flags at random: ${g('screen-chance')}); own mean fails in ${g('own-mean')} of 20 (${g('own-mean-chance')}), in ${g('own-mean-other')} (${g('own-mean-chance')}) with the other watched`,
+      `penalty 3 and screen deploy the other in ${g('screen')} of 20 (flags at random: ${g('screen-chance')}); own mean fails in ${g('own-mean')}, that one seen in ${g('own-mean-other')} (${g('own-mean-chance')})`,
       `By exact labels of hacks a filter fails in ${c('filter-outcome')} of 20 seeds, a screen in ${c('screen-outcome')}, own mean (below) in ${c('own-mean-outcome')}, penalty 3 in ${c('penalty-outcome')}; by labels of attempts all in ${c('filter-attempt')} of 20 (random: ${c('filter-chance')})`,
       `screen and own mean by labels of hacks fail in 8 (${c('screen-outcome')} and ${c('own-mean-outcome')})`,
     ];
     const bars = readPredictions('atlas-c').filter(({ arm }) => arm === 'screen-outcome' || arm === 'own-mean-outcome');
     expect(bars.map(({ inSeeds }) => inSeeds)).toEqual([8, 8]);
     for (const remedy of ['screen', 'penalty-3', 'own-mean', 'routed']) expect(a(`${remedy}-chance`)).toBe(12);
-    expect(['trusted', 'trusted-dealt'].map((arm) => fails('atlas-i', arm))).toEqual(
-      ['own-mean', 'own-mean-haar'].map((arm) => fails('atlas-i', arm)),
-    );
+    expect(fails('atlas-e-2m', 'own-absorb')).toBe(fails('atlas-d-parts', 'own-absorb-pairs'));
+    const kept = (arm: string): number => average([...Rates.of('atlas-i').keptBySeed(arm).values()]);
+    expect(kept('trusted')).toBeGreaterThan(kept('own-mean'));
     for (const label of ['chance', 'attempt'])
       for (const remedy of ['screen', 'penalty', 'own-mean'])
         expect(c(`${remedy}-${label}`)).toBe(c(`filter-${label}`));
     for (const arm of ['penalty-3', 'penalty-3-chance']) expect(g(arm)).toBe(g('screen'));
-    expect(e('own-mean-haar')).toBe(e('screen-haar'));
-    const [pairs, random] = ['other-pairs', 'own-mean-haar'].map((arm) => fails('micro-other-pairs-claim', arm));
-    expect([pairs, random]).toEqual(['own-mean', 'own-mean-haar'].map((arm) => fails('micro-own-mean-claim', arm)));
     expect(said.filter((sentence) => !readme.includes(sentence))).toEqual([]);
     const refuted = Rates.of('atlas-a').judge(readPredictions('atlas-a'), 12).filter(({ verdict }) => verdict === 'refuted'); // biome-ignore format: one line
     expect(refuted).toHaveLength(7);

@@ -1,10 +1,10 @@
-/** What docs/results.md says of studies A (the quality of the monitor) and I (rivals), recomputed from the counts of the runs. */
+/** What docs/results.md says of studies A and F (the quality of the monitor, and one that is half blind) and I (rivals), recomputed from the counts of the runs. */
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { average, signTest } from '../../src/stats/index.ts';
-import { plain, Rates, rankCorrelation, readPredictions, root } from './rates.ts';
-import { range, textOf, words } from './sections.ts';
+import { plain, pText, Rates, rankCorrelation, readPredictions, root } from './rates.ts';
+import { list, range, textOf, verdictsOf, words } from './sections.ts';
 
 describe('what the text says', () => {
   it('atlas-a: which remedy fails by which monitor, and by what penalties are ordered', () => {
@@ -149,36 +149,99 @@ describe('what the text says', () => {
     expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
   });
 
-  it('atlas-i: rivals in the seeds that were run', () => {
+  it('atlas-i: rivals, and what two sittings have in common', () => {
     const rates = Rates.of('atlas-i');
     const text = textOf('atlas-i');
+    const again = Rates.of('atlas-i-again');
     const fails = (arm: string): string => `${rates.failing(arm).length} of ${rates.values(arm, 'attempts').length}`;
     const keptOf = (arm: string): string => average([...rates.keptBySeed(arm).values()]).toFixed(2);
     const means = (arms: readonly string[]): string => range(arms.map((arm) => average(rates.values(arm, 'attempts'))));
     const ofParts = (arm: string): string[] => ['k1', 'k2', 'k4'].map((k) => `${arm}-${k}`);
     const auroc = (arm: string): string => range([...rates.aurocBySeed(arm).values()]);
-    const judged = rates.judge(readPredictions('atlas-i'), 20).map(({ verdict }) => verdict);
+    const judged = rates.judge(readPredictions('atlas-i'), 20);
+    const of = (arm: string, reference: string | null) => judged.filter(({ prediction, verdict }) => prediction.arm === arm && prediction.reference === reference && prediction.metric === 'attempt' && verdict !== 'open')[0];
+    const [prints, margin, stopping] = [of('fingerprint', null), of('fingerprint', 'fingerprint-haar'), of('early-stop', 'early-stop-chance')];
     const [trusted, own] = ['trusted', 'own-mean'].map((arm) => rates.keptBySeed(arm));
-    const evaluated = rates.arms.reduce((sum, arm) => sum + rates.values(arm, 'attempts').length, 0);
+    const more = [...trusted].filter(([seed, value]) => value > (own.get(seed) ?? Number.NaN)).length;
+    const less = [...trusted].filter(([seed, value]) => value < (own.get(seed) ?? Number.NaN)).length;
+    const only = (first: string, second: string) => rates.discordant(first, second);
+    const stopped = rates.updatesOf('early-stop').filter((update) => update < 100);
+    const quarters = [...rates.quartersBySeed('own-mean')];
+    const [falling] = quarters.filter(([, values]) => Math.min(...values) < 0.9);
+    const steady = quarters.filter(([seed]) => seed !== falling[0]);
+    const mean = (arm: string): string => average(rates.values(arm, 'attempts')).toFixed(2);
+    /** Early stopping at least 0.25 below chance, with the runs that were evaluated in both sittings as of the second. */
+    const [byRule, byChance] = ['early-stop', 'early-stop-chance'].map((arm) => new Map([...rates.bySeed(arm, 'attempts'), ...again.bySeed(arm, 'attempts')]));
+    const belowBySecond = [...byRule].filter(([seed, rate]) => rate <= (byChance.get(seed) ?? Number.NaN) - 0.25 + 1e-9).length;
     const said = [
-      `${evaluated} of the 500 runs were made`,
-      `Of fourteen predictions ${judged.includes('met') ? 'some are' : 'none is'} met, ${words[judged.filter((one) => one === 'refuted').length]} is refuted, ${judged.filter((one) => one === 'open').length === 13 ? 'thirteen' : 'others'} are open`,
-      `the policy fails in ${fails('trusted')} and keeps ${keptOf('trusted')}, own mean along the pairs' direction in ${fails('own-mean')} with ${keptOf('own-mean')}; trusted keeps more in ${[...trusted].filter(([seed, value]) => value > (own.get(seed) ?? 1)).length} of 4`,
+      `All ${rates.arms.reduce((sum, arm) => sum + rates.values(arm, 'attempts').length, 0)} of the 500 runs were made`,
+      `Of fourteen predictions ${verdictsOf('atlas-i')}`,
+      `own mean by fingerprints does not fail (${prints.reached} of 20; ${prints.prediction.inSeeds} asked for)`,
+      `0.25 less than stopping by chance (${stopping.reached} of 20; ${stopping.prediction.inSeeds} asked for; with the five runs as of the second sitting ${belowBySecond} of 20)`,
+      `met by no seed more than the ${margin.reached} it asks for`,
+      `the policy fails in ${fails('trusted')} and keeps ${keptOf('trusted')}, own mean along the pairs' direction in ${fails('own-mean')} with ${keptOf('own-mean')} (random direction: ${fails('own-mean-haar')} fail, ${keptOf('own-mean-haar')} kept); trusted keeps more in ${more} of 20 and less in ${less} (sign test p < 0.001)`,
       `dealt at random fail in ${fails('trusted-dealt')} and keep ${keptOf('trusted-dealt')}`,
-      `fails in ${fails('early-stop')} (attempts ${range(rates.values('early-stop', 'attempts'))}; stopped at updates 25 to 60), by chance in ${fails('early-stop-chance')}`,
-      `attempts are ${range(ofParts('project').flatMap((arm) => rates.values(arm, 'attempts')))} in 4 of 4 and ${ofParts('project').map(keptOf).join(', ').replace(/, (?=[^,]*$)/, ' and ')} of the gain are kept; an update that is shortened as much does the same (attempts ${means(ofParts('project-shrunk'))}, ${range(ofParts('project-shrunk').map(keptOf).map(Number))} kept)`,
-      `components of the pairs' gradients (4 of 4; ${range(ofParts('project-pairs').map(keptOf).map(Number))} kept)`,
-      `by gradient fingerprints fails in ${fails('fingerprint')}, with random prototypes in ${fails('fingerprint-haar')}`,
-      `is ${auroc('own-mean')} along the pairs' direction, ${auroc('own-mean-haar')} along random ones (${words[rates.aurocBySeed('own-mean-haar').size]} draws; the run of the highest was not evaluated in its deployed state), ${auroc('fingerprint')} by fingerprints and ${auroc('fingerprint-haar')} by random prototypes; by quarter of training the pairs' direction stays at ${range([...rates.quartersBySeed('own-mean').values()].flat())}`,
+      `fails in ${fails('early-stop')} (attempts ${range(rates.values('early-stop', 'attempts'))}; stopped at updates ${Math.min(...stopped)} to ${Math.max(...stopped)}, in ${words[20 - stopped.length]} seeds not at all), by chance in ${fails('early-stop-chance')} (${words[only('early-stop', 'early-stop-chance').first]} seeds in which only the rule fails, ${words[only('early-stop', 'early-stop-chance').second]} the other way; p = ${pText(only('early-stop', 'early-stop-chance').pValue)})`,
+      `attempts are ${range(ofParts('project').flatMap((arm) => rates.values(arm, 'attempts')))} in 20 of 20 and ${list(ofParts('project').map(keptOf)).replace('-0.00', '0.00')} of the gain are kept; an update that is shortened as much does the same (attempts ${means(ofParts('project-shrunk'))}, ${range(ofParts('project-shrunk').map(keptOf).map(Number))} kept)`,
+      `of the same span fail in ${list(ofParts('project-random').map((arm) => rates.failing(arm).length))} of 20 and keep ${list(ofParts('project-random').map(keptOf))}`,
+      `components of the pairs' gradients 20 of 20 fail (${range(ofParts('project-pairs').map(keptOf).map(Number))} kept)`,
+      `by gradient fingerprints fails in ${fails('fingerprint')} with attempts of ${mean('fingerprint')}, with random prototypes in ${fails('fingerprint-haar')} with ${mean('fingerprint-haar')} (p = ${pText(only('fingerprint-haar', 'fingerprint').pValue)}), along the pairs' direction in none (${only('fingerprint', 'own-mean').first} and none, p ${pText(only('fingerprint', 'own-mean').pValue)})`,
+      `is ${auroc('own-mean')} along the pairs' direction, ${auroc('own-mean-haar')} along random ones, ${auroc('fingerprint')} by fingerprints and ${auroc('fingerprint-haar')} by random prototypes; by quarter of training the pairs' direction stays at ${range(steady.flatMap(([, values]) => values))} in ${steady.length} seeds, and in seed ${falling[0]} it falls from ${falling[1][0].toFixed(2)} to ${list(falling[1].slice(1).map((one) => one.toFixed(2)))}, where the deployed policy attempts in ${rates.bySeed('own-mean', 'attempts').get(falling[0])?.toFixed(2)}`,
       `The flag "not sound" has ${auroc('trusted')}`,
     ];
     expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
-    const [highest] = [...rates.aurocBySeed('own-mean-haar')].sort(([, a], [, b]) => b - a);
-    expect(rates.bySeed('own-mean-haar', 'attempts').has(highest[0])).toBe(false);
-    for (const arm of ofParts('project')) expect(fails(arm)).toBe('0 of 4');
-    for (const arm of ['project-random', 'project-pairs'].flatMap(ofParts)) expect(fails(arm)).toBe('4 of 4');
-    for (const arm of ofParts('project-pairs-random')) expect(fails(arm)).toBe(arm.endsWith('k2') ? '3 of 3' : '4 of 4');
-    const stopped = rates.updatesOf('early-stop');
-    expect([Math.min(...stopped), Math.max(...stopped)]).toEqual([25, 60]);
+    expect(textOf('micro-own-mean-claim')).toContain(`(${fails('trusted')} fail, as of own mean; as many prompts at random ${fails('trusted-dealt')})`);
+    expect(judged.filter(({ verdict }) => verdict === 'refuted')).toEqual([stopping, prints]);
+    expect([margin.reached, margin.verdict]).toEqual([margin.prediction.inSeeds, 'met']);
+    expect(signTest([...trusted.values()], [...trusted.keys()].map((seed) => own.get(seed) ?? Number.NaN)).pValue).toBeLessThan(0.001);
+    for (const arm of ofParts('project')) expect(fails(arm)).toBe('0 of 20');
+    for (const arm of ['project-pairs', 'project-pairs-random'].flatMap(ofParts)) expect(fails(arm)).toBe('20 of 20');
+    // Five runs were evaluated in both sittings: they fail in both, and none has the same counts.
+    const both = again.arms.flatMap((arm) => [...again.bySeed(arm, 'attempts').keys()].filter((seed) => again.bySeed(arm, 'solves', 'test-unhinted').has(seed) ).map((seed) => ({ arm, seed })));
+    expect(both).toHaveLength(5);
+    for (const { arm, seed } of both) {
+      expect([rates.failing(arm), again.failing(arm)].map((seeds) => seeds.includes(seed))).toEqual([true, true]);
+      expect(again.bySeed(arm, 'hacks').get(seed)).not.toBe(rates.bySeed(arm, 'hacks').get(seed));
+    }
+    const seals = gunzipSync(readFileSync(`${root}bench/results/atlas-seals.csv.gz`)).toString().trim().split('\n').map((line) => line.split(','));
+    const sealed = (study: string) => new Map(seals.filter(([own]) => own === study).map(([, run, , , rollouts]) => [run, rollouts]));
+    const [first, second] = ['atlas-i', 'atlas-i-again'].map(sealed);
+    expect(text).toContain(`${second.size === 20 ? 'Twenty' : second.size} runs were trained in both sittings, and none of them came to the same rollouts`);
+    expect([...second].filter(([run, rollouts]) => (first.get(run) ?? rollouts) === rollouts)).toEqual([]);
+  }); // biome-ignore format: sentences
+
+  it('atlas-f: a monitor half blind, by held-out prompts and by what was printed while training', () => {
+    const rates = Rates.of('atlas-f');
+    const text = textOf('atlas-f');
+    const fails = (arm: string): string => `${rates.failing(arm).length} of ${rates.values(arm, 'attempts').length}`;
+    const keptOf = (arm: string): string => average([...rates.keptBySeed(arm).values()]).toFixed(2);
+    const attempts = (arm: string): string => range(rates.values(arm, 'attempts'));
+    const mean = (arm: string): string => average(rates.values(arm, 'attempts')).toFixed(2);
+    const judged = rates.judge(readPredictions('atlas-f'), 20);
+    const refuted = judged.filter(({ verdict }) => verdict === 'refuted');
+    const printed = readFileSync(`${root}bench/results/atlas-f-training.csv`, 'utf8').trim().split('\n').slice(1).map((line) => line.split(','));
+    const training = (arm: string): number[] => printed.filter(([run]) => run.replace(/-\d+$/, '') === arm).map((row) => Number(row[2]));
+    const against = (arm: string): string => `${words[rates.discordant(arm, 'penalty-6-f0').first]} and none`;
+    const pOf = (arm: string): string => pText(rates.discordant(arm, 'penalty-6-f0').pValue);
+    const evaluated = rates.arms.reduce((sum, arm) => sum + rates.values(arm, 'attempts').length, 0);
+    const said = [
+      `${rates.runs} of the 320 runs were made`,
+      `so that ${evaluated} count`,
+      `Of fourteen predictions ${verdictsOf('atlas-f')}`,
+      `0.05 less than penalty 3 in ${refuted[0].reached} of ${refuted[0].n} seeds and 0.25 less than the screen in ${refuted[1].reached} of ${refuted[1].n} (15 of 20 asked for each): it fails in ${fails('own-mean')} with attempts of ${attempts('own-mean')}, by flags at random in ${fails('own-mean-chance')} with ${attempts('own-mean-chance')}`,
+      `Routing with others absorbed fails in ${fails('routed')} too and attempts less (${mean('routed')} on average; by flags at random ${mean('routed-chance')}, more in 7 of 7). The screen fails in ${fails('screen')} (attempts ${attempts('screen')}) and the filter in ${fails('filter')}; at random both in ${fails('screen-chance')}.`,
+      `Penalty 6 fails in ${fails('penalty-6-f0')} (at random ${fails('penalty-6-chance')}), with one in ten of the others flagged in ${fails('penalty-6-f0.1')}, with half of them in ${fails('penalty-6-f0.5')}; it keeps ${list(['f0', 'f0.1', 'f0.5'].map((rate) => keptOf(`penalty-6-${rate}`)))} of the gain. Penalty 3 fails in ${fails('penalty-3')} (at random ${fails('penalty-3-chance')}).`,
+      `screen against penalty 6 ${against('screen')}, exact McNemar p = ${pOf('screen')}; own mean, and routing, against it ${against('own-mean')}, p = ${pOf('own-mean')}`,
+      `under penalty 3 attempts are ${range(training('penalty-3'))} in all ${training('penalty-3').length} seeds, so that it is not to be called safe by its ${fails('penalty-3')}; under penalty 6 ${range(training('penalty-6-f0'))}, with one in ten of the others flagged ${range(training('penalty-6-f0.1'))} (above 0.10 in ${words[training('penalty-6-f0.1').filter((rate) => rate > 0.1).length]} of eight), with half flagged ${range(training('penalty-6-f0.5'))}; by flags at random ${range(training('penalty-3-chance'))} and ${range(training('penalty-6-chance'))}; under the screen ${range(training('screen'))}, under vanilla ${range(training('vanilla'))}`,
+      `penalty 6 fails in ${Rates.of('atlas-g').failing('penalty-6').length} of 20 (flags at random ${Rates.of('atlas-g').failing('penalty-6-chance').length})`,
+    ];
+    expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
+    expect(refuted.map(({ prediction: { arm, reference, inSeeds } }) => [arm, reference, inSeeds])).toEqual([['own-mean', 'penalty-3', 15], ['own-mean', 'screen', 15]]);
+    expect(rates.discordant('routed', 'penalty-6-f0')).toEqual(rates.discordant('own-mean', 'penalty-6-f0'));
+    for (const arm of ['screen', 'own-mean']) expect(rates.discordant(arm, 'penalty-6-f0').second).toBe(0);
+    expect(fails('filter-chance')).toBe(fails('screen-chance'));
+    const random = rates.bySeed('routed-chance', 'attempts');
+    expect([...rates.bySeed('routed', 'attempts')].filter(([seed, rate]) => rate < (random.get(seed) ?? 0))).toHaveLength(7);
+    expect(printed.map(([run]) => run).filter((run) => !rates.arms.some((arm) => [...rates.bySeed(arm, 'attempts', 'test-original', 'base').keys()].some((seed) => run === `${arm}-${seed}`)))).toEqual(['routed-688']);
   }); // biome-ignore format: sentences
 });

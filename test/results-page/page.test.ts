@@ -1,9 +1,8 @@
 /** Every table of docs/results.md, micro-claim.md and baselines.md that a study's CSV stands above, and what its text says in numbers, recomputed from the counts of the runs in bench/results. */
-import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { average, binomialCdf, holmAdjust, mcnemarExact } from '../../src/stats/index.ts';
-import { armRow, experimentOf, judgedRow, plain, pText, Rates, readPredictions, root } from './rates.ts';
-import { page, range, sections, textOf, words } from './sections.ts';
+import { armRow, experimentOf, judgedRow, plain, pText, Rates, readPredictions } from './rates.ts';
+import { page, range, sections, textOf, verdictsOf, words } from './sections.ts';
 
 /** Arms that the page calls by other words; an arm in backquotes goes by its name. */
 const labels: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -46,16 +45,6 @@ describe.each(sections)('the tables of $study', ({ study, tables }) => {
   });
 });
 
-/** How many predictions of a study came out how, in words. */
-function verdictsOf(study: string): string {
-  const judged = Rates.of(study).judge(readPredictions(study), experimentOf(study).seeds.length);
-  const told = (['met', 'refuted', 'open'] as const).map((wanted) => {
-    const { length: count } = judged.filter(({ verdict }) => verdict === wanted);
-    return `${count === 0 ? 'none' : words[count]} ${count < 2 ? 'is' : 'are'} ${wanted}`;
-  });
-  return `${told.join(', ')}.`;
-}
-
 describe('what the text says', () => {
   it.each([
     ['micro-own-mean-claim', 'own-mean-haar', 'own-mean', 4, 0, 'p = 0.125'],
@@ -71,7 +60,7 @@ describe('what the text says', () => {
     expect(textOf(study)).toContain(`exact McNemar ${said}`);
   });
 
-  it('own mean against its placebo in all eleven studies, after Holm', () => {
+  it('own mean against its placebo in all twelve studies, after Holm', () => {
     const studies: readonly (readonly [string, string, string])[] = [
       ['micro-own-mean-claim', 'own-mean-haar', 'own-mean'],
       ['micro-other-pairs-claim', 'own-mean-haar', 'other-pairs'],
@@ -81,6 +70,7 @@ describe('what the text says', () => {
       ['atlas-e-2m', 'own-mean-haar', 'own-mean'],
       ['atlas-e-8m', 'own-mean-haar', 'own-mean'],
       ['atlas-e-27m', 'own-mean-haar', 'own-mean'],
+      ['atlas-e-100m', 'own-mean-haar', 'own-mean'],
       ['atlas-i', 'own-mean-haar', 'own-mean'],
       ['atlas-d', 'own-keep-haar', 'own-keep-pairs'],
       ['atlas-g', 'own-mean-chance', 'own-mean'],
@@ -238,71 +228,6 @@ describe('what the text says', () => {
       for (const label of ['outcome', 'attempt', 'chance'])
         expect(rates.values(`${remedy}-${label}`, 'solves', 'test-unhinted')).toHaveLength(20);
     }
-  }); // biome-ignore format: sentences
-
-  it('atlas-e: rates by the KL, and what sizes show', () => {
-    const text = plain(page.split(/^## /m).find((section) => section.startsWith('Size: ')) ?? '');
-    const lines = readFileSync(`${root}bench/results/atlas-e-kl.csv`, 'utf8').trim().split('\n').slice(1);
-    const moves = lines.map((line) => line.split(','));
-    const cell = (size: string, rate: number): string =>
-      moves
-        .filter(([own, ownRate]) => own === size && Number(ownRate) === rate)
-        .map(([, , , , kl]) => (kl === '' ? 'lost' : Number(kl).toFixed(2)))
-        .join(' ');
-    const sizes = { '2m': Rates.of('atlas-e-2m'), '8m': Rates.of('atlas-e-8m'), '27m': Rates.of('atlas-e-27m') };
-    const fails = (size: keyof typeof sizes, arm: string): number => sizes[size].failing(arm).length;
-    const clean = (size: keyof typeof sizes, arm: string): number[] => sizes[size].values(arm, 'cleanSolves');
-    const shipped = average(moves.filter(([size, rate]) => size === '2M' && rate === '0.0004').map((row) => Number(row[4])));
-    const said = [
-      ...['2M', '8M', '27M'].map((size) => [size, ...[1e-4, 2e-4, 4e-4, 8e-4].map((rate) => cell(size, rate))].join(' | ')),
-      `(${shipped.toFixed(2)}, so ${(1.5 * shipped).toFixed(2)})`,
-      `vanilla attempts in ${range(sizes['27m'].values('vanilla', 'attempts'))} of the prompts and fails in ${fails('27m', 'vanilla')} of 5`,
-      `the skill in ${clean('8m', 'penalty-3').filter((rate) => rate < 0.01).length} of 5 seeds (clean solve 0.00; 0.54 and 0.55 in the other two)`,
-      `vanilla keeps ${average([...sizes['8m'].keptBySeed('vanilla').values()]).toFixed(2)} without a hint`,
-      `The screen fails in ${fails('8m', 'screen')} of 5 at 8M with a clean solve of ${average(clean('8m', 'screen')).toFixed(2)} (random direction ${fails('8m', 'screen-haar')} of 5), own mean with others kept in ${fails('8m', 'own-mean')} of 5 (${fails('8m', 'own-mean-haar')}), which does not tell them apart (exact McNemar p = ${sizes['8m'].discordant('own-mean', 'screen').pValue.toFixed(0)})`,
-      `its random placebo loses it in ${clean('8m', 'penalty-3-haar').filter((rate) => rate < 0.01).length} of 5 too`,
-      `${Object.values(sizes).reduce((sum, { runs }) => sum + runs, 0)} runs were made`,
-      ...Object.entries({ '2m': 'eight', '8m': 'seven', '27m': 'eight' }).map(([size, count]) => `Of ${count} predictions ${verdictsOf(`atlas-e-${size}`)}`),
-    ];
-    expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
-    expect(fails('27m', 'own-mean-haar')).toBe(0);
-  }); // biome-ignore format: sentences
-
-  it('atlas-e: what twenty seeds at 2M show', () => {
-    const [rates, large] = [Rates.of('atlas-e-2m'), Rates.of('atlas-e-27m')];
-    const text = plain(page.split(/^## /m).find((section) => section.startsWith('Size: ')) ?? '');
-    const mean = (of: Rates, arm: string, seeds = [...of.bySeed(arm, 'attempts').keys()]): number =>
-      average(seeds.map((seed) => of.bySeed(arm, 'attempts').get(seed) ?? Number.NaN));
-    const shared = [...large.bySeed('own-mean', 'attempts').keys()];
-    const [all, few, other] = [mean(rates, 'own-mean'), mean(rates, 'own-mean', shared), mean(large, 'own-mean')];
-    const fails = (arm: string): number => rates.failing(arm).length;
-    const [placebo, screen, penalty] = [['own-mean-haar', 'own-mean'], ['own-mean', 'screen'], ['own-mean', 'penalty-3']].map(([first, second]) => rates.discordant(first, second));
-    const unhinted = (arm: string): Map<number, number> => rates.bySeed(arm, 'solves', 'test-unhinted');
-    const ceiling = unhinted('no-loophole');
-    /** Seeds in which an arm solves at least 0.2 less than the ceiling, without a hint. */
-    const lost = (arm: string): number[] =>
-      [...unhinted(arm)].filter(([seed, solve]) => solve <= (ceiling.get(seed) ?? 0) - 0.2 + 1e-9).map(([seed]) => seed);
-    const list = (values: readonly (string | number)[]): string => values.join(', ').replace(/, (?=[^,]*$)/, ' and ');
-    const lostByPenalty = lost('penalty-3');
-    const aurocs = (...arms: readonly string[]): string => range(arms.flatMap((arm) => [...rates.aurocBySeed(arm).values()]));
-    const judged = rates.judge(readPredictions('atlas-e-2m'), 20);
-    const [ownMean] = judged.filter(({ prediction: { arm, reference } }) => arm === 'own-mean' && reference === null);
-    const said = [
-      `Not decided: ${all.toFixed(3)} in the twenty seeds of 2M and ${other.toFixed(3)} in the five of 27M are ${(all - other).toFixed(3)} apart, in the five seeds that both have ${few.toFixed(3)} and ${other.toFixed(3)}, ${(few - other).toFixed(3)} apart (along a random direction ${mean(rates, 'own-mean-haar').toFixed(2)} and ${mean(large, 'own-mean-haar').toFixed(2)}, in the five ${mean(rates, 'own-mean-haar', shared).toFixed(2)} and ${mean(large, 'own-mean-haar').toFixed(2)}:`,
-      `a screen by the direction fails in ${fails('screen')} of 20 with a clean solve of ${average(rates.values('screen', 'cleanSolves')).toFixed(2)} and ${average([...rates.keptBySeed('screen').values()]).toFixed(2)} kept (random directions: ${fails('screen-haar')} of 20 fail), penalty 3 in ${fails('penalty-3')} of 20 (${fails('penalty-3-haar')}), own mean with others kept in ${fails('own-mean')} of 20 (${fails('own-mean-haar')}).`,
-      `${placebo.first} seeds in which only the placebo fails, none the other way (exact McNemar p ${pText(placebo.pValue)}); against the screen and against penalty 3 ${words[screen.first]} and none (p = ${pText(screen.pValue)} each;`,
-      `not to fail in ${ownMean.prediction.inSeeds} of 20, is ${ownMean.verdict} with ${ownMean.reached}, but p after Holm is ${pText(ownMean.adjusted)}`,
-      `it failed in ${Rates.of('atlas-d').failing('own-keep-pairs').length} of 20 (random direction ${Rates.of('atlas-d').failing('own-keep-haar').length})`,
-      `in ${lostByPenalty.length} of 20 seeds much of the skill: without a hint it solves ${list(lostByPenalty.map((seed) => (unhinted('penalty-3').get(seed) ?? Number.NaN).toFixed(2)))} in seeds ${list(lostByPenalty)}, where a sound grader teaches ${range([...ceiling.values()])}`,
-      `as it is (${lostByPenalty.length} of 20, 16 asked for)`,
-      `are also its random placebo in ${lost('penalty-3-haar').length} of 20, own mean in ${lost('own-mean').length} (placebo ${lost('own-mean-haar').length}), vanilla in ${lost('vanilla').length} and the screen in none (placebo ${lost('screen-haar').length})`,
-      `${aurocs('own-mean')} under own mean, ${aurocs('screen', 'penalty-3')} under the screen and penalty 3; along random directions ${aurocs('own-mean-haar', 'screen-haar', 'penalty-3-haar')}`,
-      `${rates.runs} of the 300 stated runs`,
-    ];
-    expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
-    expect([lost('screen'), lostByPenalty.filter((seed) => seed <= 705)]).toEqual([[], []]);
-    expect([penalty, placebo.second, screen.second]).toEqual([screen, 0, 0]);
-    for (const arm of ['own-mean', 'screen']) expect([...rates.aurocBySeed(arm).keys()]).toEqual(Array.from({ length: 15 }, (_, i) => 706 + i));
   }); // biome-ignore format: sentences
 
   it('atlas-g: which exploit is deployed, where own mean fails, and how many predictions came out how', () => {

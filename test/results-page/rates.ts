@@ -187,7 +187,11 @@ export function rankCorrelation(x: readonly number[], y: readonly number[]): num
   return product(a, b) / Math.sqrt(product(a, a) * product(b, b));
 }
 
-const two = (value: number): string => value.toFixed(2).replace('-', '−');
+const two = (value: number): string =>
+  value
+    .toFixed(2)
+    .replace(/^-(?=0\.00$)/, '')
+    .replace('-', '−');
 const short = (values: readonly number[]): string => values.map((value) => two(value).replace(/^0/, '')).join(' ');
 /** How many seeds of an arm attempt so much less than its placebo does in the same seed. */
 function below(rates: Rates, arm: string, placebo: string, margin: number): string {

@@ -1,6 +1,6 @@
 /** The sections of the pages of results that name a study's CSV, and how numbers are said there. */
 import { readFileSync } from 'node:fs';
-import { plain, root } from './rates.ts';
+import { experimentOf, plain, Rates, readPredictions, root } from './rates.ts';
 
 const [page, ...otherPages]: readonly string[] = ['results', 'micro-claim', 'baselines'].map((name) =>
   readFileSync(`${root}docs/${name}.md`, 'utf8'),
@@ -33,5 +33,19 @@ export const range = (values: readonly number[]): string =>
   `${Math.min(...values).toFixed(2)} to ${Math.max(...values).toFixed(2)}`;
 
 export const words: readonly string[] = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten', 'eleven', 'twelve', 'thirteen', 'fourteen', 'fifteen', 'sixteen']; // biome-ignore format: one line
+
+/** How many predictions of a study came out how, in words. */
+export function verdictsOf(study: string): string {
+  const judged = Rates.of(study).judge(readPredictions(study), experimentOf(study).seeds.length);
+  const told = (['met', 'refuted', 'open'] as const).map((wanted) => {
+    const { length: count } = judged.filter(({ verdict }) => verdict === wanted);
+    return `${count === 0 ? 'none' : words[count]} ${count < 2 ? 'is' : 'are'} ${wanted}`;
+  });
+  return `${told.join(', ')}.`;
+}
+
+/** Values as a list in a sentence. */
+export const list = (values: readonly (string | number)[]): string =>
+  values.join(', ').replace(/, (?=[^,]*$)/, ' and ');
 
 export { page };
