@@ -4,7 +4,7 @@ import { evaluateTasks, evaluationKey, evaluationSeed } from '../evaluate/evalua
 import { finalNames, lastCheckpoint, statesOf } from '../evaluate/plan.ts';
 import { type AskedPolicy, evaluateAll, RunEvaluator } from '../evaluate/run-evaluator.ts';
 import { type EvaluationSet, evaluationTasks, finalSets, splitOf } from '../evaluate/sets.ts';
-import { type Evaluation, EvaluationStore } from '../evaluate/store.ts';
+import { type Evaluation, type EvaluationName, EvaluationStore } from '../evaluate/store.ts';
 import { type Sampler, samplingSettings } from '../grpo/index.ts';
 import { generate } from '../model/index.ts';
 import { computeTable, expectOpen, problemsHash, RunDirectory } from '../run/index.ts';
@@ -46,7 +46,7 @@ export interface EvaluatedRun {
 }
 
 export async function evaluateRun(path: string, options: EvaluateOptions = {}): Promise<EvaluatedRun> {
-  const { sets = finalSets, scales = [], limit = null, samples, signal, onProgress } = options;
+  const { sets = finalSets, scales = [], limit = null, samples } = options;
   const run = RunDirectory.open(path);
   const update = options.update ?? lastCheckpoint(run);
   const known = run.listCheckpoints();
@@ -59,17 +59,27 @@ export async function evaluateRun(path: string, options: EvaluateOptions = {}): 
     });
   }
   const names = finalNames(statesOf(run.readManifest()), { update, sets, scales, limit, samples });
-  const evaluate = async () => {
-    const { judge, sampler, device, warn, batch, siblings } = options;
-    await using lab = await openLab({ run: path }, { judge, sampler, device, warn, signal, batch });
+  const end = await evaluateNames(path, names, options);
+  return { end, update, evaluations: names.flatMap((name) => new EvaluationStore(path).find(name) ?? []) };
+}
+
+type NamedOptions = Omit<EvaluateOptions, 'sets' | 'scales' | 'update' | 'limit' | 'samples'>;
+
+/** Makes the evaluations of these names that are not stored yet; an interruption ends the opening of the lab too. */
+export async function evaluateNames(
+  path: string,
+  names: readonly EvaluationName[],
+  { siblings, onProgress, ...options }: NamedOptions,
+): Promise<EvaluatedRun['end']> {
+  const { signal } = options;
+  try {
+    await using lab = await openLab({ run: path }, options);
     const progress = (done: number): void => onProgress?.(done, names.length);
     return (await evaluateAll(await openEvaluator(lab, siblings), names, { onProgress: progress, signal })).end;
-  };
-  const end = await evaluate().catch((error: unknown) => {
-    if (wasAsked(signal, error)) return 'interrupted' as const;
+  } catch (error) {
+    if (wasAsked(signal, error)) return 'interrupted';
     throw error;
-  });
-  return { end, update, evaluations: names.flatMap((name) => new EvaluationStore(path).find(name) ?? []) };
+  }
 }
 
 export const probeTokens = 128;

@@ -8,10 +8,9 @@ import { type CurveChoice, curvePrompts, writeCurve } from '../../evaluate/curve
 import { rowsTogether } from '../../evaluate/evaluate.ts';
 import { curveNames, statesOf } from '../../evaluate/plan.ts';
 import { compareStates, summarise, summariseSamples } from '../../evaluate/rates.ts';
-import { evaluateAll } from '../../evaluate/run-evaluator.ts';
 import { curveSets, finalSets, parseCurveSet, parseSet, probedSets } from '../../evaluate/sets.ts';
 import { type Evaluation, EvaluationStore } from '../../evaluate/store.ts';
-import { evaluateRun, onInterrupt, openEvaluator, openLab } from '../../lab/index.ts';
+import { evaluateNames, evaluateRun, onInterrupt } from '../../lab/index.ts';
 import {
   curveTable,
   finalEvaluationTable,
@@ -263,14 +262,11 @@ const evaluateCurve: Evaluate = async ({ path, siblings, signal }, call, context
   const { device, every: step = 1 } = call;
   const set = parseCurveSet(oneSet(call, 'curve'));
   const run = RunDirectory.open(path);
-  await using lab = await openLab({ run }, { device, warn: tellOn(context) });
-  const { config, hasQuarantine } = lab;
-  const evaluator = await openEvaluator(lab, siblings);
+  const { config, hasQuarantine } = run.readManifest();
   const points = curveNames(statesOf({ hasQuarantine }), run.listCheckpoints(), step, set);
-  const onProgress = Progress.from(context.stderr, 'evaluation');
-  const { end } = await evaluateAll(evaluator, points, {
-    onProgress: (done) => onProgress(done, points.length),
-    signal,
+  const end = await evaluateNames(path, points, {
+    ...{ device, siblings, signal, warn: tellOn(context) },
+    onProgress: Progress.from(context.stderr, 'evaluation'),
   });
   const { [set]: found = [] } = await writeCurve(path, set);
   if (end === 'interrupted') return null;
