@@ -50,7 +50,10 @@ function Gate({ page }: { readonly page: GatePage }) {
     return (
       <>
         <h1>The gate of {run.id}</h1>
-        <p>This arm scores nothing: it has no gate, or no rollout has carried gradient yet.</p>
+        <p>
+          This arm scores nothing: it has no gate (a monitor’s flags may decide, as the tables tell), or no rollout has
+          carried gradient yet.
+        </p>
         <GateTables page={page} />
       </>
     );

@@ -353,8 +353,8 @@ function Playground({ plan }: { plan: Plan }) {
         <p class="legend">
           A rollout’s colour is where its gradient went: <b class="cell keep">deployed block</b>{' '}
           <b class="cell absorb">both blocks</b> <b class="cell route">quarantine</b>{' '}
-          <b class="cell none">no gradient</b>. <b>!</b> attempts the loophole, <b>✓</b> solves. Lines: solid as
-          trained, dashed as deployed. {whyAlone()}
+          <b class="cell none">no gradient</b> (all answers to its prompt were paid the same). <b>!</b> attempts the
+          loophole, <b>✓</b> solves. Lines: solid as trained, dashed as deployed. {whyAlone()}
         </p>
         <div class="lanes">
           {lanes.value.map((lane, side) => (
