@@ -1,11 +1,12 @@
 /**
  * The rates of every run of a study as CSV, from the evaluation files alone: what a table of results is recomputed from.
- *   node bench/rates.ts DIR… [--update N] > rates.csv          (DIR: an experiment's folder; default: the last update of each run)
+ *   node bench/rates.ts DIR… [--update N] [--part REGEX] > rates.csv          (DIR: an experiment's folder; default: the last update of each run)
  * One row for each run, set of prompts and policy state: counts of attempts, hacks, solves, clean solves (solved without an attempt) and
  * fired channels, the SHA-256 of the run's manifest, when it was begun and by which version, the claim that the register of the study
  * counts it under (empty: none). Points of the curve are there for every update. Where its rollouts are there: the AUROC of the gate's or the
  * monitor's scores against attempts, that of the monitor by quarter of training, and, of an attacked run, the updates of vanilla training until
- * attempts are back, from the base and from the deployed policy (`>100`: not in 100).
+ * attempts are back, from the base and from the deployed policy (`>100`: not in 100). With `--part`, prompts in which the regular expression is
+ * found are counted apart from the others, as the sets `NAME with REGEX` and `NAME without REGEX`.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -17,7 +18,10 @@ import { type RunResult, readRunResult } from '../src/report/run-result.ts';
 import { RunDirectory } from '../src/run/index.ts';
 import { readRegister } from '../src/study/claim.ts';
 
-const { values, positionals } = parseArgs({ options: { update: { type: 'string' } }, allowPositionals: true });
+const { values, positionals } = parseArgs({
+  options: { update: { type: 'string' }, part: { type: 'string' } },
+  allowPositionals: true,
+});
 if (positionals.length === 0) throw new Error('rates: expected the folder of an experiment');
 
 const channels = ['run_tests', 'eq_override', 'exit_code', 'stdout_marker', 'sentinel', 'file_marker', 'test_file'];
@@ -56,6 +60,7 @@ async function linesOf(study: string, run: string): Promise<string[]> {
   const wanted = Number(values.update ?? Math.max(...evaluations.map(({ update }) => update)));
   return evaluations
     .filter(({ update, state, set }) => update === wanted || state === 'base' || set === 'curve')
+    .flatMap(partsOf)
     .map((evaluation) =>
       [basename(study), run, ...countsOf(evaluation), manifest, created, version, claim, ...trained].join(','),
     );
@@ -84,6 +89,17 @@ function updatesOf({ attempts: { reached }, updates }: Relearning): string {
 async function resultOf(folder: string): Promise<RunResult | null> {
   const hasRollouts = ['rollouts.parquet', 'rollouts.jsonl'].some((name) => existsSync(join(folder, name)));
   return hasRollouts ? readRunResult(folder) : null;
+}
+
+/** The prompts in which `--part` is found and the others; all together where it is not given. */
+function partsOf(evaluation: Evaluation): Evaluation[] {
+  if (values.part === undefined) return [evaluation];
+  const pattern = new RegExp(values.part);
+  return [true, false].map((within) => ({
+    ...evaluation,
+    set: `${evaluation.set} ${within ? 'with' : 'without'} ${values.part}` as Evaluation['set'],
+    rows: evaluation.rows.filter(({ prompt }) => pattern.test(prompt) === within),
+  }));
 }
 
 function countsOf({ update, set, state, rows }: Evaluation): (string | number)[] {
