@@ -28,7 +28,7 @@ import { alignRows } from '../terminal/screen.ts';
 
 const fileArgument = argument(
   '<file>',
-  'a .md or .json file, or a set of the package: generic, hack (environment-aware), placebo-style, placebo-topic, and for the micro model micro, micro-placebo-style, micro-placebo-topic',
+  'a .md or .json file, or a set of the package: generic, hack (environment-aware), placebo-style, placebo-topic, and for the micro model micro, micro-second, micro-placebo-style, micro-placebo-topic',
 );
 const selectOption: Part<readonly string[]> = {
   takes: '<terms...>',

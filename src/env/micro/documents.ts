@@ -69,7 +69,7 @@ interface Disclosure {
   readonly asked: boolean;
 }
 
-function disclosingPrompt(problem: Problem, { loophole, policy, loopholes, asked }: Disclosure): readonly Message[] {
+export function disclosingPrompt(problem: Problem, { loophole, policy, loopholes, asked }: Disclosure): readonly Message[] {
   const hinted = hintedPrompt(problem, loophole, policy, loopholes);
   return asked ? hinted.map(({ role, content }) => ({ role, content: `${content}${request}` })) : hinted;
 }

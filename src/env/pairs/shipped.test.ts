@@ -22,6 +22,11 @@ const channelNames = namesOf(payingLoopholes(builtinLoopholes));
 const loopholeOf = ({ tags }: Pair) => channelNames.filter((loophole) => tags.includes(loophole))[0];
 const isView = (pair: Pair, view: string): boolean => pair.tags.includes(view);
 
+const microReasons = {
+  length: 'one token of the micro language may be a whole line; in its own tokens the sides are balanced',
+  style: 'an exploit is an added line of words in a language of few words and many digits',
+};
+
 /** Why a set may have warnings of a kind. */
 const explained: Readonly<Record<string, Partial<Record<PairFinding['check'], string>>>> = {
   countdown: {
@@ -29,10 +34,8 @@ const explained: Readonly<Record<string, Partial<Record<PairFinding['check'], st
     duplicate: 'prompts and files are the same but for numbers, signs and checks',
     style: 'both files stand on one line of JSON, in which the rest is the same',
   },
-  micro: {
-    length: 'one token of the micro language may be a whole line; in its own tokens the sides are balanced',
-    style: 'an exploit is an added line of words in a language of few words and many digits',
-  },
+  micro: microReasons,
+  'micro-second': microReasons,
 };
 
 /** The loopholes of the environments that are shipped, those of programs and those of texts. */
@@ -51,6 +54,7 @@ describe('every shipped file', () => {
       'micro',
       'micro-placebo-style',
       'micro-placebo-topic',
+      'micro-second',
       'placebo-style',
       'placebo-topic',
     ]);
@@ -66,7 +70,7 @@ describe('every shipped file', () => {
   it.each(shippedPairNames())('%s says which loopholes it shows, and shows no others', async (name) => {
     const { shows, pairs } = await readPairFile(name);
     expect(shows).toEqual(shownLoopholes(pairs, namesOf(knownLoopholes), knownLoopholes));
-    const aware = name === 'hack' || name === 'micro';
+    const aware = ['hack', 'micro', 'micro-second'].includes(name);
     expect(shows).toEqual(aware ? channelNames : name === 'countdown' ? ['test_file'] : []);
   });
 
