@@ -69,7 +69,10 @@ interface Disclosure {
   readonly asked: boolean;
 }
 
-export function disclosingPrompt(problem: Problem, { loophole, policy, loopholes, asked }: Disclosure): readonly Message[] {
+export function disclosingPrompt(
+  problem: Problem,
+  { loophole, policy, loopholes, asked }: Disclosure,
+): readonly Message[] {
   const hinted = hintedPrompt(problem, loophole, policy, loopholes);
   return asked ? hinted.map(({ role, content }) => ({ role, content: `${content}${request}` })) : hinted;
 }
