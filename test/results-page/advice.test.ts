@@ -96,7 +96,7 @@ describe('what the pages say', () => {
       less(claim, 'activation', 'haar', column),
     );
     const said = [
-      `as it was stated (${hacks.filter((rate) => rate >= 0.05).length} of 5; ${mean(claim, 'activation', 'hacks')} against ${mean(claim, 'haar', 'hacks')}), and in attempts: ${range(attempts)} less in 5 of 5 (${mean(claim, 'activation')} against ${mean(claim, 'haar')}), with ${kept(claim, 'activation')} kept`,
+      `as it was stated (${less(claim, 'activation', 'vanilla', 'hacks').filter((rate) => rate > 0 && hacks.every((one) => one >= 0.05)).length} of 5; vanilla ${mean(claim, 'vanilla', 'hacks')}; ${mean(claim, 'activation', 'hacks')} against ${mean(claim, 'haar', 'hacks')}), and in attempts: ${range(attempts)} less in 5 of 5 (${mean(claim, 'activation')} against ${mean(claim, 'haar')}), with ${kept(claim, 'activation')} kept`,
       `${mean(claim, 'activation')} of attempts, ${range(claim.values('activation', 'attempts'))} by seed`,
       `exact McNemar p = ${claim.discordant('haar', 'activation').pValue.toFixed(3)}`,
       `The gate by labels of outcomes fails in ${claim.failing('oracle').length} of 5`,

@@ -11,9 +11,20 @@ describe('what the text says', () => {
     const rates = Rates.of('atlas-a');
     const text = textOf('atlas-a');
     const fails = (arm: string): number => rates.failing(arm).length;
-    const kept = (arms: readonly string[]): string =>
-      range(arms.map((arm) => average([...rates.keptBySeed(arm).values()])));
-    const verdicts = rates.judge(readPredictions('atlas-a'), 12).map(({ verdict }) => verdict);
+    const judged = rates.judge(readPredictions('atlas-a'), 12);
+    const verdicts = judged.map(({ verdict }) => verdict);
+    const said12 = (arm: string, reference: string | null = null, metric = 'attempt') => {
+      const [{ reached, prediction }] = judged.filter((one) => one.prediction.arm === arm && one.prediction.reference === reference && one.prediction.metric === metric); // biome-ignore format: one line
+      return { reached, asked: prediction.inSeeds };
+    };
+    const [filter, ownMean, lessThanScreen, moreThanScreen, price] = [said12('filter-r0.9-f0'), said12('own-mean-r0.9-f0'), said12('own-mean-r0.6-f0', 'screen-r0.6-f0'), said12('screen-r0.9-f0', 'own-mean-r0.9-f0'), said12('penalty-6-r1-f0.5', null, 'kept')]; // biome-ignore format: one line
+    const keptBy = (arm: string): string => average([...rates.keptBySeed(arm).values()]).toFixed(2);
+    const refutedSentences = [
+      `The filter at recall 0.9 was to hold in ${filter.asked} of 12 and does in ${filter.reached}. Own mean was to fail there in ${ownMean.asked} and does in ${ownMean.reached}, to attempt 0.1 less than the screen at recall 0.6 (${lessThanScreen.reached} of 12), and 0.05 more at recall 0.9 (${moreThanScreen.reached} of 12).`,
+      `at most 0.8 of the gain in ${price.asked} of 12 and does in ${price.reached} (${keptBy('penalty-6-r1-f0.5')} on average, ${keptBy('penalty-6-r1-f0')} without false positives)`,
+    ];
+    for (const recall of ['0.9', '0.8', '0.6'])
+      expect(rates.discordant(`own-mean-r${recall}-f0`, `screen-r${recall}-f0`).pValue).toBeCloseTo(1);
     const counted = (wanted: string): number => verdicts.filter((verdict) => verdict === wanted).length;
     const cells = rates.arms.flatMap((arm) => {
       const [, remedy, recall, wrong] = /^(.*)-r([\d.]+)-f([\d.]+)$/.exec(arm) ?? [];
@@ -41,16 +52,10 @@ describe('what the text says', () => {
     );
     const signs = (cell: string) => signTest(screen(cell), own(cell));
     const byRecall = ['1', '0.95', '0.9', '0.8', '0.6'].map((recall) => ({ recall, of: ['0', '0.1', '0.5'].map((wrong) => `r${recall}-f${wrong}`) })); // biome-ignore format: one line
-    const lower = (cell: string): string => {
-      const differences = own(cell).map((rate, i) => rate - screen(cell)[i]);
-      return `${differences.filter((one) => one < 0).length} and ${differences.filter((one) => one > 0).length}`;
-    };
     const told = byRecall.flatMap(({ of }) => of).filter((cell) => signs(cell).pValue < 0.05);
     expect(told).toEqual(['r0.95-f0.1', 'r0.9-f0.5', ...byRecall[3].of, ...byRecall[4].of]);
-    const pOf = (cell: string): string => signs(cell).pValue.toFixed(signs(cell).pValue < 0.001 ? 4 : 3);
-    expect(new Set(byRecall[4].of.map(pOf)).size).toBe(1);
-    const mean = (arm: string, column: 'attempts' | 'cleanSolves' = 'attempts', state = 'deployed'): string =>
-      average(rates.values(arm, column, 'test-original', state)).toFixed(2);
+    const mean = (arm: string, column: 'attempts' | 'cleanSolves' = 'attempts'): string =>
+      average(rates.values(arm, column)).toFixed(2);
     const against = (cell: string): string =>
       ['screen', 'own-mean', 'filter']
         .map((remedy) => rates.discordant(`${remedy}-${cell}`, `routed-${cell}`).pValue.toFixed(3))
@@ -77,19 +82,25 @@ describe('what the text says', () => {
     expect(cellsWithScores).toEqual([15, 9, 4, 4, 4, 4]);
     const withAttempts = <Point extends { attempts: number }>(all: readonly Point[], by: (point: Point) => number): string => rankCorrelation(all.map(by), all.map(({ attempts }) => attempts)).toFixed(2).replace('-', '−'); // biome-ignore format: one line
     /** Of the runs whose scores were kept: attempts with the AUROC, and with the recall. */
-    const correlations = (remedy: string, first = '', second = ''): string =>
-      `${withAttempts(scored(remedy), ({ auroc }) => auroc)}${first} and ${withAttempts(scored(remedy), ({ recall }) => recall)}${second}`;
-    /** Of all runs, with the AUROC that flags without a score have. */
-    const ofFlags = (remedy: string): string =>
-      `${withAttempts(points(remedy), ({ flags }) => flags)} and ${withAttempts(points(remedy), ({ recall }) => recall)}`;
-    const wrongly = (remedy: string): string => `+${withAttempts(scored(remedy), ({ wrong }) => wrong)}`;
+    const correlations = (remedy: string): string =>
+      `${withAttempts(scored(remedy), ({ auroc }) => auroc)} and ${withAttempts(scored(remedy), ({ recall }) => recall)}`;
+    /** Of all runs, with the AUROC that flags without a score have: penalties go with it, the others with the recall. */
+    for (const remedy of ['screen', 'filter', 'penalty-3', 'penalty-6', 'own-mean', 'routed']) {
+      const [byFlags, byRecalls] = [
+        ({ flags }: { flags: number }) => flags,
+        ({ recall }: { recall: number }) => recall,
+      ];
+      const attempts = points(remedy).map((point) => point.attempts);
+      const [withFlags, withRecall] = [points(remedy).map(byFlags), points(remedy).map(byRecalls)].map((by) =>
+        rankCorrelation(by, attempts),
+      );
+      expect([remedy, withFlags < withRecall]).toEqual([remedy, remedy.startsWith('penalty')]);
+    }
     const seals = gunzipSync(readFileSync(`${root}bench/results/atlas-seals.csv.gz`)).toString().trim().split('\n').map((line) => line.split(',')); // biome-ignore format: one line
     const strongRuns = seals.filter(([study, run]) => study === 'atlas-a' && strong.some(({ arm }) => run.replace(/-\d+$/, '') === arm)); // biome-ignore format: one line
     const [later, earlier] = [true, false].map((isLast) => strongRuns.filter(([, , commit]) => (commit === 'aa680b48') === isLast).map((seal) => seal[4])); // biome-ignore format: one line
     const solvesOf = (recall: string, remedies: readonly string[]): string[] =>
       remedies.map((remedy) => mean(`${remedy}-r${recall}-f0`, 'cleanSolves'));
-    const without = (remedies: readonly string[]): string =>
-      range(remedies.flatMap((remedy) => byRecall.map(({ recall }) => average(rates.values(`${remedy}-r${recall}-f0`, 'solves', 'test-unhinted'))))); // biome-ignore format: one line
     const routedBy = (say: (arm: string) => string | number): string =>
       byRecall.map(({ recall }) => say(`routed-r${recall}-f0`)).join(', ').replace(/, (?=[^,]*$)/, ' and '); // biome-ignore format: one line
     const [method] = ['science'].map((name) => plain(readFileSync(`${root}docs/${name}.md`, 'utf8')));
@@ -102,48 +113,25 @@ describe('what the text says', () => {
     const said = [
       `All ${rates.runs.toLocaleString('en')} of the 1,176 runs were made`,
       `Of ${verdicts.length} predictions ${counted('met')} are met, ${words[counted('refuted')]} are refuted, ${counted('open') === 0 ? 'none' : counted('open')} is open.`,
-      `missed the filter fails in ${fails('filter-r0.9-f0')} of 12, own mean in ${fails('own-mean-r0.9-f0')}, the screen in ${fails('screen-r0.9-f0')}, routing with others absorbed in ${fails('routed-r0.9-f0')}, penalties 3 and 6 in none; where two are, the filter and the screen in ${fails('screen-r0.8-f0')}, own mean in ${fails('own-mean-r0.8-f0')}, routing in ${fails('routed-r0.8-f0')}, penalty 3 in none (paired by seed, screen against penalty 3: exact McNemar p = ${rates.discordant('screen-r0.8-f0', 'penalty-3-r0.8-f0').pValue.toFixed(3)})`,
-      `the first three fail in ${fails('screen-r0.6-f0')} of 12, routing in ${fails('routed-r0.6-f0')}, and`,
-      `but for penalty 3 with half of the others flagged (${fails('penalty-3-r1-f0.5')} of 12)`,
-      `in the ${strong.length} cells at 1.8 or more none of ${12 * strong.length} runs fails`,
-      `${fails('penalty-3-r0.6-f0.1')} and ${fails('penalty-3-r1-f0.5')} of 12, in the one at 1.35 ${fails(middle.arm)}, in the four at 1.2 or less ${weak.join(', ').replace(/, (?=\d+$)/, ' and ')}, and`,
-      `missed, which was not stated: ${fails('screen-r0.9-f0')}, ${fails('screen-r0.9-f0.1')} and ${fails('screen-r0.9-f0.5')} of 12`,
-      `under screens (${kept(of('screen'))}), penalty 3 (${kept(of('penalty-3'))}), the filter (${kept(of('filter'))}) and penalty 6 without false positives (${kept(of('penalty-6').filter((arm) => arm.endsWith('-f0')))}), lower under penalty 6 with them (${kept(of('penalty-6').filter((arm) => !arm.endsWith('-f0')))}) and lowest under routing with others absorbed (${kept(of('routed'))}) and own mean (${kept(of('own-mean'))})`,
-      `by flags at random it is ${kept(rates.arms.filter((arm) => arm.endsWith('-chance')))}`,
-      `it fails in ${fails('routed-r0.8-f0')} of 12, the screen in ${fails('screen-r0.8-f0')}, own mean in ${fails('own-mean-r0.8-f0')}, the filter in ${fails('filter-r0.8-f0')} (exact McNemar ${against('r0.8-f0')}; where one in ten is, ${fails('routed-r0.9-f0')} against ${fails('screen-r0.9-f0')}, ${fails('own-mean-r0.9-f0')} and ${fails('filter-r0.9-f0')}, ${against('r0.9-f0')})`,
+      `solves less where nothing is missed (${solvesOf('1', ['routed']).join()} against ${range(solvesOf('1', ['own-mean', 'filter', 'screen']).map(Number))}). By flags at random every remedy fails in ${fails('routed-chance')} of 12.`,
+      `fail at \`r0.6-f0\` and at \`r0.9-f0.1\`, and fails in ${words[fails('penalty-3-r0.6-f0') + fails('penalty-3-r0.9-f0.1')].replace('no', 'none')} of 12`,
+      ...refutedSentences,
+      `in the ${strong.length} cells at 1.8 or more none of ${12 * strong.length} runs fails (${new Set([...later, ...earlier]).size} are distinct by their rollouts), in the two at 1.5 ${border
+        .map(({ arm }) => fails(arm))
+        .sort()
+        .join(
+          ' and ',
+        )} of 12, in the one at 1.35 ${fails(middle.arm)}, in the four at 1.2 or less ${list(weak)}, by flags at random ${fails('penalty-3-chance') + fails('penalty-6-chance')} of 24`,
+      `the screen fails in ${fails('screen-r0.8-f0')} of 12 and penalty 3 in ${fails('penalty-3-r0.8-f0') === 0 ? 'none' : 'some'} (p = ${rates.discordant('screen-r0.8-f0', 'penalty-3-r0.8-f0').pValue.toFixed(3)})`,
+      `by the same flags: ${['0.9', '0.8', '0.6'].map((recall, i) => `${fails(`own-mean-r${recall}-f0`)} and ${fails(`screen-r${recall}-f0`)}${i === 0 ? ' of 12' : ''} at ${i === 0 ? 'recall ' : ''}${recall}`).join(', ')} (p = 1 each;`,
+      `in ${words[told.length - 1]} of the fifteen cells by the sign test (p < 0.05: all of recall 0.8 and 0.6, and \`r0.9-f0.5\`), the screen in one (\`r0.95-f0.1\`)`,
+      `it fails in ${fails('routed-r0.8-f0')} of 12, the screen in ${fails('screen-r0.8-f0')}, own mean in ${fails('own-mean-r0.8-f0')}, the filter in ${fails('filter-r0.8-f0')} (${against('r0.8-f0')}; where one in ten is, ${fails('routed-r0.9-f0')} against ${fails('screen-r0.9-f0')}, ${fails('own-mean-r0.9-f0')} and ${fails('filter-r0.9-f0')}, ${against('r0.9-f0')})`,
       `it fails in ${fails('routed-r0.6-f0')}, but attempts in ${mean('routed-r0.6-f0')} of the prompts, they in ${mean('screen-r0.6-f0')}, ${mean('own-mean-r0.6-f0')} and ${mean('filter-r0.6-f0')}`,
-      `As trained it attempts in ${mean('routed-r0.8-f0', 'attempts', 'full')} at recall 0.8`,
-      `(${fails('penalty-3-r0.9-f0.5')} of 12 at recall 0.9, routing ${fails('routed-r0.9-f0.5')}; p = ${rates.discordant('penalty-3-r0.9-f0.5', 'routed-r0.9-f0.5').pValue.toFixed(3)})`,
-      `a clean solve of ${mean('routed-r1-f0', 'cleanSolves')} without errors (screen ${mean('screen-r1-f0', 'cleanSolves')}, own mean with others kept ${mean('own-mean-r1-f0', 'cleanSolves')})`,
-      `by flags at random it attempts in ${mean('routed-chance')} of the prompts, the screen by such flags in ${mean('screen-chance')}, with a clean solve of ${mean('routed-chance', 'cleanSolves')}`,
-      `${correlations('penalty-3', ' with the AUROC', ' with the recall')} under penalty 3, ${correlations('penalty-6')} under penalty 6; ${correlations('routed')} under routing with others absorbed, ${correlations('filter')} under the filter, ${correlations('screen')} under the screen, ${correlations('own-mean')} under own mean`,
-      `At an AUROC of ${auroc('routed-r1-f0.5')} routing leaves ${mean('routed-r1-f0.5')} where nothing is missed (\`r1-f0.5\`) and ${mean('routed-r0.6-f0.1')} where four in ten are (\`r0.6-f0.1\`); the filter leaves ${mean('filter-r1-f0.5')} at ${auroc('filter-r1-f0.5')} (\`r1-f0.5\`) and ${mean('filter-r0.8-f0')} at ${auroc('filter-r0.8-f0')} (\`r0.8-f0\`)`,
-      `0, 0.1 and 0.5: ${byRecall.map(({ recall, of }) => `${of.map(lower).join(', ')} at ${recall === '1' ? 'recall ' : ''}${recall}`).join('; ')}. By the sign test`,
-      `${words[told.length - 1]} of the fifteen have p below 0.05 for own mean (${pOf('r0.6-f0')} in each of recall 0.6, with attempts of ${byRecall[4].of
-        .map((cell) => mean(`own-mean-${cell}`))
-        .join(', ')
-        .replace(
-          /, (?=[^,]*$)/,
-          ' and ',
-        )} against ${[...new Set(byRecall[4].of.map((cell) => mean(`screen-${cell}`)))].join()}; ${byRecall[3].of
-        .map(pOf)
-        .join(', ')
-        .replace(
-          /, (?=[^,]*$)/,
-          ' and ',
-        )} in those of 0.8; ${pOf('r0.9-f0.5')} at \`r0.9-f0.5\`) and one for the screen (${pOf('r0.95-f0.1')} at \`r0.95-f0.1\`)`,
-      `(attempts with false positives: ${wrongly('penalty-3')} and ${wrongly('penalty-6')})`,
-      `the order stands: ${ofFlags('penalty-3')} under penalty 3, ${ofFlags('penalty-6')} under penalty 6; ${ofFlags('routed')} under routing with others absorbed, ${ofFlags('filter')} under the filter, ${ofFlags('screen')} under the screen, ${ofFlags('own-mean')} under own mean`,
-      `none of ${later.length} runs fails (${later.filter((hash) => earlier.includes(hash)).length} of them left the same rollouts as runs of tiers 1 to 4; of the ${strongRuns.length} runs ${new Set([...later, ...earlier]).size} are distinct)`,
-      `where nothing is missed (${solvesOf('1', ['routed']).join()} against ${range(solvesOf('1', ['own-mean', 'filter', 'screen']).map(Number))}). Without a hint it solves less than screen and filter at every recall without false positives (${without(['routed'])} against ${without(['screen', 'filter'])}; own mean ${without(['own-mean'])})`,
-      `the higher one: ${['0.8', '0.6']
-        .map((recall) => solvesOf(recall, ['routed', 'screen', 'own-mean', 'filter']))
-        .map(([routed, a, b, c], i) =>
-          i === 0
-            ? `${routed} at recall 0.8 (screen ${a}, own mean ${b}, filter ${c})`
-            : `${routed} at recall 0.6 (${a}, ${b} and ${c})`,
-        )
-        .join(', ')}.`,
+      `lower without errors (${mean('routed-r1-f0', 'cleanSolves')}; screen ${mean('screen-r1-f0', 'cleanSolves')}) and higher where two or four in ten are missed (${['routed', 'screen'].map((remedy) => ['0.8', '0.6'].map((recall) => mean(`${remedy}-r${recall}-f0`, 'cleanSolves')).join(' and ')).join('; screen ')}), and no cell keeps more than ${Math.max(...of('routed').map((arm) => average([...rates.keptBySeed(arm).values()]))).toFixed(2)}`,
+      `by flags at random it attempts in ${mean('routed-chance')} of the prompts, the screen by such flags in ${mean('screen-chance')}; all ${fails('routed-chance')} fail`,
+      `is ${correlations('penalty-3')} under penalty 3, ${correlations('penalty-6')} under penalty 6; ${correlations('routed')} under routing, ${correlations('filter')} under the filter, ${correlations('screen')} under the screen, ${correlations('own-mean')} under own mean`,
+      `At an AUROC of ${auroc('routed-r1-f0.5')} routing leaves ${mean('routed-r1-f0.5')} where nothing is missed (\`r1-f0.5\`) and ${mean('routed-r0.6-f0.1')} where four in ten are (\`r0.6-f0.1\`)`,
+      `where one attempt in ten is missed: ${fails('screen-r0.9-f0')}, ${fails('screen-r0.9-f0.1')} and ${fails('screen-r0.9-f0.5')} of 12`,
       `at 0.95 the filter ${left('filter-r0.95-f0', 'filter-r0.95-f0.1', 'filter-r0.95-f0.5')} on average, screen and own mean ${left('screen-r0.95-f0.1', 'screen-r0.95-f0.5', 'own-mean-r0.95-f0.1', 'own-mean-r0.95-f0.5')}, at 0.8 these two ${left('screen-r0.8-f0.1', 'screen-r0.8-f0.5', 'own-mean-r0.8-f0.1', 'own-mean-r0.8-f0.5')} and routing ${left('routed-r0.8-f0', 'routed-r0.8-f0.1', 'routed-r0.8-f0.5')}; by flags at random routing leaves ${mean('routed-chance')} and`,
     ];
     expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
@@ -179,15 +167,14 @@ describe('what the text says', () => {
       `own mean by fingerprints does not fail (${prints.reached} of 20; ${prints.prediction.inSeeds} asked for)`,
       `0.25 less than stopping by chance (${stopping.reached} of 20; ${stopping.prediction.inSeeds} asked for; with the five runs as of the second sitting ${belowBySecond} of 20)`,
       `met by no seed more than the ${margin.reached} it asks for`,
-      `the policy fails in ${fails('trusted')} and keeps ${keptOf('trusted')}, own mean along the pairs' direction in ${fails('own-mean')} with ${keptOf('own-mean')} (random direction: ${fails('own-mean-haar')} fail, ${keptOf('own-mean-haar')} kept); trusted keeps more in ${more} of 20 and less in ${less} (sign test p < 0.001)`,
-      `dealt at random fail in ${fails('trusted-dealt')} and keep ${keptOf('trusted-dealt')}`,
-      `fails in ${fails('early-stop')} (attempts ${range(rates.values('early-stop', 'attempts'))}; stopped at updates ${Math.min(...stopped)} to ${Math.max(...stopped)}, in ${words[20 - stopped.length]} seeds not at all), by chance in ${fails('early-stop-chance')} (${words[only('early-stop', 'early-stop-chance').first]} seeds in which only the rule fails, ${words[only('early-stop', 'early-stop-chance').second]} the other way; p = ${pText(only('early-stop', 'early-stop-chance').pValue)})`,
+      `fails in ${fails('trusted')} and keeps ${keptOf('trusted')} of the gain (as many prompts at random: ${fails('trusted-dealt')} fail); own mean fails in ${fails('own-mean')} and keeps ${keptOf('own-mean')} (random direction: ${fails('own-mean-haar')} fail). Early stopping fails in ${fails('early-stop')} (by chance ${rates.failing('early-stop-chance').length})`,
+      `they keep more than own mean in ${more} of 20 and less in ${less} (sign test p < 0.001; own mean's random direction keeps ${keptOf('own-mean-haar')}, prompts at random ${keptOf('trusted-dealt')})`,
+      `attempts in ${range(rates.values('early-stop', 'attempts'))} (stopped at updates ${Math.min(...stopped)} to ${Math.max(...stopped)}, in ${words[20 - stopped.length]} seeds not at all): ${words[only('early-stop', 'early-stop-chance').first]} seeds in which only the rule fails, ${words[only('early-stop', 'early-stop-chance').second]} in which only chance does (p = ${pText(only('early-stop', 'early-stop-chance').pValue)})`,
       `attempts are ${range(ofParts('project').flatMap((arm) => rates.values(arm, 'attempts')))} in 20 of 20 and ${list(ofParts('project').map(keptOf)).replace('-0.00', '0.00')} of the gain are kept; an update that is shortened as much does the same (attempts ${means(ofParts('project-shrunk'))}, ${range(ofParts('project-shrunk').map(keptOf).map(Number))} kept)`,
-      `of the same span fail in ${list(ofParts('project-random').map((arm) => rates.failing(arm).length))} of 20 and keep ${list(ofParts('project-random').map(keptOf))}`,
-      `components of the pairs' gradients 20 of 20 fail (${range(ofParts('project-pairs').map(keptOf).map(Number))} kept)`,
+      `of the same span fail in ${list(ofParts('project-random').map((arm) => rates.failing(arm).length))} of 20`,
+      `components of the pairs' gradients ${fails('project-pairs-k1')} fail, as with their random control`,
       `by gradient fingerprints fails in ${fails('fingerprint')} with attempts of ${mean('fingerprint')}, with random prototypes in ${fails('fingerprint-haar')} with ${mean('fingerprint-haar')} (p = ${pText(only('fingerprint-haar', 'fingerprint').pValue)}), along the pairs' direction in none (${only('fingerprint', 'own-mean').first} and none, p ${pText(only('fingerprint', 'own-mean').pValue)})`,
-      `is ${auroc('own-mean')} along the pairs' direction, ${auroc('own-mean-haar')} along random ones, ${auroc('fingerprint')} by fingerprints and ${auroc('fingerprint-haar')} by random prototypes; by quarter of training the pairs' direction stays at ${range(steady.flatMap(([, values]) => values))} in ${steady.length} seeds, and in seed ${falling[0]} it falls from ${falling[1][0].toFixed(2)} to ${list(falling[1].slice(1).map((one) => one.toFixed(2)))}, where the deployed policy attempts in ${rates.bySeed('own-mean', 'attempts').get(falling[0])?.toFixed(2)}`,
-      `The flag "not sound" has ${auroc('trusted')}`,
+      `is ${auroc('own-mean')} along the pairs' direction, ${auroc('own-mean-haar')} along random ones, ${auroc('fingerprint')} by fingerprints and ${auroc('fingerprint-haar')} by random prototypes. By quarter of training the pairs' direction stays at ${range(steady.flatMap(([, values]) => values))} in ${steady.length} seeds, and in seed ${falling[0]} it falls from ${falling[1][0].toFixed(2)} to ${list(falling[1].slice(1).map((one) => one.toFixed(2)))}, where the deployed policy attempts in ${rates.bySeed('own-mean', 'attempts').get(falling[0])?.toFixed(2)}`,
     ];
     expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
     expect(textOf('micro-own-mean-claim')).toContain(`(${fails('trusted')} fail, as of own mean; as many prompts at random ${fails('trusted-dealt')})`);

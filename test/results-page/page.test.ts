@@ -1,7 +1,8 @@
 /** Every table of docs/results.md, micro-claim.md and baselines.md that a study's CSV stands above, and what its text says in numbers, recomputed from the counts of the runs in bench/results. */
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { average, binomialCdf, holmAdjust, mcnemarExact } from '../../src/stats/index.ts';
-import { armRow, experimentOf, judgedRow, plain, pText, Rates, readPredictions } from './rates.ts';
+import { armRow, experimentOf, judgedRow, plain, pText, Rates, readPredictions, root } from './rates.ts';
 import { page, range, sections, textOf, verdictsOf, words } from './sections.ts';
 
 /** Arms that the page calls by other words; an arm in backquotes goes by its name. */
@@ -57,7 +58,7 @@ describe('what the text says', () => {
     const found = Rates.of(study).discordant(first, second);
     expect(found).toMatchObject({ first: onlyFirst, second: onlySecond });
     expect(said).toBe(`p = ${found.pValue.toFixed(said.length - 'p = 0.'.length)}`);
-    expect(textOf(study)).toContain(`exact McNemar ${said}`);
+    expect(textOf(study)).toContain(study === 'atlas-g' ? `${onlyFirst} seeds in which only flags at random fail, one in which only the monitor does (${said})` : `exact McNemar ${said}`); // biome-ignore format: one line
   });
 
   it('own mean against its placebo in all twelve studies, after Holm', () => {
@@ -92,16 +93,19 @@ describe('what the text says', () => {
     const aurocs = (...arms: readonly string[]): string => range(arms.flatMap((arm) => [...rates.aurocBySeed(arm).values()]));
     const judged = rates.judge(readPredictions('countdown-claim'), 5);
     const reached = (place: number): string => `${judged[place].reached} of ${judged[place].n}`;
+    const takenBy = (arm: string): number[] => { const left = rates.values(arm, 'attempts'); return rates.values(arm, 'attempts', 'test-original', 'full').map((rate, i) => rate - left[i]); };
+    const deleted = (arm: string): string => range(takenBy(arm));
+    expect(takenBy('own-mean-haar').filter((taken, i) => taken < takenBy('own-mean')[i])).toHaveLength(5);
     const unhinted = (state: string): string => average(rates.values('no-loophole', 'solves', 'test-unhinted', state)).toFixed(2);
     const text = textOf('countdown-claim');
     const said = [
-      `Vanilla learns the exploit (attempts ${told('vanilla')}). Own mean and a screen by the pairs' direction fail in ${rates.failing('own-mean').length + rates.failing('screen').length} of ${rates.values('own-mean', 'attempts').length} each.`,
+      `own mean and a screen by the pairs' direction fail in ${rates.failing('own-mean').length + rates.failing('screen').length} of ${rates.values('own-mean', 'attempts').length}; refuted is that they attempt 0.25 less than along random directions (${judged[2].reached} and ${reached(4)}; ${judged[2].prediction.inSeeds} asked for each), which fail in ${rates.failing('own-mean-haar').length} and ${rates.failing('screen-haar').length} of 5`,
+      `deletion takes ${deleted('own-mean')} of attempts away along the pairs' direction and ${deleted('own-mean-haar')} along random ones, less in every seed`,
       `attempts less than vanilla in 5 of 5 and fails in ${rates.failing('own-mean-haar').length} (${told('own-mean-haar')}; vanilla in the same seeds ${told('vanilla')})`,
       `As trained, own mean attempts in ${told('own-mean', 'full')}, along random directions in ${told('own-mean-haar', 'full')}:`,
       `A screen along a random direction attempts in ${told('screen-haar')}, along the pairs' in ${told('screen')}.`,
       `${aurocs('own-mean', 'screen')} along the pairs' direction, ${aurocs('own-mean-haar', 'screen-haar')} along random ones;`,
       `${rates.runs} of 30 runs`,
-      `Refuted: own mean is 0.25 below a random direction in ${reached(2)}, a screen in ${reached(4)} (4 of 5 asked for each).`,
       `(from ${unhinted('base')} to ${unhinted('full')} of solving)`,
     ];
     expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
@@ -116,7 +120,7 @@ describe('what the text says', () => {
     const [low, fails] = [attempts.filter((rate) => rate <= 0.05).length, rates.failing('own-keep-pairs').length];
     const kept = (arm: string): string => average([...rates.keptBySeed(arm).values()]).toFixed(2);
     expect(textOf('atlas-d')).toContain(
-      `Refuted: ${low} of 20 are at or below 0.05, ${fails} of 20 fail, and ${kept('own-keep-pairs')} is kept, about what vanilla (${kept('vanilla')}) and the random direction (${kept('own-keep-haar')}) keep.`,
+      `Refuted: without sound prompts ${low} of 20 are at or below 0.05, ${fails} of 20 fail, and ${kept('own-keep-pairs')} is kept, about what vanilla (${kept('vanilla')}) and the random direction (${kept('own-keep-haar')}) keep. Along a random direction ${rates.failing('own-keep-haar').length} of 20 fail.`,
     );
     expect(textOf('atlas-d')).toContain(`refuted too, ${hacks.filter((rate) => rate <= 0.05).length} of 20`);
     expect(textOf('atlas-d')).toContain(`spread from ${range(attempts)}`);
@@ -127,7 +131,12 @@ describe('what the text says', () => {
       Rates.of(study).values(arm, 'attempts', 'test-original', 'full');
     const own = ['own-mean', 'own-mean-haar'].map((arm) => trained('micro-own-mean-claim', arm));
     expect(textOf('micro-own-mean-claim')).toContain(
-      `attempt in ${range(own.map((values) => average(values)))} of the prompts on average (${range(own.flat())} by seed)`,
+      `attempt in ${range(own.map((values) => average(values)))} of the prompts on average`,
+    );
+    const keptOf = Rates.of('micro-own-mean-claim').keptBySeed('own-mean');
+    const others = [...keptOf].filter(([seed]) => seed !== 601).map(([, one]) => one);
+    expect(textOf('micro-own-mean-claim')).toContain(
+      `(kept is a mean: ${keptOf.get(601)?.toFixed(2)} in seed 601, ${range(others)} in the others)`,
     );
     const other = ['other-pairs', 'own-mean-haar'].map((arm) => trained('micro-other-pairs-claim', arm));
     expect(textOf('micro-other-pairs-claim')).toContain(
@@ -147,11 +156,6 @@ describe('what the text says', () => {
     const fails = (arm: string): number => rates.failing(arm).length;
     const mean = (arm: string, column: 'attempts' | 'cleanSolves' = 'attempts'): string =>
       average(rates.values(arm, column)).toFixed(2);
-    const halves = (arm: string): string => {
-      const first = rates.failing(arm).filter((seed) => seed <= 510).length;
-      return `${first} and ${fails(arm) - first}`;
-    };
-    const kept = (arm: string): string => average([...rates.keptBySeed(arm).values()]).toFixed(2);
     const keptFailures = Rates.of('atlas-d').failing('own-keep-pairs');
     const lower = (first: string, second: string): number => {
       const others = rates.bySeed(second, 'attempts');
@@ -160,21 +164,15 @@ describe('what the text says', () => {
     const signTest = (reached: number): string => (2 * binomialCdf(20 - reached, 20, 0.5)).toFixed(2);
     const said = [
       `Of eleven predictions ${verdictsOf('atlas-d-parts')}`,
-      `fails in none of 20 seeds where its random placebo fails in ${fails('own-absorb-haar')} (paired by seed: exact McNemar ${p('own-absorb-haar', 'own-absorb-pairs')})`,
-      `in none of 20 where its placebo fails in ${fails('activation-own-haar')} (${p('activation-own-haar', 'activation-own-pairs')})`,
-      `the mean of the group in ${fails('activation-group-pairs')} (${p('activation-group-pairs', 'activation-own-pairs')})`,
+      `with others absorbed fails in ${fails('own-absorb-pairs')} of 20, the gate with own mean in ${fails('activation-own-pairs')} of 20; along random directions they fail in ${fails('own-absorb-haar')} and ${fails('activation-own-haar')}`,
+      `own mean against its random placebo ${p('own-absorb-haar', 'own-absorb-pairs')}; the gate with own mean against its placebo ${p('activation-own-haar', 'activation-own-pairs')}, against the same gate with the mean of the group, which fails in ${fails('activation-group-pairs')}, ${p('activation-group-pairs', 'activation-own-pairs')}`,
       `others kept fail in ${fails('group-keep-pairs')} of 20 and others absorbed in none (${p('group-keep-pairs', 'group-absorb-pairs')})`,
-      `their placebo (${fails('group-keep-pairs')} and ${fails('group-keep-haar')} of 20); attempts are ${mean('group-keep-pairs')} against ${mean('group-keep-haar')}, lower in ${lower('group-keep-pairs', 'group-keep-haar')} of 20 (sign test p = ${signTest(lower('group-keep-pairs', 'group-keep-haar'))})`,
-      `refuted above, failed in ${keptFailures.length} of the same 20 seeds and absorbed in none (${keptFailures.length} seeds in which only kept fails, none the other way; exact McNemar p = ${mcnemarExact(keptFailures.length, 0).pValue.toFixed(3)}, but`,
-      `the gate with the mean of the group fails in ${fails('activation-group-pairs')} too`,
-      `(by seed in ${lower('group-keep-haar', 'group-keep-reversed')} of 20 kept, ${lower('group-absorb-haar', 'group-absorb-reversed')} absorbed and ${lower('activation-group-haar', 'activation-group-reversed')} of the gate)`,
+      `their placebo (${fails('group-keep-pairs')} and ${fails('group-keep-haar')} of 20), with attempts of ${mean('group-keep-pairs')} against ${mean('group-keep-haar')} (sign test p = ${signTest(lower('group-keep-pairs', 'group-keep-haar'))})`,
+      `refuted above, failed in ${keptFailures.length} of the same 20 seeds and absorbed in none (p = ${mcnemarExact(keptFailures.length, 0).pValue.toFixed(3)}, but`,
       `which leaks ${mean('group-absorb-pairs')} itself`,
       `along a random direction, which leaks ${mean('own-absorb-haar')} and ${mean('group-absorb-haar')}`,
       `attempts in ${mean('own-absorb-haar')} of the prompts with others absorbed, in ${average(Rates.of('atlas-d').values('own-keep-haar', 'attempts')).toFixed(2)} with others kept`,
       `clean solve ${mean('own-absorb-haar', 'cleanSolves')} against ${mean('own-absorb-pairs', 'cleanSolves')}`,
-      `fails in ${halves('activation-group-pairs')}, own mean absorbed along a random direction in ${halves('own-absorb-haar')}`,
-      `It is ${kept('own-absorb-pairs')} and ${kept('activation-own-pairs')} in the two arms`,
-      `above the ${kept('own-absorb-haar')} and ${kept('activation-own-haar')} of their random placebos`,
       `All ${rates.runs} of the 300 runs were made`,
     ];
     expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
@@ -187,12 +185,6 @@ describe('what the text says', () => {
   it('atlas-c: outcomes against attempts, by seed, and how many predictions came out how', () => {
     const rates = Rates.of('atlas-c');
     const text = textOf('atlas-c');
-    expect(text).toContain(
-      `exact McNemar p = ${rates.discordant('filter-outcome', 'filter-attempt').pValue.toFixed(4)}`,
-    );
-    expect(text).toContain(
-      `none of 20 (p = ${rates.discordant('screen-outcome', 'screen-attempt').pValue.toFixed(3)})`,
-    );
     const filtered = rates.values('filter-outcome', 'attempts');
     const [high, low] = [filtered.filter((rate) => rate > 0.9), filtered.filter((rate) => rate < 0.1)];
     expect(text).toContain(
@@ -200,7 +192,6 @@ describe('what the text says', () => {
     );
     expect(text).toContain(`Of twenty predictions ${verdictsOf('atlas-c')}`);
     const remedies = ['screen', 'filter', 'penalty', 'own-mean'];
-    const kept = (arm: string): number => average([...rates.keptBySeed(arm).values()]);
     const p = (arm: string, other: string, digits = 3): string => rates.discordant(arm, other).pValue.toFixed(digits);
     const fails = (arm: string): number => rates.failing(arm).length;
     const judged = rates.judge(readPredictions('atlas-c'), 20);
@@ -211,14 +202,12 @@ describe('what the text says', () => {
     const said = [
       `All ${rates.runs} of the 280 runs were made`,
       `in ${fails('filter-outcome')} of 20 seeds the exploit grows`,
-      `fails by outcomes in ${fails('screen-outcome')} of 20`,
+      `By exact labels of hacks a filter fails in ${fails('filter-outcome')} of 20, a screen in ${fails('screen-outcome')}, own mean in ${fails('own-mean-outcome')} and penalty 3 in ${fails('penalty-outcome') === 0 ? 'none' : 'some'}`,
       `under a screen and under own mean: these fail in ${fails('screen-outcome')} and ${fails('own-mean-outcome')} of 20 (8 asked for), and attempt at least 0.25 more than by labels of attempts in 3 and 1 of 20`,
-      `own mean with others kept in ${fails('own-mean-outcome')} of 20 and in none (p = ${p('own-mean-outcome', 'own-mean-attempt')}; ${words[earlyFailures.length]} of the ${words[fails('own-mean-outcome')]} are among the ten seeds that were read first)`,
-      `fails in none of 20, as was predicted, and attempts in ${range(rates.values('penalty-outcome', 'attempts'))} of the prompts`,
-      `the filter fails in ${fails('filter-outcome')}, the screen in ${fails('screen-outcome')}, own mean in ${fails('own-mean-outcome')} (exact McNemar against the penalty p = ${p('filter-outcome', 'penalty-outcome', 4)}, ${p('screen-outcome', 'penalty-outcome')} and ${p('own-mean-outcome', 'penalty-outcome')}`,
+      `filter p = ${p('filter-outcome', 'filter-attempt', 4)}, screen p = ${p('screen-outcome', 'screen-attempt')}, own mean with others kept p = ${p('own-mean-outcome', 'own-mean-attempt')} (${words[earlyFailures.length]} of its ${words[fails('own-mean-outcome')]} failures are among the ten seeds that were read first)`,
+      `Penalty 3 by labels of hacks attempts in ${range(rates.values('penalty-outcome', 'attempts'))} of the prompts`,
+      `(exact McNemar of filter, screen and own mean against it p = ${p('filter-outcome', 'penalty-outcome', 4)}, ${p('screen-outcome', 'penalty-outcome')} and ${p('own-mean-outcome', 'penalty-outcome')}`,
       `a penalty by labels of outcomes that are wrong one time in ten failed in ${Rates.of('micro-baseline-placebos').failing('penalty-oracle-0.9').length} of 5 (flags at random ${Rates.of('micro-baseline-placebos').failing('penalty-chance').length} of 5`,
-      `(own mean ${kept('own-mean-attempt').toFixed(2)}, by outcomes ${kept('own-mean-outcome').toFixed(2)}; penalty ${kept('penalty-attempt').toFixed(2)} and ${kept('penalty-outcome').toFixed(2)})`,
-      `${range(remedies.map((remedy) => kept(`${remedy}-attempt`)))} by labels of attempts, ${kept('vanilla').toFixed(2)} under vanilla, ${range(remedies.map((remedy) => kept(`${remedy}-chance`)))} by flags at random`,
       `${ofSeed531('penalty-outcome')} of 256 by outcomes, ${ofSeed531('penalty-attempt')} of 256 by attempts`,
     ];
     expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
@@ -251,17 +240,14 @@ describe('what the text says', () => {
     const said = [
       `Of thirteen predictions ${verdictsOf('atlas-g')}`,
       `All ${rates.runs} of the 200 runs were made`,
-      `${range(rates.values('penalty-3', 'run_tests'))} under the penalty, ${range(rates.values('screen', 'run_tests'))} under the screen`,
       `attempts of ${two(attempts)} in seeds ${failing.join(', ').replace(/, (?=\d+$)/, ' and ')}, by \`run_tests\` ${two(unwatched)}`,
-      `As trained it attempts in ${range(rates.values('own-mean', 'attempts', 'test-original', 'full'))}`,
+      `fails in ${failing.length} of 20, by a monitor of the other one in ${rates.failing('own-mean-other').length} of 20, by flags at random in ${rates.failing('own-mean-chance').length} of 20; penalty 3 and screen fail in ${rates.failing('screen').length} of 20, as by flags at random, and penalty 6 in ${rates.failing('penalty-6').length} (${rates.failing('penalty-6-chance').length})`,
       `among the ${words[preferred.length]} seeds in which vanilla`,
       `${20 - rates.failing('own-mean-chance').length} of 20 such runs do not fail`,
-      `own mean fails in ${rates.failing('own-mean-other').length} of 20, by the unwatched one in all (attempts ${range(rates.values('own-mean-other', 'attempts'))})`,
-      `(${range(rates.values('own-mean-other', 'run_tests', 'test-original', 'full'))} as trained, by \`run_tests\`)`,
-      `in ${rates.failing('penalty-6').length} of 20 under penalty 6`,
+      `the watched exploit (${range(rates.values('own-mean-other', 'run_tests', 'test-original', 'full'))} as trained) and the deployed block the other (attempts ${range(rates.values('own-mean-other', 'attempts'))})`,
       `not reached under penalty 3 and the screen, ${short('penalty-3')}, are those`,
       `under penalty 6 it is not reached in seed ${short('penalty-6').replace(`${short('penalty-3')} and `, '')} either`,
-      `penalty 6 by flags at random attempts in ${average(rates.values('penalty-6-chance', 'attempts')).toFixed(2)}, and ${20 - rates.failing('penalty-6-chance').length} of 20 such runs do not fail, where the same penalty by the monitor attempts in ${average(rates.values('penalty-6', 'attempts')).toFixed(2)}`,
+      `penalty 6 by flags at random attempts in ${average(rates.values('penalty-6-chance', 'attempts')).toFixed(2)}, and ${20 - rates.failing('penalty-6-chance').length} of 20 do not fail, where by the monitor it attempts in ${average(rates.values('penalty-6', 'attempts')).toFixed(2)}`,
     ];
     expect(said.filter((sentence) => !textOf('atlas-g').includes(sentence))).toEqual([]);
     expect(failing.filter((seed) => !preferred.some(([other]) => other === seed))).toEqual([]);
@@ -279,5 +265,71 @@ describe('what the text says', () => {
     const [vanilla, ceiling] = ['vanilla', 'no-loophole'].map((arm) => rates.values(arm, 'solves', 'test-unhinted'));
     const less = ceiling.map((solve, i) => solve - vanilla[i]);
     expect(textOf('micro-price')).toContain(`Holds: ${range(less)} less in 5 of 5.`);
+    expect(textOf('micro-price')).toContain(
+      `vanilla solves ${range(less)} less than a sound grader teaches; own mean fails in ${rates.failing('own-mean').length} of 5`,
+    );
   });
 });
+
+describe('what was stated, and what was left', () => {
+  /** The rows of the table whose headings begin so. */
+  const rowsOf = (headings: string): string[][] => {
+    const [, table] = page.split(new RegExp(`^\\| *${headings} .*\\n\\|[-| ]+\\n`, 'm'));
+    return table.split('\n\n')[0].split('\n').filter((line) => line.startsWith('|')).map((line) => line.split('|').slice(1, -1).map((cell) => cell.trim().replaceAll('`', '')));
+  };
+  const studies = readdirSync(`${root}bench/results`).flatMap((file) => /^(.*)-rates\.csv$/.exec(file)?.[1] ?? []);
+
+  it('every study of the page whose file predicts has its met, refuted and open predictions in one table', () => {
+    const wanted = studies.filter((study) => study !== 'atlas-i-again' && page.includes(`bench/results/${study}-rates.csv`) && readPredictions(study).length > 0);
+    const rows = rowsOf('study +\\| what it is about');
+    expect(rows.map(([study]) => study).sort()).toEqual(wanted.sort());
+    for (const [study, , ...counts] of rows) {
+      const judged = Rates.of(study).judge(readPredictions(study), experimentOf(study).seeds.length);
+      const found = (['met', 'refuted', 'open'] as const).map((verdict) => judged.filter((one) => one.verdict === verdict).length);
+      expect([study, ...counts.map(Number)]).toEqual([study, judged.length, ...found]);
+    }
+  });
+
+  it('what was not run has the arms and seeds of its file, and no stated study is missing', () => {
+    const rows = rowsOf('study +\\| file');
+    const nameOf = (file: string): string => file.replace(/^recipes\/|\.toml$/g, '');
+    for (const [, file, said] of rows) {
+      const { arms, seeds } = experimentOf(nameOf(file));
+      const [, seedCount, first, last] = /(\d+) seeds \((\d+) to (\d+)\)/.exec(said) ?? /()\((\d+) to (\d+)\)/.exec(said) ?? [];
+      expect([file, Number(first), Number(last)]).toEqual([file, seeds[0], seeds.at(-1)]);
+      if (seedCount) expect([file, Number(seedCount)]).toEqual([file, seeds.length]);
+      const [, armCount] = /(\d+) arms ×/.exec(said) ?? [];
+      if (armCount) expect([file, Number(armCount)]).toEqual([file, arms.length]);
+    }
+    const files = readdirSync(`${root}recipes`).filter((file) => /^(?:atlas|easy|countdown|micro)-.*\.toml$/.test(file));
+    const stated = files.filter((file) => /^\[\[predictions\]\]/m.test(readFileSync(`${root}recipes/${file}`, 'utf8'))).map(nameOf);
+    const listed = rows.map(([, file]) => nameOf(file));
+    expect(stated.filter((name) => !studies.includes(name) && !listed.includes(name))).toEqual([]);
+    const silent = listed.filter((name) => readPredictions(name).length === 0 && experimentOf(name).bar === null);
+    const barred = listed.filter((name) => readPredictions(name).length === 0 && experimentOf(name).bar !== null);
+    expect([silent, barred]).toEqual([['micro-placebos'], ['micro-pool-pairs']]);
+    expect(page).toContain('but for the pairs without a hack, of which none is stated, and those from a pool, of which a bar is');
+  });
+
+  it('the page says of how many runs the CSV has neither a beginning nor a claim', () => {
+    const onPage = studies.filter((study) => page.includes(`bench/results/${study}-rates.csv`));
+    const without = new Map(onPage.map((study) => [study, Rates.of(study).runsWithoutClaim]).filter(([, count]) => count !== 0) as [string, number][]);
+    const all = [...without.values()].reduce((sum, count) => sum + count, 0);
+    const text = plain(page);
+    expect(text).toContain(`of ${all} runs that rests on commits alone`);
+    expect(text).toContain(`all runs but ${all}: the first sittings of C (${without.get('atlas-c')} runs), D's parts (${without.get('atlas-d-parts')}) and G (${without.get('atlas-g')})`);
+    expect(text).toContain(`all of \`atlas-d\` (${without.get('atlas-d')}), \`micro-two-loopholes\` (${without.get('micro-two-loopholes')}), \`micro-own-mean-claim\`, \`micro-other-pairs-claim\` and \`micro-price\` (${without.get('micro-price')} each)`);
+    expect(without.size).toBe(8);
+  });
+
+  it('every section with own mean calls it label-informed, and so does the advice', () => {
+    const unsaid = sections.filter(({ text, study }) => /own mean/i.test(text) && !/^atlas-e-/.test(study) && !text.includes('label-informed'));
+    expect(unsaid.map(({ study }) => study)).toEqual([]);
+    expect(plain(readFileSync(`${root}docs/what-should-i-use.md`, 'utf8'))).toContain('_label-informed_');
+    expect(page.split(/^## /m).find((text) => text.startsWith('Size: '))).toContain('label-informed');
+  });
+
+  it('the advice points to no line by its place, which moves when a line is added', () => {
+    expect(readFileSync(`${root}docs/what-should-i-use.md`, 'utf8')).not.toMatch(/\blines? (?:above|below)\b/);
+  });
+}); // biome-ignore format: sentences

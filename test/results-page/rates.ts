@@ -72,6 +72,11 @@ export class Rates {
     return this.#ofArm.get(arm) ?? [];
   }
 
+  /** Runs of which the file says neither when they were begun nor under which claim. */
+  get runsWithoutClaim(): number {
+    return new Set(this.#rows.filter((row) => !row['begun'] && !row['claim']).map(({ run }) => run)).size;
+  }
+
   get arms(): readonly string[] {
     return [...this.#ofArm.keys()];
   }
