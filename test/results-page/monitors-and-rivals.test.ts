@@ -116,7 +116,7 @@ describe('what the text says', () => {
       `solves less where nothing is missed (${solvesOf('1', ['routed']).join()} against ${range(solvesOf('1', ['own-mean', 'filter', 'screen']).map(Number))}). By flags at random every remedy fails in ${fails('routed-chance')} of 12.`,
       `fail at \`r0.6-f0\` and at \`r0.9-f0.1\`, and fails in ${words[fails('penalty-3-r0.6-f0') + fails('penalty-3-r0.9-f0.1')].replace('no', 'none')} of 12`,
       ...refutedSentences,
-      `in the ${strong.length} cells at 1.8 or more none of ${12 * strong.length} runs fails (${new Set([...later, ...earlier]).size} are distinct by their rollouts), in the two at 1.5 ${border
+      `in the ${strong.length} cells at 1.8 or more none of ${12 * strong.length} runs fails (${new Set([...later, ...earlier]).size} are distinct by their rollouts), in the two at 1.5 (penalty 3 at \`r0.6-f0.1\` and \`r1-f0.5\`) ${border
         .map(({ arm }) => fails(arm))
         .sort()
         .join(
