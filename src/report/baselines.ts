@@ -9,7 +9,7 @@ import { type ArmResults, claimSet, finalSample, findArm, type Results, solveSet
 import { type ComparedMetric, type Comparison, compareArms } from './comparisons.ts';
 import { keptAndRemoved, shareText } from './kept.ts';
 import type { RunResult } from './run-result.ts';
-import { armCell, oracleTitle, rateColumns, setTitles } from './tables.ts';
+import { armCell, rateColumns, setTitles, titleOf } from './tables.ts';
 import { comparedCost, monitorColumns } from './training-tables.ts';
 
 /** What watches an arm's rollouts (null: nothing), and what is done: in the arm's words, and as a kind. */
@@ -46,7 +46,7 @@ export function baselineTables(results: Results): Table[] {
   const removed = (target: Target) => (arm: ArmResults) => shareText(shares.get(arm.arm)?.removed[target] ?? null);
   return [false, true].map((oracle) =>
     makeTable(
-      `baselines side by side${oracle ? `: ${oracleTitle}` : ''}`,
+      titleOf('baselines side by side', undefined, oracle),
       armsInOrder(results, oracle),
       {
         arm: ({ arm }) => armNamed(arm),
@@ -87,7 +87,7 @@ export function ablationTable(results: Results): Table {
   const hacks = compared('hack');
   const found = compared('attempt').map((one, i) => ({ ...one, own: findArm(results, one.arm), hacks: hacks[i] }));
   return makeTable(
-    `what each part buys${set === undefined ? '' : `, ${setTitles[set]}`}`,
+    titleOf('what each part buys', set),
     found,
     {
       arm: ({ arm, own }) => armCell({ arm, usesOracle: own?.usesOracle === true }, { set }),
@@ -127,7 +127,7 @@ export function settingsTable(results: Results): Table {
     if (arm === undefined || set === undefined) return [];
     return [{ ...arm, set, recipe, changes: stated.map((change) => asTrained(change, arm.runs)) }];
   });
-  return makeTable(`what the arms change${set === undefined ? '' : `, ${setTitles[set]}`}`, found, {
+  return makeTable(titleOf('what the arms change', set), found, {
     arm: (arm) => armCell(arm, { set }),
     n: ({ runs }) => `${runs.length}`,
     recipe: ({ recipe }) => recipe,

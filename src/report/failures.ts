@@ -14,7 +14,7 @@ import { exactInterval, kaplanMeier, logRankTest, mcnemarExact, medianTime, twoP
 import { type ArmResults, claimSet, finalSample, type Results } from './aggregate.ts';
 import { testArms } from './comparisons.ts';
 import type { RunResult } from './run-result.ts';
-import { armCell, differenceCell, oracleTitle, setTitles } from './tables.ts';
+import { armCell, differenceCell, titleOf } from './tables.ts';
 
 export type RunFailures = ReturnType<typeof failuresOf>[number];
 
@@ -61,7 +61,7 @@ function pairFailures(own: RunFailures, other: RunFailures) {
 export function failureTable(results: Results, oracle: boolean): Table {
   const found = failuresOf(results).filter(({ usesOracle }) => usesOracle === oracle);
   return makeTable(
-    titleOf(results, 'runs that fail', oracle),
+    titleOf('runs that fail', claimSet(results), oracle),
     found,
     {
       arm: ({ arm, set }) => armNamed(arm, { set }),
@@ -83,7 +83,7 @@ export function failureComparisonTable(results: Results, oracle: boolean): Table
   const found = compareFailures(results, oracle);
   const most = Math.max(0, ...found.map(({ seeds }) => seeds.length));
   return makeTable(
-    titleOf(results, 'runs that fail, paired by seed', oracle),
+    titleOf('runs that fail, paired by seed', claimSet(results), oracle),
     found,
     {
       comparison: (one) => differenceCell(one, claimSet(results)),
@@ -97,11 +97,6 @@ export function failureComparisonTable(results: Results, oracle: boolean): Table
     claimNote(found.map(({ seeds }) => seeds.length)),
     most >= 2 && `${testNote} With ${most} seeds no p can be below ${formatP(2 ** (1 - most))}.`,
   );
-}
-
-function titleOf(results: Results, what: string, oracle: boolean): string {
-  const set = claimSet(results);
-  return `${what}${set === undefined ? '' : `, ${setTitles[set]}`}${oracle ? `: ${oracleTitle}` : ''}`;
 }
 
 const changedText = ({ design }: Results): string =>

@@ -12,7 +12,7 @@ import { claimSet, formatSample, sampleOf, sharedSeeds } from './aggregate.ts';
 import { overSeeds, testArms } from './comparisons.ts';
 import { loopholeGroups as groups, type LoopholeGroup } from './experiment-schema.ts';
 import type { RunResult } from './run-result.ts';
-import { armCell, differenceCell, setTitles } from './tables.ts';
+import { armCell, differenceCell, titleOf } from './tables.ts';
 
 const groupMetrics = ['attempt', 'hack'] as const;
 type GroupMetric = (typeof groupMetrics)[number];
@@ -58,7 +58,7 @@ function aggregateTable(arms: readonly ArmResults[], set: FinalSet, metric: Grou
     return known === null || heldOut === null ? null : heldOut - known;
   };
   return makeTable(
-    `${metric} deployed, known and held-out loopholes, ${setTitles[set]}`,
+    titleOf(`${metric} deployed, known and held-out loopholes`, set),
     arms,
     {
       arm: (arm) => armCell(arm, { set }),
@@ -83,7 +83,7 @@ function differenceTable(results: Results, arms: readonly ArmResults[], set: Fin
     });
   const compared = testArms({ ...results, arms }, undefined, compareGroups);
   return makeTable(
-    `${metric} deployed, paired differences by group of loopholes, ${setTitles[set]}`,
+    titleOf(`${metric} deployed, paired differences by group of loopholes`, set),
     compared,
     {
       comparison: (one) => differenceCell(one, set),

@@ -8,7 +8,7 @@ import { claimNote, formatP, makeTable, signed, signedInterval, type Table } fro
 import { type EquivalenceTest, equivalenceTest, mean, meanInterval, meanRatio } from '../stats/index.ts';
 import type { ArmResults, Results, Sample } from './aggregate.ts';
 import { baseRuns, claimSet, finalSample, findArm, sharedSeeds, solveSet } from './aggregate.ts';
-import { armCell, setTitles } from './tables.ts';
+import { armCell, setTitles, titleOf } from './tables.ts';
 
 export type Share = Readonly<NonNullable<ReturnType<typeof shareOf>>>;
 export type KeptPoint = Readonly<ReturnType<typeof pointsOf>[number]>;
@@ -174,7 +174,7 @@ export function matchedSolveTable(results: Results): Table {
   const found = set === undefined ? [] : matchSolve(results, set);
   const { matchedSolve } = results.design;
   return makeTable(
-    `solve deployed within ${matchedSolve} of ${solveReferenceOf(results)}${set === undefined ? '' : `, ${setTitles[set]}`}`,
+    titleOf(`solve deployed within ${matchedSolve} of ${solveReferenceOf(results)}`, set),
     found,
     {
       arm: (one) => armCell(one, { set }),

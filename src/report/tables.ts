@@ -29,7 +29,12 @@ export const setTitles: Readonly<Record<FinalSet, string>> = {
 export const authorsColumn = "hack, authors' label";
 export const authorsNote =
   "authors' label: the response passes a test function of its own and fails the problem's tests, whether or not that paid.";
-export const oracleTitle = 'with labels (never pooled with the arms above)';
+const oracleTitle = ': with labels (never pooled with the arms above)';
+
+/** The title of a table: what it says, the set that it is of, and whether its arms have labels. */
+export const titleOf = (what: string, set?: FinalSet, oracle = false): string =>
+  `${what}${set === undefined ? '' : `, ${setTitles[set]}`}${oracle ? oracleTitle : ''}`;
+
 const oracleMark = ' (uses labels)';
 
 /** The first cell of a row about an arm, marked where a table has arms with labels beside others. */
@@ -89,7 +94,7 @@ export function finalTable(results: Results, set: FinalSet, oracle: boolean): Ta
   const prompts = promptsOf(results, set);
   const reported = oracle || set !== claimSet(results) ? [] : results.design.references;
   return {
-    title: `${setTitles[set]}${oracle ? `: ${oracleTitle}` : ''}`,
+    title: titleOf(setTitles[set], undefined, oracle),
     columns: [
       ...['arm', 'n', ...inBothStates.flatMap((metric) => [`${metric} as trained`, `${metric} deployed`])],
       ...['clean solve deployed', 'objective', authorsColumn],
@@ -158,7 +163,7 @@ export function comparisonTable(results: Results, set: FinalSet, metric: Compare
   const mark = ({ against }: Comparison): string =>
     !oracle && findArm(results, against)?.usesOracle === true ? oracleMark : '';
   return makeTable(
-    `${metric} deployed, paired differences, ${setTitles[set]}${oracle ? `: ${oracleTitle}` : ''}`,
+    titleOf(`${metric} deployed, paired differences`, set, oracle),
     found,
     {
       comparison: (one) => differenceCell(one, set, mark(one)),
@@ -191,7 +196,7 @@ export function loopholeTable(results: Results, set: FinalSet, oracle: boolean):
   const emerged = (what: 'attempts' | 'hacks') => (row: Row) =>
     emergenceText(row.runs, (run) => run.emergenceByLoophole[what][row.loophole] ?? null);
   return makeTable(
-    `by loophole, ${setTitles[set]}${oracle ? `: ${oracleTitle}` : ''}`,
+    titleOf('by loophole', set, oracle),
     rows,
     {
       arm: ({ arm, loophole }) => armNamed(arm, { set, loophole }),

@@ -7,7 +7,7 @@ import { outcomesKnown } from '../run/index.ts';
 import { median } from '../stats/index.ts';
 import { type ArmResults, findArm, formatSample, type Results, type Sample, sampleOf } from './aggregate.ts';
 import type { RunResult } from './run-result.ts';
-import { armCell, armsOf, claims, oracleTitle } from './tables.ts';
+import { armCell, armsOf, claims, titleOf } from './tables.ts';
 
 /** A number of a run: its name in CSV and JSON, its column, and its value, null where the run or its arm has none. */
 interface TrainingMetric {
@@ -63,7 +63,7 @@ export function emergenceText(runs: readonly RunResult[], updateOf: (run: RunRes
 export function processTable(results: Results, oracle: boolean): Table {
   const arms = armsOf(results, oracle);
   return makeTable(
-    `while training${oracle ? `: ${oracleTitle}` : ''}`,
+    titleOf('while training', undefined, oracle),
     arms,
     {
       arm: ({ arm }) => armNamed(arm, { training: true }),

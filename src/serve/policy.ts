@@ -38,25 +38,24 @@ export interface ServedPolicy {
 export interface OpenPolicyOptions {
   readonly states: readonly ServedState[];
   readonly rows: number;
-  readonly context: number | null;
-  readonly update: number | null;
+  readonly context?: number | undefined;
+  readonly update?: number | undefined;
   /** The folder that clients may load adapters from; absent: none. */
   readonly adapters?: string | undefined;
-  readonly device: RunConfig['device']['kind'] | null;
+  readonly device?: RunConfig['device']['kind'] | undefined;
 }
 
 export function openServed(path: string, { device, context }: OpenPolicyOptions, signal?: AbortSignal): Promise<Lab> {
   const call = `serve ${path}`;
   const { maxNewTokens } = RunDirectory.open(path).readManifest().config.sampling;
-  if (context !== null && context <= maxNewTokens) {
+  if (context !== undefined && context <= maxNewTokens) {
     throw new UserError({
       call: '--context',
       expected: `more than ${maxNewTokens}, the new tokens of a completion (sampling.maxNewTokens of the run)`,
       found: `${context}`,
     });
   }
-  const asked = { device: device ?? undefined, context: context ?? undefined };
-  return openLab({ run: path }, { work: 'unplanned', call, signal, ...asked });
+  return openLab({ run: path }, { work: 'unplanned', call, signal, device, context });
 }
 
 export async function openPolicy(
@@ -98,7 +97,7 @@ export async function openPolicy(
   };
 }
 
-function chooseUpdate(run: RunDirectory, wanted: number | null): number {
+function chooseUpdate(run: RunDirectory, wanted: number | undefined): number {
   const checkpoints = run.listCheckpoints();
   const update = wanted ?? checkpoints.at(-1);
   if (update !== undefined && checkpoints.includes(update)) return update;

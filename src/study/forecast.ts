@@ -5,6 +5,7 @@
 import { existsSync, statfsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
+import { bytesIn } from '../base/node/index.ts';
 import { statesOf } from '../evaluate/index.ts';
 import {
   armOf,
@@ -20,7 +21,7 @@ import { beganApart } from '../lab/manifest.ts';
 import { attackConfig } from '../measure/relearn/attack.ts';
 import { type DiskPlan, isRun, type RunConfig, RunDirectory } from '../run/index.ts';
 import type { ExperimentPlan, PlannedRun } from './experiment.ts';
-import { bytesIn, type RunRate, readRate } from './rates.ts';
+import { type RunRate, readRate } from './rates.ts';
 import { evaluationsOf, runsLeft } from './run.ts';
 import { type Slot, sharedPart } from './slots.ts';
 
@@ -53,7 +54,7 @@ export async function forecastDisk(plan: ExperimentPlan, directory: string, atAT
     states = Math.max(states, own.stateBytes);
   }
   const checkpoints = runs.map(({ arm, folder }) => {
-    const there = bytesIn(join(directory, folder), () => true);
+    const there = bytesIn(join(directory, folder));
     return Math.max(0, (lasting.get(arm) ?? 0) - there);
   });
   const ledgers = runs.map(({ config }) => {

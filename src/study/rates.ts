@@ -2,11 +2,11 @@
  * What runs cost on this machine, measured by earlier ones: seconds of an update and of an evaluation, bytes of ledgers on disk, memory of a
  * process. Kept in the user's state, a file for each shape of run, the last measurement of it. A guess for whoever plans; nothing else reads it.
  */
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { z } from 'zod';
-import { makeFolder, sha256Json, stateFolder, writeFileAtomic } from '../base/node/index.ts';
+import { bytesIn, makeFolder, sha256Json, stateFolder, writeFileAtomic } from '../base/node/index.ts';
 import { isInterpreted, type RunConfig, readStored } from '../run/index.ts';
 import type { Report } from './job.ts';
 
@@ -86,14 +86,6 @@ async function storeRate({ config, pack }: MeasuredRun, rate: RunRate): Promise<
 
 /** Checkpoints and the initial values follow from the config. */
 const isLedger = (file: string): boolean => !file.startsWith('checkpoints') && file !== 'initial.safetensors';
-
-export function bytesIn(folder: string, counts: (file: string) => boolean): number {
-  const entries = existsSync(folder) ? readdirSync(folder, { withFileTypes: true, recursive: true }) : [];
-  const paths = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
-  const counted = paths.filter((path) => counts(relative(folder, path)));
-  // A file of a run that goes on may be gone by now.
-  return counted.reduce((sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0);
-}
 
 /** Until a run has been evaluated, evaluation is assumed to take this share of the training time. */
 const assumedShare = 0.3;

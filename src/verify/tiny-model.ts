@@ -5,7 +5,7 @@ import { type RandomStream, randomStream } from '../base/index.ts';
 import type { BlockCoefficients, Device, Scope, Tensor } from '../engine/index.ts';
 import { multiply, readFloats, sum, Tape } from '../engine/index.ts';
 import type { DecoderConfig, Group, PackedGroups } from '../model/index.ts';
-import { Decoder, initialTensors, packGroups, scoreGroups } from '../model/index.ts';
+import { Decoder, initialTensors, modelPresets, packGroups, scoreGroups } from '../model/index.ts';
 
 export const smallLab = {
   ...{ layers: 2, heads: 4, kvHeads: 2, headDim: 6, hiddenSize: 16, intermediateSize: 20, vocabSize: 29 },
@@ -13,21 +13,9 @@ export const smallLab = {
 };
 export type LabShape = Readonly<typeof smallLab>;
 
-function labConfig({ rank: _rank, rollouts: _rollouts, seed: _seed, ...shape }: LabShape): DecoderConfig {
-  return {
-    architecture: 'Qwen3ForCausalLM',
-    ...shape,
-    rmsNormEpsilon: 1e-6,
-    tieEmbeddings: true,
-    maxPositions: 64,
-    rope: { theta: 10_000, scaling: { kind: 'none' } },
-    qkNorm: true,
-    qkvBias: false,
-    bosTokenId: null,
-    eosTokenIds: [],
-    padTokenId: null,
-  };
-}
+const labConfig = ({ rank: _rank, rollouts: _rollouts, seed: _seed, ...shape }: LabShape): DecoderConfig => ({
+  ...{ ...modelPresets.nano, ...shape, maxPositions: 64 },
+});
 
 /** A decoder with larger weights than a fresh model has, so that every part of the adapter's change shows in the output. */
 async function labDecoder(scope: Scope, config: DecoderConfig, seed: number): Promise<Decoder> {

@@ -109,7 +109,7 @@ async function checkLogs(run: RunDirectory): Promise<void> {
 }
 
 async function checkServer(run: RunDirectory): Promise<void> {
-  const open = { states: servedStates, rows: 8, context: null, update: null, device: null };
+  const open = { states: servedStates, rows: 8 };
   await using lab = await openServed(run.path, open);
   const policy = await openPolicy(lab, open);
   await using server = await PolicyServer.start(policy, { host: '127.0.0.1', port: 0, token: null });

@@ -33,7 +33,7 @@ export interface SamplingProxy extends AsyncDisposable {
 }
 
 export async function startProxy(run: string, folder: string): Promise<SamplingProxy> {
-  const options = { states: ['base'], rows: 16, context: null, update: null, device: null, adapters: folder } as const;
+  const options = { states: ['base'], rows: 16, adapters: folder } as const;
   const lab = await openServed(run, options);
   const policy = await openPolicy(lab, options);
   const honest = await PolicyServer.start(policy, { host: '127.0.0.1', port: 0, token: null });

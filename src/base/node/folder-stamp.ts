@@ -1,9 +1,9 @@
 /**
- * A stamp of what a folder holds, without reading it: size, inode and time of change of every file, which every write alters. A folder
+ * The size of what a folder holds, and a stamp of it, without reading it: size, inode and time of change of every file, which every write alters. A folder
  * with a file that is fresh enough to change unseen has no stamp, and neither has one with a link, which may lead out of it.
  */
-import { readdirSync, type Stats, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, type Stats, statSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { sha256 } from './hash.ts';
 
@@ -39,4 +39,12 @@ let program: { readonly stamp: string | null } | undefined;
 export function programStamp(): string | null {
   program ??= { stamp: folderStamp(fileURLToPath(new URL('../../', import.meta.url))) };
   return program.stamp;
+}
+
+/** The size of the files in a folder that count, of which one may be gone by now; 0 where there is no folder. */
+export function bytesIn(folder: string, counts: (file: string) => boolean = () => true): number {
+  const entries = existsSync(folder) ? readdirSync(folder, { withFileTypes: true, recursive: true }) : [];
+  const paths = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+  const counted = paths.filter((path) => counts(relative(folder, path)));
+  return counted.reduce((sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0);
 }

@@ -13,7 +13,7 @@ export {
 } from './builtins.ts';
 export { cacheFolder, keepInCache, stateFolder } from './cache-folder.ts';
 export { hashCode } from './code-hash.ts';
-export { programStamp } from './folder-stamp.ts';
+export { bytesIn, programStamp } from './folder-stamp.ts';
 export { followJsonl, JsonlFollower } from './follow-jsonl.ts';
 export { sha256, sha256File, sha256Json } from './hash.ts';
 export { HashingThread } from './hashing-thread.ts';

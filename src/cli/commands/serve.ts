@@ -97,14 +97,7 @@ export async function untilStopped(
 type Warn = (message: string) => unknown;
 type Served = { readonly url: string; readonly about: string };
 
-const askedOf = ({ state, rows, context, update, device, adapters }: ServeCall) => ({
-  states: state === undefined ? servedStates : [state],
-  rows,
-  context: context ?? null,
-  update: update ?? null,
-  device: device ?? null,
-  adapters,
-});
+const askedOf = ({ state, ...call }: ServeCall) => ({ ...call, states: state === undefined ? servedStates : [state] });
 
 async function servePolicy(lab: Lab, call: ServeCall, token: string | null, warn: Warn): Promise<Served> {
   const { host, port, rows } = call;
@@ -118,10 +111,7 @@ async function servePolicy(lab: Lab, call: ServeCall, token: string | null, warn
 async function openRecipe({ run: recipe, set, device, context, out }: ServeCall, signal: AbortSignal): Promise<Lab> {
   if (out !== undefined) expectWritable(`--out ${out}`, out);
   const { config } = await resolveConfig(recipe, set);
-  return openLab(
-    { config },
-    { work: 'unplanned', call: `serve ${recipe}`, signal, device, ...(context === undefined ? {} : { context }) },
-  );
+  return openLab({ config }, { work: 'unplanned', call: `serve ${recipe}`, signal, device, context });
 }
 
 async function serveTraining(lab: Lab, call: ServeCall, token: string | null, warn: Warn): Promise<Served> {

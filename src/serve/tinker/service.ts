@@ -3,9 +3,9 @@
  * Tinker's own keys a datum has a route, a sampler a block, and activations can be asked for (docs/interop.md).
  */
 import { randomInt } from 'node:crypto';
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { HttpProblem, makeFolder } from '../../base/node/index.ts';
+import { bytesIn, HttpProblem, makeFolder } from '../../base/node/index.ts';
 import type { Lab, OpenModel } from '../../lab/index.ts';
 import { parseHubName } from '../../model/index.ts';
 import { expectKept, type SavedState, TrainedModel, WorkProblem } from './model.ts';
@@ -322,12 +322,6 @@ export class TinkerService {
 const isUnnamed = (key: string): boolean => key.includes(':');
 /** States with moments stay until their model is closed. */
 const isLasting = (key: string): boolean => key.startsWith('weights/');
-
-function bytesIn(folder: string): number {
-  if (!existsSync(folder)) return 0;
-  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((each) => each.isFile());
-  return files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
-}
 
 function addSampler({ samplers }: Session, sampler: OwnSampler): void {
   if (sampler.state !== null) expectKept(sampler.state);

@@ -7,37 +7,26 @@ import { HttpProblem } from '../../base/node/index.ts';
 import { type SavedState, type TrainedModel, WorkProblem } from './model.ts';
 import type { Block } from './requests.ts';
 
-export interface SessionLimits {
-  readonly sessions: number;
-  /** Models of all sessions together. */
-  readonly models: number;
-  /** Futures of a session, answered or not; beyond, answered ones are forgotten, the oldest first. */
-  readonly futures: number;
-  /** Bytes of a session: of requests that wait, with the samples that they ask for, and of answers. */
-  readonly bytes: number;
-  /** Bytes of all sessions together; an equal share of them is left to each, whatever the others hold. */
-  readonly allBytes: number;
-  /** States of a model that are kept; beyond, samplers are forgotten, those without a name and the oldest first. */
-  readonly states: number;
-  /** Bytes of the folder that states are written to; beyond, none is saved under a name. */
-  readonly diskBytes: number;
-  /** After so long without a sign of its client, a session is closed. */
-  readonly idleMs: number;
-  readonly clock: () => number;
-}
-
-export const usualLimits: SessionLimits = {
+export const usualLimits = {
   sessions: 64,
+  /** Models of all sessions together. */
   models: 8,
+  /** Futures of a session, answered or not; beyond, answered ones are forgotten, the oldest first. */
   futures: 4096,
+  /** Bytes of a session: of requests that wait, with the samples that they ask for, and of answers. */
   bytes: 64 * 2 ** 20,
+  /** Bytes of all sessions together; an equal share of them is left to each, whatever the others hold. */
   allBytes: 256 * 2 ** 20,
+  /** States of a model that are kept; beyond, samplers are forgotten, those without a name and the oldest first. */
   states: 16,
+  /** Bytes of the folder that states are written to; beyond, none is saved under a name. */
   diskBytes: 16 * 2 ** 30,
+  /** After so long without a sign of its client, a session is closed. */
   idleMs: 15 * 60_000,
   // Not the time of day, which may go back.
   clock: () => performance.now(),
 };
+export type SessionLimits = Readonly<typeof usualLimits>;
 
 export type Settlement = { readonly answer: object } | { readonly error: string; readonly category: 'user' | 'server' };
 
