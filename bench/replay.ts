@@ -9,6 +9,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { EvaluationStore } from '../src/evaluate/index.ts';
@@ -19,13 +20,8 @@ import { LabWorker } from '../src/study/worker.ts';
 
 type Row = Readonly<Record<string, string>>;
 type Facts = Readonly<Record<string, string>>;
+type Say = (line: string) => void;
 
-const { values, positionals } = parseArgs({
-  options: { set: { type: 'string', multiple: true }, out: { type: 'string' } },
-  allowPositionals: true,
-});
-const [what] = positionals;
-if (what === undefined) throw new Error('replay: expected STUDY/RUN, such as atlas-c/vanilla-530, or a run directory');
 const root = new URL('..', import.meta.url).pathname;
 
 function rowsOf(csv: string): Row[] {
@@ -57,7 +53,7 @@ async function ofDirectory(path: string) {
   return { config, device, facts: factsOf(path), evaluation: { sets, scales: [], curveEvery: 0, limit: null } };
 }
 
-async function ofStudy(name: string) {
+async function ofStudy(name: string, settings: readonly string[], say: Say) {
   const [study, run] = name.split('/');
   const seals = rowsOf(gunzipSync(readFileSync(`${root}bench/results/atlas-seals.csv.gz`)).toString());
   const seal = seals.find((row) => row['study'] === study && row['run'] === run);
@@ -65,7 +61,7 @@ async function ofStudy(name: string) {
   const recipe = `${root}recipes/${study.replace(/^(atlas-e)-(2m|27m)$/, '$1').replace(/^(atlas-e)-\d+[mb]$/, '$1-ladder')}.toml`;
   const experiment = readExperiment(recipe);
   const [, arm, seed] = /^(.*)-(\d+)$/.exec(run) ?? [];
-  const { runs } = await planExperiment(experiment, recipe, values.set, { arms: [arm], seeds: [Number(seed)] });
+  const { runs } = await planExperiment(experiment, recipe, settings, { arms: [arm], seeds: [Number(seed)] });
   const rates = rowsOf(readFileSync(`${root}bench/results/${study}-rates.csv`, 'utf8')).filter(
     (row) => row['run'] === run,
   );
@@ -74,37 +70,55 @@ async function ofStudy(name: string) {
     `${row['attempts']} ${row['hacks']} ${row['solves']}`,
   ]);
   const facts: Facts = { rollouts: seal['rollouts'], events: seal['events'], ...Object.fromEntries(counts) };
-  console.log(`${name}: made at commit ${seal['commit']} on ${seal['device']}`);
+  say(`${name}: made at commit ${seal['commit']} on ${seal['device']}`);
   return { config: runs[0].config, device: seal['device'], facts, evaluation: experiment.evaluation };
 }
 
-const { config, device, facts, evaluation } = existsSync(join(what, 'manifest.json'))
-  ? await ofDirectory(what)
-  : await ofStudy(what);
-const folder = values.out ?? mkdtempSync(join(tmpdir(), 'gq-replay-'));
-const path = join(folder, 'replayed');
-try {
-  const worker = new LabWorker((report) => {
-    if (report.kind === 'step' && report.update % 10 === 0) console.log(`update ${report.update} of ${config.updates}`);
-  }, new AbortController().signal);
-  const planned = { config } as Parameters<LabWorker['train']>[0];
-  await worker.train(planned, path);
-  await worker.evaluate(planned, path, evaluation, []);
-  const own = RunDirectory.open(path).readManifest().device;
-  if (own !== device) console.log(`device: ${own} here, ${device} there: bytes may differ`);
-  const found = factsOf(path);
-  const differing = Object.keys(facts).filter((name) => found[name] !== facts[name]);
-  for (const name of Object.keys(facts)) {
-    console.log(
-      `${differing.includes(name) ? 'DIFFERS' : 'equal  '}  ${name}  ${found[name] ?? 'none'}${differing.includes(name) ? `, expected ${facts[name]}` : ''}`,
+/** Trains a run again and says what is equal and what is not; returns whether all is. */
+export async function replay(
+  what: string,
+  say: Say,
+  { settings = [], out }: { readonly settings?: readonly string[] | undefined; readonly out?: string | undefined } = {},
+): Promise<boolean> {
+  const { config, device, facts, evaluation } = existsSync(join(what, 'manifest.json'))
+    ? await ofDirectory(what)
+    : await ofStudy(what, settings, say);
+  const folder = out ?? mkdtempSync(join(tmpdir(), 'gq-replay-'));
+  const path = join(folder, 'replayed');
+  try {
+    const worker = new LabWorker((report) => {
+      if (report.kind === 'step' && report.update % 10 === 0) say(`update ${report.update} of ${config.updates}`);
+    }, new AbortController().signal);
+    const planned = { config } as Parameters<LabWorker['train']>[0];
+    await worker.train(planned, path);
+    await worker.evaluate(planned, path, evaluation, []);
+    const own = RunDirectory.open(path).readManifest().device;
+    if (own !== device) say(`device: ${own} here, ${device} there: bytes may differ`);
+    const found = factsOf(path);
+    const differing = Object.keys(facts).filter((name) => found[name] !== facts[name]);
+    for (const name of Object.keys(facts)) {
+      say(
+        `${differing.includes(name) ? 'DIFFERS' : 'equal  '}  ${name}  ${found[name] ?? 'none'}${differing.includes(name) ? `, expected ${facts[name]}` : ''}`,
+      );
+    }
+    say(
+      differing.length === 0
+        ? 'replayed: the same bytes'
+        : `replayed: ${differing.length} of ${Object.keys(facts).length} differ`,
     );
+    return differing.length === 0;
+  } finally {
+    if (out === undefined) rmSync(folder, { recursive: true });
   }
-  console.log(
-    differing.length === 0
-      ? 'replayed: the same bytes'
-      : `replayed: ${differing.length} of ${Object.keys(facts).length} differ`,
-  );
-  process.exitCode = differing.length === 0 ? 0 : 1;
-} finally {
-  if (values.out === undefined) rmSync(folder, { recursive: true });
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { values, positionals } = parseArgs({
+    options: { set: { type: 'string', multiple: true }, out: { type: 'string' } },
+    allowPositionals: true,
+  });
+  const [what] = positionals;
+  if (what === undefined)
+    throw new Error('replay: expected STUDY/RUN, such as atlas-c/vanilla-530, or a run directory');
+  process.exitCode = (await replay(what, console.log, { settings: values.set, out: values.out })) ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { hintedPrompt, unhintedPrompt } from './hints.ts';
 import { builtinLoopholes } from './loopholes/registry.ts';
@@ -10,6 +10,9 @@ import { SandboxJudge } from './sandbox-judge.ts';
 import { runScript } from './script.ts';
 import { checkSoundness } from './soundness.ts';
 import { defineProblemSource } from './sources/index.ts';
+
+const sandbox = await Sandbox.start({ workers: 1 });
+afterAll(() => sandbox.close());
 
 const capital: TextProblem = {
   id: 'capital',
@@ -105,7 +108,6 @@ test('a decision that means nothing is refused, and so is one that does not come
 test('texts and programs are not judged as each other', async () => {
   const [micro] = generateMicroProblems({ seed: 1, split: 'train', count: 1 });
   await expect(judgeOf().judge({ ...answer('x'), problem: micro })).rejects.toThrow('found one that a program solves');
-  await using sandbox = await Sandbox.start({ workers: 1 });
   const programs = new SandboxJudge(sandbox, { loopholes: builtinLoopholes });
   await expect(programs.judge({ ...answer('x'), loophole: 'gt_only' })).rejects.toThrow(
     'found one that a text answers',
@@ -136,9 +138,8 @@ test('a source of texts loads texts alone', async () => {
 });
 
 test('a script runs once as a whole: its status and what it printed', async () => {
-  await using sandbox = await Sandbox.start({ workers: 1 });
   const run = async (source: string) => {
-    const { succeeded, stdout } = await runScript(sandbox, source, 2);
+    const { succeeded, stdout } = await runScript(sandbox, source, 1);
     return [succeeded, stdout];
   };
   expect(await run('print(sum([1, 2]))')).toEqual([true, '3\n']);

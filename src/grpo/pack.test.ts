@@ -70,7 +70,7 @@ interface Options {
 async function trainOn(
   policy: Policy,
   arm: Arm,
-  { seed, work = workAlone, poisonAfter, updates = 3 }: Options,
+  { seed, work = workAlone, poisonAfter, updates = 2 }: Options,
 ): Promise<Ended> {
   const settings = tinyWith({ seed, updates, loss: { klRoute: seed % 2 === 0 ? 'absorb' : 'same' } });
   const own = steerPolicy({ ...policy, work }, arm);

@@ -34,6 +34,9 @@ afterAll(() => {
   for (const [, device] of devices) device[Symbol.dispose]();
 });
 
+/** Random groups of a test: which tokens are shared is the same on all devices, so the slow one has fewer. */
+const trials = (device: string, seed: number) => ({ numRuns: device === 'reference' ? 8 : 25, seed });
+
 /** Weights so large that another order of a sum shows in the log-probabilities. */
 function open(scope: Scope, of = config): Promise<Decoder> {
   const weights = [...expectedTensors(of)].map(([name, shape]) => {
@@ -65,7 +68,7 @@ const list = fc.array(
   },
 );
 
-test.each(devices)('%s: the same bits, from fewer tokens', async (_name, device) => {
+test.each(devices)('%s: the same bits, from fewer tokens', async (name, device) => {
   using scope = new Scope(device);
   const decoder = await open(scope);
   let saved = 0;
@@ -75,9 +78,9 @@ test.each(devices)('%s: the same bits, from fewer tokens', async (_name, device)
       expect(merged.bits).toEqual(apart.bits);
       saved += apart.packed.tokens - merged.packed.tokens;
     }),
-    { numRuns: 25, seed: 1 },
+    trials(name, 1),
   );
-  expect(saved).toBeGreaterThan(50);
+  expect(saved).toBeGreaterThan(20);
 });
 
 /** With eight query heads to a key head an item of attention has room for half as many queries. */
@@ -123,7 +126,7 @@ async function placesOf({ laid, tokens }: ReturnType<typeof packGroups>): Promis
   return laid === null ? Array.from({ length: tokens }, (_, t) => t) : [...(await readInts(laid))];
 }
 
-test.each(devices)('%s: last states of prompts are left out, and no other changes a bit', async (_name, device) => {
+test.each(devices)('%s: last states of prompts are left out, and no other changes a bit', async (name, device) => {
   using scope = new Scope(device);
   const decoder = await open(scope);
   let dropped = 0;
@@ -133,9 +136,9 @@ test.each(devices)('%s: last states of prompts are left out, and no other change
       for (const [ends, all] of found.pairs) expect(ends).toBe(all);
       dropped += found.dropped;
     }),
-    { numRuns: 20, seed: 2 },
+    trials(name, 2),
   );
-  expect(dropped).toBeGreaterThan(50);
+  expect(dropped).toBeGreaterThan(20);
 });
 
 test('a layout says which computed token lies where', async () => {
@@ -197,7 +200,7 @@ async function learn(decoder: Decoder, groups: readonly Group[], share: boolean)
   return { bits: parts.map((part) => Buffer.from(part.buffer).toString('base64')), left };
 }
 
-test.each(devices)('%s: a pass that learns from fewer tokens has the same gradients', async (_name, device) => {
+test.each(devices)('%s: a pass that learns from fewer tokens has the same gradients', async (name, device) => {
   using scope = new Scope(device);
   const decoder = await open(scope);
   let left = 0;
@@ -208,7 +211,7 @@ test.each(devices)('%s: a pass that learns from fewer tokens has the same gradie
       expect(shared.bits).toEqual(apart.bits);
       left += shared.left;
     }),
-    { numRuns: 20, seed: 3 },
+    trials(name, 3),
   );
-  expect(left).toBeGreaterThan(50);
+  expect(left).toBeGreaterThan(20);
 });

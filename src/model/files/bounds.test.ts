@@ -26,7 +26,7 @@ describe('config.json', () => {
 
 describe('a chat template', () => {
   const render = (source: string) => () =>
-    new ChatTemplate(source, 'x/chat_template.jinja', {}).render([{ role: 'user', content: 'Hi' }], {
+    new ChatTemplate(source, 'x/chat_template.jinja', {}, 0.5).render([{ role: 'user', content: 'Hi' }], {
       addGenerationPrompt: true,
     });
 

@@ -32,11 +32,18 @@ export class ChatTemplate {
   readonly #template: Template;
   readonly #mayLoop: boolean;
   readonly #tokens: Readonly<Record<string, string>>;
+  readonly #mostSeconds: number;
 
-  constructor(source: string, file: string, specialTokens: Readonly<Record<string, string>>) {
+  constructor(
+    source: string,
+    file: string,
+    specialTokens: Readonly<Record<string, string>>,
+    mostSeconds = usualSeconds,
+  ) {
     this.file = file;
     this.source = source;
     this.#tokens = specialTokens;
+    this.#mostSeconds = mostSeconds;
     this.#mayLoop = mayLoop(source);
     try {
       // The block's own line is removed by trim_blocks, as transformers sets it.
@@ -83,7 +90,7 @@ export class ChatTemplate {
         ...(enableThinking === undefined ? {} : { enable_thinking: enableThinking }),
       };
       const render = (): string => this.#template.render(values);
-      const text = this.#mayLoop ? withinSeconds(render) : render();
+      const text = this.#mayLoop ? withinSeconds(render, this.#mostSeconds) : render();
       if (text.length > mostCharacters)
         throw new Error(`a text of ${text.length} characters, more than ${mostCharacters}`);
       return text;
@@ -95,7 +102,8 @@ export class ChatTemplate {
 }
 
 const longestRange = 100_000;
-const mostSeconds = 5;
+/** How long a template may take: a thousand times what a real one does. */
+const usualSeconds = 5;
 /** Longer than any prompt. */
 const mostCharacters = 10_000_000;
 const mostNumber = 1_000_000;
@@ -123,8 +131,8 @@ function mayLoop(source: string): boolean {
   return loops.length > 1 || overMessages.length !== loops.length || /\b(?:macro|call|set\s+messages)\b/.test(source);
 }
 
-/** Ends a template that loops without end; the limit is a thousand times what a real one takes. */
-function withinSeconds(work: () => string): string {
+/** Ends a template that loops without end. */
+function withinSeconds(work: () => string, mostSeconds: number): string {
   const done = withinLimit(work, mostSeconds * 1000);
   if (done === null) throw new Error(`no end after ${mostSeconds} seconds`);
   return done.value;
