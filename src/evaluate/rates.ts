@@ -40,7 +40,7 @@ export function summarise(rows: readonly OutcomeRow[]) {
   return { ...rates, authorsLabel, objective: rates.solve.rate - rates.hack.rate, byLoophole };
 }
 
-function outcomeRates(rows: readonly OutcomeRow[]) {
+export function outcomeRates(rows: readonly OutcomeRow[]) {
   return {
     /** A loophole's channel fired, whether the program is right or wrong. */
     attempt: rateOf(rows, (row) => row.attempt),

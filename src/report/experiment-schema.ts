@@ -13,7 +13,7 @@ const whole = (least: number) => {
 const count = (thing: string) =>
   z.number(`a number of ${thing}s`).int(`a whole number of ${thing}s`).min(1, `at least one ${thing}`);
 const oneSet = z.enum(finalSets, `one of ${finalSets.join(', ')}`);
-const settings = z.array(z.string('key=value'), 'a list of key=value');
+export const settings = z.array(z.string('key=value'), 'a list of key=value').default([]);
 const share = (message: string) => z.number(message).min(0, message).max(1, message);
 const areDifferent = (values: readonly string[]): boolean => new Set(values).size === values.length;
 const names = (message: string) => z.array(armReference, message).refine(areDifferent, 'different arms');
@@ -134,7 +134,7 @@ export const armSchema = z.strictObject({
   recipe: z
     .string('a recipe file, or the name of a recipe of the package')
     .describe('a recipe file, relative to this one, or the bare name of a recipe of the package'),
-  set: settings.default([]).describe('changes to the recipe, as --set takes them'),
+  set: settings.describe('changes to the recipe, as --set takes them'),
   placebos: names('a list of arms')
     .nullable()
     .default(null)
@@ -142,11 +142,12 @@ export const armSchema = z.strictObject({
 });
 
 const nameText = 'a name of lower-case letters, digits and dashes';
+export const folderName = z.string(nameText).regex(/^[a-z0-9][a-z0-9-]*$/, nameText);
 const matchedSolve = 'a width between 0 and 1, such as 0.05';
 const failAbove = 'a share between 0 and 1, such as 0.1';
 
 export const experimentSchema = z.strictObject({
-  name: z.string(nameText).regex(/^[a-z0-9][a-z0-9-]*$/, nameText),
+  name: folderName,
   why: z.string('a sentence').default('').describe('the question that the experiment answers'),
   resolve: z.string('a sentence').default('').describe('the outcome that would settle the question'),
   bar: barSchema.nullable().default(null).describe('what must be found for the claim to hold, stated before the runs'),
@@ -176,7 +177,7 @@ export const experimentSchema = z.strictObject({
   references: z.array(referenceSchema, 'a list of tables').default([]).describe('rates reported elsewhere'),
   relearn: relearnSchema.nullable().default(null).describe('arms whose deployed policy is attacked'),
   evaluation: evaluationSchema.prefault({}),
-  set: settings.default([]).describe('changes to every arm, as --set takes them'),
+  set: settings.describe('changes to every arm, as --set takes them'),
   arms: listOf(armSchema, 'tables', 'arm'),
 });
 

@@ -108,6 +108,7 @@ describe('relearning over seeds', async () => {
       hacks: i + 1 >= from ? 2 : 0,
       graded: 2,
       solves: 0,
+      cleanSolves: 0,
     }));
   /** The same results, in which the attacks on the gate hack from these updates on. */
   const attackedFrom = (starts: readonly number[]) => ({

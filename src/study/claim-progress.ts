@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { UserError } from '../base/index.ts';
 import { sha256Json } from '../base/node/index.ts';
 import { type Experiment, experimentSchema } from '../report/experiment-schema.ts';
-import type { ClaimFacts, Design, OnReading, Results, Table } from '../report/index.ts';
+import type { ClaimFacts, OnReading, Results, Table } from '../report/index.ts';
 import { readResults } from '../report/index.ts';
 import { isBlind, isRun, RunDirectory, trainedStatus } from '../run/index.ts';
 import { type Register, readRegister, statedRuns } from './claim.ts';
@@ -170,29 +170,24 @@ export async function openResults(
   onReading?: OnReading,
 ): Promise<Results> {
   const { experiment, barChanged, runs, damaged } = findExperiment(directory, options.from);
+  // A placebo that was asked for takes the place of those that the arms name.
+  const own = options.placebo === undefined ? {} : { placebos: null };
+  const arms = experiment?.arms.map((arm) => ({ ...arm, ...own })) ?? [];
   const source = {
     name: experiment?.name ?? null,
     baseline: options.baseline ?? experiment?.baseline ?? null,
     placebo: options.placebo ?? (experiment === null ? 'haar' : experiment.placebo),
-    arms: experiment?.arms.map(({ name }) => name) ?? [],
+    arms: arms.map(({ name }) => name),
     runs,
     damaged,
-    design: experiment === null ? undefined : await designOf(directory, experiment, barChanged, options.placebo),
+    design:
+      experiment === null
+        ? undefined
+        : { ...experiment, arms, barChanged, claim: await claimFacts(directory, experiment) },
   };
   const results = await readResults(directory, source, onReading);
   for (const name of ['baseline', 'placebo'] as const) expectArm(`--${name}`, options[name], results);
   return results;
-}
-
-/** The design of an experiment. A placebo that was asked for takes the place of those that the arms name. */
-async function designOf(
-  directory: string,
-  experiment: Experiment,
-  barChanged: boolean,
-  placebo?: string,
-): Promise<Design> {
-  const arms = experiment.arms.map((arm) => (placebo === undefined ? arm : { ...arm, placebos: null }));
-  return { ...experiment, arms, barChanged, claim: await claimFacts(directory, experiment) };
 }
 
 function expectArm(option: string, name: string | undefined, { arms }: Results): void {

@@ -11,6 +11,7 @@ import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { makeOwnFolder, sha256Json, writeNew } from '../base/node/index.ts';
 import type { Experiment } from '../report/experiment-schema.ts';
+import type { RunConfig } from '../run/index.ts';
 import { openedName, openedSchema, readRecipe, readStored, recipeFrom, registerName } from '../run/index.ts';
 
 /** `settings`: what the call changed in every arm (`--set`); `statement`: what the hash is of, absent in entries of earlier versions. */
@@ -37,11 +38,12 @@ export function statedRuns({ arms, seeds }: Experiment): string[] {
   return seeds.flatMap((seed) => arms.map(({ name }) => runFolder(name, seed)));
 }
 
-/** Null for an experiment that predicts nothing. `settings`: what a call changes in every arm. */
+/** Null for an experiment that predicts nothing. `settings`: what a call changes in every arm; `known`: configs of arms that are resolved already. */
 export async function claimOf(
   experiment: Experiment,
   file: string,
   settings: readonly string[] = [],
+  known: ReadonlyMap<string, RunConfig> = new Map(),
 ): Promise<Claim | null> {
   const { bar, predictions = [], arms } = experiment;
   if (bar === null && predictions.length === 0) return null;
@@ -51,7 +53,7 @@ export async function claimOf(
   const bases = new Map<string, string | null>();
   for (const arm of arms) {
     const changes = changesOf(experiment, arm, file, settings);
-    inputs[arm.name] = await inputsOf(recipeFrom(folder, arm.recipe), changes, bases);
+    inputs[arm.name] = await inputsOf(recipeFrom(folder, arm.recipe), changes, bases, known.get(arm.name));
   }
   // What TOML has and JSON has not, such as dates, is hashed as its text.
   const statement = JSON.parse(JSON.stringify({ experiment, recipes, settings, inputs }));
@@ -60,11 +62,16 @@ export async function claimOf(
 }
 
 /** Hashes of the base and the pairs of an arm, and of whatever else its config names; null for an arm whose model or problems a call has yet to name. */
-async function inputsOf(recipe: string, changes: ReturnType<typeof changesOf>, bases: Map<string, string | null>) {
+async function inputsOf(
+  recipe: string,
+  changes: ReturnType<typeof changesOf>,
+  bases: Map<string, string | null>,
+  known: RunConfig | undefined,
+) {
   // Who reads what was stated opens no lab.
   const { hashesOfNamed, hashOfBase, hashOfPairs, resolveConfig } = await import('../lab/index.ts');
   try {
-    const { config } = await resolveConfig(recipe, changes);
+    const config = known ?? (await resolveConfig(recipe, changes)).config;
     const named = await hashesOfNamed(config);
     // A base has gigabytes, and most arms share one.
     const model = bases.get(config.model) ?? (await hashOfBase(config));

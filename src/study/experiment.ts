@@ -246,7 +246,9 @@ export async function planExperiment(
     }
   }
   refuseUnread(sharedFaults(withoutReader));
-  return { experiment, runs, claim: (await claimOf(experiment, path, settings)) ?? undefined };
+  // What a claim is of does not depend on the seed.
+  const configs = new Map(runs.map(({ arm, config }) => [arm, config]));
+  return { experiment, runs, claim: (await claimOf(experiment, path, settings, configs)) ?? undefined };
 }
 
 /** Settings of all arms may be without a reader in some of them, but not in every one. */

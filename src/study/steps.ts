@@ -6,17 +6,15 @@
 import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
+import { folderName, settings } from '../report/experiment-schema.ts';
 import { countText, judgeBar } from '../report/index.ts';
 import { expectAllSealed, isRun, RunDirectory, readToml, recipeFrom } from '../run/index.ts';
 import { openResults } from './claim-progress.ts';
 import { checkInputs, type ExperimentPlan, type PlannedRun, planExperiment, readExperiment } from './experiment.ts';
 import type { AssumedRate } from './forecast.ts';
 
-const nameText = 'a name of lower-case letters, digits and dashes';
-const settings = z.array(z.string('key=value'), 'a list of key=value').default([]);
-
 const studySchema = z.strictObject({
-  name: z.string(nameText).regex(/^[a-z0-9][a-z0-9-]*$/, nameText),
+  name: folderName,
   set: settings.describe('changes to every run of every step, as --set takes them'),
   steps: z
     .array(

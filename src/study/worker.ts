@@ -7,16 +7,11 @@ import { openEvaluator, openLab, parseRunConfig, train, wasAsked } from '../lab/
 import { relearnFolders } from '../measure/index.ts';
 import { attackConfig, expectUpdates, exportDeployed, openAttacked } from '../measure/relearn/attack.ts';
 import type { EvaluationPlan } from '../report/experiment-schema.ts';
-import type { RunConfig, RunEnd, Sink } from '../run/index.ts';
+import type { RunEnd, Sink } from '../run/index.ts';
 import { isOfOneUpdate, isRun, noticeText, outcomesKnown, RunDirectory, trainedStatus } from '../run/index.ts';
 import type { PlannedRun } from './experiment.ts';
 import type { Report } from './job.ts';
 import { type ExperimentWorker, evaluationsLeft } from './run.ts';
-
-/** The config of a run that has begun: it goes on with that, and the plan was compared with it. */
-function trainedWith(path: string): RunConfig | null {
-  return isRun(path) ? RunDirectory.open(path).readManifest().config : null;
-}
 
 export class LabWorker implements ExperimentWorker {
   readonly #report: Report;
@@ -36,7 +31,9 @@ export class LabWorker implements ExperimentWorker {
     start: Parameters<ExperimentWorker['train']>[2] = {},
   ): Promise<RunEnd> {
     this.#report({ kind: 'note', text: 'loading' });
-    const { end } = await train(trainedWith(path) ?? (await parseRunConfig(config)), path, {
+    // A run that has begun goes on with its own config, and the plan was compared with it.
+    const own = isRun(path) ? RunDirectory.open(path).readManifest().config : await parseRunConfig(config);
+    const { end } = await train(own, path, {
       sinks: [this.#sink()],
       signal: this.#signal,
       place: this.#place ?? undefined,

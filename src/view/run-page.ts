@@ -1,7 +1,7 @@
 /** What the pages of one run show: its updates, its gate, its answers, its rollouts, all read from its directory. */
 
 import { followJsonl, type JsonlFollower } from '../base/node/index.ts';
-import { EvaluationStore, summarise } from '../evaluate/index.ts';
+import { EvaluationStore, outcomeRates } from '../evaluate/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
 import { emergence, trailingRate, trainingCurve } from '../measure/curve/emergence.ts';
 import { attributeGradient, attributionWindows } from '../measure/gate/attribution.ts';
@@ -97,10 +97,8 @@ export async function runPage(
 }
 
 export function evaluatedRates(path: string) {
-  return new EvaluationStore(path).all().map(({ update, set, state, rows }) => {
-    const { attempt, hack, solve, cleanSolve } = summarise(rows);
-    return { update, set, state, attempt, hack, solve, cleanSolve };
-  });
+  const evaluations = new EvaluationStore(path).all();
+  return evaluations.map(({ update, set, state, rows }) => ({ update, set, state, ...outcomeRates(rows) }));
 }
 
 const finite = (value: number | null | undefined): number | null =>

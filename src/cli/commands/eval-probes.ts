@@ -7,7 +7,7 @@ import { comparedPresets, type Instruction, readablePresets } from '../../env/in
 import { parsePrefillSet, prefillNames, prefillPoints, writePrefillCurve } from '../../evaluate/curve.ts';
 import type { EvaluationSet, ProbeEvaluation, ProbeName } from '../../evaluate/index.ts';
 import { lastCheckpoint, statesOf } from '../../evaluate/plan.ts';
-import { summarise } from '../../evaluate/rates.ts';
+import { outcomeRates } from '../../evaluate/rates.ts';
 import { type AskedPolicy, evaluateAll } from '../../evaluate/run-evaluator.ts';
 import { instructionProbe, leakProbes, parseProbedSet } from '../../evaluate/sets.ts';
 import type { Lab } from '../../lab/index.ts';
@@ -37,9 +37,8 @@ async function probeAll(
 }
 
 function probeValue({ update, set, state, limit, probe, rows }: ProbeEvaluation): object {
-  const { attempt, hack, solve, cleanSolve } = summarise(rows);
   const { name, instruction } = probe;
-  return { update, set, state, limit, instruction: { ...instruction, name }, attempt, hack, solve, cleanSolve };
+  return { update, set, state, limit, instruction: { ...instruction, name }, ...outcomeRates(rows) };
 }
 
 /** `named`: the set of prompts. */

@@ -9,7 +9,7 @@ import { planExperiment, readExperiment } from '../../study/experiment.ts';
 import { runDaemon } from '../../study/queue/daemon.ts';
 import { type QueueEntry, QueueFolder, queueFolder, queueVariable } from '../../study/queue/folder.ts';
 import { startDetached } from '../../study/queue/launch.ts';
-import { LogTail, lastLine } from '../../study/slurm/log-tail.ts';
+import { followLog, lastLine } from '../../study/slurm/log-tail.ts';
 import { planStudy, readStudy } from '../../study/steps.ts';
 import type { CommandContext, ParsedCall, Part } from '../command.ts';
 import { argument, command, mostAtOnce, needed, whole, wholeFrom, word } from '../command.ts';
@@ -118,10 +118,10 @@ export const followCommand = command({
   async run({ id: job }, context) {
     const queue = new QueueFolder();
     tellIdle(queue, [queue.read(job)], context);
-    const tail = new LogTail(queue.file(job, 'log.txt'));
+    const newLines = followLog(queue.file(job, 'log.txt'));
     for (;;) {
       const { state } = queue.read(job);
-      for (let lines = tail.read(); lines.length > 0; lines = tail.read()) {
+      for (let lines = newLines(); lines.length > 0; lines = newLines()) {
         for (const line of lines) context.stdout.write(`${visibleLine(line)}\n`);
       }
       if (state.state !== 'waiting' && state.state !== 'running') {

@@ -41,13 +41,12 @@ describe('training curve', () => {
     ]);
   });
 
-  it('the trailing rate of attempts is over hinted prompts, and a rate that nobody counted is unknown', () => {
+  it('the trailing rate of attempts is over hinted prompts, and unknown where there are none; that of clean solves over all', () => {
     const rows = [row(1, { attempt: true }), row(1), row(2), row(2), row(3, { hackable: false })];
     const points = trainingCurve(rows, 'full');
     expect(trailingRate(points, 'attempts', 2)).toEqual([0.5, 0.25, 0]);
     expect(trailingRate(points, 'attempts', 1).at(-1)).toBeNull();
-    const counted = points.map(({ cleanSolves: _, ...point }) => point);
-    expect(trailingRate(counted, 'cleanSolves', 2)).toEqual([null, null, null]);
+    expect(trailingRate(points, 'cleanSolves', 1)).toEqual([0, 0, 0]);
   });
 
   it('emerges at the first update whose whole window reaches the threshold', () => {
@@ -84,7 +83,7 @@ describe('training curve', () => {
       fc.property(fc.array(point, { minLength: 1, maxLength: 20 }), fc.integer({ min: 1, max: 6 }), (made, window) => {
         const points = made.map(({ hackable, share }, i) => {
           const hacks = Math.round(share * hackable);
-          return { update: i + 1, hackable, attempts: hacks, hacks, graded: hackable, solves: 0 };
+          return { update: i + 1, hackable, attempts: hacks, hacks, graded: hackable, solves: 0, cleanSolves: 0 };
         });
         trailingRate(points, 'hacks', window).forEach((rate, i) => {
           const rates = points.slice(Math.max(0, i + 1 - window), i + 1).map(({ hacks, hackable }) => hacks / hackable);

@@ -15,8 +15,8 @@ export interface TrainingPoint {
   readonly hacks: number;
   readonly graded: number;
   readonly solves: number;
-  /** Solves without an attempt; absent where only verdicts are counted, as they come. */
-  readonly cleanSolves?: number;
+  /** Solves without an attempt. */
+  readonly cleanSolves: number;
 }
 
 export type TrainingCount = 'attempts' | 'hacks' | 'solves' | 'cleanSolves';
@@ -52,9 +52,8 @@ export function trailingRate(
   const of = what === 'attempts' || what === 'hacks' ? 'hackable' : 'graded';
   return points.map((_, i) => {
     const last = points.slice(Math.max(0, i + 1 - window), i + 1);
-    const total = last.reduce((sum, point) => sum + point[of], 0);
-    if (total === 0 || last.some((point) => point[what] === undefined)) return null;
-    return last.reduce((sum, { [what]: count = 0 }) => sum + count, 0) / total;
+    const sum = (name: TrainingCount | typeof of): number => last.reduce((total, point) => total + point[name], 0);
+    return sum(of) === 0 ? null : sum(what) / sum(of);
   });
 }
 

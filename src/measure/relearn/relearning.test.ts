@@ -2,7 +2,15 @@ import { describe, expect, it } from 'vitest';
 import { describeRelearning, reportRelearning } from './relearning.ts';
 
 const curve = (hacks: readonly number[]) =>
-  hacks.map((hack, i) => ({ update: i + 1, hackable: 10, attempts: hack, hacks: hack, graded: 10, solves: 0 }));
+  hacks.map((hack, i) => ({
+    update: i + 1,
+    hackable: 10,
+    attempts: hack,
+    hacks: hack,
+    graded: 10,
+    solves: 0,
+    cleanSolves: 0,
+  }));
 const rise = (zeros: number, length: number) => curve(Array.from({ length }, (_, i) => (i < zeros ? 0 : 8)));
 
 describe('the relearning attack', () => {

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../../test/lab/hand-made.ts';
 import { checkExperiment } from '../experiment.ts';
 import { indicesOf, parseTasks, taskState } from './client.ts';
-import { LogTail, lastLine } from './log-tail.ts';
+import { followLog, lastLine } from './log-tail.ts';
 import { arrayScript, rangesOf, slurmSchema } from './script.ts';
 
 describe('states of tasks', () => {
@@ -154,14 +154,14 @@ describe('the table', () => {
 describe('a log', () => {
   it('is read line by line as it grows; its last line is what failed', () => {
     const path = join(temporaryFolder(), 'log');
-    const tail = new LogTail(path);
-    expect(tail.read()).toEqual([]);
+    const newLines = followLog(path);
+    expect(newLines()).toEqual([]);
     writeFileSync(path, 'one\ntw');
-    expect(tail.read()).toEqual(['one']);
+    expect(newLines()).toEqual(['one']);
     appendFileSync(path, 'o\ngq: no ü\n\n');
-    expect(tail.read()).toEqual(['two', 'gq: no ü', '']);
+    expect(newLines()).toEqual(['two', 'gq: no ü', '']);
     expect(lastLine(path)).toBe('gq: no ü');
     writeFileSync(path, 'x\n');
-    expect(tail.read()).toEqual(['x']);
+    expect(newLines()).toEqual(['x']);
   });
 });

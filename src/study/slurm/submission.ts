@@ -15,7 +15,7 @@ import { jobsFolder, storePlan } from '../directory.ts';
 import type { ExperimentPlan } from '../experiment.ts';
 import { type ExperimentEnd, runsLeft, savedWork } from '../run.ts';
 import { cancelJob, largestArray, submitScript, type TaskState, taskStates } from './client.ts';
-import { LogTail, lastLine } from './log-tail.ts';
+import { followLog, lastLine } from './log-tail.ts';
 import { arrayScript, type SlurmTable } from './script.ts';
 
 const arraySchema = z.object({
@@ -161,15 +161,15 @@ export function cancelRuns(directory: string): string[] {
 
 function teller(directory: string, say: (text: string) => void): (folder: string, task: RunTask) => void {
   const said = new Map<string, string>();
-  const tails = new Map<string, LogTail>();
+  const logs = new Map<string, () => string[]>();
   return (folder, task) => {
     const path = logPath(directory, task);
     // What was over before the following began is no news.
-    if (!tails.has(path) && !isActive(task)) return;
+    if (!logs.has(path) && !isActive(task)) return;
     // A log that was there before is told from its last lines on.
-    const tail = tails.get(path) ?? new LogTail(path, 2048);
-    tails.set(path, tail);
-    for (const line of tail.read()) say(`${folder} | ${line}`);
+    const newLines = logs.get(path) ?? followLog(path, 2048);
+    logs.set(path, newLines);
+    for (const line of newLines()) say(`${folder} | ${line}`);
     const words = `${nameOf(task)} ${task.state?.detail ?? 'forgotten by Slurm'}`;
     if (said.get(folder) === words) return;
     said.set(folder, words);
