@@ -86,7 +86,8 @@ export class RunPack implements AsyncDisposable {
   }
 }
 
-function sharedKey(config: RunConfig): string {
+/** What runs must have in common to share a model, problems and a judge. */
+export function sharedKey(config: RunConfig): string {
   const { model, data, plugins, device, environment, sampling } = config;
   const { python, sandbox, enableThinking } = environment;
   const context = sampling.maxPromptTokens + sampling.maxNewTokens;

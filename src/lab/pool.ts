@@ -3,6 +3,7 @@ import { mapPool, randomStream, UserError } from '../base/index.ts';
 import { writeFileAtomic } from '../base/node/index.ts';
 import { importPool, isShown, type Judge, type PoolEntry } from '../env/index.ts';
 import { framePrompts } from '../env/pairs/index.ts';
+import { expectNoTestDemonstrations } from '../env/sources/index.ts';
 import { rowsTogether } from '../evaluate/index.ts';
 import { type DemonstrationPool, expectCovered, samplingSettings, type Task } from '../grpo/index.ts';
 import { type Generation, generate, type ModelText } from '../model/index.ts';
@@ -23,6 +24,11 @@ export async function openPool(
   const byId = new Map(tasks.map((task) => [task.problem.id, task]));
   const problems = new Map(tasks.map(({ problem }) => [problem.id, problem]));
   const { hacks, solves, refused } = await importPool(path, problems, judge, loopholes);
+  const graded = [...hacks.values(), ...solves.values()].flat();
+  expectNoTestDemonstrations(
+    graded.map(({ completion }) => completion),
+    path,
+  );
   for (const { line, reason } of refused) {
     const message = `${path}, line ${line}, is left out: ${reason}`;
     await warn({ kind: 'warning', name: 'demonstration-left-out', message, detail: { line, reason } });

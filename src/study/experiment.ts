@@ -209,12 +209,16 @@ function expectFitting(plan: Experiment, name: string, config: RunConfig, parts:
   }
 }
 
+/** Is told what is done now, by work that may take long. */
+export type Tell = (what: string) => void;
+
 /** Resolves an experiment, or a part of it. `settings` change every run, after the arm's own changes. */
 export async function planExperiment(
   experiment: Experiment,
   path: string,
   settings: readonly string[] = [],
   part: { readonly seeds?: readonly number[] | undefined; readonly arms?: readonly string[] | undefined } = {},
+  tell?: Tell,
 ): Promise<ExperimentPlan> {
   const { seeds = experiment.seeds, arms = experiment.arms.map(({ name }) => name) } = part;
   const folder = dirname(resolve(path));
@@ -224,6 +228,7 @@ export async function planExperiment(
   for (const seed of seeds) {
     for (const arm of experiment.arms.filter(({ name }) => arms.includes(name))) {
       const { name, recipe } = arm;
+      tell?.(`plans the runs of ${experiment.name}: ${runs.length} so far`);
       const changes = changesOf(experiment, arm, path, settings);
       const seeded = changes.map(({ text }) => text).find((text) => /^\s*seed\s*=/.test(text));
       // It would be replaced by those of the experiment, and nobody would notice.
@@ -264,7 +269,7 @@ export interface InputFacts {
 }
 
 /** Refuses, before anything is trained, what evaluation would fail on hours later: a set without prompts, a prompt that is too long. */
-export async function checkInputs({ experiment, runs }: ExperimentPlan): Promise<InputFacts[]> {
+export async function checkInputs({ experiment, runs }: ExperimentPlan, tell?: Tell): Promise<InputFacts[]> {
   const { sets: final, curveEvery } = experiment.evaluation;
   const sets: readonly EvaluationSet[] = curveEvery === 0 ? final : [...final, 'curve'];
   const checked = new Map<string, InputFacts>();
@@ -272,6 +277,7 @@ export async function checkInputs({ experiment, runs }: ExperimentPlan): Promise
     const { model, data, plugins, environment, sampling } = config;
     const key = JSON.stringify([model, data, plugins, environment, sampling.maxPromptTokens]);
     if (checked.has(key)) continue;
+    tell?.(`checks the problems and the prompts of ${experiment.name}, arm ${arm}`);
     await using lab = await openLab({ config });
     const { splits } = await lab.problems;
     expectFilled(`experiment ${experiment.name}, arm ${arm}`, sets, splits);

@@ -11,6 +11,7 @@ import {
   armOf,
   computesTogether,
   keepSandboxes,
+  type Lab,
   openLab,
   partsOf,
   planCheckpoints,
@@ -18,9 +19,10 @@ import {
   roomAdvice,
 } from '../lab/index.ts';
 import { beganApart } from '../lab/manifest.ts';
+import { sharedKey } from '../lab/pack.ts';
 import { attackConfig } from '../measure/relearn/attack.ts';
 import { type DiskPlan, isRun, type RunConfig, RunDirectory } from '../run/index.ts';
-import type { ExperimentPlan, PlannedRun } from './experiment.ts';
+import type { ExperimentPlan, PlannedRun, Tell } from './experiment.ts';
 import { type RunRate, readRate } from './rates.ts';
 import { evaluationsOf, runsLeft } from './run.ts';
 import { type Slot, sharedPart } from './slots.ts';
@@ -101,9 +103,14 @@ export function expectDiskRoom(directory: string, { checkpointBytes, ledgerBytes
 export async function forecastExperiment(
   plan: ExperimentPlan,
   directory: string,
-  options: { readonly slots: readonly Slot[]; readonly pack: number; readonly assumed?: AssumedRate | undefined },
+  options: {
+    readonly slots: readonly Slot[];
+    readonly pack: number;
+    readonly assumed?: AssumedRate | undefined;
+    readonly tell?: Tell | undefined;
+  },
 ) {
-  const { slots, pack, assumed } = options;
+  const { slots, pack, assumed, tell } = options;
   const left = (await runsLeft(plan, directory)).map((index) => plan.runs[index]);
   const atATime = Math.max(1, Math.min(slots.length * pack, left.length));
   const rates = new Map(shapesOf(left).map(({ arm, config }) => [arm, readRate(config, pack)]));
@@ -115,7 +122,7 @@ export async function forecastExperiment(
     ...{ left, atATime, unmeasured, rates: known },
     seconds: unmeasured.length === 0 || assumed !== undefined ? sum(seconds) : null,
     disk: await forecastDisk(plan, directory, atATime, pack),
-    gpus: await forecastGpus(left, slots, pack),
+    gpus: await forecastGpus(left, slots, pack, tell),
     hostBytes: known.length === 0 ? null : slots.length * Math.max(...known.map(({ processBytes }) => processBytes)),
     hostFreeBytes: process.availableMemory(),
   };
@@ -170,17 +177,25 @@ type ArmMemory = { readonly weights: number; readonly rest: number };
 const rehearsals = new WeakMap<readonly PlannedRun[], Promise<readonly ArmMemory[]>>();
 
 /** The memory of a run of every arm on a GPU, by a rehearsal of its largest update: weights, which the runs of a pack share, and the rest. */
-function gpuMemory(runs: readonly PlannedRun[]): Promise<readonly ArmMemory[]> {
-  const known = rehearsals.get(runs) ?? rehearseArms(runs);
+function gpuMemory(runs: readonly PlannedRun[], tell?: Tell): Promise<readonly ArmMemory[]> {
+  const known = rehearsals.get(runs) ?? rehearseArms(runs, tell);
   rehearsals.set(runs, known);
   return known;
 }
 
-async function rehearseArms(runs: readonly PlannedRun[]): Promise<readonly ArmMemory[]> {
+async function rehearseArms(runs: readonly PlannedRun[], tell?: Tell): Promise<readonly ArmMemory[]> {
   await using _sandboxes = keepSandboxes();
+  await using opened = new AsyncDisposableStack();
+  const labs = new Map<string, Lab>();
   const arms: ArmMemory[] = [];
-  for (const { config } of shapesOf(runs)) {
-    await using lab = await openLab({ config });
+  const shapes = shapesOf(runs);
+  for (const { arm, config } of shapes) {
+    tell?.(`rehearses the memory of ${arm}, arm ${arms.length + 1} of ${shapes.length}`);
+    const key = sharedKey(config);
+    const shared = labs.get(key) ?? opened.use(await openLab({ config }, { work: 'unplanned' }));
+    labs.set(key, shared);
+    const given = { model: shared.model, judge: shared.judge, problems: shared.problems };
+    await using lab = await openLab({ config }, { given });
     const { standing, totalBytes } = await planLabMemory(lab);
     const weights = standing.find(({ name }) => name === 'weights')?.bytes ?? 0;
     arms.push({ weights, rest: totalBytes - weights });
@@ -240,9 +255,9 @@ const packBytes = (arms: readonly ArmMemory[], pack: number): number =>
   Math.max(0, ...arms.map(({ weights, rest }) => weights + pack * rest));
 
 /** Needed at most: the runs of a pack share the base and more. */
-async function forecastGpus(left: readonly PlannedRun[], slots: readonly Slot[], pack: number) {
+async function forecastGpus(left: readonly PlannedRun[], slots: readonly Slot[], pack: number, tell?: Tell) {
   if (slots.every(({ gpu }) => gpu === null)) return [];
-  const arms = await gpuMemory(left);
+  const arms = await gpuMemory(left, tell);
   const most = packBytes(arms, pack);
   const names = [...new Set(slots.map(({ gpu }) => gpu?.name ?? ''))];
   return names.map((name) => {

@@ -58,3 +58,10 @@ export function planSlots(jobs: number | null, runs: number, gpus: readonly Free
 export function gpusFor({ runs }: ExperimentPlan): FreeGpu[] {
   return runs.some(({ config }) => config.device.kind === 'cuda') ? findGpus() : [];
 }
+
+/** The GPUs that a plan is made for: those that are visible, or where runs need one and none is, one that is not here, without a name. */
+export function plannedGpus(plan: ExperimentPlan): FreeGpu[] {
+  const found = gpusFor(plan);
+  const isNeeded = plan.runs.some(({ config }) => config.device.kind === 'cuda');
+  return found.length === 0 && isNeeded ? [{ name: '', freeMiB: null }] : found;
+}

@@ -10,7 +10,14 @@ import { folderName, settings } from '../report/experiment-schema.ts';
 import { countText, judgeBar } from '../report/index.ts';
 import { expectAllSealed, isRun, RunDirectory, readToml, recipeFrom } from '../run/index.ts';
 import { openResults } from './claim-progress.ts';
-import { checkInputs, type ExperimentPlan, type PlannedRun, planExperiment, readExperiment } from './experiment.ts';
+import {
+  checkInputs,
+  type ExperimentPlan,
+  type PlannedRun,
+  planExperiment,
+  readExperiment,
+  type Tell,
+} from './experiment.ts';
 import type { AssumedRate } from './forecast.ts';
 
 const studySchema = z.strictObject({
@@ -66,6 +73,7 @@ export async function planStudy(
   { path, set, steps }: Study,
   directory: string,
   { set: more, seeds }: { readonly set: readonly string[]; readonly seeds?: readonly number[] | undefined },
+  tell?: Tell,
 ): Promise<StudyStep[]> {
   const earlier = new Set<string>();
   const planned: StudyStep[] = [];
@@ -76,7 +84,7 @@ export async function planStudy(
       const expected = 'steps.advice: only where the experiment has a bar, which decides';
       throw new UserError({ call: `study ${path}`, expected, found: `${named} without one` });
     }
-    const plan = await planExperiment(experiment, recipe, [...set, ...more], { seeds });
+    const plan = await planExperiment(experiment, recipe, [...set, ...more], { seeds }, tell);
     const own = plan.runs.filter(({ config, configHash }) => config.plugins.length > 0 || !earlier.has(configHash));
     for (const { configHash } of own) earlier.add(configHash);
     planned.push({ recipe, directory: join(directory, experiment.name), plan, own, advice, assumed });
@@ -91,10 +99,10 @@ export async function planStudy(
 }
 
 /** Refuses what would stop a later step: problems and prompts, and finished runs whose files were changed. Says in lines what is there. */
-export async function checkStudy(steps: readonly StudyStep[]): Promise<string[]> {
+export async function checkStudy(steps: readonly StudyStep[], tell?: Tell): Promise<string[]> {
   const facts: string[] = [];
   for (const { plan } of steps) {
-    const found = (await checkInputs(plan)).map(({ model, splits }) => {
+    const found = (await checkInputs(plan, tell)).map(({ model, splits }) => {
       const counts = Object.entries(splits).map(([split, count]) => `${count} ${split}`);
       return `inputs   ${model}; problems: ${counts.join(', ')}`;
     });
@@ -103,7 +111,10 @@ export async function checkStudy(steps: readonly StudyStep[]): Promise<string[]>
   const ended = steps
     .flatMap(({ directory, plan }) => plan.runs.map(({ folder }) => join(directory, folder)))
     .filter((path) => isRun(path) && RunDirectory.open(path).isSealed());
-  for (const path of ended) expectAllSealed(path);
+  for (const path of ended) {
+    tell?.(`checks the files of ${path}`);
+    expectAllSealed(path);
+  }
   return [...facts, `seals    ${ended.length} finished runs, each with the files that it was sealed with`];
 }
 

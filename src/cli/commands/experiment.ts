@@ -7,7 +7,7 @@ import { keepSandboxes, onInterrupt, type PackPlace } from '../../lab/index.ts';
 import type { Experiment } from '../../report/experiment-schema.ts';
 import { isBlind, recipePath } from '../../run/index.ts';
 import { describeSameBytes, expectFittingPlan, sharedRuns, writeExperiment } from '../../study/directory.ts';
-import type { ExperimentPlan, PlannedRun } from '../../study/experiment.ts';
+import type { ExperimentPlan, PlannedRun, Tell } from '../../study/experiment.ts';
 import { checkInputs, planExperiment, readExperiment } from '../../study/experiment.ts';
 import {
   expectDiskRoom,
@@ -22,7 +22,7 @@ import {
 import { type Report, runInProcesses } from '../../study/job.ts';
 import { measuring } from '../../study/rates.ts';
 import { type JobEnd, runPlan, runsLeft } from '../../study/run.ts';
-import { gpusFor, planSlots } from '../../study/slots.ts';
+import { gpusFor, plannedGpus, planSlots } from '../../study/slots.ts';
 import { checkStudy, planStudy, readStudy, type Study, type StudyStep, stopsStudy } from '../../study/steps.ts';
 import { LabWorker } from '../../study/worker.ts';
 import {
@@ -43,6 +43,7 @@ import {
 } from '../command.ts';
 import { expectAbsent, gqLine, sameCall } from '../shared.ts';
 import { ExperimentPicture, forecastLines } from '../terminal/experiment-picture.ts';
+import { Waiting } from '../terminal/progress.ts';
 import { executeOnSlurm, expectNoCluster, showScript, slurmOptions } from './cluster.ts';
 
 const pack: Part<number | 'auto' | undefined> = {
@@ -93,12 +94,18 @@ export const experimentCommand = command({
     const study = readStudy(recipe);
     if (study !== null) return runStudy(study, call, context);
     expectAbsent(call, ['regardless'], 'of an experiment that is no study');
-    const whole = await planPart(readExperiment(recipe), recipe, call);
+    const whole = await told(context, (tell) => planPart(readExperiment(recipe), recipe, call, tell));
     const directory = call.out ?? join('runs', whole.experiment.name);
     const plan = await leaveShared(whole, directory, call, context);
     if (plan.runs.length > 0) await doExperiment({ recipe, directory, plan }, call, context);
   },
 });
+
+/** Work that prints nothing before it is done says every few seconds what it is at. */
+async function told<Result>({ stderr }: CommandContext, work: (tell: Tell) => Promise<Result>): Promise<Result> {
+  using waiting = new Waiting(stderr);
+  return await work((what) => waiting.on(what));
+}
 
 type Work = Pick<StudyStep, 'recipe' | 'directory' | 'plan'>;
 
@@ -123,9 +130,12 @@ async function doExperiment(work: Work, call: ExperimentCall, context: CommandCo
 async function runStudy(study: Study, call: ExperimentCall, context: CommandContext): Promise<void> {
   expectAbsent(call, ['arms', 'from'], 'of a study');
   const { stdout } = context;
-  const steps = await planStudy(study, call.out ?? join('runs', study.name), call);
-  for (const line of await checkStudy(steps)) stdout.write(`${line}\n`);
-  await forecastStudy(steps, call, context);
+  const steps = await told(context, async (tell) => {
+    const planned = await planStudy(study, call.out ?? join('runs', study.name), call, tell);
+    for (const line of await checkStudy(planned, tell)) stdout.write(`${line}\n`);
+    await forecastStudy(planned, call, context, tell);
+    return planned;
+  });
   if (call.dryRun) return;
   for (const [i, step] of steps.entries()) {
     const from = steps.slice(0, i).map(({ directory }) => directory);
@@ -146,15 +156,17 @@ async function forecastStudy(
   steps: readonly StudyStep[],
   call: ExperimentCall,
   context: CommandContext,
+  tell: Tell,
 ): Promise<void> {
   const forecasts: Forecast[] = [];
   for (const { directory, plan, own, assumed } of steps) {
     const part = { ...plan, runs: own };
+    tell(`plans what ${plan.experiment.name} will cost`);
     const pack = typeof call.pack !== 'number' && !call.dryRun ? 1 : await packOf(call, part, directory);
-    const slots = planSlots(call.jobs ?? null, own.length, gpusFor(part));
+    const slots = planSlots(call.jobs ?? null, own.length, plannedGpus(part));
     // The memory of a GPU is rehearsed arm by arm, which takes long: who only goes on does not wait for it.
     const planned = call.dryRun ? slots : slots.map((slot) => ({ ...slot, gpu: null }));
-    const forecast = await forecastExperiment(part, directory, { slots: planned, pack, assumed });
+    const forecast = await forecastExperiment(part, directory, { slots: planned, pack, assumed, tell });
     forecasts.push(forecast);
     context.stdout.write(`${[directory, ...forecastLines(forecast, own.length)].join('\n')}\n`);
   }
@@ -205,16 +217,16 @@ async function showForecast(
   plan: ExperimentPlan,
   directory: string,
   { jobs, pack: size = 1 }: ExecuteOptions,
-  { stdout }: CommandContext,
+  context: CommandContext,
 ): Promise<void> {
   expectFittingPlan(directory, plan);
   const lines = plan.runs.map(
     ({ folder, config, configHash }) => `${folder}  ${config.updates} updates  config ${configHash.slice(0, 12)}`,
   );
-  const slots = planSlots(jobs, plan.runs.length, gpusFor(plan));
-  const forecast = await forecastExperiment(plan, directory, { slots, pack: size });
+  const slots = planSlots(jobs, plan.runs.length, plannedGpus(plan));
+  const forecast = await told(context, (tell) => forecastExperiment(plan, directory, { slots, pack: size, tell }));
   const packs = size === 1 ? [] : [`packs of ${size} runs`];
-  stdout.write(`${[directory, ...lines, ...packs, ...forecastLines(forecast, plan.runs.length)].join('\n')}\n`);
+  context.stdout.write(`${[directory, ...lines, ...packs, ...forecastLines(forecast, plan.runs.length)].join('\n')}\n`);
   expectDiskRoom(directory, forecast.disk);
 }
 
@@ -231,7 +243,7 @@ export async function executeExperiment(
   context: CommandContext,
 ): Promise<boolean> {
   expectWritable(`experiment in ${directory}`, directory);
-  await checkInputs(plan);
+  await told(context, (tell) => checkInputs(plan, tell));
   expectDiskRoom(directory, await forecastDisk(plan, directory, size * (asked ?? 1), size));
   await writeExperiment(directory, plan);
   await using _sandboxes = keepSandboxes();
@@ -295,6 +307,7 @@ function planPart(
   experiment: Experiment,
   recipe: string,
   { arms, seeds, set }: ExperimentCall,
+  tell: Tell,
 ): Promise<ExperimentPlan> {
   const unknown = arms?.find((name) => !experiment.arms.some((arm) => arm.name === name));
   if (unknown !== undefined) {
@@ -305,5 +318,5 @@ function planPart(
   if (twice !== undefined) {
     throw new UserError({ call: '--seeds', expected: 'different seeds', found: `${twice} twice` });
   }
-  return planExperiment(experiment, recipe, set, { seeds, arms });
+  return planExperiment(experiment, recipe, set, { seeds, arms }, tell);
 }

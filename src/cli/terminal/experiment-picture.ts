@@ -140,7 +140,7 @@ export function forecastLines(forecast: Forecast, runs: number): string[] {
     ...gpus.map(({ name, freeBytes: free, neededBytes }) => {
       const room =
         free === null ? '' : ` of ${gibibytes(free)} free${neededBytes > free ? ', which is too little' : ''}`;
-      return `GPU ${name.padEnd(4)} at most ${gibibytes(neededBytes)}${room}`;
+      return `GPU ${name.padEnd(4)} at most ${gibibytes(neededBytes)}${name === '' ? '; none is visible here' : room}`;
     }),
     hostBytes === null
       ? `memory   not known yet; ${gibibytes(hostFreeBytes)} free`

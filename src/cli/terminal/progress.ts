@@ -66,23 +66,31 @@ export class Waiting implements Disposable {
   readonly #sink: TextSink;
   readonly #every: number;
   #timer: NodeJS.Timeout;
+  #due: number;
   #what = '';
 
   constructor(sink: TextSink, { first = firstMs, every = everyMs } = {}) {
     this.#sink = sink;
     this.#every = every;
+    this.#due = performance.now() + first;
     this.#timer = this.#after(first);
   }
 
+  /** Work that gives timers no turn is told of here, when it is due. */
   on(what: string): void {
     this.#what = what;
+    if (performance.now() >= this.#due) this.#say();
+  }
+
+  #say(): void {
+    clearTimeout(this.#timer);
+    this.#sink.write(`${this.#what}\n`);
+    this.#due = performance.now() + this.#every;
+    this.#timer = this.#after(this.#every);
   }
 
   #after(milliseconds: number): NodeJS.Timeout {
-    return setTimeout(() => {
-      this.#sink.write(`${this.#what}\n`);
-      this.#timer = this.#after(this.#every);
-    }, milliseconds);
+    return setTimeout(() => this.#say(), milliseconds);
   }
 
   [Symbol.dispose](): void {

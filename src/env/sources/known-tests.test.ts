@@ -6,7 +6,7 @@ import { loadProblems } from '../importers/load.ts';
 import { loadPairs, shippedPairNames } from '../pairs/load.ts';
 import { type ProgramProblem, programOf } from '../problem.ts';
 import { fileSource } from './file.ts';
-import { expectNoKnownTest, expectNoTestPairs } from './known-tests.ts';
+import { expectNoKnownTest, expectNoTestDemonstrations, expectNoTestPairs } from './known-tests.ts';
 
 const file = fileURLToPath(new URL('../../../../shared/data/leetcode_test_medhard.jsonl.gz', import.meta.url));
 const training = fileURLToPath(new URL('../../../test/data/problems-benchmark.jsonl', import.meta.url));
@@ -49,6 +49,19 @@ it('pairs of the 119 are refused too, whatever their hint and layout, and shippe
   }
 });
 
+it('their solutions are refused in demonstrations of other problems, with remarks on every line too', async (context) => {
+  if (!existsSync(file)) return context.skip(`${file} is missing`);
+  const { loaded } = await loadProblems(file);
+  const other = ['class Solution:', '    def double(self, n):', '        return 2 * n'].join('\n');
+  const remarked = loaded.map(({ problem }) => {
+    const lines = problem.canonicalSolution.split('\n');
+    return `${other}\n\n${lines.map((line, i) => (line.trim() === '' ? line : `${line}  # line ${i}`)).join('\n')}`;
+  });
+  // Some are too short to be known in a longer text.
+  expect(() => expectNoTestDemonstrations(remarked, 'pool.jsonl')).toThrow(/found 1[01]\d of 119 that do/);
+  expectNoTestDemonstrations([other], 'pool.jsonl');
+});
+
 it('one of them is known by its number and method, by its statement in any frame, or by its solution alone', async (context) => {
   if (!existsSync(file)) return context.skip(`${file} is missing`);
   const { loaded } = await loadProblems(file);
@@ -72,12 +85,34 @@ it('one of them is known by its number and method, by its statement in any frame
       { ...others, id, methodName },
       { ...others, canonicalSolution: canonicalSolution.replaceAll('\n', '\n\n') },
       { ...others, messages: [{ role: 'user', content: query }] },
+      // In a frame of one's own, with markup, in two turns, and without its examples.
+      { ...others, messages: [{ role: 'user', content: `Here is a task.\n${statement}\nBegin.` }] },
+      { ...others, messages: [{ role: 'user', content: (statement ?? '').replace(/^.+$/gm, '<p>$&</p>') }] },
+      {
+        ...others,
+        messages: [
+          { role: 'system', content: (statement ?? '').slice(0, 200) },
+          { role: 'user', content: (statement ?? '').slice(200) },
+        ],
+      },
+      { ...others, messages: [{ role: 'user', content: `Task: ${(statement ?? '').split('Example 1')[0]}` }] },
       // As an environment outside gives it, whose tasks are texts.
       { id: 'seed-1', messages, canonicalSolution: '', evaluation: 'x', facts: {} },
     ];
     expect(known.map(isRefused), id).toEqual(known.map(() => true));
   }
   expect(isRefused(others)).toBe(false);
+});
+
+it('one of them is known by the name that LeetCodeDataset gives it, with neither statement nor solution', () => {
+  const named = {
+    id: 'shortest-distance-after-road-addition-queries-i',
+    methodName: 'shortestDistanceAfterQueries',
+    ...{ canonicalSolution: 'pass', messages: [] },
+  };
+  const splits = (problem: object) => ({ train: [problem as ProgramProblem], validation: [], test: [] });
+  expect(() => expectNoKnownTest(splits(named), 'file')).toThrow('found 1 of 1');
+  expect(() => expectNoKnownTest(splits({ ...named, id: 'other' }), 'file')).not.toThrow();
 });
 
 it('other problems are not', async () => {

@@ -105,6 +105,8 @@ describe('the directions of a run', () => {
     expect(second.cosineToIdeal).toBeCloseTo(0.6, 12);
     expect(others).toEqual([]);
     expect(reportDirections([direction(1, 0, 1, 1, 0)], steps, null)[0].cosineToIdeal).toBeNull();
+    // A direction that points away from the ideal one is told so.
+    expect(reportDirections([direction(1, 0, 1, -2, 0)], steps, ideal)[0].cosineToIdeal).toBeCloseTo(-1, 12);
     // A random direction may put the hack sides below the clean ones.
     expect(reportDirections([direction(1, 2, -1, 1, 0)], steps, null)[0].band).toEqual({ low: 2, high: -1, width: -3 });
   });

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { temporaryFolder, writeEvaluations, writeRun } from '../../../test/lab/hand-made.ts';
 import { gq } from '../../../test/run-gq.ts';
 import type { PolicyState } from '../../adapters/policy-state.ts';
+import { exploitProgram } from '../../env/micro/exploits.ts';
 import { chooseScale } from './measurement.ts';
 
 /** A run with ten validation prompts; `taken`: how many completions say CHEAT in each state. On other prompts all do. */
@@ -44,6 +45,22 @@ describe('the scale at deployment', () => {
     const none = await runWith({ base: 0, deployed: 2, full: 9 });
     expect((await gq('measure', 'scale', none.path, '--pattern', 'CHEAT')).code).toBe(1);
     expect(await chooseScale(await runWith({ base: 0, deployed: 0, full: 0 }))).toMatchObject({ chosen: 1 });
+  });
+
+  it('knows nothing of held-out loopholes: what takes their bait is not flagged, what takes a known one is', async () => {
+    const environment = { loopholes: ['run_tests'], heldOutLoopholes: ['sentinel'] };
+    const chosenWhere = async (taken: string) => {
+      const config = { arm: { kind: 'absorb' }, environment };
+      const run = await writeRun(join(temporaryFolder(), 'run'), { config, checkpoints: [0, 20] });
+      for (const state of ['base', 'deployed', 'full'] as const) {
+        const program = (i: number) => exploitProgram([], taken, 'original', `problem-${i}`);
+        const made = { update: state === 'base' ? 0 : 20, set: 'validation', state, outcomes: '....' } as const;
+        await writeEvaluations(run.path, [state === 'full' ? { ...made, completionOf: program } : made]);
+      }
+      return (await chooseScale(run)).chosen;
+    };
+    expect(await chosenWhere('sentinel')).toBe(1);
+    expect(await chosenWhere('run_tests')).toBe(0);
   });
 
   it('needs evaluations, and an expression that is one', async () => {
