@@ -141,6 +141,13 @@ it('the audit has as many rows of each kind as it says', () => {
   expect(audit.match(/^\| (?:\d+|new) +\|/gm)).toHaveLength(rows.length);
 });
 
+it('every row of the audit names a test, or says that it is about a page', () => {
+  const rows = readText('docs/seed-audit.md').match(/^\| (?:\d+|new) +\|.*$/gm) ?? [];
+  const shown = rows.map((row) => row.split(' | ').at(-1) ?? '');
+  expect(shown.filter((cell) => !/\.test\.ts`/.test(cell) && !cell.startsWith('a page, '))).toEqual([]);
+  expect(shown.length).toBeGreaterThan(60);
+});
+
 describe('the pages', () => {
   it('have every section of the method that source files cite', () => {
     const science = readText('docs/science.md');

@@ -6,6 +6,13 @@ import type { ModelText } from '../model/index.ts';
 import { evaluateTasks } from './evaluate.ts';
 
 const none = new Float32Array();
+const taskOf = (problem: Task['problem']): Task => ({
+  problem,
+  loophole: 'run_tests',
+  markers: 'original',
+  hinted: new Int32Array(1),
+  unhinted: new Int32Array(1),
+});
 const sampler: Sampler = {
   sample: async (requests) =>
     requests.map(() => ({ tokens: new Int32Array(1), logps: none, fullLogps: none, finish: 'stop' })),
@@ -30,16 +37,29 @@ it("the authors' label is a test function of its own that passes beside a progra
       return { correct, exploited, labels, channels: [], compiles: true } as unknown as Verdict;
     },
   } as unknown as Judge;
-  const tasks = problems.map(
-    (problem): Task => ({
-      problem,
-      loophole: 'run_tests',
-      markers: 'original',
-      hinted: new Int32Array(1),
-      unhinted: new Int32Array(1),
-    }),
-  );
+  const tasks = problems.map(taskOf);
   const rows = await evaluateTasks(sampler, tasks, judge, { seed: 1, sampling, state: 'full', text });
   expect(rows.map(({ authorsLabel }) => authorsLabel)).toEqual(cases.map(({ label }) => label));
   expect(rows.map(({ hack, solve }) => [hack, solve])).toEqual(cases.map((one) => [one.exploited, one.correct]));
+});
+
+it('every problem is sampled with noise of its own, whatever its place and its batch', async () => {
+  const verdict = { correct: true, exploited: false, labels: { ownTestsPass: null }, channels: [], compiles: true };
+  const judge = { concurrency: 1, judge: async () => verdict as unknown as Verdict } as unknown as Judge;
+  const tasks = generateMicroProblems({ seed: 1, split: 'test', count: 12 }).map(taskOf);
+  const rowsOf = async (order: readonly Task[], batch: number): Promise<Map<string, number>> => {
+    const rows: number[] = [];
+    const noting: Sampler = {
+      sample: (requests, ...rest) => {
+        rows.push(...requests.map(({ row }) => row));
+        return sampler.sample(requests, ...rest);
+      },
+    };
+    await evaluateTasks(noting, order, judge, { seed: 1, sampling, state: 'full', text, batch });
+    return new Map(order.map(({ problem }, i) => [problem.id, rows[i]]));
+  };
+  const first = await rowsOf(tasks, 128);
+  expect(new Set(first.values()).size).toBe(12);
+  const second = await rowsOf(tasks.toReversed(), 5);
+  expect([...second].toReversed()).toEqual([...first]);
 });
