@@ -6,6 +6,9 @@
  *   node bench/study-rehearsal.ts --problems FILE.jsonl[.gz] --to DIR --results FILE.jsonl [--model DIR] [--shape 4b] [--device cuda] [--updates 2]
  *     [--tokens 48] [--jobs 1] [--seconds 500] [--experiments seeds,claim] [--arms a,b] [--kill-at 20] [--rank 32] [--test 8]
  *     [--set key=value]
+ *   node bench/study-rehearsal.ts --measure memory,gate --problems FILE --to DIR --results FILE.jsonl [--seconds 560] [any of the above]
+ * `--measure`: what was not measured on a GPU yet, one after the other in the time of the call, each with a folder, results (FILE-memory.jsonl)
+ * and usual values of its own: the memory at the shape of 0.6B with completions of 24 tokens; a gate for 15 updates of 512 tokens at 4B.
  * The model is made if its folder is absent. Ends before `--seconds` are over; arms that the results have are not tried again, on another
  * machine neither, so a later call goes on with the rest. Exit code 1: an arm failed, which is named; 75: the time did not suffice for all.
  * `--kill-at N` kills each run (SIGKILL) once it has saved update N and continues it.
@@ -35,26 +38,70 @@ import { writeDemonstrations, writeProblems } from './claim-data.ts';
 import { reportOf } from './claim-report.ts';
 import { peakVariable } from './device-peak.ts';
 
-const { values } = parseArgs({
+const { values: given } = parseArgs({
   options: {
     problems: { type: 'string' },
-    to: { type: 'string', default: 'runs/study-rehearsal' },
+    to: { type: 'string' },
     results: { type: 'string' },
     model: { type: 'string' },
-    shape: { type: 'string', default: '4b' },
-    device: { type: 'string', default: 'cuda' },
-    updates: { type: 'string', default: '2' },
-    tokens: { type: 'string', default: '48' },
-    jobs: { type: 'string', default: '1' },
-    seconds: { type: 'string', default: '500' },
+    shape: { type: 'string' },
+    device: { type: 'string' },
+    updates: { type: 'string' },
+    tokens: { type: 'string' },
+    jobs: { type: 'string' },
+    seconds: { type: 'string' },
     experiments: { type: 'string' },
     arms: { type: 'string' },
     'kill-at': { type: 'string' },
-    rank: { type: 'string', default: '32' },
-    test: { type: 'string', default: '8' },
-    set: { type: 'string', multiple: true, default: [] },
+    rank: { type: 'string' },
+    test: { type: 'string' },
+    measure: { type: 'string' },
+    set: { type: 'string', multiple: true },
   },
 });
+const usual = {
+  to: 'runs/study-rehearsal',
+  shape: '4b',
+  device: 'cuda',
+  updates: '2',
+  tokens: '48',
+  jobs: '1',
+  seconds: '500',
+  rank: '32',
+  test: '8',
+};
+
+/** What `--measure` may name, with the values that are usual then. */
+const measurements: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  memory: {
+    shape: '0.6b',
+    tokens: '24',
+    experiments: 'first,seeds',
+    arms: 'vanilla,symmetric,gradient,gradient-token,pair-band',
+  },
+  gate: { shape: '4b', updates: '15', tokens: '512', experiments: 'seeds', arms: 'gradient' },
+};
+
+/** Does each of them in a process of its own; the code is the worst that any ended with. */
+function measureAll(names: readonly string[]): never {
+  const { measure: _measure, set = [], ...rest } = given;
+  const to = rest.to ?? usual.to;
+  const codes = names.map((name) => {
+    const own = measurements[name];
+    if (own === undefined) throw new Error(`study-rehearsal: --measure knows ${Object.keys(measurements).join(', ')}`);
+    const seconds = Number(rest.seconds ?? usual.seconds) - performance.now() / 1000;
+    const results = (rest.results ?? join(to, 'results.jsonl')).replace(/(?:\.jsonl)?$/, `-${name}.jsonl`);
+    const words = { ...own, ...rest, to: join(to, name), results, seconds: `${Math.max(0, seconds)}` };
+    const call = Object.entries(words).flatMap(([key, value]) => [`--${key}`, value]);
+    const changes = set.flatMap((setting) => ['--set', setting]);
+    console.log(`${name}: ${results}`);
+    return spawnSync(process.execPath, [...process.argv.slice(1, 2), ...call, ...changes], { stdio: 'inherit' }).status ?? 1; // biome-ignore format: one line
+  });
+  process.exit(codes.find((code) => code !== 0 && code !== 75) ?? Math.max(...codes));
+}
+if (given.measure !== undefined) measureAll(given.measure.split(','));
+
+const values = { ...usual, set: [], ...given };
 if (values.problems === undefined) throw new Error('study-rehearsal: expected --problems FILE.jsonl or FILE.jsonl.gz');
 const seed = 41;
 const home = resolve(values.to);

@@ -4,10 +4,11 @@ import { join, resolve } from 'node:path';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { temporaryFolder } from '../../test/lab/hand-made.ts';
 import { gq } from '../../test/run-gq.ts';
+import { forecastLines } from '../cli/terminal/experiment-picture.ts';
 import { type ExperimentPlan, planExperiment, readExperiment } from './experiment.ts';
 import { expectDiskRoom, expectGpuRoom, forecastExperiment, packThatFits, runsTogether } from './forecast.ts';
 import { measuring, readRate } from './rates.ts';
-import { planSlots } from './slots.ts';
+import { plannedGpus, planSlots } from './slots.ts';
 
 const home = temporaryFolder();
 const path = join(home, 'two.toml');
@@ -120,6 +121,15 @@ describe('an experiment costs', () => {
       { name: '0', freeBytes, neededBytes: 2 * one },
       { name: '1', freeBytes, neededBytes: one },
     ]);
+    // Where none is visible, the same is told of one that is not here.
+    vi.stubEnv('CUDA_VISIBLE_DEVICES', '-1');
+    const absent = { slots: planSlots(null, 9, plannedGpus(onGpus)), pack: 1 };
+    const planned = await forecastExperiment(onGpus, join(home, 'new'), absent);
+    expect(planned.gpus).toEqual([{ name: '', freeBytes: null, neededBytes: one }]);
+    expect(forecastLines(planned, 1)).toContainEqual(
+      expect.stringMatching(/^GPU {6}at most \d+\.\d GiB; none is visible here$/),
+    );
+    expect(plannedGpus(plan)).toEqual([]);
     const [{ neededBytes: packed }] = await needed(2, 4);
     expect(packed).toBeGreaterThan(one);
     expect(packed).toBeLessThan(4 * one);

@@ -7,15 +7,19 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync
 import { join, resolve } from 'node:path';
 import { parse, stringify } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { qwen3Shapes } from '../../bench/qwen3-shapes.ts';
 import { planStudy, readStudy } from '../../src/study/steps.ts';
 import { HubServer } from '../hub/hub-server.ts';
 import { gq } from '../run-gq.ts';
 import { temporaryFolder } from './hand-made.ts';
-import { writeMultiples, writeTinyQwen } from './qwen-lab.ts';
+import { writeEmptyModel, writeMultiples, writeTinyQwen } from './qwen-lab.ts';
 
 const page = readFileSync('docs/guide/qwen3-4b.md', 'utf8');
 const recipes = resolve('recipes');
 const commands = [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].flatMap(([, block]) => block.trim().split('\n'));
+
+/** Name, runs, time and disk of every step and of all, as the table of the plan has them. */
+const planRows = [...page.matchAll(/^\| `?(qwen3-4b-[a-z]+|the whole study)`? +\|.*\| (\d+) +\| (.+? min(?: \d+ s)?) +\| (\S+ GB) +\|$/gm)].map(([, ...cells]) => cells); // biome-ignore format: one line
 
 const small = [
   ...['updates=2', 'output.checkpointEvery=1', 'adapter.rank=2', 'safety.tripwirePrompts=1'],
@@ -74,6 +78,7 @@ let hub: HubServer;
 beforeAll(async () => {
   const model = join(home, 'made');
   await writeTinyQwen(model);
+  await writeEmptyModel(join(home, 'shape'), qwen3Shapes['4b']);
   const files = readdirSync(model).map((name) => [name, readFileSync(join(model, name))] as const);
   hub = await HubServer.start(new Map(files), 'Qwen/Qwen3-4B');
   for (const [name, value] of [
@@ -172,10 +177,23 @@ describe('the page', () => {
     const study = readStudy(join(recipes, 'qwen3-4b-study.toml'));
     const steps =
       study === null ? [] : await planStudy(study, 'runs', { set: ['model=m', 'data.path=a', 'data.testPath=b'] });
-    const rows = [...page.matchAll(/^\| `(qwen3-4b-[a-z]+)` +\| .* \| (\d+) +\|$/gm)].map(([, name, runs]) => [
-      name,
-      Number(runs),
-    ]);
+    const rows = planRows.filter(([name]) => name !== 'the whole study').map(([name, runs]) => [name, Number(runs)]);
     expect(rows).toEqual(steps.map(({ plan, own }) => [plan.experiment.name, own.length]));
+  });
+
+  it('has the hours and the disk that its plan prints, at the shape of the model', async () => {
+    const settings = [
+      `model=${join(home, 'shape')}`,
+      'data.path=train.jsonl',
+      'data.testPath=test.jsonl',
+      'device.kind=wasm',
+    ];
+    const set = settings.flatMap((setting) => ['--set', setting]);
+    const { out } = await gq('experiment', join(recipes, 'qwen3-4b-study.toml'), ...set, '--dry-run');
+    const line =
+      /^(?:runs\/qwen3-4b-study\/)?(.+)\nruns {5}(\d+) of .*\ntime {5}about (.+); assumed .*\ndisk {5}(\S+ GB) of/gm;
+    const printed = [...out.matchAll(line)].map(([, ...cells]) => cells);
+    expect(printed).toHaveLength(10);
+    expect(planRows).toEqual(printed);
   });
 });

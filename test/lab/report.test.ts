@@ -190,4 +190,15 @@ describe('waiting', () => {
     expect(text.split('\n')[0]).toBe('reading a');
     expect(text).toContain('reading b\n');
   });
+
+  it('says what is done by work that gives timers no turn, too, and then not again at once', () => {
+    let text = '';
+    using waiting = new Waiting({ write: (part: string) => (text += part) }, { first: 20, every: 60_000 });
+    waiting.on('first');
+    const start = performance.now();
+    while (performance.now() - start < 30);
+    waiting.on('second');
+    waiting.on('third');
+    expect(text).toBe('second\n');
+  });
 });

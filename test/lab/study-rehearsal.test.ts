@@ -53,6 +53,39 @@ describe('the rehearsal of the study', () => {
     expect(stdout).toContain('1 failed: qwen3-4b-claim oracle');
   });
 
+  it('measures what is named, each with results of its own, which a later call does not make again', () => {
+    const small = [
+      '--device',
+      'wasm',
+      '--updates',
+      '2',
+      '--tokens',
+      '4',
+      '--rank',
+      '2',
+      '--test',
+      '2',
+      '--seconds',
+      '3600',
+    ];
+    const settings = ['sampling.promptsPerStep=1', 'sampling.group=4', 'device.threads=1', 'device.arenaMiB=256'];
+    const words = ['--measure', 'memory,gate', '--problems', problems, '--to', join(home, 'measured'), '--model', model, '--results', join(home, 'left.jsonl'), '--arms', 'symmetric']; // biome-ignore format: one line
+    const set = settings.flatMap((setting) => ['--set', setting]);
+    const call = () => spawnSync(node, ['bench/study-rehearsal.ts', ...words, ...small, ...set], { encoding: 'utf8' });
+    const { status, stdout, stderr } = call();
+    expect({ status, stdout, stderr }).toMatchObject({ status: 0 });
+    for (const name of ['memory', 'gate']) {
+      const row = JSON.parse(readFileSync(join(home, `left-${name}.jsonl`), 'utf8'));
+      expect(row).toMatchObject({ arm: 'symmetric', done: true, updates: 2 });
+      expect(row.plannedMiB).toBeGreaterThan(0);
+      expect(existsSync(join(home, `left-${name}.csv`))).toBe(true);
+    }
+    expect(call().stdout.match(/1 arms in \d experiments, 0 left/g)).toHaveLength(2);
+    const wrong = spawnSync(node, ['bench/study-rehearsal.ts', '--measure', 'other'], { encoding: 'utf8' });
+    expect(wrong.status).toBe(1);
+    expect(wrong.stderr).toContain('--measure knows memory, gate');
+  });
+
   it('takes lengths and numbers of tests from the benchmark, and none of its problems', async (context) => {
     if (!existsSync(benchmark)) return context.skip(`${benchmark} is missing`);
     writeProblems(benchmark, home, 119, 119);

@@ -45,7 +45,9 @@ beforeAll(() => {
 describe('a study', () => {
   it('says before it begins what it has, how long it will take and how much disk, a shared run once', async () => {
     const { code, out: text, err } = await study(path, '--dry-run');
-    expect({ code, err }).toEqual({ code: 0, err: '' });
+    // What takes long, as all does on a busy machine, says what it is at, and nothing else.
+    const others = err.split('\n').filter((line) => !/^(?:plans|checks) \S/.test(line));
+    expect({ code, others }).toEqual({ code: 0, others: [''] });
     expect(text).toMatch(/^inputs {3}.*; problems: \d+ train, \d+ validation, \d+ test\nseals {4}0 finished runs/);
     // Two updates, and an evaluation of the base and of each state: 2 for vanilla, 3 for absorb.
     expect(text).toMatch(
