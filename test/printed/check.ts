@@ -2,9 +2,10 @@
  * `npm run check:printed`: every command that a page, a recipe's comment, a help text or the end of another command prints is typed in a shell,
  * in a folder as its reader has it (world.ts), and ends well. table.ts names all that is made smaller, refused or run elsewhere, with
  * reasons. Words after `--` choose lines that have them, `--jobs N` types so many side by side, `--again` takes the
- * folder that a check of chosen lines or with faults left. Exits 1 if anything is wrong.
+ * folder that an earlier check left and, unless words choose some, types only the lines that did not hold in it: what was
+ * interrupted goes on, what was mended is tried. Exits 1 if anything is wrong.
  */
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -21,7 +22,7 @@ const { positionals: chosen, values } = parseArgs({
   options: { again: { type: 'boolean' }, jobs: { type: 'string', default: `${availableParallelism()}` } },
 });
 const home = join(root, '.build/printed');
-const [world, programs] = ['world', 'bin'].map((name) => join(home, name));
+const [world, programs, heldFile] = ['world', 'bin', 'held.txt'].map((name) => join(home, name));
 
 /** Pages whose commands are typed elsewhere, in order, with what goes before them. */
 const elsewhere: Readonly<Record<string, string>> = {
@@ -146,12 +147,15 @@ if (!existsSync(world)) await makeWorld(world, first);
 await using hub = await HubServer.start(readFolder(join(world, 'DIR')), null);
 const shell = new Shell({ ...variables, HF_ENDPOINT: hub.endpoint });
 const tried = new Set(once.flatMap(({ line }) => commandsOf(line)));
-const counts = { run: 0, elsewhere: 0 };
+const isAgain = values.again && chosen.length === 0 && existsSync(heldFile);
+const held = new Set(isAgain ? readFileSync(heldFile, 'utf8').split('\n') : []);
+const counts = { typed: 0, held: 0, elsewhere: 0 };
 const faults: string[] = [];
 const left = once.filter(({ path, line }) => {
   const other = elsewhere[path] ?? treatmentOf(filled(commandsOf(line)[0]))?.elsewhere;
-  counts[other === undefined ? 'run' : 'elsewhere']++;
-  return other === undefined;
+  const kind = other !== undefined ? 'elsewhere' : held.has(line) ? 'held' : 'typed';
+  counts[kind]++;
+  return kind === 'typed';
 });
 /** A job of a queue may outlive its line, and writes into the folder of that line alone. */
 async function work(): Promise<void> {
@@ -159,6 +163,7 @@ async function work(): Promise<void> {
     const before = performance.now();
     const found = await tryLine(shell, join(home, `line-${left.length}`), printed, tried);
     faults.push(...found);
+    if (found.length === 0) appendFileSync(heldFile, `${printed.line}\n`);
     const seconds = ((performance.now() - before) / 1000).toFixed(1).padStart(6);
     process.stdout.write(
       `${[`${found.length === 0 ? 'ok ' : 'BAD'} ${seconds} s  ${printed.line}`, ...found].join('\n')}\n`,
@@ -171,6 +176,6 @@ await Promise.all(Array.from({ length: Number(values.jobs) }, work));
 if (faults.length === 0 && chosen.length === 0) rmSync(home, { recursive: true, force: true });
 const minutes = ((performance.now() - started) / 60_000).toFixed(1);
 process.stdout.write(
-  `${once.length} printed lines: ${counts.run} typed, ${counts.elsewhere} by other tests; ${faults.length} wrong; ${minutes} minutes\n`,
+  `${once.length} printed lines: ${counts.typed} typed, ${counts.held} held before, ${counts.elsewhere} by other tests; ${faults.length} wrong; ${minutes} minutes\n`,
 );
 process.exitCode = faults.length === 0 ? 0 : 1;
