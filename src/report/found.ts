@@ -1,6 +1,9 @@
 /** What the first figure of a report says, in a sentence: what each arm attempts when it is deployed, and did as trained. */
 import type { Figure } from './chart.ts';
 
+/** What solving is called where it is judged on other prompts than the rest, so that nobody takes it for the whole of which clean solves are a part. */
+export const soundSolve = 'solve, no loophole open';
+
 /** More arms than these are not said in a sentence. */
 const mostSaid = 6;
 

@@ -5,7 +5,17 @@
  * folder that an earlier check left and, unless words choose some, types only the lines that did not hold in it: what was
  * interrupted goes on, what was mended is tried. Exits 1 if anything is wrong.
  */
-import { appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -107,11 +117,13 @@ async function tryLine(shell: Shell, place: string, { path, line }: Printed, tri
   const faults: string[] = [];
   const isWrong = path === 'a wrong call';
   const commands = isWrong ? [line] : commandsOf(line).map(filled);
+  const printed = commands.length;
   for (let at = 0; at < commands.length; at++) {
     const command = commands[at];
     if (at === 0 && !isWrong) clearTargets(place, command);
     const { fault, said } = await typeCommand(shell, place, command);
-    const isLeft = treatmentOf(command)?.nextElsewhere !== undefined;
+    // What a printed command names at its end is typed, and no further: a demo names the next seed for ever.
+    const isLeft = at >= printed || treatmentOf(command)?.nextElsewhere !== undefined;
     const next = (isLeft ? [] : nextOf(said)).filter((each) => !tried.has(each) && !commands.includes(each));
     if (isWrong && at === 0) {
       if (next.length === 0) faults.push(`${line}\n  names no command to type next: ${said.slice(-500)}`);
@@ -143,12 +155,23 @@ const variables = {
   HF_HUB_CACHE: join(home, 'hub'),
 };
 const first = new Shell(variables);
-if (!existsSync(world)) await makeWorld(world, first);
+// The list of lines that held is begun when the world is whole.
+if (!existsSync(heldFile)) {
+  rmSync(world, { recursive: true, force: true });
+  await makeWorld(world, first);
+  writeFileSync(heldFile, '');
+}
 await using hub = await HubServer.start(readFolder(join(world, 'DIR')), null);
 const shell = new Shell({ ...variables, HF_ENDPOINT: hub.endpoint });
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    shell.end();
+    process.stdout.write('interrupted: `npm run check:printed -- --again` goes on\n');
+    process.exit(130);
+  });
+}
 const tried = new Set(once.flatMap(({ line }) => commandsOf(line)));
-const isAgain = values.again && chosen.length === 0 && existsSync(heldFile);
-const held = new Set(isAgain ? readFileSync(heldFile, 'utf8').split('\n') : []);
+const held = new Set(chosen.length === 0 ? readFileSync(heldFile, 'utf8').split('\n') : []);
 const counts = { typed: 0, held: 0, elsewhere: 0 };
 const faults: string[] = [];
 const left = once.filter(({ path, line }) => {
@@ -157,21 +180,27 @@ const left = once.filter(({ path, line }) => {
   counts[kind]++;
   return kind === 'typed';
 });
-/** A job of a queue may outlive its line, and writes into the folder of that line alone. */
+/** The folders of lines are in memory where there is some: copying them is most of the work of a disk. */
+const places = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : home, 'gq-printed-'));
+// As in a project with the package: examples import it.
+mkdirSync(join(places, 'node_modules'));
+symlinkSync(root, join(places, 'node_modules/gradient-quarantine'));
+process.on('exit', () => rmSync(places, { recursive: true, force: true }));
 async function work(): Promise<void> {
   for (let printed = left.shift(); printed !== undefined; printed = left.shift()) {
     const before = performance.now();
-    const found = await tryLine(shell, join(home, `line-${left.length}`), printed, tried);
+    const place = join(places, `line-${left.length}`);
+    const found = await tryLine(shell, place, printed, tried);
     faults.push(...found);
     if (found.length === 0) appendFileSync(heldFile, `${printed.line}\n`);
+    // A job of a queue may outlive its line, and writes into the folder of that line alone.
+    if (!printed.line.includes('queue')) rmSync(place, { recursive: true, force: true });
     const seconds = ((performance.now() - before) / 1000).toFixed(1).padStart(6);
     process.stdout.write(
       `${[`${found.length === 0 ? 'ok ' : 'BAD'} ${seconds} s  ${printed.line}`, ...found].join('\n')}\n`,
     );
   }
 }
-for (const name of readdirSync(home).filter((each) => each.startsWith('line-')))
-  rmSync(join(home, name), { recursive: true, force: true });
 await Promise.all(Array.from({ length: Number(values.jobs) }, work));
 if (faults.length === 0 && chosen.length === 0) rmSync(home, { recursive: true, force: true });
 const minutes = ((performance.now() - started) / 60_000).toFixed(1);

@@ -25,6 +25,8 @@ export interface Treatment {
 }
 
 const two = sets([...short, 'updates=2', 'output.checkpointEvery=1']);
+/** Experiments and demos evaluate hundreds of prompts in every state: on the smallest model of the world. */
+const onSmallest = sets(['model=BASE']);
 const long = 'a training of minutes to days';
 const noGpu = /cuda|NVIDIA/;
 
@@ -32,13 +34,13 @@ const noGpu = /cuda|NVIDIA/;
 export function fewRuns(command: string): string {
   const [, name = ''] = / experiment (\S+)/.exec(command) ?? [];
   const path = recipePath(name);
-  if (readStudy(path) !== null) return `${two} --seeds 41`;
-  const rank = name.includes('easy-') ? sets(['adapter.rank=2']) : '';
+  if (readStudy(path) !== null) return `${two}${onSmallest} --seeds 41`;
+  const model = name.includes('easy-') ? sets(['adapter.rank=2']) : name.includes('countdown') ? '' : onSmallest;
   const { arms, seeds, baseline } = readExperiment(path);
   const first = baseline ?? arms[0].name;
   const second = arms.find((arm) => arm.name !== first)?.name ?? first;
   const few = command.includes(' --arms ') ? '' : ` --arms ${first},${second}`;
-  return `${two}${rank}${few}${command.includes(' --seeds ') ? '' : ` --seeds ${seeds[0]}`}`;
+  return `${two}${model}${few}${command.includes(' --seeds ') ? '' : ` --seeds ${seeds[0]}`}`;
 }
 
 export const treatments: readonly Treatment[] = [
@@ -55,7 +57,7 @@ export const treatments: readonly Treatment[] = [
     says: /0 positives and/,
   },
   {
-    fits: /^gq (?:show .*(?:--hack|--grep)|pool make --run)/,
+    fits: /^gq (?:show .*(?:--hack|--attempt|--grep)|pool make --run)/,
     why: 'the small runs here have no hack, and are told so',
     ends: 1,
     says: /no rollout is like that|0 hacks/,
@@ -131,7 +133,7 @@ export const treatments: readonly Treatment[] = [
     more: sets([...small, 'updates=2', 'adapter.rank=2', 'device.arenaMiB=192']),
   },
   { fits: /^gq train /, why: long, more: two },
-  { fits: /^gq demo/, why: long, more: two },
+  { fits: /^gq demo/, why: long, more: `${two}${onSmallest}` },
   { fits: /^gq measure relearn /, why: long, more: ' --updates 2', ends: 1, says: /nothing to relearn/ },
   {
     fits: /^gq eval \S+ --elicit/,
