@@ -24,7 +24,7 @@ import { readFolder } from '../golden-study/study.ts';
 import { HubServer } from '../hub/hub-server.ts';
 import { commandsOf, inHelp, inRecipes, onPages, type Printed } from './commands.ts';
 import { Shell } from './shell.ts';
-import { fewRuns, type Treatment, treatments } from './table.ts';
+import { type Treatment, treatments } from './table.ts';
 import { installGq, makeWorld } from './world.ts';
 
 const { positionals: chosen, values } = parseArgs({
@@ -45,7 +45,7 @@ const wrongCalls: readonly Printed[] = [
   'gq train no-such-recipe',
   'gq view no-such-folder',
   'gq eval runs/micro-claim --elicit',
-  'gq model inspect Qwen/Qwen3-0.6B',
+  'gq model inspect Qwen/Qwen3-8B',
   'rm -r runs/micro-claim/vanilla-1/evaluations; gq results runs/micro-claim',
   'gq train micro-activation --set pairs.file=TEST',
 ].map((line) => ({ path: 'a wrong call', line }));
@@ -76,18 +76,31 @@ async function typeCommand(
   return { fault: isRight ? null : `${line}\n  ended with ${code}: ${said.slice(-1500)}`, said };
 }
 
-/** What a command makes must not be there yet. */
+/** What a command makes must not be there yet, unless it overwrites. */
 function clearTargets(place: string, command: string): void {
+  if (treatmentOf(command)?.more === ' --force') return;
   const named = [...command.matchAll(/--(?:out|to|write|figures) (\S+)/g)].map(([, target]) => target);
   const [, recipe] = /\bexperiment (?:recipes\/)?([\w-]+)/.exec(command) ?? [];
   const usual = [
     ...(recipe === undefined ? [] : [`runs/${recipe}`]),
     ...(/gq demo/.test(command) ? ['runs/demo-quick-1'] : []),
-    ...(/gq train (?!.*--(?:out|resume) )/.test(command) ? ['runs/activation-1'] : []),
+    ...(/gq train (?!.*--(?:out|resume) )/.test(command) ? ['runs/activation-1', 'runs/vanilla-1'] : []),
   ];
   for (const target of [...named, ...usual]) {
-    if (!command.includes(`--from ${target}`)) rmSync(join(place, target), { recursive: true, force: true });
+    if (command.includes(`--from ${target}`)) continue;
+    for (const path of [target, `${target}.provenance.json`])
+      rmSync(join(place, path), { recursive: true, force: true });
   }
+}
+
+/** What fills the experiments whose claims a line reads, as another line says it. */
+function makersOf(line: string): string[] {
+  if (line.includes('experiment')) return [];
+  const printed = [...onPages, ...inRecipes].flatMap((other) => commandsOf(other.line));
+  return [...line.matchAll(/gq claim (?:open )?(runs\/([\w-]+))/g)].flatMap(([, folder, name]) => {
+    const named = new RegExp(`experiment .*--out ${folder}(?: |$)|experiment (?:recipes/)?${name}\\b(?!.*--out)`);
+    return printed.find((command) => named.test(command)) ?? [];
+  });
 }
 
 /** Whatever a queue started is ended with the folder. */
@@ -108,25 +121,24 @@ async function tryLine(shell: Shell, place: string, { path, line }: Printed, tri
     // A job that is over can be done again; the others wait, work or are over.
     if (line.includes('retry')) for (const id of [1, 2, 3]) await shell.expect(place, `gq queue follow ${id}`);
   }
-  if (/runs\/micro-other-pairs-claim/.test(line) && !line.includes('experiment')) {
-    await shell.expect(
-      place,
-      `gq experiment micro-other-pairs-claim${fewRuns(' experiment micro-other-pairs-claim')} || true`,
-    );
-  }
   const faults: string[] = [];
+  for (const maker of makersOf(line).map(filled)) {
+    const { fault } = await typeCommand(shell, place, maker);
+    if (fault !== null) faults.push(`${path}: before ${line}: ${fault}`);
+  }
   const isWrong = path === 'a wrong call';
   const commands = isWrong ? [line] : commandsOf(line).map(filled);
   const printed = commands.length;
   for (let at = 0; at < commands.length; at++) {
     const command = commands[at];
-    if (at === 0 && !isWrong) clearTargets(place, command);
+    if (at === 0) clearTargets(place, command);
     const { fault, said } = await typeCommand(shell, place, command);
     // What a printed command names at its end is typed, and no further: a demo names the next seed for ever.
     const isLeft = at >= printed || treatmentOf(command)?.nextElsewhere !== undefined;
-    const next = (isLeft ? [] : nextOf(said)).filter((each) => !tried.has(each) && !commands.includes(each));
+    const named = isLeft ? [] : nextOf(said);
+    const next = named.filter((each) => !tried.has(each) && !commands.includes(each));
     if (isWrong && at === 0) {
-      if (next.length === 0) faults.push(`${line}\n  names no command to type next: ${said.slice(-500)}`);
+      if (named.length === 0) faults.push(`${line}\n  names no command to type next: ${said.slice(-500)}`);
     } else if (fault !== null) faults.push(`${path}: ${fault}`);
     for (const each of next) {
       tried.add(each);
