@@ -41,10 +41,15 @@ export function Verdicts({ page: { story, arms } }: { readonly page: ExperimentP
     <>
       <p class="finding">{found}</p>
       <FindingTable
-        caption={`rates, as trained → deployed${isElsewhere ? '; solve is counted on other prompts than the rest' : ''}`}
+        caption="rates, as trained → deployed"
         words={words}
         findings={findings.filter(({ rates }) => rates.attempt.deployed !== null)}
       />
+      {isElsewhere && (
+        <p class="quiet">
+          Solve is counted on prompts of its own, where no loophole is open: clean solve is no part of it.
+        </p>
+      )}
     </>
   );
 }
