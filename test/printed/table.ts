@@ -34,7 +34,7 @@ const long = 'a training of minutes to days';
 const noGpu = /cuda|NVIDIA/;
 
 /** Of an experiment one seed and two arms: its baseline or first, and the next. */
-export function fewRuns(command: string): string {
+function fewRuns(command: string): string {
   const [, name = ''] = / experiment (\S+)/.exec(command) ?? [];
   const path = recipePath(name);
   if (readStudy(path) !== null) return `${two}${onSmallest} --seeds 41`;
