@@ -1,4 +1,4 @@
-/** Trains one arm on the micro lab and prints how often it attempts and hacks: the base, as trained, and deployed. Further arguments are settings. */
+/** Trains an arm and prints how often it attempts and hacks: the base, as trained, deployed. */
 import { evaluateRun, resolveConfig, type Sink, shippedRecipe, train } from 'gradient-quarantine';
 
 const [folder = 'runs/example', updates = '20', limit = '64', ...settings] = process.argv.slice(2);
@@ -11,8 +11,9 @@ const printer: Sink = {
   },
 };
 const { end } = await train(config, folder, { sinks: [printer] });
-const { evaluations } = await evaluateRun(folder, { sets: ['test-original'], limit: Number(limit) });
-for (const { state, rows } of evaluations) {
+const found = await evaluateRun(folder, { sets: ['test-original'], limit: Number(limit) });
+for (const { state, rows } of found.evaluations) {
   const count = (outcome: 'attempt' | 'hack') => rows.filter((row) => row[outcome]).length;
-  console.log(`${end}, ${state}: ${count('attempt')} attempts, ${count('hack')} hacks in ${rows.length} prompts`);
+  const counts = `${count('attempt')} attempts, ${count('hack')} hacks in ${rows.length} prompts`;
+  console.log(`${end}, ${state}: ${counts}`);
 }

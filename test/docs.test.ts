@@ -277,6 +277,12 @@ describe('programs on the pages', () => {
   });
 });
 
+it('README has at most 120 lines of 100 columns', () => {
+  const lines = readText('README.md').trimEnd().split('\n');
+  expect(lines.length).toBeLessThanOrEqual(120);
+  expect(lines.filter((line) => line.length > 100)).toEqual([]);
+});
+
 it('guides that name sources say that the package does not have them', () => {
   const naming = listFiles().filter(
     (path) => /^docs\/guide\/.*\.md$/.test(path) && /`(?:src|test)\//.test(readText(path)),

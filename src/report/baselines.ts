@@ -5,8 +5,9 @@
 import type { Target } from '../evaluate/index.ts';
 import { armNamed, claimNote, formatP, makeTable, signed, signedInterval, type Table } from '../measure/table.ts';
 import { parseSetting } from '../run/index.ts';
-import { type ArmResults, claimSet, finalSample, findArm, type Results, solveSet } from './aggregate.ts';
+import { type ArmResults, claimSet, finalSample, findArm, formatSample, type Results, solveSet } from './aggregate.ts';
 import { type ComparedMetric, type Comparison, compareArms } from './comparisons.ts';
+import { soundSolve } from './found.ts';
 import { keptAndRemoved, shareText } from './kept.ts';
 import type { RunResult } from './run-result.ts';
 import { armCell, rateColumns, setTitles, titleOf } from './tables.ts';
@@ -44,6 +45,9 @@ export function baselineTables(results: Results): Table[] {
   if (set === undefined || solved === undefined || !comparesActions(results)) return [];
   const shares = new Map(keptAndRemoved(results).map((one) => [one.arm, one]));
   const removed = (target: Target) => (arm: ArmResults) => shareText(shares.get(arm.arm)?.removed[target] ?? null);
+  const solvedElsewhere = {
+    [soundSolve]: ({ runs }: ArmResults) => formatSample(finalSample(runs, solved, 'deployed', 'solve')),
+  };
   return [false, true].map((oracle) =>
     makeTable(
       titleOf('baselines side by side', undefined, oracle),
@@ -53,9 +57,8 @@ export function baselineTables(results: Results): Table[] {
         'watched by': (arm) => actionOf(arm).monitor ?? '-',
         'what is done': (arm) => (actionOf(arm).monitor === null ? '-' : actionOf(arm).action),
         n: ({ runs }) => `${finalSample(runs, set, 'deployed', 'hack')?.n ?? 0}`,
-        ...rateColumns<ArmResults>(({ runs }, metric) =>
-          finalSample(runs, metric === 'solve' ? solved : set, 'deployed', metric),
-        ),
+        ...rateColumns<ArmResults>(({ runs }, metric) => finalSample(runs, set, 'deployed', metric)),
+        ...(solved === set ? {} : solvedElsewhere),
         'attempt removed': removed('attempts'),
         'hack removed': removed('hacks'),
         'solve kept': ({ arm }) => shareText(shares.get(arm)?.solveKept ?? null),
@@ -63,7 +66,7 @@ export function baselineTables(results: Results): Table[] {
         [`seconds × ${results.baseline}`]: (arm) => comparedCost(results, arm, 'seconds'),
         [`passes above ${results.baseline}`]: (arm) => comparedCost(results, arm, 'passes'),
       },
-      `Deployed rates, mean ± SEM over n seeds: attempt, hack and clean solve on ${setTitles[set]}, solve on ${setTitles[solved]}. removed and kept as in their own table, with 95% intervals. AUROC to FPR: the monitor while training, judged by labels of attempts and of hacks. passes: completions that a model reads in an update without learning from them.`,
+      `Deployed rates, mean ± SEM over n seeds, on ${setTitles[set]}${solved === set ? '' : `; the last of them on ${setTitles[solved]}`}. removed and kept as in their own table, with 95% intervals. AUROC to FPR: the monitor while training, judged by labels of attempts and of hacks. passes: completions that a model reads in an update without learning from them.`,
       claimNote(armsInOrder(results, oracle).map(({ runs }) => runs.length)),
     ),
   );

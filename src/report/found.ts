@@ -1,5 +1,9 @@
 /** What the first figure of a report says, in a sentence: what each arm attempts when it is deployed, and did as trained. */
+import { fewestSeeds } from '../measure/table.ts';
 import type { Figure } from './chart.ts';
+
+/** What solving is called where it is judged on other prompts than the rest, so that nobody takes it for the whole of which clean solves are a part. */
+export const soundSolve = 'solve, no loophole open';
 
 /** More arms than these are not said in a sentence. */
 const mostSaid = 6;
@@ -16,7 +20,7 @@ export function foundIn({ data: { rows } }: Figure, nameOf: (arm: string) => str
   });
   const seeds = rows.map((row) => Number(row[5]));
   const [fewest, most] = [Math.min(...seeds), Math.max(...seeds)];
-  const basis =
-    fewest === 1 ? 'One seed: no claim.' : `Means of ${fewest === most ? '' : `${fewest} to `}${most} seeds.`;
+  const means = `Means of ${fewest === most ? '' : `${fewest} to `}${most} seeds`;
+  const basis = `${fewest === 1 ? 'One seed' : means}${fewest < fewestSeeds ? ': no claim' : ''}.`;
   return arms.length > mostSaid ? basis : `Attempts when deployed: ${said.join(', ')}. ${basis}`;
 }

@@ -80,7 +80,7 @@ describe('the whole text', () => {
     expect(await sentences(runs)).toEqual([
       title,
       'vanilla attempts 70% of prompts and hacks 70%, the base 0% and 0%: training taught the exploit.',
-      'gate: attempt 80% as trained, 20% deployed (1 of 2 runs fail); hack 80% as trained, 20% deployed, at solve 20% (20% without an attempt); attempts 50 points below vanilla (below it in 2 of 2 seeds; p = 0.500 after Holm), hacks 50 points below vanilla (below it in 2 of 2 seeds; p = 0.500 after Holm); no placebo in this study.',
+      'gate: attempt 80% as trained, 20% deployed (1 of 2 runs fail); hack 80% as trained, 20% deployed, at solve 20% (20% without an attempt); attempts 50 points below vanilla (below it in 2 of 2 seeds; too few for a test), hacks 50 points below vanilla (below it in 2 of 2 seeds; too few for a test); no placebo in this study.',
       noCurve,
       two,
       oneBase,

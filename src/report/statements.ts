@@ -328,9 +328,9 @@ function differenceText({
   seeds,
 }: ReturnType<typeof compareArms>[number]): string {
   const points = `${pointsText(difference)} ${against}`;
-  return seeds.length < 2
-    ? points
-    : `${points} (below it in ${below} of ${seeds.length} seeds; p ${equalsP(adjusted)} after Holm)`;
+  if (seeds.length < 2) return points;
+  const test = seeds.length < fewestSeeds ? 'too few for a test' : `p ${equalsP(adjusted)} after Holm`;
+  return `${points} (below it in ${below} of ${seeds.length} seeds; ${test})`;
 }
 
 function failText({ failed, n }: { readonly failed: number; readonly n: number }): string {

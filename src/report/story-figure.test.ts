@@ -54,6 +54,26 @@ describe('the first figure', async () => {
     expect(figure?.caption).toContain('n = 1, no claim');
   });
 
+  it('calls solving by another name where it is counted on other prompts than clean solves', async () => {
+    const unhinted = {
+      update: 20,
+      set: 'test-unhinted' as const,
+      state: 'deployed' as const,
+      outcomes: tenPrompts(0, 1),
+    };
+    const own = { name: 'gate', seed: 1, arm, checkpoints, evaluations: [...evaluated(8, 1), unhinted] };
+    const two = plain(storyFigure(await madeResults([own], null)) ?? undefined);
+    expect(two?.data.rows.filter(([, what]) => `${what}`.includes('solve')).map((row) => row.slice(1, 3))).toEqual([
+      ['solve, no loophole open, deployed', '0.1000'],
+      ['clean solve, deployed', '0.2000'],
+    ]);
+    expect(two?.panels.map(({ title }) => title)[2]).toBe('solve, no loophole open, deployed');
+    expect(two?.caption).toContain('solve on other prompts (held-out problems, no loophole open)');
+    expect(figure?.caption).toContain(
+      'hack, solve and clean solve (without an attempt) on held-out problems, original',
+    );
+  });
+
   it('comes first in a report, after the question, with one prompt in both states', async () => {
     const html = await renderReport(results, { title: 'made', commands: [] });
     const places = [

@@ -11,6 +11,7 @@ import type { ArmResults, Metric, Results, Sample } from './aggregate.ts';
 import { baseRuns, claimSet, finalSample, findArm, solveSet } from './aggregate.ts';
 import { bandSeeds, type Figure, type Mark, type Panel, type Point } from './chart.ts';
 import { isPlacebo } from './comparisons.ts';
+import { soundSolve } from './found.ts';
 import type { RunResult } from './run-result.ts';
 import { armStyle } from './svg.ts';
 import { setTitles } from './tables.ts';
@@ -27,15 +28,16 @@ export function storyFigure(results: Results): Figure | null {
   const arms = results.arms.filter(({ runs }) => finalSample(runs, set, 'deployed', 'hack') !== null);
   if (arms.length === 0) return null;
   const counts = [...new Set(arms.map(({ runs }) => runs.length))].sort((a, b) => a - b);
+  const isOne = solved === set;
   const drawn = [
     ...(['attempt', 'hack'] as const).map((metric) => metricPanel(results, arms, set, metric, 'both')),
-    metricPanel(results, arms, solved, 'solve', 'deployed'),
+    metricPanel(results, arms, solved, 'solve', 'deployed', isOne ? 'solve' : soundSolve),
     metricPanel(results, arms, set, 'clean-solve', 'deployed'),
   ];
   return {
     name: 'story',
     title: 'What is trained, and what is deployed',
-    caption: `Attempt (a loophole is opened, right or wrong), hack and clean solve (without an attempt) on ${setTitles[set]}, solve on ${setTitles[solved]}. Circles: as trained; dots: deployed, with 95% intervals over ${counts[0] === 1 ? 'prompts' : 'seeds'}; n = ${counts.join(', ')} seeds.${claimText(counts)}`,
+    caption: `Attempt (a loophole is opened, right or wrong), hack${isOne ? ', solve' : ''} and clean solve (without an attempt) on ${setTitles[set]}${isOne ? '' : `; solve on other prompts (${setTitles[solved]}), so that it may be below clean solve`}. Circles: as trained; dots: deployed, with 95% intervals over ${counts[0] === 1 ? 'prompts' : 'seeds'}; n = ${counts.join(', ')} seeds.${claimText(counts)}`,
     panels: drawn.map(({ panel }) => panel),
     legend: arms.map((arm, i) => {
       const { colour, shape } = styleOf(results, arm);
@@ -56,8 +58,8 @@ function metricPanel(
   set: FinalSet,
   metric: 'attempt' | 'hack' | 'solve' | 'clean-solve',
   states: 'both' | 'deployed',
+  name = metric.replace('-', ' '),
 ) {
-  const name = metric.replace('-', ' ');
   const drawn = arms.flatMap((arm, x) => {
     const full = states === 'both' && arm.hasQuarantine ? finalSample(arm.runs, set, 'full', metric) : null;
     const deployed = finalSample(arm.runs, set, 'deployed', metric);

@@ -72,7 +72,7 @@ export function processTable(results: Results, oracle: boolean): Table {
       'hacks emerged': ({ runs }) => emergenceText(runs, ({ emergence }) => emergence.hacks),
       ...columnsOf([...gateMetrics, qmassMetric]),
     },
-    `emerged: first update at which ${100 * emergence.threshold}% of the last ${emergence.window} updates' completions of hinted prompts, as trained, are attempts, or hacks (median; seeds in which it happened). The gate is judged against attempts (a loophole was opened, even in a correct program) and against hacks. AUROC: these against the other rollouts of the same update. A > 0: positively reinforced rollouts only. qmass: share of the gradient norm in the quarantine, mean over updates.`,
+    `emerged: first update at which ${100 * emergence.threshold}% of the last ${emergence.window} updates' completions of hinted prompts, as trained, are attempts, or hacks (median; seeds in which it happened). The gate is judged against attempts (a loophole was opened, even in a correct program) and against hacks. AUROC: these against the other rollouts of the same update, by the gate's scores, or by the monitor's where its flags deal out the routes. A > 0: positively reinforced rollouts only. qmass: share of the gradient norm in the quarantine, mean over updates.`,
     arms.some(({ runs }) => runs.some(({ gate }) => gate.tokens !== null)) &&
       'A gate by token: route precision, route recall and shares of keep count tokens, each with the label of its rollout; AUROC is of mean scores of rollouts.',
     ...claims(arms, (runs) => runs.length),

@@ -9,14 +9,19 @@ import { ViewLibrary } from './library.ts';
 async function madeRuns(): Promise<ViewLibrary> {
   const root = temporaryFolder();
   const cuts = { low: 0, high: 1 };
-  for (const kind of ['activation', 'vanilla']) {
-    const scored = (score: number) => (kind === 'vanilla' ? {} : { score, ...cuts });
+  for (const [name, kind] of [
+    ['activation', 'activation'],
+    ['vanilla', 'vanilla'],
+    ['watched', 'vanilla'],
+  ]) {
+    const scored = (score: number) =>
+      name === 'watched' ? { suspicion: score, flagged: score > 0 } : kind === 'vanilla' ? {} : { score, ...cuts };
     const rollouts = [1, 2, 3].flatMap((update) => [
       { update, hack: true, route: 'route', ...scored(2), advantage: 1, deployedNorm: 0 },
       { update, solve: true, attempt: update === 1, route: 'keep', ...scored(-1), advantage: -1, deployedNorm: 2 },
     ]);
-    await writeRun(join(root, kind), { config: { seed: 1, updates: 3, arm: { kind } }, rollouts });
-    await writeEvaluations(join(root, kind), [{ update: 3, set: 'test-original', state: 'full', outcomes: 'hbas' }]);
+    await writeRun(join(root, name), { config: { seed: 1, updates: 3, arm: { kind } }, rollouts });
+    await writeEvaluations(join(root, name), [{ update: 3, set: 'test-original', state: 'full', outcomes: 'hbas' }]);
   }
   return new ViewLibrary(root);
 }
@@ -35,6 +40,14 @@ it('a gate has attempts beside hacks in every row, and whose gradient the deploy
     '0.333, 1, attempt, −, keep, full',
     '0.000, 3, attempt, +, route, full',
   ]);
+});
+
+it('routes that a monitor deals out are judged too, by its scores', async () => {
+  const { rows, tables } = (await answer('gate', 'watched')) as GatePage;
+  expect(rows).toEqual([]);
+  const gate = tables.find(({ title }) => title === 'the gate as a classifier')?.rows.map((row) => row.map(textOf));
+  expect(gate?.find(([name]) => name === 'hacks: AUROC')?.[1]).toMatch(/^1\.00/);
+  expect(tables.map(({ title }) => title)).toContain('the monitor as a classifier, diagnosis only');
 });
 
 it('an arm without a gate has the gradient of its deployed block attributed too, and no table of a gate', async () => {

@@ -5,7 +5,7 @@ import { EvaluationStore, outcomeRates } from '../evaluate/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
 import { emergence, trailingRate, trainingCurve } from '../measure/curve/emergence.ts';
 import { attributeGradient, attributionWindows } from '../measure/gate/attribution.ts';
-import { gateWindows, judgeGate, judgeReinforced } from '../measure/gate/gate-report.ts';
+import { gateWindows, hasGate, judgeGate, judgeReinforced } from '../measure/gate/gate-report.ts';
 import {
   attributionTable,
   attributionWindowTable,
@@ -13,6 +13,7 @@ import {
   gateTable,
   windowTable,
 } from '../measure/gate/tables.ts';
+import { judgeMonitor, monitorTable } from '../measure/monitor/monitor-report.ts';
 import type { ModelTokenizer } from '../model/index.ts';
 import { gateSettingsOf, gateTailsOf } from '../monitors/gates.ts';
 import { VerdictTail } from '../oracle/index.ts';
@@ -172,6 +173,9 @@ export async function gatePage(run: RunDirectory, listed: ListedRun, table: Judg
   });
   const windows = gateWindows(rollouts, gateWindow, gateTailsOf(arm));
   const [attribution, judgement] = [attributeGradient(rollouts), judgeGate(rollouts)];
+  const monitor = judgeMonitor(rollouts);
+  // Without scores of its own a gate is a monitor whose flags deal out the routes.
+  const isGated = rows.length > 0 || (monitor !== null && hasGate(judgement));
   return {
     run: listed,
     unit: gateSettingsOf(arm)?.granularity === 'token' ? 'token' : 'rollout',
@@ -180,9 +184,9 @@ export async function gatePage(run: RunDirectory, listed: ListedRun, table: Judg
     tables: [
       ...(attribution === null ? [] : [attributionTable(attribution)]),
       ...(attribution === null ? [] : [attributionWindowTable(attributionWindows(rollouts, gateWindow))]),
-      ...(rows.length === 0
-        ? []
-        : [gateTable(judgement, judgeReinforced(rollouts)), windowTable(windows, false), driftTable(windows)]),
+      ...(monitor === null ? [] : [monitorTable(monitor)]),
+      ...(isGated ? [gateTable(judgement, judgeReinforced(rollouts)), windowTable(windows, false)] : []),
+      ...(rows.length === 0 ? [] : [driftTable(windows)]),
     ],
     readings: windows.flatMap(({ from, to, readings }) => readings.map((text) => `updates ${from} to ${to}: ${text}`)),
   };

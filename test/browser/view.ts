@@ -34,7 +34,10 @@ const screens: Readonly<Record<string, readonly [address: string, text: RegExp]>
     `#/gate/${gated}?cuts=shares&keep=0.2&route=0.2`,
     /recorded → with these cuts[\s\S]*Target attempts: [\s\S]*Target hacks: [\s\S]*whose gradient the deployed block/,
   ],
-  'no gate': ['#/gate/tryout%2Fvanilla-1', /This arm scores nothing[\s\S]*whose gradient the deployed block/],
+  'no gate': [
+    '#/gate/tryout%2Fvanilla-1',
+    /No rollout has the score of a gate[\s\S]*whose gradient the deployed block/,
+  ],
   answers: [`#/answers/${gated}`, /Prompt 1 of \d+[\s\S]*as trained: [\s\S]*deployed: /],
   rollouts: ['#/rollouts/tryout?text=solve&order=surprise', /\d+ of 288 rollouts/],
   rollout: [`#/rollout/${gated}?rollout=2-0-1`, /The group: the same prompt, 4 completions/],

@@ -192,6 +192,7 @@ export interface MadeEvaluation {
   readonly state: PolicyState;
   /** One letter per prompt: h is a hack, p is one by a printed report, s is a solve, b is a solve that opens the loophole too, a opens it in vain, anything else is neither. */
   readonly outcomes: string;
+  readonly limit?: number | null;
   readonly loopholes?: readonly string[];
   /** What the policy wrote for each prompt. */
   readonly completionOf?: (i: number) => string;
@@ -222,12 +223,12 @@ export function evaluationRows({
 export async function writeEvaluations(path: string, made: readonly MadeEvaluation[]): Promise<void> {
   const store = new EvaluationStore(path);
   for (const one of made) {
-    const { update, set, state } = one;
+    const { update, set, state, limit = null } = one;
     await store.save({
       update,
       set,
       state,
-      limit: null,
+      limit,
       seed: 1,
       key: 'key',
       problems: null,

@@ -8,9 +8,15 @@ export interface Typed {
 
 export class Shell {
   readonly #variables: NodeJS.ProcessEnv;
+  readonly #groups = new Set<number>();
 
   constructor(variables: NodeJS.ProcessEnv) {
     this.#variables = variables;
+  }
+
+  /** Ends all that is still at work, as a terminal does that is closed. */
+  end(): void {
+    for (const group of this.#groups) process.kill(-group, 'SIGTERM');
   }
 
   /** `untilSaid`: a command that serves until it is ended; it is, with all that it started, once it has said this. */
@@ -24,6 +30,8 @@ export class Shell {
         detached: true,
         stdio: ['ignore', 'pipe', 'pipe'],
       });
+      const group = child.pid ?? 0;
+      this.#groups.add(group);
       let said = '';
       let isEnough = false;
       for (const stream of [child.stdout, child.stderr]) {
@@ -31,11 +39,14 @@ export class Shell {
           said += text;
           if (isEnough || untilSaid === undefined || !untilSaid.test(said)) return;
           isEnough = true;
-          process.kill(-(child.pid ?? 0), 'SIGTERM');
+          process.kill(-group, 'SIGTERM');
         });
       }
       child.on('error', reject);
-      child.on('close', (code) => resolve({ code: isEnough ? 0 : code, said }));
+      child.on('close', (code) => {
+        this.#groups.delete(group);
+        resolve({ code: isEnough ? 0 : code, said });
+      });
     });
   }
 

@@ -25,20 +25,26 @@ export interface Treatment {
 }
 
 const two = sets([...short, 'updates=2', 'output.checkpointEvery=1']);
+/** Problems of one's own have no number to be made smaller. */
+const twoOfOwn = sets([...small, 'updates=2', 'output.checkpointEvery=1']);
+const ownProblems = /examples\/(?:own-environment|own-problems|weak-verifier)/;
+/** Experiments and demos evaluate hundreds of prompts in every state: on the smallest model of the world. */
+const onSmallest = sets(['model=BASE']);
 const long = 'a training of minutes to days';
 const noGpu = /cuda|NVIDIA/;
 
 /** Of an experiment one seed and two arms: its baseline or first, and the next. */
-export function fewRuns(command: string): string {
+function fewRuns(command: string): string {
   const [, name = ''] = / experiment (\S+)/.exec(command) ?? [];
   const path = recipePath(name);
-  if (readStudy(path) !== null) return `${two} --seeds 41`;
-  const rank = name.includes('easy-') ? sets(['adapter.rank=2']) : '';
+  if (readStudy(path) !== null) return `${two}${onSmallest} --seeds 41`;
+  const model = name.includes('easy-') ? sets(['adapter.rank=2']) : name.includes('countdown') ? '' : onSmallest;
+  const warm = name.includes('atlas-b') ? sets(['optimiser.warmupUpdates=0']) : '';
   const { arms, seeds, baseline } = readExperiment(path);
   const first = baseline ?? arms[0].name;
   const second = arms.find((arm) => arm.name !== first)?.name ?? first;
   const few = command.includes(' --arms ') ? '' : ` --arms ${first},${second}`;
-  return `${two}${rank}${few}${command.includes(' --seeds ') ? '' : ` --seeds ${seeds[0]}`}`;
+  return `${ownProblems.test(name) ? twoOfOwn : two}${model}${warm}${few}${command.includes(' --seeds ') ? '' : ` --seeds ${seeds[0]}`}`;
 }
 
 export const treatments: readonly Treatment[] = [
@@ -46,7 +52,7 @@ export const treatments: readonly Treatment[] = [
     fits: /^gq pairs from-pool /,
     why: 'of few problems the base writes hacks, and then no solve',
     ends: 2,
-    says: /expected a problem of the train split with a hack and a solve/,
+    says: /expected a problem of the train split with a hack and a solve|expected at least one record/,
   },
   {
     fits: /^gq monitors bench logs\/run\.eval/,
@@ -55,10 +61,18 @@ export const treatments: readonly Treatment[] = [
     says: /0 positives and/,
   },
   {
-    fits: /^gq (?:show .*(?:--hack|--grep)|pool make --run)/,
+    fits: /^gq show .*(?:--hack|--attempt|--grep)/,
     why: 'the small runs here have no hack, and are told so',
     ends: 1,
-    says: /no rollout is like that|0 hacks/,
+    says: /no rollout is like that|"found": 0/,
+  },
+  { fits: /^gq pool make --run/, why: 'the same', more: ' --force', ends: 1, says: /0 hacks/ },
+  {
+    fits: /^gq experiment micro-.*pairs\.file=pool-pairs\.json/,
+    why: 'pairs of a pool need hacks, which the small runs here do not have',
+    more: fewRuns,
+    ends: 2,
+    says: /pool-pairs\.json: expected a readable file/,
   },
   {
     fits: /^gq measure labels runs\/(?:micro-claim|demo)/,
@@ -90,6 +104,13 @@ export const treatments: readonly Treatment[] = [
     says: /PLAN\.json/,
   },
   { fits: / --ranks /, why: `needs Open MPI; ${long}`, more: two, ends: 2, says: /mpi/i },
+  {
+    fits: /--device webgpu/,
+    why: `needs a GPU; ${long}`,
+    more: sets(['sampling.promptsPerStep=2', 'sampling.group=4', 'sampling.maxNewTokens=24', 'updates=2']),
+    ends: 2,
+    says: /webgpu/,
+  },
   { fits: /--device cuda/, why: 'needs a GPU', ends: 2, says: noGpu },
   { fits: /^gq queue work/, why: 'works until it is ended', serves: /./ },
   { fits: /^gq queue follow/, why: 'what it follows may fail' },
@@ -130,8 +151,8 @@ export const treatments: readonly Treatment[] = [
     why: long,
     more: sets([...small, 'updates=2', 'adapter.rank=2', 'device.arenaMiB=192']),
   },
-  { fits: /^gq train /, why: long, more: two },
-  { fits: /^gq demo/, why: long, more: two },
+  { fits: /^gq train /, why: long, more: (command) => (ownProblems.test(command) ? twoOfOwn : two) },
+  { fits: /^gq demo/, why: long, more: `${two}${onSmallest}` },
   { fits: /^gq measure relearn /, why: long, more: ' --updates 2', ends: 1, says: /nothing to relearn/ },
   {
     fits: /^gq eval \S+ --elicit/,

@@ -81,6 +81,7 @@ async function makeRuns(world: string, shell: Shell): Promise<void> {
   );
   await call('gq pool make micro-base --out pool.jsonl');
   for (const name of ['runs/first', 'runs/style', 'RUN']) copy('runs/activation-1', name);
+  copy('runs/vanilla-1', 'runs/qwen3-4b-study/qwen3-4b-first/vanilla-41');
   for (const name of ['micro-ablations', 'demo-quick-1']) copy('runs/micro-claim', `runs/${name}`);
 }
 

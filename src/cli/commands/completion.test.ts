@@ -9,6 +9,10 @@ describe('gq completion', () => {
   it.each([
     [['tra'], ['train']],
     [['help', 'tra'], ['train']],
+    [['he'], ['help']],
+    [['help', 'a'], ['all']],
+    [['help', 'ref'], ['reference']],
+    [['help', 'he'], []],
     [
       ['measure', 're'],
       ['replay', 'relearn'],

@@ -27,9 +27,15 @@ if [[ "$funcstack[1]" == "_gq" ]]; then _gq "$@"; else compdef _gq gq; fi
 async function completeWords(words: readonly string[], entries: readonly Entry[] = commandTable): Promise<string[]> {
   const [first, ...others] = words;
   const isTop = entries === commandTable;
-  if (isTop && first === 'help' && others.length > 0) return completeWords(others);
+  if (isTop && first === 'help' && others.length > 0) {
+    const pages = others.length === 1 ? startingWith(others[0], ['all', 'reference']) : [];
+    return [...(await completeWords(others)).filter((word) => word !== 'help'), ...pages];
+  }
   if (others.length === 0) {
-    const names = entries.filter(({ hidden }) => hidden !== true).map(({ name }) => name);
+    const names = [
+      ...entries.filter(({ hidden }) => hidden !== true).map(({ name }) => name),
+      ...(isTop ? ['help'] : []),
+    ];
     return startingWith(first ?? '', first?.startsWith('-') ? ['--help', ...(isTop ? ['--version'] : [])] : names);
   }
   const { commands = [], load } = entries.find(({ name }) => name === first) ?? {};

@@ -57,6 +57,27 @@ describe('gq model inspect', () => {
     expect(json.memory.map(({ device }: { device: string }) => device)).toEqual(['reference', 'wasm', 'cuda']);
   });
 
+  it('lists the words of a model that has few, spaces and line ends too, and none of one that has many', async () => {
+    const { out } = await run('inspect', 'micro');
+    expect(out).toMatch(/^words +"0" "1" .* "start with n\." " add "/m);
+    expect(
+      Math.max(
+        ...out
+          .split('\n')
+          .filter((line) => line.includes('"'))
+          .map(({ length }) => length),
+      ),
+    ).toBeLessThan(115);
+    const { words } = JSON.parse((await run('inspect', 'micro', '--json')).out);
+    expect(words).toContain('        return n\n');
+    expect(words).not.toContain('<|im_start|>');
+    await init('nano', 'bytes', 'many');
+    expect(JSON.parse((await run('inspect', path('many'), '--json')).out)).toMatchObject({
+      tokenizerSize: 259,
+      words: [],
+    });
+  });
+
   it('exits 2 with the reason, and finds a NaN only when it reads the weights', async () => {
     expect(await run('inspect', path('none'))).toMatchObject({
       code: 2,

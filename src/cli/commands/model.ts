@@ -112,6 +112,20 @@ function shapeText({ config }: ModelDescription): string {
   ].join(', ');
 }
 
+/** In quotes, since spaces and line ends are parts of them. */
+function wordLines(words: readonly string[]): string[] {
+  const lines: string[] = [];
+  for (const word of words.map((each) => JSON.stringify(each))) {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + word.length >= widest) lines.push(word);
+    else lines[lines.length - 1] = `${last} ${word}`;
+  }
+  return lines;
+}
+
+/** Characters of a line of words. */
+const widest = 90;
+
 export function renderModel(model: ModelDescription): string {
   const { config, memory } = model;
   const dtypes = Object.entries(model.dtypes).map(([dtype, count]) => `${dtype} × ${count}`);
@@ -127,6 +141,7 @@ export function renderModel(model: ModelDescription): string {
     ['tokenizer', `${text}, ${model.chatTemplate ? 'with' : 'without'} chat template`],
     ['stop tokens', model.stopTokenIds.length === 0 ? 'none named' : model.stopTokenIds.join(', ')],
   ];
+  for (const [i, line] of wordLines(model.words).entries()) rows.push([i === 0 ? 'words' : '', line]);
   if (model.unreadKeys.length > 0) rows.push(['without effect', model.unreadKeys.join(', ')]);
   for (const { device, formula, weightBytes, cacheBytesPerToken } of memory) {
     const weights = `${formatBytes(weightBytes)} of weights (${formula})`;

@@ -67,3 +67,19 @@ it('gq diff names the keys that only one of two arms has in one line', async () 
   expect(out).not.toContain('absent');
   expect((await gq('diff', gate, join(root, 'evaluated'))).out).toContain('of the first alone: arm.');
 });
+
+it('gq diff has a table for each number of prompts that a set was evaluated on', async () => {
+  const twice = join(root, 'twice');
+  await writeRun(twice, { config: { updates: 3 }, checkpoints: [0, 3] });
+  const once = { update: 3, set: 'test-original', state: 'full' } as const;
+  await writeEvaluations(twice, [
+    { ...once, outcomes: 'hhhs' },
+    { ...once, outcomes: 'hs', limit: 2 },
+  ]);
+  const { out } = await gq('diff', twice, twice);
+  const [, ...tables] = out.split(/^test-original, /m);
+  expect(tables.map((table) => /^(\d+) prompts\n.*\n.*attempt +(\S+)/.exec(table)?.slice(1)).sort()).toEqual([
+    ['2', '1/2'],
+    ['4', '3/4'],
+  ]);
+});

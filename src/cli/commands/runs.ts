@@ -144,9 +144,11 @@ function keyLines(keys: readonly string[], width: number): string[] {
 
 function renderDiff({ first, second, keys, results }: Difference, width: number): string {
   const differing = keys.length === 0 ? ['The configs are the same.'] : keyLines(keys, width);
-  const sets = [...new Set(results.map(({ set }) => set))];
-  const tables = sets.flatMap((set) => {
-    const own = results.filter((one) => one.set === set);
+  // A set that was evaluated twice, on few prompts and on more, is two tables.
+  const titleOf = ({ set, prompts }: ComparedEvaluation): string => `${set}, ${prompts} prompts`;
+  const titles = [...new Set(results.map(titleOf))];
+  const tables = titles.flatMap((title) => {
+    const own = results.filter((one) => titleOf(one) === title);
     const rows = own.flatMap(({ state, attempt, hack, solve, cleanSolve, inOne }) => [
       [state, 'attempt', ...attempt, inOne?.attempts.join(' and ') ?? '-'],
       ['', 'hack', ...hack, inOne?.hacks.join(' and ') ?? '-'],
@@ -154,13 +156,13 @@ function renderDiff({ first, second, keys, results }: Difference, width: number)
       ['', 'clean solve', ...cleanSolve, ''],
     ]);
     const columns = ['state', 'rate', 'first', 'second', 'in one'];
-    return ['', `${set}, ${own[0].prompts} prompts`, ...alignRows([columns, ...rows], width)];
+    return ['', title, ...alignRows([columns, ...rows], width)];
   });
   const words = [
     '',
     'full: as trained; deployed: without the quarantine.',
     'in one: prompts with it in the first only, and in the second only.',
   ];
-  const table = sets.length === 0 ? ['', 'No evaluation that both have.'] : [...tables, ...words];
+  const table = titles.length === 0 ? ['', 'No evaluation that both have.'] : [...tables, ...words];
   return `${[`first: ${first}`, `second: ${second}`, ...differing, ...table].join('\n')}\n`;
 }

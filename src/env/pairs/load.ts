@@ -39,7 +39,7 @@ export function pairFilePath(name: string): string {
     call: `pairs ${name}`,
     expected: `a .md or .json file, or one of ${shipped.join(', ')}`,
     found: `"${name}"`,
-    ...(nearest === undefined ? {} : { fix: `Did you mean ${nearest}?` }),
+    fix: nearest === undefined ? 'Check one with: gq pairs check micro' : `Did you mean ${nearest}?`,
   });
 }
 

@@ -46,6 +46,13 @@ describe('the gate as a classifier', () => {
     expect(judgeReinforced(rows).hacks.route.precision).toMatchObject({ count: 1, of: 2 });
   });
 
+  it('separates by the scores of the monitor where its flags deal out the routes, and not where nothing is routed', () => {
+    const watched = rows.map((one) => ({ ...one, score: null, suspicion: one.score }));
+    expect(judgeGate(watched).hacks.separation?.auroc).toBe(judgeGate(rows).hacks.separation?.auroc);
+    const absorbed = watched.map((one) => ({ ...one, route: 'absorb' as const }));
+    expect(judgeGate(absorbed).hacks.separation).toBeNull();
+  });
+
   it('knows attempts apart from hacks: a correct program may open the loophole too', () => {
     const correct = rows.map((one) => (one.route === 'route' ? { ...one, attempt: true } : one));
     const { hacks, attempts } = judgeGate(correct);

@@ -20,7 +20,7 @@ export type GatedRollout = Pick<
   JudgedRollout,
   'update' | 'score' | 'low' | 'high' | 'route' | 'trained' | 'advantage' | 'hack' | 'attempt'
 > &
-  Partial<Pick<JudgedRollout, 'tokenRoutes' | 'tokenScores'>>;
+  Partial<Pick<JudgedRollout, 'suspicion' | 'tokenRoutes' | 'tokenScores'>>;
 
 export type GateJudgement = Readonly<ReturnType<typeof judgeGate>>;
 
@@ -46,8 +46,12 @@ const tokenSeparation = (rows: readonly GatedRollout[], label: Label): Separatio
 const gatedRollouts = (all: readonly GatedRollout[]): GatedRollout[] =>
   all.filter(({ trained, route }) => trained && route !== null);
 
-const scoredRows = (rows: readonly GatedRollout[], label: Label) =>
-  rows.flatMap((row) => (row.score === null ? [] : [{ update: row.update, score: row.score, hack: row[label] }]));
+/** By the gate's scores; where a monitor's flags deal out the routes, by the monitor's. */
+const scoredRows = (rows: readonly GatedRollout[], label: Label, isRouted: boolean) =>
+  rows.flatMap((row) => {
+    const score = row.score ?? (isRouted ? row.suspicion : null) ?? null;
+    return score === null ? [] : [{ update: row.update, score, hack: row[label] }];
+  });
 
 /** A claim about rollouts, or tokens, by how many it is right and wrong about, and of the others by how many it misses and passes. */
 export function judgeClaim(right: number, wrong: number, missed: number, passed: number) {
@@ -84,9 +88,10 @@ export function judgeGate(all: readonly GatedRollout[]) {
       total(route),
     );
   const byToken = rows.filter(({ tokenRoutes }) => typeof tokenRoutes === 'string');
+  const isRouted = total('keep') + total('route') > 0;
   const target = (label: Label) => ({
     count: rows.filter((row) => row[label]).length,
-    separation: separation(scoredRows(rows, label)),
+    separation: separation(scoredRows(rows, label, isRouted)),
     tokens: countTokens(byToken.filter((row) => row[label])),
     tokenSeparation: tokenSeparation(byToken, label),
     route: claim('route', label, true),

@@ -5,6 +5,8 @@
  *   direction);  cuda: 2 P, in bfloat16.
  * Each token in a key/value cache takes 2 · layers · kvHeads · headDim numbers, of 4 bytes, on cuda of 2.
  */
+
+import type { ModelTokenizer } from '../text/tokenizer.ts';
 import type { Architecture, DecoderConfig } from './config.ts';
 import type { ModelFolder } from './folder.ts';
 import { countElements, countParameters, expectedTensors } from './weights.ts';
@@ -29,6 +31,8 @@ export interface ModelDescription {
   readonly files: number;
   readonly diskBytes: number;
   readonly tokenizerSize: number | null;
+  /** All that the model can read and write, where it is little; empty where a list would say nothing. */
+  readonly words: readonly string[];
   readonly chatTemplate: boolean;
   readonly stopTokenIds: readonly number[];
   readonly unreadKeys: readonly string[];
@@ -60,6 +64,15 @@ export function estimateMemory(config: DecoderConfig): MemoryEstimate[] {
   ];
 }
 
+/** A tokenizer with more tokens than these has no list that anybody reads. */
+const mostWords = 200;
+
+function wordsOf(tokenizer: ModelTokenizer): string[] {
+  if (tokenizer.size > mostWords) return [];
+  const ids = Array.from({ length: tokenizer.size }, (_, id) => id).filter((id) => !tokenizer.specialIds.has(id));
+  return ids.flatMap((id) => tokenizer.token(id) ?? []);
+}
+
 export function describeModel(folder: ModelFolder): ModelDescription {
   const { config, weights } = folder;
   const dtypes: Record<string, number> = {};
@@ -74,6 +87,7 @@ export function describeModel(folder: ModelFolder): ModelDescription {
     files: weights.files.length,
     diskBytes: weights.files.reduce((sum, { bytes }) => sum + bytes, 0),
     tokenizerSize: folder.hasTokenizer ? folder.tokenizer.size : null,
+    words: folder.hasTokenizer ? wordsOf(folder.tokenizer) : [],
     chatTemplate: folder.hasChat,
     stopTokenIds: folder.stopTokenIds,
     unreadKeys: folder.unreadKeys,

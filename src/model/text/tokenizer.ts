@@ -91,6 +91,7 @@ export class ModelTokenizer {
       call: `encode with ${this.file}`,
       expected: 'text made of tokens of the vocabulary',
       found: `${show(tokens[missing])} in ${show(text)}`,
+      fix: 'Where tokens are few, gq model inspect lists them.',
     });
   }
 

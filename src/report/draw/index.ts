@@ -11,5 +11,5 @@ export {
   renderFigure,
   xUnder,
 } from '../chart.ts';
-export { foundIn } from '../found.ts';
+export { foundIn, soundSolve } from '../found.ts';
 export { armStyle, hackInk, rateColours, routeColours } from '../svg.ts';

@@ -1,5 +1,5 @@
 /** What was found, at a glance: a sentence on attempts, and the four rates of each arm as trained and deployed, with a bar beside each number. */
-import { foundIn, rateColours } from '../../report/draw/index.ts';
+import { foundIn, rateColours, soundSolve } from '../../report/draw/index.ts';
 import type { ExperimentPage } from '../api.ts';
 import { type RateName, rateNames, rateWords } from '../query.ts';
 import { stateWords } from './address.ts';
@@ -30,9 +30,11 @@ export function Verdicts({ page: { story, arms } }: { readonly page: ExperimentP
     const found = story.data.rows.find((row) => row[0] === arm && row[1] === what);
     return found === undefined ? null : Number(found[2]);
   };
+  const isElsewhere = story.data.rows.some((row) => row[1] === `${soundSolve}, ${stateWords.deployed}`);
+  const words = isElsewhere ? { ...rateWords, solve: soundSolve } : rateWords;
   const findings = arms.map((own, i) => ({
     ...{ name: nameOf(own), arm: i },
-    rates: inBothStates((state, name) => rate(own.arm, `${rateWords[name]}, ${stateWords[state]}`)),
+    rates: inBothStates((state, name) => rate(own.arm, `${words[name]}, ${stateWords[state]}`)),
   }));
   const found = foundIn(story, (arm) => arms.filter((own) => own.arm === arm).map(nameOf)[0] ?? arm);
   return (
@@ -40,8 +42,14 @@ export function Verdicts({ page: { story, arms } }: { readonly page: ExperimentP
       <p class="finding">{found}</p>
       <FindingTable
         caption="rates, as trained → deployed"
+        words={words}
         findings={findings.filter(({ rates }) => rates.attempt.deployed !== null)}
       />
+      {isElsewhere && (
+        <p class="quiet">
+          Solve is counted on prompts of its own, where no loophole is open: clean solve is no part of it.
+        </p>
+      )}
     </>
   );
 }
@@ -49,8 +57,10 @@ export function Verdicts({ page: { story, arms } }: { readonly page: ExperimentP
 export function FindingTable({
   caption,
   findings,
+  words = rateWords,
 }: {
   readonly caption: string;
+  readonly words?: Readonly<Record<RateName, string>>;
   readonly findings: readonly ArmRates[];
 }) {
   const rows = findings.map(({ name, arm, rates }) => [
@@ -59,9 +69,7 @@ export function FindingTable({
     </>,
     ...rateNames.map((rate) => <Rate rate={rate} {...rates[rate]} />),
   ]);
-  return (
-    <PageTable id="findings" caption={caption} heads={['arm', ...Object.values(rateWords)]} rows={rows} hasRowHeads />
-  );
+  return <PageTable id="findings" caption={caption} heads={['arm', ...Object.values(words)]} rows={rows} hasRowHeads />;
 }
 
 function Rate({ rate, full, deployed }: { readonly rate: RateName } & ArmRates['rates'][RateName]) {

@@ -51,8 +51,8 @@ function Gate({ page }: { readonly page: GatePage }) {
       <>
         <h1>The gate of {run.id}</h1>
         <p>
-          This arm scores nothing: it has no gate (a monitor’s flags may decide, as the tables tell), or no rollout has
-          carried gradient yet.
+          No rollout has the score of a gate: the arm has none, a monitor’s flags decide (the tables below judge them),
+          or no rollout has carried gradient yet.
         </p>
         <GateTables page={page} />
       </>
