@@ -2,21 +2,32 @@
 import { effect } from '@preact/signals';
 import { render } from 'preact';
 import { numberAt, type Plan, shownPrompts } from '../../playground-plan.ts';
-import { choice, choose, chooseLink, copied, deleted, faults, keeps, lanes, prompt, writeAddress } from './choice.ts';
+import {
+  choice,
+  choose,
+  chooseLink,
+  copied,
+  deleted,
+  faults,
+  keeps,
+  openLanes,
+  prompt,
+  writeAddress,
+} from './choice.ts';
 import { Introduction } from './introduction.tsx';
 import { keptEvery } from './kept.ts';
 import { type LaneView, laneThreads } from './lane.ts';
-import { changed, LaneDetails, LaneHead, SliderInput } from './lanes.tsx';
+import { LaneDetails, LaneHead, SliderInput, withChange } from './lanes.tsx';
 import { isolate, remember, remembers, takePlace, threadWords } from './tab.ts';
 
 const mostFaults = 4;
-const isTraining = (): boolean => lanes.value.some(({ state }) => state.value === 'training');
-const each = (act: (lane: LaneView) => void): void => lanes.value.forEach(act);
+const isTraining = (): boolean => openLanes.value.some(({ state }) => state.value === 'training');
+const each = (act: (lane: LaneView) => void): void => openLanes.value.forEach(act);
 
 /** What a reader wants at any time; it stays in sight. */
 function Controls() {
   const training = isTraining();
-  const ready = lanes.value.some(({ state }) => state.value === 'paused');
+  const ready = openLanes.value.some(({ state }) => state.value === 'paused');
   return (
     <div class="controls most">
       <button
@@ -48,10 +59,10 @@ function Controls() {
 
 function Settings({ plan }: { plan: Plan }) {
   const { seed, world } = choice.value;
-  const furthest = Math.max(0, ...lanes.value.map(({ done }) => done));
-  const keepsAll = lanes.value.every(({ facts }) => facts.value?.keeps !== false);
+  const furthest = Math.max(0, ...openLanes.value.map(({ done }) => done));
+  const keepsAll = openLanes.value.every(({ facts }) => facts.value?.keeps !== false);
   const kept = Array.from({ length: keepsAll ? Math.ceil(furthest / keptEvery) : 0 }, (_, i) => i * keptEvery);
-  const differs = (lanes.value.find(({ facts }) => facts.value?.hasQuarantine)?.answers.value ?? []).findIndex(
+  const differs = (openLanes.value.find(({ facts }) => facts.value?.hasQuarantine)?.answers.value ?? []).findIndex(
     ({ trained, deployed }) => trained.attempt && deployed.solve && !deployed.attempt,
   );
   return (
@@ -64,7 +75,7 @@ function Settings({ plan }: { plan: Plan }) {
             disabled={isTraining() || kept.length === 0}
             onChange={({ currentTarget }) => {
               const at = Number(currentTarget.value);
-              for (const lane of lanes.value) if (lane.done > at) lane.reopen(at);
+              for (const lane of openLanes.value) if (lane.done > at) lane.reopen(at);
               currentTarget.value = '';
             }}
           >
@@ -121,7 +132,7 @@ function Settings({ plan }: { plan: Plan }) {
               {...slider}
               value={world[slider.path] ?? usual}
               set={(value) =>
-                void choose(plan, (now) => ({ ...now, world: changed(now.world, slider.path, value, usual) }))
+                void choose(plan, (now) => ({ ...now, world: withChange(now.world, slider.path, value, usual) }))
               }
             />
           );
@@ -170,7 +181,7 @@ function Playground({ plan }: { plan: Plan }) {
         )}
         <Controls />
         <div class="lanes heads">
-          {lanes.value.map((lane, side) => (
+          {openLanes.value.map((lane, side) => (
             <LaneHead key={`${side}`} lane={lane} plan={plan} side={side} />
           ))}
         </div>
@@ -183,7 +194,7 @@ function Playground({ plan }: { plan: Plan }) {
           loophole, <b>✓</b> solves. Lines: solid as trained, dashed as deployed.
         </p>
         <div class="lanes">
-          {lanes.value.map((lane, side) => (
+          {openLanes.value.map((lane, side) => (
             <LaneDetails key={`${side}`} lane={lane} side={side} />
           ))}
         </div>
@@ -215,7 +226,7 @@ async function begin(): Promise<void> {
   writeAddress();
   effect(() => {
     if (isTraining()) remember('training', true);
-    else if (lanes.value.every(({ state }) => state.value !== 'opening')) remember('training', false);
+    else if (openLanes.value.every(({ state }) => state.value !== 'opening')) remember('training', false);
   });
   const place = document.getElementById('app');
   place?.replaceChildren();

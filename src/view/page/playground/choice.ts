@@ -8,7 +8,7 @@ import { LaneView } from './lane.ts';
 export const deleted = signal(false);
 /** The held-out prompt whose answers are shown. */
 export const prompt = signal(0);
-export const lanes = signal<readonly LaneView[]>([]);
+export const openLanes = signal<readonly LaneView[]>([]);
 export const choice = signal<PageChoice>({ seed: 1, world: {}, lanes: [] });
 export const copied = signal(false);
 /** What of the link was not taken. */
@@ -16,7 +16,7 @@ export const faults = signal<readonly string[]>([]);
 /** Whether this tab keeps what is trained; another one may. */
 export const keeps = signal(true);
 /** The last update that both lanes have made: figures that stand side by side are those after it. */
-export const compared = computed(() => Math.min(...lanes.value.map(({ done }) => done)));
+export const compared = computed(() => Math.min(...openLanes.value.map(({ done }) => done)));
 
 interface Opening {
   readonly anew?: boolean;
@@ -44,14 +44,14 @@ async function change(plan: Plan, chosen: PageChoice, { anew = false, goesOn = f
   const keys = configs.map((config) => JSON.stringify(config));
   const isSame = (lane: LaneView | undefined, side: number): boolean =>
     !anew && lane !== undefined && lane.state.value !== 'failed' && JSON.stringify(lane.config) === keys[side];
-  const before = lanes.value;
+  const before = openLanes.value;
   for (const [side, lane] of before.entries()) if (!isSame(lane, side)) lane.close();
   if (keeps.value) await keepOnly(anew ? [] : keys).catch(() => undefined);
   batch(() => {
     faults.value = left;
     choice.value = chosen;
     if (look !== undefined) [prompt.value, deleted.value] = [look.prompt, look.deleted];
-    lanes.value = configs.map((config, side) => {
+    openLanes.value = configs.map((config, side) => {
       const old = before[side] as LaneView | undefined;
       if (old !== undefined && isSame(old, side)) return old;
       const trains = goesOn || (!anew && old?.state.value === 'training');

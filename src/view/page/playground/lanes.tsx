@@ -47,7 +47,7 @@ export function SliderInput({ name, least, most, step, value, set }: SliderProps
 }
 
 /** The values with one changed. One that is the config's own again is left out of the link. */
-export function changed(values: Readonly<Record<string, number>>, path: string, value: number, usual: number) {
+export function withChange(values: Readonly<Record<string, number>>, path: string, value: number, usual: number) {
   const { [path]: _before, ...others } = values;
   return value === usual ? others : { ...others, [path]: value };
 }
@@ -71,7 +71,7 @@ function LaneSettings({ lane, plan, side, change }: LaneProps & { change(next: P
           {...slider}
           value={numberAt(lane.config, slider.path)}
           set={(value) =>
-            change({ ...own, values: changed(own.values, slider.path, value, numberAt(arm.config, slider.path)) })
+            change({ ...own, values: withChange(own.values, slider.path, value, numberAt(arm.config, slider.path)) })
           }
         />
       ))}
