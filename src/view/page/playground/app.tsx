@@ -3,9 +3,9 @@ import { effect } from '@preact/signals';
 import { render } from 'preact';
 import { numberAt, type Plan, shownPrompts } from '../../playground-plan.ts';
 import {
-  choice,
   choose,
   chooseLink,
+  chosenNow,
   copied,
   deleted,
   faults,
@@ -58,7 +58,7 @@ function Controls() {
 }
 
 function Settings({ plan }: { plan: Plan }) {
-  const { seed, world } = choice.value;
+  const { seed, world } = chosenNow.value;
   const furthest = Math.max(0, ...openLanes.value.map(({ done }) => done));
   const keepsAll = openLanes.value.every(({ facts }) => facts.value?.keeps !== false);
   const kept = Array.from({ length: keepsAll ? Math.ceil(furthest / keptEvery) : 0 }, (_, i) => i * keptEvery);
@@ -99,7 +99,7 @@ function Settings({ plan }: { plan: Plan }) {
             onChange={({ currentTarget }) => {
               const next = Math.floor(currentTarget.valueAsNumber);
               if (next >= 0 && Number.isSafeInteger(next)) void choose(plan, (now) => ({ ...now, seed: next }));
-              else currentTarget.value = String(choice.value.seed);
+              else currentTarget.value = String(chosenNow.value.seed);
             }}
           />
         </label>

@@ -9,7 +9,7 @@ export const deleted = signal(false);
 /** The held-out prompt whose answers are shown. */
 export const prompt = signal(0);
 export const openLanes = signal<readonly LaneView[]>([]);
-export const choice = signal<PageChoice>({ seed: 1, world: {}, lanes: [] });
+export const chosenNow = signal<PageChoice>({ seed: 1, world: {}, lanes: [] });
 export const copied = signal(false);
 /** What of the link was not taken. */
 export const faults = signal<readonly string[]>([]);
@@ -29,7 +29,7 @@ let changes: Promise<void> = Promise.resolve();
 
 /** One change after the other: lanes that are being opened are known to the next. */
 export function choose(plan: Plan, chosen: (now: PageChoice) => PageChoice, opening: Opening = {}): Promise<void> {
-  changes = changes.catch(() => undefined).then(() => change(plan, chosen(choice.value), opening));
+  changes = changes.catch(() => undefined).then(() => change(plan, chosen(chosenNow.value), opening));
   return changes;
 }
 
@@ -49,7 +49,7 @@ async function change(plan: Plan, chosen: PageChoice, { anew = false, goesOn = f
   if (keeps.value) await keepOnly(anew ? [] : keys).catch(() => undefined);
   batch(() => {
     faults.value = left;
-    choice.value = chosen;
+    chosenNow.value = chosen;
     if (look !== undefined) [prompt.value, deleted.value] = [look.prompt, look.deleted];
     openLanes.value = configs.map((config, side) => {
       const old = before[side] as LaneView | undefined;
@@ -63,7 +63,7 @@ async function change(plan: Plan, chosen: PageChoice, { anew = false, goesOn = f
 /** From now on the address is the link to what is chosen and looked at. */
 export function writeAddress(): void {
   effect(() => {
-    const link = linkOf(choice.value, { prompt: prompt.value, deleted: deleted.value });
+    const link = linkOf(chosenNow.value, { prompt: prompt.value, deleted: deleted.value });
     history.replaceState(null, '', `${location.pathname}${link}`);
     copied.value = false;
   });

@@ -1,7 +1,7 @@
 /** The two lanes on the page: what is compared of them, which the first screen shows, and below it all that each one tells. */
 import { signal } from '@preact/signals';
 import { laneArm, numberAt, type PageChoice, type Plan, type Slider } from '../../playground-plan.ts';
-import { choice, choose, compared, deleted, prompt } from './choice.ts';
+import { choose, chosenNow, compared, deleted, prompt } from './choice.ts';
 import { Curve, RewardCurve, River, Rollouts, rate } from './figures.tsx';
 import type { LaneView } from './lane.ts';
 import type { ShownAnswer } from './messages.ts';
@@ -60,7 +60,7 @@ interface LaneProps {
 
 /** What can be set of a lane beside its remedy, with what a change of it does. */
 function LaneSettings({ lane, plan, side, change }: LaneProps & { change(next: PageChoice['lanes'][number]): void }) {
-  const own = choice.value.lanes[side];
+  const own = chosenNow.value.lanes[side];
   const arm = laneArm(plan, own.arm);
   return (
     <>
@@ -86,7 +86,7 @@ function LaneSettings({ lane, plan, side, change }: LaneProps & { change(next: P
 /** What is compared: each figure of one lane is of the same update as that of the other. */
 export function LaneHead({ lane, plan, side }: LaneProps) {
   const { facts, state, points, givenUp } = lane;
-  const own = choice.value.lanes[side];
+  const own = chosenNow.value.lanes[side];
   const hasQuarantine = facts.value?.hasQuarantine === true;
   const now = points[compared.value]?.[deleted.value ? 'deployed' : 'trained'];
   const groups = [...new Set(plan.arms.map(({ group }) => group))];
