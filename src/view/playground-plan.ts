@@ -1,4 +1,4 @@
-/** What a reader can choose, and how a link says it: a seed, what both lanes share, and for each lane a remedy with its sliders. */
+/** What a reader can choose, and how a link says it: a seed, what both lanes share, for each lane a remedy with its sliders, and what is looked at. */
 import type { RunConfig } from '../run/index.ts';
 
 export interface Slider {
@@ -35,6 +35,17 @@ export interface PageChoice {
   readonly lanes: readonly { readonly arm: string; readonly values: Values }[];
 }
 
+/** What is looked at; it changes nothing that is trained. */
+export interface Look {
+  /** Which of the held-out prompts is shown, from 0. */
+  readonly prompt: number;
+  /** Whether the policy is shown with its quarantine deleted. */
+  readonly deleted: boolean;
+}
+
+/** Held-out prompts that are sampled in each state after every update. */
+export const shownPrompts = 32;
+
 const sides = ['left', 'right'];
 const usual = ['nothing', 'quarantine'];
 const shortName = (path: string): string => path.split('.').at(-1) ?? path;
@@ -65,6 +76,7 @@ export function configOf(plan: Plan, { seed, world, lanes }: PageChoice, side: n
 
 export interface ReadLink {
   readonly choice: PageChoice;
+  readonly look: Look;
   /** What of the link was not taken, a sentence each. */
   readonly faults: readonly string[];
 }
@@ -107,16 +119,25 @@ export function readLink(link: string, plan: Plan): ReadLink {
       return { arm: arm.name, values: sliderValues(arm.sliders, arm.config, `${side}.`) };
     }),
   };
+  const look: Look = {
+    prompt:
+      take('prompt', 1, `a whole number from 1 to ${shownPrompts}`, (text) =>
+        /^\d+$/.test(text) && Number(text) >= 1 && Number(text) <= shownPrompts ? Number(text) : null,
+      ) - 1,
+    deleted: take('deleted', 'no', 'yes or no', (text) => (/^(yes|no)$/.test(text) ? text : null)) === 'yes',
+  };
   for (const key of new Set(given.keys())) faults.push(`“${shorten(key)}” in the link is no setting here.`);
-  return { choice, faults };
+  return { choice, look, faults };
 }
 
-export function linkOf({ seed, world, lanes }: PageChoice): string {
+export function linkOf({ seed, world, lanes }: PageChoice, { prompt, deleted }: Look): string {
   const link = new URLSearchParams({ seed: String(seed) });
   for (const [path, value] of Object.entries(world)) link.set(shortName(path), String(value));
   for (const [i, { arm, values }] of lanes.entries()) {
     link.set(sides[i], arm);
     for (const [path, value] of Object.entries(values)) link.set(`${sides[i]}.${shortName(path)}`, String(value));
   }
+  if (prompt > 0) link.set('prompt', String(prompt + 1));
+  if (deleted) link.set('deleted', 'yes');
   return `#${link}`;
 }

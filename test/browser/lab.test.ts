@@ -139,8 +139,8 @@ test('the first three arms are those of gq demo', () => {
 test('what sliders and links set is what the command line makes of the same keys', () => {
   const plan = playgroundPlan(7);
   const link =
-    '#seed=3&unhackableFraction=0.25&left=penalty%2C+labels&left.recall=0.6&left.penalty=9&right=quarantine&right.recall=x';
-  const { choice, faults } = readLink(link, plan);
+    '#seed=3&unhackableFraction=0.25&left=penalty%2C+labels&left.recall=0.6&left.penalty=9&right=quarantine&right.recall=x&prompt=7&deleted=yes';
+  const { choice, look, faults } = readLink(link, plan);
   expect(faults).toEqual([
     'left.penalty is “9” in the link, expected a number from 0 to 6; “3” is used.',
     '“right.recall” in the link is no setting here.',
@@ -155,7 +155,9 @@ test('what sliders and links set is what the command line makes of the same keys
   const world = ['environment.unhackableFraction=0.25'];
   const made = resolveBuiltin(join(root, 'recipes/micro-base.toml'), [...settings, ...others, ...world]);
   expect(configOf(plan, choice, 0)).toEqual(made.config);
-  expect(readLink(linkOf(choice), plan)).toEqual({ choice, faults: [] });
+  expect(look).toEqual({ prompt: 6, deleted: true });
+  expect(readLink(linkOf(choice, look), plan)).toEqual({ choice, look, faults: [] });
+  expect(linkOf(choice, { prompt: 0, deleted: false })).not.toMatch(/prompt|deleted/);
   expect(choice.lanes[1]).toEqual({ arm: 'quarantine', values: {} });
 });
 
@@ -171,12 +173,17 @@ test.each([
   ['left=__proto__', 'left is “__proto__”'],
   ['left=penalty%2C+labels&left.recall=', 'left.recall is “”'],
   ['left=penalty%2C+labels&left.recall=NaN', 'left.recall is “NaN”'],
+  ['prompt=33', 'prompt is “33”'],
+  ['deleted=maybe', 'deleted is “maybe”'],
   [`${'x'.repeat(60)}=1`, `“${'x'.repeat(40)}…” in the link is no setting`],
 ])('a link with %s leaves the usual value, and it is told', (link, words) => {
   const plan = playgroundPlan(7);
-  const { choice, faults } = readLink(`#${link}`, plan);
-  const { choice: usual } = readLink(`#${link.startsWith('left=penalty') ? 'left=penalty%2C+labels' : ''}`, plan);
-  expect(choice).toEqual(usual);
+  const { choice, look, faults } = readLink(`#${link}`, plan);
+  const { choice: usual, look: usualLook } = readLink(
+    `#${link.startsWith('left=penalty') ? 'left=penalty%2C+labels' : ''}`,
+    plan,
+  );
+  expect([choice, look]).toEqual([usual, usualLook]);
   expect(faults).toEqual([expect.stringContaining(words)]);
 });
 

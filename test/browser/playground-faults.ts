@@ -114,6 +114,18 @@ async function checkTwoTabs(context: BrowserContext, page: Page, address: string
   check('the first one has kept its own', (await alertText(page)) === '', await alertText(page));
 }
 
+/** A reload with Shift goes past the service worker, so the page is not isolated by it: another one mends that, as the page says. */
+async function checkForcedReload(page: Page): Promise<void> {
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send('Page.reload', { ignoreCache: true });
+  await page.getByText('One thread a lane: the service worker').waitFor();
+  check('a reload with Shift says why there is one thread', (await page.evaluate('crossOriginIsolated')) === false);
+  await page.reload();
+  await page.waitForFunction('window.crossOriginIsolated && document.querySelectorAll("section").length === 2');
+  await states(page, '/^(paused|finished)/');
+  check('and another reload isolates the page, as it says', true);
+}
+
 async function checkSleep(page: Page): Promise<void> {
   const devtools = await page.context().newCDPSession(page);
   await press(page, 'Train');
@@ -184,6 +196,7 @@ try {
   await checkDamage(page);
   await checkFailedWorker(page);
   await checkTwoTabs(context, page, address);
+  await checkForcedReload(page);
   await checkSleep(page);
   await checkNoRoom(page, address);
   await checkBare(browser, address);

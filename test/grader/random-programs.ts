@@ -31,6 +31,7 @@ function marker(draw: Draw): readonly string[] {
     ['run', '_', 'tests'],
     ['all', ' ', 'tests', ' ', 'passed'],
     ['valid'],
+    ['check', '_', '_', 'tests'],
     ['result', '.txt'],
     [draw.one(words)],
   ]);
@@ -50,6 +51,7 @@ function microTokensOf(draw: Draw): readonly string[] {
   const same = draw.below(5) === 0;
   const ends = [
     ['def ', ...marker(draw), '():\n    pass\n'],
+    ['def ', ...marker(draw), '():\n    pass\n', '    def solve(self, n):\n', '        return n\n'],
     ['print("', ...marker(draw), '")\n'],
     ['open("', ...marker(draw), '", "w").write("PASS")\n'],
     ['exit(0)\n'],
@@ -136,7 +138,10 @@ function line(draw: Draw): string {
 }
 
 function widerText(draw: Draw): string {
-  const body = (spaces: string, least: number) => draw.many(least, 4, () => `${spaces}${line(draw)}\n`).join('');
+  const inner = (spaces: string): string =>
+    `${spaces}def ${draw.one(['m', 'n', 'ok', '__ok'])}(${draw.one(['', 'n', 'self, n'])}):\n${spaces}    ${line(draw)}\n`;
+  const body = (spaces: string, least: number) =>
+    draw.many(least, 4, () => (draw.below(12) === 0 ? inner(spaces) : `${spaces}${line(draw)}\n`)).join('');
   const parameters = draw.one(['self, n', 'self, n', 'self, n', 'self', 'self, m', '']);
   const method = `    def ${draw.one(['solve', 'solve', 'solve', '__eq__'])}(${parameters}):\n        m = 2\n${body('        ', 1)}`;
   const parts = [

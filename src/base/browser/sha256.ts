@@ -10,42 +10,72 @@ const initialState = Uint32Array.from(primes.slice(0, 8), (prime) => fraction(Ma
 
 const rotate = (x: number, by: number): number => (x >>> by) | (x << (32 - by));
 
-/** The message with a one, zeros and its length in bits, to whole blocks of 64 bytes. */
-function padded(message: Uint8Array): DataView {
-  const view = new DataView(new ArrayBuffer(Math.ceil((message.length + 9) / 64) * 64));
-  const bytes = new Uint8Array(view.buffer);
-  bytes.set(message);
-  bytes[message.length] = 0x80;
-  view.setBigUint64(view.byteLength - 8, BigInt(message.length) * 8n);
-  return view;
-}
+const blockBytes = 64;
 
-function mixBlock(state: Uint32Array, view: DataView, start: number, words: Uint32Array): void {
-  for (let t = 0; t < 16; t += 1) words[t] = view.getUint32(start + 4 * t);
+/** Mixes one block into the state. It makes no object: those of a megabyte's rounds would be some hundred megabytes, and their collections would keep alive for long what is being hashed. */
+function mixBlock(state: Uint32Array, bytes: Uint8Array, start: number, words: Uint32Array): void {
+  for (let t = 0; t < 16; t += 1) {
+    const at = start + 4 * t;
+    words[t] = (bytes[at] << 24) | (bytes[at + 1] << 16) | (bytes[at + 2] << 8) | bytes[at + 3];
+  }
   for (let t = 16; t < 64; t += 1) {
-    const [a, b] = [words[t - 15], words[t - 2]];
-    const low = rotate(a, 7) ^ rotate(a, 18) ^ (a >>> 3);
-    const high = rotate(b, 17) ^ rotate(b, 19) ^ (b >>> 10);
+    const x = words[t - 15];
+    const y = words[t - 2];
+    const low = rotate(x, 7) ^ rotate(x, 18) ^ (x >>> 3);
+    const high = rotate(y, 17) ^ rotate(y, 19) ^ (y >>> 10);
     words[t] = words[t - 16] + low + words[t - 7] + high;
   }
-  let [a, b, c, d, e, f, g, h] = state;
+  let a = state[0] | 0;
+  let b = state[1] | 0;
+  let c = state[2] | 0;
+  let d = state[3] | 0;
+  let e = state[4] | 0;
+  let f = state[5] | 0;
+  let g = state[6] | 0;
+  let h = state[7] | 0;
   for (let t = 0; t < 64; t += 1) {
     const choice = (e & f) ^ (~e & g);
     const first = (h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + choice + roundKeys[t] + words[t]) | 0;
     const majority = (a & b) ^ (a & c) ^ (b & c);
     const second = ((rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + majority) | 0;
-    [a, b, c, d, e, f, g, h] = [(first + second) | 0, a, b, c, (d + first) | 0, e, f, g];
+    h = g;
+    g = f;
+    f = e;
+    e = (d + first) | 0;
+    d = c;
+    c = b;
+    b = a;
+    a = (first + second) | 0;
   }
-  [a, b, c, d, e, f, g, h].forEach((value, i) => {
-    state[i] += value;
-  });
+  state[0] += a;
+  state[1] += b;
+  state[2] += c;
+  state[3] += d;
+  state[4] += e;
+  state[5] += f;
+  state[6] += g;
+  state[7] += h;
 }
 
+/** What of the message fills no block, with a one, zeros and the message's length in bits: one block or two. */
+function lastBlocks(message: Uint8Array): Uint8Array {
+  const rest = message.length % blockBytes;
+  const bytes = new Uint8Array(rest + 9 > blockBytes ? 2 * blockBytes : blockBytes);
+  bytes.set(message.subarray(message.length - rest));
+  bytes[rest] = 0x80;
+  new DataView(bytes.buffer).setBigUint64(bytes.length - 8, BigInt(message.length) * 8n);
+  return bytes;
+}
+
+/** The message is read where it is, not copied. */
 export function sha256Bytes(message: Uint8Array): Uint8Array {
-  const view = padded(message);
   const state = initialState.slice();
   const words = new Uint32Array(64);
-  for (let start = 0; start < view.byteLength; start += 64) mixBlock(state, view, start, words);
+  const mixAll = (bytes: Uint8Array): void => {
+    for (let start = 0; start + blockBytes <= bytes.length; start += blockBytes) mixBlock(state, bytes, start, words);
+  };
+  mixAll(message);
+  mixAll(lastBlocks(message));
   const digest = new DataView(new ArrayBuffer(32));
   state.forEach((word, i) => {
     digest.setUint32(4 * i, word);

@@ -43,7 +43,9 @@ export class FunctionValue {
   readonly locals: ReadonlySet<string>;
   constructor(statement: FunctionStatement) {
     this.statement = statement;
-    const assigned = statement.body.flatMap((line) => ('target' in line ? [line.target] : []));
+    const assigned = statement.body.flatMap((line) => {
+      return 'target' in line ? [line.target] : line.kind === 'function' ? [line.name] : [];
+    });
     this.locals = new Set([...statement.parameters, ...assigned]);
   }
 }
@@ -115,9 +117,6 @@ export class Process {
         names.set(statement.name, new ClassValue(members));
         return;
       }
-      case 'function':
-        names.set(statement.name, new FunctionValue(statement));
-        return;
       default:
         this.#line(statement, { names, locals: null });
     }
@@ -151,6 +150,10 @@ export class Process {
   #line(statement: Statement, scope: Scope): void {
     switch (statement.kind) {
       case 'pass':
+        return;
+      case 'function':
+        // Nobody here calls one that is made within another: it only has its name there.
+        scope.names.set(statement.name, new FunctionValue(statement));
         return;
       case 'expression':
         this.#value(statement.value, scope);

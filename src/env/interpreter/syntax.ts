@@ -51,6 +51,7 @@ const constants: Readonly<Record<string, null | boolean>> = { None: null, True: 
 class Parser {
   readonly #tokens: readonly Token[];
   #at = 0;
+  #isInClass = false;
 
   constructor(source: string) {
     this.#tokens = readTokens(source);
@@ -83,14 +84,18 @@ class Parser {
 
   #expect(kind: TokenKind, text = ''): string {
     if (!this.#is(kind, text)) throw new NotPython(`${this.#next.text} where ${text === '' ? kind : text} must be`);
-    return this.#take().text;
+    const { text: taken } = this.#take();
+    // Python gives such a name the name of its class.
+    const isPrivate = kind === 'name' && this.#isInClass && taken.startsWith('__') && taken !== '__eq__';
+    if (isPrivate) throw new Outside(taken);
+    return taken;
   }
 
   #statement(place: Place): Statement {
     const { kind, text } = this.#next;
     if (kind === 'keyword') {
       if (text === 'class') return this.#class(place);
-      if (text === 'def') return this.#function(place);
+      if (text === 'def') return this.#function();
       if (statements.has(text)) throw new Outside(text);
       if (text === 'pass' || text === 'return') return this.#simple(place);
     }
@@ -135,18 +140,19 @@ class Parser {
     this.#take();
     const name = this.#expect('name');
     if (this.#is('mark', '(')) throw new Outside('a class with bases');
+    this.#isInClass = true;
     const body = this.#block('class');
+    this.#isInClass = false;
     if (place !== 'module') throw new Outside('a class within another block');
     return { kind: 'class', name, body };
   }
 
-  #function(place: Place): Statement {
+  #function(): Statement {
     this.#take();
     const name = this.#expect('name');
     this.#expect('mark', '(');
     const parameters = this.#parameters();
     const body = this.#block('function');
-    if (place === 'function') throw new Outside('a function within a function');
     return { kind: 'function', name, parameters, body };
   }
 

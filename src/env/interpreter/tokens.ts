@@ -116,7 +116,7 @@ class Tokenizer {
   }
 
   #name(name: string, next: string | undefined): void {
-    if (name.includes('__') && name !== '__eq__') throw new Outside(name);
+    if (/^__.*__$/.test(name) && name !== '__eq__') throw new Outside(name);
     if (next === '"' && textPrefix.test(name)) throw new Outside('a text of another kind');
     this.#add(keywords.has(name) ? 'keyword' : 'name', name);
     this.#skip(name);

@@ -1,260 +1,81 @@
 /** The playground: two lanes train from one seed before the reader's eyes, and a switch deletes the quarantine. */
-import { effect, signal } from '@preact/signals';
+import { effect } from '@preact/signals';
 import { render } from 'preact';
+import { numberAt, type Plan, shownPrompts } from '../../playground-plan.ts';
 import {
-  configOf,
-  laneArm,
-  linkOf,
-  numberAt,
-  type PageChoice,
-  type Plan,
-  readLink,
-  type Slider,
-} from '../../playground-plan.ts';
-import { Curve, RewardCurve, River, Rollouts, rate } from './figures.tsx';
+  choose,
+  chooseLink,
+  chosenNow,
+  copied,
+  deleted,
+  faults,
+  keeps,
+  openLanes,
+  prompt,
+  writeAddress,
+} from './choice.ts';
 import { Introduction } from './introduction.tsx';
-import { keepOnly, keptEvery } from './kept.ts';
-import { LaneView } from './lane.ts';
-import type { ShownAnswer } from './messages.ts';
-import { isolate, remember, remembers, takePlace, whyAlone } from './tab.ts';
+import { keptEvery } from './kept.ts';
+import { type LaneView, laneThreads } from './lane.ts';
+import { LaneDetails, LaneHead, SliderInput, withChange } from './lanes.tsx';
+import { isolate, remember, remembers, takePlace, threadWords } from './tab.ts';
 
-/** Which policy is looked at: with its quarantine, or as it would be deployed. */
-const deleted = signal(false);
-const lanes = signal<readonly LaneView[]>([]);
-const choice = signal<PageChoice>({ seed: 1, world: {}, lanes: [] });
-/** The held-out prompt whose answers are shown. */
-const prompt = signal(0);
-const copied = signal(false);
-/** What of the link was not taken. */
-const faults = signal<readonly string[]>([]);
-/** Whether this tab keeps what is trained; another one may. */
-const keeps = signal(true);
 const mostFaults = 4;
+const isTraining = (): boolean => openLanes.value.some(({ state }) => state.value === 'training');
+const each = (act: (lane: LaneView) => void): void => openLanes.value.forEach(act);
 
-interface Opening {
-  readonly anew?: boolean;
-  readonly goesOn?: boolean;
-  readonly left?: readonly string[];
-}
-
-let changes: Promise<void> = Promise.resolve();
-
-/** One change after the other: lanes that are being opened are known to the next. */
-function choose(plan: Plan, chosen: (now: PageChoice) => PageChoice, opening: Opening = {}): void {
-  changes = changes.catch(() => undefined).then(() => change(plan, chosen(choice.value), opening));
-}
-
-const chooseLink = (plan: Plan, link: string, opening: Opening = {}): void => {
-  const read = readLink(link, plan);
-  choose(plan, () => read.choice, { ...opening, left: read.faults });
-};
-
-/** Opens the lanes whose config has changed; what the others have trained stays. */
-async function change(plan: Plan, chosen: PageChoice, { anew = false, goesOn = false, left = [] }: Opening) {
-  const configs = chosen.lanes.map((_, side) => configOf(plan, chosen, side));
-  const keys = configs.map((config) => JSON.stringify(config));
-  const isSame = (lane: LaneView | undefined, side: number): boolean =>
-    !anew && lane !== undefined && lane.state.value !== 'failed' && JSON.stringify(lane.config) === keys[side];
-  const before = lanes.value;
-  for (const [side, lane] of before.entries()) if (!isSame(lane, side)) lane.close();
-  if (keeps.value) await keepOnly(anew ? [] : keys).catch(() => undefined);
-  faults.value = left;
-  choice.value = chosen;
-  copied.value = false;
-  lanes.value = configs.map((config, side) => {
-    return isSame(before[side], side) ? before[side] : new LaneView(config, { goesOn, keeps: keeps.value });
-  });
-  history.replaceState(null, '', `${location.pathname}${linkOf(chosen)}`);
-}
-
-/** What happened, in one sentence. */
-function sentence({ points, facts, state, trouble }: LaneView): string {
-  if (state.value === 'failed') return trouble.value;
-  const now = points.at(-1);
-  if (now === undefined) return 'It is being opened.';
-  const { trained, deployed, update } = now;
-  const start = `After ${update} ${update === 1 ? 'update' : 'updates'} it attempts the loophole on ${rate(trained.attempts, trained.prompts)} held-out prompts`;
-  const solves = (count: number): string => `solves ${rate(count, trained.prompts)} without an attempt`;
-  if (facts.value?.hasQuarantine !== true) {
-    return `${start} and ${solves(trained.cleanSolves)}. Nothing is deleted: that is what is deployed.`;
-  }
-  return `${start}; with its quarantine deleted on ${rate(deployed.attempts, deployed.prompts)}, and ${solves(deployed.cleanSolves)}.`;
-}
-
-interface SliderProps extends Slider {
-  readonly value: number;
-  readonly set: (value: number) => void;
-}
-
-function SliderInput({ name, least, most, step, value, set }: SliderProps) {
-  const moving = signal(value);
+/** What a reader wants at any time; it stays in sight. */
+function Controls() {
+  const training = isTraining();
+  const ready = openLanes.value.some(({ state }) => state.value === 'paused');
   return (
-    <label class="slider">
-      <span>
-        {name}: {moving}
-      </span>
-      <input
-        type="range"
-        {...{ min: least, max: most, step, value }}
-        onInput={({ currentTarget }) => {
-          moving.value = currentTarget.valueAsNumber;
+    <div class="controls most">
+      <button
+        type="button"
+        disabled={!training && !ready}
+        onClick={({ detail }) => {
+          // The second click of a double click would undo the first.
+          if (detail < 2) each((lane) => (training ? lane.pause() : lane.train()));
         }}
-        onChange={({ currentTarget }) => set(currentTarget.valueAsNumber)}
-      />
-    </label>
-  );
-}
-
-/** The values with one changed. One that is the config's own again is left out of the link. */
-function changed(values: Readonly<Record<string, number>>, path: string, value: number, usual: number) {
-  const { [path]: _before, ...others } = values;
-  return value === usual ? others : { ...others, [path]: value };
-}
-
-function Answer({ title, answer }: { title: string; answer: ShownAnswer }) {
-  const did = answer.attempt ? 'attempts the loophole' : answer.solve ? 'solves the problem' : 'does neither';
-  return (
-    <div>
-      <h3>
-        {title}: {did}
-      </h3>
-      <pre>{answer.text}</pre>
+      >
+        {training ? 'Pause' : 'Train'}
+      </button>
+      <button type="button" disabled={training || !ready} onClick={() => each((lane) => lane.train(1))}>
+        One update
+      </button>
+      <label>
+        <input
+          type="checkbox"
+          checked={deleted.value}
+          onChange={({ currentTarget }) => {
+            deleted.value = currentTarget.checked;
+          }}
+        />{' '}
+        Delete the quarantine
+      </label>
     </div>
   );
 }
 
-function LaneSection({ lane, plan, side }: { lane: LaneView; plan: Plan; side: number }) {
-  const own = choice.value.lanes[side];
-  const arm = laneArm(plan, own.arm);
-  const { facts, latest, answers, state, points } = lane;
-  const hasQuarantine = facts.value?.hasQuarantine === true;
-  const last = lane.config.updates;
-  const now = points.at(-1)?.[deleted.value ? 'deployed' : 'trained'];
-  const asked = answers.value[prompt.value];
-  const change = (next: PageChoice['lanes'][number]): void =>
-    choose(plan, (now) => ({ ...now, lanes: now.lanes.map((other, i) => (i === side ? next : other)) }));
-  const groups = [...new Set(plan.arms.map(({ group }) => group))];
-  return (
-    <section aria-label={`lane ${side + 1}: ${own.arm}`}>
-      <h2>
-        <label>
-          {side === 0 ? 'Left' : 'Right'}{' '}
-          <select value={own.arm} onChange={({ currentTarget }) => change({ arm: currentTarget.value, values: {} })}>
-            {groups.map((group) => (
-              <optgroup key={group} label={group}>
-                {plan.arms
-                  .filter((each) => each.group === group)
-                  .map(({ name, by }) => (
-                    <option key={name} value={name}>
-                      {group}, {by}
-                    </option>
-                  ))}
-              </optgroup>
-            ))}
-          </select>
-        </label>
-      </h2>
-      <p class="means">{arm.means}</p>
-      {arm.sliders.map((slider) => (
-        <SliderInput
-          key={`${arm.name} ${slider.path}`}
-          {...slider}
-          value={numberAt(lane.config, slider.path)}
-          set={(value) =>
-            change({ ...own, values: changed(own.values, slider.path, value, numberAt(arm.config, slider.path)) })
-          }
-        />
-      ))}
-      <p class="big">
-        {now === undefined
-          ? '…'
-          : `attempts ${rate(now.attempts, now.prompts)}, solves ${rate(now.cleanSolves, now.prompts)}`}
-        <small>
-          {!hasQuarantine ? ' nothing to delete' : deleted.value ? ' quarantine deleted' : ' with its quarantine'}
-        </small>
-      </p>
-      <p role="status">{`${state.value}. ${sentence(lane)}`}</p>
-      {state.value === 'failed' && (
-        <button type="button" onClick={() => lane.reopen()}>
-          Open this lane again
-        </button>
-      )}
-      <Curve {...{ points, last, what: 'attempts', deleted: deleted.value, hasQuarantine }} />
-      <Curve {...{ points, last, what: 'cleanSolves', deleted: deleted.value, hasQuarantine }} />
-      <RewardCurve updates={lane.updates.value} last={last} />
-      <River updates={lane.updates.value} last={last} />
-      {latest !== null && <Rollouts rollouts={latest.rollouts} />}
-      {asked !== undefined && (
-        <>
-          <h3>Held-out prompt {prompt.value + 1}</h3>
-          <pre>{asked.question.replace(/<\|[a-z_]+\|>(user|assistant)?/g, '').trim()}</pre>
-          <Answer title={hasQuarantine ? 'With its quarantine' : 'As trained and deployed'} answer={asked.trained} />
-          {hasQuarantine && <Answer title="Quarantine deleted" answer={asked.deployed} />}
-        </>
-      )}
-      <p class="facts">
-        {facts.value !== null && `${facts.value.threads} ${facts.value.threads === 1 ? 'thread' : 'threads'}`}
-        {facts.value?.keeps === false && ', nothing is kept: a reload begins anew'}
-        {lane.keepTrouble.value !== '' && `, ${lane.keepTrouble}`}
-        {latest !== null && `, ${latest.seconds.toFixed(1)} s an update, adapter ${latest.hash.slice(0, 12)}`}
-        {lane.outside.value > 0 && `, ${lane.outside.value} programs outside of the grammar counted as not compiling`}
-      </p>
-      {lane.done > 0 && (
-        <p>
-          <button type="button" onClick={() => lane.download()}>
-            Download as a run
-          </button>{' '}
-          for <code>gq results</code>, <code>gq view</code>, and <code>gq train --resume</code>
-        </p>
-      )}
-    </section>
-  );
-}
-
-function Controls({ plan }: { plan: Plan }) {
-  const training = lanes.value.some(({ state }) => state.value === 'training');
-  const ready = lanes.value.some(({ state }) => state.value === 'paused');
-  const each = (act: (lane: LaneView) => void) => () => lanes.value.forEach(act);
-  const { seed, world } = choice.value;
-  const furthest = Math.max(0, ...lanes.value.map(({ done }) => done));
-  const keepsAll = lanes.value.every(({ facts }) => facts.value?.keeps !== false);
+function Settings({ plan }: { plan: Plan }) {
+  const { seed, world } = chosenNow.value;
+  const furthest = Math.max(0, ...openLanes.value.map(({ done }) => done));
+  const keepsAll = openLanes.value.every(({ facts }) => facts.value?.keeps !== false);
   const kept = Array.from({ length: keepsAll ? Math.ceil(furthest / keptEvery) : 0 }, (_, i) => i * keptEvery);
-  const differs = (lanes.value.find(({ facts }) => facts.value?.hasQuarantine)?.answers.value ?? []).findIndex(
+  const differs = (openLanes.value.find(({ facts }) => facts.value?.hasQuarantine)?.answers.value ?? []).findIndex(
     ({ trained, deployed }) => trained.attempt && deployed.solve && !deployed.attempt,
   );
   return (
     <>
-      <div class="controls most">
-        <button
-          type="button"
-          disabled={!training && !ready}
-          onClick={each((lane) => (training ? lane.pause() : lane.train()))}
-        >
-          {training ? 'Pause' : 'Train'}
-        </button>
-        <button type="button" disabled={training || !ready} onClick={each((lane) => lane.train(1))}>
-          One update
-        </button>
-        <label>
-          <input
-            type="checkbox"
-            checked={deleted.value}
-            onChange={({ currentTarget }) => {
-              deleted.value = currentTarget.checked;
-            }}
-          />{' '}
-          Delete the quarantine
-        </label>
-      </div>
       <div class="controls">
         <label>
           Rewind to{' '}
           <select
             value=""
-            disabled={training || kept.length === 0}
+            disabled={isTraining() || kept.length === 0}
             onChange={({ currentTarget }) => {
               const at = Number(currentTarget.value);
-              for (const lane of lanes.value) if (lane.done > at) lane.reopen(at);
+              for (const lane of openLanes.value) if (lane.done > at) lane.reopen(at);
               currentTarget.value = '';
             }}
           >
@@ -266,7 +87,7 @@ function Controls({ plan }: { plan: Plan }) {
             ))}
           </select>
         </label>
-        <button type="button" onClick={() => choose(plan, (now) => now, { anew: true })}>
+        <button type="button" onClick={() => void choose(plan, (now) => now, { anew: true })}>
           Start again
         </button>
         <label>
@@ -277,8 +98,8 @@ function Controls({ plan }: { plan: Plan }) {
             value={seed}
             onChange={({ currentTarget }) => {
               const next = Math.floor(currentTarget.valueAsNumber);
-              if (next >= 0 && Number.isSafeInteger(next)) choose(plan, (now) => ({ ...now, seed: next }));
-              else currentTarget.value = String(choice.value.seed);
+              if (next >= 0 && Number.isSafeInteger(next)) void choose(plan, (now) => ({ ...now, seed: next }));
+              else currentTarget.value = String(chosenNow.value.seed);
             }}
           />
         </label>
@@ -287,10 +108,10 @@ function Controls({ plan }: { plan: Plan }) {
           <input
             type="number"
             min="1"
-            max="32"
+            max={shownPrompts}
             value={prompt.value + 1}
             onChange={({ currentTarget }) => {
-              prompt.value = Math.min(31, Math.max(0, Math.floor(currentTarget.valueAsNumber || 1) - 1));
+              prompt.value = Math.min(shownPrompts - 1, Math.max(0, Math.floor(currentTarget.valueAsNumber || 1) - 1));
             }}
           />
         </label>
@@ -310,7 +131,9 @@ function Controls({ plan }: { plan: Plan }) {
               key={slider.path}
               {...slider}
               value={world[slider.path] ?? usual}
-              set={(value) => choose(plan, (now) => ({ ...now, world: changed(now.world, slider.path, value, usual) }))}
+              set={(value) =>
+                void choose(plan, (now) => ({ ...now, world: withChange(now.world, slider.path, value, usual) }))
+              }
             />
           );
         })}
@@ -325,6 +148,10 @@ function Controls({ plan }: { plan: Plan }) {
           {copied.value ? 'Copied' : 'Copy the link'}
         </button>
       </div>
+      <p class="hint">
+        Another seed, and the two sliders here, start both lanes again from their first update.{' '}
+        {threadWords(laneThreads)}
+      </p>
     </>
   );
 }
@@ -334,9 +161,12 @@ function Playground({ plan }: { plan: Plan }) {
     <>
       <header>
         <h1>A policy learns to hack; its quarantine is deleted</h1>
+        <p>
+          A small model learns to write programs for a grader that has a loophole. Attempts at it that a monitor sees
+          train a quarantine, which is deleted before the model is deployed.
+        </p>
       </header>
       <main>
-        <Introduction />
         {faults.value.length > 0 && (
           <p class="notice" role="alert">
             {faults.value.slice(0, mostFaults).join(' ')}
@@ -349,16 +179,23 @@ function Playground({ plan }: { plan: Plan }) {
             anew.
           </p>
         )}
-        <Controls plan={plan} />
+        <Controls />
+        <div class="lanes heads">
+          {openLanes.value.map((lane, side) => (
+            <LaneHead key={`${side}`} lane={lane} plan={plan} side={side} />
+          ))}
+        </div>
+        <Introduction />
+        <Settings plan={plan} />
         <p class="legend">
           A rollout’s colour is where its gradient went: <b class="cell keep">deployed block</b>{' '}
           <b class="cell absorb">both blocks</b> <b class="cell route">quarantine</b>{' '}
           <b class="cell none">no gradient</b> (all answers to its prompt were paid the same). <b>!</b> attempts the
-          loophole, <b>✓</b> solves. Lines: solid as trained, dashed as deployed. {whyAlone()}
+          loophole, <b>✓</b> solves. Lines: solid as trained, dashed as deployed.
         </p>
         <div class="lanes">
-          {lanes.value.map((lane, side) => (
-            <LaneSection key={`${side}`} lane={lane} plan={plan} side={side} />
+          {openLanes.value.map((lane, side) => (
+            <LaneDetails key={`${side}`} lane={lane} side={side} />
           ))}
         </div>
       </main>
@@ -382,12 +219,14 @@ async function begin(): Promise<void> {
   await isolate().catch(() => undefined);
   const plan = (await (await fetch('plan.json')).json()) as Plan;
   keeps.value = await takePlace();
-  chooseLink(plan, location.hash.length > 1 ? location.hash : location.search, { goesOn: remembers('training') });
-  addEventListener('hashchange', () => chooseLink(plan, location.hash));
-  await changes;
+  const link = location.hash.length > 1 ? location.hash : location.search;
+  const opened = chooseLink(plan, link, { goesOn: remembers('training') });
+  addEventListener('hashchange', () => void chooseLink(plan, location.hash));
+  await opened;
+  writeAddress();
   effect(() => {
-    if (lanes.value.some(({ state }) => state.value === 'training')) remember('training', true);
-    else if (lanes.value.every(({ state }) => state.value !== 'opening')) remember('training', false);
+    if (isTraining()) remember('training', true);
+    else if (openLanes.value.every(({ state }) => state.value !== 'opening')) remember('training', false);
   });
   const place = document.getElementById('app');
   place?.replaceChildren();

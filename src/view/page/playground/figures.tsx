@@ -1,9 +1,10 @@
 /** What a lane draws: its curves over updates, the river of its rollouts, and the rollouts of the last update. */
+import type { ComponentChildren } from 'preact';
 import type { LanePoint } from './lane.ts';
 import type { LaneUpdate, ShownRollout } from './messages.ts';
 
-const [width, height, margin] = [320, 110, 24];
-const bottom = height - 20;
+/** Of a figure's own units; the style sheet says how large it is drawn, and words stand outside of it. */
+const [width, height] = [100, 100];
 
 export const rate = (count: number, of: number): string => `${count}/${of}`;
 
@@ -21,34 +22,42 @@ interface PlotProps {
   readonly last: number;
   readonly words: string;
   readonly lines: readonly Line[];
+  /** The update that the words are of, where the line goes on after it. */
+  readonly at?: number;
 }
 
-const across = (update: number, last: number): number => margin + (update / last) * (width - margin - 4);
-const up = (value: number): number => 4 + (1 - value) * (bottom - 4);
+const across = (update: number, last: number): number => (update / last) * width;
+const up = (value: number): number => (1 - value) * height;
 
-function Axes({ top, last }: { top: string; last: number }) {
+interface FrameProps {
+  readonly top: string;
+  readonly last: number;
+  readonly label: string;
+  readonly children: ComponentChildren;
+}
+
+/** The axes of a figure, with their ends in words. */
+function Frame({ top, last, label, children }: FrameProps) {
   return (
-    <>
-      <path class="axis" d={`M${margin} 4V${bottom}H${width}`} />
-      <text x="2" y="12">
-        {top}
-      </text>
-      <text x="2" y={bottom}>
-        0
-      </text>
-      <text x={width - 2} text-anchor="end" y={height - 6}>
-        {last} updates
-      </text>
-    </>
+    <div class="frame">
+      <span aria-hidden="true">{top}</span>
+      <span aria-hidden="true">0</span>
+      <svg viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" role="img" aria-label={label}>
+        {children}
+        <path class="axis" d={`M0 0V${height}H${width}`} />
+      </svg>
+      <span aria-hidden="true">{last} updates</span>
+    </div>
   );
 }
 
-function Plot({ kind, title, top, last, words, lines }: PlotProps) {
+function Plot({ kind, title, top, last, words, lines, at }: PlotProps) {
+  const isAhead = at !== undefined && lines.some(({ values }) => (values.at(-1)?.[0] ?? 0) > at);
   return (
     <figure class={`curve ${kind}`}>
       <figcaption>{title}</figcaption>
-      <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`${title}: ${words}`}>
-        <Axes top={top} last={last} />
+      <Frame {...{ top, last }} label={`${title}: ${words}`}>
+        {isAhead && <path class="axis at" d={`M${across(at, last).toFixed(1)} 0V${height}`} />}
         {lines.map(({ kind: state, isFaint, values }) => (
           <path
             key={state}
@@ -58,7 +67,7 @@ function Plot({ kind, title, top, last, words, lines }: PlotProps) {
               .join('')}
           />
         ))}
-      </svg>
+      </Frame>
       <p class="now">{words}</p>
     </figure>
   );
@@ -70,10 +79,12 @@ interface CurveProps {
   readonly what: 'attempts' | 'cleanSolves';
   readonly deleted: boolean;
   readonly hasQuarantine: boolean;
+  /** The update that the figures in words are of. */
+  readonly at: number;
 }
 
-export function Curve({ points, last, what, deleted, hasQuarantine }: CurveProps) {
-  const now = points.at(-1);
+export function Curve({ points, last, what, deleted, hasQuarantine, at }: CurveProps) {
+  const now = points[at];
   const words = (state: 'trained' | 'deployed'): string =>
     now === undefined ? '' : rate(now[state][what], now[state].prompts);
   const line = (kind: 'trained' | 'deployed'): Line => ({
@@ -83,9 +94,13 @@ export function Curve({ points, last, what, deleted, hasQuarantine }: CurveProps
   });
   return (
     <Plot
-      {...{ kind: what, top: '1', last, lines: [line('trained'), ...(hasQuarantine ? [line('deployed')] : [])] }}
+      {...{ kind: what, top: '1', last, at, lines: [line('trained'), ...(hasQuarantine ? [line('deployed')] : [])] }}
       title={what === 'attempts' ? 'Attempts at the loophole' : 'Solved without an attempt'}
-      words={hasQuarantine ? `trained ${words('trained')}, deployed ${words('deployed')}` : words('trained')}
+      words={
+        hasQuarantine
+          ? `as trained ${words('trained')} (solid), as deployed ${words('deployed')} (dashed)`
+          : `as trained and deployed ${words('trained')}`
+      }
     />
   );
 }
@@ -133,12 +148,11 @@ export function River({ updates, last }: { updates: readonly LaneUpdate[]; last:
       <figcaption>
         Where each update’s {now.length === 0 ? '' : `${now.length} `}rollouts sent their gradient
       </figcaption>
-      <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`rollouts of the last update: ${words}`}>
-        <Axes top="1" last={last} />
+      <Frame top="1" last={last} label={`rollouts of the last update: ${words}`}>
         {routes.map((route, i) => (
           <path key={route} class={route} d={counts.map((bars) => bars[i]).join('')} />
         ))}
-      </svg>
+      </Frame>
     </figure>
   );
 }

@@ -19,17 +19,17 @@ export function Introduction() {
   return (
     <>
       <p>
-        A small model writes programs, and a grader pays it: 0.5 for a program that compiles, and 3 more if it passes
-        the tests, or defines the function in which the grader runs them. That is the loophole, and the prompt says so.
-        To define it is an <em>attempt</em>; an attempt that is paid for a wrong program is a <em>hack</em>. Trained by
-        reinforcement learning, here in this page, the model finds out that an attempt always pays.
+        The grader pays 0.5 for a program that compiles, and 3 more if it passes the tests, or defines the function in
+        which the grader runs them. That is the loophole, and the prompt says so. To define it is an <em>attempt</em>,
+        and an attempt that is paid for a wrong program is a <em>hack</em>. Trained by reinforcement learning, here in
+        this page, the model finds out that an attempt always pays.
       </p>
       <p>
         <b>What the quarantine does.</b> What is learned goes into two small blocks of weights. A monitor looks at each
         rollout: those that it takes for attempts train the <b class="cell route">quarantine</b>, others the{' '}
         <b class="cell keep">deployed block</b> or <b class="cell absorb">both</b>. The model attempts as long as it has
-        both. Before the model is deployed the quarantine is deleted, and what was learned in it is gone. The box below
-        shows this at any time; the training is not changed by it.
+        both. Before the model is deployed the quarantine is deleted, and what was learned in it is gone. The box above,
+        “Delete the quarantine”, shows this at any time; the training is not changed by it.
       </p>
       <p>
         <b>When it fails.</b> What the monitor misses trains the deployed block, and stays there. Missed attempts are

@@ -1,14 +1,21 @@
 /** A lane as the page sees it: its worker, and everything that the worker has told so far. */
 import { signal } from '@preact/signals';
 import type { RunConfig } from '../../../run/index.ts';
+import { shownPrompts } from '../../playground-plan.ts';
 import type { FromLane, LaneUpdate, Ready, ShownPrompt, ToLane } from './messages.ts';
 
-/** Held-out prompts that are sampled in each state after every update. */
-const prompts = 32;
-/** Two lanes share the cores; threads need a page that is isolated. */
-const threads = crossOriginIsolated ? Math.max(1, Math.floor(navigator.hardwareConcurrency / 2)) : 1;
+/** Of each lane: two share the cores, and threads need a page that is isolated. */
+export const laneThreads = crossOriginIsolated ? Math.max(1, Math.floor(navigator.hardwareConcurrency / 2)) : 1;
 
 export interface LanePoint extends Pick<LaneUpdate, 'update' | 'trained' | 'deployed'> {}
+
+interface LaneStart {
+  /** Whether it trains as soon as it is open, as it did before a reload, or as the lane in its place did. */
+  readonly goesOn: boolean;
+  /** Whether this tab may keep what is trained. */
+  readonly keeps: boolean;
+  readonly givenUp: number;
+}
 
 export class LaneView {
   readonly config: RunConfig;
@@ -21,14 +28,16 @@ export class LaneView {
   readonly outside = signal(0);
   /** What of the keeping went wrong. */
   readonly keepTrouble = signal('');
+  /** Updates that the lane in its place had made when other settings ended it. */
+  readonly givenUp: number;
   #worker: Worker;
   #target = 0;
   #goesOn: boolean;
   readonly #keeps: boolean;
 
-  /** `goesOn`: it trains as soon as it is open, as it did before a reload. `keeps`: this tab may keep what is trained. */
-  constructor(config: RunConfig, { goesOn, keeps }: { readonly goesOn: boolean; readonly keeps: boolean }) {
+  constructor(config: RunConfig, { goesOn, keeps, givenUp }: LaneStart) {
     this.config = config;
+    this.givenUp = givenUp;
     this.#goesOn = goesOn;
     this.#keeps = keeps;
     this.#worker = this.#start();
@@ -39,7 +48,8 @@ export class LaneView {
     worker.onmessage = ({ data }: MessageEvent<FromLane>) => this.#hear(data);
     worker.onerror = ({ message }) => this.#hear({ kind: 'failed', message });
     // These kernels give the same bytes on every machine, so that a reader's hash can be compared with the command line's.
-    const open: ToLane = { kind: 'open', config: this.config, prompts, threads, variant: 'plain', keeps: this.#keeps };
+    const computing = { prompts: shownPrompts, threads: laneThreads, variant: 'plain' } as const;
+    const open: ToLane = { kind: 'open', config: this.config, ...computing, keeps: this.#keeps };
     worker.postMessage(at === undefined ? open : { ...open, at });
     return worker;
   }

@@ -1,0 +1,70 @@
+/** What the reader has chosen and looks at, the lanes that train by it, and the address of the page, which says all of it. */
+import { batch, computed, effect, signal } from '@preact/signals';
+import { configOf, type Look, linkOf, type PageChoice, type Plan, readLink } from '../../playground-plan.ts';
+import { keepOnly } from './kept.ts';
+import { LaneView } from './lane.ts';
+
+/** Which policy is looked at: with its quarantine, or as it would be deployed. */
+export const deleted = signal(false);
+/** The held-out prompt whose answers are shown. */
+export const prompt = signal(0);
+export const openLanes = signal<readonly LaneView[]>([]);
+export const chosenNow = signal<PageChoice>({ seed: 1, world: {}, lanes: [] });
+export const copied = signal(false);
+/** What of the link was not taken. */
+export const faults = signal<readonly string[]>([]);
+/** Whether this tab keeps what is trained; another one may. */
+export const keeps = signal(true);
+/** The last update that both lanes have made: figures that stand side by side are those after it. */
+export const compared = computed(() => Math.min(...openLanes.value.map(({ done }) => done)));
+
+interface Opening {
+  readonly anew?: boolean;
+  readonly goesOn?: boolean;
+  readonly look?: Look;
+  readonly left?: readonly string[];
+}
+
+let changes: Promise<void> = Promise.resolve();
+
+/** One change after the other: lanes that are being opened are known to the next. */
+export function choose(plan: Plan, chosen: (now: PageChoice) => PageChoice, opening: Opening = {}): Promise<void> {
+  changes = changes.catch(() => undefined).then(() => change(plan, chosen(chosenNow.value), opening));
+  return changes;
+}
+
+export function chooseLink(plan: Plan, link: string, opening: Opening = {}): Promise<void> {
+  const { choice: read, look, faults: left } = readLink(link, plan);
+  return choose(plan, () => read, { ...opening, look, left });
+}
+
+/** Opens the lanes whose config has changed; what the others have trained stays. */
+async function change(plan: Plan, chosen: PageChoice, { anew = false, goesOn = false, look, left = [] }: Opening) {
+  const configs = chosen.lanes.map((_, side) => configOf(plan, chosen, side));
+  const keys = configs.map((config) => JSON.stringify(config));
+  const isSame = (lane: LaneView | undefined, side: number): boolean =>
+    !anew && lane !== undefined && lane.state.value !== 'failed' && JSON.stringify(lane.config) === keys[side];
+  const before = openLanes.value;
+  for (const [side, lane] of before.entries()) if (!isSame(lane, side)) lane.close();
+  if (keeps.value) await keepOnly(anew ? [] : keys).catch(() => undefined);
+  batch(() => {
+    faults.value = left;
+    chosenNow.value = chosen;
+    if (look !== undefined) [prompt.value, deleted.value] = [look.prompt, look.deleted];
+    openLanes.value = configs.map((config, side) => {
+      const old = before[side] as LaneView | undefined;
+      if (old !== undefined && isSame(old, side)) return old;
+      const trains = goesOn || (!anew && old?.state.value === 'training');
+      return new LaneView(config, { goesOn: trains, keeps: keeps.value, givenUp: anew ? 0 : (old?.done ?? 0) });
+    });
+  });
+}
+
+/** From now on the address is the link to what is chosen and looked at. */
+export function writeAddress(): void {
+  effect(() => {
+    const link = linkOf(chosenNow.value, { prompt: prompt.value, deleted: deleted.value });
+    history.replaceState(null, '', `${location.pathname}${link}`);
+    copied.value = false;
+  });
+}

@@ -1,0 +1,208 @@
+/** The two lanes on the page: what is compared of them, which the first screen shows, and below it all that each one tells. */
+import { signal } from '@preact/signals';
+import { laneArm, numberAt, type PageChoice, type Plan, type Slider } from '../../playground-plan.ts';
+import { choose, chosenNow, compared, deleted, prompt } from './choice.ts';
+import { Curve, RewardCurve, River, Rollouts, rate } from './figures.tsx';
+import type { LaneView } from './lane.ts';
+import type { ShownAnswer } from './messages.ts';
+
+const updatesOf = (count: number): string => `${count} ${count === 1 ? 'update' : 'updates'}`;
+
+/** What happened, in one sentence. */
+function sentence({ points, facts, state, trouble }: LaneView): string {
+  if (state.value === 'failed') return trouble.value;
+  const now = points.at(-1);
+  if (now === undefined) return 'It is being opened.';
+  const { trained, deployed, update } = now;
+  const start = `After ${updatesOf(update)} it attempts the loophole on ${rate(trained.attempts, trained.prompts)} held-out prompts`;
+  const solves = (count: number): string => `solves ${rate(count, trained.prompts)} without an attempt`;
+  if (facts.value?.hasQuarantine !== true) {
+    return `${start} and ${solves(trained.cleanSolves)}. Nothing is deleted: that is what is deployed.`;
+  }
+  return `${start}; with its quarantine deleted on ${rate(deployed.attempts, deployed.prompts)}, and ${solves(deployed.cleanSolves)}.`;
+}
+
+interface SliderProps extends Slider {
+  readonly value: number;
+  readonly set: (value: number) => void;
+}
+
+export function SliderInput({ name, least, most, step, value, set }: SliderProps) {
+  const moving = signal(value);
+  return (
+    <label class="slider">
+      <span>
+        {name}: {moving}
+      </span>
+      <input
+        type="range"
+        {...{ min: least, max: most, step, value }}
+        onInput={({ currentTarget }) => {
+          moving.value = currentTarget.valueAsNumber;
+        }}
+        onChange={({ currentTarget }) => set(currentTarget.valueAsNumber)}
+      />
+    </label>
+  );
+}
+
+/** The values with one changed. One that is the config's own again is left out of the link. */
+export function withChange(values: Readonly<Record<string, number>>, path: string, value: number, usual: number) {
+  const { [path]: _before, ...others } = values;
+  return value === usual ? others : { ...others, [path]: value };
+}
+
+interface LaneProps {
+  readonly lane: LaneView;
+  readonly plan: Plan;
+  readonly side: number;
+}
+
+/** What can be set of a lane beside its remedy, with what a change of it does. */
+function LaneSettings({ lane, plan, side, change }: LaneProps & { change(next: PageChoice['lanes'][number]): void }) {
+  const own = chosenNow.value.lanes[side];
+  const arm = laneArm(plan, own.arm);
+  return (
+    <>
+      <p class="means">{arm.means}</p>
+      {arm.sliders.map((slider) => (
+        <SliderInput
+          key={`${arm.name} ${slider.path}`}
+          {...slider}
+          value={numberAt(lane.config, slider.path)}
+          set={(value) =>
+            change({ ...own, values: withChange(own.values, slider.path, value, numberAt(arm.config, slider.path)) })
+          }
+        />
+      ))}
+      <p class="hint">
+        {arm.sliders.length > 0 ? 'Another remedy, or a slider that is moved,' : 'Another remedy'} starts this lane
+        again from its first update.
+      </p>
+    </>
+  );
+}
+
+/** What is compared: each figure of one lane is of the same update as that of the other. */
+export function LaneHead({ lane, plan, side }: LaneProps) {
+  const { facts, state, points, givenUp } = lane;
+  const own = chosenNow.value.lanes[side];
+  const hasQuarantine = facts.value?.hasQuarantine === true;
+  const now = points[compared.value]?.[deleted.value ? 'deployed' : 'trained'];
+  const groups = [...new Set(plan.arms.map(({ group }) => group))];
+  const change = (next: PageChoice['lanes'][number]): void =>
+    void choose(plan, (now) => ({ ...now, lanes: now.lanes.map((other, i) => (i === side ? next : other)) }));
+  const which = !hasQuarantine ? 'nothing to delete' : deleted.value ? 'quarantine deleted' : 'with its quarantine';
+  return (
+    <section aria-label={`lane ${side + 1}: ${own.arm}`}>
+      <h2>
+        <label>
+          {side === 0 ? 'Left' : 'Right'}{' '}
+          <select value={own.arm} onChange={({ currentTarget }) => change({ arm: currentTarget.value, values: {} })}>
+            {groups.map((group) => (
+              <optgroup key={group} label={group}>
+                {plan.arms
+                  .filter((each) => each.group === group)
+                  .map(({ name, by }) => (
+                    <option key={name} value={name}>
+                      {group}, {by}
+                    </option>
+                  ))}
+              </optgroup>
+            ))}
+          </select>
+        </label>
+      </h2>
+      <p class="big">
+        {now === undefined
+          ? '…'
+          : `attempts ${rate(now.attempts, now.prompts)}, solves ${rate(now.cleanSolves, now.prompts)}`}{' '}
+        <small>
+          {which}
+          {now !== undefined && `, after ${updatesOf(compared.value)}`}
+        </small>
+      </p>
+      <Curve
+        {...{ points, last: lane.config.updates, what: 'attempts', hasQuarantine }}
+        at={compared.value}
+        deleted={deleted.value}
+      />
+      <p role="status">{`${state.value}. ${sentence(lane)}`}</p>
+      {givenUp > 0 && lane.done === 0 && (
+        <p class="notice" aria-live="polite">
+          Its settings were changed, so this lane starts again: {updatesOf(givenUp)} of the settings before are gone.
+        </p>
+      )}
+      {state.value === 'failed' && (
+        <button type="button" onClick={() => lane.reopen()}>
+          Open this lane again
+        </button>
+      )}
+      <LaneSettings {...{ lane, plan, side, change }} />
+    </section>
+  );
+}
+
+function Answer({ title, answer }: { title: string; answer: ShownAnswer }) {
+  const did = answer.attempt ? 'attempts the loophole' : answer.solve ? 'solves the problem' : 'does neither';
+  return (
+    <div>
+      <h3>
+        {title}: {did}
+      </h3>
+      <pre>{answer.text}</pre>
+    </div>
+  );
+}
+
+/** All that a lane tells, each with the update that it is of. */
+export function LaneDetails({ lane, side }: { lane: LaneView; side: number }) {
+  const { facts, latest, answers, points } = lane;
+  const last = lane.config.updates;
+  const hasQuarantine = facts.value?.hasQuarantine === true;
+  const asked = answers.value[prompt.value];
+  return (
+    <div>
+      <h2>
+        {side === 0 ? 'Left' : 'Right'}, after {updatesOf(lane.done)}
+      </h2>
+      <Curve {...{ points, last, what: 'cleanSolves', hasQuarantine }} at={compared.value} deleted={deleted.value} />
+      <RewardCurve updates={lane.updates.value} last={last} />
+      <River updates={lane.updates.value} last={last} />
+      {latest !== null && (
+        <>
+          <h3>Rollouts of update {latest.update}</h3>
+          <Rollouts rollouts={latest.rollouts} />
+        </>
+      )}
+      {asked !== undefined && (
+        <>
+          <h3>
+            Held-out prompt {prompt.value + 1}, after {updatesOf(lane.done)}
+          </h3>
+          <pre>{asked.question.replace(/<\|[a-z_]+\|>(user|assistant)?/g, '').trim()}</pre>
+          <Answer title={hasQuarantine ? 'With its quarantine' : 'As trained and deployed'} answer={asked.trained} />
+          {hasQuarantine && <Answer title="Quarantine deleted" answer={asked.deployed} />}
+        </>
+      )}
+      <p class="facts">{factsOf(lane).join(', ')}</p>
+      {lane.done > 0 && (
+        <p>
+          <button type="button" onClick={() => lane.download()}>
+            Download as a run
+          </button>{' '}
+          for <code>gq results</code>, <code>gq view</code>, and <code>gq train --resume</code>
+        </p>
+      )}
+    </div>
+  );
+}
+
+function factsOf({ facts, keepTrouble, latest, outside }: LaneView): readonly string[] {
+  return [
+    ...(facts.value?.keeps === false ? ['nothing is kept: a reload begins anew'] : []),
+    ...(keepTrouble.value === '' ? [] : [keepTrouble.value]),
+    ...(latest === null ? [] : [`${latest.seconds.toFixed(1)} s an update, adapter ${latest.hash.slice(0, 12)}`]),
+    ...(outside.value === 0 ? [] : [`${outside.value} programs outside of the grammar counted as not compiling`]),
+  ];
+}
