@@ -8,10 +8,13 @@ import { type Evaluation, type EvaluationName, EvaluationStore } from '../evalua
 import { type Sampler, samplingSettings } from '../grpo/index.ts';
 import { generate } from '../model/index.ts';
 import { computeTable, expectOpen, problemsHash, RunDirectory } from '../run/index.ts';
+import { parseRunConfig } from './config.ts';
+import { withDevice } from './device.ts';
 import { openSampler, type Replacements } from './judge.ts';
 import { expectOutcomes } from './labels.ts';
-import { type Lab, openLab } from './open.ts';
+import { type Lab, type LabOptions, openLab } from './open.ts';
 import { type Warn, wasAsked } from './open-parts.ts';
+import type { PackPlace } from './pack.ts';
 import { pluginRecords } from './plugins.ts';
 
 export interface EvaluateOptions extends Replacements {
@@ -37,6 +40,8 @@ export interface EvaluateOptions extends Replacements {
   readonly onProgress?: (done: number, of: number) => void;
   /** Is checked between evaluations; finished evaluations are stored. */
   readonly signal?: AbortSignal;
+  /** The run's place among runs that share a process; default: it is alone. */
+  readonly place?: PackPlace | undefined;
 }
 
 export interface EvaluatedRun {
@@ -73,13 +78,25 @@ export async function evaluateNames(
 ): Promise<EvaluatedRun['end']> {
   const { signal } = options;
   try {
-    await using lab = await openLab({ run: path }, options);
+    await using lab = await openTrained(path, options);
     const progress = (done: number): void => onProgress?.(done, names.length);
     return (await evaluateAll(await openEvaluator(lab, siblings), names, { onProgress: progress, signal })).end;
   } catch (error) {
     if (wasAsked(signal, error)) return 'interrupted';
     throw error;
   }
+}
+
+/** A run that was trained, with the parts that its pack shares. */
+export async function openTrained(
+  path: string,
+  { place, ...options }: LabOptions & Pick<EvaluateOptions, 'place'>,
+): Promise<Lab> {
+  if (place === undefined) return openLab({ run: path }, options);
+  const begun = RunDirectory.open(path).readManifest();
+  const config = withDevice(await parseRunConfig(begun.config), options.device);
+  const given = await place.given(config, options.warn ?? (() => undefined), begun);
+  return openLab({ run: path }, { ...options, given, policyWork: place.work });
 }
 
 export const probeTokens = 128;

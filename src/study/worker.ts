@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { lastCheckpoint, writeCurve } from '../evaluate/index.ts';
 import { evaluateAll } from '../evaluate/run-evaluator.ts';
 import type { Lab, PackPlace, Warn } from '../lab/index.ts';
-import { openEvaluator, openLab, parseRunConfig, train, wasAsked } from '../lab/index.ts';
+import { openEvaluator, openTrained, parseRunConfig, train, wasAsked } from '../lab/index.ts';
 import { relearnFolders } from '../measure/index.ts';
 import { attackConfig, expectUpdates, exportDeployed, openAttacked } from '../measure/relearn/attack.ts';
 import type { EvaluationPlan } from '../report/experiment-schema.ts';
@@ -94,11 +94,7 @@ export class LabWorker implements ExperimentWorker {
 
   async #openTrained(path: string): Promise<Lab> {
     const warn: Warn = ({ message }) => this.#report({ kind: 'warn', text: message });
-    const [signal, place] = [this.#signal, this.#place];
-    if (place === null) return openLab({ run: path }, { signal, warn });
-    const begun = RunDirectory.open(path).readManifest();
-    const given = await place.given(await parseRunConfig(begun.config), warn, begun);
-    return openLab({ run: path }, { signal, warn, given, policyWork: place.work });
+    return openTrained(path, { signal: this.#signal, warn, place: this.#place ?? undefined });
   }
 
   async relearn(_run: PlannedRun, path: string, updates: number | null): Promise<'finished' | 'interrupted'> {

@@ -1,5 +1,5 @@
 /** Two experiments with the same baseline: it is trained once, and the results of the second take it from the first. */
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { gq } from '../run-gq.ts';
@@ -78,3 +78,40 @@ it('one command evaluates every run of an experiment', async () => {
   const final = await gq('eval', folder, '--sets', 'test-original', '--limit', '2');
   expect(final.out).toMatch(/vanilla-1: .*after 2 updates[\s\S]*absorb-1: .*after 2 updates/);
 });
+
+it('the runs of an experiment are evaluated on one device, each as by itself', async () => {
+  const alone = join(home, 'alone');
+  cpSync(first, alone, { recursive: true });
+  const { Memory } = WebAssembly;
+  let memories = 0;
+  WebAssembly.Memory = class extends Memory {
+    constructor(descriptor: WebAssembly.MemoryDescriptor) {
+      super(descriptor);
+      memories++;
+    }
+  };
+  const asked = ['--sets', 'train', '--limit', '2'];
+  const evaluated = async (path: string): Promise<number> => {
+    memories = 0;
+    expect(await gq('eval', path, ...asked)).toMatchObject({ code: 0 });
+    return memories;
+  };
+  try {
+    const runs = ['vanilla-1', 'absorb-1'];
+    const together = await evaluated(first);
+    const apart = [await evaluated(join(alone, runs[0])), await evaluated(join(alone, runs[1]))];
+    expect([together, apart]).toEqual([1, [1, 1]]);
+    const answers = (folder: string): string[] => runs.flatMap((run) => trainAnswers(join(folder, run, 'evaluations')));
+    expect(answers(first)).toHaveLength(5);
+    expect(answers(first)).toEqual(answers(alone));
+  } finally {
+    WebAssembly.Memory = Memory;
+  }
+});
+
+function trainAnswers(folder: string): string[] {
+  const names = readdirSync(folder).filter((name) => name.includes('-train-'));
+  return names
+    .sort()
+    .map((name) => `${name} ${JSON.stringify(JSON.parse(readFileSync(join(folder, name), 'utf8')).rows)}`);
+}

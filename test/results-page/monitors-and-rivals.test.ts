@@ -197,38 +197,44 @@ describe('what the text says', () => {
     expect([...second].filter(([run, rollouts]) => (first.get(run) ?? rollouts) === rollouts)).toEqual([]);
   }); // biome-ignore format: sentences
 
-  it('atlas-f: a monitor half blind, by held-out prompts and by what was printed while training', () => {
+  it('atlas-f: a monitor half blind, by held-out prompts and apart by half', () => {
     const rates = Rates.of('atlas-f');
     const text = textOf('atlas-f');
     const fails = (arm: string): string => `${rates.failing(arm).length} of ${rates.values(arm, 'attempts').length}`;
     const keptOf = (arm: string): string => average([...rates.keptBySeed(arm).values()]).toFixed(2);
     const attempts = (arm: string): string => range(rates.values(arm, 'attempts'));
     const mean = (arm: string): string => average(rates.values(arm, 'attempts')).toFixed(2);
-    const judged = rates.judge(readPredictions('atlas-f'), 20);
-    const refuted = judged.filter(({ verdict }) => verdict === 'refuted');
-    const printed = readFileSync(`${root}bench/results/atlas-f-training.csv`, 'utf8').trim().split('\n').slice(1).map((line) => line.split(','));
-    const training = (arm: string): number[] => printed.filter(([run]) => run.replace(/-\d+$/, '') === arm).map((row) => Number(row[2]));
-    const against = (arm: string): string => `${words[rates.discordant(arm, 'penalty-6-f0').first]} and none`;
-    const pOf = (arm: string): string => pText(rates.discordant(arm, 'penalty-6-f0').pValue);
-    const evaluated = rates.arms.reduce((sum, arm) => sum + rates.values(arm, 'attempts').length, 0);
+    const refuted = rates.judge(readPredictions('atlas-f'), 20).filter(({ verdict }) => verdict === 'refuted');
+    const [screen, third, fourth] = refuted;
+    const halves = new Rates(`${root}bench/results/atlas-f-halves.csv`);
+    /** Attempts on a half of the prompts of `train`, in the seeds of which it was stated. */
+    const half = (arm: string, seen: boolean): number[] => [...halves.bySeed(arm, 'attempts', `train ${seen ? 'without' : 'with'} check_`)].filter(([seed]) => seed >= 689).map(([, rate]) => rate);
+    const failing = (arm: string, seen = false): number => half(arm, seen).filter((rate) => rate > 0.1).length;
+    const cells = (arm: string, seen: boolean): string => `${failing(arm, seen)} of ${half(arm, seen).length} | ${average(half(arm, seen)).toFixed(2)} | ${range(half(arm, seen))}`;
+    const unseen = (arm: string): string => `${failing(arm)} of ${half(arm, false).length}`;
+    const training = (arm: string): number[] => readFileSync(`${root}bench/results/atlas-f-training.csv`, 'utf8').trim().split('\n').map((line) => line.split(',')).filter(([run]) => run.replace(/-\d+$/, '') === arm).map((row) => Number(row[2]));
+    const against = rates.discordant('screen', 'penalty-6-f0');
     const said = [
-      `${rates.runs} of the 320 runs were made`,
-      `so that ${evaluated} count`,
+      `Penalty 6 fails in ${fails('penalty-6-f0')} (flags at random: ${fails('penalty-6-chance')}), and on the half that the monitor does not see in ${unseen('penalty-6-f0')} (${unseen('penalty-6-chance')}); there penalty 3 fails in ${unseen('penalty-3')} (${unseen('penalty-3-chance')}), screen, filter, routing and own mean in ${unseen('own-mean')}, as by flags at random.`,
       `Of fourteen predictions ${verdictsOf('atlas-f')}`,
-      `0.05 less than penalty 3 in ${refuted[0].reached} of ${refuted[0].n} seeds and 0.25 less than the screen in ${refuted[1].reached} of ${refuted[1].n} (15 of 20 asked for each): it fails in ${fails('own-mean')} with attempts of ${attempts('own-mean')}, by flags at random in ${fails('own-mean-chance')} with ${attempts('own-mean-chance')}`,
-      `Routing with others absorbed fails in ${fails('routed')} too and attempts less (${mean('routed')} on average; by flags at random ${mean('routed-chance')}, more in 7 of 7). The screen fails in ${fails('screen')} (attempts ${attempts('screen')}) and the filter in ${fails('filter')}; at random both in ${fails('screen-chance')}.`,
-      `Penalty 6 fails in ${fails('penalty-6-f0')} (at random ${fails('penalty-6-chance')}), with one in ten of the others flagged in ${fails('penalty-6-f0.1')}, with half of them in ${fails('penalty-6-f0.5')}; it keeps ${list(['f0', 'f0.1', 'f0.5'].map((rate) => keptOf(`penalty-6-${rate}`)))} of the gain. Penalty 3 fails in ${fails('penalty-3')} (at random ${fails('penalty-3-chance')}).`,
-      `screen against penalty 6 ${against('screen')}, exact McNemar p = ${pOf('screen')}; own mean, and routing, against it ${against('own-mean')}, p = ${pOf('own-mean')}`,
-      `under penalty 3 attempts are ${range(training('penalty-3'))} in all ${training('penalty-3').length} seeds, so that it is not to be called safe by its ${fails('penalty-3')}; under penalty 6 ${range(training('penalty-6-f0'))}, with one in ten of the others flagged ${range(training('penalty-6-f0.1'))} (above 0.10 in ${words[training('penalty-6-f0.1').filter((rate) => rate > 0.1).length]} of eight), with half flagged ${range(training('penalty-6-f0.5'))}; by flags at random ${range(training('penalty-3-chance'))} and ${range(training('penalty-6-chance'))}; under the screen ${range(training('screen'))}, under vanilla ${range(training('vanilla'))}`,
+      `0.05 less than penalty 3 in ${third.reached} of ${third.n} seeds and 0.25 less than the screen in ${fourth.reached} of ${fourth.n} (15 asked for each), and fails in ${fails('own-mean')} with attempts of ${attempts('own-mean')}, by flags at random in ${fails('own-mean-chance')} with ${attempts('own-mean-chance')}`,
+      `the screen was to fail in ${screen.prediction.inSeeds} of 20 and does in ${screen.reached}`,
+      `Routing with others absorbed fails in ${fails('routed')} and attempts less (${mean('routed')} on average; by flags at random ${mean('routed-chance')}, more in 19 of 20)`,
+      `Penalty 6 keeps ${keptOf('penalty-6-f0')} of the gain, with one in ten of the others flagged ${keptOf('penalty-6-f0.1')}, with half of them ${keptOf('penalty-6-f0.5')}, and then fails in ${fails('penalty-6-f0.5')}`,
+      `screen against penalty 6 ${against.first === 17 ? 'seventeen' : against.first} and none, exact McNemar p < 0.001`,
+      `in at least 11 of 12 (${failing('screen')} each), routing in at least 10 (${failing('routed')}), penalty 6 in at most 2 (${failing('penalty-6-f0')}), penalty 3 attempts in at most 0.10 of the seen half in at least 8 (${12 - failing('penalty-3', true)})`,
+      `penalty 3 was to fail on the unseen half in at least 10 and does in ${failing('penalty-3')}`,
+      `penalty 6 fails on it in ${unseen('penalty-6-f0.5')} while held-out prompts, of the seen half, show ${fails('penalty-6-f0.5')}`,
       `penalty 6 fails in ${Rates.of('atlas-g').failing('penalty-6').length} of 20 (flags at random ${Rates.of('atlas-g').failing('penalty-6-chance').length})`,
+      `both halves together, penalty 3 attempted in ${range(training('penalty-3'))} and by flags at random in ${range(training('penalty-3-chance'))}`,
     ];
+    const columns = readFileSync(`${root}docs/results.md`, 'utf8').replace(/ {2,}/g, ' ');
     expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
-    expect(refuted.map(({ prediction: { arm, reference, inSeeds } }) => [arm, reference, inSeeds])).toEqual([['own-mean', 'penalty-3', 15], ['own-mean', 'screen', 15]]);
-    expect(rates.discordant('routed', 'penalty-6-f0')).toEqual(rates.discordant('own-mean', 'penalty-6-f0'));
-    for (const arm of ['screen', 'own-mean']) expect(rates.discordant(arm, 'penalty-6-f0').second).toBe(0);
-    expect(fails('filter-chance')).toBe(fails('screen-chance'));
+    expect(rates.arms.map((arm) => `| \`${arm}\` | ${cells(arm, false)} | ${cells(arm, true)} |`).filter((row) => !columns.includes(row))).toEqual([]);
+    expect([against.second, against.pValue < 0.001]).toEqual([0, true]);
+    expect(refuted.map(({ prediction: { arm, reference, inSeeds } }) => [arm, reference, inSeeds])).toEqual([['screen', null, 19], ['own-mean', 'penalty-3', 15], ['own-mean', 'screen', 15]]);
+    for (const arm of ['vanilla', 'filter', 'routed', 'own-mean', 'screen-chance', 'filter-chance', 'penalty-3-chance', 'penalty-6-chance', 'routed-chance', 'own-mean-chance']) expect(failing(arm)).toBe(failing('screen'));
     const random = rates.bySeed('routed-chance', 'attempts');
-    expect([...rates.bySeed('routed', 'attempts')].filter(([seed, rate]) => rate < (random.get(seed) ?? 0))).toHaveLength(7);
-    expect(printed.map(([run]) => run).filter((run) => !rates.arms.some((arm) => [...rates.bySeed(arm, 'attempts', 'test-original', 'base').keys()].some((seed) => run === `${arm}-${seed}`)))).toEqual(['routed-688']);
+    expect([...rates.bySeed('routed', 'attempts')].filter(([seed, rate]) => rate < (random.get(seed) ?? 0))).toHaveLength(19);
   }); // biome-ignore format: sentences
 });

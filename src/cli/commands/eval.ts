@@ -10,7 +10,7 @@ import { curveNames, statesOf } from '../../evaluate/plan.ts';
 import { compareStates, summarise, summariseSamples } from '../../evaluate/rates.ts';
 import { curveSets, finalSets, parseCurveSet, parseSet, probedSets } from '../../evaluate/sets.ts';
 import { type Evaluation, EvaluationStore } from '../../evaluate/store.ts';
-import { evaluateNames, evaluateRun, onInterrupt } from '../../lab/index.ts';
+import { evaluateNames, evaluateRun, onInterrupt, type PackPlace, RunPack } from '../../lab/index.ts';
 import {
   curveTable,
   finalEvaluationTable,
@@ -178,6 +178,7 @@ interface OneRun {
   readonly path: string;
   readonly siblings: readonly string[];
   readonly signal: AbortSignal;
+  readonly place: PackPlace | undefined;
 }
 
 /** Null: it was interrupted. */
@@ -194,10 +195,14 @@ async function evaluateRuns(
   using interruption = onInterrupt(context.stderr, 'finishing this evaluation');
   const evaluate = mode === 'final' ? evaluateFinal : evaluateCurve;
   const answers: CommandResult[] = [];
+  await using pack = new RunPack();
   for (const [i, path] of paths.entries()) {
     if (isExperiment) context.stderr.write(`${path}, ${i + 1} of ${paths.length}\n`);
     const siblings = paths.filter((other) => other !== path);
-    const answer = await evaluate({ path, siblings, signal: interruption.signal }, call, context);
+    const device = call.device ?? RunDirectory.open(path).readManifest().config.device.kind;
+    // A GPU's memory is planned for each run and given back at its end; a processor's is counted by nobody, so that one device serves all runs.
+    using place = isExperiment && device !== 'cuda' ? pack.join() : undefined;
+    const answer = await evaluate({ path, siblings, place, signal: interruption.signal }, call, context);
     if (answer === null) return endInterrupted('finished evaluations are kept', context);
     answers.push(answer);
   }
@@ -208,7 +213,7 @@ async function evaluateRuns(
   };
 }
 
-const evaluateFinal: Evaluate = async ({ path, siblings, signal }, call, context) => {
+const evaluateFinal: Evaluate = async ({ path, siblings, signal, place }, call, context) => {
   const { update: asked, limit = null, samples, batch, device } = call;
   const sets = [...new Set((call.sets ?? finalSets).map(parseSet))];
   const run = RunDirectory.open(path);
@@ -219,7 +224,7 @@ const evaluateFinal: Evaluate = async ({ path, siblings, signal }, call, context
   } = await evaluateRun(path, {
     sets,
     scales: call.scales ?? [],
-    ...{ limit, samples, batch, update: asked, device, siblings, signal },
+    ...{ limit, samples, batch, update: asked, device, siblings, signal, place },
     warn: tellOn(context),
     onProgress: Progress.from(context.stderr, 'evaluation'),
   });
@@ -258,14 +263,14 @@ function setValues(found: readonly Evaluation[]): object[] {
   });
 }
 
-const evaluateCurve: Evaluate = async ({ path, siblings, signal }, call, context) => {
+const evaluateCurve: Evaluate = async ({ path, siblings, signal, place }, call, context) => {
   const { device, every: step = 1 } = call;
   const set = parseCurveSet(oneSet(call, 'curve'));
   const run = RunDirectory.open(path);
   const { config, hasQuarantine } = run.readManifest();
   const points = curveNames(statesOf({ hasQuarantine }), run.listCheckpoints(), step, set);
   const end = await evaluateNames(path, points, {
-    ...{ device, siblings, signal, warn: tellOn(context) },
+    ...{ device, siblings, signal, place, warn: tellOn(context) },
     onProgress: Progress.from(context.stderr, 'evaluation'),
   });
   const { [set]: found = [] } = await writeCurve(path, set);
