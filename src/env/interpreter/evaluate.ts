@@ -92,13 +92,15 @@ export function isPlain(value: Value): value is PlainValue {
 const builtins = new Map(['print', 'open', 'exit', 'all'].map((name) => [name, new BuiltinValue(name)]));
 /** What other names Python gives a meaning by itself, in any of its versions. */
 const otherBuiltins = new RegExp(
-  `^(?:abs|aiter|anext|any|ascii|bin|bool|breakpoint|bytearray|bytes|callable|chr|classmethod|compile|complex|copyright|credits|delattr|dict|dir|divmod|enumerate|eval|exec|filter|float|format|frozenset|getattr|globals|hasattr|hash|help|hex|id|input|int|isinstance|issubclass|iter|len|license|list|locals|map|max|memoryview|min|next|object|oct|ord|pow|property|quit|range|repr|reversed|round|set|setattr|slice|sorted|staticmethod|str|sum|super|tuple|type|vars|zip|Ellipsis|NotImplemented|_|${'[A-Z][A-Za-z]*(?:Error|Warning|Exception|Exit|Interrupt|Iteration|ExceptionGroup)'})$`,
+  `^(?:abs|aiter|anext|any|ascii|bin|bool|breakpoint|bytearray|bytes|callable|chr|classmethod|compile|complex|copyright|credits|delattr|dict|dir|divmod|enumerate|eval|exec|filter|float|format|frozenset|getattr|globals|hasattr|hash|help|hex|id|input|int|isinstance|issubclass|iter|len|license|list|locals|map|max|memoryview|min|next|object|oct|ord|pow|property|quit|range|repr|reversed|round|set|setattr|slice|sorted|staticmethod|str|sum|super|tuple|type|vars|zip|Ellipsis|NotImplemented|_|${'(?:[A-Z][A-Za-z]*)?(?:Error|Warning|Exception|Exit|Interrupt|Iteration|ExceptionGroup)'})$`,
 );
 /** Attributes that no plain value and no function has. */
 const absentAttributes = new Set(['write', 'txt']);
 const largestWhole = 1n << 20_000n;
 const mostOutput = 60_000;
 const longestFileName = 200;
+/** Python refuses to print a number of more digits, in its newer versions. */
+const mostDigits = 4_300;
 
 type Names = Map<string, Value>;
 
@@ -236,7 +238,7 @@ export class Process {
   #print(given: readonly Value[]): null {
     const words = given.map((value) => {
       if (typeof value === 'string') return value;
-      if (typeof value === 'bigint') return value.toString();
+      if (typeof value === 'bigint') return digitsOf(value);
       if (value === null) return 'None';
       if (typeof value === 'boolean') return value ? 'True' : 'False';
       throw new Outside('a value that is printed in a form of its own');
@@ -289,6 +291,12 @@ function combine(operator: Operator, left: Value, right: Value): Value {
   }
   if (typeof a === 'bigint' && typeof b === 'bigint') return combineWholes(operator, a, b);
   return combineDecimals(operator, decimalOf(a), decimalOf(b));
+}
+
+function digitsOf(value: bigint): string {
+  const digits = value.toString();
+  if (digits.length > mostDigits) throw new Outside('a number of many digits');
+  return digits;
 }
 
 function numberOf(value: Value): bigint | number | null {

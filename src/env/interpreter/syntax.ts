@@ -46,12 +46,15 @@ const statements = new Set(
 );
 /** Names that begin a statement in newer versions of Python. */
 const softWords = new Set(['match', 'case', 'type']);
+/** Operators, attributes and calls of a line. Python refuses lines of many hundreds, how many depends on its version. */
+const mostSteps = 100;
 const constants: Readonly<Record<string, null | boolean>> = { None: null, True: true, False: false };
 
 class Parser {
   readonly #tokens: readonly Token[];
   #at = 0;
   #isInClass = false;
+  #steps = 0;
 
   constructor(source: string) {
     this.#tokens = readTokens(source);
@@ -93,6 +96,7 @@ class Parser {
 
   #statement(place: Place): Statement {
     const { kind, text } = this.#next;
+    this.#steps = 0;
     if (kind === 'keyword') {
       if (text === 'class') return this.#class(place);
       if (text === 'def') return this.#function();
@@ -194,6 +198,7 @@ class Parser {
     for (;;) {
       const operator = operators.find((each) => this.#takeIf('mark', each));
       if (operator === undefined) return left;
+      this.#countStep();
       left = { kind: 'binary', operator, left, right: operand() };
     }
   }
@@ -204,7 +209,13 @@ class Parser {
       if (this.#takeIf('mark', '.')) value = { kind: 'attribute', of: value, name: this.#expect('name') };
       else if (this.#takeIf('mark', '(')) value = { kind: 'call', called: value, given: this.#given() };
       else return value;
+      this.#countStep();
     }
+  }
+
+  #countStep(): void {
+    this.#steps += 1;
+    if (this.#steps > mostSteps) throw new Outside('a long line');
   }
 
   #given(): readonly ProgramExpression[] {

@@ -106,7 +106,7 @@ class Tokenizer {
     const [tail] = /^[A-Za-z0-9_]*/.exec(rest.slice(number.length)) ?? [''];
     if (tail !== '') {
       // An exponent, an imaginary number, another base, or a word of Python's that may follow a number at once.
-      const isNumber = /^(?:e|e[0-9].*|j)$/i.test(tail) || (number === '0' && /^[xob]/i.test(tail));
+      const isNumber = /^(?:e|e[0-9].*|j.*)$/i.test(tail) || (number === '0' && /^[xob]/i.test(tail));
       if (isNumber || joints.has(tail)) throw new Outside(tail);
       throw new NotPython('a number that goes on as a word');
     }
