@@ -82,7 +82,10 @@ export interface ReadLink {
 }
 
 const shorten = (text: string): string => (text.length > 40 ? `${text.slice(0, 40)}…` : text);
-const numeral = /^\d+(\.\d+)?$/;
+/** Also as a small number is written in a link: 1e-8. */
+const numeral = /^\d+(\.\d+)?(e-\d+)?$/;
+/** Values that a key is given, as a sentence names them. */
+const mostNamed = 3;
 
 /** What a link says, as `linkOf` writes it. A value that cannot be meant leaves the usual one in its place, and is told of. */
 export function readLink(link: string, plan: Plan): ReadLink {
@@ -93,7 +96,8 @@ export function readLink(link: string, plan: Plan): ReadLink {
     given.delete(key);
     const value = texts.length === 1 ? read(texts[0]) : null;
     if (texts.length > 0 && value === null) {
-      const found = texts.map((text) => `“${shorten(text)}”`).join(' and ');
+      const named = texts.slice(0, mostNamed).map((text) => `“${shorten(text)}”`);
+      const found = [...named, ...(texts.length > mostNamed ? [`${texts.length - mostNamed} more`] : [])].join(' and ');
       faults.push(`${key} is ${found} in the link, expected ${expected}; “${usually}” is used.`);
     }
     return value ?? usually;

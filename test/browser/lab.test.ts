@@ -161,12 +161,20 @@ test('what sliders and links set is what the command line makes of the same keys
   expect(choice.lanes[1]).toEqual({ arm: 'quarantine', values: {} });
 });
 
+test('a very small number is the same in the link that the page writes', () => {
+  const plan = playgroundPlan(7);
+  const { choice, look, faults } = readLink('#unhackableFraction=0.00000001', plan);
+  expect(choice.world).toEqual({ 'environment.unhackableFraction': 1e-8 });
+  expect(readLink(linkOf(choice, look), plan)).toEqual({ choice, look, faults });
+});
+
 test.each([
   ['seed=', 'seed is “”'],
   ['seed=+1', 'seed is “ 1”'],
   ['seed=0x10', 'seed is “0x10”'],
   ['seed=9007199254740993', 'seed is “9007199254740993”'],
   ['seed=1&seed=2', 'seed is “1” and “2”'],
+  ['prompt=2&prompt=3&prompt=4&prompt=5&prompt=6', 'prompt is “2” and “3” and “4” and 2 more in the link'],
   ['learningRate=', 'learningRate is “”'],
   ['learningRate=1', 'learningRate is “1”'],
   ['left=', 'left is “”'],
