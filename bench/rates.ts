@@ -23,6 +23,9 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 if (positionals.length === 0) throw new Error('rates: expected the folder of an experiment');
+// Before the first line is written: a file of half a table would be taken for one.
+const pattern = new RegExp(values.part ?? '');
+if (/[,"\n]/.test(values.part ?? '')) throw new Error('rates: expected --part without , and ", which part columns');
 
 const channels = ['run_tests', 'eq_override', 'exit_code', 'stdout_marker', 'sentinel', 'file_marker', 'test_file'];
 const columns = ['study', 'run', 'update', 'set', 'state', 'prompts', 'attempts', 'hacks', 'solves', 'cleanSolves'];
@@ -94,7 +97,6 @@ async function resultOf(folder: string): Promise<RunResult | null> {
 /** The prompts in which `--part` is found and the others; all together where it is not given. */
 function partsOf(evaluation: Evaluation): Evaluation[] {
   if (values.part === undefined) return [evaluation];
-  const pattern = new RegExp(values.part);
   return [true, false].map((within) => ({
     ...evaluation,
     set: `${evaluation.set} ${within ? 'with' : 'without'} ${values.part}` as Evaluation['set'],

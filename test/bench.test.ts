@@ -27,6 +27,15 @@ function unnamedOptions(source: string): readonly string[] {
   return [...read].map(([, name]) => name).filter((name) => !new RegExp(`--(no-)?${name}\\b`).test(header));
 }
 
+it.each([
+  ['(', 'Invalid regular expression'],
+  ['a,b', 'expected --part without ,'],
+])('rates with --part %s writes no table', (part, words) => {
+  const call = ['bench/rates.ts', root, '--part', part];
+  const { status, stdout, stderr } = spawnSync(process.execPath, call, { cwd: root, encoding: 'utf8' });
+  expect([status, stdout, stderr]).toEqual([1, '', expect.stringContaining(words)]);
+});
+
 describe('npm run bench', () => {
   it('lists what can be called, not the parts of it', () => {
     const { status, stdout } = bench('--help');

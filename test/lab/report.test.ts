@@ -191,6 +191,16 @@ describe('waiting', () => {
     expect(text).toContain('reading b\n');
   });
 
+  it('says nothing before work has said what it is at, and then a line that a terminal shows as text', async () => {
+    let text = '';
+    using long = new Waiting({ write: (part: string) => (text += part) }, { first: 1, every: 1 });
+    await sleep(20);
+    expect(text).toBe('');
+    long.on('reading \u001b[2J');
+    await sleep(20);
+    expect(text).toMatch(/^(reading \\x1b\[2J\n)+$/);
+  });
+
   it('says what is done by work that gives timers no turn, too, and then not again at once', () => {
     let text = '';
     using waiting = new Waiting({ write: (part: string) => (text += part) }, { first: 20, every: 60_000 });

@@ -84,7 +84,7 @@ export class Waiting implements Disposable {
 
   #say(): void {
     clearTimeout(this.#timer);
-    this.#sink.write(`${this.#what}\n`);
+    if (this.#what !== '') this.#sink.write(`${visibleLine(this.#what)}\n`);
     this.#due = performance.now() + this.#every;
     this.#timer = this.#after(this.#every);
   }

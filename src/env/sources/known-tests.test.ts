@@ -60,6 +60,28 @@ it('their solutions are refused in demonstrations of other problems, with remark
   // Some are too short to be known in a longer text.
   expect(() => expectNoTestDemonstrations(remarked, 'pool.jsonl')).toThrow(/found 1[01]\d of 119 that do/);
   expectNoTestDemonstrations([other], 'pool.jsonl');
+  // A problem that remarks state, and a solution with remarks in a prompt.
+  const stated = loaded.map(({ problem: { messages } }) => messages.map(({ content }) => content).join('\n'));
+  const remarks = stated.map((text) => `${text.replace(/^/gm, '# ')}\n${other}`);
+  expect(() => expectNoTestDemonstrations(remarks, 'pool.jsonl')).toThrow('found 119 of 119 that do');
+  const sides = { section: '', heading: '', tags: [], hack: 'pass', clean: 'return 1' };
+  const pairs = remarked.map((prompt) => ({ ...sides, prompt }));
+  expect(() => expectNoTestPairs(pairs, 'pairs.md')).toThrow(/found 1[01]\d of 119 that are/);
+});
+
+it('a text of nothing but marks takes no time to speak of', () => {
+  const before = process.cpuUsage();
+  const marks = ['`', '\n', 'PROBLEM:\n', '<a ', '&a'];
+  const texts = marks.map((mark) => `PROBLEM:${mark.repeat(100_000)}`);
+  expectNoTestDemonstrations(texts, 'pool.jsonl');
+  const train = texts.map((content) => ({
+    id: 'other',
+    messages: [{ role: 'user', content }],
+    canonicalSolution: 'pass',
+  }));
+  expectNoKnownTest({ train: train as unknown as ProgramProblem[], validation: [], test: [] }, 'file');
+  const { user, system } = process.cpuUsage(before);
+  expect((user + system) / 1e6).toBeLessThan(5);
 });
 
 it('one of them is known by its number and method, by its statement in any frame, or by its solution alone', async (context) => {
@@ -96,6 +118,9 @@ it('one of them is known by its number and method, by its statement in any frame
         ],
       },
       { ...others, messages: [{ role: 'user', content: `Task: ${(statement ?? '').split('Example 1')[0]}` }] },
+      // As a page or a file of JSON escapes it.
+      { ...others, messages: [{ role: 'user', content: (statement ?? '').replaceAll("'", '&#39;') }] },
+      { ...others, messages: [{ role: 'user', content: JSON.stringify(statement) }] },
       // As an environment outside gives it, whose tasks are texts.
       { id: 'seed-1', messages, canonicalSolution: '', evaluation: 'x', facts: {} },
     ];

@@ -134,14 +134,14 @@ const printOf = (text: string): string => sha256(text).slice(0, 10);
 const passageLength = 48;
 const leastPassages = 3;
 
-/** About one in sixteen of the runs of 48 letters and digits of a text, without markup, chosen by what they say: a copy has the same ones wherever it stands. */
-function passagesOf(text: string): string[] {
+/** About one in sixteen of the runs of 48 letters and digits of a text, without markup and escapes, chosen by what they say: a copy has the same ones wherever it stands. */
+function passagesOf(text: string): ReadonlySet<string> {
   const letters = text
-    .replace(/<\/?[a-z][^<>\n]*>|&[a-z]+;/gi, '')
+    .replace(/<\/?[a-z][^<>\n]*>|&#?[a-z0-9]+;|\\+[nrt]/gi, '')
     .normalize('NFKC')
     .toLowerCase()
     .replace(/[^\p{L}\p{N}]/gu, '');
-  const passages: string[] = [];
+  const passages = new Set<string>();
   let oldest = 1;
   for (let i = 1; i < passageLength; i++) oldest = Math.imul(oldest, 31);
   let rolling = 0;
@@ -149,15 +149,17 @@ function passagesOf(text: string): string[] {
     const start = end - passageLength;
     if (start > 0) rolling -= Math.imul(letters.charCodeAt(start - 1), oldest);
     rolling = (Math.imul(rolling, 31) + letters.charCodeAt(end - 1)) | 0;
-    if (start >= 0 && (rolling >>> 8) % 16 === 0) passages.push(letters.slice(start, end));
+    if (start >= 0 && (rolling >>> 8) % 16 === 0) passages.add(letters.slice(start, end));
   }
   return passages;
 }
 
-/** Of each statement and solution four passages are known, or as many as it has. */
+/** Of each statement and solution four passages are known, or as many as it has. A remark may state a problem, or stand within a solution. */
 function quotesKnownTest(text: string): boolean {
-  const known = [...new Set(passagesOf(text))].filter((passage) => prints.has(printOf(`passage ${passage}`)));
-  return known.length >= leastPassages;
+  return [text, text.replace(/#.*/g, '')].some((each) => {
+    const known = [...passagesOf(each)].filter((passage) => prints.has(printOf(`passage ${passage}`)));
+    return known.length >= leastPassages;
+  });
 }
 
 /** Whether the turns together, or any turn by itself, state a known problem. */
@@ -169,9 +171,9 @@ function statesKnownTest(messages: Problem['messages']): boolean {
 
 /** Whether a text has the solution of a known problem. */
 function solvesKnownTest(text: string): boolean {
-  const fenced = Array.from(text.matchAll(/```[^\n]*\n([\s\S]*?)```/g), ([, code]) => code);
+  const fenced = new Set(text.split('```').map((part) => part.slice(part.indexOf('\n') + 1)));
   const isSolved = [text, ...fenced].some((code) => prints.has(printOf(`solution ${code.replace(/\s/g, '')}`)));
-  return isSolved || quotesKnownTest(text.replace(/#.*/g, ''));
+  return isSolved || quotesKnownTest(text);
 }
 
 function isKnownTest(problem: Problem): boolean {

@@ -7,11 +7,18 @@ import { UserError } from '../../base/index.ts';
 import type { Problem } from '../problem.ts';
 import { type Split, type Splits, splitNames } from './splits.ts';
 
+/** What stands between the two, or all of it where they are not there; in time that is linear, whatever the text. */
+function between(text: string, start: string, end: RegExp): string {
+  const from = text.indexOf(start) + start.length;
+  const length = text.slice(from).search(end);
+  return text.includes(start) && length >= 0 ? text.slice(from, from + length) : text;
+}
+
 /** What a problem asks for: in the forms of the benchmark and of LeetCodeDataset's queries without the frame around it, in others the whole prompt. */
 export function statementOf({ messages }: Pick<Problem, 'messages'>): string {
   const text = messages.flatMap(({ role, content }) => (role === 'user' ? [content] : [])).join('\n');
-  const framed = /PROBLEM:([\s\S]*?)\n\s*Your solution\b/.exec(text)?.[1] ?? text;
-  const statement = /### Question:([\s\S]*?)\n\s*### Format:/.exec(framed)?.[1] ?? framed;
+  const framed = between(text, 'PROBLEM:', /\n[^\S\n]*Your solution\b/);
+  const statement = between(framed, '### Question:', /\n[^\S\n]*### Format:/);
   return statement
     .normalize('NFKC')
     .toLowerCase()
