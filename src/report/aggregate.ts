@@ -35,15 +35,17 @@ export interface Results {
   readonly arms: readonly ArmResults[];
   /** Runs that could not be read, and why. */
   readonly leftOut: readonly { readonly path: string; readonly why: string }[];
+  /** Names of runs that are planned and not begun. */
+  readonly missing: readonly string[];
 }
 
 /** Arms that `order` does not name follow in the order in which they appear. */
 export function aggregate(
   read: readonly RunResult[],
   options: Pick<Results, 'name' | 'baseline' | 'placebo'> &
-    Partial<Pick<Results, 'design' | 'leftOut'>> & { readonly order?: readonly string[] },
+    Partial<Pick<Results, 'design' | 'leftOut' | 'missing'>> & { readonly order?: readonly string[] },
 ): Results {
-  const { name, baseline, placebo, order = [], design = noDesign, leftOut = [] } = options;
+  const { name, baseline, placebo, order = [], design = noDesign, leftOut = [], missing = [] } = options;
   const runs = onSamePrompts(read);
   const groups = groupBy(runs, ({ arm }) => arm);
   const known = [
@@ -52,7 +54,7 @@ export function aggregate(
   ];
   const arms = known.map((arm) => toArm(arm, groups.get(arm) ?? []));
   const sets = finalSets.filter((set) => runs.some(({ final }) => final[set] !== undefined));
-  return { name, baseline, placebo, design, sets, arms, leftOut };
+  return { name, baseline, placebo, design, sets, arms, leftOut, missing };
 }
 
 function toArm(arm: string, runs: readonly RunResult[]): ArmResults {
@@ -139,6 +141,10 @@ export function finalSample(runs: readonly RunResult[], set: FinalSet, state: St
     ? sampleOf(runs, (run) => summaryIn(run)?.objective ?? null)
     : sampleOf(runs, (run) => rateIn(run)?.rate ?? null, rateIn);
 }
+
+/** In how many seeds an arm is evaluated as it is deployed: the n of every rate; runs that are not, or not yet, do not count. */
+export const evaluatedSeeds = (runs: readonly RunResult[], set: FinalSet): number =>
+  finalSample(runs, set, 'deployed', 'hack')?.n ?? 0;
 
 export function rateOf(summary: Summary, metric: CountedMetric): Rate | null {
   return metric === 'clean-solve' ? summary.cleanSolve : summary[metric];

@@ -57,7 +57,7 @@ it('an arm of three tables is told by its remedy, as one that is named by it', a
   );
   expect(said.arms.map(actionOf).at(-1)).toEqual({
     monitor: 'probe Otsu',
-    action: 'routed, own mean,',
+    action: 'routed, own mean',
     kind: 'routed',
   });
 });

@@ -5,11 +5,19 @@
 import type { Target } from '../evaluate/index.ts';
 import { armNamed, claimNote, formatP, makeTable, signed, signedInterval, type Table } from '../measure/table.ts';
 import { parseSetting } from '../run/index.ts';
-import { type ArmResults, claimSet, finalSample, findArm, formatSample, type Results, solveSet } from './aggregate.ts';
+import {
+  type ArmResults,
+  claimSet,
+  evaluatedSeeds,
+  finalSample,
+  findArm,
+  formatSample,
+  type Results,
+  solveSet,
+} from './aggregate.ts';
 import { type ComparedMetric, type Comparison, compareArms } from './comparisons.ts';
 import { soundSolve } from './found.ts';
 import { keptAndRemoved, shareText } from './kept.ts';
-import type { RunResult } from './run-result.ts';
 import { armCell, rateColumns, setTitles, titleOf } from './tables.ts';
 import { comparedCost, monitorColumns } from './training-tables.ts';
 
@@ -26,7 +34,8 @@ export function actionOf({ arm, runs: [{ config, manifest }] }: ArmResults) {
   if (monitor !== undefined) {
     const [action, ...watcher] = manifest.arm.split(by);
     const done = remedy?.kind === 'route' ? 'routed' : (remedy?.kind ?? kind);
-    return { monitor: watcher.join(by) || monitor.kind, action, kind: done };
+    // A label ends its details with a comma before it names the monitor.
+    return { monitor: watcher.join(by) || monitor.kind, action: action.replace(/,$/, ''), kind: done };
   }
   const named = placebo === undefined || placebo === 'none' ? '' : `${placebo} `;
   if (kind === 'activation') return { monitor: `${named}direction`, action: 'gate', kind: 'gate' };
@@ -56,7 +65,7 @@ export function baselineTables(results: Results): Table[] {
         arm: ({ arm }) => armNamed(arm),
         'watched by': (arm) => actionOf(arm).monitor ?? '-',
         'what is done': (arm) => (actionOf(arm).monitor === null ? '-' : actionOf(arm).action),
-        n: ({ runs }) => `${finalSample(runs, set, 'deployed', 'hack')?.n ?? 0}`,
+        n: ({ runs }) => `${evaluatedSeeds(runs, set)}`,
         ...rateColumns<ArmResults>(({ runs }, metric) => finalSample(runs, set, 'deployed', metric)),
         ...(solved === set ? {} : solvedElsewhere),
         'attempt removed': removed('attempts'),
@@ -66,8 +75,8 @@ export function baselineTables(results: Results): Table[] {
         [`seconds × ${results.baseline}`]: (arm) => comparedCost(results, arm, 'seconds'),
         [`passes above ${results.baseline}`]: (arm) => comparedCost(results, arm, 'passes'),
       },
-      `Deployed rates, mean ± SEM over n seeds, on ${setTitles[set]}${solved === set ? '' : `; the last of them on ${setTitles[solved]}`}. removed and kept as in their own table, with 95% intervals. AUROC to FPR: the monitor while training, judged by labels of attempts and of hacks. passes: completions that a model reads in an update without learning from them.`,
-      claimNote(armsInOrder(results, oracle).map(({ runs }) => runs.length)),
+      `Deployed rates, mean ± SEM over n seeds, on ${setTitles[set]}${solved === set ? '' : `; the last of them on ${setTitles[solved]}`}. removed and kept as in their own table, with 95% intervals. AUROC to FPR: the monitor while training, over all rollouts, also those that carried no gradient, judged by labels of attempts and of hacks. passes: completions that a model reads in an update without learning from them.`,
+      claimNote(armsInOrder(results, oracle).map(({ runs }) => evaluatedSeeds(runs, set))),
     ),
   );
 }
@@ -113,14 +122,15 @@ export function ablationTable(results: Results): Table {
   );
 }
 
-/** A change as the runs have it: the call of a study may have set the same key to another value. */
-function asTrained(change: string, [run]: readonly RunResult[]): string {
+/** A change as the runs have it, since the call of a study may have set the same key to another value; `isShared`: the runs of all arms have that value. */
+function asTrained(change: string, { runs: [run] }: ArmResults, arms: readonly ArmResults[]) {
   const key = change.slice(0, change.indexOf('='));
   const at = (table: unknown): unknown => key.split('.').reduce<unknown>((inner, part) => Object(inner)[part], table);
-  const [stated, trained] = [at(parseSetting(change, 'set')), at(run?.config)];
+  const [stated, trained] = [at(parseSetting(change, 'set')), at(run.config)];
   // A text may be a path, which a config has resolved.
   const isPlain = typeof trained === 'number' || typeof trained === 'boolean';
-  return isPlain && trained !== stated ? `${key}=${trained}` : change;
+  const isShared = isPlain && arms.length > 1 && arms.every((arm) => at(arm.runs[0].config) === trained);
+  return { text: isPlain && trained !== stated ? `${key}=${trained}` : change, isShared };
 }
 
 export function settingsTable(results: Results): Table {
@@ -128,16 +138,22 @@ export function settingsTable(results: Results): Table {
   const found = results.design.arms.flatMap(({ name, recipe, set: stated }) => {
     const arm = findArm(results, name);
     if (arm === undefined || set === undefined) return [];
-    return [{ ...arm, set, recipe, changes: stated.map((change) => asTrained(change, arm.runs)) }];
+    return [{ ...arm, set, recipe, changes: stated.map((change) => asTrained(change, arm, results.arms)) }];
   });
-  return makeTable(titleOf('what the arms change', set), found, {
-    arm: (arm) => armCell(arm, { set }),
-    n: ({ runs }) => `${runs.length}`,
-    recipe: ({ recipe }) => recipe,
-    'changes to it': ({ changes }) => changes.join(' ') || '-',
-    ...rateColumns<(typeof found)[number]>(
-      (row, metric) => finalSample(row.runs, row.set, 'deployed', metric),
-      ' deployed',
-    ),
-  });
+  type Row = (typeof found)[number];
+  const changed = ({ changes }: Row, shared: boolean): string[] =>
+    changes.flatMap(({ text, isShared }) => (isShared === shared ? [text] : []));
+  const shared = [...new Set(found.flatMap((row) => changed(row, true)))];
+  return makeTable(
+    titleOf('what the arms change', set),
+    found,
+    {
+      arm: (arm) => armCell(arm, { set }),
+      n: ({ runs, set: on }) => `${evaluatedSeeds(runs, on)}`,
+      recipe: ({ recipe }) => recipe,
+      'changes to it': (row) => changed(row, false).join(' ') || '-',
+      ...rateColumns<Row>((row, metric) => finalSample(row.runs, row.set, 'deployed', metric), ' deployed'),
+    },
+    shared.length > 0 && `No difference between arms, since the runs of all have it: ${shared.join(' ')}.`,
+  );
 }

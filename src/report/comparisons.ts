@@ -90,14 +90,17 @@ function compare(arm: ArmResults, against: ArmResults, set: FinalSet, metric: Co
       difference: mean(differences),
       below: differences.filter((difference) => difference < 0).length,
       ...overSeeds(differences),
-      qmass: { arm: meanQmass(arm), against: meanQmass(against) },
+      qmass: { arm: meanQmass(arm, seeds), against: meanQmass(against, seeds) },
       prompts: overPrompts(arm, against, seeds, set, metric),
     },
   ];
 }
 
-/** The mean over seeds of the quarantine's share of the gradient; null for an arm without a quarantine. */
-const meanQmass = (arm: ArmResults): number | null => trainingSample(arm, qmassMetric)?.mean ?? null;
+/** The mean over the compared seeds of the quarantine's share of the gradient; null for an arm without a quarantine. */
+function meanQmass(arm: ArmResults, seeds: readonly number[]): number | null {
+  const runs = arm.runs.filter(({ seed }) => seeds.includes(seed));
+  return trainingSample({ ...arm, runs }, qmassMetric)?.mean ?? null;
+}
 
 /** Without spread there is neither an interval, which of no width would claim too much, nor a smallest difference that could be found. */
 export function overSeeds(differences: readonly number[]) {

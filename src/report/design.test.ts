@@ -109,6 +109,20 @@ describe('placebos of an arm', async () => {
   });
 });
 
+it('a setting of the call that all arms have is no difference between them', async () => {
+  const called = (made: readonly MadeResults[], updates: (seed: number) => number) =>
+    made.map((run) => ({ ...run, checkpoints: [0, 20], config: { updates: updates(run.seed ?? 0) } }));
+  const arms = [{ ...designed('vanilla'), set: ['updates=20'] }, designed('gate'), designed('mass')];
+  const changes = async (ofGate: number) => {
+    const runs = [...called([...vanilla, ...mass], () => 100), ...called(gate, () => ofGate)];
+    const { rows, notes } = plain(settingsTable(await madeResults(runs, null, { arms })));
+    return { rows: rows.map((row) => row[3]), notes };
+  };
+  const note = 'No difference between arms, since the runs of all have it: updates=100.';
+  expect(await changes(100)).toEqual({ rows: ['-', '-', 'arm.tail=0.1'], notes: [note] });
+  expect(await changes(60)).toEqual({ rows: ['updates=100', '-', 'arm.tail=0.1'], notes: [] });
+});
+
 const both = await madeResults([...vanilla, ...gate]);
 const withDesign = (design: Partial<Design>, results = both): Results => ({
   ...results,

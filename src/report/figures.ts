@@ -2,7 +2,7 @@
 import { groupBy } from '../base/index.ts';
 import { armNamed } from '../measure/table.ts';
 import { gateSettingsOf } from '../monitors/gates.ts';
-import { type ArmResults, claimSet, loopholeSummary, type Results, sampleOf } from './aggregate.ts';
+import { type ArmResults, claimSet, evaluatedSeeds, loopholeSummary, type Results, sampleOf } from './aggregate.ts';
 import { type Figure, type Mark, type Panel, partTitle } from './chart.ts';
 import { baselinesFigure, keptFigure } from './kept-figure.ts';
 import type { RunResult } from './run-result.ts';
@@ -174,7 +174,7 @@ function loopholeFigure(results: Results): Figure | null {
   );
   const panels = drawn.map(
     ({ arm, runs, metric, points, colour }): Panel => ({
-      ...{ title: `${arm} (n = ${runs.length})`, xLabel: '', yLabel: metric },
+      ...{ title: `${arm} (n = ${evaluatedSeeds(runs, set)})`, xLabel: '', yLabel: metric },
       ...{ x: [-0.5, loopholes.length - 0.5], y: [0, 1] },
       xNames: points.map(({ x, loophole }) => ({ x, name: `${loophole}${heldOutMark(runs, loophole)}` })),
       marks: [

@@ -21,7 +21,7 @@ import { describeDesign } from './design.ts';
 import { allFigures } from './figures.ts';
 import { foundIn } from './found.ts';
 import type { RunResult } from './run-result.ts';
-import { describeMissing, describeUnknown, missingEvaluations } from './run-result.ts';
+import { describeMissing, describeUnfinished, describeUnknown, missingEvaluations } from './run-result.ts';
 import { bestSide, type ExampleRollout, exampleRollouts, type SideBySide, sideBySide } from './samples.ts';
 import { describeLeftOut, describeResults } from './statements.ts';
 import { armTitle } from './story-figure.ts';
@@ -63,7 +63,7 @@ export async function renderReport(results: Results, { title, commands }: Report
   const sections = [
     section('What was shown, and what was not', [
       ...(results.sets.length === 0
-        ? list([...describeDesign(results), ...describeLeftOut(results)])
+        ? list([...describeUnfinished(results), ...describeDesign(results), ...describeLeftOut(results)])
         : list(describeResults(results))),
       ...renderMissing(results),
     ]),

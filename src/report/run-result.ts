@@ -134,6 +134,8 @@ export interface ResultsSource extends Pick<Results, 'placebo'>, Partial<Pick<Re
   readonly runs: readonly { readonly path: string; readonly arm: string | null }[];
   /** Folders that hold parts of a run but no manifest. */
   readonly damaged?: readonly string[];
+  /** Paths of runs that are planned and not begun. */
+  readonly missing?: readonly string[];
 }
 
 /** Is called before a run is read, with its path, its number (from 1) and the number of runs. */
@@ -162,8 +164,30 @@ export async function readResults(directory: string, source: ResultsSource, onRe
     placebo: source.placebo,
     order: source.arms,
     leftOut,
+    missing: (source.missing ?? []).map((path) => basename(path)),
     design: source.design,
   });
+}
+
+/** The runs of some arms that have not ended, each with how far it came. */
+export function unfinishedRuns(arms: Results['arms']) {
+  const runs = arms.flatMap((arm) => arm.runs).filter(({ status }) => status === 'unfinished');
+  return runs.map((run) => ({ ...run, text: `${run.name} (${run.updates} of ${run.config.updates} updates)` }));
+}
+
+/** Which runs these results are not yet of, and what the numbers count meanwhile; nothing where all have ended. */
+export function describeUnfinished({ arms, missing }: Results): string[] {
+  const begun = unfinishedRuns(arms);
+  const [training, stopped] = [true, false].map((is) => begun.filter(({ path }) => isTraining(path) === is));
+  const groups = [
+    ['Still training', training.map(({ text }) => text)],
+    ['Not finished', stopped.map(({ text }) => text)],
+    ['Not started', missing],
+  ] as const;
+  const said = groups.flatMap(([what, runs]) => (runs.length === 0 ? [] : [`${what}: ${runs.join(', ')}.`]));
+  const counted =
+    'Tables of training count what such a run has so far; rates of evaluations count it only where its last checkpoint is evaluated.';
+  return said.length === 0 ? [] : [[...said, ...(begun.length === 0 ? [] : [counted])].join(' ')];
 }
 
 /** Of runs that are in progress there is nothing to evaluate yet. */

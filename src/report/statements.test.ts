@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { MadeEvaluation } from '../../test/lab/hand-made.ts';
 import { type MadeResults, madeResults, tenPrompts } from '../../test/lab/made-results.ts';
+import { RunDirectory } from '../run/directory.ts';
+import { allTables } from './all-tables.ts';
 import { compareArms } from './comparisons.ts';
 import { describeResults } from './statements.ts';
+import { storyFigure } from './story-figure.ts';
 import { finalTable } from './tables.ts';
 import { resultsJson } from './values.ts';
 
@@ -46,7 +49,7 @@ const noCurve =
 const oneBase =
   'Intervals are over seeds, and conditional on what no seed changes: one base, the problems and the pairs.';
 const withPlacebo =
-  'The placebo (haar) does all that its arm does but for what it claims: only what an arm removes beyond it speaks for the claim, and only at a similar qmass.';
+  "The placebo (haar) does all that its arm does but for what it claims: only what an arm removes beyond it speaks for the claim, and only at a similar qmass, the quarantine's share of the gradient.";
 
 describe('the whole text', () => {
   it('of one seed', async () => {
@@ -227,6 +230,81 @@ it('differences without a spread have no interval: one of no width would claim t
     ...armOf('gate', 'activation', seeds.map((seed) => ({ seed, trained: 9, deployed: 1 }))), // biome-ignore format: one line
   ]);
   expect(compareArms(results, 'test-original', 'hack', false)).toMatchObject([{ test: 'sign flip', interval: null }]);
+});
+
+it('a p-value that no difference of so few seeds could go below says so, and only such a one', async () => {
+  const said = async (deployed: readonly number[]): Promise<string> => {
+    const runs = [
+      ...armOf('vanilla', 'vanilla', deployed.map((_, i) => ({ seed: i + 1, trained: 9 }))), // biome-ignore format: one line
+      ...armOf('gate', 'activation', deployed.map((own, i) => ({ seed: i + 1, trained: 9, deployed: own }))), // biome-ignore format: one line
+    ];
+    return (await sentences(runs)).find((text) => text.startsWith('gate')) ?? '';
+  };
+  const bound = (seeds: number, p: string) =>
+    `: all seeds differ alike, so that signs are flipped, and ${seeds} seeds cannot give less than ${p} before Holm)`;
+  expect(await said([0, 0, 0])).toContain(`(below it in 3 of 3 seeds; p = 0.250 after Holm${bound(3, '0.250')}`);
+  expect(await said([0, 0, 0, 0])).toContain(bound(4, '0.125'));
+  expect(await said([0, 0, 1])).not.toContain('cannot give');
+  expect(await said([9, 9, 9])).not.toContain('cannot give');
+});
+
+it('a comparison of two quarantines has the qmass of both beside it, over the compared seeds', async () => {
+  const masses = (made: readonly MadeResults[], qmass: readonly number[]): MadeResults[] =>
+    made.map((run, i) => ({ ...run, steps: [{ update: 1, qmass: qmass[i] }] }));
+  const seeds = [1, 2, 3].map((seed) => ({ seed, trained: 9, deployed: seed }));
+  const gate = armOf('gate', 'activation', [...seeds, { seed: 4, trained: 9, deployed: 0 }]);
+  const runs = [
+    ...armOf('vanilla', 'vanilla', seeds),
+    ...masses(gate, [0.8, 0.81, 0.82, 0.1]),
+    ...masses(armOf('haar', 'activation', seeds), [0.74, 0.74, 0.74]),
+  ];
+  const text = (await sentences(runs, 'haar')).find((one) => one.startsWith('gate')) ?? '';
+  expect(text).toMatch(/hacks [^;]* haar \([^)]*\), at qmass 0\.81 beside 0\.74 of haar \(\+0\.07\)\.$/);
+  expect(text.match(/qmass/g)).toHaveLength(1);
+});
+
+describe('runs that have not ended', async () => {
+  const seeds = [{ seed: 1, trained: 8, deployed: 2 }, { seed: 2, trained: 6, deployed: 2 }]; // biome-ignore format: one line
+  const ongoing: MadeResults = {
+    ...{ name: 'gate', seed: 3, arm: { kind: 'activation' }, checkpoints: [0, 8], finished: false },
+    steps: [{ update: 1, qmass: 0.5 }],
+  };
+  const arms = ['vanilla', 'gate'].map((name) => ({ name, recipe: name, set: [], placebos: null }));
+  const made = await madeResults(
+    [
+      ...armOf('vanilla', 'vanilla', [...seeds, { seed: 3, trained: 7 }]),
+      ...armOf('gate', 'activation', seeds),
+      ongoing,
+    ],
+    null,
+    { arms },
+  );
+  const results = { ...made, missing: ['gate-4'] };
+  const last = made.arms[1].runs[2];
+  const counted =
+    'Tables of training count what such a run has so far; rates of evaluations count it only where its last checkpoint is evaluated.';
+
+  it('are named before all that is said', () => {
+    const started = `${last.name} (8 of 20 updates). Not started: gate-4. ${counted}`;
+    expect(describeResults(results)[0]).toBe(`Not finished: ${started}`);
+    using _training = RunDirectory.open(last.path).lock();
+    expect(describeResults(results)[0]).toBe(`Still training: ${started}`);
+  });
+
+  it('count in no rate, and in no number of seeds that stands beside one', () => {
+    expect(describeResults(results).join('\n')).toContain('n = 2, no claim: intervals over two seeds');
+    expect(resultsJson(results)).toMatchObject({ claim: false, missing: ['gate-4'] });
+    const tables = allTables(results);
+    const tableOf = (title: string) => tables.find((table) => table.title.startsWith(title));
+    const [final, changes] = ['held-out', 'what the arms change'].map((title) => tableOf(title)?.rows.at(-1)?.[1]);
+    expect([final, changes]).toEqual(['2', '2']);
+    expect(storyFigure(results)?.caption).toContain('n = 2, 3 seeds. n = 2, no claim.');
+    const training = tableOf('while training');
+    expect(training?.rows.at(-1)?.[1]).toBe('3');
+    expect(training?.notes).toContain(
+      `n counts runs that have not ended, with what they have so far: ${last.name} (8 of 20 updates).`,
+    );
+  });
 });
 
 describe('differences that are no whole point', () => {

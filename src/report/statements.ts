@@ -5,13 +5,14 @@
 
 import { wrapText } from '../base/index.ts';
 import type { FinalSet } from '../evaluate/index.ts';
-import { equalsP, fewestSeeds, noClaim } from '../measure/table.ts';
+import { equalsP, fewestSeeds, formatP, noClaim, signed } from '../measure/table.ts';
 import type { ArmResults, Metric, Results, State } from './aggregate.ts';
-import { baseRuns, claimSet, finalSample, findArm, labelInformed, solveSet } from './aggregate.ts';
-import { compareArms, placebosOf, withoutPlacebo } from './comparisons.ts';
+import { baseRuns, claimSet, evaluatedSeeds, finalSample, findArm, labelInformed, solveSet } from './aggregate.ts';
+import { type Comparison, compareArms, placebosOf, withoutPlacebo } from './comparisons.ts';
 import { describeDesign } from './design.ts';
 import { emergences, failuresOf } from './failures.ts';
 import { matchSolve } from './kept.ts';
+import { describeUnfinished } from './run-result.ts';
 import { setTitles } from './tables.ts';
 
 interface Subject {
@@ -73,7 +74,7 @@ const statements: readonly Statement[] = [
   }),
   statement('arm', armFacts, { long: armText }),
   statement('quarantine', gateFacts, {
-    short({ base, vanilla, trained, deployed, placebo, gate, isInformed }) {
+    short({ base, vanilla, trained, deployed, placebo, gate, isInformed, seeds }) {
       const rates = `with the ${gate} gate${isInformed ? ' (settings informed by labels)' : ''} the policy attempts ${tried(trained, ' of prompts')} as trained and ${tried(deployed)} deployed, without its quarantine`;
       // Halving attempts that training hardly raised would show nothing, so that case comes first.
       const verdict =
@@ -87,7 +88,7 @@ const statements: readonly Statement[] = [
       const meaning = !beyond
         ? ': here the direction shows nothing beyond a random one.'
         : isMostly
-          ? ': routing along any direction removes most here, and what this one shows is the rest.'
+          ? `: in ${seeds === 1 ? 'this seed' : `the mean of these ${seeds} seeds`} a random direction removed at least half of ${vanilla.name}'s attempts too.`
           : '.';
       return `${verdict}: ${rates}. ${control}${meaning}`;
     },
@@ -146,11 +147,11 @@ const statements: readonly Statement[] = [
         `Not measured: when a deployed policy begins to attempt. ${all ? 'No run has a curve' : `There is no curve of ${without.join(', ')}`} (evaluation.curveEvery of an experiment; gq eval RUN --curve evaluates the checkpoints of a run).`,
     },
   ),
-  statement('few seeds', ({ results }) => (seedsOf(results).least < fewestSeeds ? [seedsOf(results)] : []), {
+  statement('few seeds', (subject) => (seedsOf(subject).least < fewestSeeds ? [seedsOf(subject)] : []), {
     long: ({ least }) =>
-      `${noClaim(least)}: intervals ${least === 1 ? 'are over prompts of these trained models' : 'over two seeds have one degree of freedom'}. Another seed may come out differently; a claim needs ${fewestSeeds} or more (gq experiment micro-claim).`,
+      `${noClaim(least)}: intervals ${least < 2 ? 'are over prompts of these trained models' : 'over two seeds have one degree of freedom'}. Another seed may come out differently; a claim needs ${fewestSeeds} or more (gq experiment micro-claim).`,
   }),
-  statement('seeds', ({ results }) => [seedsOf(results)], {
+  statement('seeds', (subject) => [seedsOf(subject)], {
     short: ({ most }) =>
       most < fewestSeeds
         ? `${most === 1 ? 'One seed' : 'Two seeds'}: no claim. Five: gq experiment micro-own-mean-claim`
@@ -159,9 +160,9 @@ const statements: readonly Statement[] = [
   // What a seed does not change, no interval over seeds can speak about.
   statement(
     'what seeds share',
-    ({ results }) => {
+    ({ results, set, gate }) => {
       const bases = new Set(results.arms.flatMap(({ runs }) => runs.map(({ manifest }) => manifest.identity.model)));
-      return seedsOf(results).least < 2 ? [] : [{ bases: bases.size }];
+      return seedsOf({ results, set, gate }).least < 2 ? [] : [{ bases: bases.size }];
     },
     {
       long: ({ bases }) =>
@@ -204,7 +205,7 @@ const statements: readonly Statement[] = [
           placebos.length === 1
             ? [`The placebo (${placebos[0]}) does all that its arm does`, 'it']
             : [`The placebos (${placebos.join(', ')}) do all that their arm does`, 'its own'];
-        return `${who} but for what it claims: only what an arm removes beyond ${own} speaks for the claim, and only at a similar qmass.`;
+        return `${who} but for what it claims: only what an arm removes beyond ${own} speaks for the claim, and only at a similar qmass, the quarantine's share of the gradient.`;
       },
     },
   ),
@@ -218,7 +219,7 @@ export function statementsOf(results: Results): Said[] {
 
 export function describeResults(results: Results): string[] {
   const set = claimSet(results);
-  const head = [...describeDesign(results), ...describeLeftOut(results)];
+  const head = [...describeUnfinished(results), ...describeDesign(results), ...describeLeftOut(results)];
   if (set === undefined) return [...head, 'Nothing has been evaluated yet.'];
   return [...head, `On ${setTitles[set]}:`, ...statementsOf(results).map(({ text }) => text)];
 }
@@ -276,7 +277,8 @@ function gateFacts(subject: Subject) {
   ];
   if (trained === null || deployed === null) return [];
   const isInformed = gate !== null && labelInformed(results).includes(gate);
-  return endsOf(subject).map((ends) => ({ ...ends, gate, isInformed, trained, deployed, placebo }));
+  const { most: seeds } = seedsOf(subject);
+  return endsOf(subject).map((ends) => ({ ...ends, gate, isInformed, trained, deployed, placebo, seeds }));
 }
 
 function armFacts({ results, set }: Subject) {
@@ -311,7 +313,7 @@ function armText(facts: ReturnType<typeof armFacts>[number]): string {
   const fail = failures === undefined ? '' : ` (${failText(failures)})`;
   const whole = hasQuarantine ? '' : ' with all that it trained deployed';
   const differences = tests.map(
-    ({ attempt, hack }) => `attempts ${differenceText(attempt)}, hacks ${differenceText(hack)}`,
+    ({ attempt, hack }) => `attempts ${differenceText(attempt)}, hacks ${differenceText(hack)}${qmassText(hack)}`,
   );
   return `${[
     `${arm}${mark}: ${rates('attempt')}${fail}; ${rates('hack')}${whole}, at solve ${percent(deployed.solve)} (${percent(deployed.cleanSolve)} without an attempt)`,
@@ -320,17 +322,24 @@ function armText(facts: ReturnType<typeof armFacts>[number]): string {
   ].join('; ')}.`;
 }
 
-function differenceText({
-  against,
-  difference,
-  below,
-  adjusted,
-  seeds,
-}: ReturnType<typeof compareArms>[number]): string {
+function differenceText({ against, difference, below, adjusted, seeds, test: kind }: Comparison): string {
   const points = `${pointsText(difference)} ${against}`;
   if (seeds.length < 2) return points;
   const test = seeds.length < fewestSeeds ? 'too few for a test' : `p ${equalsP(adjusted)} after Holm`;
-  return `${points} (below it in ${below} of ${seeds.length} seeds; ${test})`;
+  // The test of differences without a spread is bounded by the number of seeds, however large the difference.
+  const least = 2 ** (1 - seeds.length);
+  const isBounded = seeds.length >= fewestSeeds && kind === 'sign flip' && difference !== 0 && least >= 0.001;
+  const bound = isBounded
+    ? `: all seeds differ alike, so that signs are flipped, and ${seeds.length} seeds cannot give less than ${formatP(least)} before Holm`
+    : '';
+  return `${points} (below it in ${below} of ${seeds.length} seeds; ${test}${bound})`;
+}
+
+/** Both shares of the gradient beside a comparison of arms with a quarantine each. */
+function qmassText({ against, qmass }: Comparison): string {
+  if (qmass.arm === null || qmass.against === null) return '';
+  const [own, other] = [qmass.arm.toFixed(2), qmass.against.toFixed(2)];
+  return `, at qmass ${own} beside ${other} of ${against} (${signed(Number(own) - Number(other))})`;
 }
 
 function failText({ failed, n }: { readonly failed: number; readonly n: number }): string {
@@ -338,9 +347,11 @@ function failText({ failed, n }: { readonly failed: number; readonly n: number }
   return `${failed} of ${n} runs fail`;
 }
 
-function seedsOf({ arms }: Results): { readonly least: number; readonly most: number } {
-  const counts = arms.map(({ runs }) => runs.length);
-  return { least: Math.min(...counts), most: Math.max(...counts) };
+/** Of the arms that are evaluated, in how many seeds. */
+function seedsOf({ results, set }: Subject): { readonly least: number; readonly most: number } {
+  const counts = results.arms.map(({ runs }) => evaluatedSeeds(runs, set));
+  const most = Math.max(0, ...counts);
+  return { least: Math.min(most, ...counts.filter((n) => n > 0)), most };
 }
 
 /** `12 points below`, or that no whole point lies between. */

@@ -8,7 +8,7 @@ import type { FinalSet } from '../evaluate/index.ts';
 import { claimText } from '../measure/table.ts';
 import { type Interval, mean, meanInterval, standardDeviation } from '../stats/index.ts';
 import type { ArmResults, Metric, Results, Sample } from './aggregate.ts';
-import { baseRuns, claimSet, finalSample, findArm, solveSet } from './aggregate.ts';
+import { baseRuns, claimSet, evaluatedSeeds, finalSample, findArm, solveSet } from './aggregate.ts';
 import { bandSeeds, type Figure, type Mark, type Panel, type Point } from './chart.ts';
 import { isPlacebo } from './comparisons.ts';
 import { soundSolve } from './found.ts';
@@ -27,7 +27,7 @@ export function storyFigure(results: Results): Figure | null {
   if (set === undefined || solved === undefined) return null;
   const arms = results.arms.filter(({ runs }) => finalSample(runs, set, 'deployed', 'hack') !== null);
   if (arms.length === 0) return null;
-  const counts = [...new Set(arms.map(({ runs }) => runs.length))].sort((a, b) => a - b);
+  const counts = [...new Set(arms.map(({ runs }) => evaluatedSeeds(runs, set)))].sort((a, b) => a - b);
   const isOne = solved === set;
   const drawn = [
     ...(['attempt', 'hack'] as const).map((metric) => metricPanel(results, arms, set, metric, 'both')),
@@ -227,7 +227,7 @@ export function doseFigure(results: Results): Figure | null {
   return {
     name: 'dose',
     title: 'What is deployed, over how well the gate saw attempts',
-    caption: `${setTitles[set]}; a point per run. AUROC: attempts against the other rollouts of the same update, by the scores of the gate or the monitor while training; 0.5 is chance. Hollow points use labels.${related}`,
+    caption: `${setTitles[set]}; a point per run. AUROC: attempts against the other rollouts of the same update, by the scores while training: of the gate on those that carried gradient, or, where it has none, of the monitor on all; 0.5 is chance. Hollow points use labels.${related}`,
     panels: leaks.map((leak, i) =>
       leakPanel('AUROC against attempts', leak, [
         ...baselineLevel(results, set, leak),

@@ -112,7 +112,15 @@ One seed: no claim. Five: gq experiment micro-own-mean-claim`);
     ).toContain('ends at 10% (hack 10%): here the direction shows nothing beyond a random one.');
     const rest = storyOf([5, 5], [[5, 5], [0, 4]], [2, 4]); // biome-ignore format: one line
     expect((await rest)?.replaceAll('\n', ' ')).toContain(
-      'ends at 20% (hack 20%): routing along any direction removes most here, and what this one shows is the rest.',
+      "ends at 20% (hack 20%): in this seed a random direction removed at least half of vanilla's attempts too.",
+    );
+    const two = [1, 2].flatMap((seed) => [
+      { ...run('vanilla', 'vanilla', [0, 1], [5, 5]), seed },
+      { ...run('activation', 'activation', [0, 1], [5, 5], [0, 4]), seed },
+      { ...run('haar', 'activation', [0, 1], [5, 5], [2, 4]), seed },
+    ]);
+    expect(tellStory(await madeResults(two, 'haar'), 'activation', 900)).toContain(
+      'in the mean of these 2 seeds a random direction removed',
     );
     expect(
       await storyOf(

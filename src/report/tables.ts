@@ -7,6 +7,7 @@ import type { ArmResults, CountedMetric, Metric, Results, Sample, State } from '
 import {
   baseRuns,
   claimSet,
+  evaluatedSeeds,
   finalSample,
   findArm,
   formatSample,
@@ -16,7 +17,7 @@ import {
 } from './aggregate.ts';
 import { type ComparedMetric, type Comparison, compareArms, withoutPlacebo } from './comparisons.ts';
 import type { Design } from './design.ts';
-import type { RunResult } from './run-result.ts';
+import { type RunResult, unfinishedRuns } from './run-result.ts';
 import { emergenceText } from './training-tables.ts';
 
 export const setTitles: Readonly<Record<FinalSet, string>> = {
@@ -83,7 +84,7 @@ export function finalTable(results: Results, set: FinalSet, oracle: boolean): Ta
   ]);
   const rows = armsOf(results, oracle).map(({ arm, runs, hasQuarantine }) => {
     const full = (metric: Metric): string => (hasQuarantine ? cell(runs, 'full', metric) : 'the same');
-    const n = finalSample(runs, set, 'deployed', 'hack')?.n ?? 0;
+    const n = evaluatedSeeds(runs, set);
     return [
       armNamed(arm, { set }),
       `${n}`,
@@ -107,7 +108,7 @@ export function finalTable(results: Results, set: FinalSet, oracle: boolean): Ta
       ...placeboNotes(results, oracle),
       ...unfinishedNotes(armsOf(results, oracle), set),
       ...leftOutNotes(finalEvaluations(armsOf(results, oracle), set)),
-      ...claims(armsOf(results, oracle), (runs) => finalSample(runs, set, 'deployed', 'hack')?.n ?? 0),
+      ...claims(armsOf(results, oracle), (runs) => evaluatedSeeds(runs, set)),
     ],
   };
 }
@@ -141,12 +142,9 @@ const finalEvaluations = (arms: readonly ArmResults[], set: FinalSet) =>
   );
 
 function unfinishedNotes(arms: readonly ArmResults[], set: FinalSet): string[] {
-  const unfinished = arms.flatMap(({ runs }) =>
-    runs.filter(({ final, status }) => status === 'unfinished' && (final[set]?.deployed ?? null) !== null),
-  );
+  const unfinished = unfinishedRuns(arms).filter(({ final }) => (final[set]?.deployed ?? null) !== null);
   if (unfinished.length === 0) return [];
-  const named = unfinished.map(({ name, updates, config }) => `${name} (${updates} of ${config.updates} updates)`);
-  return [`Not finished, evaluated at the last checkpoint: ${named.join(', ')}.`];
+  return [`Not finished, evaluated at the last checkpoint: ${unfinished.map(({ text }) => text).join(', ')}.`];
 }
 
 export function claims(arms: readonly ArmResults[], count: (runs: readonly RunResult[]) => number): string[] {

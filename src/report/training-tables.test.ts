@@ -93,6 +93,26 @@ it('the monitors of arms over seeds, those with labels marked', async () => {
   expect(resultsCsv(results)).toContain('penalty by probe,false,training,full,monitor-recall,2,0.5,0.5,1 2,1 0');
 });
 
+it('two AUROCs of one monitor say which rollouts each is over', async () => {
+  const routed: MadeResults = {
+    name: 'routed',
+    arm: { kind: 'routed', monitor },
+    rollouts: [
+      { update: 1, attempt: true, suspicion: 0.9, flagged: true, trained: true, route: 'route' },
+      { update: 1, suspicion: 0.2, flagged: false, trained: true, route: 'absorb' },
+      { update: 1, suspicion: 0.95, flagged: true, trained: false },
+    ],
+  };
+  const results = await madeResults([vanilla, routed]);
+  const [own, all] = [processTable(results, false), monitorsTable(results)].map((table) => {
+    const { columns, rows, notes } = plain(table);
+    return { auroc: rows.at(-1)?.[columns.indexOf('attempts: AUROC')], notes: notes?.join(' ') };
+  });
+  expect([own.auroc, all.auroc]).toEqual(['1.00', '0.50']);
+  expect(own.notes).toContain('against the other rollouts of the same update that carried gradient');
+  expect(all.notes).toContain('All rollouts count, also those that carried no gradient.');
+});
+
 it('what an update costs, beside the baseline', async () => {
   const results = await madeResults([vanilla, penalty(1, true), labelled]);
   expect(plain(costTable(results)).rows).toEqual([

@@ -6,7 +6,7 @@ import { armNamed, makeTable, type Table } from '../measure/table.ts';
 import { outcomesKnown } from '../run/index.ts';
 import { median } from '../stats/index.ts';
 import { type ArmResults, findArm, formatSample, type Results, type Sample, sampleOf } from './aggregate.ts';
-import type { RunResult } from './run-result.ts';
+import { type RunResult, unfinishedRuns } from './run-result.ts';
 import { armCell, armsOf, claims, titleOf } from './tables.ts';
 
 /** A number of a run: its name in CSV and JSON, its column, and its value, null where the run or its arm has none. */
@@ -60,6 +60,12 @@ export function emergenceText(runs: readonly RunResult[], updateOf: (run: RunRes
   return found.length === 0 ? `not ${counts}` : `${median(found)} ${counts}`;
 }
 
+/** Why n of training may be above n of evaluations. */
+function ongoingNote(arms: readonly ArmResults[]): string | false {
+  const ongoing = unfinishedRuns(arms).map(({ text }) => text);
+  return ongoing.length > 0 && `n counts runs that have not ended, with what they have so far: ${ongoing.join(', ')}.`;
+}
+
 export function processTable(results: Results, oracle: boolean): Table {
   const arms = armsOf(results, oracle);
   return makeTable(
@@ -72,9 +78,10 @@ export function processTable(results: Results, oracle: boolean): Table {
       'hacks emerged': ({ runs }) => emergenceText(runs, ({ emergence }) => emergence.hacks),
       ...columnsOf([...gateMetrics, qmassMetric]),
     },
-    `emerged: first update at which ${100 * emergence.threshold}% of the last ${emergence.window} updates' completions of hinted prompts, as trained, are attempts, or hacks (median; seeds in which it happened). The gate is judged against attempts (a loophole was opened, even in a correct program) and against hacks. AUROC: these against the other rollouts of the same update, by the gate's scores, or by the monitor's where its flags deal out the routes. A > 0: positively reinforced rollouts only. qmass: share of the gradient norm in the quarantine, mean over updates.`,
+    `emerged: first update at which ${100 * emergence.threshold}% of the last ${emergence.window} updates' completions of hinted prompts, as trained, are attempts, or hacks (median; seeds in which it happened). The gate is judged against attempts (a loophole was opened, even in a correct program) and against hacks. AUROC: these against the other rollouts of the same update that carried gradient, by the gate's scores, or by the monitor's where its flags deal out the routes. A > 0: positively reinforced rollouts only. qmass: share of the gradient norm in the quarantine, mean over updates.`,
     arms.some(({ runs }) => runs.some(({ gate }) => gate.tokens !== null)) &&
       'A gate by token: route precision, route recall and shares of keep count tokens, each with the label of its rollout; AUROC is of mean scores of rollouts.',
+    ongoingNote(arms),
     ...claims(arms, (runs) => runs.length),
   );
 }
@@ -127,7 +134,7 @@ export function monitorsTable({ arms }: Results): Table {
     n: ({ runs }: ArmResults) => `${runs.length}`,
     ...monitorColumns,
   };
-  return makeTable('monitors while training', watched, columns, monitorNote);
+  return makeTable('monitors while training', watched, columns, monitorNote, ongoingNote(watched));
 }
 
 /** Mean scores, and AUROC, by who reads the same texts. */
@@ -180,6 +187,7 @@ export function costTable(results: Results): Table {
       'asked beside': ({ runs }) => askedText(runs),
     },
     'seconds: median over updates, then mean over seeds; of the machine that ran the arm, and runs side by side slow each other down. scoring passes: completions that a model reads in an update without learning from them (log π_old of the rollouts that are trained, log π_ref, features, a judge); pairs at a rebuild are not counted. asked beside: what a monitor asked of others, by update.',
+    ongoingNote(arms),
   );
 }
 

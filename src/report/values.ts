@@ -1,7 +1,17 @@
 /** Results as values for further computation: CSV in long form, and JSON with every seed's value and every comparison. */
 
 import { csvLine, fewestSeeds } from '../measure/table.ts';
-import { finalSample, labelInformed, metrics, type Results, type Sample, solveSet, states } from './aggregate.ts';
+import {
+  claimSet,
+  evaluatedSeeds,
+  finalSample,
+  labelInformed,
+  metrics,
+  type Results,
+  type Sample,
+  solveSet,
+  states,
+} from './aggregate.ts';
 import { asksEmergence } from './all-tables.ts';
 import { compareArms, comparedMetrics, withoutPlacebo } from './comparisons.ts';
 import { judgeBar, judgePredictions } from './design.ts';
@@ -49,13 +59,15 @@ export function resultsJson(results: Results, { emergence = asksEmergence(result
     comparedMetrics(set).flatMap((metric) => compareArms(results, set, metric)),
   );
   const runs = results.arms.flatMap((arm) => arm.runs);
-  const set = solveSet(results);
+  const [set, claimed] = [solveSet(results), claimSet(results)];
+  const evaluated = (own: Results['arms'][number]['runs']): number =>
+    claimed === undefined ? 0 : evaluatedSeeds(own, claimed);
   const informed = labelInformed(results);
   const unknown = describeUnknown(results);
   return {
     name: results.name,
-    /** Whether every arm has seeds enough for one. */
-    claim: results.arms.every((arm) => arm.runs.length >= fewestSeeds),
+    /** Whether every arm is evaluated in seeds enough for one. */
+    claim: results.arms.every(({ runs: own }) => evaluated(own) >= fewestSeeds),
     values: resultValues(results),
     comparisons,
     failures: failuresOf(results),
@@ -75,5 +87,6 @@ export function resultsJson(results: Results, { emergence = asksEmergence(result
     prefills: prefilledArms(results),
     runs: runs.map(({ path, arm, seed, status }) => ({ path, arm, seed, status })),
     leftOut: results.leftOut,
+    ...(results.missing.length === 0 ? {} : { missing: results.missing }),
   };
 }

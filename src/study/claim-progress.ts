@@ -169,7 +169,7 @@ export async function openResults(
   options: { readonly baseline?: string; readonly placebo?: string; readonly from?: readonly string[] } = {},
   onReading?: OnReading,
 ): Promise<Results> {
-  const { experiment, barChanged, runs, damaged } = findExperiment(directory, options.from);
+  const { experiment, barChanged, runs, damaged, missing } = findExperiment(directory, options.from);
   // A placebo that was asked for takes the place of those that the arms name.
   const own = options.placebo === undefined ? {} : { placebos: null };
   const arms = experiment?.arms.map((arm) => ({ ...arm, ...own })) ?? [];
@@ -180,6 +180,7 @@ export async function openResults(
     arms: arms.map(({ name }) => name),
     runs,
     damaged,
+    missing,
     design:
       experiment === null
         ? undefined

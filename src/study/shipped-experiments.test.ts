@@ -48,7 +48,16 @@ describe.each(files)('%s', (name) => {
   it('tests every gate against placebos that differ from it in the direction alone', async () => {
     const { experiment, runs } = await planned(name);
     const { arms, baseline, placebo } = experiment;
-    const results = { name, baseline, placebo, design: { ...noDesign, arms }, sets: [], arms: [], leftOut: [] };
+    const results = {
+      name,
+      baseline,
+      placebo,
+      design: { ...noDesign, arms },
+      sets: [],
+      arms: [],
+      leftOut: [],
+      missing: [],
+    };
     const compared = runs.filter(isGate).flatMap((gate) =>
       placebosOf(results, gate.arm).map((against) => ({
         gate,

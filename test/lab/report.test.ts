@@ -127,6 +127,7 @@ describe('gq results --html of an experiment', () => {
     expect(err).toContain(`not started yet in ${directory}: gate-3`);
     expect(out).toContain('gate-1, gate-2 have not been evaluated');
     const html = readFileSync(file, 'utf8');
+    expect(html).toContain('Not started: gate-3.');
     expect(html).toContain('<h1>made-by-hand</h1>');
     expect(html.match(/<details><summary>gate, seed [12]<\/summary>/g)).toHaveLength(2);
     expect(existsSync(join(directory, 'report.html'))).toBe(false);

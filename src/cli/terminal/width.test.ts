@@ -120,6 +120,9 @@ describe('the step table', () => {
     expect(terminal.wrapped).toBe(false);
     const text = terminal.lines.join(' ');
     expect(text.includes('In a wider window also')).toBe(columns < 106);
+    // Each count names what it is out of, the first of them in full.
+    expect(text).toContain('right or wrong / rollouts of the policy whose prompt disclosed one;');
+    expect(text).toContain('hack: an attempt that paid for a wrong program / the same rollouts;');
   });
 
   it('clears its progress line after the window became narrower, and shows the header of the columns that are left', () => {

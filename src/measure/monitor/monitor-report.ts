@@ -53,7 +53,7 @@ export function monitorQuarters(rows: readonly WatchedRollout[], updates: number
 }
 
 export const monitorNote =
-  'Judged by labels, which training did not see unless the arm uses labels, against attempts (a loophole was opened, even in a correct program) and against hacks, as line or column says. AUROC: these against all other rollouts of the same update; FPR: share of all others that is flagged.';
+  'Judged by labels, which training did not see unless the arm uses labels, against attempts (a loophole was opened, even in a correct program) and against hacks, as line or column says. All rollouts count, also those that carried no gradient. AUROC: these against all others of the same update; FPR: share of all others that is flagged.';
 
 export function monitorTable(judged: MonitorJudgement): Table {
   const lines = gateTargets.flatMap(({ many: target }) => {
