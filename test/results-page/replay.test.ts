@@ -55,7 +55,9 @@ it('every run of these studies has its seal, and the page says of how many', () 
   const [ofParts, madeOfParts] = [sealed, (study: string) => Rates.of(study).runs].map((count) =>
     parts.reduce((sum, study) => sum + count(study), 0).toLocaleString('en'),
   );
-  expect(page).toContain(`${ofParts} of the ${madeOfParts} of C, D's parts, E and G, and ${sealed('atlas-f')} of the ${Rates.of('atlas-f').runs} of F`);
+  expect(page).toContain(
+    `${ofParts} of the ${madeOfParts} of C, D's parts, E and G, and ${sealed('atlas-f')} of the ${Rates.of('atlas-f').runs} of F`,
+  );
   const all = [...whole, 'atlas-i-again', 'atlas-f', ...parts].map(sealed);
   expect(all.reduce((sum, count) => sum + count, 0)).toBe(rows.length);
 });
