@@ -45,6 +45,25 @@ it('gq init says how the package gets there where it is not installed, and nothi
   expect(readdirSync(home).filter((name) => name.endsWith('.part'))).toEqual([]);
 });
 
+it('gq init inside a clone says that the clone is built first, unless it has been, and installs nothing', async () => {
+  mkdirSync('runs', { recursive: true });
+  const inside = mkdtempSync(join('runs', 'init-'));
+  try {
+    const { code, out } = await run('init', join(inside, 'lab'));
+    expect(code).toBe(0);
+    const build = existsSync('dist') ? [] : [expect.stringMatching(/^ {2}npm run build --prefix \S+$/)];
+    const next = out.split('\n').filter((line) => /^ {2}(?:cd|npm|npx|gq) /.test(line));
+    expect(next).toEqual([
+      expect.stringMatching(/^ {2}cd \S+lab$/),
+      ...build,
+      expect.stringContaining('experiment study.toml'),
+      expect.stringContaining('results runs/my-study'),
+    ]);
+  } finally {
+    rmSync(inside, { recursive: true });
+  }
+});
+
 describe('errors', () => {
   it.each([
     ['verify', 'problems', 'x.jsonl', '--workers', '0'],

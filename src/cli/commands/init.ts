@@ -10,18 +10,20 @@ import { expectNewFolder, gqLine } from '../shared.ts';
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const project = join(root, 'examples/project');
 
-/** Whether a program in the folder finds the package: in the folder, or in one above it. */
-function hasPackage(folder: string): boolean {
+/** Where a program in the folder finds the package: installed, in the folder or in one above it, or in the clone that it stands in. */
+function findPackage(folder: string): 'installed' | 'clone' | null {
+  if (existsSync(join(folder, 'node_modules/gradient-quarantine/package.json'))) return 'installed';
+  if (folder === resolve(root)) return 'clone';
   const above = dirname(folder);
-  const isHere = folder === resolve(root) || existsSync(join(folder, 'node_modules/gradient-quarantine/package.json'));
-  return isHere || (above !== folder && hasPackage(above));
+  return above === folder ? null : findPackage(above);
 }
 
-/** The calls that make the package known to a folder; none where it is. */
+/** The calls after which a plugin in the folder can import the package; none where it can already. A clone is imported as it was built. */
 function installing(folder: string): string[][] {
-  if (hasPackage(resolve(folder))) return [];
+  const found = findPackage(resolve(folder));
+  if (found === 'installed') return [];
   const build = existsSync(join(root, 'dist')) ? [] : [['npm', 'run', 'build', '--prefix', root]];
-  return [...build, ['npm', 'install', root]];
+  return found === 'clone' ? build : [...build, ['npm', 'install', root]];
 }
 
 export const projectCommand = command({
