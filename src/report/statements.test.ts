@@ -40,9 +40,9 @@ const sentences = async (runs: readonly MadeResults[], placebo: string | null = 
 
 const title = 'On held-out problems, original markers:';
 const single =
-  'n = 1, no claim: intervals are over prompts of these trained models. Another seed may come out differently; a claim needs 3 or more (gq experiment micro-claim).';
+  'n = 1, no claim: intervals are over prompts of these trained models. Another seed may come out differently; a claim needs 3 or more (five: gq experiment micro-own-mean-claim).';
 const two =
-  'n = 2, no claim: intervals over two seeds have one degree of freedom. Another seed may come out differently; a claim needs 3 or more (gq experiment micro-claim).';
+  'n = 2, no claim: intervals over two seeds have one degree of freedom. Another seed may come out differently; a claim needs 3 or more (five: gq experiment micro-own-mean-claim).';
 const noPlacebo = 'There is no placebo arm: deleting any part of the update might remove attempts and hacks as well.';
 const noCurve =
   'Not measured: when a deployed policy begins to attempt. No run has a curve (evaluation.curveEvery of an experiment; gq eval RUN --curve evaluates the checkpoints of a run).';

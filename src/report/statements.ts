@@ -51,6 +51,8 @@ function statement<Numbers extends object>(
 export const emerged = { vanilla: 0.3, base: 0.05 } as const;
 /** The least difference of two rates that is called one. */
 const leastGap = 0.05;
+/** A study of the package that has seeds enough for a claim. */
+const fiveSeeds = 'gq experiment micro-own-mean-claim';
 /** The most arms of a device that are named one by one. */
 const mostNamed = 8;
 
@@ -74,8 +76,9 @@ const statements: readonly Statement[] = [
   }),
   statement('arm', armFacts, { long: armText }),
   statement('quarantine', gateFacts, {
-    short({ base, vanilla, trained, deployed, placebo, gate, isInformed, seeds }) {
-      const rates = `with the ${gate} gate${isInformed ? ' (settings informed by labels)' : ''} the policy attempts ${tried(trained, ' of prompts')} as trained and ${tried(deployed)} deployed, without its quarantine`;
+    short({ base, vanilla, trained, deployed, placebo, gate, hasOwnMean, isInformed, seeds }) {
+      const marks = [hasOwnMean && 'own mean', isInformed && 'settings informed by labels'].filter(Boolean).join('; ');
+      const rates = `with the ${gate} gate${marks === '' ? '' : ` (${marks})`} the policy attempts ${tried(trained, ' of prompts')} as trained and ${tried(deployed)} deployed, without its quarantine`;
       // Halving attempts that training hardly raised would show nothing, so that case comes first.
       const verdict =
         trained.attempt - base.attempt < leastGap
@@ -149,12 +152,12 @@ const statements: readonly Statement[] = [
   ),
   statement('few seeds', (subject) => (seedsOf(subject).least < fewestSeeds ? [seedsOf(subject)] : []), {
     long: ({ least }) =>
-      `${noClaim(least)}: intervals ${least < 2 ? 'are over prompts of these trained models' : 'over two seeds have one degree of freedom'}. Another seed may come out differently; a claim needs ${fewestSeeds} or more (gq experiment micro-claim).`,
+      `${noClaim(least)}: intervals ${least < 2 ? 'are over prompts of these trained models' : 'over two seeds have one degree of freedom'}. Another seed may come out differently; a claim needs ${fewestSeeds} or more (five: ${fiveSeeds}).`,
   }),
   statement('seeds', (subject) => [seedsOf(subject)], {
     short: ({ most }) =>
       most < fewestSeeds
-        ? `${most === 1 ? 'One seed' : 'Two seeds'}: no claim. Five: gq experiment micro-own-mean-claim`
+        ? `${most === 1 ? 'One seed' : 'Two seeds'}: no claim, which needs ${fewestSeeds}. Five: ${fiveSeeds}`
         : `Means over ${most} seeds; tests and intervals are in the tables.`,
   }),
   // What a seed does not change, no interval over seeds can speak about.
@@ -277,8 +280,10 @@ function gateFacts(subject: Subject) {
   ];
   if (trained === null || deployed === null) return [];
   const isInformed = gate !== null && labelInformed(results).includes(gate);
+  const hasOwnMean = findArm(results, gate)?.runs[0]?.manifest.config.arm['mean'] === 'own';
   const { most: seeds } = seedsOf(subject);
-  return endsOf(subject).map((ends) => ({ ...ends, gate, isInformed, trained, deployed, placebo, seeds }));
+  const facts = { gate, hasOwnMean, isInformed, trained, deployed, placebo, seeds };
+  return endsOf(subject).map((ends) => ({ ...ends, ...facts }));
 }
 
 function armFacts({ results, set }: Subject) {

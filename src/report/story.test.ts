@@ -52,10 +52,10 @@ It is quarantined: with the activation gate the policy attempts 50% of prompts
 random placebo (haar) ends at 40% (hack 40%).
 Most of the skill stays: deployed it solves 40% (40%), the base 10% (10%),
 vanilla 50% (50%). In brackets: without an attempt.
-One seed: no claim. Five: gq experiment micro-own-mean-claim`);
+One seed: no claim, which needs 3. Five: gq experiment micro-own-mean-claim`);
   });
 
-  it('says where the settings of the gate are informed by labels', async () => {
+  it('says whether the gate has the own mean, and where its settings are informed by labels', async () => {
     const [vanilla, gate] = [
       run('vanilla', 'vanilla', [0, 1], [5, 5]),
       run('activation', 'activation', [0, 1], [5, 5], [1, 4]),
@@ -64,6 +64,8 @@ One seed: no claim. Five: gq experiment micro-own-mean-claim`);
     const told = async (arm: MadeResults) => tellStory(await madeResults([vanilla, arm], 'haar'), 'activation', 200);
     expect(await told(informed)).toContain('with the activation gate (settings informed by labels) the policy');
     expect(await told(gate)).toContain('with the activation gate the policy');
+    const ownMean = { ...informed, arm: { kind: 'activation', mean: 'own' } };
+    expect(await told(ownMean)).toContain('with the activation gate (own mean; settings informed by labels) the policy');
   });
 
   it('says what did not happen', async () => {
