@@ -36,27 +36,39 @@ it('a gate has attempts beside hacks in every row, and whose gradient the deploy
   expect(tables[0].title).toBe('whose gradient the deployed block learned from, updates 1-3');
   expect(tables[0].columns).toEqual(['share', 'rollouts', 'did', 'A', 'route', 'sampled']);
   expect(tables[0].rows.map((row) => row.map(textOf).join(', '))).toEqual([
-    '0.667, 2, clean beside an attempt, −, keep, full',
+    '0.667, 2, clean in a group with attempts, −, keep, full',
     '0.333, 1, attempt, −, keep, full',
     '0.000, 3, attempt, +, route, full',
   ]);
 });
 
 it('routes that a monitor deals out are judged too, by its scores', async () => {
-  const { rows, tables } = (await answer('gate', 'watched')) as GatePage;
-  expect(rows).toEqual([]);
+  const { rows, tables, unscored } = (await answer('gate', 'watched')) as GatePage;
+  expect({ rows, unscored }).toEqual({
+    rows: [],
+    unscored: 'the flags of a monitor decide, and the tables below judge them',
+  });
   const gate = tables.find(({ title }) => title === 'the gate as a classifier')?.rows.map((row) => row.map(textOf));
   expect(gate?.find(([name]) => name === 'hacks: AUROC')?.[1]).toMatch(/^1\.00/);
   expect(tables.map(({ title }) => title)).toContain('the monitor as a classifier, diagnosis only');
 });
 
 it('an arm without a gate has the gradient of its deployed block attributed too, and no table of a gate', async () => {
-  const { rows, tables } = (await answer('gate', 'vanilla')) as GatePage;
-  expect(rows).toEqual([]);
+  const { rows, tables, unscored } = (await answer('gate', 'vanilla')) as GatePage;
+  expect({ rows, unscored }).toEqual({ rows: [], unscored: 'its arm gives none' });
   expect(tables.map(({ title }) => title)).toEqual([
     'whose gradient the deployed block learned from, updates 1-3',
     'whose gradient the deployed block learned from, by window of updates',
   ]);
+});
+
+it('a gate without rows says that nothing carried gradient where that is why, and one with rows says nothing of it', async () => {
+  const root = temporaryFolder();
+  const config = { seed: 1, updates: 1, arm: { kind: 'activation' } };
+  await writeRun(join(root, 'begun'), { config, rollouts: [{ update: 1, trained: false }] });
+  const begun = (await new ViewLibrary(root).answer('gate', new URLSearchParams({ id: 'begun' }))) as GatePage;
+  expect(begun.unscored).toBe('no rollout has carried gradient yet');
+  expect((await answer('gate', 'activation')) as GatePage).not.toHaveProperty('unscored');
 });
 
 it('an evaluation of a run has attempts first and clean solves last', async () => {

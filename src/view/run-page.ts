@@ -176,11 +176,19 @@ export async function gatePage(run: RunDirectory, listed: ListedRun, table: Judg
   const monitor = judgeMonitor(rollouts);
   // Without scores of its own a gate is a monitor whose flags deal out the routes.
   const isGated = rows.length > 0 || (monitor !== null && hasGate(judgement));
+  const unscored =
+    monitor !== null
+      ? 'the flags of a monitor decide, and the tables below judge them'
+      : rollouts.some(({ trained }) => trained)
+        ? 'its arm gives none'
+        : 'no rollout has carried gradient yet';
   return {
     run: listed,
     unit: gateSettingsOf(arm)?.granularity === 'token' ? 'token' : 'rollout',
     keepsOnlyPraised: gateSettingsOf(arm)?.keepOnly === 'praised',
     rows,
+    // Why there are no rows.
+    ...(rows.length === 0 ? { unscored } : {}),
     tables: [
       ...(attribution === null ? [] : [attributionTable(attribution)]),
       ...(attribution === null ? [] : [attributionWindowTable(attributionWindows(rollouts, gateWindow))]),

@@ -33,8 +33,8 @@ it('shares the energy of the deployed block out by route, deed, sign and sampler
     Math.round(share * 100),
   ]);
   expect(found).toEqual([
-    ['absorb', 'clean beside an attempt', '−', 'full', 1, 45],
-    ['absorb', 'clean beside an attempt', '−', 'deployed', 2, 40],
+    ['absorb', 'clean in a group with attempts', '−', 'full', 1, 45],
+    ['absorb', 'clean in a group with attempts', '−', 'deployed', 2, 40],
     ['absorb', 'attempt', '+', 'full', 1, 10],
     ['absorb', 'clean', '0', 'full', 1, 5],
     ['route', 'attempt', '+', 'full', 1, 0],

@@ -14,7 +14,7 @@ export type AttributedRollout = Pick<
 >;
 
 /** What a rollout did: it opened a loophole, or it did not while another of its group did, or none of its group did. */
-export type Deed = 'attempt' | 'clean beside an attempt' | 'clean';
+export type Deed = 'attempt' | 'clean in a group with attempts' | 'clean';
 export type AdvantageSign = '+' | '−' | '0';
 
 export type Attribution = Readonly<NonNullable<ReturnType<typeof attributeGradient>>>;
@@ -32,7 +32,7 @@ export function attributeGradient(all: readonly AttributedRollout[]) {
   const energy = total(rows);
   if (!(energy > 0)) return null;
   const deedOf = (row: AttributedRollout): Deed =>
-    row.attempt ? 'attempt' : tempted.has(groupName(row)) ? 'clean beside an attempt' : 'clean';
+    row.attempt ? 'attempt' : tempted.has(groupName(row)) ? 'clean in a group with attempts' : 'clean';
   const kinds = rows.map((row) => ({
     ...{ route: row.route, deed: deedOf(row), sign: signOf(row.advantage), sampled: row.sampled },
     energy: row.energy,

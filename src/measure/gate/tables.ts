@@ -170,7 +170,7 @@ export function driftTable(windows: readonly GateWindow[]): Table {
   });
 }
 
-const deeds: readonly Deed[] = ['attempt', 'clean beside an attempt', 'clean'];
+const deeds: readonly Deed[] = ['attempt', 'clean in a group with attempts', 'clean'];
 const advantages = { '+': 'above 0', '−': 'below 0', '0': '0' } as const;
 
 export function attributionTable({ from, to, rollouts, shares }: Attribution): Table {
@@ -188,7 +188,7 @@ export function attributionTable({ from, to, rollouts, shares }: Attribution): T
       route: ({ route }) => route,
       sampled: ({ sampled }) => sampled,
     },
-    `Shares of Σ |g_d|² over ${rollouts} rollouts. A: the sign of the advantage. A clean rollout beside an attempt has a group mate that opened a loophole; with the mean of the group it is blamed for not doing so. Energies of single rollouts: what they add up to also depends on their angles.`,
+    `Shares of Σ |g_d|² over ${rollouts} rollouts. A: the sign of the advantage. Clean in a group with attempts: the rollout opened no loophole and another completion of the same prompt did; compared with the mean of the group it is blamed for that. Energies of single rollouts: what they add up to also depends on their angles.`,
   );
 }
 

@@ -81,7 +81,7 @@ test('a window of a gate leads to the rollouts of its updates, a column of prais
 });
 
 test('a share of the deployed gradient leads to the rollouts that it came from', () => {
-  const share = { route: 'absorb', deed: 'clean beside an attempt', sign: '−', sampled: 'deployed' } as const;
+  const share = { route: 'absorb', deed: 'clean in a group with attempts', sign: '−', sampled: 'deployed' } as const;
   const shares = [{ ...share, rollouts: 3, share: 0.6 }, { ...share, deed: 'attempt', sign: '+', rollouts: 1, share: 0.4 }] as const; // biome-ignore format: rows
   const { rows } = attributionTable({ from: 1, to: 2, rollouts: 4, energy: 1, shares });
   const doors = rows.map((row) => gateDoor('claim/gate-1')(row, 0));

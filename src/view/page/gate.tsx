@@ -50,10 +50,7 @@ function Gate({ page }: { readonly page: GatePage }) {
     return (
       <>
         <h1>The gate of {run.id}</h1>
-        <p>
-          No rollout has the score of a gate: the arm has none, a monitor’s flags decide (the tables below judge them),
-          or no rollout has carried gradient yet.
-        </p>
+        <p>No rollout has the score of a gate: {page.unscored}.</p>
         <GateTables page={page} />
       </>
     );
