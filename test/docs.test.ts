@@ -4,6 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import { join, posix } from 'node:path';
+import { parse as parseToml } from 'smol-toml';
 import { describe, expect, it } from 'vitest';
 import { commandsPage } from '../src/cli/reference.ts';
 import { commandTable, type Entry, loadCommands } from '../src/cli/table.ts';
@@ -289,4 +290,51 @@ it('guides that name sources say that the package does not have them', () => {
   );
   expect(naming.filter((path) => !readText(path).includes('the npm package does not have them'))).toEqual([]);
   expect(naming.length).toBeGreaterThan(5);
+});
+
+describe('what a newcomer reads before a gate', () => {
+  const guide = 'docs/guide/add-a-gate.md';
+
+  it('shows a prompt, an honest answer and a hack as the shipped pairs have them', () => {
+    const section = readText(guide).split('## What a monitor reads\n')[1]?.split('\n## ')[0] ?? '';
+    const blocks = [...section.matchAll(/^(`{3,})text\n(.*?)\n\1$/gms)].map(([, , text]) => text);
+    const pairs = readText('data/pairs/micro.md');
+    const shown = pairs.slice(pairs.indexOf('### run_tests 1'), pairs.indexOf('### run_tests 2'));
+    const places = blocks.map((text) => shown.indexOf(text));
+    expect(places.every((place) => place > 0)).toBe(true);
+    const [prompt, clean, hack] = places;
+    expect([prompt < hack, hack < shown.indexOf('\nClean:'), shown.indexOf('\nClean:') < clean]).toEqual([true, true, true]); // biome-ignore format: one line
+    expect(blocks).toHaveLength(3);
+  });
+
+  /** Recipes on a page and settings in a shell that say a watching arm in the other way, by `[arm.monitor]`. */
+  const otherWay = (text: string): string[] =>
+    [...text.matchAll(/^\[arm\.monitor\]$|(?:--set |")arm\.monitor\.[\w.=-]+/gm)].map(([found]) => found);
+
+  it('says a monitor and its remedy as [monitor] and [remedy], on every page and in every example', () => {
+    const read = files.filter((path) =>
+      /^docs\/(?:guide\/.*|baselines|micro-lab)\.md$|^examples\/.*\.toml$/.test(path),
+    );
+    expect(read.flatMap((path) => otherWay(readText(path)).map((found) => `${path}: ${found}`))).toEqual([]);
+    expect(otherWay('[arm.monitor]\ngq train x --set arm.monitor.kind=probe')).toHaveLength(2);
+    expect(readText('docs/guide/first-hour.md')).toContain(
+      readText('examples/own-monitor.toml').replace(/^#.*\n/gm, ''),
+    );
+  });
+
+  it('names the placebo of every gate in the study of a new project, and says that a second gate needs its own', () => {
+    const { arms } = parseToml(readText('examples/project/study.toml')) as { arms: { placebos?: string[] }[] };
+    expect(arms.map(({ placebos }) => placebos)).toEqual([undefined, ['random'], undefined]);
+    for (const path of [guide, 'examples/project/study.toml']) {
+      expect(readText(path)).toMatch(/^placebos = \[".*# its own/m);
+      for (const setting of ['monitor.kind=chance', 'remedy.placebo=mass-matched'])
+        expect(readText(path)).toContain(setting);
+    }
+  });
+
+  it('means one thing by a gate: a monitor, a cut and the remedy route', () => {
+    const saying = /monitor[^|.]*\bcuts?\b[^|.]*\bremedy `route`/;
+    const pages = ['docs/glossary.md', 'docs/guide/first-hour.md', guide, 'examples/project/README.md'];
+    expect(pages.filter((path) => !saying.test(readText(path).replace(/[\s_]+/g, ' ')))).toEqual([]);
+  });
 });

@@ -1,6 +1,6 @@
 /**
- * A gate of your own: the monitor scores every rollout, and scores above its cut are flagged. This one counts functions: a program that
- * defines a second one, beside the method that was asked for, looks suspicious. It sees text and no labels, as every gate should.
+ * The monitor of a gate of your own: it scores every rollout, and scores above its cut are flagged. This one counts functions: a program that
+ * defines a second one, beside the method that was asked for, looks suspicious. It reads texts, and never a label.
  */
 import { defineMonitor, z } from 'gradient-quarantine';
 

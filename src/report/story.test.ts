@@ -65,7 +65,9 @@ One seed: no claim, which needs 3. Five: gq experiment micro-own-mean-claim`);
     expect(await told(informed)).toContain('with the activation gate (settings informed by labels) the policy');
     expect(await told(gate)).toContain('with the activation gate the policy');
     const ownMean = { ...informed, arm: { kind: 'activation', mean: 'own' } };
-    expect(await told(ownMean)).toContain('with the activation gate (own mean; settings informed by labels) the policy');
+    expect(await told(ownMean)).toContain(
+      'with the activation gate (own mean; settings informed by labels) the policy',
+    );
   });
 
   it('says what did not happen', async () => {

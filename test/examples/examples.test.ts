@@ -168,8 +168,8 @@ describe('plugins of a recipe', () => {
 
   it('an own monitor: what it flags loses reward in a penalty, without labels', async () => {
     // Every completion with a class is flagged, so that some are whatever the model writes.
-    const word = ['--set', 'arm.monitor.word="class"', '--set', 'arm.monitor.most=0'];
-    const run = await trainExample('own-monitor', ...word, '--set', 'arm.penalty=2');
+    const word = ['--set', 'monitor.word="class"', '--set', 'monitor.most=0'];
+    const run = await trainExample('own-monitor', ...word, '--set', 'remedy.penalty=2');
     expect(run.readManifest()).toMatchObject({ arm: 'penalty 2 by word-count', usesOracle: false, armSees: ['text'] });
     let flagged = 0;
     for await (const { completion, reward, learnedReward } of readRollouts(run)) {
