@@ -200,20 +200,19 @@ describe('what the pages say', () => {
     const blind = (arm: string): number => fails('atlas-f', arm);
     const unseen = (arm: string): number => [...new Rates(`${root}bench/results/atlas-f-halves.csv`).bySeed(arm, 'attempts', 'train with check_')].filter(([seed, rate]) => seed >= 689 && rate > 0.1).length; // biome-ignore format: one line
     const said = [
-      `misses two in ten, penalty 3 fails in ${a('penalty-3-r0.8-f0')} of 12 seeds, routing (others train both blocks) in ${a('routed-r0.8-f0')}, a screen in ${a('screen-r0.8-f0')}, own mean (below) in ${a('own-mean-r0.8-f0')} (random: all)`,
-      `at four in ten penalty 3 fails (${a('penalty-3-r0.6-f0')} of 12); at 100 million own mean holds in ${holds.inSeeds} of 5 (${5 - large('own-mean')}; random: ${5 - large('own-mean-haar')})`,
-      `it fails in ${i('own-mean')} of 20 seeds (random direction: ${i('own-mean-haar')}); without (refuted) in ${fails('atlas-d', 'own-keep-pairs')} of 20 (${fails('atlas-d', 'own-keep-haar')}), if others train both blocks in ${fails('atlas-d-parts', 'own-absorb-pairs')} of 20 (${fails('atlas-d-parts', 'own-absorb-haar')}), twice (${e('own-absorb-haar')})`,
-      `Training on the sound quarter alone fails in ${i('trusted')} of 20 and keeps more (random ones: ${i('trusted-dealt')}); without sound prompts a screen by the direction fails in ${e('screen')} of 20 (random: ${e('screen-haar')}), at 100 million in ${large('screen')} of 5 (${large('screen-haar')})`,
-      `blind to half of the names own mean fails in ${blind('own-mean')} (${blind('own-mean-chance')}), penalty 6 in ${blind('penalty-6-f0')} (${blind('penalty-6-chance')}), unseen in ${unseen('penalty-6-f0')} of 12 (${unseen('penalty-6-chance')})`,
-      `own mean is 0.25 below flags at random in 15 of 20 (${below.length})`,
-      `penalty 3 and screen deploy the other in ${g('screen')} of 20 (flags at random: ${g('screen-chance')}); own mean fails in ${g('own-mean')}, that one seen in ${g('own-mean-other')} (${g('own-mean-chance')})`,
-      `By exact labels of hacks a filter fails in ${c('filter-outcome')} of 20 seeds, a screen in ${c('screen-outcome')}, own mean (below) in ${c('own-mean-outcome')}, penalty 3 in ${c('penalty-outcome')}; by labels of attempts all in ${c('filter-attempt')} of 20 (random: ${c('filter-chance')})`,
-      `screen and own mean by labels of hacks fail in 8 (${c('screen-outcome')} and ${c('own-mean-outcome')})`,
+      `misses two in ten, penalty 3 fails in ${a('penalty-3-r0.8-f0')} of 12 seeds, routing (others train both blocks) in ${a('routed-r0.8-f0')}, a screen in ${a('screen-r0.8-f0')}, own mean in ${a('own-mean-r0.8-f0')} (random: all)`,
+      `at four in ten penalty 3 was to fail, and did in ${a('penalty-3-r0.6-f0')} of 12; at 100 million own mean was to hold in ${holds.inSeeds} of 5, and did in ${5 - large('own-mean')} (random: ${5 - large('own-mean-haar')})`,
+      `it fails in ${i('own-mean')} of 20 seeds (random: ${i('own-mean-haar')}); without, against the prediction, in ${fails('atlas-d', 'own-keep-pairs')} of 20 (random: ${fails('atlas-d', 'own-keep-haar')}); if others train both blocks, in ${fails('atlas-d-parts', 'own-absorb-pairs')} of 20 (random: ${fails('atlas-d-parts', 'own-absorb-haar')}), and in ${e('own-absorb')} of 20 other seeds (random: ${e('own-absorb-haar')})`,
+      `Training on the sound quarter alone fails in ${i('trusted')} of 20 and keeps more (random ones: ${i('trusted-dealt')}); without sound prompts a screen by the direction fails in ${e('screen')} of 20 (random: ${e('screen-haar')}), at 100 million in ${large('screen')} of 5 (random: ${large('screen-haar')})`,
+      `Blind to half of the names, own mean fails in ${blind('own-mean')} (random: ${blind('own-mean-chance')}) and penalty 6 in ${blind('penalty-6-f0')} (random: ${blind('penalty-6-chance')}); by the unseen names in ${unseen('penalty-6-f0')} of 12 (random: ${unseen('penalty-6-chance')})`,
+      `own mean was to be 0.25 below flags at random in 15 of 20, and was in ${below.length}`,
+      `penalty 3 and screen deploy the other in ${g('screen')} of 20 (random: ${g('screen-chance')}); own mean fails in ${g('own-mean')}, but in ${g('own-mean-other')} where the other is the one that is seen (random: ${g('own-mean-chance')})`,
+      `By exact labels of hacks a filter fails in ${c('filter-outcome')} of 20 seeds, a screen in ${c('screen-outcome')}, own mean in ${c('own-mean-outcome')}, penalty 3 in ${c('penalty-outcome')}; by labels of attempts all in ${c('filter-attempt')} of 20 (random: ${c('filter-chance')})`,
+      `by labels of hacks screen and own mean were to fail in 8, and did in ${c('screen-outcome')} and ${c('own-mean-outcome')}`,
     ];
     const bars = readPredictions('atlas-c').filter(({ arm }) => arm === 'screen-outcome' || arm === 'own-mean-outcome');
     expect(bars.map(({ inSeeds }) => inSeeds)).toEqual([8, 8]);
     for (const remedy of ['screen', 'penalty-3', 'own-mean', 'routed']) expect(a(`${remedy}-chance`)).toBe(12);
-    expect(fails('atlas-e-2m', 'own-absorb')).toBe(fails('atlas-d-parts', 'own-absorb-pairs'));
     const kept = (arm: string): number => average([...Rates.of('atlas-i').keptBySeed(arm).values()]);
     expect(kept('trusted')).toBeGreaterThan(kept('own-mean'));
     for (const label of ['chance', 'attempt'])
