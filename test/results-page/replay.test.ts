@@ -58,7 +58,10 @@ it('every run of these studies has its seal, and the page says of how many', () 
   expect(page).toContain(
     `${ofParts} of the ${madeOfParts} of C, D's parts, E and G, and ${sealed('atlas-f')} of the ${Rates.of('atlas-f').runs} of F`,
   );
-  const all = [...whole, 'atlas-i-again', 'atlas-f', ...parts].map(sealed);
+  const others = ['base-1', 'problems-2', 'problems-3', 'pairs-other', 'pairs-second'].map((name) => `atlas-l-${name}`);
+  expect(others.map(sealed)).toEqual(others.map((study) => Rates.of(study).runs));
+  expect(page).toContain(`and all ${others.map(sealed).reduce((sum, count) => sum + count, 0)} of L)`);
+  const all = [...whole, 'atlas-i-again', 'atlas-f', ...parts, ...others].map(sealed);
   expect(all.reduce((sum, count) => sum + count, 0)).toBe(rows.length);
 });
 
