@@ -47,7 +47,8 @@ export function Introduction() {
       <p>
         <b>Why not a penalty?</b> Where a monitor of attempts errs at random and flags few others, a penalty was enough
         in the lab’s studies. A quarantine is tried for monitors that err otherwise, such as one that sees only one of
-        two exploits; it failed less often there in one of two cases, and that it beats its rivals is not shown.
+        two exploits: there it held in most seeds of one case, and in none of the other. That it beats its rivals is not
+        shown.
       </p>
       <nav aria-label="questions to begin with">
         Try (each ticks the box, so that what is deployed is compared):
