@@ -58,6 +58,78 @@ async function checkHaste(page: Page): Promise<void> {
   check('changes in haste leave two lanes, and both open', lanes === 2, `${lanes} workers`);
 }
 
+/** A lane that is still opened when Train is pressed trains once it is open. */
+async function checkTrainWhileOpening(page: Page, address: string): Promise<void> {
+  await page.goto(`${address}/#left=quarantine%2C+labels&right=quarantine%2C+labels`);
+  await page.waitForURL(/seed=/);
+  await states(page, '/^paused/');
+  const wished = await page.evaluate(`new Promise((resolve) => {
+    const right = () => document.querySelectorAll('section [role=status]')[1].textContent;
+    const slider = document.querySelectorAll('section')[1].querySelector('input[type=range]');
+    slider.value = '0.3';
+    slider.dispatchEvent(new Event('change', { bubbles: true }));
+    const look = () => {
+      if (!right().startsWith('opening')) return setTimeout(look);
+      document.querySelector('.most button').click();
+      setTimeout(() => resolve(right()), 50);
+    };
+    look();
+  })`);
+  check('a lane that is still opened says that it will train', /trains as soon as/.test(`${wished}`), `${wished}`);
+  const trained = await page
+    .waitForFunction(`${laneLines}.every((line) => /After [1-9]/.test(line))`, null, { timeout: 60_000 })
+    .catch(() => null);
+  check(
+    'and trains once it is open',
+    trained !== null,
+    (await page.locator('section [role=status]').allTextContents()).join(' '),
+  );
+  const titles = await page.locator('section h2 small').allTextContents();
+  check('lanes that differ by a slider alone say so', titles.join() === 'recall 1,recall 0.3', titles.join());
+  await press(page, 'Pause');
+  await states(page, '/^paused/');
+}
+
+/** Lanes that change places lose nothing, and a notice names what other remedies do lose; a link of the page shows the lanes. */
+async function checkLosses(page: Page, address: string): Promise<void> {
+  const made = await updatesMade(page);
+  const [, left, right] = /(left=.*)&(right=.*)/.exec(page.url()) ?? [];
+  const swapped = `${right.replaceAll('right', 'left')}&${left.replaceAll('left', 'right')}`;
+  await page.goto(`${address}/#${swapped}`);
+  await page.waitForURL(/seed=/);
+  await states(page, '/^paused/');
+  const moved = (await updatesMade(page)).join();
+  check('lanes that change places go on', moved === made.toReversed().join(), `${moved} of ${made}`);
+  check('and nothing is said to be lost', (await page.locator('section .notice').count()) === 0);
+  const link = page.getByRole('link', { name: 'What does deleting the quarantine take away?' });
+  await link.scrollIntoViewIfNeeded();
+  await page.evaluate('scrollTo(0, document.body.scrollHeight)');
+  await page.emulateMedia({ reducedMotion: 'reduce' });
+  await link.evaluate((element) => (element as unknown as { click(): void }).click());
+  const top = Number(await page.evaluate('document.querySelector(".heads").getBoundingClientRect().top'));
+  check('a link to begin with shows the lanes', top >= 0 && top < 200, `they begin at ${top}`);
+  await states(page, '/^paused. After 0 updates/');
+  check('and deletes the quarantine', await page.getByLabel('Delete the quarantine').isChecked());
+  const lost = await page.locator('section .notice').allTextContents();
+  const areNamed = lost.length === 2 && lost.every((words, i) => words.includes(`: ${made.toReversed()[i]} update`));
+  check('what is lost is named', areNamed, `${lost} of ${made}`);
+  await page.getByLabel('Delete the quarantine').uncheck();
+}
+
+/** A number that a field cannot take leaves what was there, and is told of at the field. */
+async function checkFields(page: Page): Promise<void> {
+  for (const [name, text] of [
+    ['Seed', '-3.5'],
+    ['Prompt', '99'],
+  ]) {
+    const field = page.getByRole('spinbutton', { name });
+    await field.fill(text);
+    await field.press('Enter');
+    const told = await page.getByText(`“${text}” was not taken`).count();
+    check(`${name} ${text} is told of, and is not taken`, told === 1 && (await field.inputValue()) === '1');
+  }
+}
+
 /** Writes over, or removes, something of every lane that is kept. */
 const damage = (page: Page, code: string) =>
   page.evaluate(`new Promise((resolve, reject) => {
@@ -193,6 +265,9 @@ try {
   const page = await open(context, address);
   await checkLinks(page, address);
   await checkHaste(page);
+  await checkFields(page);
+  await checkTrainWhileOpening(page, address);
+  await checkLosses(page, address);
   await checkDamage(page);
   await checkFailedWorker(page);
   await checkTwoTabs(context, page, address);

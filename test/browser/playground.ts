@@ -127,6 +127,13 @@ async function checkPage(browser: Browser, site: string, folder: string): Promis
   await states(page, '/^paused. After 1 update /');
   check('one update shows the rollouts of both lanes', (await page.locator('.rollouts li').count()) === 128);
   check('a prompt is answered in both states', (await page.getByText(/^Quarantine deleted: /).count()) === 1);
+  const colours = await page
+    .locator('.rollouts')
+    .first()
+    .locator('li')
+    .evaluateAll((cells) => cells.map((cell) => (cell as unknown as { className: string }).className));
+  const isOnly = colours.every((name) => name === 'cell keep' || name === 'cell none');
+  check('without a quarantine every gradient is shown in the deployed block', isOnly, colours.join());
   await page.getByLabel('Delete the quarantine').check();
   check(
     'the switch shows the other state',
@@ -162,7 +169,7 @@ async function checkPage(browser: Browser, site: string, folder: string): Promis
   // What one lane has trained, the other takes up where it has the same config.
   await states(page, '/^(paused|finished)/');
   const link = decodeURIComponent(page.url().split('#')[1]);
-  check('a link names seed and remedies', link === 'seed=1&left=quarantine&right=quarantine,+random', link);
+  check('a link names seed and remedies', link === 'seed=1&left=quarantine&right=quarantine,+random&deleted=yes', link);
   await press(page, 'Train');
   await states(page, '/^finished/');
   await page.getByLabel('Rewind to').selectOption({ index: Math.ceil(updates / 10) });

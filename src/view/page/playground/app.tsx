@@ -17,11 +17,11 @@ import {
 import { Introduction } from './introduction.tsx';
 import { keptEvery } from './kept.ts';
 import { type LaneView, laneThreads } from './lane.ts';
-import { LaneDetails, LaneHead, SliderInput, withChange } from './lanes.tsx';
+import { LaneDetails, LaneHead, NumberInput, SliderInput, withChange } from './lanes.tsx';
 import { isolate, remember, remembers, takePlace, threadWords } from './tab.ts';
 
 const mostFaults = 4;
-const isTraining = (): boolean => openLanes.value.some(({ state }) => state.value === 'training');
+const isTraining = (): boolean => openLanes.value.some(({ trains }) => trains);
 const each = (act: (lane: LaneView) => void): void => openLanes.value.forEach(act);
 
 /** What a reader wants at any time; it stays in sight. */
@@ -90,31 +90,21 @@ function Settings({ plan }: { plan: Plan }) {
         <button type="button" onClick={() => void choose(plan, (now) => now, { anew: true })}>
           Start again
         </button>
-        <label>
-          Seed{' '}
-          <input
-            type="number"
-            min="0"
-            value={seed}
-            onChange={({ currentTarget }) => {
-              const next = Math.floor(currentTarget.valueAsNumber);
-              if (next >= 0 && Number.isSafeInteger(next)) void choose(plan, (now) => ({ ...now, seed: next }));
-              else currentTarget.value = String(chosenNow.value.seed);
-            }}
-          />
-        </label>
-        <label>
-          Prompt{' '}
-          <input
-            type="number"
-            min="1"
-            max={shownPrompts}
-            value={prompt.value + 1}
-            onChange={({ currentTarget }) => {
-              prompt.value = Math.min(shownPrompts - 1, Math.max(0, Math.floor(currentTarget.valueAsNumber || 1) - 1));
-            }}
-          />
-        </label>
+        <NumberInput
+          name="Seed"
+          least={0}
+          value={seed}
+          set={(next) => void choose(plan, (now) => ({ ...now, seed: next }))}
+        />
+        <NumberInput
+          name="Prompt"
+          least={1}
+          most={shownPrompts}
+          value={prompt.value + 1}
+          set={(next) => {
+            prompt.value = next - 1;
+          }}
+        />
         <button
           type="button"
           disabled={differs < 0}

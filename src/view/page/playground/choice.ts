@@ -54,8 +54,11 @@ async function change(plan: Plan, chosen: PageChoice, { anew = false, goesOn = f
     openLanes.value = configs.map((config, side) => {
       const old = before[side] as LaneView | undefined;
       if (old !== undefined && isSame(old, side)) return old;
-      const trains = goesOn || (!anew && old?.state.value === 'training');
-      return new LaneView(config, { goesOn: trains, keeps: keeps.value, givenUp: anew ? 0 : (old?.done ?? 0) });
+      const trains = goesOn || (!anew && old?.trains === true);
+      // What was kept of a config that the other lane has now is taken up there.
+      const isMoved = old?.facts.value?.keeps === true && keys.includes(JSON.stringify(old.config));
+      const givenUp = old === undefined || anew || isMoved ? 0 : old.done || old.givenUp.value;
+      return new LaneView(config, { goesOn: trains, keeps: keeps.value, givenUp });
     });
   });
 }

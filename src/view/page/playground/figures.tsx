@@ -97,9 +97,11 @@ export function Curve({ points, last, what, deleted, hasQuarantine, at }: CurveP
       {...{ kind: what, top: '1', last, at, lines: [line('trained'), ...(hasQuarantine ? [line('deployed')] : [])] }}
       title={what === 'attempts' ? 'Attempts at the loophole' : 'Solved without an attempt'}
       words={
-        hasQuarantine
-          ? `as trained ${words('trained')} (solid), as deployed ${words('deployed')} (dashed)`
-          : `as trained and deployed ${words('trained')}`
+        now === undefined
+          ? '…'
+          : hasQuarantine
+            ? `as trained ${words('trained')} (solid), as deployed ${words('deployed')} (dashed)`
+            : `as trained and deployed ${words('trained')}`
       }
     />
   );

@@ -1,12 +1,12 @@
 /** What the page says before anything is trained: what the quarantine does, when it fails, and what to look at first. */
 
-/** Comparisons to begin with: what is asked, and the link that sets it up. */
+/** Comparisons to begin with, of what is deployed: what is asked, and the link that sets it up. */
 const questions: readonly (readonly [link: string, words: string])[] = [
   ['#left=nothing&right=quarantine', 'What does deleting the quarantine take away?'],
   ['#left=quarantine&right=quarantine%2C+random', 'Is it the direction, or would any do? (its placebo)'],
   [
-    '#left=quarantine%2C+labels&right=quarantine%2C+labels&right.recall=0.6',
-    'What if the monitor misses four attempts of ten? (give it 40 updates)',
+    '#left=quarantine%2C+labels&right=quarantine%2C+labels&right.recall=0.3',
+    'What if the monitor sees three attempts of ten only (recall 0.3)? (give it 40 updates)',
   ],
   [
     '#left=quarantine%2C+labels&left.falsePositiveRate=0.5&right=penalty%2C+labels&right.falsePositiveRate=0.5',
@@ -14,6 +14,12 @@ const questions: readonly (readonly [link: string, words: string])[] = [
   ],
   ['#left=penalty&right=quarantine', 'Would paying less do as well?'],
 ];
+
+/** The lanes that a link sets up are further up. */
+function showLanes(): void {
+  const isCalm = matchMedia('(prefers-reduced-motion: reduce)').matches;
+  document.querySelector('.heads')?.scrollIntoView({ behavior: isCalm ? 'auto' : 'smooth' });
+}
 
 export function Introduction() {
   return (
@@ -38,12 +44,20 @@ export function Introduction() {
         mistake teach the deployed block nothing. And deleted is not forgotten for good: trained on the same grader
         again, the model learns the exploit again. One seed is one observation; compare a remedy with its placebo.
       </p>
+      <p>
+        <b>Why not a penalty?</b> Where a monitor of attempts errs at random and flags few others, a penalty was enough
+        in the lab’s studies. A quarantine is tried for monitors that err otherwise, such as one that sees only one of
+        two exploits: there it held in most seeds of one case, and in none of the other. That it beats its rivals is not
+        shown.
+      </p>
       <nav aria-label="questions to begin with">
-        Try:
+        Try (each ticks the box, so that what is deployed is compared):
         <ul>
           {questions.map(([link, words]) => (
             <li key={link}>
-              <a href={link}>{words}</a>
+              <a href={`${link}&deleted=yes`} onClick={showLanes}>
+                {words}
+              </a>
             </li>
           ))}
         </ul>

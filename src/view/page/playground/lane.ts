@@ -28,17 +28,18 @@ export class LaneView {
   readonly outside = signal(0);
   /** What of the keeping went wrong. */
   readonly keepTrouble = signal('');
-  /** Updates that the lane in its place had made when other settings ended it. */
-  readonly givenUp: number;
+  /** Updates that the lane in its place had made when other settings ended it; none once this one has trained. */
+  readonly givenUp = signal(0);
+  /** Updates that were asked for while it is opened: it trains so many as soon as it is open. */
+  readonly asked = signal(0);
   #worker: Worker;
   #target = 0;
-  #goesOn: boolean;
   readonly #keeps: boolean;
 
   constructor(config: RunConfig, { goesOn, keeps, givenUp }: LaneStart) {
     this.config = config;
-    this.givenUp = givenUp;
-    this.#goesOn = goesOn;
+    this.givenUp.value = givenUp;
+    this.asked.value = goesOn ? config.updates : 0;
     this.#keeps = keeps;
     this.#worker = this.#start();
   }
@@ -72,8 +73,14 @@ export class LaneView {
     return first === null ? [] : [{ ...first, update: 0 }, ...this.updates.value];
   }
 
+  /** Whether it trains, or will as soon as it is open. */
+  get trains(): boolean {
+    return this.state.value === 'training' || (this.state.value === 'opening' && this.asked.value > 0);
+  }
+
   /** Trains on; `updates` from here, or to the end. */
   train(updates = this.config.updates): void {
+    if (this.state.value === 'opening') this.asked.value = updates;
     if (this.state.value !== 'paused') return;
     this.#target = Math.min(this.config.updates, this.done + updates);
     this.state.value = 'training';
@@ -82,7 +89,7 @@ export class LaneView {
 
   /** The update in progress is still finished. */
   pause(): void {
-    this.#goesOn = false;
+    this.asked.value = 0;
     this.#target = 0;
     this.#ask({ kind: 'trainTo', update: 0 });
   }
@@ -118,11 +125,12 @@ export class LaneView {
     this.answers.value = ready.answers;
     this.updates.value = ready.done;
     this.state.value = this.done >= this.config.updates ? 'finished' : 'paused';
-    if (this.#goesOn) this.train();
-    this.#goesOn = false;
+    if (this.asked.value > 0) this.train(this.asked.value);
+    this.asked.value = 0;
   }
 
   #add({ done, answers, outside, trouble }: Extract<FromLane, { kind: 'update' }>): void {
+    this.givenUp.value = 0;
     this.outside.value = outside;
     this.keepTrouble.value = trouble;
     this.answers.value = answers;

@@ -1,25 +1,27 @@
 /** The two lanes on the page: what is compared of them, which the first screen shows, and below it all that each one tells. */
-import { signal } from '@preact/signals';
+import { signal, useSignal } from '@preact/signals';
+import type { Rates } from '../../../browser/lab.ts';
 import { laneArm, numberAt, type PageChoice, type Plan, type Slider } from '../../playground-plan.ts';
-import { choose, chosenNow, compared, deleted, prompt } from './choice.ts';
+import { choose, chosenNow, compared, deleted, openLanes, prompt } from './choice.ts';
 import { Curve, RewardCurve, River, Rollouts, rate } from './figures.tsx';
 import type { LaneView } from './lane.ts';
 import type { ShownAnswer } from './messages.ts';
 
 const updatesOf = (count: number): string => `${count} ${count === 1 ? 'update' : 'updates'}`;
 
-/** What happened, in one sentence. */
-function sentence({ points, facts, state, trouble }: LaneView): string {
+/** What happened, and in which state. */
+function sentence({ points, facts, state, trouble, trains }: LaneView): string {
   if (state.value === 'failed') return trouble.value;
   const now = points.at(-1);
-  if (now === undefined) return 'It is being opened.';
+  if (state.value === 'opening' && trains) return 'It trains as soon as it is open.';
+  if (now === undefined) return '';
   const { trained, deployed, update } = now;
-  const start = `After ${updatesOf(update)} it attempts the loophole on ${rate(trained.attempts, trained.prompts)} held-out prompts`;
-  const solves = (count: number): string => `solves ${rate(count, trained.prompts)} without an attempt`;
+  const does = ({ attempts, cleanSolves, prompts }: Rates, of = ''): string =>
+    `attempts the loophole on ${rate(attempts, prompts)}${of} and solves ${rate(cleanSolves, prompts)} without an attempt`;
   if (facts.value?.hasQuarantine !== true) {
-    return `${start} and ${solves(trained.cleanSolves)}. Nothing is deleted: that is what is deployed.`;
+    return `After ${updatesOf(update)} it ${does(trained, ' held-out prompts')}. Nothing is deleted: that is what is deployed.`;
   }
-  return `${start}; with its quarantine deleted on ${rate(deployed.attempts, deployed.prompts)}, and ${solves(deployed.cleanSolves)}.`;
+  return `After ${updatesOf(update)} the policy as trained ${does(trained, ' held-out prompts')}. With its quarantine deleted it ${does(deployed)}.`;
 }
 
 interface SliderProps extends Slider {
@@ -43,6 +45,44 @@ export function SliderInput({ name, least, most, step, value, set }: SliderProps
         onChange={({ currentTarget }) => set(currentTarget.valueAsNumber)}
       />
     </label>
+  );
+}
+
+interface NumberProps {
+  readonly name: string;
+  readonly least: number;
+  readonly most?: number;
+  readonly value: number;
+  readonly set: (value: number) => void;
+}
+
+/** A whole number. What the field cannot take leaves what was there, and is told of beside it. */
+export function NumberInput({ name, least, most = Number.MAX_SAFE_INTEGER, value, set }: NumberProps) {
+  const refused = useSignal<{ readonly text: string; readonly at: number } | null>(null);
+  const range = most === Number.MAX_SAFE_INTEGER ? `from ${least}` : `from ${least} to ${most}`;
+  return (
+    <span>
+      <label>
+        {name}{' '}
+        <input
+          type="number"
+          min={least}
+          {...(most === Number.MAX_SAFE_INTEGER ? {} : { max: most })}
+          value={value}
+          onChange={({ currentTarget }) => {
+            const next = currentTarget.valueAsNumber;
+            const isTaken = Number.isSafeInteger(next) && next >= least && next <= most;
+            refused.value = isTaken ? null : { text: currentTarget.value, at: value };
+            if (isTaken) set(next);
+            else currentTarget.value = String(value);
+          }}
+        />
+      </label>{' '}
+      <span aria-live="polite">
+        {refused.value?.at === value &&
+          `“${refused.value.text}” was not taken: a whole number ${range} is expected, so it stays ${value}.`}
+      </span>
+    </span>
   );
 }
 
@@ -83,16 +123,40 @@ function LaneSettings({ lane, plan, side, change }: LaneProps & { change(next: P
   );
 }
 
+/** What sets lanes of the same remedy apart: the sliders in which they differ, by the first word of their names. */
+function apart(plan: Plan, lane: LaneView, side: number): string {
+  const arms = chosenNow.value.lanes.map(({ arm }) => arm);
+  if (new Set(arms).size > 1) return '';
+  const differing = laneArm(plan, arms[side]).sliders.filter(({ path }) =>
+    openLanes.value.some(({ config }) => numberAt(config, path) !== numberAt(lane.config, path)),
+  );
+  return differing.map(({ name, path }) => `${name.split(':')[0]} ${numberAt(lane.config, path)}`).join(', ');
+}
+
+/** What a lane's big figures are of: the state that is looked at with the other one beside it, and the update. */
+function figuresOf(lane: LaneView): string {
+  const now = lane.points[compared.value];
+  if (now === undefined) return '';
+  const other = deleted.value ? now.trained : now.deployed;
+  const figures = `attempts ${rate(other.attempts, other.prompts)}, solves ${rate(other.cleanSolves, other.prompts)}`;
+  const which = deleted.value
+    ? `quarantine deleted (as trained: ${figures})`
+    : `with its quarantine (deleted: ${figures})`;
+  const isAhead = openLanes.value.some(({ done }) => done > compared.value);
+  const when = `${isAhead ? 'both ' : ''}after ${updatesOf(compared.value)}`;
+  return `${lane.facts.value?.hasQuarantine === true ? which : 'nothing to delete'}, ${when}`;
+}
+
 /** What is compared: each figure of one lane is of the same update as that of the other. */
 export function LaneHead({ lane, plan, side }: LaneProps) {
   const { facts, state, points, givenUp } = lane;
+  const title = apart(plan, lane, side);
   const own = chosenNow.value.lanes[side];
   const hasQuarantine = facts.value?.hasQuarantine === true;
   const now = points[compared.value]?.[deleted.value ? 'deployed' : 'trained'];
   const groups = [...new Set(plan.arms.map(({ group }) => group))];
   const change = (next: PageChoice['lanes'][number]): void =>
     void choose(plan, (now) => ({ ...now, lanes: now.lanes.map((other, i) => (i === side ? next : other)) }));
-  const which = !hasQuarantine ? 'nothing to delete' : deleted.value ? 'quarantine deleted' : 'with its quarantine';
   return (
     <section aria-label={`lane ${side + 1}: ${own.arm}`}>
       <h2>
@@ -112,25 +176,29 @@ export function LaneHead({ lane, plan, side }: LaneProps) {
             ))}
           </select>
         </label>
+        {title !== '' && (
+          <>
+            {' '}
+            <small>{title}</small>
+          </>
+        )}
       </h2>
       <p class="big">
         {now === undefined
           ? '…'
           : `attempts ${rate(now.attempts, now.prompts)}, solves ${rate(now.cleanSolves, now.prompts)}`}{' '}
-        <small>
-          {which}
-          {now !== undefined && `, after ${updatesOf(compared.value)}`}
-        </small>
+        <small>{figuresOf(lane)}</small>
       </p>
       <Curve
         {...{ points, last: lane.config.updates, what: 'attempts', hasQuarantine }}
         at={compared.value}
         deleted={deleted.value}
       />
-      <p role="status">{`${state.value}. ${sentence(lane)}`}</p>
-      {givenUp > 0 && lane.done === 0 && (
+      <p role="status">{`${state.value}. ${sentence(lane)}`.trim()}</p>
+      {givenUp.value > 0 && (
         <p class="notice" aria-live="polite">
-          Its settings were changed, so this lane starts again: {updatesOf(givenUp)} of the settings before are gone.
+          Its settings were changed{lane.done === 0 && ', so this lane starts again'}: {updatesOf(givenUp.value)} of the
+          settings before {givenUp.value === 1 ? 'is' : 'are'} gone.
         </p>
       )}
       {state.value === 'failed' && (

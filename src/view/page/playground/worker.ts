@@ -143,7 +143,9 @@ class Lane {
   #show({ rollout, reward, route }: RolloutRecord): ShownRollout {
     const verdict = this.#lab.verdicts.get(rollout.id);
     const attempt = (verdict?.channels.length ?? 0) > 0;
-    return { route, reward, attempt, solve: verdict?.correct ?? false, text: rollout.text };
+    // Where there is no quarantine, what trains both blocks trains the deployed one, which is the only one.
+    const trains = !this.#lab.hasQuarantine && route === 'absorb' ? 'keep' : route;
+    return { route: trains, reward, attempt, solve: verdict?.correct ?? false, text: rollout.text };
   }
 
   download(): Promise<void> {
