@@ -55,9 +55,7 @@ describe('gq train', () => {
     expect(out).toContain(
       `finished: 6 updates in ${lab.path('table')}\nevaluate it with: gq eval ${lab.path('table')}`,
     );
-    expect(out.replace(/\s+/g, ' ')).toContain(
-      'hack: exploited / rollouts of the policy whose prompt disclosed a loophole',
-    );
+    expect(out.replace(/\s+/g, ' ')).toContain('hack: an attempt that paid for a wrong program / the same rollouts');
     const run = RunDirectory.open(lab.path('table'));
     expect(run.isSealed()).toBe(true);
     expect(existsSync(run.ledger('rollouts'))).toBe(false);
