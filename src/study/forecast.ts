@@ -185,20 +185,23 @@ function gpuMemory(runs: readonly PlannedRun[], tell?: Tell): Promise<readonly A
 
 async function rehearseArms(runs: readonly PlannedRun[], tell?: Tell): Promise<readonly ArmMemory[]> {
   await using _sandboxes = keepSandboxes();
-  await using opened = new AsyncDisposableStack();
   const labs = new Map<string, Lab>();
   const arms: ArmMemory[] = [];
   const shapes = shapesOf(runs);
-  for (const { arm, config } of shapes) {
-    tell?.(`rehearses the memory of ${arm}, arm ${arms.length + 1} of ${shapes.length}`);
-    const key = sharedKey(config);
-    const shared = labs.get(key) ?? opened.use(await openLab({ config }, { work: 'unplanned' }));
-    labs.set(key, shared);
-    const given = { model: shared.model, judge: shared.judge, problems: shared.problems };
-    await using lab = await openLab({ config }, { given });
-    const { standing, totalBytes } = await planLabMemory(lab);
-    const weights = standing.find(({ name }) => name === 'weights')?.bytes ?? 0;
-    arms.push({ weights, rest: totalBytes - weights });
+  try {
+    for (const { arm, config } of shapes) {
+      tell?.(`rehearses the memory of ${arm}, arm ${arms.length + 1} of ${shapes.length}`);
+      const key = sharedKey(config);
+      const shared = labs.get(key) ?? (await openLab({ config }, { work: 'unplanned' }));
+      labs.set(key, shared);
+      const given = { model: shared.model, judge: shared.judge, problems: shared.problems };
+      await using lab = await openLab({ config }, { given });
+      const { standing, totalBytes } = await planLabMemory(lab);
+      const weights = standing.find(({ name }) => name === 'weights')?.bytes ?? 0;
+      arms.push({ weights, rest: totalBytes - weights });
+    }
+  } finally {
+    for (const lab of labs.values()) await lab[Symbol.asyncDispose]();
   }
   return arms;
 }
