@@ -156,7 +156,7 @@ describe('a recipe', () => {
     for (const shape of Object.values(microShapes)) expect(changeRecipe(shape, [])).toEqual(shape);
   });
 
-  it.each(['2M', '8M', '27M', '100M', '300M', '1B'] as const)('of %s has about as many weights', (name) => {
+  it.each(['1M', '2M', '4M', '8M', '27M', '100M', '300M', '1B'] as const)('of %s has about as many weights', (name) => {
     const tokenizer = new ModelTokenizer(microTokenizer(), 'micro tokenizer');
     const shapes = [...expectedTensors(microConfig(microShapes[name], tokenizer)).values()];
     const weights = shapes.reduce((sum, shape) => sum + shape.reduce((product, side) => product * side, 1), 0);

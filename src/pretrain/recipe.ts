@@ -61,7 +61,9 @@ const countdownRecipe: MicroRecipe = {
 /** The shapes by their number of weights. Wider ones learn at a lower rate. */
 export const microShapes = {
   countdown: countdownRecipe,
+  '1M': { ...microRecipe, hiddenSize: 160, layers: 3, heads: 5, learningRate: 2.4e-3 },
   '2M': microRecipe,
+  '4M': { ...microRecipe, hiddenSize: 224, layers: 6, heads: 7, learningRate: 1.7e-3 },
   '8M': { ...microRecipe, hiddenSize: 256, layers: 10, heads: 8, learningRate: 1e-3 },
   '27M': { ...microRecipe, hiddenSize: 512, layers: 8, heads: 8, learningRate: 8e-4 },
   '100M': { ...microRecipe, hiddenSize: 768, layers: 13, heads: 12, learningRate: 5e-4 },

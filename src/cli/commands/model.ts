@@ -161,7 +161,9 @@ type ShapeName = keyof typeof microShapes;
 /** Documents of one pass where kernels run on the processor: a pass takes seconds there, and Ctrl-C is heard between passes. */
 const processorDocuments: Readonly<Record<ShapeName, number>> = {
   countdown: 48,
+  '1M': 96,
   '2M': 96,
+  '4M': 96,
   '8M': 48,
   '27M': 12,
   '100M': 4,
