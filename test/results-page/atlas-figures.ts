@@ -246,6 +246,22 @@ function claimTimes(rates: Rates): Figure {
   }); // biome-ignore format: a line a panel
 }
 
+/** When remedies by labels of attempts that miss some fail, at a constant rate. */
+function horizonTimes(rates: Rates): Figure {
+  const caption = `Kaplan and Meier, ten seeds an arm: a run has failed at the first point of the curve, ten updates apart, at which its deployed policy attempts in more than 0.10 of 64 validation prompts. Labels of attempts with misses, a constant rate, no sound prompts. ${conditions}`;
+  const of = (remedy: string) => ({
+    'one in ten missed': `${remedy}-r0.9`,
+    'two in ten missed': `${remedy}-r0.8`,
+    'flags at random': `${remedy}-chance`,
+    vanilla: 'vanilla',
+  });
+  return timesFigure(rates, { name: 'atlas-b-times', title: 'Runs that have not failed so far', caption }, {
+    screen: of('screen'),
+    'penalty 4': of('penalty-4'),
+    'own mean, others kept': of('own-mean'),
+  }); // biome-ignore format: a line a panel
+}
+
 /** Attempts over how well the gate or the monitor of a run saw attempts while it trained: a point a run, a panel for each list of arms by their words. */
 export function doseFigure(
   rates: Rates,
@@ -303,8 +319,18 @@ function monitorDoses(rates: Rates): Figure {
   );
 }
 
+const draws: readonly string[] = Array.from({ length: 8 }, (_, i) => `draw-${i + 1}`);
+
+/** Own mean along the pairs' direction, the reversed one and eight random ones. */
+function drawDoses(rates: Rates): Figure {
+  const title = 'What is left, over how well the direction saw attempts';
+  return doseFigure(rates, { name: 'atlas-draws-dose', title, caption: doseText }, {
+    'own mean, others absorbed': { pairs: ['own-mean'], 'eight random directions': draws, reversed: ['reversed'] },
+  }); // biome-ignore format: a line a panel
+}
+
 const csvOf = (study: string): string => `${root}bench/results/${study}-rates.csv`;
-const ladder = ['2M', '8M', '27M', '100M', '300M', '1B'] as const;
+const ladder = ['1M', '2M', '4M', '8M', '27M', '100M', '300M', '1B'] as const;
 
 /** Every figure of the atlas by its name, where the study has runs; null where it has none. */
 export function atlasFigures(): Readonly<Record<string, Figure | null>> {
@@ -316,8 +342,10 @@ export function atlasFigures(): Readonly<Record<string, Figure | null>> {
     'atlas-a-map': drawn('atlas-a', (rates) => mapFigure(rates, readPredictions('atlas-a'), 12)),
     'atlas-a-dose': drawn('atlas-a', monitorDoses),
     'atlas-b-horizon': drawn('atlas-b', horizonFigure),
+    'atlas-b-times': drawn('atlas-b-times', horizonTimes),
     'atlas-c-labels': drawn('atlas-c', labelsFigure),
     'atlas-d-parts': drawn('atlas-d-parts', (rates) => partsFigure(Rates.of('atlas-d'), rates)),
+    'atlas-draws-dose': drawn('atlas-draws', drawDoses),
     'atlas-e-size': ofSizes.size < 2 ? null : sizeFigure(ofSizes),
     'atlas-g-forms': drawn('atlas-g', substitutionFigure),
     'micro-claim-times': drawn('micro-claim', claimTimes),
