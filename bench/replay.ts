@@ -3,7 +3,7 @@
  * update) by their hashes, and its evaluations. The bytes hold for one kind of device and one arithmetic: the CSV of seals names the commit.
  *   node bench/replay.ts atlas-c/vanilla-530 [--set key=value] [--out DIR]      a run of a study, by bench/results/atlas-seals.csv.gz and its rates
  *   node bench/replay.ts runs/atlas-c/vanilla-530 [--out DIR]                   a run directory: its manifest, its seal and its evaluations
- * --set is what the call of the study changed (study E: model and learning rate); --out keeps the new run. Exit 1: something differs.
+ * --set is what the call of the study changed (study E: model and learning rate; study L: what varies); --out keeps the new run. Exit 1: something differs.
  * Verdicts are not compared: they hold how long each program took.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -17,12 +17,11 @@ import type { EvaluationPlan } from '../src/report/experiment-schema.ts';
 import { RunDirectory, readSeal } from '../src/run/index.ts';
 import { planExperiment, readExperiment } from '../src/study/experiment.ts';
 import { LabWorker } from '../src/study/worker.ts';
+import { recipeOf, root } from '../test/results-page/rates.ts';
 
 type Row = Readonly<Record<string, string>>;
 type Facts = Readonly<Record<string, string>>;
 type Say = (line: string) => void;
-
-const root = new URL('..', import.meta.url).pathname;
 
 function rowsOf(csv: string): Row[] {
   const [head, ...lines] = csv
@@ -58,7 +57,7 @@ async function ofStudy(name: string, settings: readonly string[], say: Say) {
   const seals = rowsOf(gunzipSync(readFileSync(`${root}bench/results/atlas-seals.csv.gz`)).toString());
   const seal = seals.find((row) => row['study'] === study && row['run'] === run);
   if (seal === undefined) throw new Error(`replay: no seal of ${name} in bench/results/atlas-seals.csv.gz`);
-  const recipe = `${root}recipes/${study.replace(/^(atlas-e)-(2m|27m)$/, '$1').replace(/^(atlas-e)-\d+[mb]$/, '$1-ladder')}.toml`;
+  const recipe = recipeOf(study);
   const experiment = readExperiment(recipe);
   const [, arm, seed] = /^(.*)-(\d+)$/.exec(run) ?? [];
   const { runs } = await planExperiment(experiment, recipe, settings, { arms: [arm], seeds: [Number(seed)] });

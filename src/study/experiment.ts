@@ -250,7 +250,10 @@ export async function planExperiment(
       runs.push({ arm: name, seed, folder: runFolder(name, seed), config, configHash: hash, plugins });
     }
   }
-  refuseUnread(sharedFaults(withoutReader));
+  // Of some arms only what the call sets is judged: a setting of the file may be for the others.
+  const setHere = new Set(settings.map((text) => text.split('=')[0].trim()));
+  const isPart = experiment.arms.some(({ name }) => !arms.includes(name));
+  refuseUnread(sharedFaults(withoutReader).filter(({ key }) => !isPart || setHere.has(key ?? '')));
   // What a claim is of does not depend on the seed.
   const configs = new Map(runs.map(({ arm, config }) => [arm, config]));
   return { experiment, runs, claim: (await claimOf(experiment, path, settings, configs)) ?? undefined };

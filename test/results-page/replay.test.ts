@@ -10,7 +10,7 @@ import { parseRunConfig, resolveBuiltin, train } from '../../src/lab/index.ts';
 import { stampedJson } from '../../src/run/index.ts';
 import { temporaryFolder } from '../lab/hand-made.ts';
 import { tinyModel, tinySettings } from '../smoke/lab.ts';
-import { plain, Rates, root } from './rates.ts';
+import { experimentOf, plain, Rates, root } from './rates.ts';
 
 /** By the Node that the package brings: an older one does not run TypeScript. */
 const node = join(root, 'node_modules/node/bin/node');
@@ -63,6 +63,15 @@ it('every run of these studies has its seal, and the page says of how many', () 
   expect(page).toContain(`and all ${others.map(sealed).reduce((sum, count) => sum + count, 0)} of L)`);
   const all = [...whole, 'atlas-i-again', 'atlas-f', ...parts, ...others].map(sealed);
   expect(all.reduce((sum, count) => sum + count, 0)).toBe(rows.length);
+});
+
+it('every run with a seal is one that the recipe of its study states, so that it can be trained again', () => {
+  const runs = gunzipSync(readFileSync(join(root, 'bench/results/atlas-seals.csv.gz'))).toString().trim().split('\n').slice(1).map((row) => row.split(',')); // biome-ignore format: one line
+  const unknown = [...groupBy(runs, ([study]) => study)].flatMap(([study, ofStudy]) => {
+    const stated = new Set(experimentOf(study).arms.map(({ name }) => name));
+    return ofStudy.map(([, run]) => run).filter((run) => !stated.has(run.replace(/-\d+$/, '')));
+  });
+  expect(unknown).toEqual([]);
 });
 
 it('the page says how many runs of study A left the same rollouts', () => {

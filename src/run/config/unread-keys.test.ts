@@ -227,13 +227,13 @@ describe('a key that nothing reads', () => {
 
 describe('in an experiment', () => {
   const base = recipe('plain.toml', 'updates = 7\n');
-  const plan = (changes: object, settings: readonly string[] = []) => {
+  const plan = (changes: object, settings: readonly string[] = [], part: { arms?: string[] } = {}) => {
     const arms = [
       { name: 'vanilla', recipe: base },
       { name: 'gate', recipe: base, set: ['arm.kind=activation', 'arm.calibration=otsu', 'arm.keepTail=1'] },
     ];
     const experiment = checkExperiment({ name: 'x', seeds: [1], arms, placebo: 'vanilla', ...changes }, 'x.toml');
-    return planExperiment(experiment, join(folder, 'x.toml'), settings);
+    return planExperiment(experiment, join(folder, 'x.toml'), settings, part);
   };
 
   it('a grid over a key that nothing reads is refused', async () => {
@@ -246,6 +246,12 @@ describe('in an experiment', () => {
     expect((await plan({}, ['sampling.deployedSampling=0.5'])).runs).toHaveLength(2);
     await expect(plan({ set: ['safety.healLearningRate=1e-3'] })).rejects.toThrow('key safety.healLearningRate');
     await expect(plan({}, ['teacher.perGroup=2'])).rejects.toThrow('key teacher.perGroup');
+  });
+
+  it('some of its arms need no reader of what the file sets for the others, but one of what the call sets', async () => {
+    const [settings, part] = [['pairs.select=["tag:run_tests"]'], { arms: ['vanilla'] }];
+    expect((await plan({ set: settings }, [], part)).runs).toHaveLength(1);
+    await expect(plan({}, settings, part)).rejects.toThrow('key pairs.select');
   });
 });
 
