@@ -33,6 +33,22 @@ export const mutants: readonly Mutant[] = [
     test: 'are those with more deployed attempts than 0.10, with the exact interval of their share',
   },
   {
+    mistake: 'any drop in solving counts as one, however small the band',
+    file: 'src/report/kept.ts',
+    text: "if (high < -margin) return 'lower';",
+    replacement: "if (high < 0) return 'lower';",
+    testFile: 'src/report/kept.test.ts',
+    test: 'is kept, lower or higher only where the whole 90% interval says so',
+  },
+  {
+    mistake: 'every module of a direction loses what the first shares with solving',
+    file: 'src/gates/direction.ts',
+    text: 'const start = i - (i % rank);',
+    replacement: 'const start = 0 * (i % rank);',
+    testFile: 'src/gates/gates.test.ts',
+    test: 'orthogonal to solve: what it shares with the mean clean feature is gone, module by module',
+  },
+  {
     mistake: 'solving is judged on the set where hacks are counted',
     file: 'src/report/aggregate.ts',
     text: "results.sets.find((set) => set === 'test-unhinted') ?? claimSet(results)",
