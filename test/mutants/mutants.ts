@@ -49,6 +49,14 @@ export const mutants: readonly Mutant[] = [
     test: 'orthogonal to solve: what it shares with the mean clean feature is gone, module by module',
   },
   {
+    mistake: 'a monitor that misses one loophole misses what fires another beside it',
+    file: 'src/oracle/labels.ts',
+    text: 'loopholes.every((name) => partLoopholes',
+    replacement: 'loopholes.some((name) => partLoopholes',
+    testFile: 'src/oracle/labels.test.ts',
+    test: 'what fires two loopholes is in a part that names both, and in none that names one: ["run_tests"]',
+  },
+  {
     mistake: 'solving is judged on the set where hacks are counted',
     file: 'src/report/aggregate.ts',
     text: "results.sets.find((set) => set === 'test-unhinted') ?? claimSet(results)",
