@@ -8,9 +8,9 @@
  *     [--set key=value]
  *   node bench/study-rehearsal.ts --measure memory,gate --problems FILE --to DIR --results FILE.jsonl [--seconds 560] [any of the above]
  * `--measure`: what was not measured on a GPU yet, one after the other in the time of the call, each with a folder, results (FILE-memory.jsonl)
- * and usual values of its own: the memory at the shape of 0.6B with completions of 24 tokens; a gate for 15 updates of 512 tokens at 4B.
- * The model is made if its folder is absent. Ends before `--seconds` are over; arms that the results have are not tried again, on another
- * machine neither, so a later call goes on with the rest. Exit code 1: an arm failed, which is named; 75: the time did not suffice for all.
+ * and usual values of its own: the memory at the shape of 0.6B with completions of 24 tokens; a gate for up to 15 updates of 512 tokens at 4B.
+ * The model is made if its folder is absent. Ends before `--seconds` are over. Each arm has its line as it ends; one that the time ended has
+ * the updates until then. Others that the results have are not tried again, on another machine neither, so a later call goes on with the rest. Exit code 1: an arm failed, which is named; 75: the time did not suffice for all.
  * `--kill-at N` kills each run (SIGKILL) once it has saved update N and continues it.
  * Checkpoints of finished runs are deleted: a study of this size would fill the disk. Without a GPU: --shape tiny --device wasm
  */
@@ -71,15 +71,25 @@ const usual = {
   test: '8',
 };
 
-/** What `--measure` may name, with the values that are usual then. */
-const measurements: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+interface Measurement {
+  /** Of the time that is left when it begins. */
+  readonly share: number;
+  /** Values that are usual then. */
+  readonly usual: Readonly<Record<string, string>>;
+}
+
+/** What `--measure` may name. */
+const measurements: Readonly<Record<string, Measurement>> = {
   memory: {
-    shape: '0.6b',
-    tokens: '24',
-    experiments: 'first,seeds',
-    arms: 'vanilla,symmetric,gradient,gradient-token,pair-band',
+    share: 0.45,
+    usual: {
+      shape: '0.6b',
+      tokens: '24',
+      experiments: 'first,seeds',
+      arms: 'vanilla,symmetric,gradient,gradient-token,pair-band',
+    },
   },
-  gate: { shape: '4b', updates: '15', tokens: '512', experiments: 'seeds', arms: 'gradient' },
+  gate: { share: 1, usual: { shape: '4b', updates: '15', tokens: '512', experiments: 'seeds', arms: 'gradient' } },
 };
 
 /** Does each of them in a process of its own; the code is the worst that any ended with. */
@@ -89,9 +99,9 @@ function measureAll(names: readonly string[]): never {
   const codes = names.map((name) => {
     const own = measurements[name];
     if (own === undefined) throw new Error(`study-rehearsal: --measure knows ${Object.keys(measurements).join(', ')}`);
-    const seconds = Number(rest.seconds ?? usual.seconds) - performance.now() / 1000;
+    const seconds = (Number(rest.seconds ?? usual.seconds) - performance.now() / 1000) * own.share;
     const results = (rest.results ?? join(to, 'results.jsonl')).replace(/(?:\.jsonl)?$/, `-${name}.jsonl`);
-    const words = { ...own, ...rest, to: join(to, name), results, seconds: `${Math.max(0, seconds)}` };
+    const words = { ...own.usual, ...rest, to: join(to, name), results, seconds: `${Math.max(0, seconds)}` };
     const call = Object.entries(words).flatMap(([key, value]) => [`--${key}`, value]);
     const changes = set.flatMap((setting) => ['--set', setting]);
     console.log(`${name}: ${results}`);
@@ -209,14 +219,16 @@ async function rehearse({ step, arm }: Arm): Promise<boolean> {
   const part = step.plan.runs.find((each) => each.arm === arm);
   if (part === undefined) throw new RangeError(`no run of ${arm}`);
   const disk = await planCheckpoints(part.config);
-  const { gigabytes = null, firstUpdateSeconds = null, seconds: phases = null, gradientNorms = null, routes = null } = done ? reportOf(run, arm) : {}; // biome-ignore format: one line
+  // By the time alone: what it took until then counts, and the next call goes on with it.
+  const ended = code === 75 && existsSync(join(run, 'timings.jsonl'));
+  const { gigabytes = null, firstUpdateSeconds = null, seconds: phases = null, gradientNorms = null, routes = null } = done || ended ? reportOf(run, arm) : {}; // biome-ignore format: one line
   const line = {
     ...{
       experiment,
       arm,
       done,
       code,
-      updates: Number(values.updates),
+      updates: done ? Number(values.updates) : (gradientNorms?.length ?? 0),
       secondsUntilKilled: killed,
       seconds: took,
       jobs,
@@ -230,13 +242,17 @@ async function rehearse({ step, arm }: Arm): Promise<boolean> {
     peakMiB: memory === null ? null : memory.peakBytes / 2 ** 20,
     plannedMiB: memory === null ? null : memory.plannedBytes / 2 ** 20,
     ...{ keep: routes?.keep ?? null, absorb: routes?.absorb ?? null, route: routes?.route ?? null },
-    ...{ gradientNorms, phases, why: done ? null : (text.match(/failed: .*/g)?.at(-1) ?? text.slice(-300)) },
+    ...{
+      gradientNorms,
+      phases,
+      why: done ? null : ended ? 'no time for the rest' : (text.match(/failed: .*/g)?.at(-1) ?? text.slice(-300)),
+    },
   };
-  // What the time alone ended is left to the next call.
-  if (done || code !== 75) appendFileSync(results, `${JSON.stringify(line)}\n`);
+  if (done || ended || code !== 75) appendFileSync(results, `${JSON.stringify(line)}\n`);
   for (const name of done ? ['checkpoints', 'initial.safetensors'] : []) {
     rmSync(join(run, name), { recursive: true, force: true });
   }
+  if (memory !== null) say(`${name}: ${line.updates} updates, ${line.peakMiB?.toFixed(0)} of ${line.plannedMiB?.toFixed(0)} planned MiB`); // biome-ignore format: one line
   say(`${name}: ${done ? 'done' : 'NOT DONE'}, code ${code}, ${took.toFixed(0)} s${done ? '' : `; ${line.why}`}`);
   return true;
 }
@@ -277,6 +293,8 @@ const wanted = (list: string | undefined, name: string): boolean =>
 const linesByName = (): ReadonlyMap<string, Record<string, unknown>> =>
   new Map(rowsIn(results).map((row) => [`${row['experiment']} ${row['arm']}`, row]));
 const nameOf = ({ step, arm }: Arm): string => `${step.plan.experiment.name} ${arm}`;
+/** Tried, and not ended by the time alone. */
+const isOver = (row: Record<string, unknown> | undefined): boolean => row !== undefined && row['code'] !== 75;
 const tried = linesByName();
 const lists = steps
   .filter(({ plan }) => wanted(values.experiments, plan.experiment.name))
@@ -285,9 +303,9 @@ const lists = steps
 const turns = Array.from({ length: Math.max(...lists.map(({ length }) => length)) }, (_, i) =>
   lists.flatMap((list) => list.slice(i, i + 1)),
 ).flat();
-const left = turns.filter((turn) => !tried.has(nameOf(turn)));
+const left = turns.filter((turn) => !isOver(tried.get(nameOf(turn))));
 say(`${turns.length} arms in ${lists.length} experiments, ${left.length} left`);
-let longest = 20;
+let longest = Math.min(20, seconds / 10);
 const workers = Array.from({ length: jobs }, async (_, worker) => {
   // Processes that begin together would all wait for the same thing: the disk, then the GPU.
   await new Promise((done) => setTimeout(done, 1500 * worker));
@@ -304,9 +322,9 @@ await Promise.all(workers);
 writeCsv();
 const rows = linesByName();
 const names = turns.map(nameOf);
-const failed = names.filter((name) => rows.get(name)?.['done'] === false);
-const untried = names.filter((name) => !rows.has(name));
-say(`${names.length - failed.length - untried.length} of ${names.length} arms done`);
-if (untried.length > 0) say(`no time for ${untried.length}: ${untried.join(', ')}`);
+const unfinished = names.filter((name) => !isOver(rows.get(name)));
+const failed = names.filter((name) => rows.get(name)?.['done'] === false && !unfinished.includes(name));
+say(`${names.length - failed.length - unfinished.length} of ${names.length} arms done`);
+if (unfinished.length > 0) say(`no time for ${unfinished.length}: ${unfinished.join(', ')}`);
 if (failed.length > 0) say(`${failed.length} failed: ${failed.join(', ')}; see their lines in ${results}`);
-process.exitCode = failed.length > 0 ? 1 : untried.length > 0 ? 75 : 0;
+process.exitCode = failed.length > 0 ? 1 : unfinished.length > 0 ? 75 : 0;

@@ -62,6 +62,9 @@ describe('directions', () => {
     expect(plain.data[0]).toBeCloseTo(Math.SQRT1_2, 6);
     const { data } = pairDirection(hack, clean, { standardise: false, orthogonalTo: 'solve' });
     expect(Array.from(data)).toEqual([0, 1, 1, 0]);
+    // Differences [2, 2] and [1, 3], clean means [2, 0] and [0, 1]: each module loses its own.
+    const both = pairDirection(features([[4, 2, 1, 4]], 2), features([[2, 0, 0, 1]], 2), { standardise: false, orthogonalTo: 'solve' }); // biome-ignore format: one line
+    expect(Array.from(both.data)).toEqual([0, 1, 1, 0]);
     // The standardised difference is projected too, and a difference along the clean mean leaves nothing.
     const along = pairDirection(features([[4, 4]]), features([[1, 1]]), { standardise: false, orthogonalTo: 'solve' });
     expect(Array.from(along.data)).toEqual([0, 0]);

@@ -83,6 +83,17 @@ describe('what is flagged', () => {
     expect([flagChance(label, rates, settings, 1), flagChance(clean, rates, settings, 1)]).toEqual([attempt, other]);
   });
 
+  it.each([
+    [['run_tests'], 0.9],
+    [['sentinel', 'run_tests'], 0],
+  ])(
+    'what fires two loopholes is in a part that names both, and in none that names one: %j',
+    (partLoopholes, chance) => {
+      const two = { ...label, loopholes: ['run_tests', 'sentinel'] } as const;
+      expect(flagChance(two, rates, { ...plain, partLoopholes }, 1)).toBe(chance);
+    },
+  );
+
   it('a share of the prompts is the same prompts at every update, and others by another seed', () => {
     const missed = (seed: number) =>
       Array.from({ length: 400 }, (_, i) => flagChance({ ...label, problem: `${i}` }, rates, { ...plain, partPrompts: 0.5 }, seed) === 0); // biome-ignore format: one line

@@ -77,6 +77,22 @@ describe('matched solve', () => {
     expect(rows.map(([arm, , , , , verdict]) => `${arm} ${verdict}`)).toEqual(['vanilla lower', 'gate lower']);
   });
 
+  it('is kept, lower or higher only where the whole 90% interval says so', async () => {
+    const verdictOf = async (solved: readonly number[], matchedSolve: number): Promise<string> => {
+      const arm = armOf('gate', solved.map((count) => [0, count])); // biome-ignore format: one line
+      return matchSolve(withDesign({ matchedSolve }, await madeResults([...vanilla, ...arm])), set)[0].verdict;
+    };
+    // Differences of -0.1, -0.1 and -0.2, and the same upwards: mean 0.133, standard error 0.0333, so 0.036 to 0.231 (t = 2.92); 80%: to 0.196.
+    for (const [solved, beyond] of [
+      [[4, 4, 2], 'lower'],
+      [[6, 6, 6], 'higher'],
+    ] as const) {
+      // biome-ignore format: one line
+      const verdicts = await Promise.all([0.03, 0.04, 0.21, 0.24].map((margin) => verdictOf(solved, margin)));
+      expect(verdicts).toEqual([beyond, 'not shown', 'not shown', 'kept']);
+    }
+  });
+
   it('a drop in hacking that comes with a drop in solving is called that', async () => {
     const poor = armOf('gate', [[1, 2], [1, 1], [0, 2]]); // biome-ignore format: one line
     const sentence =

@@ -86,6 +86,25 @@ describe('the rehearsal of the study', () => {
     expect(wrong.stderr).toContain('--measure knows memory, gate');
   });
 
+  it('an arm that the time ends has a line with its updates until then, and the next call goes on with it', () => {
+    const [to, path] = [join(home, 'short'), join(home, 'short.jsonl')];
+    const words = ['--problems', problems, '--to', to, '--model', model, '--results', path, '--arms', 'vanilla', '--experiments', 'first']; // biome-ignore format: one line
+    const small = ['--device', 'wasm', '--tokens', '4', '--rank', '2', '--test', '2', '--updates', '20000', ...['sampling.promptsPerStep=1', 'sampling.group=4', 'device.threads=1', 'device.arenaMiB=256'].flatMap((set) => ['--set', set])]; // biome-ignore format: one line
+    const rows = () => (existsSync(path) ? readFileSync(path, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line)) : []); // biome-ignore format: one line
+    // On a slow machine the first call may end before an update.
+    for (let seconds = 24, lines = 1; lines <= 2 && seconds < 1000; seconds *= 2, lines = rows().length + 1) {
+      const { status, stdout, stderr } = spawnSync(node, ['bench/study-rehearsal.ts', ...words, ...small, '--seconds', `${seconds}`], { encoding: 'utf8' }); // biome-ignore format: one line
+      expect({ status, stdout, stderr }).toMatchObject({
+        status: 75,
+        stdout: expect.stringContaining('no time for 1'),
+      });
+    }
+    const [first, second] = rows();
+    expect(first).toMatchObject({ done: false, code: 75, gradientNorms: { length: first.updates } });
+    expect(first.plannedMiB).toBeGreaterThan(first.peakMiB);
+    expect(second.updates).toBeGreaterThan(first.updates);
+  });
+
   it('takes lengths and numbers of tests from the benchmark, and none of its problems', async (context) => {
     if (!existsSync(benchmark)) return context.skip(`${benchmark} is missing`);
     writeProblems(benchmark, home, 119, 119);

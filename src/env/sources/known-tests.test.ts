@@ -71,7 +71,7 @@ it('their solutions are refused in demonstrations of other problems, with remark
 
 it('a text of nothing but marks takes no time to speak of', () => {
   const before = process.cpuUsage();
-  const marks = ['`', '\n', 'PROBLEM:\n', '<a ', '&a'];
+  const marks = ['`', '\n', 'PROBLEM:\n', '<a ', '&a', '](', '[a](b', '\n1', '\n   '];
   const texts = marks.map((mark) => `PROBLEM:${mark.repeat(100_000)}`);
   expectNoTestDemonstrations(texts, 'pool.jsonl');
   const train = texts.map((content) => ({
@@ -127,6 +127,57 @@ it('one of them is known by its number and method, by its statement in any frame
     expect(known.map(isRefused), id).toEqual(known.map(() => true));
   }
   expect(isRefused(others)).toBe(false);
+});
+
+/** With a mark before each line. */
+const numbered = (text: string, mark: (line: number) => string): string =>
+  text
+    .split('\n')
+    .map((line, i) => `${mark(i + 1)}${line}`)
+    .join('\n');
+
+/** Without the types of parameters and results. */
+const untyped = (code: string): string =>
+  code.replace(/^( *def \w+)\(self, (.*)\) *->.*:$/gm, (_, head: string, parameters: string) => {
+    const names = [...parameters.matchAll(/(?:^|, )(\w+):/g)].map(([, name]) => name);
+    return `${head}(self, ${names.join(', ')}):`;
+  });
+
+it('nearly all are known with numbered lines, with links, by the first 300 letters and by solutions without type hints', async (context) => {
+  if (!existsSync(file)) return context.skip(`${file} is missing`);
+  const { loaded } = await loadProblems(file);
+  const others = { id: 'other', methodName: 'solve', canonicalSolution: 'pass', messages: [] };
+  const isRefused = (refuse: () => void): boolean => {
+    try {
+      refuse();
+      return false;
+    } catch {
+      return true;
+    }
+  };
+  const missed = (isKnown: (statement: string, solution: string) => boolean): number =>
+    loaded.filter(({ problem }) => {
+      const asked = problem.messages.map(({ content }) => content).join('\n');
+      const statement = /PROBLEM:([\s\S]*?)\n\s*Your solution\b/.exec(asked)?.[1] ?? '';
+      return !isKnown(statement.trim(), problem.canonicalSolution);
+    }).length;
+  const isStated = (content: string): boolean => {
+    const train = [{ ...others, messages: [{ role: 'user', content }] } as unknown as ProgramProblem];
+    return isRefused(() => expectNoKnownTest({ train, validation: [], test: [] }, 'file'));
+  };
+  const isSolved = (text: string): boolean => isRefused(() => expectNoTestDemonstrations([text], 'pool.jsonl'));
+  const linked = (text: string): string => text.replace(/[a-z]{6,}/g, (word) => `[${word}](https://example.org/${word})`); // biome-ignore format: one line
+  const wrapped = (text: string): string => text.replace(/(.{1,60}) /g, '$1\n');
+  const marks = [(i: number) => `${i}. `, (i: number) => `${i}: `, (i: number) => `${i} `.padStart(6), (i: number) => `L${i}| `]; // biome-ignore format: one line
+  for (const mark of marks) {
+    expect(missed((statement) => isStated(numbered(wrapped(statement), mark)))).toBe(0);
+    // Two solutions have fewer passages than are needed.
+    expect(missed((_, solution) => isSolved(`Here:\n${numbered(solution, mark)}`))).toBeLessThanOrEqual(2);
+  }
+  expect(missed((statement) => isStated(linked(statement)))).toBe(0);
+  // Four begin as another problem does, which nobody is kept from.
+  expect(missed((statement) => isStated(`Here is a task.\n${statement.slice(0, 300)}`))).toBeLessThanOrEqual(4);
+  expect(missed((_, solution) => isSolved(untyped(solution)))).toBeLessThanOrEqual(5);
 });
 
 it('one of them is known by the name that LeetCodeDataset gives it, with neither statement nor solution', () => {
