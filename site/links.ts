@@ -46,8 +46,8 @@ export function checkLinks(folder: string, large: ReadonlySet<string>, apart: Re
 
 /** The words of a page without its tables, programs and lists of its own headings. */
 function proseWords(html: string): number {
-  const main = /<main[^]*?<\/main>/.exec(html)?.[0] ?? html;
-  const prose = main.replace(/<(table|pre|nav|script|style)\b[^]*?<\/\1>/g, ' ').replace(/<[^>]*>/g, ' ');
+  const main = /<main[\s\S]*?<\/main>/.exec(html)?.[0] ?? html;
+  const prose = main.replace(/<(table|pre|nav|script|style)\b[\s\S]*?<\/\1>/g, ' ').replace(/<[^>]*>/g, ' ');
   return prose.match(/\S+/g)?.length ?? 0;
 }
 
