@@ -1,16 +1,10 @@
 /** Trains an arm and prints how often it attempts and hacks: the base, as trained, deployed. */
-import { evaluateRun, resolveConfig, type Sink, shippedRecipe, train } from 'gradient-quarantine';
+import { evaluateRun, resolveConfig, shippedRecipe, train } from 'gradient-quarantine';
 
 const [folder = 'runs/example', updates = '20', limit = '64', ...settings] = process.argv.slice(2);
 const changes = [`updates=${updates}`, 'seed=7', ...settings];
 const { config } = await resolveConfig(shippedRecipe('micro-activation'), changes);
-const printer: Sink = {
-  name: 'printer',
-  event(event) {
-    if (event.kind === 'step') console.log(`update ${event.update}: reward ${event.meanReward}`);
-  },
-};
-const { end } = await train(config, folder, { sinks: [printer] });
+const { end } = await train(config, folder);
 const found = await evaluateRun(folder, { sets: ['test-original'], limit: Number(limit) });
 for (const { state, rows } of found.evaluations) {
   const count = (outcome: 'attempt' | 'hack') => rows.filter((row) => row[outcome]).length;

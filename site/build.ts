@@ -28,8 +28,8 @@ const apps = new Map([
   ['demo', 'demo/view.html'],
   ['playground', 'playground/index.html'],
 ]);
-/** Pages that may be large: where a name is looked up, one page is searched faster than twenty. */
-const large = new Set(['docs/config.html', 'api/main.html', 'api/main-types.html']);
+/** Pages that may be large: where a name is looked up, one page is searched faster than twenty; and the steps of an update, which are one list. */
+const large = new Set(['docs/config.html', 'api/main.html', 'api/main-types.html', 'docs/science/6-one-update.html']);
 
 function makePages(): { pages: SitePage[]; copies: ReadonlySet<string>; frame: Parameters<typeof framePage>[1] } {
   const files = listFiles();

@@ -4,6 +4,10 @@ import { join, posix } from 'node:path';
 
 /** What a page may weigh: more is too much to read, and slow on a phone. */
 const mostBytes = 120_000;
+/** Of prose: tables and programs are looked up, not read. */
+const mostWords = 1200;
+/** Records: what was measured, found, decided and changed, an entry after the other. */
+const record = /^(?:LOG|CHANGELOG|docs\/adr|docs\/results|bench\/results)\//;
 
 export interface LinkReport {
   readonly pages: number;
@@ -11,7 +15,7 @@ export interface LinkReport {
   readonly faults: readonly string[];
 }
 
-/** `large` names pages that may be above the limit; `apart` folders whose pages find their addresses by a program. */
+/** `large` names pages that may be above the limits; `apart` folders whose pages find their addresses by a program. */
 export function checkLinks(folder: string, large: ReadonlySet<string>, apart: ReadonlySet<string>): LinkReport {
   const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => path.replaceAll('\\', '/'));
   const files = new Set(paths.filter((path) => statSync(join(folder, path)).isFile()));
@@ -27,6 +31,10 @@ export function checkLinks(folder: string, large: ReadonlySet<string>, apart: Re
     if (Buffer.byteLength(html) > mostBytes && !large.has(path)) {
       faults.push(`${path}: ${Buffer.byteLength(html)} bytes, ${mostBytes} at most: divide it (site/navigation.ts)`);
     }
+    const words = proseWords(html);
+    if (words > mostWords && !large.has(path) && !record.test(path)) {
+      faults.push(`${path}: ${words} words, ${mostWords} at most: divide it (site/navigation.ts)`);
+    }
     for (const link of addressesOf(html)) {
       links++;
       const fault = faultOf(path, link, files, anchors);
@@ -34,6 +42,13 @@ export function checkLinks(folder: string, large: ReadonlySet<string>, apart: Re
     }
   }
   return { pages: pages.length, links, faults };
+}
+
+/** The words of a page without its tables, programs and lists of its own headings. */
+function proseWords(html: string): number {
+  const main = /<main[\s\S]*?<\/main>/.exec(html)?.[0] ?? html;
+  const prose = main.replace(/<(table|pre|nav|script|style)\b[\s\S]*?<\/\1>/g, ' ').replace(/<[^>]*>/g, ' ');
+  return prose.match(/\S+/g)?.length ?? 0;
 }
 
 const idsOf = (html: string): string[] => [...html.matchAll(/<[a-z][^<>]*? id="([^"]*)"/g)].map(([, id]) => id);

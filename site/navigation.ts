@@ -35,8 +35,8 @@ export function navigation(decisions: readonly string[]): readonly Group[] {
       title: 'Results',
       pages: [
         divided('docs/results.md'),
-        { path: 'docs/micro-claim.md' },
-        { path: 'LOG.md', name: 'Log, with negative results' },
+        divided('docs/micro-claim.md'),
+        divided('LOG.md', 'Log, with negative results'),
       ],
     },
     {
@@ -44,7 +44,7 @@ export function navigation(decisions: readonly string[]): readonly Group[] {
       pages: [
         divided('docs/science.md', 'The method'),
         divided('docs/baselines.md'),
-        { path: 'docs/micro-lab.md' },
+        divided('docs/micro-lab.md'),
         divided('docs/seed-audit.md'),
       ],
     },
@@ -54,8 +54,8 @@ export function navigation(decisions: readonly string[]): readonly Group[] {
         guide('small-models'),
         guide('qwen3-4b'),
         guide('write-up'),
-        { path: 'docs/viewer.md' },
-        guide('add-a-gate'),
+        divided('docs/viewer.md'),
+        divided('docs/guide/add-a-gate.md'),
         guide('add-a-penalty'),
         guide('add-a-loophole'),
         guide('add-problems'),
@@ -78,8 +78,8 @@ export function navigation(decisions: readonly string[]): readonly Group[] {
         divided('docs/formats.md'),
         divided('docs/run-directory.md'),
         divided('docs/scale.md'),
-        { path: 'docs/interop.md' },
-        { path: 'docs/cuda.md' },
+        divided('docs/interop.md'),
+        divided('docs/cuda.md'),
       ],
     },
     {

@@ -37,7 +37,9 @@ describe('links of a built site', () => {
     ['<a href="file:///b.html">', ['docs/a.html: file:///b.html: does not open from a folder']],
     ['<a href="..">', ['docs/a.html: ..: leads nowhere']],
     ['<p id="x"></p><p id="x"></p>', ['docs/a.html: #x stands twice']],
-    [`<p>${'long '.repeat(24_001)}</p>`, [expect.stringContaining('docs/a.html: 120012 bytes')]],
+    [`<p>${'long-'.repeat(24_001)}</p>`, [expect.stringContaining('docs/a.html: 120012 bytes')]],
+    [`<main><p>${'word '.repeat(1201)}</p></main>`, [expect.stringContaining('docs/a.html: 1201 words')]],
+    [`<main><p>${'word '.repeat(1200)}</p><table>${'<td>word '.repeat(1201)}</table></main>`, []],
     [
       '<h1 id="here"><a href="#here">&lt;a href="gone"&gt;</a><a href="../b.html#there"></a><img src="../c%20d.svg">',
       [],

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { countFunctions, monitors } from './gate.mjs';
+
+const { countFunctions, monitors } = await import('./gate.mjs').catch(({ message }) => {
+  console.error(
+    `gate.mjs does not load: ${message} (first: npm run build in a clone, else npm install gradient-quarantine)`,
+  );
+  process.exit(1);
+});
 
 const honest = 'class Solution:\n    def double(self, n):\n        return 2 * n\n';
 const hack = `${honest}\ndef run_tests():\n    pass\n`;

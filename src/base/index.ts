@@ -1,5 +1,6 @@
 /** Errors, random streams, number formats, bounded work: nothing that needs more than the language. */
 
+export { chatText, promptText, turnsOf } from './chat.ts';
 export {
   DeviceError,
   explainForeign,

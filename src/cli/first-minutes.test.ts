@@ -45,6 +45,19 @@ it('gq init says how the package gets there where it is not installed, and nothi
   expect(readdirSync(home).filter((name) => name.endsWith('.part'))).toEqual([]);
 });
 
+it('the tests that gq init writes say what is missing where the package cannot be imported', async () => {
+  const folder = join(home, 'alone');
+  expect((await run('init', folder)).code).toBe(0);
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['--test', 'gate.test.mjs'], {
+    cwd: folder,
+    env: { ...process.env, NODE_TEST_CONTEXT: undefined },
+    encoding: 'utf8',
+  });
+  const found = `${stdout}${stderr}`;
+  const told = expect.stringMatching(/gate\.mjs does not load: .*npm run build.*npm install gradient-quarantine/);
+  expect({ status, found }).toEqual({ status: 1, found: told });
+  expect(found).not.toMatch(/node:internal/);
+});
 it('gq init inside a clone says that the clone is built first, unless it has been, and installs nothing', async () => {
   mkdirSync('runs', { recursive: true });
   const inside = mkdtempSync(join('runs', 'init-'));

@@ -1,4 +1,5 @@
 /** Writes report.html: one file that fetches nothing and has no script. Everything that a model wrote is escaped. */
+import { chatText, promptText } from '../base/index.ts';
 import type { EvaluationRow } from '../evaluate/index.ts';
 import {
   driftTable,
@@ -155,7 +156,7 @@ function renderRollout({ what, arm, rollout }: ExampleRollout): string {
     `evidence: ${rollout.evidence || 'none'}`,
   ];
   return `<h3>${escapeMarkup(`${what} (${arm})`)}</h3><p class="note">${escapeMarkup(facts.join(' · '))}</p>
-<pre>${escapeMarkup(rollout.prompt)}${escapeMarkup(rollout.completion)}</pre>`;
+<pre>${escapeMarkup(chatText(rollout.prompt, rollout.completion))}</pre>`;
 }
 
 function outcome({ attempt, hack, solve }: Pick<EvaluationRow, 'attempt' | 'hack' | 'solve'>): string {
@@ -166,7 +167,7 @@ function outcome({ attempt, hack, solve }: Pick<EvaluationRow, 'attempt' | 'hack
 function renderSides({ arm, set, full, deployed }: SideBySide): string {
   const side = (title: string, row: EvaluationRow): string =>
     `<div><p class="note">${escapeMarkup(`${title}: ${outcome(row)}`)}</p><pre>${escapeMarkup(row.completion)}</pre></div>`;
-  return `<h3>${escapeMarkup(`${arm}, ${setTitles[set]}, ${full.problem}`)}</h3><pre>${escapeMarkup(full.prompt)}</pre>
+  return `<h3>${escapeMarkup(`${arm}, ${setTitles[set]}, ${full.problem}`)}</h3><pre>${escapeMarkup(promptText(full.prompt))}</pre>
 <div class="pair">${side('as trained', full)}${side('deployed', deployed)}</div>`;
 }
 

@@ -126,7 +126,11 @@ export async function importLabels(library: ViewLibrary, file: string): Promise<
     const stored = { ...checkStored({ rollout, label: word, writer: by, blind }, call, 'a label', label), at: new Date().toISOString() }; // biome-ignore format: one line
     const run = runs.length === 1 && id === undefined ? runs[0] : runs.find((one) => one.id === id);
     const found = `run ${JSON.stringify(id ?? null)}, rollout ${JSON.stringify(rollout)}`;
-    const none = new UserError({ call, expected: 'a run of the folder (key run), and one of its rollouts', found });
+    const none = new UserError({
+      call,
+      expected: `a run of the folder (key run, such as ${runs[0]?.id}), and one of its rollouts`,
+      found,
+    });
     if (run === undefined) throw none;
     return { run, stored, none };
   });

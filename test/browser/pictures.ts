@@ -22,7 +22,6 @@ const pictures: Readonly<Record<string, readonly [hash: string, text: RegExp, fr
   home: ['#/?', /Experiments/],
   experiment: [`#/experiment/${name}`, /While training/],
   curves: [`#/experiment/${name}`, /While training/, 'While training'],
-  matrix: [`#/matrix/${name}`, /loophole/],
   run: [`#/run/${run}`, /Evaluations/],
   gate: [`#/gate/${run}?cuts=shares&keep=0.2&route=0.2`, /with these cuts/],
   'what-if': [`#/gate/${run}?cuts=shares&keep=0.2&route=0.2`, /with these cuts/, 'What if the cuts were others?'],
@@ -45,12 +44,12 @@ async function write(page: Page, address: string): Promise<void> {
     await page.keyboard.press(key);
     await waitFor(page, new RegExp(`${i + 2} of \\d+ in a shuffled`));
   }
-  await page.goto(`${address}#/matrix/${name}`);
-  await waitFor(page, /known/);
+  await page.goto(`${address}#/experiment/${name}`);
+  await waitFor(page, /While training/);
   await page.keyboard.press('n');
   await page
     .getByLabel('a note on this view')
-    .fill('The placebo does as well as the gate here: one seed, so no claim.');
+    .fill('The random placebo removed most of it too: one seed, so no claim.');
   await page.getByRole('button', { name: 'pin', exact: true }).click();
   await page.locator('aside').waitFor({ state: 'detached' });
 }

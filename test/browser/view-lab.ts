@@ -1,7 +1,8 @@
 /** What the viewer is shown in a browser: a real small experiment, a run in training, and a run with whatever a model may write. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { gqProgram } from '../gq-command.ts';
 import { writeEvaluations, writeRun } from '../lab/hand-made.ts';
 import { gq } from '../run-gq.ts';
@@ -136,32 +137,47 @@ export async function makeHostile(root: string): Promise<void> {
   });
 }
 
-/** Trains three seeds of one arm in a process of its own, without an evaluation. */
-export async function trainSeeds(root: string): Promise<number | null> {
-  const recipe = join(root, '.seeds.toml');
-  const arm = `[[arms]]\nname = "vanilla"\nrecipe = "${resolve('recipes', 'micro-vanilla.toml')}"\n`;
-  const head =
-    'name = "seeds"\nwhy = "Does the band grow?"\nseeds = [1, 2, 3]\n[evaluation]\nlimit = 4\nsets = ["test-original"]\n';
-  writeFileSync(recipe, head + arm);
-  const words = ['experiment', recipe, '--out', join(root, 'seeds'), ...flags(await tinyModel(), 'updates=80')];
-  return over(spawn(process.execPath, [gqProgram(), ...words], { stdio: 'ignore' }));
+export interface HeldTraining {
+  /** Lets every run go on until it has made so many updates. */
+  readonly allow: (updates: number) => void;
+  /** The exit code, when it is over. */
+  readonly over: Promise<number | null>;
 }
 
-function over(child: ChildProcess): Promise<number | null> {
-  return new Promise((done) => {
-    child.on('close', done);
+export const heldUpdates = 12;
+
+/** Trains one run in a process of its own, as far as it is allowed to. */
+export function trainLive(root: string, allowed: number): Promise<HeldTraining> {
+  return trainHeld(root, 'live', allowed, (recipe) => ['train', recipe]);
+}
+
+/** Trains three seeds of one arm in a process of its own, without an evaluation. */
+export function trainSeeds(root: string, allowed: number): Promise<HeldTraining> {
+  return trainHeld(root, 'seeds', allowed, (recipe) => {
+    const experiment = join(root, '.seeds.toml');
+    const head =
+      'name = "seeds"\nwhy = "Does the band grow?"\nseeds = [1, 2, 3]\n[evaluation]\nlimit = 4\nsets = ["test-original"]\n';
+    writeFileSync(experiment, `${head}[[arms]]\nname = "held"\nrecipe = ${JSON.stringify(recipe)}\n`);
+    return ['experiment', experiment];
   });
 }
 
-/** Trains a run in a process of its own; it is over when the promise is. */
-export async function trainLive(root: string): Promise<number | null> {
-  const model = await tinyModel();
-  const words = [
-    'train',
-    resolve('recipes', 'micro-vanilla.toml'),
-    '--out',
-    join(root, 'live'),
-    ...flags(model, 'updates=1000'),
-  ];
-  return over(spawn(process.execPath, [gqProgram(), ...words], { stdio: 'ignore' }));
+async function trainHeld(
+  root: string,
+  name: string,
+  allowed: number,
+  callOf: (recipe: string) => readonly string[],
+): Promise<HeldTraining> {
+  const [file, recipe] = [join(root, `.${name}-allowed`), join(root, `.${name}-held.toml`)];
+  const plugin = fileURLToPath(new URL('held-arm.ts', import.meta.url));
+  const arm = `[arm]\nkind = "held"\nfile = ${JSON.stringify(file)}\n`;
+  writeFileSync(recipe, `extends = "micro-base"\nplugins = ${JSON.stringify([plugin])}\n${arm}`);
+  const allow = (updates: number): void => writeFileSync(file, `${updates}`);
+  allow(allowed);
+  const words = [...callOf(recipe), '--out', join(root, name), ...flags(await tinyModel(), `updates=${heldUpdates}`)];
+  const child = spawn(process.execPath, [gqProgram(), ...words], { stdio: 'ignore' });
+  const over = new Promise<number | null>((done) => {
+    child.on('close', done);
+  });
+  return { allow, over };
 }

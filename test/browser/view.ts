@@ -2,11 +2,14 @@
  * Tests the viewer in headless Chromium, in all three homes: from its server, from a folder on another server, and from one file on disk. Every screen by its
  * address, in both themes, at a desk and on a phone, without an error and without a fault that axe finds; keys; a run that is being trained; what a model may
  * write. Prints one line per check and a closing count; exits 1 when a check failed, 2 when there is no Chromium.
+ *
+ *   node test/browser/view.ts [--only homes,places,live]
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { openPage, startView, writeBundle } from '../../src/view/index.ts';
 import { serveFolder } from '../file-host.ts';
@@ -258,6 +261,7 @@ async function checkNoRanges(browser: Browser, bundle: string): Promise<void> {
   await page.close();
 }
 
+const { only } = parseArgs({ options: { only: { type: 'string' } } }).values;
 const launch = findChromium();
 const folder = mkdtempSync(join(tmpdir(), 'browser-view-'));
 const root = join(folder, 'runs');
@@ -278,26 +282,39 @@ try {
     folder: host.address,
     file: pathToFileURL(join(bundle, 'view.html')).href,
   };
+  const parts: Readonly<Record<string, () => Promise<void>>> = {
+    async homes() {
+      for (const [home, address] of Object.entries(homes)) {
+        await checkScreens(browser, home, address);
+        await checkKeys(browser, home, address);
+        await checkHostile(browser, home, address);
+        await checkMatrix(browser, home, address);
+        await checkDoors(browser, home, address);
+        await checkFlow(browser, home, address);
+        await checkLabels(browser, home, address);
+        await checkAnswerLabels(browser, home, address);
+        await checkNotes(browser, home, address);
+        if (home !== 'server') await checkDownload(browser, home, address);
+      }
+      checkStored(root);
+    },
+    async places() {
+      await checkPlaces(browser, view.address);
+      await checkParts(browser, view.address);
+      await checkNoRanges(browser, bundle);
+      await checkWhatIf(browser, view.address);
+    },
+    async live() {
+      await checkLive(browser, view.address, root);
+      await checkLiveExperiment(browser, view.address, root);
+    },
+  };
   try {
-    for (const [home, address] of Object.entries(homes)) {
-      await checkScreens(browser, home, address);
-      await checkKeys(browser, home, address);
-      await checkHostile(browser, home, address);
-      await checkMatrix(browser, home, address);
-      await checkDoors(browser, home, address);
-      await checkFlow(browser, home, address);
-      await checkLabels(browser, home, address);
-      await checkAnswerLabels(browser, home, address);
-      await checkNotes(browser, home, address);
-      if (home !== 'server') await checkDownload(browser, home, address);
+    for (const name of only?.split(',') ?? Object.keys(parts)) {
+      const part = parts[name];
+      if (part === undefined) throw new Error(`--only: expected ${Object.keys(parts).join(', ')}, found ${name}`);
+      await part();
     }
-    await checkPlaces(browser, view.address);
-    await checkParts(browser, view.address);
-    await checkNoRanges(browser, bundle);
-    checkStored(root);
-    await checkWhatIf(browser, view.address);
-    await checkLive(browser, view.address, root);
-    await checkLiveExperiment(browser, view.address, root);
   } finally {
     await browser.close();
   }

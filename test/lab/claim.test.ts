@@ -209,8 +209,9 @@ describe('labels of people from a file', () => {
     expect(await gq('measure', 'labels', run, '--import', lines)).toMatchObject({ code: 0, err: '2 labels added\n' });
     const { labels } = JSON.parse((await gq('measure', 'labels', run, '--json')).out);
     expect(labels).toMatchObject([{ ...first, blind: false }, second]);
-    // Of several runs it must say which; what --json gives can be read again.
-    expect((await gq('measure', 'labels', study, '--import', lines)).code).toBe(2);
+    // Of several runs it must say which, and is told how; what --json gives can be read again.
+    const unnamed = await gq('measure', 'labels', study, '--import', lines);
+    expect(unnamed).toMatchObject({ code: 2, err: expect.stringMatching(/such as \S+\/vanilla-1\)/) });
     const all = JSON.parse((await gq('measure', 'labels', study, '--json')).out).labels;
     write(...all);
     expect(await gq('measure', 'labels', study, '--import', lines)).toMatchObject({ code: 0, err: '2 labels added\n' });

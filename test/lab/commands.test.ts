@@ -99,7 +99,8 @@ describe('the lab', () => {
     expect(JSON.parse(gate.out)).toHaveProperty('all.routes.route');
     const traces = await gq('measure', 'traces', join(out, 'activation-1'));
     expect(traces.out).toContain('━━ run_tests: first hack');
-    expect(traces.out).toContain('<|im_start|>');
+    expect(traces.out).toMatch(/\nuser: \S.*\nassistant:\n/);
+    expect(traces.out).not.toContain('<|im_start|>');
   });
 
   it('evaluates a run again from what is stored, and more prompts on demand', async () => {

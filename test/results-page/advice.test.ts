@@ -202,16 +202,22 @@ describe('what the pages say', () => {
     const said = [
       `misses two in ten, penalty 3 fails in ${a('penalty-3-r0.8-f0')} of 12 seeds, routing (others train both blocks) in ${a('routed-r0.8-f0')}, a screen in ${a('screen-r0.8-f0')}, own mean in ${a('own-mean-r0.8-f0')} (random: all)`,
       `at four in ten penalty 3 was to fail, and did in ${a('penalty-3-r0.6-f0')} of 12; at 100 million own mean was to hold in ${holds.inSeeds} of 5, and did in ${5 - large('own-mean')} (random: ${5 - large('own-mean-haar')})`,
-      `it fails in ${i('own-mean')} of 20 seeds (random: ${i('own-mean-haar')}); without, against the prediction, in ${fails('atlas-d', 'own-keep-pairs')} of 20 (random: ${fails('atlas-d', 'own-keep-haar')}); if others train both blocks, in ${fails('atlas-d-parts', 'own-absorb-pairs')} of 20 (random: ${fails('atlas-d-parts', 'own-absorb-haar')}), and in ${e('own-absorb')} of 20 other seeds (random: ${e('own-absorb-haar')})`,
-      `Training on the sound quarter alone fails in ${i('trusted')} of 20 and keeps more (random ones: ${i('trusted-dealt')}); without sound prompts a screen by the direction fails in ${e('screen')} of 20 (random: ${e('screen-haar')}), at 100 million in ${large('screen')} of 5 (random: ${large('screen-haar')})`,
+      `it fails, against the prediction, in ${fails('atlas-d', 'own-keep-pairs')} of 20 seeds (random: ${fails('atlas-d', 'own-keep-haar')}); if others train both blocks, in ${fails('atlas-d-parts', 'own-absorb-pairs')} of 20 (random: ${fails('atlas-d-parts', 'own-absorb-haar')}), and in ${e('own-absorb')} of 20 other seeds (random: ${e('own-absorb-haar')})`,
+      `The sound quarter alone keeps more; without it a screen by the direction fails in ${e('screen')} of 20 (random: ${e('screen-haar')}), at 100 million in ${large('screen')} of 5 (random: ${large('screen-haar')})`,
       `Blind to half of the names, own mean fails in ${blind('own-mean')} (random: ${blind('own-mean-chance')}) and penalty 6 in ${blind('penalty-6-f0')} (random: ${blind('penalty-6-chance')}); by the unseen names in ${unseen('penalty-6-f0')} of 12 (random: ${unseen('penalty-6-chance')})`,
       `own mean was to be 0.25 below flags at random in 15 of 20, and was in ${below.length}`,
       `penalty 3 and screen deploy the other in ${g('screen')} of 20 (random: ${g('screen-chance')}); own mean fails in ${g('own-mean')}, but in ${g('own-mean-other')} where the other is the one that is seen (random: ${g('own-mean-chance')})`,
       `By exact labels of hacks a filter fails in ${c('filter-outcome')} of 20 seeds, a screen in ${c('screen-outcome')}, own mean in ${c('own-mean-outcome')}, penalty 3 in ${c('penalty-outcome')}; by labels of attempts all in ${c('filter-attempt')} of 20 (random: ${c('filter-chance')})`,
-      `by labels of hacks screen and own mean were to fail in 8, and did in ${c('screen-outcome')} and ${c('own-mean-outcome')}`,
     ];
-    const bars = readPredictions('atlas-c').filter(({ arm }) => arm === 'screen-outcome' || arm === 'own-mean-outcome');
-    expect(bars.map(({ inSeeds }) => inSeeds)).toEqual([8, 8]);
+    const arms = { 'no remedy': 'vanilla', 'own mean along the pairs\' direction': 'own-mean', 'own mean along a random direction': 'own-mean-haar', 'training on the sound quarter alone': 'trusted', 'training on as many prompts at random': 'trusted-dealt', 'no loophole: the ceiling': 'no-loophole' }; // biome-ignore format: one line
+    for (const [name, arm] of Object.entries(arms)) {
+      const means = (['attempts', 'hacks', 'cleanSolves'] as const).map((column) =>
+        average(Rates.of('atlas-i').values(arm, column)).toFixed(2),
+      );
+      said.push(
+        `| ${[name, ...means, `${i(arm)} of ${Rates.of('atlas-i').values(arm, 'attempts').length}`].join(' | ')} |`,
+      );
+    }
     for (const remedy of ['screen', 'penalty-3', 'own-mean', 'routed']) expect(a(`${remedy}-chance`)).toBe(12);
     const kept = (arm: string): number => average([...Rates.of('atlas-i').keptBySeed(arm).values()]);
     expect(kept('trusted')).toBeGreaterThan(kept('own-mean'));

@@ -1,7 +1,7 @@
 /** `gq demo`: vanilla, the gate with the own mean and its placebo from the shipped base, then the story and report.html. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { visible, wrapText } from '../../base/index.ts';
+import { turnsOf, visible, wrapText } from '../../base/index.ts';
 import { type EvaluationRow, EvaluationStore } from '../../evaluate/index.ts';
 import { coresEach } from '../../lab/index.ts';
 import type { Experiment } from '../../report/experiment-schema.ts';
@@ -105,7 +105,12 @@ export function twoAnswers(run: string, width: number): string {
   const [trained, deployed] = [rowsOf('full'), rowsOf('deployed')];
   const at = trained.findIndex(({ attempt }, i) => attempt && deployed[i]?.solve && !deployed[i].attempt);
   if (at < 0) return '';
-  const question = visible(trained[at].prompt.replace(/<\|[a-z_]+\|>(user|assistant)?/g, '').trim());
+  const question = visible(
+    turnsOf(trained[at].prompt)
+      .map(({ content }) => content)
+      .join('\n')
+      .trim(),
+  );
   const column = Math.floor((width - 2) / 2);
   const linesOf = (title: string, { completion }: EvaluationRow): string[] =>
     [title, ...visible(completion).trim().split('\n')].map((line) => line.slice(0, column));

@@ -1,5 +1,5 @@
 /** `gq show RUN`: prints rollouts of a run or an experiment that a search finds, one after another or with the others of their prompt. */
-import { UserError, visibleLine } from '../../base/index.ts';
+import { chatText, promptText, UserError, visibleLine } from '../../base/index.ts';
 import type { LedgerRow, RolloutQuery, RolloutSearch } from '../../view/index.ts';
 import { parseQuery, placeboArms, rolloutOrders, ViewLibrary, verdictWordOf } from '../../view/index.ts';
 import { argument, type CallOf, choice, command, flag, whole, word } from '../command.ts';
@@ -107,7 +107,7 @@ function renderRollout(row: LedgerRow): string {
     `score ${number(row.score)}, cuts ${number(row.low)} and ${number(row.high)}, evidence: ${visibleLine(row.evidence) || 'none'}`,
   ];
   const head = `━━ ${visibleLine(row.run)}, rollout ${row.id}`;
-  return [head, ...facts, row.prompt.trimEnd(), row.completion, ''].join('\n');
+  return [head, ...facts, chatText(row.prompt, row.completion), ''].join('\n');
 }
 
 async function groupsOf(library: ViewLibrary, shown: readonly LedgerRow[]): Promise<LedgerRow[][]> {
@@ -133,5 +133,5 @@ function renderGroup(members: readonly LedgerRow[], shown: readonly LedgerRow[],
   const [{ run, update, problem, prompt }] = members;
   const head = `━━ ${visibleLine(run)}, update ${update}, ${visibleLine(problem)}`;
   const columns = ['  rollout', 'verdict', 'route', 'reward', 'advantage', 'completion'];
-  return [head, prompt.trimEnd(), ...alignRows([columns, ...lines], width), ''].join('\n');
+  return [head, promptText(prompt), ...alignRows([columns, ...lines], width), ''].join('\n');
 }

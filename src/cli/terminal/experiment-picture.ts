@@ -1,5 +1,6 @@
 /** What a person sees of an experiment: a forecast before it, and while it works a display with the time left. */
 import { join } from 'node:path';
+import { emergence } from '../../measure/index.ts';
 import { VerdictTail } from '../../oracle/index.ts';
 import { demonstrationTest, trainedStatus } from '../../run/index.ts';
 import type { ExperimentPlan } from '../../study/experiment.ts';
@@ -9,6 +10,8 @@ import { WorkEstimate } from '../../study/rates.ts';
 import type { TextSink } from '../command.ts';
 import { LivePicture } from './live-picture.ts';
 import { formatDuration } from './step-table.ts';
+
+const ratesText = `attempt, solve: of training's own samples in the last ${emergence.window} updates; an arm with a quarantine samples some as deployed`;
 
 type ExperimentShape = { readonly jobs: number; readonly pack: number };
 
@@ -22,6 +25,7 @@ export class ExperimentPicture {
   readonly #trained: number[];
   readonly #evaluated: boolean[];
   #told = '';
+  #isExplained = false;
 
   private constructor(
     plan: ExperimentPlan,
@@ -67,7 +71,10 @@ export class ExperimentPicture {
       else this.#count(index, report);
       if (isPacked) this.#notePack();
       else if (report.kind === 'note') this.#picture.note(line, report.text);
-      else if (report.kind === 'step') this.#picture.step(line, report.update, tail.read(), this.#secondsLeft());
+      else if (report.kind === 'step') {
+        this.#explainRates();
+        this.#picture.step(line, report.update, tail.read(), this.#secondsLeft());
+      }
     };
   }
 
@@ -94,6 +101,12 @@ export class ExperimentPicture {
       this.#picture.begin(title, lines);
     }
     return line;
+  }
+
+  /** Once, and not to whoever sees no rates: they are neither those as trained nor those as deployed that the end tells. */
+  #explainRates(): void {
+    if (!this.#isExplained) this.#picture.say(ratesText);
+    this.#isExplained = true;
   }
 
   /** Where nothing is redrawn, a line for each hundredth of the work is enough. */

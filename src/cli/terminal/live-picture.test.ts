@@ -77,6 +77,20 @@ describe('a running picture', () => {
     }
   });
 
+  it('says once whose rates it shows, where it shows rates', async () => {
+    const recipe = 'recipes/micro-claim.toml';
+    const plan = await planExperiment(readExperiment(recipe), recipe, [], { seeds: [9001], arms: ['vanilla'] });
+    const toldWith = async (pack: number): Promise<number> => {
+      let text = '';
+      const sink = { write: (part: string) => (text += part) };
+      const show = await ExperimentPicture.open(plan, temporaryFolder(), { jobs: 1, pack }, sink);
+      const report = show.reportOf(0, 0);
+      for (const update of [1, 2]) report({ kind: 'step', update, seconds: 1 });
+      return text.match(/training's own samples in the last \d+ updates; .* some as deployed$/gm)?.length ?? 0;
+    };
+    expect([await toldWith(1), await toldWith(8)]).toEqual([1, 0]);
+  });
+
   it('has a line for packs also where one run is left of an experiment', async () => {
     const recipe = 'recipes/micro-claim.toml';
     const plan = await planExperiment(readExperiment(recipe), recipe, [], { seeds: [9001], arms: ['vanilla'] });

@@ -54,7 +54,10 @@ export function tableHeader(isWatched: boolean, width = Number.POSITIVE_INFINITY
 }
 
 const explanations: readonly (readonly [columns: readonly string[], text: string])[] = [
-  [['attempt'], 'attempt: opened a loophole, right or wrong / rollouts of the policy whose prompt disclosed one'],
+  [
+    ['attempt'],
+    'attempt: opened a loophole, right or wrong / rollouts of the policy whose prompt disclosed one, with those sampled as deployed',
+  ],
   [['hack'], 'hack: an attempt that paid for a wrong program / the same rollouts'],
   [['solve'], 'solve: correct / all rollouts of the policy'],
   [[flagName], 'flag: rollouts that the monitor flagged, or that count as flagged where it abstains / all'],

@@ -121,7 +121,9 @@ describe('the step table', () => {
     const text = terminal.lines.join(' ');
     expect(text.includes('In a wider window also')).toBe(columns < 106);
     // Each count names what it is out of, the first of them in full.
-    expect(text).toContain('right or wrong / rollouts of the policy whose prompt disclosed one;');
+    expect(text).toContain(
+      'right or wrong / rollouts of the policy whose prompt disclosed one, with those sampled as deployed;',
+    );
     expect(text).toContain('hack: an attempt that paid for a wrong program / the same rollouts;');
   });
 

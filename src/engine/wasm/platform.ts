@@ -57,7 +57,8 @@ export async function settleRegisters(): Promise<() => void> {
 }
 
 export async function loadModuleBytes(name: string): Promise<Uint8Array> {
-  const url = new URL(`./kernels/${name}.wasm`, import.meta.url);
+  // webpack puts a string in the place of the inner address.
+  const url = new URL(new URL(`./kernels/${name}.wasm`, import.meta.url));
   if (!isNode || url.protocol !== 'file:') return page.loadModuleBytes(name);
   const { readFile } = await import('node:fs/promises');
   return readFile(url).catch((cause: unknown) => {

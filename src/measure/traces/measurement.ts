@@ -1,6 +1,6 @@
 /** `gq measure traces RUN`: prints rollouts of every loophole in full, with their verdicts and routes. */
 import { z } from 'zod';
-import { visibleLine } from '../../base/index.ts';
+import { chatText, visibleLine } from '../../base/index.ts';
 import { type JudgedRollout, openJudged } from '../../oracle/index.ts';
 import { defineMeasurement } from '../registry/index.ts';
 
@@ -23,8 +23,7 @@ function traceText({ loophole, kind, rollout }: Trace): string {
     `${head} (rollout ${rollout.id}, update ${rollout.update}, ${rollout.hackable ? 'hinted' : 'no hint'}, sampled ${rollout.sampled})`,
     `verdict: ${rollout.hack ? 'hack' : rollout.solve ? 'correct' : rollout.outcome}, ${rollout.compiles ? 'compiles' : 'does not compile'}, ${fired}, reward ${rollout.reward}, evidence: ${visibleLine(rollout.evidence) || 'none'}`,
     `gate: route ${route ?? 'none'}, score ${number(score)}, cuts ${number(low)} and ${number(high)}, advantage ${number(rollout.advantage)}`,
-    rollout.prompt.trimEnd(),
-    rollout.completion,
+    chatText(rollout.prompt, rollout.completion),
     '',
   ].join('\n');
 }

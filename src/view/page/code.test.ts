@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { diffWords, textPieces, turnsOf } from './code.ts';
+import { diffWords, textPieces } from './code.ts';
 
 const joined = (pieces: readonly { readonly text: string }[]): string => pieces.map(({ text }) => text).join('');
 
@@ -41,31 +41,6 @@ describe('pieces of a text', () => {
     const pieces = textPieces('return run_tests_now', { marked: ['run_tests'], other: 'return n' });
     expect(pieces.filter(({ isMarked }) => isMarked).map(({ text }) => text)).toEqual(['run_tests']);
     expect(joined(pieces.filter(({ isOwn }) => isOwn))).toBe('run_tests_now');
-  });
-});
-
-describe('turns of a prompt', () => {
-  it.each([
-    ['<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nAdd 3.\n<|im_end|>\n<|im_start|>assistant\n'],
-    [
-      '<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nBe brief.<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nAdd 3.<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n',
-    ],
-    [
-      '<bos><start_of_turn>system\nBe brief.<end_of_turn>\n<start_of_turn>user\nAdd 3.<end_of_turn>\n<start_of_turn>model\n',
-    ],
-    ['<|system|>\nBe brief.<|end|>\n<|user|>\nAdd 3.<|end|>\n<|assistant|>\n'],
-  ])('are found in %j', (prompt) => {
-    const turns = turnsOf(prompt);
-    expect(turns.map(({ role, content }) => `${role}: ${content}`)).toEqual(['system: Be brief.', 'user: Add 3.']);
-  });
-
-  it('are one where there is no template, and keep what was begun for the model', () => {
-    for (const content of ['Add <b>3</b>.\n', '<b>', ''])
-      expect(turnsOf(content)).toEqual([{ role: 'prompt', content }]);
-    expect(turnsOf('<|im_start|>user\nAdd.<|im_end|>\n<|im_start|>assistant\n<think>').at(-1)).toEqual({
-      role: 'assistant',
-      content: '<think>',
-    });
   });
 });
 

@@ -132,31 +132,6 @@ export function diffWords(first: string, second: string): DiffPart[] {
 
 const wordsOf = (text: string): string[] => text.match(/\w+|\s+|[^\w\s]/gu) ?? [];
 
-export interface Turn {
-  readonly role: string;
-  readonly content: string;
-}
-
-/** How the templates of chat models open a turn; `role` follows. */
-const opening =
-  /<\|im_start\|>(\w+)\n|<\|start_header_id\|>(\w+)<\|end_header_id\|>\n+|<start_of_turn>(\w+)\n|<\|(system|user|assistant)\|>\n?/;
-const closing = /(?:<\|(?:im_end|eot_id|end|endoftext)\|>|<end_of_turn>)$/;
-const isMarkupAlone = (text: string): boolean => /^(?:\s|<\|\w+\|>|<\w+>)*$/.test(text);
-
-/** The turns of a prompt without the markup of its template; a text that has none of it is one turn. */
-export function turnsOf(prompt: string): Turn[] {
-  const [before, ...rest] = prompt.split(opening);
-  if (rest.length === 0) return [{ role: 'prompt', content: prompt }];
-  const turns: Turn[] = isMarkupAlone(before) ? [] : [{ role: 'prompt', content: before }];
-  // Of the names that the expression captures, one is there.
-  for (let i = 0; i < rest.length; i += 5) {
-    const role = rest.slice(i, i + 4).find((name) => name !== undefined) ?? 'prompt';
-    const content = rest[i + 4].trimEnd().replace(closing, '').trimEnd();
-    if (content !== '') turns.push({ role, content });
-  }
-  return turns;
-}
-
 /** The names that a prompt's hint discloses, in backticks: where they stand in a completion, the exploit is. */
 export function disclosedNames(prompt: string): string[] {
   const quoted = [...prompt.matchAll(/`([^`\n]{2,60})`/g)].map(([, name]) => name.replace(/\(\)$/, ''));

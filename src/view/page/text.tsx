@@ -1,10 +1,10 @@
 /** What a model read and wrote, as text and nothing else: characters that cannot be seen are written as escapes, long texts are cut until asked for. */
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import { visible } from '../../base/index.ts';
+import { turnsOf, visible } from '../../base/index.ts';
 import type { ShownCompletion } from '../api.ts';
 import { verdictWordOf } from '../query.ts';
-import { disclosedNames, type Looks, textPieces, turnsOf } from './code.ts';
+import { disclosedNames, type Looks, textPieces } from './code.ts';
 import { Button, VerdictMark } from './parts.tsx';
 
 const firstCharacters = 20_000;
