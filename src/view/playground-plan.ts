@@ -41,6 +41,8 @@ export interface Look {
   readonly prompt: number;
   /** Whether the policy is shown with its quarantine deleted. */
   readonly deleted: boolean;
+  /** The updates after which the link was copied: what it was meant to show is there once they are made. */
+  readonly at: number;
 }
 
 /** Held-out prompts that are sampled in each state after every update. */
@@ -123,18 +125,22 @@ export function readLink(link: string, plan: Plan): ReadLink {
       return { arm: arm.name, values: sliderValues(arm.sliders, arm.config, `${side}.`) };
     }),
   };
+  const mostUpdates = plan.arms[0].config.updates;
   const look: Look = {
     prompt:
       take('prompt', 1, `a whole number from 1 to ${shownPrompts}`, (text) =>
         /^\d+$/.test(text) && Number(text) >= 1 && Number(text) <= shownPrompts ? Number(text) : null,
       ) - 1,
     deleted: take('deleted', 'no', 'yes or no', (text) => (/^(yes|no)$/.test(text) ? text : null)) === 'yes',
+    at: take('at', 0, `a whole number from 0 to ${mostUpdates}`, (text) =>
+      /^\d+$/.test(text) && Number(text) <= mostUpdates ? Number(text) : null,
+    ),
   };
   for (const key of new Set(given.keys())) faults.push(`“${shorten(key)}” in the link is no setting here.`);
   return { choice, look, faults };
 }
 
-export function linkOf({ seed, world, lanes }: PageChoice, { prompt, deleted }: Look): string {
+export function linkOf({ seed, world, lanes }: PageChoice, { prompt, deleted, at }: Look): string {
   const link = new URLSearchParams({ seed: String(seed) });
   for (const [path, value] of Object.entries(world)) link.set(shortName(path), String(value));
   for (const [i, { arm, values }] of lanes.entries()) {
@@ -143,5 +149,6 @@ export function linkOf({ seed, world, lanes }: PageChoice, { prompt, deleted }: 
   }
   if (prompt > 0) link.set('prompt', String(prompt + 1));
   if (deleted) link.set('deleted', 'yes');
+  if (at > 0) link.set('at', String(at));
   return `#${link}`;
 }

@@ -139,7 +139,7 @@ test('the first three arms are those of gq demo', () => {
 test('what sliders and links set is what the command line makes of the same keys', () => {
   const plan = playgroundPlan(7);
   const link =
-    '#seed=3&unhackableFraction=0.25&left=penalty%2C+labels&left.recall=0.6&left.penalty=9&right=quarantine&right.recall=x&prompt=7&deleted=yes';
+    '#seed=3&unhackableFraction=0.25&left=penalty%2C+labels&left.recall=0.6&left.penalty=9&right=quarantine&right.recall=x&prompt=7&deleted=yes&at=5';
   const { choice, look, faults } = readLink(link, plan);
   expect(faults).toEqual([
     'left.penalty is “9” in the link, expected a number from 0 to 6; “3” is used.',
@@ -155,9 +155,9 @@ test('what sliders and links set is what the command line makes of the same keys
   const world = ['environment.unhackableFraction=0.25'];
   const made = resolveBuiltin(join(root, 'recipes/micro-base.toml'), [...settings, ...others, ...world]);
   expect(configOf(plan, choice, 0)).toEqual(made.config);
-  expect(look).toEqual({ prompt: 6, deleted: true });
+  expect(look).toEqual({ prompt: 6, deleted: true, at: 5 });
   expect(readLink(linkOf(choice, look), plan)).toEqual({ choice, look, faults: [] });
-  expect(linkOf(choice, { prompt: 0, deleted: false })).not.toMatch(/prompt|deleted/);
+  expect(linkOf(choice, { prompt: 0, deleted: false, at: 0 })).not.toMatch(/prompt|deleted|at=/);
   expect(choice.lanes[1]).toEqual({ arm: 'quarantine', values: {} });
 });
 

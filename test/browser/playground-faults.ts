@@ -116,6 +116,76 @@ async function checkLosses(page: Page, address: string): Promise<void> {
   await page.getByLabel('Delete the quarantine').uncheck();
 }
 
+/** What a reader asks while it trains, or of a link: how long, from where to where, and what the marks mean. */
+async function checkWords(context: BrowserContext, page: Page, address: string): Promise<void> {
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: address });
+  await page.goto(`${address}/#seed=8`);
+  await page.waitForURL(/left=/);
+  await states(page, '/^paused. After 0 updates/');
+  const [rewind, most] = [page.getByLabel('Rewind to'), page.locator('.most')];
+  const [empty, unknown] = [await rewind.innerText(), await most.innerText()];
+  check(
+    'before the first update there is nothing to rewind to, and no time is known',
+    /^no update yet$/.test(empty) && !/about/.test(unknown),
+    `${empty}; ${unknown}`,
+  );
+  await press(page, 'One update');
+  await states(page, '/^paused. After 1 update /');
+  const told = await most.innerText();
+  check('after one it says how long the others take', /about \d+ (seconds|minutes) to update 100$/.test(told), told);
+  check('and what rewinding does', (await page.getByText('those after it are forgotten').count()) === 1);
+  const legend = await page.locator('.legend').innerText();
+  const missing = [
+    'deployed block',
+    'both blocks',
+    'quarantine',
+    'no gradient',
+    '!',
+    '✓',
+    '·',
+    'solid',
+    'dashed',
+    'faint',
+    'dotted',
+  ].filter((mark) => !legend.includes(mark));
+  check('the legend has every mark', missing.length === 0, missing.join());
+  await press(page, 'Copy the link');
+  await page.getByRole('button', { name: 'Copied' }).waitFor();
+  const copied = String(await page.evaluate('navigator.clipboard.readText()'));
+  check(
+    'a copied link says how far both lanes are',
+    copied === `${address}/#seed=8&left=nothing&right=quarantine&at=1`,
+    copied,
+  );
+  await page.goto(`${address}/#seed=9&at=2`);
+  const offer = page.getByRole('button', { name: 'Train to update 2' });
+  await offer.waitFor();
+  await states(page, '/^paused. After 0 updates/');
+  check('its reader is told how to see what it shows', page.url().endsWith('&at=2'), page.url());
+  await offer.click();
+  await states(page, '/^paused. After 2 updates/');
+  check('and trains both lanes to there', (await offer.count()) === 0 && !page.url().includes('at='), page.url());
+  await press(page, 'Start again');
+  await states(page, '/^paused. After 0 updates/');
+}
+
+/** Side by side on a phone the menus are narrower than their words. */
+async function checkMenus(page: Page): Promise<void> {
+  await page.setViewportSize({ width: 360, height: 740 });
+  const chosen = await page.locator('section h2').evaluateAll((heads) =>
+    (
+      heads as unknown as {
+        innerText: string;
+        querySelector(name: string): { selectedOptions: readonly { text: string }[] };
+      }[]
+    ).map((head) => [head.innerText, head.querySelector('select').selectedOptions[0].text]),
+  );
+  const areRead =
+    chosen.length === 2 && chosen.every(([words, option]) => words.endsWith(option.slice(option.indexOf(', ') + 2)));
+  check('on a phone what each menu has chosen stands below it', areRead, chosen.join('; '));
+  await page.setViewportSize({ width: 1180, height: 900 });
+}
+
 /** A number that a field cannot take leaves what was there, and is told of at the field. */
 async function checkFields(page: Page): Promise<void> {
   for (const [name, text] of [
@@ -264,10 +334,12 @@ try {
   const context = await browser.newContext();
   const page = await open(context, address);
   await checkLinks(page, address);
+  await checkMenus(page);
   await checkHaste(page);
   await checkFields(page);
   await checkTrainWhileOpening(page, address);
   await checkLosses(page, address);
+  await checkWords(context, page, address);
   await checkDamage(page);
   await checkFailedWorker(page);
   await checkTwoTabs(context, page, address);

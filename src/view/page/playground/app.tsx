@@ -3,10 +3,12 @@ import { effect } from '@preact/signals';
 import { render } from 'preact';
 import { numberAt, type Plan, shownPrompts } from '../../playground-plan.ts';
 import {
+  awaited,
   choose,
   chooseLink,
   chosenNow,
   copied,
+  copyLink,
   deleted,
   faults,
   keeps,
@@ -53,7 +55,40 @@ function Controls() {
         />{' '}
         Delete the quarantine
       </label>
+      <span class="estimate">{timeWords(training)}</span>
     </div>
+  );
+}
+
+/** How long the lanes will train, by the updates of this visit. */
+function timeWords(isTraining: boolean): string {
+  const left = openLanes.value.filter(({ config, done }) => done < config.updates);
+  if (left.length === 0) return '';
+  const updates = left[0].config.updates;
+  if (left.some(({ pace }) => pace.value === null)) {
+    return isTraining ? `${updates} updates; how long they take is said after the next` : '';
+  }
+  const seconds = Math.max(...left.map(({ config, done, pace }) => (config.updates - done) * (pace.value ?? 0)));
+  const words = seconds < 90 ? `${Math.ceil(seconds / 10) * 10} seconds` : `${Math.round(seconds / 60)} minutes`;
+  return `about ${words} to update ${updates}`;
+}
+
+/** For the reader of a link: what it was copied for is seen after so many updates. */
+function Awaited() {
+  const at = awaited.value;
+  if (at === 0) return null;
+  return (
+    <p class="notice">
+      This link was copied after {at} updates, and nothing of them travels with it. Trained to there, this page shows
+      the same: same seed, same bytes.{' '}
+      <button
+        type="button"
+        disabled={isTraining()}
+        onClick={() => each((lane) => lane.done < at && lane.train(at - lane.done))}
+      >
+        Train to update {at}
+      </button>
+    </p>
   );
 }
 
@@ -79,7 +114,7 @@ function Settings({ plan }: { plan: Plan }) {
               currentTarget.value = '';
             }}
           >
-            <option value="">…</option>
+            <option value="">{kept.length === 0 ? 'no update yet' : 'an update…'}</option>
             {kept.map((update) => (
               <option key={update} value={update}>
                 update {update}
@@ -127,20 +162,16 @@ function Settings({ plan }: { plan: Plan }) {
             />
           );
         })}
-        <button
-          type="button"
-          onClick={() => {
-            void navigator.clipboard?.writeText(location.href).then(() => {
-              copied.value = true;
-            });
-          }}
-        >
+        <button type="button" onClick={() => void copyLink()}>
           {copied.value ? 'Copied' : 'Copy the link'}
         </button>
       </div>
       <p class="hint">
-        Another seed, and the two sliders here, start both lanes again from their first update.{' '}
-        {threadWords(laneThreads)}
+        {keepsAll
+          ? `Rewinding takes both lanes back to a kept update (every ${keptEvery}th is); those after it are forgotten, and come out the same when they are trained again.`
+          : 'This browser keeps nothing, so there is no update to rewind to.'}{' '}
+        Another seed, and the two sliders here, start both lanes again from their first update. A copied link has all
+        settings and how far both lanes are; who opens it trains them to there. {threadWords(laneThreads)}
       </p>
     </>
   );
@@ -169,6 +200,7 @@ function Playground({ plan }: { plan: Plan }) {
             anew.
           </p>
         )}
+        <Awaited />
         <Controls />
         <div class="lanes heads">
           {openLanes.value.map((lane, side) => (
@@ -181,7 +213,9 @@ function Playground({ plan }: { plan: Plan }) {
           A rollout’s colour is where its gradient went: <b class="cell keep">deployed block</b>{' '}
           <b class="cell absorb">both blocks</b> <b class="cell route">quarantine</b>{' '}
           <b class="cell none">no gradient</b> (all answers to its prompt were paid the same). <b>!</b> attempts the
-          loophole, <b>✓</b> solves. Lines: solid as trained, dashed as deployed.
+          loophole, <b>✓</b> solves, <b>·</b> does neither. Lines: solid as trained, dashed as deployed, faint where it
+          is not the one that is looked at; a dotted upright one marks the update of the figures beside it, where this
+          lane is ahead of the other.
         </p>
         <div class="lanes">
           {openLanes.value.map((lane, side) => (

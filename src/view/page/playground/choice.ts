@@ -11,12 +11,16 @@ export const prompt = signal(0);
 export const openLanes = signal<readonly LaneView[]>([]);
 export const chosenNow = signal<PageChoice>({ seed: 1, world: {}, lanes: [] });
 export const copied = signal(false);
+/** The updates after which the link that was opened had been copied; 0 without one, and once other settings are chosen. */
+const linkedAt = signal(0);
 /** What of the link was not taken. */
 export const faults = signal<readonly string[]>([]);
 /** Whether this tab keeps what is trained; another one may. */
 export const keeps = signal(true);
 /** The last update that both lanes have made: figures that stand side by side are those after it. */
 export const compared = computed(() => Math.min(...openLanes.value.map(({ done }) => done)));
+/** The update that has to be made until the lanes show what the link was copied for; 0 where there is none. */
+export const awaited = computed(() => (linkedAt.value > compared.value ? linkedAt.value : 0));
 
 interface Opening {
   readonly anew?: boolean;
@@ -50,6 +54,7 @@ async function change(plan: Plan, chosen: PageChoice, { anew = false, goesOn = f
   batch(() => {
     faults.value = left;
     chosenNow.value = chosen;
+    linkedAt.value = look?.at ?? 0;
     if (look !== undefined) [prompt.value, deleted.value] = [look.prompt, look.deleted];
     openLanes.value = configs.map((config, side) => {
       const old = before[side] as LaneView | undefined;
@@ -63,11 +68,18 @@ async function change(plan: Plan, chosen: PageChoice, { anew = false, goesOn = f
   });
 }
 
+const linkAt = (at: number): string => linkOf(chosenNow.value, { prompt: prompt.value, deleted: deleted.value, at });
+
+/** The link to what is seen now: it says how far both lanes have come, so that its reader knows how to get there. */
+export async function copyLink(): Promise<void> {
+  await navigator.clipboard?.writeText(new URL(linkAt(awaited.value || compared.value), location.href).href);
+  copied.value = true;
+}
+
 /** From now on the address is the link to what is chosen and looked at. */
 export function writeAddress(): void {
   effect(() => {
-    const link = linkOf(chosenNow.value, { prompt: prompt.value, deleted: deleted.value });
-    history.replaceState(null, '', `${location.pathname}${link}`);
+    history.replaceState(null, '', `${location.pathname}${linkAt(awaited.value)}`);
     copied.value = false;
   });
 }

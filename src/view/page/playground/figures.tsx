@@ -110,12 +110,15 @@ export function Curve({ points, last, what, deleted, hasQuarantine, at }: CurveP
 /** The most that a program is paid. */
 const mostReward = 3.5;
 
+const rewardWords = (now: LaneUpdate | undefined): string =>
+  now === undefined ? 'no update yet' : `${now.meanReward.toFixed(2)} a program, in update ${now.update}`;
+
 export function RewardCurve({ updates, last }: { updates: readonly LaneUpdate[]; last: number }) {
   const values = updates.map(({ update, meanReward }) => [update, Math.max(0, meanReward) / mostReward] as const);
   return (
     <Plot
       {...{ kind: 'reward', title: 'Reward in training', top: '3.5', last }}
-      words={updates.at(-1)?.meanReward.toFixed(2) ?? 'no update yet'}
+      words={rewardWords(updates.at(-1))}
       lines={[{ kind: 'trained', isFaint: false, values }]}
     />
   );

@@ -32,6 +32,10 @@ export class LaneView {
   readonly givenUp = signal(0);
   /** Updates that were asked for while it is opened: it trains so many as soon as it is open. */
   readonly asked = signal(0);
+  /** Seconds from one update to the next with all that is done between them, as lately; null before one was heard. */
+  readonly pace = signal<number | null>(null);
+  /** When the update that is now made began. */
+  #begun = 0;
   #worker: Worker;
   #target = 0;
   readonly #keeps: boolean;
@@ -83,6 +87,7 @@ export class LaneView {
     if (this.state.value === 'opening') this.asked.value = updates;
     if (this.state.value !== 'paused') return;
     this.#target = Math.min(this.config.updates, this.done + updates);
+    this.#begun = performance.now();
     this.state.value = 'training';
     this.#ask({ kind: 'trainTo', update: this.#target });
   }
@@ -130,6 +135,9 @@ export class LaneView {
   }
 
   #add({ done, answers, outside, trouble }: Extract<FromLane, { kind: 'update' }>): void {
+    const seconds = (performance.now() - this.#begun) / 1000;
+    this.pace.value = this.pace.value === null ? seconds : (this.pace.value + seconds) / 2;
+    this.#begun = performance.now();
     this.givenUp.value = 0;
     this.outside.value = outside;
     this.keepTrouble.value = trouble;

@@ -176,6 +176,9 @@ export function LaneHead({ lane, plan, side }: LaneProps) {
             ))}
           </select>
         </label>
+        <span class="chosen" aria-hidden="true">
+          {laneArm(plan, own.arm).by}
+        </span>
         {title !== '' && (
           <>
             {' '}
