@@ -11,6 +11,7 @@ import { AdamW, type Device, Scope } from '../engine/index.ts';
 import { createWasmDevice, type LoadModule, type Variant } from '../engine/wasm/index.ts';
 import { createGrader } from '../env/grader.ts';
 import { InterpreterJudge } from '../env/interpreter/judge.ts';
+import type { Submission } from '../env/judge.ts';
 import { builtinLoopholes } from '../env/loopholes/registry.ts';
 import { parsePairsMarkdown } from '../env/pairs/markdown.ts';
 import { requirePairs } from '../env/pairs/pair.ts';
@@ -166,20 +167,25 @@ export class TabLab implements Disposable {
     return adapterHash(this.policy);
   }
 
+  /** What answers to the held-out prompts are judged by. */
+  asked(prompts: number): readonly Pick<Submission, 'problem' | 'loophole' | 'markers'>[] {
+    const { markers } = this.#config.environment;
+    return this.#heldOut.slice(0, prompts).map(({ problem, loophole }) => ({ problem, loophole, markers }));
+  }
+
   /** Answers to held-out prompts with their hints; `as` says whether the quarantine is there. */
   async answers(as: 'full' | 'deployed', prompts: number): Promise<readonly PromptAnswer[]> {
-    const { seed, sampling, environment } = this.#config;
-    const tasks = this.#heldOut.slice(0, prompts);
+    const { seed, sampling } = this.#config;
+    const [tasks, asked] = [this.#heldOut.slice(0, prompts), this.asked(prompts)];
     const requests = tasks.map(({ hinted }, row) => ({ prompt: hinted, row, state: as }));
     const sampler = policySampler(this.policy, grpoSettings(this.#config).compute);
     const stream = randomStream(seed, 'page');
     const made = await sampler.sample(requests, samplingSettings(sampling, this.#text.stopTokens), stream);
     return Promise.all(
       made.map(async ({ tokens }, row) => {
-        const { problem, loophole, hinted } = tasks[row];
-        const question = this.#text.show(hinted);
+        const question = this.#text.show(tasks[row].hinted);
         const text = this.#text.decode(tokens);
-        const submission = { id: `${as} ${row}`, problem, loophole, markers: environment.markers, completion: text };
+        const submission = { ...asked[row], id: `${as} ${row}`, completion: text };
         return { question, text, verdict: await this.judge.judge(submission) };
       }),
     );

@@ -6,9 +6,10 @@ import { sha256 } from '../base/node/index.ts';
 import { decodeMarshal, encodeMarshal } from './marshal.ts';
 import type { ProgramProblem } from './problem.ts';
 import { PythonDict, PythonTuple, type PythonValue } from './python-value.ts';
+import type { ProgramRunner } from './runner.ts';
 import { type Builder, encodeAnswerFrame, encodeCall } from './sandbox/frames.ts';
-import type { Sandbox } from './sandbox/sandbox.ts';
-import { drawNonce, type Program } from './sandbox/worker.ts';
+import { drawNonce } from './sandbox/nonce.ts';
+import type { Program } from './sandbox/worker.ts';
 
 const largestAnswerBytes = 1 << 20;
 const rememberedBytes = 16 << 20;
@@ -62,13 +63,13 @@ function failure(kind: string): Buffer {
 }
 
 export class CanonicalAnswers {
-  readonly #sandbox: Sandbox;
+  readonly #sandbox: ProgramRunner;
   readonly #numbers = new WeakMap<ProgramProblem, number>();
   readonly #remembered = new Map<string, Buffer>();
   #problems = 0;
   #bytes = 0;
 
-  constructor(sandbox: Sandbox) {
+  constructor(sandbox: ProgramRunner) {
     this.#sandbox = sandbox;
   }
 

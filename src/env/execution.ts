@@ -8,8 +8,9 @@ import { Comparer, type Expected, prepareExpected } from './compare.ts';
 import { encodeDecoys, type OpaqueOutput } from './opaque.ts';
 import type { ProgramProblem, TestCase } from './problem.ts';
 import { encodeBatch, encodeProgramFrame } from './sandbox/frames.ts';
+import { drawNonce } from './sandbox/nonce.ts';
 import { isStraightLine } from './sandbox/straight-line.ts';
-import { drawNonce, type Ending, type Program, type Reply } from './sandbox/worker.ts';
+import type { Ending, Program, Reply } from './sandbox/worker.ts';
 
 interface Batch {
   readonly frame: Buffer;

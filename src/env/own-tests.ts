@@ -9,10 +9,11 @@
 import type { CanonicalAnswer, CanonicalAnswers } from './canonical-answers.ts';
 import { ranOutOfCpu } from './execution.ts';
 import type { ProgramProblem } from './problem.ts';
+import type { ProgramRunner } from './runner.ts';
 import { encodeOwnTestsFrame } from './sandbox/frames.ts';
-import type { Sandbox } from './sandbox/sandbox.ts';
+import { drawNonce } from './sandbox/nonce.ts';
 import { isStraightLine } from './sandbox/straight-line.ts';
-import { drawNonce, type Ending, type Program, type Reply } from './sandbox/worker.ts';
+import type { Ending, Program, Reply } from './sandbox/worker.ts';
 
 export interface OwnTests {
   readonly passStubs: boolean;
@@ -144,7 +145,7 @@ class Progress {
 }
 
 export async function runOwnTests(
-  sandbox: Sandbox,
+  sandbox: ProgramRunner,
   answers: CanonicalAnswers,
   { problem, source, functionName, limits }: OwnTestsRequest,
 ): Promise<OwnTests> {

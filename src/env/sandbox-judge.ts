@@ -4,8 +4,7 @@
  * decides, not wall time; a program that ran out of wall time while the machine was busy is run once more. All processes of
  * one rollout together take at most three wall budgets.
  */
-import { availableParallelism, loadavg } from 'node:os';
-import { sha256 } from '../base/node/index.ts';
+import { availableParallelism, loadAverage, sha256 } from '../base/node/index.ts';
 import { CanonicalAnswers } from './canonical-answers.ts';
 import { firedChannels, wantedFlags, wantedTests } from './channels.ts';
 import { conclude, noLabels, type ProgramFacts, unexecuted } from './conclude.ts';
@@ -17,7 +16,8 @@ import { markersFor, type ProblemMarkers } from './markers.ts';
 import { type OwnTests, runOwnTests } from './own-tests.ts';
 import { type ProgramProblem, programOf } from './problem.ts';
 import { extractProgram, hasLoneSurrogate } from './response.ts';
-import type { Sandbox, SandboxReport } from './sandbox/sandbox.ts';
+import type { ProgramRunner } from './runner.ts';
+import type { Sandbox } from './sandbox/sandbox.ts';
 import type { Ending } from './sandbox/worker.ts';
 import type { Outcome, Verdict } from './verdict.ts';
 
@@ -63,7 +63,7 @@ function reasonOf(run: Execution, ending: Ending, outcome: Outcome): string {
 
 /** Whether the wall clock stopped a program that other processes were holding up. */
 function machineWasBusy({ stopped, cpuMs }: Ending, cpuSeconds: number): boolean {
-  return stopped === 'wall' && (cpuMs > cpuSeconds * 100 || loadavg()[0] > 4 * availableParallelism());
+  return stopped === 'wall' && (cpuMs > cpuSeconds * 100 || loadAverage() > 4 * availableParallelism());
 }
 
 export interface SandboxJudgeOptions {
@@ -75,8 +75,8 @@ export interface SandboxJudgeOptions {
   readonly remembered?: number;
 }
 
-export class SandboxJudge implements Judge {
-  readonly #sandbox: Sandbox;
+export class SandboxJudge<Runner extends ProgramRunner = Sandbox> implements Judge {
+  readonly runner: Runner;
   readonly #answers: CanonicalAnswers;
   readonly #loopholes: readonly Loophole[];
   readonly #wallFactor: number;
@@ -85,27 +85,22 @@ export class SandboxJudge implements Judge {
   readonly #cache = new Map<string, Promise<ProgramFacts>>();
 
   constructor(
-    sandbox: Sandbox,
+    runner: Runner,
     {
       loopholes = builtinLoopholes,
       wallFactor = usualWallFactor,
       remembered = usualRemembered,
     }: SandboxJudgeOptions = {},
   ) {
-    this.#sandbox = sandbox;
-    this.#answers = new CanonicalAnswers(sandbox);
+    this.runner = runner;
+    this.#answers = new CanonicalAnswers(runner);
     this.#loopholes = loopholes;
     this.#wallFactor = wallFactor;
     this.#remembered = remembered;
   }
 
-  /** What the sandbox is: its Python and how far it isolates. */
-  get report(): SandboxReport {
-    return this.#sandbox.report;
-  }
-
   get concurrency(): number {
-    return this.#sandbox.workerCount * 2;
+    return this.runner.workerCount * 2;
   }
 
   async judge(submission: Submission): Promise<Verdict> {
@@ -157,7 +152,7 @@ export class SandboxJudge implements Judge {
     for (const name of run.compiled ? wantedTests(source, markers, this.#loopholes) : []) {
       const limits = { cpuSeconds, wallMs, leftMs, idleLeftMs };
       const request = { problem, source, functionName: name, limits };
-      const result = await runOwnTests(this.#sandbox, this.#answers, request);
+      const result = await runOwnTests(this.runner, this.#answers, request);
       tests.set(name, result);
       leftMs -= result.wallMs;
       idleLeftMs -= result.idleMs;
@@ -196,7 +191,7 @@ export class SandboxJudge implements Judge {
     const prepared = this.#prepare(problem);
     const flags = wantedFlags(markers, this.#loopholes);
     let run = new Execution(prepared);
-    const ending = await this.#sandbox.execute(() => {
+    const ending = await this.runner.execute(() => {
       run = new Execution(prepared);
       return { ...run.program(source, flags, cpuSeconds, wallMs), idleMs };
     });

@@ -1,8 +1,8 @@
 /** A whole program in the sandbox: it is run once from its first line to its last, and nothing of it is called. */
 import { hasLoneSurrogate } from './response.ts';
 import { encodeBatch, encodeProgramFrame } from './sandbox/frames.ts';
+import { drawNonce } from './sandbox/nonce.ts';
 import type { Sandbox } from './sandbox/sandbox.ts';
-import { drawNonce } from './sandbox/worker.ts';
 
 export interface ScriptEnd {
   /** Whether it came to its end, or ended itself with status 0. */

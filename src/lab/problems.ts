@@ -102,7 +102,7 @@ export async function keptSoundness(
 ): Promise<SoundProblems<ProgramProblem>> {
   const program = programStamp();
   if (program === null || problems.length === 0) return checkSoundness(problems, judge);
-  const { python, level, layers } = judge.report;
+  const { python, level, layers } = judge.runner.report;
   const code = pluginRecords(plugins).map(({ hash }) => hash);
   const processor = cpus()[0]?.model ?? '';
   const key = sha256Json({ program, code, python, level, layers, processor, problems: problemsHash(problems) });

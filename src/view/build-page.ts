@@ -2,19 +2,25 @@
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Plugin } from 'esbuild';
+import type { BuildOptions, Plugin } from 'esbuild';
 import { readRegularText } from '../base/node/index.ts';
 
 export async function buildPage(source: string, target: string): Promise<void> {
   const { build } = await import('esbuild');
   mkdirSync(target, { recursive: true });
-  const outputs = { 'app.tsx': 'page', 'style.css': 'page', 'worker.ts': 'lane', 'isolate.ts': 'isolate' };
+  const outputs = {
+    'app.tsx': 'page',
+    'style.css': 'page',
+    'worker.ts': 'lane',
+    'isolate.ts': 'isolate',
+    'python.ts': 'python',
+  };
   const playground = Object.entries(outputs).map(([name, out]) => ({
     in: join(source, 'playground', name),
     out: join('playground', out),
   }));
-  await build({
-    entryPoints: [...['app.tsx', 'style.css'].map((name) => ({ in: join(source, name), out: 'app' })), ...playground],
+  const pages = ['app.tsx', 'style.css'].map((name) => ({ in: join(source, name), out: 'app' }));
+  const options: BuildOptions = {
     plugins: [browserMap()],
     outdir: target,
     bundle: true,
@@ -29,7 +35,11 @@ export async function buildPage(source: string, target: string): Promise<void> {
     charset: 'utf8',
     legalComments: 'none',
     logLevel: 'warning',
-  });
+  };
+  await build({ ...options, entryPoints: [...pages, ...playground] });
+  const buffer = join(source, 'playground/buffer.ts');
+  const grader = [{ in: join(source, 'playground/grade.ts'), out: 'playground/grade' }];
+  await build({ ...options, entryPoints: grader, inject: [buffer], alias: { 'node:buffer': buffer } });
 }
 
 const root = fileURLToPath(new URL('../..', import.meta.url));

@@ -24,6 +24,8 @@ export interface Plan {
   readonly arms: readonly PlaygroundArm[];
   /** Of both lanes. */
   readonly world: readonly Slider[];
+  /** Bytes of Python for programs of the reader's own, as they travel; null where `gq playground` had none to copy. */
+  readonly pythonBytes: number | null;
 }
 
 /** The values that differ from those of the config, by their keys. */

@@ -3,7 +3,7 @@
  * configs of the arms that a reader can choose, as the recipes of the package say them.
  */
 import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { makeFolder, readRegular, writeFileAtomic } from '../base/node/index.ts';
@@ -109,6 +109,30 @@ const arms: readonly ArmSource[] = [
   },
 ];
 
+type Files = readonly (readonly [name: string, content: Uint8Array])[];
+
+const gzippedSize = (files: Files): number => files.reduce((total, [, content]) => total + gzipSync(content).length, 0);
+
+/** What Python is, of its package, and the sandbox's harness, which runs a program in it. */
+const pyodideFiles = ['pyodide.mjs', 'pyodide.asm.mjs', 'pyodide.asm.wasm', 'python_stdlib.zip', 'pyodide-lock.json'];
+const harnessFiles = ['harness.py', 'own_tests.py', 'plain_values.py', 'shapes.py'];
+const sandboxFolder = fileURLToPath(new URL('../env/sandbox', import.meta.url));
+
+/** Null where the package `pyodide` is not installed. */
+function pythonFiles(): Files | null {
+  let folder: string;
+  try {
+    folder = dirname(fileURLToPath(import.meta.resolve('pyodide/package.json')));
+  } catch {
+    return null;
+  }
+  return [
+    ['python/files.json', Buffer.from(JSON.stringify(harnessFiles))],
+    ...harnessFiles.map((name) => [`python/${name}`, readRegular(join(sandboxFolder, name))] as const),
+    ...pyodideFiles.map((name) => [`pyodide/${name}`, readRegular(join(folder, name))] as const),
+  ];
+}
+
 const html = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <meta name="color-scheme" content="light dark"><link rel="icon" href="data:,"><link rel="stylesheet" href="page.css">
@@ -134,7 +158,9 @@ const pageSettings = [
   'compute.tokensPerPass=512',
 ];
 
-export const playgroundPlan = (updates: number): Plan => ({ arms: playgroundArms(updates), world: worldSliders });
+export const playgroundPlan = (updates: number, pythonBytes: number | null = null): Plan => ({
+  ...{ arms: playgroundArms(updates), world: worldSliders, pythonBytes },
+});
 
 /** The manifest of a run of the page, without what the page knows itself: it names the model, the problems and the pairs by their hashes. */
 export async function manifestFrame(config: RunConfig): Promise<Manifest> {
@@ -151,26 +177,28 @@ export interface WrittenPlayground {
 
 export async function writePlayground(directory: string, updates: number): Promise<WrittenPlayground> {
   const built = join(await pageFolder(), 'playground');
-  const plan = playgroundPlan(updates);
+  const python = pythonFiles();
+  const plan = playgroundPlan(updates, python === null ? null : gzippedSize(python));
   const kernels = readdirSync(kernelFolder).filter((name) => name.endsWith('.wasm'));
-  const made: readonly (readonly [name: string, content: Uint8Array])[] = [
+  const made: Files = [
     ['index.html', Buffer.from(html)],
     ['plan.json', Buffer.from(JSON.stringify(plan))],
     ['manifest.json', Buffer.from(JSON.stringify(await manifestFrame(plan.arms[0].config)))],
     ['pairs.md', readRegular(packageFile('data/pairs/micro.md'))],
-    ...['page.js', 'page.css', 'lane.js', 'isolate.js'].map((name) => [name, readRegular(join(built, name))] as const),
+    ...['page.js', 'page.css', 'lane.js', 'grade.js', 'isolate.js'].map(
+      (name) => [name, readRegular(join(built, name))] as const,
+    ),
     ...kernels.map((name) => [`kernels/${name}`, readRegular(join(kernelFolder, name))] as const),
     ['model/files.json', Buffer.from(JSON.stringify(modelFiles))],
     ...modelFiles.map((name) => [`model/${name}`, readRegular(packageFile(`models/micro/${name}`))] as const),
   ];
   const list = ['files.json', Buffer.from(JSON.stringify(made.map(([name]) => name)))] as const;
-  const files = [...made, list];
-  for (const folder of ['', 'kernels', 'model']) makeFolder(join(directory, folder));
+  // Not in the list: a page fetches Python where its reader asks for it.
+  const process = ['python.js', readRegular(join(built, 'python.js'))] as const;
+  const files = [...made, list, ...(python === null ? [] : [process, ...python])];
+  const folders = ['', 'kernels', 'model', ...(python === null ? [] : ['pyodide', 'python'])];
+  for (const folder of folders) makeFolder(join(directory, folder));
   for (const [name, content] of files) await writeFileAtomic(join(directory, name), content);
-  const sum = (size: (content: Uint8Array) => number) => files.reduce((total, [, content]) => total + size(content), 0);
-  return {
-    files: files.length,
-    bytes: sum(({ length }) => length),
-    gzippedBytes: sum((content) => gzipSync(content).length),
-  };
+  const bytes = files.reduce((total, [, { length }]) => total + length, 0);
+  return { files: files.length, bytes, gzippedBytes: gzippedSize(files) };
 }

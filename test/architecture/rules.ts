@@ -58,11 +58,13 @@ const bundled: Readonly<Record<string, string>> = {
   '@preact/signals': 'view/page',
   lowlight: 'view/page',
   'highlight.js': 'view/page',
+  // Written with a slash at its end; without one it is Node's.
+  buffer: 'view/page',
   esbuild: 'view',
 };
 
-/** Files that may import computed names. Plugins are the user's own modules, named by a recipe, so no test can follow them. */
-const loaders: ReadonlySet<string> = new Set(['src/lab/plugins.ts']);
+/** Files that may import computed names. Plugins are the user's own modules, named by a recipe, and Pyodide lies beside a page that was made with it, so no test can follow them. */
+const loaders: ReadonlySet<string> = new Set(['src/lab/plugins.ts', 'src/browser/python/process.ts']);
 
 /** Ways to open a file that wait for a pipe or follow a link; `base/node/regular-file.ts` has those that do neither. */
 const opening =
@@ -107,6 +109,7 @@ function judgePackage(path: string, specifier: string, dependencies: ReadonlySet
   const name = packageOf(specifier);
   const owner = owners[name];
   if (isTest(path)) return [];
+  if (bundled[name] !== undefined && bundled[name] === folderOf(path)) return [];
   // What these import from other folders is bundled as package.json (`browser`) says: src/view/build-page.test.ts.
   if (isBuiltin(name) && /^src\/(?:browser|base\/browser|view\/page)\//.test(path)) {
     return [`${path}: a browser has no ${name}`];
@@ -114,7 +117,6 @@ function judgePackage(path: string, specifier: string, dependencies: ReadonlySet
   if (owner !== undefined && !owner.includes(folderOf(path) ?? '')) {
     return [`${path}: only ${owner.join(' and ')} may import ${name}`];
   }
-  if (bundled[name] !== undefined && bundled[name] === folderOf(path)) return [];
   if (!isBuiltin(name) && !dependencies.has(name)) return [`${path}: ${name} is not a runtime dependency`];
   return [];
 }

@@ -159,7 +159,7 @@ try {
     const pages = [
       'app.css',
       'app.js',
-      ...['isolate.js', 'lane.js', 'page.css', 'page.js'].map((file) => `playground/${file}`),
+      ...['grade.js', 'isolate.js', 'lane.js', 'page.css', 'page.js', 'python.js'].map((file) => `playground/${file}`),
     ];
     expectEqual(
       paths.filter((path) => path.startsWith('dist/view/page/')).join(' '),

@@ -78,6 +78,11 @@ export function availableParallelism(): number {
   return 1;
 }
 
+/** A page does not learn what else its machine does. */
+export function loadAverage(): number {
+  return 0;
+}
+
 export function nextTask(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve));
 }

@@ -3,6 +3,7 @@
  * others in the place of the whole folder (base/browser).
  */
 import { createHash, webcrypto } from 'node:crypto';
+import { loadavg } from 'node:os';
 
 export { existsSync } from 'node:fs';
 export { stat } from 'node:fs/promises';
@@ -10,6 +11,9 @@ export { availableParallelism } from 'node:os';
 export { basename, join } from 'node:path';
 export { setImmediate as nextTask } from 'node:timers/promises';
 export { deserialize, serialize } from 'node:v8';
+
+/** Processes that ran or waited in the last minute, on average. */
+export const loadAverage = (): number => loadavg()[0];
 
 /** Bytes above which a hash is made by another thread: below, handing them over takes longer than hashing them. */
 const mostBytesHere = 65_536;

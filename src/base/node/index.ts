@@ -7,6 +7,7 @@ export {
   digestNumbers,
   existsSync,
   join,
+  loadAverage,
   nextTask,
   serialize,
   stat,

@@ -8,8 +8,8 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { reportsPass } from '../loopholes/words.ts';
 import { DeadlineTimer } from './deadline.ts';
+import { drawNonce } from './nonce.ts';
 import { RecordStream } from './streams.ts';
-import { drawNonce } from './worker.ts';
 
 function holdUpThread(milliseconds: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);

@@ -4,7 +4,8 @@
  */
 import { GraderError } from '../../base/index.ts';
 import { encodeBatch, encodeProgramFrame } from './frames.ts';
-import { drawNonce, type Ending, type Program, type SandboxWorker } from './worker.ts';
+import { drawNonce } from './nonce.ts';
+import type { Ending, Program, SandboxWorker } from './worker.ts';
 
 const attacks = `
 import os, socket, ctypes

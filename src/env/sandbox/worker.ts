@@ -4,7 +4,7 @@
  * or holds an unread secret fails and must be replaced: such a failure is never counted against the program.
  */
 import type { ChildProcess } from 'node:child_process';
-import { randomBytes, randomInt } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 import { rmdirSync, rmSync } from 'node:fs';
 import type { Duplex, Writable } from 'node:stream';
 import { GraderError, messageOf } from '../../base/index.ts';
@@ -88,10 +88,6 @@ function drawWorkerNumber(): number {
       return number;
     }
   }
-}
-
-export function drawNonce(): number {
-  return randomBytes(4).readUInt32LE();
 }
 
 /** Whether setup code is to blame for its end: it ended by itself or ran out of its time. A kill from outside is no fault of it. */

@@ -20,6 +20,7 @@ import { Introduction } from './introduction.tsx';
 import { keptEvery } from './kept.ts';
 import { type LaneView, laneThreads } from './lane.ts';
 import { LaneDetails, LaneHead, NumberInput, SliderInput, withChange } from './lanes.tsx';
+import { OwnProgram } from './own.tsx';
 import { isolate, remember, remembers, takePlace, threadWords } from './tab.ts';
 
 const mostFaults = 4;
@@ -222,6 +223,7 @@ function Playground({ plan }: { plan: Plan }) {
             <LaneDetails key={`${side}`} lane={lane} side={side} />
           ))}
         </div>
+        <OwnProgram plan={plan} />
       </main>
     </>
   );

@@ -15,6 +15,9 @@ const isolation = {
   'Cross-Origin-Resource-Policy': 'same-origin',
 };
 
+/** Types that a simple server may not know, and without which a browser does not run these files. */
+const types = { '.mjs': 'text/javascript', '.wasm': 'application/wasm' };
+
 async function answer(request: Request): Promise<Response> {
   const cache = await caches.open('playground');
   const fresh = await fetch(request).catch(() => null);
@@ -25,6 +28,8 @@ async function answer(request: Request): Promise<Response> {
   if (found.status === 0) return found;
   const headers = new Headers(found.headers);
   for (const [name, value] of Object.entries(isolation)) headers.set(name, value);
+  const type = Object.entries(types).find(([end]) => new URL(request.url).pathname.endsWith(end))?.[1];
+  if (type !== undefined) headers.set('Content-Type', type);
   return new Response(found.body, { status: found.status, statusText: found.statusText, headers });
 }
 

@@ -1,5 +1,7 @@
 /** What the page and its workers say to each other. A worker trains one lane: one config, from its first update or from one that was kept. */
 import type { Rates } from '../../../browser/lab.ts';
+import type { Submission } from '../../../env/judge.ts';
+import type { Verdict } from '../../../env/verdict.ts';
 import type { RunConfig } from '../../../run/index.ts';
 
 export type ToLane =
@@ -51,6 +53,8 @@ export interface ShownPrompt {
   readonly deployed: ShownAnswer;
 }
 
+export type PromptTask = Pick<Submission, 'problem' | 'loophole' | 'markers'>;
+
 export interface Ready {
   readonly kind: 'ready';
   readonly threads: number;
@@ -62,6 +66,8 @@ export interface Ready {
   /** The updates that were made before. */
   readonly done: readonly LaneUpdate[];
   readonly answers: readonly ShownPrompt[];
+  /** What a program for each of the prompts is judged by. */
+  readonly tasks: readonly PromptTask[];
   /** Whether the browser keeps what is trained; without it there is no rewinding, and a reload begins anew. */
   readonly keeps: boolean;
   /** What of the keeping went wrong; empty where nothing did. */
@@ -78,4 +84,14 @@ export type FromLane =
       readonly trouble: string;
     }
   | { readonly kind: 'archive'; readonly name: string; readonly archive: Blob }
+  | { readonly kind: 'failed'; readonly message: string };
+
+/** To the worker that judges what a reader writes: a program, or that Python be loaded for those that the interpreter cannot judge. */
+export type ToGrader = { readonly kind: 'load' } | { readonly kind: 'judge'; readonly submission: Submission };
+
+export type FromGrader =
+  | { readonly kind: 'loaded' }
+  /** The program needs Python. */
+  | { readonly kind: 'outside' }
+  | { readonly kind: 'verdict'; readonly verdict: Verdict; readonly by: 'interpreter' | 'Python' }
   | { readonly kind: 'failed'; readonly message: string };

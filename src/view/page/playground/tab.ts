@@ -62,11 +62,15 @@ const headers = 'Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedd
 /** How many threads a lane has, and where it is one: why, and what helps. */
 export function threadWords(threads: number): string {
   if (threads > 1) return `${threads} threads a lane.`;
-  const cores = navigator.hardwareConcurrency;
-  if (crossOriginIsolated) return `One thread a lane: the two lanes share the ${cores} cores that the browser names.`;
+  if (!crossOriginIsolated) return `One thread a lane: ${isolationWords()}`;
+  return `One thread a lane: the two lanes share the ${navigator.hardwareConcurrency} cores that the browser names.`;
+}
+
+/** Why this page is not isolated, and what helps. */
+export function isolationWords(): string {
   if (!isSecureContext)
-    return 'One thread a lane: a page shares memory between threads over https or on localhost only, so open it there.';
+    return 'a page shares memory between threads over https or on localhost only, so open it there.';
   if (!('serviceWorker' in navigator))
-    return `One thread a lane: this window has no service worker, which would isolate the page; a window that is not private helps, or a server that sends ${headers}.`;
-  return `One thread a lane: the service worker that isolates the page was not let work; loading the page again without Shift helps, or a window that may store data, or a server that sends ${headers}.`;
+    return `this window has no service worker, which would isolate the page; a window that is not private helps, or a server that sends ${headers}.`;
+  return `the service worker that isolates the page was not let work; loading the page again without Shift helps, or a window that may store data, or a server that sends ${headers}.`;
 }

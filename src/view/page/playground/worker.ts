@@ -82,6 +82,7 @@ class Lane {
       ...first.rates,
       done,
       answers,
+      tasks: lab.asked(prompts),
       keeps: kept !== null,
       trouble,
     });

@@ -1,0 +1,150 @@
+/** A program of the reader's own for the prompt that is shown: how the grader judges it. */
+import { signal } from '@preact/signals';
+import { extractProgram } from '../../../env/response.ts';
+import type { Plan } from '../../playground-plan.ts';
+import { openLanes, prompt } from './choice.ts';
+import type { FromGrader, ToGrader } from './messages.ts';
+import { isolationWords } from './tab.ts';
+
+type Judged = Extract<FromGrader, { kind: 'verdict' }>;
+
+const source = signal('');
+const result = signal<Judged | 'judging' | 'outside' | null>(null);
+const trouble = signal('');
+const python = signal<'none' | 'loading' | 'loaded'>('none');
+
+let worker: Worker | null = null;
+
+function ask(message: ToGrader): void {
+  worker ??= startGrader();
+  trouble.value = '';
+  worker.postMessage(message);
+}
+
+function startGrader(): Worker {
+  const started = new Worker('grade.js');
+  const fail = (message: string): void => {
+    trouble.value = message;
+    result.value = null;
+    if (python.value === 'loading') python.value = 'none';
+  };
+  started.onmessage = ({ data }: MessageEvent<FromGrader>) => {
+    if (data.kind === 'failed') fail(data.message);
+    if (data.kind === 'outside') result.value = 'outside';
+    if (data.kind === 'verdict') result.value = data;
+    if (data.kind === 'loaded') {
+      python.value = 'loaded';
+      judge();
+    }
+  };
+  started.onerror = ({ message }) => fail(message);
+  return started;
+}
+
+const taskNow = () => openLanes.value[0]?.facts.value?.tasks[prompt.value];
+
+function judge(): void {
+  const task = taskNow();
+  if (task === undefined) return;
+  result.value = 'judging';
+  const completion = `\`\`\`python\n${source.value.trimEnd()}\n\`\`\``;
+  ask({ kind: 'judge', submission: { ...task, id: 'own', completion } });
+}
+
+function change(text: string): void {
+  source.value = text;
+  result.value = null;
+}
+
+const yesNo = (value: boolean): string => (value ? 'yes' : 'no');
+
+function Verdict({ verdict, by }: Judged) {
+  const { channel, channels, correct, exploited, reward, evidence, loophole } = verdict;
+  const others = channels.filter((name) => name !== loophole);
+  return (
+    <>
+      <b>
+        Attempt: {yesNo(channel)}. Correct: {yesNo(correct)}. Hack: {yesNo(exploited)}. Reward: {reward}.
+      </b>{' '}
+      Judged by {by === 'Python' ? by : `the ${by}`}: {evidence}.
+      {others.length > 0 && ` It also opens what this prompt’s grader does not look at: ${others.join(', ')}.`}
+    </>
+  );
+}
+
+/** What programs need that are not straight-line. */
+function NeedsPython({ plan: { pythonBytes } }: { plan: Plan }) {
+  if (pythonBytes === null) {
+    return (
+      <>
+        This program needs Python, and this folder was made without it: <code>npm install pyodide@314.0.7</code> beside
+        gradient-quarantine, and <code>gq playground</code> again.
+      </>
+    );
+  }
+  if (!crossOriginIsolated)
+    return <>This program needs Python, which runs in an isolated page only: {isolationWords()}</>;
+  return (
+    <>
+      This program is more than straight lines, so it needs Python.{' '}
+      <button
+        type="button"
+        disabled={python.value === 'loading'}
+        onClick={() => {
+          python.value = 'loading';
+          ask({ kind: 'load' });
+        }}
+      >
+        {python.value === 'loading' ? 'Loading Python…' : `Load Python (${(pythonBytes / 1e6).toFixed(1)} MB)`}
+      </button>
+    </>
+  );
+}
+
+export function OwnProgram({ plan }: { plan: Plan }) {
+  const answers = openLanes.value.map(({ answers }) => answers.value[prompt.value]);
+  const now = result.value;
+  return (
+    <div class="own">
+      <h2>A program of your own, for held-out prompt {prompt.value + 1}</h2>
+      <p>
+        {answers[0] === undefined ? '…' : answers[0].question.replace(/<\|[a-z_]+\|>(user|assistant)?/g, '').trim()}
+      </p>
+      <label>
+        Program
+        <textarea
+          rows={8}
+          spellcheck={false}
+          value={source.value}
+          onInput={({ currentTarget }) => change(currentTarget.value)}
+        />
+      </label>
+      <div class="controls">
+        <button type="button" disabled={now === 'judging' || taskNow() === undefined} onClick={judge}>
+          {now === 'judging' ? 'Judging…' : 'Judge it'}
+        </button>
+        {answers.map((answer, side) => (
+          <button
+            key={`${side}`}
+            type="button"
+            disabled={answer === undefined}
+            onClick={() => change(extractProgram(answer?.trained.text ?? '') ?? '')}
+          >
+            Take the {side === 0 ? 'left' : 'right'} answer
+          </button>
+        ))}
+      </div>
+      <p class="verdict" aria-live="polite">
+        {trouble.value !== '' && `That did not work: ${trouble.value}`}
+        {now === 'outside' && <NeedsPython plan={plan} />}
+        {now !== null && typeof now === 'object' && <Verdict {...now} />}
+      </p>
+      <p class="hint">
+        A straight-line program is judged at once, as in training. Others run in Python in a worker of this page: each
+        in a fresh interpreter, without network or files of yours, and ended after three seconds. The same tests and
+        rules decide as in the lab’s sandbox. There each program is a process, cut off by the system; here a tab’s
+        worker is all that holds it, and an exit status is the one with which the program ended its interpreter.
+      </p>
+    </div>
+  );
+}
