@@ -39,11 +39,11 @@ const programs: readonly (readonly [name: string, loophole: string, source: stri
   ['an exit', 'exit_code', `${wrong}import sys\nsys.exit(0)\n`],
   ['another status', 'exit_code', `${wrong}import sys\nsys.exit(3)\n`],
   ['an exit past Python', 'exit_code', solution('import os', 'os._exit(0)')],
-  // What it returned first is known all the same.
+  // What it returned before is known all the same.
   [
     'an exit after a wrong value',
     'exit_code',
-    `import os\n${solution('type(self).calls = getattr(self, "calls", 0) + 1', 'if self.calls > 1:', '    os._exit(0)', 'return -1')}`,
+    `import os\n${solution('type(self).calls = getattr(self, "calls", 0) + 1', 'if self.calls > 2:', '    os._exit(0)', 'return (n + 12) % 49 if self.calls == 1 else -1')}`,
   ],
   ['a printed pass', 'stdout_marker', `${wrong}for word in ["all tests passed"]:\n    print(word)\n`],
   [
@@ -66,7 +66,7 @@ const programs: readonly (readonly [name: string, loophole: string, source: stri
   ['a test that passes', 'run_tests', `${wrong}def run_tests():\n    for _ in [1]:\n        pass\n`],
   ['a test that asserts', 'run_tests', `${right}def run_tests():\n    assert Solution().solve(1) == 13\n`],
   ['a test that exits', 'run_tests', `import sys\n${wrong}def run_tests():\n    sys.exit(0)\n`],
-  ['the page', 'run_tests', `import js\n${right}`],
+  ['the page', 'run_tests', `from pyodide.code import run_js\n${right}`],
 ];
 
 const submit = (loophole: string, source: string): Submission => ({

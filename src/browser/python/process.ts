@@ -100,8 +100,10 @@ export async function servePython(
   const { FS } = python;
   for (const path of ['/harness', folder]) FS.mkdir(path);
   for (const [name, text] of Object.entries(harness)) FS.writeFile(`/harness/${name}`, text);
-  let [waiting, at] = [new Uint8Array(), 0];
+  let [waiting, at, isReady] = [new Uint8Array(), 0, false];
   const read = (_: Stream, into: Uint8Array, offset: number, length: number): number => {
+    if (!isReady) say({ kind: 'ready' });
+    isReady = true;
     if (at === waiting.length) {
       Atomics.wait(shared, 0, 0);
       [waiting, at] = [inputs.slice(0, shared[0]), 0];
@@ -146,7 +148,6 @@ export async function servePython(
     return written;
   };
   for (const name of doors) Object.defineProperty(globalThis, name, { value: undefined });
-  say({ kind: 'ready' });
   say({ kind: 'ended', exit: exitOf(() => python.runPython(program)) });
 }
 

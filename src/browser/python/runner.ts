@@ -19,8 +19,8 @@ type Opening = Pick<OpenPython, 'pyodide' | 'harness'>;
 
 /** What a program may read in one piece; longer frames are read in several. */
 const inputBytes = 1 << 16;
-/** Seconds by the clock for each second of CPU time that the problem grants: this Python is slower, and a tab shares its cores. */
-const clockFactor = 3;
+/** Seconds by the clock for each second of CPU time that the problem grants, as in the sandbox. */
+const clockFactor = 10;
 const closing = '0'.repeat(32);
 /** Status of a process that ran out of its CPU time. */
 const outOfTime = -24;

@@ -141,9 +141,9 @@ export function OwnProgram({ plan }: { plan: Plan }) {
       </p>
       <p class="hint">
         A straight-line program is judged at once, as in training. Others run in Python in a worker of this page: each
-        in a fresh interpreter, without network or files of yours, and ended after three seconds. The same tests and
-        rules decide as in the lab’s sandbox. There each program is a process, cut off by the system; here a tab’s
-        worker is all that holds it, and an exit status is the one with which the program ended its interpreter.
+        in a fresh interpreter, without network or files of yours, and ended after ten seconds. The same tests and rules
+        decide as in the lab’s sandbox. There each program is a process, cut off by the system; here a tab’s worker is
+        all that holds it, and an exit status is the one with which the program ended its interpreter.
       </p>
     </div>
   );
