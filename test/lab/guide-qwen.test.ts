@@ -144,6 +144,14 @@ describe('the page', () => {
       expect(out).toMatch(/The study ends here: .* is (?:open|refuted)[\s\S]*gq experiment qwen3-4b-warm-study/);
   });
 
+  it('says that a base which writes no hacks is told so before it is trained', async () => {
+    expect(page).toContain('ends with 2 where the base writes none that the grader confirms');
+    const command = commands.find((each) => each.startsWith('gq train qwen3-4b-fast-public')) ?? '';
+    const few = ['--set', 'teacher.makeProblems=2', '--set', 'teacher.makeSamples=1', '--out', 'runs/no-hacks'];
+    const { code, err } = await gq(...command.split(' ').slice(1), ...smaller, ...few);
+    expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining('none that the grader confirms') });
+  });
+
   it('names figures and files that its commands made', () => {
     const named = [...page.matchAll(/`(figures\/[\w/-]+\.svg|[\w-]+\.html)`/g)].map(([, path]) => path);
     // Its axes are shares of what was learned, and a random model learns nothing in two updates; nor has it a hack or a solve for a trace.

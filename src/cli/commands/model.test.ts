@@ -1,8 +1,8 @@
-import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { ModelFolder } from '../../model/index.ts';
 import { runCli } from '../program.ts';
 import { formatBytes } from './model.ts';
@@ -103,6 +103,24 @@ describe('gq model init', () => {
     expect(model.config.vocabSize).toBe(model.tokenizer.size);
     expect(model.config).toMatchObject({ eosTokenIds: [2], padTokenId: 0, hiddenSize: 64, vocabSize: 259 });
     expect(model.tokenizer.encode(' the').length).toBe(4);
+  });
+
+  it('takes the tokenizer of a model folder, or of a fetched model by its name', async () => {
+    const source = path('a-model');
+    expect((await init('nano', 'tokens.json', 'a-model')).code).toBe(0);
+    const commit = 'a'.repeat(40);
+    const fetched = path('cache/models--Some--Model');
+    await cp(source, join(fetched, 'snapshots', commit), { recursive: true });
+    await mkdir(join(fetched, 'refs'));
+    await writeFile(join(fetched, 'refs/main'), commit);
+    vi.stubEnv('HF_HUB_CACHE', path('cache'));
+    const from = (model: string, to: string) => run('init', '--config', 'nano', '--tokenizer-from', model, '--seed', '2', '--to', path(to)); // biome-ignore format: one call
+    const made = [await from('Some/Model', 'by-name'), await from(source, 'by-path'), await from('None/Such', 'none')];
+    vi.unstubAllEnvs();
+    expect(made.map(({ code }) => code)).toEqual([0, 0, 2]);
+    expect(made[2].err).toContain('no such model');
+    const tokenizerOf = (name: string) => readFile(path(`${name}/tokenizer.json`), 'utf8');
+    expect([await tokenizerOf('by-name'), await tokenizerOf('by-path')]).toEqual(Array(2).fill(await tokenizerOf('a-model'))); // biome-ignore format: one line
   });
 
   it('takes an explicit list of tokens, or a tokenizer.json with what lies beside it', async () => {

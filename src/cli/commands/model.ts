@@ -53,7 +53,9 @@ export const inspectCommand = command({
 export const initCommand = command({
   options: {
     config: needed(word('<file>', 'a config.json, or a preset: nano, micro')),
-    tokenizerFrom: needed(word('<source>', '"bytes", a .json list of tokens, or a tokenizer.json to copy')),
+    tokenizerFrom: needed(
+      word('<source>', '"bytes", a .json list of tokens, or a tokenizer.json to copy, by its path or that of a model'),
+    ),
     seed: needed(whole('<n>', 'seed of the weights', { least: 0 })),
     to: needed(word('<dir>', 'the folder to write; an existing one is never overwritten')),
   },

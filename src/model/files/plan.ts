@@ -1,11 +1,12 @@
 /**
  * Turns the arguments of `gq model init` into the contents of a model folder. The tokenizer is one of bytes, or comes from a
- * file: a JSON list is an explicit list of tokens, a JSON object is a tokenizer.json.
+ * file: a JSON list is an explicit list of tokens, a JSON object is a tokenizer.json, which a model folder or a fetched model has too.
  */
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { UserError } from '../../base/index.ts';
 import { initialTensors } from '../decoder/initialize.ts';
+import { findSnapshot, parseHubName } from '../hub/cache.ts';
 import { ModelTokenizer, type TokenizerFiles } from '../text/tokenizer.ts';
 import { byteTokenizer, chatMarkupChoices, wordLevelTokenizer } from '../text/tokenizer-builder.ts';
 import { type DecoderConfig, parseDecoderConfig } from './config.ts';
@@ -53,8 +54,13 @@ interface TokenizerPlan {
 async function planTokenizer(source: string): Promise<TokenizerPlan> {
   if (source === 'bytes') return { files: byteTokenizer(chatMarkupChoices) };
   const call = `gq model init --tokenizer-from ${source}`;
-  const expected = '"bytes", a .json list of tokens, or a tokenizer.json';
-  if (!source.endsWith('.json')) throw new UserError({ call, expected, found: 'another kind of file' });
+  const expected = '"bytes", a .json list of tokens, or a tokenizer.json, by its path or that of a model';
+  if (!source.endsWith('.json')) {
+    const name = existsSync(source) ? null : parseHubName(source);
+    const folder = name === null ? source : findSnapshot(name);
+    if (existsSync(join(folder, 'tokenizer.json'))) return copyTokenizer(folder, 'tokenizer.json');
+    throw new UserError({ call, expected, found: 'none of these' });
+  }
   const value = parseJson(await readText(source), source);
   if (isTokenList(value)) return { files: wordLevelTokenizer(value, chatMarkupChoices) };
   if (isObject(value)) return copyTokenizer(dirname(source), basename(source));
