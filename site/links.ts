@@ -6,8 +6,8 @@ import { join, posix } from 'node:path';
 const mostBytes = 120_000;
 /** Of prose: tables and programs are looked up, not read. */
 const mostWords = 1200;
-/** Records: what was measured, found, decided and changed, an entry after the other. */
-const record = /^(?:LOG|CHANGELOG|docs\/adr|docs\/results|bench\/results)\//;
+/** Records: what was measured, found and decided, an entry after the other. */
+const record = /^(?:LOG|docs\/adr|docs\/results|bench\/results)\//;
 
 export interface LinkReport {
   readonly pages: number;

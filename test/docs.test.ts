@@ -284,6 +284,40 @@ it('README has at most 120 lines of 100 columns', () => {
   expect(lines.filter((line) => line.length > 100)).toEqual([]);
 });
 
+describe('the changelog', () => {
+  const groups = ['Breaking', 'New', 'Fixed'];
+  /** What is wrong with the versions of a changelog: more than a page, or groups of another name or order. */
+  const faultsOf = (text: string): string[] =>
+    text
+      .split(/^## /m)
+      .slice(1)
+      .flatMap((section) => {
+        const [version, ...lines] = section.split('\n');
+        const words = lines.join(' ').match(/\S+/g)?.length ?? 0;
+        const headings = lines.filter((line) => line.startsWith('#')).map((line) => line.replace(/^#+ /, ''));
+        const isGrouped = headings.join() === groups.filter((group) => headings.includes(group)).join();
+        return [
+          ...(words > 650 ? [`${version}: ${words} words, 650 at most`] : []),
+          ...(isGrouped ? [] : [`${version}: ${headings.join(', ')}`]),
+        ];
+      });
+
+  it('has at most a page a version, in the same groups', () => {
+    const text = readText('CHANGELOG.md');
+    expect(faultsOf(text)).toEqual([]);
+    expect(text.match(/^## /gm)?.length).toBeGreaterThan(2);
+  });
+
+  it.each([
+    [`## 1.0.0\n\n### New\n\n${'word '.repeat(648)}\n`, []],
+    [`## 1.0.0\n\n### New\n\n${'word '.repeat(649)}\n## 0.9.0\n`, ['1.0.0: 651 words, 650 at most']],
+    ['## 1.0.0\n\n### Added\n', ['1.0.0: Added']],
+    ['## 1.0.0\n\n### Fixed\n\n### Breaking\n', ['1.0.0: Fixed, Breaking']],
+  ])('planted %#', (text, faults) => {
+    expect(faultsOf(text)).toEqual(faults);
+  });
+});
+
 it('guides that name sources say that the package does not have them', () => {
   const naming = listFiles().filter(
     (path) => /^docs\/guide\/.*\.md$/.test(path) && /`(?:src|test)\//.test(readText(path)),
