@@ -1,9 +1,11 @@
 /** The lab for browsers can be bundled without Node, and nothing is kept from it that is not asked for. */
-import { relative } from 'node:path';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { expect, test } from 'vitest';
-import { browserMap, browserPlaces } from './build-page.ts';
+import { browserMap, browserPlaces, buildPage } from './build-page.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -22,4 +24,16 @@ test('the entry for browsers imports no module of Node, and needs every line of 
   const replaced = [...browserPlaces()].map(([from, to]) => to ?? from);
   const asked = (path: string): boolean => inputs.has(relative(process.cwd(), path)) || inputs.has(path);
   expect(replaced.filter((path) => !asked(path)).map((path) => relative(root, path))).toEqual([]);
+});
+
+test('leaves no page behind where a part cannot be built, so that the next call builds it again', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'page-'));
+  mkdirSync(join(folder, 'playground'));
+  const sources = ['app.tsx', 'style.css', ...['app.tsx', 'style.css', 'worker.ts', 'isolate.ts', 'python.ts', 'buffer.ts', 'grade.ts'].map((name) => `playground/${name}`)]; // biome-ignore format: one line
+  for (const name of sources) writeFileSync(join(folder, name), '');
+  await buildPage(folder, join(folder, 'whole'));
+  writeFileSync(join(folder, 'playground/grade.ts'), "import 'not-installed';");
+  await expect(buildPage(folder, join(folder, 'broken'))).rejects.toThrow('not-installed');
+  expect(['whole', 'broken'].map((name) => existsSync(join(folder, name, 'app.js')))).toEqual([true, false]);
+  rmSync(folder, { recursive: true });
 });

@@ -36,10 +36,11 @@ export async function buildPage(source: string, target: string): Promise<void> {
     legalComments: 'none',
     logLevel: 'warning',
   };
-  await build({ ...options, entryPoints: [...pages, ...playground] });
   const buffer = join(source, 'playground/buffer.ts');
   const grader = [{ in: join(source, 'playground/grade.ts'), out: 'playground/grade' }];
   await build({ ...options, entryPoints: grader, inject: [buffer], alias: { 'node:buffer': buffer } });
+  // Last: by the age of app.js a clone knows that all is built.
+  await build({ ...options, entryPoints: [...pages, ...playground] });
 }
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
