@@ -35,7 +35,11 @@ describe('what the pages say', () => {
       return `${rates.filter(([, rate]) => rate > 0.1).length} of ${rates.length}`;
     };
     const keptWithout = (arm: string): string => range(['k1', 'k2', 'k4'].map((k) => Number(kept(`${arm}-${k}`)))).replace('-', ''); // biome-ignore format: one line
-    const large = (arm: string): string => failures('atlas-e-100m', arm);
+    const [small, shipped, large] = ['1m', '27m-4e-4', '100m'].map(
+      (size) =>
+        (arm: string): string =>
+          failures(`atlas-e-${size}`, arm),
+    );
     /** Seeds in which an arm has no clean solves left. */
     const skillless = (study: string, arm: string): number =>
       Rates.of(study).values(arm, 'cleanSolves').filter((rate) => rate < 0.01).length; // biome-ignore format: one line
@@ -46,6 +50,8 @@ describe('what the pages say', () => {
       );
       return own.filter((solve, i) => solve <= ceiling[i] - 0.2 + 1e-9).length;
     };
+    for (const size of ['atlas-e-1m', 'atlas-e-27m-4e-4'])
+      expect(lost('penalty-3-haar', size)).toBe(lost('penalty-3', size));
     for (const remedy of ['screen', 'filter', 'penalty', 'own-mean'])
       expect([c(`${remedy}-attempt`), c(`${remedy}-chance`)]).toEqual(['0 of 20', '20 of 20']);
     for (const remedy of ['screen', 'filter', 'penalty-3', 'penalty-6', 'own-mean', 'routed'])
@@ -65,12 +71,12 @@ describe('what the pages say', () => {
       `A filter fails in ${c('filter-outcome')}, a screen in ${c('screen-outcome')}, own mean in ${c('own-mean-outcome')}, penalty 3 in ${c('penalty-outcome')}, with attempts of at most ${Math.max(...Rates.of('atlas-c').values('penalty-outcome', 'attempts')).toFixed(2)} (by flags at random each in ${c('screen-chance')}). A penalty by such labels that are wrong one time in ten failed in ${b('penalty-oracle-0.9')} ([other seeds](baselines.md#what-the-micro-lab-shows); at random ${b('penalty-chance')}).`,
       `Penalty 3 and screen deploy the other exploit in ${both(g('penalty-3'), g('screen'))} (by flags at random each fails in ${both(g('penalty-3-chance'), g('screen-chance'))}), penalty 6 in ${g('penalty-6')} (${g('penalty-6-chance')}). Own mean by the monitor fails in ${g('own-mean')}`,
       `in ${g('own-mean-other')} where it is the other one`,
-      `On twenty seeds at 2M a screen by the direction fails in ${e('screen')}, along a random direction in ${e('screen-haar')}, with a clean solve of ${mean('atlas-e-2m', 'screen', 'cleanSolves')} and ${kept('screen', 'atlas-e-2m')} of the gain kept; at 8M in ${failures('atlas-e-8m', 'screen')} (${failures('atlas-e-8m', 'screen-haar')}), at 100M in ${large('screen')} (${large('screen-haar')}). On the twenty seeds own mean with others absorbed fails in ${e('own-absorb')} (${e('own-absorb-haar')}) with ${mean('atlas-e-2m', 'own-absorb', 'cleanSolves')} and ${kept('own-absorb', 'atlas-e-2m')}; on twenty others`,
-      `Penalty 3 fails in ${e('penalty-3')} at 2M too (random directions ${e('penalty-3-haar')}), but is 0.2 or more below a sound grader in solving in ${lost('penalty-3')} of 20 (its placebo in ${lost('penalty-3-haar')} of 20), and loses the skill in ${skillless('atlas-e-8m', 'penalty-3')} of 5 seeds at 8M (its placebo in ${skillless('atlas-e-8m', 'penalty-3-haar')} of 5) and in ${skillless('atlas-e-100m', 'penalty-3')} of 5 at 100M (its placebo is 0.2 below in ${lost('penalty-3-haar', 'atlas-e-100m')} of 5)`,
+      `On twenty seeds at 2M a screen by the direction fails in ${e('screen')}, along a random direction in ${e('screen-haar')}, with a clean solve of ${mean('atlas-e-2m', 'screen', 'cleanSolves')} and ${kept('screen', 'atlas-e-2m')} of the gain kept; at 1M in ${small('screen')} (${small('screen-haar')}), at 8M in ${failures('atlas-e-8m', 'screen')} (${failures('atlas-e-8m', 'screen-haar')}), at 27M at the shipped rate in ${shipped('screen')} (${shipped('screen-haar')}), at 100M in ${large('screen')} (${large('screen-haar')}). On the twenty seeds own mean with others absorbed fails in ${e('own-absorb')} (${e('own-absorb-haar')}) with ${mean('atlas-e-2m', 'own-absorb', 'cleanSolves')} and ${kept('own-absorb', 'atlas-e-2m')}, at 1M in ${small('own-absorb')} (${small('own-absorb-haar')}) with ${mean('atlas-e-1m', 'own-absorb', 'cleanSolves')} and ${kept('own-absorb', 'atlas-e-1m')}, at 27M at the shipped rate in ${shipped('own-absorb')} (${shipped('own-absorb-haar')}) with ${mean('atlas-e-27m-4e-4', 'own-absorb', 'cleanSolves')} and ${kept('own-absorb', 'atlas-e-27m-4e-4')}; on twenty others`,
+      `Penalty 3 fails in ${e('penalty-3')} at 2M too (random directions ${e('penalty-3-haar')}), but is 0.2 or more below a sound grader in solving in ${lost('penalty-3')} of 20 (its placebo in ${lost('penalty-3-haar')} of 20), and loses the skill in ${skillless('atlas-e-8m', 'penalty-3')} of 5 seeds at 8M (its placebo in ${skillless('atlas-e-8m', 'penalty-3-haar')} of 5) and in ${skillless('atlas-e-100m', 'penalty-3')} of 5 at 100M (its placebo is 0.2 below in ${lost('penalty-3-haar', 'atlas-e-100m')} of 5); it is 0.2 below in ${lost('penalty-3', 'atlas-e-1m')} of 5 at 1M and in ${lost('penalty-3', 'atlas-e-27m-4e-4')} of 5 at 27M at the shipped rate, and its placebo in as many`,
       `by flags at random in ${g('own-mean-chance')}, fewer`,
       `fails in ${twice('own-mean', 'other-pairs')}, twice; along a random direction in ${twice('own-mean-haar', 'own-mean-haar')}, twice`,
       `own mean with others absorbed fails in ${d('own-absorb-pairs')}, the gate with own mean in ${d('activation-own-pairs')} (random directions ${d('own-absorb-haar')} and ${d('activation-own-haar')})`,
-      `others kept: it fails in ${failures('atlas-d', 'own-keep-pairs')}, and on the seeds of the screen in ${e('own-mean')} (random directions ${failures('atlas-d', 'own-keep-haar')} and ${e('own-mean-haar')}), at 100M in ${large('own-mean')} (${large('own-mean-haar')}). Not the gate with the mean of the group: it fails in ${d('activation-group-pairs')}, and on the seeds of the screen in ${e('activation')} (random directions ${both(d('activation-group-haar'), e('activation-haar'))} each)`,
+      `others kept: it fails in ${failures('atlas-d', 'own-keep-pairs')}, and on the seeds of the screen in ${e('own-mean')} (random directions ${failures('atlas-d', 'own-keep-haar')} and ${e('own-mean-haar')}), at 1M in ${small('own-mean')} (${small('own-mean-haar')}), at 100M in ${large('own-mean')} (${large('own-mean-haar')}). Not the gate with the mean of the group: it fails in ${d('activation-group-pairs')}, and on the seeds of the screen in ${e('activation')} (random directions ${both(d('activation-group-haar'), e('activation-haar'))} each)`,
     ];
     expect(said.filter((sentence) => !advice.includes(sentence))).toEqual([]);
   });
@@ -195,15 +201,20 @@ describe('what the pages say', () => {
       ([seed, rate]) => rate <= (placebo.get(seed) ?? 0) - 0.25,
     );
     const i = (arm: string): number => fails('atlas-i', arm);
-    const large = (arm: string): number => fails('atlas-e-100m', arm);
+    const [small, large] = ['1m', '100m'].map(
+      (size) =>
+        (arm: string): number =>
+          fails(`atlas-e-${size}`, arm),
+    );
+    expect([small('own-mean-haar'), small('screen')]).toEqual([large('own-mean-haar'), large('screen')]);
     const [holds] = readPredictions('atlas-e-100m').filter(({ arm, reference }) => arm === 'own-mean' && reference === null); // biome-ignore format: one line
     const blind = (arm: string): number => fails('atlas-f', arm);
     const unseen = (arm: string): number => [...new Rates(`${root}bench/results/atlas-f-halves.csv`).bySeed(arm, 'attempts', 'train with check_')].filter(([seed, rate]) => seed >= 689 && rate > 0.1).length; // biome-ignore format: one line
     const said = [
       `misses two in ten, penalty 3 fails in ${a('penalty-3-r0.8-f0')} of 12 seeds, routing (others train both blocks) in ${a('routed-r0.8-f0')}, a screen in ${a('screen-r0.8-f0')}, own mean in ${a('own-mean-r0.8-f0')} (random: all)`,
-      `at four in ten penalty 3 was to fail, and did in ${a('penalty-3-r0.6-f0')} of 12; at 100 million own mean was to hold in ${holds.inSeeds} of 5, and did in ${5 - large('own-mean')} (random: ${5 - large('own-mean-haar')})`,
+      `at four in ten penalty 3 was to fail, and did in ${a('penalty-3-r0.6-f0')} of 12; at 1 and 100 million own mean was to hold in ${holds.inSeeds} of 5, did in ${5 - small('own-mean')}, ${5 - large('own-mean')} (random: ${5 - large('own-mean-haar')})`,
       `it fails, against the prediction, in ${fails('atlas-d', 'own-keep-pairs')} of 20 seeds (random: ${fails('atlas-d', 'own-keep-haar')}); if others train both blocks, in ${fails('atlas-d-parts', 'own-absorb-pairs')} of 20 (random: ${fails('atlas-d-parts', 'own-absorb-haar')}), and in ${e('own-absorb')} of 20 other seeds (random: ${e('own-absorb-haar')})`,
-      `The sound quarter alone keeps more; without it a screen by the direction fails in ${e('screen')} of 20 (random: ${e('screen-haar')}), at 100 million in ${large('screen')} of 5 (random: ${large('screen-haar')})`,
+      `The sound quarter alone keeps more; without it a screen by the direction fails in ${e('screen')} of 20 (random: ${e('screen-haar')}), at 1 and 100 million in ${large('screen')} of 5 (${small('screen-haar')} and ${large('screen-haar')})`,
       `Blind to half of the names, own mean fails in ${blind('own-mean')} (random: ${blind('own-mean-chance')}) and penalty 6 in ${blind('penalty-6-f0')} (random: ${blind('penalty-6-chance')}); by the unseen names in ${unseen('penalty-6-f0')} of 12 (random: ${unseen('penalty-6-chance')})`,
       `own mean was to be 0.25 below flags at random in 15 of 20, and was in ${below.length}`,
       `penalty 3 and screen deploy the other in ${g('screen')} of 20 (random: ${g('screen-chance')}); own mean fails in ${g('own-mean')}, but in ${g('own-mean-other')} where the other is the one that is seen (random: ${g('own-mean-chance')})`,

@@ -97,9 +97,10 @@ export function mapFigure(rates: Rates, predictions: readonly Prediction[], stat
   };
 }
 
-/** Attempts over the size of the base, a panel a remedy beside vanilla, a sound grader and its random placebo. */
+/** Attempts over the size of the base, a panel a remedy beside vanilla, a sound grader and its random placebo. A size once more at another rate (`27M 4e-4`) stands at the end, by itself. */
 export function sizeFigure(sizes: ReadonlyMap<string, Rates>): Figure {
   const names = [...sizes.keys()];
+  const isAside = ({ size }: { size: string }): boolean => size.includes(' ');
   const meansOf = (arm: string) =>
     names.flatMap((size, x) => {
       const values = sizes.get(size)?.values(arm, 'attempts') ?? [];
@@ -121,9 +122,11 @@ export function sizeFigure(sizes: ReadonlyMap<string, Rates>): Figure {
       xNames: names.map((name, x) => ({ x, name })),
       marks: armsOf(remedy).flatMap((arm, role): Mark[] => {
         const { colour } = armStyle(role);
-        const seeds = meansOf(arm).flatMap(({ x, values }) => values.map((y) => ({ x: x + 0.06 * (role - 1.5), y })));
+        const placed = meansOf(arm).map((one) => ({ ...one, x: one.x + 0.06 * (role - 1.5) }));
+        const seeds = placed.flatMap(({ x, values }) => values.map((y) => ({ x, y })));
         return [
-          { kind: 'line', points: meansOf(arm).map(({ x, y }) => ({ x: x + 0.06 * (role - 1.5), y })), colour },
+          { kind: 'line', points: placed.filter((one) => !isAside(one)), colour },
+          ...placed.filter(isAside).map(({ x, y }): Mark => ({ kind: 'line', points: [{ x: x - 0.2, y }, { x: x + 0.2, y }], colour })), // biome-ignore format: one line
           { kind: 'dots', points: seeds, colour, open: true },
         ];
       }),
@@ -133,7 +136,7 @@ export function sizeFigure(sizes: ReadonlyMap<string, Rates>): Figure {
   return {
     name: 'atlas-e-size',
     title: 'What is left, over the size of the base',
-    caption: `Lines: means over seeds; circles: seeds, deployed. By the direction of the pairs. ${failText} No sound prompts; one base of each size, at a learning rate of its own: where vanilla is low, little was to be removed.`,
+    caption: `Lines: means over seeds; circles: seeds, deployed. By the direction of the pairs. ${failText} No sound prompts; one base of each size, at a learning rate of its own: where vanilla is low, little was to be removed. 27M 4e-4: once more at the shipped rate.`,
     panels,
     legend: roles.map((label, role) => ({ label, colour: armStyle(role).colour })),
     columns: 3,
@@ -330,14 +333,15 @@ function drawDoses(rates: Rates): Figure {
 }
 
 const csvOf = (study: string): string => `${root}bench/results/${study}-rates.csv`;
-const ladder = ['1M', '2M', '4M', '8M', '27M', '100M', '300M', '1B'] as const;
+const ladder = ['1M', '2M', '4M', '8M', '27M', '100M', '300M', '1B', '27M 4e-4'] as const;
+const studyOfSize = (size: string): string => `atlas-e-${size.toLowerCase().replace(' ', '-')}`;
 
 /** Every figure of the atlas by its name, where the study has runs; null where it has none. */
 export function atlasFigures(): Readonly<Record<string, Figure | null>> {
   const drawn = (study: string, draw: (rates: Rates) => Figure): Figure | null =>
     existsSync(csvOf(study)) ? draw(Rates.of(study)) : null;
-  const sizes = ladder.filter((size) => existsSync(csvOf(`atlas-e-${size.toLowerCase()}`)));
-  const ofSizes = new Map(sizes.map((size) => [size as string, Rates.of(`atlas-e-${size.toLowerCase()}`)]));
+  const sizes = ladder.filter((size) => existsSync(csvOf(studyOfSize(size))));
+  const ofSizes = new Map(sizes.map((size) => [size as string, Rates.of(studyOfSize(size))]));
   return {
     'atlas-a-map': drawn('atlas-a', (rates) => mapFigure(rates, readPredictions('atlas-a'), 12)),
     'atlas-a-dose': drawn('atlas-a', monitorDoses),

@@ -51,12 +51,31 @@ it('every run of these studies has its seal, and the page says of how many', () 
   const ofWhole = whole.map(sealed).reduce((sum, count) => sum + count, 0);
   const page = readFileSync(join(root, 'docs/results.md'), 'utf8');
   expect(page).toContain(`all ${ofWhole.toLocaleString('en')} runs of A, I,`);
-  const parts = ['atlas-c', 'atlas-d-parts', 'atlas-e-2m', 'atlas-e-8m', 'atlas-e-27m', 'atlas-e-100m', 'atlas-g'];
+  const parts = [
+    'atlas-c',
+    'atlas-c-27m',
+    'atlas-d-parts',
+    'atlas-e-1m',
+    'atlas-e-2m',
+    'atlas-e-8m',
+    'atlas-e-27m',
+    'atlas-e-27m-4e-4',
+    'atlas-e-100m',
+    'atlas-g',
+  ];
   const [ofParts, madeOfParts] = [sealed, (study: string) => Rates.of(study).runs].map((count) =>
     parts.reduce((sum, study) => sum + count(study), 0).toLocaleString('en'),
   );
   expect(page).toContain(
     `${ofParts} of the ${madeOfParts} of C, D's parts, E and G, and ${sealed('atlas-f')} of the ${Rates.of('atlas-f').runs} of F`,
+  );
+  const unsealed = ['atlas-c-27m', 'atlas-e-1m', 'atlas-e-27m'].map((study) => {
+    const { runs } = Rates.of(study);
+    return [runs - sealed(study), runs];
+  });
+  const [[ofC, runsOfC], [small, runsOfSmall], [large, runsOfLarge]] = unsealed;
+  expect(page).toContain(
+    `No seals came back of ${ofC} of the ${runsOfC} runs of C at 27M, of ${small} of the ${runsOfSmall} of E at 1M and of ${large} of the ${runsOfLarge} of E at 27M at the rule's rate.`,
   );
   const others = ['base-1', 'problems-2', 'problems-3', 'pairs-other', 'pairs-second'].map((name) => `atlas-l-${name}`);
   expect(others.map(sealed)).toEqual(others.map((study) => Rates.of(study).runs));
