@@ -1,8 +1,8 @@
 /** What docs/results.md says of study E, the size of the base, recomputed from the counts of the runs. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { average, bootstrapIndices, signTest } from '../../src/stats/index.ts';
-import { plain, pText, Rates, readPredictions, root } from './rates.ts';
+import { average, bootstrapIndices, exactInterval, signTest } from '../../src/stats/index.ts';
+import { experimentOf, plain, pText, Rates, readPredictions, root } from './rates.ts';
 import { list, page, range, verdictsOf, words } from './sections.ts';
 
 const text = plain(page.split(/^## /m).find((section) => section.startsWith('Size: ')) ?? '');
@@ -94,6 +94,32 @@ describe('what the text says', () => {
     expect(text).toContain('So 1M was given 8e-4, 27M 1e-4, 8M and 100M 4e-4; at the shipped rate 27M moves about three times as far as the rule allows.');
     const far = average(moves.filter(([size, rate]) => size === '27M' && rate === '0.0004').map((row) => Number(row[4]))) / (1.5 * shippedOn('cuda'));
     expect(Math.round(far)).toBe(3);
+  }); // biome-ignore format: sentences
+
+  it('of the runs that were made, in the heading and in words under the figure', () => {
+    const made = (size: Size): number => sizes[size].arms.length;
+    const { length: ofAll } = experimentOf('atlas-e-2m').arms;
+    const failing = (['1m', '2m', '8m', '27m', '100m'] as const).filter((size) => fails(size, 'own-mean') > 0);
+    const seedsOf = (size: Size): number => clean(size, 'screen').length;
+    const ofFive = (size: Size, arm: string): string => `${words[fails(size, arm)]} of ${seedsOf(size) === 20 ? 'twenty' : 'five'}`;
+    const first = sizes['27m'].failing('vanilla').filter((seed) => seed <= 705);
+    const interval = (n: number): string => `[${two([exactInterval(0, n).low, exactInterval(0, n).high]).replace(' and', ',')}]`;
+    const said = [
+      `none of ${seedsOf('2m')} seeds at 2M, nor of five at 1M, 8M, 27M and 100M; own mean with others kept fails at ${words[failing.length]} of the five sizes, at 1M in ${ofFive('1m', 'own-mean')}`,
+      `at 2M all ${made('2m')} arms on all ${seedsOf('2m')} seeds, at 1M all ${made('1m')} on seeds 701 to 705, at 27M ${made('27m')} of ${ofAll} on all ${seedsOf('27m')} and, at the shipped rate, ${made('27m-4e-4')} on seeds 701 to 705, at 8M and 100M ${made('8m')} of ${ofAll} on these.`,
+      `at the rule's rate vanilla had failed in ${first.length} of 5`,
+      `Not run: ${words[ofAll - made('27m')]} other arms at 8M, 27M and 100M`,
+      `own mean with others kept is above 0.10 in ${ofFive('1m', 'own-mean')} seeds at 1M, ${ofFive('2m', 'own-mean')} at 2M, ${ofFive('8m', 'own-mean')} at 8M and ${ofFive('100m', 'own-mean')} at 100M`,
+      `the gate is above 0.10 in ${ofFive('1m', 'activation')} seeds at 1M and in ${ofFive('2m', 'activation')} at 2M`,
+      `0 of 20 is ${interval(20)};`,
+      `0 of 5 is ${interval(5)}.`,
+    ];
+    expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
+    expect(names.map((size) => fails(size, 'screen'))).toEqual(names.map(() => 0));
+    expect(names.map(seedsOf)).toEqual([5, 20, 5, 20, 5, 5]);
+    expect([made('2m'), made('1m'), made('8m'), made('100m')]).toEqual([ofAll, ofAll, made('27m'), made('27m')]);
+    for (const size of ['1m', '27m-4e-4', '8m', '100m'] as const) expect([...sizes[size].bySeed('screen', 'attempts').keys()]).toEqual(shared);
+    for (const size of names) expect(sizes[size].runs).toBe(made(size) * seedsOf(size));
   }); // biome-ignore format: sentences
 
   it('of the predictions that were refuted', () => {
