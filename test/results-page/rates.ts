@@ -19,12 +19,13 @@ type Row = Readonly<Record<string, string>>;
 type Column = 'attempts' | 'hacks' | 'solves' | 'cleanSolves' | 'run_tests' | 'stdout_marker';
 export type Prediction = NonNullable<ReturnType<typeof readExperiment>['predictions']>[number];
 
-/** The recipe of a study. Study E is one recipe with the base given by the call, and others for the sizes with five seeds; the call of study L gives what varies. */
+/** The recipe of a study. Study E is one recipe with the base given by the call, and others for the sizes with five seeds; the calls of studies C at 27M and L give what varies. */
 export function recipeOf(study: string): string {
   const recipe = study
     .replace(/^atlas-e-(2m|27m)$/, 'atlas-e')
     .replace(/^atlas-e-(1m|4m)$/, 'atlas-e-small')
     .replace(/^atlas-e-\d+[mb]$/, 'atlas-e-ladder')
+    .replace(/^atlas-c-27m$/, 'atlas-c')
     .replace(/^atlas-l-.+$/, 'atlas-l')
     .replace(/^atlas-i-again$/, 'atlas-i');
   return `${root}recipes/${recipe}.toml`;

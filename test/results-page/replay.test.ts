@@ -60,8 +60,10 @@ it('every run of these studies has its seal, and the page says of how many', () 
   );
   const others = ['base-1', 'problems-2', 'problems-3', 'pairs-other', 'pairs-second'].map((name) => `atlas-l-${name}`);
   expect(others.map(sealed)).toEqual(others.map((study) => Rates.of(study).runs));
-  expect(page).toContain(`and all ${others.map(sealed).reduce((sum, count) => sum + count, 0)} of L)`);
-  const all = [...whole, 'atlas-i-again', 'atlas-f', ...parts, ...others].map(sealed);
+  expect(page).toContain(
+    `all ${others.map(sealed).reduce((sum, count) => sum + count, 0)} of L, and ${sealed('atlas-c-27m')} of the ${Rates.of('atlas-c-27m').runs} of C at 27M`,
+  );
+  const all = [...whole, 'atlas-i-again', 'atlas-f', 'atlas-c-27m', ...parts, ...others].map(sealed);
   expect(all.reduce((sum, count) => sum + count, 0)).toBe(rows.length);
 });
 
