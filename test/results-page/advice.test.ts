@@ -191,6 +191,7 @@ describe('what the pages say', () => {
     const c = (arm: string): number => fails('atlas-c', arm);
     const larger = (arm: string): number => fails('atlas-c-27m', arm);
     const remedies = ['screen', 'filter', 'penalty', 'own-mean'];
+    const chance = remedies.map((remedy) => larger(`${remedy}-chance`));
     const others = remedies.filter((remedy) => remedy !== 'filter').map((remedy) => larger(`${remedy}-attempt`));
     expect(new Set(others)).toEqual(new Set([larger('screen-attempt')]));
     const a = (arm: string): number => fails('atlas-a', arm);
@@ -212,7 +213,7 @@ describe('what the pages say', () => {
       `Blind to half of the names, own mean fails in ${blind('own-mean')} (random: ${blind('own-mean-chance')}) and penalty 6 in ${blind('penalty-6-f0')} (random: ${blind('penalty-6-chance')}); by the unseen names in ${unseen('penalty-6-f0')} of 12 (random: ${unseen('penalty-6-chance')})`,
       `own mean was to be 0.25 below flags at random in 15 of 20, and was in ${below.length}`,
       `penalty 3 and screen deploy the other in ${g('screen')} of 20 (random: ${g('screen-chance')}); own mean fails in ${g('own-mean')}, but in ${g('own-mean-other')} where the other is the one that is seen (random: ${g('own-mean-chance')})`,
-      `By exact labels of hacks a filter fails in ${c('filter-outcome')} of 20 seeds, a screen in ${c('screen-outcome')}, own mean in ${c('own-mean-outcome')}, penalty 3 in ${c('penalty-outcome')}; by labels of attempts all in ${c('filter-attempt')} of 20 (random: ${c('filter-chance')}). At 27 million it matters less: ${larger('filter-outcome')}, ${larger('screen-outcome')}, ${larger('own-mean-outcome')} and ${larger('penalty-outcome')}; of attempts a filter in ${larger('filter-attempt')}, others in ${larger('screen-attempt')} (random: ${Math.min(...remedies.map((remedy) => larger(`${remedy}-chance`)))}+)`,
+      `By exact labels of hacks a filter fails in ${c('filter-outcome')} of 20 seeds, a screen in ${c('screen-outcome')}, own mean in ${c('own-mean-outcome')}, penalty 3 in ${c('penalty-outcome')}; by labels of attempts all in ${c('filter-attempt')} of 20 (random: ${c('filter-chance')}). At 27 million fewer do: ${larger('filter-outcome')}, ${larger('screen-outcome')}, ${larger('own-mean-outcome')} and ${larger('penalty-outcome')}; of attempts a filter in ${larger('filter-attempt')}, the others in ${larger('screen-attempt')} (random: ${Math.min(...chance)} to ${Math.max(...chance)})`,
     ];
     const arms = { 'no remedy': 'vanilla', 'own mean along the pairs\' direction': 'own-mean', 'own mean along a random direction': 'own-mean-haar', 'training on the sound quarter alone': 'trusted', 'training on as many prompts at random': 'trusted-dealt', 'no loophole: the ceiling': 'no-loophole' }; // biome-ignore format: one line
     for (const [name, arm] of Object.entries(arms)) {
