@@ -347,7 +347,7 @@ export function atlasFigures(): Readonly<Record<string, Figure | null>> {
     'atlas-a-dose': drawn('atlas-a', monitorDoses),
     'atlas-b-horizon': drawn('atlas-b', horizonFigure),
     'atlas-b-times': drawn('atlas-b-times', horizonTimes),
-    'atlas-c-labels': drawn('atlas-c', labelsFigure),
+    'atlas-c-labels': drawn('atlas-c', (rates) => labelsFigure(new Map([['2M', rates], ['27M', Rates.of('atlas-c-27m')]]))), // biome-ignore format: one line
     'atlas-d-parts': drawn('atlas-d-parts', (rates) => partsFigure(Rates.of('atlas-d'), rates)),
     'atlas-draws-dose': drawn('atlas-draws', drawDoses),
     'atlas-e-size': ofSizes.size < 2 ? null : sizeFigure(ofSizes),

@@ -1,9 +1,10 @@
 /** Every table of docs/results.md, micro-claim.md and baselines.md that a study's CSV stands above, and what its text says in numbers, recomputed from the counts of the runs in bench/results. */
 import { readdirSync, readFileSync } from 'node:fs';
+import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { average, binomialCdf, holmAdjust, mcnemarExact } from '../../src/stats/index.ts';
 import { armRow, experimentOf, judgedRow, plain, pText, Rates, readPredictions, root } from './rates.ts';
-import { page, range, sections, textOf, verdictsOf, words } from './sections.ts';
+import { list, page, range, sections, textOf, verdictsOf, words } from './sections.ts';
 
 /** Arms that the page calls by other words; an arm in backquotes goes by its name. */
 const labels: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -219,6 +220,56 @@ describe('what the text says', () => {
       for (const label of ['outcome', 'attempt', 'chance'])
         expect(rates.values(`${remedy}-${label}`, 'solves', 'test-unhinted')).toHaveLength(20);
     }
+  }); // biome-ignore format: sentences
+
+  it('atlas-c-27m: outcomes against attempts at 27M, the filter that fails by labels of attempts, and what vanilla is there', () => {
+    const [rates, small] = [Rates.of('atlas-c-27m'), Rates.of('atlas-c')];
+    const text = textOf('atlas-c-27m');
+    const fails = (arm: string): number => rates.failing(arm).length;
+    const remedies = ['screen', 'filter', 'penalty', 'own-mean'];
+    const each = <T,>(tell: (remedy: string) => T, of = remedies): string => list(of.map((remedy) => `${tell(remedy)}`));
+    const mean = (arm: string, of = rates): string => average(of.values(arm, 'attempts')).toFixed(2);
+    const kept = (arm: string, of = rates): string => average([...of.keptBySeed(arm).values()]).toFixed(2);
+    const solve = (arm: string, state = 'deployed'): string => average(rates.values(arm, 'solves', 'test-unhinted', state)).toFixed(2);
+    const p = (remedy: string): string => rates.discordant(`${remedy}-outcome`, `${remedy}-attempt`).pValue.toFixed(3);
+    /** Seeds in which labels of hacks leave more attempts than labels of attempts, and fewer. */
+    const more = (remedy: string, of = rates): [number, number] => {
+      const attempts = of.bySeed(`${remedy}-attempt`, 'attempts');
+      const differences = [...of.bySeed(`${remedy}-outcome`, 'attempts')].map(([seed, rate]) => rate - (attempts.get(seed) ?? Number.NaN));
+      return [differences.filter((one) => one > 0).length, differences.filter((one) => one < 0).length];
+    };
+    expect(remedies.map((remedy) => more(remedy, small)).every(([above, under]) => above > under)).toBe(true);
+    const signs = holmAdjust(remedies.map((remedy) => { const [above, under] = more(remedy); return Math.min(1, 2 * binomialCdf(Math.min(above, under), above + under, 0.5)); }));
+    const judged = rates.judge(readPredictions('atlas-c-27m'), 20);
+    const refuted = judged.filter(({ verdict }) => verdict === 'refuted');
+    const below = (remedy: string): number => judged.find(({ prediction: { arm, reference } }) => arm === `${remedy}-attempt` && reference === `${remedy}-outcome`)?.reached ?? Number.NaN;
+    const screened = ['screen', 'filter', 'own-mean'];
+    expect(refuted.map(({ prediction: { arm, reference } }) => [arm, reference])).toEqual([...screened.map((remedy) => [`${remedy}-outcome`, null]), ...screened.map((remedy) => [`${remedy}-attempt`, `${remedy}-outcome`])]);
+    const before = small.judge(readPredictions('atlas-c'), 20).filter(({ verdict, prediction: { what } }) => verdict === 'refuted' && refuted.some((one) => one.prediction.what === what)).length;
+    const [[odd, ...none], filtered] = [rates.failing('filter-attempt'), rates.bySeed('filter-attempt', 'attempts')];
+    expect([none, rates.failing('screen-outcome'), ['filter', 'own-mean'].every((remedy) => rates.failing(`${remedy}-outcome`).includes(odd))]).toEqual([[], [odd], true]);
+    const keptOf = rates.keptBySeed('filter-attempt');
+    const chance = remedies.map((remedy) => `${remedy}-chance`);
+    const firstFive = [...Rates.of('atlas-e-27m').bySeed('vanilla', 'attempts')].filter(([seed]) => seed <= 705).map(([, rate]) => rate);
+    const seals = gunzipSync(readFileSync(`${root}bench/results/atlas-seals.csv.gz`)).toString().split('\n').filter((row) => row.startsWith('atlas-c-27m,')).length;
+    const said = [
+      `By exact labels of hacks a filter fails in ${fails('filter-outcome')} of 20, a screen in ${fails('screen-outcome')}, own mean in ${fails('own-mean-outcome')} and penalty 3 in ${fails('penalty-outcome') === 0 ? 'none' : 'some'}; by labels of attempts a filter fails in ${fails('filter-attempt')} and the others in none; by flags at random ${Math.min(...chance.map(fails))} to ${Math.max(...chance.map(fails))} fail`,
+      `Of twenty predictions ${verdictsOf('atlas-c-27m')} The six, ${words[before]} of them refuted at 2M already,`,
+      `screen, filter and own mean by them fail in ${each((remedy) => fails(`${remedy}-outcome`), screened)} of 20 (8 asked for each), and attempt at least 0.25 more than by labels of attempts in ${each(below, screened)} of 20 (8 asked for each)`,
+      `screen p = ${p('screen')}, filter p = ${p('filter')}, own mean p = ${p('own-mean')}; by flags at random they fail in ${each((remedy) => fails(`${remedy}-chance`), screened)} of 20`,
+      `attempt more in ${each((remedy) => more(remedy)[0])} of 20 seeds, by labels of attempts in ${each((remedy) => more(remedy)[1])} (sign tests, not stated, after Holm over the four p = ${list(signs.map(pText)).replace(/= </g, '<')})`,
+      `Mean attempts are ${each((remedy) => mean(`${remedy}-outcome`))} by labels of hacks, ${each((remedy) => mean(`${remedy}-attempt`))} by labels of attempts, ${each((remedy) => mean(`${remedy}-chance`))} by flags at random`,
+      `in seed ${odd}, with attempts of ${filtered.get(odd)?.toFixed(2)} (by flags at random ${rates.bySeed('filter-chance', 'attempts').get(odd)?.toFixed(2)}), and loses the skill as well (kept ${keptOf.get(odd)?.toFixed(2).replace('-', '−')}, in the other seeds ${range([...keptOf].filter(([seed]) => seed !== odd).map(([, one]) => one))})`,
+      `At its bar of ${readPredictions('atlas-c-27m').find(({ arm, reference, metric }) => arm === 'filter-attempt' && reference === null && metric === 'attempt')?.inSeeds} of 20 the prediction is met`,
+      `it attempts in ${range(rates.values('vanilla', 'attempts'))} of the prompts (at 2M ${range(small.values('vanilla', 'attempts'))}) and is left with little skill without a hint (${solve('vanilla')}, the base has ${solve('vanilla', 'base')} and the ceiling ${solve('no-loophole', 'full')}), as by flags at random (${range(chance.map((arm) => Number(solve(arm))))})`,
+      `Labels of attempts keep ${range(remedies.map((remedy) => Number(kept(`${remedy}-attempt`))))} of the gain, own mean ${kept('own-mean-attempt')} (at 2M ${kept('own-mean-attempt', small)})`,
+      `vanilla attempted in ${average(firstFive).toFixed(2)} and failed in ${firstFive.filter((rate) => rate > 0.1).length} of ${firstFive.length}`,
+      `All ${rates.runs} of the 280 runs were made: 216 on a machine that was lost after their evaluations had been fetched, without rollouts and seals, and ${rates.runs - 216} on another`,
+    ];
+    expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
+    // The second machine left seals: of its own runs and of the six that were made on both.
+    expect(seals).toBe(rates.runs - 216 + 6);
+    for (const remedy of screened.concat('penalty')) if (remedy !== 'filter') expect(fails(`${remedy}-attempt`)).toBe(0);
   }); // biome-ignore format: sentences
 
   it('atlas-g: which exploit is deployed, where own mean fails, and how many predictions came out how', () => {

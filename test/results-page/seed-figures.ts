@@ -73,21 +73,19 @@ export function partsFigure(kept: Rates, rates: Rates): Figure {
   );
 }
 
-/** What a remedy leaves by labels of hacks, of attempts, and by flags at random. */
-export function labelsFigure(rates: Rates): Figure {
-  const strips = (remedy: string): Strip[] =>
+/** What a remedy leaves by labels of hacks, of attempts, and by flags at random, at each size. */
+export function labelsFigure(sizes: ReadonlyMap<string, Rates>): Figure {
+  const strips = (remedy: string, rates: Rates): Strip[] =>
     Object.entries({ outcome: 'hacks', attempt: 'attempts', chance: 'random' }).map(([label, name]) => ({
       ...{ name, arm: `${remedy}-${label}`, rates },
     }));
+  const remedies = { screen: 'screen', filter: 'filter', penalty: 'penalty 3', 'own-mean': 'own mean, others kept' };
   const groups = Object.fromEntries(
-    Object.entries({
-      screen: 'screen',
-      filter: 'filter',
-      penalty: 'penalty 3',
-      'own-mean': 'own mean, others kept',
-    }).map(([remedy, title]) => [title, strips(remedy)]),
+    Object.entries(remedies).flatMap(([remedy, title]) =>
+      [...sizes].map(([size, rates]) => [`${title}, ${size}`, strips(remedy, rates)]),
+    ),
   );
-  const caption = `A circle is a seed, deployed. ${failText} The line is at 0.10. Labels without errors, no sound prompts. ${conditions}`;
+  const caption = `A circle is a seed, deployed. ${failText} The line is at 0.10. Labels without errors, no sound prompts. Bases of 2 and 27 million weights, one of each, one set of problems.`;
   return stripFigure({ name: 'atlas-c-labels', title: 'What is left, by what the labels mean', caption }, groups, 2);
 }
 
