@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path';
 import { parse, stringify } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { qwen3Shapes } from '../../bench/qwen3-shapes.ts';
-import { planStudy, readStudy } from '../../src/study/steps.ts';
+import { planStudy, readStudy, type StudyStep } from '../../src/study/steps.ts';
 import { HubServer } from '../hub/hub-server.ts';
 import { gq } from '../run-gq.ts';
 import { temporaryFolder } from './hand-made.ts';
@@ -120,6 +120,11 @@ afterAll(async () => {
 const codeOf = (command: string): number =>
   /^gq claim runs/.test(command) || (/^gq experiment qwen3-4b-study/.test(command) && !/--(dry-run|regardless)$/.test(command)) ? 1 : 0; // biome-ignore format: one line
 
+const stepsOf = async (name: string) => {
+  const study = readStudy(join(recipes, `${name}.toml`));
+  return study === null ? [] : await planStudy(study, 'runs', { set: ['model=m', 'data.path=a', 'data.testPath=b'] });
+};
+
 describe('the page', () => {
   it('has commands of gq alone', () => {
     expect(commands.filter((command) => !command.startsWith('gq '))).toEqual([]);
@@ -182,11 +187,40 @@ describe('the page', () => {
   });
 
   it('has the steps of the study and their runs as they are', async () => {
-    const study = readStudy(join(recipes, 'qwen3-4b-study.toml'));
-    const steps =
-      study === null ? [] : await planStudy(study, 'runs', { set: ['model=m', 'data.path=a', 'data.testPath=b'] });
+    const steps = await stepsOf('qwen3-4b-study');
     const rows = planRows.filter(([name]) => name !== 'the whole study').map(([name, runs]) => [name, Number(runs)]);
     expect(rows).toEqual(steps.map(({ plan, own }) => [plan.experiment.name, own.length]));
+  });
+
+  it.each(['qwen3-4b-study', 'qwen3-4b-warm-study'])('%s assumes what an update was measured to take', async (name) => {
+    const [columns, ...rows] = readFileSync(join(recipes, '../bench/results/qwen3-4b-study.csv'), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => line.replaceAll('"', '').split(','));
+    const whole = rows
+      .map((row) => Object.fromEntries(columns.map((column, i) => [column, row[i]])))
+      .filter(({ shape, updates }) => shape === '4b' && Number(updates) >= 15);
+    const measured = (arm: string): number[] =>
+      whole.filter((row) => row['arm'] === arm).map((row) => Math.round(10 * Number(row['updateSeconds'])) / 10);
+    const steps = await stepsOf(name);
+    const gates = (runs: StudyStep['own']) => runs.filter(({ config }) => /^(?:activation|gradient)$/.test(config.arm.kind)); // biome-ignore format: one line
+    const gated = steps.filter(({ own }) => gates(own).length > own.length / 2);
+    expect(gated.map(({ plan }) => plan.experiment.name)).toEqual(['qwen3-4b-seeds', 'qwen3-4b-heldout', 'qwen3-4b-ablations']); // biome-ignore format: one line
+    expect([...new Set(gated.map(({ assumed }) => assumed?.updateSeconds))]).toEqual(measured('gradient'));
+    expect([steps[0].assumed?.updateSeconds]).toEqual(measured('vanilla'));
+  });
+
+  it('names the arms whose base writes the pairs, and how many are enough', async () => {
+    const runs = (await stepsOf('qwen3-4b-study')).flatMap(({ own }) => own);
+    const writing = runs.filter(({ config }) => config.arm['generatedPairs'] === true);
+    expect(writing.length).toBeGreaterThan(0);
+    for (const { arm, config } of writing) {
+      const { generated, leastGenerated } = config.pairs;
+      const said = page.split('\n').find((line) => line.includes(`\`${arm}\``)) ?? '';
+      expect(said).toContain(`${generated} of them`);
+      expect(said).toContain(`at least ${leastGenerated} can be used`);
+      expect(said).toContain('--regardless');
+    }
   });
 
   it('has the hours and the disk that its plan prints, at the shape of the model', async () => {

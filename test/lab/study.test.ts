@@ -28,7 +28,7 @@ const advice = 'advice = "Show it hacks first."\n';
 const step = (experiment: string, more = '') => `[[steps]]\nexperiment = "${experiment}.toml"\n${more}`;
 const settings = [`model=${await tinyModel()}`, ...tinySettings, 'device.variant=plain', 'device.arenaMiB=256'];
 const words = settings.flatMap((setting) => ['--set', setting]);
-const study = (path: string, ...more: readonly string[]) => gq('experiment', path, '--out', out, ...words, ...more);
+const study = (path: string, ...more: readonly string[]) => gq('experiment', path, ...words, ...(more.includes('--out') ? [] : ['--out', out]), ...more); // biome-ignore format: one line
 const foldersOf = (name: string): string[] => readdirSync(join(out, name)).filter((each) => each.endsWith('-1'));
 
 let path: string;
@@ -92,6 +92,25 @@ describe('a study', () => {
     writeFileSync(join(home, 'met.toml'), text);
     const { code, out: said } = await study(writeStudy('three', step('met', advice), step('second')));
     expect({ code, said }).toMatchObject({ code: 0, said: expect.not.stringContaining('ends here') });
+  });
+
+  it('ends after a step with a failed run, and goes on with the next where it is told to', async () => {
+    const unable = 'set = ["arm.kind=gradient", "arm.generatedPairs=true", "pairs.leastGenerated=24"]\n';
+    writeFileSync(
+      join(home, 'failing.toml'),
+      `name = "failing"\nseeds = [1]\nbaseline = "absorb"\nplacebo = "absorb"\n${evaluation}${armOf('absorb')}${armOf('activation')}${unable}`,
+    );
+    const own = ['--out', join(home, 'others')];
+    const call = (...more: string[]) => study(writeStudy('four', step('failing'), step('second')), ...own, ...more);
+    const ended = await call();
+    expect(ended).toMatchObject({ code: 1, err: expect.stringMatching(/activation-1 failed: generate pairs/) });
+    expect(readdirSync(join(home, 'others'))).toEqual(['failing']);
+    const { code, out: said } = await call('--regardless');
+    expect({ code, said }).toMatchObject({
+      code: 1,
+      said: expect.stringContaining('The study goes on regardless: runs of failing failed'),
+    });
+    expect(existsSync(join(home, 'others', 'second', 'vanilla-1', 'seal.json'))).toBe(true);
   });
 
   it('refuses finished runs whose files were changed', async () => {

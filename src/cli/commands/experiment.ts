@@ -66,7 +66,7 @@ const options = {
   pack,
   from: repeated('<dir>', 'do not train runs again that this folder has, finished, with the same config and seed'),
   dryRun: flag('list the runs, say what they will cost, and stop; with --on slurm, write the script of the jobs too'),
-  regardless: flag('of a study: go on where a step that decides says no'),
+  regardless: flag('of a study: go on where a step that decides says no, and after a step with failed runs'),
   on: choice('<where>', 'where the runs are done', ['local', 'slurm'], 'local'),
   ...slurmOptions,
 };
@@ -85,7 +85,7 @@ export const experimentCommand = command({
     'gq experiment qwen3-4b-study --set model=DIR --set data.path=TRAIN --set data.testPath=TEST --dry-run',
   ],
   exits: {
-    1: 'a run failed, and the others are done; or a step of a study decided against going on',
+    1: 'a run failed, and the others of its experiment are done; or a step of a study decided against going on',
     75: 'interrupted, or another process trains a run: what is finished is kept, and the same call goes on',
   },
   async run({ recipe: named, ...call }, context) {
@@ -126,7 +126,7 @@ async function doExperiment(work: Work, call: ExperimentCall, context: CommandCo
   return isDone;
 }
 
-/** Does the steps of a study in order, as far as its decisions let it; what is done already is passed over. */
+/** Does the steps of a study in order, as far as its decisions and failed runs let it; what is done already is passed over. */
 async function runStudy(study: Study, call: ExperimentCall, context: CommandContext): Promise<void> {
   expectAbsent(call, ['arms', 'from'], 'of a study');
   const { stdout } = context;
@@ -137,11 +137,17 @@ async function runStudy(study: Study, call: ExperimentCall, context: CommandCont
     return planned;
   });
   if (call.dryRun) return;
+  let hasFailed = false;
   for (const [i, step] of steps.entries()) {
     const from = steps.slice(0, i).map(({ directory }) => directory);
     const plan = await leaveShared(step.plan, step.directory, { from, dryRun: false }, context);
     const left = await runsLeft(plan, step.directory);
-    if (left.length > 0 && !(await doExperiment({ ...step, plan }, { ...call, from }, context))) return;
+    if (left.length > 0 && !(await doExperiment({ ...step, plan }, { ...call, from }, context))) {
+      if (!call.regardless || context.exitCode !== exitCodes.failed) return;
+      stdout.write(`The study goes on regardless: runs of ${step.plan.experiment.name} failed\n`);
+      hasFailed = true;
+      context.exitCode = exitCodes.done;
+    }
     const why = await stopsStudy(step, from);
     if (why === null) continue;
     stdout.write(`${call.regardless ? 'The study goes on regardless' : 'The study ends here'}: ${why}\n`);
@@ -149,6 +155,7 @@ async function runStudy(study: Study, call: ExperimentCall, context: CommandCont
     context.exitCode = exitCodes.failed;
     return;
   }
+  if (hasFailed) context.exitCode = exitCodes.failed;
 }
 
 /** Says what is left of each step will cost, and all together; refuses what the disk cannot hold. */
