@@ -9,6 +9,7 @@ import { provideFile } from '../base/browser/index.ts';
 import { randomStream, UserError } from '../base/index.ts';
 import { AdamW, type Device, Scope } from '../engine/index.ts';
 import { createWasmDevice, type LoadModule, type Variant } from '../engine/wasm/index.ts';
+import { createWebgpuDevice } from '../engine/webgpu/index.ts';
 import { createGrader } from '../env/grader.ts';
 import { InterpreterJudge } from '../env/interpreter/judge.ts';
 import type { Submission } from '../env/judge.ts';
@@ -216,7 +217,7 @@ async function openTab({ config, files, loadModule, ...computing }: TabOptions):
   if (teacher.pool !== null || teacher.makeProblems > 0 || parallel.shards > 0) refuse('a pool, or several ranks');
   if ((config.sampler?.url ?? null) !== null) refuse('a server that samples');
   if (output.storeFeatures || plugins.length > 0) refuse('stored features, or plugins');
-  const device = await createWasmDevice({ ...computing, ...(loadModule === undefined ? {} : { loadModule }) });
+  const device = await openDevice(config, { ...computing, loadModule });
   const scope = new Scope(device);
   const { decoder, text } = await openMicroModel(scope, config, files.model);
   const { kind, ...armSettings } = config.arm;
@@ -264,6 +265,16 @@ async function openTab({ config, files, loadModule, ...computing }: TabOptions):
   const usesOracle = usesLabels || config.notes.thresholds === 'labels';
   const facts = { ...trainedFacts(definition, armSettings, arm.sees, device), usesOracle };
   return { config, device, trainer, policy, text, judge, heldOut, verdicts, resources, clock, facts };
+}
+
+/** The embedded device, or the browser's GPU where the config asks for it. */
+async function openDevice(
+  { device: { kind } }: RunConfig,
+  { loadModule, ...computing }: Omit<TabOptions, 'config' | 'files'>,
+): Promise<Device> {
+  if (kind === 'webgpu') return createWebgpuDevice(computing);
+  if (kind !== 'wasm') refuse(`the device ${kind}`);
+  return createWasmDevice({ ...computing, ...(loadModule === undefined ? {} : { loadModule }) });
 }
 
 async function openMicroModel(scope: Scope, { sampling, environment }: RunConfig, files: TabFiles['model']) {

@@ -14,10 +14,11 @@ const quiet = [
 ];
 
 /** Exits with 2 when there is no Chromium. */
-export function findChromium(): () => Promise<Browser> {
+export function findChromium(flags: readonly string[] = []): () => Promise<Browser> {
   const asked = process.env['CHROMIUM'];
   const executablePath = (asked === undefined ? places : [asked]).find((path) => existsSync(path));
-  if (executablePath !== undefined) return () => chromium.launch({ executablePath, headless: true, args: quiet });
+  if (executablePath !== undefined)
+    return () => chromium.launch({ executablePath, headless: true, args: [...quiet, ...flags] });
   console.error(`browser: no Chromium: looked for ${asked ?? places.join(', ')}.`);
   console.error(`Install one (Debian: apt-get install chromium), or name it in the environment variable CHROMIUM.`);
   process.exit(2);

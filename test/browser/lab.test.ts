@@ -86,6 +86,12 @@ test.each(trained)('%s, the %s model: two updates leave the adapter of the comma
   expect(bundled.ratesOf(await tab.answers('deployed', 4)).prompts).toBe(4);
 });
 
+test('the GPU is asked for only where the config says webgpu, and other devices are refused', async () => {
+  const on = (kind: RunConfig['device']['kind']) => ({ ...first.config, device: { ...first.config.device, kind } });
+  await expect(openTab(on('webgpu'))).rejects.toThrow(/a browser with WebGPU, found no navigator\.gpu.*https/s);
+  await expect(openTab(on('cuda'))).rejects.toThrow(/the device cuda/);
+});
+
 /** With packed weights and the device's own memory a lane then holds less than 100 MB. */
 const mostUpdateBytes = 60e6;
 

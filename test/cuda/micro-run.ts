@@ -17,13 +17,14 @@ const mustAgree = 3;
 /** Difference of losses and gradient norms that rounding in float32 explains. */
 const lossBound = 1e-3;
 
-interface Step {
+export interface MicroStep {
   readonly rewards: string;
   readonly routes: string;
   readonly numbers: Float32Array;
 }
 
-async function trainMicro(recipe: string, settings: readonly string[]): Promise<Step[]> {
+/** The steps of a run of the micro lab by a recipe. */
+export async function trainMicro(recipe: string, settings: readonly string[]): Promise<MicroStep[]> {
   const home = mkdtempSync(join(tmpdir(), 'gq-micro-run-'));
   const rewards: string[] = [];
   const routes: string[] = [];
@@ -66,8 +67,12 @@ export async function compareMicroRun(
   const trainGate = (...where: string[]) =>
     trainMicro('micro-activation', [`updates=${updates}`, ...settings, ...where]);
   const found = await trainGate(...own);
-  const expected = await trainGate('device.kind=wasm');
-  const column = (steps: readonly Step[], name: 'rewards' | 'routes') => steps.map((step) => step[name]);
+  return compareSteps(found, await trainGate('device.kind=wasm'), updates);
+}
+
+/** Compares the steps of a run with those of wasm. */
+export function compareSteps(found: readonly MicroStep[], expected: readonly MicroStep[], updates: number): Check[] {
+  const column = (steps: readonly MicroStep[], name: 'rewards' | 'routes') => steps.map((step) => step[name]);
   const routes = new Set(expected.flatMap((step) => JSON.parse(step.routes)));
   const used = ['keep', 'absorb', 'route'].filter((route) => !routes.has(route)).length;
   const [[first], [wanted]] = [found, expected];

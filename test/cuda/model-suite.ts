@@ -1,5 +1,4 @@
 /** Checks of whole models on the cuda device: generation in and out of a batch, bf16 near float32, the adapter's start, repeatability. */
-import { join } from 'node:path';
 import { createAdapter, scaleGroups, scaleRows } from '../../src/adapters/index.ts';
 import { randomStream } from '../../src/base/rng.ts';
 import { AdamW, type Device, readFloats, Scope, sum, Tape } from '../../src/engine/index.ts';
@@ -44,7 +43,7 @@ export async function compareGeneration(device: Device, reference: Device, golde
       options: Partial<GenerateOptions>,
     ): Promise<Generation[]> => {
       using scope = new Scope(on);
-      const decoder = await openModel(scope, join(golden, name));
+      const decoder = await openModel(scope, `${golden}/${name}`);
       const requests = rows.map((row) => ({ prompt: prompts[row % 3], row, scale: 1 }));
       const stream = randomStream(1, 'check', 3);
       return await generate(decoder, requests, { ...settings, stopTokens }, { stream, ...options });
@@ -111,7 +110,7 @@ export async function compareModels(
   reference: Device,
   golden: string,
 ): Promise<Check[]> {
-  const directory = join(golden, 'qwen3');
+  const directory = `${golden}/qwen3`;
   const expected = await adaptedPass(reference, directory, true);
   const [first, second] = [await adaptedPass(exact, directory, true), await adaptedPass(exact, directory, true)];
   const [near, again] = [await adaptedPass(rounded, directory, true), await adaptedPass(rounded, directory, true)];
@@ -135,7 +134,7 @@ export async function compareModels(
 /** Checks bf16 decoding with an adapter: cached decoding agrees with packed scoring, and bytes repeat. */
 export async function compareRoundedDecoding(device: Device, golden: string): Promise<Check[]> {
   using scope = new Scope(device);
-  const decoder = await openModel(scope, join(golden, 'qwen3'));
+  const decoder = await openModel(scope, `${golden}/qwen3`);
   const adapter = await createAdapter(scope, decoder, { family: 'lora', rank: 4, seed: 1 });
   const requests = Array.from({ length: 12 }, (_, row) => ({ prompt: prompts[row % 3], row, scale: row % 2 }));
   const project = (inner: Scope, scales: Float32Array) =>

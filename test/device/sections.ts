@@ -24,7 +24,7 @@ export async function guard(name: string, body: () => Promise<readonly Check[]>)
 
 /** A line that is written over, for whoever waits at a terminal. */
 function showPlace(words: string): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${words}`);
+  if (typeof process === 'object' && process.stderr.isTTY) process.stderr.write(`\r\u001b[K${words}`);
 }
 
 /** Runs all cases; a case that throws is a failed check, and the others still run. */

@@ -141,7 +141,7 @@ export async function checkBundles(project: Project, check: Check): Promise<void
       .filter((file) => /\.m?js$/.test(file))
       .map((file) => readFileSync(join(at, file), 'utf8'));
     if (!texts.some((text) => text.includes('TabLab'))) throw new Error(`no TabLab in ${at}`);
-    const nodes = texts.flatMap((text) => text.match(/(?:from|import)\s*\(?\s*["']node:[^"']*["']/g) ?? []);
+    const nodes = texts.flatMap((text) => text.match(/(?:from|import)\s*\(?\s*["'](?:node:[^"']*|webgpu)["']/g) ?? []);
     if (nodes.length > 0) throw new Error(`imports of Node's: ${nodes.join(', ')}`);
   };
   await check(`${label}: esbuild, for browsers`, async () => {

@@ -10,22 +10,13 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { createReferenceDevice } from '../../src/engine/reference/index.ts';
 import { createWebgpuDevice, inspectWebgpu } from '../../src/engine/webgpu/index.ts';
 import { verifyParity } from '../../src/verify/parity.ts';
 import { compareMicroRun } from '../cuda/micro-run.ts';
-import { compareGeneration } from '../cuda/model-suite.ts';
-import { compareSampling } from '../cuda/sampling-suite.ts';
-import { opCases } from '../device/cases.ts';
-import { compareKernels, kernelCases } from '../device/kernel-cases.ts';
-import { each, guard, leak, runSection, type Sections } from '../device/sections.ts';
-import { compareOutcomes, runCase } from '../device/suite.ts';
-import { tinyModel } from '../smoke/lab.ts';
+import { guard, runSection, type Sections } from '../device/sections.ts';
+import { deviceSections } from './sections.ts';
+import { smallRun } from './small-run.ts';
 
-/** The bound of the cuda device in float32. */
-const bound = 2e-5;
-/** An eighth of the rollouts of the recipe, with the model of the tests: on SwiftShader those of the micro model take too long. */
-const small = ['arm.warmupRows=4', 'sampling.promptsPerStep=2', 'sampling.group=4', `model=${await tinyModel()}`];
 const golden = fileURLToPath(new URL('../golden', import.meta.url));
 const { values: options } = parseArgs({ options: { only: { type: 'string' }, all: { type: 'boolean' } } });
 
@@ -59,30 +50,17 @@ if ('missing' in report) {
 }
 
 const device = await createWebgpuDevice({ arenaBytes: 2 ** 28 });
-const reference = createReferenceDevice();
 console.log(`webgpu: ${device.facts.name}`);
 
 const sections: Sections = {
-  kernels: () =>
-    each(kernelCases(), async (kernel) => [
-      ...(await compareKernels(device, reference, kernel, bound)),
-      leak(kernel.name, device),
-    ]),
-  ops: () =>
-    each(opCases(), async (op) => [
-      ...compareOutcomes(op.name, await runCase(device, op), await runCase(reference, op), bound),
-      leak(op.name, device),
-    ]),
-  sampling: () =>
-    each(
-      [1, 7, 1000, 32_000].map((columns) => ({ name: `sample of ${columns}`, columns })),
-      ({ columns }) => compareSampling(device, 8, columns),
-    ),
-  generation: () => guard('generation', () => compareGeneration(device, reference, golden)),
+  ...deviceSections(device, golden),
   parity: () => guard('parity', async () => (await verifyParity(device, golden)).checks),
   training: () =>
-    guard('training', () =>
-      compareMicroRun(['device.kind=webgpu', 'device.arenaMiB=128'], { updates: 2, settings: small }),
+    guard('training', async () =>
+      compareMicroRun(['device.kind=webgpu', 'device.arenaMiB=128'], {
+        updates: 2,
+        settings: (await smallRun()).settings,
+      }),
     ),
 };
 

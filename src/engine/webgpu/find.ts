@@ -1,31 +1,7 @@
-/** Where WebGPU comes from: a browser's own, or in Node the package webgpu, which needs a driver of the machine's. */
+/** The adapter of this machine: a GPU, or a driver in its place. */
 import { DeviceError } from '../../base/index.ts';
-import type { GpuAdapter, WebGpu } from './interface.ts';
-
-/** The package ends all its work when what it made is collected: it is kept. */
-let made: WebGpu | null = null;
-
-const installAdvice = 'Install it: npm install webgpu@0.6.2.';
-const driverAdvice =
-  'Install a driver of the GPU (Linux: for Vulkan, with libvulkan1). Without a GPU, Chromium brings SwiftShader, which is slow and serves to ' +
-  'test: name its vk_swiftshader_icd.json in VK_ICD_FILENAMES.';
-
-async function importPackage(): Promise<WebGpu> {
-  try {
-    const { create } = await import('webgpu');
-    return create([]) as unknown as WebGpu;
-  } catch (cause) {
-    const found = cause instanceof Error ? cause.message : String(cause);
-    const expected = 'a browser with WebGPU, or the optional package webgpu';
-    throw new DeviceError({ call: 'webgpu device', expected, found, fix: installAdvice }, { cause });
-  }
-}
-
-async function findGpu(): Promise<WebGpu> {
-  const browser = (globalThis as { navigator?: { readonly gpu?: WebGpu } }).navigator?.gpu;
-  made ??= browser ?? (await importPackage());
-  return made;
-}
+import type { GpuAdapter } from './interface.ts';
+import { driverAdvice, findGpu } from './platform.ts';
 
 export async function findAdapter(): Promise<GpuAdapter> {
   const gpu = await findGpu();
