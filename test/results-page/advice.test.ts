@@ -1,10 +1,10 @@
 /** What README.md and docs/what-should-i-use.md say of the studies, recomputed from the counts of the runs in bench/results. */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { average, logRankTest, medianTime } from '../../src/stats/index.ts';
 import { experimentOf, plain, Rates, readPredictions, root } from './rates.ts';
-import { range } from './sections.ts';
+import { range, words } from './sections.ts';
 
 describe('what the pages say', () => {
   it('what-should-i-use.md has the failures of the studies', () => {
@@ -41,6 +41,15 @@ describe('what the pages say', () => {
         (arm: string): string =>
           failures(`atlas-e-${size}`, arm),
     );
+    const ofOthers = readdirSync(`${root}bench/results`).flatMap((file) => /^(atlas-l-(?:base|problems)-\d)-rates/.exec(file)?.[1] ?? []); // biome-ignore format: one line
+    const others = {
+      bases: ofOthers.filter((study) => study.includes('base')).length,
+      fail(arm: string): string {
+        const runs = ofOthers.map((study) => Rates.of(study));
+        const [failing, n] = [runs.map((rates) => rates.failing(arm)), runs.map((rates) => rates.values(arm, 'attempts'))]; // biome-ignore format: one line
+        return `${failing.flat().length} of ${n.flat().length}`;
+      },
+    };
     /** Seeds in which an arm has no clean solves left. */
     const skillless = (study: string, arm: string): number =>
       Rates.of(study).values(arm, 'cleanSolves').filter((rate) => rate < 0.01).length; // biome-ignore format: one line
@@ -73,6 +82,7 @@ describe('what the pages say', () => {
       `Penalty 3 and screen deploy the other exploit in ${both(g('penalty-3'), g('screen'))} (by flags at random each fails in ${both(g('penalty-3-chance'), g('screen-chance'))}), penalty 6 in ${g('penalty-6')} (${g('penalty-6-chance')}). Own mean by the monitor fails in ${g('own-mean')}`,
       `in ${g('own-mean-other')} where it is the other one`,
       `On twenty seeds at 2M a screen by the direction fails in ${e('screen')}, along a random direction in ${e('screen-haar')}, with a clean solve of ${mean('atlas-e-2m', 'screen', 'cleanSolves')} and ${kept('screen', 'atlas-e-2m')} of the gain kept; at 1M in ${small('screen')} (${small('screen-haar')}), at 8M in ${failures('atlas-e-8m', 'screen')} (${failures('atlas-e-8m', 'screen-haar')}), at 27M at the shipped rate in ${shipped('screen')} (${shipped('screen-haar')}), at 100M in ${large('screen')} (${large('screen-haar')}). On the twenty seeds own mean with others absorbed fails in ${e('own-absorb')} (${e('own-absorb-haar')}) with ${mean('atlas-e-2m', 'own-absorb', 'cleanSolves')} and ${kept('own-absorb', 'atlas-e-2m')}, at 1M in ${small('own-absorb')} (${small('own-absorb-haar')}) with ${mean('atlas-e-1m', 'own-absorb', 'cleanSolves')} and ${kept('own-absorb', 'atlas-e-1m')}, at 27M at the shipped rate in ${shipped('own-absorb')} (${shipped('own-absorb-haar')}) with ${mean('atlas-e-27m-4e-4', 'own-absorb', 'cleanSolves')} and ${kept('own-absorb', 'atlas-e-27m-4e-4')}; on twenty others`,
+      `On ${words[others.bases]} bases and three sets of problems, five seeds each, both fail in ${both(others.fail('screen'), others.fail('own-absorb'))} (random directions ${others.fail('screen-haar')} for the screen, ${others.fail('own-absorb-haar')} for own mean).`,
       `Penalty 3 fails in ${e('penalty-3')} at 2M too (random directions ${e('penalty-3-haar')}), but is 0.2 or more below a sound grader in solving in ${lost('penalty-3')} of 20 (its placebo in ${lost('penalty-3-haar')} of 20), and loses the skill in ${skillless('atlas-e-8m', 'penalty-3')} of 5 seeds at 8M (its placebo in ${skillless('atlas-e-8m', 'penalty-3-haar')} of 5) and in ${skillless('atlas-e-100m', 'penalty-3')} of 5 at 100M (its placebo is 0.2 below in ${lost('penalty-3-haar', 'atlas-e-100m')} of 5); it is 0.2 below in ${lost('penalty-3', 'atlas-e-1m')} of 5 at 1M and in ${lost('penalty-3', 'atlas-e-27m-4e-4')} of 5 at 27M at the shipped rate, and its placebo in as many`,
       `by flags at random in ${g('own-mean-chance')}, fewer`,
       `fails in ${twice('own-mean', 'other-pairs')}, twice; along a random direction in ${twice('own-mean-haar', 'own-mean-haar')}, twice`,
