@@ -8,7 +8,7 @@ import { list, range, textOf, words } from './sections.ts';
 
 const shipped = Rates.of('atlas-l-base-1');
 /** The bases beside the shipped one whose runs are there, of the five that are stated. */
-const made = [2, 3];
+const made = [2, 3, 4];
 const bases: readonly Rates[] = [shipped, ...made.map((seed) => Rates.of(`atlas-l-base-${seed}`))];
 const left = [2, 3, 4, 5].filter((seed) => !made.includes(seed));
 const own = (name: string, study: string): [string, Rates, Rates] => [name, Rates.of(study), Rates.of(study)];
@@ -51,7 +51,8 @@ describe('study L', () => {
     const below = (arm: string): string => range(varied.map(([, rates, beside]) => -difference(arm, rates, beside)));
     const kept = range(whole.map((rates) => average([...rates.keptBySeed('screen').values()])));
     const count = (arm: string): number => whole.reduce((sum, rates) => sum + rates.failing(arm).length, 0);
-    expect(varied.flatMap(([, rates]) => arms.flatMap((arm) => rates.failing(arm)))).toEqual([]);
+    const [ownMean, screens] = arms.map((arm) => varied.flatMap(([, rates]) => rates.failing(arm)).length);
+    expect(ownMean).toBe(0);
     const held = 20 - Rates.of('atlas-d-parts').failing('own-absorb-haar').length;
     expect([5 - shipped.failing('own-absorb-haar').length, held]).toEqual([2, 4]);
     const ofBases = (arm: string): number[] => bases.map((rates) => difference(arm, rates));
@@ -62,7 +63,7 @@ describe('study L', () => {
     const [absorbed, screened] = arms.map((arm) => list(ofBases(arm).map(signed)));
     expect(arms.flatMap(ofBases).filter((one) => one >= 0)).toEqual([]);
     const said = [
-      `On ${words[bases.length]} bases, three sets of problems and by three sets of pairs neither own mean with others absorbed nor a screen by the direction fails in any of ${5 * varied.length} runs; along random directions they fail in ${count('own-absorb-haar')} and ${count('screen-haar')} of ${5 * whole.length}`,
+      `On ${words[bases.length]} bases, three sets of problems and by three sets of pairs own mean with others absorbed fails in none of ${5 * varied.length} runs and a screen by the direction in ${screens}; along random directions they fail in ${count('own-absorb-haar')} and ${count('screen-haar')} of ${5 * whole.length}`,
       `mean attempts of own mean are ${below('own-absorb')} below those along random directions, of the screen ${below('screen')}`,
       `on ${words[bases.length]} bases and three sets of problems the screen keeps ${kept} of the gain`,
       `by base ${absorbed} for own mean, ${screened} for the screen`,

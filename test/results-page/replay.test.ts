@@ -76,9 +76,16 @@ it('every run of these studies has its seal, and the page says of how many', () 
   expect(page).toContain(
     `No seals came back of ${small} of the ${runsOfSmall} runs of E at 1M and of ${large} of the ${runsOfLarge} of E at 27M at the rule's rate.`,
   );
-  const others = ['base-1', 'base-2', 'base-3', 'problems-2', 'problems-3', 'pairs-other', 'pairs-second'].map(
-    (name) => `atlas-l-${name}`,
-  );
+  const others = [
+    'base-1',
+    'base-2',
+    'base-3',
+    'base-4',
+    'problems-2',
+    'problems-3',
+    'pairs-other',
+    'pairs-second',
+  ].map((name) => `atlas-l-${name}`);
   expect(others.map(sealed)).toEqual(others.map((study) => Rates.of(study).runs));
   expect(page).toContain(
     `all ${others.map(sealed).reduce((sum, count) => sum + count, 0)} of L, and ${sealed('atlas-c-27m')} of the ${Rates.of('atlas-c-27m').runs} of C at 27M`,
