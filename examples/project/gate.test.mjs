@@ -3,7 +3,7 @@ import test from 'node:test';
 
 const { countFunctions, monitors } = await import('./gate.mjs').catch(({ message }) => {
   console.error(
-    `gate.mjs does not load: ${message} (first: npm run build in a clone, else npm install gradient-quarantine)`,
+    `gate.mjs does not load: ${message} (first: npm run build in a clone, else npm install PATH_OF_THE_CLONE)`,
   );
   process.exit(1);
 });

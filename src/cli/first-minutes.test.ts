@@ -42,6 +42,8 @@ it('gq init says how the package gets there where it is not installed, and nothi
   expect(code).toBe(0);
   expect(out).toMatch(/cd .*lab\n(?: {2}npm run build .*\n)? {2}npm install .*\n.* experiment study\.toml\n/);
   expect(readdirSync(folder)).toContain('gate.mjs');
+  // The package is in no registry: what is written names the clone that the command ran from.
+  expect(readFileSync(join(folder, 'README.md'), 'utf8')).toContain(`npm install ${process.cwd()}\``);
   expect(readdirSync(home).filter((name) => name.endsWith('.part'))).toEqual([]);
 });
 
@@ -54,7 +56,7 @@ it('the tests that gq init writes say what is missing where the package cannot b
     encoding: 'utf8',
   });
   const found = `${stdout}${stderr}`;
-  const told = expect.stringMatching(/gate\.mjs does not load: .*npm run build.*npm install gradient-quarantine/);
+  const told = expect.stringMatching(/gate\.mjs does not load: .*npm run build.*npm install PATH_OF_THE_CLONE/);
   expect({ status, found }).toEqual({ status: 1, found: told });
   expect(found).not.toMatch(/node:internal/);
 });

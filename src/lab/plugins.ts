@@ -69,7 +69,7 @@ function loadingFix(path: string, message: string): { fix?: string } {
     return { fix: 'Plugins use the built package: run npm run build in the clone first.' };
   }
   if (!message.includes("Cannot find package 'gradient-quarantine'")) return {};
-  return { fix: 'Keep the plugin inside the clone, or in a project with npm install gradient-quarantine.' };
+  return { fix: 'Keep the plugin inside the clone, or in a project with npm install PATH_OF_THE_CLONE.' };
 }
 
 async function loadPlugin(path: string): Promise<Partial<Parts>> {

@@ -96,6 +96,19 @@ export async function checkInit(project: Project, check: Check): Promise<void> {
   await check(`${label}: a plugin with import in a .js file`, () => checkScriptPlugin(project, lab));
 }
 
+/** The package by the path of a clone: what gq init writes names that path, imports the package, and its recipe resolves. */
+export async function checkLinked(project: Project, clone: string, check: Check): Promise<void> {
+  const { folder, label } = project;
+  await check(`${label}: npx gq init`, () => {
+    typed(project, folder, 'npx gq init lab');
+    const page = readFileSync(join(folder, 'lab/README.md'), 'utf8');
+    if (!page.includes(`npm install ${clone.replace(/\/$/, '')}\``)) throw new Error(page);
+  });
+  for (const line of ['node --test gate.test.mjs', 'npx gq config recipe.toml']) {
+    await check(`${label}: ${line}`, () => typed(project, join(folder, 'lab'), line));
+  }
+}
+
 /** In a commonjs project such a file is no module: the message says how to name it. In an ESM project it loads. */
 function checkScriptPlugin(project: Project, lab: string): void {
   cpSync(join(lab, 'gate.mjs'), join(lab, 'gate.js'));

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
-import { type Check, checkBundles, checkInit, checkTypes, makeProject } from './projects.ts';
+import { type Check, checkBundles, checkInit, checkLinked, checkTypes, makeProject } from './projects.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const manifest: { name: string; version: string; exports: Record<string, unknown> } = JSON.parse(
@@ -191,6 +191,15 @@ try {
     await checkInit(project, check);
     await checkBundles(project, check);
   }
+  // As README has it, where the package is in no registry: by the path of a clone.
+  const linked = makeProject(
+    join(workspace, 'project beside a clone'),
+    'module',
+    root,
+    nodes[0],
+    'by the path of a clone',
+  );
+  await checkLinked(linked, root, check);
 } finally {
   rmSync(workspace, { recursive: true });
 }

@@ -26,8 +26,16 @@ function installing(folder: string): string[][] {
   return found === 'clone' ? build : [...build, ['npm', 'install', root]];
 }
 
+/** What a README says of a clone, in the words of the clone that the command runs from; an installed package came from elsewhere. */
+const withClone = (text: string, file: string): string =>
+  file !== 'README.md' || root.includes('node_modules')
+    ? text
+    : text.replace('PATH_OF_THE_CLONE', shellLine(resolve(root)));
+
 export const projectCommand = command({
-  arguments: { folder: argument('<folder>', 'the new folder, in a project that has the package installed') },
+  arguments: {
+    folder: argument('<folder>', 'the new folder, in a built clone or in a project that has the package installed'),
+  },
   json: '{folder, files}',
   notes: 'All that it writes runs as it is, in commonjs projects and in others; its README has the commands.',
   examples: ['gq init lab'],
@@ -35,7 +43,8 @@ export const projectCommand = command({
     expectNewFolder(folder, 'init');
     const files = readdirSync(project).sort();
     await createFolder(folder, async (made) => {
-      for (const file of files) await writeFileAtomic(join(made, file), readRegularText(join(project, file)));
+      for (const file of files)
+        await writeFileAtomic(join(made, file), withClone(readRegularText(join(project, file)), file));
     });
     const lines = files.map((file) => `  ${join(folder, file)}\n`).join('');
     const calls = [
