@@ -366,6 +366,15 @@ describe('what a newcomer reads before a gate', () => {
     }
   });
 
+  it('defines no word that it calls unused', () => {
+    const [used, unused] = readText('docs/glossary.md').split('## Words that are not used');
+    const banned = [...unused.matchAll(/^- ([^:]*?)(?: alone| as a rate| for [^:]*)?:/gm)]
+      .filter(([line]) => !/ alone| as a rate| for /.test(line))
+      .flatMap(([, words]) => [...words.matchAll(/_([^_]+)_/g)].map(([, word]) => word));
+    expect(banned.length).toBeGreaterThan(2);
+    expect(banned.filter((word) => used.includes(`\n| ${word} `))).toEqual([]);
+  });
+
   it('means one thing by a gate: a monitor, a cut and the remedy route', () => {
     const saying = /monitor[^|.]*\bcuts?\b[^|.]*\bremedy `route`/;
     const pages = ['docs/glossary.md', 'docs/guide/first-hour.md', guide, 'examples/project/README.md'];

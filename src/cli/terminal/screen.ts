@@ -114,7 +114,7 @@ function problemLines({ pass, problem = '' }: Check, width: number): string[] {
 
 export function renderChecks(checks: readonly Check[], title: string, width: number): string {
   const compares = checks.some(({ statement }) => statement !== true);
-  const header = ['case', 'quantity', ...(compares ? ['max abs', 'max rel', 'bound'] : []), ''];
+  const header = ['case', 'quantity', ...(compares ? ['off by', 'relative', 'allowed'] : []), ''];
   const rows = checks.map((check) => [
     check.case,
     check.quantity,
@@ -125,5 +125,8 @@ export function renderChecks(checks: readonly Check[], title: string, width: num
   const lines = [head, ...aligned.flatMap((row, i) => [row, ...problemLines(checks[i], width)])];
   const failed = checks.filter(({ pass }) => !pass).length;
   const verdict = failed === 0 ? `all ${checks.length} checks pass` : `${failed} of ${checks.length} checks FAIL`;
-  return `${[...lines, `${title}: ${verdict}.`].join('\n')}\n`;
+  const words =
+    'off by: the largest difference between what was found and what is expected; relative: over the largest expected';
+  const explained = compares ? wrapText(`${words}.`, width).split('\n') : [];
+  return `${[...lines, ...explained, `${title}: ${verdict}.`].join('\n')}\n`;
 }

@@ -223,7 +223,11 @@ describe('what a command prints', () => {
   });
 
   it('has one row a check where there is room, and wraps the widest cells where there is none', () => {
-    expect(renderChecks(checks, 'Science', 200).split('\n')).toHaveLength(7);
+    const wide = renderChecks(checks, 'Science', 200);
+    expect(wide.split('\n')).toHaveLength(8);
+    expect(wide).toMatch(
+      /off by +relative +allowed[^]*\noff by: the largest difference between what was found and what is expected;/,
+    );
     const narrow = renderChecks(checks, 'Science', 80);
     expect(narrow).toMatch(
       /^activation-1 +checkpoints are complete and as +FAIL\n +they were saved\n {4}00010\/adapter/m,
