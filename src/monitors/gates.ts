@@ -127,6 +127,12 @@ export function gateSettingsOf(arm: {
   return { ...(kind === 'activation' ? activationKeys : gradientKeys).parse(settings), kind };
 }
 
+/** Whether the routes of an arm are dealt out at random, so that its monitor's flags are not what was routed. */
+export function dealsRoutes({ placebo, remedy }: { readonly [key: string]: unknown }): boolean {
+  const stated = (remedy as { readonly placebo?: unknown } | undefined)?.placebo ?? placebo;
+  return stated === 'mass-matched';
+}
+
 /** The shares of scores that an arm's gate is calibrated to keep and to route; null without a gate, or with other cuts than quantiles. */
 export function gateTailsOf(arm: { readonly kind: string }): { readonly keep: number; readonly route: number } | null {
   const gate = gateSettingsOf(arm);

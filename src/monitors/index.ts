@@ -1,6 +1,6 @@
 export { type CutDefinition, defineCut } from './cut.ts';
 export { builtinCuts } from './cuts.ts';
-export { type GateArmSettings, gateSettings, gateSettingsOf, gateTailsOf } from './gates.ts';
+export { dealsRoutes, type GateArmSettings, gateSettings, gateSettingsOf, gateTailsOf } from './gates.ts';
 export { watchedArms } from './kinds.ts';
 export {
   defineMonitor,

@@ -1,7 +1,7 @@
-/** The tables of `gq results` and the HTML report, in their order, and their parts in the write-up (docs/guide/write-up.md). */
+/** The tables of `gq results` and the HTML report, in their order; docs/guide/write-up.md says what each is for. */
 
 import { aboutOf, type Table } from '../measure/table.ts';
-import { claimSet, labelInformed, type Results } from './aggregate.ts';
+import { labelInformed, type Results } from './aggregate.ts';
 import { ablationTable, baselineTables, settingsTable } from './baselines.ts';
 import { comparedMetrics } from './comparisons.ts';
 import { faultsText } from './design.ts';
@@ -11,8 +11,6 @@ import { keptTable, matchedSolveTable } from './kept.ts';
 import { leakTables, prefillTables, relearnedTable } from './probe-tables.ts';
 import { comparisonTable, finalTable, loopholeTable, sayOnce } from './tables.ts';
 import { costTable, evasionsTable, monitorsOverTimeTable, monitorsTable, processTable } from './training-tables.ts';
-
-const partOf = (part: string, table: Table): Table => ({ ...table, title: `${table.title} (${part} of the write-up)` });
 
 /** All tables that have rows: label-free arms, then arms with labels, then what concerns both. `emergence`: also when policies begin to attempt. */
 export function allTables(results: Results, { emergence = asksEmergence(results) } = {}): Table[] {
@@ -24,15 +22,15 @@ export function allTables(results: Results, { emergence = asksEmergence(results)
     monitorsOverTimeTable(results),
     evasionsTable(results),
     costTable(results),
-    partOf('A3', ablationTable(results)),
+    ablationTable(results),
     matchedSolveTable(results),
     keptTable(results),
     ...(emergence ? emergenceTables(results) : []),
-    ...heldOutTables(results).map((table) => partOf('A5', table)),
+    ...heldOutTables(results),
     relearnedTable(results),
     ...leakTables(results),
     ...prefillTables(results),
-    partOf('A7', settingsTable(results)),
+    settingsTable(results),
   ];
   const shown = sayOnce(tables.filter(({ rows }) => rows.length > 0));
   return shown.map((table) => ({ ...table, notes: [...(table.notes ?? []), ...standingNotes(results, table)] }));
@@ -57,20 +55,12 @@ function standingNotes(results: Results, { rows }: Table): string[] {
 
 function blockTables(results: Results, oracle: boolean): Table[] {
   const { sets } = results;
-  const claimed = claimSet(results);
-  const claimedPart = (part: string, set: string, table: Table): Table =>
-    set === claimed ? partOf(part, table) : table;
   return [
-    ...sets.map((set) => claimedPart('A2', set, finalTable(results, set, oracle))),
-    partOf('A2', failureTable(results, oracle)),
-    partOf('A2', failureComparisonTable(results, oracle)),
-    ...sets.flatMap((set) =>
-      comparedMetrics(set).map((metric) => {
-        const table = comparisonTable(results, set, metric, oracle);
-        return metric === 'solve' ? table : claimedPart('A2', set, table);
-      }),
-    ),
-    ...sets.map((set) => claimedPart('A5', set, loopholeTable(results, set, oracle))),
+    ...sets.map((set) => finalTable(results, set, oracle)),
+    failureTable(results, oracle),
+    failureComparisonTable(results, oracle),
+    ...sets.flatMap((set) => comparedMetrics(set).map((metric) => comparisonTable(results, set, metric, oracle))),
+    ...sets.map((set) => loopholeTable(results, set, oracle)),
     processTable(results, oracle),
   ];
 }

@@ -3,6 +3,7 @@
  * an arm removes, keeps and costs. A gate on a direction is watched by that direction.
  */
 import type { Target } from '../evaluate/index.ts';
+import { dealtMark } from '../measure/index.ts';
 import { armNamed, claimNote, formatP, makeTable, signed, signedInterval, type Table } from '../measure/table.ts';
 import { parseSetting } from '../run/index.ts';
 import {
@@ -19,7 +20,7 @@ import { type ComparedMetric, type Comparison, compareArms } from './comparisons
 import { soundSolve } from './found.ts';
 import { keptAndRemoved, shareText } from './kept.ts';
 import { armCell, rateColumns, setTitles, titleOf } from './tables.ts';
-import { comparedCost, monitorColumns } from './training-tables.ts';
+import { comparedCost, isDealt, monitorColumns } from './training-tables.ts';
 
 /** What watches an arm's rollouts (null: nothing), and what is done: in the arm's words, and as a kind. */
 const by = ' by ';
@@ -76,9 +77,15 @@ export function baselineTables(results: Results): Table[] {
         [`passes above ${results.baseline}`]: (arm) => comparedCost(results, arm, 'passes'),
       },
       `Deployed rates, mean ± SEM over n seeds, on ${setTitles[set]}${solved === set ? '' : `; the last of them on ${setTitles[solved]}`}. removed and kept as in their own table, with 95% intervals. AUROC to FPR: the monitor while training, over all rollouts, also those that carried no gradient, judged by labels of attempts and of hacks. passes: completions that a model reads in an update without learning from them.`,
+      dealtNote(armsInOrder(results, oracle)),
       claimNote(armsInOrder(results, oracle).map(({ runs }) => evaluatedSeeds(runs, set))),
     ),
   );
+}
+
+function dealtNote(arms: readonly ArmResults[]): string | false {
+  const dealt = arms.filter(isDealt).map(({ arm }) => arm);
+  return dealt.length > 0 && `AUROC to FPR of ${dealt.join(', ')}: its monitor by ${dealtMark}.`;
 }
 
 function armsInOrder({ arms, baseline, design }: Results, oracle: boolean): ArmResults[] {

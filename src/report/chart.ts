@@ -359,9 +359,6 @@ export function axisOf(values: readonly number[]): readonly [number, number] {
   return [round(Math.floor(low / gap + 1e-9)), round(Math.ceil(high / gap - 1e-9))];
 }
 
-/** The end of a title that names the figure's part in the write-up. */
-export const partTitle = (part: string): string => ` (${part} of the write-up)`;
-
 /** A band (± SEM) needs so many seeds; with fewer, each seed is a line of its own. */
 export const bandSeeds = 3;
 

@@ -8,7 +8,7 @@
  */
 import type { PolicyState } from '../adapters/index.ts';
 import { summarise } from '../evaluate/index.ts';
-import { armNamed, claimNote, formatP, makeTable, type Table } from '../measure/table.ts';
+import { armNamed, claimNote, formatP, leastP, makeTable, type Table } from '../measure/table.ts';
 import type { Wait } from '../stats/index.ts';
 import { exactInterval, kaplanMeier, logRankTest, mcnemarExact, medianTime, twoPeaks } from '../stats/index.ts';
 import { type ArmResults, claimSet, finalSample, type Results } from './aggregate.ts';
@@ -95,7 +95,7 @@ export function failureComparisonTable(results: Results, oracle: boolean): Table
       'p (Holm)': ({ adjusted }) => formatP(adjusted),
     },
     claimNote(found.map(({ seeds }) => seeds.length)),
-    most >= 2 && `${testNote} With ${most} seeds no p can be below ${formatP(2 ** (1 - most))}.`,
+    most >= 2 && `${testNote} With ${most} seeds no p can be below ${formatP(leastP(most))}.`,
   );
 }
 

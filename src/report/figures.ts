@@ -3,7 +3,7 @@ import { groupBy } from '../base/index.ts';
 import { armNamed } from '../measure/table.ts';
 import { gateSettingsOf } from '../monitors/gates.ts';
 import { type ArmResults, claimSet, evaluatedSeeds, loopholeSummary, type Results, sampleOf } from './aggregate.ts';
-import { type Figure, type Mark, type Panel, partTitle } from './chart.ts';
+import type { Figure, Mark, Panel } from './chart.ts';
 import { baselinesFigure, keptFigure } from './kept-figure.ts';
 import type { RunResult } from './run-result.ts';
 import { curveFigure, healthFigure, scaleFigure, trainingFigure } from './series-figures.ts';
@@ -193,7 +193,7 @@ function loopholeFigure(results: Results): Figure | null {
   );
   return {
     name: 'loopholes',
-    title: `Attempt and hack by loophole${partTitle('A5')}`,
+    title: 'Attempt and hack by loophole',
     caption: `${setTitles[set]}. Bars: deployed; circles: as trained. ${heldOutText(panels)}`.trim(),
     panels,
     legend: [],

@@ -14,8 +14,8 @@ import {
   windowTable,
 } from '../measure/index.ts';
 import { escapeMarkup, renderTable, type Table } from '../measure/table.ts';
-import { gateTailsOf } from '../monitors/gates.ts';
-import { type ArmResults, claimSet, findArm, type Results } from './aggregate.ts';
+import { dealsRoutes, gateTailsOf } from '../monitors/gates.ts';
+import { type ArmResults, claimSet, findArm, labelInformed, type Results } from './aggregate.ts';
 import { allTables } from './all-tables.ts';
 import { type Figure, renderFigure } from './chart.ts';
 import { describeDesign } from './design.ts';
@@ -23,7 +23,14 @@ import { allFigures } from './figures.ts';
 import { foundIn } from './found.ts';
 import type { RunResult } from './run-result.ts';
 import { describeMissing, describeUnfinished, describeUnknown, missingEvaluations } from './run-result.ts';
-import { bestSide, type ExampleRollout, exampleRollouts, type SideBySide, sideBySide } from './samples.ts';
+import {
+  bestSide,
+  type ExampleRollout,
+  exampleRollouts,
+  exampleWords,
+  type SideBySide,
+  sideBySide,
+} from './samples.ts';
 import { describeLeftOut, describeResults } from './statements.ts';
 import { armTitle } from './story-figure.ts';
 import { sayOnce, setTitles } from './tables.ts';
@@ -77,7 +84,7 @@ export async function renderReport(results: Results, { title, commands }: Report
       figures.filter((figure) => figure !== story).map((figure) => renderFigure(figure)),
     ),
     section('Gates', await gateSection(results)),
-    section('Rollouts (A6 of the write-up)', (await exampleRollouts(results)).map(renderRollout)),
+    section('Rollouts', (await exampleRollouts(results)).map(renderRollout)),
     section('The same prompt, as trained and deployed', firstOfEachArm.map(renderSides)),
     section('How to make this again', [
       `<pre>${escapeMarkup(commands.join('\n'))}</pre>`,
@@ -103,7 +110,7 @@ function firstPage(results: Results, story: Figure | undefined): string[] {
   return [
     ...(why === '' ? [] : [`<p class="question">${escapeMarkup(why)}</p>`]),
     ...(story === undefined ? [] : firstFound(results, story)),
-    ...(example === null ? [] : [renderSides(example)]),
+    ...(example === null ? [] : [...list([exampleWords(example)]), renderSides(example)]),
   ];
 }
 
@@ -112,7 +119,9 @@ function firstFound(results: Results, story: Figure): string[] {
     const found = findArm(results, name);
     return found === undefined ? name : armTitle(results, found);
   };
-  const found = escapeMarkup(foundIn(story, armNamed));
+  const informed = labelInformed(results);
+  const labels = informed.length === 0 ? '' : ` Settings informed by labels: ${informed.join(', ')}.`;
+  const found = escapeMarkup(`${foundIn(story, armNamed)}${labels}`);
   return [`<p class="finding">${found}</p>`, `<div class="story">${renderFigure(story)}</div>`];
 }
 
@@ -201,7 +210,9 @@ async function gateTables(run: RunResult): Promise<Table[]> {
   const windows = gateWindows(rollouts, windowUpdates, gateTailsOf(run.config.arm));
   const watched = monitorWindows(rollouts, windowUpdates);
   return sayOnce([
-    ...(run.monitor === null ? [] : [monitorTable(run.monitor), monitorWindowTable(watched)]),
+    ...(run.monitor === null
+      ? []
+      : [monitorTable(run.monitor, dealsRoutes(run.config.arm)), monitorWindowTable(watched)]),
     ...(gated ? [gateTable(judgeGate(rollouts), judgeReinforced(rollouts))] : []),
     ...(gated ? [windowTable(windows, false), windowTable(windows, true), driftTable(windows)] : []),
   ]);

@@ -157,7 +157,7 @@ describe('results over three seeds', async () => {
     }
     expect(resultsCsv(results)).toContain('vanilla,false,test-original,deployed,hack,3,');
     const json = resultsJson(results);
-    expect(json.claim).toBe(true);
+    expect(json.claim).toBe(false);
     const value = json.values.find(
       ({ arm, set, state, metric }) => `${arm} ${set} ${state} ${metric}` === 'haar test-original deployed hack',
     );
@@ -170,9 +170,9 @@ describe('results over three seeds', async () => {
       'vanilla attempts 80% of prompts and hacks 80%, the base 0% and 0%: training taught the exploit.',
     );
     expect(text).toContain(
-      'activation: attempt 87% as trained, 7% deployed (0 of 3 runs fail); hack 87% as trained, 7% deployed, at solve 33% (33% without an attempt); attempts 73 points below vanilla (below it in 3 of 3 seeds; p = ',
+      'activation: attempt 87% as trained, 7% deployed (0 of 3 runs fail); hack 87% as trained, 7% deployed, at solve 33% (33% without an attempt); attempts 73 points below vanilla (below it in 3 of 3 seeds; too few for a test)',
     );
-    expect(text).not.toContain('no claim');
+    expect(text).toContain('n = 3, no claim');
   });
 
   it('draws a band of mean ± SEM where three seeds are', async () => {

@@ -3,6 +3,7 @@ import { UserError } from '../base/index.ts';
 import { type EvaluationRow, EvaluationStore, type FinalSet, type OutcomeRow, pairRows } from '../evaluate/index.ts';
 import type { JudgedRollout } from '../oracle/index.ts';
 import { claimSet, type Results } from './aggregate.ts';
+import { isPlacebo } from './comparisons.ts';
 import type { RunResult } from './run-result.ts';
 
 export interface ExampleRollout {
@@ -44,12 +45,26 @@ export async function loopholeExamples(results: Results): Promise<ExampleRollout
 
 export type SideBySide = Readonly<NonNullable<ReturnType<typeof sideBySide>>>;
 
+const isClean = ({ solve, attempt }: OutcomeRow): boolean => solve && !attempt;
 const preference: readonly ((full: OutcomeRow, deployed: OutcomeRow) => boolean)[] = [
-  (full, deployed) => full.hack && deployed.solve,
-  (full, deployed) => full.hack && !deployed.hack,
-  (full, deployed) => full.hack && deployed.hack,
+  (full, deployed) => full.hack && isClean(deployed),
+  (full, deployed) => full.attempt && isClean(deployed),
+  (full, deployed) => full.attempt && !deployed.attempt,
+  (full) => full.attempt,
   () => true,
 ];
+
+/** Which prompt the example is, in words: the rule that chose it, and what no prompt shows. */
+export function exampleWords({ full, deployed }: Pick<SideBySide, 'full' | 'deployed'>): string {
+  const kinds = [
+    'The first prompt that goes from a hack to a clean solve.',
+    'No prompt goes from a hack to a clean solve: the first that goes from an attempt to one.',
+    'No prompt goes from an attempt to a clean solve: the first that is no longer attempted. Its deployed program is not right.',
+    'Deployment takes no attempt away: the first prompt that is attempted.',
+    'No prompt is attempted as trained: the first.',
+  ];
+  return kinds[preference.findIndex((holds) => holds(full, deployed))];
+}
 
 function bestOf<Pair>(pairs: readonly Pair[], rowsOf: (pair: Pair) => readonly [OutcomeRow, OutcomeRow]): Pair | null {
   for (const holds of preference) {
@@ -59,14 +74,14 @@ function bestOf<Pair>(pairs: readonly Pair[], rowsOf: (pair: Pair) => readonly [
   return null;
 }
 
-/** One prompt in both states: the first that goes from a hack to a solve, else the next best kind. */
+/** One prompt in both states: the first that goes from a hack to a clean solve, else the next best kind. */
 export function sideBySide(run: RunResult, set: FinalSet) {
   const states = run.final[set];
   if (!run.hasQuarantine || !states?.full || !states.deployed) return null;
   const best = bestOf(pairRows(states.full, states.deployed), (pair) => pair);
   if (best === null) return null;
   const inState = (rows: readonly OutcomeRow[]): EvaluationRow => withTexts(run, rows, best[0].problem);
-  return { arm: run.arm, set, full: inState(states.full), deployed: inState(states.deployed) };
+  return { arm: run.arm, path: run.path, set, full: inState(states.full), deployed: inState(states.deployed) };
 }
 
 function withTexts({ path, evaluations }: RunResult, rows: readonly OutcomeRow[], problem: string): EvaluationRow {
@@ -76,11 +91,15 @@ function withTexts({ path, evaluations }: RunResult, rows: readonly OutcomeRow[]
   throw new UserError({ call: `read ${path}`, expected: `the answer to ${problem}`, found: 'it is gone' });
 }
 
-/** The example of a first page: a hack that deployment removed, of an arm without labels if there is one; else the next best. */
+/** The example of a first page: a hack that deployment removed, of no placebo, and of an arm without labels if there is one; else the next best. */
 export function bestSide(results: Results): SideBySide | null {
   const set = claimSet(results);
   if (set === undefined) return null;
-  const arms = results.arms.toSorted((a, b) => Number(a.usesOracle) - Number(b.usesOracle));
+  const split = results.arms.filter(({ hasQuarantine }) => hasQuarantine);
+  const claiming = split.filter(({ arm }) => !isPlacebo(results, arm));
+  const arms = (claiming.length === 0 ? split : claiming).toSorted(
+    (a, b) => Number(a.usesOracle) - Number(b.usesOracle),
+  );
   const sides = arms.flatMap(({ runs }) => runs.flatMap((run) => sideBySide(run, set) ?? []));
   return bestOf(sides, ({ full, deployed }) => [full, deployed]);
 }

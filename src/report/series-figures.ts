@@ -11,7 +11,7 @@ import { claimText } from '../measure/table.ts';
 import { mean } from '../stats/index.ts';
 import { type ArmResults, findArm, type Results, rateOf, sampleOf } from './aggregate.ts';
 import type { Figure, LegendEntry, Mark, Panel, Point } from './chart.ts';
-import { averageSeries, axisOf, bandSeeds, partTitle } from './chart.ts';
+import { averageSeries, axisOf, bandSeeds } from './chart.ts';
 import type { RunResult } from './run-result.ts';
 import { armStyle } from './svg.ts';
 
@@ -99,7 +99,7 @@ export function curveFigure(results: Results): Figure | null {
   const named = drawn.map(({ title, series }) => [title, series] as const);
   const figure = seriesFigure(arms, named, {
     name: 'curves',
-    title: `Attempt, hack and solve over updates${partTitle('A1')}`,
+    title: 'Attempt, hack and solve over updates',
     caption: `The same validation prompts at every checkpoint, the base at 0; solve, and clean solve (without an attempt), have axes of their own.${lines}`,
   });
   if (figure.data.rows.length === 0) return null;
@@ -241,7 +241,7 @@ export function healthFigure({ arms }: Results): Figure | null {
   const tripped = stopped.length === 0 ? '' : ` Stopped by the divergence tripwire: ${stopped.join(', ')}.`;
   return {
     name: 'health',
-    title: `Health of training${partTitle('A4')}`,
+    title: 'Health of training',
     caption: `${isCrowded ? crowdedText : 'One line per seed, every update as it was recorded.'}${tripped}`,
     panels,
     legend: armLegend(arms),

@@ -40,9 +40,9 @@ const sentences = async (runs: readonly MadeResults[], placebo: string | null = 
 
 const title = 'On held-out problems, original markers:';
 const single =
-  'n = 1, no claim: intervals are over prompts of these trained models. Another seed may come out differently; a claim needs 3 or more (five: gq experiment micro-own-mean-claim).';
+  'n = 1, no claim: intervals are over prompts of these trained models. Another seed may come out differently; a claim needs 6 or more (gq experiment micro-own-mean-claim --seeds 1,2,3,4,5,6).';
 const two =
-  'n = 2, no claim: intervals over two seeds have one degree of freedom. Another seed may come out differently; a claim needs 3 or more (five: gq experiment micro-own-mean-claim).';
+  'n = 2, no claim: runs have the exploit or do not, and an exact test of 2 pairs of them gives no p below 0.500; a t test is no finding then. Another seed may come out differently; a claim needs 6 or more (gq experiment micro-own-mean-claim --seeds 1,2,3,4,5,6).';
 const noPlacebo = 'There is no placebo arm: deleting any part of the update might remove attempts and hacks as well.';
 const noCurve =
   'Not measured: when a deployed policy begins to attempt. No run has a curve (evaluation.curveEvery of an experiment; gq eval RUN --curve evaluates the checkpoints of a run).';
@@ -204,13 +204,13 @@ describe('the warning that the exploit hardly transfers', () => {
 
 describe('seeds in which an arm is below another', () => {
   it.each([
-    { what: 'all of them', deployed: [1, 2, 3], below: 3 },
-    { what: 'not a tie', deployed: [1, 5, 5], below: 1 },
-    { what: 'neither a tie nor one above', deployed: [4, 5, 9], below: 1 },
-    { what: 'no tie at all', deployed: [5, 5, 5], below: 0 },
-    { what: 'none above', deployed: [6, 7, 8], below: 0 },
+    { what: 'all of them', deployed: [1, 2, 3, 1, 2, 3], below: 6 },
+    { what: 'not a tie', deployed: [1, 5, 5, 5, 5, 5], below: 1 },
+    { what: 'neither a tie nor one above', deployed: [4, 5, 9, 9, 9, 9], below: 1 },
+    { what: 'no tie at all', deployed: [5, 5, 5, 5, 5, 5], below: 0 },
+    { what: 'none above', deployed: [6, 7, 8, 6, 7, 8], below: 0 },
   ])('$what', async ({ deployed, below }) => {
-    const seeds = [1, 2, 3];
+    const seeds = [1, 2, 3, 4, 5, 6];
     const runs = [
       ...armOf('vanilla', 'vanilla', seeds.map((seed) => ({ seed, trained: 5 }))), // biome-ignore format: one line
       ...armOf('gate', 'activation', seeds.map((seed, i) => ({ seed, trained: 9, deployed: deployed[i] }))), // biome-ignore format: one line
@@ -219,7 +219,7 @@ describe('seeds in which an arm is below another', () => {
     const [comparison] = compareArms(results, 'test-original', 'hack', false);
     expect(comparison).toMatchObject({ arm: 'gate', against: 'vanilla', seeds, below });
     const text = describeResults(results).find((sentence) => sentence.startsWith('gate'));
-    expect(text).toContain(`(below it in ${below} of 3 seeds; p `);
+    expect(text).toContain(`(below it in ${below} of 6 seeds; p `);
   });
 });
 
@@ -242,10 +242,34 @@ it('a p-value that no difference of so few seeds could go below says so, and onl
   };
   const bound = (seeds: number, p: string) =>
     `: all seeds differ alike, so that signs are flipped, and ${seeds} seeds cannot give less than ${p} before Holm)`;
-  expect(await said([0, 0, 0])).toContain(`(below it in 3 of 3 seeds; p = 0.250 after Holm${bound(3, '0.250')}`);
-  expect(await said([0, 0, 0, 0])).toContain(bound(4, '0.125'));
-  expect(await said([0, 0, 1])).not.toContain('cannot give');
-  expect(await said([9, 9, 9])).not.toContain('cannot give');
+  const six = [0, 0, 0, 0, 0, 0];
+  expect(await said(six)).toContain(`(below it in 6 of 6 seeds; p = 0.031 after Holm${bound(6, '0.031')}`);
+  expect(await said([...six, 0])).toContain(bound(7, '0.016'));
+  expect(await said([0, 0, 0, 0, 0, 1])).not.toContain('cannot give');
+  expect(await said([9, 9, 9, 9, 9, 9])).not.toContain('cannot give');
+});
+
+it('seeds of which an exact test could give no p up to 0.05 make no claim, however small the p of a t test', async () => {
+  const said = async (n: number) => {
+    const seeds = Array.from({ length: n }, (_, i) => i + 1);
+    const results = await madeResults([
+      ...armOf('vanilla', 'vanilla', seeds.map((seed) => ({ seed, trained: 9 + (seed % 2) }))), // biome-ignore format: one line
+      ...armOf('gate', 'activation', seeds.map((seed) => ({ seed, trained: 9, deployed: 0 }))), // biome-ignore format: one line
+    ]);
+    const text = describeResults(results).join('\n');
+    return { results, text, notes: allTables(results).flatMap(({ notes = [] }) => notes) };
+  };
+  const five = await said(5);
+  expect(compareArms(five.results, 'test-original', 'attempt', false)[0]?.pValue).toBeLessThan(0.001);
+  expect(five.text).toContain('n = 5, no claim: runs have the exploit or do not, and an exact test of 5 pairs');
+  expect(five.text).toContain('gives no p below 0.063; a t test is no finding then.');
+  expect(five.text).toContain('(below it in 5 of 5 seeds; too few for a test)');
+  expect(five.notes).toContain('n = 5, no claim.');
+  expect(resultsJson(five.results).claim).toBe(false);
+  const six = await said(6);
+  expect(six.text).toMatch(/below it in 6 of 6 seeds; p < 0\.001 after Holm/);
+  expect(`${six.text}${six.notes.join('\n')}`).not.toContain('no claim');
+  expect(resultsJson(six.results).claim).toBe(true);
 });
 
 it('a comparison of two quarantines has the qmass of both beside it, over the compared seeds', async () => {
@@ -292,7 +316,7 @@ describe('runs that have not ended', async () => {
   });
 
   it('count in no rate, and in no number of seeds that stands beside one', () => {
-    expect(describeResults(results).join('\n')).toContain('n = 2, no claim: intervals over two seeds');
+    expect(describeResults(results).join('\n')).toContain('n = 2, no claim: runs have the exploit or do not');
     expect(resultsJson(results)).toMatchObject({ claim: false, missing: ['gate-4'] });
     const tables = allTables(results);
     const tableOf = (title: string) => tables.find((table) => table.title.startsWith(title));

@@ -5,7 +5,7 @@
 
 import { wrapText } from '../base/index.ts';
 import type { FinalSet } from '../evaluate/index.ts';
-import { equalsP, fewestSeeds, formatP, noClaim, signed } from '../measure/table.ts';
+import { equalsP, fewestSeeds, formatP, leastP, noClaim, signed } from '../measure/table.ts';
 import type { ArmResults, Metric, Results, State } from './aggregate.ts';
 import { baseRuns, claimSet, evaluatedSeeds, finalSample, findArm, labelInformed, solveSet } from './aggregate.ts';
 import { type Comparison, compareArms, placebosOf, withoutPlacebo } from './comparisons.ts';
@@ -51,8 +51,8 @@ function statement<Numbers extends object>(
 export const emerged = { vanilla: 0.3, base: 0.05 } as const;
 /** The least difference of two rates that is called one. */
 const leastGap = 0.05;
-/** A study of the package that has seeds enough for a claim. */
-const fiveSeeds = 'gq experiment micro-own-mean-claim';
+/** A study of the package, with seeds enough for a claim. */
+const enoughSeeds = 'gq experiment micro-own-mean-claim --seeds 1,2,3,4,5,6';
 /** The most arms of a device that are named one by one. */
 const mostNamed = 8;
 
@@ -152,12 +152,12 @@ const statements: readonly Statement[] = [
   ),
   statement('few seeds', (subject) => (seedsOf(subject).least < fewestSeeds ? [seedsOf(subject)] : []), {
     long: ({ least }) =>
-      `${noClaim(least)}: intervals ${least < 2 ? 'are over prompts of these trained models' : 'over two seeds have one degree of freedom'}. Another seed may come out differently; a claim needs ${fewestSeeds} or more (five: ${fiveSeeds}).`,
+      `${noClaim(least)}: ${least < 2 ? 'intervals are over prompts of these trained models' : `runs have the exploit or do not, and an exact test of ${least} pairs of them gives no p below ${formatP(leastP(least))}; a t test is no finding then`}. Another seed may come out differently; a claim needs ${fewestSeeds} or more (${enoughSeeds}).`,
   }),
   statement('seeds', (subject) => [seedsOf(subject)], {
     short: ({ most }) =>
       most < fewestSeeds
-        ? `${most === 1 ? 'One seed' : 'Two seeds'}: no claim, which needs ${fewestSeeds}. Five: ${fiveSeeds}`
+        ? `${noClaim(most)}. Six: ${enoughSeeds}`
         : `Means over ${most} seeds; tests and intervals are in the tables.`,
   }),
   // What a seed does not change, no interval over seeds can speak about.
@@ -332,7 +332,7 @@ function differenceText({ against, difference, below, adjusted, seeds, test: kin
   if (seeds.length < 2) return points;
   const test = seeds.length < fewestSeeds ? 'too few for a test' : `p ${equalsP(adjusted)} after Holm`;
   // The test of differences without a spread is bounded by the number of seeds, however large the difference.
-  const least = 2 ** (1 - seeds.length);
+  const least = leastP(seeds.length);
   const isBounded = seeds.length >= fewestSeeds && kind === 'sign flip' && difference !== 0 && least >= 0.001;
   const bound = isBounded
     ? `: all seeds differ alike, so that signs are flipped, and ${seeds.length} seeds cannot give less than ${formatP(least)} before Holm`

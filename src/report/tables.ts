@@ -1,8 +1,17 @@
-/** The arms of an experiment as tables: final rates, paired differences, by loophole, while training. Fewer than three seeds are "no claim". */
+/** The arms of an experiment as tables: final rates, paired differences, by loophole, while training. Fewer seeds than an exact test needs are "no claim". */
 import { describeLeftOutProblems } from '../env/sources/use.ts';
 import { type EvaluationOutcomes, type FinalSet, type Rate, splitOf } from '../evaluate/index.ts';
 import type { About, Cell, Table } from '../measure/table.ts';
-import { armNamed, claimNote, formatP, makeTable, outcomesNote, signed, signedInterval } from '../measure/table.ts';
+import {
+  armNamed,
+  claimNote,
+  fewestSeeds,
+  formatP,
+  makeTable,
+  outcomesNote,
+  signed,
+  signedInterval,
+} from '../measure/table.ts';
 import type { ArmResults, CountedMetric, Metric, Results, Sample, State } from './aggregate.ts';
 import {
   baseRuns,
@@ -175,7 +184,7 @@ export function comparisonTable(results: Results, set: FinalSet, metric: Compare
       'p (prompts)': ({ prompts }) => formatP(prompts.pValue),
     },
     claimNote(found.map(({ seeds }) => seeds.length)),
-    `Seeds: paired t (sign flip where differences have no spread). Holm: over the ${found.filter(({ pValue }) => pValue !== null).length} tests of this table. Detectable: the smallest difference found 8 times in 10 at level 0.05. Prompts: those with more and with fewer in the first over all seeds; sign flip of one summed difference a prompt, since outcomes of one prompt in several seeds are not independent; about these models, not about new seeds.`,
+    `Seeds: paired t (sign flip where differences have no spread), no finding with fewer than ${fewestSeeds} seeds. Holm: over the ${found.filter(({ pValue }) => pValue !== null).length} tests of this table. Detectable: the smallest difference found 8 times in 10 at level 0.05. Prompts: those with more and with fewer in the first over all seeds; sign flip of one summed difference a prompt, since outcomes of one prompt in several seeds are not independent; about these models, not about new seeds.`,
   );
 }
 

@@ -6,6 +6,8 @@ import { type MadeResults, madeResults } from '../../test/lab/made-results.ts';
 import { plain } from '../../test/lab/plain.ts';
 import { RunDirectory } from '../run/directory.ts';
 import { readTimings } from '../run/read.ts';
+import { baselineTables } from './baselines.ts';
+import { renderReport } from './html.ts';
 import { costTable, monitorsOverTimeTable, monitorsTable, processTable } from './training-tables.ts';
 import { resultsCsv } from './values.ts';
 
@@ -91,6 +93,38 @@ it('the monitors of arms over seeds, those with labels marked', async () => {
   expect(plain(monitorsTable(results)).columns.slice(2, 4)).toEqual(['attempts: AUROC', 'attempts: precision']);
   expect(resultsCsv(results)).toContain('penalty by probe,false,training,full,monitor-attempt-recall,2,0.25,');
   expect(resultsCsv(results)).toContain('penalty by probe,false,training,full,monitor-recall,2,0.5,0.5,1 2,1 0');
+});
+
+it('an arm whose routes are dealt out at random has its monitor named as before that, wherever it is judged', async () => {
+  const routed = (name: string, placebo: string): MadeResults => ({
+    name,
+    checkpoints: [0, 20],
+    evaluations: [{ update: 20, set: 'test-original', state: 'deployed', outcomes: '-'.repeat(10) }],
+    arm: { kind: 'watched', monitor, cut: { kind: 'otsu' }, remedy: { kind: 'route', placebo } },
+    rollouts: [
+      {
+        update: 1,
+        attempt: true,
+        suspicion: 0.9,
+        flagged: true,
+        trained: true,
+        route: placebo === 'none' ? 'route' : 'absorb',
+      },
+      { update: 1, suspicion: 0.2, flagged: false, trained: true, route: placebo === 'none' ? 'absorb' : 'route' },
+    ],
+  });
+  const results = await madeResults([vanilla, routed('gate', 'none'), routed('random', 'mass-matched')], 'random');
+  const mark = 'its flags, before routes were dealt out at random';
+  for (const table of [monitorsTable(results), monitorsOverTimeTable(results)]) {
+    expect(plain(table).rows.map(([arm]) => arm)).toEqual(['gate', `random: ${mark}`]);
+  }
+  const [side] = baselineTables(results);
+  expect(side.notes).toContainEqual(`AUROC to FPR of random: its monitor by ${mark}.`);
+  const page = await renderReport(results, { title: 'made', commands: [] });
+  expect(page.match(new RegExp(`diagnosis only: ${mark}`, 'g'))).toHaveLength(1);
+  // What the dealt routes did stands in the table of training.
+  const { columns, rows } = plain(processTable(results, false));
+  expect(rows.map((row) => row[columns.indexOf('attempts: route recall')])).toEqual(['-', '1.00', '0.00']);
 });
 
 it('two AUROCs of one monitor say which rollouts each is over', async () => {

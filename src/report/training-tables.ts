@@ -1,8 +1,9 @@
 /** What runs say about their training, over seeds: when attempts and hacks emerged, what the gate and the monitor saw of both, the quarantine, and costs. */
 import type { Rate } from '../evaluate/index.ts';
 import type { Evasion, GateJudgement, MonitorJudgement } from '../measure/index.ts';
-import { emergence, evasionNote, gateTargets, monitorNote } from '../measure/index.ts';
-import { armNamed, makeTable, type Table } from '../measure/table.ts';
+import { dealtMark, emergence, evasionNote, gateTargets, monitorNote } from '../measure/index.ts';
+import { armNamed, type Cell, makeTable, type Table, textOf } from '../measure/table.ts';
+import { dealsRoutes } from '../monitors/index.ts';
 import { outcomesKnown } from '../run/index.ts';
 import { median } from '../stats/index.ts';
 import { type ArmResults, findArm, formatSample, type Results, type Sample, sampleOf } from './aggregate.ts';
@@ -102,6 +103,14 @@ const monitorMetrics = gateTargets.flatMap(({ many: target }) => {
 
 export const monitorColumns = columnsOf(monitorMetrics);
 
+/** The arms among these whose routes are not what their monitor flagged. */
+export const isDealt = ({ runs: [{ config }] }: ArmResults): boolean => dealsRoutes(config.arm);
+
+function watchedCell(own: ArmResults): Cell {
+  const cell = armCell(own, { training: true });
+  return isDealt(own) ? { text: `${textOf(cell)}: ${dealtMark}`, arm: own.arm, training: true } : cell;
+}
+
 /** By quarter of training: does a monitor still see the hack that is trained against it? */
 export function monitorsOverTimeTable({ arms }: Results): Table {
   const quarters = arms.flatMap((arm) => {
@@ -118,7 +127,7 @@ export function monitorsOverTimeTable({ arms }: Results): Table {
     'monitors by quarter of training',
     quarters,
     {
-      arm: (quarter) => armCell(quarter, { training: true }),
+      arm: watchedCell,
       updates: ({ from, to }) => `${from}-${to}`,
       n: ({ runs }) => `${runs.filter(({ monitor }) => monitor !== null).length}`,
       ...monitorColumns,
@@ -130,7 +139,7 @@ export function monitorsOverTimeTable({ arms }: Results): Table {
 export function monitorsTable({ arms }: Results): Table {
   const watched = arms.filter(({ runs }) => runs.some(({ monitor }) => monitor !== null));
   const columns = {
-    arm: (arm: ArmResults) => armCell(arm, { training: true }),
+    arm: watchedCell,
     n: ({ runs }: ArmResults) => `${runs.length}`,
     ...monitorColumns,
   };

@@ -90,7 +90,7 @@ export async function writeFigures(
 }
 
 const fileName = 'traces.md';
-const heading = '# Traces, loophole by loophole (A6 of the write-up)';
+const heading = '# Traces, loophole by loophole';
 
 export function expectOwnTraces(directory: string, force: boolean): void {
   const path = join(directory, fileName);

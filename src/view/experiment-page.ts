@@ -4,7 +4,7 @@ import { allTables } from '../report/all-tables.ts';
 import { placebosOf } from '../report/comparisons.ts';
 import { allFigures } from '../report/figures.ts';
 import { describeUnknown } from '../report/run-result.ts';
-import { bestSide, type SideBySide } from '../report/samples.ts';
+import { bestSide, exampleWords, type SideBySide } from '../report/samples.ts';
 import { describeResults } from '../report/statements.ts';
 import { armDifferences } from '../run/index.ts';
 import { type QueueEntry, questionFacts } from '../study/queue/folder.ts';
@@ -21,7 +21,6 @@ export async function experimentPage(
   const unknown = describeUnknown(results);
   const placebos = new Set([results.placebo, ...arms.flatMap(({ arm }) => placebosOf(results, arm))]);
   const example = bestSide(results);
-  const exampleRun = arms.find(({ arm }) => arm === example?.arm)?.runs[0]?.path;
   return {
     id,
     name,
@@ -38,15 +37,16 @@ export async function experimentPage(
     story: figures.find((figure) => figure.name === 'story') ?? null,
     figures: figures.filter((figure) => figure.name !== 'story'),
     tables: allTables(results),
-    example: example === null || exampleRun === undefined ? null : { ...exampleOf(example), run: idOf(exampleRun) },
+    example: example === null ? null : { ...exampleOf(example), run: idOf(example.path) },
     differences: differencesOf(results),
     leftOut,
   };
 }
 
 function exampleOf({ arm, full, deployed }: SideBySide) {
+  const words = exampleWords({ full, deployed });
   const { problem, loophole, prompt } = full;
-  return { arm, problem, loophole, prompt, base: null, full: shown(full), deployed: shown(deployed) };
+  return { arm, words, problem, loophole, prompt, base: null, full: shown(full), deployed: shown(deployed) };
 }
 
 export function shown({ completion, attempt, hack, solve }: ShownCompletion): ShownCompletion {

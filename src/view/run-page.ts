@@ -15,7 +15,7 @@ import {
 } from '../measure/gate/tables.ts';
 import { judgeMonitor, monitorTable } from '../measure/monitor/monitor-report.ts';
 import type { ModelTokenizer } from '../model/index.ts';
-import { gateSettingsOf, gateTailsOf } from '../monitors/gates.ts';
+import { dealsRoutes, gateSettingsOf, gateTailsOf } from '../monitors/gates.ts';
 import { VerdictTail } from '../oracle/index.ts';
 import { listedNames } from '../oracle/judged/columns.ts';
 import type { JudgedTable } from '../oracle/judged/table.ts';
@@ -192,7 +192,7 @@ export async function gatePage(run: RunDirectory, listed: ListedRun, table: Judg
     tables: [
       ...(attribution === null ? [] : [attributionTable(attribution)]),
       ...(attribution === null ? [] : [attributionWindowTable(attributionWindows(rollouts, gateWindow))]),
-      ...(monitor === null ? [] : [monitorTable(monitor)]),
+      ...(monitor === null ? [] : [monitorTable(monitor, dealsRoutes(arm))]),
       ...(isGated ? [gateTable(judgement, judgeReinforced(rollouts)), windowTable(windows, false)] : []),
       ...(rows.length === 0 ? [] : [driftTable(windows)]),
     ],

@@ -185,7 +185,7 @@ describe('gq demo', () => {
     for (const part of [
       'activation, deployed',
       'random, as trained',
-      'One seed: no claim, which needs 3.',
+      'n = 1, no claim. Six: npx gq experiment micro-own-mean-claim --seeds 1,2,3,4,5,6\n',
       'report.html',
     ]) {
       expect(story).toContain(part);

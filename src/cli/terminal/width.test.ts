@@ -226,7 +226,7 @@ describe('what a command prints', () => {
     const wide = renderChecks(checks, 'Science', 200);
     expect(wide.split('\n')).toHaveLength(8);
     expect(wide).toMatch(
-      /off by +relative +allowed[^]*\noff by: the largest difference between what was found and what is expected;/,
+      /off by +relative +allowed[\s\S]*\noff by: the largest difference between what was found and what is expected;/,
     );
     const narrow = renderChecks(checks, 'Science', 80);
     expect(narrow).toMatch(

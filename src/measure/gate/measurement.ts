@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { byTarget, formatRate, type Rate } from '../../evaluate/index.ts';
 import { expectSamePlugins } from '../../lab/index.ts';
-import { gateSettingsOf, gateTailsOf } from '../../monitors/index.ts';
+import { dealsRoutes, gateSettingsOf, gateTailsOf } from '../../monitors/index.ts';
 import { type JudgedRollout, openJudged } from '../../oracle/index.ts';
 import { type RunDirectory, readCourse, readDirections, readFeatures } from '../../run/index.ts';
 import { judgeMonitor, monitorTable, monitorWindows, monitorWindowTable } from '../monitor/monitor-report.ts';
@@ -71,7 +71,12 @@ export const gate = defineMeasurement({
       runLine(run),
       ...(isGated || monitor !== null ? found.missing : [nothing]),
       ...dealt,
-      ...(monitor === null ? [] : [monitorTable(monitor), monitorWindowTable(found.monitorWindows)]),
+      ...(monitor === null
+        ? []
+        : [
+            monitorTable(monitor, dealsRoutes(run.readManifest().config.arm)),
+            monitorWindowTable(found.monitorWindows),
+          ]),
       ...(isGated ? [gateTable(all, reinforced)] : []),
       ...(has('band') ? [bandTable(all, controls)] : []),
       ...(has('ideal') ? [idealTable(all, controls)] : []),

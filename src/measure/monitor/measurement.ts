@@ -1,6 +1,7 @@
 /** `gq measure monitor RUN`: the monitor of a run as a classifier. */
 import { z } from 'zod';
 import { expectSamePlugins } from '../../lab/index.ts';
+import { dealsRoutes } from '../../monitors/index.ts';
 import { openJudged } from '../../oracle/index.ts';
 import { defineMeasurement, runLine } from '../registry/index.ts';
 import { judgeMonitor, monitorTable, monitorWindows, monitorWindowTable } from './monitor-report.ts';
@@ -19,7 +20,8 @@ export const monitor = defineMeasurement({
   isNo: ({ monitor: judged }) => judged === null,
   show({ monitor: judged, windows }, run) {
     const head = runLine(run);
-    if (judged !== null) return [head, monitorTable(judged), monitorWindowTable(windows)];
+    if (judged !== null)
+      return [head, monitorTable(judged, dealsRoutes(run.readManifest().config.arm)), monitorWindowTable(windows)];
     return [head, `There is nothing to judge: the arm ${run.readManifest().arm} watched no rollout.`];
   },
 });

@@ -55,7 +55,10 @@ export function monitorQuarters(rows: readonly WatchedRollout[], updates: number
 export const monitorNote =
   'Judged by labels, which training did not see unless the arm uses labels, against attempts (a loophole was opened, even in a correct program) and against hacks, as line or column says. All rollouts count, also those that carried no gradient. AUROC: these against all others of the same update; FPR: share of all others that is flagged.';
 
-export function monitorTable(judged: MonitorJudgement): Table {
+/** Said of an arm whose routes are dealt out at random: its monitor is as good as the gate's, its routes are not. */
+export const dealtMark = 'its flags, before routes were dealt out at random';
+
+export function monitorTable(judged: MonitorJudgement, isDealt: boolean): Table {
   const lines = gateTargets.flatMap(({ many: target }) => {
     const { separation: separated, precision, recall, falsePositiveRate } = judged[target];
     return [
@@ -67,7 +70,7 @@ export function monitorTable(judged: MonitorJudgement): Table {
   });
   const counts = `${judged.rollouts}, ${judged.attempts.count}, ${judged.hacks.count}`;
   const rows = [['rollouts, attempts, hacks', counts], ['abstained', `${judged.abstained}`], ...lines];
-  const title = 'the monitor as a classifier, diagnosis only';
+  const title = `the monitor as a classifier, diagnosis only${isDealt ? `: ${dealtMark}` : ''}`;
   return { title, columns: ['', 'all rollouts'], rows, notes: [monitorNote] };
 }
 

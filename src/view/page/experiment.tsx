@@ -91,7 +91,7 @@ function doorsOf({ id, arms }: ExperimentPage): [words: string, href: string][] 
 }
 
 function Example({ example }: { readonly example: NonNullable<ExperimentPage['example']> }) {
-  const { arm, run, prompt, problem, full, deployed } = example;
+  const { arm, run, words, prompt, problem, full, deployed } = example;
   const sides = [
     { title: stateWords.full, answer: full, isChosen: shownState.value === 'full' },
     { title: stateWords.deployed, answer: deployed, isChosen: shownState.value === 'deployed' },
@@ -100,7 +100,7 @@ function Example({ example }: { readonly example: NonNullable<ExperimentPage['ex
     <section>
       <h2>The same prompt, before and after deletion</h2>
       <p>
-        An answer of the arm <a href={linkTo('answers', run, { problem })}>{arm}</a>, chosen by a rule.
+        An answer of the arm <a href={linkTo('answers', run, { problem })}>{arm}</a>, chosen by a rule. {words}
       </p>
       <Chat prompt={prompt}>
         <BothAnswers sides={sides} marked={disclosedNames(prompt)} />
