@@ -3,7 +3,7 @@ import type { Rate } from '../evaluate/index.ts';
 import type { Evasion, GateJudgement, MonitorJudgement } from '../measure/index.ts';
 import { dealtMark, emergence, evasionNote, gateTargets, monitorNote } from '../measure/index.ts';
 import { armNamed, type Cell, makeTable, type Table, textOf } from '../measure/table.ts';
-import { dealsRoutes } from '../monitors/index.ts';
+import { dealsRoutes } from '../monitors/gates.ts';
 import { outcomesKnown } from '../run/index.ts';
 import { median } from '../stats/index.ts';
 import { type ArmResults, findArm, formatSample, type Results, type Sample, sampleOf } from './aggregate.ts';

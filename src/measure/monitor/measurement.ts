@@ -1,7 +1,7 @@
 /** `gq measure monitor RUN`: the monitor of a run as a classifier. */
 import { z } from 'zod';
 import { expectSamePlugins } from '../../lab/index.ts';
-import { dealsRoutes } from '../../monitors/index.ts';
+import { dealsRoutes } from '../../monitors/gates.ts';
 import { openJudged } from '../../oracle/index.ts';
 import { defineMeasurement, runLine } from '../registry/index.ts';
 import { judgeMonitor, monitorTable, monitorWindows, monitorWindowTable } from './monitor-report.ts';
