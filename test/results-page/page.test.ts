@@ -1,9 +1,10 @@
 /** Every table of docs/results.md, micro-claim.md and baselines.md that a study's CSV stands above, and what its text says in numbers, recomputed from the counts of the runs in bench/results. */
 import { readdirSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { average, binomialCdf, holmAdjust, mcnemarExact } from '../../src/stats/index.ts';
-import { armRow, experimentOf, judgedRow, plain, pText, Rates, readPredictions, root } from './rates.ts';
+import { armRow, experimentOf, judgedRow, plain, pText, Rates, readPredictions, recipeOf, root } from './rates.ts';
 import { list, page, range, sections, textOf, verdictsOf, words } from './sections.ts';
 
 /** Arms that the page calls by other words; an arm in backquotes goes by its name. */
@@ -357,7 +358,8 @@ describe('what was stated, and what was left', () => {
     const files = readdirSync(`${root}recipes`).filter((file) => /^(?:atlas|easy|countdown|micro)-.*\.toml$/.test(file));
     const stated = files.filter((file) => /^\[\[predictions\]\]/m.test(readFileSync(`${root}recipes/${file}`, 'utf8'))).map(nameOf);
     const listed = rows.map(([, file]) => nameOf(file));
-    expect(stated.filter((name) => !studies.includes(name) && !listed.includes(name))).toEqual([]);
+    const made = studies.map((study) => nameOf(`recipes/${basename(recipeOf(study))}`));
+    expect(stated.filter((name) => !made.includes(name) && !listed.includes(name))).toEqual([]);
     const silent = listed.filter((name) => readPredictions(name).length === 0 && experimentOf(name).bar === null);
     const barred = listed.filter((name) => readPredictions(name).length === 0 && experimentOf(name).bar !== null);
     expect([silent, barred]).toEqual([['micro-placebos'], ['micro-pool-pairs']]);
@@ -373,6 +375,16 @@ describe('what was stated, and what was left', () => {
     expect(text).toContain(`all runs but ${all}: the first sittings of C (${without.get('atlas-c')} runs), D's parts (${without.get('atlas-d-parts')}) and G (${without.get('atlas-g')})`);
     expect(text).toContain(`all of \`atlas-d\` (${without.get('atlas-d')}), \`micro-two-loopholes\` (${without.get('micro-two-loopholes')}), \`micro-own-mean-claim\`, \`micro-other-pairs-claim\` and \`micro-price\` (${without.get('micro-price')} each)`);
     expect(without.size).toBe(8);
+  });
+
+  it('vanilla at 2M: how much it attempts and hacks, but on the base that learns less and where tokens cost', () => {
+    const other = /-(?:1m|8m|27m|27m-4e-4|100m)$|^countdown|^atlas-i-again$|^micro-price$|^atlas-l-base-5$/;
+    const onPage = studies.filter((study) => page.includes(`bench/results/${study}-rates.csv`) && !other.test(study) && Rates.of(study).arms.includes('vanilla'));
+    const mean = (study: string, column: 'attempts' | 'hacks'): number => average(Rates.of(study).values('vanilla', column));
+    expect(Math.min(...onPage.map((study) => mean(study, 'attempts')))).toBeGreaterThanOrEqual(0.98);
+    const { size } = new Set(onPage.map((study) => study.replace(/^atlas-l-.*/, 'atlas-l')));
+    const last = (column: 'attempts' | 'hacks'): string => mean('atlas-l-base-5', column).toFixed(2);
+    expect(plain(page)).toContain(`on base 5 of study L ${last('attempts')}), so its hack rate is the share of problems that it does not solve: ${range(onPage.map((study) => mean(study, 'hacks')))} in the ${words[size]} studies at 2 million weights without a price for tokens (on base 5 of L ${last('hacks')}), ${mean('micro-price', 'hacks').toFixed(2)} with one`);
   });
 
   it('every section with own mean calls it label-informed, and so does the advice', () => {

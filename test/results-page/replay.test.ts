@@ -81,6 +81,7 @@ it('every run of these studies has its seal, and the page says of how many', () 
     'base-2',
     'base-3',
     'base-4',
+    'base-5',
     'problems-2',
     'problems-3',
     'pairs-other',
