@@ -86,6 +86,11 @@ export class Rates {
     return new Set(this.#rows.filter((row) => !row['begun'] && !row['claim']).map(({ run }) => run)).size;
   }
 
+  /** Runs of which the file says when they were begun and no claim. */
+  get runsOfNoClaim(): number {
+    return new Set(this.#rows.filter((row) => row['begun'] && !row['claim']).map(({ run }) => run)).size;
+  }
+
   get arms(): readonly string[] {
     return [...this.#ofArm.keys()];
   }
