@@ -48,10 +48,13 @@ describe('study L', () => {
   it('says how far the arms are from their random directions, and how much that differs over the bases', () => {
     const text = textOf('atlas-l-base-1');
     const below = (arm: string): string => range(varied.map(([, rates, beside]) => -difference(arm, rates, beside)));
-    const kept = (arm: string): string => range(whole.map((rates) => average([...rates.keptBySeed(arm).values()])));
+    const keptBy = (arm: string, rates: Rates): number => average([...rates.keptBySeed(arm).values()]);
+    const kept = (arm: string): string => range(whole.map((rates) => keptBy(arm, rates)));
     const count = (arm: string): number => whole.reduce((sum, rates) => sum + rates.failing(arm).length, 0);
     const [ownMean, screens] = arms.map((arm) => varied.flatMap(([, rates]) => rates.failing(arm)).length);
     expect(ownMean).toBe(0);
+    const moreAtRandom = whole.filter((rates) => keptBy('screen-haar', rates) > keptBy('screen', rates));
+    expect(moreAtRandom).toEqual([Rates.of('atlas-l-base-3'), Rates.of('atlas-l-problems-3')]);
     const held = 20 - Rates.of('atlas-d-parts').failing('own-absorb-haar').length;
     expect([5 - shipped.failing('own-absorb-haar').length, held]).toEqual([2, 4]);
     const ofBases = (arm: string): number[] => bases.map((rates) => difference(arm, rates));
