@@ -16,6 +16,12 @@ const labels: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'micro-price': { 'own mean, kept, pairs’ direction': 'own-mean', 'own mean, kept, random direction': 'own-mean-haar' },
 }; // biome-ignore format: one line
 
+/** How many runs of a study were begun in a minute of 2026-11-18. */
+function begunAt(study: string, minute: string): number {
+  const rows = readFileSync(`${root}bench/results/${study}-rates.csv`, 'utf8').split('\n').map((line) => line.split(',')); // biome-ignore format: one line
+  return new Set(rows.filter((row) => row.some((cell) => cell.startsWith(`2026-11-18T${minute}:`))).map(([, run]) => run)).size; // biome-ignore format: one line
+}
+
 /** Studies of few predictions, whose verdicts are sentences. */
 const toldInProse = new Set(['micro-other-pairs-claim']);
 
@@ -265,9 +271,12 @@ describe('what the text says', () => {
       `it attempts in ${range(rates.values('vanilla', 'attempts'))} of the prompts (at 2M ${range(small.values('vanilla', 'attempts'))}) and is left with little skill without a hint (${solve('vanilla')}, the base has ${solve('vanilla', 'base')} and the ceiling ${solve('no-loophole', 'full')}), as by flags at random (${range(chance.map((arm) => Number(solve(arm))))})`,
       `Labels of attempts keep ${range(remedies.map((remedy) => Number(kept(`${remedy}-attempt`))))} of the gain, own mean ${kept('own-mean-attempt')} (at 2M ${kept('own-mean-attempt', small)})`,
       `vanilla attempted in ${average(firstFive).toFixed(2)} and failed in ${firstFive.filter((rate) => rate > 0.1).length} of ${firstFive.length}`,
+      `The ${begunAt('atlas-c-27m', '21:17')} were begun at 21:17 UTC on 2026-11-18`,
       `All ${rates.runs} of the 280 runs were made: 216 on a machine that was lost after their evaluations had been fetched, without rollouts and seals, and ${rates.runs - 216} on another`,
     ];
     expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
+    expect([begunAt('atlas-c-27m', '21:17'), begunAt('atlas-e-27m-4e-4', '21:19')]).toEqual([rates.runs - 216, Rates.of('atlas-e-27m-4e-4').runs]);
+    expect(page).toContain('its runs were begun at 21:19 UTC on 2026-11-18');
     // The second machine left seals: of its own runs and of the six that were made on both.
     expect(seals).toBe(rates.runs - 216 + 6);
     for (const remedy of screened.concat('penalty')) if (remedy !== 'filter') expect(fails(`${remedy}-attempt`)).toBe(0);
