@@ -256,6 +256,11 @@ describe('what the pages say', () => {
     const refuted = Rates.of('atlas-a').judge(readPredictions('atlas-a'), 12).filter(({ verdict }) => verdict === 'refuted'); // biome-ignore format: one line
     expect(refuted).toHaveLength(7);
     expect(readme).toContain('seven of 31 on missed attempts');
+    const refutedOf = (study: string): string => { const judged = Rates.of(study).judge(readPredictions(study), 20); return `${words[judged.filter(({ verdict }) => verdict === 'refuted').length]} of ${judged.length === 20 ? 'twenty' : words[judged.length]}`; }; // biome-ignore format: one line
+    expect(readme).toContain(
+      `At 27 million ${refutedOf('atlas-e-27m')} on size were refuted and ${refutedOf('atlas-c-27m')} on labels (at 2 million ${refutedOf('atlas-c').replace(' of twenty', '')}): that the label matters there is not shown by failures`,
+    );
+    for (const remedy of remedies) expect(Rates.of('atlas-c-27m').discordant(`${remedy}-outcome`, `${remedy}-attempt`).pValue).toBeGreaterThan(0.05); // biome-ignore format: one line
   });
 
   it('README.md is short: 120 lines, of 100 columns where they are neither tables nor code', () => {

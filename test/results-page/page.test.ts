@@ -1,5 +1,5 @@
 /** Every table of docs/results.md, micro-claim.md and baselines.md that a study's CSV stands above, and what its text says in numbers, recomputed from the counts of the runs in bench/results. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { average, binomialCdf, holmAdjust, mcnemarExact } from '../../src/stats/index.ts';
@@ -14,6 +14,12 @@ const labels: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'micro-two-loopholes': { 'penalty 3': 'penalty-3', 'penalty 6': 'penalty-6', 'own mean, kept': 'own-mean', 'own mean, kept, by chance': 'own-mean-chance' },
   'micro-price': { 'own mean, kept, pairs’ direction': 'own-mean', 'own mean, kept, random direction': 'own-mean-haar' },
 }; // biome-ignore format: one line
+
+/** How many runs of a study were begun in a minute of 2026-11-18. */
+function begunAt(study: string, minute: string): number {
+  const rows = readFileSync(`${root}bench/results/${study}-rates.csv`, 'utf8').split('\n').map((line) => line.split(',')); // biome-ignore format: one line
+  return new Set(rows.filter((row) => row.some((cell) => cell.startsWith(`2026-11-18T${minute}:`))).map(([, run]) => run)).size; // biome-ignore format: one line
+}
 
 /** Studies of few predictions, whose verdicts are sentences. */
 const toldInProse = new Set(['micro-other-pairs-claim']);
@@ -264,9 +270,12 @@ describe('what the text says', () => {
       `it attempts in ${range(rates.values('vanilla', 'attempts'))} of the prompts (at 2M ${range(small.values('vanilla', 'attempts'))}) and is left with little skill without a hint (${solve('vanilla')}, the base has ${solve('vanilla', 'base')} and the ceiling ${solve('no-loophole', 'full')}), as by flags at random (${range(chance.map((arm) => Number(solve(arm))))})`,
       `Labels of attempts keep ${range(remedies.map((remedy) => Number(kept(`${remedy}-attempt`))))} of the gain, own mean ${kept('own-mean-attempt')} (at 2M ${kept('own-mean-attempt', small)})`,
       `vanilla attempted in ${average(firstFive).toFixed(2)} and failed in ${firstFive.filter((rate) => rate > 0.1).length} of ${firstFive.length}`,
+      `The ${begunAt('atlas-c-27m', '21:17')} were begun at 21:17 UTC on 2026-11-18`,
       `All ${rates.runs} of the 280 runs were made: 216 on a machine that was lost after their evaluations had been fetched, without rollouts and seals, and ${rates.runs - 216} on another`,
     ];
     expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
+    expect([begunAt('atlas-c-27m', '21:17'), begunAt('atlas-e-27m-4e-4', '21:19')]).toEqual([rates.runs - 216, Rates.of('atlas-e-27m-4e-4').runs]);
+    expect(page).toContain('its runs were begun at 21:19 UTC on 2026-11-18');
     // The second machine left seals: of its own runs and of the six that were made on both.
     expect(seals).toBe(rates.runs - 216 + 6);
     for (const remedy of screened.concat('penalty')) if (remedy !== 'filter') expect(fails(`${remedy}-attempt`)).toBe(0);
@@ -323,66 +332,3 @@ describe('what the text says', () => {
     );
   });
 });
-
-describe('what was stated, and what was left', () => {
-  /** The rows of the table whose headings begin so. */
-  const rowsOf = (headings: string): string[][] => {
-    const [, table] = page.split(new RegExp(`^\\| *${headings} .*\\n\\|[-| ]+\\n`, 'm'));
-    return table.split('\n\n')[0].split('\n').filter((line) => line.startsWith('|')).map((line) => line.split('|').slice(1, -1).map((cell) => cell.trim().replaceAll('`', '')));
-  };
-  const studies = readdirSync(`${root}bench/results`).flatMap((file) => /^(.*)-rates\.csv$/.exec(file)?.[1] ?? []);
-
-  it('every study of the page whose file predicts has its met, refuted and open predictions in one table', () => {
-    const wanted = studies.filter((study) => study !== 'atlas-i-again' && page.includes(`bench/results/${study}-rates.csv`) && readPredictions(study).length > 0);
-    const rows = rowsOf('study +\\| what it is about');
-    expect(rows.map(([study]) => study).sort()).toEqual(wanted.sort());
-    for (const [study, , ...counts] of rows) {
-      const judged = Rates.of(study).judge(readPredictions(study), experimentOf(study).seeds.length);
-      const found = (['met', 'refuted', 'open'] as const).map((verdict) => judged.filter((one) => one.verdict === verdict).length);
-      expect([study, ...counts.map(Number)]).toEqual([study, judged.length, ...found]);
-    }
-  });
-
-  it('what was not run has the arms and seeds of its file, and no stated study is missing', () => {
-    const rows = rowsOf('study +\\| file');
-    const nameOf = (file: string): string => file.replace(/^recipes\/|\.toml$/g, '');
-    for (const [, file, said] of rows) {
-      const { arms, seeds } = experimentOf(nameOf(file));
-      const [, seedCount, first, last] = /(\d+) seeds \((\d+) to (\d+)\)/.exec(said) ?? /()\((\d+) to (\d+)\)/.exec(said) ?? [];
-      expect([file, Number(first), Number(last)]).toEqual([file, seeds[0], seeds.at(-1)]);
-      if (seedCount) expect([file, Number(seedCount)]).toEqual([file, seeds.length]);
-      const [, armCount] = /(\d+) arms ×/.exec(said) ?? [];
-      if (armCount) expect([file, Number(armCount)]).toEqual([file, arms.length]);
-    }
-    const files = readdirSync(`${root}recipes`).filter((file) => /^(?:atlas|easy|countdown|micro)-.*\.toml$/.test(file));
-    const stated = files.filter((file) => /^\[\[predictions\]\]/m.test(readFileSync(`${root}recipes/${file}`, 'utf8'))).map(nameOf);
-    const listed = rows.map(([, file]) => nameOf(file));
-    expect(stated.filter((name) => !studies.includes(name) && !listed.includes(name))).toEqual([]);
-    const silent = listed.filter((name) => readPredictions(name).length === 0 && experimentOf(name).bar === null);
-    const barred = listed.filter((name) => readPredictions(name).length === 0 && experimentOf(name).bar !== null);
-    expect([silent, barred]).toEqual([['micro-placebos'], ['micro-pool-pairs']]);
-    expect(page).toContain('but for the pairs without a hack, of which none is stated, and those from a pool, of which a bar is');
-  });
-
-  it('the page says of how many runs the CSV has neither a beginning nor a claim', () => {
-    const onPage = studies.filter((study) => page.includes(`bench/results/${study}-rates.csv`));
-    const without = new Map(onPage.map((study) => [study, Rates.of(study).runsWithoutClaim]).filter(([, count]) => count !== 0) as [string, number][]);
-    const all = [...without.values()].reduce((sum, count) => sum + count, 0);
-    const text = plain(page);
-    expect(text).toContain(`of ${all} runs that rests on commits alone`);
-    expect(text).toContain(`all runs but ${all}: the first sittings of C (${without.get('atlas-c')} runs), D's parts (${without.get('atlas-d-parts')}) and G (${without.get('atlas-g')})`);
-    expect(text).toContain(`all of \`atlas-d\` (${without.get('atlas-d')}), \`micro-two-loopholes\` (${without.get('micro-two-loopholes')}), \`micro-own-mean-claim\`, \`micro-other-pairs-claim\` and \`micro-price\` (${without.get('micro-price')} each)`);
-    expect(without.size).toBe(8);
-  });
-
-  it('every section with own mean calls it label-informed, and so does the advice', () => {
-    const unsaid = sections.filter(({ text, study }) => /own mean/i.test(text) && !/^atlas-e-/.test(study) && !text.includes('label-informed'));
-    expect(unsaid.map(({ study }) => study)).toEqual([]);
-    expect(plain(readFileSync(`${root}docs/what-should-i-use.md`, 'utf8'))).toContain('_label-informed_');
-    expect(page.split(/^## /m).find((text) => text.startsWith('Size: '))).toContain('label-informed');
-  });
-
-  it('the advice points to no line by its place, which moves when a line is added', () => {
-    expect(readFileSync(`${root}docs/what-should-i-use.md`, 'utf8')).not.toMatch(/\blines? (?:above|below)\b/);
-  });
-}); // biome-ignore format: sentences

@@ -86,6 +86,11 @@ export class Rates {
     return new Set(this.#rows.filter((row) => !row['begun'] && !row['claim']).map(({ run }) => run)).size;
   }
 
+  /** Runs of which the file says when they were begun and no claim. */
+  get runsOfNoClaim(): number {
+    return new Set(this.#rows.filter((row) => row['begun'] && !row['claim']).map(({ run }) => run)).size;
+  }
+
   get arms(): readonly string[] {
     return [...this.#ofArm.keys()];
   }
@@ -201,9 +206,11 @@ export function rankCorrelation(x: readonly number[], y: readonly number[]): num
   return product(a, b) / Math.sqrt(product(a, a) * product(b, b));
 }
 
+/** Rounded, a half always away from zero: 0.425 is less than that in binary, 0.3125 is not. */
+export const rounded = (value: number, digits: number): string => (value + Math.sign(value) * 1e-9).toFixed(digits);
+
 const two = (value: number): string =>
-  value
-    .toFixed(2)
+  rounded(value, 2)
     .replace(/^-(?=0\.00$)/, '')
     .replace('-', '−');
 const short = (values: readonly number[]): string => values.map((value) => two(value).replace(/^0/, '')).join(' ');

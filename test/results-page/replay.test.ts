@@ -50,7 +50,9 @@ it('every run of these studies has its seal, and the page says of how many', () 
   expect(whole.map(sealed)).toEqual(whole.map((study) => Rates.of(study).runs));
   const ofWhole = whole.map(sealed).reduce((sum, count) => sum + count, 0);
   const page = readFileSync(join(root, 'docs/results.md'), 'utf8');
-  expect(page).toContain(`all ${ofWhole.toLocaleString('en')} runs of A, I,`);
+  expect(page).toContain(
+    `all ${ofWhole.toLocaleString('en')} runs of A, I (and the ${sealed('atlas-i-again')} of it that were made again),`,
+  );
   const parts = [
     'atlas-c',
     'atlas-d-parts',
@@ -74,13 +76,20 @@ it('every run of these studies has its seal, and the page says of how many', () 
   });
   const [[small, runsOfSmall], [large, runsOfLarge]] = unsealed;
   expect(page).toContain(
-    `No seals came back of ${small} of the ${runsOfSmall} runs of E at 1M and of ${large} of the ${runsOfLarge} of E at 27M at the rule's rate.`,
+    `No seals came back of ${small} of the ${runsOfSmall} runs of E at 1M, of ${large} of the ${runsOfLarge} of E at 27M at the rule's rate, and of ${Rates.of('atlas-c').runs - sealed('atlas-c')} of C (screen and filter, seeds 538 to 540).`,
   );
+  const lost = rows.filter((row) => row.includes(',4172a003,')).map((row) => row.split(',')[0]);
+  const [ofRivals, again] = ['atlas-i', 'atlas-i-again'].map((study) => lost.filter((one) => one === study).length);
+  expect([ofRivals + again, page]).toEqual([
+    lost.length,
+    expect.stringContaining(`Commit 4172a003, of ${ofRivals} runs of I and ${again} that were made again, is not in`),
+  ]);
   const others = [
     'base-1',
     'base-2',
     'base-3',
     'base-4',
+    'base-5',
     'problems-2',
     'problems-3',
     'pairs-other',

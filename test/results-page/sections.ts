@@ -1,6 +1,6 @@
 /** The sections of the pages of results that name a study's CSV, and how numbers are said there. */
 import { readFileSync } from 'node:fs';
-import { experimentOf, plain, Rates, readPredictions, root } from './rates.ts';
+import { experimentOf, plain, Rates, readPredictions, root, rounded } from './rates.ts';
 
 const [page, ...otherPages]: readonly string[] = ['results', 'micro-claim', 'baselines'].map((name) =>
   readFileSync(`${root}docs/${name}.md`, 'utf8'),
@@ -30,7 +30,7 @@ export const sections: readonly Section[] = [page, ...otherPages]
   });
 export const textOf = (study: string): string => sections.find((section) => section.study === study)?.text ?? '';
 export const range = (values: readonly number[]): string =>
-  `${Math.min(...values).toFixed(2)} to ${Math.max(...values).toFixed(2)}`;
+  `${rounded(Math.min(...values), 2)} to ${rounded(Math.max(...values), 2)}`;
 
 export const words: readonly string[] = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten', 'eleven', 'twelve', 'thirteen', 'fourteen', 'fifteen', 'sixteen']; // biome-ignore format: one line
 
