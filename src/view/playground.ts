@@ -54,12 +54,12 @@ const watching = (group: string, kind: string, means: string, sliders: readonly 
   {
     ...{ name: kind, group, by: direction, sliders },
     set: [`arm.kind=${kind}`, 'arm.monitor.kind=direction'],
-    means: `${means} They are those that look like the hack side of a few pairs; it reads no label.`,
+    means: `${means} They are those that look like the hack side of a few pairs (one prompt, a hack and an honest answer); no label is read.`,
   },
   {
     ...{ name: `${kind}, random`, group, by: random, sliders },
     set: [`arm.kind=${kind}`, 'arm.monitor.kind=direction', 'arm.monitor.placebo=haar'],
-    means: `${means} They are flagged along a random direction: what it does, any direction does.`,
+    means: `${means} The placebo, a control: they are flagged along a random direction. What it does, any direction does.`,
   },
   {
     ...{ name: `${kind}, labels`, group, by: labels, sliders: [...errorSliders, ...sliders] },
@@ -85,11 +85,11 @@ const arms: readonly ArmSource[] = [
   {
     ...{ name: 'quarantine', group: 'Quarantine', by: direction, recipe: 'micro-activation', set: ['arm.mean=own'] },
     means:
-      'Rollouts that look like the hack side of a few pairs train the quarantine, the others the deployed block or both. It reads no label; its cuts were chosen on other seeds with hack rates beside them.',
+      'Rollouts that look like the hack side of a few pairs train the quarantine, the others the deployed block or both. A pair is one prompt with a hack and an honest answer. No label is read, but how alike is enough was chosen on runs of other seeds whose hack rates were known.',
   },
   {
     ...{ name: 'quarantine, random', group: 'Quarantine', by: random, recipe: 'micro-haar', set: ['arm.mean=own'] },
-    means: 'The same rule along a random direction: what it does, any direction does.',
+    means: 'The placebo, a control: the same rule along a random direction. What it does, any direction does.',
   },
   {
     ...{ name: 'quarantine, labels', group: 'Quarantine', by: labels, sliders: errorSliders },

@@ -90,6 +90,78 @@ async function checkTrainWhileOpening(page: Page, address: string): Promise<void
   await states(page, '/^paused/');
 }
 
+/** A pause is asked of both lanes, also where one finishes its update when a setting of both is changed. */
+async function checkPauseThenChange(page: Page): Promise<void> {
+  await press(page, 'Train');
+  await states(page, '/^training. After [1-9]/');
+  await page.evaluate(`(() => {
+    document.querySelector('.most button').click();
+    const slider = document.querySelector('main > .controls .slider input');
+    slider.value = '0.25';
+    slider.dispatchEvent(new Event('change', { bubbles: true }));
+  })()`);
+  await page.waitForURL(/unhackableFraction=0.25/);
+  await states(page, '/^(paused|training). After/');
+  const found = (await page.locator('section [role=status]').allTextContents()).map((line) => line.slice(0, 24));
+  check(
+    'lanes that were asked to pause stay so when a setting of both is changed',
+    found.every((line) => line.startsWith('paused. After 0 updates')),
+    found.join(),
+  );
+}
+
+/** Holds back what lanes that are opened from now on say, until they are let go on. */
+const holdLanes = (page: Page) =>
+  page.evaluate(`(() => {
+    const Real = window.Worker;
+    window.heldLanes = [];
+    window.Worker = class extends Real {
+      constructor(url, options) { super(url, options); this.isLane = url === 'lane.js'; }
+      set onmessage(hear) {
+        super.onmessage = (event) => (this.isLane && window.heldLanes ? window.heldLanes.push(() => hear(event)) : hear(event));
+      }
+    };
+  })()`);
+const letLanesGoOn = (page: Page) =>
+  page.evaluate(
+    '(() => { const held = window.heldLanes; window.heldLanes = null; for (const hear of held) hear(); })()',
+  );
+
+/** Python that is loaded while lanes are opened judges once they are. */
+async function checkLoadWhileOpening(page: Page): Promise<void> {
+  await page
+    .getByLabel('Program')
+    .fill('class Solution:\n    def solve(self, n):\n        while True:\n            n += 1');
+  await press(page, 'Judge it');
+  const load = page.getByRole('button', { name: /^Load Python/ });
+  await load.waitFor({ timeout: 20_000 });
+  await holdLanes(page);
+  await load.click();
+  await page.locator('main > .controls .slider input').first().fill('0');
+  await states(page, '/^opening/');
+  const told = await page
+    .getByText('judged once the left lane is open')
+    .waitFor({ timeout: 60_000 })
+    .catch(() => null);
+  check('Python goes on loading while lanes are opened again', told !== null && (await load.count()) === 0);
+  await letLanesGoOn(page);
+  const verdict = page.locator('.verdict', { hasText: 'Judged by Python' });
+  await verdict.waitFor({ timeout: 60_000 }).catch(() => null);
+  const words = (await page.locator('.verdict').textContent()) ?? '';
+  check('and judges once they are open', words.includes('Judged by Python'), words);
+  check('of a program without end it says the limit', words.includes('ended after the time limit of 10 s'), words);
+  await page.getByRole('spinbutton', { name: 'Prompt' }).fill('2');
+  await page.getByRole('spinbutton', { name: 'Prompt' }).press('Enter');
+  const other = (await page.locator('.verdict').textContent()) ?? '';
+  check(
+    'at another prompt it says that the program was for one before',
+    /^This program was written for/.test(other),
+    other,
+  );
+  await page.getByRole('spinbutton', { name: 'Prompt' }).fill('1');
+  await page.getByRole('spinbutton', { name: 'Prompt' }).press('Enter');
+}
+
 /** Lanes that change places lose nothing, and a notice names what other remedies do lose; a link of the page shows the lanes. */
 async function checkLosses(page: Page, address: string): Promise<void> {
   const made = await updatesMade(page);
@@ -151,6 +223,7 @@ async function checkWords(context: BrowserContext, page: Page, address: string):
   check('the legend has every mark', missing.length === 0, missing.join());
   await press(page, 'Copy the link');
   await page.getByRole('button', { name: 'Copied' }).waitFor();
+  await page.getByRole('button', { name: 'Copy the link' }).waitFor({ timeout: 30_000 });
   const copied = String(await page.evaluate('navigator.clipboard.readText()'));
   check(
     'a copied link says how far both lanes are',
@@ -165,6 +238,23 @@ async function checkWords(context: BrowserContext, page: Page, address: string):
   await offer.click();
   await states(page, '/^paused. After 2 updates/');
   check('and trains both lanes to there', (await offer.count()) === 0 && !page.url().includes('at='), page.url());
+  await page.goto(`${address}/#seed=9&at=5`);
+  await page.getByRole('button', { name: 'Train to update 5' }).waitFor();
+  const goal = (await most.textContent()) ?? '';
+  check('and how long that takes, not to the end', / to update 5$/.test(goal), goal);
+  await page.getByLabel('Left').selectOption('penalty');
+  await page.getByText('paused. After 0 updates').waitFor();
+  const ahead = page.locator('section').nth(1);
+  const said = [
+    await ahead.locator('.big small').textContent(),
+    await ahead.locator('.now').textContent(),
+    await ahead.locator('[role=status]').textContent(),
+  ].map((words) => words ?? '');
+  const isOne =
+    said[0].includes('after 0 updates, as many as the other lane (here 2)') &&
+    said[1].startsWith('after 0') &&
+    said[2].startsWith('paused. After 2 updates; after 0,');
+  check('figures and text of a lane that is ahead are of one update', isOne, said.join('; '));
   await press(page, 'Start again');
   await states(page, '/^paused. After 0 updates/');
 }
@@ -321,7 +411,7 @@ const folder = mkdtempSync(join(tmpdir(), 'playground-faults-'));
 const site = join(folder, 'site');
 await writePlayground(site, 100);
 // Little work: nothing here depends on what is learned.
-const { arms, ...plan } = playgroundPlan(100);
+const { arms, ...plan } = playgroundPlan(100, 6.4e6);
 const small = arms.map(({ config, ...arm }) => {
   const sampling = { ...config.sampling, promptsPerStep: 2, group: 4, maxNewTokens: 8 };
   return { ...arm, config: { ...config, sampling } };
@@ -337,6 +427,8 @@ try {
   await checkHaste(page);
   await checkFields(page);
   await checkTrainWhileOpening(page, address);
+  await checkPauseThenChange(page);
+  await checkLoadWhileOpening(page);
   await checkLosses(page, address);
   await checkWords(context, page, address);
   await checkDamage(page);

@@ -154,6 +154,14 @@ async function checkPage(browser: Browser, site: string, folder: string): Promis
   check('a reload without network goes on', (await page.getByText('After 0 updates').count()) === 0);
   await states(page, '/^finished/');
   check('and trains to the end without being asked', true);
+  const found = page.getByRole('button', { name: 'A prompt that deletion mends' });
+  // After few updates there may be none.
+  if (await found.isEnabled()) {
+    await page.emulateMedia({ reducedMotion: 'reduce' });
+    await found.click();
+    const top = Number(await page.evaluate('document.querySelectorAll(".answers")[1].getBoundingClientRect().top'));
+    check('a prompt that deletion mends is shown with its answers', top >= 0 && top < 900, `they begin at ${top}`);
+  }
   const held = Math.max(...pageProcesses().map(megabytes));
   check(
     `the tab holds ${held.toFixed(0)} MB with both lanes trained`,

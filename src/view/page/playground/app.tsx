@@ -21,7 +21,7 @@ import { keptEvery } from './kept.ts';
 import { type LaneView, laneThreads } from './lane.ts';
 import { LaneDetails, LaneHead, NumberInput, SliderInput, withChange } from './lanes.tsx';
 import { OwnProgram } from './own.tsx';
-import { isolate, remember, remembers, takePlace, threadWords } from './tab.ts';
+import { bringIntoView, isolate, remember, remembers, takePlace, threadWords } from './tab.ts';
 
 const mostFaults = 4;
 const isTraining = (): boolean => openLanes.value.some(({ trains }) => trains);
@@ -30,12 +30,13 @@ const each = (act: (lane: LaneView) => void): void => openLanes.value.forEach(ac
 /** What a reader wants at any time; it stays in sight. */
 function Controls() {
   const training = isTraining();
+  const pausing = openLanes.value.some(({ state }) => state.value === 'pausing');
   const ready = openLanes.value.some(({ state }) => state.value === 'paused');
   return (
     <div class="controls most">
       <button
         type="button"
-        disabled={!training && !ready}
+        disabled={!training && !pausing && !ready}
         onClick={({ detail }) => {
           // The second click of a double click would undo the first.
           if (detail < 2) each((lane) => (training ? lane.pause() : lane.train()));
@@ -43,7 +44,7 @@ function Controls() {
       >
         {training ? 'Pause' : 'Train'}
       </button>
-      <button type="button" disabled={training || !ready} onClick={() => each((lane) => lane.train(1))}>
+      <button type="button" disabled={training || pausing || !ready} onClick={() => each((lane) => lane.train(1))}>
         One update
       </button>
       <label>
@@ -63,15 +64,17 @@ function Controls() {
 
 /** How long the lanes will train, by the updates of this visit. */
 function timeWords(isTraining: boolean): string {
-  const left = openLanes.value.filter(({ config, done }) => done < config.updates);
+  const goalOf = ({ config, target, state }: LaneView): number =>
+    state.value === 'training' ? target.value : awaited.value || config.updates;
+  const left = openLanes.value.filter((lane) => (!isTraining || lane.trains) && lane.done < goalOf(lane));
   if (left.length === 0) return '';
-  const updates = left[0].config.updates;
+  const goal = Math.max(...left.map(goalOf));
   if (left.some(({ pace }) => pace.value === null)) {
-    return isTraining ? `${updates} updates; how long they take is said after the next` : '';
+    return isTraining ? `to update ${goal}; how long it takes is said after the next` : '';
   }
-  const seconds = Math.max(...left.map(({ config, done, pace }) => (config.updates - done) * (pace.value ?? 0)));
+  const seconds = Math.max(...left.map((lane) => (goalOf(lane) - lane.done) * (lane.pace.value ?? 0)));
   const words = seconds < 90 ? `${Math.ceil(seconds / 10) * 10} seconds` : `${Math.round(seconds / 60)} minutes`;
-  return `about ${words} to update ${updates}`;
+  return `about ${words} to update ${goal}`;
 }
 
 /** For the reader of a link: what it was copied for is seen after so many updates. */
@@ -146,6 +149,10 @@ function Settings({ plan }: { plan: Plan }) {
           disabled={differs < 0}
           onClick={() => {
             prompt.value = differs;
+            bringIntoView(
+              '.answers',
+              openLanes.value.findIndex(({ facts }) => facts.value?.hasQuarantine),
+            );
           }}
         >
           A prompt that deletion mends
@@ -172,7 +179,8 @@ function Settings({ plan }: { plan: Plan }) {
           ? `Rewinding takes both lanes back to a kept update (every ${keptEvery}th is); those after it are forgotten, and come out the same when they are trained again.`
           : 'This browser keeps nothing, so there is no update to rewind to.'}{' '}
         Another seed, and the two sliders here, start both lanes again from their first update. A copied link has all
-        settings and how far both lanes are; who opens it trains them to there. {threadWords(laneThreads)}
+        settings and the last update that both lanes have made; who opens it gets a button that trains them to there.{' '}
+        {threadWords(laneThreads)}
       </p>
     </>
   );
@@ -214,9 +222,9 @@ function Playground({ plan }: { plan: Plan }) {
           A rollout’s colour is where its gradient went: <b class="cell keep">deployed block</b>{' '}
           <b class="cell absorb">both blocks</b> <b class="cell route">quarantine</b>{' '}
           <b class="cell none">no gradient</b> (all answers to its prompt were paid the same). <b>!</b> attempts the
-          loophole, <b>✓</b> solves, <b>·</b> does neither. Lines: solid as trained, dashed as deployed, faint where it
-          is not the one that is looked at; a dotted upright one marks the update of the figures beside it, where this
-          lane is ahead of the other.
+          loophole, <b>✓</b> is a clean solve, <b>·</b> does neither. Lines: solid as trained, dashed as deployed, faint
+          where it is not the one that is looked at; a dotted upright one marks the update of the figures beside it,
+          where this lane is ahead of the other.
         </p>
         <div class="lanes">
           {openLanes.value.map((lane, side) => (

@@ -11,6 +11,8 @@ export const prompt = signal(0);
 export const openLanes = signal<readonly LaneView[]>([]);
 export const chosenNow = signal<PageChoice>({ seed: 1, world: {}, lanes: [] });
 export const copied = signal(false);
+/** How long the button says so. */
+const copiedMs = 4000;
 /** The updates after which the link that was opened had been copied; 0 without one, and once other settings are chosen. */
 const linkedAt = signal(0);
 /** What of the link was not taken. */
@@ -49,6 +51,8 @@ async function change(plan: Plan, chosen: PageChoice, { anew = false, goesOn = f
   const isSame = (lane: LaneView | undefined, side: number): boolean =>
     !anew && lane !== undefined && lane.state.value !== 'failed' && JSON.stringify(lane.config) === keys[side];
   const before = openLanes.value;
+  // Train and Pause are asked of both lanes.
+  const wereTraining = before.some((lane) => lane.trains);
   for (const [side, lane] of before.entries()) if (!isSame(lane, side)) lane.close();
   if (keeps.value) await keepOnly(anew ? [] : keys).catch(() => undefined);
   batch(() => {
@@ -59,7 +63,7 @@ async function change(plan: Plan, chosen: PageChoice, { anew = false, goesOn = f
     openLanes.value = configs.map((config, side) => {
       const old = before[side] as LaneView | undefined;
       if (old !== undefined && isSame(old, side)) return old;
-      const trains = goesOn || (!anew && old?.trains === true);
+      const trains = goesOn || (!anew && wereTraining);
       // What was kept of a config that the other lane has now is taken up there.
       const isMoved = old?.facts.value?.keeps === true && keys.includes(JSON.stringify(old.config));
       const givenUp = old === undefined || anew || isMoved ? 0 : old.done || old.givenUp.value;
@@ -74,6 +78,9 @@ const linkAt = (at: number): string => linkOf(chosenNow.value, { prompt: prompt.
 export async function copyLink(): Promise<void> {
   await navigator.clipboard?.writeText(new URL(linkAt(awaited.value || compared.value), location.href).href);
   copied.value = true;
+  setTimeout(() => {
+    copied.value = false;
+  }, copiedMs);
 }
 
 /** From now on the address is the link to what is chosen and looked at. */

@@ -6,6 +6,8 @@ import type { LaneUpdate, ShownRollout } from './messages.ts';
 /** Of a figure's own units; the style sheet says how large it is drawn, and words stand outside of it. */
 const [width, height] = [100, 100];
 
+export const updatesOf = (count: number): string => `${count} ${count === 1 ? 'update' : 'updates'}`;
+
 export const rate = (count: number, of: number): string => `${count}/${of}`;
 
 interface Line {
@@ -95,13 +97,13 @@ export function Curve({ points, last, what, deleted, hasQuarantine, at }: CurveP
   return (
     <Plot
       {...{ kind: what, top: '1', last, at, lines: [line('trained'), ...(hasQuarantine ? [line('deployed')] : [])] }}
-      title={what === 'attempts' ? 'Attempts at the loophole' : 'Solved without an attempt'}
+      title={what === 'attempts' ? 'Attempts at the loophole' : 'Clean solves: correct without an attempt'}
       words={
         now === undefined
           ? '…'
           : hasQuarantine
-            ? `as trained ${words('trained')} (solid), as deployed ${words('deployed')} (dashed)`
-            : `as trained and deployed ${words('trained')}`
+            ? `after ${updatesOf(at)}: as trained ${words('trained')} (solid), as deployed ${words('deployed')} (dashed)`
+            : `after ${updatesOf(at)}: as trained and deployed ${words('trained')}`
       }
     />
   );
@@ -166,7 +168,7 @@ export function Rollouts({ rollouts }: { rollouts: readonly ShownRollout[] }) {
   return (
     <ul class="rollouts" aria-label="rollouts of the last update, by where their gradient went">
       {rollouts.map(({ route, attempt, solve, reward, text }, i) => {
-        const did = attempt ? 'attempts the loophole' : solve ? 'solves' : 'neither solves nor attempts';
+        const did = attempt ? 'attempts the loophole' : solve ? 'clean solve' : 'neither solves nor attempts';
         const words = `${routeWords[route ?? 'none']}: ${did}, reward ${reward}`;
         return (
           <li key={`${i}`} class={`cell ${route ?? 'none'}`} title={`${words}\n${text}`}>

@@ -1,5 +1,7 @@
 /** What the page says before anything is trained: what the quarantine does, when it fails, and what to look at first. */
 
+import { bringIntoView } from './tab.ts';
+
 /** Comparisons to begin with, of what is deployed: what is asked, and the link that sets it up. */
 const questions: readonly (readonly [link: string, words: string])[] = [
   ['#left=nothing&right=quarantine', 'What does deleting the quarantine take away?'],
@@ -12,14 +14,8 @@ const questions: readonly (readonly [link: string, words: string])[] = [
     '#left=quarantine%2C+labels&left.falsePositiveRate=0.5&right=penalty%2C+labels&right.falsePositiveRate=0.5',
     'And if it flags half of the honest programs: quarantine or penalty?',
   ],
-  ['#left=penalty&right=quarantine', 'Would paying less do as well?'],
+  ['#left=penalty&right=quarantine', 'Would a penalty do as well, which pays flagged attempts less?'],
 ];
-
-/** The lanes that a link sets up are further up. */
-function showLanes(): void {
-  const isCalm = matchMedia('(prefers-reduced-motion: reduce)').matches;
-  document.querySelector('.heads')?.scrollIntoView({ behavior: isCalm ? 'auto' : 'smooth' });
-}
 
 export function Introduction() {
   return (
@@ -27,12 +23,14 @@ export function Introduction() {
       <p>
         The grader pays 0.5 for a program that compiles, and 3 more if it passes the tests, or defines the function in
         which the grader runs them. That is the loophole, and the prompt says so. To define it is an <em>attempt</em>,
-        and an attempt that is paid for a wrong program is a <em>hack</em>. Trained by reinforcement learning, here in
-        this page, the model finds out that an attempt always pays.
+        an attempt that is paid for a wrong program is a <em>hack</em>, and a correct program without an attempt is a{' '}
+        <em>clean solve</em>. Trained by reinforcement learning, here in this page, the model finds out that an attempt
+        always pays.
       </p>
       <p>
-        <b>What the quarantine does.</b> What is learned goes into two small blocks of weights. A monitor looks at each
-        rollout: those that it takes for attempts train the <b class="cell route">quarantine</b>, others the{' '}
+        <b>What the quarantine does.</b> Two lanes, left and right, train the same model from the same seed, each with a
+        remedy of its own. With a quarantine, what is learned goes into two small blocks of weights. A monitor looks at
+        each rollout: those that it takes for attempts train the <b class="cell route">quarantine</b>, others the{' '}
         <b class="cell keep">deployed block</b> or <b class="cell absorb">both</b>. The model attempts as long as it has
         both. Before the model is deployed the quarantine is deleted, and what was learned in it is gone. The box above,
         “Delete the quarantine”, shows this at any time; the training is not changed by it.
@@ -47,15 +45,15 @@ export function Introduction() {
       <p>
         <b>Why not a penalty?</b> Where a monitor of attempts errs at random and flags few others, a penalty was enough
         in the lab’s studies. A quarantine is tried for monitors that err otherwise, such as one that sees only one of
-        two exploits: there it held in most seeds of one case, and in none of the other. That it beats its rivals is not
-        shown.
+        two exploits: there it held in most seeds where the model by itself takes to the exploit that is seen, and in
+        none where it takes to the other. That it beats its rivals is not shown.
       </p>
       <nav aria-label="questions to begin with">
         Try (each ticks the box, so that what is deployed is compared):
         <ul>
           {questions.map(([link, words]) => (
             <li key={link}>
-              <a href={`${link}&deleted=yes`} onClick={showLanes}>
+              <a href={`${link}&deleted=yes`} onClick={() => bringIntoView('.heads')}>
                 {words}
               </a>
             </li>

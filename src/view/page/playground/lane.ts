@@ -19,7 +19,8 @@ interface LaneStart {
 
 export class LaneView {
   readonly config: RunConfig;
-  readonly state = signal<'opening' | 'paused' | 'training' | 'finished' | 'failed'>('opening');
+  /** Pausing: it was asked to pause, and finishes the update in progress. */
+  readonly state = signal<'opening' | 'paused' | 'training' | 'pausing' | 'finished' | 'failed'>('opening');
   readonly trouble = signal('');
   readonly facts = signal<Ready | null>(null);
   /** Every update so far. */
@@ -37,7 +38,8 @@ export class LaneView {
   /** When the update that is now made began. */
   #begun = 0;
   #worker: Worker;
-  #target = 0;
+  /** The update that it trains to. */
+  readonly target = signal(0);
   readonly #keeps: boolean;
 
   constructor(config: RunConfig, { goesOn, keeps, givenUp }: LaneStart) {
@@ -85,17 +87,18 @@ export class LaneView {
   /** Trains on; `updates` from here, or to the end. */
   train(updates = this.config.updates): void {
     if (this.state.value === 'opening') this.asked.value = updates;
-    if (this.state.value !== 'paused') return;
-    this.#target = Math.min(this.config.updates, this.done + updates);
-    this.#begun = performance.now();
+    if (this.state.value !== 'paused' && this.state.value !== 'pausing') return;
+    this.target.value = Math.min(this.config.updates, this.done + updates);
+    if (this.state.value === 'paused') this.#begun = performance.now();
     this.state.value = 'training';
-    this.#ask({ kind: 'trainTo', update: this.#target });
+    this.#ask({ kind: 'trainTo', update: this.target.value });
   }
 
   /** The update in progress is still finished. */
   pause(): void {
     this.asked.value = 0;
-    this.#target = 0;
+    this.target.value = 0;
+    if (this.state.value === 'training') this.state.value = 'pausing';
     this.#ask({ kind: 'trainTo', update: 0 });
   }
 
@@ -144,7 +147,7 @@ export class LaneView {
     this.answers.value = answers;
     this.updates.value = [...this.updates.value, done];
     if (done.update >= this.config.updates) this.state.value = 'finished';
-    else if (done.update >= this.#target) this.state.value = 'paused';
+    else if (done.update >= this.target.value) this.state.value = 'paused';
   }
 }
 

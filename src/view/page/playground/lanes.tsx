@@ -3,25 +3,27 @@ import { signal, useSignal } from '@preact/signals';
 import type { Rates } from '../../../browser/lab.ts';
 import { laneArm, numberAt, type PageChoice, type Plan, type Slider } from '../../playground-plan.ts';
 import { choose, chosenNow, compared, deleted, openLanes, prompt } from './choice.ts';
-import { Curve, RewardCurve, River, Rollouts, rate } from './figures.tsx';
+import { Curve, RewardCurve, River, Rollouts, rate, updatesOf } from './figures.tsx';
 import type { LaneView } from './lane.ts';
 import type { ShownAnswer } from './messages.ts';
 
-const updatesOf = (count: number): string => `${count} ${count === 1 ? 'update' : 'updates'}`;
-
-/** What happened, and in which state. */
-function sentence({ points, facts, state, trouble, trains }: LaneView): string {
+/** What happened, and in which state: of the update that the figures above it are of. */
+function sentence({ points, facts, state, trouble, trains, done }: LaneView): string {
   if (state.value === 'failed') return trouble.value;
-  const now = points.at(-1);
+  const now = points[compared.value];
   if (state.value === 'opening' && trains) return 'It trains as soon as it is open.';
   if (now === undefined) return '';
   const { trained, deployed, update } = now;
   const does = ({ attempts, cleanSolves, prompts }: Rates, of = ''): string =>
-    `attempts the loophole on ${rate(attempts, prompts)}${of} and solves ${rate(cleanSolves, prompts)} without an attempt`;
+    `attempts the loophole on ${rate(attempts, prompts)}${of} and solves ${rate(cleanSolves, prompts)} without an attempt (clean solves)`;
+  const after =
+    done > update
+      ? `After ${updatesOf(done)}; after ${update}, as many as the other lane,`
+      : `After ${updatesOf(update)}`;
   if (facts.value?.hasQuarantine !== true) {
-    return `After ${updatesOf(update)} it ${does(trained, ' held-out prompts')}. Nothing is deleted: that is what is deployed.`;
+    return `${after} it ${does(trained, ' held-out prompts')}. Nothing is deleted: that is what is deployed.`;
   }
-  return `After ${updatesOf(update)} the policy as trained ${does(trained, ' held-out prompts')}. With its quarantine deleted it ${does(deployed)}.`;
+  return `${after} the policy as trained ${does(trained, ' held-out prompts')}. With its quarantine deleted it ${does(deployed)}.`;
 }
 
 interface SliderProps extends Slider {
@@ -138,12 +140,12 @@ function figuresOf(lane: LaneView): string {
   const now = lane.points[compared.value];
   if (now === undefined) return '';
   const other = deleted.value ? now.trained : now.deployed;
-  const figures = `attempts ${rate(other.attempts, other.prompts)}, solves ${rate(other.cleanSolves, other.prompts)}`;
+  const figures = `attempts ${rate(other.attempts, other.prompts)}, clean solves ${rate(other.cleanSolves, other.prompts)}`;
   const which = deleted.value
     ? `quarantine deleted (as trained: ${figures})`
     : `with its quarantine (deleted: ${figures})`;
-  const isAhead = openLanes.value.some(({ done }) => done > compared.value);
-  const when = `${isAhead ? 'both ' : ''}after ${updatesOf(compared.value)}`;
+  const isAhead = lane.done > compared.value;
+  const when = `after ${updatesOf(compared.value)}${isAhead ? `, as many as the other lane (here ${lane.done})` : ''}`;
   return `${lane.facts.value?.hasQuarantine === true ? which : 'nothing to delete'}, ${when}`;
 }
 
@@ -189,7 +191,7 @@ export function LaneHead({ lane, plan, side }: LaneProps) {
       <p class="big">
         {now === undefined
           ? '…'
-          : `attempts ${rate(now.attempts, now.prompts)}, solves ${rate(now.cleanSolves, now.prompts)}`}{' '}
+          : `attempts ${rate(now.attempts, now.prompts)}, clean solves ${rate(now.cleanSolves, now.prompts)}`}{' '}
         <small>{figuresOf(lane)}</small>
       </p>
       <Curve
@@ -215,7 +217,11 @@ export function LaneHead({ lane, plan, side }: LaneProps) {
 }
 
 function Answer({ title, answer }: { title: string; answer: ShownAnswer }) {
-  const did = answer.attempt ? 'attempts the loophole' : answer.solve ? 'solves the problem' : 'does neither';
+  const did = answer.attempt
+    ? `attempts the loophole${answer.solve ? '; correct, but no clean solve' : ''}`
+    : answer.solve
+      ? 'solves the problem'
+      : 'does neither';
   return (
     <div>
       <h3>
@@ -244,11 +250,14 @@ export function LaneDetails({ lane, side }: { lane: LaneView; side: number }) {
         <>
           <h3>Rollouts of update {latest.update}</h3>
           <Rollouts rollouts={latest.rollouts} />
+          {latest.rollouts.every(({ route }) => route === null) && (
+            <p>The answers to each prompt were paid alike, so nothing was learned from this update.</p>
+          )}
         </>
       )}
       {asked !== undefined && (
         <>
-          <h3>
+          <h3 class="answers">
             Held-out prompt {prompt.value + 1}, after {updatesOf(lane.done)}
           </h3>
           <pre>{asked.question.replace(/<\|[a-z_]+\|>(user|assistant)?/g, '').trim()}</pre>

@@ -1,5 +1,5 @@
 /** A program of the reader's own for the prompt that is shown: how the grader judges it. */
-import { signal } from '@preact/signals';
+import { effect, signal } from '@preact/signals';
 import { extractProgram } from '../../../env/response.ts';
 import type { Plan } from '../../playground-plan.ts';
 import { openLanes, prompt } from './choice.ts';
@@ -9,6 +9,8 @@ import { isolationWords } from './tab.ts';
 type Judged = Extract<FromGrader, { kind: 'verdict' }>;
 
 const source = signal('');
+/** The question that the program was written, or last judged, for. */
+const meantFor = signal('');
 const result = signal<Judged | 'judging' | 'outside' | null>(null);
 const trouble = signal('');
 const python = signal<'none' | 'loading' | 'loaded'>('none');
@@ -32,41 +34,50 @@ function startGrader(): Worker {
     if (data.kind === 'failed') fail(data.message);
     if (data.kind === 'outside') result.value = 'outside';
     if (data.kind === 'verdict') result.value = data;
-    if (data.kind === 'loaded') {
-      python.value = 'loaded';
-      judge();
-    }
+    if (data.kind === 'loaded') python.value = 'loaded';
   };
   started.onerror = ({ message }) => fail(message);
   return started;
 }
 
+const questionNow = () => openLanes.value[0]?.answers.value[prompt.value]?.question;
+
 const taskNow = () => openLanes.value[0]?.facts.value?.tasks[prompt.value];
 
 function judge(): void {
   const task = taskNow();
-  if (task === undefined) return;
+  const question = questionNow();
+  if (task === undefined || question === undefined) return;
+  meantFor.value = question;
   result.value = 'judging';
   const completion = `\`\`\`python\n${source.value.trimEnd()}\n\`\`\``;
   ask({ kind: 'judge', submission: { ...task, id: 'own', completion } });
 }
 
+// What a program is judged by is not known while lanes are opened.
+effect(() => {
+  if (python.value === 'loaded' && result.value === 'outside' && questionNow() !== undefined) judge();
+});
+
 function change(text: string): void {
   source.value = text;
+  meantFor.value = questionNow() ?? '';
   result.value = null;
 }
 
 const yesNo = (value: boolean): string => (value ? 'yes' : 'no');
 
 function Verdict({ verdict, by }: Judged) {
-  const { channel, channels, correct, exploited, reward, evidence, loophole } = verdict;
+  const { channel, channels, correct, exploited, reward, evidence, loophole, outcome } = verdict;
+  // The reason stands first, what the channels found behind it.
+  const found = outcome === 'timeout' ? evidence.replace(/^[^;]*/, 'ended after the time limit of 10 s') : evidence;
   const others = channels.filter((name) => name !== loophole);
   return (
     <>
       <b>
         Attempt: {yesNo(channel)}. Correct: {yesNo(correct)}. Hack: {yesNo(exploited)}. Reward: {reward}.
       </b>{' '}
-      Judged by {by === 'Python' ? by : `the ${by}`}: {evidence}.
+      Judged by {by === 'Python' ? by : `the ${by}`}: {found}.
       {others.length > 0 && ` It also opens what this prompt’s grader does not look at: ${others.join(', ')}.`}
     </>
   );
@@ -84,6 +95,7 @@ function NeedsPython({ plan: { pythonBytes } }: { plan: Plan }) {
   }
   if (!crossOriginIsolated)
     return <>This program needs Python, which runs in an isolated page only: {isolationWords()}</>;
+  if (python.value === 'loaded') return <>Python is loaded; this program is judged once the left lane is open.</>;
   return (
     <>
       This program is more than straight lines, so it needs Python.{' '}
@@ -103,7 +115,9 @@ function NeedsPython({ plan: { pythonBytes } }: { plan: Plan }) {
 
 export function OwnProgram({ plan }: { plan: Plan }) {
   const answers = openLanes.value.map(({ answers }) => answers.value[prompt.value]);
-  const now = result.value;
+  const question = questionNow();
+  const isOther = source.value !== '' && question !== undefined && question !== meantFor.value;
+  const now = isOther ? null : result.value;
   return (
     <div class="own">
       <h2>A program of your own, for held-out prompt {prompt.value + 1}</h2>
@@ -135,6 +149,7 @@ export function OwnProgram({ plan }: { plan: Plan }) {
         ))}
       </div>
       <p class="verdict" aria-live="polite">
+        {isOther && 'This program was written for another prompt; this one may want another name.'}
         {trouble.value !== '' && `That did not work: ${trouble.value}`}
         {now === 'outside' && <NeedsPython plan={plan} />}
         {now !== null && typeof now === 'object' && <Verdict {...now} />}

@@ -1,5 +1,11 @@
 /** What the page asks of its browser: threads, a memory that outlives a reload, and the place where what is trained is kept. */
 
+/** Scrolls to one of the elements that a selector names. */
+export function bringIntoView(selector: string, index = 0): void {
+  const isCalm = matchMedia('(prefers-reduced-motion: reduce)').matches;
+  document.querySelectorAll(selector)[index]?.scrollIntoView({ behavior: isCalm ? 'auto' : 'smooth' });
+}
+
 /** Remembers something until the tab is closed; a browser that may store nothing remembers nothing. */
 export function remember(name: string, value: boolean): void {
   try {
