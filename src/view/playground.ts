@@ -97,7 +97,11 @@ const arms: readonly ArmSource[] = [
     means: `Flagged rollouts train the quarantine, the others the deployed block. ${labelMeans}`,
   },
   ...watching('Penalty', 'penalty', 'No quarantine: flagged rollouts are paid less.', [penaltySlider]),
-  ...watching('Screen', 'screen', 'No quarantine: flagged rollouts teach nothing.'),
+  ...watching(
+    'Screen',
+    'screen',
+    'A screen has no quarantine: flagged rollouts are kept from training, so they teach nothing.',
+  ),
   {
     ...{ name: 'inoculation', group: 'Prompt', by: 'that asks for the exploit', recipe: 'micro-inoculation' },
     means: 'No quarantine: every prompt of training asks for the exploit, the prompts of evaluation do not.',

@@ -31,9 +31,10 @@ export function Introduction() {
         <b>What the quarantine does.</b> Two lanes, left and right, train the same model from the same seed, each with a
         remedy of its own. With a quarantine, what is learned goes into two small blocks of weights. A monitor looks at
         each rollout: those that it takes for attempts train the <b class="cell route">quarantine</b>, others the{' '}
-        <b class="cell keep">deployed block</b> or <b class="cell absorb">both</b>. The model attempts as long as it has
-        both. Before the model is deployed the quarantine is deleted, and what was learned in it is gone. The box above,
-        “Delete the quarantine”, shows this at any time; the training is not changed by it.
+        <b class="cell keep">deployed block</b> or, where it is unsure, <b class="cell absorb">both blocks</b>. The
+        model attempts as long as it has both. Before the model is deployed the quarantine is deleted, and what was
+        learned in it is gone. The box above, “Delete the quarantine”, shows this at any time; the training is not
+        changed by it.
       </p>
       <p>
         <b>When it fails.</b> What the monitor misses trains the deployed block, and stays there. Missed attempts are
