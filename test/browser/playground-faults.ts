@@ -351,9 +351,9 @@ try {
   await checkHaste(page);
   await checkFields(page);
   await checkTrainWhileOpening(page, address);
+  await checkLosses(page, address);
   await checkPauseThenChange(page);
   await checkLoadWhileOpening(page);
-  await checkLosses(page, address);
   await checkWords(context, page, address);
   await checkDamage(page);
   await checkFailedWorker(page);
