@@ -1,5 +1,5 @@
 /** One folder for everything a test run writes, removed at its end; in memory where there is room for it. */
-import { accessSync, constants, mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs';
+import { accessSync, chmodSync, constants, mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -33,6 +33,8 @@ const prefix = 'gq-tests-';
 const parent = parentFolder();
 if (parent === inMemory) removeOld(parent);
 const folder = mkdtempSync(join(parent, prefix));
+// Graded programs run as another user where root starts them: they must reach their own folder within this one.
+chmodSync(folder, 0o711);
 
 export function setup(): void {
   process.env['TMPDIR'] = folder;
