@@ -3,91 +3,66 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { average, logRankTest, medianTime } from '../../src/stats/index.ts';
-import { experimentOf, plain, Rates, readPredictions, root } from './rates.ts';
-import { range, words } from './sections.ts';
+import { armRow, experimentOf, plain, Rates, readPredictions, root } from './rates.ts';
+import { list, plainTables, range, words } from './sections.ts';
 
 describe('what the pages say', () => {
-  it('what-should-i-use.md has the failures of the studies', () => {
+  it('what-should-i-use.md has the rates of the studies: a row names its study and arm', () => {
+    const tables = plainTables(readFileSync(`${root}docs/what-should-i-use.md`, 'utf8'));
+    const rows = tables.filter(([head]) => head[1] === 'study and arm').flatMap(([[, , ...headings], ...body]) => body.map((cells) => ({ headings, cells }))); // biome-ignore format: one line
+    expect(rows.length).toBeGreaterThan(70);
+    for (const { headings, cells } of rows) {
+      const [study, arm] = cells[1].replaceAll('`', '').split('/');
+      expect(cells).toEqual([...cells.slice(0, 2), ...armRow(study, Rates.of(study), arm, headings)]);
+    }
+  });
+
+  it('what-should-i-use.md says of the studies what no row of it has', () => {
     const advice = plain(readFileSync(`${root}docs/what-should-i-use.md`, 'utf8'));
-    const failures = (study: string, arm: string): string =>
-      `${Rates.of(study).failing(arm).length} of ${Rates.of(study).values(arm, 'attempts').length}`;
-    const both = (first: string, second: string): string => {
-      expect(first).toBe(second);
-      return first;
-    };
-    const c = (arm: string): string => failures('atlas-c', arm);
-    const larger = (arm: string): string => failures('atlas-c-27m', arm);
-    const g = (arm: string): string => failures('atlas-g', arm);
-    const d = (arm: string): string => failures('atlas-d-parts', arm);
-    const twice = (arm: string, other: string): string =>
-      both(failures('micro-own-mean-claim', arm), failures('micro-other-pairs-claim', other));
-    const a = (arm: string): string => failures('atlas-a', arm);
-    const b = (arm: string): string => failures('micro-baseline-placebos', arm);
-    const i = (arm: string): string => failures('atlas-i', arm);
-    const mean = (study: string, arm: string, column: 'attempts' | 'cleanSolves' = 'attempts'): string =>
-      average(Rates.of(study).values(arm, column)).toFixed(2);
-    const kept = (arm: string, study = 'atlas-i'): string =>
-      average([...Rates.of(study).keptBySeed(arm).values()]).toFixed(2);
-    const e = (arm: string): string => failures('atlas-e-2m', arm);
-    const f = (arm: string): string => failures('atlas-f', arm);
-    /** Runs that fail on the names that the monitor does not see, and on those that it sees. */
-    const half = (arm: string, word = 'with'): string => {
-      const rates = [...new Rates(`${root}bench/results/atlas-f-halves.csv`).bySeed(arm, 'attempts', `train ${word} check_`)].filter(([seed]) => seed >= 689); // biome-ignore format: one line
+    const failures = (study: string, arm: string): string => `${Rates.of(study).failing(arm).length} of ${Rates.of(study).values(arm, 'attempts').length}`; // biome-ignore format: one line
+    /** Runs that fail on the names that the monitor does not see. */
+    const unseen = (arm: string): string => {
+      const rates = [...new Rates(`${root}bench/results/atlas-f-halves.csv`).bySeed(arm, 'attempts', 'train with check_')].filter(([seed]) => seed >= 689); // biome-ignore format: one line
       return `${rates.filter(([, rate]) => rate > 0.1).length} of ${rates.length}`;
     };
-    const keptWithout = (arm: string): string => range(['k1', 'k2', 'k4'].map((k) => Number(kept(`${arm}-${k}`)))).replace('-', ''); // biome-ignore format: one line
-    const [small, shipped, large] = ['1m', '27m-4e-4', '100m'].map(
-      (size) =>
-        (arm: string): string =>
-          failures(`atlas-e-${size}`, arm),
-    );
     const ofOthers = readdirSync(`${root}bench/results`).flatMap((file) => /^(atlas-l-(?:base|problems)-\d)-rates/.exec(file)?.[1] ?? []); // biome-ignore format: one line
-    const others = {
-      bases: ofOthers.filter((study) => study.includes('base')).length,
-      fail(arm: string): string {
-        const runs = ofOthers.map((study) => Rates.of(study));
-        const [failing, n] = [runs.map((rates) => rates.failing(arm)), runs.map((rates) => rates.values(arm, 'attempts'))]; // biome-ignore format: one line
-        return `${failing.flat().length} of ${n.flat().length}`;
-      },
+    const elsewhere = (arm: string): string => {
+      const runs = ofOthers.map((study) => Rates.of(study));
+      return `${runs.flatMap((rates) => rates.failing(arm)).length} of ${runs.flatMap((rates) => rates.values(arm, 'attempts')).length}`;
     };
-    /** Seeds in which an arm has no clean solves left. */
-    const skillless = (study: string, arm: string): number =>
-      Rates.of(study).values(arm, 'cleanSolves').filter((rate) => rate < 0.01).length; // biome-ignore format: one line
     /** Seeds in which an arm solves at least 0.2 less than the ceiling, without a hint. */
-    const lost = (arm: string, study = 'atlas-e-2m'): number => {
-      const [own, ceiling] = [arm, 'no-loophole'].map((name) =>
-        Rates.of(study).values(name, 'solves', 'test-unhinted'),
-      );
-      return own.filter((solve, i) => solve <= ceiling[i] - 0.2 + 1e-9).length;
+    const lost = (study: string, arm: string): string => {
+      const [own, ceiling] = [arm, 'no-loophole'].map((name) => Rates.of(study).values(name, 'solves', 'test-unhinted')); // biome-ignore format: one line
+      return `${own.filter((solve, i) => solve <= ceiling[i] - 0.2 + 1e-9).length} of ${own.length}`;
     };
-    for (const size of ['atlas-e-1m', 'atlas-e-27m-4e-4'])
-      expect(lost('penalty-3-haar', size)).toBe(lost('penalty-3', size));
-    for (const remedy of ['screen', 'filter', 'penalty', 'own-mean'])
-      expect([c(`${remedy}-attempt`), c(`${remedy}-chance`)]).toEqual(['0 of 20', '20 of 20']);
-    for (const remedy of ['screen', 'filter', 'penalty-3', 'penalty-6', 'own-mean', 'routed'])
-      expect(a(`${remedy}-chance`)).toBe('12 of 12');
-    for (const remedy of ['screen', 'filter', 'routed', 'penalty']) expect(b(`${remedy}-chance`)).toBe('5 of 5');
-    for (const recall of ['1', '0.95', '0.9', '0.8', '0.6']) expect(a(`penalty-6-r${recall}-f0.1`)).toBe('0 of 12');
-    for (const recall of ['1', '0.95', '0.9', '0.8']) expect(a(`penalty-6-r${recall}-f0.5`)).toBe('0 of 12');
-    for (const arm of ['screen', 'filter', 'routed', 'own-mean']) expect([half(`${arm}-chance`), half(arm)]).toEqual([half('screen'), half('screen')]); // biome-ignore format: one line
+    const [ours, placebo] = ['penalty-3', 'penalty-3-haar'].map((arm) => ['2m', '1m', '8m', '27m-4e-4', '100m'].map((size) => lost(`atlas-e-${size}`, arm))); // biome-ignore format: one line
+    const kept = (arm: string): string =>
+      range(['k1', 'k2', 'k4'].map((k) => average([...Rates.of('atlas-i').keptBySeed(`${arm}-${k}`).values()]))).replace('-', ''); // biome-ignore format: one line
+    const [[failed]] = [...Rates.of('atlas-c-27m').bySeed('filter-attempt', 'attempts')].filter(([, rate]) => rate > 0.1); // biome-ignore format: one line
+    for (const arm of ['screen', 'filter', 'routed', 'own-mean']) expect([unseen(`${arm}-chance`), unseen(arm)]).toEqual([unseen('screen'), '12 of 12']); // biome-ignore format: one line
+    for (const cell of [
+      'r1-f0',
+      'r0.95-f0',
+      'r0.9-f0',
+      'r0.8-f0',
+      'r1-f0.1',
+      'r0.95-f0.1',
+      'r0.9-f0.1',
+      'r0.8-f0.1',
+      'r1-f0.5',
+      'r0.95-f0.5',
+      'r0.9-f0.5',
+    ])
+      expect(failures('atlas-a', `penalty-6-${cell}`)).toBe('0 of 12');
+    const leak = (arm: string, recall: string): number => average(Rates.of('atlas-a').values(`${arm}-r${recall}-f0`, 'attempts')); // biome-ignore format: one line
+    for (const recall of ['0.8', '0.6'])
+      for (const arm of ['screen', 'filter', 'own-mean']) expect(leak(arm, recall)).toBeGreaterThan(leak('routed', recall)); // biome-ignore format: one line
     const said = [
-      `penalty 6 fails in ${both(a('penalty-6-r0.6-f0'), a('penalty-6-r1-f0'))} at recall 0.6 to 1 with up to one in ten of the others flagged, and with half of them at recall 0.8 and above; it fails in ${a('penalty-6-r0.6-f0.5')} at recall 0.6 with half flagged. Penalty 3 fails in ${both(a('penalty-3-r0.6-f0'), a('penalty-3-r0.8-f0'))} at recall 0.6 and above without false positives, in ${a('penalty-3-r0.6-f0.1')} at recall 0.6 with one in ten flagged, in ${a('penalty-3-r1-f0.5')} without misses and half flagged`,
-      `A screen wants recall 0.95 (${a('screen-r0.95-f0')} without false positives, ${a('screen-r0.95-f0.5')} with half of the others flagged; ${a('screen-r0.9-f0')} at 0.9, ${a('screen-r0.8-f0')} at 0.8), and so does own mean with others kept (${a('own-mean-r0.95-f0')}, ${a('own-mean-r0.9-f0')}, ${a('own-mean-r0.8-f0')}), which keeps less; a filter fails in ${a('filter-r0.95-f0')} at 0.95 and ${a('filter-r0.9-f0')} at 0.9. Routing with others absorbed (${a('routed-r0.9-f0')} at 0.9, ${a('routed-r0.8-f0')} at 0.8)`,
-      `${mean('atlas-a', 'routed-r0.6-f0')} of attempts at recall 0.6 where a screen leaves ${mean('atlas-a', 'screen-r0.6-f0')}, with a clean solve that is lower where nothing is missed (${mean('atlas-a', 'routed-r1-f0', 'cleanSolves')}, screen ${mean('atlas-a', 'screen-r1-f0', 'cleanSolves')}) and higher where two or four in ten are (${mean('atlas-a', 'routed-r0.8-f0', 'cleanSolves')} and ${mean('atlas-a', 'routed-r0.6-f0', 'cleanSolves')}; screen ${mean('atlas-a', 'screen-r0.8-f0', 'cleanSolves')} and ${mean('atlas-a', 'screen-r0.6-f0', 'cleanSolves')})`,
-      `on twenty other seeds in ${i('own-mean')} (${i('own-mean-haar')}). If you know which prompts are sound, train on these alone first: on the same twenty seeds that fails in ${i('trusted')} and keeps ${kept('trusted')} (as many prompts at random: ${i('trusted-dealt')} fail), own mean keeps ${kept('own-mean')} (along a random direction ${kept('own-mean-haar')}). Not early stopping by held-out reward (${i('early-stop')}; by chance ${i('early-stop-chance')}), nor own mean by gradient fingerprints (${i('fingerprint')}; random prototypes ${i('fingerprint-haar')}), nor components projected out of what was learned: ${keptWithout('project')} of the gain is kept, as by an update that is shortened as much (${keptWithout('project-shrunk')})`,
-      `Penalty 6 fails in ${f('penalty-6-f0')} (by flags at random ${f('penalty-6-chance')}), on the names that the monitor does not see in ${half('penalty-6-f0')} (${half('penalty-6-chance')}), there with one in ten of the others flagged in ${half('penalty-6-f0.1')} and with half of them in ${half('penalty-6-f0.5')}. Penalty 3 fails in ${f('penalty-3')} (${f('penalty-3-chance')}) by names that are seen and in ${half('penalty-3')} (${half('penalty-3-chance')}) by the others. Screen, filter, routing and own mean fail on the others in ${half('screen')}, as by flags at random`,
-      `A screen by the probe fails in ${b('screen-probe')} with 0.84 kept, a filter in ${b('filter-probe')} with 0.70, routing in ${b('routed-probe')} with 0.69; flags at random in 5 of 5 each. A penalty by the probe fails in ${b('penalty-probe')}, by the direction in ${b('penalty-direction')} with 0.98 kept (at random ${both(b('penalty-chance'), b('penalty-haar'))} each)`,
-      `Screen, filter, penalty 3 or own mean: each fails in ${c('screen-attempt')}, by flags at random in ${c('screen-chance')}; clean solve is ${mean('atlas-c', 'screen-attempt', 'cleanSolves')}, ${mean('atlas-c', 'filter-attempt', 'cleanSolves')}, ${mean('atlas-c', 'penalty-attempt', 'cleanSolves')} and ${mean('atlas-c', 'own-mean-attempt', 'cleanSolves')}. Own mean keeps less without a hint (${kept('own-mean-attempt', 'atlas-c')}; the others ${both(kept('screen-attempt', 'atlas-c'), kept('filter-attempt', 'atlas-c'))} to ${kept('penalty-attempt', 'atlas-c')}). At 27M a filter fails in ${larger('filter-attempt')} (${larger('filter-chance')}) and loses the skill there, the others in ${both(larger('screen-attempt'), both(larger('penalty-attempt'), larger('own-mean-attempt')))} (${Rates.of('atlas-c-27m').failing('penalty-chance').length} or ${both(larger('screen-chance'), larger('own-mean-chance'))}) with ${both(kept('screen-attempt', 'atlas-c-27m'), both(kept('penalty-attempt', 'atlas-c-27m'), kept('own-mean-attempt', 'atlas-c-27m')))} kept.`,
-      `A filter fails in ${c('filter-outcome')}, a screen in ${c('screen-outcome')}, own mean in ${c('own-mean-outcome')}, penalty 3 in ${c('penalty-outcome')}, with attempts of at most ${Math.max(...Rates.of('atlas-c').values('penalty-outcome', 'attempts')).toFixed(2)} (by flags at random each in ${c('screen-chance')}). At 27M these are ${larger('filter-outcome')}, ${larger('screen-outcome')}, ${larger('own-mean-outcome')} and ${larger('penalty-outcome')}, with attempts of at most ${Math.max(...Rates.of('atlas-c-27m').values('penalty-outcome', 'attempts')).toFixed(2)} under the penalty (${Rates.of('atlas-c-27m').failing('penalty-chance').length} to ${larger('filter-chance')}): fewer than was predicted, and not told from labels of attempts by runs that fail. A penalty by such labels that are wrong one time in ten failed in ${b('penalty-oracle-0.9')} ([other seeds](baselines.md#what-the-micro-lab-shows); at random ${b('penalty-chance')}).`,
-      `Penalty 3 and screen deploy the other exploit in ${both(g('penalty-3'), g('screen'))} (by flags at random each fails in ${both(g('penalty-3-chance'), g('screen-chance'))}), penalty 6 in ${g('penalty-6')} (${g('penalty-6-chance')}). Own mean by the monitor fails in ${g('own-mean')}`,
-      `in ${g('own-mean-other')} where it is the other one`,
-      `On twenty seeds at 2M a screen by the direction fails in ${e('screen')}, along a random direction in ${e('screen-haar')}, with a clean solve of ${mean('atlas-e-2m', 'screen', 'cleanSolves')} and ${kept('screen', 'atlas-e-2m')} of the gain kept; at 1M in ${small('screen')} (${small('screen-haar')}), at 8M in ${failures('atlas-e-8m', 'screen')} (${failures('atlas-e-8m', 'screen-haar')}), at 27M at the shipped rate in ${shipped('screen')} (${shipped('screen-haar')}), at 100M in ${large('screen')} (${large('screen-haar')}). On the twenty seeds own mean with others absorbed fails in ${e('own-absorb')} (${e('own-absorb-haar')}) with ${mean('atlas-e-2m', 'own-absorb', 'cleanSolves')} and ${kept('own-absorb', 'atlas-e-2m')}, at 1M in ${small('own-absorb')} (${small('own-absorb-haar')}) with ${mean('atlas-e-1m', 'own-absorb', 'cleanSolves')} and ${kept('own-absorb', 'atlas-e-1m')}, at 27M at the shipped rate in ${shipped('own-absorb')} (${shipped('own-absorb-haar')}) with ${mean('atlas-e-27m-4e-4', 'own-absorb', 'cleanSolves')} and ${kept('own-absorb', 'atlas-e-27m-4e-4')}; on twenty others`,
-      `On ${words[others.bases]} bases and three sets of problems, five seeds each, own mean fails in ${others.fail('own-absorb')}, the screen in ${others.fail('screen')} (random directions ${others.fail('screen-haar')} for the screen, ${others.fail('own-absorb-haar')} for own mean).`,
-      `Penalty 3 fails in ${e('penalty-3')} at 2M too (random directions ${e('penalty-3-haar')}), but is 0.2 or more below a sound grader in solving in ${lost('penalty-3')} of 20 (its placebo in ${lost('penalty-3-haar')} of 20), and loses the skill in ${skillless('atlas-e-8m', 'penalty-3')} of 5 seeds at 8M (its placebo in ${skillless('atlas-e-8m', 'penalty-3-haar')} of 5) and in ${skillless('atlas-e-100m', 'penalty-3')} of 5 at 100M (its placebo is 0.2 below in ${lost('penalty-3-haar', 'atlas-e-100m')} of 5); it is 0.2 below in ${lost('penalty-3', 'atlas-e-1m')} of 5 at 1M and in ${lost('penalty-3', 'atlas-e-27m-4e-4')} of 5 at 27M at the shipped rate, and its placebo in as many`,
-      `by flags at random in ${g('own-mean-chance')}, fewer`,
-      `fails in ${twice('own-mean', 'other-pairs')}, twice; along a random direction in ${twice('own-mean-haar', 'own-mean-haar')}, twice`,
-      `own mean with others absorbed fails in ${d('own-absorb-pairs')}, the gate with own mean in ${d('activation-own-pairs')} (random directions ${d('own-absorb-haar')} and ${d('activation-own-haar')})`,
-      `others kept: it fails in ${failures('atlas-d', 'own-keep-pairs')}, and on the seeds of the screen in ${e('own-mean')} (random directions ${failures('atlas-d', 'own-keep-haar')} and ${e('own-mean-haar')}), at 1M in ${small('own-mean')} (${small('own-mean-haar')}), at 100M in ${large('own-mean')} (${large('own-mean-haar')}). Not the gate with the mean of the group: it fails in ${d('activation-group-pairs')}, and on the seeds of the screen in ${e('activation')} (random directions ${both(d('activation-group-haar'), e('activation-haar'))} each)`,
+      `There penalty 6 fails in ${unseen('penalty-6-f0')} (by flags at random ${unseen('penalty-6-chance')}), with one in ten of the others flagged in ${unseen('penalty-6-f0.1')} and with half of them in ${unseen('penalty-6-f0.5')}, penalty 3 in ${unseen('penalty-3')} (${unseen('penalty-3-chance')}); screen, filter, routing and own mean fail in ${unseen('screen')}`,
+      `On ${words[ofOthers.filter((study) => study.includes('base')).length]} bases and three sets of problems, five seeds each, own mean with others absorbed fails in ${elsewhere('own-absorb')}, the screen in ${elsewhere('screen')} (random directions ${elsewhere('own-absorb-haar')} for own mean, ${elsewhere('screen-haar')} for the screen)`,
+      `in ${ours[0]} runs at 2M and in ${ours[1]} at 1M, ${ours[2]} at 8M, ${ours[3]} at 27M at the shipped rate and ${ours[4]} at 100M; its placebo does so in ${list(placebo)}`,
+      `${kept('project')} of the gain is kept, as by an adapter that is shortened as much (${kept('project-shrunk')})`,
+      `The run of the filter that fails at 27M solves ${Rates.of('atlas-c-27m').bySeed('filter-attempt', 'cleanSolves').get(failed)?.toFixed(2)} cleanly`,
     ];
     expect(said.filter((sentence) => !advice.includes(sentence))).toEqual([]);
   });

@@ -12,6 +12,16 @@ interface Section {
   readonly tables: readonly (readonly (readonly string[])[])[];
 }
 
+/** The tables of a text, their first row the headings. */
+export const plainTables = (text: string): string[][][] =>
+  (text.match(/(?:^\|.*\n)+/gm) ?? []).map((table) =>
+    table
+      .trim()
+      .split('\n')
+      .filter((line) => !/^\|[ :|-]+$/.test(line))
+      .map((line) => line.split('|').slice(1, -1).map(plain)),
+  );
+
 /** The sections that name a CSV; a table's first row are its headings. */
 export const sections: readonly Section[] = [page, ...otherPages]
   .join('\n## \n')
@@ -19,14 +29,7 @@ export const sections: readonly Section[] = [page, ...otherPages]
   .flatMap((text) => {
     const study = /bench\/results\/([\w-]+)-rates\.csv/.exec(text)?.[1];
     if (study === undefined) return [];
-    const tables = text.match(/(?:^\|.*\n)+/gm) ?? [];
-    const rowsOf = (table: string) =>
-      table
-        .trim()
-        .split('\n')
-        .filter((line) => !/^\|[ :|-]+$/.test(line))
-        .map((line) => line.split('|').slice(1, -1).map(plain));
-    return [{ study, text: plain(text.replace(/^\|.*$/gm, '')), tables: tables.map(rowsOf) }];
+    return [{ study, text: plain(text.replace(/^\|.*$/gm, '')), tables: plainTables(text) }];
   });
 export const textOf = (study: string): string => sections.find((section) => section.study === study)?.text ?? '';
 export const range = (values: readonly number[]): string =>
