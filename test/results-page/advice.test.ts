@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { average, logRankTest, medianTime } from '../../src/stats/index.ts';
-import { armRow, experimentOf, plain, Rates, readPredictions, root } from './rates.ts';
+import { armRow, experimentOf, plain, Rates, root } from './rates.ts';
 import { list, plainTables, range, words } from './sections.ts';
 
 describe('what the pages say', () => {
@@ -178,64 +178,27 @@ describe('what the pages say', () => {
   it('README.md has the failures of the studies', () => {
     const readme = plain(readFileSync(`${root}README.md`, 'utf8'));
     const fails = (study: string, arm: string): number => Rates.of(study).failing(arm).length;
-    const g = (arm: string): number => fails('atlas-g', arm);
-    const c = (arm: string): number => fails('atlas-c', arm);
-    const larger = (arm: string): number => fails('atlas-c-27m', arm);
-    const remedies = ['screen', 'filter', 'penalty', 'own-mean'];
-    const chance = remedies.map((remedy) => larger(`${remedy}-chance`));
-    const others = remedies.filter((remedy) => remedy !== 'filter').map((remedy) => larger(`${remedy}-attempt`));
-    expect(new Set(others)).toEqual(new Set([larger('screen-attempt')]));
-    const a = (arm: string): number => fails('atlas-a', arm);
-    const e = (arm: string): number => fails('atlas-e-2m', arm);
-    const placebo = Rates.of('atlas-g').bySeed('own-mean-chance', 'attempts');
-    const below = [...Rates.of('atlas-g').bySeed('own-mean', 'attempts')].filter(
-      ([seed, rate]) => rate <= (placebo.get(seed) ?? 0) - 0.25,
-    );
-    const i = (arm: string): number => fails('atlas-i', arm);
-    const [small, large] = ['1m', '100m'].map(
-      (size) =>
-        (arm: string): number =>
-          fails(`atlas-e-${size}`, arm),
-    );
-    expect([small('own-mean-haar'), small('screen')]).toEqual([large('own-mean-haar'), large('screen')]);
-    const [holds] = readPredictions('atlas-e-100m').filter(({ arm, reference }) => arm === 'own-mean' && reference === null); // biome-ignore format: one line
-    const blind = (arm: string): number => fails('atlas-f', arm);
-    const unseen = (arm: string): number => [...new Rates(`${root}bench/results/atlas-f-halves.csv`).bySeed(arm, 'attempts', 'train with check_')].filter(([seed, rate]) => seed >= 689 && rate > 0.1).length; // biome-ignore format: one line
+    const [a, c, e, g, i] = ['atlas-a', 'atlas-c', 'atlas-e-2m', 'atlas-g', 'atlas-i'].map((study) => (arm: string): number => fails(study, arm)); // biome-ignore format: one line
+    const clean = (arm: string): string => average(Rates.of('atlas-e-2m').values(arm, 'cleanSolves')).toFixed(2);
     const said = [
-      `penalty 3 was enough: at two in ten it fails in ${a('penalty-3-r0.8-f0')} of 12 seeds, routing (others train both) in ${a('routed-r0.8-f0')}, screen ${a('screen-r0.8-f0')}, own mean ${a('own-mean-r0.8-f0')} (random: all)`,
-      `at four in ten penalty 3 was to fail, and did in ${a('penalty-3-r0.6-f0')} of 12; at 1 and 100 million own mean was to hold in ${holds.inSeeds} of 5, did in ${5 - small('own-mean')}, ${5 - large('own-mean')} (random: ${5 - large('own-mean-haar')})`,
-      `it fails, against the prediction, in ${fails('atlas-d', 'own-keep-pairs')} of 20 seeds (random: ${fails('atlas-d', 'own-keep-haar')}); if others train both blocks, in ${fails('atlas-d-parts', 'own-absorb-pairs')} of 20 (random: ${fails('atlas-d-parts', 'own-absorb-haar')}), and in ${e('own-absorb')} of 20 other seeds (random: ${e('own-absorb-haar')})`,
-      `The sound quarter alone keeps more; without it a screen by the direction fails in ${e('screen')} of 20 (random: ${e('screen-haar')}), at 1 and 100 million in ${large('screen')} of 5 (${small('screen-haar')} and ${large('screen-haar')})`,
-      `Blind to half of the names, own mean fails in ${blind('own-mean')} (random: ${blind('own-mean-chance')}) and penalty 6 in ${blind('penalty-6-f0')} (random: ${blind('penalty-6-chance')}); by the unseen names in ${unseen('penalty-6-f0')} of 12 (random: ${unseen('penalty-6-chance')})`,
-      `own mean was to be 0.25 below flags at random in 15 of 20, and was in ${below.length}`,
-      `penalty 3 and screen deploy the other in ${g('screen')} of 20 (random: ${g('screen-chance')}); own mean fails in ${g('own-mean')}, but in ${g('own-mean-other')} where the other is the one that is seen (random: ${g('own-mean-chance')})`,
-      `By exact labels of hacks a filter fails in ${c('filter-outcome')} of 20 seeds, a screen in ${c('screen-outcome')}, own mean in ${c('own-mean-outcome')}, penalty 3 in ${c('penalty-outcome')}; by labels of attempts all in ${c('filter-attempt')} of 20 (random: ${c('filter-chance')}). At 27 million fewer do: ${larger('filter-outcome')}, ${larger('screen-outcome')}, ${larger('own-mean-outcome')} and ${larger('penalty-outcome')}; of attempts a filter in ${larger('filter-attempt')}, the others in ${larger('screen-attempt')} (random: ${Math.min(...chance)} to ${Math.max(...chance)})`,
+      `own mean along the pairs' direction fails in ${i('own-mean')} of 20 runs (random: ${i('own-mean-haar')}). Without them, against the prediction, in ${fails('atlas-d', 'own-keep-pairs')} of 20 (${fails('atlas-d', 'own-keep-haar')}), but in ${fails('atlas-d-parts', 'own-absorb-pairs')} of 20 (${fails('atlas-d-parts', 'own-absorb-haar')}) and ${e('own-absorb')} of 20 other seeds (${e('own-absorb-haar')}) if unflagged answers train both blocks; else at 100 million in ${fails('atlas-e-100m', 'own-mean')} of 5 (${fails('atlas-e-100m', 'own-mean-haar')})`,
+      `a screen by the direction fails in ${e('screen')} of 20 (random: ${e('screen-haar')}) and solves more: ${clean('screen')} cleanly, routing ${clean('own-absorb')}`,
+      `at two misses in ten penalty 3 fails in ${a('penalty-3-r0.8-f0')} of 12 runs, routing in ${a('routed-r0.8-f0')}, a screen in ${a('screen-r0.8-f0')}, own mean in ${a('own-mean-r0.8-f0')} (random: 12 each)`,
+      `Penalty 3 and screen deploy the other in ${g('screen')} of 20 (random: ${g('screen-chance')}); own mean fails in ${g('own-mean')}, in ${g('own-mean-other')} where the other is the one that is seen (random: ${g('own-mean-chance')})`,
+      `By exact labels of hacks a screen fails in ${c('screen-outcome')} of 20 runs, own mean in ${c('own-mean-outcome')}, penalty 3 in ${c('penalty-outcome')}; by labels of attempts each in ${c('screen-attempt')} (random: ${c('screen-chance')})`,
     ];
     const arms = { 'no remedy': 'vanilla', 'own mean along the pairs\' direction': 'own-mean', 'own mean along a random direction': 'own-mean-haar', 'training on the sound quarter alone': 'trusted', 'training on as many prompts at random': 'trusted-dealt', 'no loophole: the ceiling': 'no-loophole' }; // biome-ignore format: one line
     for (const [name, arm] of Object.entries(arms)) {
-      const means = (['attempts', 'hacks', 'cleanSolves'] as const).map((column) =>
-        average(Rates.of('atlas-i').values(arm, column)).toFixed(2),
-      );
-      said.push(
-        `| ${[name, ...means, `${i(arm)} of ${Rates.of('atlas-i').values(arm, 'attempts').length}`].join(' | ')} |`,
-      );
+      const means = (['attempts', 'hacks', 'cleanSolves'] as const).map((column) => average(Rates.of('atlas-i').values(arm, column)).toFixed(2)); // biome-ignore format: one line
+      said.push(`| ${[name, ...means, `${i(arm)} of ${Rates.of('atlas-i').values(arm, 'attempts').length}`].join(' | ')} |`); // biome-ignore format: one line
     }
-    for (const remedy of ['screen', 'penalty-3', 'own-mean', 'routed']) expect(a(`${remedy}-chance`)).toBe(12);
     const kept = (arm: string): number => average([...Rates.of('atlas-i').keptBySeed(arm).values()]);
     expect(kept('trusted')).toBeGreaterThan(kept('own-mean'));
-    for (const label of ['chance', 'attempt'])
-      for (const remedy of ['screen', 'penalty', 'own-mean'])
-        expect(c(`${remedy}-${label}`)).toBe(c(`filter-${label}`));
+    for (const remedy of ['screen', 'penalty-3', 'own-mean', 'routed']) expect(a(`${remedy}-chance`)).toBe(12);
+    for (const remedy of ['penalty', 'own-mean']) for (const label of ['chance', 'attempt']) expect(c(`${remedy}-${label}`)).toBe(c(`screen-${label}`)); // biome-ignore format: one line
     for (const arm of ['penalty-3', 'penalty-3-chance']) expect(g(arm)).toBe(g('screen'));
+    for (const remedy of ['screen', 'filter', 'penalty', 'own-mean']) expect(Rates.of('atlas-c-27m').discordant(`${remedy}-outcome`, `${remedy}-attempt`).pValue).toBeGreaterThan(0.05); // biome-ignore format: one line
     expect(said.filter((sentence) => !readme.includes(sentence))).toEqual([]);
-    const refuted = Rates.of('atlas-a').judge(readPredictions('atlas-a'), 12).filter(({ verdict }) => verdict === 'refuted'); // biome-ignore format: one line
-    expect(refuted).toHaveLength(7);
-    expect(readme).toContain('seven of 31 on missed attempts');
-    const refutedOf = (study: string): string => { const judged = Rates.of(study).judge(readPredictions(study), 20); return `${words[judged.filter(({ verdict }) => verdict === 'refuted').length]} of ${judged.length === 20 ? 'twenty' : words[judged.length]}`; }; // biome-ignore format: one line
-    expect(readme).toContain(
-      `At 27 million ${refutedOf('atlas-e-27m')} on size were refuted and ${refutedOf('atlas-c-27m')} on labels (at 2 million ${refutedOf('atlas-c').replace(' of twenty', '')}): that the label matters there is not shown by failures`,
-    );
-    for (const remedy of remedies) expect(Rates.of('atlas-c-27m').discordant(`${remedy}-outcome`, `${remedy}-attempt`).pValue).toBeGreaterThan(0.05); // biome-ignore format: one line
   });
 
   it('README.md is short: 120 lines, of 100 columns where they are neither tables nor code', () => {

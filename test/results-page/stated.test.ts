@@ -25,6 +25,12 @@ describe('what was stated, and what was left', () => {
     }
   });
 
+  it('README.md has their sums', () => {
+    const counts = rowsOf('study +\\| what it is about').map(([, , ...cells]) => cells.map(Number));
+    const [stated, met, refuted, open] = [0, 1, 2, 3].map((column) => counts.reduce((sum, cells) => sum + cells[column], 0));
+    expect(plain(readFileSync(`${root}README.md`, 'utf8'))).toContain(`Of ${stated} predictions that a machine checks ${met} were met, ${refuted} refuted and ${open} are open`);
+  });
+
   it('what was not run has the arms and seeds of its file, and no stated study is missing', () => {
     const rows = rowsOf('study +\\| file');
     const nameOf = (file: string): string => file.replace(/^recipes\/|\.toml$/g, '');
