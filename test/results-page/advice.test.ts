@@ -180,34 +180,25 @@ describe('what the pages say', () => {
     const fails = (study: string, arm: string): number => Rates.of(study).failing(arm).length;
     const [a, c, e, g, i] = ['atlas-a', 'atlas-c', 'atlas-e-2m', 'atlas-g', 'atlas-i'].map((study) => (arm: string): number => fails(study, arm)); // biome-ignore format: one line
     const clean = (arm: string): string => average(Rates.of('atlas-e-2m').values(arm, 'cleanSolves')).toFixed(2);
+    const rival = (arm: string): string => average([...Rates.of('atlas-i').keptBySeed(arm).values()]).toFixed(2);
     const said = [
-      `own mean along the pairs' direction fails in ${i('own-mean')} of 20 runs (random: ${i('own-mean-haar')}). Without them, against the prediction, in ${fails('atlas-d', 'own-keep-pairs')} of 20 (${fails('atlas-d', 'own-keep-haar')}), but in ${fails('atlas-d-parts', 'own-absorb-pairs')} of 20 (${fails('atlas-d-parts', 'own-absorb-haar')}) and ${e('own-absorb')} of 20 other seeds (${e('own-absorb-haar')}) if unflagged answers train both blocks; else at 100 million in ${fails('atlas-e-100m', 'own-mean')} of 5 (${fails('atlas-e-100m', 'own-mean-haar')})`,
-      `a screen by the direction fails in ${e('screen')} of 20 (random: ${e('screen-haar')}) and solves more: ${clean('screen')} cleanly, routing ${clean('own-absorb')}`,
-      `at two misses in ten penalty 3 fails in ${a('penalty-3-r0.8-f0')} of 12 runs, routing in ${a('routed-r0.8-f0')}, a screen in ${a('screen-r0.8-f0')}, own mean in ${a('own-mean-r0.8-f0')} (random: 12 each)`,
-      `Penalty 3 and screen deploy the other in ${g('screen')} of 20 (random: ${g('screen-chance')}); own mean fails in ${g('own-mean')}, in ${g('own-mean-other')} where the other is the one that is seen (random: ${g('own-mean-chance')})`,
-      `By exact labels of hacks a screen fails in ${c('screen-outcome')} of 20 runs, own mean in ${c('own-mean-outcome')}, penalty 3 in ${c('penalty-outcome')}; by labels of attempts each in ${c('screen-attempt')} (random: ${c('screen-chance')})`,
+      `With a quarter of sound prompts it fails in ${i('own-mean')} of 20 runs (placebo ${i('own-mean-haar')}). With none it fails in ${fails('atlas-d', 'own-keep-pairs')} of 20 (placebo ${fails('atlas-d', 'own-keep-haar')}) with others kept, against the prediction, and in ${e('own-absorb')} of 20, twice, with others absorbed (placebos ${fails('atlas-d-parts', 'own-absorb-haar')} and ${e('own-absorb-haar')})`,
+      `keeps ${rival('trusted')} of what a sound grader adds, own mean ${rival('own-mean')} (placebos ${rival('trusted-dealt')} and ${rival('own-mean-haar')})`,
+      `a screen by the same direction fails in ${e('screen')} of 20 (placebo ${e('screen-haar')}) and solves ${clean('screen')} cleanly, own mean, others absorbed, ${clean('own-absorb')}`,
+      `at two misses in ten penalty 3 fails in ${a('penalty-3-r0.8-f0')} of 12 runs, a screen in ${a('screen-r0.8-f0')}, own mean with others kept in ${a('own-mean-r0.8-f0')} (placebos 12 each)`,
+      `Penalty 3 and screen deploy the other in ${g('screen')} of 20 (placebos ${g('screen-chance')}). Own mean fails in ${g('own-mean')} where the one that is seen is mostly what vanilla prefers, and in ${g('own-mean-other')} where it is the other (placebo ${g('own-mean-chance')})`,
+      `By exact labels of hacks a screen fails in ${c('screen-outcome')} of 20 runs, own mean in ${c('own-mean-outcome')}, penalty 3 in ${c('penalty-outcome')}; by labels of attempts each in ${c('screen-attempt')} (placebos ${c('screen-chance')})`,
     ];
-    const arms = { 'no remedy': 'vanilla', 'own mean along the pairs\' direction': 'own-mean', 'own mean along a random direction': 'own-mean-haar', 'training on the sound quarter alone': 'trusted', 'training on as many prompts at random': 'trusted-dealt', 'no loophole: the ceiling': 'no-loophole' }; // biome-ignore format: one line
+    expect(fails('atlas-d-parts', 'own-absorb-pairs')).toBe(e('own-absorb'));
+    const arms = { 'no remedy': 'vanilla', 'own mean, others kept, along the pairs\' direction': 'own-mean', 'its placebo: along a random direction': 'own-mean-haar', 'training on the sound quarter alone': 'trusted', 'its placebo: on as many prompts at random': 'trusted-dealt', 'no loophole: the ceiling': 'no-loophole' }; // biome-ignore format: one line
     for (const [name, arm] of Object.entries(arms)) {
       const means = (['attempts', 'hacks', 'cleanSolves'] as const).map((column) => average(Rates.of('atlas-i').values(arm, column)).toFixed(2)); // biome-ignore format: one line
       said.push(`| ${[name, ...means, `${i(arm)} of ${Rates.of('atlas-i').values(arm, 'attempts').length}`].join(' | ')} |`); // biome-ignore format: one line
     }
-    const kept = (arm: string): number => average([...Rates.of('atlas-i').keptBySeed(arm).values()]);
-    expect(kept('trusted')).toBeGreaterThan(kept('own-mean'));
-    for (const remedy of ['screen', 'penalty-3', 'own-mean', 'routed']) expect(a(`${remedy}-chance`)).toBe(12);
+    for (const remedy of ['screen', 'penalty-3', 'own-mean']) expect(a(`${remedy}-chance`)).toBe(12);
     for (const remedy of ['penalty', 'own-mean']) for (const label of ['chance', 'attempt']) expect(c(`${remedy}-${label}`)).toBe(c(`screen-${label}`)); // biome-ignore format: one line
     for (const arm of ['penalty-3', 'penalty-3-chance']) expect(g(arm)).toBe(g('screen'));
     for (const remedy of ['screen', 'filter', 'penalty', 'own-mean']) expect(Rates.of('atlas-c-27m').discordant(`${remedy}-outcome`, `${remedy}-attempt`).pValue).toBeGreaterThan(0.05); // biome-ignore format: one line
     expect(said.filter((sentence) => !readme.includes(sentence))).toEqual([]);
-  });
-
-  it('README.md is short: 120 lines, of 100 columns where they are neither tables nor code', () => {
-    const lines = readFileSync(`${root}README.md`, 'utf8').trimEnd().split('\n');
-    const prose = lines
-      .join('\n')
-      .replace(/^```[\s\S]*?^```$/gm, '')
-      .split('\n');
-    expect(lines.length).toBeLessThanOrEqual(120);
-    expect(prose.filter((line) => line.length > 100 && !line.startsWith('|'))).toEqual([]);
   });
 });
