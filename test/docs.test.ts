@@ -189,6 +189,12 @@ describe('the pages', () => {
     expect(found).toEqual([]);
   });
 
+  it('call programs of bench with the Node that npm ci installs: the oldest that the package runs on reads no TypeScript', () => {
+    const calls = [...pages].flatMap(([path, text]) => [...text.matchAll(/(\S+ )?\bnode bench\/\S+/g)].map(([call]) => [path, call])); // biome-ignore format: one line
+    expect(calls.length).toBeGreaterThan(3);
+    expect(calls.filter(([, call]) => !/\bnpx node /.test(call))).toEqual([]);
+  });
+
   it('name recipes, files and folders that exist', () => {
     const { named, violations } = checkPaths(pages, files);
     expect(violations).toEqual([]);

@@ -17,6 +17,19 @@ describe('what the pages say', () => {
     }
   });
 
+  it('what-should-i-use.md leaves out no study of results.md that has a remedy, and of study E no size', () => {
+    const [advice, results] = ['what-should-i-use', 'results'].map((name) => readFileSync(`${root}docs/${name}.md`, 'utf8'));
+    const studies = [...new Set([...results.matchAll(/bench\/results\/([\w-]+)-rates\.csv/g)].map(([, study]) => study))];
+    // L is told in a sentence; of 27M the rate is used at which there was something to remove; two loopholes have twenty seeds in G.
+    const elsewhere = /^atlas-l-|^atlas-e-27m$|^atlas-i-again$|^micro-two-loopholes$/;
+    const named = (study: string, arm: string): boolean => advice.includes(`\`${study}/${arm}`);
+    expect(studies.filter((study) => !elsewhere.test(study) && !named(study, ''))).toEqual([]);
+    const sizes = studies.filter((study) => study.startsWith('atlas-e-') && !elsewhere.test(study));
+    const remedies = ['screen', 'own-absorb', 'own-mean', 'activation', 'penalty-3'];
+    const made = sizes.flatMap((study) => remedies.filter((arm) => Rates.of(study).arms.includes(arm)).map((arm) => [study, arm]));
+    expect(made.filter(([study, arm]) => !named(study, `${arm}\``))).toEqual([]);
+  }); // biome-ignore format: one line each
+
   it('what-should-i-use.md says of the studies what no row of it has', () => {
     const advice = plain(readFileSync(`${root}docs/what-should-i-use.md`, 'utf8'));
     const failures = (study: string, arm: string): string => `${Rates.of(study).failing(arm).length} of ${Rates.of(study).values(arm, 'attempts').length}`; // biome-ignore format: one line
@@ -65,6 +78,11 @@ describe('what the pages say', () => {
       `The run of the filter that fails at 27M solves ${Rates.of('atlas-c-27m').bySeed('filter-attempt', 'cleanSolves').get(failed)?.toFixed(2)} cleanly`,
     ];
     expect(said.filter((sentence) => !advice.includes(sentence))).toEqual([]);
+    const keptOf = (remedy: string): number => average([...Rates.of('atlas-c').keptBySeed(`${remedy}-attempt`).values()]); // biome-ignore format: one line
+    expect(advice).toContain('own mean keeps least there');
+    for (const remedy of ['screen', 'filter', 'penalty']) expect(keptOf(remedy)).toBeGreaterThan(keptOf('own-mean'));
+    expect(advice).toContain('a screen or own mean below recall 0.95, a filter below 1');
+    for (const [cell, count] of [['filter-r0.95-f0', 3], ['screen-r0.95-f0', 0], ['screen-r0.9-f0', 3], ['own-mean-r0.9-f0', 4]] as const) expect(failures('atlas-a', cell)).toBe(`${count} of 12`); // biome-ignore format: one line
   });
 
   it('micro-lab.md says how often own mean with others kept fails without sound prompts', () => {
@@ -182,14 +200,14 @@ describe('what the pages say', () => {
     const clean = (arm: string): string => average(Rates.of('atlas-e-2m').values(arm, 'cleanSolves')).toFixed(2);
     const rival = (arm: string): string => average([...Rates.of('atlas-i').keptBySeed(arm).values()]).toFixed(2);
     const said = [
-      `With a quarter of sound prompts it fails in ${i('own-mean')} of 20 runs (placebo ${i('own-mean-haar')}). With none it fails in ${fails('atlas-d', 'own-keep-pairs')} of 20 (placebo ${fails('atlas-d', 'own-keep-haar')}) with others kept, against the prediction, and in ${e('own-absorb')} of 20, twice, with others absorbed (placebos ${fails('atlas-d-parts', 'own-absorb-haar')} and ${e('own-absorb-haar')})`,
+      `With a quarter of sound prompts it fails in ${i('own-mean')} of 20 runs (placebo ${i('own-mean-haar')}). With none, against the prediction, in ${fails('atlas-d', 'own-keep-pairs')} of 20 (placebo ${fails('atlas-d', 'own-keep-haar')}; at 1 and 100 million in ${fails('atlas-e-1m', 'own-mean')} and ${fails('atlas-e-100m', 'own-mean')} of 5, placebos ${fails('atlas-e-100m', 'own-mean-haar')}); in ${e('own-absorb')} of 20, twice, with others absorbed (placebos ${fails('atlas-d-parts', 'own-absorb-haar')} and ${e('own-absorb-haar')})`,
       `keeps ${rival('trusted')} of what a sound grader adds, own mean ${rival('own-mean')} (placebos ${rival('trusted-dealt')} and ${rival('own-mean-haar')})`,
-      `a screen by the same direction fails in ${e('screen')} of 20 (placebo ${e('screen-haar')}) and solves ${clean('screen')} cleanly, own mean, others absorbed, ${clean('own-absorb')}`,
-      `at two misses in ten penalty 3 fails in ${a('penalty-3-r0.8-f0')} of 12 runs, a screen in ${a('screen-r0.8-f0')}, own mean with others kept in ${a('own-mean-r0.8-f0')} (placebos 12 each)`,
+      `a screen by the same direction fails in ${e('screen')} of 20 (placebo ${e('screen-haar')}) and solves ${clean('screen')} cleanly, own mean ${clean('own-absorb')}`,
+      `at two misses in ten penalty 3 fails in ${a('penalty-3-r0.8-f0')} of 12, screen in ${a('screen-r0.8-f0')}, own mean in ${a('own-mean-r0.8-f0')} (placebos 12)`,
       `Penalty 3 and screen deploy the other in ${g('screen')} of 20 (placebos ${g('screen-chance')}). Own mean fails in ${g('own-mean')} where the one that is seen is mostly what vanilla prefers, and in ${g('own-mean-other')} where it is the other (placebo ${g('own-mean-chance')})`,
-      `By exact labels of hacks a screen fails in ${c('screen-outcome')} of 20 runs, own mean in ${c('own-mean-outcome')}, penalty 3 in ${c('penalty-outcome')}; by labels of attempts each in ${c('screen-attempt')} (placebos ${c('screen-chance')})`,
+      `By exact labels of hacks a screen fails in ${c('screen-outcome')} of 20 runs, own mean in ${c('own-mean-outcome')}, penalty 3 in ${c('penalty-outcome')}; by labels of attempts each in ${c('screen-attempt')} (placebos ${c('screen-chance')}). At 27 million failures do not show that the label matters`,
     ];
-    expect(fails('atlas-d-parts', 'own-absorb-pairs')).toBe(e('own-absorb'));
+    expect([fails('atlas-d-parts', 'own-absorb-pairs'), fails('atlas-e-1m', 'own-mean-haar')]).toEqual([e('own-absorb'), fails('atlas-e-100m', 'own-mean-haar')]); // biome-ignore format: one line
     const arms = { 'no remedy': 'vanilla', 'own mean, others kept, along the pairs\' direction': 'own-mean', 'its placebo: along a random direction': 'own-mean-haar', 'training on the sound quarter alone': 'trusted', 'its placebo: on as many prompts at random': 'trusted-dealt', 'no loophole: the ceiling': 'no-loophole' }; // biome-ignore format: one line
     for (const [name, arm] of Object.entries(arms)) {
       const means = (['attempts', 'hacks', 'cleanSolves'] as const).map((column) => average(Rates.of('atlas-i').values(arm, column)).toFixed(2)); // biome-ignore format: one line

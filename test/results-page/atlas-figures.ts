@@ -7,7 +7,7 @@ import type { Figure, Mark, Panel } from '../../src/report/chart.ts';
 import { armStyle } from '../../src/report/svg.ts';
 import { average, exactInterval, kaplanMeier } from '../../src/stats/index.ts';
 import { conditions, countText, failText, failures } from './figure-parts.ts';
-import { type Prediction, Rates, readPredictions, root } from './rates.ts';
+import { type Prediction, Rates, readPredictions, root, rounded } from './rates.ts';
 import { labelsFigure, partsFigure, substitutionFigure } from './seed-figures.ts';
 
 /** Blue where no run fails, orange where all do, grey between. */
@@ -89,8 +89,8 @@ export function mapFigure(rates: Rates, predictions: readonly Prediction[], stat
       rows: drawn.flatMap((remedy) =>
         cellsOf(remedy).map(({ arm, recall, rate, failing, n }) => {
           const { low, high } = exactInterval(failing, n);
-          const mean = average(rates.values(arm, 'attempts')).toFixed(4);
-          return [arm, remedy, `${recall}`, `${rate}`, `${failing}`, `${n}`, mean, low.toFixed(4), high.toFixed(4)];
+          const mean = rounded(average(rates.values(arm, 'attempts')), 4);
+          return [arm, remedy, `${recall}`, `${rate}`, `${failing}`, `${n}`, mean, rounded(low, 4), rounded(high, 4)];
         }),
       ),
     },
@@ -145,7 +145,7 @@ export function sizeFigure(sizes: ReadonlyMap<string, Rates>): Figure {
       columns: ['arm', 'size', 'seeds', 'attempt, mean', 'fail'],
       rows: [...arms].flatMap((arm) =>
         meansOf(arm).map(({ size, values, y }) => [
-          ...[arm, size, `${values.length}`, y.toFixed(4)],
+          ...[arm, size, `${values.length}`, rounded(y, 4)],
           `${values.filter((value) => value > 0.1).length}`,
         ]),
       ),
@@ -231,7 +231,7 @@ export function timesFigure(
       columns: ['arm', 'update', 'at risk', 'failed', 'share that has not failed', 'low', 'high'],
       rows: [...new Set(all)].flatMap((arm) =>
         [{ time: 0, atRisk: rates.waits(arm).length, events: 0, share: 1, low: 1, high: 1 }, ...kaplanMeier(rates.waits(arm))].map(
-          ({ time, atRisk, events, share, low, high }) => [arm, `${time}`, `${atRisk}`, `${events}`, ...[share, low, high].map((one) => one.toFixed(4))],
+          ({ time, atRisk, events, share, low, high }) => [arm, `${time}`, `${atRisk}`, `${events}`, ...[share, low, high].map((one) => rounded(one, 4))],
         ),
       ),
     },
@@ -297,8 +297,8 @@ export function doseFigure(
         pointsOf(Object.values(series).flat()).map(({ arm, seed, x, y }) => [
           arm,
           `${seed}`,
-          x.toFixed(4),
-          y.toFixed(4),
+          rounded(x, 4),
+          rounded(y, 4),
         ]),
       ),
     },

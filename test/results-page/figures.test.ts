@@ -36,6 +36,14 @@ describe('docs/figures', () => {
     for (const file of [`${name}.svg`, `${name}-dark.svg`, `${name}.csv`]) expect(page).toContain(`figures/${file}`);
   });
 
+  it('has means that are rounded as those of the tables, a half away from zero', () => {
+    const attempts = Rates.of('atlas-e-27m').values('vanilla', 'attempts');
+    const tenThousandths = (attempts.reduce((sum, rate) => sum + rate * 256, 0) * 10_000) / (256 * attempts.length);
+    expect(tenThousandths % 1).toBe(0.5);
+    const csv = readFileSync(`${root}docs/figures/atlas-e-size.csv`, 'utf8');
+    expect(csv).toContain(`\nvanilla,27M,${attempts.length},0.${Math.ceil(tenThousandths)},`);
+  });
+
   it.each(drawn)('has no light paper or ink in the dark $name', (figure) => {
     const dark = filesOf(figure)[`${figure.name}-dark.svg`];
     expect(dark).not.toMatch(/#ffffff|#222222|#000000/);

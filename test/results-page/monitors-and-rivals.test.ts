@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { average, signTest } from '../../src/stats/index.ts';
-import { plain, pText, Rates, rankCorrelation, readPredictions, root } from './rates.ts';
+import { experimentOf, plain, pText, Rates, rankCorrelation, readPredictions, root } from './rates.ts';
 import { list, range, textOf, verdictsOf, words } from './sections.ts';
 
 describe('what the text says', () => {
@@ -51,8 +51,16 @@ describe('what the text says', () => {
           rates.values(`${remedy}-${cell}`, 'attempts'),
     );
     const signs = (cell: string) => signTest(screen(cell), own(cell));
+    /** Seeds in which the screen attempts less than routing, and more. */
+    const lower = (cell: string): number[] => { const apart = rates.values(`routed-${cell}`, 'attempts').map((rate, i) => rate - screen(cell)[i]); return [apart.filter((by) => by > 0).length, apart.filter((by) => by < 0).length]; }; // biome-ignore format: one line
     const byRecall = ['1', '0.95', '0.9', '0.8', '0.6'].map((recall) => ({ recall, of: ['0', '0.1', '0.5'].map((wrong) => `r${recall}-f${wrong}`) })); // biome-ignore format: one line
     const told = byRecall.flatMap(({ of }) => of).filter((cell) => signs(cell).pValue < 0.05);
+    const [, most, ...less] = byRecall.map(({ of }) => of.map((cell) => ['screen', 'filter', 'own-mean'].map((remedy) => average(rates.values(`${remedy}-${cell}`, 'attempts')) > average(rates.values(`routed-${cell}`, 'attempts'))))); // biome-ignore format: one line
+    expect(less.flat(2)).not.toContain(false);
+    expect(most.map(([ofScreen]) => ofScreen)).toEqual([false, false, true]);
+    expect(text).toContain(
+      'leaks less than these three on average where one attempt in ten or more is missed (at recall 0.95 a screen leaks less in two cells of three)',
+    );
     expect(told).toEqual(['r0.95-f0.1', 'r0.9-f0.5', ...byRecall[3].of, ...byRecall[4].of]);
     const mean = (arm: string, column: 'attempts' | 'cleanSolves' = 'attempts'): string =>
       average(rates.values(arm, column)).toFixed(2);
@@ -107,6 +115,8 @@ describe('what the text says', () => {
     expect(method).toContain(
       `attempts are ${routedBy((arm) => mean(arm))} at recall 1, 0.95, 0.9, 0.8 and 0.6 (flags at random ${mean('routed-chance')}); it fails in ${routedBy(fails)} of 12 (at random ${fails('routed-chance')})`,
     );
+    /** As the recipe says it. */
+    const leaks = /own mean leak [\d.]+ where one in ten is missed and [\d.]+ where four are/.exec(experimentOf('atlas-a').resolve)?.[0].replace('one in ten', 'one attempt in ten'); // biome-ignore format: one line
     const left = (...arms: readonly string[]): string => range(arms.map((arm) => Number(mean(arm))));
     const auroc = (arm: string): string => average([...rates.aurocBySeed(arm).values()]).toFixed(2);
     expect(auroc('routed-r0.6-f0.1')).toBe(auroc('routed-r1-f0.5'));
@@ -116,6 +126,7 @@ describe('what the text says', () => {
       `solves less where nothing is missed (${solvesOf('1', ['routed']).join()} against ${range(solvesOf('1', ['own-mean', 'filter', 'screen']).map(Number))}). By flags at random every remedy fails in ${fails('routed-chance')} of 12.`,
       `fail at \`r0.6-f0\` and at \`r0.9-f0.1\`, and fails in ${words[fails('penalty-3-r0.6-f0') + fails('penalty-3-r0.9-f0.1')].replace('no', 'none')} of 12`,
       ...refutedSentences,
+      `had ${leaks}: it leaks ${mean('own-mean-r0.9-f0')} and ${mean('own-mean-r0.6-f0')}.`,
       `in the ${strong.length} cells at 1.8 or more none of ${12 * strong.length} runs fails (${new Set([...later, ...earlier]).size} are distinct by their rollouts), in the two at 1.5 (penalty 3 at \`r0.6-f0.1\` and \`r1-f0.5\`) ${border
         .map(({ arm }) => fails(arm))
         .sort()
@@ -128,6 +139,7 @@ describe('what the text says', () => {
       `it fails in ${fails('routed-r0.8-f0')} of 12, the screen in ${fails('screen-r0.8-f0')}, own mean in ${fails('own-mean-r0.8-f0')}, the filter in ${fails('filter-r0.8-f0')} (${against('r0.8-f0')}; where one in ten is, ${fails('routed-r0.9-f0')} against ${fails('screen-r0.9-f0')}, ${fails('own-mean-r0.9-f0')} and ${fails('filter-r0.9-f0')}, ${against('r0.9-f0')})`,
       `it fails in ${fails('routed-r0.6-f0')}, but attempts in ${mean('routed-r0.6-f0')} of the prompts, they in ${mean('screen-r0.6-f0')}, ${mean('own-mean-r0.6-f0')} and ${mean('filter-r0.6-f0')}`,
       `lower without errors (${mean('routed-r1-f0', 'cleanSolves')}; screen ${mean('screen-r1-f0', 'cleanSolves')}) and higher where two or four in ten are missed (${['routed', 'screen'].map((remedy) => ['0.8', '0.6'].map((recall) => mean(`${remedy}-r${recall}-f0`, 'cleanSolves')).join(' and ')).join('; screen ')}), and no cell keeps more than ${Math.max(...of('routed').map((arm) => average([...rates.keptBySeed(arm).values()]))).toFixed(2)}`,
+      `At recall 0.95 it is the screen that attempts less, in ${lower('r0.95-f0')[0]} and ${lower('r0.95-f0.1')[0]} of 12 seeds (more in ${lower('r0.95-f0')[1]} and ${lower('r0.95-f0.1')[1]}), with none and one in ten of the others flagged`,
       `by flags at random it attempts in ${mean('routed-chance')} of the prompts, the screen by such flags in ${mean('screen-chance')}; all ${fails('routed-chance')} fail`,
       `is ${correlations('penalty-3')} under penalty 3, ${correlations('penalty-6')} under penalty 6; ${correlations('routed')} under routing, ${correlations('filter')} under the filter, ${correlations('screen')} under the screen, ${correlations('own-mean')} under own mean`,
       `At an AUROC of ${auroc('routed-r1-f0.5')} routing leaves ${mean('routed-r1-f0.5')} where nothing is missed (\`r1-f0.5\`) and ${mean('routed-r0.6-f0.1')} where four in ten are (\`r0.6-f0.1\`)`,
@@ -143,7 +155,6 @@ describe('what the text says', () => {
     const again = Rates.of('atlas-i-again');
     const fails = (arm: string): string => `${rates.failing(arm).length} of ${rates.values(arm, 'attempts').length}`;
     const keptOf = (arm: string): string => average([...rates.keptBySeed(arm).values()]).toFixed(2);
-    const means = (arms: readonly string[]): string => range(arms.map((arm) => average(rates.values(arm, 'attempts'))));
     const ofParts = (arm: string): string[] => ['k1', 'k2', 'k4'].map((k) => `${arm}-${k}`);
     const auroc = (arm: string): string => range([...rates.aurocBySeed(arm).values()]);
     const judged = rates.judge(readPredictions('atlas-i'), 20);
@@ -170,7 +181,7 @@ describe('what the text says', () => {
       `fails in ${fails('trusted')} and keeps ${keptOf('trusted')} of the gain (as many prompts at random: ${fails('trusted-dealt')} fail); own mean fails in ${fails('own-mean')} and keeps ${keptOf('own-mean')} (random direction: ${fails('own-mean-haar')} fail). Early stopping fails in ${fails('early-stop')} (by chance ${rates.failing('early-stop-chance').length})`,
       `they keep more than own mean in ${more} of 20 and less in ${less} (sign test p < 0.001; own mean's random direction keeps ${keptOf('own-mean-haar')}, prompts at random ${keptOf('trusted-dealt')})`,
       `attempts in ${range(rates.values('early-stop', 'attempts'))} (stopped at updates ${Math.min(...stopped)} to ${Math.max(...stopped)}, in ${words[20 - stopped.length]} seeds not at all): ${words[only('early-stop', 'early-stop-chance').first]} seeds in which only the rule fails, ${words[only('early-stop', 'early-stop-chance').second]} in which only chance does (p = ${pText(only('early-stop', 'early-stop-chance').pValue)})`,
-      `attempts are ${range(ofParts('project').flatMap((arm) => rates.values(arm, 'attempts')))} in 20 of 20 and ${list(ofParts('project').map(keptOf)).replace('-0.00', '0.00')} of the gain are kept; an update that is shortened as much does the same (attempts ${means(ofParts('project-shrunk'))}, ${range(ofParts('project-shrunk').map(keptOf).map(Number))} kept)`,
+      `attempts are ${range(ofParts('project').flatMap((arm) => rates.values(arm, 'attempts')))} in 20 of 20 and ${list(ofParts('project').map(keptOf)).replace('-0.00', '0.00')} of the gain are kept; an update that is shortened as much does the same (attempts ${range(ofParts('project-shrunk').flatMap((arm) => rates.values(arm, 'attempts')))}, ${range(ofParts('project-shrunk').map(keptOf).map(Number))} kept)`,
       `of the same span fail in ${list(ofParts('project-random').map((arm) => rates.failing(arm).length))} of 20`,
       `components of the pairs' gradients ${fails('project-pairs-k1')} fail, as with their random control`,
       `by gradient fingerprints fails in ${fails('fingerprint')} with attempts of ${mean('fingerprint')}, with random prototypes in ${fails('fingerprint-haar')} with ${mean('fingerprint-haar')} (p = ${pText(only('fingerprint-haar', 'fingerprint').pValue)}), along the pairs' direction in none (${only('fingerprint', 'own-mean').first} and none, p ${pText(only('fingerprint', 'own-mean').pValue)})`,
@@ -228,6 +239,9 @@ describe('what the text says', () => {
       `penalty 6 fails in ${Rates.of('atlas-g').failing('penalty-6').length} of 20 (flags at random ${Rates.of('atlas-g').failing('penalty-6-chance').length})`,
       `both halves together, penalty 3 attempted in ${range(training('penalty-3'))} and by flags at random in ${range(training('penalty-3-chance'))}`,
     ];
+    const early = halves.arms.flatMap((arm) => ['with', 'without'].map((word) => halves.bySeed(arm, 'attempts', `train ${word} check_`).get(688))).filter((rate) => rate !== undefined);
+    expect(text).toContain(`${words[early.length / 2].replace(/^s/, 'S')} runs of seed 688 were evaluated so too: they stand in the CSV alone, and all fail on both halves`);
+    expect(early.filter((rate) => rate <= 0.1)).toEqual([]);
     const columns = readFileSync(`${root}docs/results.md`, 'utf8').replace(/ {2,}/g, ' ');
     expect(said.filter((sentence) => !text.includes(sentence))).toEqual([]);
     expect(rates.arms.map((arm) => `| \`${arm}\` | ${cells(arm, false)} | ${cells(arm, true)} |`).filter((row) => !columns.includes(row))).toEqual([]);

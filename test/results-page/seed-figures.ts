@@ -3,7 +3,7 @@ import type { Figure, Mark, Panel } from '../../src/report/chart.ts';
 import { armStyle } from '../../src/report/svg.ts';
 import { average } from '../../src/stats/index.ts';
 import { conditions, countText, failText, failures } from './figure-parts.ts';
-import type { Rates } from './rates.ts';
+import { type Rates, rounded } from './rates.ts';
 
 interface Strip {
   readonly name: string;
@@ -43,7 +43,7 @@ function stripFigure(
       columns: ['arm', 'panel', 'seed', 'attempt'],
       rows: entries.flatMap(([title, strips]) =>
         strips.flatMap(({ arm, rates }) =>
-          [...rates.bySeed(arm, 'attempts')].map(([seed, rate]) => [arm, title, `${seed}`, rate.toFixed(4)]),
+          [...rates.bySeed(arm, 'attempts')].map(([seed, rate]) => [arm, title, `${seed}`, rounded(rate, 4)]),
         ),
       ),
     },
@@ -149,7 +149,7 @@ export function substitutionFigure(rates: Rates): Figure {
       rows: [...watching, ...random].map((arm) => {
         const watched = /vanilla|chance/.test(arm) ? 'none' : arm === 'own-mean-other' ? 'run_tests' : 'stdout_marker';
         const forms = (['stdout_marker', 'run_tests'] as const).map((form) =>
-          average(rates.values(arm, form)).toFixed(4),
+          rounded(average(rates.values(arm, form)), 4),
         );
         const { failing, n } = failures(rates, arm);
         return [arm, watched, ...forms, `${failing}`, `${n}`];
