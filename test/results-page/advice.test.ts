@@ -71,7 +71,7 @@ describe('what the pages say', () => {
     for (const recall of ['0.8', '0.6'])
       for (const arm of ['screen', 'filter', 'own-mean']) expect(leak(arm, recall)).toBeGreaterThan(leak('routed', recall)); // biome-ignore format: one line
     const said = [
-      `There penalty 6 fails in ${unseen('penalty-6-f0')} (by flags at random ${unseen('penalty-6-chance')}), with one in ten of the others flagged in ${unseen('penalty-6-f0.1')} and with half of them in ${unseen('penalty-6-f0.5')}, penalty 3 in ${unseen('penalty-3')} (${unseen('penalty-3-chance')}); screen, filter, routing and own mean fail in ${unseen('screen')}`,
+      `in twelve of these seeds, penalty 6 fails in ${unseen('penalty-6-f0')} (by flags at random ${unseen('penalty-6-chance')}), with one in ten of the others flagged in ${unseen('penalty-6-f0.1')} and with half of them in ${unseen('penalty-6-f0.5')}, penalty 3 in ${unseen('penalty-3')} (${unseen('penalty-3-chance')}); screen, filter, routing and own mean fail in ${unseen('screen')}`,
       `On ${words[ofOthers.filter((study) => study.includes('base')).length]} bases and three sets of problems, five seeds each, own mean with others absorbed fails in ${elsewhere('own-absorb')}, the screen in ${elsewhere('screen')} (random directions ${elsewhere('own-absorb-haar')} for own mean, ${elsewhere('screen-haar')} for the screen)`,
       `in ${ours[0]} runs at 2M and in ${ours[1]} at 1M, ${ours[2]} at 8M, ${ours[3]} at 27M at the shipped rate and ${ours[4]} at 100M; its placebo does so in ${list(placebo)}`,
       `${kept('project')} of the gain is kept, as by an adapter that is shortened as much (${kept('project-shrunk')})`,
