@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { exitCodes } from '../base/index.ts';
-import { onInterrupt } from './interrupt.ts';
+import { onInterrupt, tellUpdate } from './interrupt.ts';
 
 beforeEach(() => void vi.stubEnv('GQ_GRACE', ''));
 
@@ -31,6 +31,22 @@ it('ends work that takes too long, and says how to give it longer', () => {
   vi.advanceTimersByTime(200);
   expect(exit).toHaveBeenCalledWith(exitCodes.interrupted);
   expect(said()).toMatch(/interrupted: saving,.*\n.*more than 8 s \(GQ_GRACE=SECONDS/);
+  interruption[Symbol.dispose]();
+});
+
+it('waits for two of the longest updates until now, and for what is saved after them', () => {
+  vi.useFakeTimers();
+  const exit = vi.fn();
+  vi.spyOn(process, 'exit').mockImplementation(exit as unknown as typeof process.exit);
+  let said = '';
+  const interruption = onInterrupt({ write: (text) => (said += text) }, 'saving');
+  for (const seconds of [41.4, 40.2]) tellUpdate(interruption.signal, seconds);
+  process.emit('SIGINT');
+  expect(said).toContain('in at most 87 s');
+  vi.advanceTimersByTime(86_500);
+  expect(exit).not.toHaveBeenCalled();
+  vi.advanceTimersByTime(600);
+  expect(exit).toHaveBeenCalledWith(exitCodes.interrupted);
   interruption[Symbol.dispose]();
 });
 

@@ -22,6 +22,7 @@ import { SinkGroup, stampNotice } from '../run/sink.ts';
 import { describeDevice } from './assemble.ts';
 import { admitConfig, resolveConfig } from './config.ts';
 import { expectFork, expectIdentity, pluginHash } from './identity.ts';
+import { tellUpdate } from './interrupt.ts';
 import { type Replacements, replacementNames } from './judge.ts';
 import { byteIdentity, compareDevices, makeManifest } from './manifest.ts';
 import { type Lab, openLab } from './open.ts';
@@ -219,6 +220,16 @@ export async function drive(
       if (event.kind === 'expectation' && !event.holds) holds = false;
     },
   };
+  let before = performance.now();
+  const lengths: Sink = {
+    name: 'lengths of updates',
+    event: ({ kind }) => {
+      if (kind !== 'step') return;
+      const now = performance.now();
+      tellUpdate(signal, (now - before) / 1000);
+      before = now;
+    },
+  };
   const { adapter } = policy;
   const { checkpointEvery, keepState, storeFeatures, storeTokens } = config.output;
   const meeting = shards.ranks === 1 ? null : meetingOf(shards, policy);
@@ -226,7 +237,7 @@ export async function drive(
   const promptText = (tokens: Int32Array): string => text.show(tokens);
   const stored = { storeFeatures, storeTokens, featureBytes, promptText, earlier };
   const own = isWriter(shards) ? run : null;
-  sinks.addFirst(...(own === null ? [] : [new FileSink(own, stored)]), expectations);
+  sinks.addFirst(...(own === null ? [] : [new FileSink(own, stored)]), expectations, lengths);
   const end = await recordRun({
     run: own,
     trainer,

@@ -3,8 +3,8 @@
  * interrupted elsewhere: train in commands.test.ts, experiments in test/resume, micro pretrain in test/lab/told.test.ts.
  */
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, openSync, readdirSync, readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { existsSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
 import { gqProgram } from '../gq-command.ts';
 import { Lab, tinySettings } from './lab.ts';
@@ -93,6 +93,43 @@ describe('a command that saves', () => {
     expect(said).toContain('(again to quit at once)');
     expect(filesBelow(lab.path('.')).filter((file) => file.includes('lock'))).toEqual([]);
     expect(process.listenerCount('SIGINT')).toBe(0);
+  });
+});
+
+describe('the time that an update takes', () => {
+  afterEach(() => {
+    vi.unstubAllEnvs();
+    vi.restoreAllMocks();
+  });
+  /** What the command says itself; two digits and more: the usual 8 seconds would not do. */
+  const longer = /interrupted: finishing this update.*, then saving, in at most \d{2,} s/;
+
+  it('is what training is given to end', async () => {
+    vi.stubEnv('GQ_GRACE', '');
+    let ahead = 0;
+    const now = performance.now.bind(performance);
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + 5000 * ahead++);
+    const { code, said } = await interrupted('SIGINT', 'train', ...settings, '--json', '--out', lab.path('slow'));
+    expect({ code, said }).toEqual({ code: 75, said: expect.stringMatching(longer) });
+  });
+
+  it('is what an experiment gives the processes of its runs', async () => {
+    vi.stubEnv('GQ_GRACE', '');
+    // In the processes of the runs, not here, seconds are thousands.
+    const fast = 'const now = performance.now.bind(performance); performance.now = () => 1000 * now();';
+    vi.stubEnv('NODE_OPTIONS', `--import data:text/javascript,${encodeURIComponent(fast)}`);
+    const recipe = lab.path('two.toml');
+    writeFileSync(recipe, 'name = "two"\nseeds = [1, 2]\n[[arms]]\nname = "absorb"\nrecipe = "micro-absorb"\n');
+    let [said, isPressed] = ['', false];
+    const write = (text: string): void => {
+      said += text;
+      if (isPressed || !/absorb.*update \d/.test(said)) return;
+      isPressed = true;
+      process.emit('SIGINT');
+    };
+    const argv = ['experiment', recipe, '--jobs', '2', ...settings, '--set', 'updates=500', '--out', lab.path('two')];
+    const code = await runCli(argv, { stdout: { write }, stderr: { write } });
+    expect({ code, said }).toEqual({ code: 75, said: expect.stringMatching(longer) });
   });
 });
 

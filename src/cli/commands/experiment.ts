@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { exitCodes, UserError } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
-import { keepSandboxes, onInterrupt, type PackPlace } from '../../lab/index.ts';
+import { keepSandboxes, onInterrupt, type PackPlace, tellUpdate } from '../../lab/index.ts';
 import type { Experiment } from '../../report/experiment-schema.ts';
 import { isBlind, recipePath } from '../../run/index.ts';
 import { describeSameBytes, expectFittingPlan, sharedRuns, writeExperiment } from '../../study/directory.ts';
@@ -271,7 +271,11 @@ export async function executeExperiment(
   const reportOf = (index: number, slot: number): Report => {
     const { folder, config } = plan.runs[index];
     const run = { config, path: join(directory, folder), atATime: Math.min(jobs * size, plan.runs.length), pack: size };
-    return measuring(run, picture.reportOf(index, slot));
+    const shown = picture.reportOf(index, slot);
+    return measuring(run, (report) => {
+      if (report.kind === 'step') tellUpdate(signal, report.seconds);
+      shown(report);
+    });
   };
   const workerOf = (index: number, place: PackPlace | null) => new LabWorker(reportOf(index, 0), signal, place);
   const { end, tripped, failed, held } =
