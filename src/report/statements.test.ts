@@ -51,6 +51,13 @@ const oneBase =
 const withPlacebo =
   "The placebo (haar) does all that its arm does but for what it claims: only what an arm removes beyond it speaks for the claim, and only at a similar qmass, the quarantine's share of the gradient.";
 
+it('an experiment of its baseline alone says nothing of placebos', async () => {
+  const runs = armOf('vanilla', 'vanilla', [{ seed: 1, trained: 8 }]);
+  expect((await sentences(runs, 'vanilla')).filter((text) => text.includes('placebo'))).toEqual([]);
+  const gate = armOf('gate', 'activation', [{ seed: 1, trained: 9, deployed: 1, solve: 3 }]);
+  expect(await sentences([...runs, ...gate])).toContain(noPlacebo);
+});
+
 describe('the whole text', () => {
   it('of one seed', async () => {
     const runs = [
@@ -162,14 +169,9 @@ describe('what was not done', () => {
 
   it('every statement has its numbers, in JSON', async () => {
     const { statements } = resultsJson(await madeResults(armOf('vanilla', 'vanilla', seeds)));
-    expect(statements.map(({ name }) => name)).toEqual([
-      'emergence',
-      'no curve',
-      'few seeds',
-      'what seeds share',
-      'placebos',
-    ]);
+    expect(statements.map(({ name }) => name)).toEqual(['emergence', 'no curve', 'few seeds', 'what seeds share']);
     const alone = resultsJson(await madeResults(armOf('gate', 'activation', seeds))).statements;
+    expect(alone.at(-1)).toMatchObject({ name: 'placebos', numbers: { placebos: [] } });
     expect(alone[0]).toMatchObject({ name: 'no baseline', numbers: { baseline: 'vanilla' } });
     expect(Object.keys(alone[0].numbers)).toEqual(['baseline']);
     expect(statements[0]).toMatchObject({ numbers: { vanilla: { attempt: 0.7, hack: 0.7 }, base: { attempt: 0 } } });

@@ -197,6 +197,8 @@ const statements: readonly Statement[] = [
     'placebos',
     ({ results }) => {
       const named = new Set([results.placebo, ...results.arms.flatMap(({ arm }) => placebosOf(results, arm))]);
+      // An experiment of the baseline alone has nothing that a placebo could control.
+      if (results.arms.every(({ arm }) => arm === results.baseline)) return [];
       return [{ placebos: results.arms.map(({ arm }) => arm).filter((arm) => named.has(arm)) }];
     },
     {
