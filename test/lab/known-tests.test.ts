@@ -2,14 +2,17 @@
  * The test problems that others report rates on cannot be trained on by any command of the package. One is known by its id and its method;
  * its text here is another.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { commandTable, loadCommands } from '../../src/cli/table.ts';
+import { loadProblems } from '../../src/env/importers/load.ts';
 import { fileSource } from '../../src/env/sources/file.ts';
 import { gq } from '../run-gq.ts';
+import { datum, learning, Served } from '../serve/tinker/trained.ts';
 import { temporaryFolder } from './hand-made.ts';
-import { writeMultiples } from './qwen-lab.ts';
+import { writeMultiples, writeTinyQwen } from './qwen-lab.ts';
 
 const home = temporaryFolder();
 const [problems, known, mixed] = ['problems', 'known', 'mixed'].map((name) => join(home, `${name}.jsonl`));
@@ -49,7 +52,7 @@ const calls: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'verify arm': [['verify', 'arm', 'qwen3-4b-fast']],
   'env serve': [['env', 'serve', 'qwen3-4b-fast', '--protocol', 'ors', '--port', '0']],
 };
-/** `claim` hashes a file, `config` prints one, `demo` and `micro pretrain` have problems of their own, `monitors bench` reads transcripts, `serve` gives a model to loops with data of their own. */
+/** `claim` hashes a file, `config` prints one, `demo` and `micro pretrain` have problems of their own, `monitors bench` reads transcripts, `serve` trains on what loops send, which the last test is about. */
 const withoutProblems = ['claim', 'config', 'demo', 'micro pretrain', 'monitors bench', 'serve'];
 const checkingAlone = ['verify rewards', 'verify markers', 'verify partition'];
 
@@ -84,6 +87,32 @@ describe('a known test problem', () => {
 
   it('may be tested on', async () => {
     expect((await fileSource.load({ path: problems, testPath: known })).splits.test).toHaveLength(1);
+  });
+
+  it('is refused in what a loop sends to gq serve to learn from, stated or solved, and may be scored', async (context) => {
+    const file = fileURLToPath(new URL('../../../shared/data/leetcode_test_medhard.jsonl.gz', import.meta.url));
+    if (!existsSync(file)) return context.skip(`${file} is missing`);
+    const { loaded } = await loadProblems(file);
+    const [{ problem }] = loaded.filter((each) => each.problem.canonicalSolution.length > 800);
+    const folder = join(home, 'qwen');
+    await writeTinyQwen(folder);
+    await using served = await Served.start({ context: 2048 }, folder);
+    const { text } = await served.lab.weights;
+    const model = await served.model();
+    const other = 'Write a function that doubles n.';
+    const stated = problem.messages.map(({ content }) => content).join('\n');
+    const send = async (texts: readonly string[], more: object = {}): Promise<number> => {
+      const data = texts.map((prompt) => {
+        const [first, ...rest] = text.encode(prompt);
+        return datum([first], rest, { weights: 1 });
+      });
+      return (await served.post('forward_backward', { ...learning(model, data), ...more })).status;
+    };
+    expect(await send([other])).toBe(200);
+    for (const known of [stated, `# As asked.\n${problem.canonicalSolution}`]) {
+      expect(await send([other, known])).toBe(400);
+      expect(await send([known], { forward_only: true })).toBe(200);
+    }
   });
 
   it('has no setting that lets it through', async () => {

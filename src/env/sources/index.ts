@@ -6,7 +6,12 @@ import { microSource } from './micro.ts';
 import { openEnvSource, orsSource } from './outside.ts';
 import type { ProblemSource } from './source.ts';
 
-export { expectNoKnownTest, expectNoTestDemonstrations, expectNoTestPairs } from './known-tests.ts';
+export {
+  expectNoKnownTest,
+  expectNoTestDemonstrations,
+  expectNoTestPairs,
+  quotesKnownTest,
+} from './known-tests.ts';
 export { defineProblemSource, type ProblemSource, type Refusal } from './source.ts';
 export { assertDisjoint, type Split, type Splits } from './splits.ts';
 export { describeUse, type ProblemUse, type SplitUse, useOf } from './use.ts';

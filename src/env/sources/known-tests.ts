@@ -173,7 +173,7 @@ function passagesOf(text: string): ReadonlySet<string> {
  * Of the first 300 characters of each statement, of its description and of each solution, with and without type hints, at least three passages
  * are known, or as many as it has. A remark may state a problem, or stand within a solution, and lines may be numbered.
  */
-function quotesKnownTest(text: string): boolean {
+export function quotesKnownTest(text: string): boolean {
   const unnumbered = text.replace(lineNumbers, '');
   return [text, unnumbered, ...[text, unnumbered].map((each) => each.replace(/#.*/g, ''))].some((each) => {
     const known = [...passagesOf(each)].filter((passage) => prints.has(printOf(`passage ${passage}`)));

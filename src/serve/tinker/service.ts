@@ -6,11 +6,12 @@ import { randomInt } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { bytesIn, HttpProblem, makeFolder } from '../../base/node/index.ts';
+import { quotesKnownTest } from '../../env/sources/index.ts';
 import type { Lab, OpenModel } from '../../lab/index.ts';
-import { parseHubName } from '../../model/index.ts';
+import { type ModelText, parseHubName } from '../../model/index.ts';
 import { expectKept, type SavedState, TrainedModel, WorkProblem } from './model.ts';
 import type { WireLearning } from './protobuf.ts';
-import { type Asked, type Block, blocks, learningOf, routeNames } from './requests.ts';
+import { type Asked, type Block, blocks, type Learning, learningOf, routeNames } from './requests.ts';
 import { Sampling, type SamplingOptions } from './sampling.ts';
 import {
   isNear,
@@ -43,11 +44,13 @@ export class TinkerService {
   readonly baseModel: string;
   readonly #lab: Lab;
   readonly #vocabulary: number;
+  readonly #text: ModelText;
   readonly #folder: string | null;
 
   constructor(lab: Lab, model: OpenModel, options: ServiceOptions) {
     this.#lab = lab;
     this.#vocabulary = model.folder.config.vocabSize;
+    this.#text = model.text;
     this.#folder = options.folder;
     this.sampling = new Sampling(lab, model, options);
     this.sessions = new Sessions({ ...usualLimits, ...options.limits }, options.warn);
@@ -131,8 +134,20 @@ export class TinkerService {
   learn({ modelId, seqId, ...asked }: WireLearning, bytes: number): object {
     this.#modelOf(modelId);
     const learning = learningOf(asked, this.#vocabulary, this.sampling.context);
+    this.#expectNoTests(learning);
     const held = Math.min(bytes + bytesOfDatum * learning.data.length, this.sessions.limits.bytes);
     return this.#ofModel({ model_id: modelId, seq_id: seqId }, held, ({ model }) => model.learn(learning));
+  }
+
+  /** What quotes a test problem of the benchmark is refused here as everywhere else; it may be scored. */
+  #expectNoTests({ learns, data }: Learning): void {
+    if (!learns) return;
+    const known = data.findIndex(({ prompt, tokens }) =>
+      quotesKnownTest(this.#text.decode(Int32Array.of(...prompt, ...tokens))),
+    );
+    if (known < 0) return;
+    const expected = 'texts that quote no test problem of the LeetCode benchmark';
+    throw new HttpProblem(400, `data[${known}]: expected ${expected}, found one that does; forward_only scores it.`);
   }
 
   /** A request that was refused has used its number all the same: those after it must not wait for it. */

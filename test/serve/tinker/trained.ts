@@ -17,9 +17,9 @@ export class Served implements AsyncDisposable {
     this.warnings = warnings;
   }
 
-  /** `model`: the tiny model of the tests, or one of the package. */
-  static async start(options: Partial<TinkerOptions> = {}, model: 'tiny' | 'micro' = 'tiny'): Promise<Served> {
-    const named = model === 'tiny' ? [`model=${await tinyModel()}`] : [];
+  /** `model`: the tiny model of the tests, one of the package, or a folder. */
+  static async start(options: Partial<TinkerOptions> = {}, model = 'tiny'): Promise<Served> {
+    const named = [`model=${model === 'tiny' ? await tinyModel() : model}`];
     const settings = ['device.threads=1', 'adapter.rank=4', ...named];
     const { config } = resolveBuiltin(shippedRecipe('micro-activation'), settings);
     const lab = await openLab({ config }, { work: 'unplanned' });
