@@ -4,11 +4,13 @@
  * nothing, so each group is shown a solve and a hack, as a warm start does. Problems of the file are tested on; trained on are generated
  * ones of their lengths (bench/claim-data.ts). Evaluation has two sets and no curve.
  *   node bench/study-rehearsal.ts --problems FILE.jsonl[.gz] --to DIR --results FILE.jsonl [--model DIR] [--shape 4b] [--device cuda] [--updates 2]
- *     [--tokens 48] [--jobs 1] [--seconds 500] [--experiments seeds,claim] [--arms a,b] [--kill-at 20] [--rank 32] [--test 8]
+ *     [--tokens 48] [--jobs 1] [--seconds 500] [--experiments seeds,claim] [--arms a,b] [--kill-at 20] [--rank 32] [--train 16] [--test 8]
  *     [--set key=value]
- *   node bench/study-rehearsal.ts --measure memory,gate --problems FILE --to DIR --results FILE.jsonl [--seconds 560] [any of the above]
- * `--measure`: what was not measured on a GPU yet, one after the other in the time of the call, each with a folder, results (FILE-memory.jsonl)
- * and usual values of its own: the memory at the shape of 0.6B with completions of 24 tokens; a gate for up to 15 updates of 512 tokens at 4B.
+ *   node bench/study-rehearsal.ts --measure kinds,long --problems FILE --to DIR --results FILE.jsonl [--seconds 560] [any of the above]
+ * `--measure`: one after the other in the time of the call, each with a folder, results (FILE-memory.jsonl) and usual values of its own.
+ * `memory`: at the shape of 0.6B, completions of 24 tokens. `gate`: one at 4B, up to 15 updates of 512 tokens. `kinds`: a run of each kind
+ * that steps have, at 4B, 15 updates of 512 tokens and evaluations of 119 problems. `long`: three updates of the full preset.
+ * At the end each figure is told as a share of what the plan said (`--against`: which), and which are more than 20% apart.
  * The model is made if its folder is absent. Ends before `--seconds` are over. Each arm has its line as it ends; one that the time ended has
  * the updates until then. Others that the results have are not tried again, on another machine neither, so a later call goes on with the rest. Exit code 1: an arm failed, which is named; 75: the time did not suffice for all.
  * `--kill-at N` kills each run (SIGKILL) once it has saved update N and continues it.
@@ -54,8 +56,10 @@ const { values: given } = parseArgs({
     arms: { type: 'string' },
     'kill-at': { type: 'string' },
     rank: { type: 'string' },
+    train: { type: 'string' },
     test: { type: 'string' },
     measure: { type: 'string' },
+    against: { type: 'string' },
     set: { type: 'string', multiple: true },
   },
 });
@@ -68,7 +72,9 @@ const usual = {
   jobs: '1',
   seconds: '500',
   rank: '32',
+  train: '16',
   test: '8',
+  against: 'memory,disk',
 };
 
 interface Measurement {
@@ -76,7 +82,10 @@ interface Measurement {
   readonly share: number;
   /** Values that are usual then. */
   readonly usual: Readonly<Record<string, string>>;
+  readonly set?: readonly string[];
 }
+
+const whole = { shape: '4b', updates: '15', tokens: '512', test: '119', against: 'seconds,evaluation,memory,disk' };
 
 /** What `--measure` may name. */
 const measurements: Readonly<Record<string, Measurement>> = {
@@ -89,7 +98,27 @@ const measurements: Readonly<Record<string, Measurement>> = {
       arms: 'vanilla,symmetric,gradient,gradient-token,pair-band',
     },
   },
-  gate: { share: 1, usual: { shape: '4b', updates: '15', tokens: '512', experiments: 'seeds', arms: 'gradient' } },
+  gate: { share: 1, usual: { ...whole, experiments: 'seeds', arms: 'gradient' } },
+  kinds: {
+    share: 0.75,
+    usual: {
+      ...whole,
+      experiments: 'first,seeds,claim,baselines,recall,warm',
+      arms: 'vanilla,gradient,symmetric,oracle,penalty-probe,oracle-0.4,own-absorb-by-labels',
+    },
+  },
+  long: {
+    share: 1,
+    usual: {
+      ...whole,
+      updates: '3',
+      tokens: '1536',
+      train: '64',
+      experiments: 'long',
+      arms: 'vanilla,symmetric,gradient',
+    },
+    set: ['sampling.promptsPerStep=64', 'sampling.group=4'],
+  },
 };
 
 /** Does each of them in a process of its own; the code is the worst that any ended with. */
@@ -103,7 +132,7 @@ function measureAll(names: readonly string[]): never {
     const results = (rest.results ?? join(to, 'results.jsonl')).replace(/(?:\.jsonl)?$/, `-${name}.jsonl`);
     const words = { ...own.usual, ...rest, to: join(to, name), results, seconds: `${Math.max(0, seconds)}` };
     const call = Object.entries(words).flatMap(([key, value]) => [`--${key}`, value]);
-    const changes = set.flatMap((setting) => ['--set', setting]);
+    const changes = [...(own.set ?? []), ...set].flatMap((setting) => ['--set', setting]);
     console.log(`${name}: ${results}`);
     return spawnSync(process.execPath, [...process.argv.slice(1, 2), ...call, ...changes], { stdio: 'inherit' }).status ?? 1; // biome-ignore format: one line
   });
@@ -145,7 +174,7 @@ function copyRecipes(): string {
 
 const settings = [
   `model=${model}`,
-  ...writeProblems(values.problems, home, 16, Number(values.test)),
+  ...writeProblems(values.problems, home, Number(values.train), Number(values.test)),
   `device.kind=${values.device}`,
   `updates=${values.updates}`,
   `sampling.maxNewTokens=${values.tokens}`,
@@ -287,18 +316,20 @@ function writeCsv(): void {
 
 const study = readStudy(join(copyRecipes(), 'qwen3-4b-study.toml'));
 if (study === null) throw new Error('study-rehearsal: recipes/qwen3-4b-study.toml is no study');
-const steps = await planStudy(study, join(home, 'runs'), { set: settings, seeds: [seed] });
 const wanted = (list: string | undefined, name: string): boolean =>
   list === undefined || list.split(',').some((each) => each === name || `qwen3-4b-${each}` === name);
+// Runs that a step shares with one that is not wanted are its own.
+const named = study.steps.filter(({ experiment }) => wanted(values.experiments, experiment.replace(/\.toml$/, '')));
+const steps = await planStudy({ ...study, steps: named }, join(home, 'runs'), { set: settings, seeds: [seed] });
 const linesByName = (): ReadonlyMap<string, Record<string, unknown>> =>
   new Map(rowsIn(results).map((row) => [`${row['experiment']} ${row['arm']}`, row]));
 const nameOf = ({ step, arm }: Arm): string => `${step.plan.experiment.name} ${arm}`;
 /** Tried, and not ended by the time alone. */
 const isOver = (row: Record<string, unknown> | undefined): boolean => row !== undefined && row['code'] !== 75;
 const tried = linesByName();
-const lists = steps
-  .filter(({ plan }) => wanted(values.experiments, plan.experiment.name))
-  .map((step) => step.own.map(({ arm }) => ({ step, arm })).filter(({ arm }) => wanted(values.arms, arm)));
+const lists = steps.map((step) =>
+  step.own.map(({ arm }) => ({ step, arm })).filter(({ arm }) => wanted(values.arms, arm)),
+);
 // In turn of every experiment, so that a call that ends early has tried something of each.
 const turns = Array.from({ length: Math.max(...lists.map(({ length }) => length)) }, (_, i) =>
   lists.flatMap((list) => list.slice(i, i + 1)),
@@ -327,4 +358,25 @@ const failed = names.filter((name) => rows.get(name)?.['done'] === false && !unf
 say(`${names.length - failed.length - unfinished.length} of ${names.length} arms done`);
 if (unfinished.length > 0) say(`no time for ${unfinished.length}: ${unfinished.join(', ')}`);
 if (failed.length > 0) say(`${failed.length} failed: ${failed.join(', ')}; see their lines in ${results}`);
+const compared = {
+  seconds: ['updateSeconds', 'assumedUpdateSeconds'],
+  evaluation: ['evaluationSeconds', 'assumedEvaluationSeconds'],
+  memory: ['peakMiB', 'plannedMiB'],
+  disk: ['gigabytes', 'plannedGigabytes'],
+} as const;
+const shares = names.flatMap((name) =>
+  Object.entries(compared)
+    .filter(([figure]) => wanted(values.against, figure))
+    .map(([figure, [measured, planned]]) => {
+      const row = rows.get(name);
+      return { name, figure, share: Number(row?.[measured] ?? NaN) / Number(row?.[planned] ?? NaN) };
+    })
+    .filter(({ share }) => Number.isFinite(share)),
+);
+const isNear = ({ share }: (typeof shares)[number]): boolean => Math.abs(share - 1) <= 0.2;
+for (const each of shares) {
+  const far = isNear(each) ? '' : ', more than 20% apart';
+  say(`${each.name}, ${each.figure}: ${each.share.toPrecision(3)} of the plan${far}`);
+}
+say(`${shares.filter(isNear).length} of ${shares.length} figures are within 20% of the plan`);
 process.exitCode = failed.length > 0 ? 1 : unfinished.length > 0 ? 75 : 0;

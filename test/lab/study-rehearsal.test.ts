@@ -69,21 +69,26 @@ describe('the rehearsal of the study', () => {
       '3600',
     ];
     const settings = ['sampling.promptsPerStep=1', 'sampling.group=4', 'device.threads=1', 'device.arenaMiB=256'];
-    const words = ['--measure', 'memory,gate', '--problems', problems, '--to', join(home, 'measured'), '--model', model, '--results', join(home, 'left.jsonl'), '--arms', 'symmetric']; // biome-ignore format: one line
+    const words = ['--measure', 'memory,gate,long', '--problems', problems, '--to', join(home, 'measured'), '--model', model, '--results', join(home, 'left.jsonl'), '--arms', 'symmetric']; // biome-ignore format: one line
     const set = settings.flatMap((setting) => ['--set', setting]);
     const call = () => spawnSync(node, ['bench/study-rehearsal.ts', ...words, ...small, ...set], { encoding: 'utf8' });
     const { status, stdout, stderr } = call();
     expect({ status, stdout, stderr }).toMatchObject({ status: 0 });
-    for (const name of ['memory', 'gate']) {
+    const told = (figure: string, name: string) => stdout.match(new RegExp(`^\\[.*qwen3-4b-${name} symmetric, ${figure}: \\d\\S* of the plan`, 'gm'))?.length; // biome-ignore format: one line
+    expect([told('memory', 'seeds'), told('seconds', 'seeds')]).toEqual([2, 1]);
+    expect([told('disk', 'long'), told('evaluation', 'long')]).toEqual([1, 1]);
+    // Nobody's update of four tokens takes what is assumed of 512.
+    expect(stdout).toMatch(/qwen3-4b-long symmetric, seconds: 0\.\d+ of the plan, more than 20% apart/);
+    for (const name of ['memory', 'gate', 'long']) {
       const row = JSON.parse(readFileSync(join(home, `left-${name}.jsonl`), 'utf8'));
       expect(row).toMatchObject({ arm: 'symmetric', done: true, updates: 2 });
       expect(row.plannedMiB).toBeGreaterThan(0);
       expect(existsSync(join(home, `left-${name}.csv`))).toBe(true);
     }
-    expect(call().stdout.match(/1 arms in \d experiments, 0 left/g)).toHaveLength(2);
+    expect(call().stdout.match(/1 arms in \d experiments, 0 left/g)).toHaveLength(3);
     const wrong = spawnSync(node, ['bench/study-rehearsal.ts', '--measure', 'other'], { encoding: 'utf8' });
     expect(wrong.status).toBe(1);
-    expect(wrong.stderr).toContain('--measure knows memory, gate');
+    expect(wrong.stderr).toContain('--measure knows memory, gate, kinds, long');
   });
 
   it('an arm that the time ends has a line with its updates until then, and the next call goes on with it', () => {
