@@ -104,7 +104,7 @@ const measurements: Readonly<Record<string, Measurement>> = {
     usual: {
       ...whole,
       experiments: 'first,seeds,claim,baselines,recall,warm',
-      arms: 'vanilla,gradient,symmetric,oracle,penalty-probe,oracle-0.4,own-absorb-by-labels',
+      arms: 'vanilla,gradient,symmetric,oracle,penalty-probe,oracle-0.4,own-absorb-half-by-labels',
     },
   },
   long: {

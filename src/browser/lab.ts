@@ -228,7 +228,7 @@ async function openTab({ config, files, loadModule, ...computing }: TabOptions):
   const { splits } = await microSource.load(problemSettings);
   const partition = await partitionOf({ environment }, splits, builtinLoopholes);
   const tasks = trainingTasks(config, splits.train, partition, words, definition.loopholes);
-  assertPromptsFit(tasks, config.sampling.maxPromptTokens);
+  assertPromptsFit(tasks, config.sampling, decoder.config);
   const heldOut = trainingTasks(config, splits.test, partition, words, definition.loopholes);
   const pairs = pairsOf(config, files.pairs, text);
   const { family, rank, targets } = config.adapter;

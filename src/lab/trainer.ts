@@ -36,7 +36,7 @@ export async function openTrainer(lab: Lab) {
   const { text } = model;
   const { adapter } = unsteered;
   await tellDisk(lab, adapter);
-  assertPromptsFit(tasks, config.sampling.maxPromptTokens);
+  assertPromptsFit(tasks, config.sampling, model.folder.config);
   const samplerOf = (policy: Policy): Sampler => openSampler(policy, settings.compute, options.sampler);
   const { ledger: openLedger = () => new VerdictLedger(null) } = options;
   const ledger = lab.use(openLedger());

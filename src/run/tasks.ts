@@ -8,7 +8,7 @@ import { loopholeOf, makePartition, type Partition, readPartition } from '../env
 import type { Problem } from '../env/problem.ts';
 import type { Splits } from '../env/sources/index.ts';
 import type { Task } from '../grpo/index.ts';
-import type { ModelText } from '../model/index.ts';
+import type { DecoderConfig, ModelText } from '../model/index.ts';
 import type { RunConfig } from './config/schema.ts';
 
 export async function partitionOf(
@@ -79,19 +79,27 @@ function expectReadable({ id, messages }: Problem, limit: number): void {
   if (characters > mostCharactersPerToken * limit) throw tooLong(id, limit, `${characters} characters`);
 }
 
-function tooLong(id: string, limit: number, found: string): UserError {
-  return new UserError({
-    call: `prompt of problem ${id}`,
-    expected: `at most ${limit} tokens (sampling.maxPromptTokens)`,
-    found,
-  });
+function tooLong(id: string, limit: number, found: string, why = 'sampling.maxPromptTokens'): UserError {
+  return new UserError({ call: `prompt of problem ${id}`, expected: `at most ${limit} tokens (${why})`, found });
 }
 
-/** Throws for a prompt over the limit instead of leaving its problem out: a run must not choose its problems by their length. */
-export function assertPromptsFit(tasks: readonly Task[], limit: number): void {
+/**
+ * Throws for a prompt over the limit, or one that leaves no room for its completion in the model's context, instead of leaving its problem
+ * out: a run must not choose its problems by their length.
+ */
+export function assertPromptsFit(
+  tasks: readonly Task[],
+  { maxPromptTokens, maxNewTokens }: RunConfig['sampling'],
+  { maxPositions }: Pick<DecoderConfig, 'maxPositions'>,
+): void {
+  const room = Math.max(0, maxPositions - maxNewTokens);
   for (const { problem, hinted, unhinted } of tasks) {
     const longest = Math.max(hinted.length, unhinted.length);
-    if (longest > limit) throw tooLong(problem.id, limit, `${longest}`);
+    if (longest > maxPromptTokens) throw tooLong(problem.id, maxPromptTokens, `${longest}`);
+    if (longest > room) {
+      const why = `the model's context of ${maxPositions} less sampling.maxNewTokens`;
+      throw tooLong(problem.id, room, `${longest}`, why);
+    }
   }
 }
 

@@ -284,10 +284,10 @@ export async function checkInputs({ experiment, runs }: ExperimentPlan, tell?: T
     await using lab = await openLab({ config });
     const { splits } = await lab.problems;
     expectFilled(`experiment ${experiment.name}, arm ${arm}`, sets, splits);
-    const [{ text }, partition] = await Promise.all([lab.model, lab.partition]);
+    const [{ folder, text }, partition] = await Promise.all([lab.model, lab.partition]);
     const context = { config, splits, partition, text, loopholes: lab.parts.loopholes };
     const prompted = sets.flatMap((set) => evaluationTasks(set === 'curve' ? 'validation' : set, context));
-    assertPromptsFit(prompted, sampling.maxPromptTokens);
+    assertPromptsFit(prompted, sampling, folder.config);
     const counts = Object.entries(splits).map(([split, problems]) => [split, problems.length]);
     checked.set(key, { model, splits: Object.fromEntries(counts) });
   }

@@ -47,11 +47,14 @@ describe('a set without problems', () => {
 });
 
 describe('a test prompt that is too long', () => {
-  it('is refused before the first run, and not when it is evaluated', async () => {
+  it.each([
+    ['sampling.maxPromptTokens=3', 'at most 3 tokens \\(sampling.maxPromptTokens\\)'],
+    ['sampling.maxNewTokens=250', "at most 6 tokens \\(the model's context of 256 less sampling.maxNewTokens\\)"],
+  ])('is refused before the first run, and not when it is evaluated: %s', async (setting, said) => {
     const folder = write('curveEvery = 0');
-    const arms = [{ name: 'plain', recipe: 'plain.toml', set: ['sampling.maxPromptTokens=3'] }];
+    const arms = [{ name: 'plain', recipe: 'plain.toml', set: [setting] }];
     const experiment = checkExperiment({ name: 'one', seeds: [1], evaluation: { curveEvery: 0 }, arms }, 'one');
     const plan = await planExperiment(experiment, join(folder, 'one.toml'));
-    await expect(checkInputs(plan)).rejects.toThrow(/^prompt of problem .*: expected at most 3 tokens/);
+    await expect(checkInputs(plan)).rejects.toThrow(new RegExp(`^prompt of problem .*: expected ${said}`));
   });
 });

@@ -106,6 +106,11 @@ describe('a start that fails leaves nothing behind', () => {
     ],
     ['no such partition', () => [...settings, ...setting('environment.partition=gone.json')], /gone\.json/],
     ['prompts that are too long', () => [...settings, ...setting('sampling.maxPromptTokens=2')], /maxPromptTokens/],
+    [
+      'prompts that leave no room in the model’s context',
+      () => [...settings, ...setting('sampling.maxNewTokens=230')],
+      /prompt of problem .*: expected at most \d+ tokens \(the model's context/,
+    ],
   ])('%s', async (_, args, message) => {
     const { code, err } = await gq('train', ...args(), '--out', lab.path('outer/inner/failed'));
     expect({ code, err }).toMatchObject({ code: 2, err: expect.stringMatching(message) });
