@@ -148,6 +148,15 @@ describe('what pairs know of the loopholes that are trained', () => {
     },
   );
 
+  it('README says how many of the micro pairs show the trained exploit, and names the rule that labels suggested', async () => {
+    const { pairs } = await loadPairs('micro', []);
+    const shown = pairs.filter((pair) => shownLoopholes([pair], ['run_tests']).length > 0);
+    const readme = readFileSync(join(folder, '../README.md'), 'utf8').replace(/\s+/g, ' ');
+    const invariant = readme.slice(readme.indexOf('The invariant:'));
+    expect(invariant).toContain(`(${shown.length} of ${pairs.length} show the exploit;`);
+    expect(readme).toContain('by a rule that labels suggested (`label-informed`)');
+  });
+
   it('micro-other-pairs-claim: nothing, where the other micro recipes show the exploit', async () => {
     const { runs } = await planned('micro-other-pairs-claim.toml');
     const shown = await Promise.all(runs.map(async (run) => [run.arm, await shownBy(run)]));
@@ -179,6 +188,32 @@ describe('claims on Qwen3', () => {
     },
   );
 
+  it.each(['claim', 'long', 'seeds'])(
+    'qwen3-4b-%s predicts of a gate on gradients that it is below its random direction',
+    (name) => {
+      expect(statedBy(`qwen3-4b-${name}.toml`)).toContainEqual(
+        expect.objectContaining({ arm: 'gradient', reference: 'gradient-haar' }),
+      );
+    },
+  );
+
+  it('every question of the documents about context (A7) has its arms', async () => {
+    const named = async (name: string) => (await planned(`qwen3-4b-${name}.toml`)).runs;
+    const ablations = await named('ablations');
+    const values = (pick: (config: RunConfig) => unknown) => new Set(ablations.map(({ config }) => pick(config)));
+    expect(values(({ arm }) => arm['refreshEvery'])).toEqual(new Set([undefined, 0, 1, 5, 20]));
+    expect(values(({ adapter }) => adapter.rank)).toEqual(new Set([8, 32, 64]));
+    expect(values(({ arm }) => arm['calibration'])).toEqual(new Set([undefined, 'quantile', 'otsu']));
+    expect(values(({ arm }) => arm['orthogonalTo'])).toContain('solve');
+    expect(values(({ pairs }) => pairs.file)).toEqual(new Set(['generic', 'hack', 'placebo-style', 'placebo-topic']));
+    const shown = (await named('warm')).map(
+      ({ config: { teacher, sampling } }) => (2 * teacher.perGroup) / sampling.group,
+    );
+    expect(new Set(shown)).toEqual(new Set([0.25, 0.5]));
+    const pool = (await named('pool-pairs')).map(({ config }) => config.pairs.select);
+    expect(pool).toEqual(pool.map(() => ['tag:pool-derived']));
+  });
+
   it('one step decides by attempts of vanilla alone: what it shows is that there is something to remove', () => {
     const { arms, bar } = readExperiment(join(folder, 'qwen3-4b-first.toml'));
     expect(arms.map(({ name }) => name)).toEqual(['vanilla']);
@@ -192,6 +227,18 @@ describe('claims on Qwen3', () => {
     expect(matched).toEqual(gates.map((gate) => `${gate}-mass-matched`));
     const frozen = runs.filter(({ config: { arm } }) => JSON.stringify(arm).includes('"refreshEvery":0'));
     expect(frozen.map(({ arm }) => arm)).toEqual(['gradient', 'pair-band', 'symmetric', 'own-absorb'].map((gate) => `${gate}-frozen`)); // biome-ignore format: one line
+  });
+
+  it('what was reported stands in one table with base, vanilla, gates by token and the ceiling', () => {
+    const { references, arms, baseline, ceiling } = readExperiment(join(folder, 'qwen3-4b-seeds.toml'));
+    const names = arms.map(({ name }) => name);
+    expect(references.map(({ name, solve }) => [name, solve])).toEqual([
+      ['base', 0.115],
+      ['vanilla', 0.149],
+      ['no loophole', 0.223],
+    ]);
+    expect([baseline, ceiling]).toEqual(['vanilla', 'no-loophole']);
+    expect(names).toEqual(expect.arrayContaining(['vanilla', 'no-loophole', 'gradient-token', 'pair-band-token']));
   });
 
   it('a name is one method: symmetric has the settings of the documents, activation those of the micro lab', async () => {
