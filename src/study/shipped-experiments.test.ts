@@ -3,8 +3,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { builtinLoopholes } from '../env/loopholes/registry.ts';
 import { shownLoopholes } from '../env/pairs/bait.ts';
-import { loadPairs } from '../env/pairs/load.ts';
+import { loadPairs, shippedPairNames } from '../env/pairs/load.ts';
 import { resolveBuiltin } from '../lab/index.ts';
 import { placebosOf } from '../report/comparisons.ts';
 import { noDesign } from '../report/design.ts';
@@ -155,6 +156,21 @@ describe('what pairs know of the loopholes that are trained', () => {
     const invariant = readme.slice(readme.indexOf('The invariant:'));
     expect(invariant).toContain(`(${shown.length} of ${pairs.length} show the exploit;`);
     expect(readme).toContain('by a rule that labels suggested (`label-informed`)');
+  });
+
+  it('the guide to pairs has every set of the package, with what it shows', async () => {
+    const page = readFileSync(join(folder, '../docs/guide/write-pairs.md'), 'utf8');
+    const rows = page.split('\n').map((line) => line.split('|').map((cell) => cell.trim()));
+    const known = builtinLoopholes.map(({ name }) => name).filter((name) => name !== 'gt_only');
+    for (const name of shippedPairNames()) {
+      const shown = shownLoopholes((await loadPairs(name)).pairs, known);
+      const own = /^Shows: (.*)$/m.exec(readFileSync(join(folder, `../data/pairs/${name}.md`), 'utf8'))?.[1];
+      // Of countdown the loophole is that of its judge.
+      expect(shown.join(', ') || 'none', name).toBe(name === 'countdown' ? 'none' : own);
+      const says =
+        own === 'none' ? own : shown.length === known.length ? 'every loophole of the lab' : `its \`${own}\``;
+      expect(rows.find(([, sets]) => sets?.split(', ').includes(`\`${name}\``))?.[2], name).toBe(says);
+    }
   });
 
   it('micro-other-pairs-claim: nothing, where the other micro recipes show the exploit', async () => {
