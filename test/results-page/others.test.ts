@@ -88,3 +88,30 @@ describe('study L', () => {
     expect(refuted).toEqual([]);
   });
 });
+
+describe('the audit of the source documents', () => {
+  const [claim, parts, rivals] = ['micro-claim', 'micro-ablation-placebos', 'micro-baseline-placebos'].map((name) => Rates.of(name)); // biome-ignore format: one line
+  const audit = readFileSync(`${root}docs/seed-audit.md`, 'utf8').split('\n');
+  const attempts = (rates: Rates, ...named: readonly string[]): number[] =>
+    named.map((arm) => average([...rates.bySeed(arm, 'attempts').values()]));
+  const solved = (state: string): number =>
+    average([...claim.bySeed('no-loophole', 'solves', 'test-unhinted', state).values()]);
+  const clean = (arm: string): number => average([...rivals.bySeed(arm, 'cleanSolves').values()]);
+
+  it.each<[number, readonly number[]]>([
+    [3, attempts(claim, 'symmetric', 'symmetric-haar')],
+    [8, attempts(claim, 'gradient', 'gradient-haar')],
+    [9, attempts(claim, 'activation', 'mass-matched')],
+    [13, [solved('full'), solved('base')]],
+    [25, attempts(parts, 'frozen-b', 'frozen-b-haar')],
+    [26, attempts(parts, 'rank-2', 'rank-haar-2', 'rank-16', 'rank-haar-16')],
+    [62, attempts(parts, 'frac-0.5', 'frac-0.5-haar')],
+    [117, attempts(rivals, 'penalty-oracle', 'penalty-oracle-0.9', 'penalty-chance', 'routed-oracle-0.9', 'routed-chance')], // biome-ignore format: one line
+    [118, attempts(rivals, 'screen-judge', 'screen-chance-0.8', 'routed-judge', 'routed-chance-0.8', 'penalty-judge', 'penalty-chance-0.8')], // biome-ignore format: one line
+    [120, attempts(rivals, 'penalty-probe', 'zero-probe', 'screen-probe', 'probe-penalty', 'penalty-chance')],
+    [121, [...attempts(rivals, 'modification', 'modification-haar', 'modification-additive-haar'), clean('modification'), clean('modification-additive')]], // biome-ignore format: one line
+  ])('has the rates of the tables in row %i', (number, rates) => {
+    const [, , , said = ''] = audit.find((line) => new RegExp(`^\\| ${number} +\\|`).test(line))?.split('|') ?? [];
+    expect(said.match(/\b\d\.\d\d\b/g)).toEqual(rates.map((rate) => rate.toFixed(2)));
+  });
+});
