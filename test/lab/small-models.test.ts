@@ -1,12 +1,20 @@
-/** The table of docs/guide/small-models.md is what the plan says of a run of each recipe, at the shape of its model. */
-import { readFileSync } from 'node:fs';
-import { expect, it } from 'vitest';
+/**
+ * The table of docs/guide/small-models.md is what the plan says of a run of each recipe, at the shape of its model; and the page as a reader
+ * follows it, from an empty folder with a hub: every command, on a random model with Qwen3's tokenizer, two updates a run.
+ */
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { findStart, targetModules } from '../../src/adapters/index.ts';
 import type { Task } from '../../src/grpo/index.ts';
 import { armOf, builtinParts, resolveConfig } from '../../src/lab/index.ts';
 import { planMemory } from '../../src/lab/memory/plan.ts';
 import type { DecoderConfig } from '../../src/model/index.ts';
 import { planDisk } from '../../src/run/disk.ts';
+import { HubServer } from '../hub/hub-server.ts';
+import { gq } from '../run-gq.ts';
+import { temporaryFolder } from './hand-made.ts';
+import { writeTinyQwen } from './qwen-lab.ts';
 
 const common: Pick<
   DecoderConfig,
@@ -54,4 +62,51 @@ it.each(Object.entries(shapes))('%s', async (recipe, decoder) => {
     .slice(-4, -1)
     .map((cell) => Number.parseFloat(cell));
   for (const [i, said] of [whole, less, disk].entries()) expect(Math.abs(said / planned[i] - 1)).toBeLessThan(0.05);
+});
+
+describe('the page', () => {
+  const home = temporaryFolder();
+  const usual = process.cwd();
+  let hub: HubServer;
+  beforeAll(async () => {
+    const model = join(home, 'made');
+    await writeTinyQwen(model);
+    const files = readdirSync(model).map((name) => [name, readFileSync(join(model, name))] as const);
+    hub = await HubServer.start(new Map(files), 'Qwen/Qwen3-0.6B');
+    vi.stubEnv('HF_HUB_CACHE', join(home, 'cache'));
+    vi.stubEnv('HF_ENDPOINT', hub.endpoint);
+    vi.stubEnv('GQ_STATE', join(home, 'state'));
+    mkdirSync(join(home, 'reader'));
+    process.chdir(join(home, 'reader'));
+  });
+  afterAll(async () => {
+    process.chdir(usual);
+    vi.unstubAllEnvs();
+    await hub[Symbol.asyncDispose]();
+  });
+
+  const small = [
+    ...['updates=2', 'adapter.rank=2', 'data.problems=64', 'safety.tripwirePrompts=1', 'sampling.maxNewTokens=4'],
+    ...['sampling.maxPromptTokens=1024', 'sampling.promptsPerStep=1', 'sampling.group=4'],
+    ...['device.kind=wasm', 'device.threads=1', 'device.arenaMiB=192'],
+  ].flatMap((setting) => ['--set', setting]);
+  const commands = [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].flatMap(([, block]) =>
+    block
+      .trim()
+      .split('\n')
+      .map((line) => line.replace(/ +#.*$/, '')),
+  );
+
+  it.each(commands)('%s', async (command) => {
+    const [program, ...words] = command.split(' ');
+    expect(program).toBe('gq');
+    const part = words[0] === 'experiment' && !command.includes('--arms') ? ['--arms', 'vanilla', '--seeds', '71'] : [];
+    const { code, out, err } = await gq(...words, ...part, ...(/^(?:experiment|eval)$/.test(words[0]) ? small : []));
+    expect(code, err.slice(-1500)).toBe(0);
+    if (words[0] === 'results') expect(out).toMatch(/symmetric-haar/);
+  });
+
+  it('has a trial without a GPU, and the claim', () => {
+    expect(commands.filter((command) => command.startsWith('gq experiment easy-claim'))).toHaveLength(3);
+  });
 });
