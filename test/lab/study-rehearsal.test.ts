@@ -110,6 +110,29 @@ describe('the rehearsal of the study', () => {
     expect(second.updates).toBeGreaterThan(first.updates);
   });
 
+  it('has a page that counts which figures of its table are within 20% of the plan', () => {
+    const [columns, ...lines] = readFileSync('bench/results/qwen3-4b-study.csv', 'utf8').trim().split('\n').map((line) => line.replaceAll('"', '').split(',')); // biome-ignore format: one line
+    const rows = lines.map((line) => Object.fromEntries(columns.map((column, i) => [column, line[i]])));
+    const page = readFileSync('bench/results/qwen3-4b-study.md', 'utf8');
+    const count = (measured: string, planned: string, fits: (row: (typeof rows)[number]) => boolean): string => {
+      const shares = rows.filter((row) => fits(row) && row[measured]).map((row) => Number(row[measured]) / Number(row[planned])); // biome-ignore format: one line
+      return `${shares.filter((share) => Math.abs(share - 1) <= 0.2).length} of ${shares.length}`;
+    };
+    const told = Object.entries({
+      'two updates at 4B': (row) => row['shape'] === '4b' && row['updates'] === '2',
+      'twenty updates at 0.6B': (row) => row['shape'] === '0.6b' && row['updates'] === '20',
+      'sixty updates of vanilla': (row) => row['updates'] === '60',
+      'a gate on gradients': (row) => row['updates'] === '15',
+      'two updates at 0.6B': (row) => row['shape'] === '0.6b' && row['updates'] === '2',
+    } satisfies Record<string, (row: (typeof rows)[number]) => boolean>);
+    for (const [name, fits] of told) {
+      const line = page.split('\n').find((each) => each.startsWith(`| ${name}`)) ?? '';
+      const [, , seconds, memory, disk] = line.split('|').map((cell) => cell.trim());
+      expect([memory, disk], name).toEqual([count('peakMiB', 'plannedMiB', fits), count('gigabytes', 'plannedGigabytes', fits)]); // biome-ignore format: one line
+      if (seconds !== 'not comparable') expect(seconds).toContain(count('updateSeconds', 'assumedUpdateSeconds', fits));
+    }
+  });
+
   it('takes lengths and numbers of tests from the benchmark, and none of its problems', async (context) => {
     if (!existsSync(benchmark)) return context.skip(`${benchmark} is missing`);
     writeProblems(benchmark, home, 119, 119);
