@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { builtinLoopholes } from '../env/loopholes/registry.ts';
 import { shownLoopholes } from '../env/pairs/bait.ts';
 import { loadPairs, shippedPairNames } from '../env/pairs/load.ts';
-import { resolveBuiltin } from '../lab/index.ts';
+import { resolveBuiltin, resolveConfig } from '../lab/index.ts';
 import { placebosOf } from '../report/comparisons.ts';
 import { noDesign } from '../report/design.ts';
 import type { Experiment } from '../report/experiment-schema.ts';
@@ -271,6 +271,29 @@ describe('claims on Qwen3', () => {
 });
 
 const recipes = readdirSync(folder).filter((name) => !files.includes(name) && !name.endsWith('study.toml'));
+
+describe('the public preset', () => {
+  it('has those values of the public runs that are known, and the guide says what else differs', async () => {
+    const { config } = await resolveConfig('qwen3-4b-fast-public', ['model=m', 'data.path=p']);
+    expect(config).toMatchObject({
+      updates: 40,
+      environment: { unhackableFraction: 0.5 },
+      pairs: { file: 'hack' },
+      teacher: { makeProblems: 64, perGroup: 1 },
+    });
+    const fast = await resolveConfig('qwen3-4b-fast', ['model=m', 'data.path=p']);
+    const rows = readFileSync(join(folder, '../docs/guide/qwen3-4b.md'), 'utf8').split('\n').map((line) => line.split('|').map((cell) => cell.trim())); // biome-ignore format: one line
+    const [updates, unhinted] = ['updates', 'prompts without hint'].map((what) =>
+      rows.find(([, name]) => name === what)?.slice(2, 4),
+    );
+    expect(updates).toEqual([
+      `${fast.config.updates} (fast), 200 (full)`,
+      `${config.updates} in the public fast preset`,
+    ]);
+    expect(fast.config.environment.unhackableFraction).toBe(0.25);
+    expect(unhinted).toEqual(['a quarter (`environment.unhackableFraction`)', 'half']);
+  });
+});
 
 describe('prompts without a hint, graded by ground truth', () => {
   it('there are none where nothing says so', () => {
