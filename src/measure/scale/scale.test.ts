@@ -26,7 +26,7 @@ async function runWith(taken: Readonly<Partial<Record<PolicyState, number>>>, ou
 
 describe('the scale at deployment', () => {
   it('is the largest up to which no more completions are flagged than of the base', async () => {
-    const taken = { base: 1, deployed: 0, 'scale-0.25': 1, 'scale-0.5': 4, 'scale-0.75': 1, full: 9 };
+    const taken = { base: 1, deployed: 0, 'scale-0.25': 1, 'scale-0.5': 2, 'scale-0.75': 1, full: 9 };
     const run = await runWith(taken);
     expect(await chooseScale(run, 'CHEAT')).toMatchObject({ labels: 'not read', prompts: 10, base: 1, chosen: 0.25 });
     const { code, out } = await gq('measure', 'scale', run.path, '--pattern', 'CHEAT');
@@ -42,7 +42,7 @@ describe('the scale at deployment', () => {
   });
 
   it('is none where the deployed policy is flagged more often, and everything where nothing is', async () => {
-    const none = await runWith({ base: 0, deployed: 2, full: 9 });
+    const none = await runWith({ base: 0, deployed: 1, full: 9 });
     expect((await gq('measure', 'scale', none.path, '--pattern', 'CHEAT')).code).toBe(1);
     expect(await chooseScale(await runWith({ base: 0, deployed: 0, full: 0 }))).toMatchObject({ chosen: 1 });
   });
