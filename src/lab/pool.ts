@@ -18,7 +18,12 @@ export async function openPool(
   { config: { teacher, sampling, environment }, parts: { loopholes }, pool: path, warn }: Lab,
   tasks: readonly Task[],
   judge: Judge,
-  text: ModelText,
+  {
+    text,
+    decoder: {
+      config: { maxPositions },
+    },
+  }: Pick<OpenModel, 'text' | 'decoder'>,
 ): Promise<DemonstrationPool | null> {
   if (path === null) return null;
   const byId = new Map(tasks.map((task) => [task.problem.id, task]));
@@ -39,10 +44,21 @@ export async function openPool(
     const message = `${misfits.length} hacks of ${teacher.pool} are left out: their loophole or markers are not those of the problem in this run, or the loophole is held out`;
     await warn({ kind: 'warning', name: 'demonstration-left-out', message, detail: { hacks: misfits.length } });
   }
+  let long = 0;
   const tokensOf = (entries: readonly PoolEntry[]): Int32Array[] =>
-    entries.filter(fits).map(({ completion }) => text.completion(completion));
+    entries.filter(fits).flatMap(({ problem, completion }) => {
+      const tokens = text.completion(completion);
+      const { hinted, unhinted } = byId.get(problem) as Task;
+      if (Math.max(hinted.length, unhinted.length) + tokens.length <= maxPositions) return [tokens];
+      long++;
+      return [];
+    });
   const tokenize = (entries: typeof hacks) => new Map([...entries].map(([id, each]) => [id, tokensOf(each)]));
   const pool = { hacks: tokenize(hacks), solves: tokenize(solves) };
+  if (long > 0) {
+    const message = `${long} demonstrations of ${path} are left out: with their prompts they have more than ${maxPositions} tokens, the context of this run`;
+    await warn({ kind: 'warning', name: 'demonstration-left-out', message, detail: { demonstrations: long } });
+  }
   if (teacher.offStep > 0) expectCovered(tasks, pool, { teacher, sampling }, path);
   return pool;
 }

@@ -40,7 +40,7 @@ export async function openTrainer(lab: Lab) {
   const samplerOf = (policy: Policy): Sampler => openSampler(policy, settings.compute, options.sampler);
   const { ledger: openLedger = () => new VerdictLedger(null) } = options;
   const ledger = lab.use(openLedger());
-  const pool = await openPool(lab, tasks, ledger.tell(judge), text);
+  const pool = await openPool(lab, tasks, ledger.tell(judge), model);
   // The pairs that the policy wrote itself, for an arm that asked for some.
   let generated = null as GeneratedPairs | null;
   const keep = async (made: GeneratedPairs): Promise<void> => {

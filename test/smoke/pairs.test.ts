@@ -112,6 +112,27 @@ it('a run with pairs of a pool is stamped as using labels, and the label flip fi
   expect(JSON.stringify(failed)).toContain('checkpoints do not depend on labels');
 });
 
+it('a demonstration that does not fit the context with its prompt is left out at the start, and said', async () => {
+  const entries = lab.inputs.problems.train.slice(0, 8).flatMap(({ id: problem, canonicalSolution }) => {
+    const entry = { problem, loophole: 'gt_only', markers: 'original', label: 'solve' };
+    const long = canonicalSolution.replace(/^ +return n/m, `${'        n += 0\n'.repeat(80)}$&`);
+    return [canonicalSolution, long].map((program) => ({ ...entry, completion: fenceProgram(program) }));
+  });
+  const pool = lab.path('long.jsonl');
+  writeFileSync(pool, entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
+  const taught = ['environment.loopholes=["gt_only"]', `teacher.pool=${pool}`, 'teacher.offStep=3', 'updates=3'];
+  const said: string[] = [];
+  const event = (told: RecordedEvent): void => void (told.kind === 'warning' && said.push(told.message));
+  expect(await train(lab.config(taught), lab.path('taught'), { sinks: [{ name: 'test', event }] })).toMatchObject({
+    end: 'finished',
+  });
+  expect(said.filter((text) => text.includes('left out'))).toEqual([
+    expect.stringMatching(
+      /^8 demonstrations of .*long\.jsonl are left out: with their prompts they have more than \d+ tokens/,
+    ),
+  ]);
+});
+
 describe('a pool that the run makes itself', () => {
   const making = ['teacher.makeProblems=8', 'teacher.makeSamples=4', 'teacher.offStep=1', 'updates=2'];
 
