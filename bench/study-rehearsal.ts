@@ -113,7 +113,7 @@ const measurements: Readonly<Record<string, Measurement>> = {
       ...whole,
       updates: '3',
       tokens: '1536',
-      train: '64',
+      train: '96',
       experiments: 'long',
       arms: 'vanilla,symmetric,gradient',
     },
