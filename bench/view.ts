@@ -15,35 +15,36 @@ import { openPage, startView, writeBundle } from '../src/view/index.ts';
 import { PageRollouts } from '../src/view/page/page-rollouts.ts';
 import { RangeFile } from '../src/view/page/range-file.ts';
 import { askView } from '../test/ask-view.ts';
-import { findChromium } from '../test/browser/chromium.ts';
+import { fileOf, findChromium, megabytes, pageProcesses } from '../test/browser/chromium.ts';
 import { serveFolder } from '../test/file-host.ts';
 import { writeRun } from '../test/lab/hand-made.ts';
 import { pageRollouts } from '../test/page-rollouts.ts';
 
-const size = { arms: 20, seeds: 10, updates: 100, rollouts: 64 } as const;
+const size = { arms: 20, seeds: 10, updates: 100, rollouts: 64, contents: 8 } as const;
 const experiment = 'many-runs';
 
-/** The ledgers of all runs are one file with many names: what is read is the same, and the disk holds it once. */
+/** The ledgers of eight runs differ; those of the others are these files with other names, which the viewer must not know. */
 async function makeRuns(root: string): Promise<void> {
   const directory = join(root, experiment);
   const arms = Array.from({ length: size.arms }, (_, arm) => `gate${arm}`);
   const seeds = Array.from({ length: size.seeds }, (_, seed) => seed);
   const runs = arms.flatMap((arm) => seeds.map((seed) => ({ arm, seed, folder: `${arm}-${seed}`, configHash: '' })));
-  const first = join(directory, runs[0].folder);
-  for (const { seed, folder } of runs) {
-    const path = join(directory, folder);
-    const isFirst = path === first;
+  const folders = runs.map(({ folder }) => join(directory, folder));
+  for (const [at, { seed }] of runs.entries()) {
+    const path = folders[at];
+    const isMade = at < size.contents;
     const run = await writeRun(path, {
       config: { seed, updates: size.updates, arm: { kind: 'activation' } },
       checkpoints: [0, size.updates],
-      rollouts: isFirst ? madeRollouts() : [],
+      rollouts: isMade ? madeRollouts(at) : [],
       steps: Array.from({ length: size.updates }, (_, i) => ({ update: i + 1, meanReward: i / size.updates })),
     });
-    if (isFirst) await sealRun(run);
+    if (isMade) await sealRun(run);
     else {
       const tables = ['rollouts', 'verdicts'];
       for (const name of tables) rmSync(join(path, `${name}.jsonl`));
-      for (const name of tables) linkSync(join(first, `${name}.parquet`), join(path, `${name}.parquet`));
+      const made = folders[at % size.contents];
+      for (const name of tables) linkSync(join(made, `${name}.parquet`), join(path, `${name}.parquet`));
       await writeSeal(path, size.updates);
     }
   }
@@ -60,18 +61,19 @@ function noise(seed: number): string {
   }).join('');
 }
 
-function madeRollouts() {
-  return Array.from({ length: size.updates * size.rollouts }, (_, i) => ({
+function madeRollouts(content: number) {
+  const count = size.updates * size.rollouts;
+  return Array.from({ length: count }, (_, i) => ({
     update: Math.floor(i / size.rollouts) + 1,
     group: Math.floor((i % size.rollouts) / 8),
     hack: i % 5 === 0,
     route: i % 3 === 0 ? 'keep' : 'route',
-    score: Math.sin(i),
+    score: Math.sin(i + content),
     low: -0.5,
     high: 0.5,
     problem: `problem-${Math.floor(i / 8) % 97}`,
     prompt: `Problem ${Math.floor(i / 8) % 97}\n${'A sentence of the task that is to be solved. '.repeat(12)}`,
-    completion: `# ${noise(i)}\nclass Solution:\n    def solve(self, n):\n        n += ${i}\n        return n\n${'# a line of thought\n'.repeat(12)}`,
+    completion: `# ${noise(content * count + i)}\nclass Solution:\n    def solve(self, n):\n        n += ${i}\n        return n\n${'# a line of thought\n'.repeat(12)}`,
   }));
 }
 
@@ -80,11 +82,19 @@ const processorMs = (): number => {
   return (user + system) / 1000;
 };
 
+/** Processor time of the browser's pages: hundredths of a second, after the name of the process, which may have spaces. */
+const pageMs = (): number =>
+  pageProcesses().reduce((sum, id) => {
+    const [user = 0, system = 0] = fileOf(id, 'stat').split(') ').at(-1)?.split(' ').slice(11, 13).map(Number) ?? [];
+    return sum + 10 * (user + system);
+  }, 0);
+
 async function timed(what: string, work: () => Promise<unknown>): Promise<void> {
-  const [started, used] = [performance.now(), processorMs()];
+  const [started, used, usedByPage] = [performance.now(), processorMs(), pageMs()];
   const value = await work();
   const note = typeof value === 'string' ? `, ${value}` : '';
-  const times = `${(performance.now() - started).toFixed(0)} ms, ${(processorMs() - used).toFixed(0)} of the processor`;
+  const inPage = pageMs() - usedByPage;
+  const times = `${(performance.now() - started).toFixed(0)} ms, ${(processorMs() - used).toFixed(0)} of the processor${inPage === 0 ? '' : `, ${inPage} of the page's`}`;
   console.log(`${what}: ${times}${note}`);
 }
 
@@ -125,7 +135,7 @@ async function scroll(page: Page): Promise<string> {
     requestAnimationFrame(step);
   })`)) as number[];
   const sum = gaps.reduce((all, gap) => all + gap, 0);
-  return `${((1000 * gaps.length) / sum).toFixed(0)} frames a second, median gap ${median(gaps).toFixed(1)} ms`;
+  return `${((1000 * gaps.length) / sum).toFixed(0)} frames a second, median gap ${median(gaps).toFixed(1)} ms, longest ${Math.max(...gaps).toFixed(0)} ms`;
 }
 
 /** What a page of a static folder reads for one rollout, for a list, and for a search. */
@@ -172,12 +182,32 @@ try {
   await using browser = await launch();
   const page = await browser.newPage({ viewport: { width: 1180, height: 900 } });
   await timed('home in the browser', async () => {
-    await page.goto(view.address);
+    // Without a place in its address, a folder of one experiment opens at that experiment's story.
+    await page.goto(`${view.address}#/`);
     await page.waitForSelector('.card');
   });
+  const total = size.arms * size.seeds * size.updates * size.rollouts;
+  const foundAll = (found: number) =>
+    page
+      .locator('#found')
+      .filter({ hasText: `${found} of ${total} rollouts` })
+      .waitFor({ timeout: 600_000 });
   await page.goto(`${view.address}#/rollouts/${experiment}`);
-  await page.waitForSelector('.virtual li');
-  await timed('scrolling', () => scroll(page));
+  await timed('the first rollouts in the browser', () => page.waitForSelector('.virtual li a'));
+  await timed('scrolling while runs are read', () => scroll(page));
+  await timed('then all runs', () => foundAll(total));
+  await timed('scrolling through rows that are not read yet', () => scroll(page));
+  const field = page.getByLabel('text', { exact: true });
+  const searches = { 'def solve': total, thought: total, 'n += 699': size.arms * size.seeds };
+  for (const [at, [text, found]] of Object.entries(searches).entries()) {
+    await field.fill(text);
+    await field.press('Enter');
+    if (at === 0) await timed('scrolling while texts are read', () => scroll(page));
+    await timed(`${text} in the browser: all`, () => foundAll(found));
+  }
+  await timed('scrolling through rows whose texts are kept', () => scroll(page));
+  const held = pageProcesses().reduce((sum, id) => sum + megabytes(id), 0);
+  console.log(`memory of the page: ${held.toFixed(0)} MB`);
   const out = mkdtempSync(join(tmpdir(), 'gq-bench-bundle-'));
   try {
     await timed('bundle of one run', () => measureBundle(join(root, experiment, 'gate0-1'), join(out, 'bundle')));

@@ -63,7 +63,14 @@ it('a server: the files of the runs are read where they lie', async () => {
     const authorization = `Bearer ${view.token}`;
     return fetched(new URL(name, view.address), { ...rest, headers: { ...headers, authorization } });
   });
-  await checkSource(await openSource('server'));
+  const source = await openSource('server');
+  await checkSource(source);
+  const filesAsked = () => asked.filter((name) => name === 'api/files?id=sealed').length;
+  expect(filesAsked(), 'a run that is over is asked for once').toBe(1);
+  const { changed } = await import('./page/live.ts');
+  changed.value = { ids: ['sealed'], count: 1 };
+  await checkSource(source);
+  expect(filesAsked(), 'and again when its files have changed').toBe(2);
   expect(asked).toContain('api/file?id=sealed&name=rollouts.parquet');
   expect(asked).toContain('api/file?id=stopped&name=verdicts.jsonl');
 });

@@ -43,23 +43,22 @@ function wholeOrNull(parameters: URLSearchParams, name: string): number | null {
   throw new UserError({ call: `rollouts, ${name}`, expected: 'a whole number of at least 0', found: text });
 }
 
-type Place = (content: string) => number;
-
-/** Finds a text, or what a pattern matches, regardless of case; null: every text matches, at no place. */
-export function matcherOf({ text, isPattern }: RolloutQuery): Place | null {
+/** What finds a text, or what a pattern matches, regardless of case; null: every text matches. */
+export function expressionOf({ text, isPattern }: Pick<RolloutQuery, 'text' | 'isPattern'>): RegExp | null {
   if (text === '') return null;
   try {
-    const pattern = new RegExp(isPattern ? text : text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'), 'im');
-    return (content) => content.search(pattern);
+    return new RegExp(isPattern ? text : text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'), 'im');
   } catch (cause) {
     const found = messageOf(cause);
     throw new UserError({ call: 'rollouts, text', expected: 'a regular expression', found }, { cause });
   }
 }
 
-export type FacetedRollout = JudgedRollout<
-  'attempt' | 'hack' | 'solve' | 'route' | 'loophole' | 'hackable' | 'advantage' | 'source' | 'sampled' | 'truncated'
-> & { readonly run: string };
+export const facetedNames = [
+  ...(['attempt', 'hack', 'solve', 'route', 'loophole', 'hackable'] as const),
+  ...(['advantage', 'source', 'sampled', 'truncated'] as const),
+] as const;
+export type FacetedRollout = JudgedRollout<(typeof facetedNames)[number]> & { readonly run: string };
 
 export const facetValues: Readonly<Record<string, (row: FacetedRollout) => string>> = {
   attempt: ({ attempt }) => (attempt ? 'yes' : 'no'),

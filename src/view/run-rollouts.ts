@@ -4,7 +4,17 @@ import { type JudgedRollout, type ListedName, listedNames } from '../oracle/judg
 import type { JudgedTable } from '../oracle/judged/table.ts';
 import { blockRows } from '../run/columns/index.ts';
 import type { LedgerRow } from './api.ts';
-import { facetNames, facetValues, matcherOf, type RolloutOrder, type RolloutQuery } from './query.ts';
+import { KeptParts } from './kept-parts.ts';
+import { bytesOf, type CodedColumn, type ColumnsOf, PackedRows, PackedTexts, packCodes } from './packed.ts';
+import {
+  type FacetedRollout,
+  facetedNames,
+  facetNames,
+  facetValues,
+  type RolloutOrder,
+  type RolloutQuery,
+} from './query.ts';
+import { textSearch } from './text-search.ts';
 
 /** What a query finds in a run: the places of the rows, by what they are ordered (null: as they are), and the counts of its facets. */
 export interface FoundPart {
@@ -17,19 +27,52 @@ export interface FoundPart {
 type ListedRow = JudgedRollout<ListedName> & { readonly run: string };
 
 /** What lists show of all rows, and the values of each facet. */
-type Listed = { readonly rows: readonly ListedRow[]; readonly facets: Readonly<Record<string, readonly string[]>> };
+interface Listed {
+  readonly rows: PackedRows<ListedRow>;
+  readonly facets: Readonly<Record<string, CodedColumn>>;
+  readonly bytes: number;
+}
+
+/** The texts of some rows, one after another. */
+type TextBlock = { readonly start: number; readonly rows: number; readonly prompts: PackedTexts; readonly completions: PackedTexts }; // biome-ignore format: one line
+type Texts = { readonly blocks: readonly TextBlock[]; readonly bytes: number };
 
 export type Limit = <Value>(work: () => Value) => Value;
+
+/** What is kept of runs that are over. Rows first: texts of few runs may need as much as the rows of a hundred. */
+export class KeptRollouts {
+  readonly listed: KeptParts<Listed>;
+  readonly texts: KeptParts<Texts>;
+
+  constructor(listedBytes: number, textBytes: number) {
+    this.listed = new KeptParts(listedBytes);
+    this.texts = new KeptParts(textBytes);
+  }
+
+  beginSearch(): void {
+    this.listed.beginSearch();
+    this.texts.beginSearch();
+  }
+
+  forget(run: RunRollouts): void {
+    this.listed.forget(run);
+    this.texts.forget(run);
+  }
+}
+
+/** Where a run is read once, as in a terminal, texts are not kept. */
+const keptOfOne = (): KeptRollouts => new KeptRollouts(Number.POSITIVE_INFINITY, 0);
 
 export class RunRollouts {
   readonly run: string;
   readonly #table: JudgedTable;
-  #listed: Promise<Listed> | null = null;
+  readonly #kept: KeptRollouts;
   #last: { readonly key: string; readonly part: Promise<FoundPart> } | null = null;
 
-  constructor(run: string, table: JudgedTable) {
+  constructor(run: string, table: JudgedTable, kept: KeptRollouts = keptOfOne()) {
     this.run = run;
     this.#table = table;
+    this.#kept = kept;
   }
 
   find(query: RolloutQuery, limit: Limit): Promise<FoundPart> {
@@ -48,7 +91,16 @@ export class RunRollouts {
   async listedAt(places: readonly number[]): Promise<ListedRow[]> {
     const { rows } = await this.#readListed();
     // A run that began again meanwhile may have fewer.
-    return places.flatMap((place) => rows[place] ?? []);
+    return places.flatMap((place) => (place < rows.length ? rows.at(place) : []));
+  }
+
+  async completionsAt(places: readonly number[]): Promise<string[]> {
+    const texts = this.#kept.texts.get(this);
+    if (texts === undefined) return (await this.rowsAt(places, ['completion'])).map(({ completion }) => completion);
+    return places.flatMap((place) => {
+      const block = texts.blocks.find(({ start, rows }) => place >= start && place < start + rows);
+      return block?.completions.at(place - block.start) ?? [];
+    });
   }
 
   async rowsAt<Name extends keyof JudgedRollout>(
@@ -68,87 +120,123 @@ export class RunRollouts {
     });
   }
 
-  async group(id: string): Promise<LedgerRow[] | null> {
+  async group(wanted: string): Promise<LedgerRow[] | null> {
     const { rows } = await this.#readListed();
-    const found = rows.find((row) => row.id === id);
+    const [id, update, group] = [rows.column('id'), rows.column('update'), rows.column('group')];
+    const places = Array.from({ length: rows.length }, (_, place) => place);
+    const found = places.find((place) => id(place) === wanted);
     if (found === undefined) return null;
-    const isOfGroup = (row: ListedRow): boolean => row.update === found.update && row.group === found.group;
-    return this.rowsAt(rows.flatMap((row, place) => (isOfGroup(row) ? [place] : [])));
+    return this.rowsAt(places.filter((place) => update(place) === update(found) && group(place) === group(found)));
   }
 
-  #readListed(): Promise<Listed> {
-    if (this.#listed === null || this.#table.grows) {
-      this.#listed = this.#read();
-      this.#listed.catch(() => {
-        this.#listed = null;
-      });
-    }
-    return this.#listed;
-  }
-
-  async #read(): Promise<Listed> {
-    const rows: ListedRow[] = [];
+  async #readListed(): Promise<Listed> {
+    const known = this.#kept.listed.get(this);
+    if (known !== undefined) return known;
+    const columns = Object.fromEntries(['run', ...listedNames].map((name) => [name, [] as unknown[]]));
+    const facets = Object.fromEntries(facetNames.map((name) => [name, [] as string[]]));
+    let length = 0;
     for await (const block of this.#table.blocks(listedNames)) {
-      for (const row of blockRows(block)) rows.push({ run: this.run, ...row });
+      const run = new Array<string>(block.rows).fill(this.run);
+      const values: Readonly<Record<string, readonly unknown[]>> = { ...block.values, run };
+      for (const [name, column] of Object.entries(columns)) column.push(...values[name]);
+      const faceted = Object.fromEntries(['run', ...facetedNames].map((name) => [name, values[name]]));
+      const rows = blockRows<FacetedRollout>({ ...block, values: faceted as unknown as ColumnsOf<FacetedRollout> });
+      for (const name of facetNames) facets[name].push(...rows.map(facetValues[name]));
+      length += block.rows;
     }
-    const values = Object.entries(facetValues).map(([name, value]) => [name, rows.map(value)]);
-    return { rows, facets: Object.fromEntries(values) };
+    const rows = new PackedRows<ListedRow>(length, columns as unknown as ColumnsOf<ListedRow>);
+    const coded = Object.entries(facets).map(([name, values]) => [name, packCodes(values)] as const);
+    const bytes = coded.reduce((sum, [, column]) => sum + bytesOf(column), rows.bytes);
+    const listed = { rows, facets: Object.fromEntries(coded), bytes };
+    if (!this.#table.grows) this.#kept.listed.keep(this, listed);
+    return listed;
+  }
+
+  /** The texts of all rows, some rows at a time; where all of them fit, they are kept for the next search. */
+  async *#readTexts(): AsyncGenerator<TextBlock> {
+    const known = this.#kept.texts.get(this);
+    if (known !== undefined) {
+      yield* known.blocks;
+      return;
+    }
+    const blocks: TextBlock[] = [];
+    let [bytes, fits] = [0, !this.#table.grows];
+    for await (const { start, rows, values } of this.#table.utf8(['prompt', 'completion'])) {
+      const [prompts, completions] = [new PackedTexts(values.prompt), new PackedTexts(values.completion)];
+      bytes += prompts.bytes + completions.bytes;
+      fits &&= this.#kept.texts.fits(bytes);
+      if (fits) blocks.push({ start, rows, prompts, completions });
+      // What does not fit is not held until its end is read.
+      else blocks.length = 0;
+      yield { start, rows, prompts, completions };
+    }
+    if (fits) this.#kept.texts.keep(this, { blocks, bytes });
   }
 
   async #find(query: RolloutQuery, limit: Limit): Promise<FoundPart> {
     const { rows, facets } = await this.#readListed();
     const isMatch = await this.#matches(query, rows.length, limit);
     const isWanted = wanted(rows, query);
-    const places: number[] = [];
-    const counts = new Map(facetNames.map((name) => [name, new Map<string, number>()]));
-    const count = (name: string, place: number): void => {
-      const value = facets[name][place];
-      const all = counts.get(name);
-      all?.set(value, (all.get(value) ?? 0) + 1);
-    };
-    for (let place = 0; place < rows.length; place++) {
-      if (!isWanted(place) || !isMatch(place)) continue;
-      const against = Object.keys(query.facets).filter((name) => facets[name][place] !== query.facets[name]);
+    const columns = facetNames.map((name) => {
+      const { values, codes } = facets[name];
+      const asked = query.facets[name];
       // A facet counts what the others leave, whatever it has chosen itself.
-      if (against.length === 0) for (const name of facetNames) count(name, place);
-      else if (against.length === 1) count(against[0], place);
-      if (against.length === 0) places.push(place);
+      return {
+        name,
+        values,
+        codes,
+        chosen: asked === undefined ? null : values.indexOf(asked),
+        others: [] as number[],
+      };
+    });
+    const chosen = columns.filter((column) => column.chosen !== null);
+    const found: number[] = [];
+    for (let place = 0; place < rows.length; place++) {
+      if (!isMatch(place) || !isWanted(place)) continue;
+      const against = chosen.length === 0 ? chosen : chosen.filter((column) => column.codes[place] !== column.chosen);
+      if (against.length === 0) found.push(place);
+      else if (against.length === 1) against[0].others.push(place);
     }
+    const places = Uint32Array.from(found);
     const rank = rankBy(rows, query.order);
-    return {
-      total: rows.length,
-      places: Uint32Array.from(places),
-      ranks: rank === null ? null : Float64Array.from(places, (place) => rank(rows[place]) ?? Number.NEGATIVE_INFINITY),
-      facets: Object.fromEntries([...counts].map(([name, all]) => [name, Object.fromEntries(all)])),
-    };
+    const ranks = rank === null ? null : new Float64Array(places.length);
+    for (let i = 0; i < places.length && rank !== null && ranks !== null; i++) {
+      ranks[i] = rank(places[i]) ?? Number.NEGATIVE_INFINITY;
+    }
+    const counts = columns.map(({ name, others, ...column }) => [name, countValues(column, [places, others])] as const);
+    return { total: rows.length, places, ranks, facets: Object.fromEntries(counts) };
   }
 
   async #matches(query: RolloutQuery, length: number, limit: Limit): Promise<(place: number) => boolean> {
-    const find = matcherOf(query);
-    if (find === null) return () => true;
+    const search = textSearch(query);
+    if (search === null) return () => true;
     const found = new Uint8Array(length);
-    const prompts = new Map<string, boolean>();
-    const isInPrompt = (prompt: string): boolean => {
-      const known = prompts.get(prompt) ?? find(prompt) >= 0;
-      prompts.set(prompt, known);
-      return known;
-    };
-    for await (const { start, values } of this.#table.blocks(['prompt', 'completion'])) {
-      limit(() =>
-        values.completion.forEach((text, i) => {
-          found[start + i] = Number(find(text) >= 0 || isInPrompt(values.prompt[i]));
-        }),
-      );
+    for await (const { start, rows, prompts, completions } of this.#readTexts()) {
+      limit(() => {
+        const [inPrompts, inCompletions] = [search(prompts), search(completions)];
+        for (let row = 0; row < rows; row++) {
+          found[start + row] = inCompletions[completions.code(row)] | inPrompts[prompts.code(row)];
+        }
+      });
     }
     return (place) => found[place] === 1;
   }
 }
 
-function wanted(rows: readonly ListedRow[], { from, to, without }: RolloutQuery): (place: number) => boolean {
-  if (rows.length > 0 && without.includes(facetValues['arm'](rows[0]))) return () => false;
+function countValues({ values, codes }: CodedColumn, all: readonly ArrayLike<number>[]): Record<string, number> {
+  const counts = new Uint32Array(values.length);
+  for (const places of all) for (let i = 0; i < places.length; i++) counts[codes[places[i]]] += 1;
+  return Object.fromEntries(
+    values.flatMap((value, code) => (counts[code] === 0 ? [] : [[String(value), counts[code]]])),
+  );
+}
+
+function wanted(rows: PackedRows<ListedRow>, { from, to, without }: RolloutQuery): (place: number) => boolean {
+  if (rows.length > 0 && without.includes(facetValues['arm'](rows.at(0)))) return () => false;
   if (from === null && to === null) return () => true;
   const [first, last] = [from ?? 0, to ?? Number.POSITIVE_INFINITY];
-  return (place) => rows[place].update >= first && rows[place].update <= last;
+  const update = rows.column('update');
+  return (place) => update(place) >= first && update(place) <= last;
 }
 
 const near = 16;
@@ -178,26 +266,32 @@ export function surpriseOf(
 }
 
 /** Twice the count of sorted numbers below a value; those that equal it count half. */
-function halvesBelow(sorted: Float64Array, value: number): number {
-  const first = (isBeyond: (other: number) => boolean): number => {
-    let [low, high] = [0, sorted.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (isBeyond(sorted[middle])) high = middle;
-      else low = middle + 1;
-    }
-    return low;
-  };
-  return first((other) => other >= value) + first((other) => other > value);
+const halvesBelow = (sorted: Float64Array, value: number): number =>
+  countBelow(sorted, value, false) + countBelow(sorted, value, true);
+
+/** How many of sorted numbers are below a value, or (`orEqual`) not above it. */
+export function countBelow(sorted: Float64Array, value: number, orEqual: boolean): number {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle] < value || (orEqual && sorted[middle] === value)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
-function rankBy(rows: readonly ListedRow[], order: RolloutOrder): ((row: ListedRow) => number | null) | null {
+function rankBy(rows: PackedRows<ListedRow>, order: RolloutOrder): ((place: number) => number | null) | null {
   if (order === 'update') return null;
   if (order === 'surprise') {
-    const scores = Float64Array.from(rows.flatMap(({ score }) => score ?? [])).sort();
-    return (row) => surpriseOf(row, scores);
+    const [attempt, score] = [rows.column('attempt'), rows.column('score')];
+    const [low, high] = [rows.column('low'), rows.column('high')];
+    const places = Array.from({ length: rows.length }, (_, place) => place);
+    const scores = Float64Array.from(places.flatMap((place) => score(place) ?? [])).sort();
+    return (place) =>
+      surpriseOf({ attempt: attempt(place), score: score(place), low: low(place), high: high(place) }, scores);
   }
+  const [run, id] = [rows.column('run'), rows.column('id')];
   // The same order on every machine, which says nothing about the rollouts: the first of them are a fair sample.
-  if (order === 'shuffled') return ({ run, id }) => murmur3(`${run} ${id}`);
-  return (row) => row[order];
+  if (order === 'shuffled') return (place) => murmur3(`${run(place)} ${id(place)}`);
+  return rows.column(order);
 }

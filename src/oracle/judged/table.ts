@@ -57,11 +57,16 @@ export class JudgedTable {
     const stored = new Set<keyof RolloutRow>(['id', ...asked.filter(isOfRollout)]);
     // While a run is trained, a verdict is written before its rollout: read in this order, none is missing.
     for await (const block of this.#rollouts.blocks([...stored], range)) {
-      const labels = await this.#labelsOf(block.values.id, asked.filter(isLabel));
+      const labels = await this.#labelsOf(block.values.id, asked.filter(isLabel), block.start);
       const all: Readonly<Record<string, readonly unknown[]>> = { ...block.values, ...labels };
       const values = Object.fromEntries(names.map((name) => [name, all[name]]));
       yield { ...block, values } as unknown as ColumnBlock<JudgedRollout<Name>>;
     }
+  }
+
+  /** Columns of the rollouts, which need no verdict, as UTF-8. */
+  utf8<Name extends keyof RolloutRow>(names: readonly Name[]) {
+    return this.#rollouts.utf8(names);
   }
 
   async rows<Name extends JudgedName = JudgedName>(
@@ -79,27 +84,47 @@ export class JudgedTable {
     return { verdicts: places.size, unjudged: rows.flatMap(({ id }) => (places.has(id) ? [] : [id])) };
   }
 
-  async #labelsOf(ids: readonly string[], labels: readonly LabelName[]): Promise<Record<string, unknown[]>> {
+  async #labelsOf(
+    ids: readonly string[],
+    labels: readonly LabelName[],
+    start: number,
+  ): Promise<Record<string, unknown[]>> {
     if (labels.length === 0) return {};
+    const verdicts = (await this.#verdictsBeside(ids, labels, start)) ?? (await this.#verdictsAnywhere(ids, labels));
+    const { tell = null, showsUnknown = false } = this.#options;
+    if (!showsUnknown && verdicts.some(({ outcome }) => outcome === 'unknown')) throw this.#unknown();
+    const told = tell === null ? verdicts : verdicts.map(tell);
+    const read = (label: LabelName, verdict: Verdict): unknown =>
+      verdict.outcome === 'unknown' && !toldAnyway.includes(label) ? null : labelColumns[label].from(verdict);
+    return Object.fromEntries(labels.map((label) => [label, told.map((verdict) => read(label, verdict))]));
+  }
+
+  /** The verdicts at the same places as their rollouts, which is where most runs have them; null where they are not. */
+  async #verdictsBeside(
+    ids: readonly string[],
+    labels: readonly LabelName[],
+    start: number,
+  ): Promise<Verdict[] | null> {
+    const verdicts = await this.#verdictsIn({ from: start, to: start + ids.length }, labels);
+    return verdicts.length === ids.length && verdicts.every(({ id }, i) => id === ids[i]) ? verdicts : null;
+  }
+
+  async #verdictsAnywhere(ids: readonly string[], labels: readonly LabelName[]): Promise<Verdict[]> {
     const places = await this.#placesOf();
     const at = ids.map((id) => places.get(id) ?? this.#missing(id));
     const from = at.reduce((least, place) => Math.min(least, place), Number.POSITIVE_INFINITY);
     const to = at.reduce((most, place) => Math.max(most, place + 1), 0);
     const verdicts = to === 0 ? [] : await this.#verdictsIn({ from, to }, labels);
-    const read = (label: LabelName, verdict: Verdict): unknown =>
-      verdict.outcome === 'unknown' && !toldAnyway.includes(label) ? null : labelColumns[label].from(verdict);
-    return Object.fromEntries(labels.map((label) => [label, at.map((place) => read(label, verdicts[place - from]))]));
+    return at.map((place) => verdicts[place - from]);
   }
 
   async #verdictsIn(range: RowRange, labels: readonly LabelName[]): Promise<Verdict[]> {
-    const { tell = null, showsUnknown = false } = this.#options;
     const all = Object.keys(verdictColumns) as (keyof Verdict)[];
-    const names =
-      tell === null ? [...new Set<keyof Verdict>(['outcome', ...labels.map((label) => labelNeeds[label])])] : all;
+    const needed: readonly (keyof Verdict)[] = ['id', 'outcome', ...labels.map((label) => labelNeeds[label])];
+    const names = this.#options.tell === undefined ? [...new Set(needed)] : all;
     const verdicts: Verdict[] = [];
     for await (const block of this.#verdicts.blocks(names, range)) verdicts.push(...(blockRows(block) as Verdict[]));
-    if (!showsUnknown && verdicts.some(({ outcome }) => outcome === 'unknown')) throw this.#unknown();
-    return tell === null ? verdicts : verdicts.map(tell);
+    return verdicts;
   }
 
   #placesOf(): Promise<ReadonlyMap<string, number>> {

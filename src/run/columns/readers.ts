@@ -1,5 +1,5 @@
 /** Readers of a table by columns, Parquet or JSON lines. Where the bytes are is not their business. */
-import type { AsyncBuffer, FileMetaData } from 'hyparquet';
+import type { AsyncBuffer, FileMetaData, ParquetParsers } from 'hyparquet';
 import { messageOf, UserError } from '../../base/index.ts';
 
 /** Some rows of a table, as columns. A value that is absent is null, and so is a column that an earlier version did not write. */
@@ -17,7 +17,13 @@ export interface TableReader<Row> {
     names: readonly Name[],
     range?: RowRange,
   ): AsyncGenerator<ColumnBlock<Pick<Row, Name>>>;
+  /** Columns of strings as UTF-8, for who looks through more than can be held as strings. What a file holds once for several rows is one array. */
+  utf8<Name extends keyof Row & string>(names: readonly Name[]): AsyncGenerator<Utf8Block<Name>>;
 }
+
+export type Utf8Block<Name extends string> = ColumnBlock<Readonly<Record<Name, Uint8Array | null>>>;
+
+const allRows: RowRange = { from: 0, to: Number.POSITIVE_INFINITY };
 
 type Explain = (cause: unknown) => { readonly found: string; readonly fix?: string } | null;
 
@@ -37,10 +43,19 @@ export class ParquetTable<Row> implements TableReader<Row> {
     this.#explain = explain;
   }
 
-  async *blocks<Name extends keyof Row & string>(
-    names: readonly Name[],
-    range: RowRange = { from: 0, to: Number.POSITIVE_INFINITY },
-  ): AsyncGenerator<ColumnBlock<Pick<Row, Name>>> {
+  blocks<Name extends keyof Row & string>(names: readonly Name[], range: RowRange = allRows) {
+    return this.#read<ColumnBlock<Pick<Row, Name>>>(names, range);
+  }
+
+  utf8<Name extends keyof Row & string>(names: readonly Name[]) {
+    return this.#read<Utf8Block<Name>>(names, allRows, { stringFromBytes: (bytes) => bytes });
+  }
+
+  async *#read<Block>(
+    names: readonly string[],
+    range: RowRange,
+    parsers: Partial<ParquetParsers> = {},
+  ): AsyncGenerator<Block> {
     const { parquetRead } = await import('hyparquet');
     this.#opened ??= this.#whole(() => this.#openFile());
     const { file, metadata } = await this.#opened;
@@ -63,6 +78,7 @@ export class ParquetTable<Row> implements TableReader<Row> {
           rowStart,
           rowEnd,
           useOffsetIndex: true,
+          parsers,
           onChunk: ({ columnName, columnData, rowStart: first }) => {
             const column = values[columnName];
             for (let i = 0; i < columnData.length; i++) {
@@ -73,7 +89,7 @@ export class ParquetTable<Row> implements TableReader<Row> {
           },
         }),
       );
-      yield { start: rowStart, rows, values } as unknown as ColumnBlock<Pick<Row, Name>>;
+      yield { start: rowStart, rows, values } as unknown as Block;
     }
   }
 
@@ -118,13 +134,22 @@ export class LinesTable<Row> implements TableReader<Row> {
 
   async *blocks<Name extends keyof Row & string>(
     names: readonly Name[],
-    { from, to }: RowRange = { from: 0, to: Number.POSITIVE_INFINITY },
+    { from, to }: RowRange = allRows,
   ): AsyncGenerator<ColumnBlock<Pick<Row, Name>>> {
     await this.#catchUp();
     const rows = this.#rows.slice(from, to);
     const values: Record<string, unknown[]> = {};
     for (const name of names) values[name] = rows.map((row) => row[name] ?? null);
     yield { start: from, rows: rows.length, values } as unknown as ColumnBlock<Pick<Row, Name>>;
+  }
+
+  async *utf8<Name extends keyof Row & string>(names: readonly Name[]): AsyncGenerator<Utf8Block<Name>> {
+    const encoder = new TextEncoder();
+    const encode = (text: unknown): Uint8Array | null => (typeof text === 'string' ? encoder.encode(text) : null);
+    for await (const { values, ...block } of this.blocks(names)) {
+      const encoded = names.map((name) => [name, values[name].map(encode)]);
+      yield { ...block, values: Object.fromEntries(encoded) } as unknown as Utf8Block<Name>;
+    }
   }
 
   /** One look after another: two at once would read the same lines. */

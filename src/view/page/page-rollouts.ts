@@ -6,7 +6,7 @@ import { type LineGrowth, LinesTable, ParquetTable, type TableReader } from '../
 import type { Catalogue, ListedRun, RolloutList, RolloutPage, RunFile, RunFiles } from '../api.ts';
 import { parseQuery } from '../query.ts';
 import { RolloutSearch } from '../rollout-search.ts';
-import { RunRollouts } from '../run-rollouts.ts';
+import { KeptRollouts, RunRollouts } from '../run-rollouts.ts';
 
 export interface RunHome {
   runs(id: string): Promise<readonly string[]>;
@@ -23,13 +23,34 @@ export function runsOf({ runs }: Catalogue, id: string): string[] {
 const firstLookMs = 400;
 const nextLookMs = 1200;
 
+/** What a page keeps of runs that are over: the rows of about a million rollouts, and texts of about the same number. */
+const mostListedBytes = 2 ** 28;
+const mostTextBytes = 2 ** 30;
+
+interface OpenedRun {
+  readonly isSealed: boolean;
+  readonly rollouts: RunRollouts;
+}
+
 export class PageRollouts {
   readonly #home: RunHome;
-  readonly #opened = new Map<string, { readonly stamp: string; readonly rollouts: RunRollouts }>();
+  readonly #kept: KeptRollouts;
+  readonly #opened = new Map<string, OpenedRun>();
   #last: { readonly key: string; readonly search: RolloutSearch } | null = null;
 
-  constructor(home: RunHome) {
+  constructor(home: RunHome, kept: KeptRollouts = new KeptRollouts(mostListedBytes, mostTextBytes)) {
     this.#home = home;
+    this.#kept = kept;
+  }
+
+  /** Reads runs anew that were over, because their files have changed since. */
+  forget(runs: readonly string[]): void {
+    for (const run of runs) {
+      const known = this.#opened.get(run);
+      if (known?.isSealed !== true) continue;
+      this.#opened.delete(run);
+      this.#kept.forget(known.rollouts);
+    }
   }
 
   async list(
@@ -44,11 +65,13 @@ export class PageRollouts {
     if (offset === 0 || this.#last?.key !== key) {
       const searched = (await this.#home.runs(id)).map((run) => ({ id: run, open: () => this.#open(run) }));
       this.#last = { key, search: new RolloutSearch(searched, query) };
+      this.#kept.beginSearch();
     }
     const { search } = this.#last;
     for (let wait = firstLookMs; ; wait = nextLookMs) {
       await search.advance(wait);
       const list = await search.list(offset, limit);
+      this.forget(list.leftOut.map(({ run }) => run));
       if (list.unread === 0 || isEnough(list)) return list;
     }
   }
@@ -65,21 +88,22 @@ export class PageRollouts {
     throw new UserError({ call: `rollout ${wanted}`, expected: `the id of a rollout of ${id}`, found: 'none' });
   }
 
+  /** Where the files of a run lie is asked each time until it is over: then they change no more, or `forget` is told. */
   async #open(run: string): Promise<RunRollouts> {
-    const files = await this.#home.files(run);
-    const stamp = files.isSealed ? `${files.rollouts.bytes} ${files.verdicts.bytes}` : 'growing';
     const known = this.#opened.get(run);
-    if (known?.stamp === stamp) return known.rollouts;
+    if (known?.isSealed === true) return known.rollouts;
+    const { isSealed, ...files } = await this.#home.files(run);
+    if (known !== undefined && !isSealed) return known.rollouts;
     const table = <Row>(name: 'rollouts' | 'verdicts'): TableReader<Row> => {
       const file = files[name];
-      if (files.isSealed) return new ParquetTable(file.name, async () => this.#home.open(file, true));
+      if (isSealed) return new ParquetTable(file.name, async () => this.#home.open(file, true));
       return new LinesTable(() => {
         const lines = new GrownLines(file.name);
         return async () => lines.read(this.#home.open((await this.#home.files(run))[name], false));
       });
     };
-    const rollouts = new RunRollouts(run, new JudgedTable(run, table('rollouts'), table('verdicts')));
-    this.#opened.set(run, { stamp, rollouts });
+    const rollouts = new RunRollouts(run, new JudgedTable(run, table('rollouts'), table('verdicts')), this.#kept);
+    this.#opened.set(run, { isSealed, rollouts });
     return rollouts;
   }
 }

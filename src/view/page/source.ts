@@ -33,7 +33,9 @@ function openHome(home: PageHome, { ask: read, save = noSave, ...files }: Home):
   const ask: AnswerSource['ask'] = (kind, id) =>
     (kind === 'home' ? listOnce(() => read('home', '')) : read(kind, id)) as Promise<Answers[typeof kind]>;
   const runs = async (id: string) => runsOf(await ask('home', ''), id);
-  return { home, ask, save, rollouts: new PageRollouts({ runs, ...files }) };
+  const rollouts = new PageRollouts({ runs, ...files });
+  changed.subscribe(({ ids }) => rollouts.forget(ids));
+  return { home, ask, save, rollouts };
 }
 
 /** The list of all runs is long: it is read once, and again after a change or a failure. */
