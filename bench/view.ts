@@ -10,7 +10,7 @@ import type { Page } from 'playwright-core';
 import { sealRun } from '../src/oracle/index.ts';
 import { writeSeal } from '../src/run/index.ts';
 import { median } from '../src/stats/index.ts';
-import type { RolloutList, RunFiles } from '../src/view/api.ts';
+import type { Catalogue, RolloutList, RunFiles } from '../src/view/api.ts';
 import { openPage, startView, writeBundle } from '../src/view/index.ts';
 import { PageRollouts } from '../src/view/page/page-rollouts.ts';
 import { RangeFile } from '../src/view/page/range-file.ts';
@@ -123,12 +123,11 @@ async function search(page: PageRollouts, what: string, parameters: Readonly<Rec
 /** Scrolls by half a window a frame for three seconds, through rows that are not read yet. A frame late by other work counts in the mean only. */
 async function scroll(page: Page): Promise<string> {
   const gaps = (await page.evaluate(`new Promise((done) => {
-    const list = document.querySelector('.virtual');
     const started = performance.now();
     const times = [started];
     const step = () => {
       times.push(performance.now());
-      list.scrollTop += 280;
+      document.querySelector('.virtual')?.scrollBy(0, 280);
       if (performance.now() - started < 3000) requestAnimationFrame(step);
       else done(times.slice(1).map((time, i) => time - times[i]));
     };
@@ -170,7 +169,7 @@ try {
   const home = async (): Promise<string> => `${(await (await askView(view, '/api/home')).text()).length} characters`;
   await timed(`home, ${size.arms * size.seeds} runs, first`, home);
   await timed('home, again', home);
-  const rollouts = pageRollouts(view);
+  const rollouts = pageRollouts(view, (await (await askView(view, '/api/home')).json()) as Catalogue);
   await search(rollouts, 'first search, nothing is read yet', { text: 'def solve' });
   await search(rollouts, 'next search, another word', { text: 'thought' });
   await search(rollouts, 'a rare text', { text: 'n += 699' });

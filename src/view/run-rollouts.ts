@@ -89,7 +89,9 @@ export class RunRollouts {
   }
 
   async listedAt(places: readonly number[]): Promise<ListedRow[]> {
-    const { rows } = await this.#readListed();
+    const known = this.#kept.listed.get(this);
+    if (known === undefined && !this.#table.grows) return this.rowsAt(places, listedNames);
+    const { rows } = known ?? (await this.#readListed());
     // A run that began again meanwhile may have fewer.
     return places.flatMap((place) => (place < rows.length ? rows.at(place) : []));
   }
@@ -193,9 +195,14 @@ export class RunRollouts {
     const found: number[] = [];
     for (let place = 0; place < rows.length; place++) {
       if (!isMatch(place) || !isWanted(place)) continue;
-      const against = chosen.length === 0 ? chosen : chosen.filter((column) => column.codes[place] !== column.chosen);
-      if (against.length === 0) found.push(place);
-      else if (against.length === 1) against[0].others.push(place);
+      let [against, last] = [0, 0];
+      for (let i = 0; i < chosen.length; i++) {
+        if (chosen[i].codes[place] === chosen[i].chosen) continue;
+        against += 1;
+        last = i;
+      }
+      if (against === 0) found.push(place);
+      else if (against === 1) chosen[last].others.push(place);
     }
     const places = Uint32Array.from(found);
     const rank = rankBy(rows, query.order);
