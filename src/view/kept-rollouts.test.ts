@@ -189,6 +189,17 @@ it('random searches find the same, whatever is kept', async () => {
   expect(most).toBeGreaterThan(500);
 });
 
+it('pages of an order, one after another, are those of a long one', async () => {
+  for (const order of ['surprise', 'score', 'reward', 'update']) {
+    const { list } = openPage(much, much);
+    const pages: unknown[] = [];
+    for (let offset = 0; offset < 500; offset += 100) {
+      pages.push(...(await list('all', `order=${order}&offset=${offset}&limit=100`)).rows);
+    }
+    expect(pages, order).toEqual((await openPage(much, much).list('all', `order=${order}&limit=500`)).rows);
+  }
+});
+
 it('parts: those of this search stay, those of the last go by their last use, and none is counted twice', () => {
   const kept = new KeptParts<{ readonly bytes: number }>(10);
   const [a, b, c, d] = [{}, {}, {}, {}];

@@ -132,6 +132,17 @@ describe('a search', () => {
     ]);
   });
 
+  it('goes by the cuts of each update', async () => {
+    const run = Array.from({ length: 12 }, (_, i): MadeRow & { score: number; low: number; high: number } => ({
+      ...{ id: `${i}`, attempt: i % 2 === 0, score: Math.sin(7 * i), low: (i >> 2) - 2, high: (i >> 2) + 0.5 },
+    }));
+    const scores = Float64Array.from(run, ({ score }) => score).sort();
+    const surprises = run.map(({ attempt = false, ...row }) => surpriseOf({ ...row, attempt }, scores) ?? Number.NaN);
+    const expected = run.map((_, i) => i).sort((a, b) => surprises[b] - surprises[a] || a - b);
+    const found = (await list({ 'gate-1': run }, 'order=surprise')).rows;
+    expect(found.map(({ id }) => Number(id))).toEqual(expected);
+  });
+
   it('leaves out arms that it is told to, and counts what is left', async () => {
     const found = await list({ 'gate-1': rows, 'exp/haar-2': rows }, 'order=surprise&without=haar');
     expect(new Set(found.rows.map(({ run }) => run))).toEqual(new Set(['gate-1']));

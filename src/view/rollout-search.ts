@@ -29,7 +29,7 @@ export class RolloutSearch {
   readonly #limit: Limit;
   readonly #parts: { readonly rollouts: RunRollouts; readonly part: FoundPart }[] = [];
   readonly #leftOut: { run: string; why: string }[] = [];
-  /** Of each row that was found its part and its place there, in the order of the query; `of`: the runs that were searched then. */
+  /** Of the first rows that were found their parts and their places there, in the order of the query; `of`: the runs that were searched then. */
   #places: { readonly of: number; readonly parts: Uint32Array; readonly places: Uint32Array } | null = null;
   #working: Promise<void> = Promise.resolve();
 
@@ -107,7 +107,7 @@ export class RolloutSearch {
     limit: number,
     read: (rollouts: RunRollouts, places: readonly number[]) => Promise<readonly Row[]>,
   ): Promise<Row[]> {
-    const { parts, places } = this.#inOrder();
+    const { parts, places } = this.#inOrder(offset + limit);
     const shown = [...parts.subarray(offset, offset + limit)];
     const rows: Row[] = [];
     for (const part of new Set(shown)) {
@@ -121,10 +121,11 @@ export class RolloutSearch {
     return rows.flat(0);
   }
 
-  #inOrder() {
+  #inOrder(most: number) {
     const known = this.#places;
-    if (known !== null && known.of === this.#parts.length) return known;
     const count = this.counts.found;
+    const isCurrent = known !== null && known.of === this.#parts.length;
+    if (isCurrent && known.places.length >= Math.min(most, count)) return known;
     const [parts, places, ranks] = [new Uint32Array(count), new Uint32Array(count), new Float64Array(count)];
     let at = 0;
     for (const [i, { part }] of this.#parts.entries()) {
@@ -133,7 +134,8 @@ export class RolloutSearch {
       ranks.set(part.ranks ?? [], at);
       at += part.places.length;
     }
-    const order = this.#query.order === 'update' ? null : largestFirst(ranks);
+    // While runs are still searched only the first page is looked at; who looks further looks at more.
+    const order = this.#query.order === 'update' ? null : largestFirst(ranks, isCurrent ? count : most);
     this.#places = {
       of: this.#parts.length,
       parts: order?.map((i) => parts[i]) ?? parts,
@@ -160,14 +162,17 @@ function sumCounts(all: readonly RolloutList['facets'][]): RolloutList['facets']
 /** Whether an error is about the search itself, so that every run would give it. */
 const isOfQuery = (error: unknown): boolean => error instanceof UserError && error.message.startsWith('rollouts, ');
 
-/** The places of numbers, the largest first, equal ones in their order. Counted, not compared: a million are put in order in a tenth of the time. */
-export function largestFirst(numbers: Float64Array): Uint32Array {
+/** The places of the largest numbers, the largest first, equal ones in their order. Counted, not compared: a million are put in order in a tenth of the time. */
+export function largestFirst(numbers: Float64Array, most = numbers.length): Uint32Array {
   const sorted = numbers.slice().sort();
   const next = new Uint32Array(numbers.length);
-  const places = new Uint32Array(numbers.length);
+  const places = new Uint32Array(Math.min(most, numbers.length));
+  const least = sorted[numbers.length - places.length];
   for (let i = 0; i < numbers.length; i++) {
+    if (numbers[i] < least) continue;
     const above = numbers.length - countBelow(sorted, numbers[i], true);
-    places[above + next[above]] = i;
+    const place = above + next[above];
+    if (place < places.length) places[place] = i;
     next[above] += 1;
   }
   return places;

@@ -266,9 +266,10 @@ function rangesOf(places: readonly number[]): [from: number, to: number][] {
 export function surpriseOf(
   { attempt, score, low, high }: JudgedRollout<'attempt' | 'score' | 'low' | 'high'>,
   scores: Float64Array,
+  belowCuts = (middle: number): number => halvesBelow(scores, middle),
 ): number | null {
   if (score === null || low === null || high === null) return null;
-  const between = halvesBelow(scores, (low + high) / 2) - halvesBelow(scores, score);
+  const between = belowCuts((low + high) / 2) - halvesBelow(scores, score);
   return (attempt ? between : 0 - between) / (2 * scores.length);
 }
 
@@ -294,8 +295,17 @@ function rankBy(rows: PackedRows<ListedRow>, order: RolloutOrder): ((place: numb
     const [low, high] = [rows.column('low'), rows.column('high')];
     const places = Array.from({ length: rows.length }, (_, place) => place);
     const scores = Float64Array.from(places.flatMap((place) => score(place) ?? [])).sort();
-    return (place) =>
-      surpriseOf({ attempt: attempt(place), score: score(place), low: low(place), high: high(place) }, scores);
+    // All rollouts of an update have the same cuts.
+    const known = new Map<number, number>();
+    const belowCuts = (middle: number): number => {
+      const below = known.get(middle) ?? halvesBelow(scores, middle);
+      known.set(middle, below);
+      return below;
+    };
+    return (place) => {
+      const row = { attempt: attempt(place), score: score(place), low: low(place), high: high(place) };
+      return surpriseOf(row, scores, belowCuts);
+    };
   }
   const [run, id] = [rows.column('run'), rows.column('id')];
   // The same order on every machine, which says nothing about the rollouts: the first of them are a fair sample.
