@@ -30,6 +30,15 @@ test('a search tells what it found so far, and goes on where it was', async () =
   expect((await search.rows(3, 2)).map(({ run, id }) => `${run} ${id}`)).toEqual(['b 1-0-1', 'c 1-0-0']);
 });
 
+test('pages of an order before all runs are searched', async () => {
+  const search = new RolloutSearch(opened(), query('order=shuffled'));
+  await search.advance(0);
+  const [first] = (await search.list(0, 1)).rows;
+  const [second] = (await search.list(1, 1)).rows;
+  expect(search.counts.unread).toBe(2);
+  expect([first.id, second.id].sort()).toEqual(['1-0-0', '1-0-1']);
+});
+
 test('a run that cannot be read is named; an error of the search itself ends it', async () => {
   const search = new RolloutSearch(opened([], 'b'), query());
   await search.advance(Number.POSITIVE_INFINITY);

@@ -134,8 +134,9 @@ export class RolloutSearch {
       ranks.set(part.ranks ?? [], at);
       at += part.places.length;
     }
-    // While runs are still searched only the first page is looked at; who looks further looks at more.
-    const order = this.#query.order === 'update' ? null : largestFirst(ranks, isCurrent ? count : most);
+    // While runs are still searched, rows beyond the page in sight are put in order only when somebody looks further.
+    const isWhole = isCurrent || this.#unread === 0;
+    const order = this.#query.order === 'update' ? null : largestFirst(ranks, isWhole ? count : most);
     this.#places = {
       of: this.#parts.length,
       parts: order?.map((i) => parts[i]) ?? parts,
