@@ -119,7 +119,7 @@ function packColumn(column: readonly unknown[]): PackedColumn {
   return numbers;
 }
 
-export function bytesOf(column: PackedColumn): number {
+export function packedBytes(column: PackedColumn): number {
   if (column instanceof Float64Array) return column.byteLength;
   const lengths = column.values.map((value) => (typeof value === 'string' ? stringBytes + value.length : 8));
   return lengths.reduce((sum, length) => sum + length, column.codes.byteLength);
@@ -138,7 +138,7 @@ export class PackedRows<Row extends object> {
     this.length = length;
     this.#columns = (Object.keys(columns) as (keyof Row)[]).map((name) => [name, packColumn(columns[name])] as const);
     this.#byName = new Map(this.#columns);
-    this.bytes = this.#columns.reduce((sum, [, column]) => sum + bytesOf(column), 0);
+    this.bytes = this.#columns.reduce((sum, [, column]) => sum + packedBytes(column), 0);
   }
 
   /** The values of a column by their places. */

@@ -5,7 +5,7 @@ import type { JudgedTable } from '../oracle/judged/table.ts';
 import { blockRows } from '../run/columns/index.ts';
 import type { LedgerRow } from './api.ts';
 import { KeptParts } from './kept-parts.ts';
-import { bytesOf, type CodedColumn, type ColumnsOf, PackedRows, PackedTexts, packCodes } from './packed.ts';
+import { type CodedColumn, type ColumnsOf, PackedRows, PackedTexts, packCodes, packedBytes } from './packed.ts';
 import {
   type FacetedRollout,
   facetedNames,
@@ -148,7 +148,7 @@ export class RunRollouts {
     }
     const rows = new PackedRows<ListedRow>(length, columns as unknown as ColumnsOf<ListedRow>);
     const coded = Object.entries(facets).map(([name, values]) => [name, packCodes(values)] as const);
-    const bytes = coded.reduce((sum, [, column]) => sum + bytesOf(column), rows.bytes);
+    const bytes = coded.reduce((sum, [, column]) => sum + packedBytes(column), rows.bytes);
     const listed = { rows, facets: Object.fromEntries(coded), bytes };
     if (!this.#table.grows) this.#kept.listed.keep(this, listed);
     return listed;
