@@ -83,7 +83,7 @@ export function ratesOf(answers: readonly PromptAnswer[]): Rates {
 }
 
 /** A state of the policy: with its quarantine, or as it would be deployed. */
-export type State = 'full' | 'deployed';
+type TabState = 'full' | 'deployed';
 
 export interface PromptAnswer {
   /** The prompt as a reader sees it. */
@@ -180,14 +180,14 @@ export class TabLab implements Disposable {
   }
 
   /** Answers to held-out prompts with their hints in some states, with the quarantine or without it: those of all states are written together. */
-  async answers(states: readonly State[], prompts: number): Promise<readonly (readonly PromptAnswer[])[]> {
+  async answers(states: readonly TabState[], prompts: number): Promise<readonly (readonly PromptAnswer[])[]> {
     const { seed, sampling } = this.#config;
     const [tasks, asked] = [this.#heldOut.slice(0, prompts), this.asked(prompts)];
     const requests = states.flatMap((state) => tasks.map(({ hinted }, row) => ({ prompt: hinted, row, state })));
     const sampler = policySampler(this.policy, grpoSettings(this.#config).compute);
     const stream = randomStream(seed, 'page');
     const made = await sampler.sample(requests, samplingSettings(sampling, this.#text.stopTokens), stream);
-    const answer = async (state: State, row: number, tokens: Int32Array): Promise<PromptAnswer> => {
+    const answer = async (state: TabState, row: number, tokens: Int32Array): Promise<PromptAnswer> => {
       const id = `${state} ${row}`;
       const text = this.#text.decode(tokens);
       const before = this.#answers.get(id);
