@@ -24,18 +24,13 @@ function multiplyHigh(a: number, b: number): number {
 }
 
 /** Writes one block of four words to out[at .. at + 3]. */
-export function philoxInto(
-  out: Uint32Array,
-  at: number,
-  [counter0, counter1, counter2, counter3]: PhiloxCounter,
-  [key0, key1]: PhiloxKey,
-): void {
-  let c0 = counter0 | 0;
-  let c1 = counter1 | 0;
-  let c2 = counter2 | 0;
-  let c3 = counter3 | 0;
-  let k0 = key0 | 0;
-  let k1 = key1 | 0;
+export function philoxInto(out: Uint32Array, at: number, counter: PhiloxCounter, key: PhiloxKey): void {
+  let c0 = counter[0] | 0;
+  let c1 = counter[1] | 0;
+  let c2 = counter[2] | 0;
+  let c3 = counter[3] | 0;
+  let k0 = key[0] | 0;
+  let k1 = key[1] | 0;
   for (let round = 0; round < rounds; round += 1) {
     const high0 = multiplyHigh(c0, multiplier0);
     const low0 = Math.imul(c0, multiplier0);

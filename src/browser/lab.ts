@@ -5,7 +5,7 @@
  */
 import { type Adapter, createAdapter, deployedScaleOf } from '../adapters/index.ts';
 import { builtinStarts } from '../adapters/starts/registry.ts';
-import { provideFile } from '../base/browser/index.ts';
+import { provideFile, withdrawFiles } from '../base/browser/index.ts';
 import { randomStream, UserError } from '../base/index.ts';
 import { AdamW, type Device, Scope } from '../engine/index.ts';
 import { createWasmDevice, type LoadModule, type Variant } from '../engine/wasm/index.ts';
@@ -82,6 +82,9 @@ export function ratesOf(answers: readonly PromptAnswer[]): Rates {
   return { prompts: answers.length, attempts: attempts.length, cleanSolves: cleanSolves.length };
 }
 
+/** A state of the policy: with its quarantine, or as it would be deployed. */
+type TabState = 'full' | 'deployed';
+
 export interface PromptAnswer {
   /** The prompt as a reader sees it. */
   readonly question: string;
@@ -116,6 +119,8 @@ export class TabLab implements Disposable {
   readonly #heldOut: readonly Task[];
   readonly #resources: readonly Disposable[];
   readonly #facts: OpenTab['facts'];
+  /** The last answer to each prompt in each state: what is written again is not judged again. */
+  readonly #answers = new Map<string, PromptAnswer>();
   readonly #clock: PhaseClock;
   #events: TrainEvent[] = [];
 
@@ -174,21 +179,28 @@ export class TabLab implements Disposable {
     return this.#heldOut.slice(0, prompts).map(({ problem, loophole }) => ({ problem, loophole, markers }));
   }
 
-  /** Answers to held-out prompts with their hints; `as` says whether the quarantine is there. */
-  async answers(as: 'full' | 'deployed', prompts: number): Promise<readonly PromptAnswer[]> {
+  /** Answers to held-out prompts with their hints in some states, with the quarantine or without it: those of all states are written together. */
+  async answers(states: readonly TabState[], prompts: number): Promise<readonly (readonly PromptAnswer[])[]> {
     const { seed, sampling } = this.#config;
     const [tasks, asked] = [this.#heldOut.slice(0, prompts), this.asked(prompts)];
-    const requests = tasks.map(({ hinted }, row) => ({ prompt: hinted, row, state: as }));
+    const requests = states.flatMap((state) => tasks.map(({ hinted }, row) => ({ prompt: hinted, row, state })));
     const sampler = policySampler(this.policy, grpoSettings(this.#config).compute);
     const stream = randomStream(seed, 'page');
     const made = await sampler.sample(requests, samplingSettings(sampling, this.#text.stopTokens), stream);
+    const answer = async (state: TabState, row: number, tokens: Int32Array): Promise<PromptAnswer> => {
+      const id = `${state} ${row}`;
+      const text = this.#text.decode(tokens);
+      const before = this.#answers.get(id);
+      if (before?.text === text) return before;
+      const question = before?.question ?? this.#text.show(tasks[row].hinted);
+      const made = { question, text, verdict: await this.judge.judge({ ...asked[row], id, completion: text }) };
+      this.#answers.set(id, made);
+      return made;
+    };
     return Promise.all(
-      made.map(async ({ tokens }, row) => {
-        const question = this.#text.show(tasks[row].hinted);
-        const text = this.#text.decode(tokens);
-        const submission = { ...asked[row], id: `${as} ${row}`, completion: text };
-        return { question, text, verdict: await this.judge.judge(submission) };
-      }),
+      states.map((state, i) =>
+        Promise.all(tasks.map((_, row) => answer(state, row, made[i * tasks.length + row].tokens))),
+      ),
     );
   }
 
@@ -283,6 +295,8 @@ async function openMicroModel(scope: Scope, { sampling, environment }: RunConfig
   const maxPositions = Math.min(folder.config.maxPositions, sampling.maxPromptTokens + sampling.maxNewTokens);
   const weights = loadWeights(folder.weights, folder.config, { as: 'float32', finite: false });
   const decoder = await Decoder.load(scope, folder.config, weights, { maxPositions });
+  // The weights are on the device now.
+  withdrawFiles();
   return { decoder, text: modelText(folder, environment.enableThinking) };
 }
 

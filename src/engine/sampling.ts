@@ -15,6 +15,9 @@ export interface Draw {
   readonly full: number;
 }
 
+/** Of the draw under way: a draw a row a step would else leave as many arrays outside of the heap, which are collected late. */
+let scratch = new Float64Array(0);
+
 export function drawToken(logits: Float32Array, uniform: number, options: SampleOptions): Draw {
   const { temperature } = options;
   const best = mostLikely(logits);
@@ -24,7 +27,9 @@ export function drawToken(logits: Float32Array, uniform: number, options: Sample
   const { topK } = options;
   // With a large vocabulary the exponentials take longest, and only those of the first topK are used.
   const kept = topK > 0 && topK < logits.length ? rankTop(logits, topK).sort((a, b) => a - b) : null;
-  const weights = new Float64Array(kept?.length ?? logits.length);
+  const size = kept?.length ?? logits.length;
+  if (scratch.length !== size) scratch = new Float64Array(size);
+  const weights = scratch;
   for (let i = 0; i < weights.length; i++) {
     weights[i] = Math.exp((logits[kept === null ? i : kept[i]] - top) / temperature);
   }
@@ -131,8 +136,9 @@ export function sampleRows(arrays: SampleArrays, length: number, options: Sample
   const vocabulary = ids.length === 0 ? 0 : logits.length / ids.length;
   for (let b = 0; b < ids.length; b++) {
     const row = logits.subarray(b * vocabulary, (b + 1) * vocabulary);
-    const [key0, key1, step] = streams?.subarray(3 * b, 3 * b + 3) ?? [...options.key, options.step];
-    const uniform = new RandomStream([key0, key1], step, rows[b]).uniformAt(counts[b]);
+    const key = streams === undefined ? options.key : ([streams[3 * b], streams[3 * b + 1]] as const);
+    const step = streams?.[3 * b + 2] ?? options.step;
+    const uniform = new RandomStream(key, step, rows[b]).uniformAt(counts[b]);
     const { token, truncated, full } = drawToken(row, uniform, options);
     if (!Number.isFinite(full)) {
       throw new ShapeError({ call: `sample row ${rows[b]}`, expected: 'finite logits', found: 'NaN or infinite ones' });

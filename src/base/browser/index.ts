@@ -25,6 +25,11 @@ export function provideFile(path: string, bytes: Uint8Array): void {
   files.set(path, bytes);
 }
 
+/** Takes all of them back. */
+export function withdrawFiles(): void {
+  files.clear();
+}
+
 const isFolder = (path: string): boolean => [...files.keys()].some((file) => file.startsWith(`${path}/`));
 
 export function existsSync(path: string): boolean {

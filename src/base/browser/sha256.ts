@@ -57,25 +57,27 @@ function mixBlock(state: Uint32Array, bytes: Uint8Array, start: number, words: U
   state[7] += h;
 }
 
-/** What of the message fills no block, with a one, zeros and the message's length in bits: one block or two. */
-function lastBlocks(message: Uint8Array): Uint8Array {
+/** Of the hash under way: hashes are many, and arrays that each made for itself would be memory outside of the heap, which is collected late. */
+const state = new Uint32Array(8);
+const words = new Uint32Array(64);
+const lastBlocks = new Uint8Array(2 * blockBytes);
+
+/** Mixes in what of the message fills no block, with a one, zeros and the message's length in bits: one block or two. */
+function mixEnd(message: Uint8Array): void {
   const rest = message.length % blockBytes;
-  const bytes = new Uint8Array(rest + 9 > blockBytes ? 2 * blockBytes : blockBytes);
-  bytes.set(message.subarray(message.length - rest));
-  bytes[rest] = 0x80;
-  new DataView(bytes.buffer).setBigUint64(bytes.length - 8, BigInt(message.length) * 8n);
-  return bytes;
+  const bytes = rest + 9 > blockBytes ? 2 * blockBytes : blockBytes;
+  lastBlocks.fill(0);
+  for (let i = 0; i < rest; i += 1) lastBlocks[i] = message[message.length - rest + i];
+  lastBlocks[rest] = 0x80;
+  new DataView(lastBlocks.buffer).setBigUint64(bytes - 8, BigInt(message.length) * 8n);
+  for (let start = 0; start < bytes; start += blockBytes) mixBlock(state, lastBlocks, start, words);
 }
 
 /** The message is read where it is, not copied. */
 export function sha256Bytes(message: Uint8Array): Uint8Array {
-  const state = initialState.slice();
-  const words = new Uint32Array(64);
-  const mixAll = (bytes: Uint8Array): void => {
-    for (let start = 0; start + blockBytes <= bytes.length; start += blockBytes) mixBlock(state, bytes, start, words);
-  };
-  mixAll(message);
-  mixAll(lastBlocks(message));
+  state.set(initialState);
+  for (let start = 0; start + blockBytes <= message.length; start += blockBytes) mixBlock(state, message, start, words);
+  mixEnd(message);
   const digest = new DataView(new ArrayBuffer(32));
   state.forEach((word, i) => {
     digest.setUint32(4 * i, word);
@@ -83,8 +85,12 @@ export function sha256Bytes(message: Uint8Array): Uint8Array {
   return new Uint8Array(digest.buffer);
 }
 
+const hexadecimal = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+
 /** The hash in lower-case hexadecimal; a string is hashed as UTF-8. */
 export function sha256(data: string | Uint8Array): string {
   const bytes = sha256Bytes(typeof data === 'string' ? new TextEncoder().encode(data) : data);
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+  let text = '';
+  for (const byte of bytes) text += hexadecimal[byte];
+  return text;
 }

@@ -9,7 +9,8 @@ function complain(call: string, tensor: Tensor, expected: string): never {
 
 /** Checks the axes: each must equal the number given; −1 allows any. */
 export function expectShape(call: string, tensor: Tensor, shape: Shape): void {
-  const fits = tensor.shape.length === shape.length && shape.every((axis, i) => axis < 0 || axis === tensor.shape[i]);
+  let fits = tensor.shape.length === shape.length;
+  for (let i = 0; fits && i < shape.length; i += 1) fits = shape[i] < 0 || shape[i] === tensor.shape[i];
   if (!fits) complain(call, tensor, `shape [${shape.map((axis) => (axis < 0 ? '?' : axis)).join(',')}]`);
 }
 

@@ -1,6 +1,7 @@
 /**
- * Weights that will not change, for good or while they are held, and their packed layouts: one for each way round they are used as the right side of a
- * product, made on first use, kept in the arena, freed with the weight. A layout saves the packing and changes no byte.
+ * Weights that will not change, for good or while they are held, and their packed layouts for x · weightᵀ, made on first use, kept in the arena, freed
+ * with the weight. A layout saves the packing and changes no byte. Backward, dy · weight packs anew: it has the rows of a whole pass, beside which that
+ * is little, and a layout would take as much memory as the weight.
  */
 import { DeviceError } from '../../base/index.ts';
 import type { Arena } from '../index.ts';
@@ -9,11 +10,10 @@ import { bytesOf, type Tensor } from '../index.ts';
 /** Layouts may take this part of the arena. */
 const arenaShare = 1 / 4;
 
-/** Which way round a weight is the right side of a product: [depth, columns], or transposed. */
+/** The weight as the right side of a product. */
 export interface RightSide {
   readonly depth: number;
   readonly columns: number;
-  readonly transposed: boolean;
 }
 
 interface Layout extends RightSide {
@@ -70,20 +70,23 @@ export class FrozenLayouts {
     this.#ranges.delete(tensor);
   }
 
-  /** Where the weight's layout for this use lies, after `make` if it is new; undefined if not frozen, or if there is no room. */
-  find(tensor: Tensor, side: RightSide, bytes: number, make: (offset: number) => void): number | undefined {
+  /** Where the weight's layout for this use lies; undefined where there is none yet. */
+  find(tensor: Tensor, { depth, columns }: RightSide): number | undefined {
+    for (const each of this.#rangeOf(tensor)?.layouts.get(tensor.offset) ?? []) {
+      if (each.depth === depth && each.columns === columns) return each.offset;
+    }
+    return undefined;
+  }
+
+  /** Takes room for one that has to be made; undefined if the weight is not frozen, or if there is no room. */
+  add(tensor: Tensor, { depth, columns }: RightSide, bytes: number): number | undefined {
     const range = this.#rangeOf(tensor);
     if (range === undefined) return undefined;
-    const { depth, columns, transposed } = side;
-    const known = range.layouts.get(tensor.offset) ?? [];
-    for (const each of known) {
-      if (each.depth === depth && each.columns === columns && each.transposed === transposed) return each.offset;
-    }
     if (this.#bytes + bytes > this.#arena.capacity * arenaShare || !this.#arena.fits(bytes)) return undefined;
     const offset = this.#arena.alloc(bytes, () => `packed ${tensor.label}`);
     this.#bytes += bytes;
-    range.layouts.set(tensor.offset, [...known, { depth, columns, transposed, offset, bytes }]);
-    make(offset);
+    const known = range.layouts.get(tensor.offset) ?? [];
+    range.layouts.set(tensor.offset, [...known, { depth, columns, offset, bytes }]);
     return offset;
   }
 

@@ -142,7 +142,11 @@ export class Jobs {
     const id = this.#id(name);
     this.#lastName = name;
     if (this.threads === 1) {
-      this.#guard(() => this.#runAlone(id, args, shards));
+      try {
+        this.#runAlone(id, args, shards);
+      } catch (cause) {
+        this.#fail(cause);
+      }
       this.#settle();
       this.#at = this.#half.start;
       return;
@@ -159,9 +163,9 @@ export class Jobs {
     this.#begin(this.#half);
   }
 
-  /** Copies whole numbers for the next job to where it can read them, and returns their address. */
-  stage(numbers: ArrayLike<number>): number {
-    const bytes = 4 * numbers.length;
+  /** Copies whole numbers, the first `length` of a list, for the next job to where it can read them, and returns their address. */
+  stage(numbers: ArrayLike<number>, length = numbers.length): number {
+    const bytes = 4 * length;
     if (bytes > this.scratchBytes) {
       throw new DeviceError({
         call: 'wasm: stage a plan',
@@ -174,7 +178,7 @@ export class Jobs {
     const isLong = bytes + argumentBytes > this.#half.end - this.#half.start;
     if (isLong) this.finish();
     const address = isLong ? this.scratch : this.#reserve(bytes, argumentBytes);
-    this.#integers.set(numbers, address / 4);
+    for (let i = 0; i < length; i++) this.#integers[address / 4 + i] = numbers[i];
     return address;
   }
 
@@ -199,30 +203,30 @@ export class Jobs {
 
   #await(count: number): void {
     if (((count - this.#ended) | 0) <= 0) return;
-    this.#guard(() => this.#awaitJobs(count));
+    try {
+      this.#awaitJobs(count);
+    } catch (cause) {
+      this.#fail(cause);
+    }
     this.#ended = count;
     this.#settle();
   }
 
-  #guard(work: () => void): void {
-    try {
-      work();
-    } catch (cause) {
-      (this.#exports['reportFailure'] as () => void)();
-      throw new DeviceError(
-        {
-          call: `wasm kernel ${this.#lastName}, or one queued before it`,
-          expected: 'all its shards to finish',
-          ...((this.#exports['hasStalled'] as () => number)() === 0
-            ? { found: String(cause), fix: 'A kernel or its arguments are at fault; this device is of no further use.' }
-            : {
-                found: 'a thread that does not go on',
-                fix: 'Something ended a thread of this device, which is of no further use.',
-              }),
-        },
-        { cause },
-      );
-    }
+  #fail(cause: unknown): never {
+    (this.#exports['reportFailure'] as () => void)();
+    throw new DeviceError(
+      {
+        call: `wasm kernel ${this.#lastName}, or one queued before it`,
+        expected: 'all its shards to finish',
+        ...((this.#exports['hasStalled'] as () => number)() === 0
+          ? { found: String(cause), fix: 'A kernel or its arguments are at fault; this device is of no further use.' }
+          : {
+              found: 'a thread that does not go on',
+              fix: 'Something ended a thread of this device, which is of no further use.',
+            }),
+      },
+      { cause },
+    );
   }
 
   /** Lets the main thread sleep while it waits for workers, which a browser's page may not do; `naps`: how often over one job. */

@@ -65,15 +65,26 @@ export interface AdaptedLayers {
   readonly rank: number;
 }
 
-/** A product on its way to the kernel: the fields of its job. */
-interface Planned {
-  readonly shards: number;
-  readonly fields: readonly number[];
+/** Products on their way to the kernel: the fields of their jobs one after another, in a list that is filled anew for every job. */
+class Plans {
+  readonly fields: number[] = [];
+  length = 0;
+  shards = 0;
+
+  clear(): void {
+    this.length = 0;
+    this.shards = 0;
+  }
+
+  add(field: number): void {
+    this.fields[this.length++] = field;
+  }
 }
 
 export class Matmul {
   readonly #jobs: Jobs;
   readonly #frozen: FrozenLayouts;
+  readonly #plans = new Plans();
 
   constructor(jobs: Jobs, frozen: FrozenLayouts) {
     this.#jobs = jobs;
@@ -99,75 +110,93 @@ export class Matmul {
 
   /** outs[i] = x · weights[i]ᵀ: in one job where nothing has to be packed in the shared scratch first. */
   runTogether(outs: readonly Tensor[], x: Tensor, weights: readonly Tensor[]): void {
-    const plans = outs.map((out, i) => this.#planOne(out, x, weights[i], false, 0));
-    if (!this.#runPlans('products', plans)) {
-      for (const [i, out] of outs.entries()) this.run(out, x, weights[i], applied);
-    }
+    this.#plans.clear();
+    let isOne = true;
+    for (let i = 0; isOne && i < outs.length; i++) isOne = this.#planOne(outs[i], x, weights[i], false, 0, null);
+    if (isOne && this.#runPlans('products')) return;
+    for (const [i, out] of outs.entries()) this.run(out, x, weights[i], applied);
   }
 
   /** Layers with their adapters: hs in a first job; in a second the change of each layer, W x added to it, and all that to `onto`. */
-  runAdapted({ outs, hs, onto, x, weights, downs, ups, coefficients, rank }: AdaptedLayers): void {
+  runAdapted(layers: AdaptedLayers): void {
+    const { outs, hs, onto, x, weights, downs } = layers;
     this.runTogether(hs, x, downs);
-    const addends = outs.map((out, i) => (i > 0 || onto === null ? 0 : onto.offset - out.offset));
-    const changeOf = (i: number): readonly number[] => {
-      return [hs[i].offset, ups[i].offset, coefficients.offset, rank, hs[i].shape[1]];
-    };
-    const plans = outs.map((out, i) => this.#planOne(out, x, weights[i], true, addends[i], changeOf(i)));
-    if (this.#runPlans('adaptedProducts', plans)) return;
+    const addendOf = (i: number): number => (i > 0 || onto === null ? 0 : onto.offset - outs[i].offset);
+    this.#plans.clear();
+    let isOne = true;
+    for (let i = 0; isOne && i < outs.length; i++) {
+      isOne = this.#planOne(outs[i], x, weights[i], true, addendOf(i), layers, i);
+    }
+    if (isOne && this.#runPlans('adaptedProducts')) return;
     const options = { ...applied, accumulate: true };
     for (const [i, out] of outs.entries()) {
       const product = productOf(out, x, applied);
       if (out.size === 0) continue;
       // A product without depth leaves the change as it is.
-      const nothing = roundOf(
-        { ...product, depth: 0 },
-        out,
-        x,
-        weights[i].offset,
-        true,
-        product.depth > 0 ? 0 : addends[i],
-      );
-      const change = this.#plan(product, nothing, options, 'in place');
-      this.#runPlans('adaptedProducts', [{ ...change, fields: [...changeOf(i), ...change.fields] }]);
-      if (product.depth > 0) this.#runWhole(product, out, x, weights[i], options, addends[i]);
+      const addend = product.depth > 0 ? 0 : addendOf(i);
+      const nothing = roundOf({ ...product, depth: 0 }, out, x, weights[i].offset, true, addend);
+      this.#plans.clear();
+      this.#planEntry(product, nothing, options, 'in place', layers, i);
+      this.#runPlans('adaptedProducts');
+      if (product.depth > 0) this.#runWhole(product, out, x, weights[i], options, addendOf(i));
     }
   }
 
-  /** A product x · weightᵀ among others of one job, after `before`; undefined where it cannot be, as its B must be packed in the scratch. */
+  /** Plans a product x · weightᵀ among others of one job; false where it cannot be, as its B must be packed in the scratch. */
   #planOne(
     out: Tensor,
     x: Tensor,
     weight: Tensor,
     accumulate: boolean,
     addend: number,
-    before: readonly number[] = [],
-  ): Planned | undefined {
+    layers: AdaptedLayers | null,
+    layer = 0,
+  ): boolean {
     const product = productOf(out, x, applied);
-    if (out.size === 0 || product.depth === 0) return undefined;
-    const layout = this.#frozenLayout(weight, product, true);
+    if (out.size === 0 || product.depth === 0) return false;
+    const layout = this.#frozenLayout(weight, product);
     const way = layout === undefined ? this.#wayOf(product, applied) : 'packed';
-    if (way === 'packed' && layout === undefined) return undefined;
+    if (way === 'packed' && layout === undefined) return false;
     const whole = roundOf(product, out, x, layout ?? weight.offset, accumulate, addend);
-    const { shards, fields } = this.#plan(product, whole, applied, way);
-    return { shards, fields: [...before, ...fields] };
+    this.#planEntry(product, whole, applied, way, layers, layer);
+    return true;
   }
 
-  /** Whether all are planned, and few enough for one job, which has run then. */
-  #runPlans(name: 'products' | 'adaptedProducts', plans: readonly (Planned | undefined)[]): boolean {
-    const fields: number[] = [];
-    let shards = 0;
-    for (const plan of plans) {
-      if (plan === undefined) return false;
-      fields.push(plan.shards, ...plan.fields);
-      shards += plan.shards;
+  /** The number of its shards, the change of its layer where it has one, and the fields of the product. */
+  #planEntry(
+    product: Product,
+    round: Round,
+    options: MatmulOptions,
+    way: WayB,
+    layers: AdaptedLayers | null,
+    layer: number,
+  ): void {
+    const plans = this.#plans;
+    const place = plans.length;
+    plans.add(0);
+    if (layers !== null) {
+      const { hs, ups, coefficients, rank } = layers;
+      plans.add(hs[layer].offset);
+      plans.add(ups[layer].offset);
+      plans.add(coefficients.offset);
+      plans.add(rank);
+      plans.add(hs[layer].shape[1]);
     }
+    const shards = this.#plan(product, round, options, way);
+    plans.fields[place] = shards;
+    plans.shards += shards;
+  }
+
+  /** Whether the products that are planned are few enough for one job, which has run then. */
+  #runPlans(name: 'products' | 'adaptedProducts'): boolean {
+    const { fields, length, shards } = this.#plans;
     if (shards > maxShards) return false;
-    this.#jobs.run(name, shards, [this.#jobs.stage(fields)]);
+    this.#jobs.run(name, shards, [this.#jobs.stage(fields, length)]);
     return true;
   }
 
   #runWhole(product: Product, out: Tensor, a: Tensor, b: Tensor, options: MatmulOptions, addend: number): void {
-    const layout = this.#frozenLayout(b, product, options.transposeB);
+    const layout = options.transposeB ? this.#frozenLayout(b, product) : undefined;
     const whole = roundOf(product, out, a, layout ?? b.offset, options.accumulate, addend);
     if (layout !== undefined) {
       this.#multiply(product, whole, options, 'packed');
@@ -188,13 +217,13 @@ export class Matmul {
     return Math.ceil(columns / this.#jobs.tileColumns) * this.#jobs.tileColumns;
   }
 
-  #frozenLayout(b: Tensor, product: Product, transposeB: boolean): number | undefined {
+  #frozenLayout(b: Tensor, product: Product): number | undefined {
     if (product.batch > 1) return undefined;
-    const bytes = product.depth * this.#paddedColumns(product.columns) * 4;
-    const { depth, columns } = product;
-    return this.#frozen.find(b, { depth, columns, transposed: transposeB }, bytes, (offset) =>
-      this.#pack(offset, product, { ...product, b: b.offset }, transposeB),
-    );
+    const known = this.#frozen.find(b, product);
+    if (known !== undefined) return known;
+    const made = this.#frozen.add(b, product, product.depth * this.#paddedColumns(product.columns) * 4);
+    if (made !== undefined) this.#pack(made, product, { ...product, b: b.offset }, true);
+    return made;
   }
 
   /** How a B without a frozen layout is read. */
@@ -256,40 +285,41 @@ export class Matmul {
   }
 
   #multiply(product: Product, round: Round, options: MatmulOptions, way: WayB): void {
-    const { shards, fields } = this.#plan(product, round, options, way);
-    this.#jobs.run('gemm', shards, fields);
+    this.#plans.clear();
+    const shards = this.#plan(product, round, options, way);
+    this.#jobs.run('gemm', shards, this.#plans.fields.slice(0, this.#plans.length));
   }
 
-  #plan(product: Product, round: Round, options: MatmulOptions, way: WayB): Planned {
+  /** Adds the fields of a product's job to the plans, and returns the number of its shards. */
+  #plan(product: Product, round: Round, options: MatmulOptions, way: WayB): number {
     const packA = options.transposeA && round.rows > manyRows && round.columns > 2 * this.#jobs.tileColumns;
     const grid = this.#grid(round, way, packA);
     const packed = way === 'packed';
     const bBatch = packed ? this.#paddedColumns(round.columns) * round.depth : product.depth * product.columns;
-    const fields = [
-      round.c,
-      round.a,
-      round.b,
-      round.rows,
-      round.columns,
-      round.depth,
-      grid.rowsEach,
-      grid.columnsEach,
-      grid.rowBlocks,
-      grid.columnBlocks,
-      product.columns * 4,
-      (options.transposeA ? product.rows : product.depth) * 4,
-      (options.transposeB ? product.depth : product.columns) * 4,
-      product.rows * product.columns * 4,
-      product.rows * product.depth * 4,
-      bBatch * 4,
-      options.transposeA ? 1 : 0,
-      packA ? 1 : 0,
-      waysB.indexOf(way),
-      options.transposeB ? 1 : 0,
-      round.accumulate ? 1 : 0,
-      round.addend,
-    ];
-    return { shards: grid.rowBlocks * grid.columnBlocks * round.batch, fields };
+    const plans = this.#plans;
+    plans.add(round.c);
+    plans.add(round.a);
+    plans.add(round.b);
+    plans.add(round.rows);
+    plans.add(round.columns);
+    plans.add(round.depth);
+    plans.add(grid.rowsEach);
+    plans.add(grid.columnsEach);
+    plans.add(grid.rowBlocks);
+    plans.add(grid.columnBlocks);
+    plans.add(product.columns * 4);
+    plans.add((options.transposeA ? product.rows : product.depth) * 4);
+    plans.add((options.transposeB ? product.depth : product.columns) * 4);
+    plans.add(product.rows * product.columns * 4);
+    plans.add(product.rows * product.depth * 4);
+    plans.add(bBatch * 4);
+    plans.add(options.transposeA ? 1 : 0);
+    plans.add(packA ? 1 : 0);
+    plans.add(waysB.indexOf(way));
+    plans.add(options.transposeB ? 1 : 0);
+    plans.add(round.accumulate ? 1 : 0);
+    plans.add(round.addend);
+    return grid.rowBlocks * grid.columnBlocks * round.batch;
   }
 
   /** Shards big enough to be worth a claim, and enough of them to keep the cores level. What packs A is cut by rows. */

@@ -56,7 +56,7 @@ export function requirePairs({ file, pairs, problems }: ParsedPairs): readonly P
 
 const unfinished = /\b(?:TODO|TBD|FIXME|XXX)\b|lorem ipsum|\byour (?:code|answer|solution|text) here\b/i;
 const emptyStatement =
-  /^(?:pass|\.{3}|…|return(?: None)?|raise NotImplementedError.*|"""[^"]*"""|'''[^']*'''|(?:async )?def .*:(?: *(?:pass|\.{3}))?|class .*:(?: *(?:pass|\.{3}))?|@.*|(?:from|import) .*)$/;
+  /^(?:pass|\.{3}|\u2026|return(?: None)?|raise NotImplementedError.*|"""[^"]*"""|'''[^']*'''|(?:async )?def .*:(?: *(?:pass|\.{3}))?|class .*:(?: *(?:pass|\.{3}))?|@.*|(?:from|import) .*)$/;
 
 /** Why a text is no real completion (empty, unfinished, or code without a statement); null when it is one. */
 export function stubReason(text: string): string | null {

@@ -89,6 +89,13 @@ export class KeptLane {
     return { updates, state: await ask(this.#store('states').get([this.#key, last])) };
   }
 
+  /** What the updates up to one add to the files of the run. */
+  async pieces(last: number): Promise<readonly Pieces[]> {
+    const updates: KeptUpdate[] = await ask(this.#store('updates').getAll(this.#range(1, last)));
+    if (updates.length !== last) throw new RangeError(`${last} updates were kept, ${updates.length} are there`);
+    return updates.map(({ pieces }) => pieces);
+  }
+
   async add(update: number, kept: KeptUpdate, state: TrainerState): Promise<void> {
     const transaction = this.#database.transaction(stores, 'readwrite');
     const [updates, states] = stores.map((name) => transaction.objectStore(name));

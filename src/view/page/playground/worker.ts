@@ -1,7 +1,7 @@
 /** One lane: opens the lab in this worker, trains as far as the page asks, tells it every update, and keeps what was trained. */
 import { messageOf } from '../../../base/index.ts';
 import { type PromptAnswer, ratesOf, TabLab } from '../../../browser/lab.ts';
-import { type ManifestFrame, type Pieces, tarOf } from '../../../browser/record.ts';
+import { letGo, type ManifestFrame, type Pieces, tarOf } from '../../../browser/record.ts';
 import type { RolloutRecord, StepEvent } from '../../../grpo/events.ts';
 import { KeptLane, type KeptUpdate } from './kept.ts';
 import type { FromLane, LaneUpdate, ShownAnswer, ShownPrompt, ShownRollout, ToLane } from './messages.ts';
@@ -35,10 +35,12 @@ class Lane {
   readonly #lab: TabLab;
   readonly #name: string;
   readonly #prompts: number;
-  /** Null once there is no room for more. */
-  #kept: KeptLane | null;
+  readonly #kept: KeptLane | null;
+  /** False once there is no room for more. */
+  #keeps: boolean;
   #trouble: string;
-  readonly #pieces: Pieces[];
+  /** Of the updates after those that are kept. */
+  readonly #unkept: Pieces[] = [];
   readonly #events: ReturnType<TabLab['train']>;
   #target = 0;
   /** The last update that the page was told. */
@@ -49,18 +51,18 @@ class Lane {
   private constructor(
     lab: TabLab,
     kept: KeptLane | null,
-    updates: readonly KeptUpdate[],
+    told: number,
     name: string,
     prompts: number,
     trouble: string,
   ) {
     this.#lab = lab;
     this.#kept = kept;
+    this.#keeps = kept !== null;
     this.#name = name;
     this.#prompts = prompts;
     this.#trouble = trouble;
-    this.#pieces = updates.map(({ pieces }) => pieces);
-    this.#told = updates.length;
+    this.#told = told;
     this.#events = lab.train();
   }
 
@@ -70,7 +72,7 @@ class Lane {
     const kept = asked.keeps ? await KeptLane.open(JSON.stringify(config)).catch(() => null) : null;
     const { lab, first, updates, trouble } = await openAt(asked, kept);
     const { answers } = updates.length === 0 ? first : await look(lab, prompts);
-    const lane = new Lane(lab, kept, updates, `${config.arm.kind}-${config.seed}`, prompts, trouble);
+    const lane = new Lane(lab, kept, updates.length, `${config.arm.kind}-${config.seed}`, prompts, trouble);
     const { hasQuarantine, device } = lab;
     const { threads = 1, variant = '' } = device as { threads?: number; variant?: string };
     const done = updates.map(({ shown }) => shown);
@@ -125,20 +127,23 @@ class Lane {
     const pieces = this.#lab.takePieces();
     const { rates, answers } = await look(this.#lab, this.#prompts);
     const done = { update, meanReward, hash, rollouts, seconds, ...rates };
-    this.#pieces.push(pieces);
-    await this.#keep(done, pieces);
+    if (!(await this.#keep(done, pieces))) this.#unkept.push(pieces);
     this.#told = update;
     say({ kind: 'update', done, answers, outside: this.#lab.judge.outside, trouble: this.#trouble });
   }
 
-  /** What cannot be kept is trained all the same. */
-  async #keep(shown: LaneUpdate, pieces: Pieces): Promise<void> {
-    const { update } = shown;
+  /** Whether it is kept: what cannot be is trained all the same. */
+  async #keep(shown: LaneUpdate, pieces: Pieces): Promise<boolean> {
+    if (this.#kept === null || !this.#keeps) return false;
     const state = await this.#lab.trainer.state();
-    await this.#kept?.add(update, { shown, pieces }, state).catch((error: unknown) => {
-      this.#kept = null;
-      this.#trouble = `the browser keeps no more (${String(error)}): a reload goes on from update ${update - 1}`;
-    });
+    try {
+      await this.#kept.add(shown.update, { shown, pieces }, state);
+    } catch (error) {
+      this.#keeps = false;
+      this.#trouble = `the browser keeps no more (${String(error)}): a reload goes on from update ${shown.update - 1}`;
+    }
+    letGo(state);
+    return this.#keeps;
   }
 
   #show({ rollout, reward, route }: RolloutRecord): ShownRollout {
@@ -155,7 +160,8 @@ class Lane {
 
   async #download(): Promise<void> {
     const frame: ManifestFrame = JSON.parse(await fetchText('manifest.json'));
-    const files = await this.#lab.files(frame, this.#name, this.#pieces);
+    const kept = (await this.#kept?.pieces(this.#told - this.#unkept.length)) ?? [];
+    const files = await this.#lab.files(frame, this.#name, [...kept, ...this.#unkept]);
     const packed = new Blob([tarOf(this.#name, files) as Uint8Array<ArrayBuffer>])
       .stream()
       .pipeThrough(new CompressionStream('gzip'));
@@ -190,8 +196,8 @@ const shown = ({ text, verdict }: PromptAnswer): ShownAnswer => ({
 
 /** What the policy answers to held-out prompts now, in both states, and how often it attempts and solves. */
 async function look(lab: TabLab, prompts: number) {
-  const trained = await lab.answers('full', prompts);
-  const deployed = lab.hasQuarantine ? await lab.answers('deployed', prompts) : trained;
+  const states = lab.hasQuarantine ? (['full', 'deployed'] as const) : (['full'] as const);
+  const [trained, deployed = trained] = await lab.answers(states, prompts);
   const answers = trained.map((answer, i): ShownPrompt => {
     return { question: answer.question, trained: shown(answer), deployed: shown(deployed[i]) };
   });
