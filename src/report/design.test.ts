@@ -6,7 +6,7 @@ import type { Results } from './aggregate.ts';
 import { allTables } from './all-tables.ts';
 import { ablationTable, settingsTable } from './baselines.ts';
 import { compareArms } from './comparisons.ts';
-import { type Design, describeDesign, judgeBar, judgePredictions, noDesign } from './design.ts';
+import { type Design, describeDesign, judgeBar, judgePredictions, moreSeeds, noDesign } from './design.ts';
 import type { Bar } from './experiment-schema.ts';
 import { describeResults } from './statements.ts';
 import { finalTable } from './tables.ts';
@@ -268,5 +268,38 @@ describe('settings that labelled runs suggested', () => {
     const results = await made('fixed');
     const all = JSON.stringify([plain(allTables(results)), describeResults(results), resultsJson(results)]);
     expect(all).not.toMatch(/informed|Not free of labels/);
+  });
+});
+
+describe('seeds enough for a claim', () => {
+  const own = { recipe: 'study.toml', set: [], out: null };
+  const bar: Bar = { what: 'x', arm: 'gate', reference: null, metric: 'hack', set, atMost: 0.3, inSeeds: 1 };
+  const stated = 'gq experiment study.toml --seeds 1,2,3,4,5,6 --out';
+  it.each<[string, Partial<Design>, string[]]>([
+    ['are named by the file of the study', { again: own }, ['gq experiment study.toml --seeds 1,2,3,4,5,6']],
+    [
+      'keep those that it has, its settings and its folder',
+      { again: { ...own, set: ['updates=9'], out: 'runs/larger' }, seeds: [8, 2] },
+      ['gq experiment study.toml --seeds 1,2,3,4,5,8 --set updates=9 --out runs/larger'],
+    ],
+    [
+      'are no others than those that are planned',
+      { again: own, seeds: [3, 4, 5, 6, 7, 8, 9] },
+      ['gq experiment study.toml --seeds 3,4,5,6,7,8,9'],
+    ],
+    ['leave what was stated as it is', { again: own, bar: bar, seeds: [1] }, [`${stated} 'runs/made by hand-more'`]],
+    [
+      'are of a study of the package for the demo, which has no file',
+      { again: null },
+      ['gq experiment micro-own-mean-claim --seeds 1,2,3,4,5,6'],
+    ],
+    [
+      'name a study whose file was not stored',
+      { arms: [{ name: 'vanilla', recipe: 'x', set: [], placebos: null }] },
+      ['the file of made by hand, --seeds 1,2,3,4,5,6'],
+    ],
+    ['say nothing of runs that are of no study', {}, []],
+  ])('%s', (_, design, found) => {
+    expect(moreSeeds(withDesign(design))).toEqual(found);
   });
 });

@@ -1,6 +1,7 @@
 /** What an experiment says about itself: its question, its bar, and which arms are compared with which; and whether the bar is met. */
 
-import { equalsP, formatP } from '../measure/table.ts';
+import { shellLine } from '../base/index.ts';
+import { equalsP, fewestSeeds, formatP } from '../measure/table.ts';
 import { average, binomialCdf, holmAdjust } from '../stats/index.ts';
 import { finalSample, findArm, type Results, sampleOf, sharedSeeds } from './aggregate.ts';
 import type { Bar, Experiment } from './experiment-schema.ts';
@@ -35,6 +36,11 @@ type Designed = 'why' | 'resolve' | 'bar' | 'predictions' | 'seeds' | 'arms' | '
 export interface Design extends Readonly<Pick<Experiment, Designed | 'solveReference' | 'references' | 'relearn'>> {
   readonly claim?: ClaimFacts | undefined;
   readonly barChanged: boolean;
+  /** What `gq experiment` is called with to go on with it; null: it has no file, as the demo; undefined: nobody stored it. */
+  readonly again?:
+    | { readonly recipe: string; readonly set: readonly string[]; readonly out: string | null }
+    | null
+    | undefined;
 }
 
 export const noDesign: Design = {
@@ -187,4 +193,20 @@ function describeClaim({ arms, design: { claim } }: Results): string[] {
       : [`Trained blind: ${known.join(', ')}; opened ${opened ?? 'at a time that is not known'}.`]),
     ...(early.length === 0 ? [] : [earlyText(early)]),
   ];
+}
+
+/** How to have seeds enough for a claim: by the study's own file; in place of the demo, which has none, by a study of the package. */
+export function moreSeeds({ name, design }: Results): [how: string] | [] {
+  const others = Array.from({ length: fewestSeeds }, (_, i) => i + 1).filter((seed) => !design.seeds.includes(seed));
+  const wanted = [...design.seeds, ...others.slice(0, Math.max(0, fewestSeeds - design.seeds.length))];
+  const seeds = ['--seeds', wanted.sort((a, b) => a - b).join(',')];
+  if (design.again === null) return [shellLine('gq', 'experiment', 'micro-own-mean-claim', ...seeds)];
+  if (design.again === undefined) return design.arms.length === 0 ? [] : [`the file of ${name}, ${seeds.join(' ')}`];
+  const { recipe, set, out } = design.again;
+  // What was stated was stated of its seeds: with others it is another study, in a folder of its own.
+  const isStated = design.bar !== null || design.predictions !== undefined;
+  const isOther = isStated && wanted.length > design.seeds.length;
+  const folder = isOther ? `${out ?? `runs/${name}`}-more` : out;
+  const changes = set.flatMap((setting) => ['--set', setting]);
+  return [shellLine('gq', 'experiment', recipe, ...seeds, ...changes, ...(folder === null ? [] : ['--out', folder]))];
 }

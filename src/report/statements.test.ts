@@ -40,9 +40,9 @@ const sentences = async (runs: readonly MadeResults[], placebo: string | null = 
 
 const title = 'On held-out problems, original markers:';
 const single =
-  'n = 1, no claim: intervals are over prompts of these trained models. Another seed may come out differently; a claim needs 6 or more (gq experiment micro-own-mean-claim --seeds 1,2,3,4,5,6).';
+  'n = 1, no claim: intervals are over prompts of these trained models. Another seed may come out differently; a claim needs 6 or more.';
 const two =
-  'n = 2, no claim: runs have the exploit or do not, and an exact test of 2 pairs of them gives no p below 0.500; a t test is no finding then. Another seed may come out differently; a claim needs 6 or more (gq experiment micro-own-mean-claim --seeds 1,2,3,4,5,6).';
+  'n = 2, no claim: runs have the exploit or do not, and an exact test of 2 pairs of them gives no p below 0.500; a t test is no finding then. Another seed may come out differently; a claim needs 6 or more.';
 const noPlacebo = 'There is no placebo arm: deleting any part of the update might remove attempts and hacks as well.';
 const noCurve =
   'Not measured: when a deployed policy begins to attempt. No run has a curve (evaluation.curveEvery of an experiment; gq eval RUN --curve evaluates the checkpoints of a run).';

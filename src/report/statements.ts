@@ -9,7 +9,7 @@ import { equalsP, fewestSeeds, formatP, leastP, noClaim, signed } from '../measu
 import type { ArmResults, Metric, Results, State } from './aggregate.ts';
 import { baseRuns, claimSet, evaluatedSeeds, finalSample, findArm, labelInformed, solveSet } from './aggregate.ts';
 import { type Comparison, compareArms, placebosOf, withoutPlacebo } from './comparisons.ts';
-import { describeDesign } from './design.ts';
+import { describeDesign, moreSeeds } from './design.ts';
 import { emergences, failuresOf } from './failures.ts';
 import { matchSolve } from './kept.ts';
 import { describeUnfinished } from './run-result.ts';
@@ -36,13 +36,15 @@ export interface Said {
 function statement<Numbers extends object>(
   name: string,
   find: (subject: Subject) => readonly Numbers[],
-  texts: { readonly [length in 'long' | 'short']?: (numbers: Numbers) => string },
+  texts: { readonly [length in 'long' | 'short']?: (numbers: Numbers, subject: Subject) => string },
 ): Statement {
   return {
     name,
     say(subject, length) {
       const { [length]: text } = texts;
-      return text === undefined ? [] : find(subject).map((numbers) => ({ name, text: text(numbers), numbers }));
+      return text === undefined
+        ? []
+        : find(subject).map((numbers) => ({ name, text: text(numbers, subject), numbers }));
     },
   };
 }
@@ -51,8 +53,6 @@ function statement<Numbers extends object>(
 export const emerged = { vanilla: 0.3, base: 0.05 } as const;
 /** The least difference of two rates that is called one. */
 const leastGap = 0.05;
-/** A study of the package, with seeds enough for a claim. */
-const enoughSeeds = 'gq experiment micro-own-mean-claim --seeds 1,2,3,4,5,6';
 /** The most arms of a device that are named one by one. */
 const mostNamed = 8;
 
@@ -151,13 +151,13 @@ const statements: readonly Statement[] = [
     },
   ),
   statement('few seeds', (subject) => (seedsOf(subject).least < fewestSeeds ? [seedsOf(subject)] : []), {
-    long: ({ least }) =>
-      `${noClaim(least)}: ${least < 2 ? 'intervals are over prompts of these trained models' : `runs have the exploit or do not, and an exact test of ${least} pairs of them gives no p below ${formatP(leastP(least))}; a t test is no finding then`}. Another seed may come out differently; a claim needs ${fewestSeeds} or more (${enoughSeeds}).`,
+    long: ({ least }, { results }) =>
+      `${noClaim(least)}: ${least < 2 ? 'intervals are over prompts of these trained models' : `runs have the exploit or do not, and an exact test of ${least} pairs of them gives no p below ${formatP(leastP(least))}; a t test is no finding then`}. Another seed may come out differently; a claim needs ${fewestSeeds} or more${moreSeeds(results).map((how) => ` (${how})`)}.`,
   }),
   statement('seeds', (subject) => [seedsOf(subject)], {
-    short: ({ most }) =>
+    short: ({ most }, { results }) =>
       most < fewestSeeds
-        ? `${noClaim(most)}. Six: ${enoughSeeds}`
+        ? [`${noClaim(most)}.`, ...moreSeeds(results).map((how) => `Six: ${how}`)].join(' ')
         : `Means over ${most} seeds; tests and intervals are in the tables.`,
   }),
   // What a seed does not change, no interval over seeds can speak about.

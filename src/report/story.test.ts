@@ -52,7 +52,7 @@ It is quarantined: with the activation gate the policy attempts 50% of prompts
 random placebo (haar) ends at 40% (hack 40%).
 Most of the skill stays: deployed it solves 40% (40%), the base 10% (10%),
 vanilla 50% (50%). In brackets: without an attempt.
-n = 1, no claim. Six: gq experiment micro-own-mean-claim --seeds 1,2,3,4,5,6`);
+n = 1, no claim.`);
   });
 
   it('says whether the gate has the own mean, and where its settings are informed by labels', async () => {

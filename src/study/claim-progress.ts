@@ -169,7 +169,7 @@ export async function openResults(
   options: { readonly baseline?: string; readonly placebo?: string; readonly from?: readonly string[] } = {},
   onReading?: OnReading,
 ): Promise<Results> {
-  const { experiment, barChanged, runs, damaged, missing } = findExperiment(directory, options.from);
+  const { experiment, barChanged, again, runs, damaged, missing } = findExperiment(directory, options.from);
   // A placebo that was asked for takes the place of those that the arms name.
   const own = options.placebo === undefined ? {} : { placebos: null };
   const arms = experiment?.arms.map((arm) => ({ ...arm, ...own })) ?? [];
@@ -184,7 +184,7 @@ export async function openResults(
     design:
       experiment === null
         ? undefined
-        : { ...experiment, arms, barChanged, claim: await claimFacts(directory, experiment) },
+        : { ...experiment, arms, barChanged, again, claim: await claimFacts(directory, experiment) },
   };
   const results = await readResults(directory, source, onReading);
   for (const name of ['baseline', 'placebo'] as const) expectArm(`--${name}`, options[name], results);

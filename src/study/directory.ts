@@ -5,13 +5,14 @@
  * plugins differ from those of earlier runs in more than the seed. A bar that is changed after runs have begun is marked.
  */
 import { existsSync, readdirSync, statSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, join, relative, resolve } from 'node:path';
 import { z } from 'zod';
 import { groupBy, UserError } from '../base/index.ts';
 import { isDraftOf, makeFolder, sha256, waitForLock, writeFileAtomic } from '../base/node/index.ts';
 import { lastCheckpoint } from '../evaluate/index.ts';
+import type { Design } from '../report/design.ts';
 import { type Experiment, experimentSchema } from '../report/experiment-schema.ts';
-import { folderAdvice } from '../run/config/recipes.ts';
+import { folderAdvice, recipeSeenFrom } from '../run/config/recipes.ts';
 import {
   armDifferences,
   configDifferences,
@@ -29,10 +30,14 @@ import type { ExperimentPlan, PlannedRun } from './experiment.ts';
 
 const fileName = 'experiment.json';
 
+/** The experiment's file, seen from its directory, or the bare name of a recipe of the package. Earlier versions stored neither. */
+const againSchema = z.object({ recipe: z.string(), set: z.array(z.string()) }).nullable();
+
 const fileSchema = z.object({
   format: z.literal(1),
   experiment: experimentSchema,
   barChanged: z.boolean().default(false),
+  again: againSchema.optional(),
   runs: z.array(namedRunSchema.extend({ configHash: z.string() })),
 });
 type ExperimentFile = z.infer<typeof fileSchema>;
@@ -75,10 +80,25 @@ export async function writeExperiment(directory: string, plan: ExperimentPlan): 
   const planned = runs.map(({ arm, seed, folder, configHash }) => ({ arm, seed, folder, configHash }));
   const barChanged = isOtherBar(directory, plan, started);
   const design = { ...experiment, arms: [...experiment.arms, ...otherArms(directory, experiment, others)] };
-  const file: ExperimentFile = { format: 1, experiment: design, barChanged, runs: [...others, ...planned] };
+  const again = storedAgain(directory, plan);
+  const file: ExperimentFile = { format: 1, experiment: design, barChanged, again, runs: [...others, ...planned] };
   await writeFileAtomic(join(directory, fileName), `${JSON.stringify(file, null, 2)}\n`);
   const begun = [...readRegister(directory).begun, ...started].map(({ folder }) => folder);
   if (claim !== undefined) stateClaim(directory, claim, new Set(begun).size);
+}
+
+function storedAgain(directory: string, { again }: ExperimentPlan): ExperimentFile['again'] {
+  if (again === undefined || again === null) return again === null ? null : readFile(directory)?.again;
+  return { recipe: recipeSeenFrom(directory, again.recipe), set: [...again.set] };
+}
+
+/** The words of the call that plans it again, in the folder that it was found in, seen from here. */
+function againFrom(directory: string, { again, experiment }: ExperimentFile): FoundExperiment['again'] {
+  if (again === undefined || again === null) return again;
+  const file = resolve(directory, again.recipe);
+  const recipe = existsSync(file) ? relative(process.cwd(), file) : again.recipe;
+  const isUsual = resolve(directory) === resolve('runs', experiment.name);
+  return { recipe, set: again.set, out: isUsual ? null : directory };
 }
 
 /** Arms of the stored design that the experiment has no more, with runs that stay. */
@@ -153,6 +173,7 @@ export type FoundRun = { readonly path: string; readonly arm: string | null; rea
 export interface FoundExperiment {
   readonly experiment: Experiment | null;
   readonly barChanged: boolean;
+  readonly again?: Design['again'];
   readonly runs: readonly FoundRun[];
   /** Paths of the runs whose seeds are blind and not opened yet; `runs` has none of them. */
   readonly blind: readonly string[];
@@ -190,6 +211,7 @@ export function findExperiment(directory: string, from: readonly string[] = []):
     return {
       experiment: file.experiment,
       barChanged: file.barChanged,
+      again: againFrom(directory, file),
       runs: runs.filter(({ path }) => isRun(path) && !isHidden(path)),
       blind: runs.map(({ path }) => path).filter(isHidden),
       missing: absent.filter((path) => !isDamaged(path)),

@@ -48,6 +48,8 @@ export interface ExperimentPlan {
   readonly experiment: Experiment;
   readonly runs: readonly PlannedRun[];
   readonly claim?: Claim | undefined;
+  /** The file that it was planned from and the changes of the call, which plan it again; null: of no file. */
+  readonly again?: { readonly recipe: string; readonly set: readonly string[] } | null | undefined;
 }
 
 export function readExperiment(path: string): Experiment {
@@ -256,7 +258,8 @@ export async function planExperiment(
   refuseUnread(sharedFaults(withoutReader).filter(({ key }) => !isPart || setHere.has(key ?? '')));
   // What a claim is of does not depend on the seed.
   const configs = new Map(runs.map(({ arm, config }) => [arm, config]));
-  return { experiment, runs, claim: (await claimOf(experiment, path, settings, configs)) ?? undefined };
+  const claim = (await claimOf(experiment, path, settings, configs)) ?? undefined;
+  return { experiment, runs, claim, again: { recipe: path, set: settings } };
 }
 
 /** Settings of all arms may be without a reader in some of them, but not in every one. */

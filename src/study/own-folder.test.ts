@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
+import { shippedRecipe } from '../run/index.ts';
 import { findExperiment, writeExperiment } from './directory.ts';
 import { checkExperiment, type ExperimentPlan, planExperiment } from './experiment.ts';
 
@@ -26,6 +27,22 @@ async function begun(directory: string, made: ExperimentPlan): Promise<void> {
 }
 
 describe('the folder of an experiment', () => {
+  it('knows the file that it was planned from, seen from here, and what the call changed', async () => {
+    const directory = join(temporaryFolder(), 'new');
+    const made = await plan([1], ['updates=3']);
+    await writeExperiment(directory, made);
+    const own = { recipe: relative(process.cwd(), join(recipes, 'both.toml')), set: ['updates=3'], out: directory };
+    const again = () => findExperiment(directory).again;
+    writeFileSync(join(recipes, 'both.toml'), '');
+    expect(again()).toEqual(own);
+    await writeExperiment(directory, { ...made, again: undefined });
+    expect(again()).toEqual(own);
+    await writeExperiment(directory, { ...made, again: null });
+    expect(again()).toBe(null);
+    await writeExperiment(directory, { ...made, again: { recipe: shippedRecipe('micro-claim'), set: [] } });
+    expect(again()).toEqual({ recipe: 'micro-claim', set: [], out: directory });
+  });
+
   it('takes more seeds of the same arms', async () => {
     const directory = join(temporaryFolder(), 'new');
     await begun(directory, await plan([1]));

@@ -38,7 +38,7 @@ export const demoCommand = command({
   async run({ quick, seed, out, set, json }, context) {
     const started = performance.now();
     const experiment = demoExperiment(seed, quick);
-    const plan = await planExperiment(experiment, join(recipes, 'demo.toml'), set);
+    const plan = { ...(await planExperiment(experiment, join(recipes, 'demo.toml'), set)), again: null };
     const directory = out ?? join('runs', `${experiment.name}-${seed}`);
     // With --json, stdout holds the one value and nothing else.
     const shown: CommandContext = json ? { ...context, stdout: context.stderr } : context;

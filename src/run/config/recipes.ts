@@ -1,7 +1,7 @@
 /** Files of recipes: those of the package, where a call or a file finds one, and how their TOML is read. */
 import { isUtf8 } from 'node:buffer';
 import { existsSync, readdirSync, statSync } from 'node:fs';
-import { basename, dirname, join, relative, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'smol-toml';
 import { nearestName, shellLine, UserError } from '../../base/index.ts';
@@ -59,8 +59,13 @@ export function folderAdvice(named: string): string | undefined {
 const isExperiment = (text: string): boolean => /^(?:\[\[(?:arms|steps)\]\]|arms *=)/m.test(text);
 
 export function recipeName(path: string): string {
+  return recipeSeenFrom('.', path);
+}
+
+/** What a file in `base` says to name this recipe: the bare name of one of the package, else its path from there. */
+export function recipeSeenFrom(base: string, path: string): string {
   const isShipped = dirname(resolve(path)) === resolve(folder);
-  return isShipped ? basename(path, '.toml') : relative(process.cwd(), path);
+  return isShipped ? basename(path, '.toml') : relative(resolve(base), resolve(path)).split(sep).join('/');
 }
 
 /** A name may have a point in it, as 0.6b has; with one, only that of a recipe is meant. */
