@@ -8,7 +8,8 @@ export const soundSolve = 'solve, no loophole open';
 /** More arms than these are not said in a sentence. */
 const mostSaid = 6;
 
-export function foundIn({ data: { rows } }: Figure, nameOf: (arm: string) => string): string {
+/** `caution`: what is to be known before any rate is read. */
+export function foundIn({ data: { rows } }: Figure, nameOf: (arm: string) => string, caution: string | null): string {
   const rate = (arm: unknown, what: string): string | null => {
     const found = rows.find((row) => row[0] === arm && row[1] === `attempt, ${what}`);
     return found === undefined ? null : `${(100 * Number(found[2])).toFixed(0)}%`;
@@ -22,5 +23,6 @@ export function foundIn({ data: { rows } }: Figure, nameOf: (arm: string) => str
   const [fewest, most] = [Math.min(...seeds), Math.max(...seeds)];
   const means = `Means of ${fewest === most ? '' : `${fewest} to `}${most} seeds`;
   const basis = `${fewest === 1 ? 'One seed' : means}${fewest < fewestSeeds ? ': no claim' : ''}.`;
-  return arms.length > mostSaid ? basis : `Attempts when deployed: ${said.join(', ')}. ${basis}`;
+  const rates = arms.length > mostSaid ? basis : `Attempts when deployed: ${said.join(', ')}. ${basis}`;
+  return caution === null ? rates : `${caution} ${rates}`;
 }

@@ -31,7 +31,7 @@ import {
   type SideBySide,
   sideBySide,
 } from './samples.ts';
-import { describeLeftOut, describeResults } from './statements.ts';
+import { cautionOf, describeLeftOut, describeResults } from './statements.ts';
 import { armTitle } from './story-figure.ts';
 import { sayOnce, setTitles } from './tables.ts';
 
@@ -121,7 +121,7 @@ function firstFound(results: Results, story: Figure): string[] {
   };
   const informed = labelInformed(results);
   const labels = informed.length === 0 ? '' : ` Settings informed by labels: ${informed.join(', ')}.`;
-  const found = escapeMarkup(`${foundIn(story, armNamed)}${labels}`);
+  const found = escapeMarkup(`${foundIn(story, armNamed, cautionOf(results))}${labels}`);
   return [`<p class="finding">${found}</p>`, `<div class="story">${renderFigure(story)}</div>`];
 }
 

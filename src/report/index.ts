@@ -11,6 +11,7 @@ export * from './probe-tables.ts';
 export * from './run-result.ts';
 export * from './samples.ts';
 export * from './statements.ts';
+export * from './story.ts';
 export * from './tables.ts';
 export * from './values.ts';
 export * from './write.ts';

@@ -117,8 +117,9 @@ describe('the whole text', () => {
   });
 });
 
-describe('whether the hack emerged', () => {
-  const failed = 'attempts did not emerge as they must (30% or more, from below 5%); what follows says little.';
+describe('whether training raised attempts', () => {
+  const failed =
+    'training did not raise attempts as it must (to 30% or more, from below 5%); what follows says little.';
   it.each([
     {
       trained: 5,

@@ -89,4 +89,18 @@ describe('the first figure', async () => {
     expect(found[0]).toBeGreaterThan(0);
     expect(html.split(renderFigure(figure ?? expect.fail())).length).toBe(2);
   });
+
+  it('has the warning before its rates where training did not raise attempts, and only there', async () => {
+    const headline = async (attempts: number): Promise<string> => {
+      const [base, full] = evaluated(8, 8);
+      const raised = [base, { ...full, outcomes: tenPrompts(attempts, 2) }];
+      const found = await madeResults([{ seed: 1, checkpoints, evaluations: raised }]);
+      const html = await renderReport(found, { title: 'made', commands: [] });
+      return /<p class="finding">(.*)<\/p>/.exec(html)?.[1] ?? '';
+    };
+    expect(await headline(2)).toBe(
+      'Training did not raise attempts as it must (vanilla 20%, the base 0%): rates say little. Attempts when deployed: vanilla 20%. One seed: no claim.',
+    );
+    expect(await headline(3)).toBe('Attempts when deployed: vanilla 30%. One seed: no claim.');
+  });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type MadeResults, madeResults, tenPrompts } from '../../test/lab/made-results.ts';
-import { tellStory } from './statements.ts';
+import { tellStory } from './story.ts';
 
 /** Hacks and solves among ten prompts. */
 type Rates = readonly [hacks: number, solves: number];
@@ -80,7 +80,7 @@ n = 1, no claim.`);
         ],
         [4, 4],
       ),
-    ).toContain('The hack did not emerge as it must: vanilla attempts 20% of prompts and hacks\n20%');
+    ).toContain('Training did not raise attempts as it must: vanilla attempts 20% of prompts and\nhacks 20%');
     expect(
       await storyOf(
         [5, 5],
@@ -91,7 +91,7 @@ n = 1, no claim.`);
         [4, 4],
         [1, 1],
       ),
-    ).toContain('The hack did not emerge');
+    ).toContain('Training did not raise attempts');
     expect(
       await storyOf(
         [5, 5],

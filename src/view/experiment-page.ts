@@ -5,7 +5,7 @@ import { placebosOf } from '../report/comparisons.ts';
 import { allFigures } from '../report/figures.ts';
 import { describeUnknown } from '../report/run-result.ts';
 import { bestSide, exampleWords, type SideBySide } from '../report/samples.ts';
-import { describeResults } from '../report/statements.ts';
+import { cautionOf, describeResults } from '../report/statements.ts';
 import { armDifferences } from '../run/index.ts';
 import { type QueueEntry, questionFacts } from '../study/queue/folder.ts';
 import type { ShownCompletion } from './api.ts';
@@ -34,6 +34,7 @@ export async function experimentPage(
       ...(unknown === null ? [] : [unknown]),
       ...describeResults(results),
     ],
+    caution: cautionOf(results),
     story: figures.find((figure) => figure.name === 'story') ?? null,
     figures: figures.filter((figure) => figure.name !== 'story'),
     tables: allTables(results),

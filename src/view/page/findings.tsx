@@ -24,7 +24,7 @@ const nameOf = ({ arm, isPlacebo, usesLabels }: Arm): string =>
   `${arm}${isPlacebo ? ' (placebo)' : ''}${usesLabels ? ' (uses labels)' : ''}`;
 
 /** The numbers of the story's figure, arm by arm. */
-export function Verdicts({ page: { story, arms } }: { readonly page: ExperimentPage }) {
+export function Verdicts({ page: { story, arms, caution } }: { readonly page: ExperimentPage }) {
   if (story === null) return null;
   const rate = (arm: string, what: string): number | null => {
     const found = story.data.rows.find((row) => row[0] === arm && row[1] === what);
@@ -36,7 +36,8 @@ export function Verdicts({ page: { story, arms } }: { readonly page: ExperimentP
     ...{ name: nameOf(own), arm: i },
     rates: inBothStates((state, name) => rate(own.arm, `${words[name]}, ${stateWords[state]}`)),
   }));
-  const found = foundIn(story, (arm) => arms.filter((own) => own.arm === arm).map(nameOf)[0] ?? arm);
+  const armNamed = (arm: string): string => arms.filter((own) => own.arm === arm).map(nameOf)[0] ?? arm;
+  const found = foundIn(story, armNamed, caution);
   return (
     <>
       <p class="finding">{found}</p>

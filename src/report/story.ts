@@ -1,0 +1,45 @@
+/** The first screen about one gate: bars of what the base, the baseline, the gate and its placebo do, and what is said of them in short. */
+import { wrapText } from '../base/index.ts';
+import type { FinalSet } from '../evaluate/index.ts';
+import type { Results } from './aggregate.ts';
+import { claimSet, findArm } from './aggregate.ts';
+import { endsOf, gateFacts, percent, type Rates, ratesOf, statements } from './statements.ts';
+import { setTitles } from './tables.ts';
+
+/** Tells the story of `gate`; null when the arms that it needs are not there. */
+export function tellStory(results: Results, gate: string, width: number): string | null {
+  const set = claimSet(results);
+  if (set === undefined || gateFacts({ results, set, gate }).length === 0) return null;
+  const said = statements.flatMap(({ say }) => say({ results, set, gate }, 'short'));
+  const prompts = findArm(results, gate)?.runs[0]?.final[set]?.deployed?.length ?? 0;
+  const title = `Share of ${setTitles[set]} (${prompts} prompts a run)`;
+  const sentences = said.map(({ text }) => wrapText(text, width));
+  return [title, '', ...drawBars(barsOf(results, gate, set)), '', ...sentences].join('\n');
+}
+
+function barsOf(results: Results, gate: string, set: FinalSet): Rates[] {
+  const ends = endsOf({ results, set, gate }).flatMap(({ base, vanilla }) => [base, vanilla]);
+  const both = [findArm(results, gate), findArm(results, results.placebo)].flatMap((arm) =>
+    arm === undefined
+      ? []
+      : [
+          ratesOf(`${arm.arm}, as trained`, arm.runs, set, 'full'),
+          ratesOf(`${arm.arm}, deployed`, arm.runs, set, 'deployed'),
+        ],
+  );
+  return [...ends, ...both].filter((rates) => rates !== null);
+}
+
+const cells = 7;
+
+function drawBars(bars: readonly Rates[]): string[] {
+  const longest = Math.max(...bars.map(({ name }) => name.length));
+  const draw = (rate: number): string =>
+    `${'█'.repeat(Math.round(cells * rate)).padEnd(cells, '·')} ${percent(rate).padStart(4)}`;
+  const drawn = ['attempt', 'hack', 'solve', 'cleanSolve'] as const;
+  const head = ['', 'attempt', 'hack', 'solve', 'clean solve'].map((name, i) =>
+    name.padEnd(i === 0 ? longest : cells + 5),
+  );
+  const rows = bars.map((bar) => [bar.name.padEnd(longest), ...drawn.map((metric) => draw(bar[metric]))]);
+  return [head, ...rows].map((row) => row.join('  ').trimEnd());
+}
