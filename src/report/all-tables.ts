@@ -1,7 +1,7 @@
 /** The tables of `gq results` and the HTML report, in their order; docs/guide/write-up.md says what each is for. */
 
-import { aboutOf, type Table } from '../measure/table.ts';
-import { labelInformed, type Results } from './aggregate.ts';
+import { aboutOf, type Cell, type Table, textOf } from '../measure/table.ts';
+import { claimSet, evaluatedSeeds, labelInformed, type Results } from './aggregate.ts';
 import { ablationTable, baselineTables, settingsTable } from './baselines.ts';
 import { comparedMetrics } from './comparisons.ts';
 import { faultsText } from './design.ts';
@@ -9,31 +9,84 @@ import { emergenceTables, failureComparisonTable, failureTable } from './failure
 import { heldOutTables } from './held-out.ts';
 import { keptTable, matchedSolveTable } from './kept.ts';
 import { leakTables, prefillTables, relearnedTable } from './probe-tables.ts';
-import { comparisonTable, finalTable, loopholeTable, sayOnce } from './tables.ts';
+import { comparisonTable, finalTable, keepColumns, loopholeTable, sayOnce } from './tables.ts';
 import { costTable, evasionsTable, monitorsOverTimeTable, monitorsTable, processTable } from './training-tables.ts';
 
+/** A table with its place on a screen: first; first where there are seeds to compare; or only where all are asked for, by the name of its kind. */
+interface Placed {
+  readonly table: Table;
+  /** The same with the columns that come first, where it has others. */
+  readonly brief?: Table;
+  readonly kind: string;
+  readonly isFirst: (seeds: number) => boolean;
+}
+
+const place = (kind: string, isFirst: Placed['isFirst'], tables: readonly Table[]): Placed[] =>
+  tables.filter(({ rows }) => rows.length > 0).map((table) => ({ kind, isFirst, table }));
+const first = (tables: readonly Table[]): Placed[] => place('', () => true, tables);
+const overSeeds = (kind: string, tables: readonly Table[]): Placed[] => place(kind, (seeds) => seeds > 1, tables);
+const later = (kind: string, tables: readonly Table[]): Placed[] => place(kind, () => false, tables);
+
+type Asked = { readonly emergence?: boolean | undefined };
+
 /** All tables that have rows: label-free arms, then arms with labels, then what concerns both. `emergence`: also when policies begin to attempt. */
-export function allTables(results: Results, { emergence = asksEmergence(results) } = {}): Table[] {
+function placedTables(results: Results, { emergence = asksEmergence(results) }: Asked): Placed[] {
   const blocks = results.arms.some(({ usesOracle }) => usesOracle) ? [false, true] : [false];
-  const tables = [
-    ...baselineTables(results),
+  return [
+    ...later('baselines side by side', baselineTables(results)),
     ...blocks.flatMap((oracle) => blockTables(results, oracle)),
-    monitorsTable(results),
-    monitorsOverTimeTable(results),
-    evasionsTable(results),
-    costTable(results),
-    ablationTable(results),
-    matchedSolveTable(results),
-    keptTable(results),
-    ...(emergence ? emergenceTables(results) : []),
-    ...heldOutTables(results),
-    relearnedTable(results),
-    ...leakTables(results),
-    ...prefillTables(results),
-    settingsTable(results),
+    ...later('monitors while training', [monitorsTable(results)]),
+    ...later('monitors by quarter of training', [monitorsOverTimeTable(results)]),
+    ...later('the evasion split of monitors', [evasionsTable(results)]),
+    ...later('cost of an update', [costTable(results)]),
+    ...later('what each part buys', [ablationTable(results)]),
+    ...later('solve beside that of the reference', [matchedSolveTable(results)]),
+    ...first([keptTable(results)]),
+    ...(emergence ? first(emergenceTables(results)) : []),
+    ...first(heldOutTables(results)),
+    ...first([relearnedTable(results), ...leakTables(results), ...prefillTables(results)]),
+    ...later('what the arms change', [settingsTable(results)]),
   ];
-  const shown = sayOnce(tables.filter(({ rows }) => rows.length > 0));
-  return shown.map((table) => ({ ...table, notes: [...(table.notes ?? []), ...standingNotes(results, table)] }));
+}
+
+export function allTables(results: Results, asked: Asked = {}): Table[] {
+  return noted(
+    results,
+    placedTables(results, asked).map(({ table }) => table),
+  );
+}
+
+/** The tables that come first, without what holds no value, and the kinds of the others; all where none comes first. */
+export function firstTables(results: Results, asked: Asked = {}) {
+  const placed = placedTables(results, asked).filter(({ table }) => holdsValue(table));
+  const set = claimSet(results);
+  const seeds = Math.max(0, ...results.arms.map(({ runs }) => (set === undefined ? 0 : evaluatedSeeds(runs, set))));
+  const shown = placed.filter(({ isFirst }) => isFirst(seeds));
+  if (shown.length === 0) return { tables: allTables(results, asked), others: [] };
+  const tables = shown.map(({ table, brief = table }) => withoutEmptyColumns(brief));
+  return {
+    tables: sayOnce(noted(results, tables)),
+    others: [...new Set(placed.filter((one) => !shown.includes(one)).map(({ kind }) => kind))],
+  };
+}
+
+/** Columns that only count what a row is of. */
+const counts: readonly string[] = ['n', 'seeds', 'runs', 'update', 'updates'];
+const isEmpty = (cell: Cell): boolean => ['-', 'the same'].includes(textOf(cell));
+
+function holdsValue({ columns, rows }: Table): boolean {
+  return rows.some((row) => row.some((cell, i) => i > 0 && !counts.includes(columns[i]) && !isEmpty(cell)));
+}
+
+function withoutEmptyColumns(table: Table): Table {
+  return keepColumns(table, (_, i) => !table.rows.every((row) => isEmpty(row[i])));
+}
+
+function noted(results: Results, tables: readonly Table[]): Table[] {
+  return sayOnce(tables).map((table) => ({
+    ...table,
+    notes: [...(table.notes ?? []), ...standingNotes(results, table)],
+  }));
 }
 
 export const asksEmergence = ({ design }: Results): boolean => design.predictions !== undefined;
@@ -53,14 +106,30 @@ function standingNotes(results: Results, { rows }: Table): string[] {
   ];
 }
 
-function blockTables(results: Results, oracle: boolean): Table[] {
+function blockTables(results: Results, oracle: boolean): Placed[] {
   const { sets } = results;
+  const claimed = claimSet(results);
+  // What is claimed is about one set: it comes before the others, as in sentences and figures.
+  const ordered = sets.toSorted((a, b) => Number(b === claimed) - Number(a === claimed));
   return [
-    ...sets.map((set) => finalTable(results, set, oracle)),
-    failureTable(results, oracle),
-    failureComparisonTable(results, oracle),
-    ...sets.flatMap((set) => comparedMetrics(set).map((metric) => comparisonTable(results, set, metric, oracle))),
-    ...sets.map((set) => loopholeTable(results, set, oracle)),
-    processTable(results, oracle),
+    ...ordered.flatMap((set) =>
+      first([finalTable(results, set, oracle)]).map((own) => ({
+        ...own,
+        brief: finalTable(results, set, oracle, true),
+      })),
+    ),
+    ...overSeeds('runs that fail', [failureTable(results, oracle), failureComparisonTable(results, oracle)]),
+    ...ordered.flatMap((set) =>
+      comparedMetrics(set).flatMap((metric) =>
+        (set === claimed && metric === 'attempt' ? overSeeds : later)('paired differences', [
+          comparisonTable(results, set, metric, oracle),
+        ]),
+      ),
+    ),
+    ...later(
+      'by loophole',
+      ordered.map((set) => loopholeTable(results, set, oracle)),
+    ),
+    ...later('while training', [processTable(results, oracle)]),
   ];
 }

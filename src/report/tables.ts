@@ -81,7 +81,8 @@ export function sayOnce(tables: readonly Table[]): Table[] {
 const inBothStates = ['attempt', 'hack', 'solve'] as const;
 const onlyDeployed = ['clean-solve', 'objective', 'authorsLabel'] as const;
 
-export function finalTable(results: Results, set: FinalSet, oracle: boolean): Table {
+/** `brief`: only what is read first. */
+export function finalTable(results: Results, set: FinalSet, oracle: boolean, brief = false): Table {
   const cell = (runs: readonly RunResult[], state: State, metric: Metric): string =>
     formatSample(finalSample(runs, set, state, metric));
   const found = oracle ? [] : baseRuns(results, set);
@@ -103,7 +104,7 @@ export function finalTable(results: Results, set: FinalSet, oracle: boolean): Ta
   });
   const prompts = promptsOf(results, set);
   const reported = oracle || set !== claimSet(results) ? [] : results.design.references;
-  return {
+  const whole = {
     title: titleOf(setTitles[set], undefined, oracle),
     columns: [
       ...['arm', 'n', ...inBothStates.flatMap((metric) => [`${metric} as trained`, `${metric} deployed`])],
@@ -111,7 +112,7 @@ export function finalTable(results: Results, set: FinalSet, oracle: boolean): Ta
     ],
     rows: rows.length === 0 ? [] : [...bases, ...rows, ...reported.map(reportedRow)],
     notes: [
-      `${prompts} prompts a run; mean ± SEM over n seeds; for one seed, the rate with its 95% interval over prompts. ${outcomesNote} objective = solve − hack, deployed. ${authorsNote}`,
+      `${prompts} prompts a run; mean ± SEM over n seeds; for one seed, the rate with its 95% interval over prompts. ${outcomesNote}${brief ? '' : ` objective = solve − hack, deployed. ${authorsNote}`}`,
       ...found.flatMap(({ of }) => (of === null || of.length === 1 ? [] : [`${baseName(of)}: ${of.join(', ')}.`])),
       ...reported.map(({ name, source }) => `${name}: ${source}.`),
       ...placeboNotes(results, oracle),
@@ -120,6 +121,15 @@ export function finalTable(results: Results, set: FinalSet, oracle: boolean): Ta
       ...claims(armsOf(results, oracle), (runs) => evaluatedSeeds(runs, set)),
     ],
   };
+  return brief ? keepColumns(whole, (column) => !readLater.includes(column)) : whole;
+}
+
+const readLater: readonly string[] = ['solve as trained', 'objective', authorsColumn];
+
+export function keepColumns(table: Table, isKept: (column: string, index: number) => boolean): Table {
+  const kept = table.columns.map(isKept);
+  const keep = <Each>(each: readonly Each[]): Each[] => each.filter((_, i) => kept[i]);
+  return { ...table, columns: keep(table.columns), rows: table.rows.map(keep) };
 }
 
 function placeboNotes(results: Results, oracle: boolean): string[] {

@@ -75,13 +75,17 @@ describe('the lab', () => {
 
   it('prints results in every format and writes figures', async () => {
     const figures = join(folder, 'figures');
-    const text = await gq('results', out, '--figures', figures);
+    const text = await gq('results', out, '--all', '--figures', figures);
     expect(text.code).toBe(0);
     expect(existsSync(join(out, 'figures'))).toBe(false);
     expect(text.out).toContain('n = 1, no claim');
     expect(text.out.indexOf('with labels')).toBeGreaterThan(text.out.indexOf('while training'));
     expect(readdirSync(figures)).toContain('curves.png');
+    const first = await gq('results', out);
+    expect(first.out).toMatch(/\n--all also prints: [^.]*while training/);
+    expect(first.out.length).toBeLessThan(text.out.length / 2);
     for (const format of ['markdown', 'csv', 'latex', 'json']) {
+      expect(await gq('results', out, '--all', '--format', format)).toMatchObject({ code: 2 });
       expect(await gq('results', out, '--format', format)).toMatchObject({ code: 0 });
     }
     expect(await gq('results', out, '--format', 'word')).toMatchObject({ code: 2 });

@@ -67,7 +67,7 @@ export const demoCommand = command({
     context.stdout.write(`\n${report}: tables, figures, rollouts. ${formatDuration(seconds)} in all.\n`);
     const next: [words: string[], why: string][] = [
       [['view', directory], 'look at it in a browser'],
-      [['results', directory], 'all tables'],
+      [['results', directory], 'the tables'],
       [['demo', ...(quick ? ['--quick'] : []), '--seed', `${seed + 1}`], 'does another seed come out the same?'],
     ];
     const lines = next.map(([words, why]) => `  ${gqLine(...words)}   # ${why}\n`);

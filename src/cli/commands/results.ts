@@ -11,6 +11,7 @@ import {
   expectOwnFigures,
   expectOwnFile,
   expectOwnTraces,
+  firstTables,
   missingEvaluations,
   parseTableFormat,
   type Results,
@@ -54,6 +55,7 @@ const options = {
   emergence: flag(
     'also when policies begin to attempt: Kaplan–Meier and log-rank over curves; always there where the experiment has predictions',
   ),
+  all: flag('print every table as text; without it those that come first, and the kinds of the others'),
   html: flag('write one HTML file instead'),
   out: word('<file>', '--html: file to write; DIR/report.html when absent'),
   title: word('<text>', "--html: its title; the experiment's or the folder's name when absent"),
@@ -86,8 +88,9 @@ async function printResults(call: ResultsCall, context: CommandContext): Promise
     expectOwnFigures(figures, force);
     expectOwnTraces(figures, force);
   }
+  if (format !== 'text') expectAbsent(call, ['all'], `with --format ${format}, which has every table`);
   const results = await openResults(dir, call);
-  context.stdout.write(renderResults(results, format, screenWidth(context.stdout), call.emergence));
+  context.stdout.write(renderResults(results, format, screenWidth(context.stdout), call));
   warnIncomplete(dir, results, context, call.from);
   if (figures !== undefined) {
     const { files, warnings } = await writeFigures(await allFigures(results), figures, { force });
@@ -131,20 +134,25 @@ function missingText(results: Results): string {
   return `${unknown === null ? '' : `${unknown}\n`}${evaluated}`;
 }
 
-function renderResults(results: Results, format: ResultsFormat, width: number, asked: boolean): string {
-  const emergence = asked || undefined;
+function renderResults(results: Results, format: ResultsFormat, width: number, call: ResultsCall): string {
+  const emergence = call.emergence || undefined;
   if (format === 'json') return jsonText(resultsJson(results, { emergence }));
   if (format === 'csv') return resultsCsv(results);
-  const tables = allTables(results, { emergence }).map((table) => renderTable(table, format, width));
+  const isBrief = format === 'text' && !call.all;
+  const { tables: shown, others } = isBrief
+    ? firstTables(results, { emergence })
+    : { tables: allTables(results, { emergence }), others: [] };
+  const tables = shown.map((table) => renderTable(table, format, width));
   if (format === 'latex') return tables.join('\n');
   // What was found comes first: the tables it stands on fill many screens.
   const words = asTyped(describeResults(results).join('\n'));
   if (format === 'markdown') return [`# ${results.name}\n`, `${words}\n`, ...tables].join('\n');
-  return [`${results.name}\n`, `${wrapText(words, width)}\n`, ...tables].join('\n');
+  const more = others.length === 0 ? [] : [`${wrapText(`--all also prints: ${others.join('; ')}.`, width)}\n`];
+  return [`${results.name}\n`, `${wrapText(words, width)}\n`, ...tables, ...more].join('\n');
 }
 
 async function writeHtml(call: ResultsCall, context: CommandContext): Promise<CommandResult> {
-  expectAbsent(call, ['format', 'figures', 'emergence'], 'with --html');
+  expectAbsent(call, ['format', 'figures', 'emergence', 'all'], 'with --html');
   const { dir, out: file = join(dir, 'report.html'), force } = call;
   expectPlainNames(`--out ${file}`, file);
   expectWritable(`--out ${file}`, dirname(file));

@@ -1,0 +1,73 @@
+/** What `gq results` prints as text without being asked for more, and the order of all tables. */
+import { describe, expect, it } from 'vitest';
+import type { MadeEvaluation } from '../../test/lab/hand-made.ts';
+import { type MadeResults, madeResults, tenPrompts } from '../../test/lab/made-results.ts';
+import { allTables, firstTables } from './all-tables.ts';
+
+/** A run that is evaluated with novel and original markers, and for which training is recorded. */
+function runOf(name: string, seed: number, hacks: number): MadeResults {
+  const at = (set: MadeEvaluation['set'], state: 'full' | 'deployed'): MadeEvaluation => ({
+    ...{ update: 20, set, state, outcomes: tenPrompts(hacks) },
+  });
+  return {
+    ...{ name, seed, checkpoints: [0, 20] },
+    arm: { kind: name === 'vanilla' ? 'vanilla' : 'activation' },
+    steps: [{ update: 1 }],
+    evaluations: (['test-novel', 'test-original'] as const).flatMap((set) => [at(set, 'full'), at(set, 'deployed')]),
+  };
+}
+const study = (...seeds: readonly number[]) =>
+  madeResults(seeds.flatMap((seed) => [runOf('vanilla', seed, 8), runOf('gate', seed, 1)]));
+
+const original = 'held-out problems, original markers';
+const novel = 'held-out problems, novel markers';
+
+describe('the tables that come first', () => {
+  it('of one seed are its rates, on the claimed set first; the others are named by their kinds', async () => {
+    const { tables, others } = firstTables(await study(1));
+    expect(tables.map(({ title }) => title)).toEqual([original, novel]);
+    expect(others).toEqual([
+      'runs that fail',
+      'paired differences',
+      'while training',
+      'what each part buys',
+      'solve beside that of the reference',
+    ]);
+  });
+
+  it('of two seeds have what is about seeds', async () => {
+    const { tables, others } = firstTables(await study(1, 2));
+    expect(tables.map(({ title }) => title)).toEqual([
+      ...[original, novel, `runs that fail, ${original}`, `runs that fail, paired by seed, ${original}`],
+      `attempt deployed, paired differences, ${original}`,
+    ]);
+    expect(others).toContain('paired differences');
+  });
+
+  it('have no column without a value, and no rates that others stand for', async () => {
+    const results = await madeResults([runOf('vanilla', 1, 8)]);
+    const [{ columns }] = firstTables(results).tables;
+    expect(columns).toEqual([
+      'arm',
+      'n',
+      'attempt deployed',
+      'hack deployed',
+      'solve deployed',
+      'clean solve deployed',
+    ]);
+    expect(allTables(results)[0].columns).toContain('attempt as trained');
+  });
+
+  it('are all that there are where nothing is evaluated', async () => {
+    const results = await madeResults([{ steps: [{ update: 1 }] }]);
+    const { tables, others } = firstTables(results);
+    expect({ tables, others }).toEqual({ tables: allTables(results), others: [] });
+    expect(tables.map(({ title }) => title)).toContain('while training');
+  });
+});
+
+it('every format has all tables, those of the claimed set before those of another', async () => {
+  const titles = allTables(await study(1)).map(({ title }) => title);
+  expect(titles.indexOf(original)).toBeLessThan(titles.indexOf(novel));
+  expect(titles).toContain(`hack deployed, paired differences, ${novel}`);
+});
