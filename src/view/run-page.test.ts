@@ -20,7 +20,9 @@ async function madeRuns(): Promise<ViewLibrary> {
       { update, hack: true, route: 'route', ...scored(2), advantage: 1, deployedNorm: 0 },
       { update, solve: true, attempt: update === 1, route: 'keep', ...scored(-1), advantage: -1, deployedNorm: 2 },
     ]);
-    await writeRun(join(root, name), { config: { seed: 1, updates: 3, arm: { kind } }, rollouts });
+    const watched = { cut: 0, flagged: 1, abstained: 0, abstentions: {}, costs: {} };
+    const steps = name === 'watched' ? [1, 2, 3].map((update) => ({ update, watched })) : [];
+    await writeRun(join(root, name), { config: { seed: 1, updates: 3, arm: { kind } }, rollouts, steps });
     await writeEvaluations(join(root, name), [{ update: 3, set: 'test-original', state: 'full', outcomes: 'hbas' }]);
   }
   return new ViewLibrary(root);
@@ -42,12 +44,11 @@ it('a gate has attempts beside hacks in every row, and whose gradient the deploy
   ]);
 });
 
-it('routes that a monitor deals out are judged too, by its scores', async () => {
-  const { rows, tables, unscored } = (await answer('gate', 'watched')) as GatePage;
-  expect({ rows, unscored }).toEqual({
-    rows: [],
-    unscored: 'the flags of a monitor decide, and the tables below judge them',
-  });
+it('routes that a monitor deals out are shown and judged too, by its scores and its cut', async () => {
+  const { rows, tables, watched, unscored } = (await answer('gate', 'watched')) as GatePage;
+  const shown = rows.map(({ update, score, low, high, route }) => [update, score, low, high, route].join(' '));
+  expect(shown.slice(0, 3)).toEqual(['1 2  0 route', '1 -1  0 keep', '2 2  0 route']);
+  expect({ rows: rows.length, watched, unscored }).toEqual({ rows: 6, watched: 'routed', unscored: undefined });
   const gate = tables.find(({ title }) => title === 'the gate as a classifier')?.rows.map((row) => row.map(textOf));
   expect(gate?.find(([name]) => name === 'hacks: AUROC')?.[1]).toMatch(/^1\.00/);
   expect(tables.map(({ title }) => title)).toContain('the monitor as a classifier, diagnosis only');
@@ -55,11 +56,23 @@ it('routes that a monitor deals out are judged too, by its scores', async () => 
 
 it('an arm without a gate has the gradient of its deployed block attributed too, and no table of a gate', async () => {
   const { rows, tables, unscored } = (await answer('gate', 'vanilla')) as GatePage;
-  expect({ rows, unscored }).toEqual({ rows: [], unscored: 'its arm gives none' });
+  expect({ rows, unscored }).toEqual({ rows: [], unscored: 'its arm has no monitor' });
   expect(tables.map(({ title }) => title)).toEqual([
     'whose gradient the deployed block learned from, updates 1-3',
     'whose gradient the deployed block learned from, by window of updates',
   ]);
+});
+
+it('an arm whose flags route nothing has no gate, and its monitor is judged', async () => {
+  const root = temporaryFolder();
+  const rollouts = [1, 2].map((suspicion) => ({ update: 1, hack: suspicion > 1, suspicion, flagged: suspicion > 1 }));
+  await writeRun(join(root, 'penalty'), { config: { seed: 1, updates: 1, arm: { kind: 'vanilla' } }, rollouts });
+  const page = (await new ViewLibrary(root).answer('gate', new URLSearchParams({ id: 'penalty' }))) as GatePage;
+  expect(page).toMatchObject({
+    rows: [],
+    unscored: 'its arm has a monitor and a cut, and its remedy routes nothing; the tables below judge the monitor',
+  });
+  expect(page.tables.map(({ title }) => title)).toContain('the monitor as a classifier, diagnosis only');
 });
 
 it('a gate without rows says that nothing carried gradient where that is why, and one with rows says nothing of it', async () => {

@@ -166,27 +166,39 @@ export async function gatePage(run: RunDirectory, listed: ListedRun, table: Judg
   const { arm } = run.readManifest().config;
   const all = await table.rows([...listedNames, 'tokenRoutes', 'tokenScores']);
   const rollouts = all.filter(({ source }) => source === 'student');
-  const rows = rollouts.flatMap((row): GateRow[] => {
-    const { id, update, score, low, high, route, attempt, hack, solve, advantage, deployedNorm, quarantineNorm } = row;
-    if (score === null || route === null || !row.trained) return [];
-    return [{ id, update, score, low, high, route, attempt, hack, solve, advantage, deployedNorm, quarantineNorm }];
-  });
+  const rowsBy = (
+    scoreOf: (row: (typeof rollouts)[number]) => Pick<GateRow, 'low' | 'high'> & { score: number | null },
+  ) =>
+    rollouts.flatMap((row): GateRow[] => {
+      const { id, update, route, attempt, hack, solve, advantage, deployedNorm, quarantineNorm } = row;
+      const { score, low, high } = scoreOf(row);
+      if (score === null || route === null || !row.trained) return [];
+      return [{ id, update, score, low, high, route, attempt, hack, solve, advantage, deployedNorm, quarantineNorm }];
+    });
+  const scored = rowsBy((row) => row);
   const windows = gateWindows(rollouts, gateWindow, gateTailsOf(arm));
   const [attribution, judgement] = [attributeGradient(rollouts), judgeGate(rollouts)];
   const monitor = judgeMonitor(rollouts);
-  // Without scores of its own a gate is a monitor whose flags deal out the routes.
-  const isGated = rows.length > 0 || (monitor !== null && hasGate(judgement));
-  const unscored =
-    monitor !== null
-      ? 'the flags of a monitor decide, and the tables below judge them'
-      : rollouts.some(({ trained }) => trained)
-        ? 'its arm gives none'
-        : 'no rollout has carried gradient yet';
+  // Without scores of its own a gate is a monitor whose flags deal out the routes: its scores, and its cut, are the monitor's.
+  const isWatched = scored.length === 0 && monitor !== null && hasGate(judgement);
+  const cuts = isWatched ? monitorCuts(run) : new Map<number, number | null>();
+  const rows = isWatched
+    ? rowsBy(({ suspicion, update }) => ({ score: suspicion, low: null, high: cuts.get(update) ?? null }))
+    : scored;
+  const isGated = scored.length > 0 || isWatched;
+  const unscored = !rollouts.some(({ trained }) => trained)
+    ? 'no rollout has carried gradient yet'
+    : monitor === null
+      ? 'its arm has no monitor'
+      : isWatched
+        ? 'its monitor abstained from all that carried gradient'
+        : 'its arm has a monitor and a cut, and its remedy routes nothing; the tables below judge the monitor';
   return {
     run: listed,
     unit: gateSettingsOf(arm)?.granularity === 'token' ? 'token' : 'rollout',
     keepsOnlyPraised: gateSettingsOf(arm)?.keepOnly === 'praised',
     rows,
+    ...(isWatched && rows.length > 0 ? ({ watched: dealsRoutes(arm) ? 'dealt' : 'routed' } as const) : {}),
     // Why there are no rows.
     ...(rows.length === 0 ? { unscored } : {}),
     tables: [
@@ -194,10 +206,18 @@ export async function gatePage(run: RunDirectory, listed: ListedRun, table: Judg
       ...(attribution === null ? [] : [attributionWindowTable(attributionWindows(rollouts, gateWindow))]),
       ...(monitor === null ? [] : [monitorTable(monitor, dealsRoutes(arm))]),
       ...(isGated ? [gateTable(judgement, judgeReinforced(rollouts)), windowTable(windows, false)] : []),
-      ...(rows.length === 0 ? [] : [driftTable(windows)]),
+      ...(scored.length === 0 ? [] : [driftTable(windows)]),
     ],
     readings: windows.flatMap(({ from, to, readings }) => readings.map((text) => `updates ${from} to ${to}: ${text}`)),
   };
+}
+
+/** The cut of the arm's monitor in each update; null while there is none. */
+function monitorCuts(run: RunDirectory): Map<number, number | null> {
+  const events = followJsonl(run.ledger('events')).read().values as readonly RunEvent[];
+  return new Map(
+    events.flatMap((event) => (event.kind === 'step' ? [[event.update, event.watched?.cut ?? null]] : [])),
+  );
 }
 
 export function answersPage(run: RunDirectory, listed: ListedRun) {

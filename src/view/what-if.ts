@@ -18,12 +18,15 @@ export type WhatIf = ReturnType<typeof whatIf>;
 /** `keepsOnlyPraised`: what the low cut keeps is kept only with a positive advantage, as some gates do. */
 export function whatIf(rows: readonly GateRow[], wanted: WhatIfCuts, keepsOnlyPraised = false) {
   const cuts = cutsOf(rows, wanted);
+  const cutsAt = (update: number) => {
+    const at = cuts.get(update);
+    return at === undefined ? null : { low: at.low ?? Number.NEGATIVE_INFINITY, high: at.high };
+  };
   const routes = { keep: emptyTally(), absorb: emptyTally(), route: emptyTally() };
   let changed = 0;
   for (const row of rows) {
     const keeps = !keepsOnlyPraised || row.advantage > 0;
-    const route =
-      wanted.kind === 'recorded' ? recordedRoute(row) : routeOf(row.score, cuts.get(row.update) ?? null, keeps);
+    const route = wanted.kind === 'recorded' ? recordedRoute(row) : routeOf(row.score, cutsAt(row.update), keeps);
     const tally = routes[route];
     tally.rollouts += 1;
     tally.attempts += Number(row.attempt);
@@ -47,17 +50,20 @@ export function whatIf(rows: readonly GateRow[], wanted: WhatIfCuts, keepsOnlyPr
 const recordedRoute = ({ route }: GateRow): 'keep' | 'absorb' | 'route' =>
   route === 'keep' || route === 'route' ? route : 'absorb';
 
-function cutsOf(rows: readonly GateRow[], wanted: WhatIfCuts): Map<number, { low: number; high: number }> {
+/** `low`: null where nothing is kept by its score, as by the one cut of a monitor. */
+type Cuts = { readonly low: number | null; readonly high: number };
+
+function cutsOf(rows: readonly GateRow[], wanted: WhatIfCuts): Map<number, Cuts> {
   const updates = [...new Set(rows.map(({ update }) => update))].sort((a, b) => a - b);
   if (wanted.kind === 'fixed')
     return new Map(updates.map((update) => [update, { low: wanted.low, high: wanted.high }]));
   const byUpdate = new Map(updates.map((update): [number, GateRow[]] => [update, []]));
   for (const row of rows) byUpdate.get(row.update)?.push(row);
   return new Map(
-    updates.flatMap((update, i): [number, { low: number; high: number }][] => {
+    updates.flatMap((update, i): [number, Cuts][] => {
       if (wanted.kind === 'recorded') {
         const { low, high } = byUpdate.get(update)?.[0] ?? { low: null, high: null };
-        return low === null || high === null ? [] : [[update, { low, high }]];
+        return high === null ? [] : [[update, { low, high }]];
       }
       const recent = updates.slice(Math.max(0, i + 1 - wanted.window), i + 1);
       const scores = recent.flatMap((each) => (byUpdate.get(each) ?? []).map(({ score }) => score));

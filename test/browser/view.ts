@@ -39,7 +39,7 @@ const screens: Readonly<Record<string, readonly [address: string, text: RegExp]>
   ],
   'no gate': [
     '#/gate/tryout%2Fvanilla-1',
-    /No rollout has the score of a gate: its arm gives none\.[\s\S]*whose gradient the deployed block/,
+    /No rollout has the score of a gate: its arm has no monitor\.[\s\S]*whose gradient the deployed block/,
   ],
   answers: [`#/answers/${gated}`, /Prompt 1 of \d+[\s\S]*as trained: [\s\S]*deployed: /],
   rollouts: ['#/rollouts/tryout?text=solve&order=surprise', /\d+ of 288 rollouts/],

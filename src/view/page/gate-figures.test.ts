@@ -51,3 +51,11 @@ it('over updates, a cell is shaded by its clean rollouts, ringed by its attempts
     [0.5, 0.5, 0.5, 0.5],
   ]);
 });
+
+it('the one cut of a monitor is the only line and the only rule, and an update without one has neither', () => {
+  const rules = (cuts: Parameters<typeof figures.histogramOf>[1]) =>
+    figures.histogramOf(rows, cuts, 7).panels[0].marks.flatMap((mark) => (mark.kind === 'rule' ? [mark.label] : []));
+  expect([rules({ low: null, high: 0.5 }), rules(undefined)]).toEqual([['route'], []]);
+  const { marks } = figures.heatFigure(rows, new Map([[7, { low: null, high: 0.5 }]]), null, 7).panels[0];
+  expect(marks.flatMap((mark) => (mark.kind === 'line' ? [mark.points.length] : []))).toEqual([0, 2]);
+});

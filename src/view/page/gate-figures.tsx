@@ -73,18 +73,23 @@ function cutLines(cuts: Cuts, [least, most]: readonly [number, number], dash?: s
   const within = (score: number): number => Math.min(most, Math.max(least, score));
   return (['low', 'high'] as const).map((side) => ({
     ...{ kind: 'line', width: 2.5, dash, colour: side === 'low' ? routeColours.keep : routeColours.route },
-    points: [...cuts].flatMap(([update, cut]) => [-0.5, 0.5].map((by) => ({ x: update + by, y: within(cut[side]) }))),
+    points: [...cuts].flatMap(([update, { [side]: cut }]) =>
+      cut === null ? [] : [-0.5, 0.5].map((by) => ({ x: update + by, y: within(cut) })),
+    ),
   }));
 }
 
 /** The scores of one update: clean rollouts above the line, attempts below it, hacks first and solid, and the cuts across both. */
 export function histogramOf(
   rows: readonly GateRow[],
-  cuts: { readonly low: number; readonly high: number } | undefined,
+  cuts: { readonly low: number | null; readonly high: number } | undefined,
   update: number,
 ): Figure {
-  const scores = cuts === undefined ? [] : [{ score: cuts.low }, { score: cuts.high }];
-  const [least, most] = scoreRange([...rows, ...scores]);
+  const { low = null, high = null } = cuts ?? {};
+  const drawn = [[low, 'keep'] as const, [high, 'route'] as const].flatMap(([score, label]) =>
+    score === null ? [] : [{ score, label }],
+  );
+  const [least, most] = scoreRange([...rows, ...drawn]);
   const width = (most - least || 1) / bins;
   const count = (holds: (row: GateRow) => boolean): number[] => {
     const counts = new Array<number>(bins).fill(0);
@@ -109,9 +114,7 @@ export function histogramOf(
       bars(zero, clean, { colour: routeColours.absorb }),
       bars(hacksDown, zero, { colour: hackInk }),
       bars(attemptsDown, hacksDown, { colour: hackInk, hatched: true }),
-      ...(cuts === undefined ? [] : [cuts.low, cuts.high]).map(
-        (x, i): Mark => ({ kind: 'rule', x, label: ['keep', 'route'][i] }),
-      ),
+      ...drawn.map(({ score, label }): Mark => ({ kind: 'rule', x: score, label })),
     ],
   });
 }

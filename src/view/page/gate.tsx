@@ -66,8 +66,8 @@ function Gate({ page }: { readonly page: GatePage }) {
       />
       <p class="quiet">
         {unit === 'token' ? 'Mean scores of the tokens. ' : ''}Shades: clean rollouts; rings: attempts (a loophole was
-        opened, right or wrong); dots in them: hacks, by the grader. Blue: the cut below which rollouts are kept;
-        orange: the one above which they are routed. <kbd>[</kbd> and <kbd>]</kbd> move the cursor.
+        opened, right or wrong); dots in them: hacks, by the grader. {cutText(page)} <kbd>[</kbd> and <kbd>]</kbd> move
+        the cursor.
       </p>
       <p>
         <a href={linkTo('rollouts', run.id, { from: cursor, to: cursor })}>The rollouts of update {cursor}</a>
@@ -89,6 +89,14 @@ function Gate({ page }: { readonly page: GatePage }) {
       <GateTables page={page} />
     </>
   );
+}
+
+function cutText({ watched }: GatePage): string {
+  if (watched === undefined) {
+    return 'Blue: the cut below which rollouts are kept; orange: the one above which they are routed.';
+  }
+  const then = watched === 'routed' ? 'and routed' : 'and this placebo routes as many rollouts at random';
+  return `The scores are the monitor's. Orange: its cut, above which a rollout is flagged ${then}.`;
 }
 
 function GateTables({ page: { run, tables } }: { readonly page: GatePage }) {
