@@ -1,4 +1,5 @@
 /** Checks of the environment: rewards in the real sandbox, markers of evaluation, a partition and its splits. */
+import { UserError } from '../base/index.ts';
 import type { Judge, Loophole, Partition, Problem, Verdict, WritableLoophole } from '../env/index.ts';
 import {
   builtinLoopholes,
@@ -15,6 +16,7 @@ import {
 } from '../env/index.ts';
 import { exploitProgram, fenceProgram, generateMicroProblems } from '../env/micro/index.ts';
 import type { Splits } from '../env/sources/index.ts';
+import type { ModelTokenizer } from '../model/index.ts';
 import { type Check, Checks } from './check.ts';
 
 /** What a verdict says of a program, without what it cost. */
@@ -77,6 +79,27 @@ export async function verifyRewards(
     checks.push(...check.list);
   }
   return { checks, loopholes: names, matrix };
+}
+
+/** Every hint, with every marker, is made of the tokens that a model has. */
+export function verifyHints(tokenizer: ModelTokenizer, loopholes: readonly Loophole[]): readonly Check[] {
+  const check = new Checks('hints');
+  for (const { name, hint, markers } of payingLoopholes(loopholes)) {
+    const disclosed = markers === undefined ? [''] : markerPolicies.flatMap((policy) => markers[policy]);
+    const [fault] = disclosed.flatMap((marker) => unreadable(tokenizer, hint(marker)));
+    check.states(`the model reads that of ${name}`, fault === undefined, fault ?? '');
+  }
+  return check.list;
+}
+
+function unreadable(tokenizer: ModelTokenizer, text: string): string[] {
+  try {
+    tokenizer.encode(text);
+    return [];
+  } catch (error) {
+    if (error instanceof UserError) return [error.message];
+    throw error;
+  }
 }
 
 /** A problem's own solution is right and pays whatever loophole is open, and an empty answer never is. */

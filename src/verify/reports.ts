@@ -4,20 +4,23 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { UserError, visibleLine } from '../base/index.ts';
 import { scratchFolder } from '../base/node/index.ts';
+import type { Loophole } from '../env/index.ts';
 import { InterpreterJudge } from '../env/interpreter/judge.ts';
 import { loadPairs } from '../env/pairs/index.ts';
 import { findDamage } from '../evaluate/index.ts';
 import { parseRunConfig, resolveBuiltin } from '../lab/config.ts';
 import { openDevice } from '../lab/device.ts';
+import { modelDirectory } from '../lab/model.ts';
 import { openLab } from '../lab/open.ts';
 import type { Warn } from '../lab/open-parts.ts';
 import { pairSetOf } from '../lab/pairs.ts';
 import { openProblems } from '../lab/problems.ts';
 import { makeTinyModel } from '../lab/tiny-model.ts';
 import { train } from '../lab/train.ts';
+import { ModelTokenizer } from '../model/index.ts';
 import { partitionOf, type RecordedEvent, type RunConfig, RunDirectory, type Sink } from '../run/index.ts';
 import { type Check, Checks } from './check.ts';
-import { verifyMarkers, verifyPartition, verifyRewards, verifyTexts } from './environment.ts';
+import { verifyHints, verifyMarkers, verifyPartition, verifyRewards, verifyTexts } from './environment.ts';
 import { verifyAdapters } from './invariants.ts';
 import { type LabelFlipOptions, verifyLabelFlip } from './label-flip.ts';
 import { verifyParity } from './parity.ts';
@@ -48,12 +51,19 @@ export async function reportRewards(config: RunConfig): Promise<VerifyReport> {
     lab.source.texts === null
       ? await verifyRewards(sandbox ?? judge, lab.parts.loopholes, interpreter)
       : await verifyTexts(judge, (await lab.problems).splits.train[0], lab.parts.loopholes);
+  if (config.data.kind === 'micro') checks.unshift(...(await readableHints(config, lab.parts.loopholes)));
   const table = {
     title: 'reward of each program in each loophole; *: a hack',
     columns: ['program', ...loopholes],
     rows: matrix.map(({ program, cells }) => [program, ...cells]),
   };
   return { title: 'Rewards', checks, table };
+}
+
+/** A micro model has few words: a hint in others would end training at its first prompt. */
+async function readableHints({ model }: RunConfig, loopholes: readonly Loophole[]): Promise<readonly Check[]> {
+  const tokenizer = await ModelTokenizer.open(modelDirectory(model));
+  return verifyHints(tokenizer, loopholes);
 }
 
 export async function reportMarkers(config: RunConfig): Promise<VerifyReport> {

@@ -1,5 +1,5 @@
 /** The interpreter as the judge of runs: what a run leaves is what it leaves with the sandbox, for every loophole of the micro problems. */
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -102,6 +102,18 @@ describe('gq verify rewards', () => {
     expect(await agreements()).toHaveLength(3);
     expect(await agreements(plugin)).toHaveLength(3);
     expect(await agreements('--set', 'environment.interpreter=false')).toHaveLength(0);
+  });
+
+  test('fails where the micro model has no tokens for a hint, and says for what', async () => {
+    const own = readFileSync(plugin.replace(/toml$/, 'js'), 'utf8');
+    const changed = own.replace('by reading stdout for', 'by looking for the word');
+    expect(changed).not.toBe(own);
+    writeFileSync(join(folder, 'own-loophole.mjs'), changed);
+    const recipe = readFileSync(plugin, 'utf8').replace('own-loophole.js', 'own-loophole.mjs');
+    writeFileSync(join(folder, 'other.toml'), recipe);
+    const { code, out, err } = await gq('verify', 'rewards', join(folder, 'other.toml'));
+    expect(code, err).toBe(1);
+    expect(out.replaceAll(/\s+/g, ' ')).toContain('found "looking for the word" after "will be evaluated by "');
   });
 
   test('fails where a verdict differs', async () => {

@@ -61,6 +61,15 @@ describe('word level', () => {
     expect(() => tokenizer.encode('def g')).toThrow('"g"');
   });
 
+  test('names the longest stretch that has no token, after words that begin one, and how that goes on', () => {
+    const words = wordLevelTokenizer(['will be read by `', 'will be run', ' ', 'ok', 'word', '`'], choices);
+    const encode = (text: string) => () => new ModelTokenizer(words, 'words').encode(text);
+    expect(encode('x word will be read by looking at the word `ok`')).toThrow(
+      'found "looking at the" after "will be read by " in "x word will be read by looking at the word `ok`". Known after "will be read by ": "`". Where',
+    );
+    expect(encode('ok q')).toThrow('found "q" in "ok q". Where');
+  });
+
   test('any list that has its own characters encodes any text of them and gives it back', () => {
     const alphabet = [
       'a',

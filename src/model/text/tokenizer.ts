@@ -85,14 +85,31 @@ export class ModelTokenizer {
   /** Special tokens written in the text become their ids; `addSpecialTokens` also adds what the folder adds around a text. */
   encode(text: string, { addSpecialTokens = false }: { readonly addSpecialTokens?: boolean } = {}): Int32Array {
     const { ids, tokens } = this.#tokenizer.encode(text, { add_special_tokens: addSpecialTokens });
-    const missing = (ids as readonly (number | undefined)[]).indexOf(undefined);
-    if (missing < 0) return Int32Array.from(ids);
+    const isKnown = (ids as readonly (number | undefined)[]).map((id) => id !== undefined);
+    if (!isKnown.includes(false)) return Int32Array.from(ids);
+    const stretch = longestUnknown(tokens, isKnown);
+    const { begun, alike } = this.#tokensLike(stretch);
+    const known = alike.length === 0 ? '' : `Known after ${show(begun)}: ${alike.map(show).join(', ')}. `;
     throw new UserError({
       call: `encode with ${this.file}`,
       expected: 'text made of tokens of the vocabulary',
-      found: `${show(tokens[missing])} in ${show(text)}`,
-      fix: 'Where tokens are few, gq model inspect lists them.',
+      found: `${show(stretch.slice(begun.length))}${begun === '' ? '' : ` after ${show(begun)}`} in ${show(text)}`,
+      fix: `${known}Where tokens are few, gq model inspect lists them.`,
     });
+  }
+
+  /** The words with which a text begins as tokens do, and how these tokens go on. */
+  #tokensLike(text: string): { readonly begun: string; readonly alike: readonly string[] } {
+    let begun = '';
+    for (const token of this.#tokenizer.get_vocab().keys()) {
+      let length = 0;
+      while (length < token.length && token[length] === text[length]) length += 1;
+      const words = text.slice(0, text.lastIndexOf(' ', length - 1) + 1);
+      if (words.length > begun.length) begun = words;
+    }
+    if (begun.trim() === '') return { begun: '', alike: [] };
+    const tokens = [...this.#tokenizer.get_vocab().keys()].filter((token) => token.startsWith(begun));
+    return { begun, alike: tokens.slice(0, mostAlike).map((token) => token.slice(begun.length)) };
   }
 
   /** The text of the ids. As in the reference implementation, an id without a token (padding of the vocabulary) is no text. */
@@ -123,6 +140,22 @@ export class ModelTokenizer {
     const token = this.specialToken(kind);
     return token === null ? null : this.tokenId(token);
   }
+}
+
+const mostAlike = 3;
+/** A known token that is shorter may stand inside a word that is not known. */
+const shortest = 3;
+
+/** The longest stretch of text without tokens; what is found inside its words, and the spaces between them, belong to it. */
+function longestUnknown(tokens: readonly string[], isKnown: readonly boolean[]): string {
+  let [longest, stretch, since] = ['', '', ''];
+  for (const [i, token] of tokens.entries()) {
+    if (isKnown[i] && token.length >= shortest) [stretch, since] = ['', ''];
+    else if (isKnown[i]) since += token;
+    else [stretch, since] = [stretch === '' ? token : stretch + since + token, ''];
+    if (stretch.length > longest.length) longest = stretch;
+  }
+  return longest;
 }
 
 function build({ tokenizer, config }: TokenizerFiles, file: string): Tokenizer {
