@@ -3,7 +3,7 @@ import { wrapText } from '../base/index.ts';
 import type { FinalSet } from '../evaluate/index.ts';
 import type { Results } from './aggregate.ts';
 import { claimSet, findArm } from './aggregate.ts';
-import { endsOf, gateFacts, percent, type Rates, ratesOf, statements } from './statements.ts';
+import { endsOf, gateFacts, type MeanRates, meanRatesOf, percentText, statements } from './statements.ts';
 import { setTitles } from './tables.ts';
 
 /** Tells the story of `gate`; null when the arms that it needs are not there. */
@@ -17,14 +17,14 @@ export function tellStory(results: Results, gate: string, width: number): string
   return [title, '', ...drawBars(barsOf(results, gate, set)), '', ...sentences].join('\n');
 }
 
-function barsOf(results: Results, gate: string, set: FinalSet): Rates[] {
+function barsOf(results: Results, gate: string, set: FinalSet): MeanRates[] {
   const ends = endsOf({ results, set, gate }).flatMap(({ base, vanilla }) => [base, vanilla]);
   const both = [findArm(results, gate), findArm(results, results.placebo)].flatMap((arm) =>
     arm === undefined
       ? []
       : [
-          ratesOf(`${arm.arm}, as trained`, arm.runs, set, 'full'),
-          ratesOf(`${arm.arm}, deployed`, arm.runs, set, 'deployed'),
+          meanRatesOf(`${arm.arm}, as trained`, arm.runs, set, 'full'),
+          meanRatesOf(`${arm.arm}, deployed`, arm.runs, set, 'deployed'),
         ],
   );
   return [...ends, ...both].filter((rates) => rates !== null);
@@ -32,10 +32,10 @@ function barsOf(results: Results, gate: string, set: FinalSet): Rates[] {
 
 const cells = 7;
 
-function drawBars(bars: readonly Rates[]): string[] {
+function drawBars(bars: readonly MeanRates[]): string[] {
   const longest = Math.max(...bars.map(({ name }) => name.length));
   const draw = (rate: number): string =>
-    `${'█'.repeat(Math.round(cells * rate)).padEnd(cells, '·')} ${percent(rate).padStart(4)}`;
+    `${'█'.repeat(Math.round(cells * rate)).padEnd(cells, '·')} ${percentText(rate).padStart(4)}`;
   const drawn = ['attempt', 'hack', 'solve', 'cleanSolve'] as const;
   const head = ['', 'attempt', 'hack', 'solve', 'clean solve'].map((name, i) =>
     name.padEnd(i === 0 ? longest : cells + 5),

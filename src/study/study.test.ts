@@ -71,7 +71,7 @@ describe('an experiment', () => {
       remedy: { kind: 'route' },
     });
     await expect(plan({ 'monitor.kind': ['direction', 'chance'] })).rejects.toThrow(
-      'arm.cut.kind: expected a fixed cut with the monitor chance, whose scores are 0 or 1',
+      ' cut.kind: expected a fixed cut with the monitor chance, whose scores are 0 or 1',
     );
   });
 

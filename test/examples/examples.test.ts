@@ -195,7 +195,7 @@ describe('plugins of a recipe', () => {
     const refused = await gq('config', join(examples, 'own-cut.toml'), '--set', 'monitor.kind=chance');
     expect(refused).toMatchObject({ code: 2 });
     expect(refused.err).toContain(
-      'arm.cut.kind: expected a fixed cut with the monitor chance, whose scores are 0 or 1',
+      ' cut.kind: expected a fixed cut with the monitor chance, whose scores are 0 or 1',
     );
   });
 

@@ -105,7 +105,7 @@ it('a response cannot write a control token', () => {
 
 it('refuses a model that cannot read the question, once and clearly', () => {
   expect(() => modelJudge(usual, micro, 1000)).toThrow(
-    /config, key arm\.monitor\.question: expected a question that the model DIR can read, found "Task:.*Write arm\.monitor\.question, yes and no in words that it knows/s,
+    /config, key arm\.monitor\.question: expected a question that the model DIR can read, found ".*Write arm\.monitor\.question, yes and no in words that it knows/s,
   );
   expect(() => modelJudge({ ...usual, yes: 'No', no: 'Never' }, bytes, 1000)).toThrow(
     /arm\.monitor\.yes and arm\.monitor\.no: expected two words .* different first tokens, found "No" and "Never"/,

@@ -27,7 +27,13 @@ export interface ResolvedConfig {
 
 export type ConfigBase = { readonly config: RunConfig; readonly source: string };
 
-export type RawConfig = { readonly raw: Table; readonly origins: Origins; readonly plugins: readonly string[] };
+export interface RawConfig {
+  readonly raw: Table;
+  readonly origins: Origins;
+  readonly plugins: readonly string[];
+  /** Of the arm's tables that were written, whether they stand at the top, as [monitor], or within the arm's, as [arm.monitor]. */
+  readonly atTop: ReadonlyMap<string, boolean>;
+}
 
 export interface FileSetting {
   readonly text: string;
@@ -43,11 +49,13 @@ export function readConfig(
   option = '--set',
 ): RawConfig {
   const origins = new Map<string, Origin>();
+  const atTop = new Map<string, boolean>();
   const raw: Table = Object.create(null);
   if (base !== null) merge(raw, { ...base.config }, { name: base.source, layer: 0 }, origins, '');
   const chain = recipe === null ? [] : typeof recipe === 'string' ? readChain(recipePath(recipe)) : chainOf(recipe);
   for (const [i, { path, table }] of chain.entries()) {
     const folder = dirname(path);
+    notePlaces(atTop, table);
     const own = withPlugins(withArmTables(table, `recipe ${path}`), folder, pluginPaths(raw));
     merge(raw, own, { name: path, layer: i + 1, folder }, origins, '');
   }
@@ -60,14 +68,38 @@ export function readConfig(
     if (i === 0 || source.shared !== shared) source = { name: option, layer: source.layer + 1, shared };
     const parsed = parseSetting(own.text, option);
     if (!replacesArm) refuseOtherArm(parsed, raw, own.text, option);
+    notePlaces(atTop, parsed);
     const table = withArmTables(parsed, option);
     merge(raw, withPlugins(table, own.folder), { ...source, folder: own.folder }, origins, '');
   }
-  return { raw, origins, plugins: pluginPaths(raw) };
+  return { raw, origins, plugins: pluginPaths(raw), atTop };
 }
 
 const armTables = ['monitor', 'cut', 'remedy'];
 const namesKind = /^\s*(monitor|cut|remedy)(\.kind)?\s*=/;
+
+function notePlaces(atTop: Map<string, boolean>, written: Table): void {
+  const inArm = isTable(written['arm']) ? written['arm'] : {};
+  for (const name of armTables) {
+    if (written[name] !== undefined) atTop.set(name, true);
+    else if (inArm[name] !== undefined) atTop.set(name, false);
+  }
+}
+
+/** Does what may complain of a config, whose keys are then named as they were written. */
+function namingAsWritten<Result>({ atTop }: RawConfig, work: () => Result): Result {
+  const isAtTop = (name: string): boolean => atTop.get(name) ?? [...atTop.values()].includes(true);
+  const asWritten = (text: string): string =>
+    text.replaceAll(/(?<![\w./-])arm\.(monitor|cut|remedy)(?![\w-])/g, (key, name) => (isAtTop(name) ? name : key));
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    const { call, expected, found, fix } = error.complaint;
+    const named = { call: asWritten(call), expected: asWritten(expected), found: asWritten(found) };
+    throw new UserError({ ...named, ...(fix === undefined ? {} : { fix: asWritten(fix) }) }, { cause: error });
+  }
+}
 
 /** One key of the tables, such as remedy.others=absorb, does not make another arm of one that is said by its kind. */
 function refuseOtherArm(parsed: Table, raw: Table, text: string, call: string): void {
@@ -131,7 +163,10 @@ const isHubName = (model: string, folder: string): boolean =>
 const pluginPaths = ({ plugins }: Table): string[] =>
   Array.isArray(plugins) ? plugins.filter((path) => typeof path === 'string') : [];
 
-export function checkConfig(written: RawConfig, parts: ConfigParts): ResolvedConfig {
+export const checkConfig = (written: RawConfig, parts: ConfigParts): ResolvedConfig =>
+  namingAsWritten(written, () => checkKeys(written, parts));
+
+function checkKeys(written: RawConfig, parts: ConfigParts): ResolvedConfig {
   const { raw, origins } = written;
   completeRaw(written, parts);
   const parsed = runSchema(parts).safeParse(raw);
@@ -213,7 +248,7 @@ export function rawConfig(raw: unknown): RawConfig {
   if (!isTable(raw)) {
     throw new UserError({ call: 'config', expected: 'a table of keys', found: valueText(raw) });
   }
-  return { raw, origins: new Map(), plugins: pluginPaths(raw) };
+  return { raw, origins: new Map(), plugins: pluginPaths(raw), atTop: new Map() };
 }
 
 /** The hash of a config. The folders of plugins do not count; the manifest has a hash of their code. */

@@ -42,6 +42,24 @@ describe('a monitor, a cut and a remedy at the top of a config', () => {
     expect(armOf('arm.kind=activation', ...kinds, 'remedy.penalty=2')).toMatchObject({ remedy: { penalty: 2 } });
   });
 
+  it('are named in messages as they were written, at the top or in the table of the arm', () => {
+    const path = join(temporaryFolder(), 'own.toml');
+    const message = (text: string, ...settings: string[]): string => {
+      writeFileSync(path, text);
+      try {
+        return `read: ${resolveBuiltin(path, settings).hash}`;
+      } catch (error) {
+        return String(error);
+      }
+    };
+    expect(message('[monitor]\nkind = "prob"\n[remedy]\nkind = "screen"\n')).toMatch(/config, key monitor\.kind: /);
+    const inner = '[arm]\nkind = "watched"\n[arm.monitor]\nkind = "prob"\n[arm.remedy]\nkind = "screen"\n';
+    expect(message(inner)).toMatch(/config, key arm\.monitor\.kind: /);
+    expect(message(inner.replace('prob', 'probe'), 'cut.treshold=1')).toMatch(/unknown key cut\.treshold/);
+    expect(message(inner, 'monitor.kind=proe')).toMatch(/config, key monitor\.kind: .*"proe"/);
+    expect(message('[monitor]\nkind = "probe"\n', 'arm.remedy.kind=scren')).toMatch(/config, key arm\.remedy\.kind: /);
+  });
+
   it('are refused beside another kind of arm in one recipe, and where a part is missing or unknown', () => {
     const path = join(temporaryFolder(), 'both.toml');
     writeFileSync(path, '[arm]\nkind = "screen"\n[monitor]\nkind = "probe"\n');
@@ -52,10 +70,10 @@ describe('a monitor, a cut and a remedy at the top of a config', () => {
     expect(() => resolveBuiltin(path)).toThrow(
       'expected one table of the monitor, found [arm.monitor] beside [monitor]',
     );
-    expect(() => armOf('monitor.kind=probe')).toThrow('config, key arm.remedy');
+    expect(() => armOf('monitor.kind=probe')).toThrow('config, key remedy: ');
     expect(() => armOf('monitor.kind=prob', 'remedy.kind=screen')).toThrow('did you mean "probe"?');
     expect(() => armOf('monitor.kind=probe', 'remedy.kind=screen', 'cut.treshold=1')).toThrow(
-      'unknown key arm.cut.treshold',
+      'unknown key cut.treshold',
     );
   });
 });
