@@ -1,4 +1,5 @@
 /** A judge of one's own: it reads programs instead of running them, so that training needs neither Python nor a sandbox. */
+// In a clone, after npm run build; npx takes the Node of npm ci, which reads TypeScript: npx node examples/own-judge.ts runs/read 5 64
 import { defineJudge, evaluateRun, resolveConfig, shippedRecipe, train } from 'gradient-quarantine';
 
 const judge = defineJudge({

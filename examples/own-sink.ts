@@ -1,4 +1,5 @@
 /** A sink of one's own: a CSV file of every update, written while the run trains. Further arguments are settings. */
+// In a clone, after npm run build; npx takes the Node of npm ci, which reads TypeScript: npx node examples/own-sink.ts runs/with-csv 5
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { resolveConfig, type Sink, shippedRecipe, train } from 'gradient-quarantine';

@@ -1,4 +1,5 @@
 /** Reads a run that `gq train` left behind: its config, its curve, and the rollouts that the gate routed, with their verdicts. */
+// In a clone, after npm run build; npx takes the Node of npm ci, which reads TypeScript: npx node examples/read-a-run.ts runs/demo-quick-1/activation-1
 import { RunDirectory, readEvents, readRollouts, readVerdicts } from 'gradient-quarantine';
 
 const run = RunDirectory.open(process.argv[2] ?? 'runs/example');

@@ -3,6 +3,7 @@
  * reads no label says which block learns from which rollout. It leaves the bytes of `gq train micro-activation` with the same settings,
  * without its records, checkpoints and guards. Equations: docs/science.md, section 6. Arguments: updates, then settings.
  */
+// In a clone, after npm run build; npx takes the Node of npm ci, which reads TypeScript: npx node examples/the-method.ts 10
 import { createGrader, grpoSettings, openLab, resolveConfig, shippedRecipe } from 'gradient-quarantine';
 import { AdamW } from 'gradient-quarantine/engine';
 import {

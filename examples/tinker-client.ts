@@ -2,6 +2,7 @@
  * Trains a few steps on `gq serve micro-activation --api tinker`: samples, a reward, advantages, a route for each datum, gradients, a step.
  * Arguments: the server's address and steps; without any http://127.0.0.1:8000 and 5. Key: TINKER_API_KEY, if it has one.
  */
+// In a clone; npx takes the Node of npm ci, which reads TypeScript: npx node examples/tinker-client.ts http://127.0.0.1:8000 5
 const [address = 'http://127.0.0.1:8000', steps = '5'] = process.argv.slice(2);
 const headers = { 'content-type': 'application/json', 'x-api-key': process.env['TINKER_API_KEY'] ?? '' };
 

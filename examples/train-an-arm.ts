@@ -1,4 +1,5 @@
 /** Trains an arm and prints how often it attempts and hacks: the base, as trained, deployed. */
+// In a clone, after npm run build; npx takes the Node of npm ci, which reads TypeScript: npx node examples/train-an-arm.ts runs/example 20 64
 import { evaluateRun, resolveConfig, shippedRecipe, train } from 'gradient-quarantine';
 
 const [folder = 'runs/example', updates = '20', limit = '64', ...settings] = process.argv.slice(2);

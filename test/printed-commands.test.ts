@@ -8,10 +8,19 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readCall } from '../src/cli/program.ts';
 import { listRecipes } from '../src/run/config/recipes.ts';
-import { root } from './architecture/files.ts';
+import { listFiles, root } from './architecture/files.ts';
 import { studyName, unpackStudy } from './golden-study/study.ts';
 import { temporaryFolder } from './lab/hand-made.ts';
-import { commandsOf, inHelp, inMessages, inProse, inRecipes, onPages, wordsOf } from './printed/commands.ts';
+import {
+  commandsOf,
+  inExamples,
+  inHelp,
+  inMessages,
+  inProse,
+  inRecipes,
+  onPages,
+  wordsOf,
+} from './printed/commands.ts';
 import { gq } from './run-gq.ts';
 
 const shipped = listRecipes().map(({ name }) => name);
@@ -95,6 +104,13 @@ it('scripts of npm that pages name are there', () => {
   );
   expect(named.filter((name) => !(name in scripts))).toEqual([]);
   expect(named.length).toBeGreaterThan(5);
+});
+
+it('every program among the examples says how it is started', () => {
+  const programs = listFiles().filter((path) => /^examples\/[^/]*\.ts$/.test(path));
+  const started = inExamples.map(({ path, line }) => (line.startsWith(`npx node ${path} `) ? path : line));
+  expect(started).toEqual(programs);
+  expect(programs.length).toBeGreaterThan(4);
 });
 
 it.each(['train --sed 3', 'trian micro-vanilla', 'train micro-vanila', 'eval', 'playground x'])(

@@ -1,5 +1,7 @@
 /** What `gq doctor` looks at: a finding for each part of the machine, with what to do if it is missing or slow. */
+import { spawnSync } from 'node:child_process';
 import { availableParallelism, freemem, totalmem } from 'node:os';
+import { delimiter, join } from 'node:path';
 import { DeviceError, GraderError, UserError } from '../base/index.ts';
 import { temporaryParent } from '../base/node/index.ts';
 import { type CudaReport, inspectCuda } from '../engine/cuda/index.ts';
@@ -40,16 +42,41 @@ async function inspect(name: string, look: () => Promise<Finding>): Promise<Find
   }
 }
 
-export function inspectNode(version: string): Finding {
+/** The `node` that a person's shell finds, past the folders that npm puts before it; null where there is none. */
+export function shellNode(
+  path = process.env['PATH'] ?? '',
+): { readonly file: string; readonly version: string } | null {
+  const folders = path.split(delimiter).filter((folder) => folder !== '' && !/[\\/]node_modules[\\/]/.test(folder));
+  for (const folder of folders) {
+    const file = join(folder, process.platform === 'win32' ? 'node.exe' : 'node');
+    const said = spawnSync(file, ['--version'], { encoding: 'utf8' });
+    if (said.status === 0) return { file, version: said.stdout.trim().replace(/^v/, '') };
+  }
+  return null;
+}
+
+/** `others`: the Node that answers to its name in a shell. Scripts of npm, and npx, find one in node_modules first. */
+export function inspectNode(version: string, file = process.execPath, others = shellNode()): Finding {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const works = major > oldestNode[0] || (major === oldestNode[0] && minor >= oldestNode[1]);
   const fast = major >= fastNodeMajor;
   const todo = works
     ? `Use Node ${fastNodeMajor} or newer: its 256-bit wasm path about doubles the speed of the engine.`
     : `Install Node ${oldestNode.join('.')} or newer.`;
-  const detail = `${version}, ${fast ? 'with' : 'without'} the fast path`;
+  const detail = `${version}, ${fast ? 'with' : 'without'} the fast path, ${file}`;
   const status = works ? 'found' : 'missing';
-  return finding('node', detail, { version, fastPath: fast }, { status, ...(!fast && { todo }) });
+  const isPrivate = /[\\/]node_modules[\\/]/.test(file);
+  const isOther = others !== null && others.version !== version;
+  const note = `runs gq${isPrivate ? ', since npx and scripts of npm find it in node_modules' : ''}; a shell's own node is ${others?.version}, ${others?.file}`;
+  return finding(
+    'node',
+    detail,
+    { version, file, fastPath: fast },
+    {
+      ...{ status, ...(isOther && { notes: [note] }) },
+      ...(!fast && { todo }),
+    },
+  );
 }
 
 export function inspectCores(): Finding {

@@ -22,7 +22,7 @@ import { parseArgs } from 'node:util';
 import { root } from '../architecture/files.ts';
 import { readFolder } from '../golden-study/study.ts';
 import { HubServer } from '../hub/hub-server.ts';
-import { commandsOf, inHelp, inRecipes, onPages, type Printed } from './commands.ts';
+import { commandsOf, inExamples, inHelp, inRecipes, onPages, type Printed } from './commands.ts';
 import { Shell } from './shell.ts';
 import { type Treatment, treatments } from './table.ts';
 import { installGq, makeWorld } from './world.ts';
@@ -150,7 +150,7 @@ async function tryLine(shell: Shell, place: string, { path, line }: Printed, tri
 }
 
 const isChosen = ({ path, line }: Printed): boolean => chosen.every((word) => `${path} ${line}`.includes(word));
-const all = [...onPages, ...inHelp, ...inRecipes, ...wrongCalls].filter(isChosen);
+const all = [...onPages, ...inHelp, ...inRecipes, ...inExamples, ...wrongCalls].filter(isChosen);
 const once = all.filter(
   ({ line }, i) => all.findIndex((other) => commandsOf(other.line).join() === commandsOf(line).join()) === i,
 );

@@ -30,6 +30,11 @@ export const inRecipes: readonly Printed[] = files
   .filter((path) => /^(?:recipes|examples)\/.*\.toml$/.test(path))
   .flatMap((path) => [...readText(path).matchAll(/^# *(gq .*)$/gm)].map(([, line]) => ({ path, line })));
 
+/** How a program of examples/ is started, as its header says. */
+export const inExamples: readonly Printed[] = files
+  .filter((path) => /^examples\/.*\.ts$/.test(path))
+  .flatMap((path) => [...readText(path).matchAll(/^\/\/ .*: (npx node .*)$/gm)].map(([, line]) => ({ path, line })));
+
 export const inHelp: readonly Printed[] = (await loadCommands()).flatMap(({ words, value }) =>
   value.examples.map((line) => ({ path: `gq ${words.join(' ')} --help`, line })),
 );

@@ -96,6 +96,11 @@ export const treatments: readonly Treatment[] = [
     why: 'installs, builds or tests this clone; the suite sees that the script exists',
     elsewhere: '.ci/run',
   },
+  {
+    fits: /^node examples\/tinker-client/,
+    why: 'asks a server',
+    elsewhere: 'test/serve/tinker',
+  },
   { fits: / --on slurm/, why: 'needs a cluster', ends: 2, says: /found no such program\. Call it on a login node/ },
   {
     fits: /^gq task /,

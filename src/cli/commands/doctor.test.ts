@@ -1,4 +1,7 @@
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../../../test/lab/hand-made.ts';
 import {
   describeCuda,
   type Finding,
@@ -9,6 +12,7 @@ import {
   inspectSandbox,
   inspectWasm,
   isHealthy,
+  shellNode,
 } from '../../verify/machine.ts';
 import { runCli } from '../program.ts';
 import { renderFindings } from './verify.ts';
@@ -24,6 +28,31 @@ describe('node', () => {
     const finding = inspectNode(version);
     expect(finding).toMatchObject({ status, required: true, values: { fastPath } });
     expect(finding.todo === undefined).toBe(fastPath);
+  });
+
+  it("says which one runs gq, and where a shell's own is another that npm's comes before it", () => {
+    const own = { file: '/usr/bin/node', version: '20.20.2' };
+    const inside = '/lab/node_modules/node/bin/node';
+    const said = inspectNode('24.9.0', inside, own);
+    expect(said).toMatchObject({ detail: `24.9.0, with the fast path, ${inside}`, values: { file: inside } });
+    expect(said.notes).toEqual([
+      "runs gq, since npx and scripts of npm find it in node_modules; a shell's own node is 20.20.2, /usr/bin/node",
+    ]);
+    expect(inspectNode('20.20.2', '/usr/bin/node', own)).not.toHaveProperty('notes');
+    expect(inspectNode('24.9.0', inside, null)).not.toHaveProperty('notes');
+  });
+
+  it("finds a shell's own past the folders of npm", () => {
+    const folder = temporaryFolder();
+    const bin = (place: string, version: string): string => {
+      mkdirSync(join(folder, place), { recursive: true });
+      writeFileSync(join(folder, place, 'node'), `#!/bin/sh\necho v${version}\n`);
+      chmodSync(join(folder, place, 'node'), 0o755);
+      return join(folder, place);
+    };
+    const path = [bin('lab/node_modules/.bin', '24.9.0'), join(folder, 'empty'), bin('bin', '20.20.2')];
+    expect(shellNode(path.join(delimiter))).toEqual({ file: join(folder, 'bin/node'), version: '20.20.2' });
+    expect(shellNode(path.slice(0, 2).join(delimiter))).toBe(null);
   });
 });
 
