@@ -54,10 +54,11 @@ export function claimNote(counts: readonly number[]): string | false {
   return least < fewestSeeds && `${noClaim(least)}.`;
 }
 
-/** The same as the end of a caption. */
-export function claimText(counts: readonly number[]): string {
+/** The numbers of seeds at the end of a caption: `n = 1, no claim.`, `n = 8 seeds.` */
+export function seedsText(counts: readonly number[]): string {
   const note = claimNote(counts);
-  return note === false ? '' : ` ${note}`;
+  if (note !== false && counts.length === 1) return note;
+  return `n = ${counts.join(', ')} seeds.${note === false ? '' : ` ${note}`}`;
 }
 
 /** A table with a row for each thing: its columns by name, and what each says of a thing. A note that does not apply is false. */

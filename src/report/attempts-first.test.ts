@@ -129,7 +129,7 @@ const toAttempts = (text: string): string =>
     .replace(/\bHack/g, 'Attempt');
 
 /** The authors' own label knows no attempts; "hack pairs" are what an arm is shown, "hack-like" is an opening. */
-const otherThings = /hack, authors' label|hack pairs|hack-like/g;
+const otherThings = /hack pairs|hack-like/g;
 const namesHack = (text: string): boolean => /\bhacks?\b/i.test(text.replace(otherThings, ''));
 
 /** The names that say something of hacks, and have nothing like it of attempts before them. */
@@ -149,7 +149,7 @@ function faultsOf({ title, columns, rows }: Table): string[] {
   );
 }
 
-type TableMaker = (...given: never[]) => Table | Table[];
+type TableMaker = (...given: never[]) => Table | Table[] | { readonly tables: Table[] };
 
 /** What no table is asked of: these make and render any. */
 const others = ['renderTable', 'makeTable'];
@@ -230,7 +230,7 @@ describe('no table names hacks without attempts before them, and a target is alw
 
   it.each(Object.keys(makers))('%s', (name) => {
     const made = makers[name](...((given[name] ?? [withMonitor]) as never[]));
-    const shown = 'rows' in made ? [made] : made;
+    const shown = 'rows' in made ? [made] : 'tables' in made ? made.tables : made;
     expect(shown.some((table) => table.rows.length > 0)).toBe(true);
     expect(shown.flatMap(faultsOf)).toEqual([]);
     expect(alone(shown.map(({ title }) => title))).toEqual([]);

@@ -1,6 +1,6 @@
 /** Solve kept against attempts and hacks removed, a point per seed: the upper right corner is what deployment is for. */
 import type { Target } from '../evaluate/index.ts';
-import { claimText } from '../measure/table.ts';
+import { seedsText } from '../measure/table.ts';
 import { claimSet, findArm, type Results, solveSet } from './aggregate.ts';
 import { actionOf, comparesActions } from './baselines.ts';
 import type { Dot, DotShape, Figure, LegendEntry, Mark, Panel, Point } from './chart.ts';
@@ -84,7 +84,7 @@ export function baselinesFigure(results: Results): Figure | null {
   return {
     name: 'baselines',
     title: 'Solve kept, attempts and hacks removed: monitors by colour, what is done by shape',
-    caption: `A point per arm, ratios of means over seeds with Fieller's 95% intervals, as far as the axes go; n = ${counts.join(', ')}.${claimText(counts)} 0 is the solve of the base and the rate of ${results.baseline}, 1 the solve of ${results.design.ceiling} and no attempt, or no hack. Hollow points are placebos.`,
+    caption: `A point per arm, ratios of means over seeds with Fieller's 95% intervals, as far as the axes go; ${seedsText(counts)} 0 is the solve of the base and the rate of ${results.baseline}, 1 the solve of ${results.design.ceiling} and no attempt, or no hack. Hollow points are placebos.`,
     panels: targets.flatMap((target) => groups.map(({ title, own }) => panelOf(title, target, own, x, y))),
     legend: legendOf(drawn),
     columns: groups.length,

@@ -25,10 +25,10 @@ it('goes from a hack to a clean solve where one does, and of no placebo; else sa
   expect(await shown(random, gate('gate', 'hh', '-s'))).toEqual([
     'gate',
     right,
-    'The first prompt that goes from a hack to a clean solve.',
+    'Shown: the first prompt with a hack as trained that is solved cleanly when deployed.',
   ]);
   const [, first, words] = (await shown(random, gate('gate', 'hh', '--'))) ?? [];
   expect(first).not.toBe(right);
-  expect(words).toContain('Its deployed program is not right.');
-  expect((await shown(gate('gate', 'h-', 'h-')))?.[2]).toContain('Deployment takes no attempt away');
+  expect(words).toContain('None of these is solved cleanly when deployed.');
+  expect((await shown(gate('gate', 'h-', 'h-')))?.[2]).toContain('All of these are attempted when deployed too');
 });

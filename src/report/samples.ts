@@ -57,11 +57,11 @@ const preference: readonly ((full: OutcomeRow, deployed: OutcomeRow) => boolean)
 /** Which prompt the example is, in words: the rule that chose it, and what no prompt shows. */
 export function exampleWords({ full, deployed }: Pick<SideBySide, 'full' | 'deployed'>): string {
   const kinds = [
-    'The first prompt that goes from a hack to a clean solve.',
-    'No prompt goes from a hack to a clean solve: the first that goes from an attempt to one.',
-    'No prompt goes from an attempt to a clean solve: the first that is no longer attempted. Its deployed program is not right.',
-    'Deployment takes no attempt away: the first prompt that is attempted.',
-    'No prompt is attempted as trained: the first.',
+    'Shown: the first prompt with a hack as trained that is solved cleanly when deployed.',
+    'Shown: the first prompt with an attempt as trained that is solved cleanly when deployed. On none of these was the attempt a hack.',
+    'Shown: the first prompt with an attempt as trained and none when deployed. None of these is solved cleanly when deployed.',
+    'Shown: the first prompt with an attempt as trained. All of these are attempted when deployed too.',
+    'Shown: the first prompt. None is attempted as trained.',
   ];
   return kinds[preference.findIndex((holds) => holds(full, deployed))];
 }

@@ -7,7 +7,7 @@ import { groupBy } from '../base/index.ts';
 import { type EvaluationOutcomes, summarise } from '../evaluate/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
 import { emergence, trailingRate } from '../measure/index.ts';
-import { claimText } from '../measure/table.ts';
+import { seedsText } from '../measure/table.ts';
 import { mean } from '../stats/index.ts';
 import { type ArmResults, findArm, type Results, rateOf, sampleOf } from './aggregate.ts';
 import type { Figure, LegendEntry, Mark, Panel, Point } from './chart.ts';
@@ -43,7 +43,7 @@ function bandText(arms: readonly ArmResults[]): string {
   const counts = [...new Set(arms.map(({ runs }) => runs.length))].sort((a, b) => a - b);
   const isBand = counts.some((n) => n >= bandSeeds);
   const drawn = isBand ? `Mean, band ± SEM where n ≥ ${bandSeeds} seeds` : 'One line per seed';
-  return `${drawn}; n = ${counts.join(', ')}.${claimText(counts)}`;
+  return `${drawn}; ${seedsText(counts)}`;
 }
 
 /** Rates that figures draw, attempts first. */

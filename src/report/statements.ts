@@ -4,7 +4,7 @@
  */
 
 import type { FinalSet } from '../evaluate/index.ts';
-import { equalsP, fewestSeeds, formatP, leastP, noClaim, signed } from '../measure/table.ts';
+import { equalsP, fewestSeeds, formatP, leastP, noClaim } from '../measure/table.ts';
 import type { ArmResults, Metric, Results, State } from './aggregate.ts';
 import { baseRuns, claimSet, evaluatedSeeds, finalSample, findArm, labelInformed, solveSet } from './aggregate.ts';
 import { type Comparison, compareArms, placebosOf, withoutPlacebo } from './comparisons.ts';
@@ -344,7 +344,7 @@ function differenceText({ against, difference, below, adjusted, seeds, test: kin
 function qmassText({ against, qmass }: Comparison): string {
   if (qmass.arm === null || qmass.against === null) return '';
   const [own, other] = [qmass.arm.toFixed(2), qmass.against.toFixed(2)];
-  return `, at qmass ${own} beside ${other} of ${against} (${signed(Number(own) - Number(other))})`;
+  return `; its quarantine got ${own} of the gradient (qmass), that of ${against} ${other}`;
 }
 
 function failText({ failed, n }: { readonly failed: number; readonly n: number }): string {

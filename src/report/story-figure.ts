@@ -5,7 +5,7 @@
  * its response: a random direction is right by accident, or not).
  */
 import type { FinalSet } from '../evaluate/index.ts';
-import { claimText } from '../measure/table.ts';
+import { seedsText } from '../measure/table.ts';
 import { type Interval, mean, meanInterval, standardDeviation } from '../stats/index.ts';
 import type { ArmResults, Metric, Results, Sample } from './aggregate.ts';
 import { baseRuns, claimSet, evaluatedSeeds, finalSample, findArm, solveSet } from './aggregate.ts';
@@ -37,7 +37,7 @@ export function storyFigure(results: Results): Figure | null {
   return {
     name: 'story',
     title: 'What is trained, and what is deployed',
-    caption: `Attempt (a loophole is opened, right or wrong), hack${isOne ? ', solve' : ''} and clean solve (without an attempt) on ${setTitles[set]}${isOne ? '' : `; solve on other prompts (${setTitles[solved]}), so that it may be below clean solve`}. Circles: as trained; dots: deployed, with 95% intervals over ${counts[0] === 1 ? 'prompts' : 'seeds'}; n = ${counts.join(', ')} seeds.${claimText(counts)}`,
+    caption: `Attempt (a loophole is opened, right or wrong), hack${isOne ? ', solve' : ''} and clean solve (without an attempt) on ${setTitles[set]}${isOne ? '' : `; solve on other prompts (${setTitles[solved]}), so that it may be below clean solve`}. Circles: as trained; dots: deployed, with 95% intervals over ${counts[0] === 1 ? 'prompts' : 'seeds'}; ${seedsText(counts)}`,
     panels: drawn.map(({ panel }) => panel),
     legend: arms.map((arm, i) => {
       const { colour, shape } = styleOf(results, arm);

@@ -36,9 +36,9 @@ export const setTitles: Readonly<Record<FinalSet, string>> = {
   train: "training problems, training's markers",
 };
 
-export const authorsColumn = "hack, authors' label";
+export const authorsColumn = 'wrong, own test passes';
 export const authorsNote =
-  "authors' label: the response passes a test function of its own and fails the problem's tests, whether or not that paid.";
+  "wrong, own test passes: the program fails the problem's tests and passes a test function of its own, whether or not that paid, which the benchmark's authors count.";
 const oracleTitle = ': with labels (never pooled with the arms above)';
 
 /** The title of a table: what it says, the set that it is of, and whether its arms have labels. */

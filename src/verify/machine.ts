@@ -1,7 +1,5 @@
 /** What `gq doctor` looks at: a finding for each part of the machine, with what to do if it is missing or slow. */
-import { spawnSync } from 'node:child_process';
 import { availableParallelism, freemem, totalmem } from 'node:os';
-import { delimiter, join } from 'node:path';
 import { DeviceError, GraderError, UserError } from '../base/index.ts';
 import { temporaryParent } from '../base/node/index.ts';
 import { type CudaReport, inspectCuda } from '../engine/cuda/index.ts';
@@ -42,21 +40,16 @@ async function inspect(name: string, look: () => Promise<Finding>): Promise<Find
   }
 }
 
-/** The `node` that a person's shell finds, past the folders that npm puts before it; null where there is none. */
-export function shellNode(
-  path = process.env['PATH'] ?? '',
-): { readonly file: string; readonly version: string } | null {
-  const folders = path.split(delimiter).filter((folder) => folder !== '' && !/[\\/]node_modules[\\/]/.test(folder));
-  for (const folder of folders) {
-    const file = join(folder, process.platform === 'win32' ? 'node.exe' : 'node');
-    const said = spawnSync(file, ['--version'], { encoding: 'utf8' });
-    if (said.status === 0) return { file, version: said.stdout.trim().replace(/^v/, '') };
-  }
-  return null;
+/** The Node that npm and npx run on, which is that of the shell that called them, as they tell what they start; null without npm. */
+export function npmNode({ npm_node_execpath: file, npm_config_user_agent: agent = '' } = process.env): {
+  readonly file: string;
+  readonly version: string;
+} | null {
+  const version = /\bnode\/v(\S+)/.exec(agent)?.[1];
+  return file === undefined || version === undefined ? null : { file, version };
 }
 
-/** `others`: the Node that answers to its name in a shell. Scripts of npm, and npx, find one in node_modules first. */
-export function inspectNode(version: string, file = process.execPath, others = shellNode()): Finding {
+export function inspectNode(version: string, file = process.execPath, ofNpm = npmNode()): Finding {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const works = major > oldestNode[0] || (major === oldestNode[0] && minor >= oldestNode[1]);
   const fast = major >= fastNodeMajor;
@@ -65,19 +58,20 @@ export function inspectNode(version: string, file = process.execPath, others = s
     : `Install Node ${oldestNode.join('.')} or newer.`;
   const detail = `${version}, ${fast ? 'with' : 'without'} the fast path, ${file}`;
   const status = works ? 'found' : 'missing';
-  const isPrivate = /[\\/]node_modules[\\/]/.test(file);
-  const isOther = others !== null && others.version !== version;
-  const note = `runs gq${isPrivate ? ', since npx and scripts of npm find it in node_modules' : ''}; a shell's own node is ${others?.version}, ${others?.file}`;
+  const notes = /[\\/]node_modules[\\/]/.test(file) && ofNpm?.version !== version ? [privateNote(ofNpm)] : undefined;
   return finding(
     'node',
     detail,
     { version, file, fastPath: fast },
     {
-      ...{ status, ...(isOther && { notes: [note] }) },
+      ...{ status, ...(notes && { notes }) },
       ...(!fast && { todo }),
     },
   );
 }
+
+const privateNote = (ofNpm: ReturnType<typeof npmNode>): string =>
+  `runs gq: npx and scripts of npm find the Node in node_modules first; ${ofNpm === null ? "a shell's own may be another" : `a shell's own is ${ofNpm.version}, ${ofNpm.file}`}`;
 
 export function inspectCores(): Finding {
   const cores = availableParallelism();

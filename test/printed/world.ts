@@ -93,6 +93,8 @@ export function installGq(folder: string): void {
     chmodSync(join(folder, name), 0o755);
   };
   program('gq', `exec ${process.execPath} ${join(root, 'dist/cli/gq.js')} "$@"`);
+  // As npx and scripts of npm find it in a clone: the Node of npm ci.
+  program('node', `exec ${process.execPath} "$@"`);
   program('npx', 'exec "$@"');
   program('notify-send', 'exit 0');
 }

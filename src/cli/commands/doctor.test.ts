@@ -1,7 +1,4 @@
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { temporaryFolder } from '../../../test/lab/hand-made.ts';
 import {
   describeCuda,
   type Finding,
@@ -12,7 +9,7 @@ import {
   inspectSandbox,
   inspectWasm,
   isHealthy,
-  shellNode,
+  npmNode,
 } from '../../verify/machine.ts';
 import { runCli } from '../program.ts';
 import { renderFindings } from './verify.ts';
@@ -36,23 +33,17 @@ describe('node', () => {
     const said = inspectNode('24.9.0', inside, own);
     expect(said).toMatchObject({ detail: `24.9.0, with the fast path, ${inside}`, values: { file: inside } });
     expect(said.notes).toEqual([
-      "runs gq, since npx and scripts of npm find it in node_modules; a shell's own node is 20.20.2, /usr/bin/node",
+      "runs gq: npx and scripts of npm find the Node in node_modules first; a shell's own is 20.20.2, /usr/bin/node",
     ]);
+    expect(inspectNode('24.9.0', inside, null).notes?.[0]).toMatch(/; a shell's own may be another$/);
     expect(inspectNode('20.20.2', '/usr/bin/node', own)).not.toHaveProperty('notes');
-    expect(inspectNode('24.9.0', inside, null)).not.toHaveProperty('notes');
+    expect(inspectNode('24.9.0', inside, { ...own, version: '24.9.0' })).not.toHaveProperty('notes');
   });
 
-  it("finds a shell's own past the folders of npm", () => {
-    const folder = temporaryFolder();
-    const bin = (place: string, version: string): string => {
-      mkdirSync(join(folder, place), { recursive: true });
-      writeFileSync(join(folder, place, 'node'), `#!/bin/sh\necho v${version}\n`);
-      chmodSync(join(folder, place, 'node'), 0o755);
-      return join(folder, place);
-    };
-    const path = [bin('lab/node_modules/.bin', '24.9.0'), join(folder, 'empty'), bin('bin', '20.20.2')];
-    expect(shellNode(path.join(delimiter))).toEqual({ file: join(folder, 'bin/node'), version: '20.20.2' });
-    expect(shellNode(path.slice(0, 2).join(delimiter))).toBe(null);
+  it('knows that of npm by what npm tells', () => {
+    const told = { npm_node_execpath: '/usr/bin/node', npm_config_user_agent: 'npm/10.8.2 node/v20.20.2 linux x64' };
+    expect(npmNode(told)).toEqual({ file: '/usr/bin/node', version: '20.20.2' });
+    expect(npmNode({})).toBe(null);
   });
 });
 
