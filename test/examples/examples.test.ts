@@ -194,9 +194,7 @@ describe('plugins of a recipe', () => {
     expect([...words.keys()].sort()).toEqual(['false train', 'true leave-out']);
     const refused = await gq('config', join(examples, 'own-cut.toml'), '--set', 'monitor.kind=chance');
     expect(refused).toMatchObject({ code: 2 });
-    expect(refused.err).toContain(
-      ' cut.kind: expected a fixed cut with the monitor chance, whose scores are 0 or 1',
-    );
+    expect(refused.err).toContain(' cut.kind: expected a fixed cut with the monitor chance, whose scores are 0 or 1');
   });
 
   it('an own adapter start trains, and is exported by its name', async () => {
