@@ -51,7 +51,7 @@ describe('a run', () => {
 
   it('that a run with another config was put in the place of', async () => {
     await made.run({ 1: 'hhhh', 2: 'hhhh' });
-    const { path } = await another('updates = 7\n[environment]\nunhackableFraction = 1\n');
+    const { path } = await another('updates = 7\nsampling.maxNewTokens = 16\n[environment]\nunhackableFraction = 1\n');
     const { hash } = JSON.parse((await gq('claim', path, '--json')).out).claim;
     for (const name of ['vanilla-1', 'vanilla-2']) {
       rmSync(inStudy(name), { recursive: true });
@@ -67,7 +67,7 @@ describe('a run', () => {
 
   it('that was trained elsewhere and copied into the study', async () => {
     await made.run({ 1: 'ssss' });
-    const { path } = await another('updates = 7\n');
+    const { path } = await another('updates = 7\nsampling.maxNewTokens = 16\n');
     cpSync(join(path, 'vanilla-2'), inStudy('vanilla-2'), { recursive: true });
     await expectTold('no entry says that vanilla-2 was begun');
   });

@@ -124,7 +124,7 @@ describe('gq experiment of a study that is begun', () => {
   it('--dry-run refuses a config that was changed since, as the call itself does', async () => {
     await made.run({ 1: 'ssss' });
     expect(await gq('experiment', file, '--out', study, '--dry-run')).toMatchObject({ code: 0 });
-    writeFileSync(join(made.folder, 'base.toml'), 'updates = 8\n');
+    writeFileSync(join(made.folder, 'base.toml'), 'updates = 8\nsampling.maxNewTokens = 16\n');
     const refused = { code: 2, err: expect.stringContaining('vanilla-1 with the config it was started with') };
     expect(await gq('experiment', file, '--out', study)).toMatchObject(refused);
     expect(await gq('experiment', file, '--out', study, '--dry-run')).toMatchObject(refused);

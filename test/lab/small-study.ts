@@ -32,7 +32,7 @@ export class SmallStudy {
   readonly path = join(this.folder, 'study');
 
   constructor() {
-    writeFileSync(join(this.folder, 'base.toml'), 'updates = 7\n');
+    writeFileSync(join(this.folder, 'base.toml'), 'updates = 7\nsampling.maxNewTokens = 16\n');
     writeFileSync(this.file, statement());
   }
 

@@ -37,6 +37,7 @@ const [world, programs, heldFile] = ['world', 'bin', 'held.txt'].map((name) => j
 /** Pages whose commands are typed elsewhere, in order, with what goes before them. */
 const elsewhere: Readonly<Record<string, string>> = {
   'docs/guide/qwen3-4b.md': 'test/lab/guide-qwen.test.ts',
+  'docs/guide/small-models.md': 'test/lab/small-models.test.ts',
   'examples/project/README.md': 'npm run test:package',
 };
 
