@@ -15,10 +15,12 @@ const mostBusyMs = 8;
 function rest(): Promise<void> {
   const { port1, port2 } = new MessageChannel();
   return new Promise((go) => {
-    port1.onmessage = () => {
+    const end = (): void => {
       port1.close();
       go();
     };
+    port1.addEventListener('message', end, { once: true });
+    port1.start();
     port2.postMessage(null);
   });
 }
