@@ -133,8 +133,8 @@ test('an open lane holds none of the files that it was opened with', async () =>
   expect(tab.hasQuarantine).toBe(false);
 });
 
-/** It is 51 to 60 MB, by the version of Node; 66 with the answers of one state after those of the other. */
-const mostGarbageBytes = 62e6;
+/** It is 51 to 63 MB, by the version of Node and by how much of the code is compiled by then, which a busy machine does later; it was 85. */
+const mostGarbageBytes = 72e6;
 
 test('an update with its answers allocates little: what outlives its collections makes the heap of a lane grow', async () => {
   const { config } = playgroundArms(100).find(({ name }) => name === 'quarantine') ?? first;

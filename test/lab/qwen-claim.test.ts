@@ -128,7 +128,10 @@ describe('the claim on Qwen3', () => {
     const write = (text: string): void => {
       out += text;
     };
-    const code = await runCli(['results', directory], { stdout: { write }, stderr: { write: () => undefined } });
+    const code = await runCli(['results', directory, '--all'], {
+      stdout: { write },
+      stderr: { write: () => undefined },
+    });
     expect(code).toBe(0);
     for (const { name, placebos } of plan.experiment.arms) {
       for (const placebo of placebos ?? []) expect(out).toContain(`${name} − ${placebo} `);

@@ -81,7 +81,7 @@ describe('a study', () => {
     expect(again.code).toBe(0);
     expect(again.out).toContain('runs     0 of 2 left');
     expect(statSync(seal).mtimeMs).toBe(mtimeMs);
-    const results = await gq('results', join(out, 'second'), '--from', join(out, 'first'));
+    const results = await gq('results', join(out, 'second'), '--all', '--from', join(out, 'first'));
     expect(results.out).toMatch(/absorb − vanilla/);
   });
 
