@@ -244,11 +244,14 @@ describe('a kind of arm and what it means', () => {
     );
     expect(definition.means(routed)).toMatchObject({
       costs: ['readings of the pairs', 'a reading and a gradient of every rollout in deployed state'],
-      placebos: [
-        ...['haar', 'reversed', 'shuffled'].map((name) => `monitor.placebo=${name}`),
-        'remedy.placebo=mass-matched',
-      ],
+      placebos: ['haar', 'reversed', 'shuffled'].map((name) => `monitor.placebo=${name}`),
     });
+    const ofGroups = { ...routed, remedy: { kind: 'route' } };
+    const solving = { ...ofGroups, monitor: { kind: 'direction', features: 'gradient', orthogonalTo: 'solve' } };
+    expect([ofGroups, solving].map((settings) => definition.means(settings)?.placebos)).toEqual([
+      ['monitor.placebo=haar', 'monitor.placebo=reversed', 'monitor.placebo=shuffled', 'remedy.placebo=mass-matched'],
+      ['monitor.placebo=reversed', 'monitor.placebo=shuffled', 'remedy.placebo=mass-matched'],
+    ]);
     const judged = {
       monitor: { kind: 'judge', endpoint: 'http://localhost/v1', modelName: 'm' },
       cut: { kind: 'fixed' },
@@ -257,8 +260,10 @@ describe('a kind of arm and what it means', () => {
     expect(definition.label(judged)).toBe('screen by judge m');
     expect(definition.means(judged)).toMatchObject({
       costs: ["a request to the judge's endpoint for every rollout"],
-      placebos: ['monitor.kind=chance'],
+      placebos: ['monitor.kind=chance monitor.rate=SHARE'],
     });
+    const calibrated = { ...judged, cut: { kind: 'quantile', keepTail: 0 } };
+    expect(definition.means(calibrated)?.placebos).toEqual(['monitor.kind=chance monitor.rate=SHARE cut.kind=fixed']);
     expect(
       [routed, judged].map((settings) => [definition.usesLabels(settings), definition.quarantine(settings)]),
     ).toEqual([

@@ -226,7 +226,7 @@ export interface ArmMeaning {
   readonly remedy: Readonly<Record<string, unknown>>;
   /** What it costs beside training itself, in words. */
   readonly costs: readonly string[];
-  /** Settings that make its placebos. */
+  /** Its placebos: the settings that make each, with spaces between them. */
   readonly placebos: readonly string[];
 }
 

@@ -134,16 +134,37 @@ const costWords: Readonly<Record<Cost, string>> = {
   'labelled run': 'labels of another run',
 };
 
-/** What a combination is, for readers of a config. `settingOf`: what is set to change a key of a part; null for one that cannot be set. */
+/** What is set to change a key of a part; null for a key that cannot be set. */
+type SettingOf = (part: keyof PartTables, key: string) => string | null;
+
+/** The monitor that flags at random. Its flags leave nothing to calibrate, so a cut that comes from scores goes. */
+function chancePlacebo({ needs }: CutDefinition, settingOf: SettingOf): string[] {
+  const [kind, rate, cut] = [settingOf('monitor', 'kind'), settingOf('monitor', 'rate'), settingOf('cut', 'kind')];
+  if (kind === null) return [];
+  const isCalibrated = needs === 'scores' || needs === 'clean scores';
+  // In a table of former keys the cut has no kind of its own.
+  const fixed = isCalibrated && cut !== null && cut !== kind ? [`${cut}=fixed`] : [];
+  return [[`${kind}=chance`, `${rate}=SHARE`, ...fixed].join(' ')];
+}
+
+/** What a combination is, for readers of a config. */
 export function describeCombination(
   { monitor, cut, remedy, abstain, tables }: Combination,
-  settingOf: (part: keyof PartTables, key: string) => string | null,
+  settingOf: SettingOf,
 ): ArmMeaning {
-  const values = (part: keyof PartTables, key: string, names: readonly string[]): string[] => {
-    const setting = settingOf(part, key);
-    return setting === null ? [] : names.map((name) => `${setting}=${name}`);
+  const parts = { monitor, cut, remedy, abstain, tables };
+  /** The settings that name a placebo of a part, of those that go with the other settings. */
+  const placebosOf = (part: 'monitor' | 'remedy'): string[] => {
+    const setting = settingOf(part, 'placebo');
+    if (setting === null) return [];
+    const taken = (placebo: string): boolean => {
+      const changed = { ...parts[part], settings: { ...parts[part].settings, placebo } };
+      return misfits({ ...parts, [part]: changed }).length === 0;
+    };
+    return parts[part].definition.placebos.filter(taken).map((name) => `${setting}=${name}`);
   };
-  const own = values('monitor', 'placebo', monitor.definition.placebos);
+  const ownPlacebos = settingOf('monitor', 'placebo') === null ? [] : monitor.definition.placebos;
+  const isChance = ownPlacebos.length === 0 && tables.monitor.kind !== 'chance';
   const complete = ({ definition, settings }: Chosen<{ readonly settings: MonitorDefinition['settings'] }>) =>
     definition.settings.parse(settings);
   const abstaining = monitor.definition.abstains ? { abstain } : {};
@@ -153,8 +174,8 @@ export function describeCombination(
     remedy: { kind: tables.remedy.kind, ...complete(remedy) },
     costs: monitor.definition.costs(monitor.settings).map((cost) => costWords[cost]),
     placebos: [
-      ...(own.length > 0 || tables.monitor.kind === 'chance' ? own : values('monitor', 'kind', ['chance'])),
-      ...values('remedy', 'placebo', remedy.definition.placebos),
+      ...(isChance ? chancePlacebo(cut.definition, settingOf) : placebosOf('monitor')),
+      ...placebosOf('remedy'),
     ],
   };
 }

@@ -2,6 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
+import { messageOf } from '../base/index.ts';
 import { findExperiment, writeExperiment } from './directory.ts';
 import { checkExperiment, planExperiment } from './experiment.ts';
 
@@ -212,6 +213,17 @@ describe('the folder of an experiment with a bar', () => {
     rmSync(join(directory, 'experiment.json'));
     await writeExperiment(directory, made);
     expect(isChanged(directory)).toBe(true);
+  });
+
+  it('says whose config is wrong, and with an own mean which placebo it has', async () => {
+    const random = (...set: string[]) =>
+      plan({ arms: [arms[0], { name: 'random', recipe: 'base.toml', set: ['remedy.kind=route', 'remedy.mean=own', ...set] }] }); // biome-ignore format: one line
+    const found = await random('monitor.kind=regex', 'monitor.pattern="x"', 'remedy.placebo=mass-matched').catch(
+      messageOf,
+    );
+    expect(found).toContain('x.toml, arm random: config: expected settings that arm.kind watched accepts');
+    expect(found).toContain('its placebo is a random direction, or monitor.kind=chance with monitor.rate=SHARE');
+    expect((await random('monitor.kind=chance', 'monitor.rate=0.2')).runs).toHaveLength(4);
   });
 
   it('refuses a ceiling that can be hacked; names recipes of the package by their bare names', async () => {

@@ -237,7 +237,9 @@ export async function planExperiment(
       const elsewhere = 'seeds in the key seeds, or --seeds, and none among the changes of arms, grids and --set';
       if (seeded !== undefined) complain(elsewhere, seeded);
       const own = [...changes, { text: `seed=${seed}`, folder, shared: true }];
-      const { config, hash, parts, unread } = await resolveConfig(recipeFrom(folder, recipe), own);
+      const { config, hash, parts, unread } = await resolveConfig(recipeFrom(folder, recipe), own).catch((error) => {
+        throw error instanceof UserError ? ofArm(error, name, path) : error;
+      });
       expectFitting(experiment, name, config, parts, complain);
       if (seed === seeds[0]) {
         await expectIsolatedPairs(config);
@@ -260,6 +262,12 @@ export async function planExperiment(
   const configs = new Map(runs.map(({ arm, config }) => [arm, config]));
   const claim = (await claimOf(experiment, path, settings, configs)) ?? undefined;
   return { experiment, runs, claim, again: { recipe: path, set: settings } };
+}
+
+/** An error in the config of an arm, which says whose it is. */
+function ofArm(error: UserError, arm: string, path: string): UserError {
+  const { call, ...complaint } = error.complaint;
+  return new UserError({ call: `experiment ${path}, arm ${arm}: ${call}`, ...complaint }, { cause: error });
 }
 
 /** Settings of all arms may be without a reader in some of them, but not in every one. */

@@ -41,7 +41,7 @@ export const routeSettings = z
   .superRefine(({ mean, placebo }, context) => {
     if (mean === 'group' || placebo === 'none') return;
     const message =
-      'expected "group" with the placebo "mass-matched", which deals out routes after advantages are known, found "own"';
+      'expected "group" with the placebo "mass-matched", which deals out routes after advantages are known, found "own": its placebo is a random direction, or monitor.kind=chance with monitor.rate=SHARE, the share that is flagged';
     context.addIssue({ code: 'custom', path: ['mean'], message });
   });
 type RouteSettings = z.infer<typeof routeSettings>;
