@@ -1,10 +1,10 @@
 /**
  * Builds dist/: compiles the wasm kernels (build-kernels.mjs; with `--kernels`, only those), emits JavaScript and
- * declarations with tsc, copies along whatever in src/ is not TypeScript (wasm modules, Python files), and bundles the viewer's page. dist/ is
- * removed first, so nothing stale is published.
+ * declarations with tsc, copies along whatever in src/ is not TypeScript (wasm modules, Python files), and bundles the viewer's page. All of
+ * it is made in a folder beside, which becomes dist/ when it is whole: a build that fails leaves no half of one, and nothing stale is published.
  */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, cpSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -22,9 +22,12 @@ const isData = (path) =>
 
 runNode('scripts/build-kernels.mjs');
 if (process.argv.includes('--kernels')) process.exit();
-rmSync(join(root, 'dist'), { recursive: true, force: true });
+const [built, begun] = [join(root, 'dist'), join(root, 'dist-begun')];
+rmSync(begun, { recursive: true, force: true });
 runNode('node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json');
-cpSync(join(root, 'src'), join(root, 'dist'), { recursive: true, filter: isData });
-const { buildPage } = await import('../dist/view/build-page.js');
-await buildPage(page, join(root, 'dist/view/page'));
-chmodSync(join(root, 'dist/cli/gq.js'), 0o755);
+cpSync(join(root, 'src'), begun, { recursive: true, filter: isData });
+const { buildPage } = await import('../dist-begun/view/build-page.js');
+await buildPage(page, join(begun, 'view/page'));
+chmodSync(join(begun, 'cli/gq.js'), 0o755);
+rmSync(built, { recursive: true, force: true });
+renameSync(begun, built);

@@ -3,6 +3,7 @@
  * version, and the shared libraries that its modules load.
  */
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { UserError } from '../../base/index.ts';
 import { killGroup } from './server-process.ts';
@@ -59,6 +60,10 @@ export async function findPython(name = 'python3', signal?: AbortSignal, limitMs
 
 async function askPython(name: string, limitMs: number, signal?: AbortSignal): Promise<Python> {
   const call = `start the sandbox with ${name}`;
+  if (!existsSync(probeFile)) {
+    const fix = 'The build is incomplete. In a clone: npm run build; else install the package again.';
+    throw new UserError({ call, expected: `the file ${probeFile}`, found: 'none', fix });
+  }
   const expected = `Python ${oldest.join('.')} or newer`;
   const fix = 'Install python3, or name another one: environment.python in the config, --python on the command line.';
   const answer = await runProbe(name, limitMs, signal).catch((cause: Error) => {
