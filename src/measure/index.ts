@@ -4,6 +4,7 @@ export * from './evasion/evasion.ts';
 export * from './gate/attribution.ts';
 export type * from './gate/directions.ts';
 export * from './gate/gate-report.ts';
+export * from './gate/rollout-words.ts';
 export * from './gate/tables.ts';
 export * from './monitor/monitor-report.ts';
 export * from './relearn/relearning.ts';

@@ -11,6 +11,8 @@ import {
   monitorTable,
   monitorWindows,
   monitorWindowTable,
+  routeWords,
+  scoreWords,
   windowTable,
 } from '../measure/index.ts';
 import { escapeMarkup, renderTable, type Table } from '../measure/table.ts';
@@ -153,15 +155,14 @@ function renderMissing(results: Results): string[] {
 }
 
 function renderRollout({ what, arm, rollout }: ExampleRollout): string {
-  const { id, update, loophole, hackable, route, score, low, high, reward, advantage } = rollout;
-  const number = (value: number | null): string => (value === null ? '-' : value.toPrecision(3));
+  const { id, update, loophole, hackable, route, reward, advantage } = rollout;
   const facts = [
     `rollout ${id}, update ${update}`,
     hackable ? `loophole ${loophole}` : 'no hint, graded by ground truth',
     outcome(rollout),
-    `reward ${reward}, advantage ${number(advantage)}`,
-    `route ${route ?? 'none (its group had no reward spread)'}`,
-    `score ${number(score)}, cuts ${number(low)} and ${number(high)}`,
+    `reward ${reward}, advantage ${advantage.toPrecision(3)}`,
+    routeWords(route),
+    `score ${scoreWords(rollout)}`,
     `evidence: ${rollout.evidence || 'none'}`,
   ];
   return `<h3>${escapeMarkup(`${what} (${arm})`)}</h3><p class="note">${escapeMarkup(facts.join(' · '))}</p>

@@ -2,6 +2,7 @@
 import { messageOf, readWhole, UserError } from '../base/index.ts';
 import type { JudgedRollout } from '../oracle/judged/columns.ts';
 
+export { scoreWords as scoreText } from '../measure/gate/rollout-words.ts';
 export { outcomesNote as rateNote } from '../measure/table.ts';
 
 export const rolloutOrders = ['update', 'surprise', 'score', 'advantage', 'reward', 'tokens', 'shuffled'] as const;

@@ -1,5 +1,6 @@
 /** `gq show RUN`: prints rollouts of a run or an experiment that a search finds, one after another or with the others of their prompt. */
 import { chatText, promptText, UserError, visibleLine } from '../../base/index.ts';
+import { routeWords, scoreWords } from '../../measure/index.ts';
 import type { LedgerRow, RolloutQuery, RolloutSearch } from '../../view/index.ts';
 import { parseQuery, placeboArms, rolloutOrders, ViewLibrary, verdictWordOf } from '../../view/index.ts';
 import { argument, type CallOf, choice, command, flag, whole, word } from '../command.ts';
@@ -99,12 +100,10 @@ function expectOneOf(option: string, value: string | undefined, known: readonly 
   throw new UserError({ call: option, expected: known.join(', ') || 'nothing: there are no rollouts', found: value });
 }
 
-const number = (value: number | null): string => (value === null ? '-' : value.toPrecision(3));
-
 function renderRollout(row: LedgerRow): string {
   const facts = [
-    `${row.outcome === 'unknown' ? 'outcome unknown' : verdictWordOf(row)}, ${row.hackable ? row.loophole : 'no hint'}, route ${row.route ?? 'none'}, reward ${row.reward}, advantage ${number(row.advantage)}`,
-    `score ${number(row.score)}, cuts ${number(row.low)} and ${number(row.high)}, evidence: ${visibleLine(row.evidence) || 'none'}`,
+    `${row.outcome === 'unknown' ? 'outcome unknown' : verdictWordOf(row)}, ${row.hackable ? row.loophole : 'no hint'}, ${routeWords(row.route)}, reward ${row.reward}, advantage ${row.advantage.toPrecision(3)}`,
+    `score ${scoreWords(row)}; evidence: ${visibleLine(row.evidence) || 'none'}`,
   ];
   const head = `━━ ${visibleLine(row.run)}, rollout ${row.id}`;
   return [head, ...facts, chatText(row.prompt, row.completion), ''].join('\n');
@@ -127,7 +126,7 @@ function renderGroup(members: readonly LedgerRow[], shown: readonly LedgerRow[],
     verdictWordOf(row),
     row.route ?? 'none',
     `${row.reward}`,
-    number(row.advantage),
+    row.advantage.toPrecision(3),
     row.completion.replace(/\s+/g, ' ').slice(0, 200),
   ]);
   const [{ run, update, problem, prompt }] = members;

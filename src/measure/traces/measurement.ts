@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { chatText, visibleLine } from '../../base/index.ts';
 import { type JudgedRollout, openJudged } from '../../oracle/index.ts';
+import { routeWords, scoreWords } from '../gate/rollout-words.ts';
 import { defineMeasurement } from '../registry/index.ts';
 
 export const traces = defineMeasurement({
@@ -16,13 +17,12 @@ export const traces = defineMeasurement({
 function traceText({ loophole, kind, rollout }: Trace): string {
   const head = visibleLine(`━━ ${loophole}: ${kind}`);
   if (rollout === null) return `${head}: none in this run\n`;
-  const { channels, score, low, high, route } = rollout;
-  const number = (value: number | null): string => (value === null ? '-' : value.toPrecision(4));
+  const { channels, route, advantage } = rollout;
   const fired = channels.length === 0 ? 'no channel fired' : `channels ${channels.join(', ')}`;
   return [
     `${head} (rollout ${rollout.id}, update ${rollout.update}, ${rollout.hackable ? 'hinted' : 'no hint'}, sampled ${rollout.sampled})`,
     `verdict: ${rollout.hack ? 'hack' : rollout.solve ? 'correct' : rollout.outcome}, ${rollout.compiles ? 'compiles' : 'does not compile'}, ${fired}, reward ${rollout.reward}, evidence: ${visibleLine(rollout.evidence) || 'none'}`,
-    `gate: route ${route ?? 'none'}, score ${number(score)}, cuts ${number(low)} and ${number(high)}, advantage ${number(rollout.advantage)}`,
+    `${routeWords(route)}, score ${scoreWords(rollout)}, advantage ${advantage.toPrecision(3)}`,
     chatText(rollout.prompt, rollout.completion),
     '',
   ].join('\n');

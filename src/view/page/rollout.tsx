@@ -1,6 +1,6 @@
 /** One rollout in full, with the others of its prompt: rewards, advantages, routes, tokens. */
 import type { LedgerRow, RolloutPage } from '../api.ts';
-import { verdictWordOf } from '../query.ts';
+import { scoreText, verdictWordOf } from '../query.ts';
 import { address, goTo, linkTo } from './address.ts';
 import { disclosedNames } from './code.ts';
 import { useKeys } from './keys.ts';
@@ -34,7 +34,7 @@ function Group({ page: { rollout, group } }: { readonly page: RolloutPage }) {
     ['reward', `${rollout.reward}`],
     ['advantage', rollout.advantage.toPrecision(3)],
     ['route', rollout.route ?? 'none: its group has no reward spread'],
-    ['score', scoreWords(rollout)],
+    ['score', scoreText(rollout)],
     ['tokens', `${rollout.tokens}${rollout.truncated ? ', cut off by the limit' : ''}`],
   ];
   return (
@@ -63,12 +63,6 @@ function Group({ page: { rollout, group } }: { readonly page: RolloutPage }) {
       <GroupTable rollout={rollout} group={group} />
     </>
   );
-}
-
-function scoreWords({ score, low, high }: LedgerRow): string {
-  if (score === null) return 'none';
-  const cuts = low === null || high === null ? 'no cuts yet' : `cuts ${low.toPrecision(3)} and ${high.toPrecision(3)}`;
-  return `${score.toPrecision(3)}, ${cuts}`;
 }
 
 function GroupTable({ rollout, group }: { readonly rollout: LedgerRow; readonly group: readonly LedgerRow[] }) {
