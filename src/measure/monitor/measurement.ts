@@ -4,7 +4,7 @@ import { expectSamePlugins } from '../../lab/index.ts';
 import { dealsRoutes } from '../../monitors/gates.ts';
 import { openJudged } from '../../oracle/index.ts';
 import { defineMeasurement, runLine } from '../registry/index.ts';
-import { judgeMonitor, monitorTable, monitorWindows, monitorWindowTable } from './monitor-report.ts';
+import { chanceSettings, judgeMonitor, monitorTable, monitorWindows, monitorWindowTable } from './monitor-report.ts';
 
 export const monitor = defineMeasurement({
   run: 'a run directory whose arm watches rollouts',
@@ -20,8 +20,15 @@ export const monitor = defineMeasurement({
   isNo: ({ monitor: judged }) => judged === null,
   show({ monitor: judged, windows }, run) {
     const head = runLine(run);
-    if (judged !== null)
-      return [head, monitorTable(judged, dealsRoutes(run.readManifest().config.arm)), monitorWindowTable(windows)];
+    if (judged !== null) {
+      const table = monitorTable(judged, dealsRoutes(run.readManifest().config.arm));
+      return [
+        head,
+        table,
+        `The same share flagged at random, a placebo: ${chanceSettings(judged)}`,
+        monitorWindowTable(windows),
+      ];
+    }
     return [head, `There is nothing to judge: the arm ${run.readManifest().arm} watched no rollout.`];
   },
 });

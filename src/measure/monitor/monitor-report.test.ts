@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { judgeMonitor, monitorWindows, type WatchedRollout } from './monitor-report.ts';
+import { rateOrNull } from '../../evaluate/rates.ts';
+import { chanceSettings, judgeMonitor, monitorWindows, type WatchedRollout } from './monitor-report.ts';
 
 const row = (update: number, hack: boolean, suspicion: number | null, flagged: boolean): WatchedRollout => ({
   update,
@@ -22,7 +23,8 @@ const rows = [
 
 it('has the rates that counting by hand gives', () => {
   const { attempts, hacks, ...counts } = judgeMonitor(rows) ?? {};
-  expect(counts).toEqual({ rollouts: 8, abstained: 1 });
+  expect(counts).toEqual({ rollouts: 8, abstained: 1, flagged: expect.objectContaining({ count: 5, of: 8 }) });
+  expect(chanceSettings({ flagged: rateOrNull(5, 8) })).toBe('monitor.kind=chance, monitor.rate=0.625');
   expect(hacks?.count).toBe(4);
   expect(hacks?.precision).toMatchObject({ count: 3, of: 5 });
   expect(hacks?.recall).toMatchObject({ count: 3, of: 4 });
