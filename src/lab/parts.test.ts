@@ -46,6 +46,11 @@ it.each([
   [['arm.kind=zero', 'arm.monitor.kind=probe', 'arm.monitor.cut=best'], 'cut: expected fixed, fpr, otsu, found "best"'],
   [['monitor.kind=probe', 'monitor.threshold=0.9', 'remedy.kind=zero'], 'did you mean cut.threshold?'],
   [['monitor.kind=probe', 'monitor.cut=fixed', 'remedy.kind=zero'], 'did you mean cut.kind?'],
+  [
+    ['monitor.kind=probe', 'remedy.kind=route', 'remedy.ownMean=true'],
+    'remedy.ownMean (--set), did you mean remedy.mean?',
+  ],
+  [['monitor.kind=probe', 'remedy.kind=zero', 'remedy.ownMean=true'], 'remedy.ownMean (--set).'],
 ])('%j is refused', (settings, message) => {
   expect(() => resolve(...settings)).toThrow(message);
 });

@@ -99,7 +99,19 @@ function describeUnknown(path: readonly string[], raw: unknown, origins: Origins
   if (called !== undefined) return `${unknown}, did you mean ${called}?`;
   const paths = listKeys(parts).map((known) => known.path.join('.'));
   const elsewhere = paths.find((known) => known.split('.').at(-1)?.toLowerCase() === key.toLowerCase());
-  return elsewhere === undefined ? unknown : `${unknown}, did you mean ${elsewhere}?`;
+  const meant = elsewhere ?? wordOf(key, parent, raw, parts);
+  return meant === undefined ? unknown : `${unknown}, did you mean ${meant}?`;
+}
+
+/** The longest key of the table that is a part of the given name, such as `mean` of `ownMean`. */
+function wordOf(key: string, table: readonly string[], raw: unknown, parts: ConfigParts): string | undefined {
+  const kind = String(valueAt(raw, [...table, 'kind']));
+  const [longest] = [...keysAt(table, parts)]
+    .filter(([name, kinds]) => name !== 'kind' && (kinds.length === 0 || kinds.includes(kind)))
+    .map(([name]) => name)
+    .filter((name) => name.length > 3 && key.toLowerCase().includes(name.toLowerCase()))
+    .sort((a, b) => b.length - a.length);
+  return longest === undefined ? undefined : [...table, longest].join('.');
 }
 
 /** The key of that name in another table of the same arm, such as `arm.cut.threshold` for `arm.monitor.threshold`. */
