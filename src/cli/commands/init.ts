@@ -52,7 +52,7 @@ export const projectCommand = command({
       ...[gqLine('experiment', 'study.toml'), gqLine('results', 'runs/my-study')],
     ];
     const next = `Next, as ${join(folder, 'README.md')} says:\n${calls.map((call) => `  ${call}\n`).join('')}`;
-    const size = 'The study is small, to see that all works: its 20 updates cannot tell the gate from its placebo.\n';
+    const size = 'The study is small, to see that all works: its two seeds cannot tell the gate from its placebo.\n';
     return { value: { folder, files }, text: () => `${lines}${next}${size}` };
   },
 });
