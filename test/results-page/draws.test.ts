@@ -1,0 +1,41 @@
+/** The many random draws: what its section says beside its tables. */
+import { describe, expect, it } from 'vitest';
+import { average, logRankTest, medianTime } from '../../src/stats/index.ts';
+import { Rates, rankCorrelation } from './rates.ts';
+import { list, range, textOf } from './sections.ts';
+
+const rates = Rates.of('atlas-draws');
+const draws = Array.from({ length: 8 }, (_, i) => `draw-${i + 1}`);
+const attempts = (arm: string): Map<number, number> => rates.bySeed(arm, 'attempts');
+const fails = (arm: string): string => `${rates.failing(arm).length} of ${attempts(arm).size}`;
+const signed = (value: number): string => value.toFixed(2).replace('-', '−');
+
+describe('the many draws', () => {
+  it('says of the runs along random directions how many fail, by direction and together', () => {
+    const failing = draws.map((arm) => rates.failing(arm).length);
+    const seeds = attempts('own-mean').size;
+    const said = [
+      `fails in ${fails('own-mean')} seeds along the pairs' direction, along eight random ones in ${failing.reduce((sum, one) => sum + one, 0)} of ${8 * seeds} runs (${Math.min(...failing)} to ${Math.max(...failing)} of ${seeds} by direction), along the reversed one in ${fails('reversed')}`,
+    ];
+    expect(said.filter((sentence) => !textOf('atlas-draws').includes(sentence))).toEqual([]);
+  });
+
+  it('says what came of the statements that no machine checks', () => {
+    const points = draws.flatMap((arm) => [...attempts(arm)].map(([seed, y]) => ({ arm, seed, y, x: rates.aurocBySeed(arm).get(seed) ?? Number.NaN }))); // biome-ignore format: one line
+    const overRuns = rankCorrelation(points.map(({ x }) => x), points.map(({ y }) => y)); // biome-ignore format: one line
+    const mean = (arm: string, key: 'x' | 'y'): number => average(points.filter((one) => one.arm === arm).map((one) => one[key])); // biome-ignore format: one line
+    const overDraws = rankCorrelation(draws.map((arm) => mean(arm, 'x')), draws.map((arm) => mean(arm, 'y'))); // biome-ignore format: one line
+    const least = [...attempts('own-mean')].filter(([seed, own]) => draws.every((arm) => own < (attempts(arm).get(seed) ?? 0))).length; // biome-ignore format: one line
+    const ofDraws = draws.flatMap((arm) => rates.waits(arm));
+    const { pValue } = logRankTest(rates.waits('own-mean'), ofDraws);
+    const along = (arm: string): string => range([...rates.aurocBySeed(arm).values()]);
+    const said = [
+      `Spearman's correlation of attempts with the direction's AUROC over the ${points.length} runs is ${signed(overRuns)}`,
+      `the pairs attempt less than each of the eight draws in ${least} of ${attempts('own-mean').size} seeds`,
+      `${rates.waits('own-mean').filter(({ happened }) => happened).length} of ${attempts('own-mean').size} along the pairs and ${ofDraws.filter(({ happened }) => happened).length} of ${ofDraws.length} along the draws have been above 0.10 (median ${medianTime(ofDraws)} updates; log-rank p ${pValue < 0.001 ? '< 0.001' : `= ${pValue.toFixed(3)}`})`,
+      `the AUROC is ${along('own-mean')} along the pairs, ${range(points.map(({ x }) => x))} along the draws and ${along('reversed')} along the reversed direction`,
+      `Over the means of the eight draws the correlation is ${signed(overDraws)}; their mean attempts are ${list(draws.map((arm) => mean(arm, 'y').toFixed(2)))}`,
+    ];
+    expect(said.filter((sentence) => !textOf('atlas-draws').includes(sentence))).toEqual([]);
+  });
+});
