@@ -1,7 +1,8 @@
 /** The many random draws: what its section says beside its tables. */
 import { describe, expect, it } from 'vitest';
+import { groupBy } from '../../src/base/index.ts';
 import { average, logRankTest, medianTime } from '../../src/stats/index.ts';
-import { Rates, rankCorrelation } from './rates.ts';
+import { Rates, rankCorrelation, rounded } from './rates.ts';
 import { list, range, textOf } from './sections.ts';
 
 const rates = Rates.of('atlas-draws');
@@ -25,6 +26,13 @@ describe('the many draws', () => {
     const overRuns = rankCorrelation(points.map(({ x }) => x), points.map(({ y }) => y)); // biome-ignore format: one line
     const mean = (arm: string, key: 'x' | 'y'): number => average(points.filter((one) => one.arm === arm).map((one) => one[key])); // biome-ignore format: one line
     const overDraws = rankCorrelation(draws.map((arm) => mean(arm, 'x')), draws.map((arm) => mean(arm, 'y'))); // biome-ignore format: one line
+    /** Share of the variance of attempts that lies between the groups of a key. */
+    const shareOf = (key: (point: (typeof points)[number]) => string | number): string => {
+      const grand = average(points.map(({ y }) => y));
+      const squares = (values: readonly number[]): number => values.reduce((sum, y) => sum + (y - grand) ** 2, 0);
+      const groups = [...groupBy(points, key).values()].map((group) => group.map(({ y }) => y));
+      return (squares(groups.flatMap((ys) => ys.map(() => average(ys)))) / squares(points.map(({ y }) => y))).toFixed(2); // biome-ignore format: one line
+    };
     const least = [...attempts('own-mean')].filter(([seed, own]) => draws.every((arm) => own < (attempts(arm).get(seed) ?? 0))).length; // biome-ignore format: one line
     const ofDraws = draws.flatMap((arm) => rates.waits(arm));
     const { pValue } = logRankTest(rates.waits('own-mean'), ofDraws);
@@ -32,9 +40,10 @@ describe('the many draws', () => {
     const said = [
       `Spearman's correlation of attempts with the direction's AUROC over the ${points.length} runs is ${signed(overRuns)}`,
       `the pairs attempt less than each of the eight draws in ${least} of ${attempts('own-mean').size} seeds`,
-      `${rates.waits('own-mean').filter(({ happened }) => happened).length} of ${attempts('own-mean').size} along the pairs and ${ofDraws.filter(({ happened }) => happened).length} of ${ofDraws.length} along the draws have been above 0.10 (median ${medianTime(ofDraws)} updates; log-rank p ${pValue < 0.001 ? '< 0.001' : `= ${pValue.toFixed(3)}`})`,
-      `the AUROC is ${along('own-mean')} along the pairs, ${range(points.map(({ x }) => x))} along the draws and ${along('reversed')} along the reversed direction`,
-      `Over the means of the eight draws the correlation is ${signed(overDraws)}; their mean attempts are ${list(draws.map((arm) => mean(arm, 'y').toFixed(2)))}`,
+      `${rates.waits('own-mean').filter(({ happened }) => happened).length} of ${attempts('own-mean').size} along the pairs and ${ofDraws.filter(({ happened }) => happened).length} of ${ofDraws.length} along the draws have been above 0.10 (median ${medianTime(ofDraws)} updates; log-rank p ${pValue < 0.001 ? '< 0.001' : `= ${pValue.toFixed(3)}`};`,
+      `The AUROC against attempts while training is ${along('own-mean')} along the pairs, ${range(points.map(({ x }) => x))} along the draws and ${along('reversed')} along the reversed direction`,
+      `Over the means of the eight draws the correlation is ${signed(overDraws)}; their mean attempts are ${list(draws.map((arm) => rounded(mean(arm, 'y'), 2)))}`,
+      `Of the variance of attempts over the ${points.length} runs ${shareOf(({ arm }) => arm)} goes with the direction and ${shareOf(({ seed }) => seed)} with the seed. ${points.filter(({ y }) => y <= 0.1).length} of ${points.length} runs along a random direction do not fail`,
     ];
     expect(said.filter((sentence) => !textOf('atlas-draws').includes(sentence))).toEqual([]);
   });

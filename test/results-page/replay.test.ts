@@ -97,9 +97,9 @@ it('every run of these studies has its seal, and the page says of how many', () 
   ].map((name) => `atlas-l-${name}`);
   expect(others.map(sealed)).toEqual(others.map((study) => Rates.of(study).runs));
   expect(page).toContain(
-    `all ${others.map(sealed).reduce((sum, count) => sum + count, 0)} of L, and ${sealed('atlas-c-27m')} of the ${Rates.of('atlas-c-27m').runs} of C at 27M`,
+    `all ${others.map(sealed).reduce((sum, count) => sum + count, 0)} of L, all ${sealed('atlas-draws')} of the draws, and ${sealed('atlas-c-27m')} of the ${Rates.of('atlas-c-27m').runs} of C at 27M`,
   );
-  const all = [...whole, 'atlas-i-again', 'atlas-f', 'atlas-c-27m', ...parts, ...others].map(sealed);
+  const all = [...whole, 'atlas-i-again', 'atlas-draws', 'atlas-f', 'atlas-c-27m', ...parts, ...others].map(sealed);
   expect(all.reduce((sum, count) => sum + count, 0)).toBe(rows.length);
 });
 

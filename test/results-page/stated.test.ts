@@ -29,7 +29,7 @@ describe('what was stated, and what was left', () => {
     const rows = rowsOf('study +\\| what it is about');
     const counts = rows.map(([, , ...cells]) => cells.map(Number));
     const [stated, met, refuted, open] = [0, 1, 2, 3].map((column) => counts.reduce((sum, cells) => sum + cells[column], 0));
-    const isControl = ({ arm, reference, atLeast }: ReturnType<typeof readPredictions>[number]): boolean => reference === null && atLeast !== undefined && /^vanilla$|chance|haar|reversed|random|dealt/.test(arm);
+    const isControl = ({ arm, reference, atLeast }: ReturnType<typeof readPredictions>[number]): boolean => reference === null && atLeast !== undefined && /^vanilla$|chance|haar|reversed|random|dealt|^draw-/.test(arm);
     const judged = rows.flatMap(([study]) => Rates.of(study).judge(readPredictions(study), experimentOf(study).seeds.length));
     const controls = judged.filter(({ verdict, prediction }) => verdict === 'met' && isControl(prediction)).length;
     expect(plain(readFileSync(`${root}README.md`, 'utf8'))).toContain(`Of ${stated} predictions that a machine checks, of studies that ran, ${met} were met (${controls} of these: that something fails without a remedy or by a placebo), ${refuted} refuted and ${open} are open`);
