@@ -8,7 +8,15 @@ import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { playgroundPlan, writePlayground } from '../../src/view/playground.ts';
 import { check, counts, findChromium } from './chromium.ts';
-import { checkLoadWhileOpening, checkPauseThenChange, laneLines, press, states } from './playground-changes.ts';
+import {
+  checkLinkWhileTraining,
+  checkLoadWhileOpening,
+  checkLostByReload,
+  checkPauseThenChange,
+  laneLines,
+  press,
+  states,
+} from './playground-changes.ts';
 import { serve } from './static-server.ts';
 
 const alertText = async (page: Page): Promise<string> =>
@@ -263,6 +271,7 @@ async function checkTwoTabs(context: BrowserContext, page: Page, address: string
   check('a second tab says that it keeps nothing', words.includes('Another tab has this page open'), words);
   await press(other, 'One update');
   await states(other, '/^paused. After 1 update /');
+  await checkLostByReload(other);
   await other.close();
   await page.reload();
   await states(page, '/^paused. After 1 update /');
@@ -354,6 +363,7 @@ try {
   await checkLosses(page, address);
   await checkPauseThenChange(page);
   await checkLoadWhileOpening(page);
+  await checkLinkWhileTraining(page, address);
   await checkWords(context, page, address);
   await checkDamage(page);
   await checkFailedWorker(page);

@@ -18,10 +18,10 @@ import {
 } from './choice.ts';
 import { Introduction } from './introduction.tsx';
 import { keptEvery } from './kept.ts';
-import { type LaneView, laneThreads } from './lane.ts';
+import { type LaneView, laneThreads, type SeenLane } from './lane.ts';
 import { LaneDetails, LaneHead, NumberInput, SliderInput, withChange } from './lanes.tsx';
 import { OwnProgram } from './own.tsx';
-import { bringIntoView, isolate, remember, remembers, takePlace, threadWords } from './tab.ts';
+import { bringIntoView, isolate, remember, remembered, takePlace, threadWords } from './tab.ts';
 
 const mostFaults = 4;
 const isTraining = (): boolean => openLanes.value.some(({ trains }) => trains);
@@ -44,7 +44,11 @@ function Controls() {
       >
         {training ? 'Pause' : 'Train'}
       </button>
-      <button type="button" disabled={training || pausing || !ready} onClick={() => each((lane) => lane.train(1))}>
+      <button
+        type="button"
+        disabled={training || pausing || !ready}
+        onClick={() => each((lane) => lane.train((made) => made + 1))}
+      >
         One update
       </button>
       <label>
@@ -85,11 +89,7 @@ function Awaited() {
     <p class="notice">
       This link was copied after {at} updates, and nothing of them travels with it. Trained to there, this page shows
       the same: same seed, same bytes.{' '}
-      <button
-        type="button"
-        disabled={isTraining()}
-        onClick={() => each((lane) => lane.done < at && lane.train(at - lane.done))}
-      >
+      <button type="button" onClick={() => each((lane) => lane.train(() => at))}>
         Train to update {at}
       </button>
     </p>
@@ -254,14 +254,16 @@ async function begin(): Promise<void> {
   const plan = (await (await fetch('plan.json')).json()) as Plan;
   keeps.value = await takePlace();
   const link = location.hash.length > 1 ? location.hash : location.search;
-  const opened = chooseLink(plan, link, { goesOn: remembers('training') });
+  const opened = chooseLink(plan, link, { seen: remembered<SeenLane[]>('lanes') ?? [] });
   addEventListener('hashchange', () => void chooseLink(plan, location.hash));
   await opened;
   writeAddress();
-  effect(() => {
-    if (isTraining()) remember('training', true);
-    else if (openLanes.value.every(({ state }) => state.value !== 'opening')) remember('training', false);
-  });
+  effect(() =>
+    remember(
+      'lanes',
+      openLanes.value.map(({ seen }) => seen),
+    ),
+  );
   const place = document.getElementById('app');
   place?.replaceChildren();
   if (place !== null) render(<Playground plan={plan} />, place);

@@ -151,7 +151,7 @@ function figuresOf(lane: LaneView): string {
 
 /** What is compared: each figure of one lane is of the same update as that of the other. */
 export function LaneHead({ lane, plan, side }: LaneProps) {
-  const { facts, state, points, givenUp } = lane;
+  const { facts, state, points, givenUp, lost } = lane;
   const title = apart(plan, lane, side);
   const own = chosenNow.value.lanes[side];
   const hasQuarantine = facts.value?.hasQuarantine === true;
@@ -204,6 +204,12 @@ export function LaneHead({ lane, plan, side }: LaneProps) {
         <p class="notice" aria-live="polite">
           Its settings were changed{lane.done === 0 && ', so this lane starts again'}: {updatesOf(givenUp.value)} of the
           settings before {givenUp.value === 1 ? 'is' : 'are'} gone.
+        </p>
+      )}
+      {lost.value > 0 && state.value !== 'opening' && (
+        <p class="notice" aria-live="polite">
+          The page was loaded again: {updatesOf(lost.value)} of this lane {lost.value === 1 ? 'was' : 'were'} not kept,
+          and {lost.value === 1 ? 'is' : 'are'} gone.
         </p>
       )}
       {state.value === 'failed' && (
