@@ -127,3 +127,32 @@ export async function checkLostByReload(page: Page): Promise<void> {
     `${found}`,
   );
 }
+
+/** The menu is disabled, which Chromium shows by opacity: it would lie above what stands before it. */
+export async function checkBar(page: Page): Promise<void> {
+  const found = await page.evaluate(`(() => {
+    const [bar, menu] = [document.querySelector('.most'), document.querySelector('main > .controls select')];
+    scrollTo(0, 1e5);
+    scrollBy(0, menu.getBoundingClientRect().bottom - bar.getBoundingClientRect().bottom);
+    const { x, y, width, height } = menu.getBoundingClientRect();
+    const seen = document.elementFromPoint(x + width / 2, y + height / 2);
+    return menu.disabled ? (seen?.closest('.most') === bar ? '' : String(seen?.outerHTML.slice(0, 40))) : 'not disabled';
+  })()`);
+  check('a menu that is scrolled under the bar at the top does not show through it', found === '', String(found));
+}
+
+/** A lane that was begun later has not kept what the other one has. */
+export async function checkRewind(page: Page, address: string): Promise<void> {
+  await page.goto(`${address}/#seed=10&at=11`);
+  await press(page, 'Train to update 11');
+  await states(page, '/^paused. After 11 updates/');
+  const offered = async () => (await page.getByLabel('Rewind to').locator('option').allTextContents()).join();
+  const before = await offered();
+  await page.getByLabel('Left').selectOption('penalty');
+  await page.getByText('paused. After 0 updates').waitFor();
+  const after = await offered();
+  const isRight = before === 'an update…,update 0,update 10' && after === 'an update…,update 0';
+  check('rewinding offers what both lanes have kept', isRight, `${before}; ${after}`);
+  await press(page, 'Start again');
+  await states(page, '/^paused. After 0 updates/');
+}

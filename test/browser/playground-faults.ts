@@ -9,10 +9,12 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { playgroundPlan, writePlayground } from '../../src/view/playground.ts';
 import { check, counts, findChromium } from './chromium.ts';
 import {
+  checkBar,
   checkLinkWhileTraining,
   checkLoadWhileOpening,
   checkLostByReload,
   checkPauseThenChange,
+  checkRewind,
   laneLines,
   press,
   states,
@@ -133,6 +135,7 @@ async function checkWords(context: BrowserContext, page: Page, address: string):
     empty === 'no update yet' && !unknown?.includes('about'),
     `${empty}; ${unknown}`,
   );
+  await checkBar(page);
   await press(page, 'One update');
   await states(page, '/^paused. After 1 update /');
   const told = (await most.textContent()) ?? '';
@@ -365,6 +368,7 @@ try {
   await checkLoadWhileOpening(page);
   await checkLinkWhileTraining(page, address);
   await checkWords(context, page, address);
+  await checkRewind(page, address);
   await checkDamage(page);
   await checkFailedWorker(page);
   await checkTwoTabs(context, page, address);

@@ -7,6 +7,7 @@ import {
   choose,
   chooseLink,
   chosenNow,
+  compared,
   copied,
   copyLink,
   deleted,
@@ -100,7 +101,10 @@ function Settings({ plan }: { plan: Plan }) {
   const { seed, world } = chosenNow.value;
   const furthest = Math.max(0, ...openLanes.value.map(({ done }) => done));
   const keepsAll = openLanes.value.every(({ facts }) => facts.value?.keeps !== false);
-  const kept = Array.from({ length: keepsAll ? Math.ceil(furthest / keptEvery) : 0 }, (_, i) => i * keptEvery);
+  // What both lanes have kept: a lane that is behind has nothing of the other's later updates.
+  const kept = Array.from({ length: Math.floor(compared.value / keptEvery) + 1 }, (_, i) => i * keptEvery).filter(
+    (update) => keepsAll && update < furthest,
+  );
   const differs = (openLanes.value.find(({ facts }) => facts.value?.hasQuarantine)?.answers.value ?? []).findIndex(
     ({ trained, deployed }) => trained.attempt && deployed.solve && !deployed.attempt,
   );
@@ -176,7 +180,7 @@ function Settings({ plan }: { plan: Plan }) {
       </div>
       <p class="hint">
         {keepsAll
-          ? `Rewinding takes both lanes back to a kept update (every ${keptEvery}th is); those after it are forgotten, and come out the same when they are trained again.`
+          ? `Rewinding takes both lanes back to an update that both have kept (every ${keptEvery}th is); those after it are forgotten, and come out the same when they are trained again.`
           : 'This browser keeps nothing, so there is no update to rewind to.'}{' '}
         Another seed, and the two sliders here, start both lanes again from their first update. A copied link has all
         settings and the last update that both lanes have made; who opens it gets a button that trains them to there.{' '}
