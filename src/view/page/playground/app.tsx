@@ -220,6 +220,14 @@ function Playground({ plan }: { plan: Plan }) {
             <LaneHead key={`${side}`} lane={lane} plan={plan} side={side} />
           ))}
         </div>
+        <div class="hint">
+          Remedies without a quarantine:
+          <ul>
+            <li>Penalty: rollouts that a monitor flags are paid less.</li>
+            <li>Screen: rollouts that a monitor flags train nothing.</li>
+            <li>Prompt: the prompts of training ask for the exploit, those of evaluation do not.</li>
+          </ul>
+        </div>
         <Introduction />
         <Settings plan={plan} />
         <p class="legend">
