@@ -1,13 +1,21 @@
 /** What the reader has chosen and looks at, the lanes that train by it, and the address of the page, which says all of it. */
 import { batch, computed, effect, signal } from '@preact/signals';
-import { configOf, type Look, linkOf, type PageChoice, type Plan, readLink } from '../../playground-plan.ts';
+import {
+  configOf,
+  type Look,
+  linkOf,
+  type PageChoice,
+  type Plan,
+  readLink,
+  usualPrompt,
+} from '../../playground-plan.ts';
 import { keepOnly } from './kept.ts';
 import { LaneView, type SeenLane } from './lane.ts';
 
 /** Which policy is looked at: with its quarantine, or as it would be deployed. */
 export const deleted = signal(false);
 /** The held-out prompt whose answers are shown. */
-export const prompt = signal(0);
+export const prompt = signal(usualPrompt);
 export const openLanes = signal<readonly LaneView[]>([]);
 export const chosenNow = signal<PageChoice>({ seed: 1, world: {}, lanes: [] });
 export const copied = signal(false);
