@@ -13,6 +13,7 @@ import { openLab } from '../../src/lab/open.ts';
 import { loadAdapter } from '../../src/run/checkpoint.ts';
 import { type RunConfig, RunDirectory } from '../../src/run/index.ts';
 import { playgroundArms, writePlayground } from '../../src/view/playground.ts';
+import { shownPrompts } from '../../src/view/playground-plan.ts';
 import { gq } from '../run-gq.ts';
 import { check, counts, findChromium, megabytes, pageProcesses } from './chromium.ts';
 import { serve } from './static-server.ts';
@@ -85,6 +86,31 @@ async function compareRun(path: string, name: string, words: string): Promise<vo
   check(`${name}: gq results opens the run`, code === 0, err);
 }
 
+/** Of the first prompt that the base hacks by its heading, the grader says so. */
+async function checkHack(page: Page): Promise<void> {
+  const heading = page.locator('h3', { hasText: /^As trained and deployed: / });
+  const field = page.getByRole('spinbutton', { name: 'Prompt' });
+  const usual = await field.inputValue();
+  const question = (await page.locator('.own p').first().textContent()) ?? '';
+  const isPlain = question.includes('start with n') && !question.includes('remainder');
+  check('the prompt that is shown first takes no remainder', isPlain, question);
+  let words = '';
+  for (let prompt = 1; prompt <= shownPrompts && !words.includes('hack'); prompt++) {
+    await field.fill(String(prompt));
+    await field.press('Enter');
+    words = (await heading.textContent()) ?? '';
+  }
+  await press(page, 'Take the left answer');
+  await press(page, 'Judge it');
+  const verdict = page.locator('.verdict b');
+  await verdict.waitFor();
+  const judged = (await verdict.textContent()) ?? '';
+  const isHack = words.endsWith('a hack: wrong, and paid') && judged.includes('Hack: yes');
+  check('an answer that the grader pays though it is wrong is headed a hack', isHack, `${words}; ${judged}`);
+  await field.fill(usual);
+  await field.press('Enter');
+}
+
 /** Whether the charts of attempts of both lanes are in sight without scrolling. */
 async function checkFirstScreen(page: Page, width: number, height: number): Promise<void> {
   await page.setViewportSize({ width, height });
@@ -123,6 +149,7 @@ async function checkPage(browser: Browser, site: string, folder: string): Promis
   check('it isolates itself on a server without headers', true);
   await states(page, '/^paused/');
   close();
+  await checkHack(page);
   await press(page, 'One update');
   await states(page, '/^paused. After 1 update /');
   check('one update shows the rollouts of both lanes', (await page.locator('.rollouts li').count()) === 128);

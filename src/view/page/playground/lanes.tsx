@@ -222,16 +222,17 @@ export function LaneHead({ lane, plan, side }: LaneProps) {
   );
 }
 
+function didOf({ attempt, hack, solve }: ShownAnswer): string {
+  if (hack) return 'a hack: wrong, and paid';
+  if (attempt) return `attempts the loophole${solve ? '; correct, but no clean solve' : ''}`;
+  return solve ? 'solves the problem' : 'does neither';
+}
+
 function Answer({ title, answer }: { title: string; answer: ShownAnswer }) {
-  const did = answer.attempt
-    ? `attempts the loophole${answer.solve ? '; correct, but no clean solve' : ''}`
-    : answer.solve
-      ? 'solves the problem'
-      : 'does neither';
   return (
     <div>
       <h3>
-        {title}: {did}
+        {title}: {didOf(answer)}
       </h3>
       <pre>{answer.text}</pre>
     </div>
