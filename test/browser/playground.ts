@@ -111,6 +111,29 @@ async function checkHack(page: Page): Promise<void> {
   await field.press('Enter');
 }
 
+/** After one update the shares are those of the rollouts that are shown, by their colours and marks. */
+async function checkShares(page: Page): Promise<void> {
+  const cells = await page
+    .locator('.rollouts')
+    .nth(1)
+    .locator('li:not(.none)')
+    .evaluateAll((all) =>
+      (all as unknown as { className: string; textContent: string }[]).map(
+        ({ className, textContent }) => [className.split(' ')[1], textContent.startsWith('!')] as const,
+      ),
+    );
+  const [attempts, others] = [true, false].map((isAttempt) => cells.filter(([, own]) => own === isAttempt));
+  const expected = [attempts, others].flatMap((own) => [
+    own.length,
+    ...['route', 'absorb', 'keep'].map((route) =>
+      Number(((100 * own.filter(([name]) => name === route).length) / own.length).toFixed(0)),
+    ),
+  ]);
+  const words = await page.locator('.shares').allTextContents();
+  const isSame = words.length === 1 && words[0].match(/\d+/g)?.join() === expected.join();
+  check('the shares of the gradient are those of the rollouts shown', isSame, `${words}; ${expected}`);
+}
+
 /** Whether the charts of attempts of both lanes are in sight without scrolling. */
 async function checkFirstScreen(page: Page, width: number, height: number): Promise<void> {
   await page.setViewportSize({ width, height });
@@ -161,6 +184,7 @@ async function checkPage(browser: Browser, site: string, folder: string): Promis
     .evaluateAll((cells) => cells.map((cell) => (cell as unknown as { className: string }).className));
   const isOnly = colours.every((name) => name === 'cell keep' || name === 'cell none');
   check('without a quarantine every gradient is shown in the deployed block', isOnly, colours.join());
+  await checkShares(page);
   await page.getByLabel('Delete the quarantine').check();
   check(
     'the switch shows the other state',

@@ -3,7 +3,7 @@ import { signal, useSignal } from '@preact/signals';
 import type { Rates } from '../../../browser/lab.ts';
 import { laneArm, numberAt, type PageChoice, type Plan, type Slider } from '../../playground-plan.ts';
 import { choose, chosenNow, compared, deleted, openLanes, prompt } from './choice.ts';
-import { Curve, RewardCurve, River, Rollouts, rate, updatesOf } from './figures.tsx';
+import { Curve, RewardCurve, River, Rollouts, rate, Shares, updatesOf } from './figures.tsx';
 import type { LaneView } from './lane.ts';
 import type { ShownAnswer } from './messages.ts';
 
@@ -253,6 +253,7 @@ export function LaneDetails({ lane, side }: { lane: LaneView; side: number }) {
       <Curve {...{ points, last, what: 'cleanSolves', hasQuarantine }} at={compared.value} deleted={deleted.value} />
       <RewardCurve updates={lane.updates.value} last={last} />
       <River updates={lane.updates.value} last={last} />
+      {hasQuarantine && <Shares updates={lane.updates.value} />}
       {latest !== null && (
         <>
           <h3>Rollouts of update {latest.update}</h3>
