@@ -14,7 +14,7 @@ const questions: readonly (readonly [link: string, words: string, updates: numbe
   [
     '#left=quarantine%2C+labels&left.falsePositiveRate=0.5&right=penalty%2C+labels&right.falsePositiveRate=0.5',
     'And if it flags half of the honest programs: quarantine or penalty?',
-    40,
+    60,
   ],
   ['#left=penalty&right=quarantine', 'Would a penalty do as well, which pays flagged attempts less?', 40],
 ];
