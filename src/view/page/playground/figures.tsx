@@ -177,8 +177,9 @@ export function Shares({ updates }: { updates: readonly LaneUpdate[] }) {
   const [quarantine, both, deployed] = sharesOf(attempts);
   return (
     <p class="shares">
-      Of this lane’s {attempts.length} attempts so far that had a gradient, {quarantine} trained the quarantine, {both}{' '}
-      both blocks, {deployed} the deployed block; of {others.length} other rollouts {sharesOf(others).join(', ')}.
+      Of this lane’s attempts so far that had a gradient ({attempts.length}), {quarantine} trained the quarantine,{' '}
+      {both} both blocks, {deployed} the deployed block; of its other rollouts ({others.length}){' '}
+      {sharesOf(others).join(', ')}.
     </p>
   );
 }
