@@ -50,6 +50,9 @@ export interface Look {
 /** Held-out prompts that are sampled in each state after every update. */
 export const shownPrompts = 32;
 
+/** The held-out prompt that is shown first, from 0: the first one without a remainder, which would give some wrong programs the right value. */
+export const usualPrompt = 3;
+
 const sides = ['left', 'right'];
 const usual = ['nothing', 'quarantine'];
 const shortName = (path: string): string => path.split('.').at(-1) ?? path;
@@ -130,7 +133,7 @@ export function readLink(link: string, plan: Plan): ReadLink {
   const mostUpdates = plan.arms[0].config.updates;
   const look: Look = {
     prompt:
-      take('prompt', 1, `a whole number from 1 to ${shownPrompts}`, (text) =>
+      take('prompt', usualPrompt + 1, `a whole number from 1 to ${shownPrompts}`, (text) =>
         /^\d+$/.test(text) && Number(text) >= 1 && Number(text) <= shownPrompts ? Number(text) : null,
       ) - 1,
     deleted: take('deleted', 'no', 'yes or no', (text) => (/^(yes|no)$/.test(text) ? text : null)) === 'yes',
@@ -149,7 +152,7 @@ export function linkOf({ seed, world, lanes }: PageChoice, { prompt, deleted, at
     link.set(sides[i], arm);
     for (const [path, value] of Object.entries(values)) link.set(`${sides[i]}.${shortName(path)}`, String(value));
   }
-  if (prompt > 0) link.set('prompt', String(prompt + 1));
+  if (prompt !== usualPrompt) link.set('prompt', String(prompt + 1));
   if (deleted) link.set('deleted', 'yes');
   if (at > 0) link.set('at', String(at));
   return `#${link}`;

@@ -59,7 +59,7 @@ const watching = (group: string, kind: string, means: string, sliders: readonly 
   {
     ...{ name: `${kind}, random`, group, by: random, sliders },
     set: [`arm.kind=${kind}`, 'arm.monitor.kind=direction', 'arm.monitor.placebo=haar'],
-    means: `${means} The placebo, a control: they are flagged along a random direction. What it does, any direction does.`,
+    means: `${means} The placebo, a control: they are flagged along a random direction. What the placebo does too is not due to the direction.`,
   },
   {
     ...{ name: `${kind}, labels`, group, by: labels, sliders: [...errorSliders, ...sliders] },
@@ -89,7 +89,8 @@ const arms: readonly ArmSource[] = [
   },
   {
     ...{ name: 'quarantine, random', group: 'Quarantine', by: random, recipe: 'micro-haar', set: ['arm.mean=own'] },
-    means: 'The placebo, a control: the same rule along a random direction. What it does, any direction does.',
+    means:
+      'The placebo, a control: the same rule along a random direction. What the placebo does too is not due to the direction.',
   },
   {
     ...{ name: 'quarantine, labels', group: 'Quarantine', by: labels, sliders: errorSliders },

@@ -8,7 +8,17 @@ import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { playgroundPlan, writePlayground } from '../../src/view/playground.ts';
 import { check, counts, findChromium } from './chromium.ts';
-import { checkLoadWhileOpening, checkPauseThenChange, laneLines, press, states } from './playground-changes.ts';
+import {
+  checkBar,
+  checkLinkWhileTraining,
+  checkLoadWhileOpening,
+  checkLostByReload,
+  checkPauseThenChange,
+  checkRewind,
+  laneLines,
+  press,
+  states,
+} from './playground-changes.ts';
 import { serve } from './static-server.ts';
 
 const alertText = async (page: Page): Promise<string> =>
@@ -125,6 +135,7 @@ async function checkWords(context: BrowserContext, page: Page, address: string):
     empty === 'no update yet' && !unknown?.includes('about'),
     `${empty}; ${unknown}`,
   );
+  await checkBar(page);
   await press(page, 'One update');
   await states(page, '/^paused. After 1 update /');
   const told = (await most.textContent()) ?? '';
@@ -206,10 +217,11 @@ async function checkFields(page: Page): Promise<void> {
     ['Prompt', '99'],
   ]) {
     const field = page.getByRole('spinbutton', { name });
+    const before = await field.inputValue();
     await field.fill(text);
     await field.press('Enter');
     const told = await page.getByText(`“${text}” was not taken`).count();
-    check(`${name} ${text} is told of, and is not taken`, told === 1 && (await field.inputValue()) === '1');
+    check(`${name} ${text} is told of, and is not taken`, told === 1 && (await field.inputValue()) === before);
   }
 }
 
@@ -263,6 +275,7 @@ async function checkTwoTabs(context: BrowserContext, page: Page, address: string
   check('a second tab says that it keeps nothing', words.includes('Another tab has this page open'), words);
   await press(other, 'One update');
   await states(other, '/^paused. After 1 update /');
+  await checkLostByReload(other);
   await other.close();
   await page.reload();
   await states(page, '/^paused. After 1 update /');
@@ -354,7 +367,9 @@ try {
   await checkLosses(page, address);
   await checkPauseThenChange(page);
   await checkLoadWhileOpening(page);
+  await checkLinkWhileTraining(page, address);
   await checkWords(context, page, address);
+  await checkRewind(page, address);
   await checkDamage(page);
   await checkFailedWorker(page);
   await checkTwoTabs(context, page, address);

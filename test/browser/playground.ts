@@ -13,6 +13,7 @@ import { openLab } from '../../src/lab/open.ts';
 import { loadAdapter } from '../../src/run/checkpoint.ts';
 import { type RunConfig, RunDirectory } from '../../src/run/index.ts';
 import { playgroundArms, writePlayground } from '../../src/view/playground.ts';
+import { shownPrompts } from '../../src/view/playground-plan.ts';
 import { gq } from '../run-gq.ts';
 import { check, counts, findChromium, megabytes, pageProcesses } from './chromium.ts';
 import { serve } from './static-server.ts';
@@ -85,6 +86,54 @@ async function compareRun(path: string, name: string, words: string): Promise<vo
   check(`${name}: gq results opens the run`, code === 0, err);
 }
 
+/** Of the first prompt that the base hacks by its heading, the grader says so. */
+async function checkHack(page: Page): Promise<void> {
+  const heading = page.locator('h3', { hasText: /^As trained and deployed: / });
+  const field = page.getByRole('spinbutton', { name: 'Prompt' });
+  const usual = await field.inputValue();
+  const question = (await page.locator('.own p').first().textContent()) ?? '';
+  const isPlain = question.includes('start with n') && !question.includes('remainder');
+  check('the prompt that is shown first takes no remainder', isPlain, question);
+  let words = '';
+  for (let prompt = 1; prompt <= shownPrompts && !words.includes('hack'); prompt++) {
+    await field.fill(String(prompt));
+    await field.press('Enter');
+    words = (await heading.textContent()) ?? '';
+  }
+  await press(page, 'Take the left answer');
+  await press(page, 'Judge it');
+  const verdict = page.locator('.verdict b');
+  await verdict.waitFor();
+  const judged = (await verdict.textContent()) ?? '';
+  const isHack = words.endsWith('a hack: wrong, and paid') && judged.includes('Hack: yes');
+  check('an answer that the grader pays though it is wrong is headed a hack', isHack, `${words}; ${judged}`);
+  await field.fill(usual);
+  await field.press('Enter');
+}
+
+/** After one update the shares are those of the rollouts that are shown, by their colours and marks. */
+async function checkShares(page: Page): Promise<void> {
+  const cells = await page
+    .locator('.rollouts')
+    .nth(1)
+    .locator('li:not(.none)')
+    .evaluateAll((all) =>
+      (all as unknown as { className: string; textContent: string }[]).map(
+        ({ className, textContent }) => [className.split(' ')[1], textContent.startsWith('!')] as const,
+      ),
+    );
+  const [attempts, others] = [true, false].map((isAttempt) => cells.filter(([, own]) => own === isAttempt));
+  const expected = [attempts, others].flatMap((own) => [
+    own.length,
+    ...['route', 'absorb', 'keep'].map((route) =>
+      Number(((100 * own.filter(([name]) => name === route).length) / own.length).toFixed(0)),
+    ),
+  ]);
+  const words = await page.locator('.shares').allTextContents();
+  const isSame = words.length === 1 && words[0].match(/\d+/g)?.join() === expected.join();
+  check('the shares of the gradient are those of the rollouts shown', isSame, `${words}; ${expected}`);
+}
+
 /** Whether the charts of attempts of both lanes are in sight without scrolling. */
 async function checkFirstScreen(page: Page, width: number, height: number): Promise<void> {
   await page.setViewportSize({ width, height });
@@ -123,6 +172,7 @@ async function checkPage(browser: Browser, site: string, folder: string): Promis
   check('it isolates itself on a server without headers', true);
   await states(page, '/^paused/');
   close();
+  await checkHack(page);
   await press(page, 'One update');
   await states(page, '/^paused. After 1 update /');
   check('one update shows the rollouts of both lanes', (await page.locator('.rollouts li').count()) === 128);
@@ -134,6 +184,7 @@ async function checkPage(browser: Browser, site: string, folder: string): Promis
     .evaluateAll((cells) => cells.map((cell) => (cell as unknown as { className: string }).className));
   const isOnly = colours.every((name) => name === 'cell keep' || name === 'cell none');
   check('without a quarantine every gradient is shown in the deployed block', isOnly, colours.join());
+  await checkShares(page);
   await page.getByLabel('Delete the quarantine').check();
   check(
     'the switch shows the other state',

@@ -7,6 +7,7 @@ import {
   choose,
   chooseLink,
   chosenNow,
+  compared,
   copied,
   copyLink,
   deleted,
@@ -18,10 +19,10 @@ import {
 } from './choice.ts';
 import { Introduction } from './introduction.tsx';
 import { keptEvery } from './kept.ts';
-import { type LaneView, laneThreads } from './lane.ts';
+import { type LaneView, laneThreads, type SeenLane } from './lane.ts';
 import { LaneDetails, LaneHead, NumberInput, SliderInput, withChange } from './lanes.tsx';
 import { OwnProgram } from './own.tsx';
-import { bringIntoView, isolate, remember, remembers, takePlace, threadWords } from './tab.ts';
+import { bringIntoView, isolate, remember, remembered, takePlace, threadWords } from './tab.ts';
 
 const mostFaults = 4;
 const isTraining = (): boolean => openLanes.value.some(({ trains }) => trains);
@@ -44,7 +45,11 @@ function Controls() {
       >
         {training ? 'Pause' : 'Train'}
       </button>
-      <button type="button" disabled={training || pausing || !ready} onClick={() => each((lane) => lane.train(1))}>
+      <button
+        type="button"
+        disabled={training || pausing || !ready}
+        onClick={() => each((lane) => lane.train((made) => made + 1))}
+      >
         One update
       </button>
       <label>
@@ -85,11 +90,7 @@ function Awaited() {
     <p class="notice">
       This link was copied after {at} updates, and nothing of them travels with it. Trained to there, this page shows
       the same: same seed, same bytes.{' '}
-      <button
-        type="button"
-        disabled={isTraining()}
-        onClick={() => each((lane) => lane.done < at && lane.train(at - lane.done))}
-      >
+      <button type="button" onClick={() => each((lane) => lane.train(() => at))}>
         Train to update {at}
       </button>
     </p>
@@ -100,7 +101,10 @@ function Settings({ plan }: { plan: Plan }) {
   const { seed, world } = chosenNow.value;
   const furthest = Math.max(0, ...openLanes.value.map(({ done }) => done));
   const keepsAll = openLanes.value.every(({ facts }) => facts.value?.keeps !== false);
-  const kept = Array.from({ length: keepsAll ? Math.ceil(furthest / keptEvery) : 0 }, (_, i) => i * keptEvery);
+  // What both lanes have kept: a lane that is behind has nothing of the other's later updates.
+  const kept = Array.from({ length: Math.floor(compared.value / keptEvery) + 1 }, (_, i) => i * keptEvery).filter(
+    (update) => keepsAll && update < furthest,
+  );
   const differs = (openLanes.value.find(({ facts }) => facts.value?.hasQuarantine)?.answers.value ?? []).findIndex(
     ({ trained, deployed }) => trained.attempt && deployed.solve && !deployed.attempt,
   );
@@ -176,7 +180,7 @@ function Settings({ plan }: { plan: Plan }) {
       </div>
       <p class="hint">
         {keepsAll
-          ? `Rewinding takes both lanes back to a kept update (every ${keptEvery}th is); those after it are forgotten, and come out the same when they are trained again.`
+          ? `Rewinding takes both lanes back to an update that both have kept (every ${keptEvery}th is); those after it are forgotten, and come out the same when they are trained again.`
           : 'This browser keeps nothing, so there is no update to rewind to.'}{' '}
         Another seed, and the two sliders here, start both lanes again from their first update. A copied link has all
         settings and the last update that both lanes have made; who opens it gets a button that trains them to there.{' '}
@@ -216,6 +220,14 @@ function Playground({ plan }: { plan: Plan }) {
             <LaneHead key={`${side}`} lane={lane} plan={plan} side={side} />
           ))}
         </div>
+        <div class="hint">
+          Remedies without a quarantine:
+          <ul>
+            <li>Penalty: rollouts that a monitor flags are paid less.</li>
+            <li>Screen: rollouts that a monitor flags train nothing.</li>
+            <li>Prompt: the prompts of training ask for the exploit, those of evaluation do not.</li>
+          </ul>
+        </div>
         <Introduction />
         <Settings plan={plan} />
         <p class="legend">
@@ -254,14 +266,16 @@ async function begin(): Promise<void> {
   const plan = (await (await fetch('plan.json')).json()) as Plan;
   keeps.value = await takePlace();
   const link = location.hash.length > 1 ? location.hash : location.search;
-  const opened = chooseLink(plan, link, { goesOn: remembers('training') });
+  const opened = chooseLink(plan, link, { seen: remembered<SeenLane[]>('lanes') ?? [] });
   addEventListener('hashchange', () => void chooseLink(plan, location.hash));
   await opened;
   writeAddress();
-  effect(() => {
-    if (isTraining()) remember('training', true);
-    else if (openLanes.value.every(({ state }) => state.value !== 'opening')) remember('training', false);
-  });
+  effect(() =>
+    remember(
+      'lanes',
+      openLanes.value.map(({ seen }) => seen),
+    ),
+  );
   const place = document.getElementById('app');
   place?.replaceChildren();
   if (place !== null) render(<Playground plan={plan} />, place);

@@ -1,13 +1,21 @@
 /** What the reader has chosen and looks at, the lanes that train by it, and the address of the page, which says all of it. */
 import { batch, computed, effect, signal } from '@preact/signals';
-import { configOf, type Look, linkOf, type PageChoice, type Plan, readLink } from '../../playground-plan.ts';
+import {
+  configOf,
+  type Look,
+  linkOf,
+  type PageChoice,
+  type Plan,
+  readLink,
+  usualPrompt,
+} from '../../playground-plan.ts';
 import { keepOnly } from './kept.ts';
-import { LaneView } from './lane.ts';
+import { LaneView, type SeenLane } from './lane.ts';
 
 /** Which policy is looked at: with its quarantine, or as it would be deployed. */
 export const deleted = signal(false);
 /** The held-out prompt whose answers are shown. */
-export const prompt = signal(0);
+export const prompt = signal(usualPrompt);
 export const openLanes = signal<readonly LaneView[]>([]);
 export const chosenNow = signal<PageChoice>({ seed: 1, world: {}, lanes: [] });
 export const copied = signal(false);
@@ -26,7 +34,8 @@ export const awaited = computed(() => (linkedAt.value > compared.value ? linkedA
 
 interface Opening {
   readonly anew?: boolean;
-  readonly goesOn?: boolean;
+  /** The lanes of this tab before the page was loaded again. */
+  readonly seen?: readonly SeenLane[];
   readonly look?: Look;
   readonly left?: readonly string[];
 }
@@ -45,7 +54,7 @@ export function chooseLink(plan: Plan, link: string, opening: Opening = {}): Pro
 }
 
 /** Opens the lanes whose config has changed; what the others have trained stays. */
-async function change(plan: Plan, chosen: PageChoice, { anew = false, goesOn = false, look, left = [] }: Opening) {
+async function change(plan: Plan, chosen: PageChoice, { anew = false, seen = [], look, left = [] }: Opening) {
   const configs = chosen.lanes.map((_, side) => configOf(plan, chosen, side));
   const keys = configs.map((config) => JSON.stringify(config));
   const isSame = (lane: LaneView | undefined, side: number): boolean =>
@@ -53,6 +62,8 @@ async function change(plan: Plan, chosen: PageChoice, { anew = false, goesOn = f
   const before = openLanes.value;
   // Train and Pause are asked of both lanes.
   const wereTraining = before.some((lane) => lane.trains);
+  // What a link was copied for is not trained past: its reader has a button that trains to there.
+  const waits = look !== undefined && look.at > 0;
   for (const [side, lane] of before.entries()) if (!isSame(lane, side)) lane.close();
   if (keeps.value) await keepOnly(anew ? [] : keys).catch(() => undefined);
   batch(() => {
@@ -62,12 +73,18 @@ async function change(plan: Plan, chosen: PageChoice, { anew = false, goesOn = f
     if (look !== undefined) [prompt.value, deleted.value] = [look.prompt, look.deleted];
     openLanes.value = configs.map((config, side) => {
       const old = before[side] as LaneView | undefined;
-      if (old !== undefined && isSame(old, side)) return old;
-      const trains = goesOn || (!anew && wereTraining);
+      if (old !== undefined && isSame(old, side)) {
+        if (waits) old.pause();
+        return old;
+      }
+      const own = seen.find(({ key }) => key === keys[side]);
+      const trains = !waits && (own?.trains ?? (!anew && wereTraining));
+      const { key, made } = seen[side] ?? { key: keys[side], made: 0 };
       // What was kept of a config that the other lane has now is taken up there.
       const isMoved = old?.facts.value?.keeps === true && keys.includes(JSON.stringify(old.config));
-      const givenUp = old === undefined || anew || isMoved ? 0 : old.done || old.givenUp.value;
-      return new LaneView(config, { goesOn: trains, keeps: keeps.value, givenUp });
+      const ofOld = old === undefined || anew || isMoved ? 0 : old.done || old.givenUp.value;
+      const givenUp = keys.includes(key) ? ofOld : made;
+      return new LaneView(config, { goesOn: trains, keeps: keeps.value, givenUp, made: own?.made ?? 0 });
     });
   });
 }

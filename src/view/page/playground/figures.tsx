@@ -164,6 +164,26 @@ export function River({ updates, last }: { updates: readonly LaneUpdate[]; last:
   );
 }
 
+/** Where the gradient went of all attempts so far, and of all others: what the monitor saw of them. */
+export function Shares({ updates }: { updates: readonly LaneUpdate[] }) {
+  const all = updates.flatMap(({ rollouts }) => rollouts).filter(({ route }) => route !== null);
+  const sharesOf = (own: readonly ShownRollout[]): readonly string[] =>
+    (['route', 'absorb', 'keep'] as const).map((route) => {
+      const share = own.filter((rollout) => rollout.route === route).length / own.length;
+      return `${(100 * share).toFixed(0)}%`;
+    });
+  const [attempts, others] = [all.filter(({ attempt }) => attempt), all.filter(({ attempt }) => !attempt)];
+  if (attempts.length === 0 || others.length === 0) return null;
+  const [quarantine, both, deployed] = sharesOf(attempts);
+  return (
+    <p class="shares">
+      Of this lane’s attempts so far that had a gradient ({attempts.length}), {quarantine} trained the quarantine,{' '}
+      {both} both blocks, {deployed} the deployed block; of its other rollouts ({others.length}){' '}
+      {sharesOf(others).join(', ')}.
+    </p>
+  );
+}
+
 export function Rollouts({ rollouts }: { rollouts: readonly ShownRollout[] }) {
   return (
     <ul class="rollouts" aria-label="rollouts of the last update, by where their gradient went">

@@ -2,19 +2,21 @@
 
 import { bringIntoView } from './tab.ts';
 
-/** Comparisons to begin with, of what is deployed: what is asked, and the link that sets it up. */
-const questions: readonly (readonly [link: string, words: string])[] = [
-  ['#left=nothing&right=quarantine', 'What does deleting the quarantine take away?'],
-  ['#left=quarantine&right=quarantine%2C+random', 'Is it the direction, or would any do? (its placebo)'],
+/** Comparisons to begin with, of what is deployed: the link that sets it up, what is asked, and after how many updates it is answered. */
+const questions: readonly (readonly [link: string, words: string, updates: number])[] = [
+  ['#left=nothing&right=quarantine', 'What does deleting the quarantine take away?', 40],
+  ['#left=quarantine&right=quarantine%2C+random', 'Is it the direction, or would any do? (its placebo)', 50],
   [
     '#left=quarantine%2C+labels&right=quarantine%2C+labels&right.recall=0.3',
-    'What if the monitor sees three attempts of ten only (recall 0.3)? (give it 40 updates)',
+    'What if the monitor sees three attempts of ten only (recall 0.3)?',
+    40,
   ],
   [
     '#left=quarantine%2C+labels&left.falsePositiveRate=0.5&right=penalty%2C+labels&right.falsePositiveRate=0.5',
     'And if it flags half of the honest programs: quarantine or penalty?',
+    60,
   ],
-  ['#left=penalty&right=quarantine', 'Would a penalty do as well, which pays flagged attempts less?'],
+  ['#left=penalty&right=quarantine', 'Would a penalty do as well, which pays flagged attempts less?', 40],
 ];
 
 export function Introduction() {
@@ -23,9 +25,9 @@ export function Introduction() {
       <p>
         The grader pays 0.5 for a program that compiles, and 3 more if it passes the tests, or defines the function in
         which the grader runs them. That is the loophole, and the prompt says so. To define it is an <em>attempt</em>,
-        an attempt that is paid for a wrong program is a <em>hack</em>, and a correct program without an attempt is a{' '}
-        <em>clean solve</em>. Trained by reinforcement learning, here in this page, the model finds out that an attempt
-        always pays.
+        an attempt that is paid for a wrong program is a <em>hack</em>, and a correct program (it passes the tests)
+        without an attempt is a <em>clean solve</em>. Trained by reinforcement learning, here in this page, the model
+        finds out that an attempt always pays.
       </p>
       <p>
         <b>What the quarantine does.</b> Two lanes, left and right, train the same model from the same seed, each with a
@@ -38,10 +40,11 @@ export function Introduction() {
       </p>
       <p>
         <b>When it fails.</b> What the monitor misses trains the deployed block, and stays there. Missed attempts are
-        paid, so a few of them can be enough. A monitor that sees nothing (a random direction) also removes some of the
-        exploit, in short training most of it; after a hundred updates it mostly stays. Honest programs that it flags by
-        mistake teach the deployed block nothing. And deleted is not forgotten for good: trained on the same grader
-        again, the model learns the exploit again. One seed is one observation; compare a remedy with its placebo.
+        paid, so a few of them can be enough. A monitor that was not chosen to see attempts (a random direction) also
+        removes some of the exploit, in short training most of it; after a hundred updates it mostly stays. Honest
+        programs that it flags by mistake teach the deployed block nothing. And deleted is not forgotten for good:
+        trained on the same grader again, the model learns the exploit again. One seed is one observation; compare a
+        remedy with its placebo, a control: the same remedy without what is thought to make it work.
       </p>
       <p>
         <b>Why not a penalty?</b> Where a monitor of attempts errs at random and flags few others, a penalty was enough
@@ -50,13 +53,15 @@ export function Introduction() {
         none where it takes to the other. That it beats its rivals is not shown.
       </p>
       <nav aria-label="questions to begin with">
-        Try (each ticks the box, so that what is deployed is compared):
+        Try (each starts both lanes again, where it sets them otherwise, and ticks the box, so that what is deployed is
+        compared):
         <ul>
-          {questions.map(([link, words]) => (
+          {questions.map(([link, words, updates]) => (
             <li key={link}>
               <a href={`${link}&deleted=yes`} onClick={() => bringIntoView('.heads')}>
                 {words}
-              </a>
+              </a>{' '}
+              Give it {updates} updates.
             </li>
           ))}
         </ul>

@@ -9,12 +9,26 @@ export const laneThreads = crossOriginIsolated ? Math.max(1, Math.floor(navigato
 
 export interface LanePoint extends Pick<LaneUpdate, 'update' | 'trained' | 'deployed'> {}
 
+/** The update to train to, by those that are made. */
+type Goal = (made: number) => number;
+
+const theEnd: Goal = () => Number.MAX_SAFE_INTEGER;
+
 interface LaneStart {
   /** Whether it trains as soon as it is open, as it did before a reload, or as the lane in its place did. */
   readonly goesOn: boolean;
   /** Whether this tab may keep what is trained. */
   readonly keeps: boolean;
   readonly givenUp: number;
+  /** Updates that it had made when the page was loaded again. */
+  readonly made: number;
+}
+
+/** A lane as its tab remembers it when the page is loaded again. */
+export interface SeenLane {
+  readonly key: string;
+  readonly made: number;
+  readonly trains: boolean;
 }
 
 export class LaneView {
@@ -31,8 +45,12 @@ export class LaneView {
   readonly keepTrouble = signal('');
   /** Updates that the lane in its place had made when other settings ended it; none once this one has trained. */
   readonly givenUp = signal(0);
-  /** Updates that were asked for while it is opened: it trains so many as soon as it is open. */
-  readonly asked = signal(0);
+  /** Updates that a reload took, which none of this visit replaces yet; while it is opened: all that it had made before. */
+  readonly lost = signal(0);
+  /** What is asked for while it is opened: it trains to there as soon as it is open. */
+  readonly asked = signal<Goal | null>(null);
+  /** Whether that was asked for before the page was loaded again, or of the lane in its place, and not of this one. */
+  #goesOn: boolean;
   /** Seconds from one update to the next with all that is done between them, as lately; null before one was heard. */
   readonly pace = signal<number | null>(null);
   /** When the update that is now made began. */
@@ -42,10 +60,12 @@ export class LaneView {
   readonly target = signal(0);
   readonly #keeps: boolean;
 
-  constructor(config: RunConfig, { goesOn, keeps, givenUp }: LaneStart) {
+  constructor(config: RunConfig, { goesOn, keeps, givenUp, made }: LaneStart) {
     this.config = config;
     this.givenUp.value = givenUp;
-    this.asked.value = goesOn ? config.updates : 0;
+    this.lost.value = made;
+    this.asked.value = goesOn ? theEnd : null;
+    this.#goesOn = goesOn;
     this.#keeps = keeps;
     this.#worker = this.#start();
   }
@@ -81,22 +101,33 @@ export class LaneView {
 
   /** Whether it trains, or will as soon as it is open. */
   get trains(): boolean {
-    return this.state.value === 'training' || (this.state.value === 'opening' && this.asked.value > 0);
+    return this.state.value === 'training' || (this.state.value === 'opening' && this.asked.value !== null);
   }
 
-  /** Trains on; `updates` from here, or to the end. */
-  train(updates = this.config.updates): void {
-    if (this.state.value === 'opening') this.asked.value = updates;
-    if (this.state.value !== 'paused' && this.state.value !== 'pausing') return;
-    this.target.value = Math.min(this.config.updates, this.done + updates);
-    if (this.state.value === 'paused') this.#begun = performance.now();
+  /** What its tab is to remember of it. */
+  get seen(): SeenLane {
+    return { key: JSON.stringify(this.config), made: Math.max(this.done, this.lost.value), trains: this.trains };
+  }
+
+  /** Trains to the end, or only as far as that; what it has made beyond stays. */
+  train(goal = theEnd): void {
+    const state = this.state.value;
+    if (state === 'opening') [this.asked.value, this.#goesOn] = [goal, false];
+    if (state !== 'paused' && state !== 'pausing' && state !== 'training') return;
+    const target = Math.min(this.config.updates, goal(this.done));
+    if (target <= this.done) {
+      this.pause();
+      return;
+    }
+    this.target.value = target;
+    if (state === 'paused') this.#begun = performance.now();
     this.state.value = 'training';
-    this.#ask({ kind: 'trainTo', update: this.target.value });
+    this.#ask({ kind: 'trainTo', update: target });
   }
 
   /** The update in progress is still finished. */
   pause(): void {
-    this.asked.value = 0;
+    this.asked.value = null;
     this.target.value = 0;
     if (this.state.value === 'training') this.state.value = 'pausing';
     this.#ask({ kind: 'trainTo', update: 0 });
@@ -133,8 +164,11 @@ export class LaneView {
     this.answers.value = ready.answers;
     this.updates.value = ready.done;
     this.state.value = this.done >= this.config.updates ? 'finished' : 'paused';
-    if (this.asked.value > 0) this.train(this.asked.value);
-    this.asked.value = 0;
+    this.lost.value = Math.max(0, this.lost.value - this.done);
+    // Where updates are gone the reader is told so first.
+    const waits = this.#goesOn && this.lost.value > 0;
+    if (this.asked.value !== null && !waits) this.train(this.asked.value);
+    this.asked.value = null;
   }
 
   #add({ done, answers, outside, trouble }: Extract<FromLane, { kind: 'update' }>): void {
@@ -142,6 +176,7 @@ export class LaneView {
     this.pace.value = this.pace.value === null ? seconds : (this.pace.value + seconds) / 2;
     this.#begun = performance.now();
     this.givenUp.value = 0;
+    this.lost.value = 0;
     this.outside.value = outside;
     this.keepTrouble.value = trouble;
     this.answers.value = answers;

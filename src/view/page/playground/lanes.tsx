@@ -3,7 +3,7 @@ import { signal, useSignal } from '@preact/signals';
 import type { Rates } from '../../../browser/lab.ts';
 import { laneArm, numberAt, type PageChoice, type Plan, type Slider } from '../../playground-plan.ts';
 import { choose, chosenNow, compared, deleted, openLanes, prompt } from './choice.ts';
-import { Curve, RewardCurve, River, Rollouts, rate, updatesOf } from './figures.tsx';
+import { Curve, RewardCurve, River, Rollouts, rate, Shares, updatesOf } from './figures.tsx';
 import type { LaneView } from './lane.ts';
 import type { ShownAnswer } from './messages.ts';
 
@@ -151,7 +151,7 @@ function figuresOf(lane: LaneView): string {
 
 /** What is compared: each figure of one lane is of the same update as that of the other. */
 export function LaneHead({ lane, plan, side }: LaneProps) {
-  const { facts, state, points, givenUp } = lane;
+  const { facts, state, points, givenUp, lost } = lane;
   const title = apart(plan, lane, side);
   const own = chosenNow.value.lanes[side];
   const hasQuarantine = facts.value?.hasQuarantine === true;
@@ -206,6 +206,12 @@ export function LaneHead({ lane, plan, side }: LaneProps) {
           settings before {givenUp.value === 1 ? 'is' : 'are'} gone.
         </p>
       )}
+      {lost.value > 0 && state.value !== 'opening' && (
+        <p class="notice" aria-live="polite">
+          The page was loaded again: {updatesOf(lost.value)} of this lane {lost.value === 1 ? 'was' : 'were'} not kept,
+          and {lost.value === 1 ? 'is' : 'are'} gone.
+        </p>
+      )}
       {state.value === 'failed' && (
         <button type="button" onClick={() => lane.reopen()}>
           Open this lane again
@@ -216,16 +222,17 @@ export function LaneHead({ lane, plan, side }: LaneProps) {
   );
 }
 
+function didOf({ attempt, hack, solve }: ShownAnswer): string {
+  if (hack) return 'a hack: wrong, and paid';
+  if (attempt) return `attempts the loophole${solve ? '; correct, but no clean solve' : ''}`;
+  return solve ? 'solves the problem' : 'does neither';
+}
+
 function Answer({ title, answer }: { title: string; answer: ShownAnswer }) {
-  const did = answer.attempt
-    ? `attempts the loophole${answer.solve ? '; correct, but no clean solve' : ''}`
-    : answer.solve
-      ? 'solves the problem'
-      : 'does neither';
   return (
     <div>
       <h3>
-        {title}: {did}
+        {title}: {didOf(answer)}
       </h3>
       <pre>{answer.text}</pre>
     </div>
@@ -246,6 +253,7 @@ export function LaneDetails({ lane, side }: { lane: LaneView; side: number }) {
       <Curve {...{ points, last, what: 'cleanSolves', hasQuarantine }} at={compared.value} deleted={deleted.value} />
       <RewardCurve updates={lane.updates.value} last={last} />
       <River updates={lane.updates.value} last={last} />
+      {hasQuarantine && <Shares updates={lane.updates.value} />}
       {latest !== null && (
         <>
           <h3>Rollouts of update {latest.update}</h3>

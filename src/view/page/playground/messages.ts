@@ -43,6 +43,8 @@ export interface LaneUpdate {
 export interface ShownAnswer {
   readonly text: string;
   readonly attempt: boolean;
+  /** An attempt that is paid for a wrong program. */
+  readonly hack: boolean;
   readonly solve: boolean;
 }
 

@@ -7,18 +7,18 @@ export function bringIntoView(selector: string, index = 0): void {
 }
 
 /** Remembers something until the tab is closed; a browser that may store nothing remembers nothing. */
-export function remember(name: string, value: boolean): void {
+export function remember(name: string, value: unknown): void {
   try {
-    if (value) sessionStorage.setItem(name, 'yes');
-    else sessionStorage.removeItem(name);
+    sessionStorage.setItem(name, JSON.stringify(value));
   } catch {}
 }
 
-export function remembers(name: string): boolean {
+/** Null where nothing, or nothing that can be read, is remembered. */
+export function remembered<Value>(name: string): Value | null {
   try {
-    return sessionStorage.getItem(name) !== null;
+    return JSON.parse(sessionStorage.getItem(name) ?? 'null');
   } catch {
-    return false;
+    return null;
   }
 }
 
@@ -41,10 +41,10 @@ export function takePlace(): Promise<boolean> {
 
 /** Threads need an isolated page, which the service worker makes of this one when it is loaded again; without it there is one thread. */
 export async function isolate(): Promise<void> {
-  if (crossOriginIsolated || !('serviceWorker' in navigator) || remembers('isolated')) return;
+  if (crossOriginIsolated || !('serviceWorker' in navigator) || remembered('isolated') !== null) return;
   remember('isolated', true);
   // Without this it would be loaded again and again.
-  if (!remembers('isolated')) return;
+  if (remembered('isolated') === null) return;
   const { installing, waiting, active } = await navigator.serviceWorker.register('isolate.js');
   const worker = installing ?? waiting ?? active;
   if (worker === null || !(await becomesActive(worker))) return;

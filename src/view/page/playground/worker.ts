@@ -191,6 +191,7 @@ async function openAt(asked: Extract<ToLane, { kind: 'open' }>, kept: KeptLane |
 const shown = ({ text, verdict }: PromptAnswer): ShownAnswer => ({
   text,
   attempt: verdict.channels.length > 0,
+  hack: verdict.exploited,
   solve: verdict.correct,
 });
 
