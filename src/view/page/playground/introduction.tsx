@@ -41,7 +41,7 @@ export function Introduction() {
       <p>
         <b>When it fails.</b> What the monitor misses trains the deployed block, and stays there. Missed attempts are
         paid, so a few of them can be enough. A monitor that was not chosen to see attempts (a random direction) also
-        removes some of the exploit, in short training most of it; after a hundred updates it mostly stays. Honest
+        removes a part of the exploit, in short training more of it; after a hundred updates it mostly stays. Honest
         programs that it flags by mistake teach the deployed block nothing. And deleted is not forgotten for good:
         trained on the same grader again, the model learns the exploit again. One seed is one observation; compare a
         remedy with its placebo, a control: the same remedy without what is thought to make it work.
