@@ -5,11 +5,10 @@ import { largestFirst } from './rollout-search.ts';
 test('sorts as comparisons do, and leaves equal numbers in their order', () => {
   const number = fc.oneof(fc.double({ noNaN: true }), fc.constantFrom(0, -0, 1, -1, 0.1, -0.1, -Infinity, Infinity));
   fc.assert(
-    fc.property(fc.array(number, { maxLength: 40 }), fc.nat(45), (numbers, most) => {
+    fc.property(fc.array(number, { maxLength: 40 }), (numbers) => {
       const places = numbers.map((_, i) => i);
       const expected = places.sort((a, b) => (numbers[a] === numbers[b] ? a - b : numbers[b] - numbers[a]));
       expect([...largestFirst(Float64Array.from(numbers))]).toEqual(expected);
-      expect([...largestFirst(Float64Array.from(numbers), most)], 'the first of them').toEqual(expected.slice(0, most));
     }),
     { numRuns: 50 },
   );

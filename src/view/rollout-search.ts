@@ -3,7 +3,7 @@ import { messageOf, UserError } from '../base/index.ts';
 import type { JudgedRollout } from '../oracle/judged/columns.ts';
 import type { ListedRollout, RolloutList } from './api.ts';
 import { expressionOf, type RolloutQuery } from './query.ts';
-import { countBelow, type FoundPart, type Limit, type RunRollouts } from './run-rollouts.ts';
+import type { FoundPart, Limit, RunRollouts } from './run-rollouts.ts';
 
 type SearchedRun = { readonly id: string; open(): Promise<RunRollouts> };
 
@@ -31,7 +31,7 @@ export class RolloutSearch {
   readonly #limit: Limit;
   readonly #parts: { readonly rollouts: RunRollouts; readonly part: FoundPart }[] = [];
   readonly #leftOut: { run: string; why: string }[] = [];
-  /** Of the first rows that were found their parts and their places there, in the order of the query; `of`: the runs that were searched then. */
+  /** Of the rows that were found their parts and their places there, in the order of the query; `of`: the runs that were searched then. */
   #places: { readonly of: number; readonly parts: Uint32Array; readonly places: Uint32Array } | null = null;
   #working: Promise<void> = Promise.resolve();
 
@@ -109,7 +109,7 @@ export class RolloutSearch {
     limit: number,
     read: (rollouts: RunRollouts, places: readonly number[]) => Promise<readonly Row[]>,
   ): Promise<Row[]> {
-    const { parts, places } = this.#inOrder(offset + limit);
+    const { parts, places } = this.#inOrder();
     const shown = [...parts.subarray(offset, offset + limit)];
     const rows: Row[] = [];
     for (const part of new Set(shown)) {
@@ -123,11 +123,9 @@ export class RolloutSearch {
     return rows.flat(0);
   }
 
-  #inOrder(most: number) {
-    const known = this.#places;
+  #inOrder() {
+    if (this.#places?.of === this.#parts.length) return this.#places;
     const count = this.counts.found;
-    const isCurrent = known !== null && known.of === this.#parts.length;
-    if (isCurrent && known.places.length >= Math.min(most, count)) return known;
     const [parts, places, ranks] = [new Uint32Array(count), new Uint32Array(count), new Float64Array(count)];
     let at = 0;
     for (const [i, { part }] of this.#parts.entries()) {
@@ -136,9 +134,7 @@ export class RolloutSearch {
       ranks.set(part.ranks ?? [], at);
       at += part.places.length;
     }
-    // While runs are still searched, rows beyond the page in sight are put in order only when somebody looks further.
-    const isWhole = isCurrent || this.#unread === 0;
-    const order = this.#query.order === 'update' ? null : largestFirst(ranks, isWhole ? count : most);
+    const order = this.#query.order === 'update' ? null : largestFirst(ranks);
     this.#places = {
       of: this.#parts.length,
       parts: order?.map((i) => parts[i]) ?? parts,
@@ -165,18 +161,29 @@ function sumCounts(all: readonly RolloutList['facets'][]): RolloutList['facets']
 /** Whether an error is about the search itself, so that every run would give it. */
 const isOfQuery = (error: unknown): boolean => error instanceof UserError && error.message.startsWith('rollouts, ');
 
-/** The places of the largest numbers, the largest first, equal ones in their order. Counted, not compared: a million are put in order in a tenth of the time. */
-export function largestFirst(numbers: Float64Array, most = numbers.length): Uint32Array {
-  const sorted = numbers.slice().sort();
-  const next = new Uint32Array(numbers.length);
-  const places = new Uint32Array(Math.min(most, numbers.length));
-  const least = sorted[numbers.length - places.length];
-  for (let i = 0; i < numbers.length; i++) {
-    if (numbers[i] < least) continue;
-    const above = numbers.length - countBelow(sorted, numbers[i], true);
-    const place = above + next[above];
-    if (place < places.length) places[place] = i;
-    next[above] += 1;
+/**
+ * The places of numbers, the largest first, equal ones in their order. By the 16-bit digits of their bits, the last digit first: a million
+ * are put in order in a fifth of the time that a sort takes.
+ */
+export function largestFirst(numbers: Float64Array): Uint32Array {
+  const { length } = numbers;
+  // Adding zero makes −0 the 0 that it equals.
+  const digits = new Uint16Array(numbers.map((number) => number + 0).buffer);
+  // As whole numbers negative ones are the larger the smaller they are, which is the order wanted; of all others it is the other way round.
+  for (let at = 0; at < digits.length; at += 4) {
+    if (digits[at + 3] >= 0x8000) continue;
+    for (let digit = 0; digit < 3; digit++) digits[at + digit] ^= 0xffff;
+    digits[at + 3] ^= 0x7fff;
+  }
+  let [places, next] = [new Uint32Array(length).map((_, i) => i), new Uint32Array(length)];
+  const starts = new Uint32Array(0x10000);
+  for (let digit = 0; digit < 4; digit++) {
+    starts.fill(0);
+    for (let at = digit; at < digits.length; at += 4) starts[digits[at]] += 1;
+    let before = 0;
+    for (let value = 0; value < starts.length; value++) [starts[value], before] = [before, before + starts[value]];
+    for (let i = 0; i < length; i++) next[starts[digits[4 * places[i] + digit]]++] = places[i];
+    [places, next] = [next, places];
   }
   return places;
 }

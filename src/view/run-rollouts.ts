@@ -278,7 +278,7 @@ const halvesBelow = (sorted: Float64Array, value: number): number =>
   countBelow(sorted, value, false) + countBelow(sorted, value, true);
 
 /** How many of sorted numbers are below a value, or (`orEqual`) not above it. */
-export function countBelow(sorted: Float64Array, value: number, orEqual: boolean): number {
+function countBelow(sorted: Float64Array, value: number, orEqual: boolean): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {
     const middle = (low + high) >> 1;
