@@ -1,9 +1,9 @@
 /** The many random draws: what its section says beside its tables. */
 import { describe, expect, it } from 'vitest';
 import { groupBy } from '../../src/base/index.ts';
-import { average, logRankTest, medianTime } from '../../src/stats/index.ts';
+import { average, binomialCdf, logRankTest, medianTime } from '../../src/stats/index.ts';
 import { Rates, rankCorrelation, rounded } from './rates.ts';
-import { list, range, textOf } from './sections.ts';
+import { list, range, textOf, words } from './sections.ts';
 
 const rates = Rates.of('atlas-draws');
 const draws = Array.from({ length: 8 }, (_, i) => `draw-${i + 1}`);
@@ -23,7 +23,11 @@ describe('the many draws', () => {
 
   it('says what came of the statements that no machine checks', () => {
     const points = draws.flatMap((arm) => [...attempts(arm)].map(([seed, y]) => ({ arm, seed, y, x: rates.aurocBySeed(arm).get(seed) ?? Number.NaN }))); // biome-ignore format: one line
-    const overRuns = rankCorrelation(points.map(({ x }) => x), points.map(({ y }) => y)); // biome-ignore format: one line
+    const correlation = (some: typeof points): number => rankCorrelation(some.map(({ x }) => x), some.map(({ y }) => y)); // biome-ignore format: one line
+    const [above, below, best] = [points.filter(({ x }) => x > 0.5), points.filter(({ x }) => x <= 0.5), points.filter(({ x }) => x >= 0.7)]; // biome-ignore format: one line
+    const seeds = [...attempts('own-mean').keys()];
+    /** Prompts of 256 between the pairs and the best draw of a seed. */
+    const gaps = seeds.map((seed) => 256 * (Math.min(...draws.map((arm) => attempts(arm).get(seed) ?? 0)) - (attempts('own-mean').get(seed) ?? 0))); // biome-ignore format: one line
     const mean = (arm: string, key: 'x' | 'y'): number => average(points.filter((one) => one.arm === arm).map((one) => one[key])); // biome-ignore format: one line
     const overDraws = rankCorrelation(draws.map((arm) => mean(arm, 'x')), draws.map((arm) => mean(arm, 'y'))); // biome-ignore format: one line
     /** Share of the variance of attempts that lies between the groups of a key. */
@@ -38,12 +42,14 @@ describe('the many draws', () => {
     const { pValue } = logRankTest(rates.waits('own-mean'), ofDraws);
     const along = (arm: string): string => range([...rates.aurocBySeed(arm).values()]);
     const said = [
-      `Spearman's correlation of attempts with the direction's AUROC over the ${points.length} runs is ${signed(overRuns)}`,
+      `though in ${words[gaps.filter((gap) => gap <= 6).length]} of ${words[seeds.length]} by six prompts of 256 or fewer to the best draw`,
+      `which a coin reaches in ${(1 - binomialCdf(4, 10, 0.5)).toFixed(2)}`,
+      `Spearman's correlation of attempts with the direction's AUROC over the ${points.length} runs is ${signed(correlation(points))}`,
       `the pairs attempt less than each of the eight draws in ${least} of ${attempts('own-mean').size} seeds`,
-      `${rates.waits('own-mean').filter(({ happened }) => happened).length} of ${attempts('own-mean').size} along the pairs and ${ofDraws.filter(({ happened }) => happened).length} of ${ofDraws.length} along the draws have been above 0.10 (median ${medianTime(ofDraws)} updates; log-rank p ${pValue < 0.001 ? '< 0.001' : `= ${pValue.toFixed(3)}`};`,
+      `${rates.waits('own-mean').filter(({ happened }) => happened).length} of ${attempts('own-mean').size} along the pairs and ${ofDraws.filter(({ happened }) => happened).length} of ${ofDraws.length} along the draws have been above 0.10 (median ${medianTime(ofDraws)} updates; log-rank p ${pValue < 0.001 ? '< 0.001' : `= ${pValue.toFixed(3)}`},`,
       `The AUROC against attempts while training is ${along('own-mean')} along the pairs, ${range(points.map(({ x }) => x))} along the draws and ${along('reversed')} along the reversed direction`,
-      `Over the means of the eight draws the correlation is ${signed(overDraws)}; their mean attempts are ${list(draws.map((arm) => rounded(mean(arm, 'y'), 2)))}`,
-      `Of the variance of attempts over the ${points.length} runs ${shareOf(({ arm }) => arm)} goes with the direction and ${shareOf(({ seed }) => seed)} with the seed. ${points.filter(({ y }) => y <= 0.1).length} of ${points.length} runs along a random direction do not fail`,
+      `Over the means of the eight draws the correlation is ${signed(overDraws)} (${words[draws.length]} points); over the ${above.length} runs with an AUROC above 0.5 it is ${signed(correlation(above))}, over the ${below.length} others ${signed(correlation(below))}, and of the ${best.length} with 0.7 or more ${best.filter(({ y }) => y > 0.1).length} still fail. The draws' mean attempts are ${list(draws.map((arm) => rounded(mean(arm, 'y'), 2)))}`,
+      `Of the variance of attempts over the ${points.length} runs ${shareOf(({ arm }) => arm)} goes with the direction and ${shareOf(({ seed }) => seed)} with the seed (by chance alone ${((draws.length - 1) / (points.length - 1)).toFixed(2)} and ${((seeds.length - 1) / (points.length - 1)).toFixed(2)}), most with neither. ${points.filter(({ y }) => y <= 0.1).length} of ${points.length} runs along a random direction do not fail`,
     ];
     expect(said.filter((sentence) => !textOf('atlas-draws').includes(sentence))).toEqual([]);
   });
