@@ -5,7 +5,7 @@
  */
 import { type Adapter, createAdapter, deployedScaleOf } from '../adapters/index.ts';
 import { builtinStarts } from '../adapters/starts/registry.ts';
-import { provideFile, withdrawFiles } from '../base/browser/index.ts';
+import { provideFile, withdrawFolder } from '../base/browser/index.ts';
 import { randomStream, UserError } from '../base/index.ts';
 import { AdamW, type Device, Scope } from '../engine/index.ts';
 import { createWasmDevice, type LoadModule, type Variant } from '../engine/wasm/index.ts';
@@ -50,8 +50,8 @@ import { PhaseClock } from '../run/sink.ts';
 import { assertPromptsFit, instructedPrompt, partitionOf, readableInstruction, trainingTasks } from '../run/tasks.ts';
 import { filesOfRun, type ManifestFrame, type Pieces, piecesOf } from './record.ts';
 
-/** The folder under which the page provides the files of the model. */
-const modelFolder = 'model';
+/** Numbers the folders under which the page provides the files of a model. */
+let modelFolders = 0;
 
 export interface TabFiles {
   /** The files of the micro model, by their names. */
@@ -290,13 +290,15 @@ async function openDevice(
 }
 
 async function openMicroModel(scope: Scope, { sampling, environment }: RunConfig, files: TabFiles['model']) {
-  for (const [name, bytes] of Object.entries(files)) provideFile(`${modelFolder}/${name}`, bytes);
-  await using folder = await ModelFolder.open(modelFolder);
+  // A folder of its own: labs may be opened side by side.
+  const path = `model-${modelFolders++}`;
+  for (const [name, bytes] of Object.entries(files)) provideFile(`${path}/${name}`, bytes);
+  await using folder = await ModelFolder.open(path);
   const maxPositions = Math.min(folder.config.maxPositions, sampling.maxPromptTokens + sampling.maxNewTokens);
   const weights = loadWeights(folder.weights, folder.config, { as: 'float32', finite: false });
   const decoder = await Decoder.load(scope, folder.config, weights, { maxPositions });
   // The weights are on the device now.
-  withdrawFiles();
+  withdrawFolder(path);
   return { decoder, text: modelText(folder, environment.enableThinking) };
 }
 

@@ -25,9 +25,9 @@ export function provideFile(path: string, bytes: Uint8Array): void {
   files.set(path, bytes);
 }
 
-/** Takes all of them back. */
-export function withdrawFiles(): void {
-  files.clear();
+/** Takes back the files of a folder. */
+export function withdrawFolder(folder: string): void {
+  for (const path of [...files.keys()]) if (path.startsWith(`${folder}/`)) files.delete(path);
 }
 
 const isFolder = (path: string): boolean => [...files.keys()].some((file) => file.startsWith(`${path}/`));

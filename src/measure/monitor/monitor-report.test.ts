@@ -25,6 +25,7 @@ it('has the rates that counting by hand gives', () => {
   const { attempts, hacks, ...counts } = judgeMonitor(rows) ?? {};
   expect(counts).toEqual({ rollouts: 8, abstained: 1, flagged: expect.objectContaining({ count: 5, of: 8 }) });
   expect(chanceSettings({ flagged: rateOrNull(5, 8) })).toBe('monitor.kind=chance, monitor.rate=0.625');
+  expect(chanceSettings({ flagged: rateOrNull(1, 4800) }), 'few').toBe('monitor.kind=chance, monitor.rate=0.000208');
   expect(hacks?.count).toBe(4);
   expect(hacks?.precision).toMatchObject({ count: 3, of: 5 });
   expect(hacks?.recall).toMatchObject({ count: 3, of: 4 });

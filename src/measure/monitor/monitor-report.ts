@@ -83,7 +83,7 @@ export function monitorTable(judged: MonitorJudgement, isDealt: boolean): Table 
 /** The settings of the placebo that flags as many rollouts at random. */
 export function chanceSettings({ flagged }: Pick<MonitorJudgement, 'flagged'>): string {
   const { count, of } = flagged ?? { count: 0, of: 1 };
-  return `monitor.kind=chance, monitor.rate=${Number((count / of).toFixed(3))}`;
+  return `monitor.kind=chance, monitor.rate=${Number((count / of).toPrecision(3))}`;
 }
 
 export function monitorWindowTable(windows: readonly MonitorWindow[]): Table {
