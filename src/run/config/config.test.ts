@@ -242,6 +242,8 @@ describe('fuzzed configs', () => {
 
   it('a kind at the top that is a table', () => resolves(null, ['kind.seed=0', 'seed=5e-324']));
 
+  it('a kind that is a table, beside an unknown key', () => resolves(null, ['kind.seed=', '.seed={}']));
+
   it('settings: a config or a UserError', async () => {
     const settings = fc.array(fc.tuple(path, value), { maxLength: 4 });
     await fc.assert(fc.asyncProperty(settings, (all) => resolves(null, all.map(([at, what]) => `${at}=${what}`)))); // biome-ignore format: one line

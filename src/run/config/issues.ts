@@ -89,7 +89,8 @@ function describeUnknown(path: readonly string[], raw: unknown, origins: Origins
   const parent = path.slice(0, -1);
   const holders = keysAt(parent, parts).get(key);
   const unknown = `unknown key ${at}${sourceText(at, origins)}`;
-  const beside = holders?.includes(String(valueAt(raw, [...parent, 'kind']))) ? besideTable(path, parts) : undefined;
+  const kind = valueAt(raw, [...parent, 'kind']);
+  const beside = holders?.some((holder) => holder === kind) ? besideTable(path, parts) : undefined;
   if (beside !== undefined) return `${unknown}, did you mean ${beside}?`;
   if (holders !== undefined) return `${unknown}, only ${parent.join('.')}.kind ${holders.join(' or ')} has it`;
   const called = keyCalled(key);
@@ -99,15 +100,14 @@ function describeUnknown(path: readonly string[], raw: unknown, origins: Origins
   if (called !== undefined) return `${unknown}, did you mean ${called}?`;
   const paths = listKeys(parts).map((known) => known.path.join('.'));
   const elsewhere = paths.find((known) => known.split('.').at(-1)?.toLowerCase() === key.toLowerCase());
-  const meant = elsewhere ?? wordOf(key, parent, raw, parts);
+  const meant = elsewhere ?? wordOf(key, parent, kind, parts);
   return meant === undefined ? unknown : `${unknown}, did you mean ${meant}?`;
 }
 
 /** The longest key of the table that is a part of the given name, such as `mean` of `ownMean`. */
-function wordOf(key: string, table: readonly string[], raw: unknown, parts: ConfigParts): string | undefined {
-  const kind = String(valueAt(raw, [...table, 'kind']));
+function wordOf(key: string, table: readonly string[], kind: unknown, parts: ConfigParts): string | undefined {
   const [longest] = [...keysAt(table, parts)]
-    .filter(([name, kinds]) => name !== 'kind' && (kinds.length === 0 || kinds.includes(kind)))
+    .filter(([name, kinds]) => name !== 'kind' && (kinds.length === 0 || kinds.some((holder) => holder === kind)))
     .map(([name]) => name)
     .filter((name) => name.length > 3 && key.toLowerCase().includes(name.toLowerCase()))
     .sort((a, b) => b.length - a.length);
