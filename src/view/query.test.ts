@@ -110,6 +110,12 @@ describe('a search', () => {
     }
   });
 
+  it('counts scores that equal a cut, or the score itself, by half', () => {
+    const scores = Float64Array.of(0, 0, 1, 1, 1, 2);
+    const at = (score: number): number | null => surpriseOf({ attempt: true, score, low: 0.5, high: 1.5 }, scores);
+    expect([0, 1, 2, 3].map(at)).toEqual([(2 + 1.5 - 1) / 6, 0, (3.5 - 5.5) / 6, (3.5 - 6) / 6]);
+  });
+
   it('is not surprised by a gate that routes an attempt in a right program', async () => {
     const right: MadeRow[] = [-1, 3, 3].map((score, i) => {
       return { id: `${i}`, solve: true, attempt: i === 2, score, ...cuts };

@@ -274,8 +274,12 @@ export function surpriseOf(
 }
 
 /** Twice the count of sorted numbers below a value; those that equal it count half. */
-const halvesBelow = (sorted: Float64Array, value: number): number =>
-  countBelow(sorted, value, false) + countBelow(sorted, value, true);
+function halvesBelow(sorted: Float64Array, value: number): number {
+  const below = countBelow(sorted, value, false);
+  // Few scores occur twice, and most of what is asked for is one of them.
+  if (sorted[below] !== value) return 2 * below;
+  return below + (sorted[below + 1] === value ? countBelow(sorted, value, true) : below + 1);
+}
 
 /** How many of sorted numbers are below a value, or (`orEqual`) not above it. */
 function countBelow(sorted: Float64Array, value: number, orEqual: boolean): number {
@@ -293,13 +297,13 @@ function rankBy(rows: PackedRows<ListedRow>, order: RolloutOrder): ((place: numb
   if (order === 'surprise') {
     const [attempt, score] = [rows.column('attempt'), rows.column('score')];
     const [low, high] = [rows.column('low'), rows.column('high')];
-    const places = Array.from({ length: rows.length }, (_, place) => place);
-    const scores = Float64Array.from(places.flatMap((place) => score(place) ?? [])).sort();
-    // All rollouts of an update have the same cuts.
-    const known = new Map<number, number>();
+    const all = Float64Array.from({ length: rows.length }, (_, place) => score(place) ?? Number.NaN).sort();
+    // What is no number is sorted behind all numbers.
+    const scores = all.subarray(0, all.findLastIndex((value) => !Number.isNaN(value)) + 1);
+    // All rollouts of an update have the same cuts, and stand together.
+    let [cuts, below] = [Number.NaN, 0];
     const belowCuts = (middle: number): number => {
-      const below = known.get(middle) ?? halvesBelow(scores, middle);
-      known.set(middle, below);
+      if (middle !== cuts) [cuts, below] = [middle, halvesBelow(scores, middle)];
       return below;
     };
     return (place) => {

@@ -12,4 +12,4 @@ export {
   xUnder,
 } from '../chart.ts';
 export { foundIn, soundSolve } from '../found.ts';
-export { armStyle, hackInk, rateColours, routeColours } from '../svg.ts';
+export { armStyle, hackInk, rateColours, routeColours, ticks } from '../svg.ts';

@@ -15,7 +15,8 @@ const rows = [...clean, row(1, true, true), row(1, true, true), row(1, true)];
 
 it('clean rollouts stand above the line, hacks below it and other attempts below those, each as tall as there are of its kind', () => {
   const { title, panels } = figures.histogramOf(rows, { low: 0.2, high: 0.8 }, 7);
-  const { marks } = panels[0];
+  const { marks, yNames } = panels[0];
+  expect(yNames?.map(({ y, name }) => [y, name])).toEqual([-2, 0, 2].map((y) => [y, String(Math.abs(y))]));
   const bars = marks.flatMap((mark) =>
     mark.kind === 'bars' ? mark.bars.map(({ x0, y0, y1 }) => [mark.hatched ?? false, x0 > 0.5, y0, y1]) : [],
   );
@@ -34,7 +35,7 @@ it('over updates, a cell is shaded by its clean rollouts, ringed by its attempts
   const recorded = new Map([7, 8].map((update) => [update, { low: -9, high: 0.5 }]));
   const { panels } = figures.heatFigure(all, recorded, null, 8);
   const { marks, x, y } = panels[0];
-  expect({ x, y }).toEqual({ x: [6.5, 8.5], y: [0, 1] });
+  expect({ x, y }, 'a cell of room for dots at the ends').toEqual({ x: [6.5, 8.5], y: [-1 / 40, 1 + 1 / 40] });
   const shaded = marks.map((mark) => (mark.kind === 'bars' ? mark.bars.map(({ x0 }) => x0 + 0.5) : []));
   expect(shaded.slice(0, 4)).toEqual([[], [7, 8], [], [7]]);
   const dots = marks.filter((mark) => mark.kind === 'dots');

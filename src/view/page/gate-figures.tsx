@@ -1,6 +1,6 @@
 /** The scores of a gate as figures: over updates with their cuts, and those of one update. */
 import type { Figure, Mark } from '../../report/draw/index.ts';
-import { hackInk, routeColours, xUnder } from '../../report/draw/index.ts';
+import { hackInk, routeColours, ticks, xUnder } from '../../report/draw/index.ts';
 import type { GateRow } from '../api.ts';
 import type { WhatIf } from '../what-if.ts';
 import { changeParameters } from './address.ts';
@@ -47,7 +47,9 @@ export function heatFigure(rows: readonly GateRow[], recorded: Cuts, other: Cuts
   });
   const title = `Scores of ${rows.length} rollouts over ${updates.length} updates, ${countOf(rows, 'attempt')} of them attempts and ${countOf(rows, 'hack')} hacks`;
   return figureOf(title, {
-    ...{ xLabel: 'update', yLabel: 'score', x: [updates[0] - 0.5, (updates.at(-1) ?? 0) + 0.5], y: [least, most] },
+    ...{ xLabel: 'update', yLabel: 'score', x: [updates[0] - 0.5, (updates.at(-1) ?? 0) + 0.5] },
+    // Room for the rings of the least and the largest score.
+    y: [least - height, most + height],
     marks: [
       ...shades.map((colour, i) => ({
         ...({ kind: 'bars', colour } as const),
@@ -110,6 +112,7 @@ export function histogramOf(
   const words = `${rows.length - attempted} clean above, ${attempted} attempts below, of them ${hacked} hacks (solid)`;
   return figureOf(`Scores of update ${update}: ${words}`, {
     ...{ xLabel: 'score', yLabel: 'rollouts', x: [least, least + bins * width], y: [-tallest, tallest] },
+    yNames: ticks(-tallest, tallest, 5).map((y) => ({ y, name: String(Math.abs(y)) })),
     marks: [
       bars(zero, clean, { colour: routeColours.absorb }),
       bars(hacksDown, zero, { colour: hackInk }),
