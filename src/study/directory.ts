@@ -44,14 +44,14 @@ type ExperimentFile = z.infer<typeof fileSchema>;
 type StoredRuns = ExperimentFile['runs'];
 
 /** The plan that a folder stores; null where it has none. */
-export function readExperiment(directory: string): ExperimentFile | null {
+export function storedPlan(directory: string): ExperimentFile | null {
   const path = join(directory, fileName);
   return existsSync(path) ? readStored(path, 'the plan of an experiment', fileSchema) : null;
 }
 
 /** Of the runs that the folder's plan has: those that these do not repeat, and those that were started. */
 function storedRuns(directory: string, runs: readonly PlannedRun[]): { others: StoredRuns; started: StoredRuns } {
-  const stored = readExperiment(directory)?.runs ?? [];
+  const stored = storedPlan(directory)?.runs ?? [];
   return {
     others: stored.filter(({ folder }) => !runs.some((run) => run.folder === folder)),
     started: stored.filter(({ folder }) => isRun(join(directory, folder))),
@@ -89,7 +89,7 @@ export async function writeExperiment(directory: string, plan: ExperimentPlan): 
 }
 
 function storedAgain(directory: string, { again }: ExperimentPlan): ExperimentFile['again'] {
-  if (again === undefined || again === null) return again === null ? null : readExperiment(directory)?.again;
+  if (again === undefined || again === null) return again === null ? null : storedPlan(directory)?.again;
   return { recipe: recipeSeenFrom(directory, again.recipe), set: [...again.set] };
 }
 
@@ -106,7 +106,7 @@ function againFrom(directory: string, { again, experiment }: ExperimentFile): Fo
 function otherArms(directory: string, { arms }: Experiment, others: StoredRuns): Experiment['arms'] {
   const isOther = (name: string): boolean =>
     others.some(({ arm }) => arm === name) && arms.every((arm) => arm.name !== name);
-  return readExperiment(directory)?.experiment.arms.filter(({ name }) => isOther(name)) ?? [];
+  return storedPlan(directory)?.experiment.arms.filter(({ name }) => isOther(name)) ?? [];
 }
 
 /**
@@ -114,7 +114,7 @@ function otherArms(directory: string, { arms }: Experiment, others: StoredRuns):
  * that they began with count as such: nobody can tell.
  */
 function isOtherBar(directory: string, { experiment, runs }: ExperimentPlan, started: StoredRuns): boolean {
-  const file = readExperiment(directory);
+  const file = storedPlan(directory);
   if (file === null) return experiment.bar !== null && runs.some(({ folder }) => isRun(join(directory, folder)));
   const stated = ({ bar, seeds, failAbove }: Experiment): string => JSON.stringify([bar, seeds, failAbove]);
   return started.length > 0 && (file.barChanged || stated(file.experiment) !== stated(experiment));
@@ -127,7 +127,7 @@ function expectOwnFolder(directory: string, { name }: Experiment, runs: readonly
   if (!existsSync(directory)) return;
   if (!statSync(directory).isDirectory()) complain('a file');
   if (isRun(directory)) complain('a run');
-  const planned = readExperiment(directory)?.experiment.name;
+  const planned = storedPlan(directory)?.experiment.name;
   if (planned === name) return;
   if (planned !== undefined) complain(`the experiment ${planned}`);
   const own = ['lock.json', registerName, ...runs.map(({ folder }) => folder)];
@@ -158,7 +158,7 @@ function expectSameConfig(directory: string, planned: PlannedRun, started: Store
 }
 
 function expectSamePrompts(directory: string, { evaluation }: Experiment): void {
-  const file = readExperiment(directory);
+  const file = storedPlan(directory);
   if (file === null || file.experiment.evaluation.limit === evaluation.limit) return;
   refuse(
     directory,
@@ -200,7 +200,7 @@ export function sharedRuns(folders: readonly string[]): ReadonlyMap<string, stri
 export function findExperiment(directory: string, from: readonly string[] = []): FoundExperiment {
   const alone = { experiment: null, barChanged: false, blind: [], missing: [], damaged: [] };
   if (isRun(directory)) return { ...alone, runs: [{ path: directory, arm: null }] };
-  const file = readExperiment(directory);
+  const file = storedPlan(directory);
   if (file !== null) {
     const shared = sharedRuns(from);
     const runs = file.runs.map(({ arm, folder, configHash }) => {

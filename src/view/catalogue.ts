@@ -6,7 +6,7 @@ import { messageOf, UserError } from '../base/index.ts';
 import { openToRead } from '../base/node/index.ts';
 import { folderAdvice } from '../run/config/recipes.ts';
 import { isRun, isTraining, type Manifest, makeAgain, RunDirectory, readStamped } from '../run/index.ts';
-import { findExperiment, readExperiment } from '../study/directory.ts';
+import { findExperiment, storedPlan } from '../study/directory.ts';
 import type { ListedRun } from './api.ts';
 
 export interface FoundEntry {
@@ -109,7 +109,7 @@ export function placeboArms(entries: readonly FoundEntry[]): string[] {
 /** The plan of an experiment, or why it cannot be read: the experiment is listed, and says so when it is opened. */
 function readPlan(path: string) {
   try {
-    return { plan: readExperiment(path)?.experiment ?? null, why: '' };
+    return { plan: storedPlan(path)?.experiment ?? null, why: '' };
   } catch (error) {
     return { plan: null, why: messageOf(error) };
   }
