@@ -2,14 +2,15 @@
  * Every arm of every experiment of recipes/qwen3-4b-study.toml for a few updates and its evaluation, on a random model of one of Qwen3's
  * shapes: what each took in seconds, memory of the GPU and disk, beside what the plan said, as JSON lines and as CSV. Random weights earn
  * nothing, so each group is shown a solve and a hack, as a warm start does. Problems of the file are tested on; trained on are generated
- * ones of their lengths (bench/claim-data.ts). Evaluation has two sets and no curve.
+ * ones of their lengths (bench/claim-data.ts). Evaluation has no curve, and two sets unless `--sets` names others.
  *   node bench/study-rehearsal.ts --problems FILE.jsonl[.gz] --to DIR --results FILE.jsonl [--model DIR] [--shape 4b] [--device cuda] [--updates 2]
  *     [--tokens 48] [--jobs 1] [--seconds 500] [--experiments seeds,claim] [--arms a,b] [--kill-at 20] [--rank 32] [--train 16] [--test 8]
- *     [--set key=value]
+ *     [--sets test-original] [--set key=value]
  *   node bench/study-rehearsal.ts --measure kinds,long --problems FILE --to DIR --results FILE.jsonl [--seconds 560] [any of the above]
  * `--measure`: one after the other in the time of the call, each with a folder, results (FILE-memory.jsonl) and usual values of its own.
  * `memory`: at the shape of 0.6B, completions of 24 tokens. `gate`: one at 4B, up to 15 updates of 512 tokens. `kinds`: a run of each kind
- * that steps have, at 4B, 15 updates of 512 tokens and evaluations of 119 problems. `long`: three updates of the full preset.
+ * that steps have, at 4B, 6 updates of 512 tokens, one of which builds directions again, and evaluations of 119 problems. `long`: three updates
+ * of the full preset.
  * At the end each figure is told as a share of what the plan said (`--against`: which), and which are more than 20% apart.
  * The model is made if its folder is absent. Ends before `--seconds` are over. Each arm has its line as it ends; one that the time ended has
  * the updates until then. Others that the results have are not tried again, on another machine neither, so a later call goes on with the rest. Exit code 1: an arm failed, which is named; 75: the time did not suffice for all.
@@ -34,6 +35,7 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { planCheckpoints } from '../src/lab/index.ts';
+import { assumedUpdateSeconds } from '../src/study/forecast.ts';
 import { planStudy, readStudy, type StudyStep } from '../src/study/steps.ts';
 import { gqProgram } from '../test/gq-command.ts';
 import { writeDemonstrations, writeProblems } from './claim-data.ts';
@@ -58,6 +60,7 @@ const { values: given } = parseArgs({
     rank: { type: 'string' },
     train: { type: 'string' },
     test: { type: 'string' },
+    sets: { type: 'string' },
     measure: { type: 'string' },
     against: { type: 'string' },
     set: { type: 'string', multiple: true },
@@ -74,6 +77,7 @@ const usual = {
   rank: '32',
   train: '16',
   test: '8',
+  sets: 'test-original,test-unhinted',
   against: 'memory,disk',
 };
 
@@ -85,7 +89,14 @@ interface Measurement {
   readonly set?: readonly string[];
 }
 
-const whole = { shape: '4b', updates: '15', tokens: '512', test: '119', against: 'seconds,evaluation,memory,disk' };
+const whole = {
+  shape: '4b',
+  updates: '6',
+  tokens: '512',
+  test: '119',
+  sets: 'test-original',
+  against: 'seconds,evaluation,memory,disk',
+};
 
 /** What `--measure` may name. */
 const measurements: Readonly<Record<string, Measurement>> = {
@@ -98,13 +109,13 @@ const measurements: Readonly<Record<string, Measurement>> = {
       arms: 'vanilla,symmetric,gradient,gradient-token,pair-band',
     },
   },
-  gate: { share: 1, usual: { ...whole, experiments: 'seeds', arms: 'gradient' } },
+  gate: { share: 1, usual: { ...whole, updates: '15', experiments: 'seeds', arms: 'gradient' } },
   kinds: {
-    share: 0.75,
+    share: 1,
     usual: {
       ...whole,
       experiments: 'first,seeds,claim,baselines,recall,warm',
-      arms: 'vanilla,gradient,symmetric,oracle,penalty-probe,oracle-0.4,own-absorb-half-by-labels',
+      arms: 'vanilla,symmetric,gradient,gradient-token,own-absorb,oracle,penalty-probe,penalty-judge,gradient-regularisation,oracle-0.4,own-absorb-half-by-labels',
     },
   },
   long: {
@@ -165,7 +176,7 @@ function copyRecipes(): string {
   cpSync('recipes', folder, { recursive: true });
   for (const name of readdirSync(folder).filter((each) => each.startsWith('qwen3-4b-'))) {
     const text = readFileSync(join(folder, name), 'utf8');
-    const smaller = '[evaluation]\ncurveEvery = 0\nsets = ["test-original", "test-unhinted"]\n\n';
+    const smaller = `[evaluation]\ncurveEvery = 0\nsets = ${JSON.stringify(values.sets.split(','))}\n\n`;
     const ranked = text.replace(/^rank = 32$/m, `rank = ${values.rank}`);
     writeFileSync(join(folder, name), ranked.replace(/^\[evaluation\]\n(?:(?!\[).*\n)*/m, smaller));
   }
@@ -264,7 +275,7 @@ async function rehearse({ step, arm }: Arm): Promise<boolean> {
     },
     ...{ evaluations: done ? readdirSync(join(run, 'evaluations')).length : 0, firstUpdateSeconds },
     updateSeconds: phases === null ? null : Object.values(phases).reduce((sum, each) => sum + each, 0),
-    assumedUpdateSeconds: step.assumed?.updateSeconds ?? null,
+    assumedUpdateSeconds: step.assumed === undefined ? null : assumedUpdateSeconds(step.assumed, part.config),
     evaluationSeconds: done ? evaluationSecondsOf(run) : null,
     assumedEvaluationSeconds: step.assumed?.evaluationSeconds ?? null,
     ...{ gigabytes, plannedGigabytes: lasting(disk) / 1e9 },

@@ -32,8 +32,14 @@ export type Forecast = Awaited<ReturnType<typeof forecastExperiment>>;
 /** What runs took on another machine, one at a time, for those that were not measured here. */
 export interface AssumedRate {
   readonly updateSeconds: number;
+  /** Of arms of other kinds, whose updates take longer. */
+  readonly kinds?: Readonly<Record<string, number>>;
   readonly evaluationSeconds: number;
 }
+
+/** What an update of such an arm is assumed to take. */
+export const assumedUpdateSeconds = ({ updateSeconds, kinds = {} }: AssumedRate, { arm }: RunConfig): number =>
+  Object.hasOwn(kinds, arm.kind) ? kinds[arm.kind] : updateSeconds;
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
@@ -169,7 +175,7 @@ async function secondsOf(
   );
   const evaluations = evaluationsOf(statesOf({ hasQuarantine }), checkpoints, plan.experiment.evaluation).length;
   const updates = config.updates + (attackOf(plan, arm, config)?.updates ?? 0);
-  return (updates * rate.updateSeconds + evaluations * rate.evaluationSeconds) / rate.atATime;
+  return (updates * assumedUpdateSeconds(rate, config) + evaluations * rate.evaluationSeconds) / rate.atATime;
 }
 
 type ArmMemory = { readonly weights: number; readonly rest: number };

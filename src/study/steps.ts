@@ -20,9 +20,16 @@ import {
 } from './experiment.ts';
 import type { AssumedRate } from './forecast.ts';
 
+const seconds = z.number().positive();
+const assumed = z
+  .strictObject({ updateSeconds: seconds, kinds: z.record(z.string(), seconds).optional(), evaluationSeconds: seconds })
+  .optional()
+  .describe('seconds of a run elsewhere, for the plan of a machine that has measured none like it');
+
 const studySchema = z.strictObject({
   name: folderName,
   set: settings.describe('changes to every run of every step, as --set takes them'),
+  assumed,
   steps: z
     .array(
       z.strictObject({
@@ -31,10 +38,7 @@ const studySchema = z.strictObject({
           .string('what to do where its bar is not met')
           .optional()
           .describe('makes the step decide: nothing after it is begun where its bar is not met'),
-        assumed: z
-          .strictObject({ updateSeconds: z.number().positive(), evaluationSeconds: z.number().positive() })
-          .optional()
-          .describe('seconds of a run elsewhere, for the plan of a machine that has measured none like it'),
+        assumed,
       }),
       'a list of tables',
     )
@@ -70,14 +74,14 @@ export interface StudyStep {
 
 /** Resolves every step, so that what is wrong with the last is known before the first begins. */
 export async function planStudy(
-  { path, set, steps }: Study,
+  { path, set, steps, assumed: everywhere }: Study,
   directory: string,
   { set: more, seeds }: { readonly set: readonly string[]; readonly seeds?: readonly number[] | undefined },
   tell?: Tell,
 ): Promise<StudyStep[]> {
   const earlier = new Set<string>();
   const planned: StudyStep[] = [];
-  for (const { experiment: named, advice, assumed } of steps) {
+  for (const { experiment: named, advice, assumed = everywhere } of steps) {
     const recipe = recipeFrom(dirname(resolve(path)), named);
     const experiment = readExperiment(recipe);
     if (advice !== undefined && experiment.bar === null) {
