@@ -297,11 +297,11 @@ async function rehearse({ step, arm }: Arm): Promise<boolean> {
   return true;
 }
 
-/** The mean, by the times of files: evaluations follow the last update one after another. */
+/** The mean of those after the first, by the times of files: they follow one after another, and before the first the run is saved and sealed. */
 function evaluationSecondsOf(run: string): number {
-  const written = (name: string): number => statSync(join(run, name)).mtimeMs / 1000;
-  const evaluations = readdirSync(join(run, 'evaluations')).map((name) => written(join('evaluations', name)));
-  return (Math.max(...evaluations) - written('timings.jsonl')) / evaluations.length;
+  const names = readdirSync(join(run, 'evaluations'));
+  const written = names.map((name) => statSync(join(run, 'evaluations', name)).mtimeMs / 1000);
+  return (Math.max(...written) - Math.min(...written)) / (names.length - 1);
 }
 
 /** The state before the newest is gone from a finished run. */

@@ -44,6 +44,12 @@ export class GraderError extends ComplaintError {
 /** What was thrown, in words. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
+/** What went wrong first: where closing fails after work has failed, `using` throws one error that hides it, a SuppressedError. */
+export function firstError(error: unknown): unknown {
+  const isBoth = error instanceof Error && error.name === 'SuppressedError' && 'suppressed' in error;
+  return isBoth ? firstError(error.suppressed) : error;
+}
+
 /** Whether work ended because a signal asked for it. */
 export function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === 'AbortError';

@@ -4,6 +4,7 @@ export { chatText, promptText, turnsOf } from './chat.ts';
 export {
   DeviceError,
   explainForeign,
+  firstError,
   GraderError,
   isAbort,
   messageOf,

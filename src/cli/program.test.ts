@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { gq as run } from '../../test/run-gq.ts';
-import { UserError } from '../base/errors.ts';
+import { DeviceError, UserError } from '../base/errors.ts';
+import { failureText } from '../study/run.ts';
 import { reportError } from './program.ts';
 import { commandTable, otherNames } from './table.ts';
 
@@ -87,6 +88,24 @@ describe('errors', () => {
   it('shows a UserError as one line and exits 2', async () => {
     const error = new UserError({ call: 'gq x', expected: 'a file', found: 'a folder', fix: 'Name a file.' });
     expect(await report(error)).toEqual({ code: 2, err: 'gq: x: expected a file, found a folder. Name a file.\n' });
+  });
+
+  it('shows the error that came first where closing failed after it', async () => {
+    const first = async (error: Error): Promise<unknown> => {
+      await using _part = {
+        [Symbol.asyncDispose]: async () => {
+          throw new RangeError('closing failed as well');
+        },
+      };
+      throw error;
+    };
+    const error = new DeviceError({ call: 'launch', expected: 'a kernel that ends', found: 'an illegal address' });
+    const both = await first(error).catch((thrown: unknown) => thrown);
+    expect(both).not.toBe(error);
+    expect(await report(both)).toEqual({ code: 1, err: `${error.stack}\n` });
+    expect(failureText(both)).toBe(error.stack);
+    const wrong = new UserError({ call: 'gq x', expected: 'a file', found: 'a folder' });
+    expect((await report(await first(wrong).catch((thrown: unknown) => thrown))).code).toBe(2);
   });
 
   it('shows any other error with its stack and exits 1', async () => {

@@ -1,7 +1,7 @@
 /** The `gq` program, built from the values of the commands, and how their outcomes become exit codes. */
 import { fileURLToPath } from 'node:url';
 import { Argument, Command, CommanderError, Option } from 'commander';
-import { exitCodes, GraderError, isAbort, shellLine, UserError } from '../base/index.ts';
+import { exitCodes, firstError, GraderError, isAbort, shellLine, UserError } from '../base/index.ts';
 import { isPassing, readVersion, systemComplaint } from '../base/node/index.ts';
 import { keyCalled } from '../run/config/other-names.ts';
 import type { CommandContext, CommandResult, CommandValue, ParsedCall, Part, Streams } from './command.ts';
@@ -199,7 +199,8 @@ function explain({ message, complaint: { fix = '' } }: UserError): string {
   return `${message.slice(0, message.length - fix.length)}${asTyped(fix)}`;
 }
 
-export async function reportError(error: unknown, { stderr }: Streams): Promise<number> {
+export async function reportError(thrown: unknown, { stderr }: Streams): Promise<number> {
+  const error = firstError(thrown);
   // Commander has already printed its own message, with the nearest name where there is one.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.refused;
   // It ended while it was opening something, as its signal asked: nothing was begun that could be saved.

@@ -29,19 +29,25 @@ import { type Slot, sharedPart } from './slots.ts';
 
 export type Forecast = Awaited<ReturnType<typeof forecastExperiment>>;
 
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
 /** What runs took on another machine, one at a time, for those that were not measured here. */
 export interface AssumedRate {
   readonly updateSeconds: number;
-  /** Of arms of other kinds, whose updates take longer. */
-  readonly kinds?: Readonly<Record<string, number>>;
+  /** Seconds that an update of runs with these settings takes beside: of `arm.kind=gradient`, or of several with a space between. */
+  readonly more?: Readonly<Record<string, number>>;
   readonly evaluationSeconds: number;
 }
 
-/** What an update of such an arm is assumed to take. */
-export const assumedUpdateSeconds = ({ updateSeconds, kinds = {} }: AssumedRate, { arm }: RunConfig): number =>
-  Object.hasOwn(kinds, arm.kind) ? kinds[arm.kind] : updateSeconds;
-
-const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+/** What an update of such a run is assumed to take. */
+export function assumedUpdateSeconds({ updateSeconds, more = {} }: AssumedRate, config: RunConfig): number {
+  const has = (setting: string): boolean => {
+    const [key, value] = setting.split('=');
+    return `${key.split('.').reduce<unknown>((table, name) => Object(table)[name], config)}` === value;
+  };
+  const added = Object.entries(more).filter(([settings]) => settings.split(' ').every(has));
+  return updateSeconds + sum(added.map(([, seconds]) => seconds));
+}
 
 /** Arms differ in cost, seeds do not: the first run of each stands for all. */
 function shapesOf(runs: readonly PlannedRun[]): readonly PlannedRun[] {

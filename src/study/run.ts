@@ -5,7 +5,7 @@
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { OutOfMemoryError, UserError } from '../base/index.ts';
+import { firstError, OutOfMemoryError, UserError } from '../base/index.ts';
 import { HeldError } from '../base/node/index.ts';
 import { curveNames, EvaluationStore, finalNames, lastCheckpoint, statesOf } from '../evaluate/index.ts';
 import { type PackPlace, pluginHash, RunPack, type TrainOptions } from '../lab/index.ts';
@@ -145,7 +145,8 @@ async function runTogether(
     using place = pack?.join() ?? null;
     const end = await runOne(plan, index, directory, workerOf(index, place)).then(
       (ending): JobEnd => ({ end: ending, detail: '' }),
-      (error: unknown): JobEnd => {
+      (thrown: unknown): JobEnd => {
+        const error = firstError(thrown);
         if (error instanceof HeldError) return { end: 'held', detail: holderText(error) };
         // Another error is not of one run: the machine or the grader failed.
         const isOfOneRun = error instanceof UserError || error instanceof OutOfMemoryError;
@@ -195,7 +196,8 @@ export async function runSideBySide(
 const holderText = ({ holder: { pid, host } }: HeldError): string => `process ${pid} on ${host}`;
 
 /** What an error says; one that no user could have caused, with the lines that say where it came from. */
-export function failureText(error: unknown): string {
+export function failureText(thrown: unknown): string {
+  const error = firstError(thrown);
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return userErrorOf(error)?.message ?? stack;
 }

@@ -22,7 +22,7 @@ import type { AssumedRate } from './forecast.ts';
 
 const seconds = z.number().positive();
 const assumed = z
-  .strictObject({ updateSeconds: seconds, kinds: z.record(z.string(), seconds).optional(), evaluationSeconds: seconds })
+  .strictObject({ updateSeconds: seconds, more: z.record(z.string(), seconds).optional(), evaluationSeconds: seconds })
   .optional()
   .describe('seconds of a run elsewhere, for the plan of a machine that has measured none like it');
 
