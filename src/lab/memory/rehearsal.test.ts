@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { cutPasses } from '../../grpo/batches.ts';
-import { fillPass, longestCompletions } from './rehearsal.ts';
+import { fillPass, longestCompletions, longestTasks } from './rehearsal.ts';
 
 const tokensPerPass = 800;
 
@@ -72,6 +72,15 @@ describe('a rehearsed pass', () => {
         expect(filled[0]).toBeLessThanOrEqual(Math.max(tokensPerPass, whole));
       }),
     );
+  });
+});
+
+describe('the longest prompts of an update', () => {
+  it('differ and are of the vocabulary, where there are more prompts than it has tokens', () => {
+    const task = { hinted: new Int32Array(6), unhinted: new Int32Array(9) };
+    const prompts = longestTasks([task], 1000, 9).map(({ hinted }) => hinted);
+    expect(new Set(prompts.map((tokens) => tokens.join(' '))).size).toBe(1000);
+    expect(prompts.every((tokens) => tokens.length === 9 && tokens.every((token) => token < 9))).toBe(true);
   });
 });
 

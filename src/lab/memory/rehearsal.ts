@@ -50,7 +50,8 @@ export async function rehearseUpdate(
   const { promptsPerStep, maxPromptTokens, maxNewTokens } = settings.sampling;
   const longest = Math.min(maxPromptTokens, unsteered.decoder.config.maxPositions - maxNewTokens);
   using scope = new Scope(unsteered.decoder.head.device);
-  const demonstrations = fullDemonstrations(tasks, settings);
+  const { vocabSize } = unsteered.decoder.config;
+  const demonstrations = fullDemonstrations(tasks, settings, vocabSize);
   const opened = await openOnNothing(definition, config, { policy: unsteered, scope, demonstrations, openModel });
   const arm = memoryHooks(opened);
   const policy = steerPolicy(unsteered, arm);
@@ -67,12 +68,12 @@ export async function rehearseUpdate(
     optimiser,
     arm,
     settings,
-    tasks: longestTasks(twice(opened.prompt === undefined ? tasks : tasks.map(asLongest)), promptsPerStep),
+    tasks: longestTasks(twice(opened.prompt === undefined ? tasks : tasks.map(asLongest)), promptsPerStep, vocabSize),
     pool: null,
     anchors: demonstrations,
     shards: Shards.alone,
     stopTokens: [],
-    vocabulary: policy.decoder.config.vocabSize,
+    vocabulary: vocabSize,
     decode: () => '',
     showPrompt: () => '',
     enter,
@@ -113,7 +114,7 @@ export async function rehearseEvaluation(
   gauge: Gauge,
 ): Promise<void> {
   const { sampling, compute } = grpoSettings(config);
-  const requests = longestTasks(tasks, rowsTogether).map(({ hinted }, row) => ({
+  const requests = longestTasks(tasks, rowsTogether, policy.decoder.config.vocabSize).map(({ hinted }, row) => ({
     prompt: hinted,
     row,
     state: 'full' as const,
@@ -172,8 +173,12 @@ function openOnNothing(
   });
 }
 
-function fullDemonstrations(tasks: readonly Task[], { sampling, compute }: GrpoSettings): PromptedCompletion[] {
-  const prompts = longestTasks(tasks, compute.tokensPerPass).map(({ hinted }) => hinted);
+function fullDemonstrations(
+  tasks: readonly Task[],
+  { sampling, compute }: GrpoSettings,
+  vocabulary: number,
+): PromptedCompletion[] {
+  const prompts = longestTasks(tasks, compute.tokensPerPass, vocabulary).map(({ hinted }) => hinted);
   const lengths = prompts.map(({ length }) => length);
   const longest = lengths.map(() => sampling.maxNewTokens);
   return fillPass(lengths, 1, longest, compute.tokensPerPass).map((length, group) => ({
@@ -246,13 +251,19 @@ export function longestCompletions(
 
 const descending = (lengths: readonly number[]): number[] => lengths.toSorted((a, b) => b - a);
 
-function longestTasks(tasks: readonly Task[], count: number): Task[] {
-  const longest = ({ hinted, unhinted }: Task): Int32Array => (hinted.length >= unhinted.length ? hinted : unhinted);
+/** The longest prompts, `count` of them, which differ: equal ones would be in the cache once. */
+export function longestTasks<Asked extends Pick<Task, 'hinted' | 'unhinted'>>(
+  tasks: readonly Asked[],
+  count: number,
+  vocabulary: number,
+): Asked[] {
+  const longest = ({ hinted, unhinted }: Asked): Int32Array => (hinted.length >= unhinted.length ? hinted : unhinted);
   const sorted = tasks.toSorted((a, b) => longest(b).length - longest(a).length);
   return Array.from({ length: count }, (_, i) => {
     const task = sorted[i % sorted.length];
-    // Prompts differ in their first token: equal ones would be in the cache once.
-    const prompt = longest(task).with(0, i);
+    const prompt = longest(task).slice();
+    for (let at = 0, rest = i; at === 0 || rest > 0; at++, rest = Math.floor(rest / vocabulary))
+      prompt[at] = rest % vocabulary;
     return { ...task, hinted: prompt, unhinted: prompt };
   });
 }
