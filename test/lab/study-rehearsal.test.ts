@@ -118,18 +118,43 @@ describe('the rehearsal of the study', () => {
       const shares = rows.filter((row) => fits(row) && row[measured]).map((row) => Number(row[measured]) / Number(row[planned])); // biome-ignore format: one line
       return `${shares.filter((share) => Math.abs(share - 1) <= 0.2).length} of ${shares.length}`;
     };
-    const told = Object.entries({
-      'two updates at 4B': (row) => row['shape'] === '4b' && row['updates'] === '2',
+    const fits: Readonly<Record<string, (row: (typeof rows)[number]) => boolean>> = {
+      'two updates at 4B': (row) => row['shape'] === '4b' && row['updates'] === '2' && row['jobs'] !== '1',
       'twenty updates at 0.6B': (row) => row['shape'] === '0.6b' && row['updates'] === '20',
+      'two updates at 0.6B': (row) => row['shape'] === '0.6b' && row['updates'] === '2',
       'sixty updates of vanilla': (row) => row['updates'] === '60',
       'a gate on gradients': (row) => row['updates'] === '15',
-      'two updates at 0.6B': (row) => row['shape'] === '0.6b' && row['updates'] === '2',
-    } satisfies Record<string, (row: (typeof rows)[number]) => boolean>);
-    for (const [name, fits] of told) {
+      'six updates of nine kinds': (row) => row['updates'] === '6',
+      'the full preset': (row) => row['experiment'] === 'qwen3-4b-long' && row['jobs'] === '1' && row['shape'] === '4b',
+    };
+    const figures = [
+      ['updateSeconds', 'assumedUpdateSeconds'],
+      ['evaluationSeconds', 'assumedEvaluationSeconds'],
+      ['peakMiB', 'plannedMiB'],
+      ['gigabytes', 'plannedGigabytes'],
+    ] as const;
+    for (const [name, fit] of Object.entries(fits)) {
       const line = page.split('\n').find((each) => each.startsWith(`| ${name}`)) ?? '';
-      const [, , seconds, memory, disk] = line.split('|').map((cell) => cell.trim());
-      expect([memory, disk], name).toEqual([count('peakMiB', 'plannedMiB', fits), count('gigabytes', 'plannedGigabytes', fits)]); // biome-ignore format: one line
-      if (seconds !== 'not comparable') expect(seconds).toContain(count('updateSeconds', 'assumedUpdateSeconds', fits));
+      const cells = line
+        .split('|')
+        .slice(2)
+        .map((cell) => cell.trim());
+      expect(cells.slice(2, 4), name).toEqual([count(...figures[2], fit), count(...figures[3], fit)]);
+      for (const [i, [measured, planned]] of figures.slice(0, 2).entries()) {
+        if (!cells[i].startsWith('not '))
+          expect(cells[i], name).toMatch(new RegExp(`^${count(measured, planned, fit)}\\b`));
+      }
+    }
+    const kinds = rows.filter((row) => fits['six updates of nine kinds'](row) || fits['the full preset'](row));
+    expect(kinds).toHaveLength(12);
+    for (const row of kinds) {
+      const [step, arm] = [row['experiment'].replace('qwen3-4b-', ''), row['arm']];
+      const line = page.split('\n').find((each) => each.startsWith(`| \`${step}\`, ${arm}`)) ?? '';
+      const [, plan, seconds, share, , , evaluation] = line.split('|').slice(1).map((cell) => cell.replaceAll('*', '').trim()); // biome-ignore format: one line
+      const shareOf = (measured: string, planned: string) => (Number(row[measured]) / Number(row[planned])).toFixed(2);
+      expect([Number(plan), share], arm).toEqual([Number(row['assumedUpdateSeconds']), shareOf('updateSeconds', 'assumedUpdateSeconds')]); // biome-ignore format: one line
+      expect(Number(row['updateSeconds']).toFixed(seconds.split('.')[1].length), arm).toBe(seconds);
+      expect(evaluation, arm).toBe(row['evaluationSeconds'] === '' ? '' : shareOf('evaluationSeconds', 'assumedEvaluationSeconds')); // biome-ignore format: one line
     }
   });
 

@@ -23,7 +23,7 @@ function writeStudy(name: string, ...steps: readonly string[]): string {
   return path;
 }
 
-const assumed = 'assumed = { updateSeconds = 60, evaluationSeconds = 30 }\n';
+const assumed = 'assumed = { updateSeconds = 60, more = { "arm.kind=absorb" = 15, "arm.kind=absorb updates=3" = 99 }, evaluationSeconds = 30 }\n'; // biome-ignore format: one line
 const advice = 'advice = "Show it hacks first."\n';
 const step = (experiment: string, more = '') => `[[steps]]\nexperiment = "${experiment}.toml"\n${more}`;
 const settings = [`model=${await tinyModel()}`, ...tinySettings, 'device.variant=plain', 'device.arenaMiB=256'];
@@ -49,13 +49,13 @@ describe('a study', () => {
     const others = err.split('\n').filter((line) => !/^(?:plans|checks) \S/.test(line));
     expect({ code, others }).toEqual({ code: 0, others: [''] });
     expect(text).toMatch(/^inputs {3}.*; problems: \d+ train, \d+ validation, \d+ test\nseals {4}0 finished runs/);
-    // Two updates, and an evaluation of the base and of each state: 2 for vanilla, 3 for absorb.
+    // Two updates, and an evaluation of the base and of each state: 2 for vanilla, 3 for absorb, whose updates take 15 s more.
     expect(text).toMatch(
       /first\nruns {5}1 of 1 left, 2 updates; 1 at a time\ntime {5}about 3 min 00 s; assumed of 1 arms/,
     );
-    expect(text).toMatch(/second\nruns {5}1 of 1 left, 2 updates; .*\ntime {5}about 3 min 30 s/);
+    expect(text).toMatch(/second\nruns {5}1 of 1 left, 2 updates; .*\ntime {5}about 4 min 00 s/);
     expect(text).toMatch(
-      /the whole study\nruns {5}2 of 2 left, 4 updates; .*\ntime {5}about 6 min 30 s; assumed of 2 arms/,
+      /the whole study\nruns {5}2 of 2 left, 4 updates; .*\ntime {5}about 7 min 00 s; assumed of 2 arms/,
     );
     expect(existsSync(out)).toBe(false);
   });
