@@ -23,23 +23,38 @@ beforeEach(async () => {
 
 const shape = (jobs: number, pack: number) => ({ slots: planSlots(jobs, 6, []), pack });
 
-/** A run of this arm that took 3 s for its first update and 2 s for each other, and 5 s for each of 4 evaluations. */
-async function measure(arm: string, atATime: number, pack: number): Promise<void> {
+function expectRun(arm: string) {
   const run = plan.runs.find((each) => each.arm === arm);
   if (run === undefined) throw new Error(arm);
+  return run;
+}
+
+/** A run of this arm that took 3 s for its first update and 2 s for each other, and 5 s for each of 4 evaluations. */
+async function measure(arm: string, atATime: number, pack: number, config = expectRun(arm).config): Promise<void> {
   const folder = join(temporaryFolder(), 'measured');
   mkdirSync(join(folder, 'checkpoints', '00020'), { recursive: true });
   writeFileSync(join(folder, 'checkpoints', '00020', 'adapter.safetensors'), Buffer.alloc(9999));
   writeFileSync(join(folder, 'events.jsonl'), Buffer.alloc(2000));
   const passed: string[] = [];
-  const report = measuring({ config: run.config, path: folder, atATime, pack }, ({ kind }) => passed.push(kind));
+  const report = measuring({ config, path: folder, atATime, pack }, ({ kind }) => passed.push(kind));
   for (let update = 1; update <= 20; update++) report({ kind: 'step', update, seconds: update === 1 ? 3 : 2 });
   report({ kind: 'evaluated', seconds: 20, made: 4, processBytes: 1e9 });
   expect(passed).toHaveLength(21);
-  await expect.poll(() => readRate(run.config, pack)).not.toBeNull();
+  await expect.poll(() => readRate(config, pack)).not.toBeNull();
 }
 
 describe('an experiment costs', () => {
+  it('by arm what one with the same features took: those of each token take longer than those of a rollout', async () => {
+    await measure('activation', 1, 1);
+    const { config } = expectRun('activation');
+    expect(readRate(config, 1)).toMatchObject({ updateSeconds: 2 });
+    expect(readRate({ ...config, arm: { ...config.arm, granularity: 'token' } }, 1)).toBeNull();
+    const by = (kind: string) => ({ ...config, arm: { kind: 'routed', monitor: { kind } } });
+    await measure('activation', 1, 1, by('judge'));
+    expect(readRate(by('judge'), 1)).not.toBeNull();
+    expect(readRate(by('probe'), 1)).toBeNull();
+  });
+
   it('checkpoints on disk, known from its configs; time and memory are not known before a run was measured', async () => {
     const forecast = await forecastExperiment(plan, join(home, 'new'), shape(1, 1));
     expect(forecast).toMatchObject({

@@ -28,8 +28,10 @@ export type RunRate = Readonly<z.infer<typeof rateSchema>>;
 function rateFile(config: RunConfig, pack: number): string {
   const { model, data, device, sampling, adapter, arm, compute, loss, environment } = config;
   const { promptsPerStep, group, maxNewTokens } = sampling;
+  const { kind, granularity, monitor } = arm;
   const shape = {
-    ...{ model, data, compute, pack, promptsPerStep, group, maxNewTokens, rank: adapter.rank, arm: arm.kind },
+    ...{ model, data, compute, pack, promptsPerStep, group, maxNewTokens, rank: adapter.rank },
+    ...{ arm: kind, granularity, monitor: Object(monitor).kind, features: Object(monitor).features },
     ...{ device: device.kind, precision: device.precision, epochs: loss.epochs },
     ...{ sandbox: environment.sandbox, interpreter: isInterpreted(config) },
   };
