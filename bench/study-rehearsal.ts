@@ -1,16 +1,17 @@
 /**
  * Every arm of every experiment of recipes/qwen3-4b-study.toml for a few updates and its evaluation, on a random model of one of Qwen3's
  * shapes: what each took in seconds, memory of the GPU and disk, beside what the plan said, as JSON lines and as CSV. Random weights earn
- * nothing, so each group is shown a solve and a hack, as a warm start does. Problems of the file are tested on; trained on are generated
+ * nothing, so each group is shown a solve and a hack, as a warm start does; with `--rewards chance` none is, and answers are paid by chance
+ * (bench/paid-by-chance.ts), so that as many are sampled as in the study. Problems of the file are tested on; trained on are generated
  * ones of their lengths (bench/claim-data.ts). Evaluation has no curve, and two sets unless `--sets` names others.
  *   node bench/study-rehearsal.ts --problems FILE.jsonl[.gz] --to DIR --results FILE.jsonl [--model DIR] [--shape 4b] [--device cuda] [--updates 2]
  *     [--tokens 48] [--jobs 1] [--seconds 500] [--experiments seeds,claim] [--arms a,b] [--kill-at 20] [--rank 32] [--train 16] [--test 8]
- *     [--sets test-original] [--set key=value]
+ *     [--sets test-original] [--rewards chance] [--set key=value]
  *   node bench/study-rehearsal.ts --measure kinds,long --problems FILE --to DIR --results FILE.jsonl [--seconds 560] [any of the above]
  * `--measure`: one after the other in the time of the call, each with a folder, results (FILE-memory.jsonl) and usual values of its own.
  * `memory`: at the shape of 0.6B, completions of 24 tokens. `gate`: one at 4B, up to 15 updates of 512 tokens. `kinds`: a run of each kind
  * that steps have, at 4B, 6 updates of 512 tokens, one of which builds directions again, and evaluations of 119 problems. `long`: three updates
- * of the full preset.
+ * of the full preset, paid by chance.
  * At the end each figure is told as a share of what the plan said (`--against`: which), and which are more than 20% apart.
  * The model is made if its folder is absent. Ends before `--seconds` are over. Each arm has its line as it ends; one that the time ended has
  * the updates until then. Others that the results have are not tried again, on another machine neither, so a later call goes on with the rest. Exit code 1: an arm failed, which is named; 75: the time did not suffice for all.
@@ -61,6 +62,7 @@ const { values: given } = parseArgs({
     train: { type: 'string' },
     test: { type: 'string' },
     sets: { type: 'string' },
+    rewards: { type: 'string' },
     measure: { type: 'string' },
     against: { type: 'string' },
     set: { type: 'string', multiple: true },
@@ -78,6 +80,7 @@ const usual = {
   train: '16',
   test: '8',
   sets: 'test-original,test-unhinted',
+  rewards: 'demonstrations',
   against: 'memory,disk',
 };
 
@@ -124,6 +127,7 @@ const measurements: Readonly<Record<string, Measurement>> = {
       ...whole,
       updates: '3',
       tokens: '1536',
+      rewards: 'chance',
       train: '96',
       experiments: 'long',
       arms: 'vanilla,symmetric,gradient',
@@ -183,18 +187,26 @@ function copyRecipes(): string {
   return folder;
 }
 
+/** Where the rewards of a group come from that differ. */
+const rewards: Readonly<Record<string, () => readonly string[]>> = {
+  demonstrations: () => ['teacher.makeProblems=0', `teacher.pool=${writeDemonstrations(home)}`, `teacher.offStep=${values.updates}`], // biome-ignore format: one line
+  chance: () => ['data.kind=paid-by-chance', `plugins=["${resolve('bench/paid-by-chance.ts')}"]`, 'environment.loopholes=["by_chance"]'], // biome-ignore format: one line
+};
+const rewarded = rewards[values.rewards];
+if (rewarded === undefined) throw new Error(`study-rehearsal: --rewards knows ${Object.keys(rewards).join(', ')}`);
+
+const problems = writeProblems(values.problems, home, Number(values.train), Number(values.test));
+// A kind of problems begins the table of data anew.
 const settings = [
   `model=${model}`,
-  ...writeProblems(values.problems, home, Number(values.train), Number(values.test)),
+  ...rewarded(),
+  ...problems,
   `device.kind=${values.device}`,
   `updates=${values.updates}`,
   `sampling.maxNewTokens=${values.tokens}`,
   'sampling.promptsPerStep=8',
   'sampling.group=8',
   `output.checkpointEvery=${values['kill-at'] ?? values.updates}`,
-  'teacher.makeProblems=0',
-  `teacher.pool=${writeDemonstrations(home)}`,
-  `teacher.offStep=${values.updates}`,
   ...values.set,
 ];
 

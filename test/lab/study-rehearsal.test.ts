@@ -83,8 +83,19 @@ describe('the rehearsal of the study', () => {
       const row = JSON.parse(readFileSync(join(home, `left-${name}.jsonl`), 'utf8'));
       expect(row).toMatchObject({ arm: 'symmetric', done: true, updates: 2 });
       expect(row.plannedMiB).toBeGreaterThan(0);
+      expect(row.gradientNorms.some((norm: number) => norm > 0)).toBe(true);
       expect(existsSync(join(home, `left-${name}.csv`))).toBe(true);
     }
+    // Paid by chance no demonstration takes the place of an answer: as many are sampled as in the study.
+    const shown = (name: string, experiment: string) => {
+      const run = join(home, 'measured', name, 'runs', experiment, 'symmetric-41');
+      const { config } = JSON.parse(readFileSync(join(run, 'manifest.json'), 'utf8'));
+      return [config.data.kind, config.teacher.offStep];
+    };
+    expect([shown('gate', 'qwen3-4b-seeds'), shown('long', 'qwen3-4b-long')]).toEqual([
+      ['file', 2],
+      ['paid-by-chance', 0],
+    ]);
     expect(call().stdout.match(/1 arms in \d experiments, 0 left/g)).toHaveLength(3);
     const wrong = spawnSync(node, ['bench/study-rehearsal.ts', '--measure', 'other'], { encoding: 'utf8' });
     expect(wrong.status).toBe(1);
