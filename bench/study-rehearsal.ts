@@ -123,15 +123,7 @@ const measurements: Readonly<Record<string, Measurement>> = {
   },
   long: {
     share: 1,
-    usual: {
-      ...whole,
-      updates: '3',
-      tokens: '1536',
-      rewards: 'chance',
-      train: '96',
-      experiments: 'long',
-      arms: 'vanilla,symmetric,gradient',
-    },
+    usual: { ...whole, ...{ updates: '3', tokens: '1536', train: '96', rewards: 'chance' }, experiments: 'long', arms: 'vanilla,symmetric,gradient' }, // biome-ignore format: one line
     set: ['sampling.promptsPerStep=64', 'sampling.group=4'],
   },
 };

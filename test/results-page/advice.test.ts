@@ -200,7 +200,7 @@ describe('what the pages say', () => {
     const clean = (arm: string): string => average(Rates.of('atlas-e-2m').values(arm, 'cleanSolves')).toFixed(2);
     const rival = (arm: string): string => average([...Rates.of('atlas-i').keptBySeed(arm).values()]).toFixed(2);
     const said = [
-      `With a quarter of sound prompts it fails in ${i('own-mean')} of 20 runs (placebo ${i('own-mean-haar')}). With none it was to hold and fails in ${fails('atlas-d', 'own-keep-pairs')} of 20 (placebo ${fails('atlas-d', 'own-keep-haar')}), others kept; with others absorbed in ${e('own-absorb')} of 20, twice (placebos ${fails('atlas-d-parts', 'own-absorb-haar')} and ${e('own-absorb-haar')})`,
+      `With a quarter of sound prompts it fails in ${i('own-mean')} of 20 runs (placebo ${i('own-mean-haar')}). With none it was predicted to hold and fails in ${fails('atlas-d', 'own-keep-pairs')} of 20 (placebo ${fails('atlas-d', 'own-keep-haar')}), others kept; with others absorbed in ${e('own-absorb')} of 20, twice (placebos ${fails('atlas-d-parts', 'own-absorb-haar')} and ${e('own-absorb-haar')})`,
       `the sound quarter alone keeps ${rival('trusted')} of what a sound grader adds, own mean ${rival('own-mean')}.`,
       `a screen by the same direction fails in ${e('screen')} of 20 (placebo ${e('screen-haar')}) and solves ${clean('screen')} cleanly, own mean ${clean('own-absorb')}`,
       `at two misses in ten penalty 3 fails in ${a('penalty-3-r0.8-f0')} of 12, screen in ${a('screen-r0.8-f0')}, own mean in ${a('own-mean-r0.8-f0')} (placebos 12)`,
