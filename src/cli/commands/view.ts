@@ -88,7 +88,7 @@ its own service worker sees to over https or on localhost; elsewhere it trains w
     const written = await createFolder(to, (folder) => writePlayground(folder, updates));
     const size = `${(written.bytes / 1e6).toFixed(1)} MB, ${(written.gzippedBytes / 1e6).toFixed(1)} MB gzipped`;
     const call = shellLine('python3', '-m', 'http.server', '-d', to);
-    const text = `${to}: ${written.files} files, ${size}\nTo look at it, serve the folder: ${call}\n`;
+    const text = `${to}: ${written.files} files, ${size}\nTo look at it, serve the folder and open http://localhost:8000: ${call}\n`;
     return { value: { folder: to, ...written }, text: () => text };
   },
 });
