@@ -10,17 +10,56 @@ it('the types are those of the schema', async () => {
 });
 
 it('a wrong key, kind or value is an error of types, and of the check', async () => {
+  // The errors stand at the key, and not at the call: each is expected on its own line.
   const wrong = [
-    // @ts-expect-error: no such key
-    defineConfig({ extends: 'micro-base', lr: 1 }),
-    // @ts-expect-error: no such kind of arm
-    defineConfig({ extends: 'micro-base', arm: { kind: 'penality', monitor: { kind: 'chance' } } }),
-    // @ts-expect-error: a key of another kind
-    defineConfig({ extends: 'micro-base', arm: { kind: 'vanilla', penalty: 3 } }),
-    // @ts-expect-error: no such loophole
-    defineConfig({ extends: 'micro-base', environment: { loopholes: ['run_test'] } }),
-    // @ts-expect-error: text in place of a number
-    defineConfig({ extends: 'micro-base', updates: 'many' }),
+    defineConfig({
+      extends: 'micro-base',
+      // @ts-expect-error: no such key
+      lr: 1,
+    }),
+    defineConfig({
+      extends: 'micro-base',
+      arm: {
+        // @ts-expect-error: no such kind of arm
+        kind: 'penality',
+        monitor: { kind: 'chance' },
+      },
+    }),
+    defineConfig({
+      extends: 'micro-base',
+      arm: {
+        kind: 'vanilla',
+        // @ts-expect-error: a key of another kind
+        penalty: 3,
+      },
+    }),
+    defineConfig({
+      extends: 'micro-base',
+      monitor: { kind: 'chance' },
+      remedy: {
+        kind: 'penalty',
+        // @ts-expect-error: no such key of a remedy
+        sixe: 3,
+      },
+    }),
+    defineConfig({
+      extends: 'micro-base',
+      environment: {
+        // @ts-expect-error: no such loophole
+        loopholes: ['run_test'],
+      },
+    }),
+    defineConfig({
+      extends: 'micro-base',
+      // @ts-expect-error: text in place of a number
+      updates: 'many',
+    }),
+    defineConfig({
+      plugins: ['examples/own-gate.js'],
+      extends: 'micro-base',
+      // @ts-expect-error: with plugins, the tables that are not theirs are as strict
+      updates: 'many',
+    }),
   ];
   for (const one of wrong) await expect(resolveConfig(one)).rejects.toThrow(/expected/);
 });

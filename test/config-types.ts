@@ -74,6 +74,9 @@ type OpenName = 'arm' | 'data' | 'monitor' | 'cut' | 'remedy';
 /** With plugins, kinds and keys of tables may be theirs. */
 export type PluginConfig = Omit<BuiltinConfig, OpenName> & { readonly plugins: readonly string[] } & { readonly [K in OpenName]?: OpenTable };
 
+/** Chosen by whether there is a list of plugins, so that an error of types names the key that is wrong, in the config that was meant. */
+export type ConfigWith<Plugins> = Plugins extends readonly string[] ? PluginConfig : BuiltinConfig;
+
 export type WrittenConfig = BuiltinConfig | PluginConfig;
 `;
 }

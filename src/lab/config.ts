@@ -2,16 +2,16 @@
 import type { ConfigBase, FileSetting, RawConfig, ResolvedConfig } from '../run/config/config.ts';
 import { checkConfig, expectRead, rawConfig, readConfig } from '../run/config/config.ts';
 import type { RunConfig } from '../run/config/schema.ts';
-import type { BuiltinConfig, PluginConfig, WrittenConfig } from '../run/config/written.ts';
+import type { ConfigWith, WrittenConfig } from '../run/config/written.ts';
 import { armOf, builtinParts, type Parts, sourceOf } from './parts.ts';
 import { loadParts } from './plugins.ts';
 
 export type LabConfig = ResolvedConfig & { readonly parts: Parts };
 
 /** A config as a program writes it, frozen: a wrong key is an error of types. resolveConfig() and train() check it against the schema. */
-export function defineConfig(written: BuiltinConfig): BuiltinConfig;
-export function defineConfig(written: PluginConfig): PluginConfig;
-export function defineConfig(written: WrittenConfig): WrittenConfig {
+export function defineConfig<Plugins extends readonly string[] | undefined = undefined>(
+  written: { readonly plugins?: Plugins } & ConfigWith<Plugins>,
+): ConfigWith<Plugins> {
   return freeze(structuredClone(written));
 }
 
