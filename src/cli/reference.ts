@@ -37,6 +37,15 @@ function sectionOf({ words, entry, value }: NamedCommand): string {
   ].join('\n');
 }
 
+/** All commands with what they do, so that a reader of the divided page finds one before its group is known. */
+function overview(commands: readonly NamedCommand[]): string {
+  const rows = commands.map(({ words, entry }) => {
+    const name = `gq ${words.join(' ')}`;
+    return `| [\`${name}\`](#${name.replaceAll(' ', '-')}) | ${cell(entry.summary)} |`;
+  });
+  return ['| command | what it does |', '| --- | --- |', ...rows, ''].join('\n');
+}
+
 export function commandsPage(commands: readonly NamedCommand[]): string {
   const groups = [...new Set(commandTable.map(({ group }) => group))];
   const sections = groups.map((group) => {
@@ -44,5 +53,5 @@ export function commandsPage(commands: readonly NamedCommand[]): string {
     const own = commands.filter(({ words }) => names.includes(words[0]));
     return [`## ${group}\n`, ...own.map(sectionOf)].join('\n');
   });
-  return `${[preface, ...sections].join('\n').trimEnd()}\n`;
+  return `${[preface, overview(commands), ...sections].join('\n').trimEnd()}\n`;
 }
