@@ -123,9 +123,9 @@ function linkedText(own: Declaration, on: string, declarations: Declarations, pl
   return linkNames(highlight(narrow, 'ts'), new Map(mentioned));
 }
 
-/** Makes links of names in marked code; what stands in tags is left alone. */
+/** Makes links of whole names in marked code; what stands in tags is left alone. */
 function linkNames(html: string, targets: ReadonlyMap<string, string>): string {
-  return html.replace(/<span class="hljs-(?:comment|string)">[\s\S]*?<\/span>|<[^>]*>|[A-Z]\w*/g, (word) => {
+  return html.replace(/<span class="hljs-(?:comment|string)">[\s\S]*?<\/span>|<[^>]*>|(?<![\w$])[A-Z]\w*/g, (word) => {
     const target = targets.get(word);
     return target === undefined ? word : `<a href="${target}">${word}</a>`;
   });

@@ -16,13 +16,22 @@ function textsOf({ path, title, html }: SitePage): Text[] {
   });
 }
 
-const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
+const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', nbsp: ' ', apos: "'" };
+
+/** One that is not known ends the build: a reader would find it in what a search shows. */
+function decoded(whole: string, name: string): string {
+  const [, hex, decimal] = /^#(?:x([\da-f]+)|(\d+))$/i.exec(name) ?? [];
+  const point = hex === undefined ? decimal : `0x${hex}`;
+  const text = point === undefined ? entities[name] : String.fromCodePoint(Number(point));
+  if (text === undefined) throw new Error(`site: the search index does not know ${whole}`);
+  return text;
+}
 
 const plain = (html: string): string =>
   html
     .replace(/<a class="anchor"[^>]*>#<\/a>/g, '')
     .replace(/<\/(?:td|th|p|li|pre|h\d)>/g, ' ')
     .replace(/<[^>]*>/g, '')
-    .replace(/&(amp|lt|gt|quot|#39);/g, (_, name) => entities[name])
+    .replace(/&(#?\w+);/g, decoded)
     .replace(/\s+/g, ' ')
     .trim();

@@ -1,35 +1,18 @@
 /**
- * The search of the site, without a server: the texts of all pages are a script (search-index.js) that is loaded when somebody first
- * searches. Each entry is [path, anchor, title of the page, heading, text].
+ * The field in which a reader searches, without a server: the texts of all pages are a script (search-index.js) that is loaded when somebody
+ * first searches. What is found, and how it is ordered, is in find.js, which the build puts before this file.
  */
 const root = document.documentElement.dataset.root ?? '';
 const query = document.getElementById('query');
 const found = document.getElementById('found');
 const most = 12;
+const { siteSearch } = globalThis;
 
 function loadIndex() {
   if (document.getElementById('index') !== null) return;
   const script = document.createElement('script');
   Object.assign(script, { id: 'index', src: `${root}search-index.js`, onload: show });
   document.head.append(script);
-}
-
-/** Entries that have every word; a word in a title or a heading counts for more than one in the text. */
-function search(words) {
-  const scored = globalThis.siteTexts.map((entry) => {
-    const [title, heading, text] = entry.slice(2).map((part) => part.toLowerCase());
-    const scores = words.map(
-      (word) => (heading.includes(word) ? 10 : 0) + (title.includes(word) ? 4 : 0) + (text.includes(word) ? 1 : 0),
-    );
-    return { entry, score: scores.includes(0) ? 0 : scores.reduce((sum, score) => sum + score, 0) };
-  });
-  return scored.filter(({ score }) => score > 0).sort((a, b) => b.score - a.score);
-}
-
-function excerpt(text, words) {
-  const places = words.map((word) => text.toLowerCase().indexOf(word)).filter((place) => place >= 0);
-  const from = Math.max(0, Math.min(...places, text.length) - 40);
-  return `${from > 0 ? '…' : ''}${text.slice(from, from + 140)}`;
 }
 
 function element(tag, properties, ...children) {
@@ -42,14 +25,16 @@ function show() {
   const words = query.value.toLowerCase().split(/\s+/).filter(Boolean);
   found.replaceChildren();
   if (words.length === 0 || globalThis.siteTexts === undefined) return;
-  const hits = search(words);
-  const items = hits.slice(0, most).map(({ entry: [path, anchor, title, heading, text] }) => {
+  const { meant, hits } = siteSearch.find(globalThis.siteTexts, words);
+  const items = hits.slice(0, most).map(([path, anchor, title, heading, text]) => {
     const href = root + path + (anchor === '' ? '' : `#${anchor}`);
     const where = heading === title ? title : `${title} › ${heading}`;
-    return element('li', {}, element('a', { href }, where, element('small', {}, excerpt(text, words))));
+    return element('li', {}, element('a', { href }, where, element('small', {}, siteSearch.excerpt(text, meant))));
   });
   const more = hits.length > most ? `${most} of ${hits.length} places` : `${hits.length || 'no'} places`;
-  found.append(element('p', {}, more), element('ol', {}, ...items));
+  const instead =
+    meant.join(' ') === words.join(' ') ? '' : `Nothing has “${words.join(' ')}”; for “${meant.join(' ')}”: `;
+  found.append(element('p', {}, instead + more), element('ol', {}, ...items));
 }
 
 query.addEventListener('focus', loadIndex);

@@ -1,15 +1,21 @@
 /** The parts of the site that a wrong page could slip through: its links, its navigation, divided pages, and the reader of declarations. */
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
+import { apiPages } from '../site/api.ts';
 import { Declarations, headerOf } from '../site/declarations.ts';
+import { demoArchive, demoPage, madeOf, unpackDemo } from '../site/demo.ts';
 import { Library, relative } from '../site/library.ts';
 import { checkLinks } from '../site/links.ts';
 import { readParts } from '../site/markdown.ts';
 import { missingPages, navigation } from '../site/navigation.ts';
+import { readPages } from '../site/pages.ts';
 import { searchIndex } from '../site/search-index.ts';
-import { listFiles } from './architecture/files.ts';
+import { describeResults } from '../src/report/index.ts';
+import { openResults } from '../src/study/claim-progress.ts';
+import { listFiles, root } from './architecture/files.ts';
 
 function folderOf(files: Readonly<Record<string, string>>): string {
   const folder = mkdtempSync(join(tmpdir(), 'site-test-'));
@@ -132,6 +138,78 @@ describe('pages from Markdown', () => {
   });
 });
 
+type Text = readonly [path: string, anchor: string, title: string, heading: string, text: string];
+const textsOf = (script: string): Text[] => JSON.parse(script.replace(/^globalThis\.siteTexts = |;\n$/g, ''));
+
+interface Search {
+  find(texts: readonly Text[], words: readonly string[]): { meant: string[]; hits: Text[] };
+  excerpt(text: string, words: readonly string[]): string;
+}
+
+describe('search', () => {
+  const page: { siteSearch?: Search } = {};
+  runInNewContext(readFileSync(join(root, 'site/find.js'), 'utf8'), page);
+  const { find, excerpt } = page.siteSearch as Search;
+  const { pages } = readPages(root, listFiles(), new Set(['demo/view.html', 'playground/index.html']));
+  const texts = textsOf(searchIndex(pages));
+  const paths = (words: string): string[] => find(texts, words.split(' ')).hits.map(([path]) => path);
+
+  it('of the whole site no entity is left but those that a page writes out', () => {
+    const entity = /&#?\w+;/g;
+    const written = pages.flatMap(({ html }) => html.match(/&amp;#?\w+;/g) ?? []);
+    const left = texts.flatMap(([, , , heading, text]) => `${heading} ${text}`.match(entity) ?? []);
+    expect(texts.length).toBeGreaterThan(500);
+    expect(left.sort()).toEqual(written.map((own) => own.replace('amp;', '')).sort());
+    const pageOf = (html: string) => ({ path: 'a', title: 'A', html, headings: [], place: '', source: null });
+    expect(textsOf(searchIndex([pageOf('<p>&#39;&#x27;&lt;&gt;&quot;&amp;amp;</p>')]))[0][4]).toBe(`''<>"&amp;`);
+    expect(() => searchIndex([pageOf('<p>&frac12;</p>')])).toThrow('does not know &frac12;');
+  });
+
+  it('pages come before recipes and programs, but for the one that is named', () => {
+    const found = paths('own mean');
+    const isFile = found.map((path) => /\.\w+\.html$/.test(path));
+    expect(isFile.lastIndexOf(false)).toBeLessThan(isFile.indexOf(true));
+    expect(paths('micro-activation')[0]).toBe('recipes/micro-activation.toml.html');
+    expect(paths('gq playground')[0]).toBe('docs/commands/look.html');
+  });
+
+  it('a word that nothing has is taken for the nearest one', () => {
+    expect(find(texts, ['quarentine'])).toMatchObject({
+      meant: ['quarantine'],
+      hits: { length: paths('quarantine').length },
+    });
+    expect(find(texts, ['plcebo', 'mean']).meant).toEqual(['placebo', 'mean']);
+    expect(find(texts, ['xyzzyx'])).toEqual({ meant: ['xyzzyx'], hits: [] });
+  });
+
+  it('what is shown of a place cuts no word', () => {
+    const text = `${'word '.repeat(30)}the quarantine is deleted ${'after '.repeat(40).trim()}`;
+    const shown = excerpt(text, ['quarantine']);
+    expect(shown).toContain('the quarantine is deleted');
+    expect(new Set(shown.split(/[ …]/))).toEqual(new Set(['', 'word', 'the', 'quarantine', 'is', 'deleted', 'after']));
+    expect(shown).toMatch(/^…word .* after…$/);
+    expect(excerpt('A short text.', ['elsewhere'])).toBe('A short text.');
+  });
+});
+
+describe('the demo', () => {
+  it('is small, and one trained seed that says so: vanilla has learned the exploit', async () => {
+    expect(statSync(demoArchive).size).toBeLessThan(1_500_000);
+    const { files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    expect(files.filter((path: string) => 'site/'.startsWith(path))).toEqual([]);
+    const runs = unpackDemo(mkdtempSync(join(tmpdir(), 'site-demo-')));
+    const words = describeResults(await openResults(join(runs, 'demo-quick-1'))).join('\n');
+    expect(words).toMatch(/vanilla attempts \d\d% of prompts .* training amplified the exploit/);
+    expect(words).toContain('n = 1, no claim');
+    expect(words).not.toContain('did not raise attempts');
+    const created = JSON.parse(readFileSync(join(runs, 'demo-quick-1/vanilla-1/manifest.json'), 'utf8')).created;
+    const page = readFileSync(demoPage, 'utf8');
+    expect(created).toContain(madeOf(page).date);
+    expect(page).toContain('one seed and no claim');
+    expect(() => madeOf('no commit')).toThrow('names no commit');
+  });
+});
+
 describe('declarations', () => {
   const files: Readonly<Record<string, string>> = {
     'entry/index.d.ts': `export { type Table, render as draw } from '../report/index.ts';\nexport { z } from 'zod';\n`,
@@ -158,6 +236,18 @@ export declare function render(table: Table, width: number): string;
       'report/row.d.ts Row',
       'report/table.d.ts Style',
     ]);
+  });
+
+  it('a type is a link where it is the whole name, and not inside of another', () => {
+    const folder = folderOf({
+      'entry/index.d.ts': `export * from '../env/grader.ts';\n`,
+      'env/grader.d.ts':
+        'export interface Grader { readonly name: string }\nexport declare function createGrader(of: Grader): Promise<Grader>;\n',
+    });
+    const pages = apiPages('it', { '.': { types: './dist/entry/index.d.ts' } }, folder, folder);
+    const html = pages.find(({ path }) => path === 'api/main.html')?.html ?? '';
+    const links = [...html.matchAll(/(\w*)<a href="#type-Grader">Grader<\/a>/g)].map(([, before]) => before);
+    expect(links).toEqual(['', '']);
   });
 
   it('a name that is exported and nowhere declared is an error', () => {

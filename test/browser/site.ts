@@ -89,6 +89,9 @@ async function checkUse(browser: Browser): Promise<void> {
   check('axe finds no fault in what was found', faults === '', faults);
   await hit.click();
   check('the best place opens', /docs\/commands\/.*#gq-playground$/.test(page.url()), page.url());
+  await page.getByLabel('Search all pages').fill('quarentine');
+  await page.getByText('for “quarantine”').waitFor();
+  check('a misspelt word finds places', (await page.locator('#found a').count()) > 0, await seenText(page, '#found'));
   await page.getByLabel('Search all pages').fill('xyzzyx');
   await page.getByText('no places').waitFor();
   await page.keyboard.press('Escape');
@@ -103,8 +106,16 @@ async function checkUse(browser: Browser): Promise<void> {
 
   await page.goto(address('demo.html'));
   await page.getByRole('link', { name: 'Open a study in the viewer' }).click();
-  await page.getByText('golden-study').first().waitFor();
+  await page.getByText('demo-quick').first().waitFor();
   check('the viewer opens from the folder, with its study', true);
+  await page.goto(address('playground/index.html'));
+  await page.locator('main pre').waitFor();
+  const said = await seenText(page, 'main');
+  check(
+    'the playground says how to serve the folder that it lies in',
+    said.includes(`-d "${join(folder, 'playground')}"`) && (await tooWide(page, phone.width)) === '',
+    said,
+  );
   check('the browser complains of nothing while the site is used', errors.length === 0, errors.join('; '));
   await page.close();
 }

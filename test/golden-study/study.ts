@@ -33,14 +33,17 @@ export function pack(files: ReadonlyMap<string, Buffer>): Buffer {
 }
 
 /** Writes the files of the study into a folder, all with the same time, which the viewer shows as that of the last sign of life. */
-export function unpackStudy(folder: string): void {
-  const bytes = brotliDecompressSync(readFileSync(archive));
+export const unpackStudy = (folder: string): void => unpack(archive, folder, 1e9);
+
+/** Writes what `pack` has packed into a folder; all files get one time, in seconds since 1970. */
+export function unpack(packed: string, folder: string, seconds: number): void {
+  const bytes = brotliDecompressSync(readFileSync(packed));
   let at = bytes.indexOf('\n') + 1;
   for (const [path, length] of JSON.parse(bytes.toString('utf8', 0, at)) as [string, number][]) {
     const file = join(folder, path);
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, bytes.subarray(at, at + length));
-    utimesSync(file, 1e9, 1e9);
+    utimesSync(file, seconds, seconds);
     at += length;
   }
 }
