@@ -142,7 +142,7 @@ const html = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <meta name="color-scheme" content="light dark"><link rel="icon" href="data:,"><link rel="stylesheet" href="page.css">
 <title>A policy learns to hack; its quarantine is deleted</title></head>
-<body><div id="app"><p>Loading the lab: 5 MB, once.</p></div><script defer src="page.js"></script></body></html>
+<body><div id="app"><main><p>Loading the lab: 5 MB, once.</p></main></div><script defer src="page.js"></script></body></html>
 `;
 
 /** The configs of the arms, on the device whose kernels give the same bytes on every machine. No prompt is sound, as in `gq demo`. */

@@ -250,18 +250,33 @@ function Playground({ plan }: { plan: Plan }) {
 }
 
 /** Instead of the page, where it cannot be shown. */
-function say(words: string): void {
-  const line = document.createElement('p');
-  line.textContent = words;
-  document.getElementById('app')?.replaceChildren(line);
+function say(words: string, command = ''): void {
+  const place = document.getElementById('app');
+  const shown = (
+    <main>
+      <p>{words}</p>
+      {command === '' ? null : (
+        <pre>
+          <code>{command}</code>
+        </pre>
+      )}
+    </main>
+  );
+  place?.replaceChildren();
+  if (place !== null) render(shown, place);
 }
 
-/** Where a page may read no other file: opened from a folder. */
-const howToServe =
-  'This page was opened as a file, and a browser lets such a page read no other file. Serve its folder: python3 -m http.server -d FOLDER';
+/** What serves the folder that holds this page, which was opened as a file. */
+function serving(): string {
+  const folder = decodeURIComponent(location.pathname).replace(/\/[^/]*$/, '');
+  return `python3 -m http.server -d "${folder}"     # then http://localhost:8000/`;
+}
 
 async function begin(): Promise<void> {
-  if (location.protocol === 'file:') return say(howToServe);
+  if (location.protocol === 'file:') {
+    const why = 'This page was opened as a file, and a browser lets such a page read no other file. Serve its folder:';
+    return say(why, serving());
+  }
   await isolate().catch(() => undefined);
   const plan = (await (await fetch('plan.json')).json()) as Plan;
   keeps.value = await takePlace();
