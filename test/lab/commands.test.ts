@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { demoExperiment, demoJobs, twoAnswers } from '../../src/cli/commands/demo.ts';
 import { EvaluationStore } from '../../src/evaluate/index.ts';
+import { writeExperiment } from '../../src/study/directory.ts';
 import { planExperiment } from '../../src/study/experiment.ts';
 import { gq } from '../run-gq.ts';
 import { tinyModel } from '../smoke/lab.ts';
@@ -205,7 +206,10 @@ describe('gq demo', () => {
       Object.keys(JSON.parse((await gq('results', directory, '--format', 'json')).out)),
     );
     expect(json.err).toContain('Share of held-out problems');
-    const other = await gq('demo', '--quick', '--out', out);
+    const taken = join(folder, 'taken');
+    const tryout = { ...demoExperiment(1, true), name: 'tryout' };
+    await writeExperiment(taken, { ...(await planExperiment(tryout, 'recipes/demo.toml', small)), again: null });
+    const other = await gq('demo', '--quick', '--out', taken);
     expect(other.code).toBe(2);
     expect(other.err).toContain('found the experiment tryout. Choose another --out.');
   });
