@@ -87,6 +87,17 @@ describe('asserts become calls', () => {
     expect(() => parseAssert(text, 'candidate')).toThrow(text.slice(0, 20));
   });
 
+  test.each([
+    'assert candidate(1)',
+    'assert not candidate(1)',
+    'assert not(candidate(1))',
+    'assert not candidate(1) == 2',
+  ])('%s asks for truth: the reason says how to write it', (text) => {
+    expect(() => parseAssert(text, 'candidate')).toThrow(
+      /compare with a value \(== True, == False, is True, is False, /,
+    );
+  });
+
   test('a check function is split at its asserts, over line ends too', () => {
     const text = 'def check(candidate):\n    assert candidate(1) == [\n        2]\n    assert candidate(2) == 3\n\n';
     expect(splitCheckFunction(text).map((part) => parseAssert(part, 'candidate').expected)).toEqual([[2n], 3n]);

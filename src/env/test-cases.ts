@@ -5,7 +5,7 @@
  *   assert is_same_list(CALL, list_node(V))   assert is_same_tree(CALL, tree_node(V))
  *   assert abs(CALL - NUMBER) < NUMBER
  * where CALL is Solution().method(…) or candidate(…), arguments are literals, list_node(…) or tree_node(…) of literals.
- * Any other form is refused, and the refusal quotes the test.
+ * Any other form is refused, and the refusal quotes the test; `assert CALL` and `assert not CALL` say how to write them.
  */
 
 import type { TestCase } from './problem.ts';
@@ -100,15 +100,21 @@ function readTest(parser: ExpressionParser, callee: string): TestCase {
     }
     return { ...call, shape: 'plain', expected, tolerance: null, ...(expected === null ? {} : { isSame: true }) };
   }
+  if (parser.atEnd()) throw new UnreadableTest(`no value to compare with. ${truthFix}`);
   parser.expect('==');
   return { ...call, shape: 'plain', expected: readLiteral(parser.expression()), tolerance: null };
 }
+
+/** Plain values have a truth here; an object, bytes or a generator that a program returns has one in Python only. */
+const truthFix =
+  'What Python counts as true cannot be decided outside of Python: compare with a value (== True, == False, is True, is False, == [])';
 
 /** Reads one assert statement; throws UnreadableTest with the reason. */
 export function parseAssert(text: string, callee: string): TestCase {
   const parser = new ExpressionParser(text);
   try {
     parser.expect('assert');
+    if (/^\s*not\b/.test(parser.rest)) throw new UnreadableTest(`"not". ${truthFix}`);
     const test = readTest(parser, callee);
     if (!parser.atEnd()) parser.fail('the end of the test');
     return test;
