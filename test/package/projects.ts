@@ -3,7 +3,7 @@
  * README, and bundles programs by esbuild and Vite. A project is of a kind (`"type"` of its package.json) and has a Node.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { build as esbuild } from 'esbuild';
 import { build as vite } from 'vite';
@@ -125,6 +125,29 @@ const scope = new Scope(device);
 console.log(device.variant, ...(await readFloats(scope.zeros([2], 'zeros'))));
 `;
 
+/** What the page says of bundles: its program by its commands, with the kernels beside it or where its `loadModule` reads them; without, it says so. */
+function checkBundlesPage(project: Project): void {
+  const { folder, node } = project;
+  const section = /^## Bundles$.*?(?=^## )/ms.exec(readFileSync(join(root, 'docs/interop.md'), 'utf8'))?.[0] ?? '';
+  const block = (language: string): string =>
+    new RegExp(`^\`{3}${language}\n(.*?)^\`{3}`, 'ms').exec(section)?.[1] ?? '';
+  const own = `import { createWasmDevice } from 'gradient-quarantine/engine';\n${block('js')}`;
+  const [bundle, copy] = block('sh').trim().replace('npx esbuild', join(root, 'node_modules/.bin/esbuild')).split('\n');
+  const expectSaid = (text: string, right: RegExp): void => {
+    writeFileSync(join(folder, 'program.mjs'), text);
+    typed(project, folder, bundle);
+    const { stdout, stderr } = spawnSync(node, ['out/program.mjs'], { cwd: folder, encoding: 'utf8' });
+    if (!right.test(stdout + stderr)) throw new Error(stdout + stderr);
+  };
+  const plain = own.replace('{ loadModule }', '{}');
+  if (plain === own) throw new Error('docs/interop.md: its program gives no loadModule');
+  expectSaid(plain, /In a bundle: copy the folder .* loadModule/);
+  typed(project, folder, copy);
+  expectSaid(plain, /^(?:plain|relaxed|wide)\n$/);
+  renameSync(join(folder, 'out/kernels'), join(folder, 'out/assets'));
+  expectSaid(own, /^(?:plain|relaxed|wide)\n$/);
+}
+
 /** Bundles for Node by both, run there; and the trainer for browsers, which must import nothing of Node's. */
 export async function checkBundles(project: Project, check: Check): Promise<void> {
   const { folder, node, label } = project;
@@ -147,6 +170,7 @@ export async function checkBundles(project: Project, check: Check): Promise<void
     cpSync(join(folder, 'node_modules/gradient-quarantine/dist/engine/wasm/kernels'), join(outDir, 'kernels'), { recursive: true }); // biome-ignore format: one line
     expectRuns(join(outDir, 'program.mjs'));
   });
+  await check(`${label}: bundles as docs/interop.md says`, () => checkBundlesPage(project));
   const page = join(folder, 'page.mjs');
   writeFileSync(page, "export { TabLab } from 'gradient-quarantine/browser';\n");
   const expectPage = (at: string): void => {

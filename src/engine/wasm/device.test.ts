@@ -6,6 +6,7 @@ import { type Segment, Segments } from '../segments.ts';
 import { readFloats } from '../transfer.ts';
 import { familiesOf } from './attention.ts';
 import { createWasmDevice, type Variant, type WasmDevice } from './index.ts';
+import { missingKernels } from './platform-browser.ts';
 
 const arenaBytes = 2 ** 27;
 
@@ -19,6 +20,15 @@ describe('options', () => {
   test('a module that does not compile is an error, not another variant', async () => {
     const loadModule = async () => Uint8Array.of(0, 97, 115, 109, 9, 9, 9, 9);
     await expect(createWasmDevice({ variant: 'wide', arenaBytes, loadModule })).rejects.toThrow(/compiles the 'wide'/);
+  });
+  test.each([
+    ['/clone/src/engine/wasm/kernels/plain.wasm', /Run `npm run build:kernels` in the clone\.$/],
+    ['/p/node_modules/gradient-quarantine/dist/engine/wasm/kernels/plain.wasm', /Install gradient-quarantine again/],
+    ['/p/out/kernels/plain.wasm', /copy the folder node_modules\/gradient-quarantine\/dist\/\S+ beside .* loadModule/],
+  ])('without %s it says what helps there', (path, fix) => {
+    const { message } = missingKernels(new URL(`file://${path}`), 'no such file');
+    expect(message).toMatch(fix);
+    expect(message.includes('build:kernels')).toBe(path.includes('/src/'));
   });
   test('auto names what it took', async () => {
     using device = await createWasmDevice({ threads: 1, arenaBytes });

@@ -21,7 +21,7 @@ export interface WasmOptions {
   readonly variant?: Variant | 'auto';
   /** Whether to set the one V8 flag that unlocks the fast variant; default true. GQ_WASM_FLAGS=off in the environment wins. */
   readonly engineFlags?: boolean;
-  /** Loads a .wasm file, where a bundler keeps them elsewhere. */
+  /** Gives the bytes of a .wasm file, where a bundle has them elsewhere than in the folder `kernels` beside it: docs/interop.md, "Bundles". */
   readonly loadModule?: LoadModule;
 }
 

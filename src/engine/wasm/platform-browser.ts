@@ -67,10 +67,24 @@ export async function settleRegisters(): Promise<() => void> {
 
 export async function loadModuleBytes(name: string): Promise<Uint8Array> {
   const url = new URL(`./kernels/${name}.wasm`, import.meta.url);
-  const response = await fetch(url);
+  const response = await fetch(url).catch((cause: unknown) => {
+    throw missingKernels(url, String(cause), cause);
+  });
   if (!response.ok) throw missingKernels(url, `HTTP status ${response.status}`);
   return new Uint8Array(await response.arrayBuffer());
 }
+
+/** What to do depends on whose folder lacks them: that of a clone, of the installed package, or of a bundle made with it. */
+const missingFix = ({ pathname }: URL): string => {
+  if (pathname.includes('/src/engine/wasm/kernels/')) return 'Run `npm run build:kernels` in the clone.';
+  if (pathname.includes('/dist/engine/wasm/kernels/')) {
+    return 'Install gradient-quarantine again; where it is installed by the path of a clone, run `npm run build` there.';
+  }
+  return (
+    'In a bundle: copy the folder node_modules/gradient-quarantine/dist/engine/wasm/kernels beside the file that holds this code, or give ' +
+    'createWasmDevice a loadModule that reads them (docs/interop.md, "Bundles").'
+  );
+};
 
 export function missingKernels(url: URL, found: string, cause?: unknown): DeviceError {
   return new DeviceError(
@@ -78,7 +92,7 @@ export function missingKernels(url: URL, found: string, cause?: unknown): Device
       call: 'createWasmDevice',
       expected: `the kernels at ${url.href}`,
       found,
-      fix: 'Run `npm run build:kernels`, or pass loadModule.',
+      fix: missingFix(url),
     },
     { cause },
   );
