@@ -290,6 +290,19 @@ it('README has at most 120 lines of 100 columns', () => {
   expect(lines.filter((line) => line.length > 100)).toEqual([]);
 });
 
+it('the workflow calls .ci/run, and the checks that CONTRIBUTING says it calls beside', () => {
+  const workflow = readText('.github/workflows/check.yml');
+  const [, listed = ''] = /script: \[(.*)\]/.exec(workflow) ?? [];
+  const checks = [...listed.matchAll(/"([^"]+)"/g)].map(([, script]) => script);
+  expect(workflow).toContain('bash .ci/run');
+  expect(checks).toEqual(['check:printed', 'test:browser']);
+  const { scripts } = JSON.parse(readText('package.json'));
+  for (const check of checks) {
+    expect(scripts).toHaveProperty([check]);
+    expect(readText('CONTRIBUTING.md')).toMatch(new RegExp(`workflows/check\\.yml.*\`npm run ${check}\``));
+  }
+});
+
 describe('the changelog', () => {
   const groups = ['Breaking', 'New', 'Fixed'];
   /** What is wrong with the versions of a changelog: more than a page, or groups of another name or order. */
