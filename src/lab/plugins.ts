@@ -1,6 +1,6 @@
 /** Plugins: modules of parts, loaded before the config is checked, and hashed with what they import by path. */
 import { existsSync, statSync } from 'node:fs';
-import { basename, dirname, extname, resolve } from 'node:path';
+import { basename, dirname, extname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { z } from 'zod';
 import { startShape } from '../adapters/starts/start.ts';
@@ -55,16 +55,29 @@ function expectModule(path: string): void {
   });
 }
 
+/** Node would fail too, after two warnings of its own. */
+function expectModuleSyntax(path: string): void {
+  if (extname(path) !== '.js' || !/^(?:import|export)\b/m.test(readRegularText(path))) return;
+  const manifest = nearestManifest(dirname(resolve(path)));
+  if (manifest === null || !/"type"\s*:\s*"commonjs"/.test(readRegularText(manifest))) return;
+  throw new UserError({
+    call: `plugin ${path}`,
+    expected: 'a module that loads',
+    found: `one that ${manifest} makes no module ("type": "commonjs")`,
+    fix: `Name the file ${basename(path, '.js')}.mjs, also in the recipe.`,
+  });
+}
+
+function nearestManifest(folder: string): string | null {
+  const manifest = join(folder, 'package.json');
+  if (existsSync(manifest)) return manifest;
+  return dirname(folder) === folder ? null : nearestManifest(dirname(folder));
+}
+
 const built = fileURLToPath(new URL('../../dist/', import.meta.url));
 
 /** A plugin imports this package by its name, which works in a clone that is built and where the package is installed. */
-function loadingFix(path: string, message: string): { fix?: string } {
-  if (/import statement outside a module|Unexpected token 'export'/.test(message)) {
-    const name = `${basename(path, extname(path))}.mjs`;
-    return {
-      fix: `The package.json of its project says "type": "commonjs": name the file ${name}, also in the recipe.`,
-    };
-  }
+function loadingFix(message: string): { fix?: string } {
   if (message.includes(`Cannot find module '${built}`)) {
     return { fix: 'Plugins use the built package: run npm run build in the clone first.' };
   }
@@ -74,6 +87,7 @@ function loadingFix(path: string, message: string): { fix?: string } {
 
 async function loadPlugin(path: string): Promise<Partial<Parts>> {
   expectModule(path);
+  expectModuleSyntax(path);
   if (!loaded.has(path)) loaded.set(path, hashCode(path));
   const loading = { call: `plugin ${path}`, expected: 'a module that loads', mostSeconds: loadSeconds };
   const parts = checked.get(path) ?? readModule(`plugin ${path}`, await inTime(importModule(path), loading));
@@ -105,7 +119,7 @@ async function importModule(path: string): Promise<Readonly<Record<string, unkno
     return await Promise.race([import(pathToFileURL(path).href), idle]);
   } catch (cause) {
     const found = messageOf(cause);
-    const complaint = { call: `plugin ${path}`, expected: 'a module that loads', found, ...loadingFix(path, found) };
+    const complaint = { call: `plugin ${path}`, expected: 'a module that loads', found, ...loadingFix(found) };
     throw new UserError(complaint, { cause });
   } finally {
     process.off('beforeExit', onIdle);

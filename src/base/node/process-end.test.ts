@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { gqProgram } from '../../../test/gq-command.ts';
@@ -72,6 +72,22 @@ describe('an error that nobody caught', () => {
     expect({ status, stderr }).toEqual({
       status: 2,
       stderr: `gq: plugin ${plugin}: expected a module that loads, found an await that never comes to its end.\n`,
+    });
+  });
+
+  it('a plugin that a commonjs project makes no module is named, without warnings of Node before it', () => {
+    const folder = temporaryFolder();
+    const [plugin, manifest] = [join(folder, 'gates/gate.js'), join(folder, 'package.json')];
+    mkdirSync(join(folder, 'gates'));
+    writeFileSync(plugin, "import { z } from 'gradient-quarantine';\nexport const arms = [];\n");
+    writeFileSync(manifest, '{ "name": "mine", "type": "commonjs" }');
+    writeFileSync(join(folder, 'gate.toml'), 'plugins = ["./gates/gate.js"]\n');
+    const command = [gqProgram(), 'config', join(folder, 'gate.toml')];
+    const { status, stderr } = spawnSync(process.execPath, command, { encoding: 'utf8' });
+    const found = `one that ${manifest} makes no module ("type": "commonjs")`;
+    expect({ status, stderr }).toEqual({
+      status: 2,
+      stderr: `gq: plugin ${plugin}: expected a module that loads, found ${found}. Name the file gate.mjs, also in the recipe.\n`,
     });
   });
 
