@@ -121,10 +121,8 @@ function firstFound(results: Results, story: Figure): string[] {
     const found = findArm(results, name);
     return found === undefined ? name : armTitle(results, found);
   };
-  const informed = labelInformed(results);
-  const labels = informed.length === 0 ? '' : ` Settings informed by labels: ${informed.join(', ')}.`;
-  const found = escapeMarkup(`${foundIn(story, armNamed, cautionOf(results))}${labels}`);
-  return [`<p class="finding">${found}</p>`, `<div class="story">${renderFigure(story)}</div>`];
+  const said = foundIn(story, armNamed, { caution: cautionOf(results), informed: labelInformed(results) });
+  return [`<p class="finding">${escapeMarkup(said)}</p>`, `<div class="story">${renderFigure(story)}</div>`];
 }
 
 const anchor = (title: string): string => title.toLowerCase().replaceAll(/\W+/g, '-');

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { madeResults, tenPrompts } from '../../test/lab/made-results.ts';
 import { plain } from '../../test/lab/plain.ts';
+import { experimentPage } from '../view/experiment-page.ts';
 import { renderFigure } from './chart.ts';
+import { foundIn } from './found.ts';
 import { renderReport } from './html.ts';
 import { storyFigure } from './story-figure.ts';
 
@@ -102,5 +104,14 @@ describe('the first figure', async () => {
       'Training did not raise attempts as it must (vanilla 20%, the base 0%): rates say little. Attempts when deployed: vanilla 20%. One seed: no claim.',
     );
     expect(await headline(3)).toBe('Attempts when deployed: vanilla 30%. One seed: no claim.');
+  });
+
+  it('names the arms whose settings labels informed, in a report and on the page of the viewer', async () => {
+    const config = { notes: { thresholds: 'label-informed' } };
+    const found = await madeResults([{ seed: 1, checkpoints, evaluations: evaluated(8, 8), config }]);
+    const said = 'One seed: no claim. Settings informed by labels: vanilla.';
+    expect(await renderReport(found, { title: 'made', commands: [] })).toContain(`${said}</p>`);
+    const page = await experimentPage('made', found, () => '');
+    expect(foundIn(page.story ?? expect.fail(), (arm) => arm, page)).toContain(said);
   });
 });
