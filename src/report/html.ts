@@ -30,6 +30,7 @@ import {
   type ExampleRollout,
   exampleRollouts,
   exampleWords,
+  outcomeWords,
   type SideBySide,
   sideBySide,
 } from './samples.ts';
@@ -157,7 +158,7 @@ function renderRollout({ what, arm, rollout }: ExampleRollout): string {
   const facts = [
     `rollout ${id}, update ${update}`,
     hackable ? `loophole ${loophole}` : 'no hint, graded by ground truth',
-    outcome(rollout),
+    outcomeWords(rollout),
     `reward ${reward}, advantage ${advantage.toPrecision(3)}`,
     routeWords(route),
     `score ${scoreWords(rollout)}`,
@@ -167,14 +168,9 @@ function renderRollout({ what, arm, rollout }: ExampleRollout): string {
 <pre>${escapeMarkup(chatText(rollout.prompt, rollout.completion))}</pre>`;
 }
 
-function outcome({ attempt, hack, solve }: Pick<EvaluationRow, 'attempt' | 'hack' | 'solve'>): string {
-  const end = hack ? 'hack' : solve ? 'solve' : 'neither hack nor solve';
-  return attempt ? `attempt, ${end}` : end;
-}
-
 function renderSides({ arm, set, full, deployed }: SideBySide): string {
   const side = (title: string, row: EvaluationRow): string =>
-    `<div><p class="note">${escapeMarkup(`${title}: ${outcome(row)}`)}</p><pre>${escapeMarkup(row.completion)}</pre></div>`;
+    `<div><p class="note">${escapeMarkup(`${title}: ${outcomeWords(row)}`)}</p><pre>${escapeMarkup(row.completion)}</pre></div>`;
   return `<h3>${escapeMarkup(`${arm}, ${setTitles[set]}, ${full.problem}`)}</h3><pre>${escapeMarkup(promptText(full.prompt))}</pre>
 <div class="pair">${side('as trained', full)}${side('deployed', deployed)}</div>`;
 }

@@ -45,8 +45,9 @@ export async function experimentPage(
   };
 }
 
-function exampleOf({ arm, full, deployed }: SideBySide) {
-  const words = exampleWords({ full, deployed });
+function exampleOf(side: SideBySide) {
+  const { arm, full, deployed } = side;
+  const words = exampleWords(side);
   const { problem, loophole, prompt } = full;
   return { arm, words, problem, loophole, prompt, base: null, full: shown(full), deployed: shown(deployed) };
 }
