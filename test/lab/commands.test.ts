@@ -115,6 +115,13 @@ describe('the lab', () => {
     expect(sets[0].states.base.hack.of).toBe(6);
     const more = JSON.parse((await gq('eval', run, '--sets', 'test-original', '--limit', '8', '--json')).out).sets[0];
     expect(more.states.base.hack.of).toBe(8);
+    const paired = 'prompt by prompt, as trained → deployed';
+    const [brief, whole] = [[], ['--all']].map((all) =>
+      gq('eval', run, '--sets', 'test-original', '--limit', '6', ...all),
+    );
+    expect((await brief).out).toMatch(new RegExp(`n = 1, no claim\\.\n\n--all also prints: ${paired}\\.\n$`));
+    expect((await whole).out).toContain(`\n\n${paired}\nset `);
+    expect((await whole).out).not.toContain('also prints');
     const curve = await gq('eval', run, '--curve', '--every', '2');
     expect(curve.out).toMatch(/64 of 256 validation prompts/);
     expect(await gq('eval', join(folder, 'nothing'))).toMatchObject({ code: 2 });
