@@ -97,12 +97,12 @@ describe('planted violations are caught', () => {
     [
       'src/env/grade.ts',
       `import { spawn } from 'node:child_process';`,
-      'only env/sandbox and parallel and study may import node:child_process',
+      'only env/sandbox and parallel and study and verify may import node:child_process',
     ],
     [
       'src/cli/doctor.ts',
       `import { spawn } from 'child_process';`,
-      'only env/sandbox and parallel and study may import node:child_process',
+      'only env/sandbox and parallel and study and verify may import node:child_process',
     ],
     [
       'src/run/pool.ts',

@@ -1,7 +1,7 @@
 /** The tables of `gq results` and the HTML report, in their order; docs/guide/write-up.md says what each is for. */
 
 import { aboutOf, type Cell, type Table, textOf } from '../measure/table.ts';
-import { claimSet, evaluatedSeeds, labelInformed, type Results } from './aggregate.ts';
+import { claimFirst, claimSet, evaluatedSeeds, labelInformed, type Results } from './aggregate.ts';
 import { ablationTable, baselineTables, settingsTable } from './baselines.ts';
 import { comparedMetrics } from './comparisons.ts';
 import { faultsText } from './design.ts';
@@ -109,8 +109,7 @@ function standingNotes(results: Results, { rows }: Table): string[] {
 function blockTables(results: Results, oracle: boolean): Placed[] {
   const { sets } = results;
   const claimed = claimSet(results);
-  // What is claimed is about one set: it comes before the others, as in sentences and figures.
-  const ordered = sets.toSorted((a, b) => Number(b === claimed) - Number(a === claimed));
+  const ordered = claimFirst(sets, (set) => set);
   return [
     ...ordered.flatMap((set) =>
       first([finalTable(results, set, oracle)]).map((own) => ({

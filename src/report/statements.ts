@@ -90,7 +90,7 @@ export const statements: readonly Statement[] = [
       const meaning = !beyond
         ? ': here the direction shows nothing beyond a random one.'
         : isMostly
-          ? `: in ${seeds === 1 ? 'this seed' : `the mean of these ${seeds} seeds`} a random direction removed at least half of ${vanilla.name}'s attempts too.`
+          ? `: in ${seeds === 1 ? 'this seed' : `the mean of these ${seeds} seeds`} a random direction removed at least half of ${vanilla.name}'s attempts too, by throwing updates away: it does not know what a hack is.`
           : '.';
       return `${verdict}: ${rates}. ${control}${meaning}`;
     },

@@ -5,7 +5,7 @@
  * its response: a random direction is right by accident, or not).
  */
 import type { FinalSet } from '../evaluate/index.ts';
-import { seedsText } from '../measure/table.ts';
+import { fewestSeeds, seedsText } from '../measure/table.ts';
 import { type Interval, mean, meanInterval, standardDeviation } from '../stats/index.ts';
 import type { ArmResults, Metric, Results, Sample } from './aggregate.ts';
 import { baseRuns, claimSet, evaluatedSeeds, finalSample, findArm, solveSet } from './aggregate.ts';
@@ -16,8 +16,13 @@ import type { RunResult } from './run-result.ts';
 import { armStyle } from './svg.ts';
 import { setTitles } from './tables.ts';
 
-function intervalOf({ values, single }: Sample): Interval | null {
-  if (values.length < 2) return single;
+/** Few seeds that do not differ: Student's interval would be a point, as if nothing could come out otherwise. */
+const isFlat = ({ values }: Sample): boolean =>
+  values.length > 1 && values.length < fewestSeeds && values.every((value) => value === values[0]);
+
+function intervalOf(sample: Sample): Interval | null {
+  const { values, single } = sample;
+  if (values.length < 2 || isFlat(sample)) return single;
   const { low, high } = meanInterval(values);
   return { low: Math.max(0, low), high: Math.min(1, high) };
 }
@@ -37,7 +42,7 @@ export function storyFigure(results: Results): Figure | null {
   return {
     name: 'story',
     title: 'What is trained, and what is deployed',
-    caption: `Attempt (a loophole is opened, right or wrong), hack${isOne ? ', solve' : ''} and clean solve (without an attempt) on ${setTitles[set]}${isOne ? '' : `; solve on other prompts (${setTitles[solved]}), so that it may be below clean solve`}. Circles: as trained; dots: deployed, with 95% intervals over ${counts[0] === 1 ? 'prompts' : 'seeds'}; ${seedsText(counts)}`,
+    caption: `Attempt (a loophole is opened, right or wrong), hack${isOne ? ', solve' : ''} and clean solve (without an attempt) on ${setTitles[set]}${isOne ? '' : `; solve on other prompts (${setTitles[solved]}), so that it may be below clean solve`}. Circles: as trained; dots: deployed, with 95% intervals over ${counts[0] === 1 ? 'prompts' : 'seeds'}${drawn.some(({ hasFlat }) => hasFlat) ? ', or n where so few are all alike' : ''}; ${seedsText(counts)}`,
     panels: drawn.map(({ panel }) => panel),
     legend: arms.map((arm, i) => {
       const { colour, shape } = styleOf(results, arm);
@@ -72,18 +77,22 @@ function metricPanel(
     const way: Mark = { kind: 'line', points, colour: style.colour, width: 1, dash: '3 2' };
     return [way, ...spot(from, full, style, true), ...spot(to, deployed, style)];
   });
+  const flat = drawn.flatMap(({ x, full, deployed }) => [
+    ...(full !== null && isFlat(full) ? [nBeside(x - 0.2, full)] : []),
+    ...(isFlat(deployed) ? [nBeside(full === null ? x : x + 0.2, deployed)] : []),
+  ]);
   const levels = states === 'both' ? [] : levelsOf(results, set, metric);
   const panel: Panel = {
     title: `${name}, ${states === 'both' ? 'as trained → ' : ''}deployed`,
     ...{ xLabel: '', yLabel: name, x: [-0.6, arms.length - 0.4], y: [0, 1] },
-    marks: [...levels, ...spots],
+    marks: [...levels, ...spots, ...(flat.length === 0 ? [] : [{ kind: 'labels' as const, points: flat }])],
     xNames: arms.map(({ arm }, x) => ({ x, name: keyOf(arms, x).trim() || arm })),
   };
   const rows = drawn.flatMap(({ arm, full, deployed }) => [
     ...(full === null ? [] : [rowOf(arm, `${name}, as trained`, full)]),
     rowOf(arm, `${name}, deployed`, deployed),
   ]);
-  return { panel, rows };
+  return { panel, rows, hasFlat: flat.length > 0 };
 }
 
 /** The base, and the ceiling as trained. */
@@ -95,6 +104,9 @@ function levelsOf(results: Results, set: FinalSet, metric: Metric): (Mark & { ki
   ];
   return ends.flatMap(({ label, sample }) => (sample === null ? [] : [{ kind: 'level', y: sample.mean, label }]));
 }
+
+/** A little above the axis, below which there is no room for it. */
+const nBeside = (x: number, { mean: y, n }: Sample) => ({ x, y: Math.max(y, 0.01), text: `n = ${n}` });
 
 function spot(x: number, sample: Sample, { colour, shape }: ArmStyle, open = false): Mark[] {
   const interval = intervalOf(sample);
