@@ -17,7 +17,7 @@ import {
   standardDeviation,
 } from '../stats/index.ts';
 import { type ArmResults, finalSample, findArm, type Results, sharedSeeds } from './aggregate.ts';
-import { qmassMetric, trainingSample } from './training-tables.ts';
+import { quarantineMetrics, trainingSample } from './training-tables.ts';
 
 export type ComparedMetric = 'attempt' | 'hack' | 'solve';
 
@@ -90,16 +90,25 @@ function compare(arm: ArmResults, against: ArmResults, set: FinalSet, metric: Co
       difference: mean(differences),
       below: differences.filter((difference) => difference < 0).length,
       ...overSeeds(differences),
-      qmass: { arm: meanQmass(arm, seeds), against: meanQmass(against, seeds) },
+      routed: ofBoth(arm, against, seeds, 'routed'),
+      qmass: ofBoth(arm, against, seeds, 'qmass'),
       prompts: overPrompts(arm, against, seeds, set, metric),
     },
   ];
 }
 
-/** The mean over the compared seeds of the quarantine's share of the gradient; null for an arm without a quarantine. */
-function meanQmass(arm: ArmResults, seeds: readonly number[]): number | null {
-  const runs = arm.runs.filter(({ seed }) => seeds.includes(seed));
-  return trainingSample({ ...arm, runs }, qmassMetric)?.mean ?? null;
+/** What the quarantine of each arm got, the mean over the compared seeds; null for an arm without a quarantine. */
+function ofBoth(
+  arm: ArmResults,
+  against: ArmResults,
+  seeds: readonly number[],
+  metric: keyof typeof quarantineMetrics,
+): Readonly<Record<'arm' | 'against', number | null>> {
+  const meanOf = (own: ArmResults): number | null => {
+    const runs = own.runs.filter(({ seed }) => seeds.includes(seed));
+    return trainingSample({ ...own, runs }, quarantineMetrics[metric])?.mean ?? null;
+  };
+  return { arm: meanOf(arm), against: meanOf(against) };
 }
 
 /** Without spread there is neither an interval, which of no width would claim too much, nor a smallest difference that could be found. */
