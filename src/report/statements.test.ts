@@ -1,14 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { MadeEvaluation } from '../../test/lab/hand-made.ts';
 import { type MadeResults, madeResults, tenPrompts } from '../../test/lab/made-results.ts';
-import { plain } from '../../test/lab/plain.ts';
 import { RunDirectory } from '../run/directory.ts';
 import { allTables } from './all-tables.ts';
 import { compareArms } from './comparisons.ts';
-import { failureComparisonTable } from './failures.ts';
 import { describeResults } from './statements.ts';
 import { storyFigure } from './story-figure.ts';
-import { comparisonTable, finalTable } from './tables.ts';
+import { finalTable } from './tables.ts';
 import { resultsJson } from './values.ts';
 
 interface Seed {
@@ -235,24 +233,6 @@ it('differences without a spread have no interval: one of no width would claim t
     ...armOf('gate', 'activation', seeds.map((seed) => ({ seed, trained: 9, deployed: 1 }))), // biome-ignore format: one line
   ]);
   expect(compareArms(results, 'test-original', 'hack', false)).toMatchObject([{ test: 'sign flip', interval: null }]);
-});
-
-it('two seeds have no test and no interval over seeds, however alike they are', async () => {
-  const runs = (name: string, hacks: readonly number[]): MadeResults[] =>
-    armOf(name, name === 'gate' ? 'activation' : 'vanilla', hacks.map((own, i) => ({ seed: i + 1, trained: own, deployed: own }))); // biome-ignore format: one line
-  const [vanilla, gate] = [runs('vanilla', [10, 9, 10]), runs('gate', [1, 1, 0])];
-  const results = (seeds: number) => madeResults([...vanilla.slice(0, seeds), ...gate.slice(0, seeds)]);
-  const cells = async (seeds: number) => {
-    const made = await results(seeds);
-    const tables = [comparisonTable(made, 'test-original', 'attempt', false), failureComparisonTable(made, false)];
-    return tables.map((table) => {
-      const { columns, rows } = plain(table);
-      return columns.flatMap((column, i) => (/^p($| \((Holm|McNemar)\))|interval/.test(column) ? rows[0][i] : []));
-    });
-  };
-  expect(await cells(2)).toEqual([['-', '-', '-'], ['-', '-']]); // biome-ignore format: one line
-  expect(await cells(3)).toEqual([[expect.stringMatching(/^\[−1\.00, /), '0.004', '0.004'], ['0.250', '0.250']]); // biome-ignore format: one line
-  expect(compareArms(await results(2), 'test-original', 'attempt')[0].detectable).toBeNull();
 });
 
 it('a p-value that no difference of so few seeds could go below says so, and only such a one', async () => {
