@@ -369,6 +369,9 @@ describe('what a newcomer reads before a gate', () => {
       expect(readText(path)).toMatch(/^placebos = \[".*# its own/m);
       for (const setting of ['monitor.kind=chance', 'remedy.placebo=mass-matched'])
         expect(readText(path)).toContain(setting);
+      // Both placebos route as many as something flags: in which run is said, since the share of one run may be several times that of another.
+      expect(readText(path)).toContain('gq measure monitor');
+      expect(readText(path)).not.toContain('same number of routes');
     }
   });
 

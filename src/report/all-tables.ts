@@ -1,6 +1,6 @@
 /** The tables of `gq results` and the HTML report, in their order; docs/guide/write-up.md says what each is for. */
 
-import { aboutOf, type Cell, type Table, textOf } from '../measure/table.ts';
+import { aboutOf, type Cell, spreadSeeds, type Table, textOf } from '../measure/table.ts';
 import { claimFirst, claimSet, evaluatedSeeds, labelInformed, type Results } from './aggregate.ts';
 import { ablationTable, baselineTables, settingsTable } from './baselines.ts';
 import { comparedMetrics } from './comparisons.ts';
@@ -25,6 +25,8 @@ const place = (kind: string, isFirst: Placed['isFirst'], tables: readonly Table[
   tables.filter(({ rows }) => rows.length > 0).map((table) => ({ kind, isFirst, table }));
 const first = (tables: readonly Table[]): Placed[] => place('', () => true, tables);
 const overSeeds = (kind: string, tables: readonly Table[]): Placed[] => place(kind, (seeds) => seeds > 1, tables);
+const tested = (kind: string, tables: readonly Table[]): Placed[] =>
+  place(kind, (seeds) => seeds >= spreadSeeds, tables);
 const later = (kind: string, tables: readonly Table[]): Placed[] => place(kind, () => false, tables);
 
 type Asked = { readonly emergence?: boolean | undefined };
@@ -120,7 +122,7 @@ function blockTables(results: Results, oracle: boolean): Placed[] {
     ...overSeeds('runs that fail', [failureTable(results, oracle), failureComparisonTable(results, oracle)]),
     ...ordered.flatMap((set) =>
       comparedMetrics(set).flatMap((metric) =>
-        (set === claimed && metric === 'attempt' ? overSeeds : later)('paired differences', [
+        (set === claimed && metric === 'attempt' ? tested : later)('paired differences', [
           comparisonTable(results, set, metric, oracle),
         ]),
       ),

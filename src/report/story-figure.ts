@@ -5,11 +5,11 @@
  * its response: a random direction is right by accident, or not).
  */
 import type { FinalSet } from '../evaluate/index.ts';
-import { fewestSeeds, seedsText } from '../measure/table.ts';
-import { type Interval, mean, meanInterval, standardDeviation } from '../stats/index.ts';
+import { fewestSeeds, seedsText, spreadSeeds } from '../measure/table.ts';
+import { type Interval, mean, meanInterval, standardDeviation, within } from '../stats/index.ts';
 import type { ArmResults, Metric, Results, Sample } from './aggregate.ts';
 import { baseRuns, claimSet, evaluatedSeeds, finalSample, findArm, solveSet } from './aggregate.ts';
-import { bandSeeds, type Figure, type Mark, type Panel, type Point } from './chart.ts';
+import type { Figure, Mark, Panel, Point } from './chart.ts';
 import { isPlacebo } from './comparisons.ts';
 import { soundSolve } from './found.ts';
 import type { RunResult } from './run-result.ts';
@@ -22,9 +22,7 @@ const isFlat = ({ values }: Sample): boolean =>
 
 function intervalOf(sample: Sample): Interval | null {
   const { values, single } = sample;
-  if (values.length < 2 || isFlat(sample)) return single;
-  const { low, high } = meanInterval(values);
-  return { low: Math.max(0, low), high: Math.min(1, high) };
+  return values.length < 2 || isFlat(sample) ? single : within(0, 1, meanInterval(values));
 }
 
 export function storyFigure(results: Results): Figure | null {
@@ -162,7 +160,7 @@ export function leakageFigure(results: Results): Figure | null {
   return {
     name: 'leakage',
     title: 'Leakage over the recall of the labels',
-    caption: `Gates on labels, ${setTitles[set]}. Line: mean; circles: seeds; band: ± SEM where n ≥ ${bandSeeds}; n = ${counts}.`,
+    caption: `Gates on labels, ${setTitles[set]}. Line: mean; circles: seeds; band: ± SEM where n ≥ ${spreadSeeds}; n = ${counts}.`,
     panels: drawn.map(({ leak, points }) =>
       leakPanel('share of what labels mark that is routed', leak, [
         ...baselineLevel(results, set, leak),
@@ -197,7 +195,7 @@ function recallMarks(points: readonly { readonly recall: number; readonly sample
     ...{ x: recall, low: value - (sem ?? 0), high: value + (sem ?? 0) },
   }));
   return [
-    ...(points.every(({ sample }) => sample.n >= bandSeeds) ? [{ kind: 'band' as const, points: band, colour }] : []),
+    ...(points.every(({ sample }) => sample.n >= spreadSeeds) ? [{ kind: 'band' as const, points: band, colour }] : []),
     { kind: 'line', points: points.map(({ recall, sample }) => ({ x: recall, y: sample.mean })), colour },
     {
       kind: 'dots',
