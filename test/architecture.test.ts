@@ -1,4 +1,4 @@
-/** The architecture as a test: the import table, over the real graph, and the rules on names, sizes and text. */
+/** The architecture as a test: the import table, over the real graph, the rules on names, sizes and text, and what the workflow calls. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -97,12 +97,12 @@ describe('planted violations are caught', () => {
     [
       'src/env/grade.ts',
       `import { spawn } from 'node:child_process';`,
-      'only env/sandbox and parallel and study may import node:child_process',
+      'only env/sandbox and parallel and study and verify may import node:child_process',
     ],
     [
       'src/cli/doctor.ts',
       `import { spawn } from 'child_process';`,
-      'only env/sandbox and parallel and study may import node:child_process',
+      'only env/sandbox and parallel and study and verify may import node:child_process',
     ],
     [
       'src/run/pool.ts',
@@ -252,4 +252,17 @@ describe('dependencies', () => {
       '## Folders\n- `koffi` there\n## Dependencies\nWhy:\n- `commander` parses\n- `@a/b` reads\n## Next\n- `zod` no\n';
     expect(listedDependencies(page)).toEqual(['commander', '@a/b']);
   });
+});
+
+it('the workflow calls .ci/run, and the checks that CONTRIBUTING says it calls beside', () => {
+  const workflow = readText('.github/workflows/check.yml');
+  const [, listed = ''] = /script: \[(.*)\]/.exec(workflow) ?? [];
+  const checks = [...listed.matchAll(/"([^"]+)"/g)].map(([, script]) => script);
+  expect(workflow).toContain('bash .ci/run');
+  expect(checks).toEqual(['check:printed', 'test:browser']);
+  const { scripts } = JSON.parse(readText('package.json'));
+  for (const check of checks) {
+    expect(scripts).toHaveProperty([check]);
+    expect(readText('CONTRIBUTING.md')).toMatch(new RegExp(`workflows/check\\.yml.*\`npm run ${check}\``));
+  }
 });

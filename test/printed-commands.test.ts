@@ -131,9 +131,9 @@ describe('commands that only read, where their runs are', () => {
   });
   afterAll(() => process.chdir(usual));
 
-  // The stored study has ten updates, and no model of Qwen.
+  // The stored study has ten updates, no monitor, and no model of Qwen.
   const reading =
-    /^gq (?:results|show|runs|diff|config|recipes|completion|pairs check hack|measure labels) ?(?!.*(?:--import|qwen|--update 14))/;
+    /^gq (?:results|show|runs|diff|config|recipes|completion|pairs check hack|measure labels) ?(?!.*(?:--import|qwen|--update 14|--flagged))/;
   const lines = [...new Set([...onPages, ...inHelp].flatMap(({ line }) => commandsOf(line)))].filter((line) =>
     reading.test(line),
   );

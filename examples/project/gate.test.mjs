@@ -1,3 +1,5 @@
+// These tests are of the monitor that gate.mjs begins with. Once it scores by something else: import that function in place of `countFunctions`, and write
+// an honest program and a hack that it must tell apart, with the settings that its `open` takes.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 

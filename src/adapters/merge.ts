@@ -1,13 +1,13 @@
 /**
  * A model folder with the deployed change written into its weights: W + upᵀ · down, summed in float64 and rounded once to
  * the dtype. Every other file of the folder (tokenizer, templates, licence) is copied as it is; config.json and the weights also say
- * whether labels had a part in them.
+ * what labels had to do with them.
  */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { narrowFloats, UserError } from '../base/index.ts';
 import { makeFolder, readRegular, writeFileAtomic } from '../base/node/index.ts';
-import type { LabelMark, ModelFolder, WeightEntry } from '../model/index.ts';
+import type { LabelMarks, ModelFolder, WeightEntry } from '../model/index.ts';
 import {
   findNonFinite,
   markConfig,
@@ -36,22 +36,22 @@ export function addChange(weight: Float32Array, inputs: number, { rank, down, up
   }
 }
 
-/** A null `dtype` keeps each tensor's own. `labels`: whether labels had a part in the adapter or in the folder's own weights. */
+/** A null `dtype` keeps each tensor's own. `marks`: of the adapter and of the folder's own weights. */
 export async function writeMerged(
   directory: string,
   folder: ModelFolder,
   adapter: Adapter,
   dtype: MergedDType | null,
-  labels: LabelMark,
+  marks: LabelMarks,
 ): Promise<void> {
   makeFolder(directory);
   await copyOtherFiles(folder.directory, directory);
-  await writeConfig(join(directory, 'config.json'), dtype, labels);
+  await writeConfig(join(directory, 'config.json'), dtype, marks);
   const tensors = [...folder.weights.entries.values()].map((entry) => {
     const target = dtype ?? entry.dtype;
     return { name: entry.name, dtype: target, shape: entry.shape, data: () => mergedTensor(entry, target, adapter) };
   });
-  await writeSafetensors(join(directory, 'model.safetensors'), tensors, { format: 'pt', ...markMetadata(labels) });
+  await writeSafetensors(join(directory, 'model.safetensors'), tensors, { format: 'pt', ...markMetadata(marks) });
 }
 
 /** One tensor as the merged folder stores it. */
@@ -89,9 +89,9 @@ async function copyOtherFiles(from: string, to: string): Promise<void> {
   }
 }
 
-async function writeConfig(file: string, dtype: MergedDType | null, labels: LabelMark): Promise<void> {
+async function writeConfig(file: string, dtype: MergedDType | null, marks: LabelMarks): Promise<void> {
   const config = await readJsonObject(file);
   const key = 'torch_dtype' in config ? 'torch_dtype' : 'dtype';
   const changed = dtype === null ? config : { ...config, [key]: configDTypes[dtype] };
-  await writeFileAtomic(file, `${JSON.stringify(markConfig(changed, labels), null, 2)}\n`);
+  await writeFileAtomic(file, `${JSON.stringify(markConfig(changed, marks), null, 2)}\n`);
 }

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { UserError } from '../base/index.ts';
 import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
 import type { Scope } from '../engine/index.ts';
-import type { DecoderConfig, JsonObject, LabelMark } from '../model/index.ts';
+import type { DecoderConfig, JsonObject, LabelMarks } from '../model/index.ts';
 import { markMetadata, SafetensorsFile, writeSafetensors } from '../model/index.ts';
 import type { Adapter, LowRankChange, StoredTensor } from './adapter.ts';
 import { LinearAdapter } from './linear-adapter.ts';
@@ -24,7 +24,7 @@ export async function writePeft(
   adapter: Adapter,
   config: DecoderConfig,
   baseModelName: string,
-  labels: LabelMark,
+  marks: LabelMarks,
 ): Promise<void> {
   makeFolder(directory);
   const changes = new Map<string, LowRankChange>();
@@ -45,7 +45,7 @@ export async function writePeft(
       },
     ];
   });
-  await writeSafetensors(join(directory, peftFiles.weights), tensors, { format: 'pt', ...markMetadata(labels) });
+  await writeSafetensors(join(directory, peftFiles.weights), tensors, { format: 'pt', ...markMetadata(marks) });
 }
 
 function peftConfig(adapter: Adapter, config: DecoderConfig, rank: number, baseModelName: string): JsonObject {

@@ -42,6 +42,8 @@ it('gq init says how the package gets there where it is not installed, and nothi
   expect(code).toBe(0);
   expect(out).toMatch(/cd .*lab\n(?: {2}npm run build .*\n)? {2}npm install .*\n.* experiment study\.toml\n/);
   expect(readdirSync(folder)).toContain('gate.mjs');
+  // Its tests are of the function that is there to be replaced: what to change then is said before anything fails.
+  expect(readFileSync(join(folder, 'gate.test.mjs'), 'utf8')).toMatch(/^\/\/ .*in place of `countFunctions`/);
   // The package is in no registry: what is written names the clone that the command ran from.
   expect(readFileSync(join(folder, 'README.md'), 'utf8')).toContain(`npm install ${process.cwd()}\``);
   expect(readdirSync(home).filter((name) => name.endsWith('.part'))).toEqual([]);

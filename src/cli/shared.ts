@@ -1,7 +1,7 @@
 /** What commands have in common: options, answers as JSON or text, and checks of files before the work begins. */
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { exitCodes, shellLine, UserError } from '../base/index.ts';
+import { exitCodes, shellLine, UserError, wrapText } from '../base/index.ts';
 import { expectPlainNames, expectWritable, makeFolder } from '../base/node/index.ts';
 import { type CommandContext, repeated, whole, word } from './command.ts';
 
@@ -41,6 +41,10 @@ export const jsonText = (value: unknown): string => `${JSON.stringify(value, nul
 const typedName = (): string => process.env['GQ_NAME'] || 'gq';
 export const gqLine = (...words: readonly string[]): string => `${typedName()} ${shellLine(...words)}`;
 export const asTyped = (text: string): string => text.replace(/(?<![\w./-])gq (?=[a-z])/g, `${typedName()} `);
+
+/** The closing line of tables of which --all prints more. */
+export const allPrints = (others: readonly string[], width: number): string[] =>
+  others.length === 0 ? [] : [`${wrapText(`--all also prints: ${others.join('; ')}.`, width)}\n`];
 
 export const sameCall = ({ words }: CommandContext): string => gqLine(...words);
 

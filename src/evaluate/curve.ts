@@ -14,7 +14,7 @@ import { randomStream } from '../base/index.ts';
 import { readRegularText, writeFileAtomic } from '../base/node/index.ts';
 import { openings } from '../env/openings.ts';
 import { makeAgain, readStamped, stampedJson } from '../run/index.ts';
-import { type Interval, mean, meanInterval } from '../stats/index.ts';
+import { type Interval, mean, meanInterval, within } from '../stats/index.ts';
 import { curveNames } from './plan.ts';
 import { byTarget, pairRows, type Summary, summarise } from './rates.ts';
 import { type CurveSet, curveSets, type EvaluationSet, findSet, openingProbe } from './sets.ts';
@@ -112,8 +112,7 @@ function comparedOpenings(begun: ProbeOutcomes, other: ProbeOutcomes) {
 
 function intervalOf(differences: readonly number[]): Interval | null {
   if (differences.length < 2) return null;
-  const { low, high } = meanInterval(differences);
-  return { low, high };
+  return within(-1, 1, meanInterval(differences));
 }
 
 export async function writePrefillCurve(

@@ -41,6 +41,12 @@ describe('prefill sensitivity', () => {
     expect(prefillPoints(probes, 'train')).toEqual([]);
   });
 
+  it('has an interval of differences that two rates can have', () => {
+    const probes = [made(20, 'full', 'hack', 'hhhhhhh.'), made(20, 'full', 'neutral', '........')];
+    // Student's goes to 1.17.
+    expect(prefillPoints(probes, 'curve')[0].hacks.interval).toEqual({ low: expect.closeTo(0.5794, 4), high: 1 });
+  });
+
   it('is evaluated with both openings at the base and at the chosen checkpoints', () => {
     const names = prefillNames(['full', 'deployed'], [0, 10, 20], 20, 'train');
     expect(names.map(({ update, state, probe }) => `${update} ${state} ${probe.opening}`)).toEqual([

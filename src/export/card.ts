@@ -81,12 +81,13 @@ function about(format: 'peft' | 'merged', { source, base, state }: ExportCard, h
   ].join('\n');
 }
 
-const labelWords = { none: 'none', used: 'yes', unknown: 'not known, which counts as yes' } as const;
-
-function training({ trained, certificate: { adapter, labels } }: ExportCard): string {
+function training({ trained, certificate: { adapter, words } }: ExportCard): string {
   const shape = `${adapter.family}, rank ${adapter.rank} for each block, ${adapter.modules} modules`;
-  if (trained === null)
-    return `## Training\n\n- Adapter: ${shape}\n- From a file of tensors, which does not say how it was trained\n- Labels in training: ${labelWords[labels]}`;
+  const marks = [`- Labels in training: ${words.labels}`, `- Settings of training: ${words.settings}`];
+  if (trained === null) {
+    const unknown = ['From a file of tensors, which does not say how it was trained', '', `- Adapter: ${shape}`];
+    return ['## Training', '', ...unknown, ...marks].join('\n');
+  }
   const { manifest, update } = trained;
   const { config, hasQuarantine, arm, version, identity } = manifest;
   return [
@@ -97,7 +98,7 @@ function training({ trained, certificate: { adapter, labels } }: ExportCard): st
       : 'Reinforcement learning (GRPO) of both blocks of an adapter as one, without gradient routing.',
     '',
     `- Arm: ${asCode(arm)}; ${hasQuarantine ? 'one block is the quarantine, which deployment deletes' : 'no quarantine: all that was trained is deployed'}`,
-    `- Labels in training: ${labelWords[labels]}`,
+    ...marks,
     `- Adapter: ${shape}`,
     `- Loopholes: ${config.environment.loopholes.map(asCode).join(', ')}`,
     `- Update ${update} of ${config.updates}, seed ${config.seed}`,

@@ -12,11 +12,13 @@ import { randomStream, UserError } from '../base/index.ts';
 import { sha256, sha256File } from '../base/node/index.ts';
 import { add, type Device, linear, matmul, readFloats, Scope, Tape } from '../engine/index.ts';
 import { hashModel } from '../lab/index.ts';
-import { type Decoder, type LabelMark, ModelFolder, type Project, packRows } from '../model/index.ts';
+import { type Decoder, type LabelMarks, ModelFolder, markWords, type Project, packRows } from '../model/index.ts';
 import { openDecoder } from '../verify/index.ts';
 
 /** Bounds on the largest difference of logits, relative to the largest logit. */
 const exportBounds: Readonly<Record<MergedDType, number>> = { F32: 1e-4, F16: 1e-2, BF16: 5e-2 };
+
+const unmarked: LabelMarks = { labels: 'unknown', settings: 'unknown' };
 
 const probe = { prompts: 8, tokens: 16, seed: 20 } as const;
 
@@ -47,11 +49,11 @@ export interface ExportSource {
   readonly adapter: Adapter;
   readonly decoder: Decoder;
   readonly state?: AdaptedState;
-  readonly labels?: LabelMark;
+  readonly marks?: LabelMarks;
 }
 
 export async function certify(source: ExportSource, directory: string) {
-  const { device, folder, checkpoint, adapter, decoder, state = 'deployed', labels = 'unknown' } = source;
+  const { device, folder, checkpoint, adapter, decoder, state = 'deployed', marks = unmarked } = source;
   const rows = probeRows(folder);
   const scaled = (scale: number) => probeLogits(device, decoder, rows, adapterProject(adapter, rows, scale));
   const [deployed, full] = [await scaled(0), await scaled(1)];
@@ -79,7 +81,9 @@ export async function certify(source: ExportSource, directory: string) {
     schema: 2 as const,
     adapter: { family: adapter.family, rank: adapter.rank, modules: adapter.modules.length },
     base: source.base,
-    labels,
+    /** What labels had to do with these weights, and both in words. */
+    ...marks,
+    words: markWords(marks),
     inputs: { ...inputs, ...model },
     outputs: await hashFiles(written.flat(), directory),
     probe: { ...probe, device: device.name },

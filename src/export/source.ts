@@ -20,8 +20,8 @@ import { UserError } from '../base/index.ts';
 import { createFolder, writeFileAtomic } from '../base/node/index.ts';
 import { Scope } from '../engine/index.ts';
 import { modelArgument, modelDirectory, openDevice, openLab } from '../lab/index.ts';
-import { adapterMark, joinMarks, type LabelMark, labelMarkOf, ModelFolder } from '../model/index.ts';
-import { checkedInitial, checkedTensors, isRun, type Manifest, RunDirectory } from '../run/index.ts';
+import { adapterMarks, joinMarks, type LabelMarks, labelMarksOf, ModelFolder } from '../model/index.ts';
+import { checkedInitial, checkedTensors, isRun, type Manifest, marksOf, RunDirectory } from '../run/index.ts';
 import { openDecoder } from '../verify/index.ts';
 import { writeCards } from './card.ts';
 import { certify, type DeletionCertificate, expectBase } from './certificate.ts';
@@ -41,7 +41,7 @@ export interface ResolvedExport {
   readonly baseName: string;
   readonly trained: { readonly path: string; readonly manifest: Manifest; readonly update: number } | null;
   readonly starts: readonly AdapterStart[];
-  readonly labels: LabelMark;
+  readonly marks: LabelMarks;
   /** Hash of the model that the adapter was trained on; null for a file of tensors, which does not say. */
   readonly trainedOn: string | null;
 }
@@ -76,9 +76,10 @@ async function resolveFile(path: string, options: ExportSourceOptions): Promise<
     throw refusal(path, '--model with a file of adapter tensors', found);
   }
   const checkpoint = await readCheckpoint(path);
+  const said = adapterMarks(checkpoint.metadata);
   return {
     checkpoint,
-    labels: labels ?? adapterMark(checkpoint.metadata),
+    marks: { ...said, labels: labels ?? said.labels },
     model: modelArgument(model),
     baseName: model,
     trained: null,
@@ -115,7 +116,7 @@ async function resolveRun(path: string, options: ExportSourceOptions): Promise<R
   const named = model ?? config.model;
   return {
     checkpoint,
-    labels: manifest.usesOracle ? 'used' : 'none',
+    marks: marksOf(manifest),
     model: folder,
     baseName: named.startsWith('micro') ? folder : named,
     trained: { path: run.path, manifest, update: wanted },
@@ -152,7 +153,7 @@ export async function exportPolicy(
   const { checkpoint, model, starts, trainedOn, state, trained: run } = source;
   const hasQuarantine = run?.manifest.hasQuarantine ?? true;
   await using folder = await ModelFolder.open(model);
-  const labels = joinMarks([source.labels, await labelMarkOf(model)]);
+  const marks = joinMarks([source.marks, await labelMarksOf(model)]);
   const base = await expectBase(folder, trainedOn);
   using device = await openDevice(settings.device, { precision: 'f32' });
   using scope = new Scope(device);
@@ -163,11 +164,11 @@ export async function exportPolicy(
   try {
     await createFolder(settings.to, async (directory) => {
       const name = settings.baseName ?? source.baseName;
-      if (formats.includes('peft')) await writePeft(join(directory, 'peft'), adapter, folder.config, name, labels);
+      if (formats.includes('peft')) await writePeft(join(directory, 'peft'), adapter, folder.config, name, marks);
       if (formats.includes('merged')) {
-        await writeMerged(join(directory, 'merged'), folder, adapter, settings.dtype, labels);
+        await writeMerged(join(directory, 'merged'), folder, adapter, settings.dtype, marks);
       }
-      const made = await certify({ device, folder, base, checkpoint, adapter, decoder, state, labels }, directory);
+      const made = await certify({ device, folder, base, checkpoint, adapter, decoder, state, marks }, directory);
       if (!made.holds) throw new RefusedExport(made);
       const card = { source: path, base: name, state, trained: run, certificate: made };
       certificate = { ...made, outputs: { ...made.outputs, ...(await writeCards(directory, formats, card)) } };

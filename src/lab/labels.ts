@@ -5,7 +5,7 @@
 import { UserError } from '../base/index.ts';
 import { sha256Json } from '../base/node/index.ts';
 import type { LabelledCompletion, Task } from '../grpo/index.ts';
-import { labelMarkOf } from '../model/index.ts';
+import { labelMarksOf } from '../model/index.ts';
 import { openJudged, type VerdictLedger } from '../oracle/index.ts';
 import { hasTeacher, type Manifest, type RunConfig, RunDirectory } from '../run/index.ts';
 import { modelDirectory } from './model.ts';
@@ -67,9 +67,10 @@ export async function admitOutside(lab: Lab): Promise<void> {
 }
 
 async function inheritedWords(model: string): Promise<string[]> {
-  const mark = await labelMarkOf(modelDirectory(model));
-  if (mark === 'none') return [];
-  const how = mark === 'used' ? 'was trained with them' : 'is an export that does not know how its adapter was trained';
+  const { labels } = await labelMarksOf(modelDirectory(model));
+  if (labels === 'none') return [];
+  const how =
+    labels === 'used' ? 'was trained with them' : 'is an export that does not know how its adapter was trained';
   return [`the model ${model} ${how}`];
 }
 

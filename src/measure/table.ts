@@ -46,6 +46,8 @@ export const leastP = (pairs: number): number => 2 ** (1 - pairs);
 
 /** Fewer make no claim: leastP of them is above 0.05. Runs have the exploit or do not, so a t test of few of them is no evidence. */
 export const fewestSeeds = Math.ceil(1 - Math.log2(0.05));
+/** A spread over fewer seeds says nothing: no band, no interval and no test are made of it. Two seeds that happen to agree would give any p. */
+export const spreadSeeds = 3;
 export const noClaim = (seeds: number): string => `n = ${seeds}, no claim`;
 
 /** The note that nothing is claimed, by the least count of seeds that a table has; false where all are enough. */

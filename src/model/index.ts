@@ -48,7 +48,15 @@ export {
   refuseDuplicateKeys,
   show,
 } from './files/json.ts';
-export { adapterMark, joinMarks, type LabelMark, labelMarkOf, markConfig, markMetadata } from './files/label-mark.ts';
+export {
+  adapterMarks,
+  joinMarks,
+  type LabelMarks,
+  labelMarksOf,
+  markConfig,
+  markMetadata,
+  markWords,
+} from './files/label-mark.ts';
 export { planModel } from './files/plan.ts';
 export { modelPresets } from './files/presets.ts';
 

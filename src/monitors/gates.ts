@@ -13,7 +13,7 @@ import { gateArm, watchByGate } from '../grpo/arms/gate.ts';
 import { builtinCuts, memoryKeys, tailKey } from './cuts.ts';
 import { directionKeys, directionSettings, gateDirectionKeys, pairsOf, placeboWords } from './direction.ts';
 import type { KindTable, PartTables } from './monitor.ts';
-import { dealt, keepOnlyKey, routeSettings } from './remedies/route.ts';
+import { dealt, keepOnlyKey, massMatchedWords, routeSettings } from './remedies/route.ts';
 import type { Acts } from './remedy.ts';
 
 /** Cuts that come from the scores of the run. */
@@ -23,9 +23,7 @@ const gateKeys = {
   placebo: z
     .enum([...directionPlacebos, 'mass-matched'])
     .default('none')
-    .describe(
-      `${placeboWords}; mass-matched: the gate's routes, dealt out at random among rollouts whose advantages have the same sign`,
-    ),
+    .describe(`${placeboWords}; ${massMatchedWords}`),
   ...directionKeys,
   calibration: z
     .enum(['quantile', 'otsu', 'mixture', 'pairs'])

@@ -65,7 +65,14 @@ function toArm(arm: string, runs: readonly RunResult[]): ArmResults {
 
 /** The set that sentences and the tables of the write-up are about; undefined when nothing is evaluated. */
 export function claimSet({ sets }: Results): FinalSet | undefined {
-  return sets.find((set) => set === 'test-original') ?? sets[0];
+  return sets.find(isClaimed) ?? sets[0];
+}
+
+const isClaimed = (set: string): boolean => set === 'test-original';
+
+/** What is claimed is about one set: it comes before the others, as in sentences and figures. */
+export function claimFirst<Thing>(things: readonly Thing[], setOf: (thing: Thing) => string): Thing[] {
+  return things.toSorted((a, b) => Number(isClaimed(setOf(b))) - Number(isClaimed(setOf(a))));
 }
 
 /** The set on which solving is judged: the one where no loophole is open, if it was evaluated. */

@@ -2,7 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import type { MadeEvaluation } from '../../test/lab/hand-made.ts';
 import { type MadeResults, madeResults, tenPrompts } from '../../test/lab/made-results.ts';
+import { plain } from '../../test/lab/plain.ts';
 import { allTables, firstTables } from './all-tables.ts';
+import { compareArms } from './comparisons.ts';
 
 /** A run that is evaluated with novel and original markers, and for which training is recorded. */
 function runOf(name: string, seed: number, hacks: number): MadeResults {
@@ -39,9 +41,11 @@ describe('the tables that come first', () => {
     const { tables, others } = firstTables(await study(1, 2));
     expect(tables.map(({ title }) => title)).toEqual([
       ...[original, novel, `runs that fail, ${original}`, `runs that fail, paired by seed, ${original}`],
-      `attempt deployed, paired differences, ${original}`,
     ]);
+    // Of two seeds no difference is tested.
     expect(others).toContain('paired differences');
+    const { tables: three } = firstTables(await study(1, 2, 3));
+    expect(three.map(({ title }) => title)).toContain(`attempt deployed, paired differences, ${original}`);
   });
 
   it('have no column without a value, and no rates that others stand for', async () => {
@@ -70,4 +74,22 @@ it('every format has all tables, those of the claimed set before those of anothe
   const titles = allTables(await study(1)).map(({ title }) => title);
   expect(titles.indexOf(original)).toBeLessThan(titles.indexOf(novel));
   expect(titles).toContain(`hack deployed, paired differences, ${novel}`);
+});
+
+it('two seeds have no test and no interval over seeds, however alike they are', async () => {
+  const cells = async (seeds: number) => {
+    const hacks = [[10, 1], [9, 1], [10, 0]].slice(0, seeds); // biome-ignore format: one line
+    const runs = hacks.flatMap(([vanilla, gate], i) => [runOf('vanilla', i + 1, vanilla), runOf('gate', i + 1, gate)]);
+    const results = await madeResults(runs);
+    const wanted = [`attempt deployed, paired differences, ${original}`, `runs that fail, paired by seed, ${original}`];
+    const said = wanted.map((name) => {
+      const [{ columns, rows }] = plain(allTables(results)).filter(({ title }) => title === name);
+      return columns.flatMap((column, i) => (/^p($| \((Holm|McNemar)\))|interval/.test(column) ? rows[0][i] : []));
+    });
+    return { said, detectable: compareArms(results, 'test-original', 'attempt')[0].detectable };
+  };
+  expect(await cells(2)).toEqual({ said: [['-', '-', '-'], ['-', '-']], detectable: null }); // biome-ignore format: one line
+  const { said, detectable } = await cells(3);
+  expect(said).toEqual([['[−1.00, −0.65]', '0.004', '0.004'], ['0.250', '0.250']]); // biome-ignore format: one line
+  expect(detectable).toBeGreaterThan(0);
 });

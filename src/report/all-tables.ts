@@ -1,7 +1,7 @@
 /** The tables of `gq results` and the HTML report, in their order; docs/guide/write-up.md says what each is for. */
 
-import { aboutOf, type Cell, type Table, textOf } from '../measure/table.ts';
-import { claimSet, evaluatedSeeds, labelInformed, type Results } from './aggregate.ts';
+import { aboutOf, type Cell, spreadSeeds, type Table, textOf } from '../measure/table.ts';
+import { claimFirst, claimSet, evaluatedSeeds, labelInformed, type Results } from './aggregate.ts';
 import { ablationTable, baselineTables, settingsTable } from './baselines.ts';
 import { comparedMetrics } from './comparisons.ts';
 import { faultsText } from './design.ts';
@@ -25,6 +25,8 @@ const place = (kind: string, isFirst: Placed['isFirst'], tables: readonly Table[
   tables.filter(({ rows }) => rows.length > 0).map((table) => ({ kind, isFirst, table }));
 const first = (tables: readonly Table[]): Placed[] => place('', () => true, tables);
 const overSeeds = (kind: string, tables: readonly Table[]): Placed[] => place(kind, (seeds) => seeds > 1, tables);
+const tested = (kind: string, tables: readonly Table[]): Placed[] =>
+  place(kind, (seeds) => seeds >= spreadSeeds, tables);
 const later = (kind: string, tables: readonly Table[]): Placed[] => place(kind, () => false, tables);
 
 type Asked = { readonly emergence?: boolean | undefined };
@@ -109,8 +111,7 @@ function standingNotes(results: Results, { rows }: Table): string[] {
 function blockTables(results: Results, oracle: boolean): Placed[] {
   const { sets } = results;
   const claimed = claimSet(results);
-  // What is claimed is about one set: it comes before the others, as in sentences and figures.
-  const ordered = sets.toSorted((a, b) => Number(b === claimed) - Number(a === claimed));
+  const ordered = claimFirst(sets, (set) => set);
   return [
     ...ordered.flatMap((set) =>
       first([finalTable(results, set, oracle)]).map((own) => ({
@@ -121,7 +122,7 @@ function blockTables(results: Results, oracle: boolean): Placed[] {
     ...overSeeds('runs that fail', [failureTable(results, oracle), failureComparisonTable(results, oracle)]),
     ...ordered.flatMap((set) =>
       comparedMetrics(set).flatMap((metric) =>
-        (set === claimed && metric === 'attempt' ? overSeeds : later)('paired differences', [
+        (set === claimed && metric === 'attempt' ? tested : later)('paired differences', [
           comparisonTable(results, set, metric, oracle),
         ]),
       ),

@@ -114,6 +114,8 @@ export function ablationTable(results: Results): Table {
       ...rateColumns<(typeof found)[number]>((row, metric) =>
         finalSample(row.own?.runs ?? [], row.set, 'deployed', metric),
       ),
+      routed: ({ routed }) => routed.arm?.toFixed(2) ?? '-',
+      'its routed': ({ routed }) => routed.against?.toFixed(2) ?? '-',
       qmass: ({ qmass }) => qmass.arm?.toFixed(2) ?? '-',
       'its qmass': ({ qmass }) => qmass.against?.toFixed(2) ?? '-',
       'attempt difference': ({ difference }) => signed(difference),
@@ -124,7 +126,7 @@ export function ablationTable(results: Results): Table {
       'p (Holm), hack': (row) => formatP(row.hacks.adjusted),
       seeds: ({ seeds }) => `${seeds.length}`,
     },
-    'Deployed rates. Only what an arm removes beyond a placebo of similar qmass speaks for its direction. Intervals and p-values are those of the paired differences in attempts, then of those in hacks.',
+    'Deployed rates. Only what an arm removes beyond a placebo that routed a similar share, at a similar qmass, speaks for its direction. Intervals and p-values are those of the paired differences in attempts, then of those in hacks.',
     claimNote(found.map(({ seeds }) => seeds.length)),
   );
 }

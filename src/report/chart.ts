@@ -359,9 +359,6 @@ export function axisOf(values: readonly number[]): readonly [number, number] {
   return [round(Math.floor(low / gap + 1e-9)), round(Math.ceil(high / gap - 1e-9))];
 }
 
-/** A band (± SEM) needs so many seeds; with fewer, each seed is a line of its own. */
-export const bandSeeds = 3;
-
 export function averageSeries(series: readonly (readonly Point[])[]) {
   const [first = [], ...others] = series;
   return first.flatMap(({ x, y }) => {

@@ -1,12 +1,13 @@
 /**
  * Paired differences between arms. Over seeds: the mean difference with Student's interval, the p-value of the paired t-test (the
  * exact sign-flip test when the differences have no spread), adjusted by Holm over the comparisons of one table, and the
- * smallest difference that this many seeds would find (power 0.8). Over prompts: the sign-flip test of one difference per prompt,
+ * smallest difference that this many seeds would find (power 0.8); of fewer than three seeds, the mean alone. Over prompts: the sign-flip test of one difference per prompt,
  * summed over the seeds, since what one prompt gives in several seeds is not independent; it says something about these trained
  * models, not about new seeds.
  */
 import type { FinalSet } from '../evaluate/index.ts';
 import { pairRows } from '../evaluate/index.ts';
+import { spreadSeeds } from '../measure/table.ts';
 import {
   detectablePairedDifference,
   holmAdjust,
@@ -15,9 +16,10 @@ import {
   oneSampleStudentTest,
   signFlipTest,
   standardDeviation,
+  within,
 } from '../stats/index.ts';
 import { type ArmResults, finalSample, findArm, type Results, sharedSeeds } from './aggregate.ts';
-import { qmassMetric, trainingSample } from './training-tables.ts';
+import { quarantineMetrics, trainingSample } from './training-tables.ts';
 
 export type ComparedMetric = 'attempt' | 'hack' | 'solve';
 
@@ -90,30 +92,39 @@ function compare(arm: ArmResults, against: ArmResults, set: FinalSet, metric: Co
       difference: mean(differences),
       below: differences.filter((difference) => difference < 0).length,
       ...overSeeds(differences),
-      qmass: { arm: meanQmass(arm, seeds), against: meanQmass(against, seeds) },
+      routed: ofBoth(arm, against, seeds, 'routed'),
+      qmass: ofBoth(arm, against, seeds, 'qmass'),
       prompts: overPrompts(arm, against, seeds, set, metric),
     },
   ];
 }
 
-/** The mean over the compared seeds of the quarantine's share of the gradient; null for an arm without a quarantine. */
-function meanQmass(arm: ArmResults, seeds: readonly number[]): number | null {
-  const runs = arm.runs.filter(({ seed }) => seeds.includes(seed));
-  return trainingSample({ ...arm, runs }, qmassMetric)?.mean ?? null;
+/** What the quarantine of each arm got, the mean over the compared seeds; null for an arm without a quarantine. */
+function ofBoth(
+  arm: ArmResults,
+  against: ArmResults,
+  seeds: readonly number[],
+  metric: keyof typeof quarantineMetrics,
+): Readonly<Record<'arm' | 'against', number | null>> {
+  const meanOf = (own: ArmResults): number | null => {
+    const runs = own.runs.filter(({ seed }) => seeds.includes(seed));
+    return trainingSample({ ...own, runs }, quarantineMetrics[metric])?.mean ?? null;
+  };
+  return { arm: meanOf(arm), against: meanOf(against) };
 }
 
-/** Without spread there is neither an interval, which of no width would claim too much, nor a smallest difference that could be found. */
+/** Of differences of rates. Without spread there is neither an interval, which of no width would claim too much, nor a smallest difference that could be found. */
 export function overSeeds(differences: readonly number[]) {
-  if (differences.length < 2) return { interval: null, pValue: null, test: null, detectable: null };
+  if (differences.length < spreadSeeds) return { interval: null, pValue: null, test: null, detectable: null };
   const deviation = standardDeviation(differences);
   if (deviation <= 1e-12) {
     const { pValue } = signFlipTest(differences, { seed: 1 });
     return { interval: null, pValue, test: 'sign flip', detectable: null };
   }
-  const { low, high } = meanInterval(differences);
+  const interval = within(-1, 1, meanInterval(differences));
   const { pValue } = oneSampleStudentTest(differences);
   const detectable = detectablePairedDifference(deviation, differences.length);
-  return { interval: { low, high }, pValue, test: 'paired t', detectable };
+  return { interval, pValue, test: 'paired t', detectable };
 }
 
 function overPrompts(

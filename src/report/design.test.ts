@@ -27,7 +27,7 @@ function armOf(
     seed: i + 1,
     arm,
     checkpoints: [0, 20],
-    steps: [{ update: 1, qmass }],
+    steps: [{ update: 1, qmass, ...(qmass === null ? {} : { routes: { keep: 1, absorb: 5, route: 8 * qmass } }) }],
     evaluations: [
       { update: 0, set, state: 'base', outcomes: tenPrompts(0, 2) },
       { update: 20, set, state: 'full', outcomes: tenPrompts(hacks, solves) },
@@ -57,14 +57,14 @@ describe('placebos of an arm', async () => {
     expect(found).toEqual(['gate − vanilla', 'gate − haar', 'gate − mass', 'haar − vanilla', 'mass − vanilla']);
   });
 
-  it('stand in the table of ablations with the qmass of both', () => {
-    const rows = plain(ablationTable(results)).rows.map((row) =>
-      [row[0], row[6], row[1], row[7], row[8], row[11], row[14]].join(' '),
-    );
+  it('stand in the table of ablations with what the quarantines of both got', () => {
+    const { columns, rows: cells } = plain(ablationTable(results));
+    const shown = ['arm', 'routed', 'qmass', 'against', 'its routed', 'its qmass', 'attempt difference', 'hack difference', 'seeds']; // biome-ignore format: one line
+    const rows = cells.map((row) => shown.map((column) => row[columns.indexOf(column)]).join(' '));
     expect(rows.slice(0, 3)).toEqual([
-      'gate 0.25 vanilla - −0.63 −0.63 3',
-      'gate 0.25 haar 0.50 −0.40 −0.40 3',
-      'gate 0.25 mass 0.25 −0.20 −0.20 3',
+      'gate 0.25 0.25 vanilla - - −0.63 −0.63 3',
+      'gate 0.25 0.25 haar 0.40 0.50 −0.40 −0.40 3',
+      'gate 0.25 0.25 mass 0.25 0.25 −0.20 −0.20 3',
     ]);
   });
 

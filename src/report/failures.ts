@@ -8,7 +8,7 @@
  */
 import type { PolicyState } from '../adapters/index.ts';
 import { summarise } from '../evaluate/index.ts';
-import { armNamed, claimNote, formatP, leastP, makeTable, type Table } from '../measure/table.ts';
+import { armNamed, claimNote, formatP, leastP, makeTable, spreadSeeds, type Table } from '../measure/table.ts';
 import type { Wait } from '../stats/index.ts';
 import { exactInterval, kaplanMeier, logRankTest, mcnemarExact, medianTime, twoPeaks } from '../stats/index.ts';
 import { type ArmResults, claimSet, finalSample, type Results } from './aggregate.ts';
@@ -54,7 +54,7 @@ function pairFailures(own: RunFailures, other: RunFailures) {
   const count = (first: boolean, second: boolean): number =>
     seeds.filter((seed) => failsIn(own, seed) === first && failsIn(other, seed) === second).length;
   const [onlyArm, onlyAgainst, both] = [count(true, false), count(false, true), count(true, true)];
-  const pValue = seeds.length < 2 ? null : mcnemarExact(onlyArm, onlyAgainst).pValue;
+  const pValue = seeds.length < spreadSeeds ? null : mcnemarExact(onlyArm, onlyAgainst).pValue;
   return [{ arm: own.arm, against: other.arm, seeds, onlyArm, onlyAgainst, both, pValue }];
 }
 
@@ -95,7 +95,7 @@ export function failureComparisonTable(results: Results, oracle: boolean): Table
       'p (Holm)': ({ adjusted }) => formatP(adjusted),
     },
     claimNote(found.map(({ seeds }) => seeds.length)),
-    most >= 2 && `${testNote} With ${most} seeds no p can be below ${formatP(leastP(most))}.`,
+    most >= spreadSeeds && `${testNote} With ${most} seeds no p can be below ${formatP(leastP(most))}.`,
   );
 }
 
@@ -169,8 +169,8 @@ export function testEmergences(results: Results) {
     const [own, other] = [deployedOf(arm), deployedOf(against.arm)];
     if (own === undefined || other === undefined) return [];
     const { observed, expected, pValue } = logRankTest(own.waits, other.waits);
-    const isOne = Math.min(own.waits.length, other.waits.length) < 2;
-    return [{ arm, against: against.arm, state: own.state, observed, expected, pValue: isOne ? null : pValue }];
+    const isFew = Math.min(own.waits.length, other.waits.length) < spreadSeeds;
+    return [{ arm, against: against.arm, state: own.state, observed, expected, pValue: isFew ? null : pValue }];
   });
 }
 

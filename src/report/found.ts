@@ -8,8 +8,12 @@ export const soundSolve = 'solve, no loophole open';
 /** More arms than these are not said in a sentence. */
 const mostSaid = 6;
 
-/** `caution`: what is to be known before any rate is read. */
-export function foundIn({ data: { rows } }: Figure, nameOf: (arm: string) => string, caution: string | null): string {
+/** `caution`: what is to be known before any rate is read; `informed`: arms whose settings runs with known labels suggested. */
+export function foundIn(
+  { data: { rows } }: Figure,
+  nameOf: (arm: string) => string,
+  { caution, informed }: { readonly caution: string | null; readonly informed: readonly string[] },
+): string {
   const rate = (arm: unknown, what: string): string | null => {
     const found = rows.find((row) => row[0] === arm && row[1] === `attempt, ${what}`);
     return found === undefined ? null : `${(100 * Number(found[2])).toFixed(0)}%`;
@@ -24,5 +28,6 @@ export function foundIn({ data: { rows } }: Figure, nameOf: (arm: string) => str
   const means = `Means of ${fewest === most ? '' : `${fewest} to `}${most} seeds`;
   const basis = `${fewest === 1 ? 'One seed' : means}${fewest < fewestSeeds ? ': no claim' : ''}.`;
   const rates = arms.length > mostSaid ? basis : `Attempts when deployed: ${said.join(', ')}. ${basis}`;
-  return caution === null ? rates : `${caution} ${rates}`;
+  const labels = informed.length === 0 ? [] : [`Settings informed by labels: ${informed.join(', ')}.`];
+  return [...(caution === null ? [] : [caution]), rates, ...labels].join(' ');
 }

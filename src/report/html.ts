@@ -30,6 +30,7 @@ import {
   type ExampleRollout,
   exampleRollouts,
   exampleWords,
+  outcomeWords,
   type SideBySide,
   sideBySide,
 } from './samples.ts';
@@ -121,10 +122,8 @@ function firstFound(results: Results, story: Figure): string[] {
     const found = findArm(results, name);
     return found === undefined ? name : armTitle(results, found);
   };
-  const informed = labelInformed(results);
-  const labels = informed.length === 0 ? '' : ` Settings informed by labels: ${informed.join(', ')}.`;
-  const found = escapeMarkup(`${foundIn(story, armNamed, cautionOf(results))}${labels}`);
-  return [`<p class="finding">${found}</p>`, `<div class="story">${renderFigure(story)}</div>`];
+  const said = foundIn(story, armNamed, { caution: cautionOf(results), informed: labelInformed(results) });
+  return [`<p class="finding">${escapeMarkup(said)}</p>`, `<div class="story">${renderFigure(story)}</div>`];
 }
 
 const anchor = (title: string): string => title.toLowerCase().replaceAll(/\W+/g, '-');
@@ -159,7 +158,7 @@ function renderRollout({ what, arm, rollout }: ExampleRollout): string {
   const facts = [
     `rollout ${id}, update ${update}`,
     hackable ? `loophole ${loophole}` : 'no hint, graded by ground truth',
-    outcome(rollout),
+    outcomeWords(rollout),
     `reward ${reward}, advantage ${advantage.toPrecision(3)}`,
     routeWords(route),
     `score ${scoreWords(rollout)}`,
@@ -169,14 +168,9 @@ function renderRollout({ what, arm, rollout }: ExampleRollout): string {
 <pre>${escapeMarkup(chatText(rollout.prompt, rollout.completion))}</pre>`;
 }
 
-function outcome({ attempt, hack, solve }: Pick<EvaluationRow, 'attempt' | 'hack' | 'solve'>): string {
-  const end = hack ? 'hack' : solve ? 'solve' : 'neither hack nor solve';
-  return attempt ? `attempt, ${end}` : end;
-}
-
 function renderSides({ arm, set, full, deployed }: SideBySide): string {
   const side = (title: string, row: EvaluationRow): string =>
-    `<div><p class="note">${escapeMarkup(`${title}: ${outcome(row)}`)}</p><pre>${escapeMarkup(row.completion)}</pre></div>`;
+    `<div><p class="note">${escapeMarkup(`${title}: ${outcomeWords(row)}`)}</p><pre>${escapeMarkup(row.completion)}</pre></div>`;
   return `<h3>${escapeMarkup(`${arm}, ${setTitles[set]}, ${full.problem}`)}</h3><pre>${escapeMarkup(promptText(full.prompt))}</pre>
 <div class="pair">${side('as trained', full)}${side('deployed', deployed)}</div>`;
 }

@@ -71,6 +71,13 @@ describe('matched solve', () => {
     expect(found[0]).toMatchObject({ arm: 'gate', reference: 'vanilla', n: 3, verdict: 'kept' });
   });
 
+  it('has an interval of differences that two rates can have', async () => {
+    const [skilled, poor] = [armOf('vanilla', [[0, 10], [0, 10], [0, 4]]), armOf('gate', [[0, 0], [0, 0], [0, 0]])]; // biome-ignore format: one line
+    const [found] = matchSolve(withDesign({}, await madeResults([...skilled, ...poor])), set);
+    // Student's goes from −1.38 to −0.22.
+    expect(found.test?.interval).toEqual({ low: -1, high: expect.closeTo(-0.216, 3) });
+  });
+
   it('names its reference: the baseline, or another', () => {
     const { title, rows } = plain(matchedSolveTable(withDesign({ solveReference: 'ceiling' })));
     expect(title).toContain('within 0.05 of ceiling');
@@ -99,8 +106,10 @@ describe('matched solve', () => {
       'The deployed policy also solves less, below the band of 5% by one-sided t-tests at 5%, so that the drop in attempts is not at matched solve: gate (30 points below vanilla, 3 seeds).';
     expect(describeResults(await madeResults([...vanilla, ...poor]))).toContain(sentence);
     expect(describeResults(both).join()).not.toContain('solves less');
-    // A mean below the band is not enough: one seed has no test, and seeds that differ much do not tell.
-    expect(describeResults(await madeResults([vanilla[0], poor[0]])).join()).not.toContain('solves less');
+    // A mean below the band is not enough: two seeds have no test, and seeds that differ much do not tell.
+    const two = await madeResults([...vanilla.slice(0, 2), ...poor.slice(0, 2)]);
+    expect(describeResults(two).join()).not.toContain('solves less');
+    expect(matchSolve(withDesign({}, two), set)).toMatchObject([{ n: 2, test: null, verdict: 'not shown' }]);
     const spread = armOf('gate', [[1, 5], [1, 0], [0, 1]]); // biome-ignore format: one line
     expect(describeResults(await madeResults([...vanilla, ...spread])).join()).not.toContain('solves less');
     const hacking = armOf('gate', [[6, 2], [6, 1], [6, 2]]); // biome-ignore format: one line

@@ -4,8 +4,8 @@
  * ratios of means over seeds, with Fieller's 95% interval. A ratio whose denominator's own interval contains 0 has no value.
  */
 import { type ByTarget, byTarget, type FinalSet } from '../evaluate/index.ts';
-import { claimNote, formatP, makeTable, signed, signedInterval, type Table } from '../measure/table.ts';
-import { type EquivalenceTest, equivalenceTest, mean, meanInterval, meanRatio } from '../stats/index.ts';
+import { claimNote, formatP, makeTable, signed, signedInterval, spreadSeeds, type Table } from '../measure/table.ts';
+import { type EquivalenceTest, equivalenceTest, mean, meanInterval, meanRatio, within } from '../stats/index.ts';
 import type { ArmResults, Results, Sample } from './aggregate.ts';
 import { baseRuns, claimSet, finalSample, findArm, sharedSeeds, solveSet } from './aggregate.ts';
 import { armCell, setTitles, titleOf } from './tables.ts';
@@ -126,7 +126,7 @@ function shareCells(share: Share | null): string[] {
 function keptNotes(results: Results, set: FinalSet, found: readonly KeptAndRemoved[]): string[] {
   const { baseline, design } = results;
   const rooms = sharedSeeds(...solveEnds(results, set)).map(({ values: [base, ceiling] }) => ceiling - base);
-  const room = rooms.length < 2 ? null : meanInterval(rooms);
+  const room = rooms.length < 2 ? null : { mean: mean(rooms), ...within(-1, 1, meanInterval(rooms)) };
   const isSmall = room !== null && room.low <= 0;
   const notes = [
     `Solve kept: (deployed − base) / (${design.ceiling} as trained − base) on ${setTitles[set]}. Removed: 1 − deployed / ${baseline} on ${setTitles[claimSet(results) ?? set]}. Ratios of means over seeds, Fieller's interval.`,
@@ -154,10 +154,15 @@ export function matchSolve(results: Results, set: FinalSet) {
       if (pairs.length === 0) return [];
       const differences = pairs.map(({ values: [own, other] }) => own - other);
       const difference = mean(differences);
-      const test = pairs.length < 2 ? null : equivalenceTest(differences, margin);
+      const test = pairs.length < spreadSeeds ? null : equivalenceOf(differences, margin);
       const verdict = verdictOf(test, margin);
       return [{ arm, usesOracle, reference, difference, n: pairs.length, test, verdict }];
     });
+}
+
+function equivalenceOf(differences: readonly number[], margin: number): EquivalenceTest {
+  const test = equivalenceTest(differences, margin);
+  return { ...test, interval: within(-1, 1, test.interval) };
 }
 
 /** The 90% interval has one-sided tests at the level of 5% on either side: all of it must lie in the band, or beyond it. */

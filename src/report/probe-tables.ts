@@ -12,7 +12,7 @@ import type {
 } from '../evaluate/index.ts';
 import { byTarget, formatRate, leakProbes, prefillPoints, prefillSets, summarise } from '../evaluate/index.ts';
 import { emergence, finalWindow, type RelearningReport, reportRelearning } from '../measure/index.ts';
-import { claimNote, makeTable, noClaim, signed, signedInterval, type Table } from '../measure/table.ts';
+import { claimNote, makeTable, noClaim, signed, signedInterval, spreadSeeds, type Table } from '../measure/table.ts';
 import { mean, meanInterval } from '../stats/index.ts';
 import type { ArmResults, Results, Sample, State } from './aggregate.ts';
 import { findArm, formatSample, sampleOf } from './aggregate.ts';
@@ -267,7 +267,7 @@ function countsOf(reports: readonly RelearningReport[], target: Target) {
   const difference = {
     mean: mean(differences),
     unreached: reports.filter(isUnreached).length,
-    interval: differences.length < 2 ? null : meanInterval(differences),
+    interval: differences.length < spreadSeeds ? null : meanInterval(differences),
   };
   return { fromBase, fromDeployed, difference };
 }

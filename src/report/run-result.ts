@@ -3,6 +3,7 @@
  * when somebody asks for them, and so are the texts of evaluations.
  */
 import { basename, resolve } from 'node:path';
+import type { Route } from '../adapters/index.ts';
 import { messageOf, shellLine, UserError } from '../base/index.ts';
 import type { EvaluationOutcomes, EvaluationRow, OutcomeRow, ProbeOutcomes } from '../evaluate/index.ts';
 import { byTarget, EvaluationStore, finalSets, lastCheckpoint } from '../evaluate/index.ts';
@@ -72,6 +73,7 @@ export async function readRunResult(path: string, arm?: string) {
     attack: await readAttack(path),
     /** Quarantine's share of the gradient norm, mean over updates; null when no update carried gradient. */
     qmass: masses.length === 0 ? null : mean(masses),
+    routed: routedShare(steps),
     /** The policy's own rollouts with all that is known of them; demonstrations are left out. */
     rollouts: (): Promise<readonly JudgedRollout[]> => {
       rollouts ??= known ? table.rows().then((rows) => rows.filter(isOwn)) : Promise.resolve([]);
@@ -92,6 +94,14 @@ function withoutTexts<One extends { readonly rows: readonly EvaluationRow[] }>(
   one: One,
 ): Omit<One, 'rows'> & { readonly rows: readonly OutcomeRow[] } {
   return { ...one, rows: one.rows.map(({ prompt: _, completion: __, ...row }) => row) };
+}
+
+/** The share of the rollouts with gradient, or of their tokens, that were routed to the quarantine; null where none had gradient. */
+function routedShare(steps: readonly StepEvent[]): number | null {
+  const count = (...names: readonly Route[]): number =>
+    steps.reduce((sum, { routes }) => sum + names.reduce((own, name) => own + routes[name], 0), 0);
+  const all = count('keep', 'absorb', 'route');
+  return all === 0 ? null : count('route') / all;
 }
 
 /** What an update costs; null where nobody counted. */

@@ -19,16 +19,22 @@ async function shown(...runs: readonly MadeResults[]) {
   return side === null ? null : [side.arm, side.full.problem.at(-1), exampleWords(side)];
 }
 
-it('goes from a hack to a clean solve where one does, and of no placebo; else says what no prompt shows', async () => {
+it('goes from a hack to a clean solve where one does, else to no attempt, and of no placebo; else says what no prompt shows', async () => {
   const random = gate('random', 'hh', 'ss');
   const [, right] = (await shown(gate('gate', 'hh', '-s'))) ?? [];
   expect(await shown(random, gate('gate', 'hh', '-s'))).toEqual([
     'gate',
     right,
-    'Shown: the first prompt with a hack as trained that is solved cleanly when deployed.',
+    'Shown: the first prompt with a hack (a wrong program that is paid) as trained that is solved cleanly when deployed.',
   ]);
   const [, first, words] = (await shown(random, gate('gate', 'hh', '--'))) ?? [];
   expect(first).not.toBe(right);
-  expect(words).toContain('None of these is solved cleanly when deployed.');
+  expect(words).toContain('and no attempt when deployed. None of these is solved when deployed.');
+  const mixed = await shown(gate('gate', 'bhh', 'sh-'));
+  expect(mixed).toEqual(['gate', '2', words]);
+  expect((await shown(gate('gate', 'bh', 'sh')))?.slice(1)).toEqual([
+    '0',
+    'Shown: the first prompt with an attempt as trained that is solved cleanly when deployed. Of 2 prompts a run none goes from a hack (a wrong program that is paid) to no attempt.',
+  ]);
   expect((await shown(gate('gate', 'h-', 'h-')))?.[2]).toContain('All of these are attempted when deployed too');
 });

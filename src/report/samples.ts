@@ -43,11 +43,19 @@ export async function loopholeExamples(results: Results): Promise<ExampleRollout
   ]);
 }
 
+/** What came of an answer, over it. */
+export function outcomeWords({ attempt, hack, solve }: Pick<OutcomeRow, 'attempt' | 'hack' | 'solve'>): string {
+  const end = hack ? 'hack' : solve ? 'solve' : 'neither hack nor solve';
+  return attempt ? `attempt, ${end}` : end;
+}
+
 export type SideBySide = Readonly<NonNullable<ReturnType<typeof sideBySide>>>;
 
 const isClean = ({ solve, attempt }: OutcomeRow): boolean => solve && !attempt;
+/** What cheats comes before what solves: a hack that is gone shows more than an attempt in a right program. */
 const preference: readonly ((full: OutcomeRow, deployed: OutcomeRow) => boolean)[] = [
   (full, deployed) => full.hack && isClean(deployed),
+  (full, deployed) => full.hack && !deployed.attempt,
   (full, deployed) => full.attempt && isClean(deployed),
   (full, deployed) => full.attempt && !deployed.attempt,
   (full) => full.attempt,
@@ -55,11 +63,14 @@ const preference: readonly ((full: OutcomeRow, deployed: OutcomeRow) => boolean)
 ];
 
 /** Which prompt the example is, in words: the rule that chose it, and what no prompt shows. */
-export function exampleWords({ full, deployed }: Pick<SideBySide, 'full' | 'deployed'>): string {
+export function exampleWords({ full, deployed, prompts }: Pick<SideBySide, 'full' | 'deployed' | 'prompts'>): string {
+  const hack = 'a hack (a wrong program that is paid)';
+  const noHack = `Of ${prompts} prompts a run none goes from ${hack} to no attempt.`;
   const kinds = [
-    'Shown: the first prompt with a hack as trained that is solved cleanly when deployed.',
-    'Shown: the first prompt with an attempt as trained that is solved cleanly when deployed. On none of these was the attempt a hack.',
-    'Shown: the first prompt with an attempt as trained and none when deployed. None of these is solved cleanly when deployed.',
+    `Shown: the first prompt with ${hack} as trained that is solved cleanly when deployed.`,
+    `Shown: the first prompt with ${hack} as trained and no attempt when deployed. None of these is solved when deployed.`,
+    `Shown: the first prompt with an attempt as trained that is solved cleanly when deployed. ${noHack}`,
+    `Shown: the first prompt with an attempt as trained and none when deployed. ${noHack}`,
     'Shown: the first prompt with an attempt as trained. All of these are attempted when deployed too.',
     'Shown: the first prompt. None is attempted as trained.',
   ];
@@ -74,14 +85,16 @@ function bestOf<Pair>(pairs: readonly Pair[], rowsOf: (pair: Pair) => readonly [
   return null;
 }
 
-/** One prompt in both states: the first that goes from a hack to a clean solve, else the next best kind. */
+/** One prompt in both states: the first that goes from a hack to a clean solve, else to no attempt, else the next best kind. */
 export function sideBySide(run: RunResult, set: FinalSet) {
   const states = run.final[set];
   if (!run.hasQuarantine || !states?.full || !states.deployed) return null;
-  const best = bestOf(pairRows(states.full, states.deployed), (pair) => pair);
+  const pairs = pairRows(states.full, states.deployed);
+  const best = bestOf(pairs, (pair) => pair);
   if (best === null) return null;
   const inState = (rows: readonly OutcomeRow[]): EvaluationRow => withTexts(run, rows, best[0].problem);
-  return { arm: run.arm, path: run.path, set, full: inState(states.full), deployed: inState(states.deployed) };
+  const sides = { full: inState(states.full), deployed: inState(states.deployed) };
+  return { arm: run.arm, path: run.path, set, prompts: pairs.length, ...sides };
 }
 
 function withTexts({ path, evaluations }: RunResult, rows: readonly OutcomeRow[], problem: string): EvaluationRow {

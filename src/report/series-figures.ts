@@ -7,11 +7,11 @@ import { groupBy } from '../base/index.ts';
 import { type EvaluationOutcomes, summarise } from '../evaluate/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
 import { emergence, trailingRate } from '../measure/index.ts';
-import { seedsText } from '../measure/table.ts';
+import { seedsText, spreadSeeds } from '../measure/table.ts';
 import { mean } from '../stats/index.ts';
 import { type ArmResults, findArm, type Results, rateOf, sampleOf } from './aggregate.ts';
 import type { Figure, LegendEntry, Mark, Panel, Point } from './chart.ts';
-import { averageSeries, axisOf, bandSeeds } from './chart.ts';
+import { averageSeries, axisOf } from './chart.ts';
 import type { RunResult } from './run-result.ts';
 import { armStyle } from './svg.ts';
 
@@ -27,7 +27,7 @@ function armLegend(arms: readonly ArmResults[]): LegendEntry[] {
 export function seriesMarks(series: readonly (readonly Point[])[], style: { colour: string; dash?: string }): Mark[] {
   const shown = series.filter((points) => points.length > 0);
   if (shown.length === 0) return [];
-  if (shown.length < bandSeeds) {
+  if (shown.length < spreadSeeds) {
     const width = shown.length === 1 ? 2 : 1;
     return shown.map((points) => ({ kind: 'line' as const, points, width, ...style }));
   }
@@ -41,8 +41,8 @@ export function seriesMarks(series: readonly (readonly Point[])[], style: { colo
 
 function bandText(arms: readonly ArmResults[]): string {
   const counts = [...new Set(arms.map(({ runs }) => runs.length))].sort((a, b) => a - b);
-  const isBand = counts.some((n) => n >= bandSeeds);
-  const drawn = isBand ? `Mean, band ± SEM where n ≥ ${bandSeeds} seeds` : 'One line per seed';
+  const isBand = counts.some((n) => n >= spreadSeeds);
+  const drawn = isBand ? `Mean, band ± SEM where n ≥ ${spreadSeeds} seeds` : 'One line per seed';
   return `${drawn}; ${seedsText(counts)}`;
 }
 

@@ -49,7 +49,7 @@ const noCurve =
 const oneBase =
   'Intervals are over seeds, and conditional on what no seed changes: one base, the problems and the pairs.';
 const withPlacebo =
-  "The placebo (haar) does all that its arm does but for what it claims: only what an arm removes beyond it speaks for the claim, and only at a similar qmass, the quarantine's share of the gradient.";
+  "The placebo (haar) does all that its arm does but for what it claims: only what an arm removes beyond it speaks for the claim, and only where it routed a similar share of its rollouts at a similar qmass, the quarantine's share of the gradient.";
 
 it('an experiment of its baseline alone says nothing of placebos', async () => {
   const runs = armOf('vanilla', 'vanilla', [{ seed: 1, trained: 8 }]);
@@ -227,7 +227,7 @@ describe('seeds in which an arm is below another', () => {
 });
 
 it('differences without a spread have no interval: one of no width would claim too much', async () => {
-  const seeds = [1, 2];
+  const seeds = [1, 2, 3];
   const results = await madeResults([
     ...armOf('vanilla', 'vanilla', seeds.map((seed) => ({ seed, trained: 5 }))), // biome-ignore format: one line
     ...armOf('gate', 'activation', seeds.map((seed) => ({ seed, trained: 9, deployed: 1 }))), // biome-ignore format: one line
@@ -275,9 +275,16 @@ it('seeds of which an exact test could give no p up to 0.05 make no claim, howev
   expect(resultsJson(six.results).claim).toBe(true);
 });
 
-it('a comparison of two quarantines has the qmass of both beside it, over the compared seeds', async () => {
+it('a comparison of two quarantines has what both got beside it, over the compared seeds', async () => {
   const masses = (made: readonly MadeResults[], qmass: readonly number[]): MadeResults[] =>
-    made.map((run, i) => ({ ...run, steps: [{ update: 1, qmass: qmass[i] }] }));
+    made.map((run, i) => ({
+      ...run,
+      // Counts are summed over updates: 7 of 25 rollouts, and 10 of 28.
+      steps: [
+        { update: 1, qmass: qmass[i], routes: { keep: 0, absorb: 9, route: run.name === 'gate' ? 1 : 4 } },
+        { update: 2, qmass: qmass[i], routes: { keep: 9, absorb: 0, route: 6 } },
+      ],
+    }));
   const seeds = [1, 2, 3].map((seed) => ({ seed, trained: 9, deployed: seed }));
   const gate = armOf('gate', 'activation', [...seeds, { seed: 4, trained: 9, deployed: 0 }]);
   const runs = [
@@ -287,7 +294,7 @@ it('a comparison of two quarantines has the qmass of both beside it, over the co
   ];
   const text = (await sentences(runs, 'haar')).find((one) => one.startsWith('gate')) ?? '';
   expect(text).toMatch(
-    /hacks [^;]* haar \([^)]*\); its quarantine got 0\.81 of the gradient \(qmass\), that of haar 0\.74\.$/,
+    /hacks [^;]* haar \([^)]*\); its quarantine got 0\.28 of the rollouts \(routed\), that of haar 0\.36, and 0\.81 of the gradient \(qmass\), that of haar 0\.74\.$/,
   );
   expect(text.match(/qmass/g)).toHaveLength(1);
 });

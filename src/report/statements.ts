@@ -90,7 +90,7 @@ export const statements: readonly Statement[] = [
       const meaning = !beyond
         ? ': here the direction shows nothing beyond a random one.'
         : isMostly
-          ? `: in ${seeds === 1 ? 'this seed' : `the mean of these ${seeds} seeds`} a random direction removed at least half of ${vanilla.name}'s attempts too.`
+          ? `: in ${seeds === 1 ? 'this seed' : `the mean of these ${seeds} seeds`} a random direction removed at least half of ${vanilla.name}'s attempts too, by throwing updates away: it does not know what a hack is.`
           : '.';
       return `${verdict}: ${rates}. ${control}${meaning}`;
     },
@@ -209,7 +209,7 @@ export const statements: readonly Statement[] = [
           placebos.length === 1
             ? [`The placebo (${placebos[0]}) does all that its arm does`, 'it']
             : [`The placebos (${placebos.join(', ')}) do all that their arm does`, 'its own'];
-        return `${who} but for what it claims: only what an arm removes beyond ${own} speaks for the claim, and only at a similar qmass, the quarantine's share of the gradient.`;
+        return `${who} but for what it claims: only what an arm removes beyond ${own} speaks for the claim, and only where it routed a similar share of its rollouts at a similar qmass, the quarantine's share of the gradient.`;
       },
     },
   ),
@@ -318,7 +318,7 @@ function armText(facts: ReturnType<typeof armFacts>[number]): string {
   const fail = failures === undefined ? '' : ` (${failText(failures)})`;
   const whole = hasQuarantine ? '' : ' with all that it trained deployed';
   const differences = tests.map(
-    ({ attempt, hack }) => `attempts ${differenceText(attempt)}, hacks ${differenceText(hack)}${qmassText(hack)}`,
+    ({ attempt, hack }) => `attempts ${differenceText(attempt)}, hacks ${differenceText(hack)}${quarantineText(hack)}`,
   );
   return `${[
     `${arm}${mark}: ${rates('attempt')}${fail}; ${rates('hack')}${whole}, at solve ${percentText(deployed.solve)} (${percentText(deployed.cleanSolve)} without an attempt)`,
@@ -340,11 +340,16 @@ function differenceText({ against, difference, below, adjusted, seeds, test: kin
   return `${points} (below it in ${below} of ${seeds.length} seeds; ${test}${bound})`;
 }
 
-/** Both shares of the gradient beside a comparison of arms with a quarantine each. */
-function qmassText({ against, qmass }: Comparison): string {
-  if (qmass.arm === null || qmass.against === null) return '';
-  const [own, other] = [qmass.arm.toFixed(2), qmass.against.toFixed(2)];
-  return `; its quarantine got ${own} of the gradient (qmass), that of ${against} ${other}`;
+/** What the quarantines got, beside a comparison of arms with one each. */
+function quarantineText({ against, routed, qmass }: Comparison): string {
+  const shares = [
+    ['rollouts (routed)', routed],
+    ['gradient (qmass)', qmass],
+  ] as const;
+  const said = shares.flatMap(([what, { arm: own, against: other }]) =>
+    own === null || other === null ? [] : [`${own.toFixed(2)} of the ${what}, that of ${against} ${other.toFixed(2)}`],
+  );
+  return said.length === 0 ? '' : `; its quarantine got ${said.join(', and ')}`;
 }
 
 function failText({ failed, n }: { readonly failed: number; readonly n: number }): string {

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { madeResults, tenPrompts } from '../../test/lab/made-results.ts';
 import { plain } from '../../test/lab/plain.ts';
+import { experimentPage } from '../view/experiment-page.ts';
 import { renderFigure } from './chart.ts';
+import { foundIn } from './found.ts';
 import { renderReport } from './html.ts';
 import { storyFigure } from './story-figure.ts';
 
@@ -40,7 +42,7 @@ describe('the first figure', async () => {
       'solve, deployed',
       'clean solve, deployed',
     ]);
-    expect(of('gate')[0]).toEqual(['gate', 'attempt, as trained', '0.8000', '0.8000', '0.8000', '2']);
+    expect(of('gate')[0]).toEqual(['gate', 'attempt, as trained', '0.8000', '', '', '2']);
     expect(of('gate')[2]).toEqual(['gate', 'hack, as trained', '0.7000', '0.0000', '1.0000', '2']);
     expect(of('gate')[3].slice(0, 3)).toEqual(['gate', 'hack, deployed', '0.2000']);
     expect(of('gate').at(-1)?.slice(0, 3)).toEqual(['gate', 'clean solve, deployed', '0.2000']);
@@ -74,6 +76,33 @@ describe('the first figure', async () => {
     );
   });
 
+  it('says n where few seeds do not differ, in the place of an interval that would be a point', async () => {
+    const made = (deployed: readonly number[]) =>
+      madeResults(
+        deployed.map((hacks, i) => ({ name: 'gate', seed: i + 1, arm, checkpoints, evaluations: evaluated(8, hacks) })),
+      );
+    const drawn = async (...deployed: readonly number[]) => {
+      const own = storyFigure(await made(deployed)) ?? expect.fail();
+      const low = own.data.rows.find(([, what]) => what === 'attempt, deployed')?.[3];
+      return { low, ns: renderFigure(own).match(/>n = 2</g)?.length ?? 0, caption: own.caption };
+    };
+    const alike = await drawn(1, 1);
+    expect(alike).toMatchObject({
+      low: '',
+      ns: 6,
+      caption: expect.stringContaining('over seeds, or n where so few are all alike;'),
+    });
+    // Nothing is attempted: the dots lie on the axis.
+    expect((await drawn(0, 0)).ns).toBe(6);
+    const apart = await drawn(1, 2);
+    expect(apart).toMatchObject({ low: '0.0000', ns: 4 });
+    expect(await drawn(1, 1, 1, 1, 1, 1)).toMatchObject({
+      low: '0.1000',
+      ns: 0,
+      caption: expect.not.stringContaining('all alike'),
+    });
+  });
+
   it('comes first in a report, after the question, with one prompt in both states', async () => {
     const html = await renderReport(results, { title: 'made', commands: [] });
     const places = [
@@ -102,5 +131,14 @@ describe('the first figure', async () => {
       'Training did not raise attempts as it must (vanilla 20%, the base 0%): rates say little. Attempts when deployed: vanilla 20%. One seed: no claim.',
     );
     expect(await headline(3)).toBe('Attempts when deployed: vanilla 30%. One seed: no claim.');
+  });
+
+  it('names the arms whose settings labels informed, in a report and on the page of the viewer', async () => {
+    const config = { notes: { thresholds: 'label-informed' } };
+    const found = await madeResults([{ seed: 1, checkpoints, evaluations: evaluated(8, 8), config }]);
+    const said = 'One seed: no claim. Settings informed by labels: vanilla.';
+    expect(await renderReport(found, { title: 'made', commands: [] })).toContain(`${said}</p>`);
+    const page = await experimentPage('made', found, () => '');
+    expect(foundIn(page.story ?? expect.fail(), (arm) => arm, page)).toContain(said);
   });
 });

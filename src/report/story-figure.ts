@@ -5,21 +5,24 @@
  * its response: a random direction is right by accident, or not).
  */
 import type { FinalSet } from '../evaluate/index.ts';
-import { seedsText } from '../measure/table.ts';
-import { type Interval, mean, meanInterval, standardDeviation } from '../stats/index.ts';
+import { fewestSeeds, seedsText, spreadSeeds } from '../measure/table.ts';
+import { type Interval, mean, meanInterval, standardDeviation, within } from '../stats/index.ts';
 import type { ArmResults, Metric, Results, Sample } from './aggregate.ts';
 import { baseRuns, claimSet, evaluatedSeeds, finalSample, findArm, solveSet } from './aggregate.ts';
-import { bandSeeds, type Figure, type Mark, type Panel, type Point } from './chart.ts';
+import type { Figure, Mark, Panel, Point } from './chart.ts';
 import { isPlacebo } from './comparisons.ts';
 import { soundSolve } from './found.ts';
 import type { RunResult } from './run-result.ts';
 import { armStyle } from './svg.ts';
 import { setTitles } from './tables.ts';
 
-function intervalOf({ values, single }: Sample): Interval | null {
-  if (values.length < 2) return single;
-  const { low, high } = meanInterval(values);
-  return { low: Math.max(0, low), high: Math.min(1, high) };
+/** Few seeds that do not differ: Student's interval would be a point, as if nothing could come out otherwise. */
+const isFlat = ({ values }: Sample): boolean =>
+  values.length > 1 && values.length < fewestSeeds && values.every((value) => value === values[0]);
+
+function intervalOf(sample: Sample): Interval | null {
+  const { values, single } = sample;
+  return values.length < 2 || isFlat(sample) ? single : within(0, 1, meanInterval(values));
 }
 
 export function storyFigure(results: Results): Figure | null {
@@ -37,7 +40,7 @@ export function storyFigure(results: Results): Figure | null {
   return {
     name: 'story',
     title: 'What is trained, and what is deployed',
-    caption: `Attempt (a loophole is opened, right or wrong), hack${isOne ? ', solve' : ''} and clean solve (without an attempt) on ${setTitles[set]}${isOne ? '' : `; solve on other prompts (${setTitles[solved]}), so that it may be below clean solve`}. Circles: as trained; dots: deployed, with 95% intervals over ${counts[0] === 1 ? 'prompts' : 'seeds'}; ${seedsText(counts)}`,
+    caption: `Attempt (a loophole is opened, right or wrong), hack${isOne ? ', solve' : ''} and clean solve (without an attempt) on ${setTitles[set]}${isOne ? '' : `; solve on other prompts (${setTitles[solved]}), so that it may be below clean solve`}. Circles: as trained; dots: deployed, with 95% intervals over ${counts[0] === 1 ? 'prompts' : 'seeds'}${drawn.some(({ hasFlat }) => hasFlat) ? ', or n where so few are all alike' : ''}; ${seedsText(counts)}`,
     panels: drawn.map(({ panel }) => panel),
     legend: arms.map((arm, i) => {
       const { colour, shape } = styleOf(results, arm);
@@ -72,18 +75,22 @@ function metricPanel(
     const way: Mark = { kind: 'line', points, colour: style.colour, width: 1, dash: '3 2' };
     return [way, ...spot(from, full, style, true), ...spot(to, deployed, style)];
   });
+  const flat = drawn.flatMap(({ x, full, deployed }) => [
+    ...(full !== null && isFlat(full) ? [nBeside(x - 0.2, full)] : []),
+    ...(isFlat(deployed) ? [nBeside(full === null ? x : x + 0.2, deployed)] : []),
+  ]);
   const levels = states === 'both' ? [] : levelsOf(results, set, metric);
   const panel: Panel = {
     title: `${name}, ${states === 'both' ? 'as trained → ' : ''}deployed`,
     ...{ xLabel: '', yLabel: name, x: [-0.6, arms.length - 0.4], y: [0, 1] },
-    marks: [...levels, ...spots],
+    marks: [...levels, ...spots, ...(flat.length === 0 ? [] : [{ kind: 'labels' as const, points: flat }])],
     xNames: arms.map(({ arm }, x) => ({ x, name: keyOf(arms, x).trim() || arm })),
   };
   const rows = drawn.flatMap(({ arm, full, deployed }) => [
     ...(full === null ? [] : [rowOf(arm, `${name}, as trained`, full)]),
     rowOf(arm, `${name}, deployed`, deployed),
   ]);
-  return { panel, rows };
+  return { panel, rows, hasFlat: flat.length > 0 };
 }
 
 /** The base, and the ceiling as trained. */
@@ -95,6 +102,9 @@ function levelsOf(results: Results, set: FinalSet, metric: Metric): (Mark & { ki
   ];
   return ends.flatMap(({ label, sample }) => (sample === null ? [] : [{ kind: 'level', y: sample.mean, label }]));
 }
+
+/** A little above the axis, below which there is no room for it. */
+const nBeside = (x: number, { mean: y, n }: Sample) => ({ x, y: Math.max(y, 0.01), text: `n = ${n}` });
 
 function spot(x: number, sample: Sample, { colour, shape }: ArmStyle, open = false): Mark[] {
   const interval = intervalOf(sample);
@@ -150,7 +160,7 @@ export function leakageFigure(results: Results): Figure | null {
   return {
     name: 'leakage',
     title: 'Leakage over the recall of the labels',
-    caption: `Gates on labels, ${setTitles[set]}. Line: mean; circles: seeds; band: ± SEM where n ≥ ${bandSeeds}; n = ${counts}.`,
+    caption: `Gates on labels, ${setTitles[set]}. Line: mean; circles: seeds; band: ± SEM where n ≥ ${spreadSeeds}; n = ${counts}.`,
     panels: drawn.map(({ leak, points }) =>
       leakPanel('share of what labels mark that is routed', leak, [
         ...baselineLevel(results, set, leak),
@@ -185,7 +195,7 @@ function recallMarks(points: readonly { readonly recall: number; readonly sample
     ...{ x: recall, low: value - (sem ?? 0), high: value + (sem ?? 0) },
   }));
   return [
-    ...(points.every(({ sample }) => sample.n >= bandSeeds) ? [{ kind: 'band' as const, points: band, colour }] : []),
+    ...(points.every(({ sample }) => sample.n >= spreadSeeds) ? [{ kind: 'band' as const, points: band, colour }] : []),
     { kind: 'line', points: points.map(({ recall, sample }) => ({ x: recall, y: sample.mean })), colour },
     {
       kind: 'dots',

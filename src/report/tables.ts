@@ -11,6 +11,7 @@ import {
   outcomesNote,
   signed,
   signedInterval,
+  spreadSeeds,
 } from '../measure/table.ts';
 import type { ArmResults, CountedMetric, Metric, Results, Sample, State } from './aggregate.ts';
 import {
@@ -194,7 +195,7 @@ export function comparisonTable(results: Results, set: FinalSet, metric: Compare
       'p (prompts)': ({ prompts }) => formatP(prompts.pValue),
     },
     claimNote(found.map(({ seeds }) => seeds.length)),
-    `Seeds: paired t (sign flip where differences have no spread), no finding with fewer than ${fewestSeeds} seeds. Holm: over the ${found.filter(({ pValue }) => pValue !== null).length} tests of this table. Detectable: the smallest difference found 8 times in 10 at level 0.05. Prompts: those with more and with fewer in the first over all seeds; sign flip of one summed difference a prompt, since outcomes of one prompt in several seeds are not independent; about these models, not about new seeds.`,
+    `Seeds: paired t (sign flip where differences have no spread), none with fewer than ${spreadSeeds} seeds, no finding with fewer than ${fewestSeeds}. Holm: over the ${found.filter(({ pValue }) => pValue !== null).length} tests of this table. Detectable: the smallest difference found 8 times in 10 at level 0.05. Prompts: those with more and with fewer in the first over all seeds; sign flip of one summed difference a prompt, since outcomes of one prompt in several seeds are not independent; about these models, not about new seeds.`,
   );
 }
 

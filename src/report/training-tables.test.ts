@@ -63,17 +63,18 @@ it('the monitors by quarter of training, which here is five updates', async () =
   ]);
 });
 
-it('an arm without a quarantine has no share of the gradient in it', async () => {
-  const steps = [{ update: 1, qmass: 0.5 }];
+it('an arm without a quarantine has no share of the rollouts or of the gradient in it', async () => {
+  const steps = [{ update: 1, qmass: 0.5, routes: { keep: 0, absorb: 3, route: 1 } }];
   const routed: MadeResults = { name: 'routed', arm: { kind: 'routed', monitor }, steps };
   const results = await madeResults([{ steps }, { ...penalty(1, true), steps }, routed]);
   const { columns, rows } = plain(processTable(results, false));
-  expect(columns.at(-1)).toBe('qmass');
-  expect(rows.map((row) => [row[0], row.at(-1)])).toEqual([
-    ['vanilla', '-'],
-    ['penalty by probe', '-'],
-    ['routed', '0.50'],
+  expect(columns.slice(-2)).toEqual(['routed', 'qmass']);
+  expect(rows.map((row) => [row[0], ...row.slice(-2)])).toEqual([
+    ['vanilla', '-', '-'],
+    ['penalty by probe', '-', '-'],
+    ['routed', '0.25', '0.50'],
   ]);
+  expect(resultsCsv(results)).toContain('routed,false,training,full,routed,1,0.25,');
 });
 
 it('the monitors of arms over seeds, those with labels marked', async () => {

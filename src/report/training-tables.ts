@@ -49,8 +49,11 @@ const emergenceMetrics = [
   metric('emergence', 'hacks emerged', (run) => run.emergence.hacks),
 ];
 
-/** The quarantine's share of the gradient. */
-export const qmassMetric = metric('qmass', 'qmass', ({ qmass }, { hasQuarantine }) => (hasQuarantine ? qmass : null));
+/** What the quarantine got: which share of the rollouts was routed to it, and its share of the gradient. An arm and its placebo are compared by both. */
+export const quarantineMetrics = {
+  routed: metric('routed', 'routed', ({ routed }, { hasQuarantine }) => (hasQuarantine ? routed : null)),
+  qmass: metric('qmass', 'qmass', ({ qmass }, { hasQuarantine }) => (hasQuarantine ? qmass : null)),
+} as const;
 
 /** Formats emergence as `24 (5/5)`: the median update, and in how many of the seeds it happened, of those of which that is known. */
 export function emergenceText(runs: readonly RunResult[], updateOf: (run: RunResult) => number | null): string {
@@ -77,11 +80,11 @@ export function processTable(results: Results, oracle: boolean): Table {
       n: ({ runs }) => `${runs.length}`,
       'attempts emerged': ({ runs }) => emergenceText(runs, ({ emergence }) => emergence.attempts),
       'hacks emerged': ({ runs }) => emergenceText(runs, ({ emergence }) => emergence.hacks),
-      ...columnsOf([...gateMetrics, qmassMetric]),
+      ...columnsOf([...gateMetrics, ...Object.values(quarantineMetrics)]),
     },
-    `emerged: first update at which ${100 * emergence.threshold}% of the last ${emergence.window} updates' completions of hinted prompts, as trained, are attempts, or hacks (median; seeds in which it happened). The gate is judged against attempts (a loophole was opened, even in a correct program) and against hacks. AUROC: these against the other rollouts of the same update that carried gradient, by the gate's scores, or by the monitor's where its flags deal out the routes. A > 0: positively reinforced rollouts only. qmass: share of the gradient norm in the quarantine, mean over updates.`,
+    `emerged: first update at which ${100 * emergence.threshold}% of the last ${emergence.window} updates' completions of hinted prompts, as trained, are attempts, or hacks (median; seeds in which it happened). The gate is judged against attempts (a loophole was opened, even in a correct program) and against hacks. AUROC: these against the other rollouts of the same update that carried gradient, by the gate's scores, or by the monitor's where its flags deal out the routes. A > 0: positively reinforced rollouts only. routed: share of the rollouts with gradient that trained the quarantine alone, over all updates. qmass: share of the gradient norm in the quarantine, mean over updates.`,
     arms.some(({ runs }) => runs.some(({ gate }) => gate.tokens !== null)) &&
-      'A gate by token: route precision, route recall and shares of keep count tokens, each with the label of its rollout; AUROC is of mean scores of rollouts.',
+      'A gate by token: route precision, route recall, shares of keep and routed count tokens, each with the label of its rollout; AUROC is of mean scores of rollouts.',
     ongoingNote(arms),
     ...claims(arms, (runs) => runs.length),
   );
@@ -218,6 +221,6 @@ function askedText(runs: readonly RunResult[]): string {
 
 /** All numbers of training, in the order of CSV and JSON. */
 export const trainingMetrics: readonly TrainingMetric[] = [
-  ...[...emergenceMetrics, ...gateMetrics, qmassMetric],
+  ...[...emergenceMetrics, ...gateMetrics, ...Object.values(quarantineMetrics)],
   ...[...monitorMetrics, ...evasionMetrics, ...Object.values(costMetrics)],
 ];

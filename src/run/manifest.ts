@@ -5,6 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { shellLine, UserError } from '../base/index.ts';
 import { readRegularText } from '../base/node/index.ts';
+import type { LabelMarks } from '../model/index.ts';
 import { readStamped, readStored } from './checksums.ts';
 import { configHash } from './config/config.ts';
 import { type RunConfig, storedConfigSchema } from './config/schema.ts';
@@ -111,6 +112,12 @@ type Stored = DeepReadonly<z.infer<typeof manifestSchema>>;
 export type RunIdentity = DeepReadonly<z.infer<typeof identitySchema>>;
 
 export type Manifest = Omit<Stored, 'config'> & { readonly config: RunConfig };
+
+/** What labels had to do with a run, as the weights that it exports say. */
+export const marksOf = ({ usesOracle, config }: Pick<Manifest, 'usesOracle' | 'config'>): LabelMarks => ({
+  labels: usesOracle ? 'used' : 'none',
+  settings: config.notes.thresholds,
+});
 
 /** Whether it is known what is an attempt, a hack and a solve of a run: an environment outside may have told rewards alone. */
 export const outcomesKnown = ({ outside }: Pick<Manifest, 'outside'>): boolean => outside?.outcomes !== 'unknown';

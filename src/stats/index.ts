@@ -39,5 +39,6 @@ export {
   standardError,
   twoPeaks,
   weightedQuantile,
+  within,
 } from './summary.ts';
 export { kaplanMeier, logRankTest, medianTime, type Wait } from './survival.ts';

@@ -9,6 +9,11 @@ export interface Interval {
   readonly high: number;
 }
 
+/** The part of an interval that lies from `least` to `most`: that of a rate, or of a difference of two, ends where these do. */
+export function within(least: number, most: number, { low, high }: Interval): Interval {
+  return { low: Math.max(least, low), high: Math.min(most, high) };
+}
+
 function sum(values: Numbers, term: (value: number) => number): number {
   let total = 0;
   for (let index = 0; index < values.length; index += 1) total += term(values[index]);

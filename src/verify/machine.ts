@@ -1,11 +1,14 @@
 /** What `gq doctor` looks at: a finding for each part of the machine, with what to do if it is missing or slow. */
+import { spawnSync } from 'node:child_process';
 import { availableParallelism, freemem, totalmem } from 'node:os';
 import { DeviceError, GraderError, UserError } from '../base/index.ts';
 import { temporaryParent } from '../base/node/index.ts';
+import { canBeThread } from '../base/node/thread-source.ts';
 import { type CudaReport, inspectCuda } from '../engine/cuda/index.ts';
 import type { WasmOptions } from '../engine/wasm/index.ts';
 import { createWasmDevice } from '../engine/wasm/index.ts';
 import { inspectWebgpu } from '../engine/webgpu/index.ts';
+import { driverAdvice as webgpuAdvice } from '../engine/webgpu/platform.ts';
 import type { SandboxOptions } from '../env/sandbox/index.ts';
 import { findPython, type LayerName, layerCovers, Sandbox } from '../env/sandbox/index.ts';
 
@@ -174,8 +177,24 @@ function describeCards({ gpus }: CudaReport): string {
     .join(', ');
 }
 
+/**
+ * The package's native code writes to stderr by itself, with paths of the machine that built it. So it is asked in a process of its own, which is not
+ * heard, where a process can read these files.
+ */
+async function askWebgpu(): ReturnType<typeof inspectWebgpu> {
+  if (!canBeThread(import.meta.url)) return inspectWebgpu();
+  const source = new URL('../engine/webgpu/index.ts', import.meta.url).href;
+  const index = import.meta.url.endsWith('.ts') ? source : source.replace(/\.ts$/, '.js');
+  const program = `import { inspectWebgpu } from ${JSON.stringify(index)};
+process.stdout.write(JSON.stringify(await inspectWebgpu()));`;
+  const words = ['--input-type=module', '--eval', program];
+  const { status, signal, stdout } = spawnSync(process.execPath, words, { encoding: 'utf8', timeout: 60_000 });
+  if (status === 0) return JSON.parse(stdout);
+  return { missing: `the look for an adapter ended with ${signal ?? `code ${status}`}`, fix: webgpuAdvice };
+}
+
 async function findWebgpu(): Promise<Finding> {
-  const report = await inspectWebgpu();
+  const report = await askWebgpu();
   if ('adapter' in report) return finding('webgpu', report.adapter, { adapter: report.adapter }, { required: false });
   const todo = `Needed for the webgpu device only. ${report.fix}`;
   return finding('webgpu', report.missing, {}, { required: false, status: 'missing', todo });

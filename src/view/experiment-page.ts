@@ -1,5 +1,5 @@
 /** What the page of an experiment shows, made from its results by the code that makes reports. */
-import type { Results } from '../report/aggregate.ts';
+import { labelInformed, type Results } from '../report/aggregate.ts';
 import { allTables } from '../report/all-tables.ts';
 import { placebosOf } from '../report/comparisons.ts';
 import { allFigures } from '../report/figures.ts';
@@ -35,6 +35,7 @@ export async function experimentPage(
       ...describeResults(results),
     ],
     caution: cautionOf(results),
+    informed: labelInformed(results),
     story: figures.find((figure) => figure.name === 'story') ?? null,
     figures: figures.filter((figure) => figure.name !== 'story'),
     tables: allTables(results),
@@ -44,8 +45,9 @@ export async function experimentPage(
   };
 }
 
-function exampleOf({ arm, full, deployed }: SideBySide) {
-  const words = exampleWords({ full, deployed });
+function exampleOf(side: SideBySide) {
+  const { arm, full, deployed } = side;
+  const words = exampleWords(side);
   const { problem, loophole, prompt } = full;
   return { arm, words, problem, loophole, prompt, base: null, full: shown(full), deployed: shown(deployed) };
 }

@@ -29,6 +29,14 @@ const list = async (runs: Runs, search: string): Promise<RolloutList> => {
 const find = async (search: string): Promise<string[]> =>
   (await list({ 'gate-1': rows }, search)).rows.map(({ id }) => id);
 
+it('is ordered by the scores of a monitor where the gate has none of its own', async () => {
+  const watched = [0.2, 2, null, 0.9].map((suspicion, i) => ({ id: `${i}`, suspicion, flagged: suspicion === 2 }));
+  const listed = async (own: readonly MadeRow[]) => (await list({ run: own }, 'order=score')).rows.map(({ id }) => id);
+  expect(await listed(watched)).toEqual(['1', '3', '0', '2']);
+  // A gate's own score goes before what its monitor said.
+  expect(await listed(watched.map((row) => ({ ...row, score: -(row.suspicion ?? 0) })))).toEqual(['2', '0', '3', '1']);
+});
+
 describe('a search', () => {
   it.each([
     ['text=run_tests', ['a', 'd']],

@@ -56,7 +56,7 @@ export function expressionOf({ text, isPattern }: Pick<RolloutQuery, 'text' | 'i
 }
 
 export const facetedNames = [
-  ...(['attempt', 'hack', 'solve', 'route', 'loophole', 'hackable'] as const),
+  ...(['attempt', 'hack', 'solve', 'route', 'flagged', 'loophole', 'hackable'] as const),
   ...(['advantage', 'source', 'sampled', 'truncated'] as const),
 ] as const;
 export type FacetedRollout = JudgedRollout<(typeof facetedNames)[number]> & { readonly run: string };
@@ -65,6 +65,8 @@ export const facetValues: Readonly<Record<string, (row: FacetedRollout) => strin
   attempt: ({ attempt }) => (attempt ? 'yes' : 'no'),
   truth: ({ hack, solve }) => (hack ? 'hack' : solve ? 'solve' : 'neither'),
   route: ({ route }) => route ?? 'none',
+  // Rollouts of earlier versions have none.
+  flagged: ({ flagged }) => (typeof flagged !== 'boolean' ? 'no monitor' : flagged ? 'yes' : 'no'),
   loophole: ({ loophole, hackable }) => (hackable ? loophole : 'no hint'),
   advantage: ({ advantage }) => (advantage > 0 ? 'above 0' : advantage < 0 ? 'below 0' : '0'),
   source: ({ source }) => source,

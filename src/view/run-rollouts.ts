@@ -1,5 +1,6 @@
 /** The rollouts of one run as a search goes through them, in the page and in the terminal. */
 import { murmur3 } from '../base/index.ts';
+import { scoreOf } from '../measure/gate/rollout-words.ts';
 import { type JudgedRollout, type ListedName, listedNames } from '../oracle/judged/columns.ts';
 import type { JudgedTable } from '../oracle/judged/table.ts';
 import { blockRows } from '../run/columns/index.ts';
@@ -314,5 +315,7 @@ function rankBy(rows: PackedRows<ListedRow>, order: RolloutOrder): ((place: numb
   const [run, id] = [rows.column('run'), rows.column('id')];
   // The same order on every machine, which says nothing about the rollouts: the first of them are a fair sample.
   if (order === 'shuffled') return (place) => murmur3(`${run(place)} ${id(place)}`);
-  return rows.column(order);
+  if (order !== 'score') return rows.column(order);
+  const [score, suspicion] = [rows.column('score'), rows.column('suspicion')];
+  return (place) => scoreOf({ score: score(place), suspicion: suspicion(place) });
 }

@@ -47,7 +47,7 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   koffi: ['engine/cuda', 'parallel'],
   webgpu: ['engine/webgpu'],
   commander: ['cli'],
-  'node:child_process': ['env/sandbox', 'parallel', 'study'],
+  'node:child_process': ['env/sandbox', 'parallel', 'study', 'verify'],
   'node:cluster': ['env/sandbox'],
   'node:worker_threads': ['base', 'engine/wasm'],
 };

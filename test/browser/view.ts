@@ -150,6 +150,7 @@ async function checkKeys(browser: Browser, home: string, address: string): Promi
   await page.locator('h1').click();
   await page.keyboard.press('Escape');
   check(`${home}: Escape clears the search`, await waitFor(page, /^144 of 144 rollouts/m));
+  check(`${home}: a line says a score as gq show does`, await waitFor(page, /score -?\d\S+, cuts -?\d\S+ and -?\d/));
   await page.keyboard.press('j');
   await page.keyboard.press('j');
   await page.keyboard.press('Enter');

@@ -68,7 +68,14 @@ export async function askAll(folder: string): Promise<Map<string, string>> {
     for (const json of [[], ['--json']]) {
       const kind = json.length === 0 ? 'text' : 'json';
       await command(`gate-${name}-${kind}.txt`, 'measure', 'gate', run(name), ...json);
-      await command(`eval-${name}-${kind}.txt`, 'eval', run(name), ...evaluated, ...json);
+      await command(
+        `eval-${name}-${kind}.txt`,
+        'eval',
+        run(name),
+        ...evaluated,
+        ...json,
+        ...(json.length === 0 ? ['--all'] : []),
+      );
     }
   }
   // The report is written beside the study, so that the viewer does not see it.

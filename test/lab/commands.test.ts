@@ -2,13 +2,13 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { demoExperiment, demoJobs, twoAnswers } from '../../src/cli/commands/demo.ts';
-import { EvaluationStore } from '../../src/evaluate/index.ts';
+import { demoExperiment, demoJobs, hackedRuns, twoAnswers } from '../../src/cli/commands/demo.ts';
 import { writeExperiment } from '../../src/study/directory.ts';
 import { planExperiment } from '../../src/study/experiment.ts';
 import { gq } from '../run-gq.ts';
 import { tinyModel } from '../smoke/lab.ts';
 import { temporaryFolder } from './hand-made.ts';
+import { madeResults } from './made-results.ts';
 
 const small = [
   `model=${await tinyModel()}`,
@@ -116,6 +116,13 @@ describe('the lab', () => {
     expect(sets[0].states.base.hack.of).toBe(6);
     const more = JSON.parse((await gq('eval', run, '--sets', 'test-original', '--limit', '8', '--json')).out).sets[0];
     expect(more.states.base.hack.of).toBe(8);
+    const paired = 'prompt by prompt, as trained → deployed';
+    const [brief, whole] = [[], ['--all']].map((all) =>
+      gq('eval', run, '--sets', 'test-original', '--limit', '6', ...all),
+    );
+    expect((await brief).out).toMatch(new RegExp(`n = 1, no claim\\.\n\n--all also prints: ${paired}\\.\n$`));
+    expect((await whole).out).toContain(`\n\n${paired}\nset `);
+    expect((await whole).out).not.toContain('also prints');
     const curve = await gq('eval', run, '--curve', '--every', '2');
     expect(curve.out).toMatch(/64 of 256 validation prompts/);
     expect(await gq('eval', join(folder, 'nothing'))).toMatchObject({ code: 2 });
@@ -214,37 +221,39 @@ describe('gq demo', () => {
     expect(other.err).toContain('found the experiment tryout. Choose another --out.');
   });
 
-  it('shows the first prompt that is attempted as trained and solved without the quarantine', async () => {
-    const run = join(folder, 'two-answers');
-    const store = new EvaluationStore(run);
-    const row = (i: number, completion: string, attempt: boolean, solve: boolean) => ({
-      ...{
-        problem: `p${i}`,
-        loophole: 'run_tests',
-        markers: 'original',
-        prompt: `<|im_start|>user\nsay ${i}<|im_end|>\n`,
-      },
-      ...{ completion, attempt, solve, hack: attempt && !solve, channels: null, authorsLabel: null },
-      ...{ compiles: true, truncated: false },
-    });
-    const name = { update: 2, set: 'test-original', limit: null, seed: 1, key: '0', problems: null } as const;
-    const save = (state: 'full' | 'deployed', rows: ReturnType<typeof row>[]) => store.save({ ...name, state, rows });
-    await save('full', [
-      row(0, 'clean', false, true),
-      row(1, 'hack one', true, true),
-      row(2, 'hack\u001b[2J two', true, false),
-    ]);
-    await save('deployed', [
-      row(0, 'clean', false, true),
-      row(1, 'still', true, true),
-      row(2, 'right two', false, true),
-    ]);
-    const text = twoAnswers(run, 80);
-    expect(text).toContain('say 2');
-    expect(text).toMatch(/as trained: an attempt {2,}deployed: solved\nhack.* two {2,}right two/);
-    for (const absent of ['\u001b', 'im_start', 'hack one']) expect(text).not.toContain(absent);
-    await save('deployed', [row(0, 'clean', false, true), row(1, 'still', true, true), row(2, 'wrong', false, false)]);
-    expect(twoAnswers(run, 80)).toBe('');
+  it('shows the example of the report, a hack before what is right, with both states beside each other', async () => {
+    const evaluated = (state: 'full' | 'deployed', outcomes: string, said: string) =>
+      ({ update: 20, set: 'test-original', state, outcomes, completionOf: (i: number) => `${said} ${i}` }) as const;
+    const shown = async (full: string, deployed: string): Promise<string> => {
+      const evaluations = [evaluated('full', full, 'cheat\u001b[2J'), evaluated('deployed', deployed, 'honest')];
+      const run = { name: 'activation', arm: { kind: 'activation' }, checkpoints: [0, 20], evaluations };
+      return twoAnswers(await madeResults([run]), 80);
+    };
+    const text = await shown('sbh', 'ss-');
+    expect(text.replaceAll('\n', ' ')).toContain(
+      'with a hack (a wrong program that is paid) as trained and no attempt when',
+    );
+    expect(text).toMatch(
+      /\nprompt 2\n\nas trained: attempt, hack {2,}deployed: neither hack nor solve\ncheat.* 2 {2,}honest 2\n$/,
+    );
+    expect(text).not.toContain('\u001b');
+    const right = await shown('sb', 'ss');
+    expect(right).toContain('as trained: attempt, solve');
+    expect(right.replaceAll('\n', ' ')).toContain('Of 2 prompts a run none goes from a hack');
+    expect(await shown('s', 's')).toBe('');
+  });
+
+  it('names the runs without a remedy that were paid for a hack, to look at one', async () => {
+    const trained = async (hack: boolean) => {
+      const results = await madeResults([
+        { rollouts: [{ update: 1, hack }] },
+        { name: 'gate', rollouts: [{ update: 1, hack: true }] },
+      ]);
+      return { found: await hackedRuns(results), vanilla: results.arms[0].runs[0].path };
+    };
+    const { found, vanilla } = await trained(true);
+    expect(found).toEqual([vanilla]);
+    expect((await trained(false)).found).toEqual([]);
   });
 
   it('does the arms that are left side by side, where there are cores and no GPU', async () => {

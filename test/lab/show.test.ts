@@ -42,4 +42,33 @@ it('gq show finds attempts by themselves, hacks among them', async () => {
   expect(await shown('--attempt')).toEqual(['hack', 'solve']);
   expect(await shown('--attempt', '--solve')).toEqual(['solve']);
   expect(await shown('--hack')).toEqual(['hack']);
+  expect(await shown('--no-attempt')).toEqual(['solve', '']);
+  expect(await shown('--no-attempt', '--solve')).toEqual(['solve']);
+});
+
+it('gq show has the false positives of a monitor, what it missed, and its highest scores first', async () => {
+  const run = join(temporaryFolder(), 'watched');
+  const said = {
+    hit: [true, 3, true],
+    alarm: [false, 2, true],
+    miss: [true, 1, false],
+    quiet: [false, 0, false],
+  } as const;
+  const rollouts = Object.entries(said).map(([completion, [attempt, suspicion, flagged]]) => ({
+    ...{ update: 1, completion, attempt, suspicion, flagged },
+  }));
+  await writeRun(run, { rollouts: rollouts.toReversed() });
+  const shown = async (...words: readonly string[]): Promise<string[]> => {
+    const { code, out } = await gq('show', run, ...words, '--json');
+    expect(code).toBe(0);
+    return JSON.parse(out).rollouts.map(({ completion }: { completion: string }) => completion);
+  };
+  expect(await shown('--flagged', '--no-attempt')).toEqual(['alarm']);
+  expect(await shown('--attempt', '--no-flagged')).toEqual(['miss']);
+  expect(await shown('--flagged')).toEqual(['alarm', 'hit']);
+  expect(await shown('--order', 'score')).toEqual(['hit', 'alarm', 'miss', 'quiet']);
+  const unwatched = join(temporaryFolder(), 'unwatched');
+  await writeRun(unwatched, { rollouts: [{ update: 1 }, { update: 1 }] });
+  const { code, out } = await gq('show', unwatched, '--flagged');
+  expect({ code, out }).toEqual({ code: 1, out: expect.stringContaining('any flagged: no monitor 2') });
 });

@@ -13,6 +13,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { CommandContext } from '../../src/cli/command.ts';
+import { sameCall } from '../../src/cli/shared.ts';
 import { TrainDisplay } from '../../src/cli/terminal/train-display.ts';
 import { gqProgram } from '../gq-command.ts';
 import { gq } from '../run-gq.ts';
@@ -45,10 +47,11 @@ describe('gq train', () => {
   it('advises a command that a shell takes as it was meant', () => {
     let out = '';
     const stdout = { write: (text: string) => (out += text) };
-    const display = new TrainDisplay({ stdout, stderr: stdout }, { path: "runs/with space/it's", updates: 3 });
+    const again = sameCall({ words: ['train', '--out', "runs/with space/it's"] } as unknown as CommandContext);
+    const display = new TrainDisplay({ stdout, stderr: stdout }, { path: 'runs/x', again, updates: 3 });
     display.event({ kind: 'stop', update: 2, reason: 'interrupted' } as never, {} as never);
     display.close('interrupted');
-    expect(out).toContain(`gq train --resume 'runs/with space/it'\\''s'`);
+    expect(out).toContain(`go on with: gq train --out 'runs/with space/it'\\''s'`);
   });
 
   it('shows no empty list as a default in any help', async () => {

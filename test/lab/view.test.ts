@@ -384,9 +384,9 @@ describe('in the terminal', () => {
     expect(code).toBe(0);
     expect(out).toContain('arm.kind ("vanilla" and "activation")');
     expect(out).toMatch(/^test-original, 4 prompts$/m);
-    expect(out).toMatch(/^deployed +attempt +3\/4 .* 1\/4 .*$/m);
+    expect(out).toMatch(/^deployed\n +attempt +3\/4 .* 1\/4 .*$/m);
     expect(out).toMatch(/^ +hack +3\/4 .* 1\/4 .* 3 and 1$/m);
-    expect(out).toMatch(/^deployed +attempt .* 3 and 1$/m);
+    expect(out).toMatch(/^deployed\n +attempt .* 3 and 1$/m);
     expect(out).toMatch(/^ +clean solve +0\/4 .* 1\/4 /m);
     expect(out).toContain('in one: prompts with it in the first only, and in the second only.');
     for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(80);

@@ -61,7 +61,7 @@ export const treatments: readonly Treatment[] = [
     says: /0 positives and/,
   },
   {
-    fits: /^gq show .*(?:--hack|--attempt|--grep)/,
+    fits: /^gq show .*(?:--hack|--attempt|--grep|--flagged)/,
     why: 'the small runs here have no hack, and are told so',
     ends: 1,
     says: /no rollout is like that|"found": 0/,

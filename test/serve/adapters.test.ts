@@ -14,7 +14,8 @@ const home = temporaryFolder();
 const folder = join(home, 'adapters');
 mkdirSync(folder);
 const path = join(folder, 'one');
-await writePeft(path, policy.adapter, policy.decoder.config, 'nano', 'none');
+const marks = { labels: 'none', settings: 'fixed' } as const;
+await writePeft(path, policy.adapter, policy.decoder.config, 'nano', marks);
 
 /** How many of the loads were done, and what the first of the others was told. */
 async function outcome(loads: readonly Promise<string>[]) {
@@ -53,7 +54,7 @@ it.each(['adapter_config.json', 'adapter_model.safetensors'])(
   async (file) => {
     const adapters = new LoadedAdapters(policy.decoder, folder);
     const linked = join(folder, `linked-${file}`);
-    await writePeft(linked, policy.adapter, policy.decoder.config, 'nano', 'none');
+    await writePeft(linked, policy.adapter, policy.decoder.config, 'nano', marks);
     renameSync(join(linked, file), join(home, file));
     symlinkSync(join(home, file), join(linked, file));
     await expect(adapters.load({ lora_name: 'linked', lora_path: linked })).rejects.toThrow(

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { shellLine } from '../../src/base/shell.ts';
 import { trainCommand } from '../../src/cli/commands/train.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { TrainDisplay } from '../../src/cli/terminal/train-display.ts';
@@ -74,20 +75,23 @@ describe('gq train', () => {
 
   it('Ctrl-C finishes the update, saves, says how to go on; going on equals never having stopped', async () => {
     const path = lab.path('interrupted');
-    const child = spawn(process.execPath, [command, ...train, '--out', path], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const call = [...train, '--out', path];
+    const child = spawn(process.execPath, [command, ...call], { stdio: ['ignore', 'pipe', 'pipe'] });
     const { text, ended } = read(child);
     child.stdout.on('data', () => {
       if (/^ +1 /m.test(text()) && !child.killed) child.kill('SIGINT');
     });
     expect(await ended).toBe(75);
     expect(text()).toContain('interrupted: finishing this update, then saving');
-    const saved = Number(/saved after (\d+) updates; go on with: gq train --resume/.exec(text())?.[1]);
+    const [, updates, again] = /saved after (\d+) updates; go on with: gq (.*)/.exec(text()) ?? [];
+    expect(again).toBe(shellLine(...call));
+    const saved = Number(updates);
     expect(saved).toBeGreaterThan(0);
     expect(saved).toBeLessThan(6);
     const run = RunDirectory.open(path);
     expect(run.listCheckpoints()).toContain(saved);
     expect(existsSync(run.file('lock.json'))).toBe(false);
-    expect(await gq(['train', '--resume', path])).toMatchObject({ code: 0 });
+    expect(await gq(call)).toMatchObject({ code: 0 });
     const [found, whole] = [await fingerprint(path), await fingerprint(lab.path('whole'))];
     for (const [name, print] of whole) expect({ name, print: found.get(name) }).toEqual({ name, print });
   });
@@ -139,13 +143,13 @@ describe('on a terminal', () => {
     for (const isTTY of [true, false]) {
       let out = '';
       const stdout = { isTTY, write: (text: string) => (out += text) };
-      const run = { path: lab.path('nowhere'), updates: 6 };
+      const run = { path: lab.path('nowhere'), again: 'gq train micro-vanilla', updates: 6 };
       const display = new TrainDisplay({ stdout, stderr: stdout }, run);
       for (const step of steps) display.event(step, { sample: 1 });
       display.close('interrupted');
       expect(out.includes('\r\u001b[J')).toBe(isTTY);
       expect(out.match(/\d\/6, \d+ s left/g)).toHaveLength(6);
-      expect(out).toContain(`saved after 6 updates; go on with: gq train --resume ${run.path}`);
+      expect(out).toContain(`saved after 6 updates; go on with: ${run.again}`);
     }
   });
 });

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fenceProgram } from '../../src/env/micro/documents.ts';
 import { exploitProgram } from '../../src/env/micro/exploits.ts';
 import { train } from '../../src/lab/index.ts';
-import { labelMarkOf, SafetensorsFile, writeSafetensors } from '../../src/model/index.ts';
+import { labelMarksOf, SafetensorsFile, writeSafetensors } from '../../src/model/index.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
 import { gq } from '../run-gq.ts';
 import { judgeKeys } from './arms.ts';
@@ -20,7 +20,12 @@ beforeAll(async () => {
     ['oracle', 'oracle'],
     ['clean', 'vanilla'],
   ] as const) {
-    await train(lab.config([`arm.kind=${kind}`, 'updates=1']), lab.path(name));
+    const settings = [
+      `arm.kind=${kind}`,
+      'updates=1',
+      `notes.thresholds=${kind === 'vanilla' ? 'label-informed' : 'fixed'}`,
+    ];
+    await train(lab.config(settings), lab.path(name));
     const state = kind === 'vanilla' ? 'full' : 'deployed';
     expect(await gq('export', lab.path(name), '--to', lab.path(`${name}-out`), '--state', state)).toMatchObject({
       code: 0,
@@ -53,14 +58,42 @@ async function verifyArm(...settings: string[]): Promise<{ code: number; sources
 }
 
 describe('an export', () => {
-  it('says in its certificate and in its weights whether labels had a part in it', async () => {
+  it('says in its certificate and in its weights what labels had to do with it', async () => {
     const certificate = JSON.parse(readFileSync(join(oracle, '..', 'deletion-certificate.json'), 'utf8'));
-    expect(certificate.labels).toBe('used');
-    expect([await labelMarkOf(oracle), await labelMarkOf(clean), await labelMarkOf(lab.model)]).toEqual([
-      'used',
-      'none',
-      'none',
+    expect(certificate).toMatchObject({ labels: 'used', settings: 'fixed' });
+    expect([await labelMarksOf(oracle), await labelMarksOf(clean), await labelMarksOf(lab.model)]).toEqual([
+      { labels: 'used', settings: 'fixed' },
+      { labels: 'none', settings: 'label-informed' },
+      { labels: 'none', settings: 'fixed' },
     ]);
+  });
+
+  it('says how its settings were chosen, and so does the export of a run that starts from it', async () => {
+    const folders = [join(clean, '..'), lab.path('informed-again')];
+    const path = await trainFrom(clean, 'informed');
+    expect(await gq('export', path, '--to', folders[1], '--state', 'full')).toMatchObject({ code: 0 });
+    const words = 'label-informed: a rule that reads no label, but was taken from runs whose labels were known';
+    for (const folder of folders) {
+      const [record, card] = ['export-record.json', 'merged/README.md'].map((name) =>
+        readFileSync(join(folder, name), 'utf8'),
+      );
+      expect(JSON.parse(record)).toMatchObject({
+        labels: 'none',
+        settings: 'label-informed',
+        words: { settings: words },
+      });
+      expect(card).toContain(`- Settings of training: ${words}\n`);
+      expect(card).toContain('- Labels in training: none: nothing that trained these weights was told');
+    }
+  });
+
+  it('of an earlier version, whose marks do not say it, is read: how its settings were chosen is unknown', async () => {
+    const folder = lab.path('earlier');
+    mkdirSync(folder);
+    for (const name of ['tokenizer.json', 'model.safetensors']) copyFileSync(join(lab.model, name), join(folder, name));
+    const config = JSON.parse(readFileSync(join(lab.model, 'config.json'), 'utf8'));
+    writeFileSync(join(folder, 'config.json'), JSON.stringify({ ...config, gradient_quarantine: { labels: 'none' } }));
+    expect(await labelMarksOf(folder)).toEqual({ labels: 'none', settings: 'unknown' });
   });
 
   it('of the oracle arm hands labels on to a label-free arm that starts from it, and to that one’s export', async () => {
@@ -68,7 +101,7 @@ describe('an export', () => {
     expect(manifestOf(path).usesOracle).toBe(true);
     expect(await labelCheck(path)).toBe(true);
     expect(await gq('export', path, '--to', lab.path('again'), '--state', 'full')).toMatchObject({ code: 0 });
-    expect(await labelMarkOf(join(lab.path('again'), 'merged'))).toBe('used');
+    expect(await labelMarksOf(join(lab.path('again'), 'merged'))).toMatchObject({ labels: 'used' });
     const { code, sources } = await verifyArm(`model=${oracle}`, 'arm.kind=vanilla');
     expect({ code, sources }).toEqual({ code: 1, sources: [`the model ${oracle} was trained with them`] });
   });
@@ -96,7 +129,8 @@ describe('an export', () => {
       data: () => file.read(name),
     }));
     await writeSafetensors(join(config, 'model.safetensors'), tensors, { format: 'pt' });
-    expect([await labelMarkOf(weights), await labelMarkOf(config)]).toEqual(['used', 'used']);
+    const used = { labels: 'used', settings: 'label-informed' };
+    expect([await labelMarksOf(weights), await labelMarksOf(config)]).toEqual([used, { ...used, settings: 'fixed' }]);
   });
 });
 

@@ -2,10 +2,21 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { turnsOf, visible, wrapText } from '../../base/index.ts';
-import { type EvaluationRow, EvaluationStore } from '../../evaluate/index.ts';
+import type { EvaluationRow } from '../../evaluate/index.ts';
 import { coresEach } from '../../lab/index.ts';
 import type { Experiment } from '../../report/experiment-schema.ts';
-import { allFigures, describeResults, resultsJson, tellStory, writeFigures, writeReport } from '../../report/index.ts';
+import {
+  allFigures,
+  bestSide,
+  describeResults,
+  exampleWords,
+  outcomeWords,
+  type Results,
+  resultsJson,
+  tellStory,
+  writeFigures,
+  writeReport,
+} from '../../report/index.ts';
 import { openResults } from '../../study/claim-progress.ts';
 import { checkExperiment, type ExperimentPlan, planExperiment } from '../../study/experiment.ts';
 import { runsLeft } from '../../study/run.ts';
@@ -48,7 +59,7 @@ export const demoCommand = command({
     const results = await openResults(directory);
     const width = screenWidth(shown.stdout);
     const story = tellStory(results, gate, width) ?? wrapText(describeResults(results).join('\n'), width);
-    shown.stdout.write(`\n${asTyped(story)}\n${twoAnswers(join(directory, `${gate}-${seed}`), width)}`);
+    shown.stdout.write(`\n${asTyped(story)}\n${twoAnswers(results, width)}`);
     warnIncomplete(directory, results, shown);
     const report = join(directory, 'report.html');
     const commands = [
@@ -68,6 +79,10 @@ export const demoCommand = command({
     const next: [words: string[], why: string][] = [
       [['view', directory], 'look at it in a browser'],
       [['results', directory], 'the tables'],
+      ...(await hackedRuns(results)).map((run): [string[], string] => [
+        ['show', run, '--hack', '--limit', '1'],
+        'a hack that was paid in training',
+      ]),
       [['demo', ...(quick ? ['--quick'] : []), '--seed', `${seed + 1}`], 'does another seed come out the same?'],
     ];
     const lines = next.map(([words, why]) => `  ${gqLine(...words)}   # ${why}\n`);
@@ -97,28 +112,35 @@ export function demoExperiment(seed: number, quick: boolean): Experiment {
   );
 }
 
-/** The first held-out prompt on which the exploit is attempted with the quarantine, and which is solved without an attempt once it is deleted. */
-export function twoAnswers(run: string, width: number): string {
-  const evaluations = new EvaluationStore(run).all().filter(({ set }) => set === 'test-original');
-  const rowsOf = (state: string): readonly EvaluationRow[] =>
-    evaluations.findLast((one) => one.state === state)?.rows ?? [];
-  const [trained, deployed] = [rowsOf('full'), rowsOf('deployed')];
-  const at = trained.findIndex(({ attempt }, i) => attempt && deployed[i]?.solve && !deployed[i].attempt);
-  if (at < 0) return '';
+/** The example of the report, both states beside each other; nothing where nothing is attempted as trained. */
+export function twoAnswers(results: Results, width: number): string {
+  const side = bestSide(results);
+  if (side === null || !side.full.attempt) return '';
   const question = visible(
-    turnsOf(trained[at].prompt)
+    turnsOf(side.full.prompt)
       .map(({ content }) => content)
       .join('\n')
       .trim(),
   );
   const column = Math.floor((width - 2) / 2);
-  const linesOf = (title: string, { completion }: EvaluationRow): string[] =>
-    [title, ...visible(completion).trim().split('\n')].map((line) => line.slice(0, column));
-  const [left, right] = [linesOf('as trained: an attempt', trained[at]), linesOf('deployed: solved', deployed[at])];
+  const linesOf = (state: string, row: EvaluationRow): string[] =>
+    [`${state}: ${outcomeWords(row)}`, ...visible(row.completion).trim().split('\n')].map((line) =>
+      line.slice(0, column),
+    );
+  const [left, right] = [linesOf('as trained', side.full), linesOf('deployed', side.deployed)];
   const rows = Array.from({ length: Math.max(left.length, right.length) }, (_, i) =>
     `${(left[i] ?? '').padEnd(column)}  ${right[i] ?? ''}`.trimEnd(),
   );
-  return `\nOne prompt, the first of which this can be shown:\n${wrapText(question, width)}\n\n${rows.join('\n')}\n`;
+  return `\n${wrapText(exampleWords(side), width)}\n${wrapText(question, width)}\n\n${rows.join('\n')}\n`;
+}
+
+/** Runs of the baseline, which has no remedy, that were paid for a hack while they trained. */
+export async function hackedRuns({ arms, baseline }: Results): Promise<string[]> {
+  const runs = arms.filter(({ arm }) => arm === baseline).flatMap((one) => one.runs);
+  const found = await Promise.all(
+    runs.map(async ({ path, rollouts }) => ((await rollouts()).some(({ hack }) => hack) ? [path] : [])),
+  );
+  return found.flat();
 }
 
 /** All that are left: a run leaves its core alone while programs are graded. A GPU, and a core alone, serve one run. */

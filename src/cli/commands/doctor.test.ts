@@ -1,4 +1,6 @@
+import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
+import { gqProgram } from '../../../test/gq-command.ts';
 import {
   describeCuda,
   type Finding,
@@ -157,6 +159,13 @@ describe('report', () => {
     expect(renderFindings([missing])).toMatch(
       /^engine {2}missing .*none\n {8}→ Build it\.\nSomething required is missing/,
     );
+  });
+
+  it('has what was found and nothing that a library writes by itself, such as that no driver for Vulkan is there', () => {
+    const env = { ...process.env, VK_ICD_FILENAMES: '/nowhere.json' };
+    const { stdout, stderr } = spawnSync(process.execPath, [gqProgram(), 'doctor'], { env, encoding: 'utf8' });
+    expect(stdout).toMatch(/^webgpu +(?:found|missing)/m);
+    expect(stderr).toBe('');
   });
 
   it('is JSON with --json, and agrees with the exit code', async () => {

@@ -19,12 +19,13 @@ import {
   sampledTable,
   scaleTable,
   surfacedTable,
+  type Table,
 } from '../../report/index.ts';
 import { RunDirectory } from '../../run/index.ts';
 import { findExperiment } from '../../study/directory.ts';
 import type { CallOf, CommandContext, CommandResult, Part, PartTable } from '../command.ts';
 import { argument, choice, command, flag, mostAtOnce, names, repeated, whole, word } from '../command.ts';
-import { configOption, endInterrupted, expectAbsent, runDeviceOption, updateOption } from '../shared.ts';
+import { allPrints, configOption, endInterrupted, expectAbsent, runDeviceOption, updateOption } from '../shared.ts';
 import { Progress, tellOn } from '../terminal/progress.ts';
 import { elicit, probeLeaks, probePrefills } from './eval-probes.ts';
 
@@ -41,7 +42,7 @@ const scales: Part<readonly number[] | undefined> = {
 
 /** What each mode can be asked beside --device and --json; `final` is the one without a flag. */
 const modes = {
-  final: ['sets', 'scales', 'update', 'limit', 'samples', 'batch'],
+  final: ['sets', 'scales', 'update', 'limit', 'samples', 'batch', 'all'],
   curve: ['sets', 'every'],
   elicit: ['sets', 'instructions', 'text', 'place', 'states', 'update', 'limit', 'set', 'out'],
   leak: ['sets', 'update', 'limit'],
@@ -78,6 +79,7 @@ const modeOptions = {
   batch: whole('<n>', `rows that decode together; they take memory and change no token; ${rowsTogether} when absent`, {
     most: mostAtOnce,
   }),
+  all: flag('print every table; without it the rates of each set, and the names of the others'),
   instructions: names(
     '<names>',
     `presets, separated by commas: ${instructionPresets.join(', ')}; when absent, the first seven that the model can read`,
@@ -109,6 +111,7 @@ export const evalCommand = command({
   json: 'the rates as JSON',
   examples: [
     'gq eval runs/activation-1',
+    'gq eval runs/activation-1 --limit 32 --all',
     'gq eval runs/activation-1 --scales 0,0.25,0.5,0.75,1 --json',
     'gq eval runs/activation-1 --sets test-original --samples 8 --batch 512',
     'gq eval runs/activation-1 --curve --sets test-original --every 20',
@@ -236,15 +239,20 @@ const evaluateFinal: Evaluate = async ({ path, siblings, signal, place }, call, 
     ...(samples === undefined ? {} : { samples: summariseSamples(all) }),
   };
   const text = (width: number): string => {
-    const tables = [
+    const filled = (...tables: readonly Table[]): Table[] => tables.filter(({ rows }) => rows.length > 0);
+    const asked = filled(
       finalEvaluationTable(evaluations, hasQuarantine),
       sampledTable(all, hasQuarantine),
-      loopholeEvaluationTable(evaluations, config.environment.heldOutLoopholes),
       scaleTable(evaluations),
+    );
+    const others = filled(
+      loopholeEvaluationTable(evaluations, config.environment.heldOutLoopholes),
       surfacedTable(evaluations),
-    ].filter(({ rows }) => rows.length > 0);
-    const head = `${run.path}: ${arm}, seed ${config.seed}, after ${update} updates`;
-    return `${[head, ...tables.map((table) => renderTable(table, 'text', width).trimEnd())].join('\n\n')}\n`;
+    );
+    const tables = call.all ? [...asked, ...others] : asked;
+    const more = call.all ? [] : others.map(({ title }) => title);
+    const head = `${run.path}: ${arm}, seed ${config.seed}, after ${update} updates\n`;
+    return [head, ...tables.map((table) => renderTable(table, 'text', width)), ...allPrints(more, width)].join('\n');
   };
   return { value, text };
 };

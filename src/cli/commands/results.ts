@@ -36,7 +36,7 @@ import {
   repeated,
   word,
 } from '../command.ts';
-import { asTyped, expectAbsent, gqLine, jsonText, sameCall } from '../shared.ts';
+import { allPrints, asTyped, expectAbsent, gqLine, jsonText, sameCall } from '../shared.ts';
 import { Waiting } from '../terminal/progress.ts';
 import { screenWidth } from '../terminal/screen.ts';
 
@@ -147,8 +147,7 @@ function renderResults(results: Results, format: ResultsFormat, width: number, c
   // What was found comes first: the tables it stands on fill many screens.
   const words = asTyped(describeResults(results).join('\n'));
   if (format === 'markdown') return [`# ${results.name}\n`, `${words}\n`, ...tables].join('\n');
-  const more = others.length === 0 ? [] : [`${wrapText(`--all also prints: ${others.join('; ')}.`, width)}\n`];
-  return [`${results.name}\n`, `${wrapText(words, width)}\n`, ...tables, ...more].join('\n');
+  return [`${results.name}\n`, `${wrapText(words, width)}\n`, ...tables, ...allPrints(others, width)].join('\n');
 }
 
 async function writeHtml(call: ResultsCall, context: CommandContext): Promise<CommandResult> {

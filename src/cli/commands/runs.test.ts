@@ -78,8 +78,42 @@ it('gq diff has a table for each number of prompts that a set was evaluated on',
   ]);
   const { out } = await gq('diff', twice, twice);
   const [, ...tables] = out.split(/^test-original, /m);
-  expect(tables.map((table) => /^(\d+) prompts\n.*\n.*attempt +(\S+)/.exec(table)?.slice(1)).sort()).toEqual([
+  expect(
+    tables.map((table) => /^(\d+) prompts\n.*\nas trained\n.*attempt +(\S+)/.exec(table)?.slice(1)).sort(),
+  ).toEqual([
     ['2', '1/2'],
     ['4', '3/4'],
   ]);
+});
+
+it('gq diff has the set of claims first, and whole cells in 80 columns however many prompts there are', async () => {
+  const whole = join(root, 'whole');
+  await writeRun(whole, { config: { updates: 3 }, checkpoints: [0, 3] });
+  const outcomes = `${'h'.repeat(100)}${'s'.repeat(138)}`;
+  const sets = ['test-novel', 'test-original'] as const;
+  await writeEvaluations(
+    whole,
+    sets.map((set) => ({ update: 3, set, state: 'full', outcomes })),
+  );
+  const { out } = await gq('diff', whole, whole);
+  expect(out.match(/^test-.*/gm)).toEqual(['test-original, 238 prompts', 'test-novel, 238 prompts']);
+  const rate = '100/238 0.42 [0.36, 0.48]';
+  expect(out).toContain(`as trained\n  attempt      ${rate}  ${rate}  0 and 0\n`);
+});
+
+it('gq diff names the two runs that it wants where an experiment and its arms are named', async () => {
+  const study = join(root, 'study');
+  const runs = ['vanilla-1', 'random-1', 'gate-1'].map((folder) => join(study, folder));
+  for (const run of runs) await writeRun(run, { checkpoints: [0, 3] });
+  const arms = ['vanilla', 'random', 'gate'].map((arm) => ({ name: arm, recipe: `micro-${arm}.toml` }));
+  const planned = arms.map(({ name: arm }) => ({ arm, seed: 1, folder: `${arm}-1`, configHash: '' }));
+  const plan = { format: 1, experiment: { name: 'study', seeds: [1], arms }, runs: planned };
+  writeFileSync(join(study, 'experiment.json'), JSON.stringify(plan));
+  const told = async (...words: readonly string[]) => (await gq('diff', ...words)).err;
+  expect(await told(study, 'vanilla', 'gate')).toContain(
+    `expected two run folders, found an experiment and vanilla, gate. Write: gq diff ${runs[0]} ${runs[2]}\n`,
+  );
+  expect(await told(study, 'gate-1')).toContain(`Write: gq diff ${runs[2]} ${runs[0]}\n`);
+  expect(await told(study)).toContain(`Write: gq diff ${runs[0]} ${runs[1]}\n`);
+  expect(await told(runs[0])).toContain('expected two run folders, found 1.');
 });

@@ -1,11 +1,15 @@
 /** `gq runs [DIR]`: how each run of a folder is doing, its files checked; `gq diff A B`: how two runs differ. */
-import { visibleLine, wrapText } from '../../base/index.ts';
+import { join } from 'node:path';
+import { shellLine, UserError, visibleLine, wrapText } from '../../base/index.ts';
 import type { ComparedEvaluation } from '../../evaluate/index.ts';
 import { compareRuns, EvaluationStore, findDamage, lastCheckpoint, statesOf, summarise } from '../../evaluate/index.ts';
+import { claimFirst } from '../../report/aggregate.ts';
+import { stateName } from '../../report/evaluation-tables.ts';
 import { configDifferences, RunDirectory } from '../../run/index.ts';
+import { storedPlan } from '../../study/directory.ts';
 import type { Catalogue, ListedRun } from '../../view/api.ts';
 import { type FoundEntry, findEntries, listCatalogue, listRun } from '../../view/catalogue.ts';
-import { argument, command, flag, word } from '../command.ts';
+import { command, flag, type Part, word } from '../command.ts';
 import { Progress } from '../terminal/progress.ts';
 import { alignRows, Screen } from '../terminal/screen.ts';
 import { formatDuration } from '../terminal/step-table.ts';
@@ -113,17 +117,38 @@ function rowOf(run: RatedRun): string[] {
 }
 
 export const diffCommand = command({
-  arguments: { first: argument('<first>', 'a run directory'), second: argument('<second>', 'another run directory') },
+  arguments: { runs: { takes: '<run...>', about: 'two run directories' } as Part<readonly string[]> },
   json: 'the differences as JSON',
   examples: ['gq diff runs/micro-claim/vanilla-1 runs/micro-claim/activation-1'],
-  run({ first, second }) {
-    const [a, b] = [first, second].map((path) => RunDirectory.open(path));
+  run({ runs }) {
+    expectTwoRuns(runs);
+    const [first, second] = runs;
+    const [a, b] = runs.map((path) => RunDirectory.open(path));
     const keys = configDifferences(a.readManifest().config, b.readManifest().config);
     const results = compareRuns(a, b);
     const value = { first, second, keys, results };
     return { value, text: (width) => renderDiff(value, width) };
   },
 });
+
+/** Where an experiment is named, as by `gq diff EXPERIMENT vanilla activation`, the two runs that are meant are told: of the arms, else its first. */
+function expectTwoRuns(words: readonly string[]): void {
+  const experiment = words.find((word) => storedPlan(word) !== null);
+  if (experiment === undefined && words.length === 2) return;
+  const others = words.filter((word) => word !== experiment);
+  const runs = experiment === undefined ? [] : (storedPlan(experiment)?.runs ?? []);
+  const named = others.flatMap((word) => runs.find(({ arm, folder }) => word === arm || word === folder) ?? []);
+  const two = [...named, ...runs.filter((run) => !named.includes(run))].slice(0, 2);
+  const arms = others.length === 0 ? '' : ` and ${others.join(', ')}`;
+  throw new UserError({
+    call: shellLine('gq', 'diff', ...words),
+    expected: 'two run folders',
+    found: experiment === undefined ? `${words.length}` : `an experiment${arms}`,
+    ...(two.length < 2
+      ? {}
+      : { fix: `Write: ${shellLine('gq', 'diff', ...two.map(({ folder }) => join(`${experiment}`, folder)))}` }),
+  });
+}
 
 type Difference = Readonly<Record<'first' | 'second', string>> & {
   readonly keys: readonly string[];
@@ -142,25 +167,34 @@ function keyLines(keys: readonly string[], width: number): string[] {
   return [...both, ...wrapped].map((line) => `  ${line}`);
 }
 
+/** Of the rates of a state: a line of its own for each state leaves room for both rates in a window of 80 columns. */
+const margin = '  ';
+const indented = (rows: string): string => rows.replaceAll(/^/gm, margin);
+
 function renderDiff({ first, second, keys, results }: Difference, width: number): string {
   const differing = keys.length === 0 ? ['The configs are the same.'] : keyLines(keys, width);
   // A set that was evaluated twice, on few prompts and on more, is two tables.
   const titleOf = ({ set, prompts }: ComparedEvaluation): string => `${set}, ${prompts} prompts`;
-  const titles = [...new Set(results.map(titleOf))];
+  const titles = [...new Set(claimFirst(results, ({ set }) => set).map(titleOf))];
   const tables = titles.flatMap((title) => {
     const own = results.filter((one) => titleOf(one) === title);
-    const rows = own.flatMap(({ state, attempt, hack, solve, cleanSolve, inOne }) => [
-      [state, 'attempt', ...attempt, inOne?.attempts.join(' and ') ?? '-'],
-      ['', 'hack', ...hack, inOne?.hacks.join(' and ') ?? '-'],
-      ['', 'solve', ...solve, ''],
-      ['', 'clean solve', ...cleanSolve, ''],
+    const rows = own.flatMap(({ attempt, hack, solve, cleanSolve, inOne }) => [
+      ['attempt', ...attempt, inOne?.attempts.join(' and ') ?? '-'],
+      ['hack', ...hack, inOne?.hacks.join(' and ') ?? '-'],
+      ['solve', ...solve, ''],
+      ['clean solve', ...cleanSolve, ''],
     ]);
-    const columns = ['state', 'rate', 'first', 'second', 'in one'];
-    return ['', title, ...alignRows([columns, ...rows], width)];
+    const [head, ...lines] = alignRows([['', 'first', 'second', 'in one'], ...rows], width - margin.length);
+    const each = lines.length / Math.max(1, own.length);
+    const blocks = own.flatMap(({ state }, i) => [
+      stateName(state, true),
+      ...lines.slice(i * each, (i + 1) * each).map(indented),
+    ]);
+    return ['', title, indented(head), ...blocks];
   });
   const words = [
     '',
-    'full: as trained; deployed: without the quarantine.',
+    'deployed: without the quarantine, where there is one.',
     'in one: prompts with it in the first only, and in the second only.',
   ];
   const table = titles.length === 0 ? ['', 'No evaluation that both have.'] : [...tables, ...words];

@@ -3,19 +3,30 @@ import { chatText, promptText, UserError, visibleLine } from '../../base/index.t
 import { routeWords, scoreWords } from '../../measure/index.ts';
 import type { LedgerRow, RolloutQuery, RolloutSearch } from '../../view/index.ts';
 import { parseQuery, placeboArms, rolloutOrders, ViewLibrary, verdictWordOf } from '../../view/index.ts';
-import { argument, type CallOf, choice, command, flag, whole, word } from '../command.ts';
+import { argument, type CallOf, choice, command, flag, type Part, whole, word } from '../command.ts';
 import { alignRows } from '../terminal/screen.ts';
+
+/** A flag and its opposite, which the parser reads as one answer, yes or no; undefined where neither is given. */
+const answer = (about: string): Part<boolean | undefined> => ({ takes: '', about });
 
 const options = {
   update: whole('<n>', 'rollouts of this update'),
   route: choice('<name>', 'rollouts of this route', ['keep', 'absorb', 'route', 'none']),
   loophole: word('<name>', 'rollouts whose prompt discloses this loophole, or "no hint"'),
   arm: word('<name>', 'rollouts of this arm of an experiment'),
-  attempt: flag('attempts only, hacks among them'),
+  attempt: answer('attempts only, hacks among them'),
+  noAttempt: answer('only what opens no loophole'),
+  flagged: answer("only what the arm's monitor flagged; with --no-attempt: its false positives"),
+  noFlagged: answer('only what it did not flag; with --attempt: what it missed'),
   hack: flag('hacks only'),
   solve: flag('solves only'),
   grep: word('<pattern>', 'a regular expression, in prompts and completions'),
-  order: choice('<name>', 'which come first', rolloutOrders, 'update'),
+  order: choice(
+    '<name>',
+    "which come first; score: the gate's, or that of the arm's monitor where the gate has none",
+    rolloutOrders,
+    'update',
+  ),
   limit: whole('<n>', 'print at most so many', { usual: 5 }),
   group: flag('show each with the others of its prompt'),
 };
@@ -26,12 +37,13 @@ export const showCommand = command({
   json: 'the rollouts as JSON',
   examples: [
     'gq show runs/activation-1 --update 14 --route keep --attempt',
+    'gq show runs/penalty-1 --flagged --no-attempt',
     'gq show runs/micro-claim --grep "def run_" --order surprise --group',
   ],
   exits: { 1: 'no rollout is like that' },
   async run({ dir, ...call }, context) {
     const { order, arm, limit } = call;
-    const asksOutcomes = call.attempt || call.hack || call.solve || order === 'surprise';
+    const asksOutcomes = call.attempt !== undefined || call.hack || call.solve || order === 'surprise';
     const library = new ViewLibrary(dir, { showsUnknown: !asksOutcomes });
     // Placebos disagree with the grader by design, and would fill a list of disagreements.
     const without = order === 'surprise' && arm === undefined ? placeboArms(library.entries()) : [];
@@ -72,7 +84,7 @@ function closingLine(
 }
 
 async function parametersOf(call: CallOf<typeof options>, library: ViewLibrary): Promise<URLSearchParams> {
-  const { update, route, loophole, arm, attempt, hack, solve, grep, order } = call;
+  const { update, route, loophole, arm, attempt, flagged, hack, solve, grep, order } = call;
   if (hack && solve) throw new UserError({ call: 'show', expected: '--hack or --solve', found: 'both' });
   if (loophole !== undefined || arm !== undefined) {
     const { facets } = (await library.search(parseQuery(new URLSearchParams()))).counts;
@@ -85,7 +97,8 @@ async function parametersOf(call: CallOf<typeof options>, library: ViewLibrary):
     route,
     loophole,
     arm,
-    attempt: attempt ? 'yes' : undefined,
+    attempt: yesOrNo(attempt),
+    flagged: yesOrNo(flagged),
     truth: hack ? 'hack' : solve ? 'solve' : undefined,
     text: grep,
     pattern: grep === undefined ? undefined : '1',
@@ -94,6 +107,9 @@ async function parametersOf(call: CallOf<typeof options>, library: ViewLibrary):
   const known = Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined);
   return new URLSearchParams(known);
 }
+
+const yesOrNo = (answered: boolean | undefined): string | undefined =>
+  answered === undefined ? undefined : answered ? 'yes' : 'no';
 
 function expectOneOf(option: string, value: string | undefined, known: readonly string[]): void {
   if (value === undefined || known.includes(value)) return;

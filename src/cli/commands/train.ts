@@ -15,7 +15,7 @@ import { isRun } from '../../run/manifest.ts';
 import { type CallOf, type CommandContext, command, flag, type Part, word } from '../command.ts';
 import { inRanks, ranksOption } from '../ranks.ts';
 import { sandboxOption } from '../sandbox.ts';
-import { configOption, gqLine } from '../shared.ts';
+import { configOption, sameCall } from '../shared.ts';
 import { JsonLines, TrainDisplay } from '../terminal/train-display.ts';
 
 const viewers = Object.keys(metricLogs) as MetricLog[];
@@ -61,7 +61,7 @@ export const trainCommand = command({
     'gq train micro-activation --ranks 2 --out runs/activation-2',
     'gq train --fork runs/activation-1@20 --adapter-only --set optimiser.learningRate=5e-4 --out runs/forked',
   ],
-  exits: { 1: 'stopped by the divergence tripwire, or failed', 75: 'interrupted: saved; --resume goes on' },
+  exits: { 1: 'stopped by the divergence tripwire, or failed', 75: 'interrupted: saved; the same command goes on' },
   async run(call, context) {
     // A wrong call is refused once, before so many processes find it wrong.
     const expectRoom = async (ranks: number): Promise<void> => {
@@ -139,12 +139,15 @@ async function trainShown(
     return await trainRun(config, run, { parent, communicator, signal: interruption.signal });
   }
   using interruption = onInterrupt(context.stderr, 'finishing this update, then saving');
+  // Rank 0 was called without the number of ranks, which the launcher has.
+  const again = size === 1 ? sameCall(context) : `${sameCall(context)} --ranks ${size}`;
   const definition = armOf(config, await partsOf(config));
   const { kind: _kind, ...settings } = config.arm;
   const display = json
     ? new JsonLines(context.stdout)
     : new TrainDisplay(context, {
         path: run.path,
+        again,
         updates: config.updates,
         isDemonstration: demonstrationTest(config),
         hasQuarantine: definition.quarantine(settings),
@@ -159,7 +162,7 @@ async function trainShown(
   if (result.end === 'interrupted' && !run.hasManifest()) {
     context.stderr.write('nothing was begun: call it again; factors that were made are kept\n');
   } else if (json && result.end === 'interrupted') {
-    context.stderr.write(`saved; go on with: ${gqLine('train', '--resume', run.path, '--json')}\n`);
+    context.stderr.write(`saved; go on with: ${again}\n`);
   }
   return result;
 }

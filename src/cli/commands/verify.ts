@@ -22,7 +22,7 @@ import {
 } from '../../verify/index.ts';
 import { argument, type CommandResult, command, flag, whole, word } from '../command.ts';
 import { sandboxOptions, startSandbox } from '../sandbox.ts';
-import { configOption, deviceOption, expectNewFile, isSameFile } from '../shared.ts';
+import { configOption, deviceOption, expectNewFile, isSameFile, sameCall } from '../shared.ts';
 import { Progress } from '../terminal/progress.ts';
 import { renderChecks, screenWidth } from '../terminal/screen.ts';
 import { TrainDisplay } from '../terminal/train-display.ts';
@@ -175,7 +175,9 @@ export const smokeCommand = command({
     const parts: SmokePart[] = [];
     let table = '';
     const stdout = { write: (text: string) => (table += text) };
-    const checks = smokeParts(device, golden, (run) => new TrainDisplay({ stdout, stderr: context.stderr }, run));
+    const checks = smokeParts(device, golden, (run) => {
+      return new TrainDisplay({ stdout, stderr: context.stderr }, { ...run, again: sameCall(context) });
+    });
     for (const [name, reportOf] of Object.entries(checks)) {
       const began = performance.now();
       const report = await reportOf();

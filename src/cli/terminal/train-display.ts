@@ -14,6 +14,8 @@ const headerEvery = 20;
 
 interface DisplayedRun {
   readonly path: string;
+  /** The command that goes on with it. */
+  readonly again: string;
   readonly updates: number;
   readonly isDemonstration?: DemonstrationTest;
   readonly hasQuarantine?: boolean;
@@ -51,7 +53,7 @@ export class TrainDisplay implements Sink {
   close(end: RunEnd | 'failed'): void {
     this.#stdout.drawFoot([]);
     if (end === 'failed' || this.#update === null) return;
-    const last = closing(end, this.#run.path, this.#update, this.#outcomesKnown);
+    const last = closing(end, this.#run, this.#update, this.#outcomesKnown);
     this.#stdout.write(`${last}\n${tableLegend(this.#isWatched, this.#width)}\n`);
   }
 
@@ -85,8 +87,8 @@ export class TrainDisplay implements Sink {
   }
 }
 
-function closing(end: RunEnd, path: string, updates: number, outcomesKnown: boolean): string {
-  if (end === 'interrupted') return `saved after ${updates} updates; go on with: ${gqLine('train', '--resume', path)}`;
+function closing(end: RunEnd, { path, again }: DisplayedRun, updates: number, outcomesKnown: boolean): string {
+  if (end === 'interrupted') return `saved after ${updates} updates; go on with: ${again}`;
   if (end === 'tripwire') return `stopped by the divergence tripwire after ${updates} updates: ${path}`;
   const next = outcomesKnown
     ? `evaluate it with: ${gqLine('eval', path)}`

@@ -108,7 +108,10 @@ const step = (update: number): StepEvent =>
 describe('the step table', () => {
   it.each(widths)('fits a window of %i columns, with its legend', (columns) => {
     const terminal = new TerminalEmulator(columns);
-    const display = new TrainDisplay({ stdout: terminal, stderr: terminal }, { path: 'runs/x', updates: 60 });
+    const display = new TrainDisplay(
+      { stdout: terminal, stderr: terminal },
+      { path: 'runs/x', again: 'gq train x', updates: 60 },
+    );
     for (let update = 1; update <= 3; update++) display.event(step(update), { sample: 60 } as never);
     expect(terminal.wrapped).toBe(false);
     expect(terminal.lines).toHaveLength(5);
@@ -129,7 +132,10 @@ describe('the step table', () => {
 
   it('clears its progress line after the window became narrower, and shows the header of the columns that are left', () => {
     const terminal = new TerminalEmulator(120);
-    const display = new TrainDisplay({ stdout: terminal, stderr: terminal }, { path: 'runs/x', updates: 1_000_000 });
+    const display = new TrainDisplay(
+      { stdout: terminal, stderr: terminal },
+      { path: 'runs/x', again: 'gq train x', updates: 1_000_000 },
+    );
     display.event(step(999_999), { sample: 5000 } as never);
     terminal.resize(12);
     display.event(step(1_000_000), { sample: 1 } as never);
@@ -140,7 +146,10 @@ describe('the step table', () => {
   it('has every column in a file', () => {
     let text = '';
     const sink = { write: (part: string) => (text += part) };
-    const display = new TrainDisplay({ stdout: sink, stderr: sink }, { path: 'runs/x', updates: 60 });
+    const display = new TrainDisplay(
+      { stdout: sink, stderr: sink },
+      { path: 'runs/x', again: 'gq train x', updates: 60 },
+    );
     display.event(step(1), { sample: 1 } as never);
     expect(text.split('\n')[0].trim().split(/ +/)).toHaveLength(15);
   });
@@ -151,7 +160,10 @@ describe('the step table', () => {
   ])('has the share of the gradient in the quarantine, where there is one: %s', (hasQuarantine, cell) => {
     let text = '';
     const sink = { write: (part: string) => (text += part) };
-    const display = new TrainDisplay({ stdout: sink, stderr: sink }, { path: 'runs/x', updates: 60, hasQuarantine });
+    const display = new TrainDisplay(
+      { stdout: sink, stderr: sink },
+      { path: 'runs/x', again: 'gq train x', updates: 60, hasQuarantine },
+    );
     display.event(step(1), { sample: 1 } as never);
     const [header, row] = text.split('\n').map((line) => line.trim().split(/ +/));
     expect(row[header.indexOf('qmass')]).toBe(cell);
@@ -159,7 +171,10 @@ describe('the step table', () => {
 
   it('has the flags of a monitor, and says what they are', () => {
     const terminal = new TerminalEmulator(80);
-    const display = new TrainDisplay({ stdout: terminal, stderr: terminal }, { path: 'runs/x', updates: 60 });
+    const display = new TrainDisplay(
+      { stdout: terminal, stderr: terminal },
+      { path: 'runs/x', again: 'gq train x', updates: 60 },
+    );
     const watched = { cut: 0.5, flagged: 17, abstained: 2, abstentions: { unclear: 2 }, costs: {} };
     display.event({ ...step(1), watched }, { sample: 1 } as never);
     const column = terminal.lines[0].trim().split(/ +/).indexOf('flag');

@@ -230,7 +230,8 @@ export class OutsideSampler implements Sampler, AsyncDisposable {
   async #load(name: string, adapter: Adapter): Promise<void> {
     const { folder, table, policy, model } = this.#options;
     this.#names.add(name);
-    await writePeft(join(folder, name), adapter, policy.decoder.config, model, 'unknown');
+    const marks = { labels: 'unknown', settings: 'unknown' } as const;
+    await writePeft(join(folder, name), adapter, policy.decoder.config, model, marks);
     await this.#server.load(name, join(table.serverFolder ?? folder, name), new AbortController().signal);
   }
 

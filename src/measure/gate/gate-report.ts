@@ -13,6 +13,7 @@ import { type GateSettings, routeOf } from '../../gates/gate.ts';
 import type { JudgedRollout } from '../../oracle/index.ts';
 import { auroc, bootstrapIndices, fBeta, mean, quantile } from '../../stats/index.ts';
 import { windowsOf } from '../curve/emergence.ts';
+import { scoreOf } from './rollout-words.ts';
 
 export const routes = ['keep', 'absorb', 'route'] as const satisfies readonly Route[];
 
@@ -49,7 +50,7 @@ const gatedRollouts = (all: readonly GatedRollout[]): GatedRollout[] =>
 /** By the gate's scores; where a monitor's flags deal out the routes, by the monitor's. */
 const scoredRows = (rows: readonly GatedRollout[], label: Label, isRouted: boolean) =>
   rows.flatMap((row) => {
-    const score = row.score ?? (isRouted ? row.suspicion : null) ?? null;
+    const score = isRouted ? scoreOf(row) : row.score;
     return score === null ? [] : [{ update: row.update, score, hack: row[label] }];
   });
 

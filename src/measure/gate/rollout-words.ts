@@ -11,6 +11,10 @@ export const routeWords = (route: string | null): string => (route === null ? 'n
 
 type Scored = Pick<JudgedRollout, 'score' | 'low' | 'high' | 'suspicion' | 'flagged'>;
 
+/** What a list of rollouts is ordered by: the gate's score, or the monitor's where the gate has none of its own. */
+export const scoreOf = ({ score, suspicion }: Partial<Pick<Scored, 'score' | 'suspicion'>>): number | null =>
+  score ?? suspicion ?? null;
+
 /** A gate has two cuts; of a monitor the ledger says what its cut made of the score. Rollouts of earlier versions have no flag. */
 export function scoreWords({ score, low, high, suspicion, flagged }: Scored): string {
   const number = (value: number): string => value.toPrecision(3);

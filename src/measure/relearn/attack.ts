@@ -15,6 +15,7 @@ import {
   checkedTensors,
   configDifferences,
   expectOpen,
+  marksOf,
   outcomesKnown,
   RunDirectory,
   readStamped,
@@ -111,7 +112,7 @@ export async function exportDeployed(run: RunDirectory, path: string, call: stri
   }
   const { adapter } = await lab.at(lastCheckpoint(run));
   await createFolder(directory, async (made) => {
-    await writeMerged(made, folder, adapter, 'F32', run.readManifest().usesOracle ? 'used' : 'none');
+    await writeMerged(made, folder, adapter, 'F32', marksOf(run.readManifest()));
     await writeFileAtomic(join(made, 'source.json'), stampedJson(source));
   });
   return directory;

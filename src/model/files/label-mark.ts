@@ -1,44 +1,88 @@
 /**
- * Whether labels of the oracle had a part in making a model, as the model itself says. An export marks its weights in two places: in the
- * metadata of the file, which goes wherever the weights go as they are, and in config.json, which goes along when other tools read and
- * write the model again. A model without a mark was not written by an export. Who removes both marks, or merges an adapter with a program that knows
- * neither, has a model that says nothing.
+ * What labels of the oracle had to do with making a model, as the model itself says: whether they reached its training, and how the settings of that
+ * training were chosen. An export marks its weights in two places: in the metadata of the file, which goes wherever the weights go as they are, and in
+ * config.json, which goes along when other tools read and write the model again. A model without a mark was not written by an export. Who removes both
+ * marks, or merges an adapter with a program that knows neither, has a model that says nothing.
  */
 import { join } from 'node:path';
 import { isObject, type JsonObject, readJsonObject } from './json.ts';
 import { WeightFiles } from './weight-files.ts';
 
-/** `unknown`: nobody knows how the adapter that was merged was trained. */
-export type LabelMark = 'none' | 'used' | 'unknown';
+/** Of each mark the worst comes first; `unknown`: nobody knows how the adapter was trained, or an earlier version wrote it. */
+const values = {
+  labels: ['used', 'unknown', 'none'],
+  settings: ['labels', 'label-informed', 'unknown', 'label-free', 'fixed'],
+} as const;
 
-const metadataKey = 'gradient-quarantine.labels';
+/** `settings`: as `notes.thresholds` of a config says it. */
+export type LabelMarks = { readonly [Mark in keyof typeof values]: (typeof values)[Mark][number] };
+
 const configKey = 'gradient_quarantine';
+const metadataKeys = { labels: 'gradient-quarantine.labels', settings: 'gradient-quarantine.settings' } as const;
 
-export function markMetadata(labels: LabelMark): Readonly<Record<string, string>> {
-  return { [metadataKey]: labels };
+export function markMetadata({ labels, settings }: LabelMarks): Readonly<Record<string, string>> {
+  return { [metadataKeys.labels]: labels, [metadataKeys.settings]: settings };
 }
 
-export function markConfig(config: JsonObject, labels: LabelMark): JsonObject {
-  return { ...config, [configKey]: { labels } };
+export function markConfig(config: JsonObject, { labels, settings }: LabelMarks): JsonObject {
+  return { ...config, [configKey]: { labels, settings } };
 }
 
 /** What a model's marks say together: the worst of them counts, and one that cannot be read counts as unknown. */
-export async function labelMarkOf(directory: string): Promise<LabelMark> {
+export async function labelMarksOf(directory: string): Promise<LabelMarks> {
   await using weights = await WeightFiles.open(directory);
   const config = (await readJsonObject(join(directory, 'config.json')))[configKey];
-  const inConfig = isObject(config) ? config['labels'] : config;
-  const marks = [inConfig, ...weights.files.map(({ metadata }) => metadata[metadataKey])].filter(
-    (mark) => mark !== undefined,
-  );
-  return joinMarks(marks.map((mark) => (mark === 'none' || mark === 'used' ? mark : 'unknown')));
+  const inWeights = weights.files.filter(({ metadata }) => metadataKeys.labels in metadata);
+  return joinMarks([
+    ...(config === undefined ? [] : [readMarks(isObject(config) ? config : {})]),
+    ...inWeights.map(({ metadata }) => adapterMarks(metadata)),
+  ]);
 }
 
-export function joinMarks(marks: readonly LabelMark[]): LabelMark {
-  return marks.find((mark) => mark === 'used') ?? marks.find((mark) => mark === 'unknown') ?? 'none';
+export function joinMarks(marks: readonly LabelMarks[]): LabelMarks {
+  return {
+    labels: worst(
+      values.labels,
+      marks.map(({ labels }) => labels),
+    ),
+    settings: worst(
+      values.settings,
+      marks.map(({ settings }) => settings),
+    ),
+  };
 }
 
-/** The mark of an adapter's file, by its metadata; one without a mark could be of any arm. */
-export function adapterMark(metadata: Readonly<Record<string, string>>): LabelMark {
-  const mark = metadata[metadataKey];
-  return mark === 'none' || mark === 'used' ? mark : 'unknown';
+function worst<Value>(ranked: readonly Value[], said: readonly Value[]): Value {
+  return ranked.find((value) => said.includes(value)) ?? ranked[ranked.length - 1];
 }
+
+function readMarks(said: Readonly<Record<string, unknown>>): LabelMarks {
+  return {
+    labels: values.labels.find((value) => value === said['labels']) ?? 'unknown',
+    settings: values.settings.find((value) => value === said['settings']) ?? 'unknown',
+  };
+}
+
+/** The marks of a file of weights, by its metadata; an adapter without them could be of any arm. */
+export function adapterMarks(metadata: Readonly<Record<string, string>>): LabelMarks {
+  return readMarks({ labels: metadata[metadataKeys.labels], settings: metadata[metadataKeys.settings] });
+}
+
+/** Both marks for whoever has the model and not this lab. */
+export function markWords({ labels, settings }: LabelMarks): Readonly<Record<keyof LabelMarks, string>> {
+  return { labels: labelWords[labels], settings: settingWords[settings] };
+}
+
+const labelWords = {
+  none: 'none: nothing that trained these weights was told which answers are hacks',
+  used: 'yes: labels, which say which answers are hacks, had a part in training these weights',
+  unknown: 'not known, which counts as yes',
+} as const;
+
+const settingWords = {
+  fixed: 'fixed: chosen before any run',
+  'label-free': 'label-free: chosen by rates that need no label',
+  'label-informed': 'label-informed: a rule that reads no label, but was taken from runs whose labels were known',
+  labels: 'labels: chosen by labels, which say which answers are hacks',
+  unknown: 'not known how they were chosen',
+} as const;

@@ -1,7 +1,7 @@
 /**
  * Gradient routing (Cloud et al., arXiv 2410.04332): flagged rollouts train the quarantine alone, which deployment deletes. The others are
  * absorbed or kept; of a cut with a low side, what is below it is kept. With the own mean (docs/science.md, section 6) the others are
- * compared among themselves. The mass-matched placebo deals the same routes out at random.
+ * compared among themselves. The mass-matched placebo deals the routes of its own run out at random.
  */
 import { z } from 'zod';
 import type { Route } from '../../adapters/index.ts';
@@ -21,6 +21,10 @@ export const keepOnlyKey: z.ZodDefault<z.ZodEnum<{ any: 'any'; praised: 'praised
   .default('any')
   .describe('praised: what would be kept is kept only with a positive advantage, and absorbed otherwise');
 
+/** What the placebo does that deals routes out: they are as many as in the gate's run only where the cut flags as many there. */
+export const massMatchedWords =
+  'mass-matched: the routes that the cuts make in the very run of this placebo, dealt out at random among rollouts whose advantages have the same sign; they may be several times as many as in the run of the gate';
+
 export const routeSettings = z
   .strictObject({
     others: othersKey,
@@ -32,16 +36,13 @@ export const routeSettings = z
         { 'arm.cut.kind': 'pairs', 'arm.cut.low': true },
       ),
     ),
-    placebo: z
-      .enum(['none', 'mass-matched'])
-      .default('none')
-      .describe('mass-matched: the routes, dealt out at random among rollouts whose advantages have the same sign'),
+    placebo: z.enum(['none', 'mass-matched']).default('none').describe(massMatchedWords),
     placeboSeed: placeboSeedKey.meta(readWhen({ placebo: 'mass-matched' })),
   })
   .superRefine(({ mean, placebo }, context) => {
     if (mean === 'group' || placebo === 'none') return;
     const message =
-      'expected "group" with the placebo "mass-matched", which deals out routes after advantages are known, found "own": its placebo is a random direction, or monitor.kind=chance with monitor.rate=SHARE, the share that is flagged';
+      'expected "group" with the placebo "mass-matched", which deals out routes after advantages are known, found "own": its placebo is a random direction, or monitor.kind=chance with monitor.rate=SHARE, the share that is flagged in the run of the gate (gq measure monitor RUN)';
     context.addIssue({ code: 'custom', path: ['mean'], message });
   });
 type RouteSettings = z.infer<typeof routeSettings>;

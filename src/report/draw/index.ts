@@ -1,10 +1,9 @@
 /** The part of reports that needs no Node: figures, tables and colours, drawn in a page by the code that draws them in files. */
 
-export { aboutOf, type Cell, renderTable, type Table, textOf } from '../../measure/table.ts';
+export { aboutOf, type Cell, renderTable, spreadSeeds, type Table, textOf } from '../../measure/table.ts';
 export {
   averageSeries,
   axisOf,
-  bandSeeds,
   type Figure,
   type Mark,
   numbersOf,

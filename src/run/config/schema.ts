@@ -294,7 +294,7 @@ const notes = z
       .enum(['fixed', 'label-free', 'label-informed', 'labels'])
       .default('fixed')
       .describe(
-        "how the arm's settings were chosen: before any run; by rates that need no label; as a rule that reads no label, taken from runs whose labels were known (tables say so); or by labels, which the run is then stamped with",
+        "how the arm's settings were chosen: before any run; by rates that need no label; as a rule that reads no label, taken from runs whose labels were known (tables and exports say so); or by labels, which the run is then stamped with",
       ),
   })
   .prefault({});

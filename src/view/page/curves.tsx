@@ -1,5 +1,5 @@
 /** Curves of an experiment: of arms with enough seeds the mean with a band and the seeds faintly behind it, of others each seed. */
-import { armStyle, averageSeries, bandSeeds } from '../../report/draw/index.ts';
+import { armStyle, averageSeries, spreadSeeds } from '../../report/draw/index.ts';
 import type { ExperimentPage, TrainingPage } from '../api.ts';
 import { linkTo } from './address.ts';
 import { Charts, type Line } from './chart.tsx';
@@ -20,7 +20,7 @@ function armLines(series: readonly SeedSeries[], names: readonly string[]): Line
       const known = points.flatMap(({ x, y }) => (y === null ? [] : [{ x, y }]));
       return name === arm && known.length > 0 ? [{ seed, points: known }] : [];
     });
-    const isBand = seeds.length >= bandSeeds;
+    const isBand = seeds.length >= spreadSeeds;
     const lines = seeds.map(({ seed, points }) => ({
       ...{ label: `${arm}, seed ${seed}`, points, isGhost: isBand, colour, dash },
     }));
@@ -31,7 +31,7 @@ function armLines(series: readonly SeedSeries[], names: readonly string[]): Line
   });
 }
 
-const bandWords = `With ${bandSeeds} seeds and more: the mean where every seed has the update, its band ± SEM, and each seed faintly.`;
+const bandWords = `With ${spreadSeeds} seeds and more: the mean where every seed has the update, its band ± SEM, and each seed faintly.`;
 
 export const updateDoor = (id: string) => (update: number) => linkTo('rollouts', id, { from: update, to: update });
 

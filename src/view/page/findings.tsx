@@ -24,7 +24,8 @@ const nameOf = ({ arm, isPlacebo, usesLabels }: Arm): string =>
   `${arm}${isPlacebo ? ' (placebo)' : ''}${usesLabels ? ' (uses labels)' : ''}`;
 
 /** The numbers of the story's figure, arm by arm. */
-export function Verdicts({ page: { story, arms, caution } }: { readonly page: ExperimentPage }) {
+export function Verdicts({ page }: { readonly page: ExperimentPage }) {
+  const { story, arms } = page;
   if (story === null) return null;
   const rate = (arm: string, what: string): number | null => {
     const found = story.data.rows.find((row) => row[0] === arm && row[1] === what);
@@ -37,7 +38,7 @@ export function Verdicts({ page: { story, arms, caution } }: { readonly page: Ex
     rates: inBothStates((state, name) => rate(own.arm, `${words[name]}, ${stateWords[state]}`)),
   }));
   const armNamed = (arm: string): string => arms.filter((own) => own.arm === arm).map(nameOf)[0] ?? arm;
-  const found = foundIn(story, armNamed, caution);
+  const found = foundIn(story, armNamed, page);
   return (
     <>
       <p class="finding">{found}</p>

@@ -1,7 +1,7 @@
 /** Rollouts of a run or an experiment: search by text or regular expression, facets, order; the whole search is the address. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ListedRollout, RolloutList } from '../api.ts';
-import { facetNames, rolloutOrders, verdictWordOf } from '../query.ts';
+import { facetNames, rolloutOrders, scoreText, verdictWordOf } from '../query.ts';
 import { address, changeParameters, goTo, linkTo, type Parameters } from './address.ts';
 import { useKeys } from './keys.ts';
 import { Answered, Button, ChoiceButtons, Choices, Fold, LeftOut, VerdictMark } from './parts.tsx';
@@ -207,7 +207,6 @@ function Rows({ id, first: { found: count, unread, ...first }, ask }: RowsProps)
 
 function Row({ row }: { readonly row: ListedRollout | undefined }) {
   if (row === undefined) return <span class="quiet">reading…</span>;
-  const number = (value: number | null): string => (value === null ? '-' : value.toPrecision(3));
   const { run } = placeOf(row.run);
   return (
     <a class="rollout" href={linkTo('rollout', row.run, { rollout: row.id })}>
@@ -217,7 +216,7 @@ function Row({ row }: { readonly row: ListedRollout | undefined }) {
       <VerdictMark word={verdictWordOf(row)} />
       <span class={`route-${row.route ?? 'none'}`}>{row.route ?? 'no route'}</span>
       <span class="quiet">
-        reward {number(row.reward)}, advantage {number(row.advantage)}, score {number(row.score)}
+        reward {row.reward.toPrecision(3)}, advantage {row.advantage.toPrecision(3)}, score {scoreText(row)}
       </span>
       <code>{row.excerpt}</code>
     </a>
