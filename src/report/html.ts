@@ -1,5 +1,7 @@
 /** Writes report.html: one file that fetches nothing and has no script. Everything that a model wrote is escaped. */
-import { chatText, promptText } from '../base/index.ts';
+import { fileURLToPath } from 'node:url';
+import { readRegularText } from '../base/node/index.ts';
+import { asTyped } from '../base/node/own-program.ts';
 import type { EvaluationRow } from '../evaluate/index.ts';
 import {
   driftTable,
@@ -37,6 +39,8 @@ import { cautionOf, describeLeftOut, describeResults } from './statements.ts';
 import { armTitle } from './story-figure.ts';
 import { sayOnce, setTitles } from './tables.ts';
 
+type ChatHtml = typeof import('./texts.ts').chatHtml;
+
 /** A tag in the head of every report, by which a file is recognised as one. */
 export const generatorTag = '<meta name="generator" content="gradient-quarantine">';
 
@@ -46,24 +50,26 @@ export interface ReportOptions {
 }
 
 const style = `
-:root { color-scheme: light dark; }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 1060px; margin: 2rem auto; padding: 0 1rem; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 1060px; margin: 2rem auto; padding: 0 1rem; background: var(--ground); color: var(--ink); }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; } h3 { font-size: 1rem; }
+a { color: var(--link); }
 table { border-collapse: collapse; margin: 1rem 0 .3rem; font-size: .88rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-weight: 600; padding-bottom: .3rem; }
-th, td { padding: .2rem .7rem; text-align: left; border-bottom: 1px solid #8884; }
-.note { font-size: .8rem; opacity: .8; margin: .2rem 0; }
+th, td { padding: .2rem .7rem; text-align: left; border-bottom: 1px solid var(--line); }
+.note { font-size: .82rem; color: var(--quiet); margin: .2rem 0; }
 details { margin: .6rem 0; } summary { font-weight: 600; cursor: pointer; }
 .scroll { overflow-x: auto; }
-pre { background: #8881; padding: .7rem; overflow-x: auto; font-size: .82rem; white-space: pre-wrap; overflow-wrap: anywhere; }
+pre { background: var(--soft); border-radius: 6px; margin: 0; padding: .7rem; overflow-x: auto; font-size: .85rem; line-height: 1.45; white-space: pre-wrap; overflow-wrap: anywhere; tab-size: 4; }
 .question { font-size: 1.15rem; } .finding { font-weight: 600; } nav a { margin-right: 1rem; }
 .story svg { width: 100%; }
 svg { max-width: 100%; height: auto; background: #fff; margin: .6rem 0; }
-.pair { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; }
-@media (max-width: 700px) { .pair { grid-template-columns: 1fr; } }
 `;
 
+/** The colours of pages and the looks of texts, which the viewer's page has too. */
+const looks = (): string => readRegularText(fileURLToPath(new URL('./texts.css', import.meta.url)));
+
 export async function renderReport(results: Results, { title, commands }: ReportOptions): Promise<string> {
+  const { chatHtml } = await import('./texts.ts');
   const runs = results.arms.flatMap(({ runs: own }) => own);
   const set = claimSet(results);
   const sides = runs.flatMap((run) => (set === undefined ? [] : (sideBySide(run, set) ?? [])));
@@ -86,8 +92,14 @@ export async function renderReport(results: Results, { title, commands }: Report
       figures.filter((figure) => figure !== story).map((figure) => renderFigure(figure)),
     ),
     section('Gates', await gateSection(results)),
-    section('Rollouts', (await exampleRollouts(results)).map(renderRollout)),
-    section('The same prompt, as trained and deployed', firstOfEachArm.map(renderSides)),
+    section(
+      'Rollouts',
+      (await exampleRollouts(results)).map((one) => renderRollout(one, chatHtml)),
+    ),
+    section(
+      'The same prompt, as trained and deployed',
+      firstOfEachArm.map((one) => renderSides(one, chatHtml)),
+    ),
     section('How to make this again', [
       `<pre>${escapeMarkup(commands.join('\n'))}</pre>`,
       ...results.arms.map(renderRuns),
@@ -97,22 +109,22 @@ export async function renderReport(results: Results, { title, commands }: Report
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 ${generatorTag}
-<title>${escapeMarkup(title)}</title><style>${style}</style></head>
+<title>${escapeMarkup(title)}</title><style>${looks()}${style}</style></head>
 <body><h1>${escapeMarkup(title)}</h1>
-${firstPage(results, story).join('\n')}
+${firstPage(results, story, chatHtml).join('\n')}
 <nav>${contents(sections)}</nav>
 ${sections.join('\n')}
 </body></html>
 `;
 }
 
-function firstPage(results: Results, story: Figure | undefined): string[] {
+function firstPage(results: Results, story: Figure | undefined, chatHtml: ChatHtml): string[] {
   const { why } = results.design;
   const example = bestSide(results);
   return [
     ...(why === '' ? [] : [`<p class="question">${escapeMarkup(why)}</p>`]),
     ...(story === undefined ? [] : firstFound(results, story)),
-    ...(example === null ? [] : [...list([exampleWords(example)]), renderSides(example)]),
+    ...(example === null ? [] : [...list([exampleWords(example)]), renderSides(example, chatHtml)]),
   ];
 }
 
@@ -140,21 +152,21 @@ function contents(sections: readonly string[]): string {
 }
 
 function list(lines: readonly string[]): string[] {
-  return lines.map((line) => `<p>${escapeMarkup(line)}</p>`);
+  return lines.map((line) => `<p>${escapeMarkup(asTyped(line))}</p>`);
 }
 
 function renderMissing(results: Results): string[] {
   const missing = missingEvaluations(results);
   const sentence = describeMissing(missing);
   const unknown = describeUnknown(results);
-  const commands = missing.flatMap((one) => one.commands).join('\n');
+  const commands = missing.flatMap((one) => one.commands.map(asTyped)).join('\n');
   return [
     ...(unknown === null ? [] : list([unknown])),
     ...(sentence === null ? [] : [`<p>${escapeMarkup(sentence)}</p>`, `<pre>${escapeMarkup(commands)}</pre>`]),
   ];
 }
 
-function renderRollout({ what, arm, rollout }: ExampleRollout): string {
+function renderRollout({ what, arm, rollout }: ExampleRollout, chatHtml: ChatHtml): string {
   const { id, update, loophole, hackable, route, reward, advantage } = rollout;
   const facts = [
     `rollout ${id}, update ${update}`,
@@ -166,7 +178,7 @@ function renderRollout({ what, arm, rollout }: ExampleRollout): string {
     `evidence: ${rollout.evidence || 'none'}`,
   ];
   return `<h3>${escapeMarkup(`${what} (${arm})`)}</h3><p class="note">${escapeMarkup(facts.join(' · '))}</p>
-<pre>${escapeMarkup(chatText(rollout.prompt, rollout.completion))}</pre>`;
+${chatHtml(rollout.prompt, [{ title: 'assistant', ...rollout }])}`;
 }
 
 function outcome({ attempt, hack, solve }: Pick<EvaluationRow, 'attempt' | 'hack' | 'solve'>): string {
@@ -174,11 +186,10 @@ function outcome({ attempt, hack, solve }: Pick<EvaluationRow, 'attempt' | 'hack
   return attempt ? `attempt, ${end}` : end;
 }
 
-function renderSides({ arm, set, full, deployed }: SideBySide): string {
-  const side = (title: string, row: EvaluationRow): string =>
-    `<div><p class="note">${escapeMarkup(`${title}: ${outcome(row)}`)}</p><pre>${escapeMarkup(row.completion)}</pre></div>`;
-  return `<h3>${escapeMarkup(`${arm}, ${setTitles[set]}, ${full.problem}`)}</h3><pre>${escapeMarkup(promptText(full.prompt))}</pre>
-<div class="pair">${side('as trained', full)}${side('deployed', deployed)}</div>`;
+function renderSides({ arm, set, full, deployed }: SideBySide, chatHtml: ChatHtml): string {
+  const side = (title: string, row: EvaluationRow) => ({ ...row, title: `assistant, ${title}: ${outcome(row)}` });
+  const head = `${arm}, ${setTitles[set]}, ${full.problem}`;
+  return `<h3>${escapeMarkup(head)}</h3>\n${chatHtml(full.prompt, [side('as trained', full), side('deployed', deployed)])}`;
 }
 
 function renderRuns({ arm, runs }: ArmResults): string {
@@ -204,9 +215,14 @@ async function gateSection({ arms }: Results): Promise<string[]> {
   });
 }
 
+const isGated = (run: RunResult): boolean => hasGate(run.gate) || (run.monitor === null && run.isScored);
+
+/** Whether `gq measure gate` has something to judge. */
+export const isJudged = (run: RunResult): boolean => isGated(run) || run.monitor !== null;
+
 async function gateTables(run: RunResult): Promise<Table[]> {
-  const gated = hasGate(run.gate) || (run.monitor === null && run.isScored);
-  if (!gated && run.monitor === null) return [];
+  if (!isJudged(run)) return [];
+  const gated = isGated(run);
   const rollouts = await run.rollouts();
   const windows = gateWindows(rollouts, windowUpdates, gateTailsOf(run.config.arm));
   const watched = monitorWindows(rollouts, windowUpdates);

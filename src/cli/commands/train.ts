@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { InvalidArgumentError } from 'commander';
 import { exitCodes, UserError } from '../../base/index.ts';
+import { gqLine } from '../../base/node/own-program.ts';
 import { LogSink, type MetricLog, metricLogs } from '../../export/index.ts';
 import { parseRunConfig, partsOf, resolveConfig } from '../../lab/config.ts';
 import { onInterrupt } from '../../lab/interrupt.ts';
@@ -15,7 +16,7 @@ import { isRun } from '../../run/manifest.ts';
 import { type CallOf, type CommandContext, command, flag, type Part, word } from '../command.ts';
 import { inRanks, ranksOption } from '../ranks.ts';
 import { sandboxOption } from '../sandbox.ts';
-import { configOption, gqLine } from '../shared.ts';
+import { configOption } from '../shared.ts';
 import { JsonLines, TrainDisplay } from '../terminal/train-display.ts';
 
 const viewers = Object.keys(metricLogs) as MetricLog[];
