@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import type { MadeEvaluation } from '../../test/lab/hand-made.ts';
 import { type MadeResults, madeResults, tenPrompts } from '../../test/lab/made-results.ts';
-import { allTables, firstTables } from './all-tables.ts';
+import { allTables, firstTables, reportTables } from './all-tables.ts';
+import { renderReport } from './html.ts';
 
 /** A run that is evaluated with novel and original markers, and for which training is recorded. */
 function runOf(name: string, seed: number, hacks: number): MadeResults {
@@ -70,4 +71,26 @@ it('every format has all tables, those of the claimed set before those of anothe
   const titles = allTables(await study(1)).map(({ title }) => title);
   expect(titles.indexOf(original)).toBeLessThan(titles.indexOf(novel));
   expect(titles).toContain(`hack deployed, paired differences, ${novel}`);
+});
+
+describe('the tables of a report', () => {
+  const isPaired = ({ title }: { readonly title: string }): boolean => title.includes('paired');
+
+  it('leave those of pairs out, and count them, where no two seeds have both arms', async () => {
+    const results = await study(1);
+    const { tables, unpaired } = reportTables(results);
+    expect(tables.filter(isPaired)).toEqual([]);
+    expect(unpaired).toBe(allTables(results).filter(isPaired).length);
+    expect(unpaired).toBeGreaterThan(3);
+    const html = await renderReport(results, { title: 'made', commands: [] });
+    expect(html).toContain(
+      `<p>${unpaired} tables of paired differences left out: no two arms have two seeds in common.</p>`,
+    );
+  });
+
+  it('are all of two seeds', async () => {
+    const results = await study(1, 2);
+    expect(reportTables(results)).toEqual({ tables: allTables(results), unpaired: 0 });
+    expect(await renderReport(results, { title: 'made', commands: [] })).not.toContain('left out');
+  });
 });

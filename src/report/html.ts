@@ -20,11 +20,12 @@ import {
 import { escapeMarkup, renderTable, type Table } from '../measure/table.ts';
 import { dealsRoutes, gateTailsOf } from '../monitors/gates.ts';
 import { type ArmResults, claimSet, findArm, labelInformed, type Results } from './aggregate.ts';
-import { allTables } from './all-tables.ts';
-import { type Figure, renderFigure } from './chart.ts';
+import { reportTables } from './all-tables.ts';
+import type { Figure } from './chart.ts';
 import { describeDesign } from './design.ts';
 import { allFigures } from './figures.ts';
 import { foundIn } from './found.ts';
+import { figureStyle, pageFigure } from './page-figure.ts';
 import type { RunResult } from './run-result.ts';
 import { describeMissing, describeUnfinished, describeUnknown, missingEvaluations } from './run-result.ts';
 import {
@@ -59,11 +60,9 @@ th, td { padding: .2rem .7rem; text-align: left; border-bottom: 1px solid var(--
 .note { font-size: .82rem; color: var(--quiet); margin: .2rem 0; }
 details { margin: .6rem 0; } summary { font-weight: 600; cursor: pointer; }
 .scroll { overflow-x: auto; }
-pre { background: var(--soft); border-radius: 6px; margin: 0; padding: .7rem; overflow-x: auto; font-size: .85rem; line-height: 1.45; white-space: pre-wrap; overflow-wrap: anywhere; tab-size: 4; }
-.question { font-size: 1.15rem; } .finding { font-weight: 600; } nav a { margin-right: 1rem; }
-.story svg { width: 100%; }
-svg { max-width: 100%; height: auto; background: #fff; margin: .6rem 0; }
-`;
+pre { background: var(--soft); border-radius: 6px; margin: 0; padding: .7rem; font-size: .85rem; line-height: 1.45; white-space: pre-wrap; overflow-wrap: anywhere; tab-size: 4; }
+.question { font-size: 1.15rem; } .finding { font-weight: 600; } nav { margin: 1.6rem 0; } nav a { margin-right: 1rem; }
+${figureStyle}`;
 
 /** The colours of pages and the looks of texts, which the viewer's page has too. */
 const looks = (): string => readRegularText(fileURLToPath(new URL('./texts.css', import.meta.url)));
@@ -83,13 +82,10 @@ export async function renderReport(results: Results, { title, commands }: Report
         : list(describeResults(results))),
       ...renderMissing(results),
     ]),
-    section(
-      'Tables',
-      allTables(results).map((table) => `<div class="scroll">${renderTable(table, 'html')}</div>`),
-    ),
+    section('Tables', tableSection(results)),
     section(
       'Figures',
-      figures.filter((figure) => figure !== story).map((figure) => renderFigure(figure)),
+      figures.filter((figure) => figure !== story).map((figure) => pageFigure(figure, 'h3')),
     ),
     section('Gates', await gateSection(results)),
     section(
@@ -110,11 +106,11 @@ export async function renderReport(results: Results, { title, commands }: Report
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 ${generatorTag}
 <title>${escapeMarkup(title)}</title><style>${looks()}${style}</style></head>
-<body><h1>${escapeMarkup(title)}</h1>
+<body><main><h1>${escapeMarkup(title)}</h1>
 ${firstPage(results, story, chatHtml).join('\n')}
-<nav>${contents(sections)}</nav>
+<nav aria-label="contents">${contents(sections)}</nav>
 ${sections.join('\n')}
-</body></html>
+</main></body></html>
 `;
 }
 
@@ -124,7 +120,7 @@ function firstPage(results: Results, story: Figure | undefined, chatHtml: ChatHt
   return [
     ...(why === '' ? [] : [`<p class="question">${escapeMarkup(why)}</p>`]),
     ...(story === undefined ? [] : firstFound(results, story)),
-    ...(example === null ? [] : [...list([exampleWords(example)]), renderSides(example, chatHtml)]),
+    ...(example === null ? [] : [renderSides(example, chatHtml, list([exampleWords(example)]).join(''))]),
   ];
 }
 
@@ -136,7 +132,7 @@ function firstFound(results: Results, story: Figure): string[] {
   const informed = labelInformed(results);
   const labels = informed.length === 0 ? '' : ` Settings informed by labels: ${informed.join(', ')}.`;
   const found = escapeMarkup(`${foundIn(story, armNamed, cautionOf(results))}${labels}`);
-  return [`<p class="finding">${found}</p>`, `<div class="story">${renderFigure(story)}</div>`];
+  return [`<p class="finding">${found}</p>`, pageFigure(story, 'h2')];
 }
 
 const anchor = (title: string): string => title.toLowerCase().replaceAll(/\W+/g, '-');
@@ -150,6 +146,15 @@ function contents(sections: readonly string[]): string {
   const heads = sections.flatMap((text) => [...text.matchAll(/^<h2 id="([^"]*)">(.*)<\/h2>/g)]);
   return heads.map(([, id, title]) => `<a href="#${id}">${title}</a>`).join('\n');
 }
+
+function tableSection(results: Results): string[] {
+  const { tables, unpaired } = reportTables(results);
+  const left = `${unpaired} ${unpaired === 1 ? 'table' : 'tables'} of paired differences left out: no two arms have two seeds in common.`;
+  return [...tables.map(scrolledTable), ...(unpaired === 0 ? [] : list([left]))];
+}
+
+/** A table that is wider than a page scrolls by itself, by keys too. */
+const scrolledTable = (table: Table): string => `<div class="scroll" tabindex="0">${renderTable(table, 'html')}</div>`;
 
 function list(lines: readonly string[]): string[] {
   return lines.map((line) => `<p>${escapeMarkup(asTyped(line))}</p>`);
@@ -186,10 +191,13 @@ function outcome({ attempt, hack, solve }: Pick<EvaluationRow, 'attempt' | 'hack
   return attempt ? `attempt, ${end}` : end;
 }
 
-function renderSides({ arm, set, full, deployed }: SideBySide, chatHtml: ChatHtml): string {
+/** `words`: on the first page, why this prompt is shown; there its heading is one of the page. */
+function renderSides({ arm, set, full, deployed }: SideBySide, chatHtml: ChatHtml, words = ''): string {
   const side = (title: string, row: EvaluationRow) => ({ ...row, title: `assistant, ${title}: ${outcome(row)}` });
-  const head = `${arm}, ${setTitles[set]}, ${full.problem}`;
-  return `<h3>${escapeMarkup(head)}</h3>\n${chatHtml(full.prompt, [side('as trained', full), side('deployed', deployed)])}`;
+  const heading = words === '' ? 'h3' : 'h2';
+  const head = escapeMarkup(`${arm}, ${setTitles[set]}, ${full.problem}`);
+  const chat = chatHtml(full.prompt, [side('as trained', full), side('deployed', deployed)]);
+  return `<${heading}>${head}</${heading}>\n${words}${chat}`;
 }
 
 function renderRuns({ arm, runs }: ArmResults): string {
@@ -209,7 +217,7 @@ async function gateSection({ arms }: Results): Promise<string[]> {
   const tables = await Promise.all(runs.map(async (run) => ({ run, own: await gateTables(run) })));
   const gated = tables.filter(({ own }) => own.length > 0);
   return gated.map(({ run: { arm, seed }, own }) => {
-    const shown = own.map((table) => `<div class="scroll">${renderTable(table, 'html')}</div>`).join('\n');
+    const shown = own.map(scrolledTable).join('\n');
     const summary = escapeMarkup(`${arm}, seed ${seed}`);
     return `<details${gated.length === 1 ? ' open' : ''}><summary>${summary}</summary>\n${shown}</details>`;
   });
