@@ -3,11 +3,15 @@
  * the parser itself, which refuses unknown commands, options, values and arguments. Recipes and scripts that they name exist. Each is
  * run where a user would type it by `npm run check:printed` (test/printed); those that only read are run here as well, on the golden study.
  */
-import { cpSync, existsSync, readFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { reportCommands } from '../src/cli/commands/demo.ts';
 import { readCall } from '../src/cli/program.ts';
+import { renderReport } from '../src/report/html.ts';
 import { listRecipes } from '../src/run/config/recipes.ts';
+import { openResults } from '../src/study/claim-progress.ts';
+import { experimentPage } from '../src/view/experiment-page.ts';
 import { listFiles, root } from './architecture/files.ts';
 import { studyName, unpackStudy } from './golden-study/study.ts';
 import { temporaryFolder } from './lab/hand-made.ts';
@@ -18,6 +22,7 @@ import {
   inMessages,
   inProse,
   inRecipes,
+  inReport,
   onPages,
   wordsOf,
 } from './printed/commands.ts';
@@ -144,4 +149,53 @@ describe('commands that only read, where their runs are', () => {
   });
 
   it('are many', () => expect(lines.length).toBeGreaterThan(25));
+
+  describe('and those of a report', () => {
+    // Without curves, a report names the command that makes them.
+    const folder = 'runs/reported';
+    beforeAll(() => {
+      cpSync(join(home, 'stored', studyName), folder, { recursive: true });
+      for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+        if (path.includes('curve')) rmSync(join(folder, path));
+      }
+    });
+    const html = async (...more: readonly string[]): Promise<string> => {
+      const results = await openResults(folder);
+      return renderReport(results, { title: 'a demo', commands: [...reportCommands(results, folder), ...more] });
+    };
+    const faultsOf = async (page: string): Promise<string[]> => {
+      const { lines: printed, prose } = inReport(page);
+      const ends = printed.map(async (line) => {
+        const { code, err } = await gq(...(wordsOf(line) ?? []));
+        return code === 0 ? [] : [`${line}: ${code} ${err}`];
+      });
+      const said = prose.map(async (line) => (await beginsWithCall(line)) ?? []);
+      return (await Promise.all([...ends, ...said])).flat();
+    };
+
+    it('end well', async () => {
+      const page = await html();
+      expect(inReport(page).lines.length).toBeGreaterThan(2);
+      expect(inReport(page).prose.length).toBeGreaterThan(0);
+      expect(await faultsOf(page)).toEqual([]);
+    });
+
+    it('a planted one is caught, on a line of its own and in a sentence', async () => {
+      expect(await faultsOf(await html(`gq measure gates ${folder}/activation-1`))).toHaveLength(1);
+      expect(await faultsOf((await html()).replace('gq eval RUN', 'gq evals RUN'))).toHaveLength(1);
+    });
+
+    it('begin with what starts the program where its reader is, and so do those of the page of an experiment', async () => {
+      vi.stubEnv('GQ_NAME', 'npx gq');
+      try {
+        const { lines: printed, prose } = inReport(await html());
+        const { words } = await experimentPage('it', await openResults(folder), (path) => path);
+        const shown = words.flatMap((word) => word.match(/(?:npx )?(?<![\w./-])gq [a-z]/g) ?? []);
+        expect(shown.length).toBeGreaterThan(0);
+        expect([...printed, ...prose, ...shown].filter((line) => !line.startsWith('npx gq '))).toEqual([]);
+      } finally {
+        vi.unstubAllEnvs();
+      }
+    });
+  });
 });

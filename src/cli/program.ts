@@ -3,9 +3,10 @@ import { fileURLToPath } from 'node:url';
 import { Argument, Command, CommanderError, Option } from 'commander';
 import { exitCodes, firstError, GraderError, isAbort, shellLine, UserError } from '../base/index.ts';
 import { isPassing, readVersion, systemComplaint } from '../base/node/index.ts';
+import { asTyped } from '../base/node/own-program.ts';
 import { keyCalled } from '../run/config/other-names.ts';
 import type { CommandContext, CommandResult, CommandValue, ParsedCall, Part, Streams } from './command.ts';
-import { asTyped, jsonText, optionName } from './shared.ts';
+import { jsonText, optionName } from './shared.ts';
 import { commandTable, type Entry, loadCommands, otherNames } from './table.ts';
 import { Screen, screenWidth } from './terminal/screen.ts';
 

@@ -1,8 +1,9 @@
 /** What commands have in common: options, answers as JSON or text, and checks of files before the work begins. */
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { exitCodes, shellLine, UserError, wrapText } from '../base/index.ts';
+import { exitCodes, UserError, wrapText } from '../base/index.ts';
 import { expectPlainNames, expectWritable, makeFolder } from '../base/node/index.ts';
+import { gqLine } from '../base/node/own-program.ts';
 import { type CommandContext, repeated, whole, word } from './command.ts';
 
 export const deviceOption = word('<name>', 'device to compute on: wasm, reference, cuda or webgpu', 'wasm');
@@ -36,11 +37,6 @@ export function tokenFrom(variable: string, call: string): string | null {
 }
 
 export const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
-
-/** Printed commands begin with what starts this program where its user is (gq.ts finds it): gq, or npx gq. */
-const typedName = (): string => process.env['GQ_NAME'] || 'gq';
-export const gqLine = (...words: readonly string[]): string => `${typedName()} ${shellLine(...words)}`;
-export const asTyped = (text: string): string => text.replace(/(?<![\w./-])gq (?=[a-z])/g, `${typedName()} `);
 
 /** The closing line of tables of which --all prints more. */
 export const allPrints = (others: readonly string[], width: number): string[] =>

@@ -37,6 +37,12 @@ describe('tables', () => {
     ]);
   });
 
+  it('as HTML have no empty heads and keep intervals on one line', () => {
+    const html = renderTable({ title: 't', columns: ['', 'rate'], rows: [['a, b', '0.25 [0.10, −0.49]']] }, 'html');
+    expect(html).toContain('<thead><tr><td></td><th>rate</th></tr></thead>');
+    expect(html).toContain('<td>a, b</td><td>0.25 [0.10,&nbsp;−0.49]</td>');
+  });
+
   it('as Markdown and LaTeX escape what would be read as markup', () => {
     expect(renderTable(table, 'markdown')).toContain('| 1 ± 2 | p\\_q & 50% |');
     expect(renderTable(table, 'markdown')).toContain('note \\| \\*bold\\*');

@@ -180,9 +180,13 @@ export function escapeMarkup(text: string): string {
     .replace(/[\ufffe\uffff]/g, '\ufffd');
 }
 
+/** No line ends inside an interval. */
+const wholeIntervals = (html: string): string => html.replace(/(\[[^\s[\]]+,) (?=[^\s[\]]+\])/g, '$1&nbsp;');
+
 function renderHtml({ title, columns, rows, notes = [] }: TextTable): string {
-  const cells = (row: readonly string[], tag: string): string =>
-    `<tr>${row.map((cell) => `<${tag}>${escapeMarkup(cell)}</${tag}>`).join('')}</tr>`;
+  // A head that says nothing is none.
+  const cells = (row: readonly string[], tag: 'th' | 'td'): string =>
+    `<tr>${row.map((cell) => (cell === '' ? '<td></td>' : `<${tag}>${wholeIntervals(escapeMarkup(cell))}</${tag}>`)).join('')}</tr>`;
   return [
     `<table><caption>${escapeMarkup(title)}</caption>`,
     `<thead>${cells(columns, 'th')}</thead>`,

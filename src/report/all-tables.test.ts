@@ -3,8 +3,9 @@ import { describe, expect, it } from 'vitest';
 import type { MadeEvaluation } from '../../test/lab/hand-made.ts';
 import { type MadeResults, madeResults, tenPrompts } from '../../test/lab/made-results.ts';
 import { plain } from '../../test/lab/plain.ts';
-import { allTables, firstTables } from './all-tables.ts';
+import { allTables, firstTables, reportTables } from './all-tables.ts';
 import { compareArms } from './comparisons.ts';
+import { renderReport } from './html.ts';
 
 /** A run that is evaluated with novel and original markers, and for which training is recorded. */
 function runOf(name: string, seed: number, hacks: number): MadeResults {
@@ -92,4 +93,26 @@ it('two seeds have no test and no interval over seeds, however alike they are', 
   const { said, detectable } = await cells(3);
   expect(said).toEqual([['[−1.00, −0.65]', '0.004', '0.004'], ['0.250', '0.250']]); // biome-ignore format: one line
   expect(detectable).toBeGreaterThan(0);
+});
+
+describe('the tables of a report', () => {
+  const isPaired = ({ title }: { readonly title: string }): boolean => title.includes('paired');
+
+  it('leave those of pairs out, and count them, where no two seeds have both arms', async () => {
+    const results = await study(1);
+    const { tables, unpaired } = reportTables(results);
+    expect(tables.filter(isPaired)).toEqual([]);
+    expect(unpaired).toBe(allTables(results).filter(isPaired).length);
+    expect(unpaired).toBeGreaterThan(3);
+    const html = await renderReport(results, { title: 'made', commands: [] });
+    expect(html).toContain(
+      `<p>${unpaired} tables of paired differences left out: no two arms have two seeds in common.</p>`,
+    );
+  });
+
+  it('are all of two seeds', async () => {
+    const results = await study(1, 2);
+    expect(reportTables(results)).toEqual({ tables: allTables(results), unpaired: 0 });
+    expect(await renderReport(results, { title: 'made', commands: [] })).not.toContain('left out');
+  });
 });

@@ -58,6 +58,18 @@ export function allTables(results: Results, asked: Asked = {}): Table[] {
   );
 }
 
+/** The tables of a report: without those of pairs of arms that fewer than two seeds have, which would be columns of "-". */
+export function reportTables(results: Results) {
+  const all = placedTables(results, {}).map(({ table }) => table);
+  const tables = all.filter((table) => !lacksPairs(table));
+  return { tables: noted(results, tables), unpaired: all.length - tables.length };
+}
+
+function lacksPairs({ columns, rows }: Table): boolean {
+  const at = columns.indexOf('seeds');
+  return columns.includes('comparison') && at >= 0 && rows.every((row) => Number(textOf(row[at])) < 2);
+}
+
 /** The tables that come first, without what holds no value, and the kinds of the others; all where none comes first. */
 export function firstTables(results: Results, asked: Asked = {}) {
   const placed = placedTables(results, asked).filter(({ table }) => holdsValue(table));

@@ -83,10 +83,14 @@ export function numbersOf({ title, data: { columns, rows }, training }: Figure, 
   return { title, columns, rows: shown };
 }
 
-type PanelBox = Readonly<Record<'width' | 'height' | 'left' | 'right' | 'top' | 'bottom', number>>;
+export type PanelBox = Readonly<Record<'width' | 'height' | 'left' | 'right' | 'top' | 'bottom', number>>;
 
-const usualBox: PanelBox = { width: 330, height: 220, left: 46, right: 10, top: 26, bottom: 38 };
-const font = { 'font-family': 'DejaVu Sans, Helvetica, Arial, sans-serif' } as const;
+export const usualBox: PanelBox = { width: 330, height: 220, left: 46, right: 10, top: 26, bottom: 38 };
+/** The sizes of text: of titles, of the names of axes, and of what stands at ticks, lines and points. */
+type TextSizes = Readonly<Record<'title' | 'axis' | 'mark', number>>;
+
+const usualSizes: TextSizes = { title: 12, axis: 10, mark: labelSize };
+export const font = { 'font-family': 'DejaVu Sans, Helvetica, Arial, sans-serif' } as const;
 const ink = '#222222';
 
 export const isOwnFigure = (svg: string): boolean => ownFigure.test(svg);
@@ -136,7 +140,7 @@ function hatchId(colour: string): string {
   return `hatch-${colour.replace('#', '')}`;
 }
 
-function hatchDefinitions({ panels, legend }: Figure): string {
+export function hatchDefinitions({ panels, legend }: Pick<Figure, 'panels' | 'legend'>): string {
   const bars = panels.flatMap(({ marks }) => marks.filter((mark) => mark.kind === 'bars'));
   const colours = [...bars, ...legend].filter(({ hatched }) => hatched === true).map(({ colour }) => colour);
   const patterns = [...new Set(colours)].map((colour) =>
@@ -153,36 +157,34 @@ function hatchDefinitions({ panels, legend }: Figure): string {
 function legendRows(entries: readonly LegendEntry[], width: number, top: number): string[][] {
   const rows: string[][] = [];
   let [x, row] = [width, -1];
-  for (const { label, colour, dash, hatched, dot, newRow } of entries) {
-    const room = 30 + 6.4 * label.length;
-    if (x + room > width || newRow === true) {
+  for (const entry of entries) {
+    const room = 30 + 6.4 * entry.label.length;
+    if (x + room > width || entry.newRow === true) {
       rows.push([]);
       [x, row] = [8, row + 1];
     }
     const y = top + 14 + 16 * row;
-    const key = dot
-      ? renderDot(dot, x + 9, y - 4)
-      : hatched
-        ? element('rect', { x, y: y - 8, width: 16, height: 8, fill: `url(#${hatchId(colour)})`, stroke: colour })
-        : element('path', {
-            d: path([
-              [x, y - 4],
-              [x + 18, y - 4],
-            ]),
-            stroke: colour,
-            'stroke-width': 2.5,
-            ...dashes(dash),
-          });
-    rows[row].push(key, text(label, { x: x + 22, y, 'font-size': 11, fill: ink }));
+    rows[row].push(renderKey(entry, x, y), text(entry.label, { x: x + 22, y, 'font-size': 11, fill: ink }));
     x += room;
   }
   return rows;
+}
+
+/** What a legend has before a label: 18 wide, with its middle 4 above `y`. */
+export function renderKey({ colour, dash, hatched, dot }: LegendEntry, x: number, y: number): string {
+  if (dot !== undefined) return renderDot(dot, x + 9, y - 4);
+  if (hatched === true) {
+    return element('rect', { x, y: y - 8, width: 16, height: 8, fill: `url(#${hatchId(colour)})`, stroke: colour });
+  }
+  const [from, to] = [[x, y - 4] as const, [x + 18, y - 4] as const];
+  return element('path', { d: path([from, to]), stroke: colour, 'stroke-width': 2.5, ...dashes(dash) });
 }
 
 interface Scales {
   readonly x: (value: number) => number;
   readonly y: (value: number) => number;
   readonly box: PanelBox;
+  readonly sizes: TextSizes;
 }
 
 /** The size at which a long text fits into its room; a letter is about 0.6 of its size wide. */
@@ -190,21 +192,21 @@ function fittingSize(content: string, room: number, usual: number): number {
   return Math.max(6, Math.min(usual, room / (0.6 * content.length)));
 }
 
-function renderPanel(panel: Panel, box: PanelBox): string {
+export function renderPanel(panel: Panel, box: PanelBox, sizes = usualSizes): string {
   const { width, height, left, right, top, bottom } = box;
   const scale = (domain: readonly [number, number], from: number, to: number) => (value: number) =>
     from + ((value - domain[0]) / (domain[1] - domain[0] || 1)) * (to - from);
-  const scales = { x: scale(panel.x, left, width - right), y: scale(panel.y, height - bottom, top), box };
+  const scales = { x: scale(panel.x, left, width - right), y: scale(panel.y, height - bottom, top), box, sizes };
   const centre = (left + width - right) / 2;
-  const titleSize = fittingSize(panel.title, width - left + right, 12);
+  const titleSize = fittingSize(panel.title, width - left + right, sizes.title);
   return [
     text(panel.title, { x: centre, y: 16, 'font-size': titleSize, 'text-anchor': 'middle', fill: ink }),
     ...axes(panel, scales),
     ...panel.marks.map((mark) => renderMark(mark, scales, panel)),
-    text(panel.xLabel, { x: centre, y: height - 6, 'font-size': 10, 'text-anchor': 'middle', fill: ink }),
+    text(panel.xLabel, { x: centre, y: height - 6, 'font-size': sizes.axis, 'text-anchor': 'middle', fill: ink }),
     text(panel.yLabel, {
       transform: `translate(11 ${(height - bottom + top) / 2}) rotate(-90)`,
-      'font-size': 10,
+      'font-size': sizes.axis,
       'text-anchor': 'middle',
       fill: ink,
     }),
@@ -213,7 +215,7 @@ function renderPanel(panel: Panel, box: PanelBox): string {
 
 function axes({ x, y, xNames, yNames }: Panel, scales: Scales): string[] {
   const [x0, x1, y0, y1] = [scales.x(x[0]), scales.x(x[1]), scales.y(y[0]), scales.y(y[1])];
-  const label = { 'font-size': 9, fill: ink };
+  const label = { 'font-size': scales.sizes.mark, fill: ink };
   const names = xNames ?? ticks(x[0], x[1], 5).map((value) => ({ x: value, name: String(value) }));
   const longest = names.reduce((most, { name }) => (name.length > most.length ? name : most), ' ');
   const named = { ...label, 'font-size': fittingSize(longest, (x1 - x0) / names.length, label['font-size']) };
@@ -265,7 +267,8 @@ function renderDot({ colour, shape = 'circle', open }: Dot, x: number, y: number
 
 const dashes = (dash: string | undefined): Attributes => (dash === undefined ? {} : { 'stroke-dasharray': dash });
 
-function renderMark(mark: Mark, { x, y, box }: Scales, panel: Panel): string {
+function renderMark(mark: Mark, scales: Scales, panel: Panel): string {
+  const { x, y, box, sizes } = scales;
   const dashed = (...ends: readonly (readonly [number, number])[]): string =>
     element('path', { d: path(ends), stroke: ink, ...dashes('3 3') });
   switch (mark.kind) {
@@ -286,25 +289,25 @@ function renderMark(mark: Mark, { x, y, box }: Scales, panel: Panel): string {
     case 'dots':
       return mark.points.map((point) => renderDot(mark, x(point.x), y(point.y), point.size)).join('');
     case 'labels':
-      return renderLabels(mark.points, { x, y, box }, panel);
+      return renderLabels(mark.points, scales, panel);
     case 'rule': {
       const at = x(mark.x);
       const line = dashed([at, box.top], [at, box.height - box.bottom]);
-      const hasRoom = at + 6 * mark.label.length < box.width;
+      const hasRoom = at + (2 / 3) * sizes.mark * mark.label.length < box.width;
       const place: Attributes = hasRoom ? { x: at + 3 } : { x: at - 3, 'text-anchor': 'end' };
-      return `${line}${text(mark.label, { ...place, y: box.top + 8, 'font-size': 9, fill: ink })}`;
+      return `${line}${text(mark.label, { ...place, y: box.top + 8, 'font-size': sizes.mark, fill: ink })}`;
     }
     case 'level': {
       const [from, to, at] = [box.left, box.width - box.right, y(mark.y)];
-      const place: Attributes = isCrowded(mark, y, panel) ? { x: from + 3 } : { x: to - 3, 'text-anchor': 'end' };
-      return `${dashed([from, at], [to, at])}${text(mark.label, { ...place, y: at - 3, 'font-size': 9, fill: ink })}`;
+      const place: Attributes = isCrowded(mark, scales, panel) ? { x: from + 3 } : { x: to - 3, 'text-anchor': 'end' };
+      return `${dashed([from, at], [to, at])}${text(mark.label, { ...place, y: at - 3, 'font-size': sizes.mark, fill: ink })}`;
     }
     case 'bars':
-      return mark.bars.map((bar) => renderBar(bar, mark, { x, y, box })).join('');
+      return mark.bars.map((bar) => renderBar(bar, mark, scales)).join('');
   }
 }
 
-function renderBar(bar: Bar, { colour, hatched }: Mark & { kind: 'bars' }, { x, y }: Scales): string {
+function renderBar(bar: Bar, { colour, hatched }: Mark & { kind: 'bars' }, { x, y, sizes }: Scales): string {
   const box = element('rect', {
     ...{ x: x(bar.x0), y: y(bar.y1) },
     width: Math.max(0, x(bar.x1) - x(bar.x0)),
@@ -314,17 +317,17 @@ function renderBar(bar: Bar, { colour, hatched }: Mark & { kind: 'bars' }, { x, 
   });
   if (bar.label === undefined) return box;
   const middle = { x: x((bar.x0 + bar.x1) / 2), y: y((bar.y0 + bar.y1) / 2) + 3 };
-  return `${box}${text(bar.label, { ...middle, 'font-size': 11, 'text-anchor': 'middle', fill: ink })}`;
+  return `${box}${text(bar.label, { ...middle, 'font-size': Math.max(11, sizes.mark), 'text-anchor': 'middle', fill: ink })}`;
 }
 
-function isCrowded(level: Mark & { kind: 'level' }, y: Scales['y'], { marks }: Panel): boolean {
+function isCrowded(level: Mark & { kind: 'level' }, { y, sizes }: Scales, { marks }: Panel): boolean {
   const earlier = marks.slice(0, marks.indexOf(level));
-  return earlier.some((mark) => mark.kind === 'level' && Math.abs(y(mark.y) - y(level.y)) < 10);
+  return earlier.some((mark) => mark.kind === 'level' && Math.abs(y(mark.y) - y(level.y)) < sizes.mark + 1);
 }
 
 function renderLabels(
   points: readonly (Point & { readonly text: string })[],
-  { x, y, box }: Scales,
+  { x, y, box, sizes }: Scales,
   { marks }: Panel,
 ): string {
   const at = (point: Point) => ({ x: x(point.x), y: y(point.y) });
@@ -334,8 +337,9 @@ function renderLabels(
     points.map((point) => ({ ...at(point), text: point.text })),
     dots,
     area,
+    sizes.mark,
   )
-    .map((label) => text(label.text, { x: label.x, y: label.y, 'font-size': labelSize, fill: ink }))
+    .map((label) => text(label.text, { x: label.x, y: label.y, 'font-size': sizes.mark, fill: ink }))
     .join('');
 }
 

@@ -1,5 +1,7 @@
 /** Writes report.html: one file that fetches nothing and has no script. Everything that a model wrote is escaped. */
-import { chatText, promptText } from '../base/index.ts';
+import { fileURLToPath } from 'node:url';
+import { readRegularText } from '../base/node/index.ts';
+import { asTyped } from '../base/node/own-program.ts';
 import type { EvaluationRow } from '../evaluate/index.ts';
 import {
   driftTable,
@@ -18,11 +20,12 @@ import {
 import { escapeMarkup, renderTable, type Table } from '../measure/table.ts';
 import { dealsRoutes, gateTailsOf } from '../monitors/gates.ts';
 import { type ArmResults, claimSet, findArm, labelInformed, type Results } from './aggregate.ts';
-import { allTables } from './all-tables.ts';
-import { type Figure, renderFigure } from './chart.ts';
+import { reportTables } from './all-tables.ts';
+import type { Figure } from './chart.ts';
 import { describeDesign } from './design.ts';
 import { allFigures } from './figures.ts';
 import { foundIn } from './found.ts';
+import { figureStyle, pageFigure } from './page-figure.ts';
 import type { RunResult } from './run-result.ts';
 import { describeMissing, describeUnfinished, describeUnknown, missingEvaluations } from './run-result.ts';
 import {
@@ -38,6 +41,8 @@ import { cautionOf, describeLeftOut, describeResults } from './statements.ts';
 import { armTitle } from './story-figure.ts';
 import { sayOnce, setTitles } from './tables.ts';
 
+type ChatHtml = typeof import('./texts.ts').chatHtml;
+
 /** A tag in the head of every report, by which a file is recognised as one. */
 export const generatorTag = '<meta name="generator" content="gradient-quarantine">';
 
@@ -47,24 +52,24 @@ export interface ReportOptions {
 }
 
 const style = `
-:root { color-scheme: light dark; }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 1060px; margin: 2rem auto; padding: 0 1rem; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 1060px; margin: 2rem auto; padding: 0 1rem; background: var(--ground); color: var(--ink); }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; } h3 { font-size: 1rem; }
+a { color: var(--link); }
 table { border-collapse: collapse; margin: 1rem 0 .3rem; font-size: .88rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-weight: 600; padding-bottom: .3rem; }
-th, td { padding: .2rem .7rem; text-align: left; border-bottom: 1px solid #8884; }
-.note { font-size: .8rem; opacity: .8; margin: .2rem 0; }
+th, td { padding: .2rem .7rem; text-align: left; border-bottom: 1px solid var(--line); }
+.note { font-size: .82rem; color: var(--quiet); margin: .2rem 0; }
 details { margin: .6rem 0; } summary { font-weight: 600; cursor: pointer; }
 .scroll { overflow-x: auto; }
-pre { background: #8881; padding: .7rem; overflow-x: auto; font-size: .82rem; white-space: pre-wrap; overflow-wrap: anywhere; }
-.question { font-size: 1.15rem; } .finding { font-weight: 600; } nav a { margin-right: 1rem; }
-.story svg { width: 100%; }
-svg { max-width: 100%; height: auto; background: #fff; margin: .6rem 0; }
-.pair { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; }
-@media (max-width: 700px) { .pair { grid-template-columns: 1fr; } }
-`;
+pre { background: var(--soft); border-radius: 6px; margin: 0; padding: .7rem; font-size: .85rem; line-height: 1.45; white-space: pre-wrap; overflow-wrap: anywhere; tab-size: 4; }
+.question { font-size: 1.15rem; } .finding { font-weight: 600; } nav { margin: 1.6rem 0; } nav a { margin-right: 1rem; }
+${figureStyle}`;
+
+/** The colours of pages and the looks of texts, which the viewer's page has too. */
+const looks = (): string => readRegularText(fileURLToPath(new URL('./texts.css', import.meta.url)));
 
 export async function renderReport(results: Results, { title, commands }: ReportOptions): Promise<string> {
+  const { chatHtml } = await import('./texts.ts');
   const runs = results.arms.flatMap(({ runs: own }) => own);
   const set = claimSet(results);
   const sides = runs.flatMap((run) => (set === undefined ? [] : (sideBySide(run, set) ?? [])));
@@ -78,17 +83,20 @@ export async function renderReport(results: Results, { title, commands }: Report
         : list(describeResults(results))),
       ...renderMissing(results),
     ]),
-    section(
-      'Tables',
-      allTables(results).map((table) => `<div class="scroll">${renderTable(table, 'html')}</div>`),
-    ),
+    section('Tables', tableSection(results)),
     section(
       'Figures',
-      figures.filter((figure) => figure !== story).map((figure) => renderFigure(figure)),
+      figures.filter((figure) => figure !== story).map((figure) => pageFigure(figure, 'h3')),
     ),
     section('Gates', await gateSection(results)),
-    section('Rollouts', (await exampleRollouts(results)).map(renderRollout)),
-    section('The same prompt, as trained and deployed', firstOfEachArm.map(renderSides)),
+    section(
+      'Rollouts',
+      (await exampleRollouts(results)).map((one) => renderRollout(one, chatHtml)),
+    ),
+    section(
+      'The same prompt, as trained and deployed',
+      firstOfEachArm.map((one) => renderSides(one, chatHtml)),
+    ),
     section('How to make this again', [
       `<pre>${escapeMarkup(commands.join('\n'))}</pre>`,
       ...results.arms.map(renderRuns),
@@ -98,22 +106,22 @@ export async function renderReport(results: Results, { title, commands }: Report
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 ${generatorTag}
-<title>${escapeMarkup(title)}</title><style>${style}</style></head>
-<body><h1>${escapeMarkup(title)}</h1>
-${firstPage(results, story).join('\n')}
-<nav>${contents(sections)}</nav>
+<title>${escapeMarkup(title)}</title><style>${looks()}${style}</style></head>
+<body><main><h1>${escapeMarkup(title)}</h1>
+${firstPage(results, story, chatHtml).join('\n')}
+<nav aria-label="contents">${contents(sections)}</nav>
 ${sections.join('\n')}
-</body></html>
+</main></body></html>
 `;
 }
 
-function firstPage(results: Results, story: Figure | undefined): string[] {
+function firstPage(results: Results, story: Figure | undefined, chatHtml: ChatHtml): string[] {
   const { why } = results.design;
   const example = bestSide(results);
   return [
     ...(why === '' ? [] : [`<p class="question">${escapeMarkup(why)}</p>`]),
     ...(story === undefined ? [] : firstFound(results, story)),
-    ...(example === null ? [] : [...list([exampleWords(example)]), renderSides(example)]),
+    ...(example === null ? [] : [renderSides(example, chatHtml, list([exampleWords(example)]).join(''))]),
   ];
 }
 
@@ -123,7 +131,7 @@ function firstFound(results: Results, story: Figure): string[] {
     return found === undefined ? name : armTitle(results, found);
   };
   const said = foundIn(story, armNamed, { caution: cautionOf(results), informed: labelInformed(results) });
-  return [`<p class="finding">${escapeMarkup(said)}</p>`, `<div class="story">${renderFigure(story)}</div>`];
+  return [`<p class="finding">${escapeMarkup(said)}</p>`, pageFigure(story, 'h2')];
 }
 
 const anchor = (title: string): string => title.toLowerCase().replaceAll(/\W+/g, '-');
@@ -138,22 +146,31 @@ function contents(sections: readonly string[]): string {
   return heads.map(([, id, title]) => `<a href="#${id}">${title}</a>`).join('\n');
 }
 
+function tableSection(results: Results): string[] {
+  const { tables, unpaired } = reportTables(results);
+  const left = `${unpaired} ${unpaired === 1 ? 'table' : 'tables'} of paired differences left out: no two arms have two seeds in common.`;
+  return [...tables.map(scrolledTable), ...(unpaired === 0 ? [] : list([left]))];
+}
+
+/** A table that is wider than a page scrolls by itself, by keys too. */
+const scrolledTable = (table: Table): string => `<div class="scroll" tabindex="0">${renderTable(table, 'html')}</div>`;
+
 function list(lines: readonly string[]): string[] {
-  return lines.map((line) => `<p>${escapeMarkup(line)}</p>`);
+  return lines.map((line) => `<p>${escapeMarkup(asTyped(line))}</p>`);
 }
 
 function renderMissing(results: Results): string[] {
   const missing = missingEvaluations(results);
   const sentence = describeMissing(missing);
   const unknown = describeUnknown(results);
-  const commands = missing.flatMap((one) => one.commands).join('\n');
+  const commands = missing.flatMap((one) => one.commands.map(asTyped)).join('\n');
   return [
     ...(unknown === null ? [] : list([unknown])),
     ...(sentence === null ? [] : [`<p>${escapeMarkup(sentence)}</p>`, `<pre>${escapeMarkup(commands)}</pre>`]),
   ];
 }
 
-function renderRollout({ what, arm, rollout }: ExampleRollout): string {
+function renderRollout({ what, arm, rollout }: ExampleRollout, chatHtml: ChatHtml): string {
   const { id, update, loophole, hackable, route, reward, advantage } = rollout;
   const facts = [
     `rollout ${id}, update ${update}`,
@@ -165,14 +182,16 @@ function renderRollout({ what, arm, rollout }: ExampleRollout): string {
     `evidence: ${rollout.evidence || 'none'}`,
   ];
   return `<h3>${escapeMarkup(`${what} (${arm})`)}</h3><p class="note">${escapeMarkup(facts.join(' · '))}</p>
-<pre>${escapeMarkup(chatText(rollout.prompt, rollout.completion))}</pre>`;
+${chatHtml(rollout.prompt, [{ title: 'assistant', ...rollout }])}`;
 }
 
-function renderSides({ arm, set, full, deployed }: SideBySide): string {
-  const side = (title: string, row: EvaluationRow): string =>
-    `<div><p class="note">${escapeMarkup(`${title}: ${outcomeWords(row)}`)}</p><pre>${escapeMarkup(row.completion)}</pre></div>`;
-  return `<h3>${escapeMarkup(`${arm}, ${setTitles[set]}, ${full.problem}`)}</h3><pre>${escapeMarkup(promptText(full.prompt))}</pre>
-<div class="pair">${side('as trained', full)}${side('deployed', deployed)}</div>`;
+/** `words`: on the first page, why this prompt is shown; there its heading is one of the page. */
+function renderSides({ arm, set, full, deployed }: SideBySide, chatHtml: ChatHtml, words = ''): string {
+  const side = (title: string, row: EvaluationRow) => ({ ...row, title: `assistant, ${title}: ${outcomeWords(row)}` });
+  const heading = words === '' ? 'h3' : 'h2';
+  const head = escapeMarkup(`${arm}, ${setTitles[set]}, ${full.problem}`);
+  const chat = chatHtml(full.prompt, [side('as trained', full), side('deployed', deployed)]);
+  return `<${heading}>${head}</${heading}>\n${words}${chat}`;
 }
 
 function renderRuns({ arm, runs }: ArmResults): string {
@@ -192,15 +211,20 @@ async function gateSection({ arms }: Results): Promise<string[]> {
   const tables = await Promise.all(runs.map(async (run) => ({ run, own: await gateTables(run) })));
   const gated = tables.filter(({ own }) => own.length > 0);
   return gated.map(({ run: { arm, seed }, own }) => {
-    const shown = own.map((table) => `<div class="scroll">${renderTable(table, 'html')}</div>`).join('\n');
+    const shown = own.map(scrolledTable).join('\n');
     const summary = escapeMarkup(`${arm}, seed ${seed}`);
     return `<details${gated.length === 1 ? ' open' : ''}><summary>${summary}</summary>\n${shown}</details>`;
   });
 }
 
+const isGated = (run: RunResult): boolean => hasGate(run.gate) || (run.monitor === null && run.isScored);
+
+/** Whether `gq measure gate` has something to judge. */
+export const isJudged = (run: RunResult): boolean => isGated(run) || run.monitor !== null;
+
 async function gateTables(run: RunResult): Promise<Table[]> {
-  const gated = hasGate(run.gate) || (run.monitor === null && run.isScored);
-  if (!gated && run.monitor === null) return [];
+  if (!isJudged(run)) return [];
+  const gated = isGated(run);
   const rollouts = await run.rollouts();
   const windows = gateWindows(rollouts, windowUpdates, gateTailsOf(run.config.arm));
   const watched = monitorWindows(rollouts, windowUpdates);

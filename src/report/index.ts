@@ -7,6 +7,7 @@ export * from './comparisons.ts';
 export * from './design.ts';
 export * from './evaluation-tables.ts';
 export * from './figures.ts';
+export { isJudged } from './html.ts';
 export * from './probe-tables.ts';
 export * from './run-result.ts';
 export * from './samples.ts';

@@ -5,6 +5,7 @@ import { experimentPage } from '../view/experiment-page.ts';
 import { renderFigure } from './chart.ts';
 import { foundIn } from './found.ts';
 import { renderReport } from './html.ts';
+import { pageFigure } from './page-figure.ts';
 import { storyFigure } from './story-figure.ts';
 
 /** As trained eight of ten prompts are attempts, of which so many are hacks. */
@@ -116,7 +117,7 @@ describe('the first figure', async () => {
     const found = places.map((text) => html.indexOf(text));
     expect(found).toEqual(found.toSorted((a, b) => a - b));
     expect(found[0]).toBeGreaterThan(0);
-    expect(html.split(renderFigure(figure ?? expect.fail())).length).toBe(2);
+    expect(html.split(pageFigure(figure ?? expect.fail(), 'h2')).length).toBe(2);
   });
 
   it('has the warning before its rates where training did not raise attempts, and only there', async () => {

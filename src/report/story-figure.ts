@@ -114,8 +114,8 @@ function spot(x: number, sample: Sample, { colour, shape }: ArmStyle, open = fal
   return [{ kind: 'line', points, colour, width: open ? 1 : 2 }, dot];
 }
 
-/** Characters of names that fit under a panel. */
-const roomForNames = 44;
+/** Characters of names that fit under a panel, in the largest text that a page draws it with. */
+const roomForNames = 36;
 
 /** The number of an arm before its name in the legend, where the names have no room under the panel; else nothing. */
 function keyOf(arms: readonly ArmResults[], index: number): string {

@@ -44,19 +44,23 @@ export function ticks(low: number, high: number, count: number): number[] {
 export type PlacedLabel = Point & { readonly text: string };
 type Rectangle = Readonly<Record<'x0' | 'x1' | 'y0' | 'y1', number>>;
 
-/** The font size of labels; a letter is about six tenths of it wide. */
+/** The usual font size of labels; a letter is about six tenths of it wide. */
 export const labelSize = 9;
-const letter = 0.62 * labelSize;
 /** Half the width of a point, with a little room. */
 const reach = 4;
 
 /** One label after the other takes the first place around its point that is free; one without a free place is left out. */
-export function placeLabels(labels: readonly PlacedLabel[], points: readonly Point[], area: Rectangle): PlacedLabel[] {
+export function placeLabels(
+  labels: readonly PlacedLabel[],
+  points: readonly Point[],
+  area: Rectangle,
+  size = labelSize,
+): PlacedLabel[] {
   const taken: Rectangle[] = points.map(({ x, y }) => around(x - reach, y - reach, 2 * reach, 2 * reach));
   return labels.flatMap(({ x, y, text }) => {
-    const width = letter * text.length;
-    for (const place of places(x, y, width)) {
-      const own = around(place.x, place.y - 0.75 * labelSize, width, labelSize);
+    const width = 0.62 * size * text.length;
+    for (const place of places(x, y, width, size)) {
+      const own = around(place.x, place.y - 0.75 * size, width, size);
       if (!inside(own, area) || taken.some((other) => overlap(own, other))) continue;
       taken.push(own);
       return [{ ...place, text }];
@@ -71,9 +75,9 @@ const around = (x0: number, y0: number, width: number, height: number): Rectangl
 });
 
 /** The corners first, where the lines of intervals do not go, then right, left, above and below. */
-function places(x: number, y: number, width: number): Point[] {
+function places(x: number, y: number, width: number, size: number): Point[] {
   const [right, left, middle] = [x + reach + 0.5, x - reach - 0.5 - width, x - width / 2];
-  const [level, above, below] = [y + 0.3 * labelSize, y - 2, y + labelSize];
+  const [level, above, below] = [y + 0.3 * size, y - 2, y + size];
   return [
     { x: right, y: above },
     { x: left, y: above },

@@ -1,4 +1,5 @@
 /** What the page of an experiment shows, made from its results by the code that makes reports. */
+import { asTyped } from '../base/node/own-program.ts';
 import { labelInformed, type Results } from '../report/aggregate.ts';
 import { allTables } from '../report/all-tables.ts';
 import { placebosOf } from '../report/comparisons.ts';
@@ -32,7 +33,7 @@ export async function experimentPage(
     words: [
       ...questions.flatMap(questionFacts).map((fact) => fact.join(': ')),
       ...(unknown === null ? [] : [unknown]),
-      ...describeResults(results),
+      ...describeResults(results).map(asTyped),
     ],
     caution: cautionOf(results),
     informed: labelInformed(results),

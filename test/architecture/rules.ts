@@ -52,12 +52,12 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   'node:worker_threads': ['base', 'engine/wasm'],
 };
 
-/** Development packages that a folder may import: what is bundled into the page, and what bundles it in a clone. */
+/** Development packages that a folder may import: what is bundled into the page or (report/code.ts) into a file of the package, and what bundles it. */
 const bundled: Readonly<Record<string, string>> = {
   preact: 'view/page',
   '@preact/signals': 'view/page',
-  lowlight: 'view/page',
-  'highlight.js': 'view/page',
+  lowlight: 'report',
+  'highlight.js': 'report',
   // Written with a slash at its end; without one it is Node's.
   buffer: 'view/page',
   esbuild: 'view',

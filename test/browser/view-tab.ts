@@ -38,8 +38,8 @@ export async function waitFor(page: Page, text: RegExp): Promise<boolean> {
   return false;
 }
 
-/** What is too small to be read on a phone, or makes the page wider than it: texts below 12 px, as they are seen, and the page's own width. */
-export async function phoneFaults(page: Page): Promise<string[]> {
+/** What is too small to be read, on a phone below 12 px as it is seen, or makes the page wider than its window. */
+export async function phoneFaults(page: Page, least = 12): Promise<string[]> {
   return (await page.evaluate(`(() => {
     const wide = document.documentElement.scrollWidth - innerWidth;
     const small = [...document.querySelectorAll('header *, main *')].flatMap((element) => {
@@ -48,7 +48,7 @@ export async function phoneFaults(page: Page): Promise<string[]> {
       const { a, b } = element instanceof SVGElement ? element.getScreenCTM() : { a: 1, b: 0 };
       const scale = Math.hypot(a, b);
       const size = parseFloat(getComputedStyle(element).fontSize) * scale;
-      return size < 12 ? [size.toFixed(1) + ' px: ' + element.textContent.slice(0, 60)] : [];
+      return size < ${least} ? [size.toFixed(1) + ' px: ' + element.textContent.slice(0, 60)] : [];
     });
     return [...(wide > 0 ? [wide + ' px too wide'] : []), ...small];
   })()`)) as string[];

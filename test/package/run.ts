@@ -77,6 +77,12 @@ async function checkRecipes(folder: string, node: string, label: string): Promis
     const out = run(folder, node, gq, 'train', 'micro-activation', '--set', 'updates=2', '--out', to);
     if (!out.includes('finished: 2 updates')) throw new Error(out);
   });
+  await check(`${label}: gq results --html, with the highlighter inside the package`, () => {
+    const to = `run-${label.replaceAll(' ', '-')}`;
+    run(folder, node, gq, 'results', to, '--html');
+    if (!readFileSync(join(folder, to, 'report.html'), 'utf8').includes('<div class="chat">'))
+      throw new Error('no text');
+  });
 }
 
 /** Every relative link of every page in the package leads to a file of the package. */

@@ -1,5 +1,5 @@
 /**
- * `npm run check:printed`: every command that a page, a recipe's comment, a help text or the end of another command prints is typed in a shell,
+ * `npm run check:printed`: every command that a page, a recipe's comment, a help text, a report or the end of another command prints is typed in a shell,
  * in a folder as its reader has it (world.ts), and ends well. table.ts names all that is made smaller, refused or run elsewhere, with
  * reasons. Words after `--` choose lines that have them, `--jobs N` types so many side by side, `--again` takes the
  * folder that an earlier check left and, unless words choose some, types only the lines that did not hold in it: what was
@@ -17,12 +17,12 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { delimiter, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root } from '../architecture/files.ts';
 import { readFolder } from '../golden-study/study.ts';
 import { HubServer } from '../hub/hub-server.ts';
-import { commandsOf, inExamples, inHelp, inRecipes, onPages, type Printed } from './commands.ts';
+import { commandsOf, inExamples, inHelp, inRecipes, inReport, onPages, type Printed } from './commands.ts';
 import { Shell } from './shell.ts';
 import { type Treatment, treatments } from './table.ts';
 import { installGq, makeWorld } from './world.ts';
@@ -62,6 +62,12 @@ const nextOf = (said: string): string[] =>
   [...said.matchAll(/(?:^ {2,}|: )(gq [a-z][^\n,]*?)(?: {2,}# [^\n]*|, [^\n]*)?[.)]?$/gm)]
     .map(([, command]) => command)
     .filter((command) => !/--help$/.test(command));
+
+/** Commands in the reports that a command says it has written, but the one that wrote it. */
+const inReports = (place: string, said: string, command: string): string[] =>
+  [...said.matchAll(/^(\S+\.html)(?=:|$)/gm)]
+    .flatMap(([, file]) => inReport(readFileSync(resolve(place, file), 'utf8')).lines)
+    .filter((line) => !line.startsWith(command));
 
 async function typeCommand(
   shell: Shell,
@@ -136,7 +142,7 @@ async function tryLine(shell: Shell, place: string, { path, line }: Printed, tri
     const { fault, said } = await typeCommand(shell, place, command);
     // What a printed command names at its end is typed, and no further: a demo names the next seed for ever.
     const isLeft = at >= printed || treatmentOf(command)?.nextElsewhere !== undefined;
-    const named = isLeft ? [] : nextOf(said);
+    const named = isLeft ? [] : [...nextOf(said), ...inReports(place, said, command)];
     const next = named.filter((each) => !tried.has(each) && !commands.includes(each));
     if (isWrong && at === 0) {
       if (named.length === 0) faults.push(`${line}\n  names no command to type next: ${said.slice(-500)}`);

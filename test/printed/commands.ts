@@ -70,3 +70,15 @@ export function wordsOf(command: string): string[] | null {
   const at = words.indexOf('gq');
   return at < 0 ? null : words.slice(at + 1).map((word) => word.replace(/['"]/g, ''));
 }
+
+/** What a report says itself, as text, with its lines of code by themselves: without what models wrote. */
+export function inReport(html: string): { readonly lines: readonly string[]; readonly prose: readonly string[] } {
+  const characters: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', '#39': "'", amp: '&' };
+  const textOf = (part: string): string =>
+    part.replace(/<[^>]*>/g, ' ').replace(/&(#?\w+);/g, (_, name: string) => characters[name]);
+  const own = html.replace(/<style>.*?<\/style>|<div class="turn.*?<\/pre><\/div>/gs, '');
+  const lines = [...own.matchAll(/<pre>(.*?)<\/pre>/gs)].flatMap(([, block]) => textOf(block).split('\n'));
+  const sentences = textOf(own.replace(/<pre>.*?<\/pre>/gs, ''));
+  const prose = [...sentences.matchAll(/(?:npx )?(?<![\w./-])gq [a-z][^\n]*/g)].map(([said]) => said);
+  return { lines: lines.filter((line) => startsCommand.test(line)), prose };
+}

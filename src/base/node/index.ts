@@ -47,6 +47,7 @@ export {
   waitForLock,
 } from './lock.ts';
 export { drawHere, NormalThreads } from './normal-threads.ts';
+export { readVersion } from './own-program.ts';
 export { explainUncaught, isUnderNohup, stopSignals } from './process-end.ts';
 export {
   makeOwnFolder,
@@ -61,5 +62,4 @@ export {
 export { scratchFolder, temporaryParent } from './scratch.ts';
 export { isPassing, makeFolder, namePath, systemComplaint } from './system-error.ts';
 export { decodeText } from './text-file.ts';
-export { readVersion } from './version.ts';
 export { expectPlainNames, expectWritable } from './writable.ts';

@@ -2,6 +2,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { UserError, wrapText } from '../../base/index.ts';
+import { gqLine } from '../../base/node/own-program.ts';
 import type { Experiment } from '../../report/experiment-schema.ts';
 import {
   boundText,
@@ -28,7 +29,6 @@ import {
   repeated,
   word,
 } from '../command.ts';
-import { gqLine } from '../shared.ts';
 
 const options = {
   set: repeated('<key=value>', 'of a file: what the call of gq experiment changes'),

@@ -3,6 +3,7 @@ import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { exitCodes, shellLine, UserError, visibleLine } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
+import { gqLine } from '../../base/node/own-program.ts';
 import { keepSandboxes, onInterrupt } from '../../lab/index.ts';
 import { readPlan, writeExperiment } from '../../study/directory.ts';
 import { checkInputs, type ExperimentPlan, readSlurmTable } from '../../study/experiment.ts';
@@ -13,7 +14,7 @@ import { cancelRuns, followRuns, readArrays, submitRuns, writeScript } from '../
 import { LabWorker } from '../../study/worker.ts';
 import type { CallOf, CommandContext } from '../command.ts';
 import { argument, command, flag, mostAtOnce, needed, repeated, whole, word } from '../command.ts';
-import { expectAbsent, gqLine } from '../shared.ts';
+import { expectAbsent } from '../shared.ts';
 
 export const slurmOptions = {
   partition: word('<name>', "Slurm: the partition; the recipe's [slurm] table has this and the following too"),

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { turnsOf, visible, wrapText } from '../../base/index.ts';
+import { asTyped, gqLine } from '../../base/node/own-program.ts';
 import type { EvaluationRow } from '../../evaluate/index.ts';
 import { coresEach } from '../../lab/index.ts';
 import type { Experiment } from '../../report/experiment-schema.ts';
@@ -10,6 +11,7 @@ import {
   bestSide,
   describeResults,
   exampleWords,
+  isJudged,
   outcomeWords,
   type Results,
   resultsJson,
@@ -21,7 +23,7 @@ import { openResults } from '../../study/claim-progress.ts';
 import { checkExperiment, type ExperimentPlan, planExperiment } from '../../study/experiment.ts';
 import { runsLeft } from '../../study/run.ts';
 import { type CommandContext, command, flag, repeated, whole, word } from '../command.ts';
-import { asTyped, gqLine, jsonText, sameCall } from '../shared.ts';
+import { jsonText, sameCall } from '../shared.ts';
 import { screenWidth } from '../terminal/screen.ts';
 import { formatDuration } from '../terminal/step-table.ts';
 import { executeExperiment } from './experiment.ts';
@@ -62,12 +64,7 @@ export const demoCommand = command({
     shown.stdout.write(`\n${asTyped(story)}\n${twoAnswers(results, width)}`);
     warnIncomplete(directory, results, shown);
     const report = join(directory, 'report.html');
-    const commands = [
-      sameCall(context),
-      gqLine('results', directory),
-      gqLine('results', directory, '--html'),
-      ...plan.runs.map(({ folder }) => gqLine('measure', 'gate', join(directory, folder))),
-    ];
+    const commands = [sameCall(context), ...reportCommands(results, directory)];
     await writeReport(report, results, { title: `The micro lab, seed ${seed}`, commands, force: true });
     const { warnings } = await writeFigures(await allFigures(results), join(directory, 'figures'), { force: true });
     for (const warning of warnings) context.stderr.write(`${warning}\n`);
@@ -89,6 +86,13 @@ export const demoCommand = command({
     context.stdout.write(`Next:\n${lines.join('')}`);
   },
 });
+
+/** What shows again what the report shows, each where it has something to say. */
+export const reportCommands = (results: Results, directory: string): string[] => [
+  gqLine('results', directory),
+  gqLine('results', directory, '--html'),
+  ...results.arms.flatMap(({ runs }) => runs.filter(isJudged).map(({ path }) => gqLine('measure', 'gate', path))),
+];
 
 export function demoExperiment(seed: number, quick: boolean): Experiment {
   const ownMean = ['arm.mean=own'];

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { exitCodes, UserError } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
+import { gqLine } from '../../base/node/own-program.ts';
 import { keepSandboxes, onInterrupt, type PackPlace, tellUpdate } from '../../lab/index.ts';
 import type { Experiment } from '../../report/experiment-schema.ts';
 import { isBlind, recipePath } from '../../run/index.ts';
@@ -41,7 +42,7 @@ import {
   wholes,
   word,
 } from '../command.ts';
-import { expectAbsent, gqLine, sameCall } from '../shared.ts';
+import { expectAbsent, sameCall } from '../shared.ts';
 import { ExperimentPicture, forecastLines } from '../terminal/experiment-picture.ts';
 import { Waiting } from '../terminal/progress.ts';
 import { executeOnSlurm, expectNoCluster, showScript, slurmOptions } from './cluster.ts';

@@ -4,8 +4,9 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { shellLine } from '../../base/index.ts';
 import { createFolder, readRegularText, writeFileAtomic } from '../../base/node/index.ts';
+import { gqLine } from '../../base/node/own-program.ts';
 import { argument, command } from '../command.ts';
-import { expectNewFolder, gqLine } from '../shared.ts';
+import { expectNewFolder } from '../shared.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const project = join(root, 'examples/project');

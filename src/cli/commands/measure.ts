@@ -1,12 +1,12 @@
 /** `gq measure NAME RUN`: the command of each measurement, and of the labels that people gave. */
 import { z } from 'zod';
 import { visibleLine } from '../../base/index.ts';
+import { gqLine } from '../../base/node/own-program.ts';
 import type { Measurement } from '../../measure/registry/index.ts';
 import { renderTable } from '../../report/index.ts';
 import { RunDirectory } from '../../run/index.ts';
 import { agreementsOf, agreementTable, importLabels, labelsPage, lastLabels, ViewLibrary } from '../../view/index.ts';
 import { argument, type CommandValue, command, type Part, repeated, whole, word } from '../command.ts';
-import { gqLine } from '../shared.ts';
 import { tellOn } from '../terminal/progress.ts';
 
 export function measureCommand(measurement: Measurement): CommandValue {

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { exitCodes, messageOf, padText, shellLine, UserError, visibleLine } from '../../base/index.ts';
+import { gqLine } from '../../base/node/own-program.ts';
 import { onInterrupt, resolveConfig } from '../../lab/index.ts';
 import { RunDirectory, recipePath } from '../../run/index.ts';
 import { planExperiment, readExperiment } from '../../study/experiment.ts';
@@ -13,7 +14,6 @@ import { followLog, lastLine } from '../../study/slurm/log-tail.ts';
 import { planStudy, readStudy } from '../../study/steps.ts';
 import type { CommandContext, ParsedCall, Part } from '../command.ts';
 import { argument, command, mostAtOnce, needed, whole, wholeFrom, word } from '../command.ts';
-import { gqLine } from '../shared.ts';
 import { ownCommand } from './cluster.ts';
 import { settingsOf } from './train.ts';
 

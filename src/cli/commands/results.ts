@@ -2,6 +2,7 @@
 import { basename, dirname, join } from 'node:path';
 import { visibleLine, wrapText } from '../../base/index.ts';
 import { expectPlainNames, expectWritable } from '../../base/node/index.ts';
+import { asTyped, gqLine } from '../../base/node/own-program.ts';
 import {
   allFigures,
   allTables,
@@ -36,7 +37,7 @@ import {
   repeated,
   word,
 } from '../command.ts';
-import { allPrints, asTyped, expectAbsent, gqLine, jsonText, sameCall } from '../shared.ts';
+import { allPrints, expectAbsent, jsonText, sameCall } from '../shared.ts';
 import { Waiting } from '../terminal/progress.ts';
 import { screenWidth } from '../terminal/screen.ts';
 

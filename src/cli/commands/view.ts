@@ -2,11 +2,12 @@
 import { constants, setPriority } from 'node:os';
 import { shellLine } from '../../base/index.ts';
 import { createFolder, stopSignals } from '../../base/node/index.ts';
+import { gqLine } from '../../base/node/own-program.ts';
 import { findEntries } from '../../view/catalogue.ts';
 import { openPage, startView, writeBundle } from '../../view/index.ts';
 import { writePlayground } from '../../view/playground.ts';
 import { type CommandContext, type CommandResult, command, whole, word } from '../command.ts';
-import { expectAbsent, expectNewFolder, gqLine, portOption, tokenFrom } from '../shared.ts';
+import { expectAbsent, expectNewFolder, portOption, tokenFrom } from '../shared.ts';
 import { Waiting } from '../terminal/progress.ts';
 
 const tokenVariable = 'GQ_VIEW_TOKEN';

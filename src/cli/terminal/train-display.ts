@@ -1,12 +1,12 @@
 /** What a person sees of a run: a step table over a progress line. Hacks and solves come from verdicts on disk. */
 import { join } from 'node:path';
 import { cutText } from '../../base/index.ts';
+import { gqLine } from '../../base/node/own-program.ts';
 import type { StepEvent } from '../../grpo/index.ts';
 import { VerdictTail } from '../../oracle/index.ts';
 import type { DemonstrationTest, PhaseSeconds, RecordedEvent, RunEnd, Sink } from '../../run/index.ts';
 import { noticeText } from '../../run/index.ts';
 import type { Streams, TextSink } from '../command.ts';
-import { gqLine } from '../shared.ts';
 import { Screen } from './screen.ts';
 import { formatDuration, tableHeader, tableLegend, tableRow } from './step-table.ts';
 

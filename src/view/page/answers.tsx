@@ -1,8 +1,9 @@
 /** The quarantine switch at work: the same prompts as trained and deployed, beside each other, sorted by what deletion changed, with a difference by words. */
+
+import { disclosedNames } from '../../report/code.ts';
 import { type AnsweredPrompt, type AnswersPage, answerId } from '../api.ts';
 import { isCounted, type RateName, rateNames, rateNote, rateWords, verdictFacets, verdictWordOf } from '../query.ts';
 import { address, changeParameters, chosenSet, shownState, stateWords } from './address.ts';
-import { disclosedNames } from './code.ts';
 import { useKeys } from './keys.ts';
 import { SeenLabel } from './label.tsx';
 import { Answered, Button, Choices, Fold, NotEvaluated, VerdictMark } from './parts.tsx';

@@ -1,8 +1,9 @@
 /** An experiment: its story (question, figure, one prompt in both states, claims), then runs, curves and tables. */
+
+import { disclosedNames } from '../../report/code.ts';
 import type { ExperimentPage, ListedRun } from '../api.ts';
 import { rateFacets } from '../query.ts';
 import { linkTo, type Parameters, shownState, stateWords } from './address.ts';
-import { disclosedNames } from './code.ts';
 import { TrainingCurves } from './curves.tsx';
 import { experimentDoor } from './doors.ts';
 import { Verdicts } from './findings.tsx';

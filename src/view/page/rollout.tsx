@@ -1,8 +1,9 @@
 /** One rollout in full, with the others of its prompt: rewards, advantages, routes, tokens. */
+
+import { disclosedNames } from '../../report/code.ts';
 import type { LedgerRow, RolloutPage } from '../api.ts';
 import { scoreText, verdictWordOf } from '../query.ts';
 import { address, goTo, linkTo } from './address.ts';
-import { disclosedNames } from './code.ts';
 import { useKeys } from './keys.ts';
 import { SeenLabel } from './label.tsx';
 import { Answered, Facts, PageTable, VerdictMark } from './parts.tsx';

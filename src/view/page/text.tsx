@@ -2,9 +2,9 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { turnsOf, visible } from '../../base/index.ts';
+import { disclosedNames, type Looks, textPieces } from '../../report/code.ts';
 import type { ShownCompletion } from '../api.ts';
 import { verdictWordOf } from '../query.ts';
-import { disclosedNames, type Looks, textPieces } from './code.ts';
 import { Button, VerdictMark } from './parts.tsx';
 
 const firstCharacters = 20_000;
