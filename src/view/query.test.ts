@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { judgedRows, type MadeRow } from '../../test/judged-rows.ts';
 import type { RolloutList } from './api.ts';
-import { parseQuery, verdictWordOf } from './query.ts';
+import { excerptOf, parseQuery, verdictWordOf } from './query.ts';
 import { RolloutSearch } from './rollout-search.ts';
 import { RunRollouts, surpriseOf } from './run-rollouts.ts';
 
@@ -74,6 +74,23 @@ describe('a search', () => {
     const [row] = (await list({ 'gate-1': long }, 'text=NEEDLE')).rows;
     expect(row.excerpt).toContain('needle');
     expect(row.excerpt.length).toBeLessThan(200);
+    expect(row.excerpt).toMatch(/^….*…$/);
+  });
+
+  const head = '```python\nclass Solution:\n    def solve(self, n):\n';
+  it.each([
+    [[head, '        return n', '```', ''].join('\n'), null, 'return n'],
+    [
+      `${head}        n += 1\n        return n`,
+      /self/,
+      '```python class Solution: def solve(self, n): n += 1 return n',
+    ],
+    ['def run_tests():\n    pass', null, 'def run_tests(): pass'],
+    [head, null, head.replace(/\s+/g, ' ')],
+    ['x'.repeat(161), null, `${'x'.repeat(160)}…`],
+    [`${' '.repeat(2_000_000)}class`, null, ' …'],
+  ])('%#: shows what a program says of its own, not the head that all have', (text, expression, shown) => {
+    expect(excerptOf(text, expression)).toBe(shown);
   });
 
   it.each(['order=score', 'truth=hack', 'text=run_', 'offset=1&limit=2', ''])(

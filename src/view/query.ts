@@ -55,6 +55,23 @@ export function expressionOf({ text, isPattern }: Pick<RolloutQuery, 'text' | 'i
   }
 }
 
+const excerptLength = 160;
+/** What nearly every program begins with: the fence, the class and the head of its method. */
+const usualBegin = /^\s*(```\w*\s*\n)?\s*class Solution\b.*\n\s*def .*:[ \t]*\n\s*(?=\S)/;
+
+/** A line of a completion: from a little before the place that was searched for, else from where it begins to say something of its own. */
+export function excerptOf(text: string, expression: RegExp | null = null): string {
+  const found = expression === null ? -1 : text.search(expression);
+  const own = usualBegin.exec(text.slice(0, 4 * excerptLength))?.[0].length ?? 0;
+  const start = found < 0 ? own : Math.max(0, found - 40);
+  const end = start + excerptLength;
+  const words = text
+    .slice(start, end)
+    .replace(/\n```\s*$/, '')
+    .replace(/\s+/g, ' ');
+  return `${found > 40 ? '…' : ''}${words}${end < text.trimEnd().length ? '…' : ''}`;
+}
+
 export const facetedNames = [
   ...(['attempt', 'hack', 'solve', 'route', 'loophole', 'hackable'] as const),
   ...(['advantage', 'source', 'sampled', 'truncated'] as const),

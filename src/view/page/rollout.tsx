@@ -1,6 +1,6 @@
 /** One rollout in full, with the others of its prompt: rewards, advantages, routes, tokens. */
 import type { LedgerRow, RolloutPage } from '../api.ts';
-import { scoreText, verdictWordOf } from '../query.ts';
+import { excerptOf, scoreText, verdictWordOf } from '../query.ts';
 import { address, goTo, linkTo } from './address.ts';
 import { disclosedNames } from './code.ts';
 import { useKeys } from './keys.ts';
@@ -79,7 +79,7 @@ function GroupTable({ rollout, group }: { readonly rollout: LedgerRow; readonly 
         <>
           {row.advantage.toFixed(2)} <Bar share={row.advantage / largest} />
         </>,
-        <code>{row.completion.slice(0, 120).replace(/\s+/g, ' ')}</code>,
+        <code class="excerpt">{excerptOf(row.completion)}</code>,
       ])}
       classOf={(i) => (group[i].id === rollout.id ? 'at' : '')}
     />
