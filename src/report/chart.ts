@@ -63,6 +63,13 @@ export interface LegendEntry extends Look {
   readonly newRow?: boolean;
 }
 
+/** The key of bars that are not hatched. */
+export const barKey = (label: string, colour: string): LegendEntry => ({
+  label,
+  colour,
+  dot: { colour, shape: 'square' },
+});
+
 export interface Figure {
   readonly name: string;
   readonly title: string;
@@ -290,9 +297,9 @@ function renderMark(mark: Mark, { x, y, box }: Scales, panel: Panel): string {
     case 'rule': {
       const at = x(mark.x);
       const line = dashed([at, box.top], [at, box.height - box.bottom]);
-      const hasRoom = at + 6 * mark.label.length < box.width;
-      const place: Attributes = hasRoom ? { x: at + 3 } : { x: at - 3, 'text-anchor': 'end' };
-      return `${line}${text(mark.label, { ...place, y: box.top + 8, 'font-size': 9, fill: ink })}`;
+      const place: Attributes = hasRoom(mark, x, box) ? { x: at + 3 } : { x: at - 3, 'text-anchor': 'end' };
+      const y = box.top + 8 + 13 * rulesBeside(mark, x, box, panel);
+      return `${line}${text(mark.label, { ...place, y, 'font-size': 9, fill: ink })}`;
     }
     case 'level': {
       const [from, to, at] = [box.left, box.width - box.right, y(mark.y)];
@@ -315,6 +322,25 @@ function renderBar(bar: Bar, { colour, hatched }: Mark & { kind: 'bars' }, { x, 
   if (bar.label === undefined) return box;
   const middle = { x: x((bar.x0 + bar.x1) / 2), y: y((bar.y0 + bar.y1) / 2) + 3 };
   return `${box}${text(bar.label, { ...middle, 'font-size': 11, 'text-anchor': 'middle', fill: ink })}`;
+}
+
+type Rule = Mark & { kind: 'rule' };
+
+/** A letter of a rule's label on a phone, where texts are larger. */
+const largeLetter = 7;
+
+const hasRoom = ({ x: at, label }: Rule, x: Scales['x'], { width }: PanelBox): boolean =>
+  x(at) + 6 * label.length < width;
+
+/** How many earlier rules have their labels where that of this one would be: so many lines below it stands. */
+function rulesBeside(rule: Rule, x: Scales['x'], box: PanelBox, { marks }: Panel): number {
+  const rules = marks.slice(0, marks.indexOf(rule) + 1).filter((mark) => mark.kind === 'rule');
+  const places = rules.map((one) => {
+    const [at, length] = [x(one.x), 3 + largeLetter * one.label.length];
+    return hasRoom(one, x, box) ? [at, at + length] : [at - length, at];
+  });
+  const [from, to] = places[places.length - 1];
+  return places.slice(0, -1).filter(([start, end]) => start < to && from < end).length;
 }
 
 function isCrowded(level: Mark & { kind: 'level' }, y: Scales['y'], { marks }: Panel): boolean {

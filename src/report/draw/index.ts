@@ -5,6 +5,7 @@ export {
   averageSeries,
   axisOf,
   bandSeeds,
+  barKey,
   type Figure,
   type Mark,
   numbersOf,
@@ -12,4 +13,4 @@ export {
   xUnder,
 } from '../chart.ts';
 export { foundIn, soundSolve } from '../found.ts';
-export { armStyle, hackInk, rateColours, routeColours, ticks } from '../svg.ts';
+export { armStyle, otherColour, rateColours, routeColours, ticks } from '../svg.ts';
