@@ -18,7 +18,7 @@ import { checkAnswerLabels, checkDoors, checkFlow } from './view-doors.ts';
 import { checkDownload, checkLabels, checkMatrix, checkNotes } from './view-human.ts';
 import { makeClaim, makeExperiment, makeHostile } from './view-lab.ts';
 import { checkLive, checkLiveExperiment } from './view-live.ts';
-import { axeFaults, hacksAlone, openTab, phoneFaults, seenText, shown, waitFor } from './view-tab.ts';
+import { axeFaults, hacksAlone, hiddenTexts, openTab, phoneFaults, seenText, shown, waitFor } from './view-tab.ts';
 
 const gated = 'tryout%2Factivation-1';
 
@@ -84,6 +84,8 @@ async function checkScreens(browser: Browser, home: string, address: string): Pr
       check(`${at}: axe finds nothing in ${name}`, faults === '', faults);
       const alone = await hacksAlone(page);
       check(`${at}: no hacks without attempts in ${name}`, alone.length === 0, alone.join('\n        '));
+      const hidden = await hiddenTexts(page);
+      check(`${at}: no text of ${name} is hidden`, hidden.length === 0, hidden.slice(0, 8).join('\n        '));
       if (size === 'desk') continue;
       const small = await phoneFaults(page);
       check(`${at}: ${name} can be read`, small.length === 0, small.slice(0, 5).join('\n        '));
