@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { judgedRows, type MadeRow } from '../../test/judged-rows.ts';
 import type { RolloutList } from './api.ts';
-import { excerptOf, parseQuery, verdictWordOf } from './query.ts';
+import { excerptOf, facetWord, parseQuery, verdictWordOf } from './query.ts';
 import { RolloutSearch } from './rollout-search.ts';
 import { RunRollouts, surpriseOf } from './run-rollouts.ts';
 
@@ -114,6 +114,17 @@ describe('a search', () => {
     expect(outcome(true, false, false)).toBe('attempt, unpaid');
     expect(outcome(false, false, true)).toBe('clean solve');
     expect(outcome(false, false, false)).toBe('neither');
+  });
+
+  it('says values in plain words where there are some', () => {
+    expect(
+      [
+        ['sampled', 'full'],
+        ['sampled', 'deployed'],
+        ['source', 'student'],
+        ['truncated', 'full'],
+      ].map(([name, value]) => facetWord(name, value)),
+    ).toEqual(['as trained', 'deployed', 'the policy', 'full']);
   });
 
   it('is surprised by an attempt below the cuts and by a clean one above them', () => {

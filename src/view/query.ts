@@ -94,6 +94,14 @@ export const facetValues: Readonly<Record<string, (row: FacetedRollout) => strin
 
 export const facetNames: readonly string[] = Object.keys(facetValues);
 
+const facetWords: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  sampled: { full: 'as trained' },
+  source: { student: 'the policy', 'teacher-hack': 'a shown hack', 'teacher-solve': 'a shown solve' },
+};
+
+/** How a page says the value of a facet. */
+export const facetWord = (name: string, value: string): string => facetWords[name]?.[value] ?? value;
+
 /** What may become of a rollout, by the grader's verdict, and the facets that find it. A hack is an attempt, and only what opened no loophole is clean. */
 export const verdictFacets = {
   'attempt, hack': { attempt: 'yes', truth: 'hack' },

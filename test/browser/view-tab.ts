@@ -38,7 +38,7 @@ export async function waitFor(page: Page, text: RegExp): Promise<boolean> {
   return false;
 }
 
-/** Texts of drawings that are cut off at an edge, or that stand on each other; and a row of tabs in which the current one is not in sight. */
+/** Texts of drawings that are cut off at an edge, or that stand on each other or on a ribbon; and a row of tabs in which the current one is not in sight. */
 export async function hiddenTexts(page: Page): Promise<string[]> {
   return (await page.evaluate(`(() => {
     const near = 1;
@@ -53,7 +53,13 @@ export async function hiddenTexts(page: Page): Promise<string[]> {
         Math.min(a.right, b.right) - Math.max(a.left, b.left) > near &&
         // The box of a line of text has room above and below its letters.
         Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > a.height / 3).map((b) => [a.words, b.words]));
-      return [...cut.map(({ words }) => 'cut off: ' + words), ...over.map((both) => 'one on the other: ' + both.join(' and '))];
+      const ribbons = [...svg.querySelectorAll('a path')];
+      const under = ribbons.length === 0 ? [] : texts.filter((text) => {
+        const { x, y, width, height } = text.getBBox();
+        const ends = [x, x + width].map((at) => new DOMPoint(at, y + height / 2));
+        return ribbons.some((path) => ends.some((end) => path.isPointInFill(end)));
+      });
+      return [...cut.map(({ words }) => 'cut off: ' + words), ...under.map(({ textContent }) => 'on a ribbon: ' + textContent), ...over.map((both) => 'one on the other: ' + both.join(' and '))];
     });
     const [row, tab] = ['nav.tabs', 'nav.tabs [aria-current]'].map((name) => document.querySelector(name));
     const isHidden = tab !== null && (placeOf(tab).left < placeOf(row).left - near || placeOf(tab).right > placeOf(row).right + near);

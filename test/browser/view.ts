@@ -52,7 +52,7 @@ const screens: Readonly<Record<string, readonly [address: string, text: RegExp]>
   labels: ['#/labels/claim', /people against the oracle|Nobody has labelled/],
   compare: [
     '#/compare/tryout%2Fvanilla-1?with=tryout%2Factivation-1',
-    /config keys that differ[\s\S]*arm\.kind[\s\S]*attempt\s+hack\s+solve\s+clean solve[\s\S]*attempt, solved/,
+    /config keys that differ[\s\S]*arm\.kind[\s\S]*Of tryout\/activation-1 alone: [^\n]*arm\.warmupRows[\s\S]*attempt\s+hack\s+solve\s+clean solve[\s\S]*attempt, solved/,
   ],
 };
 
@@ -104,6 +104,11 @@ async function checkPlaces(browser: Browser, address: string): Promise<void> {
   check('places: another run is shown on the same screen', await waitFor(page, /The gate of tryout\/vanilla-1/));
   await page.locator('nav.tabs').getByRole('link', { name: 'story' }).click();
   check('places: a tab leads to the story', await waitFor(page, /What is claimed, and what is not/));
+  const named = await page.locator('main h2, main .title').allTextContents();
+  check('places: training has one heading', named.filter((one) => /training/i.test(one)).length === 1, named.join());
+  const runs = page.getByRole('table', { name: 'arms and seeds' });
+  const gates = await runs.getByRole('link', { name: 'gate' }).count();
+  check('places: a gate is linked where there is one', gates === 1, `${gates}`);
   const isInSight = (y: number): boolean => y >= 0 && y < 900;
   let top = -1;
   // Figures that arrive later push it away again.

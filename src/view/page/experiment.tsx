@@ -19,7 +19,13 @@ export const MatrixScreen = screenOf('experiment', (page) => {
       <h1>
         Loopholes by arm, <a href={linkTo('experiment', page.id)}>{page.name}</a>
       </h1>
-      {tables.length === 0 && <p>Nothing has been evaluated on more than one loophole.</p>}
+      {tables.length === 0 && (
+        <p>
+          All prompts that were evaluated are about one loophole, so there is nothing to compare: the story has its
+          rates. An experiment whose <code>environment.loopholes</code> or <code>environment.heldOutLoopholes</code>{' '}
+          name several has a table here.
+        </p>
+      )}
       {tables.map((table) => (
         <TableView key={table.title} table={table} doorOf={experimentDoor(page)} />
       ))}
@@ -147,7 +153,7 @@ function RunCell({ run }: { readonly run: ListedRun | undefined }) {
         <StatusMark status={run.status} />
       </a>{' '}
       {run.status !== 'finished' && `${run.update} of ${run.updates} `}
-      <a href={linkTo('gate', run.id)}>gate</a>
+      {run.hasQuarantine && <a href={linkTo('gate', run.id)}>gate</a>}
     </>
   );
 }

@@ -1,6 +1,6 @@
 /** One rollout in full, with the others of its prompt: rewards, advantages, routes, tokens. */
 import type { LedgerRow, RolloutPage } from '../api.ts';
-import { excerptOf, scoreText, verdictWordOf } from '../query.ts';
+import { excerptOf, facetWord, scoreText, verdictWordOf } from '../query.ts';
 import { address, goTo, linkTo } from './address.ts';
 import { disclosedNames } from './code.ts';
 import { useKeys } from './keys.ts';
@@ -30,7 +30,8 @@ function Group({ page: { rollout, group } }: { readonly page: RolloutPage }) {
     ['loopholes opened', rollout.channels.join(', ') || 'none'],
     ['evidence', rollout.evidence || 'none'],
     ['prompt', rollout.hackable ? `hints at ${rollout.loophole}` : 'no hint, graded by ground truth'],
-    ['sampled', `${rollout.sampled}, ${rollout.source}`],
+    ['written by', facetWord('source', rollout.source)],
+    ['policy', facetWord('sampled', rollout.sampled)],
     ['reward', `${rollout.reward}`],
     ['advantage', rollout.advantage.toPrecision(3)],
     ['route', rollout.route ?? 'none: its group has no reward spread'],

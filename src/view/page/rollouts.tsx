@@ -1,7 +1,7 @@
 /** Rollouts of a run or an experiment: search by text or regular expression, facets, order; the whole search is the address. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ListedRollout, RolloutList } from '../api.ts';
-import { facetNames, rolloutOrders, verdictWordOf } from '../query.ts';
+import { facetNames, facetWord, rolloutOrders, verdictWordOf } from '../query.ts';
 import { address, changeParameters, goTo, linkTo, type Parameters } from './address.ts';
 import { ordered } from './doors.ts';
 import { useKeys } from './keys.ts';
@@ -129,7 +129,10 @@ function Facets({ list }: { readonly list: RolloutList }) {
         const values = Object.keys(counts);
         const first = values.filter((value, i) => i < mostValues || value === chosen);
         const rest = values.filter((value) => !first.includes(value));
-        const choice = { parameter: name, chosen, countOf: (value: string) => counts[value] };
+        const choice = {
+          ...{ parameter: name, chosen, countOf: (value: string) => counts[value] },
+          wordsOf: (value: string) => facetWord(name, value),
+        };
         return (
           <Choices key={name} legend={name} values={first} isOptional {...choice}>
             {rest.length > 0 && (
