@@ -104,11 +104,21 @@ async function checkPlaces(browser: Browser, address: string): Promise<void> {
   check('places: another run is shown on the same screen', await waitFor(page, /The gate of tryout\/vanilla-1/));
   await page.locator('nav.tabs').getByRole('link', { name: 'story' }).click();
   check('places: a tab leads to the story', await waitFor(page, /What is claimed, and what is not/));
+  await waitFor(page, /While training/);
   const named = await page.locator('main h2, main .title').allTextContents();
-  check('places: training has one heading', named.filter((one) => /training/i.test(one)).length === 1, named.join());
+  const ofTraining = named.filter((one) => /while training/i.test(one));
+  check('places: what was sampled while training is drawn once', ofTraining.length === 1, named.join());
   const runs = page.getByRole('table', { name: 'arms and seeds' });
   const gates = await runs.getByRole('link', { name: 'gate' }).count();
   check('places: a gate is linked where there is one', gates === 1, `${gates}`);
+  await page.goto(`${address}#/matrix/tryout`);
+  check(
+    'places: a screen that has nothing says why',
+    await waitFor(page, /Nothing has been evaluated on more than one loophole[\s\S]*environment\.heldOutLoopholes/),
+    await shown(page),
+  );
+  await page.goto(`${address}#/experiment/tryout`);
+  await waitFor(page, /What is claimed, and what is not/);
   const isInSight = (y: number): boolean => y >= 0 && y < 900;
   let top = -1;
   // Figures that arrive later push it away again.

@@ -21,9 +21,9 @@ export const MatrixScreen = screenOf('experiment', (page) => {
       </h1>
       {tables.length === 0 && (
         <p>
-          All prompts that were evaluated are about one loophole, so there is nothing to compare: the story has its
-          rates. An experiment whose <code>environment.loopholes</code> or <code>environment.heldOutLoopholes</code>{' '}
-          name several has a table here.
+          Nothing has been evaluated on more than one loophole, so there is nothing to set beside each other: the story
+          has the rates. An experiment whose <code>environment.loopholes</code> or{' '}
+          <code>environment.heldOutLoopholes</code> name several has a table here.
         </p>
       )}
       {tables.map((table) => (
