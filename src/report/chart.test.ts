@@ -43,6 +43,17 @@ describe('figures', () => {
     expect(ends(0.2, 0.8)).toEqual(['right', 'right']);
   });
 
+  it('name rules that lie close together one below the other, those apart in one line', () => {
+    const places = (...at: number[]): string[] => {
+      const marks = at.map((x, i) => ({ kind: 'rule' as const, x, label: `rule ${i}` }));
+      const svg = renderFigure({ ...figure, panels: [{ ...figure.panels[0], marks }] });
+      return [...svg.matchAll(/y="(\d+)"[^>]*>rule \d/g)].map(([, y]) => y);
+    };
+    expect(places(4, 5)).toEqual(['34', '47']);
+    expect(places(2, 8)).toEqual(['34', '34']);
+    expect(places(9, 8), 'the label of the first stands to its left').toEqual(['34', '47']);
+  });
+
   it('place points on their axes and escape text', () => {
     const svg = renderFigure(figure);
     // The plot area goes from 46 (left) to 320 (right) and from 182 (bottom) to 26 (top).

@@ -63,6 +63,13 @@ export interface LegendEntry extends Look {
   readonly newRow?: boolean;
 }
 
+/** The key of bars that are not hatched. */
+export const barKey = (label: string, colour: string): LegendEntry => ({
+  label,
+  colour,
+  dot: { colour, shape: 'square' },
+});
+
 export interface Figure {
   readonly name: string;
   readonly title: string;
@@ -293,9 +300,9 @@ function renderMark(mark: Mark, scales: Scales, panel: Panel): string {
     case 'rule': {
       const at = x(mark.x);
       const line = dashed([at, box.top], [at, box.height - box.bottom]);
-      const hasRoom = at + (2 / 3) * sizes.mark * mark.label.length < box.width;
-      const place: Attributes = hasRoom ? { x: at + 3 } : { x: at - 3, 'text-anchor': 'end' };
-      return `${line}${text(mark.label, { ...place, y: box.top + 8, 'font-size': sizes.mark, fill: ink })}`;
+      const place: Attributes = hasRoom(mark, scales) ? { x: at + 3 } : { x: at - 3, 'text-anchor': 'end' };
+      const y = box.top + 8 + (sizes.mark + 4) * rulesBeside(mark, scales, panel);
+      return `${line}${text(mark.label, { ...place, y, 'font-size': sizes.mark, fill: ink })}`;
     }
     case 'level': {
       const [from, to, at] = [box.left, box.width - box.right, y(mark.y)];
@@ -318,6 +325,25 @@ function renderBar(bar: Bar, { colour, hatched }: Mark & { kind: 'bars' }, { x, 
   if (bar.label === undefined) return box;
   const middle = { x: x((bar.x0 + bar.x1) / 2), y: y((bar.y0 + bar.y1) / 2) + 3 };
   return `${box}${text(bar.label, { ...middle, 'font-size': Math.max(11, sizes.mark), 'text-anchor': 'middle', fill: ink })}`;
+}
+
+type Rule = Mark & { kind: 'rule' };
+
+/** Widths of a letter of a rule's label: as it is, and on a phone, where texts are larger. */
+const letters = ({ mark }: TextSizes) => ({ usual: (2 / 3) * mark, large: (7 / 9) * mark });
+
+const hasRoom = ({ x: at, label }: Rule, { x, sizes, box }: Scales): boolean =>
+  x(at) + letters(sizes).usual * label.length < box.width;
+
+/** How many earlier rules have their labels where that of this one would be: so many lines below it stands. */
+function rulesBeside(rule: Rule, scales: Scales, { marks }: Panel): number {
+  const rules = marks.slice(0, marks.indexOf(rule) + 1).filter((mark) => mark.kind === 'rule');
+  const places = rules.map((one) => {
+    const [at, length] = [scales.x(one.x), 3 + letters(scales.sizes).large * one.label.length];
+    return hasRoom(one, scales) ? [at, at + length] : [at - length, at];
+  });
+  const [from, to] = places[places.length - 1];
+  return places.slice(0, -1).filter(([start, end]) => start < to && from < end).length;
 }
 
 function isCrowded(level: Mark & { kind: 'level' }, { y, sizes }: Scales, { marks }: Panel): boolean {

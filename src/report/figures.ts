@@ -3,12 +3,12 @@ import { groupBy } from '../base/index.ts';
 import { armNamed } from '../measure/table.ts';
 import { gateSettingsOf } from '../monitors/gates.ts';
 import { type ArmResults, claimSet, evaluatedSeeds, loopholeSummary, type Results, sampleOf } from './aggregate.ts';
-import type { Figure, Mark, Panel } from './chart.ts';
+import { barKey, type Figure, type Mark, type Panel } from './chart.ts';
 import { baselinesFigure, keptFigure } from './kept-figure.ts';
 import type { RunResult } from './run-result.ts';
 import { curveFigure, healthFigure, scaleFigure, trainingFigure } from './series-figures.ts';
 import { doseFigure, leakageFigure, storyFigure } from './story-figure.ts';
-import { armStyle, hackInk, routeColours } from './svg.ts';
+import { armStyle, otherColour, rateColours, routeColours } from './svg.ts';
 import { setTitles } from './tables.ts';
 
 const makers = {
@@ -78,21 +78,22 @@ async function scoreFigure({ arms }: Results): Promise<Figure | null> {
     name: 'scores',
     title: 'Gate scores against the two cuts',
     caption:
-      'Rollouts (or tokens of a gate by token) that carried gradient, all seeds pooled, each measured from the cuts of its own update; the outermost bars hold what lies beyond. Hatched: attempts, and hacks.',
+      'Rollouts (or tokens of a gate by token) that carried gradient, all seeds pooled, each measured from the cuts of its own update; the outermost bars hold what lies beyond.',
     panels: drawn.map(({ title, target, densities }) => ({
       ...{ title, xLabel: 'score, 0 = low cut, 1 = high cut', yLabel: 'density', x: [low, high] },
       // Room above the bars for the names of the cuts.
       y: [0, 1.1 * Math.max(0.5, ...Object.values(densities).flat())],
       marks: [
-        { kind: 'bars', bars: bars(densities[scored[target]]), colour: routeColours.absorb },
-        { kind: 'bars', bars: bars(densities[target]), colour: hackInk, hatched: true },
+        { kind: 'bars', bars: bars(densities[scored[target]]), colour: otherColour },
+        { kind: 'bars', bars: bars(densities[target]), colour: rateColours[target], hatched: target === 'hack' },
         { kind: 'rule', x: 0, label: 'keep ≤' },
         { kind: 'rule', x: 1, label: '≥ route' },
       ],
     })),
     legend: [
-      { label: 'no attempt, or no hack', colour: routeColours.absorb },
-      { label: 'attempt, or hack', colour: hackInk, hatched: true },
+      barKey('no attempt, or no hack', otherColour),
+      barKey('attempt', rateColours.attempt),
+      { label: 'hack', colour: rateColours.hack, hatched: true },
     ],
     data: {
       columns: ['arm', 'what', 'from', 'density'],
@@ -150,7 +151,7 @@ function routeFigure({ arms }: Results): Figure | null {
     title: `Where ${units.join(' and ')} went`,
     caption: `Shares of the ${units.join(' or ')} that carried gradient, ${routeWindow} updates at a time, all seeds pooled.`,
     panels,
-    legend: Object.entries(routeColours).map(([label, colour]) => ({ label, colour })),
+    legend: Object.entries(routeColours).map(([label, colour]) => barKey(label, colour)),
     data: { columns: ['arm', 'from update', 'keep', 'absorb', 'route', units.join(' or ')], rows },
   };
 }

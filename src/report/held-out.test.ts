@@ -193,10 +193,10 @@ describe('health of training', () => {
   it('has a panel per measure that was recorded, and a line per seed', async () => {
     const steps = [1, 2].map((update) => ({ update, meanReward: update, kl: 0.1, gradientNorm: 75 * update }));
     const figure = plain(await allFigures(await madeResults([{ steps }]))).find(({ name }) => name === 'health');
-    expect(figure?.panels.map(({ title, y }) => [title, ...y])).toEqual([
-      ['reward', 0, 2],
-      ['KL from the base', 0, 0.1],
-      ['gradient norm', 0, 150],
+    expect(figure?.panels.map(({ title, yLabel, y }) => [title, yLabel, ...y])).toEqual([
+      ['reward', 'reward', 0, 2],
+      ['KL from the base', 'KL', 0, 0.1],
+      ['gradient norm', 'norm', 0, 150],
     ]);
     expect(figure?.data.rows).toContainEqual(['vanilla', '1', 'gradient norm', '2', '150']);
   });

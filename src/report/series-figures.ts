@@ -189,11 +189,11 @@ export function scaleFigure({ arms }: Results): Figure | null {
   return seriesFigure(own, named, head, { xLabel: "the quarantine's scale", x: [0, 1] });
 }
 
-const measures: Readonly<Record<string, (step: StepEvent) => number | null | undefined>> = {
-  reward: ({ meanReward }) => meanReward,
-  'KL from the base': ({ kl }) => kl,
-  'gradient norm': ({ gradientNorm }) => gradientNorm,
-  'log-probability of the tripwire set': ({ tripwireLogp }) => tripwireLogp,
+const measures: Readonly<Record<string, [unit: string, value: (step: StepEvent) => number | null | undefined]>> = {
+  reward: ['reward', ({ meanReward }) => meanReward],
+  'KL from the base': ['KL', ({ kl }) => kl],
+  'gradient norm': ['norm', ({ gradientNorm }) => gradientNorm],
+  'log-probability of the tripwire set': ['log-probability', ({ tripwireLogp }) => tripwireLogp],
 };
 
 /** With more lines than these in a panel nobody could follow one: each arm then is one line, its mean over seeds and a window of updates. */
@@ -207,8 +207,8 @@ function trailingMeans(points: readonly Point[]): Point[] {
 }
 
 export function healthFigure({ arms }: Results): Figure | null {
-  const measured = Object.entries(measures).map(([title, value]) => ({
-    title,
+  const measured = Object.entries(measures).map(([title, [unit, value]]) => ({
+    ...{ title, unit },
     lines: arms.flatMap(({ arm, runs }, i) =>
       runs.map(({ seed, steps }) => {
         const points = steps.flatMap((step): Point[] => {
@@ -222,7 +222,7 @@ export function healthFigure({ arms }: Results): Figure | null {
   const shown = measured.filter(({ lines }) => lines.some(({ points }) => points.length > 0));
   if (shown.length === 0) return null;
   const isCrowded = shown[0].lines.length > mostLines;
-  const panels = shown.map(({ title, lines }): Panel => {
+  const panels = shown.map(({ title, unit, lines }): Panel => {
     const averaged = [...groupBy(lines, ({ arm }) => arm).values()].map((own) => ({
       points: averageSeries(own.map(({ points }) => trailingMeans(points))),
       style: own[0].style,
@@ -231,7 +231,7 @@ export function healthFigure({ arms }: Results): Figure | null {
     const all = drawn.flatMap(({ points }) => points);
     const width = isCrowded ? 1.5 : 1;
     return {
-      ...{ title, xLabel: 'updates completed', yLabel: '', x: [0, Math.max(1, ...all.map(({ x }) => x))] },
+      ...{ title, xLabel: 'updates completed', yLabel: unit, x: [0, Math.max(1, ...all.map(({ x }) => x))] },
       y: axisOf(all.map(({ y }) => y)),
       marks: drawn.map(({ points, style }) => ({ kind: 'line', points, width, ...style })),
     };

@@ -1,6 +1,6 @@
 /**
  * A small writer of SVG text, and the colours of arms, routes and rates: the same in figures, tables and the viewer. Everything that comes from
- * outside passes through `escapeMarkup`. Where arms have the colours, hacks are told by texture.
+ * outside passes through `escapeMarkup`. Bars of hacks are hatched.
  */
 
 import { escapeMarkup } from '../measure/table.ts';
@@ -103,7 +103,8 @@ export const routeColours = { keep: '#0072b2', absorb: '#999999', route: '#d55e0
 /** The colours of rates and verdicts on every screen; marks and dashes tell them apart, too. */
 export const rateColours = { attempt: '#a86200', hack: '#b3001b', solve: '#5b4bc4', cleanSolve: '#1b7f4b' } as const;
 
-export const hackInk = '#222222';
+/** What neither attempts nor hacks, beside what does. */
+export const otherColour = '#999999';
 
 const armColours = ['#000000', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#8c564b', '#7f3fbf', '#5f7a1c', '#b5179e'];
 const dashes = [undefined, '6 3', '2 2', '8 3 2 3'] as const;

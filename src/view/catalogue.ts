@@ -98,11 +98,14 @@ export function listCatalogue(
 }
 
 export function placeboArms(entries: readonly FoundEntry[]): string[] {
-  const plans = entries.filter(({ kind }) => kind === 'experiment').map(({ path }) => readPlan(path).plan);
-  const arms = plans.flatMap((plan) => [
-    plan?.placebo,
-    ...(plan?.arms.flatMap(({ placebos }) => placebos ?? []) ?? []),
-  ]);
+  const experiments = entries.filter(({ kind }) => kind === 'experiment');
+  return [...new Set(experiments.flatMap(({ path }) => placebosOf(readPlan(path).plan)))];
+}
+
+type Plan = NonNullable<ReturnType<typeof storedPlan>>['experiment'];
+
+function placebosOf(plan: Plan | null): string[] {
+  const arms = [plan?.placebo, ...(plan?.arms.flatMap(({ placebos }) => placebos ?? []) ?? [])];
   return [...new Set(arms.filter((arm) => arm !== undefined && arm !== null))];
 }
 
@@ -117,8 +120,9 @@ function readPlan(path: string) {
 
 function listExperiment({ id, path }: FoundEntry) {
   const { plan, why } = readPlan(path);
-  if (plan === null) return { id, name: basename(path), why, arms: [], seeds: [] };
-  return { id, name: plan.name, why: plan.why, arms: plan.arms.map((arm) => arm.name), seeds: plan.seeds };
+  if (plan === null) return { id, name: basename(path), why, arms: [], placebos: [], seeds: [] };
+  const arms = plan.arms.map((arm) => arm.name);
+  return { id, name: plan.name, why: plan.why, arms, placebos: placebosOf(plan), seeds: plan.seeds };
 }
 
 export function listRun({ id, path, arm, experiment }: FoundEntry): ListedRun {

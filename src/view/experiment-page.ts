@@ -38,7 +38,8 @@ export async function experimentPage(
     caution: cautionOf(results),
     informed: labelInformed(results),
     story: figures.find((figure) => figure.name === 'story') ?? null,
-    figures: figures.filter((figure) => figure.name !== 'story'),
+    // The page draws what is of training itself, while runs train too.
+    figures: figures.filter(({ name: one }) => one !== 'story' && one !== 'training'),
     tables: allTables(results),
     example: example === null ? null : { ...exampleOf(example), run: idOf(example.path) },
     differences: differencesOf(results),

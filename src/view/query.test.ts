@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { judgedRows, type MadeRow } from '../../test/judged-rows.ts';
 import type { RolloutList } from './api.ts';
-import { parseQuery, verdictWordOf } from './query.ts';
+import { excerptOf, facetWord, parseQuery, verdictWordOf } from './query.ts';
 import { RolloutSearch } from './rollout-search.ts';
 import { RunRollouts, surpriseOf } from './run-rollouts.ts';
 
@@ -82,6 +82,23 @@ describe('a search', () => {
     const [row] = (await list({ 'gate-1': long }, 'text=NEEDLE')).rows;
     expect(row.excerpt).toContain('needle');
     expect(row.excerpt.length).toBeLessThan(200);
+    expect(row.excerpt).toMatch(/^….*…$/);
+  });
+
+  const head = '```python\nclass Solution:\n    def solve(self, n):\n';
+  it.each([
+    [[head, '        return n', '```', ''].join('\n'), null, 'return n'],
+    [
+      `${head}        n += 1\n        return n`,
+      /self/,
+      '```python class Solution: def solve(self, n): n += 1 return n',
+    ],
+    ['def run_tests():\n    pass', null, 'def run_tests(): pass'],
+    [head, null, head.replace(/\s+/g, ' ')],
+    ['x'.repeat(161), null, `${'x'.repeat(160)}…`],
+    [`${' '.repeat(2_000_000)}class`, null, ' …'],
+  ])('%#: shows what a program says of its own, not the head that all have', (text, expression, shown) => {
+    expect(excerptOf(text, expression)).toBe(shown);
   });
 
   it.each(['order=score', 'truth=hack', 'text=run_', 'offset=1&limit=2', ''])(
@@ -105,6 +122,17 @@ describe('a search', () => {
     expect(outcome(true, false, false)).toBe('attempt, unpaid');
     expect(outcome(false, false, true)).toBe('clean solve');
     expect(outcome(false, false, false)).toBe('neither');
+  });
+
+  it('says values in plain words where there are some', () => {
+    expect(
+      [
+        ['sampled', 'full'],
+        ['sampled', 'deployed'],
+        ['source', 'student'],
+        ['truncated', 'full'],
+      ].map(([name, value]) => facetWord(name, value)),
+    ).toEqual(['as trained', 'deployed', 'the policy', 'full']);
   });
 
   it('is surprised by an attempt below the cuts and by a clean one above them', () => {

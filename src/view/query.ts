@@ -55,6 +55,23 @@ export function expressionOf({ text, isPattern }: Pick<RolloutQuery, 'text' | 'i
   }
 }
 
+const excerptLength = 160;
+/** What nearly every program begins with: the fence, the class and the head of its method. */
+const usualBegin = /^\s*(```\w*\s*\n)?\s*class Solution\b.*\n\s*def .*:[ \t]*\n\s*(?=\S)/;
+
+/** A line of a completion: from a little before the place that was searched for, else from where it begins to say something of its own. */
+export function excerptOf(text: string, expression: RegExp | null = null): string {
+  const found = expression === null ? -1 : text.search(expression);
+  const own = usualBegin.exec(text.slice(0, 4 * excerptLength))?.[0].length ?? 0;
+  const start = found < 0 ? own : Math.max(0, found - 40);
+  const end = start + excerptLength;
+  const words = text
+    .slice(start, end)
+    .replace(/\n```\s*$/, '')
+    .replace(/\s+/g, ' ');
+  return `${found > 40 ? '…' : ''}${words}${end < text.trimEnd().length ? '…' : ''}`;
+}
+
 export const facetedNames = [
   ...(['attempt', 'hack', 'solve', 'route', 'flagged', 'loophole', 'hackable'] as const),
   ...(['advantage', 'source', 'sampled', 'truncated'] as const),
@@ -78,6 +95,14 @@ export const facetValues: Readonly<Record<string, (row: FacetedRollout) => strin
 };
 
 export const facetNames: readonly string[] = Object.keys(facetValues);
+
+const facetWords: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  sampled: { full: 'as trained' },
+  source: { student: 'the policy', 'teacher-hack': 'a shown hack', 'teacher-solve': 'a shown solve' },
+};
+
+/** How a page says the value of a facet. */
+export const facetWord = (name: string, value: string): string => facetWords[name]?.[value] ?? value;
 
 /** What may become of a rollout, by the grader's verdict, and the facets that find it. A hack is an attempt, and only what opened no loophole is clean. */
 export const verdictFacets = {

@@ -2,12 +2,11 @@
 import { messageOf, UserError } from '../base/index.ts';
 import type { JudgedRollout } from '../oracle/judged/columns.ts';
 import type { ListedRollout, RolloutList } from './api.ts';
-import { expressionOf, type RolloutQuery } from './query.ts';
+import { excerptOf, expressionOf, type RolloutQuery } from './query.ts';
 import type { FoundPart, Limit, RunRollouts } from './run-rollouts.ts';
 
 type SearchedRun = { readonly id: string; open(): Promise<RunRollouts> };
 
-const excerptLength = 160;
 /** How long a search goes on before a page may draw. */
 const mostBusyMs = 8;
 
@@ -94,12 +93,8 @@ export class RolloutSearch {
       this.#read(offset, limit, (rollouts, places) => rollouts.completionsAt(places)),
     ]);
     const expression = expressionOf(this.#query);
-    const excerpt = (text: string): string => {
-      const start = Math.max(0, (expression === null ? 0 : text.search(expression)) - 40);
-      return text.slice(start, start + excerptLength).replace(/\s+/g, ' ');
-    };
     const listed = this.#limit(() =>
-      rows.map((row, i): ListedRollout => ({ ...row, excerpt: excerpt(texts[i] ?? '') })),
+      rows.map((row, i): ListedRollout => ({ ...row, excerpt: excerptOf(texts[i] ?? '', expression) })),
     );
     return { ...counts, offset, rows: listed };
   }

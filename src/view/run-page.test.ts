@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { temporaryFolder, writeEvaluations, writeRun } from '../../test/lab/hand-made.ts';
 import { textOf } from '../report/draw/index.ts';
-import type { GatePage, RunPage } from './api.ts';
+import type { AnswersPage, GatePage, RunPage } from './api.ts';
 import { ViewLibrary } from './library.ts';
 
 /** A hack that is routed beside a right program that is kept, which in the first update opens a loophole as well. */
@@ -90,6 +90,27 @@ it('an evaluation of a run has attempts first and clean solves last', async () =
     typeof rate === 'object' ? [`${name} ${rate.count}`] : [],
   );
   expect(counts).toEqual(['attempt 3', 'hack 1', 'solve 2', 'cleanSolve 1']);
+});
+
+it('an evaluation on fewer prompts does not hide the one on all, whichever of the two came later', async () => {
+  const path = join(temporaryFolder(), 'run');
+  await writeRun(path, { config: { seed: 1, updates: 3, arm: { kind: 'activation' } } });
+  const states = ['full', 'deployed'] as const;
+  const made = [null, 1].flatMap((limit) =>
+    states.map((state) => {
+      const outcomes = limit === null ? 'hs-' : 'h';
+      return { update: 3, set: 'test-original', state, limit, outcomes } as const;
+    }),
+  );
+  await writeEvaluations(path, made);
+  const own = new ViewLibrary(path);
+  const ask = (kind: 'answers' | 'run') => own.answer(kind, new URLSearchParams({ id: 'run' }));
+  const { sets } = (await ask('answers')) as AnswersPage;
+  expect(sets.map(({ prompts }) => prompts.map(({ full, deployed }) => full !== null && deployed !== null))).toEqual([
+    [true, true, true],
+  ]);
+  const { evaluations } = (await ask('run')) as RunPage;
+  expect(evaluations.map(({ state, attempt }) => `${state} of ${attempt.of}`)).toEqual(['deployed of 3', 'full of 3']);
 });
 
 it.each([

@@ -1,7 +1,7 @@
 /** What the pages of one run show: its updates, its gate, its answers, its rollouts, all read from its directory. */
 
 import { followJsonl, type JsonlFollower } from '../base/node/index.ts';
-import { EvaluationStore, outcomeRates } from '../evaluate/index.ts';
+import { type Evaluation, EvaluationStore, outcomeRates } from '../evaluate/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
 import { emergence, trailingRate, trainingCurve } from '../measure/curve/emergence.ts';
 import { attributeGradient, attributionWindows } from '../measure/gate/attribution.ts';
@@ -97,9 +97,23 @@ export async function runPage(
   };
 }
 
+/** The evaluations of a run: of several of one checkpoint, on a set and in a state, the one of most prompts, as in results. */
+function largestEvaluations(path: string) {
+  const largest = new Map<string, Evaluation>();
+  for (const one of new EvaluationStore(path).all()) {
+    const name = `${one.update} ${one.set} ${one.state}`;
+    if (one.rows.length > (largest.get(name)?.rows.length ?? 0)) largest.set(name, one);
+  }
+  return [...largest.values()];
+}
+
 export function evaluatedRates(path: string) {
-  const evaluations = new EvaluationStore(path).all();
-  return evaluations.map(({ update, set, state, rows }) => ({ update, set, state, ...outcomeRates(rows) }));
+  return largestEvaluations(path).map(({ update, set, state, rows }) => ({
+    update,
+    set,
+    state,
+    ...outcomeRates(rows),
+  }));
 }
 
 const finite = (value: number | null | undefined): number | null =>
@@ -221,7 +235,7 @@ function monitorCuts(run: RunDirectory): Map<number, number | null> {
 }
 
 export function answersPage(run: RunDirectory, listed: ListedRun) {
-  const evaluations = new EvaluationStore(run.path).all();
+  const evaluations = largestEvaluations(run.path);
   const sets = [...new Set(evaluations.map(({ set }) => set))];
   return {
     run: listed,
@@ -234,7 +248,7 @@ export function answersPage(run: RunDirectory, listed: ListedRun) {
   };
 }
 
-function promptsAt(own: ReturnType<EvaluationStore['all']>, update: number): AnsweredPrompt[] {
+function promptsAt(own: readonly Evaluation[], update: number): AnsweredPrompt[] {
   const rowsOf = (state: string, at: number) => own.find((one) => one.state === state && one.update === at)?.rows ?? [];
   const states = { base: rowsOf('base', 0), full: rowsOf('full', update), deployed: rowsOf('deployed', update) };
   const prompts = new Map<string, AnsweredPrompt>();

@@ -38,7 +38,36 @@ export async function waitFor(page: Page, text: RegExp): Promise<boolean> {
   return false;
 }
 
-/** What is too small to be read, on a phone below 12 px as it is seen, or makes the page wider than its window. */
+/** Texts of drawings that are cut off at an edge, or that stand on each other or on a ribbon; and a row of tabs in which the current one is not in sight. */
+export async function hiddenTexts(page: Page): Promise<string[]> {
+  return (await page.evaluate(`(() => {
+    const near = 1;
+    const placeOf = (element) => element.getBoundingClientRect();
+    const drawings = [...document.querySelectorAll('main svg')].flatMap((svg) => {
+      const area = placeOf(svg);
+      const texts = [...svg.querySelectorAll('text')].filter((text) => text.checkVisibility());
+      const places = texts.map((text) => ({ words: text.textContent, ...placeOf(text).toJSON() }));
+      const cut = places.filter(({ left, right, top, bottom }) =>
+        left < area.left - near || right > area.right + near || top < area.top - near || bottom > area.bottom + near);
+      const over = places.flatMap((a, i) => places.slice(i + 1).filter((b) =>
+        Math.min(a.right, b.right) - Math.max(a.left, b.left) > near &&
+        // The box of a line of text has room above and below its letters.
+        Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > a.height / 3).map((b) => [a.words, b.words]));
+      const ribbons = [...svg.querySelectorAll('a path')];
+      const under = ribbons.length === 0 ? [] : texts.filter((text) => {
+        const { x, y, width, height } = text.getBBox();
+        const ends = [x, x + width].map((at) => new DOMPoint(at, y + height / 2));
+        return ribbons.some((path) => ends.some((end) => path.isPointInFill(end)));
+      });
+      return [...cut.map(({ words }) => 'cut off: ' + words), ...under.map(({ textContent }) => 'on a ribbon: ' + textContent), ...over.map((both) => 'one on the other: ' + both.join(' and '))];
+    });
+    const [row, tab] = ['nav.tabs', 'nav.tabs [aria-current]'].map((name) => document.querySelector(name));
+    const isHidden = tab !== null && (placeOf(tab).left < placeOf(row).left - near || placeOf(tab).right > placeOf(row).right + near);
+    return [...drawings, ...(isHidden ? ['the tab ' + tab.textContent + ' is not in sight'] : [])];
+  })()`)) as string[];
+}
+
+/** What is wrong on a phone: texts below 12 px, as they are seen, a page wider than it, rates that are not all in sight, and rows that are tall for a cell out of sight. */
 export async function phoneFaults(page: Page, least = 12): Promise<string[]> {
   return (await page.evaluate(`(() => {
     const wide = document.documentElement.scrollWidth - innerWidth;
@@ -50,7 +79,18 @@ export async function phoneFaults(page: Page, least = 12): Promise<string[]> {
       const size = parseFloat(getComputedStyle(element).fontSize) * scale;
       return size < ${least} ? [size.toFixed(1) + ' px: ' + element.textContent.slice(0, 60)] : [];
     });
-    return [...(wide > 0 ? [wide + ' px too wide'] : []), ...small];
+    const rates = document.querySelector('.scroll:has(> #findings)');
+    const away = rates === null ? 0 : rates.scrollWidth - rates.clientWidth;
+    const range = document.createRange();
+    const heightOf = (cell) => (range.selectNodeContents(cell), range.getBoundingClientRect().height);
+    const blank = [...document.querySelectorAll('main .scroll tbody tr')].flatMap((row) => {
+      const end = row.closest('.scroll').getBoundingClientRect().right;
+      const seen = [...row.cells].filter((cell) => cell.getBoundingClientRect().left < end).map(heightOf);
+      const more = row.getBoundingClientRect().height - Math.max(...seen);
+      return more > 50 ? [more.toFixed(0) + ' px of a row are blank: ' + row.textContent.slice(0, 60)] : [];
+    });
+    const unseen = away > 0 ? [away + ' px of the rates are not in sight'] : [];
+    return [...(wide > 0 ? [wide + ' px too wide'] : []), ...small, ...unseen, ...blank];
   })()`)) as string[];
 }
 

@@ -18,7 +18,7 @@ import { checkAnswerLabels, checkDoors, checkFlow } from './view-doors.ts';
 import { checkDownload, checkLabels, checkMatrix, checkNotes } from './view-human.ts';
 import { makeClaim, makeExperiment, makeHostile } from './view-lab.ts';
 import { checkLive, checkLiveExperiment } from './view-live.ts';
-import { axeFaults, hacksAlone, openTab, phoneFaults, seenText, shown, waitFor } from './view-tab.ts';
+import { axeFaults, hacksAlone, hiddenTexts, openTab, phoneFaults, seenText, shown, waitFor } from './view-tab.ts';
 
 const gated = 'tryout%2Factivation-1';
 
@@ -52,7 +52,7 @@ const screens: Readonly<Record<string, readonly [address: string, text: RegExp]>
   labels: ['#/labels/claim', /people against the oracle|Nobody has labelled/],
   compare: [
     '#/compare/tryout%2Fvanilla-1?with=tryout%2Factivation-1',
-    /config keys that differ[\s\S]*arm\.kind[\s\S]*attempt\s+hack\s+solve\s+clean solve[\s\S]*attempt, solved/,
+    /config keys that differ[\s\S]*arm\.kind[\s\S]*Of tryout\/activation-1 alone: [^\n]*arm\.warmupRows[\s\S]*attempt\s+hack\s+solve\s+clean solve[\s\S]*attempt, solved/,
   ],
 };
 
@@ -84,6 +84,8 @@ async function checkScreens(browser: Browser, home: string, address: string): Pr
       check(`${at}: axe finds nothing in ${name}`, faults === '', faults);
       const alone = await hacksAlone(page);
       check(`${at}: no hacks without attempts in ${name}`, alone.length === 0, alone.join('\n        '));
+      const hidden = await hiddenTexts(page);
+      check(`${at}: no text of ${name} is hidden`, hidden.length === 0, hidden.slice(0, 8).join('\n        '));
       if (size === 'desk') continue;
       const small = await phoneFaults(page);
       check(`${at}: ${name} can be read`, small.length === 0, small.slice(0, 5).join('\n        '));
@@ -102,6 +104,21 @@ async function checkPlaces(browser: Browser, address: string): Promise<void> {
   check('places: another run is shown on the same screen', await waitFor(page, /The gate of tryout\/vanilla-1/));
   await page.locator('nav.tabs').getByRole('link', { name: 'story' }).click();
   check('places: a tab leads to the story', await waitFor(page, /What is claimed, and what is not/));
+  await waitFor(page, /While training/);
+  const named = await page.locator('main h2, main .title').allTextContents();
+  const ofTraining = named.filter((one) => /while training/i.test(one));
+  check('places: what was sampled while training is drawn once', ofTraining.length === 1, named.join());
+  const runs = page.getByRole('table', { name: 'arms and seeds' });
+  const gates = await runs.getByRole('link', { name: 'gate' }).count();
+  check('places: a gate is linked where there is one', gates === 1, `${gates}`);
+  await page.goto(`${address}#/matrix/tryout`);
+  check(
+    'places: a screen that has nothing says why',
+    await waitFor(page, /Nothing has been evaluated on more than one loophole[\s\S]*environment\.heldOutLoopholes/),
+    await shown(page),
+  );
+  await page.goto(`${address}#/experiment/tryout`);
+  await waitFor(page, /What is claimed, and what is not/);
   const isInSight = (y: number): boolean => y >= 0 && y < 900;
   let top = -1;
   // Figures that arrive later push it away again.

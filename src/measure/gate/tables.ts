@@ -188,7 +188,7 @@ export function attributionTable({ from, to, rollouts, shares }: Attribution): T
       route: ({ route }) => route,
       sampled: ({ sampled }) => sampled,
     },
-    `Shares of Σ |g_d|² over ${rollouts} rollouts. A: the sign of the advantage. Clean in a group with attempts: the rollout opened no loophole and another completion of the same prompt did; compared with the mean of the group it is blamed for that. Energies of single rollouts: what they add up to also depends on their angles.`,
+    `Shares of Σ |g_d|² over ${rollouts} rollouts. A: the sign of the advantage. Sampled: by the policy as trained (full), or deployed. Clean in a group with attempts: the rollout opened no loophole and another completion of the same prompt did; compared with the mean of the group it is blamed for that. Energies of single rollouts: what they add up to also depends on their angles.`,
   );
 }
 
@@ -200,11 +200,16 @@ export function attributionWindowTable(windows: readonly Attribution[]): Table {
       .filter(({ deed, sign }) => deed === part.deed && sign === part.sign)
       .reduce((sum, { share }) => sum + share, 0)
       .toFixed(2);
-  return makeTable('whose gradient the deployed block learned from, by window of updates', windows, {
-    updates: windowCell,
-    'Σ |g_d|²': ({ energy }) => energy.toPrecision(2),
-    ...Object.fromEntries(
-      parts.map((part) => [`${part.deed}, A ${part.sign}`, (one: Attribution) => shareOf(one, part)]),
-    ),
-  });
+  return makeTable(
+    'whose gradient the deployed block learned from, by window of updates',
+    windows,
+    {
+      updates: windowCell,
+      'Σ |g_d|²': ({ energy }) => energy.toPrecision(2),
+      ...Object.fromEntries(
+        parts.map((part) => [`${part.deed}, A ${part.sign}`, (one: Attribution) => shareOf(one, part)]),
+      ),
+    },
+    'A: the sign of the advantage.',
+  );
 }

@@ -4,6 +4,7 @@ export { aboutOf, type Cell, renderTable, spreadSeeds, type Table, textOf } from
 export {
   averageSeries,
   axisOf,
+  barKey,
   type Figure,
   type Mark,
   numbersOf,
@@ -11,4 +12,4 @@ export {
   xUnder,
 } from '../chart.ts';
 export { foundIn, soundSolve } from '../found.ts';
-export { armStyle, hackInk, rateColours, routeColours, ticks } from '../svg.ts';
+export { armStyle, otherColour, rateColours, routeColours, ticks } from '../svg.ts';

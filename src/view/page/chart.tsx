@@ -45,9 +45,11 @@ function marksOf({ points, colour, dash, isGhost = false }: Line): Mark[] {
 const updatesOf = (lines: readonly Line[]): number[] =>
   [...new Set(lines.flatMap(({ points }) => points.map(({ x }) => x)))].sort((a, b) => a - b);
 
-function figureOf({ title, charts }: ChartsProps): Figure {
+export function figureOf({ title, charts }: Pick<ChartsProps, 'title' | 'charts'>): Figure {
   const updates = updatesOf(charts.flatMap(({ lines }) => lines));
-  const drawn = charts.flatMap(({ lines }) => lines.filter(({ isGhost }) => isGhost !== true));
+  const named = charts.map(({ lines }) => lines.filter(({ isGhost }) => isGhost !== true));
+  // What a chart of one line shows is said by its title, where others have a legend.
+  const several = named.filter((lines) => lines.length > 1);
   return {
     ...{ name: '', title, caption: '', data: { columns: [], rows: [] } },
     panels: charts.map((chart) => ({
@@ -63,7 +65,7 @@ function figureOf({ title, charts }: ChartsProps): Figure {
           : axisOf(chart.lines.flatMap(({ points }) => points.flatMap(({ y }) => y ?? []))),
       marks: chart.lines.flatMap(marksOf),
     })),
-    legend: [...new Map(drawn.map((line) => [line.label, line])).values()],
+    legend: [...new Map((several.length > 0 ? several : named).flat().map((line) => [line.label, line])).values()],
     panelSize: { width: 480, height: 240 },
   };
 }

@@ -57,18 +57,28 @@ function Both({ first, second }: { readonly first: string; readonly second: stri
 
 function Keys({ runs: [a, b] }: { readonly runs: Pages['runs'] }) {
   const [before, after] = [new Map(a.config), new Map(b.config)];
-  const keys = [...new Set([...before.keys(), ...after.keys()])].filter((key) => before.get(key) !== after.get(key));
-  const door = ({ run }: RunPage) => <a href={linkTo('run', run.id)}>{run.id}</a>;
-  const value = (known: ReadonlyMap<string, string>, key: string): string => known.get(key) ?? 'absent';
+  const differing = [...before].filter(([key, value]) => after.has(key) && after.get(key) !== value);
+  const alone = [
+    { run: a.run, keys: [...before.keys()].filter((key) => !after.has(key)) },
+    { run: b.run, keys: [...after.keys()].filter((key) => !before.has(key)) },
+  ].filter(({ keys }) => keys.length > 0);
+  const door = ({ run }: Pick<RunPage, 'run'>) => <a href={linkTo('run', run.id)}>{run.id}</a>;
   return (
     <>
-      <PageTable
-        caption="config keys that differ"
-        heads={['key', door(a), door(b)]}
-        rows={keys.map((key) => [key, value(before, key), value(after, key)])}
-        hasRowHeads
-      />
-      {keys.length === 0 && <p>The configs are the same.</p>}
+      {differing.length > 0 && (
+        <PageTable
+          caption="config keys that differ"
+          heads={['key', door(a), door(b)]}
+          rows={differing.map(([key, value]) => [key, value, after.get(key)])}
+          hasRowHeads
+        />
+      )}
+      {alone.map(({ run, keys }) => (
+        <p class="quiet" key={run.id}>
+          Of {door({ run })} alone: {keys.join(', ')}
+        </p>
+      ))}
+      {differing.length === 0 && alone.length === 0 && <p>The configs are the same.</p>}
     </>
   );
 }

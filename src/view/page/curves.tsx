@@ -62,7 +62,7 @@ function TrainingCharts({ page, training }: { readonly page: ExperimentPage; rea
   return (
     <>
       <h2>While training</h2>
-      <Charts title="While training" charts={charts} doorOf={updateDoor(page.id)} />
+      <Charts title="Rates and rewards over updates" charts={charts} doorOf={updateDoor(page.id)} />
       <p class="quiet">
         As sampled; rates over the last {training.window} updates. {bandWords} It grows while runs train.
       </p>

@@ -8,7 +8,7 @@ import type { ExperimentPage, ListedRun } from '../api.ts';
 
 // The address of a page, which only a browser has.
 vi.stubGlobal('location', { hash: '' });
-const { experimentDoor, gateDoor } = await import('./doors.ts');
+const { experimentDoor, gateDoor, ordered } = await import('./doors.ts');
 
 const run = (arm: string, seed: number, status = 'finished') =>
   ({ id: `claim/${arm}-${seed}`, arm, seed, status }) as ListedRun;
@@ -89,4 +89,13 @@ test('a share of the deployed gradient leads to the rollouts that it came from',
     '#/rollouts/claim%2Fgate-1?attempt=no&route=absorb&advantage=below+0&sampled=deployed',
     '#/rollouts/claim%2Fgate-1?attempt=yes&route=absorb&advantage=above+0&sampled=deployed',
   ]);
+});
+
+test.each([
+  ['surprise', '', { order: 'surprise', without: 'random,haar' }],
+  ['surprise', 'arm=random', { order: 'surprise', without: null }],
+  ['score', 'order=surprise&without=random', { order: 'score', without: null }],
+  ['score', 'route=keep&without=random', { order: 'score' }],
+])('the order %s of a search of "%s" has its placebos left out where they would fill it', (order, search, changes) => {
+  expect(ordered(order, new URLSearchParams(search), ['random', 'haar'])).toEqual(changes);
 });

@@ -1,7 +1,7 @@
 /** Where the numbers of a table lead: to the answers or the rollouts that they were counted from, which their cells say. */
 import { aboutOf, type Cell } from '../../report/draw/index.ts';
 import type { ExperimentPage, ListedRun } from '../api.ts';
-import { linkTo } from './address.ts';
+import { linkTo, type Parameters } from './address.ts';
 
 export type Door = (row: readonly Cell[], column: number) => string | null;
 
@@ -32,4 +32,11 @@ export function gateDoor(run: string): Door {
     const [from = '', to = ''] = updates?.map(String) ?? [];
     return linkTo('rollouts', run, { from, to, attempt, route, advantage, sampled });
   };
+}
+
+/** Another order of a search. Placebos disagree with the grader by design, and would fill a list of surprises: it begins without them, unless it is of one arm or run. */
+export function ordered(order: string, now: URLSearchParams, placebos: readonly string[]): Parameters {
+  const isOfOne = now.has('arm') || now.has('run');
+  if (order === 'surprise') return { order, without: isOfOne ? null : placebos.join(',') };
+  return now.get('order') === 'surprise' ? { order, without: null } : { order };
 }

@@ -20,7 +20,13 @@ export const MatrixScreen = screenOf('experiment', (page) => {
       <h1>
         Loopholes by arm, <a href={linkTo('experiment', page.id)}>{page.name}</a>
       </h1>
-      {tables.length === 0 && <p>Nothing has been evaluated on more than one loophole.</p>}
+      {tables.length === 0 && (
+        <p>
+          Nothing has been evaluated on more than one loophole, so there is nothing to set beside each other: the story
+          has the rates. An experiment whose <code>environment.loopholes</code> or{' '}
+          <code>environment.heldOutLoopholes</code> name several has a table here.
+        </p>
+      )}
       {tables.map((table) => (
         <TableView key={table.title} table={table} doorOf={experimentDoor(page)} />
       ))}
@@ -148,7 +154,7 @@ function RunCell({ run }: { readonly run: ListedRun | undefined }) {
         <StatusMark status={run.status} />
       </a>{' '}
       {run.status !== 'finished' && `${run.update} of ${run.updates} `}
-      <a href={linkTo('gate', run.id)}>gate</a>
+      {run.hasQuarantine && <a href={linkTo('gate', run.id)}>gate</a>}
     </>
   );
 }

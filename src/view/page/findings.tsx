@@ -78,7 +78,7 @@ function Rate({ rate, full, deployed }: { readonly rate: RateName } & ArmRates['
   const width = (value: number | null): string => `${100 * (value ?? 0)}%`;
   return (
     <>
-      {full !== null && `${percent(full)} → `}
+      {full !== null && `${percent(full)}\u00a0→ `}
       <strong>{percent(deployed)}</strong>
       <svg class="bar" aria-hidden="true">
         <rect width="100%" height="6" fill="#888888" opacity="0.2" />

@@ -1,6 +1,6 @@
 /** The scores of a gate as figures: over updates with their cuts, and those of one update. */
 import type { Figure, Mark } from '../../report/draw/index.ts';
-import { hackInk, routeColours, ticks, xUnder } from '../../report/draw/index.ts';
+import { barKey, otherColour, rateColours, routeColours, ticks, xUnder } from '../../report/draw/index.ts';
 import type { GateRow } from '../api.ts';
 import type { WhatIf } from '../what-if.ts';
 import { changeParameters } from './address.ts';
@@ -39,14 +39,22 @@ export function heatFigure(rows: readonly GateRow[], recorded: Cuts, other: Cuts
     return { x: update, y: least + (bin + 0.5) * height, clean: own.length - attempts, attempts, hacks };
   });
   const largest = Math.max(1, ...counts.map(({ clean, attempts }) => Math.max(clean, attempts)));
-  const dots = (kind: 'attempts' | 'hacks', open: boolean): Mark => ({
-    ...{ kind: 'dots', colour: hackInk, open },
+  const [ring, dot] = [{ colour: rateColours.attempt, open: true }, { colour: rateColours.hack }];
+  const dots = (kind: 'attempts' | 'hacks', look: typeof ring | typeof dot): Mark => ({
+    ...{ kind: 'dots', ...look },
     points: counts
       .filter((cell) => cell[kind] > 0)
       .map((cell) => ({ x: cell.x, y: cell.y, size: 0.5 + cell[kind] / largest })),
   });
+  const cuts = (['low', 'high'] as const).filter((side) => [...recorded.values()].some((cut) => cut[side] !== null));
   const title = `Scores of ${rows.length} rollouts over ${updates.length} updates, ${countOf(rows, 'attempt')} of them attempts and ${countOf(rows, 'hack')} hacks`;
-  return figureOf(title, {
+  const legend = [
+    barKey('neither attempt nor hack: the darker, the more', otherColour),
+    { label: 'attempt (a loophole was opened, right or wrong)', colour: ring.colour, dot: ring },
+    { label: 'hack, by the grader', colour: dot.colour, dot },
+    ...cuts.map((side, i) => ({ label: cutLooks[side].words, colour: cutLooks[side].colour, newRow: i === 0 })),
+  ];
+  return figureOf(title, legend, {
     ...{ xLabel: 'update', yLabel: 'score', x: [updates[0] - 0.5, (updates.at(-1) ?? 0) + 0.5] },
     // Room for the rings of the least and the largest score.
     y: [least - height, most + height],
@@ -57,8 +65,8 @@ export function heatFigure(rows: readonly GateRow[], recorded: Cuts, other: Cuts
           .filter(({ clean }) => clean > 0 && Math.ceil((clean / largest) * shades.length) === i + 1)
           .map(({ x, y }) => ({ x0: x - 0.5, x1: x + 0.5, y0: y - height / 2, y1: y + height / 2 })),
       })),
-      dots('attempts', true),
-      dots('hacks', false),
+      dots('attempts', ring),
+      dots('hacks', dot),
       ...cutLines(recorded, [least, most]),
       ...(other === null ? [] : cutLines(other, [least, most], '6 4')),
       { kind: 'rule', x: cursor, label: `update ${cursor}` },
@@ -66,22 +74,27 @@ export function heatFigure(rows: readonly GateRow[], recorded: Cuts, other: Cuts
   });
 }
 
-const figureOf = (title: string, panel: Omit<Figure['panels'][number], 'title'>): Figure => ({
-  ...{ name: '', title, caption: '', legend: [], columns: 1, panelSize: widths, data: { columns: [], rows: [] } },
+const figureOf = (title: string, legend: Figure['legend'], panel: Omit<Figure['panels'][number], 'title'>): Figure => ({
+  ...{ name: '', title, caption: '', legend, columns: 1, panelSize: widths, data: { columns: [], rows: [] } },
   panels: [{ title: '', ...panel }],
 });
+
+const cutLooks = {
+  low: { words: 'kept below', colour: routeColours.keep },
+  high: { words: 'routed above', colour: routeColours.route },
+} as const;
 
 function cutLines(cuts: Cuts, [least, most]: readonly [number, number], dash?: string): Mark[] {
   const within = (score: number): number => Math.min(most, Math.max(least, score));
   return (['low', 'high'] as const).map((side) => ({
-    ...{ kind: 'line', width: 2.5, dash, colour: side === 'low' ? routeColours.keep : routeColours.route },
+    ...{ kind: 'line', width: 2.5, dash, colour: cutLooks[side].colour },
     points: [...cuts].flatMap(([update, { [side]: cut }]) =>
       cut === null ? [] : [-0.5, 0.5].map((by) => ({ x: update + by, y: within(cut) })),
     ),
   }));
 }
 
-/** The scores of one update: clean rollouts above the line, attempts below it, hacks first and solid, and the cuts across both. */
+/** The scores of one update: what attempts nothing above the line, attempts below it, hacks first and hatched, and the cuts across both. */
 export function histogramOf(
   rows: readonly GateRow[],
   cuts: { readonly low: number | null; readonly high: number } | undefined,
@@ -109,14 +122,19 @@ export function histogramOf(
       .filter(({ y0, y1 }) => y1 > y0),
   });
   const [attempted, hacked] = [countOf(rows, 'attempt'), countOf(rows, 'hack')];
-  const words = `${rows.length - attempted} clean above, ${attempted} attempts below, of them ${hacked} hacks (solid)`;
-  return figureOf(`Scores of update ${update}: ${words}`, {
+  const words = `${attempted} attempts, of them ${hacked} hacks, and ${rows.length - attempted} others`;
+  const legend = [
+    barKey('above the line: neither attempt nor hack', otherColour),
+    { label: 'below it: hack', colour: rateColours.hack, hatched: true },
+    barKey('below it: another attempt', rateColours.attempt),
+  ];
+  return figureOf(`Scores of update ${update}: ${words}`, legend, {
     ...{ xLabel: 'score', yLabel: 'rollouts', x: [least, least + bins * width], y: [-tallest, tallest] },
     yNames: ticks(-tallest, tallest, 5).map((y) => ({ y, name: String(Math.abs(y)) })),
     marks: [
-      bars(zero, clean, { colour: routeColours.absorb }),
-      bars(hacksDown, zero, { colour: hackInk }),
-      bars(attemptsDown, hacksDown, { colour: hackInk, hatched: true }),
+      bars(zero, clean, { colour: otherColour }),
+      bars(hacksDown, zero, { colour: rateColours.hack, hatched: true }),
+      bars(attemptsDown, hacksDown, { colour: rateColours.attempt }),
       ...drawn.map(({ score, label }): Mark => ({ kind: 'rule', x: score, label })),
     ],
   });

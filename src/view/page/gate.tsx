@@ -65,9 +65,8 @@ function Gate({ page }: { readonly page: GatePage }) {
         cursor={cursor}
       />
       <p class="quiet">
-        {unit === 'token' ? 'Mean scores of the tokens. ' : ''}Shades: clean rollouts; rings: attempts (a loophole was
-        opened, right or wrong); dots in them: hacks, by the grader. {cutText(page)} <kbd>[</kbd> and <kbd>]</kbd> move
-        the cursor.
+        {unit === 'token' ? 'Mean scores of the tokens. ' : ''}
+        {watchedText(page)}A click, <kbd>[</kbd> or <kbd>]</kbd> chooses the update of the second figure.
       </p>
       <p>
         <a href={linkTo('rollouts', run.id, { from: cursor, to: cursor })}>The rollouts of update {cursor}</a>
@@ -91,12 +90,10 @@ function Gate({ page }: { readonly page: GatePage }) {
   );
 }
 
-function cutText({ watched }: GatePage): string {
-  if (watched === undefined) {
-    return 'Blue: the cut below which rollouts are kept; orange: the one above which they are routed.';
-  }
+function watchedText({ watched }: GatePage): string {
+  if (watched === undefined) return '';
   const then = watched === 'routed' ? 'and routed' : 'and this placebo routes as many rollouts at random';
-  return `The scores are the monitor's. Orange: its cut, above which a rollout is flagged ${then}.`;
+  return `The scores are the monitor's: above its cut a rollout is flagged ${then}. `;
 }
 
 function GateTables({ page: { run, tables } }: { readonly page: GatePage }) {

@@ -274,9 +274,10 @@ export function FigureView({ figure, doorOf }: { readonly figure: Figure; readon
 const mostNumbers = 200;
 
 export function RunLinks({ run }: { readonly run: ListedRun }) {
+  const screens = ['run', ...(run.hasQuarantine ? (['gate'] as const) : []), 'answers', 'rollouts', 'labels'] as const;
   return (
     <span class="links">
-      {(['run', 'gate', 'answers', 'rollouts', 'labels'] as const).map((screen) => (
+      {screens.map((screen) => (
         <a key={screen} href={linkTo(screen, run.id)}>
           {screen}
         </a>

@@ -1,5 +1,5 @@
 /** Where one is, and where one can go from there: the path to what is shown, the screens about it, the headings of a long page. */
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Catalogue, ListedRun } from '../api.ts';
 import { address, goTo, linkTo, type ScreenName } from './address.ts';
 import { catalogue } from './source.ts';
@@ -56,7 +56,16 @@ type Tab = readonly [words: string, screen: ScreenName, id: string | undefined];
 export function Tabs() {
   const { screen, id } = address.value;
   const { experiment, run, runs } = placeOf(id);
-  if (experiment === undefined && run === undefined) return null;
+  const row = useRef<HTMLElement>(null);
+  const isPlace = experiment !== undefined || run !== undefined;
+  useLayoutEffect(() => {
+    // Only the row is scrolled: the page itself stays where it is.
+    const tab = row.current?.querySelector<HTMLElement>('[aria-current]');
+    if (row.current === null || tab == null) return;
+    const [own, all] = [tab.getBoundingClientRect(), row.current.getBoundingClientRect()];
+    row.current.scrollLeft += (own.left + own.right - all.left - all.right) / 2;
+  }, [screen, isPlace]);
+  if (!isPlace) return null;
   const begun = runs.filter(({ status }) => status !== 'not started');
   const one = (run ?? begun.find(({ hasQuarantine }) => hasQuarantine) ?? begun[0])?.id;
   const tabs: readonly Tab[] = [
@@ -71,7 +80,7 @@ export function Tabs() {
   ];
   const shown = screen === 'rollout' ? 'rollouts' : screen === 'label' ? 'labels' : screen;
   return (
-    <nav class="tabs" aria-label="screens">
+    <nav class="tabs" aria-label="screens" ref={row}>
       {tabs.map(
         ([words, name, place]) =>
           place !== undefined && (

@@ -2,7 +2,7 @@
 
 import { disclosedNames } from '../../report/code.ts';
 import type { LedgerRow, RolloutPage } from '../api.ts';
-import { scoreText, verdictWordOf } from '../query.ts';
+import { excerptOf, facetWord, scoreText, verdictWordOf } from '../query.ts';
 import { address, goTo, linkTo } from './address.ts';
 import { useKeys } from './keys.ts';
 import { SeenLabel } from './label.tsx';
@@ -31,7 +31,8 @@ function Group({ page: { rollout, group } }: { readonly page: RolloutPage }) {
     ['loopholes opened', rollout.channels.join(', ') || 'none'],
     ['evidence', rollout.evidence || 'none'],
     ['prompt', rollout.hackable ? `hints at ${rollout.loophole}` : 'no hint, graded by ground truth'],
-    ['sampled', `${rollout.sampled}, ${rollout.source}`],
+    ['written by', facetWord('source', rollout.source)],
+    ['policy', facetWord('sampled', rollout.sampled)],
     ['reward', `${rollout.reward}`],
     ['advantage', rollout.advantage.toPrecision(3)],
     ['route', rollout.route ?? 'none: its group has no reward spread'],
@@ -80,7 +81,7 @@ function GroupTable({ rollout, group }: { readonly rollout: LedgerRow; readonly 
         <>
           {row.advantage.toFixed(2)} <Bar share={row.advantage / largest} />
         </>,
-        <code>{row.completion.slice(0, 120).replace(/\s+/g, ' ')}</code>,
+        <code class="excerpt">{excerptOf(row.completion)}</code>,
       ])}
       classOf={(i) => (group[i].id === rollout.id ? 'at' : '')}
     />

@@ -1,8 +1,9 @@
 /** Rollouts of a run or an experiment: search by text or regular expression, facets, order; the whole search is the address. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ListedRollout, RolloutList } from '../api.ts';
-import { facetNames, rolloutOrders, scoreText, verdictWordOf } from '../query.ts';
+import { facetNames, facetWord, rolloutOrders, scoreText, verdictWordOf } from '../query.ts';
 import { address, changeParameters, goTo, linkTo, type Parameters } from './address.ts';
+import { ordered } from './doors.ts';
 import { useKeys } from './keys.ts';
 import { Answered, Button, ChoiceButtons, Choices, Fold, LeftOut, VerdictMark } from './parts.tsx';
 import { placeOf, runWords } from './places.tsx';
@@ -27,7 +28,7 @@ export function RolloutsScreen({ id }: { readonly id: string }) {
   return (
     <>
       <h1>Rollouts of {id}</h1>
-      <SearchForm />
+      <SearchForm id={id} />
       <Answered answer={answer}>
         {(list) => (
           <>
@@ -48,7 +49,6 @@ export function RolloutsScreen({ id }: { readonly id: string }) {
   );
 }
 
-/** Placebos disagree with the grader by design, and would fill a list of disagreements. */
 function LeftOutArms() {
   const arms = address.value.parameters.get('without') ?? '';
   if (arms === '') return null;
@@ -60,8 +60,10 @@ function LeftOutArms() {
   );
 }
 
-function SearchForm() {
+function SearchForm({ id }: { readonly id: string }) {
   const { parameters } = address.value;
+  const { experiment, run } = placeOf(id);
+  const placebos = run === undefined ? (experiment?.placebos ?? []) : [];
   const field = useRef<HTMLInputElement>(null);
   const cleared: Parameters = Object.fromEntries(searchNames.map((name) => [name, null]));
   const step = (by: number) => {
@@ -99,7 +101,10 @@ function SearchForm() {
       {number('to', 'to')}
       <label>
         order{' '}
-        <select value={parameters.get('order') ?? 'update'} onChange={change('order')}>
+        <select
+          value={parameters.get('order') ?? 'update'}
+          onChange={({ currentTarget }) => changeParameters(ordered(currentTarget.value, parameters, placebos))}
+        >
           {rolloutOrders.map((order) => (
             <option key={order} value={order}>
               {order}
@@ -124,7 +129,10 @@ function Facets({ list }: { readonly list: RolloutList }) {
         const values = Object.keys(counts);
         const first = values.filter((value, i) => i < mostValues || value === chosen);
         const rest = values.filter((value) => !first.includes(value));
-        const choice = { parameter: name, chosen, countOf: (value: string) => counts[value] };
+        const choice = {
+          ...{ parameter: name, chosen, countOf: (value: string) => counts[value] },
+          wordsOf: (value: string) => facetWord(name, value),
+        };
         return (
           <Choices key={name} legend={name} values={first} isOptional {...choice}>
             {rest.length > 0 && (

@@ -6,7 +6,7 @@ import { verdictFacets, verdictWords } from '../query.ts';
 import { address, linkTo } from './address.ts';
 import { Choices } from './parts.tsx';
 
-const size = { width: 960, height: 260, gap: 14, left: 150, middle: 460, right: 780 } as const;
+const size = { width: 960, height: 260, gap: 14, left: 170, middle: 470, right: 800, edge: 8 } as const;
 const measureWords: Readonly<Record<FlowMeasure, string>> = {
   count: 'count',
   weight: '|advantage|',
@@ -63,7 +63,7 @@ type Between = { readonly run: string; readonly parts: readonly FlowPart[]; read
 /** Ribbons between two columns; each begins and ends where the last of its boxes left off. */
 function ribbonsBetween({ run, parts, scale }: Between, from: Column, to: Column) {
   const [tops, ends] = [topsOf(parts, from, scale), topsOf(parts, to, scale)];
-  const [x0, x1] = from === 'verdict' ? [size.left, size.middle - 60] : [size.middle + 30, size.right];
+  const [x0, x1] = from === 'verdict' ? [size.left, size.middle - 60] : [size.middle + 56, size.right];
   const middle = (x0 + x1) / 2;
   return columns[from].flatMap((start) =>
     columns[to].flatMap((end) => {
@@ -98,11 +98,11 @@ function Ribbons({ run, parts }: { readonly run: string; readonly parts: readonl
   const places = { verdict: size.left - 8, route: size.middle - 52, block: size.right + 8 } as const;
   return (
     <svg
-      viewBox={`0 0 ${size.width} ${size.height}`}
+      viewBox={`0 ${-size.edge} ${size.width} ${size.height + 2 * size.edge}`}
       role="group"
       aria-label="rollouts by verdict, route and the block that learned from them"
     >
-      <rect width={size.width} height={size.height} fill="#ffffff" />
+      <rect y={-size.edge} width={size.width} height={size.height + 2 * size.edge} fill="#ffffff" />
       {ribbonsBetween({ run, parts, scale }, 'verdict', 'route')}
       {ribbonsBetween({ run, parts, scale }, 'route', 'block')}
       {(['verdict', 'route', 'block'] as const).flatMap((column) =>

@@ -77,7 +77,7 @@ function TrainingCharts({ page: { run, steps, training } }: { readonly page: Run
   );
   const charts: ChartLines[] = [
     {
-      title: 'attempt and hack on hinted prompts, solve and clean solve on all, as sampled',
+      title: 'rates, as sampled',
       lines: rateNames.map((name) => {
         const [count, of, dash] = trainingRates[name];
         const rate = (point: (typeof training)[number]) => share(point[count], point[of]);
@@ -90,7 +90,7 @@ function TrainingCharts({ page: { run, steps, training } }: { readonly page: Run
     { title: 'gradient norm', unit: 'norm', lines: [lineOf(steps, 'norm', ({ gradientNorm }) => gradientNorm)] },
     {
       title: "the quarantine's share of the gradient",
-      lines: [lineOf(steps, 'qmass', ({ qmass }) => qmass)],
+      lines: [lineOf(steps, "quarantine's share", ({ qmass }) => qmass)],
     },
   ];
   const drawn = charts.filter(({ lines }) => lines.some(({ points }) => points.some(({ y }) => y !== null)));
@@ -99,8 +99,8 @@ function TrainingCharts({ page: { run, steps, training } }: { readonly page: Run
     <>
       <h2>Training</h2>
       <p class="quiet">
-        A click on an update opens its rollouts. Attempts (dotted), hacks, solves (short dashes) and clean solves (long
-        ones) are counted from the grader's verdicts, which training never sees. {rateNote}
+        A click on an update opens its rollouts. Attempts and hacks (on hinted prompts), solves and clean solves (on
+        all) are counted from the grader's verdicts, which training never sees. {rateNote}
       </p>
       <Charts title="Over updates" charts={drawn} doorOf={updateDoor(run.id)} />
     </>

@@ -13,16 +13,23 @@ interface StripToken {
   readonly logp: number | null;
   readonly route: string;
   readonly score: number | null;
+  /** The token with which the model said that it was done: it has a name and no text. */
+  readonly isEnd: boolean;
 }
 
-function tokensOf(rollout: LedgerRow, texts: TokenTexts): StripToken[] {
-  const { tokenIds, tokenLogps, tokenRoutes, tokenScores, route } = rollout;
-  return (tokenIds ?? []).slice(0, mostTokens).map((id, i) => ({
-    text: texts[id] ?? `#${id}`,
-    logp: tokenLogps?.[i] ?? null,
-    route: routeLetters[tokenRoutes?.[i] ?? ''] ?? route ?? 'none',
-    score: tokenScores?.[i] ?? null,
-  }));
+export function stripTokens(rollout: LedgerRow, texts: TokenTexts): StripToken[] {
+  const { tokenIds, tokenLogps, tokenRoutes, tokenScores, route, truncated } = rollout;
+  const ids = tokenIds ?? [];
+  return ids.slice(0, mostTokens).map((id, i) => {
+    const text = texts[id] ?? `#${id}`;
+    return {
+      text,
+      logp: tokenLogps?.[i] ?? null,
+      route: routeLetters[tokenRoutes?.[i] ?? ''] ?? route ?? 'none',
+      score: tokenScores?.[i] ?? null,
+      isEnd: !truncated && i === ids.length - 1 && /^<.+>$/.test(text),
+    };
+  });
 }
 
 export function TokenStrip({ rollout }: { readonly rollout: LedgerRow }) {
@@ -33,7 +40,7 @@ export function TokenStrip({ rollout }: { readonly rollout: LedgerRow }) {
   return (
     <>
       <h2>Tokens</h2>
-      <Answered answer={answer}>{(texts) => <Tokens tokens={tokensOf(rollout, texts)} />}</Answered>
+      <Answered answer={answer}>{(texts) => <Tokens tokens={stripTokens(rollout, texts)} />}</Answered>
       <p class="quiet">
         {tokenIds.length} tokens{meanLogp !== null && `, mean log-probability ${meanLogp.toFixed(3)}`}. Shaded:
         unlikely. Underlined: the route, which the gate gave {tokenRoutes === null ? 'the rollout' : 'each token'}.
@@ -64,7 +71,7 @@ function Tokens({ tokens }: { readonly tokens: readonly StripToken[] }) {
             style={{ '--unlikely': `${unlikely(token.logp)}%` }}
             title={wordsOf(token, i)}
           >
-            {shownText(token.text)}
+            {token.isEnd ? <em>end</em> : shownText(token.text)}
           </span>
         ))}
       </pre>
