@@ -13,7 +13,7 @@ const hue = (hex: string): number[] => {
 };
 
 it('the viewer marks verdicts and routes in the colours of its figures', () => {
-  const [base, style] = [sheet('base.css'), sheet('style.css')];
+  const [base, style] = [sheet('../../report/texts.css'), sheet('style.css')];
   const marks = ['attempt', 'hack', 'clean'].map((name) => colour(base, `--${name}`));
   expect(marks).toEqual([rateColours.attempt, rateColours.hack, rateColours.cleanSolve]);
   for (const [route, expected] of Object.entries(routeColours)) {
