@@ -211,6 +211,22 @@ function expectFitting(plan: Experiment, name: string, config: RunConfig, parts:
   }
 }
 
+/** A point of the curve without a checkpoint could never be evaluated: what was not saved is gone. */
+function expectCurve({ evaluation }: Experiment, name: string, config: RunConfig, complain: Complain): void {
+  const { curveEvery } = evaluation;
+  const { updates, output } = config;
+  const { checkpointEvery } = output;
+  if (curveEvery === 0) return;
+  const points = Array.from({ length: Math.floor(updates / curveEvery) }, (_, i) => (i + 1) * curveEvery);
+  const unsaved = points.filter((update) => update % checkpointEvery !== 0 && update !== updates);
+  if (unsaved.length === 0) return;
+  complain(
+    `output.checkpointEvery: a divisor of evaluation.curveEvery, which is ${curveEvery}, so that every point of the curve has a checkpoint`,
+    `${checkpointEvery} in the arm ${name}, which leaves the curve without update ${unsaved.slice(0, 3).join(', ')}${unsaved.length > 3 ? ' and more' : ''}`,
+    `Save as seldom as the curve allows with --set output.checkpointEvery=${curveEvery}, or change evaluation.curveEvery in the file.`,
+  );
+}
+
 /** Is told what is done now, by work that may take long. */
 export type Tell = (what: string) => void;
 
@@ -241,6 +257,7 @@ export async function planExperiment(
         throw error instanceof UserError ? ofArm(error, name, path) : error;
       });
       expectFitting(experiment, name, config, parts, complain);
+      expectCurve(experiment, name, config, complain);
       if (seed === seeds[0]) {
         await expectIsolatedPairs(config);
         withoutReader.push([...unread]);

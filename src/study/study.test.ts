@@ -88,6 +88,22 @@ describe('an experiment', () => {
     await expect(plan({}, ['seed=9'])).rejects.toThrow('found seed=9');
   });
 
+  it('is refused where a point of its curve has no checkpoint, since what was not saved is gone', async () => {
+    const path = join(recipeFolder(), 'both.toml');
+    const plan = (curveEvery: number, ...settings: string[]) => {
+      const evaluation = { ...readExperiment(path).evaluation, curveEvery };
+      return planExperiment({ ...readExperiment(path), evaluation }, path, settings);
+    };
+    await expect(plan(20, 'updates=60', 'output.checkpointEvery=30')).rejects.toThrow(
+      /output\.checkpointEvery: a divisor of evaluation\.curveEvery, which is 20.* found 30 in the arm vanilla, .* without update 20, 40\. .*--set output\.checkpointEvery=20,/,
+    );
+    await expect(plan(20, 'updates=40', 'output.checkpointEvery=30')).rejects.toThrow('without update 20.');
+    // The last update is always saved, and a curve that has no point before it, or none at all, loses nothing.
+    await plan(20, 'updates=20', 'output.checkpointEvery=30');
+    await plan(20, 'updates=60', 'output.checkpointEvery=5');
+    await plan(0, 'updates=60', 'output.checkpointEvery=30');
+  });
+
   it.each([
     [{ name: 'x', seeds: [], arms: [{ name: 'a', recipe: 'r' }] }, 'seeds'],
     [{ name: 'x', seeds: [1, 1], arms: [{ name: 'a', recipe: 'r' }] }, 'one of them twice'],
