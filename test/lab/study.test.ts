@@ -128,10 +128,23 @@ describe('a study', () => {
       [],
       /experiments of different names, found first twice/,
     ],
-    ['arms of one experiment', step('first'), ['--arms', 'vanilla'], /--arms: expected no such option of a study/],
+    [
+      'arms of one experiment',
+      step('first'),
+      ['--arms', 'vanilla'],
+      /--arms: expected no such option of a study, found one\. A step by itself takes it: gq experiment \S*first\.toml --arms …/,
+    ],
   ])('refuses %s', async (_, steps, more, message) => {
     const { code, err } = await study(writeStudy('wrong', steps), ...more);
     expect({ code, err }).toMatchObject({ code: 2, err: expect.stringMatching(message) });
+  });
+
+  it('of the package names its first step to whoever asks for some arms', async () => {
+    const { code, err } = await gq('experiment', 'qwen3-4b-study', '--arms', 'vanilla');
+    expect({ code, err }).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('gq experiment qwen3-4b-first --arms …'),
+    });
   });
 
   it('is what --regardless is for, and nothing else', async () => {

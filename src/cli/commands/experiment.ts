@@ -1,11 +1,11 @@
 /** `gq experiment RECIPE`: trains and evaluates arms × seeds, here or on Slurm; of a study, one after another. */
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { exitCodes, UserError } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
 import { keepSandboxes, onInterrupt, type PackPlace, tellUpdate } from '../../lab/index.ts';
 import type { Experiment } from '../../report/experiment-schema.ts';
-import { isBlind, recipePath } from '../../run/index.ts';
+import { isBlind, recipeFrom, recipeName, recipePath } from '../../run/index.ts';
 import { describeSameBytes, expectFittingPlan, sharedRuns, writeExperiment } from '../../study/directory.ts';
 import type { ExperimentPlan, PlannedRun, Tell } from '../../study/experiment.ts';
 import { checkInputs, planExperiment, readExperiment } from '../../study/experiment.ts';
@@ -128,7 +128,10 @@ async function doExperiment(work: Work, call: ExperimentCall, context: CommandCo
 
 /** Does the steps of a study in order, as far as its decisions and failed runs let it; what is done already is passed over. */
 async function runStudy(study: Study, call: ExperimentCall, context: CommandContext): Promise<void> {
-  expectAbsent(call, ['arms', 'from'], 'of a study');
+  const first = recipeName(recipeFrom(dirname(resolve(study.path)), study.steps[0].experiment));
+  const alone = (option: string): string =>
+    `A step by itself takes it: ${gqLine('experiment', first, option)} …, with the same --set.`;
+  expectAbsent(call, ['arms', 'from'], 'of a study', alone);
   const { stdout } = context;
   const steps = await told(context, async (tell) => {
     const planned = await planStudy(study, call.out ?? join('runs', study.name), call, tell);
