@@ -9,6 +9,7 @@ export * from './evaluation-tables.ts';
 export * from './figures.ts';
 export * from './probe-tables.ts';
 export * from './run-result.ts';
+export * from './runs-text.ts';
 export * from './samples.ts';
 export * from './statements.ts';
 export * from './story.ts';

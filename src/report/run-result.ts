@@ -32,6 +32,7 @@ import {
 import { average, mean, median } from '../stats/index.ts';
 import { aggregate, type Results } from './aggregate.ts';
 import { finalStates } from './final-states.ts';
+import { runsText } from './runs-text.ts';
 
 export type RunResult = Readonly<Awaited<ReturnType<typeof readRunResult>>>;
 
@@ -134,9 +135,14 @@ export interface ResultsSource extends Pick<Results, 'placebo'>, Partial<Pick<Re
   readonly runs: readonly { readonly path: string; readonly arm: string | null }[];
   /** Folders that hold parts of a run but no manifest. */
   readonly damaged?: readonly string[];
+  /** Folders that had runs of the experiment, and are not there any more. */
+  readonly gone?: readonly string[];
   /** Paths of runs that are planned and not begun. */
   readonly missing?: readonly string[];
 }
+
+const goneText =
+  'the runs that it shared are missing here, since there is no such folder; if it was moved, name it with --from';
 
 /** Is called before a run is read, with its path, its number (from 1) and the number of runs. */
 export type OnReading = (path: string, at: number, of: number) => void;
@@ -144,7 +150,10 @@ export type OnReading = (path: string, at: number, of: number) => void;
 /** A run that cannot be read is left out and named; if it is the only one, its error is thrown. */
 export async function readResults(directory: string, source: ResultsSource, onReading?: OnReading): Promise<Results> {
   const runs: RunResult[] = [];
-  const leftOut = (source.damaged ?? []).map((path) => ({ path, why: 'it has no manifest.json' }));
+  const leftOut = [
+    ...(source.damaged ?? []).map((path) => ({ path, why: 'it has no manifest.json' })),
+    ...(source.gone ?? []).map((path) => ({ path, why: goneText })),
+  ];
   for (const [i, { path, arm }] of source.runs.entries()) {
     onReading?.(path, i + 1, source.runs.length);
     try {
@@ -182,7 +191,7 @@ export function describeUnfinished({ arms, missing }: Results): string[] {
   const groups = [
     ['Still training', training.map(({ text }) => text)],
     ['Not finished', stopped.map(({ text }) => text)],
-    ['Not started', missing],
+    ['Not started', missing.length === 0 ? [] : [runsText(missing)]],
   ] as const;
   const said = groups.flatMap(([what, runs]) => (runs.length === 0 ? [] : [`${what}: ${runs.join(', ')}.`]));
   const counted =

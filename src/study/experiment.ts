@@ -50,6 +50,8 @@ export interface ExperimentPlan {
   readonly claim?: Claim | undefined;
   /** The file that it was planned from and the changes of the call, which plan it again; null: of no file. */
   readonly again?: { readonly recipe: string; readonly set: readonly string[] } | null | undefined;
+  /** Folders that have runs of the experiment, which are not trained again. */
+  readonly from?: readonly string[];
 }
 
 export function readExperiment(path: string): Experiment {

@@ -123,9 +123,9 @@ export async function checkStudy(steps: readonly StudyStep[], tell?: Tell): Prom
 }
 
 /** What speaks against going on after this step, and what to do; null where the step does not decide, or its bar is met. */
-export async function stopsStudy({ directory, advice }: StudyStep, from: readonly string[]): Promise<string | null> {
+export async function stopsStudy({ directory, advice }: StudyStep): Promise<string | null> {
   if (advice === undefined) return null;
-  const results = await openResults(directory, { from });
+  const results = await openResults(directory);
   const verdict = judgeBar(results);
   if (verdict === null || verdict.verdict === 'met') return null;
   return `"${results.design.bar?.what}" is ${verdict.verdict}, ${countText(verdict)}.\n${advice}`;

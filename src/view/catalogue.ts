@@ -16,6 +16,8 @@ export interface FoundEntry {
   /** The arm's name in its experiment; null for a run of its own. */
   readonly arm: string | null;
   readonly experiment: string | null;
+  /** Where the run lies that stands for this one: a finished run of another folder, with the same config and seed. */
+  readonly shared?: string;
 }
 
 const deepest = 3;
@@ -77,8 +79,12 @@ function runsOf(base: string, directory: string, experiment: string): FoundEntry
       return { path, arm: basename(path).replace(/-\d+$/, '') };
     });
     // A plan names folders inside its own; nothing else is shown, nor written into a bundle.
-    const inside = [...runs, ...others].filter(({ path }) => dirname(resolve(path)) === resolve(directory));
-    return inside.map(({ path, arm }) => ({ kind: 'run', id: idOf(base, path), path, arm, experiment }));
+    const own = [...runs.filter(({ sharedAs }) => sharedAs === undefined), ...others];
+    const shared = runs.flatMap(({ path, arm, sharedAs: name }) =>
+      name === undefined ? [] : [{ path: join(directory, name), arm, shared: path }],
+    );
+    const inside = [...own, ...shared].filter(({ path }) => dirname(resolve(path)) === resolve(directory));
+    return inside.map((run) => ({ kind: 'run', id: idOf(base, run.path), experiment, ...run }));
   } catch {
     // The experiment itself is listed, and says what is wrong when it is opened.
     return [];
@@ -121,7 +127,7 @@ function listExperiment({ id, path }: FoundEntry) {
   return { id, name: plan.name, why: plan.why, arms: plan.arms.map((arm) => arm.name), seeds: plan.seeds };
 }
 
-export function listRun({ id, path, arm, experiment }: FoundEntry): ListedRun {
+export function listRun({ id, path, arm, experiment, shared }: FoundEntry): ListedRun {
   const unknown = { id, experiment, seed: seedOf(path), update: 0, updates: 0, heartbeat: null, curve: [] };
   const plain = { ...unknown, arm: arm ?? basename(path), usesLabels: false, hasQuarantine: false };
   if (!isRun(path)) {
@@ -130,7 +136,8 @@ export function listRun({ id, path, arm, experiment }: FoundEntry): ListedRun {
     const lacks = isNoText
       ? 'The name of its folder is no UTF-8 text: rename the folder.'
       : 'The run has no manifest.json.';
-    const notice = isDamaged ? lacks : '';
+    const elsewhere = shared === undefined ? '' : `Begun in ${relative(dirname(path), dirname(shared))}.`;
+    const notice = isDamaged ? lacks : elsewhere;
     return { ...plain, status: isDamaged ? 'damaged' : 'not started', notice };
   }
   try {

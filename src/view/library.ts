@@ -155,13 +155,14 @@ export class ViewLibrary {
 
   /** Results are made again when something was evaluated or a run has begun or ended, not with every update; how runs are doing is looked at each time. */
   async #experiment(entry: FoundEntry): Promise<ExperimentPage> {
-    const runs = this.entries().filter(({ id, experiment }) => experiment === entry.id || id === entry.id);
+    const all = this.entries();
+    const runs = all.filter(({ id, experiment }) => experiment === entry.id || id === entry.id);
     const questions = questionsAbout(entry.path);
     const stamp = [
-      ...runs.map(({ path }) => resultStampOf(path)),
+      ...runs.map(({ path, shared }) => resultStampOf(shared ?? path)),
       ...questions.map(({ job }) => JSON.stringify(job)),
     ].join(' ');
-    const idOf = (path: string): string => runs.find((run) => resolve(run.path) === resolve(path))?.id ?? entry.id;
+    const idOf = (path: string): string => all.find((run) => resolve(run.path) === resolve(path))?.id ?? entry.id;
     const page = await this.#kept.get('experiment', entry.id, stamp, async () =>
       experimentPage(entry.id, await openResults(entry.path), idOf, questions),
     );

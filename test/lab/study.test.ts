@@ -73,7 +73,7 @@ describe('a study', () => {
     expect(text).toContain('The study goes on regardless: "Vanilla attempts." is refuted');
     expect(text).not.toContain('ends here');
     expect(err).toContain(`vanilla-1 is ${join(out, 'first', 'vanilla-1')}: not trained again`);
-    expect(text).toContain(`gq results ${join(out, 'second')} --from ${join(out, 'first')}`);
+    expect(text).toContain(`see: gq results ${join(out, 'second')}\n`);
     expect(foldersOf('second')).toEqual(['absorb-1']);
     const seal = join(out, 'second', 'absorb-1', 'seal.json');
     const { mtimeMs } = statSync(seal);
@@ -81,7 +81,7 @@ describe('a study', () => {
     expect(again.code).toBe(0);
     expect(again.out).toContain('runs     0 of 2 left');
     expect(statSync(seal).mtimeMs).toBe(mtimeMs);
-    const results = await gq('results', join(out, 'second'), '--all', '--from', join(out, 'first'));
+    const results = await gq('results', join(out, 'second'), '--all');
     expect(results.out).toMatch(/absorb − vanilla/);
   });
 

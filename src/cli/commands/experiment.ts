@@ -120,9 +120,9 @@ async function doExperiment(work: Work, call: ExperimentCall, context: CommandCo
     if (on === 'slurm') await showScript(plan, directory, recipe, clustered, context);
     return false;
   }
-  if (on !== 'slurm') return executeExperiment(plan, directory, { jobs, pack: packed, from: call.from }, context);
+  if (on !== 'slurm') return executeExperiment(plan, directory, { jobs, pack: packed }, context);
   const isDone = await executeOnSlurm(plan, directory, recipe, clustered, context);
-  if (isDone) context.stdout.write(endLines(plan, directory, call.from));
+  if (isDone) context.stdout.write(endLines(plan, directory));
   return isDone;
 }
 
@@ -145,13 +145,13 @@ async function runStudy(study: Study, call: ExperimentCall, context: CommandCont
     const from = steps.slice(0, i).map(({ directory }) => directory);
     const plan = await leaveShared(step.plan, step.directory, { from, dryRun: false }, context);
     const left = await runsLeft(plan, step.directory);
-    if (left.length > 0 && !(await doExperiment({ ...step, plan }, { ...call, from }, context))) {
+    if (left.length > 0 && !(await doExperiment({ ...step, plan }, call, context))) {
       if (!call.regardless || context.exitCode !== exitCodes.failed) return;
       stdout.write(`The study goes on regardless: runs of ${step.plan.experiment.name} failed\n`);
       hasFailed = true;
       context.exitCode = exitCodes.done;
     }
-    const why = await stopsStudy(step, from);
+    const why = await stopsStudy(step);
     if (why === null) continue;
     stdout.write(`${call.regardless ? 'The study goes on regardless' : 'The study ends here'}: ${why}\n`);
     if (call.regardless) continue;
@@ -199,10 +199,11 @@ async function leaveShared(
   if (taken.length === 0) return plan;
   for (const { folder, configHash } of taken)
     stderr.write(`${folder} is ${shared.get(configHash)}: not trained again\n`);
-  if (!dryRun) await writeExperiment(directory, plan);
+  const folders = taken.map(({ configHash }) => dirname(shared.get(configHash) ?? ''));
+  if (!dryRun) await writeExperiment(directory, { ...plan, from: folders });
   const rest = plan.runs.filter((run) => !isShared(run));
   if (rest.length === 0) {
-    stdout.write(`every run is there; see: ${resultsLine(directory, from)}\n`);
+    stdout.write(`every run is there; see: ${gqLine('results', directory)}\n`);
   }
   return { ...plan, runs: rest };
 }
@@ -240,16 +241,13 @@ async function showForecast(
   expectDiskRoom(directory, forecast.disk);
 }
 
-/** `jobs`: processes at a time, null for one on each GPU, or one alone; `pack`: runs that share a process; `from`: folders that have some of its runs. */
-type ExecuteOptions = { readonly jobs: number | null; readonly pack?: number; readonly from?: readonly string[] };
-
-const resultsLine = (directory: string, from: readonly string[]): string =>
-  gqLine('results', directory, ...from.flatMap((folder) => ['--from', folder]));
+/** `jobs`: processes at a time, null for one on each GPU, or one alone; `pack`: runs that share a process. */
+type ExecuteOptions = { readonly jobs: number | null; readonly pack?: number };
 
 export async function executeExperiment(
   plan: ExperimentPlan,
   directory: string,
-  { jobs: asked, pack: size = 1, from = [] }: ExecuteOptions,
+  { jobs: asked, pack: size = 1 }: ExecuteOptions,
   context: CommandContext,
 ): Promise<boolean> {
   expectWritable(`experiment in ${directory}`, directory);
@@ -301,14 +299,14 @@ export async function executeExperiment(
     return false;
   }
   for (const sentence of describeSameBytes(directory)) context.stderr.write(`${sentence}\n`);
-  context.stdout.write(endLines(plan, directory, from));
+  context.stdout.write(endLines(plan, directory));
   return true;
 }
 
-function endLines({ runs, claim }: ExperimentPlan, directory: string, from: readonly string[]): string {
+function endLines({ runs, claim }: ExperimentPlan, directory: string): string {
   const blind = runs.map(({ folder }) => folder).filter((folder) => isBlind(join(directory, folder)));
   const lines = [
-    `${runs.length} runs in ${directory}; see: ${resultsLine(directory, from)}`,
+    `${runs.length} runs in ${directory}; see: ${gqLine('results', directory)}`,
     ...(claim === undefined ? [] : [`whether its predictions are met: ${gqLine('claim', directory)}`]),
     ...(blind.length === 0
       ? []

@@ -18,6 +18,7 @@ import {
   renderTable,
   resultsCsv,
   resultsJson,
+  runsText,
   writeFigures,
   writeReport,
   writeTraces,
@@ -50,7 +51,7 @@ const options = {
   placebo: word('<arm>', "compare with this placebo too; the experiment's own, or haar, when absent"),
   from: repeated(
     '<dir>',
-    'take runs that the experiment plans and has not started from this folder, where it has them',
+    'take runs that the experiment plans and has not started from this folder too, where it has them, beside the folders that it shared runs from when it was run',
   ),
   emergence: flag(
     'also when policies begin to attempt: Kaplan–Meier and log-rank over curves; always there where the experiment has predictions',
@@ -119,9 +120,10 @@ export function warnIncomplete(
     stderr.write(`${path} is ${isTraining(path) ? 'in progress' : 'not finished'} (${updates} updates saved)\n`);
   }
   const { runs, missing: absent } = findExperiment(directory, from);
-  for (const { path } of runs.filter((run) => run.isShared)) stderr.write(`taken from another folder: ${path}\n`);
+  for (const { path } of runs.filter(({ sharedAs }) => sharedAs !== undefined))
+    stderr.write(`taken from another folder: ${path}\n`);
   const missing = absent.map((path) => basename(path));
-  if (missing.length > 0) stderr.write(`not started yet in ${directory}: ${missing.join(', ')}\n`);
+  if (missing.length > 0) stderr.write(`not started yet in ${directory}: ${runsText(missing)}\n`);
   for (const sentence of describeSameBytes(directory)) stderr.write(`${sentence}\n`);
 }
 

@@ -1,4 +1,5 @@
 /** `gq runs [DIR]`: how each run of a folder is doing, its files checked; `gq diff A B`: how two runs differ. */
+import { dirname } from 'node:path';
 import { visibleLine, wrapText } from '../../base/index.ts';
 import type { ComparedEvaluation } from '../../evaluate/index.ts';
 import { compareRuns, EvaluationStore, findDamage, lastCheckpoint, statesOf, summarise } from '../../evaluate/index.ts';
@@ -23,9 +24,13 @@ export const runsCommand = command({
     const show = Progress.passing(stderr, 'runs checked', entries.length);
     let checked = 0;
     const rates = new Map<string, Rates | null>();
-    const check = (entry: FoundEntry): ListedRun => {
-      const run = quick ? listRun(entry) : checkedRun(entry);
-      rates.set(run.id, ratesOf(run, quick ? null : entry.path));
+    const check = (found: FoundEntry): ListedRun => {
+      const { shared: path = found.path, ...own } = found;
+      const entry = { ...own, path };
+      // The files of a run of another folder are checked where they lie.
+      const listed = quick || found.shared !== undefined ? listRun(entry) : checkedRun(entry);
+      const run = found.shared === undefined ? listed : { ...listed, notice: `begun in ${dirname(path)}` };
+      rates.set(run.id, ratesOf(run, quick ? null : path));
       if (!quick) show(++checked);
       return run;
     };
