@@ -139,6 +139,8 @@ export interface ResultsSource extends Pick<Results, 'placebo'>, Partial<Pick<Re
   readonly gone?: readonly string[];
   /** Paths of runs that are planned and not begun. */
   readonly missing?: readonly string[];
+  /** Paths of runs that failed when they were tried last, begun or not. */
+  readonly failed?: Results['failed'];
 }
 
 const goneText =
@@ -167,13 +169,16 @@ export async function readResults(directory: string, source: ResultsSource, onRe
     const found = leftOut.map(({ path, why }) => `${path}: ${why}`).join('; ');
     throw new UserError({ call: `results of ${directory}`, expected: 'a run that can be read', found });
   }
+  const { failed = [] } = source;
+  const missing = (source.missing ?? []).filter((path) => failed.every((run) => run.path !== path));
   return aggregate(runs, {
     name: source.name ?? basename(resolve(directory)),
     baseline: source.baseline ?? 'vanilla',
     placebo: source.placebo,
     order: source.arms,
     leftOut,
-    missing: (source.missing ?? []).map((path) => basename(path)),
+    missing: missing.map((path) => basename(path)),
+    failed,
     design: source.design,
   });
 }
@@ -185,12 +190,13 @@ export function unfinishedRuns(arms: Results['arms']) {
 }
 
 /** Which runs these results are not yet of, and what the numbers count meanwhile; nothing where all have ended. */
-export function describeUnfinished({ arms, missing }: Results): string[] {
+export function describeUnfinished({ arms, missing, failed }: Results): string[] {
   const begun = unfinishedRuns(arms);
   const [training, stopped] = [true, false].map((is) => begun.filter(({ path }) => isTraining(path) === is));
   const groups = [
     ['Still training', training.map(({ text }) => text)],
     ['Not finished', stopped.map(({ text }) => text)],
+    ['Failed', failed.map(({ path, why }) => `${basename(path)} (${why.replace(/\.$/, '')})`)],
     ['Not started', missing.length === 0 ? [] : [runsText(missing)]],
   ] as const;
   const said = groups.flatMap(([what, runs]) => (runs.length === 0 ? [] : [`${what}: ${runs.join(', ')}.`]));

@@ -6,9 +6,10 @@ import { sha256Json } from '../base/node/index.ts';
 import { type Experiment, experimentSchema } from '../report/experiment-schema.ts';
 import type { ClaimFacts, OnReading, Results, Table } from '../report/index.ts';
 import { earlierText, readResults, runsText } from '../report/index.ts';
-import { isBlind, isRun, RunDirectory, trainedStatus } from '../run/index.ts';
+import { hasSeal, isBlind, isRun, RunDirectory, trainedStatus } from '../run/index.ts';
 import { type Register, readRegister, statedRuns } from './claim.ts';
 import { type FoundRun, findExperiment } from './directory.ts';
+import { failureOf } from './failures.ts';
 
 export type BegunRun = Awaited<ReturnType<typeof begunRuns>>[number];
 
@@ -208,6 +209,7 @@ export async function openResults(
   onReading?: OnReading,
 ): Promise<Results> {
   const { experiment, barChanged, again, runs, damaged, missing, gone } = findExperiment(directory, options.from);
+  const unsealed = runs.map(({ path }) => path).filter((path) => !hasSeal(path));
   // A placebo that was asked for takes the place of those that the arms name.
   const own = options.placebo === undefined ? {} : { placebos: null };
   const arms = experiment?.arms.map((arm) => ({ ...arm, ...own })) ?? [];
@@ -217,7 +219,7 @@ export async function openResults(
     placebo: options.placebo ?? (experiment === null ? 'haar' : experiment.placebo),
     arms: arms.map(({ name }) => name),
     runs,
-    ...{ damaged, missing, gone },
+    ...{ damaged, missing, gone, failed: failedOf(experiment === null ? [] : [...missing, ...unsealed]) },
     design:
       experiment === null
         ? undefined
@@ -227,6 +229,12 @@ export async function openResults(
   for (const name of ['baseline', 'placebo'] as const) expectArm(`--${name}`, options[name], results);
   return results;
 }
+
+const failedOf = (paths: readonly string[]) =>
+  paths.flatMap((path) => {
+    const why = failureOf(path);
+    return why === null ? [] : [{ path, why }];
+  });
 
 function expectArm(option: string, name: string | undefined, { arms }: Results): void {
   if (name === undefined || arms.some(({ arm }) => arm === name)) return;

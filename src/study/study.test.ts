@@ -8,6 +8,7 @@ import { compareArms } from '../report/comparisons.ts';
 import { readResults } from '../report/run-result.ts';
 import { findExperiment, writeExperiment } from './directory.ts';
 import { checkExperiment, type ExperimentPlan, planExperiment, readExperiment } from './experiment.ts';
+import { failureOf } from './failures.ts';
 import { WorkEstimate } from './rates.ts';
 import { type ExperimentWorker, type JobEnd, runPlan, runSideBySide } from './run.ts';
 
@@ -279,7 +280,7 @@ describe('a run that is refused', () => {
   const nothing = async () => 'finished' as const;
 
   /** Runs the experiment with a worker that cannot train one of its runs, and says which it trained. */
-  async function withRefused(refused: string, error: Error) {
+  async function withRefused(refused: string, error: Error, directory = temporaryFolder()) {
     const plan = await planExperiment(readExperiment(path), path);
     const [trained, told]: [string[], string[]] = [[], []];
     const worker: ExperimentWorker = {
@@ -291,7 +292,7 @@ describe('a run that is refused', () => {
       evaluate: nothing,
       relearn: nothing,
     };
-    const end = runPlan(plan, temporaryFolder(), {
+    const end = runPlan(plan, directory, {
       size: 1,
       signal: new AbortController().signal,
       workerOf: () => worker,
@@ -310,6 +311,17 @@ describe('a run that is refused', () => {
       trained: ['vanilla-3', 'vanilla-4', 'gate-4'],
       told: ['gate-3'],
     });
+  });
+
+  it('keeps what was said, until it is tried again', async () => {
+    const directory = temporaryFolder();
+    const said = () => ['vanilla-3', 'gate-3'].map((run) => failureOf(join(directory, run)));
+    await withRefused('gate-3', noPairs, directory);
+    expect(said()).toEqual([null, noPairs.message]);
+    await withRefused('vanilla-3', new Error('the GPU fell off the bus\nsomewhere'), directory);
+    expect(said()).toEqual(['Error: the GPU fell off the bus', noPairs.message]);
+    await withRefused('nothing', noPairs, directory);
+    expect(said()).toEqual([null, null]);
   });
 
   it.each([

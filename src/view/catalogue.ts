@@ -7,6 +7,7 @@ import { openToRead } from '../base/node/index.ts';
 import { folderAdvice } from '../run/config/recipes.ts';
 import { isRun, isTraining, type Manifest, makeAgain, RunDirectory, readStamped } from '../run/index.ts';
 import { findExperiment, storedPlan } from '../study/directory.ts';
+import { failureOf } from '../study/failures.ts';
 import type { ListedRun } from './api.ts';
 
 export interface FoundEntry {
@@ -138,12 +139,12 @@ export function listRun({ id, path, arm, experiment, shared }: FoundEntry): List
       : 'The run has no manifest.json.';
     const elsewhere = shared === undefined ? '' : `Begun in ${relative(dirname(path), dirname(shared))}.`;
     const notice = isDamaged ? lacks : elsewhere;
-    return { ...plain, status: isDamaged ? 'damaged' : 'not started', notice };
+    return failing({ ...plain, status: isDamaged ? 'damaged' : 'not started', notice }, path);
   }
   try {
     const manifest = RunDirectory.open(path).readManifest();
     const { status, update, notice } = readProgress(path, manifest);
-    return {
+    const listed = {
       id,
       experiment,
       arm: arm ?? manifest.arm,
@@ -160,9 +161,16 @@ export function listRun({ id, path, arm, experiment, shared }: FoundEntry): List
         ...{ solve: solve.rate, cleanSolve: cleanSolve?.rate ?? null },
       })),
     };
+    return status === 'stopped' ? failing(listed, path) : listed;
   } catch (error) {
     return { ...plain, status: 'damaged', notice: messageOf(error) };
   }
+}
+
+function failing(run: ListedRun, path: string): ListedRun {
+  const failure = run.experiment === null ? null : failureOf(path);
+  if (failure === null) return run;
+  return { ...run, failure, notice: `${run.notice === '' ? '' : `${run.notice} `}failed: ${failure}` };
 }
 
 function seedOf(path: string): number | null {

@@ -105,6 +105,15 @@ describe('a study', () => {
     const ended = await call();
     expect(ended).toMatchObject({ code: 1, err: expect.stringMatching(/activation-1 failed: generate pairs/) });
     expect(readdirSync(join(home, 'others'))).toEqual(['failing']);
+    const failing = join(home, 'others', 'failing');
+    const why = /failed: generate pairs\b.*: expected/;
+    const runs = await gq('runs', failing);
+    expect(runs.out).toMatch(/^ +activation-1 +activation +failed +0\/0/m);
+    expect(runs.out.replaceAll(/\s+/g, ' ')).toMatch(why);
+    const results = await gq('results', failing);
+    expect(results.err).toMatch(new RegExp(`^failed: ${join(failing, 'activation-1')}: generate pairs`, 'm'));
+    expect(results.err).not.toContain('not started');
+    expect(results.out.replaceAll(/\s+/g, ' ')).toMatch(/Failed: activation-1 \(generate pairs\b.*\)\./);
     const { code, out: said } = await call('--regardless');
     expect({ code, said }).toMatchObject({
       code: 1,

@@ -138,6 +138,7 @@ async function showStudy(directory: string, { from }: ClaimCall): Promise<Comman
       ...(openedEarly.length === 0 ? [] : [wrapText(earlyText(openedEarly), width)]),
       ...(faults.length === 0 ? [] : [wrapText(faultsText(faults), width)]),
       renderTable(armTable(experiment, stated, begun), 'text', width),
+      ...results.failed.map(({ path, why }) => wrapText(`failed: ${path}: ${why}`, width)),
       ...results.leftOut.map(({ path, why }) => wrapText(`left out: ${path}: ${why}`, width)),
       ...predictions.map((one, _, { length: count }) =>
         predictionText(one, { count, seeds: experiment.seeds.length, why: '', width }),

@@ -1,5 +1,5 @@
 /** `gq results DIR`: tables over seeds, comparisons, figures; with --html one HTML file. */
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { visibleLine, wrapText } from '../../base/index.ts';
 import { expectPlainNames, expectWritable } from '../../base/node/index.ts';
 import {
@@ -108,7 +108,7 @@ async function printResults(call: ResultsCall, context: CommandContext): Promise
 
 export function warnIncomplete(
   directory: string,
-  { arms, leftOut }: Results,
+  { arms, leftOut, missing, failed }: Results,
   context: CommandContext,
   from: readonly string[] = [],
 ): void {
@@ -119,10 +119,10 @@ export function warnIncomplete(
   for (const { path, updates } of unfinished) {
     stderr.write(`${path} is ${isTraining(path) ? 'in progress' : 'not finished'} (${updates} updates saved)\n`);
   }
-  const { runs, missing: absent } = findExperiment(directory, from);
+  for (const { path, why } of failed) stderr.write(`failed: ${path}: ${why}\n`);
+  const { runs } = findExperiment(directory, from);
   for (const { path } of runs.filter(({ sharedAs }) => sharedAs !== undefined))
     stderr.write(`taken from another folder: ${path}\n`);
-  const missing = absent.map((path) => basename(path));
   if (missing.length > 0) stderr.write(`not started yet in ${directory}: ${runsText(missing)}\n`);
   for (const sentence of describeSameBytes(directory)) stderr.write(`${sentence}\n`);
 }

@@ -114,7 +114,14 @@ function rowOf(run: RatedRun): string[] {
   const since = run.heartbeat === null ? '-' : sinceText((Date.now() - run.heartbeat) / 1000);
   const name = run.experiment === null ? run.id : `  ${run.id.slice(run.experiment.length + 1)}`;
   const rates = [run.attempt, run.hack, run.cleanSolve].map((rate) => rate?.toFixed(2) ?? '-');
-  return [name, run.arm, run.status, `${run.update}/${run.updates}`, ...rates, since];
+  return [
+    name,
+    run.arm,
+    run.failure === undefined ? run.status : 'failed',
+    `${run.update}/${run.updates}`,
+    ...rates,
+    since,
+  ];
 }
 
 export const diffCommand = command({
