@@ -77,7 +77,7 @@ function sharedRuns(found: readonly FoundRun[], { begun, stated: [first] }: Regi
 }
 
 /** The runs that were begun in other folders, by folder, and whether some were before the study was stated. */
-export function runsElsewhere(begun: readonly BegunRun[]): ClaimFacts['elsewhere'] {
+function runsElsewhere(begun: readonly BegunRun[]): ClaimFacts['elsewhere'] {
   const groups = groupBy(begun, ({ sharedFrom }) => sharedFrom);
   return [...groups].flatMap(([folder, own]) => {
     const runs = own.map(({ folder: run }) => run);

@@ -204,6 +204,13 @@ export function sharedRuns(folders: readonly string[]): ReadonlyMap<string, stri
   return new Map(shared.map((run) => [run.readManifest().identity.config, run.path]));
 }
 
+/** The folders of the experiments in this one, by name: the steps of a study. */
+export function stepsIn(directory: string): string[] {
+  if (storedPlan(directory) !== null || isRun(directory)) return [];
+  const paths = readdirSync(directory).map((name) => join(directory, name));
+  return paths.filter((path) => existsSync(join(path, fileName))).sort();
+}
+
 /** Paths of the runs that lie in a folder itself, without blind ones. */
 function runsIn(directory: string): string[] {
   const paths = storedPlan(directory)?.runs.map(({ folder }) => join(directory, folder));
@@ -224,6 +231,16 @@ export function findExperiment(directory: string, from: readonly string[] = []):
   const paths = (isFolder ? readdirSync(directory).sort() : []).map((name) => join(directory, name));
   const runs = paths.filter(isRun).map((path) => ({ path, arm: null }));
   if (runs.length > 0) return { ...alone, runs, damaged: paths.filter(isDamaged) };
+  const steps = isFolder ? stepsIn(directory) : [];
+  if (steps.length > 0) {
+    const [expected, found] = ['a run, an experiment, or a folder of runs', 'a folder of experiments'];
+    throw new UserError({
+      call: `results of ${directory}`,
+      expected,
+      found,
+      fix: `Name one of them: ${steps.join(', ')}`,
+    });
+  }
   throw new UserError({
     call: `results of ${directory}`,
     expected: 'a run, an experiment, or a folder of runs',

@@ -83,6 +83,17 @@ describe('a study', () => {
     expect(statSync(seal).mtimeMs).toBe(mtimeMs);
     const results = await gq('results', join(out, 'second'), '--all');
     expect(results.out).toMatch(/absorb − vanilla/);
+    const steps = ['first', 'second'].map((name) => join(out, name));
+    const named = `found a folder of experiments. Name one of them: ${steps.join(', ')}`;
+    expect(await gq('results', out)).toMatchObject({ code: 2, err: expect.stringContaining(named) });
+    // The bar of the first step is refuted; the second predicts nothing.
+    const claims = await gq('claim', out);
+    expect(claims).toMatchObject({ code: 1, err: '' });
+    expect(claims.out).toMatch(
+      new RegExp(`^${steps[0]}\nclaim [\\s\\S]*refuted[\\s\\S]*\n\n${steps[1]}\nNo claim is registered`),
+    );
+    const { steps: told } = JSON.parse((await gq('claim', out, '--json')).out);
+    expect(told.map(({ name }: { name: string }) => name)).toEqual(['first', 'second']);
   });
 
   it('goes on by itself where the bar of the step that decides is met', async () => {

@@ -17,7 +17,7 @@ import {
 import { recipePath } from '../../run/index.ts';
 import { type Claim, claimOf, openBlind, readRegister, statedRuns } from '../../study/claim.ts';
 import { armTable, openResults, studyProgress } from '../../study/claim-progress.ts';
-import { findExperiment } from '../../study/directory.ts';
+import { findExperiment, stepsIn } from '../../study/directory.ts';
 import { readExperiment } from '../../study/experiment.ts';
 import {
   argument,
@@ -40,7 +40,10 @@ type ClaimCall = CallOf<typeof options>;
 
 export const claimCommand = command({
   arguments: {
-    what: argument('<what>', 'the file of an experiment, a recipe of the package, or the folder of a study'),
+    what: argument(
+      '<what>',
+      'the file of an experiment, a recipe of the package, the folder of an experiment, or of a study: every step',
+    ),
   },
   options,
   json: 'everything as JSON',
@@ -53,7 +56,7 @@ export const claimCommand = command({
     1: 'of a folder: one is refuted or open, the claim was changed after its first run, or the folder does not fit its register',
   },
   run: ({ what, ...call }) =>
-    existsSync(what) && statSync(what).isDirectory() ? showStudy(what, call) : showFile(what, call),
+    existsSync(what) && statSync(what).isDirectory() ? showFolder(what, call) : showFile(what, call),
 });
 
 export const openClaimCommand = command({
@@ -118,6 +121,19 @@ async function showFile(named: string, { set, out }: ClaimCall): Promise<Command
     return `${lines.join('\n')}\n`;
   };
   return { value: { name, ...claim, blindSeeds, predictions }, text };
+}
+
+/** The claim of an experiment, or of each step of a study, in the order of their names. */
+async function showFolder(directory: string, call: ClaimCall): Promise<CommandResult> {
+  const steps = stepsIn(directory);
+  if (steps.length === 0) return showStudy(directory, call);
+  const shown: CommandResult[] = [];
+  for (const step of steps) shown.push(await showStudy(step, call));
+  return {
+    value: { steps: shown.map(({ value }) => value) },
+    text: (width) => shown.map(({ text }, i) => `${steps[i]}\n${text(width)}`).join('\n'),
+    isNo: shown.some(({ isNo }) => isNo),
+  };
 }
 
 async function showStudy(directory: string, { from }: ClaimCall): Promise<CommandResult> {
