@@ -133,6 +133,30 @@ describe('a study', () => {
     expect(existsSync(join(home, 'others', 'second', 'vanilla-1', 'seal.json'))).toBe(true);
   });
 
+  it('is refused only where the next step does not fit on the disk, and says first how many steps do', async () => {
+    const many = 'set = ["updates=1000000", "output.checkpointEvery=1", "output.keepState=all"]\n';
+    const seeds = Array.from({ length: 50 }, (_, i) => i).join();
+    const large = `name = "large"\nseeds = [${seeds}]\nbaseline = "absorb"\nplacebo = "absorb"\n${many}${evaluation}${armOf('absorb')}`;
+    writeFileSync(join(home, 'large.toml'), large);
+    const plain = (name: string, ...steps: string[]) => {
+      const file = writeStudy(name, ...steps);
+      writeFileSync(file, readFileSync(file, 'utf8').replace(/^set = .*\n/m, ''));
+      const own = words.filter((word) => word !== '--set' && !word.startsWith('updates='));
+      return gq('experiment', file, ...own.flatMap((word) => ['--set', word]), '--out', join(home, name), '--dry-run');
+    };
+    const later = await plain('later', step('first'), step('large'));
+    expect(later, later.err).toMatchObject({ code: 0 });
+    const said = 'disk     too little for the whole study: it holds the first 1 of 2 steps';
+    expect(later.out.startsWith(`${said}\ninputs `)).toBe(true);
+    expect(later.out.endsWith(`${said}\n`)).toBe(true);
+    const first = await plain('at-once', step('large'), step('first'));
+    expect(first.out).toContain('it holds not even the first of 2 steps');
+    expect(first).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/at-once\/large: expected .* of room on its disk/),
+    });
+  });
+
   it('refuses finished runs whose files were changed', async () => {
     appendFileSync(join(out, 'first', 'vanilla-1', 'rollouts.parquet'), '\n');
     const { code, err } = await study(path, '--dry-run');
