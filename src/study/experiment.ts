@@ -301,15 +301,26 @@ export interface InputFacts {
   readonly splits: Readonly<Record<string, number>>;
 }
 
-/** Refuses, before anything is trained, what evaluation would fail on hours later: a set without prompts, a prompt that is too long. */
-export async function checkInputs({ experiment, runs }: ExperimentPlan, tell?: Tell): Promise<InputFacts[]> {
+/**
+ * Refuses, before anything is trained, what evaluation would fail on hours later: a set without prompts, a prompt that is too long. `checked`: what was
+ * found so far, which is not looked at again.
+ */
+export async function checkInputs(
+  { experiment, runs }: ExperimentPlan,
+  tell?: Tell,
+  checked = new Map<string, InputFacts>(),
+): Promise<InputFacts[]> {
   const { sets: final, curveEvery } = experiment.evaluation;
   const sets: readonly EvaluationSet[] = curveEvery === 0 ? final : [...final, 'curve'];
-  const checked = new Map<string, InputFacts>();
+  const facts = new Set<InputFacts>();
   for (const { arm, config } of runs) {
     const { model, data, plugins, environment, sampling } = config;
-    const key = JSON.stringify([model, data, plugins, environment, sampling.maxPromptTokens]);
-    if (checked.has(key)) continue;
+    const key = JSON.stringify([sets, model, data, plugins, environment, sampling.maxPromptTokens]);
+    const known = checked.get(key);
+    if (known !== undefined) {
+      facts.add(known);
+      continue;
+    }
     tell?.(`checks the problems and the prompts of ${experiment.name}, arm ${arm}`);
     await using lab = await openLab({ config });
     const { splits } = await lab.problems;
@@ -319,7 +330,9 @@ export async function checkInputs({ experiment, runs }: ExperimentPlan, tell?: T
     const prompted = sets.flatMap((set) => evaluationTasks(set === 'curve' ? 'validation' : set, context));
     assertPromptsFit(prompted, sampling, folder.config);
     const counts = Object.entries(splits).map(([split, problems]) => [split, problems.length]);
-    checked.set(key, { model, splits: Object.fromEntries(counts) });
+    const found = { model, splits: Object.fromEntries(counts) };
+    checked.set(key, found);
+    facts.add(found);
   }
-  return [...checked.values()];
+  return [...facts];
 }

@@ -1,5 +1,5 @@
 /** What an experiment will cost: known from configs, from earlier runs of the same shape, or not at all. */
-import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
@@ -9,6 +9,7 @@ import { type ExperimentPlan, planExperiment, readExperiment } from './experimen
 import {
   expectDiskRoom,
   expectGpuRoom,
+  forecastDisk,
   forecastExperiment,
   packThatFits,
   runsTogether,
@@ -74,6 +75,15 @@ describe('an experiment costs', () => {
     expect(forecast.disk.ledgerBytes).toBeNull();
     const one = await forecastExperiment({ ...plan, runs: plan.runs.slice(0, 1) }, join(home, 'new'), shape(1, 1));
     expect(forecast.disk.checkpointBytes).toBeGreaterThan(4 * one.disk.checkpointBytes);
+  });
+
+  it('checkpoints on disk, known from config.json of the model alone: its other files take long to read, and a study asks for every arm', async () => {
+    const model = join(temporaryFolder(), 'model');
+    mkdirSync(model);
+    cpSync(join('models', 'micro', 'config.json'), join(model, 'config.json'));
+    const runs = plan.runs.map((run) => ({ ...run, config: { ...run.config, model } }));
+    const of = async (made: ExperimentPlan) => (await forecastDisk(made, join(home, 'new'), 1, 1)).checkpointBytes;
+    expect(await of({ ...plan, runs })).toBe(await of(plan));
   });
 
   it('what runs of the same shape took, shared among those that were measured side by side', async () => {

@@ -105,8 +105,9 @@ export async function planStudy(
 /** Refuses what would stop a later step: problems and prompts, and finished runs whose files were changed. Says in lines what is there. */
 export async function checkStudy(steps: readonly StudyStep[], tell?: Tell): Promise<string[]> {
   const facts: string[] = [];
+  const checked = new Map();
   for (const { plan } of steps) {
-    const found = (await checkInputs(plan, tell)).map(({ model, splits }) => {
+    const found = (await checkInputs(plan, tell, checked)).map(({ model, splits }) => {
       const counts = Object.entries(splits).map(([split, count]) => `${count} ${split}`);
       return `inputs   ${model}; problems: ${counts.join(', ')}`;
     });

@@ -2,6 +2,7 @@
 import { appendFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { checkStudy, planStudy, readStudy } from '../../src/study/steps.ts';
 import { gq } from '../run-gq.ts';
 import { tinyModel, tinySettings } from '../smoke/lab.ts';
 import { temporaryFolder } from './hand-made.ts';
@@ -58,6 +59,16 @@ describe('a study', () => {
       /the whole study\nruns {5}2 of 2 left, 4 updates; .*\ntime {5}about 7 min 00 s; assumed of 2 arms/,
     );
     expect(existsSync(out)).toBe(false);
+  });
+
+  it('checks what its steps have in common once', async () => {
+    const found = readStudy(path);
+    if (found === null) throw new Error('no study');
+    const steps = await planStudy(found, out, { set: settings });
+    const told: string[] = [];
+    const lines = await checkStudy(steps, (what) => told.push(what));
+    expect(told).toEqual(['checks the problems and the prompts of first, arm vanilla']);
+    expect(lines).toHaveLength(2);
   });
 
   it('ends with advice where the step that decides says no', async () => {
