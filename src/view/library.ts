@@ -5,6 +5,7 @@ import { withinLimit } from '../base/node/index.ts';
 import { type JudgedOptions, type JudgedTable, openJudged } from '../oracle/index.ts';
 import { isRun, RunDirectory } from '../run/index.ts';
 import { openResults } from '../study/claim-progress.ts';
+import { failureOf } from '../study/failures.ts';
 import { questionFacts, questionsAbout } from '../study/queue/folder.ts';
 import type { Answers, ExperimentPage, ListedRun, RunPage, TrainingPage } from './api.ts';
 import { type FoundEntry, findEntries, listCatalogue, listRun } from './catalogue.ts';
@@ -171,7 +172,7 @@ export class ViewLibrary {
 
   /** How a run is doing. One that trains is looked at each time: its process may have died without a word. */
   #listed(entry: FoundEntry): ListedRun {
-    const stamp = stampOf(entry.path);
+    const stamp = `${stampOf(entry.path)} ${failureOf(entry.path)}`;
     const known = this.#runs.get(entry.id);
     if (known?.stamp === stamp && known.run.status !== 'running') return known.run;
     const run = listRun(entry);

@@ -2,7 +2,11 @@
 import { appendFileSync, cpSync, existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
+import { writeExperiment } from '../../src/study/directory.ts';
+import { planExperiment, readExperiment } from '../../src/study/experiment.ts';
+import { forgetFailure, noteFailure } from '../../src/study/failures.ts';
 import type { ExperimentPage } from '../../src/view/api.ts';
+import type { listCatalogue } from '../../src/view/catalogue.ts';
 import { ViewLibrary } from '../../src/view/library.ts';
 import { gq } from '../run-gq.ts';
 import { tinyModel, tinySettings } from '../smoke/lab.ts';
@@ -76,6 +80,22 @@ it('results, runs, the claim and the viewer take it from the folder that has it,
     `2 begun, 1 of them in ${first}, before this was stated here, 2 ended. Stated and not begun: none.`,
   );
   expect(page.runs).toMatchObject([{ id: 'second/activation-1' }, { id: 'second/vanilla-again-1', status: 'not started', notice: 'Begun in ../first.' }]); // biome-ignore format: one line
+});
+
+it('the viewer tells of a run that failed after it was first looked at, and no more once it is tried again', async () => {
+  const file = join(home, 'first.toml');
+  const plan = await planExperiment(readExperiment(file), file);
+  await writeExperiment(join(home, 'planned'), plan);
+  const library = new ViewLibrary(join(home, 'planned'));
+  const noticeOf = async (): Promise<unknown> => {
+    const { runs } = (await library.answer('home', new URLSearchParams())) as ReturnType<typeof listCatalogue>;
+    return runs.find(({ id }) => id === 'planned/absorb-1');
+  };
+  expect(await noticeOf()).toMatchObject({ status: 'not started', notice: '' });
+  await noteFailure(join(home, 'planned', 'absorb-1'), 'the GPU fell off the bus\nsomewhere');
+  expect(await noticeOf()).toMatchObject({ status: 'not started', notice: 'failed: the GPU fell off the bus' });
+  forgetFailure(join(home, 'planned', 'absorb-1'));
+  expect(await noticeOf()).toMatchObject({ status: 'not started', notice: '' });
 });
 
 it('a folder of shared runs that was moved is told by its name, and taken from where it is now', async () => {
