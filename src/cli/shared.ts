@@ -13,11 +13,19 @@ export const configOption = repeated('<key=value>', 'change one key of the confi
 export const portOption = <U extends number>(usual: U) =>
   whole('<n>', 'port to listen on; 0: any that is free', { least: 0, most: 65_535, usual });
 
-export function expectAbsent(call: object, absent: readonly string[], form: string): void {
+/** `fix`: what to do instead, with the name of the option that was given. */
+export function expectAbsent(
+  call: object,
+  absent: readonly string[],
+  form: string,
+  fix?: (option: string) => string,
+): void {
   const isGiven = (value: unknown): boolean => (Array.isArray(value) ? value.length > 0 : (value ?? false) !== false);
   const wrong = Object.entries(call).find(([name, value]) => absent.includes(name) && isGiven(value));
   if (wrong === undefined) return;
-  throw new UserError({ call: optionName(wrong[0]), expected: `no such option ${form}`, found: 'one' });
+  const option = optionName(wrong[0]);
+  const complaint = { call: option, expected: `no such option ${form}`, found: 'one' };
+  throw new UserError(fix === undefined ? complaint : { ...complaint, fix: fix(option) });
 }
 
 export const optionName = (name: string): string =>

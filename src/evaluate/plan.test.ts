@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { curveNames, finalNames } from './plan.ts';
+import { curveNames, expectPoints, finalNames } from './plan.ts';
 
 describe('what is evaluated', () => {
   it('finally: base, as trained and deployed on each set, scales on the first, none of them twice', () => {
@@ -41,5 +41,28 @@ describe('what is evaluated', () => {
       '23 full',
       '23 deployed',
     ]);
+  });
+});
+
+describe('points of a curve that were never saved', () => {
+  it.each([
+    [
+      [0, 30, 60],
+      20,
+      '--every 20: expected a checkpoint after update 20, 40, found checkpoints after 30, 60. Take points that were saved: --every 30',
+    ],
+    [[0, 2, 4, 6, 8], 3, 'after update 3, found checkpoints after 2, 4, 6, 8'],
+  ])('are refused where saved ones would be passed over: %j every %i', (checkpoints, every, message) => {
+    expect(() => expectPoints(checkpoints, every)).toThrow(message);
+  });
+
+  it.each([
+    [[0, 10, 20, 25], 10],
+    [[0, 10, 20, 25], 5],
+    [[0, 10, 20, 30, 40], 20],
+    [[0, 2], 20],
+    [[0], 1],
+  ])('are none in %j every %i', (checkpoints, every) => {
+    expectPoints(checkpoints, every);
   });
 });

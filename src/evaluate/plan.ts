@@ -3,6 +3,7 @@
  * first set. A curve has one set at the base and at every chosen checkpoint, full and deployed. Two runs are compared by their last evaluations.
  */
 import { type AdaptedState, stateOfScale } from '../adapters/policy-state.ts';
+import { UserError } from '../base/index.ts';
 import type { Manifest, RunDirectory } from '../run/index.ts';
 import { type ByTarget, byTarget, formatRate, type OutcomeRates, pairRows, summarise } from './rates.ts';
 import type { CurveSet, EvaluationSet } from './sets.ts';
@@ -51,6 +52,23 @@ export function curveNames(
     { update: 0, set, state: 'base', limit: null },
     ...chosen.flatMap((update) => states.map((state): EvaluationName => ({ update, set, state, limit: null }))),
   ];
+}
+
+/** Refuses points of which some have no checkpoint, while checkpoints between them are passed over. */
+export function expectPoints(checkpoints: readonly number[], every: number): void {
+  const saved = checkpoints.filter((update) => update > 0);
+  const last = saved.at(-1) ?? 0;
+  const unsaved = Array.from({ length: Math.floor(last / every) }, (_, i) => (i + 1) * every).filter(
+    (update) => !saved.includes(update),
+  );
+  const passed = saved.filter((update) => update % every !== 0 && update !== last);
+  if (unsaved.length === 0 || passed.length === 0) return;
+  throw new UserError({
+    call: `--every ${every}`,
+    expected: `a checkpoint after update ${unsaved.slice(0, 3).join(', ')}`,
+    found: `checkpoints after ${saved.slice(0, 5).join(', ')}${saved.length > 5 ? ', …' : ''}`,
+    fix: `Take points that were saved: --every ${saved[0]}`,
+  });
 }
 
 export function lastCheckpoint(run: RunDirectory): number {

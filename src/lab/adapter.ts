@@ -12,7 +12,7 @@ import {
 } from '../adapters/index.ts';
 import { cacheFolder } from '../base/node/index.ts';
 import type { Policy } from '../grpo/index.ts';
-import { expectedTensors, ModelFolder } from '../model/index.ts';
+import { expectedTensors, readDecoderConfig } from '../model/index.ts';
 import { computeTable, type DiskPlan, describeDisk, planDisk, type RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';
 import { coresLimit } from './device.ts';
@@ -86,14 +86,12 @@ function factorProgress(family: string, warn: Warn): (done: number, modules: num
 const tellingBytes = 1e9;
 
 export async function planCheckpoints(config: RunConfig): Promise<DiskPlan & { readonly deployedBytes: number }> {
-  await using folder = await ModelFolder.open(modelDirectory(config.model));
+  const { config: decoder } = await readDecoderConfig(modelDirectory(config.model));
   const { family, targets } = config.adapter;
   const start = findStart(family, (await partsOf(config)).starts);
-  const numbers = [...expectedTensors(folder.config).values()].map((shape) =>
-    shape.reduce((size, axis) => size * axis),
-  );
+  const numbers = [...expectedTensors(decoder).values()].map((shape) => shape.reduce((size, axis) => size * axis));
   const deployedBytes = 4 * numbers.reduce((total, count) => total + count);
-  return { ...planDisk(config, start, targetModules(folder.config, targets)), deployedBytes };
+  return { ...planDisk(config, start, targetModules(decoder, targets)), deployedBytes };
 }
 
 export async function tellDisk({ config, parts, warn }: AdapterLab, { family, modules }: Adapter): Promise<void> {

@@ -35,7 +35,7 @@ export {
   describeModel,
   type ModelDescription,
 } from './files/describe.ts';
-export { ModelFolder } from './files/folder.ts';
+export { ModelFolder, readDecoderConfig } from './files/folder.ts';
 export { type ModelFolderContents, writeModelFolder } from './files/folder-writer.ts';
 
 export {

@@ -37,15 +37,17 @@ export interface Results {
   readonly leftOut: readonly { readonly path: string; readonly why: string }[];
   /** Names of runs that are planned and not begun. */
   readonly missing: readonly string[];
+  /** Runs that failed when they were tried last, begun or not. */
+  readonly failed: readonly { readonly path: string; readonly why: string }[];
 }
 
 /** Arms that `order` does not name follow in the order in which they appear. */
 export function aggregate(
   read: readonly RunResult[],
   options: Pick<Results, 'name' | 'baseline' | 'placebo'> &
-    Partial<Pick<Results, 'design' | 'leftOut' | 'missing'>> & { readonly order?: readonly string[] },
+    Partial<Pick<Results, 'design' | 'leftOut' | 'missing' | 'failed'>> & { readonly order?: readonly string[] },
 ): Results {
-  const { name, baseline, placebo, order = [], design = noDesign, leftOut = [], missing = [] } = options;
+  const { name, baseline, placebo, order = [], design = noDesign, leftOut = [], missing = [], failed = [] } = options;
   const runs = onSamePrompts(read);
   const groups = groupBy(runs, ({ arm }) => arm);
   const known = [
@@ -54,7 +56,7 @@ export function aggregate(
   ];
   const arms = known.map((arm) => toArm(arm, groups.get(arm) ?? []));
   const sets = finalSets.filter((set) => runs.some(({ final }) => final[set] !== undefined));
-  return { name, baseline, placebo, design, sets, arms, leftOut, missing };
+  return { name, baseline, placebo, design, sets, arms, leftOut, missing, failed };
 }
 
 function toArm(arm: string, runs: readonly RunResult[]): ArmResults {

@@ -9,6 +9,7 @@ import { groupSample } from './held-out.ts';
 import { keptAndRemoved } from './kept.ts';
 import { relearnedLater } from './probe-tables.ts';
 import type { RunResult } from './run-result.ts';
+import { runsText } from './runs-text.ts';
 
 export interface ClaimFacts {
   readonly hash: string;
@@ -18,6 +19,12 @@ export interface ClaimFacts {
   readonly stated: number;
   readonly begun: number;
   readonly notStated: number;
+  /** Of those that were begun: runs of other folders, which were not trained again, and whether some were begun before the claim was stated. */
+  readonly elsewhere: readonly {
+    readonly folder: string;
+    readonly runs: readonly string[];
+    readonly isEarly: boolean;
+  }[];
   readonly ended: number;
   /** Stated runs that were never begun, runs that were begun and are gone, and blind runs that are not opened, by their folders. */
   readonly missing: readonly string[];
@@ -176,14 +183,23 @@ export const earlyText = (folders: readonly string[]): string =>
 export const faultsText = (faults: readonly string[]): string =>
   `This study does not fit its register: ${faults.join('; ')}.`;
 
+/** Of runs that another folder has: their outcomes could be known when the claim was stated. */
+export const earlierText = ', before this was stated here';
+
 function describeClaim({ arms, design: { claim } }: Results): string[] {
   if (claim === undefined) return [];
-  const { hash, changed, stated, begun, notStated, ended, missing, gone, blind, opened, openedEarly, faults } = claim;
+  const { hash, changed, stated, begun, notStated, elsewhere, ended, missing, gone } = claim;
+  const { blind, opened, openedEarly, faults } = claim;
   const blindly = arms.flatMap(({ runs }) => runs.filter(({ manifest }) => manifest.claim?.blind === true));
   const names = blindly.map(({ name }) => name).filter((name) => !blind.includes(name));
   const [known, early] = [false, true].map((isEarly) => names.filter((name) => openedEarly.includes(name) === isEarly));
-  const named = (folders: readonly string[]): string => (folders.length === 0 ? 'none' : folders.join(', '));
-  const more = notStated === 0 ? '' : `, ${notStated} of them not stated`;
+  const named = (folders: readonly string[]): string => (folders.length === 0 ? 'none' : runsText(folders));
+  const more = [
+    ...(notStated === 0 ? [] : [`, ${notStated} of them not stated`]),
+    ...elsewhere.map(
+      ({ folder, runs, isEarly }) => `, ${runs.length} of them in ${folder}${isEarly ? earlierText : ''}`,
+    ),
+  ].join('');
   return [
     `Claim ${hash.slice(0, 12)}${changed ? ', changed after its first run' : ', stated before its first run'}: ${stated} runs stated, ${begun} begun${more}, ${ended} ended. Stated and not begun: ${named(missing)}. Begun and gone: ${named(gone)}.`,
     ...(faults.length === 0 ? [] : [faultsText(faults)]),

@@ -10,6 +10,7 @@ export * from './figures.ts';
 export { isJudged } from './html.ts';
 export * from './probe-tables.ts';
 export * from './run-result.ts';
+export * from './runs-text.ts';
 export * from './samples.ts';
 export * from './statements.ts';
 export * from './story.ts';

@@ -33,6 +33,7 @@ import {
 import { average, mean, median } from '../stats/index.ts';
 import { aggregate, type Results } from './aggregate.ts';
 import { finalStates } from './final-states.ts';
+import { runsText } from './runs-text.ts';
 
 export type RunResult = Readonly<Awaited<ReturnType<typeof readRunResult>>>;
 
@@ -144,9 +145,16 @@ export interface ResultsSource extends Pick<Results, 'placebo'>, Partial<Pick<Re
   readonly runs: readonly { readonly path: string; readonly arm: string | null }[];
   /** Folders that hold parts of a run but no manifest. */
   readonly damaged?: readonly string[];
+  /** Folders that had runs of the experiment, and are not there any more. */
+  readonly gone?: readonly string[];
   /** Paths of runs that are planned and not begun. */
   readonly missing?: readonly string[];
+  /** Paths of runs that failed when they were tried last, begun or not. */
+  readonly failed?: Results['failed'];
 }
+
+const goneText =
+  'the runs that it shared are missing here, since there is no such folder; if it was moved, name it with --from';
 
 /** Is called before a run is read, with its path, its number (from 1) and the number of runs. */
 export type OnReading = (path: string, at: number, of: number) => void;
@@ -154,7 +162,10 @@ export type OnReading = (path: string, at: number, of: number) => void;
 /** A run that cannot be read is left out and named; if it is the only one, its error is thrown. */
 export async function readResults(directory: string, source: ResultsSource, onReading?: OnReading): Promise<Results> {
   const runs: RunResult[] = [];
-  const leftOut = (source.damaged ?? []).map((path) => ({ path, why: 'it has no manifest.json' }));
+  const leftOut = [
+    ...(source.damaged ?? []).map((path) => ({ path, why: 'it has no manifest.json' })),
+    ...(source.gone ?? []).map((path) => ({ path, why: goneText })),
+  ];
   for (const [i, { path, arm }] of source.runs.entries()) {
     onReading?.(path, i + 1, source.runs.length);
     try {
@@ -168,13 +179,16 @@ export async function readResults(directory: string, source: ResultsSource, onRe
     const found = leftOut.map(({ path, why }) => `${path}: ${why}`).join('; ');
     throw new UserError({ call: `results of ${directory}`, expected: 'a run that can be read', found });
   }
+  const { failed = [] } = source;
+  const missing = (source.missing ?? []).filter((path) => failed.every((run) => run.path !== path));
   return aggregate(runs, {
     name: source.name ?? basename(resolve(directory)),
     baseline: source.baseline ?? 'vanilla',
     placebo: source.placebo,
     order: source.arms,
     leftOut,
-    missing: (source.missing ?? []).map((path) => basename(path)),
+    missing: missing.map((path) => basename(path)),
+    failed,
     design: source.design,
   });
 }
@@ -186,13 +200,14 @@ export function unfinishedRuns(arms: Results['arms']) {
 }
 
 /** Which runs these results are not yet of, and what the numbers count meanwhile; nothing where all have ended. */
-export function describeUnfinished({ arms, missing }: Results): string[] {
+export function describeUnfinished({ arms, missing, failed }: Results): string[] {
   const begun = unfinishedRuns(arms);
   const [training, stopped] = [true, false].map((is) => begun.filter(({ path }) => isTraining(path) === is));
   const groups = [
     ['Still training', training.map(({ text }) => text)],
     ['Not finished', stopped.map(({ text }) => text)],
-    ['Not started', missing],
+    ['Failed', failed.map(({ path, why }) => `${basename(path)} (${why.replace(/\.$/, '')})`)],
+    ['Not started', missing.length === 0 ? [] : [runsText(missing)]],
   ] as const;
   const said = groups.flatMap(([what, runs]) => (runs.length === 0 ? [] : [`${what}: ${runs.join(', ')}.`]));
   const counted =

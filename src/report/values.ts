@@ -88,5 +88,6 @@ export function resultsJson(results: Results, { emergence = asksEmergence(result
     runs: runs.map(({ path, arm, seed, status }) => ({ path, arm, seed, status })),
     leftOut: results.leftOut,
     ...(results.missing.length === 0 ? {} : { missing: results.missing }),
+    ...(results.failed.length === 0 ? {} : { failed: results.failed }),
   };
 }

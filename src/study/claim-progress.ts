@@ -1,24 +1,25 @@
 /** How far a claim has come: what its study states, what was ever begun in it, what has ended, what is missing, and what does not fit. */
 import { existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { UserError } from '../base/index.ts';
+import { basename, dirname, join } from 'node:path';
+import { groupBy, UserError } from '../base/index.ts';
 import { sha256Json } from '../base/node/index.ts';
 import { type Experiment, experimentSchema } from '../report/experiment-schema.ts';
 import type { ClaimFacts, OnReading, Results, Table } from '../report/index.ts';
-import { readResults } from '../report/index.ts';
-import { isBlind, isRun, RunDirectory, trainedStatus } from '../run/index.ts';
+import { earlierText, readResults, runsText } from '../report/index.ts';
+import { hasSeal, isBlind, isRun, RunDirectory, trainedStatus } from '../run/index.ts';
 import { type Register, readRegister, statedRuns } from './claim.ts';
-import { findExperiment } from './directory.ts';
+import { type FoundRun, findExperiment } from './directory.ts';
+import { failureOf } from './failures.ts';
 
 export type BegunRun = Awaited<ReturnType<typeof begunRuns>>[number];
 
-/** Where a study stands. */
-export async function studyProgress(directory: string, experiment: Experiment) {
+/** Where a study stands; `found`: its runs, those in other folders among them. */
+export async function studyProgress(directory: string, experiment: Experiment, found: readonly FoundRun[]) {
   const register = readRegister(directory);
   const { stated: statements, opened } = register;
   const all = statements.length === 0 ? statedRuns(experiment) : statements.flatMap(({ runs }) => runs);
   const stated = [...new Set(all)];
-  const begun = await begunRuns(directory, register, stated);
+  const begun = [...(await begunRuns(directory, register, stated)), ...sharedRuns(found, register, stated)];
   return {
     claim: statements.at(-1) ?? null,
     /** Also what a later statement leaves out. */
@@ -51,8 +52,37 @@ async function begunRuns(directory: string, { begun }: Register, stated: readonl
       state: await stateOf(join(directory, folder)),
       isStated: stated.includes(folder),
       isBlind: isBlind(join(directory, folder)),
+      /** The folder that it was begun in, where that is not the study's. */
+      sharedFrom: null as string | null,
+      /** Whether it was begun there before the study was stated here. */
+      isEarly: false,
     })),
   );
+}
+
+/** Finished runs of other folders that stand for runs of the study which were never begun in its own. */
+function sharedRuns(found: readonly FoundRun[], { begun, stated: [first] }: Register, stated: readonly string[]) {
+  return found.flatMap(({ path, arm, sharedAs: folder }): BegunRun[] => {
+    if (folder === undefined || begun.some((entry) => entry.folder === folder)) return [];
+    const { config, claim } = RunDirectory.open(path).readManifest();
+    const there = readRegister(dirname(path)).begun.find((entry) => entry.folder === basename(path));
+    const isEarly = first !== undefined && (there === undefined || there.at < first.at);
+    return [
+      {
+        ...{ arm: arm ?? folder, seed: config.seed, folder, claim: claim?.hash ?? null, times: 1, state: 'ended' },
+        ...{ isStated: stated.includes(folder), isBlind: false, sharedFrom: dirname(path), isEarly },
+      },
+    ];
+  });
+}
+
+/** The runs that were begun in other folders, by folder, and whether some were before the study was stated. */
+function runsElsewhere(begun: readonly BegunRun[]): ClaimFacts['elsewhere'] {
+  const groups = groupBy(begun, ({ sharedFrom }) => sharedFrom);
+  return [...groups].flatMap(([folder, own]) => {
+    const runs = own.map(({ folder: run }) => run);
+    return folder === null ? [] : [{ folder, runs, isEarly: own.some(({ isEarly }) => isEarly) }];
+  });
 }
 
 /** `gone`: there is no run in its folder, since it failed before its first update or was deleted. */
@@ -76,8 +106,8 @@ function registerFaults(
   const hashes = stated.map(({ hash }) => hash);
   const unstated = unstatedKeys(experiment, stated.at(-1));
   const lost = Math.max(0, ...begun.map(({ before }) => before + 1)) - begun.length;
-  const ofRuns = runs.flatMap(({ folder, state }): string[] => {
-    if (state === 'gone') return [];
+  const ofRuns = runs.flatMap(({ folder, state, sharedFrom }): string[] => {
+    if (state === 'gone' || sharedFrom !== null) return [];
     const path = join(directory, folder);
     const { claim, identity } = RunDirectory.open(path).readManifest();
     const entry = begun.findLast((each) => each.folder === folder);
@@ -117,8 +147,12 @@ function unstatedKeys({ arms, ...plan }: Experiment, last: Register['stated'][nu
 }
 
 /** Undefined where no claim was registered, and no run was begun under one. */
-export async function claimFacts(directory: string, experiment: Experiment): Promise<ClaimFacts | undefined> {
-  const progress = await studyProgress(directory, experiment);
+export async function claimFacts(
+  directory: string,
+  experiment: Experiment,
+  found: readonly FoundRun[],
+): Promise<ClaimFacts | undefined> {
+  const progress = await studyProgress(directory, experiment, found);
   const { claim, changed, stated, begun, missing, opened, openedEarly: early, faults } = progress;
   const hash = claim?.hash ?? begun.find((run) => run.claim !== null)?.claim ?? null;
   if (hash === null) return undefined;
@@ -127,6 +161,7 @@ export async function claimFacts(directory: string, experiment: Experiment): Pro
     stated: stated.length,
     begun: begun.length,
     notStated: begun.filter((run) => !run.isStated).length,
+    elsewhere: runsElsewhere(begun),
     ended: begun.filter(({ state }) => state === 'ended').length,
     gone: begun.filter(({ state }) => state === 'gone').map(({ folder }) => folder),
     blind: begun.filter((run) => run.isBlind).map(({ folder }) => folder),
@@ -152,12 +187,16 @@ export function armTable(experiment: Experiment, stated: readonly string[], begu
   });
   const again = begun.filter(({ times }) => times > 1).map(({ folder, times }) => `${folder} (${times} times)`);
   const blind = begun.filter((run) => run.isBlind).map(({ folder }) => folder);
+  const elsewhere = runsElsewhere(begun).map(
+    ({ folder, runs, isEarly }) => `Begun in ${folder}${isEarly ? earlierText : ''}: ${runsText(runs)}.`,
+  );
   return {
     title: 'runs by seed',
     columns: ['arm', 'stated', 'begun', 'ended', 'stopped', 'gone', 'not begun', 'not stated'],
     rows,
     notes: [
       'ended: trained to the end, or stopped by the tripwire; gone: begun, and no run is in its folder.',
+      ...elsewhere,
       ...(again.length === 0 ? [] : [`Begun again: ${again.join(', ')}.`]),
       ...(blind.length === 0 ? [] : [`Blind until opened: ${blind.join(', ')}.`]),
     ],
@@ -169,7 +208,8 @@ export async function openResults(
   options: { readonly baseline?: string; readonly placebo?: string; readonly from?: readonly string[] } = {},
   onReading?: OnReading,
 ): Promise<Results> {
-  const { experiment, barChanged, again, runs, damaged, missing } = findExperiment(directory, options.from);
+  const { experiment, barChanged, again, runs, damaged, missing, gone } = findExperiment(directory, options.from);
+  const unsealed = runs.map(({ path }) => path).filter((path) => !hasSeal(path));
   // A placebo that was asked for takes the place of those that the arms name.
   const own = options.placebo === undefined ? {} : { placebos: null };
   const arms = experiment?.arms.map((arm) => ({ ...arm, ...own })) ?? [];
@@ -179,17 +219,22 @@ export async function openResults(
     placebo: options.placebo ?? (experiment === null ? 'haar' : experiment.placebo),
     arms: arms.map(({ name }) => name),
     runs,
-    damaged,
-    missing,
+    ...{ damaged, missing, gone, failed: failedOf(experiment === null ? [] : [...missing, ...unsealed]) },
     design:
       experiment === null
         ? undefined
-        : { ...experiment, arms, barChanged, again, claim: await claimFacts(directory, experiment) },
+        : { ...experiment, arms, barChanged, again, claim: await claimFacts(directory, experiment, runs) },
   };
   const results = await readResults(directory, source, onReading);
   for (const name of ['baseline', 'placebo'] as const) expectArm(`--${name}`, options[name], results);
   return results;
 }
+
+const failedOf = (paths: readonly string[]) =>
+  paths.flatMap((path) => {
+    const why = failureOf(path);
+    return why === null ? [] : [{ path, why }];
+  });
 
 function expectArm(option: string, name: string | undefined, { arms }: Results): void {
   if (name === undefined || arms.some(({ arm }) => arm === name)) return;

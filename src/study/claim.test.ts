@@ -213,15 +213,15 @@ describe('the register of a study', () => {
     rmSync(join(directory, 'gate-3'), { recursive: true });
     const alone = [{ ...prediction, arm: 'vanilla', inSeeds: 1 }];
     await run(directory, await plan({ predictions: alone, seeds: [3, 4, 7], arms: [arms[0]] }));
-    const { experiment } = findExperiment(directory);
+    const { experiment, runs } = findExperiment(directory);
     if (experiment === null) throw new Error('no experiment');
-    const { begun } = await studyProgress(directory, experiment);
+    const { begun } = await studyProgress(directory, experiment, runs);
     const states = Object.fromEntries(begun.map(({ folder: name, state, times }) => [name, `${state} ${times}`]));
     expect(states).toEqual({
       ...{ 'vanilla-3': 'ended 1', 'gate-3': 'gone 1', 'vanilla-4': 'ended 1', 'gate-4': 'ended 1' },
       ...{ 'vanilla-5': 'ended 1', 'gate-5': 'stopped 1', 'vanilla-6': 'gone 2', 'vanilla-7': 'ended 1' },
     });
-    const facts = await claimFacts(directory, experiment);
+    const facts = await claimFacts(directory, experiment, runs);
     expect(facts).toMatchObject({ stated: 9, begun: 8, ended: 5, gone: ['gate-3', 'vanilla-6'], missing: ['gate-6'] });
   });
 

@@ -5,7 +5,7 @@
  * plugins differ from those of earlier runs in more than the seed. A bar that is changed after runs have begun is marked.
  */
 import { existsSync, readdirSync, statSync } from 'node:fs';
-import { basename, join, relative, resolve } from 'node:path';
+import { basename, join, relative, resolve, sep } from 'node:path';
 import { z } from 'zod';
 import { groupBy, UserError } from '../base/index.ts';
 import { isDraftOf, makeFolder, sha256, waitForLock, writeFileAtomic } from '../base/node/index.ts';
@@ -38,6 +38,8 @@ const fileSchema = z.object({
   experiment: experimentSchema,
   barChanged: z.boolean().default(false),
   again: againSchema.optional(),
+  /** Folders, seen from this one, that have runs of the plan: these were not trained again. */
+  from: z.array(z.string()).default([]),
   runs: z.array(namedRunSchema.extend({ configHash: z.string() })),
 });
 type ExperimentFile = z.infer<typeof fileSchema>;
@@ -70,7 +72,7 @@ export function expectFittingPlan(directory: string, { experiment, runs }: Exper
 }
 
 export async function writeExperiment(directory: string, plan: ExperimentPlan): Promise<void> {
-  const { experiment, runs, claim } = plan;
+  const { experiment, runs, claim, from = [] } = plan;
   expectOwnFolder(directory, experiment, runs);
   makeFolder(directory);
   const expected = 'an experiment that no other command plans at this moment';
@@ -82,11 +84,18 @@ export async function writeExperiment(directory: string, plan: ExperimentPlan): 
   const barChanged = isOtherBar(directory, plan, started);
   const design = { ...experiment, arms: [...experiment.arms, ...otherArms(directory, experiment, others)] };
   const again = storedAgain(directory, plan);
-  const file: ExperimentFile = { format: 1, experiment: design, barChanged, again, runs: [...others, ...planned] };
+  const file: ExperimentFile = {
+    ...{ format: 1, experiment: design, barChanged, again },
+    from: [...new Set([...(storedPlan(directory)?.from ?? []), ...from.map((folder) => seenFrom(directory, folder))])],
+    runs: [...others, ...planned],
+  };
   await writeFileAtomic(join(directory, fileName), `${JSON.stringify(file, null, 2)}\n`);
   const begun = [...readRegister(directory).begun, ...started].map(({ folder }) => folder);
   if (claim !== undefined) stateClaim(directory, claim, new Set(begun).size);
 }
+
+const seenFrom = (directory: string, folder: string): string =>
+  relative(resolve(directory), resolve(folder)).split(sep).join('/');
 
 function storedAgain(directory: string, { again }: ExperimentPlan): ExperimentFile['again'] {
   if (again === undefined || again === null) return again === null ? null : storedPlan(directory)?.again;
@@ -168,8 +177,8 @@ function expectSamePrompts(directory: string, { evaluation }: Experiment): void 
   );
 }
 
-/** The arm is null outside an experiment, where the run's config names it; a shared run lies in a folder that completes the experiment. */
-export type FoundRun = { readonly path: string; readonly arm: string | null; readonly isShared?: boolean };
+/** The arm is null outside an experiment, where the run's config names it; a shared run lies in another folder, and `sharedAs` is its name here. */
+export type FoundRun = { readonly path: string; readonly arm: string | null; readonly sharedAs?: string };
 
 export interface FoundExperiment {
   readonly experiment: Experiment | null;
@@ -181,6 +190,8 @@ export interface FoundExperiment {
   readonly missing: readonly string[];
   /** Paths of folders that hold parts of a run but no manifest. */
   readonly damaged: readonly string[];
+  /** Folders that had runs of the plan and are not there any more, while runs are missing. */
+  readonly gone: readonly string[];
 }
 
 /**
@@ -188,48 +199,75 @@ export interface FoundExperiment {
  * are not among them, since that hash does not cover their code.
  */
 export function sharedRuns(folders: readonly string[]): ReadonlyMap<string, string> {
-  const runs = folders.flatMap((folder) => findExperiment(folder).runs.map(({ path }) => RunDirectory.open(path)));
+  const runs = folders.flatMap((folder) => runsIn(folder).map((path) => RunDirectory.open(path)));
   const shared = runs.filter((run) => run.isSealed() && run.readManifest().plugins.length === 0);
   return new Map(shared.map((run) => [run.readManifest().identity.config, run.path]));
 }
 
+/** The folders of the experiments in this one, by name: the steps of a study. */
+export function stepsIn(directory: string): string[] {
+  if (storedPlan(directory) !== null || isRun(directory)) return [];
+  const paths = readdirSync(directory).map((name) => join(directory, name));
+  return paths.filter((path) => existsSync(join(path, fileName))).sort();
+}
+
+/** Paths of the runs that lie in a folder itself, without blind ones. */
+function runsIn(directory: string): string[] {
+  const paths = storedPlan(directory)?.runs.map(({ folder }) => join(directory, folder));
+  if (paths === undefined) return findExperiment(directory).runs.map(({ path }) => path);
+  return paths.filter((path) => isRun(path) && !isHidden(path));
+}
+
 /**
- * Finds the runs below a directory, or the directory itself when it is a run. Runs that an experiment plans and has not started are taken from the folders
- * `from` where those have them.
+ * Finds the runs below a directory, or the directory itself when it is a run. Runs that an experiment plans and has not started are taken from the folders that it
+ * shared runs from when it was run, and from the folders `from`, where those have them.
  */
 export function findExperiment(directory: string, from: readonly string[] = []): FoundExperiment {
-  const alone = { experiment: null, barChanged: false, blind: [], missing: [], damaged: [] };
-  if (isRun(directory)) return { ...alone, runs: [{ path: directory, arm: null }] };
+  const alone = { experiment: null, barChanged: false, blind: [], missing: [], gone: [] };
+  if (isRun(directory)) return { ...alone, damaged: [], runs: [{ path: directory, arm: null }] };
   const file = storedPlan(directory);
-  if (file !== null) {
-    const shared = sharedRuns(from);
-    const runs = file.runs.map(({ arm, folder, configHash }) => {
-      const path = join(directory, folder);
-      const taken = isRun(path) || isDamaged(path) ? undefined : shared.get(configHash);
-      return taken === undefined ? { path, arm } : { path: taken, arm, isShared: true };
-    });
-    const absent = runs.map(({ path }) => path).filter((path) => !isRun(path));
-    const blind = runs.map(({ path }) => path).filter(isHidden);
-    return {
-      experiment: file.experiment,
-      barChanged: file.barChanged,
-      again: againFrom(directory, file),
-      runs: runs.filter(({ path }) => isRun(path) && !blind.includes(path)),
-      blind,
-      missing: absent.filter((path) => !isDamaged(path)),
-      damaged: absent.filter(isDamaged),
-    };
-  }
+  if (file !== null) return { ...findPlanned(directory, file, from), again: againFrom(directory, file) };
   const isFolder = existsSync(directory) && statSync(directory).isDirectory();
   const paths = (isFolder ? readdirSync(directory).sort() : []).map((name) => join(directory, name));
   const runs = paths.filter(isRun).map((path) => ({ path, arm: null }));
   if (runs.length > 0) return { ...alone, runs, damaged: paths.filter(isDamaged) };
+  const steps = isFolder ? stepsIn(directory) : [];
+  if (steps.length > 0) {
+    const [expected, found] = ['a run, an experiment, or a folder of runs', 'a folder of experiments'];
+    throw new UserError({
+      call: `results of ${directory}`,
+      expected,
+      found,
+      fix: `Name one of them: ${steps.join(', ')}`,
+    });
+  }
   throw new UserError({
     call: `results of ${directory}`,
     expected: 'a run, an experiment, or a folder of runs',
     found: isFolder ? 'none of them' : existsSync(directory) ? 'a file' : 'no such folder',
     fix: folderAdvice(directory),
   });
+}
+
+function findPlanned(directory: string, file: ExperimentFile, more: readonly string[]): FoundExperiment {
+  const own = file.runs.map(({ folder }) => join(directory, folder));
+  const isThere = (path: string): boolean => isRun(path) || isDamaged(path);
+  const from = file.from.map((folder) => join(directory, folder));
+  const [known, gone] = [true, false].map((is) => from.filter((folder) => existsSync(folder) === is));
+  const shared = own.every(isThere) ? new Map() : sharedRuns([...known, ...more]);
+  const runs = file.runs.map(({ arm, folder, configHash }, i): FoundRun => {
+    const taken = isThere(own[i]) ? undefined : shared.get(configHash);
+    return taken === undefined ? { path: own[i], arm } : { path: taken, arm, sharedAs: folder };
+  });
+  const absent = runs.map(({ path }) => path).filter((path) => !isRun(path));
+  const [damaged, missing] = [true, false].map((is) => absent.filter((path) => isDamaged(path) === is));
+  const blind = runs.map(({ path }) => path).filter(isHidden);
+  return {
+    experiment: file.experiment,
+    barChanged: file.barChanged,
+    runs: runs.filter(({ path }) => isRun(path) && !blind.includes(path)),
+    ...{ blind, missing, damaged, gone: missing.length === 0 ? [] : gone },
+  };
 }
 
 /** Whether a run is blind. One whose manifest cannot be read is listed: whoever reads it is told what is wrong. */

@@ -50,6 +50,8 @@ export interface ExperimentPlan {
   readonly claim?: Claim | undefined;
   /** The file that it was planned from and the changes of the call, which plan it again; null: of no file. */
   readonly again?: { readonly recipe: string; readonly set: readonly string[] } | null | undefined;
+  /** Folders that have runs of the experiment, which are not trained again. */
+  readonly from?: readonly string[];
 }
 
 export function readExperiment(path: string): Experiment {
@@ -211,6 +213,22 @@ function expectFitting(plan: Experiment, name: string, config: RunConfig, parts:
   }
 }
 
+/** A point of the curve without a checkpoint could never be evaluated: what was not saved is gone. */
+function expectCurve({ evaluation }: Experiment, name: string, config: RunConfig, complain: Complain): void {
+  const { curveEvery } = evaluation;
+  const { updates, output } = config;
+  const { checkpointEvery } = output;
+  if (curveEvery === 0) return;
+  const points = Array.from({ length: Math.floor(updates / curveEvery) }, (_, i) => (i + 1) * curveEvery);
+  const unsaved = points.filter((update) => update % checkpointEvery !== 0 && update !== updates);
+  if (unsaved.length === 0) return;
+  complain(
+    `output.checkpointEvery: a divisor of evaluation.curveEvery, which is ${curveEvery}, so that every point of the curve has a checkpoint`,
+    `${checkpointEvery} in the arm ${name}, which leaves the curve without update ${unsaved.slice(0, 3).join(', ')}${unsaved.length > 3 ? ' and more' : ''}`,
+    `Save as seldom as the curve allows with --set output.checkpointEvery=${curveEvery}, or change evaluation.curveEvery in the file.`,
+  );
+}
+
 /** Is told what is done now, by work that may take long. */
 export type Tell = (what: string) => void;
 
@@ -241,6 +259,7 @@ export async function planExperiment(
         throw error instanceof UserError ? ofArm(error, name, path) : error;
       });
       expectFitting(experiment, name, config, parts, complain);
+      expectCurve(experiment, name, config, complain);
       if (seed === seeds[0]) {
         await expectIsolatedPairs(config);
         withoutReader.push([...unread]);
@@ -282,15 +301,26 @@ export interface InputFacts {
   readonly splits: Readonly<Record<string, number>>;
 }
 
-/** Refuses, before anything is trained, what evaluation would fail on hours later: a set without prompts, a prompt that is too long. */
-export async function checkInputs({ experiment, runs }: ExperimentPlan, tell?: Tell): Promise<InputFacts[]> {
+/**
+ * Refuses, before anything is trained, what evaluation would fail on hours later: a set without prompts, a prompt that is too long. `checked`: what was
+ * found so far, which is not looked at again.
+ */
+export async function checkInputs(
+  { experiment, runs }: ExperimentPlan,
+  tell?: Tell,
+  checked = new Map<string, InputFacts>(),
+): Promise<InputFacts[]> {
   const { sets: final, curveEvery } = experiment.evaluation;
   const sets: readonly EvaluationSet[] = curveEvery === 0 ? final : [...final, 'curve'];
-  const checked = new Map<string, InputFacts>();
+  const facts = new Set<InputFacts>();
   for (const { arm, config } of runs) {
     const { model, data, plugins, environment, sampling } = config;
-    const key = JSON.stringify([model, data, plugins, environment, sampling.maxPromptTokens]);
-    if (checked.has(key)) continue;
+    const key = JSON.stringify([sets, model, data, plugins, environment, sampling.maxPromptTokens]);
+    const known = checked.get(key);
+    if (known !== undefined) {
+      facts.add(known);
+      continue;
+    }
     tell?.(`checks the problems and the prompts of ${experiment.name}, arm ${arm}`);
     await using lab = await openLab({ config });
     const { splits } = await lab.problems;
@@ -300,7 +330,9 @@ export async function checkInputs({ experiment, runs }: ExperimentPlan, tell?: T
     const prompted = sets.flatMap((set) => evaluationTasks(set === 'curve' ? 'validation' : set, context));
     assertPromptsFit(prompted, sampling, folder.config);
     const counts = Object.entries(splits).map(([split, problems]) => [split, problems.length]);
-    checked.set(key, { model, splits: Object.fromEntries(counts) });
+    const found = { model, splits: Object.fromEntries(counts) };
+    checked.set(key, found);
+    facts.add(found);
   }
-  return [...checked.values()];
+  return [...facts];
 }

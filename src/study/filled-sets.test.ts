@@ -26,7 +26,7 @@ function write(evaluation: string): string {
 
 describe('a set without problems', () => {
   it('of any arm is refused before the first run, and nothing is written', async () => {
-    const folder = write('curveEvery = 5');
+    const folder = write('curveEvery = 10');
     let err = '';
     const streams = { stdout: { write: () => undefined }, stderr: { write: (text: string) => (err += text) } };
     const out = join(folder, 'out');

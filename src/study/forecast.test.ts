@@ -1,12 +1,20 @@
 /** What an experiment will cost: known from configs, from earlier runs of the same shape, or not at all. */
-import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { temporaryFolder } from '../../test/lab/hand-made.ts';
+import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
 import { gq } from '../../test/run-gq.ts';
 import { forecastLines } from '../cli/terminal/experiment-picture.ts';
 import { type ExperimentPlan, planExperiment, readExperiment } from './experiment.ts';
-import { expectDiskRoom, expectGpuRoom, forecastExperiment, packThatFits, runsTogether } from './forecast.ts';
+import {
+  expectDiskRoom,
+  expectGpuRoom,
+  forecastDisk,
+  forecastExperiment,
+  packThatFits,
+  runsTogether,
+  sparerSettings,
+} from './forecast.ts';
 import { measuring, readRate } from './rates.ts';
 import { plannedGpus, planSlots } from './slots.ts';
 
@@ -69,6 +77,15 @@ describe('an experiment costs', () => {
     expect(forecast.disk.checkpointBytes).toBeGreaterThan(4 * one.disk.checkpointBytes);
   });
 
+  it('checkpoints on disk, known from config.json of the model alone: its other files take long to read, and a study asks for every arm', async () => {
+    const model = join(temporaryFolder(), 'model');
+    mkdirSync(model);
+    cpSync(join('models', 'micro', 'config.json'), join(model, 'config.json'));
+    const runs = plan.runs.map((run) => ({ ...run, config: { ...run.config, model } }));
+    const of = async (made: ExperimentPlan) => (await forecastDisk(made, join(home, 'new'), 1, 1)).checkpointBytes;
+    expect(await of({ ...plan, runs })).toBe(await of(plan));
+  });
+
   it('what runs of the same shape took, shared among those that were measured side by side', async () => {
     await measure('vanilla', 1, 1);
     const half = await forecastExperiment(plan, join(home, 'new'), shape(1, 1));
@@ -99,9 +116,29 @@ describe('an experiment costs', () => {
 
   it('more than a disk holds: refused, with what is missing', () => {
     const disk = { checkpointBytes: 8e9, ledgerBytes: null, freeBytes: 5e9 };
-    expect(() => expectDiskRoom('runs/two', disk)).toThrow(/8\.0 GB of room on its disk.*found 5\.0 GB free/);
-    expect(() => expectDiskRoom('runs/two', { ...disk, freeBytes: 8e9 })).not.toThrow();
-    expect(() => expectDiskRoom('runs/two', { ...disk, ledgerBytes: 1, freeBytes: 8e9 })).toThrow('GB free');
+    const expectRoom = (more: object = {}, spared: string[] = []) =>
+      expectDiskRoom('runs/two', { ...disk, ...more }, spared);
+    expect(expectRoom).toThrow(/8\.0 GB of room on its disk.*found 5\.0 GB free.* keep less: fewer seeds or arms\./);
+    expect(() => expectRoom({}, ['--set a=1'])).toThrow('keep less: --set a=1, fewer seeds or arms.');
+    expectRoom({ freeBytes: 8e9 });
+    expect(() => expectRoom({ ledgerBytes: 1, freeBytes: 8e9 })).toThrow('GB free');
+  });
+
+  it('less with checkpoints as far apart as the curves allow, and the newest state, as long as no run has begun', async () => {
+    const directory = join(temporaryFolder(), 'two');
+    const settings = ['output.checkpointEvery=5', 'output.keepState=all'];
+    const large = await planExperiment(readExperiment(path), path, settings, { seeds: [1], arms: ['vanilla'] });
+    const curved = (curveEvery: number) => {
+      const { experiment } = large;
+      const evaluation = { ...experiment.evaluation, curveEvery };
+      return { plan: { ...large, experiment: { ...experiment, evaluation } }, directory };
+    };
+    const newest = '--set output.keepState=newest';
+    expect(sparerSettings([curved(0)])).toEqual(['--set output.checkpointEvery=20', newest]);
+    expect(sparerSettings([curved(0), curved(20), curved(30)])).toEqual(['--set output.checkpointEvery=10', newest]);
+    expect(sparerSettings([curved(5)])).toEqual([newest]);
+    await writeRun(join(directory, 'vanilla-1'), {});
+    expect(sparerSettings([curved(0)])).toEqual([]);
   });
 
   it('more than a disk holds: refused by the command, after the plan where that is asked for, and nothing is begun', async () => {
@@ -113,7 +150,8 @@ describe('an experiment costs', () => {
     const seeds = Array.from({ length: 200 }, (_, i) => i).join();
     const call = ['experiment', path, '--out', out, '--seeds', seeds, '--pack', '4', ...much];
     const dry = await gq(...call, '--dry-run');
-    const refused = /expected .* of room on its disk for what is left of it, found .* free/;
+    const refused =
+      /expected .* of room on its disk for what is left of it, found .* free.* keep less: --set output\.checkpointEvery=100000, --set output\.keepState=newest, fewer/;
     expect(dry).toMatchObject({ code: 2, err: expect.stringMatching(refused) });
     expect(dry.out).toMatch(/400 of 400 left[\s\S]*disk {5}/);
     expect(await gq(...call)).toMatchObject({ code: 2, err: expect.stringMatching(refused) });

@@ -100,15 +100,51 @@ function freeOn(path: string): number {
 
 export const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(bytes < 1e8 ? 3 : 1)} GB`;
 
-export function expectDiskRoom(directory: string, { checkpointBytes, ledgerBytes, freeBytes }: Forecast['disk']): void {
-  const needed = checkpointBytes + (ledgerBytes ?? 0);
+const neededBytes = ({ checkpointBytes, ledgerBytes }: Forecast['disk']): number =>
+  checkpointBytes + (ledgerBytes ?? 0);
+
+/** `spared`: what `sparerSettings` says. */
+export function expectDiskRoom(directory: string, disk: Forecast['disk'], spared: readonly string[]): void {
+  const [needed, { freeBytes }] = [neededBytes(disk), disk];
   if (needed <= freeBytes) return;
   throw new UserError({
     call: `experiment in ${directory}`,
     expected: `${gigabytes(needed)} of room on its disk for what is left of it`,
     found: `${gigabytes(freeBytes)} free`,
-    fix: 'Make room, choose another --out, or keep less: a larger output.checkpointEvery, output.keepState = "newest", fewer seeds or arms.',
+    fix: `Make room, choose another --out, or keep less: ${[...spared, 'fewer seeds or arms'].join(', ')}.`,
   });
+}
+
+/** How many of these experiments, which are done one after another, one disk holds; null: all. */
+export function howManyFit(all: readonly Forecast[]): number | null {
+  let needed = 0;
+  const first = all.findIndex(({ disk }) => {
+    needed += neededBytes(disk);
+    return needed > disk.freeBytes;
+  });
+  return first === -1 ? null : first;
+}
+
+const commonDivisor = (a: number, b: number): number => (b === 0 ? a : commonDivisor(b, a % b));
+
+/** Settings with which these experiments keep less and their curves keep every point; none once a run has begun, whose config stays. */
+export function sparerSettings(
+  works: readonly { readonly plan: ExperimentPlan; readonly directory: string }[],
+): string[] {
+  const runs = works.flatMap(({ plan, directory }) =>
+    plan.runs.map((run) => ({ ...run, path: join(directory, run.folder) })),
+  );
+  if (runs.some(({ path }) => isRun(path))) return [];
+  const curves = works.flatMap(({ plan }) => plan.experiment.evaluation.curveEvery || []);
+  const every =
+    curves.length > 0 ? curves.reduce(commonDivisor) : Math.max(...runs.map(({ config }) => config.updates));
+  const outputs = runs.map(({ config }) => config.output);
+  return [
+    ...(outputs.some(({ checkpointEvery }) => checkpointEvery < every)
+      ? [`--set output.checkpointEvery=${every}`]
+      : []),
+    ...(outputs.some(({ keepState }) => keepState === 'all') ? ['--set output.keepState=newest'] : []),
+  ];
 }
 
 /** Seconds and memory are null where no run of some arm's shape was measured here. */

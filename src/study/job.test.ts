@@ -1,9 +1,11 @@
 /** What the processes of an experiment are started with. */
 import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
 import { temporaryFolder } from '../../test/lab/hand-made.ts';
 import { cacheFolder } from '../base/node/index.ts';
 import type { ExperimentPlan } from './experiment.ts';
+import { failureOf } from './failures.ts';
 import { processOptions, runInProcesses } from './job.ts';
 
 afterEach(() => void vi.unstubAllEnvs());
@@ -34,19 +36,17 @@ it('a process that is gone before it was told what to do is a failure of its run
     spawnSync('ps', ['-A', '-o', 'ppid=,stat='], { encoding: 'utf8' })
       .stdout.split('\n')
       .some((line) => /^\s*(\d+)\s+Z/.exec(line)?.[1] === `${process.pid}`);
-  const { failed } = await runInProcesses(
-    { runs: [{ folder: 'one' }] } as unknown as ExperimentPlan,
-    temporaryFolder(),
-    {
-      pack: 1,
-      slots: [{ NODE_OPTIONS: '--import=data:text/javascript,process.exit(3)' }],
-      signal: new AbortController().signal,
-      reportOf: () => {
-        // Between its start and the message.
-        while (!isGone());
-        return () => undefined;
-      },
+  const directory = temporaryFolder();
+  const { failed } = await runInProcesses({ runs: [{ folder: 'one' }] } as unknown as ExperimentPlan, directory, {
+    pack: 1,
+    slots: [{ NODE_OPTIONS: '--import=data:text/javascript,process.exit(3)' }],
+    signal: new AbortController().signal,
+    reportOf: () => {
+      // Between its start and the message.
+      while (!isGone());
+      return () => undefined;
     },
-  );
+  });
   expect(failed).toEqual([{ folder: 'one', detail: 'ended with 3' }]);
+  expect(failureOf(join(directory, 'one'))).toBe('ended with 3');
 });

@@ -3,10 +3,12 @@
  * group, so the terminal's Ctrl-C does not reach it; it stops when it is sent a signal or when its parent is gone.
  */
 import { fork } from 'node:child_process';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cacheFolder } from '../base/node/index.ts';
 import { coresVariable } from '../lab/index.ts';
 import type { ExperimentPlan } from './experiment.ts';
+import { noteFailure } from './failures.ts';
 import { type ExperimentEnd, type JobEnd, runSideBySide, runsLeft } from './run.ts';
 
 const source = fileURLToPath(new URL('./job-process.ts', import.meta.url));
@@ -118,10 +120,15 @@ export async function runInProcesses(
   const left = await runsLeft(plan, directory);
   const count = pack === 1 ? left.length : Math.min(slots.length, left.length);
   const groups = Array.from({ length: count }, (_, group) => left.filter((_index, i) => i % count === group));
-  return await runSideBySide(plan, groups, slots.length, options.signal, (indices, slot) =>
-    runJob(
+  return await runSideBySide(plan, groups, slots.length, options.signal, async (indices, slot) => {
+    const ends = await runJob(
       { plan, indices, pack, neededMiB, directory },
       { ...options, environment: slots[slot], reportOf: (index) => reportOf(index, slot) },
-    ),
-  );
+    );
+    // A process that was killed could not note it.
+    for (const [index, { end, detail }] of ends) {
+      if (end === 'failed') await noteFailure(join(directory, plan.runs[index].folder), detail);
+    }
+    return ends;
+  });
 }

@@ -15,6 +15,7 @@ import type { RunEnd } from '../run/index.ts';
 import { isBlind, isRun, RunDirectory, trainedStatus, userErrorOf } from '../run/index.ts';
 import { countBegun } from './claim.ts';
 import type { ExperimentPlan, PlannedRun } from './experiment.ts';
+import { forgetFailure, noteFailure } from './failures.ts';
 
 export interface ExperimentWorker {
   train(run: PlannedRun, path: string, start?: Pick<TrainOptions, 'claim' | 'onBegin'>): Promise<RunEnd>;
@@ -42,6 +43,7 @@ async function runOne(
 ): Promise<RunEnd> {
   const run = runs[index];
   const path = join(directory, run.folder);
+  forgetFailure(path);
   expectPlannedCode(run);
   const blind = experiment.blindSeeds?.includes(run.seed) ?? false;
   const begin = (): Promise<RunEnd> =>
@@ -145,9 +147,10 @@ async function runTogether(
     using place = pack?.join() ?? null;
     const end = await runOne(plan, index, directory, workerOf(index, place)).then(
       (ending): JobEnd => ({ end: ending, detail: '' }),
-      (thrown: unknown): JobEnd => {
+      async (thrown: unknown): Promise<JobEnd> => {
         const error = firstError(thrown);
         if (error instanceof HeldError) return { end: 'held', detail: holderText(error) };
+        await noteFailure(join(directory, plan.runs[index].folder), failureText(error));
         // Another error is not of one run: the machine or the grader failed.
         const isOfOneRun = error instanceof UserError || error instanceof OutOfMemoryError;
         if (stopsEarly && (index === indices[0] || !isOfOneRun)) throw error;

@@ -58,6 +58,7 @@ describe.each(files)('%s', (name) => {
       arms: [],
       leftOut: [],
       missing: [],
+      failed: [],
     };
     const compared = runs.filter(isGate).flatMap((gate) =>
       placebosOf(results, gate.arm).map((against) => ({

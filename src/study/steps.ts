@@ -105,8 +105,9 @@ export async function planStudy(
 /** Refuses what would stop a later step: problems and prompts, and finished runs whose files were changed. Says in lines what is there. */
 export async function checkStudy(steps: readonly StudyStep[], tell?: Tell): Promise<string[]> {
   const facts: string[] = [];
+  const checked = new Map();
   for (const { plan } of steps) {
-    const found = (await checkInputs(plan, tell)).map(({ model, splits }) => {
+    const found = (await checkInputs(plan, tell, checked)).map(({ model, splits }) => {
       const counts = Object.entries(splits).map(([split, count]) => `${count} ${split}`);
       return `inputs   ${model}; problems: ${counts.join(', ')}`;
     });
@@ -123,9 +124,9 @@ export async function checkStudy(steps: readonly StudyStep[], tell?: Tell): Prom
 }
 
 /** What speaks against going on after this step, and what to do; null where the step does not decide, or its bar is met. */
-export async function stopsStudy({ directory, advice }: StudyStep, from: readonly string[]): Promise<string | null> {
+export async function stopsStudy({ directory, advice }: StudyStep): Promise<string | null> {
   if (advice === undefined) return null;
-  const results = await openResults(directory, { from });
+  const results = await openResults(directory);
   const verdict = judgeBar(results);
   if (verdict === null || verdict.verdict === 'met') return null;
   return `"${results.design.bar?.what}" is ${verdict.verdict}, ${countText(verdict)}.\n${advice}`;

@@ -8,6 +8,7 @@ import { compareArms } from '../report/comparisons.ts';
 import { readResults } from '../report/run-result.ts';
 import { findExperiment, writeExperiment } from './directory.ts';
 import { checkExperiment, type ExperimentPlan, planExperiment, readExperiment } from './experiment.ts';
+import { failureOf } from './failures.ts';
 import { WorkEstimate } from './rates.ts';
 import { type ExperimentWorker, type JobEnd, runPlan, runSideBySide } from './run.ts';
 
@@ -86,6 +87,22 @@ describe('an experiment', () => {
     await expect(plan(swept, ['adapter.rank=2'])).rejects.toThrow('found vanilla-4 and vanilla-8 with the same one');
     await expect(plan(grid({ seed: [4, 8] }))).rejects.toThrow('--seeds, and none among the changes');
     await expect(plan({}, ['seed=9'])).rejects.toThrow('found seed=9');
+  });
+
+  it('is refused where a point of its curve has no checkpoint, since what was not saved is gone', async () => {
+    const path = join(recipeFolder(), 'both.toml');
+    const plan = (curveEvery: number, ...settings: string[]) => {
+      const evaluation = { ...readExperiment(path).evaluation, curveEvery };
+      return planExperiment({ ...readExperiment(path), evaluation }, path, settings);
+    };
+    await expect(plan(20, 'updates=60', 'output.checkpointEvery=30')).rejects.toThrow(
+      /output\.checkpointEvery: a divisor of evaluation\.curveEvery, which is 20.* found 30 in the arm vanilla, .* without update 20, 40\. .*--set output\.checkpointEvery=20,/,
+    );
+    await expect(plan(20, 'updates=40', 'output.checkpointEvery=30')).rejects.toThrow('without update 20.');
+    // The last update is always saved, and a curve that has no point before it, or none at all, loses nothing.
+    await plan(20, 'updates=20', 'output.checkpointEvery=30');
+    await plan(20, 'updates=60', 'output.checkpointEvery=5');
+    await plan(0, 'updates=60', 'output.checkpointEvery=30');
   });
 
   it.each([
@@ -263,7 +280,7 @@ describe('a run that is refused', () => {
   const nothing = async () => 'finished' as const;
 
   /** Runs the experiment with a worker that cannot train one of its runs, and says which it trained. */
-  async function withRefused(refused: string, error: Error) {
+  async function withRefused(refused: string, error: Error, directory = temporaryFolder()) {
     const plan = await planExperiment(readExperiment(path), path);
     const [trained, told]: [string[], string[]] = [[], []];
     const worker: ExperimentWorker = {
@@ -275,7 +292,7 @@ describe('a run that is refused', () => {
       evaluate: nothing,
       relearn: nothing,
     };
-    const end = runPlan(plan, temporaryFolder(), {
+    const end = runPlan(plan, directory, {
       size: 1,
       signal: new AbortController().signal,
       workerOf: () => worker,
@@ -294,6 +311,17 @@ describe('a run that is refused', () => {
       trained: ['vanilla-3', 'vanilla-4', 'gate-4'],
       told: ['gate-3'],
     });
+  });
+
+  it('keeps what was said, until it is tried again', async () => {
+    const directory = temporaryFolder();
+    const said = () => ['vanilla-3', 'gate-3'].map((run) => failureOf(join(directory, run)));
+    await withRefused('gate-3', noPairs, directory);
+    expect(said()).toEqual([null, noPairs.message]);
+    await withRefused('vanilla-3', new Error('the GPU fell off the bus\nsomewhere'), directory);
+    expect(said()).toEqual(['Error: the GPU fell off the bus', noPairs.message]);
+    await withRefused('nothing', noPairs, directory);
+    expect(said()).toEqual([null, null]);
   });
 
   it.each([

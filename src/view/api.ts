@@ -23,6 +23,8 @@ export interface ListedRun {
   readonly heartbeat: number | null;
   /** What a person should know: the last warning, why it stopped, what is damaged. Empty when all is well. */
   readonly notice: string;
+  /** What was said when it failed, where it did when it was tried last and has not ended since. */
+  readonly failure?: string;
   readonly usesLabels: boolean;
   readonly hasQuarantine: boolean;
   readonly curve: readonly (ShownRates & { readonly update: number })[];

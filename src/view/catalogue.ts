@@ -7,6 +7,7 @@ import { openToRead } from '../base/node/index.ts';
 import { folderAdvice } from '../run/config/recipes.ts';
 import { isRun, isTraining, type Manifest, makeAgain, RunDirectory, readStamped } from '../run/index.ts';
 import { findExperiment, storedPlan } from '../study/directory.ts';
+import { failureOf } from '../study/failures.ts';
 import type { ListedRun } from './api.ts';
 
 export interface FoundEntry {
@@ -16,6 +17,8 @@ export interface FoundEntry {
   /** The arm's name in its experiment; null for a run of its own. */
   readonly arm: string | null;
   readonly experiment: string | null;
+  /** Where the run lies that stands for this one: a finished run of another folder, with the same config and seed. */
+  readonly shared?: string;
 }
 
 const deepest = 3;
@@ -77,8 +80,12 @@ function runsOf(base: string, directory: string, experiment: string): FoundEntry
       return { path, arm: basename(path).replace(/-\d+$/, '') };
     });
     // A plan names folders inside its own; nothing else is shown, nor written into a bundle.
-    const inside = [...runs, ...others].filter(({ path }) => dirname(resolve(path)) === resolve(directory));
-    return inside.map(({ path, arm }) => ({ kind: 'run', id: idOf(base, path), path, arm, experiment }));
+    const own = [...runs.filter(({ sharedAs }) => sharedAs === undefined), ...others];
+    const shared = runs.flatMap(({ path, arm, sharedAs: name }) =>
+      name === undefined ? [] : [{ path: join(directory, name), arm, shared: path }],
+    );
+    const inside = [...own, ...shared].filter(({ path }) => dirname(resolve(path)) === resolve(directory));
+    return inside.map((run) => ({ kind: 'run', id: idOf(base, run.path), experiment, ...run }));
   } catch {
     // The experiment itself is listed, and says what is wrong when it is opened.
     return [];
@@ -125,7 +132,7 @@ function listExperiment({ id, path }: FoundEntry) {
   return { id, name: plan.name, why: plan.why, arms, placebos: placebosOf(plan), seeds: plan.seeds };
 }
 
-export function listRun({ id, path, arm, experiment }: FoundEntry): ListedRun {
+export function listRun({ id, path, arm, experiment, shared }: FoundEntry): ListedRun {
   const unknown = { id, experiment, seed: seedOf(path), update: 0, updates: 0, heartbeat: null, curve: [] };
   const plain = { ...unknown, arm: arm ?? basename(path), usesLabels: false, hasQuarantine: false };
   if (!isRun(path)) {
@@ -134,13 +141,14 @@ export function listRun({ id, path, arm, experiment }: FoundEntry): ListedRun {
     const lacks = isNoText
       ? 'The name of its folder is no UTF-8 text: rename the folder.'
       : 'The run has no manifest.json.';
-    const notice = isDamaged ? lacks : '';
-    return { ...plain, status: isDamaged ? 'damaged' : 'not started', notice };
+    const elsewhere = shared === undefined ? '' : `Begun in ${relative(dirname(path), dirname(shared))}.`;
+    const notice = isDamaged ? lacks : elsewhere;
+    return failing({ ...plain, status: isDamaged ? 'damaged' : 'not started', notice }, path);
   }
   try {
     const manifest = RunDirectory.open(path).readManifest();
     const { status, update, notice } = readProgress(path, manifest);
-    return {
+    const listed = {
       id,
       experiment,
       arm: arm ?? manifest.arm,
@@ -157,9 +165,16 @@ export function listRun({ id, path, arm, experiment }: FoundEntry): ListedRun {
         ...{ solve: solve.rate, cleanSolve: cleanSolve?.rate ?? null },
       })),
     };
+    return status === 'stopped' ? failing(listed, path) : listed;
   } catch (error) {
     return { ...plain, status: 'damaged', notice: messageOf(error) };
   }
+}
+
+function failing(run: ListedRun, path: string): ListedRun {
+  const failure = run.experiment === null ? null : failureOf(path);
+  if (failure === null) return run;
+  return { ...run, failure, notice: `${run.notice === '' ? '' : `${run.notice} `}failed: ${failure}` };
 }
 
 function seedOf(path: string): number | null {

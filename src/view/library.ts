@@ -5,6 +5,7 @@ import { withinLimit } from '../base/node/index.ts';
 import { type JudgedOptions, type JudgedTable, openJudged } from '../oracle/index.ts';
 import { isRun, RunDirectory } from '../run/index.ts';
 import { openResults } from '../study/claim-progress.ts';
+import { failureOf } from '../study/failures.ts';
 import { questionFacts, questionsAbout } from '../study/queue/folder.ts';
 import type { Answers, ExperimentPage, ListedRun, RunPage, TrainingPage } from './api.ts';
 import { type FoundEntry, findEntries, listCatalogue, listRun } from './catalogue.ts';
@@ -155,13 +156,14 @@ export class ViewLibrary {
 
   /** Results are made again when something was evaluated or a run has begun or ended, not with every update; how runs are doing is looked at each time. */
   async #experiment(entry: FoundEntry): Promise<ExperimentPage> {
-    const runs = this.entries().filter(({ id, experiment }) => experiment === entry.id || id === entry.id);
+    const all = this.entries();
+    const runs = all.filter(({ id, experiment }) => experiment === entry.id || id === entry.id);
     const questions = questionsAbout(entry.path);
     const stamp = [
-      ...runs.map(({ path }) => resultStampOf(path)),
+      ...runs.map(({ path, shared }) => resultStampOf(shared ?? path)),
       ...questions.map(({ job }) => JSON.stringify(job)),
     ].join(' ');
-    const idOf = (path: string): string => runs.find((run) => resolve(run.path) === resolve(path))?.id ?? entry.id;
+    const idOf = (path: string): string => all.find((run) => resolve(run.path) === resolve(path))?.id ?? entry.id;
     const page = await this.#kept.get('experiment', entry.id, stamp, async () =>
       experimentPage(entry.id, await openResults(entry.path), idOf, questions),
     );
@@ -170,7 +172,7 @@ export class ViewLibrary {
 
   /** How a run is doing. One that trains is looked at each time: its process may have died without a word. */
   #listed(entry: FoundEntry): ListedRun {
-    const stamp = stampOf(entry.path);
+    const stamp = `${stampOf(entry.path)} ${failureOf(entry.path)}`;
     const known = this.#runs.get(entry.id);
     if (known?.stamp === stamp && known.run.status !== 'running') return known.run;
     const run = listRun(entry);

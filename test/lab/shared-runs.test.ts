@@ -1,7 +1,13 @@
 /** Two experiments with the same baseline: it is trained once, and the results of the second take it from the first. */
-import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, cpSync, existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
+import { writeExperiment } from '../../src/study/directory.ts';
+import { planExperiment, readExperiment } from '../../src/study/experiment.ts';
+import { forgetFailure, noteFailure } from '../../src/study/failures.ts';
+import type { ExperimentPage } from '../../src/view/api.ts';
+import type { listCatalogue } from '../../src/view/catalogue.ts';
+import { ViewLibrary } from '../../src/view/library.ts';
 import { gq } from '../run-gq.ts';
 import { tinyModel, tinySettings } from '../smoke/lab.ts';
 import { temporaryFolder } from './hand-made.ts';
@@ -31,12 +37,15 @@ const begin = (name: string, ...words: readonly string[]) =>
 beforeAll(async () => {
   recipeOf('first', 'vanilla', 'absorb');
   recipeOf('second', 'vanilla-again', 'activation');
+  const predicted =
+    '[[predictions]]\nwhat = "Vanilla attempts in few."\narm = "vanilla-again"\nmetric = "attempt"\natMost = 0.9\ninSeeds = 1\n';
+  appendFileSync(join(home, 'second.toml'), predicted);
   expect(await begin('first')).toMatchObject({ code: 0 });
 });
 
 it('the run of the same config and seed is not trained again, under whatever name', async () => {
   const dry = await begin('second', '--from', first, '--dry-run');
-  expect(dry).toMatchObject({ code: 0, out: expect.stringContaining('runs     1 of 1 left') });
+  expect(dry, dry.err).toMatchObject({ code: 0, out: expect.stringContaining('runs     1 of 1 left') });
   expect(existsSync(second)).toBe(false);
   const { code, err } = await begin('second', '--from', first);
   expect({ code, err }).toMatchObject({ code: 0 });
@@ -44,17 +53,72 @@ it('the run of the same config and seed is not trained again, under whatever nam
   expect(readdirSync(second).filter((name) => name.endsWith('-1'))).toEqual(['activation-1']);
 });
 
-it('results take it from the folder that has it, say so, and without that folder say what is missing', async () => {
-  const alone = await gq('results', second, '--json');
-  expect(alone.err).toContain('not started yet in');
-  const armsOf = (out: string): string[] => [
-    ...new Set<string>(JSON.parse(out).values.map(({ arm }: { arm: string }) => arm)),
-  ];
-  expect(armsOf(alone.out)).toEqual(['activation']);
-  const both = await gq('results', second, '--from', first, '--json');
-  expect(both.err).toContain(`taken from another folder: ${join(first, 'vanilla-1')}`);
-  expect(both.err).not.toContain('not started yet');
-  expect(armsOf(both.out)).toEqual(['vanilla-again', 'activation']);
+const armsOf = (out: string): string[] => [
+  ...new Set<string>(JSON.parse(out).values.map(({ arm }: { arm: string }) => arm)),
+];
+
+it('results, runs, the claim and the viewer take it from the folder that has it, which the experiment knows, and say so', async () => {
+  const { out, err } = await gq('results', second, '--json');
+  expect(err).toContain(`taken from another folder: ${join(first, 'vanilla-1')}`);
+  expect(err).not.toContain('not started yet');
+  expect(armsOf(out)).toEqual(['vanilla-again', 'activation']);
+  const runs = await gq('runs', second);
+  expect(runs.out).toMatch(/second: 2 of 2 runs finished/);
+  expect(runs.out).toMatch(/^ +vanilla-again-1 +vanilla-again +finished +2\/2/m);
+  expect(runs.out.replaceAll(/\s+/g, ' ')).toContain(`second/vanilla-again-1: begun in ${first}`);
+  const told = await gq('claim', second, '--json');
+  expect(told.code, told.out).toBe(0);
+  const { begun, missing } = JSON.parse(told.out);
+  expect(missing).toEqual([]);
+  expect(begun.find(({ arm }: { arm: string }) => arm === 'vanilla-again')).toMatchObject({ state: 'ended', sharedFrom: first }); // biome-ignore format: one line
+  const { out: said } = await gq('claim', second);
+  expect(said.replaceAll(/\s+/g, ' ')).toContain(`Begun in ${first}, before this was stated here: vanilla-again-1.`);
+  expect(said).toMatch(/predicted: Vanilla attempts in few\.[\s\S]*met/);
+  const library = new ViewLibrary(home);
+  const page = (await library.answer('experiment', new URLSearchParams({ id: 'second' }))) as ExperimentPage;
+  expect(page.words[0]).toContain(
+    `2 begun, 1 of them in ${first}, before this was stated here, 2 ended. Stated and not begun: none.`,
+  );
+  expect(page.runs).toMatchObject([{ id: 'second/activation-1' }, { id: 'second/vanilla-again-1', status: 'not started', notice: 'Begun in ../first.' }]); // biome-ignore format: one line
+});
+
+it('the viewer tells of a run that failed after it was first looked at, and no more once it is tried again', async () => {
+  const file = join(home, 'first.toml');
+  const plan = await planExperiment(readExperiment(file), file);
+  await writeExperiment(join(home, 'planned'), plan);
+  const library = new ViewLibrary(join(home, 'planned'));
+  const noticeOf = async (): Promise<unknown> => {
+    const { runs } = (await library.answer('home', new URLSearchParams())) as ReturnType<typeof listCatalogue>;
+    return runs.find(({ id }) => id === 'planned/absorb-1');
+  };
+  expect(await noticeOf()).toMatchObject({ status: 'not started', notice: '' });
+  await noteFailure(join(home, 'planned', 'absorb-1'), 'the GPU fell off the bus\nsomewhere');
+  expect(await noticeOf()).toMatchObject({ status: 'not started', notice: 'failed: the GPU fell off the bus' });
+  forgetFailure(join(home, 'planned', 'absorb-1'));
+  expect(await noticeOf()).toMatchObject({ status: 'not started', notice: '' });
+});
+
+it('a folder of shared runs that was moved is told by its name, and taken from where it is now', async () => {
+  const moved = join(home, 'moved');
+  renameSync(first, moved);
+  try {
+    const alone = await gq('results', second, '--json');
+    expect(alone).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(`left out: ${first}: the runs that it shared`),
+    });
+    expect(alone.err).toContain('not started yet in');
+    expect(armsOf(alone.out)).toEqual(['activation']);
+    const both = await gq('results', second, '--from', moved, '--json');
+    expect(both).toMatchObject({ code: 0, err: expect.not.stringContaining('left out') });
+    expect(armsOf(both.out)).toEqual(['vanilla-again', 'activation']);
+    const claim = await gq('claim', second);
+    expect(claim.code).toBe(1);
+    expect(claim.out).toContain(`left out: ${first}`);
+    expect(await gq('claim', second, '--from', moved)).toMatchObject({ code: 0, err: '' });
+  } finally {
+    renameSync(moved, first);
+  }
 });
 
 it('a run of another seed is trained', async () => {

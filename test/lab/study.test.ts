@@ -2,6 +2,7 @@
 import { appendFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { checkStudy, planStudy, readStudy } from '../../src/study/steps.ts';
 import { gq } from '../run-gq.ts';
 import { tinyModel, tinySettings } from '../smoke/lab.ts';
 import { temporaryFolder } from './hand-made.ts';
@@ -60,6 +61,16 @@ describe('a study', () => {
     expect(existsSync(out)).toBe(false);
   });
 
+  it('checks what its steps have in common once', async () => {
+    const found = readStudy(path);
+    if (found === null) throw new Error('no study');
+    const steps = await planStudy(found, out, { set: settings });
+    const told: string[] = [];
+    const lines = await checkStudy(steps, (what) => told.push(what));
+    expect(told).toEqual(['checks the problems and the prompts of first, arm vanilla']);
+    expect(lines).toHaveLength(2);
+  });
+
   it('ends with advice where the step that decides says no', async () => {
     const { code, out: text } = await study(path);
     expect(code).toBe(1);
@@ -73,7 +84,7 @@ describe('a study', () => {
     expect(text).toContain('The study goes on regardless: "Vanilla attempts." is refuted');
     expect(text).not.toContain('ends here');
     expect(err).toContain(`vanilla-1 is ${join(out, 'first', 'vanilla-1')}: not trained again`);
-    expect(text).toContain(`gq results ${join(out, 'second')} --from ${join(out, 'first')}`);
+    expect(text).toContain(`see: gq results ${join(out, 'second')}\n`);
     expect(foldersOf('second')).toEqual(['absorb-1']);
     const seal = join(out, 'second', 'absorb-1', 'seal.json');
     const { mtimeMs } = statSync(seal);
@@ -81,8 +92,19 @@ describe('a study', () => {
     expect(again.code).toBe(0);
     expect(again.out).toContain('runs     0 of 2 left');
     expect(statSync(seal).mtimeMs).toBe(mtimeMs);
-    const results = await gq('results', join(out, 'second'), '--all', '--from', join(out, 'first'));
+    const results = await gq('results', join(out, 'second'), '--all');
     expect(results.out).toMatch(/absorb − vanilla/);
+    const steps = ['first', 'second'].map((name) => join(out, name));
+    const named = `found a folder of experiments. Name one of them: ${steps.join(', ')}`;
+    expect(await gq('results', out)).toMatchObject({ code: 2, err: expect.stringContaining(named) });
+    // The bar of the first step is refuted; the second predicts nothing.
+    const claims = await gq('claim', out);
+    expect(claims).toMatchObject({ code: 1, err: '' });
+    expect(claims.out).toMatch(
+      new RegExp(`^${steps[0]}\nclaim [\\s\\S]*refuted[\\s\\S]*\n\n${steps[1]}\nNo claim is registered`),
+    );
+    const { steps: told } = JSON.parse((await gq('claim', out, '--json')).out);
+    expect(told.map(({ name }: { name: string }) => name)).toEqual(['first', 'second']);
   });
 
   it('goes on by itself where the bar of the step that decides is met', async () => {
@@ -105,12 +127,45 @@ describe('a study', () => {
     const ended = await call();
     expect(ended).toMatchObject({ code: 1, err: expect.stringMatching(/activation-1 failed: generate pairs/) });
     expect(readdirSync(join(home, 'others'))).toEqual(['failing']);
+    const failing = join(home, 'others', 'failing');
+    const why = /failed: generate pairs\b.*: expected/;
+    const runs = await gq('runs', failing);
+    expect(runs.out).toMatch(/^ +activation-1 +activation +failed +0\/0/m);
+    expect(runs.out.replaceAll(/\s+/g, ' ')).toMatch(why);
+    const results = await gq('results', failing);
+    expect(results.err).toMatch(new RegExp(`^failed: ${join(failing, 'activation-1')}: generate pairs`, 'm'));
+    expect(results.err).not.toContain('not started');
+    expect(results.out.replaceAll(/\s+/g, ' ')).toMatch(/Failed: activation-1 \(generate pairs\b.*\)\./);
     const { code, out: said } = await call('--regardless');
     expect({ code, said }).toMatchObject({
       code: 1,
       said: expect.stringContaining('The study goes on regardless: runs of failing failed'),
     });
     expect(existsSync(join(home, 'others', 'second', 'vanilla-1', 'seal.json'))).toBe(true);
+  });
+
+  it('is refused only where the next step does not fit on the disk, and says first how many steps do', async () => {
+    const many = 'set = ["updates=1000000", "output.checkpointEvery=1", "output.keepState=all"]\n';
+    const seeds = Array.from({ length: 50 }, (_, i) => i).join();
+    const large = `name = "large"\nseeds = [${seeds}]\nbaseline = "absorb"\nplacebo = "absorb"\n${many}${evaluation}${armOf('absorb')}`;
+    writeFileSync(join(home, 'large.toml'), large);
+    const plain = (name: string, ...steps: string[]) => {
+      const file = writeStudy(name, ...steps);
+      writeFileSync(file, readFileSync(file, 'utf8').replace(/^set = .*\n/m, ''));
+      const own = words.filter((word) => word !== '--set' && !word.startsWith('updates='));
+      return gq('experiment', file, ...own.flatMap((word) => ['--set', word]), '--out', join(home, name), '--dry-run');
+    };
+    const later = await plain('later', step('first'), step('large'));
+    expect(later, later.err).toMatchObject({ code: 0 });
+    const said = 'disk     too little for the whole study: it holds the first 1 of 2 steps';
+    expect(later.out.startsWith(`${said}\ninputs `)).toBe(true);
+    expect(later.out.endsWith(`${said}\n`)).toBe(true);
+    const first = await plain('at-once', step('large'), step('first'));
+    expect(first.out).toContain('it holds not even the first of 2 steps');
+    expect(first).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/at-once\/large: expected .* of room on its disk/),
+    });
   });
 
   it('refuses finished runs whose files were changed', async () => {
@@ -128,10 +183,23 @@ describe('a study', () => {
       [],
       /experiments of different names, found first twice/,
     ],
-    ['arms of one experiment', step('first'), ['--arms', 'vanilla'], /--arms: expected no such option of a study/],
+    [
+      'arms of one experiment',
+      step('first'),
+      ['--arms', 'vanilla'],
+      /--arms: expected no such option of a study, found one\. A step by itself takes it: gq experiment \S*first\.toml --arms …/,
+    ],
   ])('refuses %s', async (_, steps, more, message) => {
     const { code, err } = await study(writeStudy('wrong', steps), ...more);
     expect({ code, err }).toMatchObject({ code: 2, err: expect.stringMatching(message) });
+  });
+
+  it('of the package names its first step to whoever asks for some arms', async () => {
+    const { code, err } = await gq('experiment', 'qwen3-4b-study', '--arms', 'vanilla');
+    expect({ code, err }).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('gq experiment qwen3-4b-first --arms …'),
+    });
   });
 
   it('is what --regardless is for, and nothing else', async () => {

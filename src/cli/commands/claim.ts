@@ -11,13 +11,14 @@ import {
   faultsText,
   type JudgedPrediction,
   judgePredictions,
+  type Results,
   renderTable,
   testText,
 } from '../../report/index.ts';
 import { recipePath } from '../../run/index.ts';
 import { type Claim, claimOf, openBlind, readRegister, statedRuns } from '../../study/claim.ts';
 import { armTable, openResults, studyProgress } from '../../study/claim-progress.ts';
-import { findExperiment } from '../../study/directory.ts';
+import { findExperiment, stepsIn } from '../../study/directory.ts';
 import { readExperiment } from '../../study/experiment.ts';
 import {
   argument,
@@ -33,12 +34,16 @@ import {
 const options = {
   set: repeated('<key=value>', 'of a file: what the call of gq experiment changes'),
   out: word('<dir>', 'of a file: the folder of its study; runs/NAME when absent'),
+  from: repeated('<dir>', 'of a folder: take runs that it has not started from this folder too, as gq results does'),
 };
 type ClaimCall = CallOf<typeof options>;
 
 export const claimCommand = command({
   arguments: {
-    what: argument('<what>', 'the file of an experiment, a recipe of the package, or the folder of a study'),
+    what: argument(
+      '<what>',
+      'the file of an experiment, a recipe of the package, the folder of an experiment, or of a study: every step',
+    ),
   },
   options,
   json: 'everything as JSON',
@@ -51,7 +56,7 @@ export const claimCommand = command({
     1: 'of a folder: one is refuted or open, the claim was changed after its first run, or the folder does not fit its register',
   },
   run: ({ what, ...call }) =>
-    existsSync(what) && statSync(what).isDirectory() ? showStudy(what) : showFile(what, call),
+    existsSync(what) && statSync(what).isDirectory() ? showFolder(what, call) : showFile(what, call),
 });
 
 export const openClaimCommand = command({
@@ -81,8 +86,8 @@ function predictionText({ verdict, ...prediction }: Prediction, all: AllPredicti
   return [first, ...others.map((line) => `  ${line}`)].join('\n');
 }
 
-const judgedIn = async (directory: string): Promise<Prediction[]> =>
-  judgePredictions(await openResults(directory)).map(({ bar, ...judged }) => ({ ...bar, ...judged }));
+const judgedIn = (results: Results): Prediction[] =>
+  judgePredictions(results).map(({ bar, ...judged }) => ({ ...bar, ...judged }));
 
 async function showFile(named: string, { set, out }: ClaimCall): Promise<CommandResult> {
   const file = existsSync(named) ? named : recipePath(named);
@@ -100,7 +105,7 @@ async function showFile(named: string, { set, out }: ClaimCall): Promise<Command
   const study = out ?? join('runs', name);
   const registered = existsSync(study) ? readRegister(study).stated.at(-1)?.hash : undefined;
   const predictions: Prediction[] =
-    registered === claim.hash ? await judgedIn(study) : [...(bar === null ? [] : [bar]), ...others];
+    registered === claim.hash ? judgedIn(await openResults(study)) : [...(bar === null ? [] : [bar]), ...others];
   const without = registered === undefined ? 'is not begun' : 'was begun under another claim';
   const text = (width: number): string => {
     const lines = [
@@ -118,11 +123,25 @@ async function showFile(named: string, { set, out }: ClaimCall): Promise<Command
   return { value: { name, ...claim, blindSeeds, predictions }, text };
 }
 
-async function showStudy(directory: string): Promise<CommandResult> {
-  const experiment = experimentOf(directory);
-  const progress = await studyProgress(directory, experiment);
+/** The claim of an experiment, or of each step of a study, in the order of their names. */
+async function showFolder(directory: string, call: ClaimCall): Promise<CommandResult> {
+  const steps = stepsIn(directory);
+  if (steps.length === 0) return showStudy(directory, call);
+  const shown: CommandResult[] = [];
+  for (const step of steps) shown.push(await showStudy(step, call));
+  return {
+    value: { steps: shown.map(({ value }) => value) },
+    text: (width) => shown.map(({ text }, i) => `${steps[i]}\n${text(width)}`).join('\n'),
+    isNo: shown.some(({ isNo }) => isNo),
+  };
+}
+
+async function showStudy(directory: string, { from }: ClaimCall): Promise<CommandResult> {
+  const { experiment, runs } = studyIn(directory, from);
+  const progress = await studyProgress(directory, experiment, runs);
   const { claim, changed, stated, begun, opened, openedEarly, faults } = progress;
-  const predictions = await judgedIn(directory);
+  const results = await openResults(directory, { from });
+  const predictions = judgedIn(results);
   const isMet = !changed && faults.length === 0 && predictions.every(({ verdict }) => verdict === 'met');
   const whereStated = claim === null ? [] : [await fileLine(claim)];
   const text = (width: number): string => {
@@ -135,6 +154,8 @@ async function showStudy(directory: string): Promise<CommandResult> {
       ...(openedEarly.length === 0 ? [] : [wrapText(earlyText(openedEarly), width)]),
       ...(faults.length === 0 ? [] : [wrapText(faultsText(faults), width)]),
       renderTable(armTable(experiment, stated, begun), 'text', width),
+      ...results.failed.map(({ path, why }) => wrapText(`failed: ${path}: ${why}`, width)),
+      ...results.leftOut.map(({ path, why }) => wrapText(`left out: ${path}: ${why}`, width)),
       ...predictions.map((one, _, { length: count }) =>
         predictionText(one, { count, seeds: experiment.seeds.length, why: '', width }),
       ),
@@ -144,9 +165,9 @@ async function showStudy(directory: string): Promise<CommandResult> {
   return { value: { name: experiment.name, ...progress, predictions }, text, isNo: !isMet };
 }
 
-function experimentOf(directory: string): Experiment {
-  const { experiment } = findExperiment(directory);
-  if (experiment !== null) return experiment;
+function studyIn(directory: string, from: readonly string[] = []) {
+  const { experiment, runs } = findExperiment(directory, from);
+  if (experiment !== null) return { experiment, runs };
   throw new UserError({
     call: `gq claim ${directory}`,
     expected: 'the folder of an experiment',
@@ -164,8 +185,8 @@ async function fileLine({ file, hash, settings }: Claim): Promise<string> {
 const setWords = (settings: readonly string[]): string[] => settings.flatMap((setting) => ['--set', setting]);
 
 async function open(directory: string, force: boolean, { stdout }: CommandContext): Promise<void> {
-  const experiment = experimentOf(directory);
-  const { begun, claim, faults } = await studyProgress(directory, experiment);
+  const { experiment, runs } = studyIn(directory);
+  const { begun, claim, faults } = await studyProgress(directory, experiment, runs);
   // A seed that the file no longer names stays blind where its run was begun so.
   const trainedBlind = begun.filter(({ isBlind }) => isBlind).map(({ seed }) => seed);
   const blindSeeds = [...new Set([...(experiment.blindSeeds ?? []), ...trainedBlind])];

@@ -6,7 +6,7 @@ import { expectWritable } from '../../base/node/index.ts';
 import { comparedPresets, type Instruction, readablePresets } from '../../env/index.ts';
 import { parsePrefillSet, prefillNames, prefillPoints, writePrefillCurve } from '../../evaluate/curve.ts';
 import type { EvaluationSet, ProbeEvaluation, ProbeName } from '../../evaluate/index.ts';
-import { lastCheckpoint, statesOf } from '../../evaluate/plan.ts';
+import { expectPoints, lastCheckpoint, statesOf } from '../../evaluate/plan.ts';
 import { outcomeRates } from '../../evaluate/rates.ts';
 import { type AskedPolicy, evaluateAll } from '../../evaluate/run-evaluator.ts';
 import { instructionProbe, leakProbes, parseProbedSet } from '../../evaluate/sets.ts';
@@ -77,6 +77,7 @@ export const probeLeaks: Probe = async (call, named, context) => {
 export const probePrefills: Probe = async (call, named, context) => {
   const { run: path, limit = null, every = 1 } = call;
   const set = parsePrefillSet(named);
+  expectPoints(RunDirectory.open(path).listCheckpoints(), every);
   await using lab = await openProbed(path, call.device, context);
   const { config, hasQuarantine } = lab;
   const evaluator = await openEvaluator(lab);

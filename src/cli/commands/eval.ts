@@ -6,7 +6,7 @@ import { shellLine, UserError } from '../../base/index.ts';
 import { instructionPresets, places } from '../../env/index.ts';
 import { type CurveChoice, curvePrompts, writeCurve } from '../../evaluate/curve.ts';
 import { rowsTogether } from '../../evaluate/evaluate.ts';
-import { curveNames, statesOf } from '../../evaluate/plan.ts';
+import { curveNames, expectPoints, statesOf } from '../../evaluate/plan.ts';
 import { compareStates, summarise, summariseSamples } from '../../evaluate/rates.ts';
 import { curveSets, finalSets, parseCurveSet, parseSet, probedSets } from '../../evaluate/sets.ts';
 import { type Evaluation, EvaluationStore } from '../../evaluate/store.ts';
@@ -276,7 +276,9 @@ const evaluateCurve: Evaluate = async ({ path, siblings, signal, place }, call, 
   const set = parseCurveSet(oneSet(call, 'curve'));
   const run = RunDirectory.open(path);
   const { config, hasQuarantine } = run.readManifest();
-  const points = curveNames(statesOf({ hasQuarantine }), run.listCheckpoints(), step, set);
+  const checkpoints = run.listCheckpoints();
+  expectPoints(checkpoints, step);
+  const points = curveNames(statesOf({ hasQuarantine }), checkpoints, step, set);
   const end = await evaluateNames(path, points, {
     ...{ device, siblings, signal, place, warn: tellOn(context) },
     onProgress: Progress.from(context.stderr, 'evaluation'),

@@ -1,12 +1,12 @@
 /** `gq experiment RECIPE`: trains and evaluates arms × seeds, here or on Slurm; of a study, one after another. */
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { exitCodes, UserError } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
 import { gqLine } from '../../base/node/own-program.ts';
 import { keepSandboxes, onInterrupt, type PackPlace, tellUpdate } from '../../lab/index.ts';
 import type { Experiment } from '../../report/experiment-schema.ts';
-import { isBlind, recipePath } from '../../run/index.ts';
+import { isBlind, recipeFrom, recipeName, recipePath } from '../../run/index.ts';
 import { describeSameBytes, expectFittingPlan, sharedRuns, writeExperiment } from '../../study/directory.ts';
 import type { ExperimentPlan, PlannedRun, Tell } from '../../study/experiment.ts';
 import { checkInputs, planExperiment, readExperiment } from '../../study/experiment.ts';
@@ -16,9 +16,11 @@ import {
   type Forecast,
   forecastDisk,
   forecastExperiment,
+  howManyFit,
   joinForecasts,
   packThatFits,
   runsTogether,
+  sparerSettings,
 } from '../../study/forecast.ts';
 import { type Report, runInProcesses } from '../../study/job.ts';
 import { measuring } from '../../study/rates.ts';
@@ -108,11 +110,13 @@ async function told<Result>({ stderr }: CommandContext, work: (tell: Tell) => Pr
   return await work((what) => waiting.on(what));
 }
 
-type Work = Pick<StudyStep, 'recipe' | 'directory' | 'plan'>;
+/** `beside`: the experiments that are changed together with this one, as the steps of a study are. */
+type Work = Pick<StudyStep, 'recipe' | 'directory' | 'plan'> & { readonly beside?: readonly PlannedWork[] };
+type PlannedWork = Pick<StudyStep, 'directory' | 'plan'>;
 
 /** Does an experiment, or says what it would cost; returns whether every run is done. */
 async function doExperiment(work: Work, call: ExperimentCall, context: CommandContext): Promise<boolean> {
-  const { recipe, directory, plan } = work;
+  const { recipe, directory, plan, beside } = work;
   const { on, jobs = null } = call;
   const packed = await packOf(call, plan, directory);
   const clustered = { ...call, jobs, packed };
@@ -121,20 +125,22 @@ async function doExperiment(work: Work, call: ExperimentCall, context: CommandCo
     if (on === 'slurm') await showScript(plan, directory, recipe, clustered, context);
     return false;
   }
-  if (on !== 'slurm') return executeExperiment(plan, directory, { jobs, pack: packed, from: call.from }, context);
+  if (on !== 'slurm') return executeExperiment(plan, directory, { jobs, pack: packed, beside }, context);
   const isDone = await executeOnSlurm(plan, directory, recipe, clustered, context);
-  if (isDone) context.stdout.write(endLines(plan, directory, call.from));
+  if (isDone) context.stdout.write(endLines(plan, directory));
   return isDone;
 }
 
 /** Does the steps of a study in order, as far as its decisions and failed runs let it; what is done already is passed over. */
 async function runStudy(study: Study, call: ExperimentCall, context: CommandContext): Promise<void> {
-  expectAbsent(call, ['arms', 'from'], 'of a study');
+  const first = recipeName(recipeFrom(dirname(resolve(study.path)), study.steps[0].experiment));
+  const alone = (option: string): string =>
+    `A step by itself takes it: ${gqLine('experiment', first, option)} …, with the same --set.`;
+  expectAbsent(call, ['arms', 'from'], 'of a study', alone);
   const { stdout } = context;
   const steps = await told(context, async (tell) => {
     const planned = await planStudy(study, call.out ?? join('runs', study.name), call, tell);
-    for (const line of await checkStudy(planned, tell)) stdout.write(`${line}\n`);
-    await forecastStudy(planned, call, context, tell);
+    await showStudy(planned, call, context, tell);
     return planned;
   });
   if (call.dryRun) return;
@@ -143,13 +149,13 @@ async function runStudy(study: Study, call: ExperimentCall, context: CommandCont
     const from = steps.slice(0, i).map(({ directory }) => directory);
     const plan = await leaveShared(step.plan, step.directory, { from, dryRun: false }, context);
     const left = await runsLeft(plan, step.directory);
-    if (left.length > 0 && !(await doExperiment({ ...step, plan }, { ...call, from }, context))) {
+    if (left.length > 0 && !(await doExperiment({ ...step, plan, beside: steps }, call, context))) {
       if (!call.regardless || context.exitCode !== exitCodes.failed) return;
       stdout.write(`The study goes on regardless: runs of ${step.plan.experiment.name} failed\n`);
       hasFailed = true;
       context.exitCode = exitCodes.done;
     }
-    const why = await stopsStudy(step, from);
+    const why = await stopsStudy(step);
     if (why === null) continue;
     stdout.write(`${call.regardless ? 'The study goes on regardless' : 'The study ends here'}: ${why}\n`);
     if (call.regardless) continue;
@@ -159,13 +165,14 @@ async function runStudy(study: Study, call: ExperimentCall, context: CommandCont
   if (hasFailed) context.exitCode = exitCodes.failed;
 }
 
-/** Says what is left of each step will cost, and all together; refuses what the disk cannot hold. */
-async function forecastStudy(
+/** Says what is there and what is left of each step will cost, and all together; refuses a next step that the disk cannot hold. */
+async function showStudy(
   steps: readonly StudyStep[],
   call: ExperimentCall,
-  context: CommandContext,
+  { stdout }: CommandContext,
   tell: Tell,
 ): Promise<void> {
+  const lines = await checkStudy(steps, tell);
   const forecasts: Forecast[] = [];
   for (const { directory, plan, own, assumed } of steps) {
     const part = { ...plan, runs: own };
@@ -176,12 +183,17 @@ async function forecastStudy(
     const planned = call.dryRun ? slots : slots.map((slot) => ({ ...slot, gpu: null }));
     const forecast = await forecastExperiment(part, directory, { slots: planned, pack, assumed, tell });
     forecasts.push(forecast);
-    context.stdout.write(`${[directory, ...forecastLines(forecast, own.length)].join('\n')}\n`);
+    lines.push(directory, ...forecastLines(forecast, own.length));
   }
   const all = joinForecasts(forecasts);
-  const runs = steps.flatMap(({ own }) => own).length;
-  context.stdout.write(`${['the whole study', ...forecastLines(all, runs)].join('\n')}\n`);
-  expectDiskRoom('the study', all.disk);
+  const fitting = howManyFit(forecasts);
+  const count = fitting === 0 ? 'not even the first of' : `the first ${fitting} of`;
+  const tooLittle =
+    fitting === null ? [] : [`disk     too little for the whole study: it holds ${count} ${steps.length} steps`];
+  lines.push('the whole study', ...forecastLines(all, steps.flatMap(({ own }) => own).length), ...tooLittle);
+  stdout.write(`${[...tooLittle, ...lines].join('\n')}\n`);
+  const next = forecasts.findIndex(({ left }) => left.length > 0);
+  if (next >= 0) expectDiskRoom(steps[next].directory, forecasts[next].disk, sparerSettings(steps));
 }
 
 async function leaveShared(
@@ -197,10 +209,11 @@ async function leaveShared(
   if (taken.length === 0) return plan;
   for (const { folder, configHash } of taken)
     stderr.write(`${folder} is ${shared.get(configHash)}: not trained again\n`);
-  if (!dryRun) await writeExperiment(directory, plan);
+  const folders = taken.map(({ configHash }) => dirname(shared.get(configHash) ?? ''));
+  if (!dryRun) await writeExperiment(directory, { ...plan, from: folders });
   const rest = plan.runs.filter((run) => !isShared(run));
   if (rest.length === 0) {
-    stdout.write(`every run is there; see: ${resultsLine(directory, from)}\n`);
+    stdout.write(`every run is there; see: ${gqLine('results', directory)}\n`);
   }
   return { ...plan, runs: rest };
 }
@@ -235,24 +248,22 @@ async function showForecast(
   const forecast = await told(context, (tell) => forecastExperiment(plan, directory, { slots, pack: size, tell }));
   const packs = size === 1 ? [] : [`packs of ${size} runs`];
   context.stdout.write(`${[directory, ...lines, ...packs, ...forecastLines(forecast, plan.runs.length)].join('\n')}\n`);
-  expectDiskRoom(directory, forecast.disk);
+  expectDiskRoom(directory, forecast.disk, sparerSettings([{ plan, directory }]));
 }
 
-/** `jobs`: processes at a time, null for one on each GPU, or one alone; `pack`: runs that share a process; `from`: folders that have some of its runs. */
-type ExecuteOptions = { readonly jobs: number | null; readonly pack?: number; readonly from?: readonly string[] };
-
-const resultsLine = (directory: string, from: readonly string[]): string =>
-  gqLine('results', directory, ...from.flatMap((folder) => ['--from', folder]));
+/** `jobs`: processes at a time, null for one on each GPU, or one alone; `pack`: runs that share a process. */
+type ExecuteOptions = Pick<Work, 'beside'> & { readonly jobs: number | null; readonly pack?: number };
 
 export async function executeExperiment(
   plan: ExperimentPlan,
   directory: string,
-  { jobs: asked, pack: size = 1, from = [] }: ExecuteOptions,
+  { jobs: asked, pack: size = 1, beside = [{ plan, directory }] }: ExecuteOptions,
   context: CommandContext,
 ): Promise<boolean> {
   expectWritable(`experiment in ${directory}`, directory);
   await told(context, (tell) => checkInputs(plan, tell));
-  expectDiskRoom(directory, await forecastDisk(plan, directory, size * (asked ?? 1), size));
+  const disk = await forecastDisk(plan, directory, size * (asked ?? 1), size);
+  expectDiskRoom(directory, disk, sparerSettings(beside));
   await writeExperiment(directory, plan);
   await using _sandboxes = keepSandboxes();
   const gpus = gpusFor(plan);
@@ -299,14 +310,14 @@ export async function executeExperiment(
     return false;
   }
   for (const sentence of describeSameBytes(directory)) context.stderr.write(`${sentence}\n`);
-  context.stdout.write(endLines(plan, directory, from));
+  context.stdout.write(endLines(plan, directory));
   return true;
 }
 
-function endLines({ runs, claim }: ExperimentPlan, directory: string, from: readonly string[]): string {
+function endLines({ runs, claim }: ExperimentPlan, directory: string): string {
   const blind = runs.map(({ folder }) => folder).filter((folder) => isBlind(join(directory, folder)));
   const lines = [
-    `${runs.length} runs in ${directory}; see: ${resultsLine(directory, from)}`,
+    `${runs.length} runs in ${directory}; see: ${gqLine('results', directory)}`,
     ...(claim === undefined ? [] : [`whether its predictions are met: ${gqLine('claim', directory)}`]),
     ...(blind.length === 0
       ? []

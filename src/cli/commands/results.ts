@@ -1,5 +1,5 @@
 /** `gq results DIR`: tables over seeds, comparisons, figures; with --html one HTML file. */
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { visibleLine, wrapText } from '../../base/index.ts';
 import { expectPlainNames, expectWritable } from '../../base/node/index.ts';
 import { asTyped, gqLine } from '../../base/node/own-program.ts';
@@ -19,6 +19,7 @@ import {
   renderTable,
   resultsCsv,
   resultsJson,
+  runsText,
   writeFigures,
   writeReport,
   writeTraces,
@@ -51,7 +52,7 @@ const options = {
   placebo: word('<arm>', "compare with this placebo too; the experiment's own, or haar, when absent"),
   from: repeated(
     '<dir>',
-    'take runs that the experiment plans and has not started from this folder, where it has them',
+    'take runs that the experiment plans and has not started from this folder too, where it has them, beside the folders that it shared runs from when it was run',
   ),
   emergence: flag(
     'also when policies begin to attempt: Kaplan–Meier and log-rank over curves; always there where the experiment has predictions',
@@ -108,7 +109,7 @@ async function printResults(call: ResultsCall, context: CommandContext): Promise
 
 export function warnIncomplete(
   directory: string,
-  { arms, leftOut }: Results,
+  { arms, leftOut, missing, failed }: Results,
   context: CommandContext,
   from: readonly string[] = [],
 ): void {
@@ -119,10 +120,11 @@ export function warnIncomplete(
   for (const { path, updates } of unfinished) {
     stderr.write(`${path} is ${isTraining(path) ? 'in progress' : 'not finished'} (${updates} updates saved)\n`);
   }
-  const { runs, missing: absent } = findExperiment(directory, from);
-  for (const { path } of runs.filter((run) => run.isShared)) stderr.write(`taken from another folder: ${path}\n`);
-  const missing = absent.map((path) => basename(path));
-  if (missing.length > 0) stderr.write(`not started yet in ${directory}: ${missing.join(', ')}\n`);
+  for (const { path, why } of failed) stderr.write(`failed: ${path}: ${why}\n`);
+  const { runs } = findExperiment(directory, from);
+  for (const { path } of runs.filter(({ sharedAs }) => sharedAs !== undefined))
+    stderr.write(`taken from another folder: ${path}\n`);
+  if (missing.length > 0) stderr.write(`not started yet in ${directory}: ${runsText(missing)}\n`);
   for (const sentence of describeSameBytes(directory)) stderr.write(`${sentence}\n`);
 }
 

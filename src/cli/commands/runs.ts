@@ -1,5 +1,5 @@
 /** `gq runs [DIR]`: how each run of a folder is doing, its files checked; `gq diff A B`: how two runs differ. */
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { shellLine, UserError, visibleLine, wrapText } from '../../base/index.ts';
 import type { ComparedEvaluation } from '../../evaluate/index.ts';
 import { compareRuns, EvaluationStore, findDamage, lastCheckpoint, statesOf, summarise } from '../../evaluate/index.ts';
@@ -27,9 +27,13 @@ export const runsCommand = command({
     const show = Progress.passing(stderr, 'runs checked', entries.length);
     let checked = 0;
     const rates = new Map<string, Rates | null>();
-    const check = (entry: FoundEntry): ListedRun => {
-      const run = quick ? listRun(entry) : checkedRun(entry);
-      rates.set(run.id, ratesOf(run, quick ? null : entry.path));
+    const check = (found: FoundEntry): ListedRun => {
+      const { shared: path = found.path, ...own } = found;
+      const entry = { ...own, path };
+      // The files of a run of another folder are checked where they lie.
+      const listed = quick || found.shared !== undefined ? listRun(entry) : checkedRun(entry);
+      const run = found.shared === undefined ? listed : { ...listed, notice: `begun in ${dirname(path)}` };
+      rates.set(run.id, ratesOf(run, quick ? null : path));
       if (!quick) show(++checked);
       return run;
     };
@@ -113,7 +117,14 @@ function rowOf(run: RatedRun): string[] {
   const since = run.heartbeat === null ? '-' : sinceText((Date.now() - run.heartbeat) / 1000);
   const name = run.experiment === null ? run.id : `  ${run.id.slice(run.experiment.length + 1)}`;
   const rates = [run.attempt, run.hack, run.cleanSolve].map((rate) => rate?.toFixed(2) ?? '-');
-  return [name, run.arm, run.status, `${run.update}/${run.updates}`, ...rates, since];
+  return [
+    name,
+    run.arm,
+    run.failure === undefined ? run.status : 'failed',
+    `${run.update}/${run.updates}`,
+    ...rates,
+    since,
+  ];
 }
 
 export const diffCommand = command({

@@ -91,9 +91,14 @@ interface FolderParts {
   readonly chat: ChatTemplate | null;
 }
 
+/** The config of a model's folder, without its other files. */
+export async function readDecoderConfig(directory: string): Promise<ReturnType<typeof parseDecoderConfig>> {
+  const file = join(directory, 'config.json');
+  return parseDecoderConfig(await readJsonObject(file), file);
+}
+
 async function openParts(directory: string): Promise<FolderParts> {
-  const configFile = join(directory, 'config.json');
-  const { config, unreadKeys } = parseDecoderConfig(await readJsonObject(configFile), configFile);
+  const { config, unreadKeys } = await readDecoderConfig(directory);
   const generation = await openGenerationConfig(directory);
   const tokenizer = existsSync(join(directory, 'tokenizer.json')) ? await ModelTokenizer.open(directory) : null;
   if (tokenizer !== null && tokenizer.size > config.vocabSize) {
