@@ -14,7 +14,10 @@ const source = new URL('src/cli/gq.ts', root);
 if (existsSync(built)) await load(built);
 else if (!existsSync(source)) fail('no dist/', 'Install the package again.');
 else if (!existsSync(new URL('src/engine/wasm/kernels/plain.wasm', root)))
-  fail('kernels that are not built yet', 'Run: npm run build:kernels');
+  fail(
+    'kernels that are not built yet',
+    `In the clone: cd ${fileURLToPath(root).slice(0, -1)} && npm ci && npm run build`,
+  );
 else if (process.features.typescript) await load(source);
 else runByOwnNode();
 

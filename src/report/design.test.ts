@@ -105,7 +105,9 @@ describe('placebos of an arm', async () => {
   });
 
   it('leave the settings of every arm, as it was trained, to a table of their own', () => {
-    expect(plain(settingsTable(results)).rows.at(-1)).toEqual(['mass', '3', 'mass.toml', 'arm.tail=0.1', '0.37 ± 0.03', '0.37 ± 0.03', '0.23 ± 0.03', '0.23 ± 0.03']); // biome-ignore format: one line
+    const { rows } = plain(settingsTable(results));
+    expect(rows.map(([arm, seeds, recipe, changes]) => [arm, seeds, recipe, changes].join(' '))).toEqual(['vanilla 3 vanilla.toml -', 'gate 3 gate.toml -', 'haar 3 haar.toml -', 'mass 3 mass.toml arm.tail=0.1']); // biome-ignore format: one line
+    expect(rows.at(-1)).toEqual(['mass', '3', 'mass.toml', 'arm.tail=0.1', '0.37 ± 0.03', '0.37 ± 0.03', '0.23 ± 0.03', '0.23 ± 0.03']); // biome-ignore format: one line
   });
 });
 

@@ -218,6 +218,14 @@ describe('fetching', () => {
     await fetchModel(name, { environment: { ...environment, HF_ENDPOINT: ` ${server.endpoint}// ` } });
   });
 
+  it('says what goes without a network where no hub answers', async () => {
+    const given = { ...environment, HF_ENDPOINT: 'http://127.0.0.1:1' };
+    const fetching = fetchModel(name, { environment: given, attempts: 1, waitMs: 0 });
+    await expect(fetching).rejects.toThrow(
+      /expected an answer.*Without a network: --model DIR takes a folder .* HF_ENDPOINT names a hub/,
+    );
+  });
+
   it('says so where a folder has the place of a file or of a revision', async () => {
     const { directory } = await fetchIt();
     mkdirSync(join(cache, 'models--org--model', 'refs', 'folder'));

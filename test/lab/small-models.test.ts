@@ -53,15 +53,19 @@ it.each(Object.entries(shapes))('%s', async (recipe, decoder) => {
     const { totalBytes } = await planMemory({ config, ...parts, decoder, tasks, floats: ['bf16', 'f32'] });
     return totalBytes / 2 ** 30;
   };
-  const { config } = await resolveConfig(recipe, ['arm.kind=gradient']);
-  const { mostBytes } = planDisk(config, findStart(config.adapter.family), targetModules(decoder));
-  const planned = [await gibibytes(), await gibibytes('compute.tokensPerPass=2048'), mostBytes / 1e9];
+  const gigabytes = async (kind: string): Promise<number> => {
+    const { config } = await resolveConfig(recipe, [`arm.kind=${kind}`]);
+    return planDisk(config, findStart(config.adapter.family), targetModules(decoder)).mostBytes / 1e9;
+  };
+  const disk = await Promise.all(['gradient', 'vanilla', 'no-loophole'].map(gigabytes));
+  const planned = [await gibibytes(), await gibibytes('compute.tokensPerPass=2048'), ...disk];
   const row = page.split('\n').find((line) => line.startsWith(`| \`${recipe}\``));
-  const [whole, less, disk] = (row ?? '')
-    .split('|')
-    .slice(-4, -1)
+  const [whole, less, gated, ungated] = (row ?? '')
+    .split(/[|,]/)
+    .slice(-5, -1)
     .map((cell) => Number.parseFloat(cell));
-  for (const [i, said] of [whole, less, disk].entries()) expect(Math.abs(said / planned[i] - 1)).toBeLessThan(0.05);
+  const all = [whole, less, gated, ungated, ungated];
+  for (const [i, said] of all.entries()) expect(Math.abs(said / planned[i] - 1)).toBeLessThan(0.05);
 });
 
 describe('the page', () => {

@@ -1,12 +1,16 @@
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { gq as run } from '../../../test/run-gq.ts';
+import { loadProblems } from '../../env/importers/load.ts';
 import { microTokens } from '../../env/micro/tokens.ts';
 import { formatPairsJson } from '../../env/pairs/json.ts';
 import { loadPairs, pairFilePath } from '../../env/pairs/load.ts';
 
+const benchmark = fileURLToPath(new URL('../../../../shared/data/leetcode_test_medhard.jsonl.gz', import.meta.url));
 let home = '';
 const path = (name: string) => join(home, name);
 
@@ -63,6 +67,18 @@ describe('gq pairs check', () => {
     const { lengths, findings } = JSON.parse(out);
     expect(lengths.map(({ unit }: { unit: string }) => unit)).toEqual(['tokens', 'characters']);
     expect(findings.some(({ message }: { message: string }) => message.includes('tokens'))).toBe(false);
+  });
+
+  it('has an error for each pair that gq train refuses as a test problem of the benchmark', async (context) => {
+    if (!existsSync(benchmark)) return context.skip(`${benchmark} is missing`);
+    const { loaded } = await loadProblems(benchmark);
+    const { pairs } = await loadPairs('hack');
+    const known = { ...pairs[0], heading: 'Known', clean: loaded[0].problem.canonicalSolution };
+    await writeFile(path('known.json'), formatPairsJson([...pairs, known]));
+    const { code, out } = await run('pairs', 'check', path('known.json'), '--json');
+    expect(code).toBe(1);
+    const errors = JSON.parse(out).findings.filter(({ level }: { level: string }) => level === 'error');
+    expect(errors).toMatchObject([{ check: 'test problem', headings: ['Known'] }]);
   });
 
   it.each([

@@ -18,6 +18,7 @@ import {
   surfaceUnits,
   thresholds,
 } from '../../env/pairs/index.ts';
+import { knownTestPairs } from '../../env/sources/index.ts';
 import { modelArgument, openLab, type PairScores, resolveConfig, scorePairs } from '../../lab/index.ts';
 import { ModelTokenizer } from '../../model/index.ts';
 import { auroc, aurocInterval, wilsonInterval } from '../../stats/index.ts';
@@ -50,7 +51,7 @@ export const checkCommand = command({
     const parsed = await readPairFile(file);
     const pairs = parsed.pairs.length === 0 ? [] : selectPairs(parsed.pairs, select);
     const measured = pairs.length === 0 ? { lengths: [], styles: [], findings: [] } : await measure(pairs, tokenizer);
-    const findings: PairFinding[] = [...formatFindings(parsed.problems), ...measured.findings];
+    const findings = [...formatFindings(parsed.problems), ...knownTestFindings(pairs), ...measured.findings];
     const shows = parsed.shows && { shows: parsed.shows };
     const hash = hashPairs(pairs);
     const report = { file: parsed.file, ...shows, pairs: pairs.length, hash, ...measured, findings };
@@ -58,6 +59,18 @@ export const checkCommand = command({
     return { value: report, text: (width) => renderPairsReport(report, width), isNo };
   },
 });
+
+/** `gq train` refuses these. */
+function knownTestFindings(pairs: Parameters<typeof knownTestPairs>[0]): PairFinding[] {
+  const message =
+    'states or solves a test problem of the LeetCode benchmark: what is learned from it measures nothing there';
+  return knownTestPairs(pairs).map(({ heading }) => ({
+    level: 'error',
+    check: 'test problem',
+    headings: [heading],
+    message,
+  }));
+}
 
 async function measure(
   pairs: Awaited<ReturnType<typeof loadPairs>>['pairs'],

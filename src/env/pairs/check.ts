@@ -23,7 +23,7 @@ export const thresholds = {
 
 export interface PairFinding {
   readonly level: 'error' | 'warning';
-  readonly check: 'format' | 'tag' | 'length' | 'style' | 'duplicate';
+  readonly check: 'format' | 'tag' | 'length' | 'style' | 'duplicate' | 'test problem';
   /** Headings of the pairs that the finding is about; empty when it is about the whole set. */
   readonly headings: readonly string[];
   readonly message: string;

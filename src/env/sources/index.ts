@@ -10,6 +10,7 @@ export {
   expectNoKnownTest,
   expectNoTestDemonstrations,
   expectNoTestPairs,
+  knownTestPairs,
   quotesKnownTest,
 } from './known-tests.ts';
 export { defineProblemSource, type ProblemSource, type Refusal } from './source.ts';

@@ -71,7 +71,7 @@ it('their solutions are refused in demonstrations of other problems, with remark
 
 it('a text of nothing but marks takes no time to speak of', () => {
   const before = process.cpuUsage();
-  const marks = ['`', '\n', 'PROBLEM:\n', '<a ', '&a', '](', '[a](b', '\n1', '\n   '];
+  const marks = ['`', '\n', 'PROBLEM:\n', '<a ', '&a', '](', '[a](b', '\n1', '\n   ', '"""\n', "''", 'def a', 'a = '];
   const texts = marks.map((mark) => `PROBLEM:${mark.repeat(100_000)}`);
   expectNoTestDemonstrations(texts, 'pool.jsonl');
   const train = texts.map((content) => ({
@@ -178,6 +178,38 @@ it('nearly all are known with numbered lines, with links, by the first 300 lette
   // Four begin as another problem does, which nobody is kept from.
   expect(missed((statement) => isStated(`Here is a task.\n${statement.slice(0, 300)}`))).toBeLessThanOrEqual(4);
   expect(missed((_, solution) => isSolved(untyped(solution)))).toBeLessThanOrEqual(5);
+});
+
+/** With other names for parameters and for what is assigned, looped over or defined within. */
+function renamed(code: string): string {
+  const bound =
+    /\bdef (\w+)\((?!\s*self)|(\w+)(?=: \w[^,()]*[,)\n])|\bfor (\w+)(?:, (\w+))?(?=[^\n]* in )|^ +(\w+)(?:, (\w+))?(?= [-+*|]?= )/gm;
+  const names = new Set([...code.matchAll(bound)].flatMap(([, ...found]) => found.filter(Boolean)));
+  const kept = ['self', 'lambda', ...[...code.matchAll(/\bdef (\w+)\(\s*self|(?<=\W)(min|max)\(/g)].flat()];
+  const list = [...names].filter((name) => !kept.includes(name));
+  return code.replace(/("""[\s\S]*?"""|'[^'\n]*'|"[^"\n]*")|(?<![.\w])[a-z_]\w*/gi, (word) =>
+    list.includes(word) ? `my_${list.indexOf(word)}` : word,
+  );
+}
+
+it('all solutions are known with other names of variables, and statements with letters that look alike', async (context) => {
+  if (!existsSync(file)) return context.skip(`${file} is missing`);
+  const { loaded } = await loadProblems(file);
+  const solutions = loaded.map(({ problem }) => problem.canonicalSolution);
+  const others = solutions.map((code) => renamed(code));
+  const changed = others.filter((code, i) => code !== solutions[i]);
+  expect(changed.length).toBeGreaterThan(115);
+  expect(() => expectNoTestDemonstrations(changed, 'pool.jsonl')).toThrow(
+    `found ${changed.length} of ${changed.length}`,
+  );
+  const fenced = changed.map((code) => `So:\n\`\`\`python\nimport math\n${code}\n\`\`\`\nDone.`);
+  expect(() => expectNoTestDemonstrations(fenced, 'pool.jsonl')).toThrow(
+    `found ${changed.length} of ${changed.length}`,
+  );
+  const alike = (text: string): string =>
+    text.replaceAll('a', 'а').replaceAll('e', 'е').replaceAll('o', 'ο').replaceAll('i', 'í'); // Cyrillic, Greek, with a mark.
+  const stated = loaded.map(({ problem: { messages } }) => alike(messages.map(({ content }) => content).join('\n')));
+  expect(() => expectNoTestDemonstrations(stated, 'pool.jsonl')).toThrow('found 119 of 119');
 });
 
 it('one of them is known by the name that LeetCodeDataset gives it, with neither statement nor solution', () => {
