@@ -60,7 +60,7 @@ caption { text-align: left; font-weight: 600; padding-bottom: .3rem; }
 th, td { padding: .2rem .7rem; text-align: left; border-bottom: 1px solid var(--line); }
 .note { font-size: .82rem; color: var(--quiet); margin: .2rem 0; }
 details { margin: .6rem 0; } summary { font-weight: 600; cursor: pointer; }
-.scroll { overflow-x: auto; }
+.scroll { overflow-x: auto; } .scroll table { width: max-content; } .scroll td { max-width: 36rem; }
 pre { background: var(--soft); border-radius: 6px; margin: 0; padding: .7rem; font-size: .85rem; line-height: 1.45; white-space: pre-wrap; overflow-wrap: anywhere; tab-size: 4; }
 .question { font-size: 1.15rem; } .finding { font-weight: 600; } nav { margin: 1.6rem 0; } nav a { margin-right: 1rem; }
 ${figureStyle}`;
