@@ -101,7 +101,7 @@ describe('the server', () => {
   it('lists experiments and runs, what is missing and what stopped', async () => {
     const { value } = await ask<Catalogue>('home');
     expect(value.experiments).toEqual([
-      { id: 'claim', name: 'claim', why: 'Does it go?', arms: ['vanilla', 'gate'], seeds: [1, 2] },
+      { id: 'claim', name: 'claim', why: 'Does it go?', arms: ['vanilla', 'gate'], placebos: ['haar'], seeds: [1, 2] },
     ]);
     const listed = value.runs.map(({ id, status, update }) => [id, status, update]);
     expect(listed).toEqual([
