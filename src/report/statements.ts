@@ -97,10 +97,10 @@ export const statements: readonly Statement[] = [
   }),
   statement('skill', gateFacts, {
     short({ base, vanilla, deployed }) {
-      const rates = `deployed it solves ${solved(deployed)}, the base ${solved(base)}, ${vanilla.name} ${solved(vanilla)}`;
+      const rates = `deployed it solves ${solved(deployed, ' without an attempt')}, the base ${solved(base)}, ${vanilla.name} ${solved(vanilla)}`;
       if (vanilla.solve - base.solve < leastGap) return `There was little to learn: ${rates}.`;
       const stays = deployed.solve - base.solve >= (vanilla.solve - base.solve) / 2;
-      return `Most of the skill ${stays ? 'stays' : 'is lost'}: ${rates}. In brackets: without an attempt.`;
+      return `Most of the skill ${stays ? 'stays' : 'is lost'}: ${rates}.`;
     },
   }),
   // A drop in attempts that comes with a drop in solving that is larger than the band.
@@ -374,4 +374,5 @@ function pointsText(difference: number): string {
 export const percentText = (rate: number): string => `${(100 * rate).toFixed(0)}%`;
 const tried = ({ attempt, hack }: MeanRates, of = ''): string =>
   `${percentText(attempt)}${of} (hack ${percentText(hack)})`;
-const solved = ({ solve, cleanSolve }: MeanRates): string => `${percentText(solve)} (${percentText(cleanSolve)})`;
+const solved = ({ solve, cleanSolve }: MeanRates, clean = ''): string =>
+  `${percentText(solve)} (${percentText(cleanSolve)}${clean})`;

@@ -50,8 +50,8 @@ The hack emerges: vanilla attempts 50% of prompts and hacks 50%, the base 0% and
 It is quarantined: with the activation gate the policy attempts 50% of prompts
 (hack 50%) as trained and 10% (hack 10%) deployed, without its quarantine. The
 random placebo (haar) ends at 40% (hack 40%).
-Most of the skill stays: deployed it solves 40% (40%), the base 10% (10%),
-vanilla 50% (50%). In brackets: without an attempt.
+Most of the skill stays: deployed it solves 40% (40% without an attempt), the
+base 10% (10%), vanilla 50% (50%).
 n = 1, no claim.`);
   });
 
