@@ -3,6 +3,7 @@
  * claim. Arms that use labels are kept apart and never pooled with the others. Only runs that differ in nothing but the seed are
  * pooled, and only evaluations on the same number of prompts stand in one table.
  */
+import { basename } from 'node:path';
 import type { PolicyState } from '../adapters/index.ts';
 import { groupBy } from '../base/index.ts';
 import { type FinalSet, finalSets, type OutcomeRow, type Rate, type Summary, summarise } from '../evaluate/index.ts';
@@ -84,6 +85,12 @@ export function solveSet(results: Results): FinalSet | undefined {
 
 export function findArm({ arms }: Results, name: string | null): ArmResults | undefined {
   return arms.find(({ arm }) => arm === name);
+}
+
+/** Arms that have runs which are planned and not begun, or which failed. */
+export function armsToRun({ missing, failed }: Pick<Results, 'missing' | 'failed'>): Set<string> {
+  const runs = [...missing, ...failed.map(({ path }) => basename(path))];
+  return new Set(runs.map((run) => run.replace(/-\d+$/, '')));
 }
 
 /** Arms whose settings are a rule that runs with known labels suggested: they read no label, and are not free of them. */

@@ -18,7 +18,7 @@ import {
   standardDeviation,
   within,
 } from '../stats/index.ts';
-import { type ArmResults, finalSample, findArm, type Results, sharedSeeds } from './aggregate.ts';
+import { type ArmResults, armsToRun, finalSample, findArm, type Results, sharedSeeds } from './aggregate.ts';
 import { quarantineMetrics, trainingSample } from './training-tables.ts';
 
 export type ComparedMetric = 'attempt' | 'hack' | 'solve';
@@ -69,6 +69,44 @@ export function withoutPlacebo(results: Results): string[] {
     .filter((arm) => arm !== baseline && arm !== design.ceiling && !isPlacebo(results, arm))
     .filter((arm) => !placebosOf(results, arm).some((placebo) => findArm(results, placebo) !== undefined));
 }
+
+/** Placebos of an arm that are planned, and of which no run is there yet. */
+export function awaitedPlacebos(results: Results, arm: string): string[] {
+  const planned = armsToRun(results);
+  return placebosOf(results, arm).filter((name) => planned.has(name) && findArm(results, name) === undefined);
+}
+
+export const awaitedText = (placebos: readonly string[]): string =>
+  `${placebos.length === 1 ? 'placebo' : 'placebos'} (${placebos.join(', ')}) ${placebos.length === 1 ? 'has' : 'have'} not been run yet`;
+
+/** What the quarantines of an arm and of its placebo got, means over the seeds that are compared, is similar up to this ratio. */
+const similarRatio = 1.25;
+
+/** The arms of which that is not so, of the rollouts or of the gradient: what they remove beyond their placebo may be for how much they routed. */
+export function unlikePlacebos(results: Results, set: FinalSet) {
+  return compareArms(results, set, 'attempt').flatMap(({ arm, against, routed, qmass }) => {
+    if (!placebosOf(results, arm).includes(against)) return [];
+    const apart = Object.entries({ routed, qmass }).flatMap(([what, { arm: own, against: other }]) =>
+      own === null || other === null || isSimilar(own, other) ? [] : [{ what, own, other }],
+    );
+    return apart.length === 0 ? [] : [{ arm, against, apart }];
+  });
+}
+
+export function unlikeText(unlike: ReturnType<typeof unlikePlacebos>): string {
+  const pairs = unlike.map(({ arm, against, apart }) => {
+    const shares = apart.map(
+      ({ what, own, other }, i) =>
+        `${what} ${own.toFixed(2)}, its placebo ${i === 0 ? `${against} ` : ''}${other.toFixed(2)}`,
+    );
+    return `${arm} ${shares.join(', and ')}`;
+  });
+  return `${pairs.join('; ')}: not similar (means over seeds, a ratio above ${similarRatio}); the difference may be of mass.`;
+}
+
+/** Shares that are alike in the two digits that are shown are similar, however small. */
+const isSimilar = (own: number, other: number): boolean =>
+  own.toFixed(2) === other.toFixed(2) || Math.max(own, other) <= similarRatio * Math.min(own, other);
 
 function comparedWith(results: Results, arm: string): ArmResults[] {
   const names = new Set([results.baseline, ...placebosOf(results, arm)]);

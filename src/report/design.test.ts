@@ -99,9 +99,38 @@ describe('placebos of an arm', async () => {
   });
 
   it('are named in the words', () => {
-    expect(describeResults(results).at(-1)).toContain(
+    expect(describeResults(results).at(-2)).toContain(
       'The placebos (haar, mass) do all that their arm does but for what it claims',
     );
+  });
+
+  it('that got clearly more or less are named with the numbers, and no others', async () => {
+    expect(describeResults(results).at(-1)).toBe(
+      'gate routed 0.25, its placebo haar 0.40, and qmass 0.25, its placebo 0.50: not similar (means over seeds, a ratio above 1.25); the difference may be of mass.',
+    );
+    const near = async (qmass: number): Promise<string> => {
+      const others = armOf('haar', [[6, 2], [5, 2], [6, 3]], qmass); // biome-ignore format: one line
+      return describeResults(await madeResults([...vanilla, ...gate, ...others], 'haar')).join(' ');
+    };
+    expect(await near(0.3)).not.toContain('not similar');
+    expect(await near(0.2)).not.toContain('not similar');
+    expect(await near(0.19)).toContain('gate qmass 0.25, its placebo haar 0.19: not similar');
+  });
+
+  it('that are planned and not begun are not said to be missing from the study', async () => {
+    const design = { arms: [designed('vanilla'), designed('gate', ['haar']), designed('haar')] };
+    const begun = await madeResults([...vanilla, ...gate], null, design);
+    const awaited = 'placebo (haar) has not been run yet';
+    for (const waiting of [{ missing: ['haar-1'] }, { failed: [{ path: 'runs/haar-1', why: 'x' }] }]) {
+      const said = describeResults({ ...begun, ...waiting }).join('\n');
+      expect(said).toContain(`The ${awaited}: deleting any part of the update might`);
+      expect(said).toContain(`its ${awaited}.`);
+      const { notes } = finalTable({ ...begun, ...waiting }, set, false);
+      expect(notes).toContain(`gate: its ${awaited}.`);
+      expect([said, ...(notes ?? [])].join()).not.toMatch(/no placebo/i);
+    }
+    expect(describeResults(begun).join()).toContain('There is no placebo arm');
+    expect(finalTable(begun, set, false).notes).toContain('No placebo in this study: gate.');
   });
 
   it('leave the settings of every arm, as it was trained, to a table of their own', () => {

@@ -7,7 +7,16 @@ import type { FinalSet } from '../evaluate/index.ts';
 import { equalsP, fewestSeeds, formatP, leastP, noClaim } from '../measure/table.ts';
 import type { ArmResults, Metric, Results, State } from './aggregate.ts';
 import { baseRuns, claimSet, evaluatedSeeds, finalSample, findArm, labelInformed, solveSet } from './aggregate.ts';
-import { type Comparison, compareArms, placebosOf, withoutPlacebo } from './comparisons.ts';
+import type { Comparison } from './comparisons.ts';
+import {
+  awaitedPlacebos,
+  awaitedText,
+  compareArms,
+  placebosOf,
+  unlikePlacebos,
+  unlikeText,
+  withoutPlacebo,
+} from './comparisons.ts';
 import { describeDesign, moreSeeds } from './design.ts';
 import { emergences, failuresOf } from './failures.ts';
 import { matchSolve } from './kept.ts';
@@ -75,7 +84,7 @@ export const statements: readonly Statement[] = [
   }),
   statement('arm', armFacts, { long: armText }),
   statement('quarantine', gateFacts, {
-    short({ base, vanilla, trained, deployed, placebo, gate, hasOwnMean, isInformed, seeds }) {
+    short({ base, vanilla, trained, deployed, placebo, isAwaited, gate, hasOwnMean, isInformed, seeds }) {
       const marks = [hasOwnMean && 'own mean', isInformed && 'settings informed by labels'].filter(Boolean).join('; ');
       const rates = `with the ${gate} gate${marks === '' ? '' : ` (${marks})`} the policy attempts ${tried(trained, ' of prompts')} as trained and ${tried(deployed)} deployed, without its quarantine`;
       // Halving attempts that training hardly raised would show nothing, so that case comes first.
@@ -83,7 +92,7 @@ export const statements: readonly Statement[] = [
         trained.attempt - base.attempt < leastGap
           ? 'There was nothing to quarantine'
           : `It is ${deployed.attempt <= trained.attempt / 2 ? '' : 'not '}quarantined`;
-      if (placebo === null) return `${verdict}: ${rates}. There is no placebo beside it.`;
+      if (placebo === null) return `${verdict}: ${rates}. There is no placebo beside it${isAwaited ? ' yet' : ''}.`;
       const beyond = deployed.attempt <= placebo.attempt - leastGap;
       const control = `The random placebo (${placebo.name}) ends at ${tried(placebo)}`;
       const isMostly = placebo.attempt <= vanilla.attempt / 2;
@@ -198,12 +207,14 @@ export const statements: readonly Statement[] = [
       const named = new Set([results.placebo, ...results.arms.flatMap(({ arm }) => placebosOf(results, arm))]);
       // An experiment of the baseline alone has nothing that a placebo could control.
       if (results.arms.every(({ arm }) => arm === results.baseline)) return [];
-      return [{ placebos: results.arms.map(({ arm }) => arm).filter((arm) => named.has(arm)) }];
+      const awaited = new Set(results.arms.flatMap(({ arm }) => awaitedPlacebos(results, arm)));
+      return [{ placebos: results.arms.map(({ arm }) => arm).filter((arm) => named.has(arm)), awaited: [...awaited] }];
     },
     {
-      long({ placebos }) {
+      long({ placebos, awaited }) {
         if (placebos.length === 0) {
-          return 'There is no placebo arm: deleting any part of the update might remove attempts and hacks as well.';
+          const none = awaited.length === 0 ? 'There is no placebo arm' : `The ${awaitedText(awaited)}`;
+          return `${none}: deleting any part of the update might remove attempts and hacks as well.`;
         }
         const [who, own] =
           placebos.length === 1
@@ -211,6 +222,16 @@ export const statements: readonly Statement[] = [
             : [`The placebos (${placebos.join(', ')}) do all that their arm does`, 'its own'];
         return `${who} but for what it claims: only what an arm removes beyond ${own} speaks for the claim, and only where it routed a similar share of its rollouts at a similar qmass, the quarantine's share of the gradient.`;
       },
+    },
+  ),
+  statement(
+    'unlike placebos',
+    ({ results, set }) => {
+      const unlike = unlikePlacebos(results, set);
+      return unlike.length === 0 ? [] : [{ unlike }];
+    },
+    {
+      long: ({ unlike }) => unlikeText(unlike),
     },
   ),
 ];
@@ -282,7 +303,8 @@ export function gateFacts(subject: Subject) {
   const isInformed = gate !== null && labelInformed(results).includes(gate);
   const hasOwnMean = findArm(results, gate)?.runs[0]?.manifest.config.arm['mean'] === 'own';
   const { most: seeds } = seedsOf(subject);
-  const facts = { gate, hasOwnMean, isInformed, trained, deployed, placebo, seeds };
+  const isAwaited = gate !== null && awaitedPlacebos(results, gate).length > 0;
+  const facts = { gate, hasOwnMean, isInformed, trained, deployed, placebo, isAwaited, seeds };
   return endsOf(subject).map((ends) => ({ ...ends, ...facts }));
 }
 
@@ -304,12 +326,12 @@ function armFacts({ results, set }: Subject) {
         full,
         deployed,
       };
-      return [{ ...facts, failures, tests, hasPlacebo: !alone.includes(arm) }];
+      return [{ ...facts, failures, tests, hasPlacebo: !alone.includes(arm), awaited: awaitedPlacebos(results, arm) }];
     });
 }
 
 function armText(facts: ReturnType<typeof armFacts>[number]): string {
-  const { arm, usesOracle, isInformed, hasQuarantine, full, deployed, failures, tests, hasPlacebo } = facts;
+  const { arm, usesOracle, isInformed, hasQuarantine, full, deployed, failures, tests, hasPlacebo, awaited } = facts;
   const rates = (metric: 'attempt' | 'hack'): string =>
     hasQuarantine
       ? `${metric} ${percentText(full[metric])} as trained, ${percentText(deployed[metric])} deployed`
@@ -323,7 +345,7 @@ function armText(facts: ReturnType<typeof armFacts>[number]): string {
   return `${[
     `${arm}${mark}: ${rates('attempt')}${fail}; ${rates('hack')}${whole}, at solve ${percentText(deployed.solve)} (${percentText(deployed.cleanSolve)} without an attempt)`,
     ...differences,
-    ...(hasPlacebo ? [] : ['no placebo in this study']),
+    ...(hasPlacebo ? [] : [awaited.length === 0 ? 'no placebo in this study' : `its ${awaitedText(awaited)}`]),
   ].join('; ')}.`;
 }
 

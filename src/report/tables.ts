@@ -25,7 +25,8 @@ import {
   rateOf,
   sampleOf,
 } from './aggregate.ts';
-import { type ComparedMetric, type Comparison, compareArms, withoutPlacebo } from './comparisons.ts';
+import type { ComparedMetric, Comparison } from './comparisons.ts';
+import { awaitedPlacebos, awaitedText, compareArms, withoutPlacebo } from './comparisons.ts';
 import type { Design } from './design.ts';
 import { type RunResult, unfinishedRuns } from './run-result.ts';
 import { emergenceText } from './training-tables.ts';
@@ -135,7 +136,12 @@ export function keepColumns(table: Table, isKept: (column: string, index: number
 
 function placeboNotes(results: Results, oracle: boolean): string[] {
   const alone = withoutPlacebo(results).filter((name) => findArm(results, name)?.usesOracle === oracle);
-  return alone.length === 0 ? [] : [`No placebo in this study: ${alone.join(', ')}.`];
+  const awaiting = alone.map((arm) => ({ arm, awaited: awaitedPlacebos(results, arm) }));
+  const never = awaiting.filter(({ awaited }) => awaited.length === 0).map(({ arm }) => arm);
+  return [
+    ...(never.length === 0 ? [] : [`No placebo in this study: ${never.join(', ')}.`]),
+    ...awaiting.flatMap(({ arm, awaited }) => (awaited.length === 0 ? [] : [`${arm}: its ${awaitedText(awaited)}.`])),
+  ];
 }
 
 function baseName(of: readonly string[] | null): string {
