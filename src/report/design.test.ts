@@ -6,7 +6,7 @@ import type { Results } from './aggregate.ts';
 import { allTables } from './all-tables.ts';
 import { ablationTable, settingsTable } from './baselines.ts';
 import { compareArms } from './comparisons.ts';
-import { type Design, describeDesign, judgeBar, judgePredictions, moreSeeds, noDesign } from './design.ts';
+import { type Design, describeDesign, goesOn, judgeBar, judgePredictions, moreSeeds, noDesign } from './design.ts';
 import type { Bar } from './experiment-schema.ts';
 import { describeResults } from './statements.ts';
 import { finalTable } from './tables.ts';
@@ -302,8 +302,21 @@ describe('settings that labelled runs suggested', () => {
   });
 });
 
+const own = { recipe: 'study.toml', set: [], out: null };
+
+describe('the call that goes on with an experiment', () => {
+  const arms = [designed('vanilla'), designed('gate'), designed('haar')];
+  it('has its seeds, and its arms where it was begun with some of them', () => {
+    const design = { arms, seeds: [1, 2], again: { ...own, set: ['updates=9'], out: 'runs/x' } };
+    const rest = '--set updates=9 --out runs/x';
+    expect(goesOn(withDesign(design))).toBe(`gq experiment study.toml --seeds 1,2 --arms vanilla,gate ${rest}`);
+    const whole = { ...withDesign(design), missing: ['haar-1'] };
+    expect(goesOn(whole)).toBe(`gq experiment study.toml --seeds 1,2 ${rest}`);
+    expect([null, undefined].map((again) => goesOn(withDesign({ ...design, again })))).toEqual([null, null]);
+  });
+});
+
 describe('seeds enough for a claim', () => {
-  const own = { recipe: 'study.toml', set: [], out: null };
   const bar: Bar = { what: 'x', arm: 'gate', reference: null, metric: 'hack', set, atMost: 0.3, inSeeds: 1 };
   const stated = 'gq experiment study.toml --seeds 1,2,3,4,5,6 --out';
   it.each<[string, Partial<Design>, string[]]>([

@@ -3,7 +3,7 @@
 import { shellLine } from '../base/index.ts';
 import { equalsP, fewestSeeds, formatP } from '../measure/table.ts';
 import { average, binomialCdf, holmAdjust } from '../stats/index.ts';
-import { finalSample, findArm, type Results, sampleOf, sharedSeeds } from './aggregate.ts';
+import { armsToRun, finalSample, findArm, type Results, sampleOf, sharedSeeds } from './aggregate.ts';
 import type { Bar, Experiment } from './experiment-schema.ts';
 import { groupSample } from './held-out.ts';
 import { keptAndRemoved } from './kept.ts';
@@ -218,11 +218,27 @@ export function moreSeeds({ name, design }: Results): [how: string] | [] {
   const seeds = ['--seeds', wanted.sort((a, b) => a - b).join(',')];
   if (design.again === null) return [shellLine('gq', 'experiment', 'micro-own-mean-claim', ...seeds)];
   if (design.again === undefined) return design.arms.length === 0 ? [] : [`the file of ${name}, ${seeds.join(' ')}`];
-  const { recipe, set, out } = design.again;
+  const { out } = design.again;
   // What was stated was stated of its seeds: with others it is another study, in a folder of its own.
   const isStated = design.bar !== null || design.predictions !== undefined;
   const isOther = isStated && wanted.length > design.seeds.length;
   const folder = isOther ? `${out ?? `runs/${name}`}-more` : out;
+  return [callOf({ ...design.again, out: folder }, seeds)];
+}
+
+const callOf = ({ recipe, set, out }: NonNullable<Design['again']>, part: readonly string[]): string => {
   const changes = set.flatMap((setting) => ['--set', setting]);
-  return [shellLine('gq', 'experiment', recipe, ...seeds, ...changes, ...(folder === null ? [] : ['--out', folder]))];
+  return shellLine('gq', 'experiment', recipe, ...part, ...changes, ...(out === null ? [] : ['--out', out]));
+};
+
+/** The call that goes on with the experiment, with the seeds and the arms that it was begun with; null where nobody stored its file. */
+export function goesOn(results: Results): string | null {
+  const { design } = results;
+  if (design.again === null || design.again === undefined) return null;
+  const names = new Set([...results.arms.map(({ arm }) => arm), ...armsToRun(results)]);
+  const all = design.arms.map(({ name }) => name);
+  // Blind runs are listed nowhere, and may be all that an arm has.
+  const isPart = design.claim === undefined && all.some((name) => !names.has(name));
+  const some = isPart ? ['--arms', all.filter((name) => names.has(name)).join(',')] : [];
+  return callOf(design.again, ['--seeds', design.seeds.join(','), ...some]);
 }

@@ -160,13 +160,16 @@ function list(lines: readonly string[]): string[] {
 }
 
 function renderMissing(results: Results): string[] {
-  const missing = missingEvaluations(results);
-  const sentence = describeMissing(missing);
+  const described = describeMissing(missingEvaluations(results));
   const unknown = describeUnknown(results);
-  const commands = missing.flatMap((one) => one.commands.map(asTyped)).join('\n');
   return [
     ...(unknown === null ? [] : list([unknown])),
-    ...(sentence === null ? [] : [`<p>${escapeMarkup(sentence)}</p>`, `<pre>${escapeMarkup(commands)}</pre>`]),
+    ...(described === null
+      ? []
+      : [
+          `<p>${escapeMarkup(described.sentence)}</p>`,
+          `<pre>${escapeMarkup(described.commands.map(asTyped).join('\n'))}</pre>`,
+        ]),
   ];
 }
 

@@ -3,10 +3,11 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { temporaryFolder, writeEvaluations, writeRun } from '../../test/lab/hand-made.ts';
+import { madeResults } from '../../test/lab/made-results.ts';
 import { byTarget } from '../evaluate/index.ts';
 import { judgeGate, judgeMonitor, judgeReinforced, trainingCurve } from '../measure/index.ts';
 import { sealRun } from '../oracle/index.ts';
-import { readRunResult } from './run-result.ts';
+import { describeMissing, describeUnfinished, missingEvaluations, readRunResult } from './run-result.ts';
 import { sideBySide } from './samples.ts';
 
 const set = 'test-original' as const;
@@ -76,4 +77,26 @@ it('reads texts of rollouts and evaluations when they are asked for, and then on
   const unread = await readRunResult(await gatedRun());
   rmSync(join(unread.path, 'rollouts.parquet'));
   await expect(unread.rollouts()).rejects.toThrow();
+});
+
+const stopped = { checkpoints: [0, 8], finished: false, steps: [{ update: 11 }] };
+
+it('tells the updates of a run that stopped from those that are saved', async () => {
+  const results = await madeResults([stopped, { ...stopped, seed: 2, steps: [{ update: 8 }] }]);
+  const [made, saved] = results.arms[0].runs.map(({ name }) => name);
+  expect(describeUnfinished(results)[0]).toContain(
+    `Not finished: ${made} (11 of 20 updates made, 8 saved), ${saved} (8 of 20 updates).`,
+  );
+});
+
+it('goes on with what is not finished by its experiment, and evaluates a run of its own', async () => {
+  const arms = [{ name: 'vanilla', recipe: 'x', set: [], placebos: null }];
+  const again = { recipe: 'study.toml', set: [], out: null };
+  const of = async (design: object) => describeMissing(missingEvaluations(await madeResults([stopped], null, design)));
+  const found = await of({ arms, seeds: [1], again });
+  expect(found?.commands).toEqual(['gq experiment study.toml --seeds 1']);
+  expect(found?.sentence).toMatch(/This command goes on with the experiment, and evaluates it:$/);
+  const alone = await of({});
+  expect(alone?.commands).toEqual([expect.stringMatching(/^gq eval \S+$/), expect.stringMatching(/ --curve$/)]);
+  expect(alone?.sentence).toMatch(/These commands evaluate it:$/);
 });

@@ -32,6 +32,7 @@ import {
 } from '../run/index.ts';
 import { average, mean, median } from '../stats/index.ts';
 import { aggregate, type Results } from './aggregate.ts';
+import { goesOn } from './design.ts';
 import { finalStates } from './final-states.ts';
 import { runsText } from './runs-text.ts';
 
@@ -196,7 +197,13 @@ export async function readResults(directory: string, source: ResultsSource, onRe
 /** The runs of some arms that have not ended, each with how far it came. */
 export function unfinishedRuns(arms: Results['arms']) {
   const runs = arms.flatMap((arm) => arm.runs).filter(({ status }) => status === 'unfinished');
-  return runs.map((run) => ({ ...run, text: `${run.name} (${run.updates} of ${run.config.updates} updates)` }));
+  return runs.map((run) => ({ ...run, text: `${run.name} (${madeAndSaved(run, run.config.updates)})` }));
+}
+
+/** Updates that were made after the last checkpoint are made again, and no table has them to stay. */
+function madeAndSaved({ steps, updates: saved }: Pick<RunResult, 'steps' | 'updates'>, of: number): string {
+  const made = steps.at(-1)?.update ?? 0;
+  return made > saved ? `${made} of ${of} updates made, ${saved} saved` : `${saved} of ${of} updates`;
 }
 
 /** Which runs these results are not yet of, and what the numbers count meanwhile; nothing where all have ended. */
@@ -215,18 +222,22 @@ export function describeUnfinished({ arms, missing, failed }: Results): string[]
   return said.length === 0 ? [] : [[...said, ...(begun.length === 0 ? [] : [counted])].join(' ')];
 }
 
-/** Of runs that are in progress there is nothing to evaluate yet. */
-export function missingEvaluations({ arms }: Results) {
-  return arms
+/** Of runs that are in progress there is nothing to evaluate yet; one that its experiment has not finished is evaluated by the experiment. */
+export function missingEvaluations(results: Results) {
+  const onward = goesOn(results);
+  return results.arms
     .flatMap(({ runs }) => runs)
     .filter(({ path }) => !isTraining(path))
     .filter(
       ({ manifest, final }) =>
         outcomesKnown(manifest) && finalSets.every((set) => (final[set]?.deployed ?? null) === null),
     )
-    .map(({ name, path }) => ({
+    .map(({ name, path, status }) => ({
       run: name,
-      commands: [shellLine('gq', 'eval', path), shellLine('gq', 'eval', path, '--curve')],
+      commands:
+        status === 'unfinished' && onward !== null
+          ? [onward]
+          : [shellLine('gq', 'eval', path), shellLine('gq', 'eval', path, '--curve')],
     }));
 }
 
@@ -238,10 +249,15 @@ export function describeUnknown({ arms }: Results): string | null {
   return `${names}: the environment outside told rewards alone, so that attempts, hacks and solves are unknown; no table counts them.`;
 }
 
-export function describeMissing(missing: ReturnType<typeof missingEvaluations>): string | null {
+/** With the commands that make them. */
+export function describeMissing(missing: ReturnType<typeof missingEvaluations>) {
   if (missing.length === 0) return null;
   const runs = missing.map(({ run }) => run).join(', ');
   const [have, does, them] =
     missing.length === 1 ? ['has', 'it attempts or hacks', 'it'] : ['have', 'they attempt or hack', 'them'];
-  return `${runs} ${have} not been evaluated: nothing here says how often ${does} on held-out prompts. These commands evaluate ${them}:`;
+  const commands = [...new Set(missing.flatMap((one) => one.commands))];
+  const make =
+    commands.length === 1 ? 'This command goes on with the experiment, and evaluates' : 'These commands evaluate';
+  const sentence = `${runs} ${have} not been evaluated: nothing here says how often ${does} on held-out prompts. ${make} ${them}:`;
+  return { sentence, commands };
 }

@@ -117,8 +117,10 @@ export function warnIncomplete(
   for (const { path, why } of leftOut) stderr.write(`left out: ${path}: ${why}\n`);
   if (leftOut.length > 0) context.exitCode = 1;
   const unfinished = arms.flatMap(({ runs }) => runs.filter(({ status }) => status === 'unfinished'));
-  for (const { path, updates } of unfinished) {
-    stderr.write(`${path} is ${isTraining(path) ? 'in progress' : 'not finished'} (${updates} updates saved)\n`);
+  for (const { path, updates: saved, steps } of unfinished) {
+    const made = steps.at(-1)?.update ?? 0;
+    const count = made > saved ? `${made} updates made, ${saved} saved` : `${saved} updates saved`;
+    stderr.write(`${path} is ${isTraining(path) ? 'in progress' : 'not finished'} (${count})\n`);
   }
   for (const { path, why } of failed) stderr.write(`failed: ${path}: ${why}\n`);
   const { runs } = findExperiment(directory, from);
@@ -130,10 +132,10 @@ export function warnIncomplete(
 
 /** Which runs have no evaluation, with the commands that make them; nothing where all have. */
 function missingText(results: Results): string {
-  const missing = missingEvaluations(results);
-  const lines = missing.flatMap(({ commands }) => commands.map((line) => `  ${asTyped(line)}\n`));
+  const missing = describeMissing(missingEvaluations(results));
   const unknown = describeUnknown(results);
-  const evaluated = missing.length === 0 ? '' : `${describeMissing(missing)}\n${lines.join('')}`;
+  const lines = missing?.commands.map((line) => `  ${asTyped(line)}\n`).join('');
+  const evaluated = missing === null ? '' : `${missing.sentence}\n${lines}`;
   return `${unknown === null ? '' : `${unknown}\n`}${evaluated}`;
 }
 
