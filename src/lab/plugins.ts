@@ -1,5 +1,5 @@
 /** Plugins: modules of parts, loaded before the config is checked, and hashed with what they import by path. */
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { z } from 'zod';
@@ -78,8 +78,11 @@ const built = fileURLToPath(new URL('../../dist/', import.meta.url));
 
 /** A plugin imports this package by its name, which works in a clone that is built and where the package is installed. */
 function loadingFix(message: string): { fix?: string } {
-  if (message.includes(`Cannot find module '${built}`)) {
-    return { fix: 'Plugins use the built package: run npm run build in the clone first.' };
+  const [, installed] =
+    /^Cannot find module '(.*[/\\]node_modules[/\\]gradient-quarantine)[/\\]dist[/\\]/.exec(message) ?? [];
+  if (installed !== undefined || message.includes(`Cannot find module '${built}`)) {
+    const clone = installed === undefined ? 'the clone' : realpathSync(installed);
+    return { fix: `Plugins use the built package, and the clone is not built: run npm run build in ${clone} first.` };
   }
   if (!message.includes("Cannot find package 'gradient-quarantine'")) return {};
   return { fix: 'Keep the plugin inside the clone, or in a project with npm install PATH_OF_THE_CLONE.' };

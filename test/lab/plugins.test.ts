@@ -1,5 +1,5 @@
 /** Faulty plugins: the error names the module's path, and nothing starts. Only an arm that asks for labels gets them. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { resolveConfig, train } from '../../src/lab/index.ts';
@@ -50,6 +50,17 @@ describe('a plugin that cannot be used', () => {
       'a plugin where the package is not installed',
       () => module('throw new Error("Cannot find package \'gradient-quarantine\' imported from x.js")'),
       /expected a module that loads, .* npm install PATH_OF_THE_CLONE/,
+    ],
+    [
+      'a plugin in a project that an unbuilt clone was installed into',
+      () => {
+        const [clone, project] = ['clone', 'project'].map((name) => join(home, name));
+        for (const folder of [clone, join(project, 'node_modules')]) mkdirSync(folder, { recursive: true });
+        symlinkSync(clone, join(project, 'node_modules/gradient-quarantine'));
+        const found = join(project, 'node_modules/gradient-quarantine/dist/entry/index.js');
+        return module(`throw new Error("Cannot find module '${found}' imported from x.js")`);
+      },
+      /the clone is not built: run npm run build in \S+clone first\.$/,
     ],
     ['a module that does not parse', () => module('export const = 1'), /expected a module that loads/],
     ['no exports of ours', () => module('export const gates = []'), /an export named arms or loopholes.*found gates/],
