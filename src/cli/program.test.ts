@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { gq as run } from '../../test/run-gq.ts';
 import { DeviceError, UserError } from '../base/errors.ts';
@@ -112,6 +112,19 @@ describe('errors', () => {
     const { code, err } = await report(new RangeError('planted'));
     expect(code).toBe(1);
     expect(err).toMatch(/^RangeError: planted\n\s+at /);
+  });
+});
+
+describe('an option that takes a path', () => {
+  it.each([
+    ['results', 'runs/x', '--figures', '--json'],
+    ['results', 'runs/x', '--from', '--all'],
+    ['train', '--resume', '--json'],
+    ['results', 'runs/x', '--html', '--out=--json'],
+  ])('is refused the next option in its place: gq %s %s %s', async (...words) => {
+    const { code, err } = await run(...words);
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining('Expected a path, found an option') });
+    expect(existsSync('--json')).toBe(false);
   });
 });
 

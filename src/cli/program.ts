@@ -1,6 +1,6 @@
 /** The `gq` program, built from the values of the commands, and how their outcomes become exit codes. */
 import { fileURLToPath } from 'node:url';
-import { Argument, Command, CommanderError, Option } from 'commander';
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { exitCodes, firstError, GraderError, isAbort, shellLine, UserError } from '../base/index.ts';
 import { isPassing, readVersion, systemComplaint } from '../base/node/index.ts';
 import { asTyped } from '../base/node/own-program.ts';
@@ -26,12 +26,21 @@ export function partText({ about, choices, usual, usualText }: Part<unknown>): s
 export const optionFlags = (name: string, { takes, isNegated }: Part<unknown>): string =>
   `${optionName(isNegated ? `no-${name}` : name)} ${takes}`.trim();
 
+const takesPath = /^<(?:dir|file|folder|run.*)>$/;
+
 function optionOf(name: string, part: Part<unknown>): Option {
   const option = new Option(optionFlags(name, part), partText(part)).makeOptionMandatory(part.isNeeded === true);
-  if (part.read !== undefined) option.argParser((word, earlier) => part.read?.(word, earlier));
+  const { read = takesPath.test(part.takes) ? (word: string) => word : undefined } = part;
+  if (read !== undefined) option.argParser((word, earlier) => read(expectValue(word, part), earlier));
   else if (part.choices !== undefined) option.choices(part.choices);
   // A flag that is written --no-NAME is true by itself.
   return part.usual === undefined || part.isNegated ? option : option.default(part.usual);
+}
+
+/** The next option, where the path before it was forgotten, is no path: --figures --json would make a folder of that name. */
+function expectValue(word: string, { takes }: Part<unknown>): string {
+  if (!word.startsWith('--') || !takesPath.test(takes)) return word;
+  throw new InvalidArgumentError(`Expected a path, found an option (a path that begins like one: ./${word}).`);
 }
 
 function argumentOf(part: Part<unknown>): Argument {
