@@ -129,6 +129,17 @@ describe('an option that takes a path', () => {
 });
 
 describe('gq eval', () => {
+  it.each([
+    [
+      ['--curve', '--limit', '9'],
+      'All curves of a set are on the same prompts, so that they compare; for fewer points: --every N.',
+    ],
+    [['--curve', '--scales', '0'], 'It is read without a mode.'],
+    [['--leak', '--every', '2'], 'It is read with --curve, with --prefill.'],
+  ])('says why %j is refused, or what it goes with', async (words, advice) => {
+    expect((await run('eval', 'runs/none', ...words)).err).toContain(advice);
+  });
+
   const modes = ['curve', 'elicit', 'leak', 'prefill'];
   const given = { sets: 'curve', scales: '0', every: '1', update: '0', limit: '1', instructions: 'none', text: 'x' };
   const options = { ...given, place: 'after', states: 'base', set: 'seed=1', out: 'x' };

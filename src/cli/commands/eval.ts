@@ -25,7 +25,15 @@ import { RunDirectory } from '../../run/index.ts';
 import { findExperiment } from '../../study/directory.ts';
 import type { CallOf, CommandContext, CommandResult, Part, PartTable } from '../command.ts';
 import { argument, choice, command, flag, mostAtOnce, names, repeated, whole, word } from '../command.ts';
-import { allPrints, configOption, endInterrupted, expectAbsent, runDeviceOption, updateOption } from '../shared.ts';
+import {
+  allPrints,
+  configOption,
+  endInterrupted,
+  expectAbsent,
+  optionName,
+  runDeviceOption,
+  updateOption,
+} from '../shared.ts';
 import { Progress, tellOn } from '../terminal/progress.ts';
 import { elicit, probeLeaks, probePrefills } from './eval-probes.ts';
 
@@ -142,9 +150,19 @@ function modeOf(call: EvalCall): Mode {
   const others = Object.values(modes)
     .flat()
     .filter((name) => !modes[mode].some((own) => own === name));
-  expectAbsent(call, others, mode === 'final' ? 'without a mode that has it' : `with --${mode}`);
+  expectAbsent(call, others, mode === 'final' ? 'without a mode that has it' : `with --${mode}`, adviceFor(mode));
   return mode;
 }
+
+/** A curve has its prompts, so that all curves compare: what makes it shorter is fewer points. */
+const adviceFor =
+  (mode: Mode) =>
+  (option: string): string => {
+    if (mode === 'curve' && option === '--limit')
+      return 'All curves of a set are on the same prompts, so that they compare; for fewer points: --every N.';
+    const taking = Object.entries(modes).filter(([, own]) => own.some((name) => optionName(name) === option));
+    return `It is read ${taking.map(([name]) => (name === 'final' ? 'without a mode' : `with --${name}`)).join(', ')}.`;
+  };
 
 /** A probe asks one run; of an experiment those to choose from are named. */
 function expectOneRun({ run }: EvalCall, mode: string): void {
