@@ -14,9 +14,10 @@ const verdict = (step: number, member: number, exploited: boolean, loophole = 'r
 beforeEach(() => void vi.stubEnv('TERM', 'xterm'));
 afterEach(() => void vi.unstubAllEnvs());
 
-function picture(isTTY: boolean): { written: () => string; show: LivePicture } {
+function picture(isTTY: boolean, now: () => number = () => 0): { written: () => string; show: LivePicture } {
   let text = '';
-  const show = new LivePicture({ write: (part: string) => (text += part), isTTY } as { write(text: string): unknown });
+  const sink = { write: (part: string) => (text += part), isTTY } as { write(text: string): unknown };
+  const show = new LivePicture(sink, now);
   return { written: () => text, show };
 }
 
@@ -71,10 +72,23 @@ describe('a running picture', () => {
       for (let update = 1; update <= 20; update++) show.step(0, update, [tally], 75);
       const escapes = written().split('\u001b[1A').length - 1;
       expect(escapes).toBe(isTTY ? 20 : 0);
-      expect(written().split('\n')).toHaveLength(isTTY ? 23 : 4);
+      expect(written().split('\n')).toHaveLength(isTTY ? 23 : 5);
       expect(written()).toContain('20/20, 1 min 15 s left in total');
       expect(written()).toContain('0.25');
     }
+  });
+
+  it('tells the first update in a file, and each that comes seconds after what was told', () => {
+    let seconds = 0;
+    const { written, show } = picture(false, () => 1000 * seconds);
+    show.begin('seed 1', [{ name: 'vanilla', updates: 40 }]);
+    const perUpdate = [0, 9, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1];
+    for (const [i, taken] of perUpdate.entries()) {
+      seconds += taken;
+      show.step(0, i + 1, [], null);
+    }
+    const told = [...written().matchAll(/vanilla: update (\d+)\/40/g)].map(([, update]) => Number(update));
+    expect(told).toEqual([1, 2, 7, 10]);
   });
 
   it('says once whose rates it shows, where it shows rates', async () => {

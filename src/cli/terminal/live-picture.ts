@@ -9,11 +9,13 @@ import { formatDuration } from './step-table.ts';
 
 export type PictureLine = { readonly name: string; readonly updates: number };
 
-type LineState = PictureLine & { history: readonly Tally[]; note: string };
+/** `told`: when a plain line said last how far it is; null: none has. */
+type LineState = PictureLine & { history: readonly Tally[]; note: string; told: number | null };
 
 const blocks = '▁▂▃▄▅▆▇█';
 const sparkWidth = 20;
 const plainEvery = 10;
+const plainEveryMs = 5_000;
 const leastBars = 3;
 const fixedWidth = 2 + 'attempt '.length + 5 + 2 + 'solve '.length + 5 + 2;
 
@@ -39,23 +41,27 @@ function rateText(history: readonly Tally[], name: RateName): string {
   return total === 0 ? '-' : (hits / total).toFixed(2);
 }
 
+const newLine = (line: PictureLine): LineState => ({ ...line, history: [], note: 'waiting', told: null });
+
 export class LivePicture {
   readonly #screen: Screen;
+  readonly #now: () => number;
   #lines: LineState[] = [];
 
-  constructor(sink: TextSink) {
+  constructor(sink: TextSink, now: () => number = () => performance.now()) {
     this.#screen = Screen.of(sink);
+    this.#now = now;
   }
 
   begin(title: string, lines: readonly PictureLine[]): void {
     this.#screen.endFoot();
-    this.#lines = lines.map((line) => ({ ...line, history: [], note: 'waiting' }));
+    this.#lines = lines.map(newLine);
     this.#screen.write(`${title}\n`);
     this.#redraw();
   }
 
   change(index: number, line: PictureLine): void {
-    this.#lines[index] = { ...line, history: [], note: 'waiting' };
+    this.#lines[index] = newLine(line);
   }
 
   step(index: number, update: number, history: readonly Tally[], secondsLeft: number | null): void {
@@ -64,10 +70,16 @@ export class LivePicture {
     const left = secondsLeft === null ? '' : `, ${formatDuration(secondsLeft)} left in total`;
     line.note = `${update}/${line.updates}${left}`;
     if (this.#screen.isTTY) this.#redraw();
-    else if (update % plainEvery === 0 || update === line.updates) {
+    else if (update % plainEvery === 0 || update === line.updates || this.#isLongAgo(line)) {
+      line.told = this.#now();
       const told = `attempt ${rateText(history, 'attempt')}, solve ${rateText(history, 'solve')}`;
       this.#screen.write(`${line.name}: update ${line.note}, ${told}\n`);
     }
+  }
+
+  /** The first update tells that it goes, and how fast. */
+  #isLongAgo({ told }: LineState): boolean {
+    return told === null || this.#now() - told >= plainEveryMs;
   }
 
   note(index: number, text: string): void {
