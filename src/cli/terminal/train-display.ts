@@ -53,8 +53,9 @@ export class TrainDisplay implements Sink {
   close(end: RunEnd | 'failed'): void {
     this.#stdout.drawFoot([]);
     if (end === 'failed' || this.#update === null) return;
+    // What to do next stands last, where it is looked for.
     const last = closing(end, this.#run, this.#update, this.#outcomesKnown);
-    this.#stdout.write(`${last}\n${tableLegend(this.#isWatched, this.#width)}\n`);
+    this.#stdout.write(`${tableLegend(this.#isWatched, this.#width)}\n${last}\n`);
   }
 
   get #width(): number {

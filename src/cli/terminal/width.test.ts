@@ -143,6 +143,16 @@ describe('the step table', () => {
     expect(terminal.lines.filter((line) => line.trim() === 'update')).toHaveLength(1);
   });
 
+  it('ends with the command that goes on, below the words of the columns', () => {
+    let text = '';
+    const sink = { write: (part: string) => (text += part) };
+    const run = { path: 'runs/x', again: 'gq train x', updates: 60 };
+    const display = new TrainDisplay({ stdout: sink, stderr: sink }, run);
+    display.event(step(1), { sample: 1 } as never);
+    display.close('interrupted');
+    expect(text).toMatch(/hack: an attempt .*\nsaved after 1 updates; go on with: gq train x\n$/s);
+  });
+
   it('has every column in a file', () => {
     let text = '';
     const sink = { write: (part: string) => (text += part) };
@@ -181,6 +191,7 @@ describe('the step table', () => {
     expect(terminal.lines[1].trim().split(/ +/)[column]).toBe('17/128');
     display.close('finished');
     expect(terminal.lines.join(' ')).toContain('flag: rollouts that the monitor flagged');
+    expect(terminal.lines.at(-1)).toMatch(/^evaluate it with: .*gq eval runs\/x$/);
   });
 });
 
