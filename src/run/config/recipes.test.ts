@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../../test/lab/hand-made.ts';
-import { listRecipes, recipeFrom, recipeName, recipePath } from './recipes.ts';
+import { folderAdvice, listRecipes, recipeFrom, recipeName, recipePath } from './recipes.ts';
 
 describe('a recipe of the package', () => {
   it('goes by its bare name, a number with a point in it too', () => {
@@ -37,6 +37,15 @@ describe('a recipe of the package', () => {
   it('is told by its bare name, another by its path from the working folder', () => {
     expect(recipeName(resolve('recipes/micro-vanilla.toml'))).toBe('micro-vanilla');
     expect(recipeName(resolve('elsewhere/micro-vanilla.toml'))).toBe('elsewhere/micro-vanilla.toml');
+  });
+
+  it('or a folder of runs that is not there is suggested by the one beside it of almost that name', () => {
+    const base = temporaryFolder();
+    for (const name of ['surplus', 'other']) mkdirSync(join(base, name));
+    writeFileSync(join(base, 'surplsu.txt'), '');
+    expect(folderAdvice(join(base, 'surplsu'))).toBe(`Did you mean ${join(base, 'surplus')}?`);
+    for (const name of ['elsewhere', 'other', 'gone/surplus']) expect(folderAdvice(join(base, name))).toBeUndefined();
+    expect(folderAdvice(join(base, 'micro-claim'))).toContain('It is a recipe');
   });
 
   it('that nobody has is a path like any other', () => {

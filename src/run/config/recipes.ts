@@ -49,11 +49,25 @@ export function folderAdvice(named: string): string | undefined {
   const at = join('runs', name);
   if (!isFile(named) && !existsSync(named) && existsSync(at)) return `Did you mean ${at}?`;
   const isOwn = named.endsWith('.toml') && isFile(named);
-  if (!isOwn && !existsSync(join(folder, `${name}.toml`))) return undefined;
+  if (!isOwn && !existsSync(join(folder, `${name}.toml`))) return existsSync(named) ? undefined : nearFolder(named);
   if (isOwn && existsSync(at)) return `It is a recipe; its runs are in ${at}.`;
   const makes = isExperiment(readRegularText(isOwn ? named : join(folder, `${name}.toml`))) ? 'experiment' : 'train';
   const line = shellLine('gq', makes, isOwn ? named : name, '--out', at);
   return `It is a recipe; this makes what it says, in ${at}: ${line}`;
+}
+
+/** A folder beside it, or of runs, with almost the same name. */
+function nearFolder(named: string): string | undefined {
+  const near = [dirname(named), 'runs'].flatMap((parent) => {
+    const isThere = statSync(parent, { throwIfNoEntry: false })?.isDirectory() === true;
+    const folders = isThere ? readdirSync(parent, { withFileTypes: true }).filter((entry) => entry.isDirectory()) : [];
+    const nearest = nearestName(
+      basename(named),
+      folders.map((entry) => entry.name),
+    );
+    return nearest === undefined ? [] : [join(parent, nearest)];
+  });
+  return near.length === 0 ? undefined : `Did you mean ${near[0]}?`;
 }
 
 const isExperiment = (text: string): boolean => /^(?:\[\[(?:arms|steps)\]\]|arms *=)/m.test(text);
