@@ -71,7 +71,10 @@ describe('a monitor, a cut and a remedy at the top of a config', () => {
       'expected one table of the monitor, found [arm.monitor] beside [monitor]',
     );
     expect(() => armOf('monitor.kind=probe')).toThrow('config, key remedy: ');
-    expect(() => armOf('monitor.kind=prob', 'remedy.kind=screen')).toThrow('did you mean "probe"?');
+    expect(() => armOf('monitor.kind=prob', 'remedy.kind=screen')).toThrow(/did you mean "probe"\?$/);
+    const plugins = /A module that the key plugins of the recipe names may bring another\.$/;
+    expect(() => armOf('monitor.kind=surplus-lines', 'remedy.kind=screen')).toThrow(plugins);
+    expect(() => armOf('monitor.kind=probe', 'remedy.kind=screen', 'device.kind=tpu')).not.toThrow(plugins);
     expect(() => armOf('monitor.kind=probe', 'remedy.kind=screen', 'cut.treshold=1')).toThrow(
       'unknown key cut.treshold',
     );

@@ -43,9 +43,17 @@ export function describeIssue(issue: Issue, raw: unknown, origins: Origins, part
   const shown = `${valueText(found)}${found === undefined ? '' : sourceText(at, origins)}`;
   const hint = near === undefined ? '' : `, did you mean "${near}"?`;
   const expected = `${kinds?.join(', ') ?? expectedAt(path, raw, parts, issue)}${sizeText(found)}`;
-  const fix = found === undefined ? `It must be given: --set ${at}=VALUE, or in the recipe.` : undefined;
+  const fix =
+    found === undefined
+      ? `It must be given: --set ${at}=VALUE, or in the recipe.`
+      : near === undefined && pluginKinds.some((kind) => at === kind || at === `arm.${kind}`)
+        ? 'A module that the key plugins of the recipe names may bring another.'
+        : undefined;
   return [{ key: at, expected, found: `${shown}${hint}`, fix }];
 }
+
+/** Kinds of parts that plugins may bring. */
+const pluginKinds = ['arm.kind', 'data.kind', 'monitor.kind', 'cut.kind', 'remedy.kind'];
 
 /** Of a number that is too large to be one, the largest. */
 function sizeText(found: unknown): string {
