@@ -12,11 +12,14 @@ import { readVerdicts, VerdictLedger } from '../oracle/index.ts';
 import { type RunConfig, RunDirectory, type Sink, SinkGroup } from '../run/index.ts';
 import { Checks } from './check.ts';
 
+export type FlipRun = 'told' | 'lied';
+
 export interface LabelFlipOptions {
   readonly updates: number;
   /** The folder for the two runs; the caller removes it. */
   readonly folder: string;
-  readonly onUpdate?: (done: number, of: number) => void;
+  /** Of which of the two runs an update is done, how many are, and how many it has. */
+  readonly onUpdate?: (run: FlipRun, done: number, of: number) => void;
 }
 
 export async function verifyLabelFlip(config: RunConfig, options: LabelFlipOptions) {
@@ -31,24 +34,27 @@ export async function verifyLabelFlip(config: RunConfig, options: LabelFlipOptio
   const { model, judge, problems, pairs: opening, device } = lab;
   const pairs = await opening;
   const shared = { pool, given: { model, judge, problems, pairs: opening, device } };
-  let done = 0;
-  const count: Sink = {
+  const countOf = (name: FlipRun): Sink => ({
     name: 'progress',
-    event({ kind: event }) {
-      if (event === 'step') onUpdate?.(++done, 2 * updates);
+    event(event) {
+      if (event.kind === 'step') onUpdate?.(name, event.update, updates);
     },
-  };
-  const told = await train(short, shared, join(folder, 'told'), (path) => new VerdictLedger(path), count);
+  });
+  const told = await train(short, shared, join(folder, 'told'), (path) => new VerdictLedger(path), countOf('told'));
   const sources = await labelSources(config, parts, pairs);
   const labelled = sources.length > 0;
   const swapped = Promise.resolve({ ...pairs, pairs: pairs.pairs.map(swapSides) });
   const flipped = pairs.pairsUseLabels ? { ...shared, given: { ...shared.given, pairs: swapped } } : shared;
-  const lied = await train(short, flipped, join(folder, 'lied'), (path) => new FlippedLedger(path, names), count).catch(
-    (error: unknown) => {
-      if (labelled && error instanceof UserError) return error;
-      throw error;
-    },
-  );
+  const lied = await train(
+    short,
+    flipped,
+    join(folder, 'lied'),
+    (path) => new FlippedLedger(path, names),
+    countOf('lied'),
+  ).catch((error: unknown) => {
+    if (labelled && error instanceof UserError) return error;
+    throw error;
+  });
   const sum = (pick: (step: StepEvent) => number): number => told.steps.reduce((total, step) => total + pick(step), 0);
   const counts = {
     /** By any way that is known, which `sources` names: then the check must fail. */

@@ -291,7 +291,13 @@ describe('labels', () => {
     const { config } = await resolveConfig(path, ['sampling.promptsPerStep=4']);
     const folder = join(home, 'peeked');
     const { parse } = await peekedFolders(folder);
-    const { checks } = await verifyLabelFlip(config, { updates: 2, folder, onUpdate: parse });
+    const told: string[] = [];
+    const onUpdate = (run: string, done: number, of: number): void => {
+      told.push(`${run} ${done}/${of}`);
+      parse(told.length);
+    };
+    const { checks } = await verifyLabelFlip(config, { updates: 2, folder, onUpdate });
+    expect(told).toEqual(['told 1/2', 'told 2/2', 'lied 1/2', 'lied 2/2']);
     const failed = checks.filter(({ pass }) => !pass).map(({ quantity }) => quantity);
     expect(failed).toEqual(['checkpoints do not depend on labels']);
   });

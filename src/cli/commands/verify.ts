@@ -77,7 +77,11 @@ export const armCommand = command({
   exits: { 1: 'labels reach training' },
   async run({ recipe = null, set, updates }, { stderr }) {
     const { config } = await resolveConfig(recipe, set);
-    return resultOf(await reportArm(config, { updates, onUpdate: Progress.from(stderr, 'update') }));
+    const shown = {
+      told: Progress.from(stderr, 'run 1 of 2, with verdicts as they are: update'),
+      lied: Progress.from(stderr, 'run 2 of 2, with every verdict flipped: update'),
+    };
+    return resultOf(await reportArm(config, { updates, onUpdate: (run, done, of) => shown[run](done, of) }));
   },
 });
 
