@@ -71,6 +71,9 @@ describe('an experiment costs', () => {
       hostBytes: null,
       atATime: 1,
     });
+    expect(forecastLines(forecast, 2)[1]).toBe(
+      'time     not known: no experiment on this machine has trained and evaluated a run like vanilla, activation yet (gq train measures nothing)',
+    );
     expect(forecast.disk.checkpointBytes).toBeGreaterThan(6 * 20_000);
     expect(forecast.disk.ledgerBytes).toBeNull();
     const one = await forecastExperiment({ ...plan, runs: plan.runs.slice(0, 1) }, join(home, 'new'), shape(1, 1));

@@ -163,7 +163,8 @@ export function forecastLines(forecast: Forecast, runs: number): string[] {
 
 function timeText({ left, seconds, unmeasured, rates, atATime }: Forecast): string {
   if (left.length === 0) return 'none';
-  if (seconds === null) return `not known: no run like ${unmeasured.join(', ')} was measured on this machine yet`;
+  if (seconds === null)
+    return `not known: no experiment on this machine has trained and evaluated a run like ${unmeasured.join(', ')} yet (gq train measures nothing)`;
   const assumed = unmeasured.length === 0 ? '' : `; assumed of ${unmeasured.length} arms that were not measured here`;
   if (rates.length === 0) return `about ${formatDuration(seconds)}${assumed}`;
   const measured = [...new Set(rates.map((rate) => rate.atATime))].sort((a, b) => a - b);
