@@ -195,6 +195,15 @@ describe('warnings of an update', () => {
     );
   });
 
+  it('say nothing of routes where there was nothing to route, as in an arm that routes nothing', () => {
+    const zeroSignal = {
+      reason: 'every group has equal rewards',
+      ...{ groups: 4, skippedGroups: 4, trained: 0, routed: 0 },
+    } as const;
+    const [{ message }] = stepWarnings(stepAt(7, { zeroSignal }));
+    expect(message).toBe('no signal: every group has equal rewards (4/4 groups skipped)');
+  });
+
   it('tell of a monitor that said nothing at all, whatever its abstentions count as', () => {
     const watched = { cut: 0.5, flagged: 0, abstained: 8, abstentions: { late: 6, unclear: 2 }, costs: {} };
     const [warning] = stepWarnings(stepAt(2, { rollouts: 8, watched }));

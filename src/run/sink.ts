@@ -117,8 +117,10 @@ export function stepWarnings({ update, direction, zeroSignal, watched, rollouts,
   }
   if (zeroSignal !== null) {
     const { reason, skippedGroups, groups, routed, trained } = zeroSignal;
-    const counts = `${skippedGroups}/${groups} groups skipped, ${routed}/${trained} rollouts routed`;
-    const message = `no signal for the deployed block: ${reason} (${counts})`;
+    // Without a rollout that was trained on there was nothing to route, and no block learns, in an arm with blocks or without.
+    const [what, more] =
+      trained === 0 ? ['', ''] : [' for the deployed block', `, ${routed}/${trained} rollouts routed`];
+    const message = `no signal${what}: ${reason} (${skippedGroups}/${groups} groups skipped${more})`;
     warnings.push({ kind: 'warning', update, name: 'no-signal', message, detail: { ...zeroSignal } });
   }
   if (watched !== null && rollouts > 0 && watched.abstained === rollouts) {
