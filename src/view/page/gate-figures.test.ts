@@ -41,7 +41,8 @@ it('what attempts nothing stands above the line, hacks below it, hatched, and ot
 it('over updates, a cell is shaded by its clean rollouts, ringed by its attempts and dotted by its hacks', () => {
   const all = [...rows, row(0.5, false, false, 8)];
   const recorded = new Map([7, 8].map((update) => [update, { low: -9, high: 0.5 }]));
-  const { panels, legend } = figures.heatFigure(all, recorded, null, 8);
+  const { panels, legend, title } = figures.heatFigure(all, recorded, null, 8);
+  expect(title).toMatch(/^Scores of the \d+ rollouts that carried gradient, over 2 updates, \d+ of them attempts/);
   const { marks, x, y } = panels[0];
   expect({ x, y }, 'a cell of room for dots at the ends').toEqual({ x: [6.5, 8.5], y: [-1 / 40, 1 + 1 / 40] });
   const shaded = marks.map((mark) => (mark.kind === 'bars' ? mark.bars.map(({ x0 }) => x0 + 0.5) : []));

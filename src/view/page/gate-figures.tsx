@@ -47,7 +47,7 @@ export function heatFigure(rows: readonly GateRow[], recorded: Cuts, other: Cuts
       .map((cell) => ({ x: cell.x, y: cell.y, size: 0.5 + cell[kind] / largest })),
   });
   const cuts = (['low', 'high'] as const).filter((side) => [...recorded.values()].some((cut) => cut[side] !== null));
-  const title = `Scores of ${rows.length} rollouts over ${updates.length} updates, ${countOf(rows, 'attempt')} of them attempts and ${countOf(rows, 'hack')} hacks`;
+  const title = `Scores of the ${rows.length} rollouts that carried gradient, over ${updates.length} updates, ${countOf(rows, 'attempt')} of them attempts and ${countOf(rows, 'hack')} hacks`;
   const legend = [
     barKey('neither attempt nor hack: the darker, the more', otherColour),
     { label: 'attempt (a loophole was opened, right or wrong)', colour: ring.colour, dot: ring },
