@@ -113,6 +113,21 @@ describe('gq results', () => {
   });
 });
 
+describe('gq measure monitor', () => {
+  it.each([
+    [{ kind: 'regex', pattern: 'x' }, true],
+    [{ kind: 'chance' }, false],
+  ])('of the monitor %j suggests a placebo: %s', async (monitor, isSuggested) => {
+    const path = temporaryFolder();
+    const arm = { kind: 'watched', monitor, cut: { kind: 'fixed', threshold: 0.5 }, remedy: { kind: 'penalty' } };
+    const rollouts = [true, false].map((flagged, i) => ({ update: 1, id: `1-0-${i}`, suspicion: i, flagged }));
+    await writeRun(path, { config: { arm }, rollouts });
+    const { code, out } = await gq('measure', 'monitor', path);
+    expect(code).toBe(0);
+    expect(out.includes('flagged at random, a placebo')).toBe(isSuggested);
+  });
+});
+
 describe('gq measure gate', () => {
   it('has no tables of nothing for an arm without a gate and a monitor, and answers no, as gq measure monitor does', async () => {
     const vanilla = join(await makeRuns(), 'vanilla');

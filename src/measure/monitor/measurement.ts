@@ -21,11 +21,12 @@ export const monitor = defineMeasurement({
   show({ monitor: judged, windows }, run) {
     const head = runLine(run);
     if (judged !== null) {
-      const table = monitorTable(judged, dealsRoutes(run.readManifest().config.arm));
+      const { arm } = run.readManifest().config;
+      const isPlacebo = dealsRoutes(arm) || Object(arm['monitor']).kind === 'chance';
       return [
         head,
-        table,
-        `The same share flagged at random, a placebo: ${chanceSettings(judged)}`,
+        monitorTable(judged, dealsRoutes(arm)),
+        ...(isPlacebo ? [] : [`The same share flagged at random, a placebo: ${chanceSettings(judged)}`]),
         monitorWindowTable(windows),
       ];
     }
