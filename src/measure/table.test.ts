@@ -20,6 +20,15 @@ describe('tables', () => {
     ]);
   });
 
+  it('repeat the number of seeds: no mean stands without it', () => {
+    const rows = ['vanilla', 'gate'].map((arm) => [arm, '2', '0.50 ± 0.00', '0.25 ± 0.00']);
+    const text = renderTable({ title: 't', columns: ['arm', 'n', 'attempt', 'solve'], rows }, 'text', 26);
+    expect(text.split('\n').filter((line) => line.startsWith('gate'))).toEqual([
+      'gate     2  0.50 ± 0.00',
+      'gate     2  0.25 ± 0.00',
+    ]);
+  });
+
   it('repeat them too where they take more than half of a line', () => {
     const rows = ['vanilla', 'its placebo'].map((against) => [
       'an arm with a long name',

@@ -203,7 +203,11 @@ const mostForKeys = 3 / 4;
 function renderText({ title, columns, rows, notes = [] }: TextTable, width = Number.POSITIVE_INFINITY): string {
   const shown = [columns, ...rows].map((cells) => cells.map(visibleLine));
   const widths = columns.map((_, column) => Math.max(...shown.map((cells) => textWidth(cells[column]))));
-  const blocks = blocksOf(widths, width, keyColumns(shown.slice(1), widths, mostForKeys * width)).map((block) => {
+  const keys = keyColumns(shown.slice(1), widths, mostForKeys * width);
+  // No mean stands without the number of its seeds.
+  const n = columns.indexOf('n');
+  const repeated = n < 0 || keys.includes(n) ? keys : [...keys, n];
+  const blocks = blocksOf(widths, width, repeated).map((block) => {
     const line = (cells: readonly string[]): string =>
       block
         .map((column) => padText(cells[column], widths[column]))
