@@ -28,6 +28,8 @@ export interface ListedRun {
   readonly usesLabels: boolean;
   readonly hasQuarantine: boolean;
   readonly curve: readonly (ShownRates & { readonly update: number })[];
+  /** As it is deployed: at the last point of the curve; without one, on the set that every shipped experiment evaluates. Null: neither, or its experiment's page has them. */
+  readonly rates: ShownRates | null;
 }
 
 /** Rates at one point of a curve; null where they are not known, as in curves of an earlier version. */

@@ -1,7 +1,7 @@
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
+import { temporaryFolder, writeEvaluations, writeRun } from '../../test/lab/hand-made.ts';
 import { stampedJson } from '../run/index.ts';
 import { findEntries, listRun } from './catalogue.ts';
 
@@ -34,5 +34,32 @@ it('a run is listed whatever its folder is called; a name that is no text is sai
   expect(listed.map(({ id, status, notice }) => ({ id, status, notice }))).toEqual([
     ...['...', '.hidden', '~'].map(known),
     { id: '\ufffd\ufffd', status: 'damaged', notice },
+  ]);
+});
+
+it('a listed run without a curve has the rates of its evaluation, as deployed and on most prompts', async () => {
+  const root = temporaryFolder();
+  const path = join(root, 'run');
+  await writeRun(path, { config: { updates: 3, arm: { kind: 'activation' } }, checkpoints: [0, 3] });
+  const [entry] = findEntries(root);
+  expect(listRun(entry).rates).toBeNull();
+  const set = 'test-original';
+  await writeEvaluations(path, [
+    { update: 3, set, state: 'full', outcomes: 'hhhs' },
+    { update: 3, set, state: 'deployed', outcomes: 'h-ss' },
+  ]);
+  const rates = { attempt: 0.25, hack: 0.25, solve: 0.5, cleanSolve: 0.5 };
+  expect(listRun(entry).rates).toEqual(rates);
+  expect(listRun({ ...entry, experiment: 'study' }).rates, 'its page has them').toBeNull();
+});
+
+it('a run that stopped tells the updates that were made from those that are saved', async () => {
+  const root = temporaryFolder();
+  const run = { config: { updates: 40 }, finished: false, steps: [{ update: 5 }] };
+  for (const [name, checkpoints] of Object.entries({ early: [0], saved: [0, 5] }))
+    await writeRun(join(root, name), { ...run, checkpoints });
+  expect(findEntries(root).map((entry) => listRun(entry).notice)).toEqual([
+    'Stopped: 5 of 40 updates made, 0 saved.',
+    'Stopped after update 5 of 40.',
   ]);
 });

@@ -4,11 +4,12 @@ import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { z } from 'zod';
 import { messageOf, UserError } from '../base/index.ts';
 import { openToRead } from '../base/node/index.ts';
+import { EvaluationStore, lastCheckpoint, statesOf, summarise } from '../evaluate/index.ts';
 import { folderAdvice } from '../run/config/recipes.ts';
 import { isRun, isTraining, type Manifest, makeAgain, RunDirectory, readStamped } from '../run/index.ts';
 import { findExperiment, storedPlan } from '../study/directory.ts';
 import { failureOf } from '../study/failures.ts';
-import type { ListedRun } from './api.ts';
+import type { ListedRun, ShownRates } from './api.ts';
 
 export interface FoundEntry {
   readonly kind: 'run' | 'experiment';
@@ -133,7 +134,16 @@ function listExperiment({ id, path }: FoundEntry) {
 }
 
 export function listRun({ id, path, arm, experiment, shared }: FoundEntry): ListedRun {
-  const unknown = { id, experiment, seed: seedOf(path), update: 0, updates: 0, heartbeat: null, curve: [] };
+  const unknown = {
+    id,
+    experiment,
+    seed: seedOf(path),
+    update: 0,
+    updates: 0,
+    heartbeat: null,
+    curve: [],
+    rates: null,
+  };
   const plain = { ...unknown, arm: arm ?? basename(path), usesLabels: false, hasQuarantine: false };
   if (!isRun(path)) {
     const isNoText = basename(path).includes('\ufffd');
@@ -148,6 +158,13 @@ export function listRun({ id, path, arm, experiment, shared }: FoundEntry): List
   try {
     const manifest = RunDirectory.open(path).readManifest();
     const { status, update, notice } = readProgress(path, manifest);
+    const { hasQuarantine } = manifest;
+    const curve = readCurve(path, hasQuarantine).map(({ update: at, attempt, hack, solve, cleanSolve }) => ({
+      ...{ update: at, attempt: attempt?.rate ?? null, hack: hack.rate },
+      ...{ solve: solve.rate, cleanSolve: cleanSolve?.rate ?? null },
+    }));
+    // Evaluations are large, and those of an experiment are read by its page.
+    const isAlone = experiment === null || status === 'tripwire';
     const listed = {
       id,
       experiment,
@@ -159,16 +176,38 @@ export function listRun({ id, path, arm, experiment, shared }: FoundEntry): List
       heartbeat: statSync(join(path, 'events.jsonl'), { throwIfNoEntry: false })?.mtimeMs ?? null,
       notice,
       usesLabels: manifest.usesOracle,
-      hasQuarantine: manifest.hasQuarantine,
-      curve: readCurve(path, manifest.hasQuarantine).map(({ update: at, attempt, hack, solve, cleanSolve }) => ({
-        ...{ update: at, attempt: attempt?.rate ?? null, hack: hack.rate },
-        ...{ solve: solve.rate, cleanSolve: cleanSolve?.rate ?? null },
-      })),
+      hasQuarantine,
+      curve,
+      rates: lastRates(curve) ?? (isAlone ? finalRates(path, hasQuarantine) : null),
     };
     return status === 'stopped' ? failing(listed, path) : listed;
   } catch (error) {
     return { ...plain, status: 'damaged', notice: messageOf(error) };
   }
+}
+
+/** A curve of an earlier version has no attempts, and no rate of hacks stands without them. */
+function lastRates(curve: ListedRun['curve']): ShownRates | null {
+  const last = curve.at(-1);
+  if (last === undefined || last.attempt === null) return null;
+  const { update: _, ...rates } = last;
+  return rates;
+}
+
+/** Held-out problems with the markers of training, which every shipped experiment evaluates. */
+export const evaluatedSet = 'test-original';
+
+/** Of the last checkpoint as it is deployed, on most prompts; null where it is not evaluated. */
+export function finalRates(path: string, hasQuarantine: boolean): ShownRates | null {
+  const update = lastCheckpoint(RunDirectory.open(path));
+  const state = statesOf({ hasQuarantine }).at(-1);
+  const [most] = new EvaluationStore(path)
+    .all()
+    .filter((one) => one.update === update && one.set === evaluatedSet && one.state === state)
+    .sort((a, b) => b.rows.length - a.rows.length);
+  if (most === undefined) return null;
+  const { attempt, hack, solve, cleanSolve } = summarise(most.rows);
+  return { attempt: attempt.rate, hack: hack.rate, solve: solve.rate, cleanSolve: cleanSolve.rate };
 }
 
 function failing(run: ListedRun, path: string): ListedRun {
@@ -190,7 +229,13 @@ function readProgress(path: string, { config }: Manifest): Pick<ListedRun, 'stat
   if (stop?.reason === 'finished') return { status: 'finished', update, notice: warning };
   if (stop !== undefined) return { status: 'tripwire', update, notice: stop.detail ?? '' };
   if (isTraining(path)) return { status: 'running', update, notice: warning };
-  return { status: 'stopped', update, notice: `Stopped after update ${update} of ${config.updates}.` };
+  // What was made after the last checkpoint is made again.
+  const saved = lastCheckpoint(RunDirectory.open(path));
+  const notice =
+    saved < update
+      ? `Stopped: ${update} of ${config.updates} updates made, ${saved} saved.`
+      : `Stopped after update ${update} of ${config.updates}.`;
+  return { status: 'stopped', update, notice };
 }
 
 const lastBytes = 1 << 16;

@@ -2,13 +2,20 @@
 import { dirname, join } from 'node:path';
 import { shellLine, UserError, visibleLine, wrapText } from '../../base/index.ts';
 import type { ComparedEvaluation } from '../../evaluate/index.ts';
-import { compareRuns, EvaluationStore, findDamage, lastCheckpoint, statesOf, summarise } from '../../evaluate/index.ts';
+import { compareRuns, findDamage } from '../../evaluate/index.ts';
 import { claimFirst } from '../../report/aggregate.ts';
 import { stateName } from '../../report/evaluation-tables.ts';
 import { configDifferences, RunDirectory } from '../../run/index.ts';
 import { storedPlan } from '../../study/directory.ts';
-import type { Catalogue, ListedRun } from '../../view/api.ts';
-import { type FoundEntry, findEntries, listCatalogue, listRun } from '../../view/catalogue.ts';
+import type { Catalogue, ListedRun, ShownRates } from '../../view/api.ts';
+import {
+  evaluatedSet,
+  type FoundEntry,
+  finalRates,
+  findEntries,
+  listCatalogue,
+  listRun,
+} from '../../view/catalogue.ts';
 import { command, flag, type Part, word } from '../command.ts';
 import { Progress } from '../terminal/progress.ts';
 import { alignRows, Screen } from '../terminal/screen.ts';
@@ -26,48 +33,33 @@ export const runsCommand = command({
     const entries = findEntries(dir);
     const show = Progress.passing(stderr, 'runs checked', entries.length);
     let checked = 0;
-    const rates = new Map<string, Rates | null>();
+    const known = new Map<string, ShownRates | null>();
     const check = (found: FoundEntry): ListedRun => {
       const { shared: path = found.path, ...own } = found;
       const entry = { ...own, path };
       // The files of a run of another folder are checked where they lie.
       const listed = quick || found.shared !== undefined ? listRun(entry) : checkedRun(entry);
       const run = found.shared === undefined ? listed : { ...listed, notice: `begun in ${dirname(path)}` };
-      rates.set(run.id, ratesOf(run, quick ? null : path));
+      known.set(run.id, ratesOf(run, quick ? null : path));
       if (!quick) show(++checked);
       return run;
     };
     const listed = listCatalogue(dir, entries, check);
     show(entries.length);
-    const runs = listed.runs.map((run) => ({ ...run, ...(rates.get(run.id) ?? noRates) }));
+    const runs = listed.runs.map(({ rates: _, ...run }) => ({ ...run, ...(known.get(run.id) ?? noRates) }));
     const text = (width: number): string => renderRuns(listed.experiments, runs, width, Screen.of(stdout).lineWidth);
     return { value: { ...listed, runs }, text, isNo: runs.some(({ status }) => status === 'damaged') };
   },
 });
 
-type Rates = Readonly<Record<'attempt' | 'hack' | 'solve' | 'cleanSolve', number | null>>;
-type RatedRun = ListedRun & Rates;
+type RatedRun = Omit<ListedRun, 'rates'> & ShownRates;
 
-const noRates: Rates = { attempt: null, hack: null, solve: null, cleanSolve: null };
+const noRates: ShownRates = { attempt: null, hack: null, solve: null, cleanSolve: null };
 
-/** Held-out problems with the markers of training, which every shipped experiment evaluates. */
-const evaluatedSet = 'test-original';
-
-function ratesOf({ curve, status, hasQuarantine }: ListedRun, path: string | null): Rates | null {
-  const last = curve.at(-1);
-  // A curve of an earlier version has no attempts, and no rate of hacks stands without them.
-  if (last !== undefined && last.attempt !== null) {
-    const { attempt, hack, solve, cleanSolve } = last;
-    return { attempt, hack, solve, cleanSolve };
-  }
-  if (path === null || status === 'damaged' || status === 'not started') return null;
-  const update = lastCheckpoint(RunDirectory.open(path));
-  const state = statesOf({ hasQuarantine }).at(-1);
-  const evaluations = new EvaluationStore(path).all();
-  const found = evaluations.find((one) => one.update === update && one.set === evaluatedSet && one.state === state);
-  if (found === undefined) return null;
-  const { attempt, hack, solve, cleanSolve } = summarise(found.rows);
-  return { attempt: attempt.rate, hack: hack.rate, solve: solve.rate, cleanSolve: cleanSolve.rate };
+/** Of a run of an experiment the evaluations are looked at here; what is listed has all others. */
+function ratesOf({ rates, status, hasQuarantine }: ListedRun, path: string | null): ShownRates | null {
+  if (rates !== null || path === null || status === 'damaged' || status === 'not started') return rates;
+  return finalRates(path, hasQuarantine);
 }
 
 /** A run with a file that is not as it was written is damaged, whatever its other files say. */
@@ -102,7 +94,7 @@ function renderRuns(
   return `${[lines[0], ...table, ...notices, ...wrapText(note, width).split('\n')].join('\n')}\n`;
 }
 
-function headingOf({ id, why }: Catalogue['experiments'][number], runs: readonly ListedRun[]): string {
+function headingOf({ id, why }: Catalogue['experiments'][number], runs: readonly RatedRun[]): string {
   const own = runs.filter(({ experiment }) => experiment === id);
   const over = own.filter(({ status }) => status === 'finished').length;
   return visibleLine(`${id}: ${over} of ${own.length} runs finished${why === '' ? '' : `. ${why}`}`);

@@ -95,9 +95,8 @@ function RunSection({ title, runs }: { readonly title: string; readonly runs: re
   const rates = rateNames.map((rate) => `${rateWords[rate]}, deployed`);
   return (
     <section>
-      <h2>{title}</h2>
       <PageTable
-        caption={title}
+        caption={<h2>{title}</h2>}
         heads={['run', 'arm', 'status', 'update', ...rates, 'last sign of life', 'open']}
         rows={runs.map(runCells)}
       />
@@ -106,11 +105,12 @@ function RunSection({ title, runs }: { readonly title: string; readonly runs: re
 }
 
 function runCells(run: ListedRun) {
-  const last = run.curve.at(-1);
+  const { curve, rates: shown } = run;
+  const set = curve.length > 0 ? 'curve' : 'test-original';
   const rates = rateNames.map((rate) => (
     <>
-      {last === undefined ? '-' : <a href={linkTo('answers', run.id, { set: 'curve' })}>{percent(last[rate])}</a>}{' '}
-      <Spark colour={rateColours[rate]} values={run.curve.flatMap((point) => point[rate] ?? [])} />
+      {shown === null ? '-' : <a href={linkTo('answers', run.id, { set })}>{percent(shown[rate])}</a>}{' '}
+      <Spark colour={rateColours[rate]} values={curve.flatMap((point) => point[rate] ?? [])} />
     </>
   ));
   return [
