@@ -135,6 +135,8 @@ export async function makeHostile(root: string): Promise<void> {
     })),
     steps: [{ update: 1, meanReward: 1 }],
   });
+  const set = 'test-original';
+  await writeEvaluations(join(root, 'hostile'), [{ update: 1, set, state: 'deployed', outcomes: 'h-ss' }]);
 }
 
 export interface HeldTraining {

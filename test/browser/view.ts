@@ -194,6 +194,16 @@ async function checkWhatIf(browser: Browser, address: string): Promise<void> {
   await page.close();
 }
 
+/** A run of its own that was evaluated, without a curve, below a heading that is said once. */
+async function checkAlone(browser: Browser, home: string, address: string): Promise<void> {
+  const { page } = await openTab(browser);
+  await page.goto(`${address}#/`);
+  check(`${home}: a run without a curve has the rates of its evaluation`, await waitFor(page, /25%\s+25%\s+50%\s+50%/));
+  const headings = (await shown(page)).split('Runs of their own').length - 1;
+  check(`${home}: runs of their own have one heading`, headings === 1, `${headings}`);
+  await page.close();
+}
+
 /** What a model wrote is text: nothing of it runs, nothing of it is an element, and what cannot be seen is escaped. */
 async function checkHostile(browser: Browser, home: string, address: string): Promise<void> {
   const { page, errors } = await openTab(browser);
@@ -305,6 +315,7 @@ try {
       for (const [home, address] of Object.entries(homes)) {
         await checkScreens(browser, home, address);
         await checkKeys(browser, home, address);
+        await checkAlone(browser, home, address);
         await checkHostile(browser, home, address);
         await checkMatrix(browser, home, address);
         await checkDoors(browser, home, address);
