@@ -78,6 +78,16 @@ describe('a study', () => {
     expect(readdirSync(out)).toEqual(['first']);
   });
 
+  it('ends likewise where seeds that are left out could still decide', async () => {
+    writeFirst('unsure', 0.9);
+    const file = join(home, 'unsure.toml');
+    writeFileSync(file, readFileSync(file, 'utf8').replace('seeds = [1]', 'seeds = [1, 2]'));
+    const call = [writeStudy('five', step('unsure', advice), step('second')), '--seeds', '1', '--out', join(home, 'unsure')] as const; // biome-ignore format: one line
+    const { code, out: text } = await study(...call);
+    expect({ code, text }).toMatchObject({ code: 1, text: expect.stringContaining('"Vanilla attempts." is open, ') });
+    expect(readdirSync(join(home, 'unsure'))).toEqual(['unsure']);
+  });
+
   it('goes on where it is told to, with the runs of the steps before, and is resumed as a whole', async () => {
     const { code, err, out: text } = await study(path, '--regardless');
     expect({ code, err }).toMatchObject({ code: 0 });
