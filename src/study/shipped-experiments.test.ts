@@ -268,6 +268,16 @@ describe('claims on Qwen3', () => {
     }
     expect((await named('symmetric')).length).toBeGreaterThan(4);
     expect((await named('activation')).length).toBe(1);
+    // Recipes of single runs too.
+    const gates = { symmetric: 'quantile', activation: 'otsu' };
+    const single = Object.entries(gates).flatMap(([name, calibration]) =>
+      recipes.flatMap((recipe) => (recipe.endsWith(`-${name}.toml`) ? [{ recipe, calibration }] : [])),
+    );
+    for (const { recipe, calibration } of single) {
+      const { config } = await resolveConfig(join(folder, recipe), recipe.startsWith('qwen') ? ['model=folder', 'data.path=problems.jsonl'] : []); // biome-ignore format: one line
+      expect(config.arm, recipe).toMatchObject({ kind: 'activation', calibration });
+    }
+    expect(single.map(({ recipe }) => recipe)).toContain('micro-activation.toml');
   });
 });
 
